@@ -26,7 +26,7 @@ import {
 } from "./routes/api/endpoint.ts";
 import { openApiDocument } from "./routes/api/openapi.ts";
 import { ENDPOINTS } from "./routes/index.ts";
-import { limitsOf } from "./routes/limits.ts";
+import { limitsOf } from "./routes/service.ts";
 import { type Meters, type ServerOptions, type Service, serviceOf } from "./service.ts";
 
 declare module "fastify" {

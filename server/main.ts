@@ -3,15 +3,7 @@ import type { FastifyInstance } from "fastify";
 import type { LocalAccount } from "viem";
 import { RemoteMember } from "../core/guards/committee/index.ts";
 import { RemoteIssuer } from "../core/guards/issuer/index.ts";
-import {
-  type Engine,
-  type Kzg,
-  KzgThread,
-  type L1Reader,
-  MintmarkError,
-  openEngine,
-  type Settlement,
-} from "../core/index.ts";
+import * as core from "../core/index.ts";
 import { Stack } from "../core/internal.ts";
 import { connectL1, readL1, signatureChecks } from "../core/l1/index.ts";
 import type { ClusterNode, ClusterRole } from "../core/lifecycle/cluster/index.ts";
@@ -41,12 +33,16 @@ import { listenMeanwhile } from "./process/waiting.ts";
 // and an orderly end on SIGINT or SIGTERM.
 
 /** The settings, with the operator's and the receipts' accounts opened, and with the process's one KZG thread. */
-type Ready = Config & { readonly operator?: LocalAccount; readonly receiptSigner?: LocalAccount; readonly kzg: Kzg };
+type Ready = Config & {
+  readonly operator?: LocalAccount;
+  readonly receiptSigner?: LocalAccount;
+  readonly kzg: core.Kzg;
+};
 
 /** A period of a server in a cluster, as its leader or as a standby. */
 interface Term {
   readonly node: ClusterNode;
-  readonly engine: Engine;
+  readonly engine: core.Engine;
   readonly role: ClusterRole["role"];
 }
 
@@ -66,7 +62,7 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, term?: Ter
   };
   const alone =
     term === undefined
-      ? await openEngine({ ...engineOptions(config, chains, l1?.settlement), store: config.MINTMARK_STORE })
+      ? await core.openEngine({ ...engineOptions(config, chains, l1?.settlement), store: config.MINTMARK_STORE })
       : undefined;
   await using _alone = alone;
   const engine = alone ?? (term as Term).engine;
@@ -240,7 +236,7 @@ function describeCluster(node: ClusterNode): string {
 }
 
 /** The options of every engine with these settings. */
-function engineOptions(config: Ready, chains: readonly Chain[], settlement: Settlement | undefined) {
+function engineOptions(config: Ready, chains: readonly Chain[], settlement: core.Settlement | undefined) {
   return {
     environment: config.MINTMARK_ENVIRONMENT,
     settlement: settlement ?? {
@@ -261,7 +257,7 @@ function engineOptions(config: Ready, chains: readonly Chain[], settlement: Sett
 }
 
 /** Resolves when the engine has ended; before its closing, because the store failed. */
-function ended({ ended }: Engine): Promise<null> {
+function ended({ ended }: core.Engine): Promise<null> {
   return new Promise((resolve) => {
     if (ended.aborted) resolve(null);
     ended.addEventListener("abort", () => resolve(null), { once: true });
@@ -349,17 +345,17 @@ const WAITING: Readonly<Record<string, ReadinessCheck>> = {
 };
 
 /** The store was opened with the settings' version while L1 did not answer. */
-function requireEngineVersion({ settlement }: Engine, { engineVersion }: Settlement): void {
+function requireEngineVersion({ settlement }: core.Engine, { engineVersion }: core.Settlement): void {
   if (engineVersion === settlement.engineVersion) return;
   throw new ConfigError(`MINTMARK_ENGINE_VERSION: the contract has version ${engineVersion}.`);
 }
 
 /** The engine reports the result to everyone who mints. */
-async function compare(engine: Engine, l1: Pick<L1Reader, "state">): Promise<void> {
+async function compare(engine: core.Engine, l1: Pick<core.L1Reader, "state">): Promise<void> {
   try {
     await engine.operator.compareState(await l1.state());
   } catch (error) {
-    if (!(error instanceof MintmarkError) || error.code !== "history_diverged") throw error;
+    if (!(error instanceof core.MintmarkError) || error.code !== "history_diverged") throw error;
   }
 }
 
@@ -394,7 +390,7 @@ export async function run(config: Config, stopped: Promise<NodeJS.Signals>): Pro
   try {
     const operator = await accountIn(config, "OPERATOR");
     const receiptSigner = await accountIn(config, "RECEIPT");
-    const kzg = new KzgThread();
+    const kzg = new core.KzgThread();
     await using _kzg = { [Symbol.asyncDispose]: () => kzg.close() };
     const ready = { ...config, kzg, ...(operator && { operator }), ...(receiptSigner && { receiptSigner }) };
     await (config.MINTMARK_JOURNAL === undefined ? serve : serveCluster)(ready, stopped);

@@ -191,6 +191,16 @@ export class ServerError extends Error {
   }
 }
 
+/** The refusal of one part of a request, by its pointer. `message` is about the request as a whole. */
+export function invalid(pointer: string, detail: string, message?: string): MintmarkError {
+  return new MintmarkError("validation_failed", message, { issues: [{ pointer, code: "validation_failed", detail }] });
+}
+
+/** A refusal that says after how many seconds the same can succeed. */
+export function later(code: "rate_limited" | "overloaded", seconds: number, detail?: string): ServerError {
+  return new ServerError(code, detail, { headers: { "retry-after": String(seconds) } });
+}
+
 /** RFC 9457 problem details: the body of every answer from 400 up. */
 export interface Problem {
   readonly type: string;

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { MintmarkError, type Principal } from "../../core/index.ts";
 import { hashUuid } from "../../core/internal.ts";
+import { invalid } from "./errors.ts";
 
 /** Longest Idempotency-Key, in characters. */
 export const MAX_IDEMPOTENCY_KEY = 255;
@@ -16,9 +17,7 @@ export function idempotencyKeyOf({ headers }: FastifyRequest): string | undefine
   const key = headers["idempotency-key"];
   if (key === undefined) return undefined;
   if (typeof key === "string" && key.length <= MAX_IDEMPOTENCY_KEY && /^[\x20-\x7e]+$/.test(key)) return key;
-  const detail = `Give 1 to ${MAX_IDEMPOTENCY_KEY} printable ASCII characters.`;
-  const issue = { pointer: "/headers/idempotency-key", code: "validation_failed", detail } as const;
-  throw new MintmarkError("validation_failed", undefined, { issues: [issue] });
+  throw invalid("/headers/idempotency-key", `Give 1 to ${MAX_IDEMPOTENCY_KEY} printable ASCII characters.`);
 }
 
 /**
@@ -85,11 +84,7 @@ export class KeptAnswers {
     try {
       const text = JSON.stringify(await run());
       const location = reply.getHeader("location");
-      fresh.answer = {
-        status: reply.statusCode,
-        location: location === undefined ? undefined : String(location),
-        text,
-      };
+      fresh.answer = { status: reply.statusCode, location: location === undefined ? location : `${location}`, text };
       this.#count(tenant, fresh, 1);
       while (this.#characters > MOST_CHARACTERS) this.#deleteOldest();
       return text;

@@ -1,13 +1,5 @@
 import { v7 as uuidv7 } from "uuid";
-import {
-  type Address,
-  type Asset,
-  type Engine,
-  type Hash,
-  type Hex,
-  type L1Reader,
-  MintmarkError,
-} from "../../core/index.ts";
+import * as core from "../../core/index.ts";
 import {
   assetIdOf,
   assetType,
@@ -23,25 +15,25 @@ import { ServerError } from "../http/errors.ts";
 
 /** What new tokens need of the settlement chain. */
 export interface TokenChain
-  extends Pick<L1Reader, "registration" | "finalizedBlockNumber" | "isTransferable" | "token"> {
-  creation(txHash: Hash): Promise<Creation | null>;
+  extends Pick<core.L1Reader, "registration" | "finalizedBlockNumber" | "isTransferable" | "token"> {
+  creation(txHash: core.Hash): Promise<Creation | null>;
   /** Whether the settlement contract mints it; null when the token does not say. */
-  isMinter(token: Address): Promise<boolean | null>;
+  isMinter(token: core.Address): Promise<boolean | null>;
 }
 
 interface Call {
-  readonly from: Address;
-  readonly to: Address;
-  readonly data: Hex;
+  readonly from: core.Address;
+  readonly to: core.Address;
+  readonly data: core.Hex;
 }
 
 /** How far a new token is, and the transactions that it still needs. */
 export interface TokenProgress {
   readonly status: "sent" | "created" | "registered" | "added";
-  readonly contractAddress: Address | null;
+  readonly contractAddress: core.Address | null;
   readonly lock: Call | null;
   readonly register: Omit<Call, "from"> | null;
-  readonly asset: Asset | null;
+  readonly asset: core.Asset | null;
 }
 
 const SENT: TokenProgress = { status: "sent", contractAddress: null, lock: null, register: null, asset: null };
@@ -69,7 +61,7 @@ export class NewTokens {
    *
    * @param uriOf - where this server serves the asset's metadata
    */
-  creation(engine: Engine, applicationId: string, token: OwnToken, uriOf: (assetId: string) => string) {
+  creation(engine: core.Engine, applicationId: string, token: OwnToken, uriOf: (assetId: string) => string) {
     if (!this.areOn) throw new ServerError("new_tokens_off");
     const to = { applicationId, salt: uuidv7() };
     const assetId = assetIdOf(to);
@@ -82,7 +74,7 @@ export class NewTokens {
    * Reads how far the token of a transaction is, and adds its asset once the registration is final. Rejects with
    * `new_tokens_off`, `validation_failed` for another transaction, `asset_exists`, `l1_failed`.
    */
-  async progress(engine: Engine, applicationId: string, txHash: Hash): Promise<TokenProgress> {
+  async progress(engine: core.Engine, applicationId: string, txHash: core.Hash): Promise<TokenProgress> {
     const chain = await this.#on();
     const { contract: minter, chainId } = engine.settlement;
     const created = await chain.creation(txHash);
@@ -90,11 +82,11 @@ export class NewTokens {
     const token = readTokenCreation(minter, created.input);
     // An issuer could hold up batches with the mints of others.
     if (token?.applicationId !== applicationId || token.issuer !== NOBODY)
-      throw new MintmarkError("validation_failed", NOT_OURS);
+      throw new core.MintmarkError("validation_failed", NOT_OURS);
     const { contract } = created;
     const at = { contractAddress: contract, lock: null, register: null, asset: null };
     const id = { chainId, assetType: assetType(token.standard, contract, token.quantum ?? 1n) };
-    if ((await chain.isMinter(contract)) !== true) throw new MintmarkError("validation_failed", NOT_MINTER);
+    if ((await chain.isMinter(contract)) !== true) throw new core.MintmarkError("validation_failed", NOT_MINTER);
     const { minterLocked } = await chain.token(contract, token.standard);
     const isRegistered = (await chain.registration(chainId, id.assetType)) !== null;
     if (!minterLocked || !isRegistered) {
@@ -113,10 +105,10 @@ export class NewTokens {
 
   /** Adds the asset, unless an earlier call did. */
   async #add(
-    engine: Engine,
+    engine: core.Engine,
     token: NonNullable<ReturnType<typeof readTokenCreation>>,
     assetId: string,
-    contract: Address,
+    contract: core.Address,
   ) {
     const { applicationId, standard, name, symbol, quantum = 1n, blobScheme = "mintmark", cap = NO_CAP } = token;
     const decimals = standard === "erc20" ? 18 : 0;
@@ -125,7 +117,7 @@ export class NewTokens {
     try {
       await engine.assets.add({ ...facts, assetId, applicationId });
     } catch (error) {
-      if (!(error instanceof MintmarkError) || error.code !== "asset_exists") throw error;
+      if (!(error instanceof core.MintmarkError) || error.code !== "asset_exists") throw error;
       const known = await engine.assets.get(applicationId, assetId).catch(() => null);
       if (known?.contractAddress !== contract) throw error;
     }

@@ -4,7 +4,7 @@ import packageJson from "../../package.json" with { type: "json" };
 import { ServerError } from "../http/errors.ts";
 import { fastifyApp } from "../http/fastify-app.ts";
 import type { LogOptions } from "../http/log.ts";
-import { sayHealthy } from "../routes/health.ts";
+import { sayHealthy } from "../routes/service.ts";
 import type { Config } from "./settings/settings.ts";
 
 /** A server that finds its role within this time listens only once. */

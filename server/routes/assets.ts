@@ -1,13 +1,13 @@
 import { asset, assetPage, assetQuery, standardsOf } from "../schemas/assets.ts";
-import { type Endpoint, endpoint } from "./api/endpoint.ts";
+import { type Endpoint, endpoint, json } from "./api/endpoint.ts";
 
-const oneAsset = { status: 200, description: "The asset.", schemas: [asset] } as const;
+const oneAsset = json(200, "The asset.", asset);
 
 export const assetEndpoints: readonly Endpoint[] = [
   endpoint("Assets", "read", "GET /api/v1/assets", "listAssets", {
     summary: "The operator's assets, as shown to the application",
     query: assetQuery,
-    success: { status: 200, description: "One page.", schemas: [assetPage] },
+    success: json(200, "One page.", assetPage),
     async handle({ engine, applicationId, query: { assetType, ...rest } }) {
       const filter = assetType === undefined ? rest : { ...rest, standard: standardsOf(assetType) };
       return await engine.assets.list(applicationId, filter);

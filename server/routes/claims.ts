@@ -1,10 +1,10 @@
 import * as s from "../schemas/claims.ts";
-import { type Endpoint, endpoint, entriesOf } from "./api/endpoint.ts";
+import { type Endpoint, endpoint, entriesOf, json } from "./api/endpoint.ts";
 import { mintErrors } from "./mint.ts";
 
 const PATH = "/api/v1/claims";
 const PUBLIC = "/public/v1/claims/{linkAddress}";
-const asClaim = { status: 200, description: "The link.", schemas: [s.claim] } as const;
+const asClaim = json(200, "The link.", s.claim);
 
 export const claimEndpoints: readonly Endpoint[] = [
   endpoint("Claims", "mint", `POST ${PATH}`, "createClaimLinks", {
@@ -22,33 +22,33 @@ export const claimEndpoints: readonly Endpoint[] = [
         },
       ],
     },
-    success: { status: 200, description: "All of them, in their order.", schemas: [s.claimList] },
+    success: json(200, "All of them, in their order.", s.claimList),
     errors: [...mintErrors, "claim_exists", "claim_expired"],
-    async handle({ engine, principal, body: { claims } }) {
-      return { data: await engine.claims.createAll(principal, claims) };
-    },
+    handle: async ({ engine, principal, body: { claims } }) => ({
+      data: await engine.claims.createAll(principal, claims),
+    }),
   }),
   endpoint("Claims", "read", `GET ${PATH}`, "listClaimLinks", {
     summary: "Claim links of the application, oldest first",
     query: s.claimQuery,
-    success: { status: 200, description: "One page.", schemas: [s.claimPage] },
-    handle: async ({ engine, applicationId, query }) => await engine.claims.list(applicationId, query),
+    success: json(200, "One page.", s.claimPage),
+    handle: ({ engine, applicationId, query }) => engine.claims.list(applicationId, query),
   }),
   endpoint("Claims", "read", `GET ${PATH}/{linkAddress}`, "getClaimLink", {
     summary: "One claim link, and who has claimed it",
     success: asClaim,
     errors: ["claim_not_found"],
-    handle: async ({ engine, applicationId, params }) => await engine.claims.get(applicationId, params.linkAddress),
+    handle: ({ engine, applicationId, params }) => engine.claims.get(applicationId, params.linkAddress),
   }),
   endpoint("Claims", "mint", `DELETE ${PATH}/{linkAddress}`, "cancelClaimLink", {
     summary: "Cancel an open claim link",
     success: asClaim,
     errors: ["claim_not_found", "claim_taken"],
-    handle: async ({ engine, applicationId, params }) => await engine.claims.cancel(applicationId, params.linkAddress),
+    handle: ({ engine, applicationId, params }) => engine.claims.cancel(applicationId, params.linkAddress),
   }),
   endpoint("Claims", "public", `GET ${PUBLIC}`, "getPublicClaimLink", {
     summary: "What the holder of a claim link can claim",
-    success: { status: 200, description: "The link.", schemas: [s.publicClaim] },
+    success: json(200, "The link.", s.publicClaim),
     errors: ["claim_not_found", "asset_not_found"],
     handle: async ({ engine, params }) => ({
       ...(await engine.claims.find(params.linkAddress)),
@@ -60,7 +60,7 @@ export const claimEndpoints: readonly Endpoint[] = [
     description: "The same owner again gets the same answer.",
     body: s.takeBody,
     example: { ownerAddress: `0x${"70".repeat(20)}`, signature: `0x${"ab".repeat(65)}` },
-    success: { status: 200, description: "The mint, durable.", schemas: [s.takenClaim] },
+    success: json(200, "The mint, durable.", s.takenClaim),
     errors: [
       ...mintErrors,
       "claim_not_found",

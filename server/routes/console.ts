@@ -1,10 +1,10 @@
 import { MintmarkError, MODES, type Uuid } from "../../core/index.ts";
-import { application } from "../schemas/application.ts";
 import * as s from "../schemas/console.ts";
 import { challenge, challengeBody } from "../schemas/owner.ts";
-import type { Service } from "../service.ts";
+import { application } from "../schemas/service.ts";
+
 import { requireConsole, setSignIn } from "./api/console-sign-in.ts";
-import { type Endpoint, endpoint, type SignedIn } from "./api/endpoint.ts";
+import { type Endpoint, endpoint, json, type SignedIn } from "./api/endpoint.ts";
 import { originOf } from "./owner.ts";
 
 const PATH = "/console/v1";
@@ -13,10 +13,7 @@ const ofKeys = { right: "keys" } as const;
 const ofPeople = { right: "people" } as const;
 const ofOperator = { right: "operate" } as const;
 const SUSPENSION = `${PATH}/applications/{applicationId}/suspension`;
-const ofApplication = {
-  ...ofOperator,
-  success: { status: 200, description: "The application.", schemas: [application] },
-} as const;
+const ofApplication = { ...ofOperator, success: json(200, "The application.", application) } as const;
 const NEWEST = { order: "desc" } as const;
 const signedOut = ["credentials_invalid", "credentials_expired"] as const;
 const SIGNED = {
@@ -29,10 +26,8 @@ export const consoleEndpoints: readonly Endpoint[] = [
     summary: "A message (EIP-4361) for a person's wallet to sign",
     body: challengeBody,
     example: { address: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8" },
-    success: { status: 200, description: "The message; it can be used once, in five minutes.", schemas: [challenge] },
-    handle({ service, body, request }) {
-      return service.people.challenge(body.address, originOf(request, service));
-    },
+    success: json(200, "The message; it can be used once, in five minutes.", challenge),
+    handle: ({ service, body, request }) => service.people.challenge(body.address, originOf(request, service)),
   }),
   endpoint("Console", "public", `POST ${PATH}/sign-in`, "createPersonSignIn", {
     summary: "Sign a person in by a wallet's signature, or by a link that works once",
@@ -41,7 +36,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
     body: s.signInBody,
     example: SIGNED,
     oneByOne: true,
-    success: { status: 201, description: "The sign-in.", schemas: [s.newPersonSignIn] },
+    success: json(201, "The sign-in.", s.newPersonSignIn),
     errors: [
       "credentials_missing",
       ...signedOut,
@@ -51,20 +46,22 @@ export const consoleEndpoints: readonly Endpoint[] = [
     ],
     async handle({ service, body, request, reply }) {
       requireConsole(request);
-      const proof = "link" in body ? body : await walletOf(service, body, originOf(request, service));
-      const opened = await service.engine.people.signIn(proof);
+      const byWallet = async ({ message, signature, applicationId }: Exclude<typeof body, { link: string }>) => {
+        return { address: await service.people.prove(message, signature, originOf(request, service)), applicationId };
+      };
+      const opened = await service.engine.people.signIn("link" in body ? body : await byWallet(body));
       setSignIn(reply, service, opened);
       return opened;
     },
   }),
   endpoint("Console", "person", `GET ${PATH}/sign-in`, "getPersonSignIn", {
     summary: "Who is signed in, with the rights of the role",
-    success: { status: 200, description: "The sign-in.", schemas: [s.personSignIn] },
+    success: json(200, "The sign-in.", s.personSignIn),
     handle: ({ signedIn: { signIn } }) => signIn,
   }),
   endpoint("Console", "person", `DELETE ${PATH}/sign-in`, "deletePersonSignIn", {
     summary: "Sign out",
-    success: { status: 200, description: "The sign-in that has ended.", schemas: [s.personSignIn] },
+    success: json(200, "The sign-in that has ended.", s.personSignIn),
     async handle({ service, signedIn: { signIn, token }, reply }) {
       await service.engine.people.signOut(token);
       setSignIn(reply, service, null);
@@ -75,17 +72,17 @@ export const consoleEndpoints: readonly Endpoint[] = [
     summary: "Set the wallet that signs the person in from now on",
     body: s.walletBody,
     example: SIGNED,
-    success: { status: 200, description: "The person.", schemas: [s.person] },
+    success: json(200, "The person.", s.person),
     errors: ["signature_invalid", "person_not_found"],
-    async handle({ service, signedIn: { signIn }, body, request }) {
-      const { address } = await walletOf(service, body, originOf(request, service));
+    async handle({ service, signedIn: { signIn }, body: { message, signature }, request }) {
+      const address = await service.people.prove(message, signature, originOf(request, service));
       return await service.engine.people.setAddress(signIn.person.personId, address);
     },
   }),
   endpoint("Console", "person", `GET ${PATH}/keys`, "listConsoleKeys", {
     summary: "The application's API keys, without their secrets",
     query: s.pageQuery,
-    success: { status: 200, description: "A page, newest first.", schemas: [s.keyList] },
+    success: json(200, "A page, newest first.", s.keyList),
     handle: ({ engine, signedIn, query }) => engine.keys.list(applicationOf(signedIn), { ...query, ...NEWEST }),
   }),
   endpoint("Console", "person", `POST ${PATH}/keys`, "createConsoleKey", {
@@ -93,34 +90,30 @@ export const consoleEndpoints: readonly Endpoint[] = [
     summary: "Issue an API key, with scopes that the person's role has",
     body: s.keyBody,
     example: { name: "Shop", scopes: ["mint", "read"] },
-    success: { status: 201, description: "The key, with its secret.", schemas: [s.issuedKey] },
+    success: json(201, "The key, with its secret.", s.issuedKey),
     errors: ["too_many_keys"],
-    async handle({ engine, signedIn, body }) {
-      return await engine.keys.issue(applicationOf(signedIn), body);
-    },
+    handle: async ({ engine, signedIn, body }) => engine.keys.issue(applicationOf(signedIn), body),
   }),
   endpoint("Console", "person", `POST ${PATH}/keys/{keyId}/rotation`, "rotateKey", {
     ...ofKeys,
     summary: "Issue a key like another one, which stays valid until it is revoked",
     body: s.rotationBody,
     example: {},
-    success: { status: 201, description: "The new key, with its secret.", schemas: [s.issuedKey] },
+    success: json(201, "The new key, with its secret.", s.issuedKey),
     errors: ["key_not_found", "too_many_keys"],
-    async handle({ engine, params: { keyId }, body }) {
-      return await engine.keys.rotate(keyId, body);
-    },
+    handle: async ({ engine, params: { keyId }, body }) => engine.keys.rotate(keyId, body),
   }),
   endpoint("Console", "person", `DELETE ${PATH}/keys/{keyId}`, "deleteConsoleKey", {
     ...ofKeys,
     summary: "Revoke an API key and its tokens at once",
-    success: { status: 200, description: "The revoked key.", schemas: [s.apiKey] },
+    success: json(200, "The revoked key.", s.apiKey),
     errors: ["key_not_found"],
     handle: ({ engine, params: { keyId } }) => engine.keys.revoke(keyId),
   }),
   endpoint("Console", "person", `GET ${PATH}/people`, "listConsolePeople", {
     summary: "The people of the application, or of the operator, with removed ones",
     query: s.pageQuery,
-    success: { status: 200, description: "A page, newest first.", schemas: [s.personList] },
+    success: json(200, "A page, newest first.", s.personList),
     handle: ({ engine, signedIn: { applicationId }, query }) =>
       engine.people.list(applicationId, { ...query, ...NEWEST }),
   }),
@@ -129,7 +122,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
     summary: "Invite a person, by a wallet or by a link that works once",
     body: s.personBody,
     example: { name: "Ada", role: "developer" },
-    success: { status: 201, description: "The person, with the link.", schemas: [s.invitation] },
+    success: json(201, "The person, with the link.", s.invitation),
     errors: ["too_many_people"],
     handle: ({ engine, signedIn: { applicationId }, body }) => engine.people.invite({ ...body, applicationId }),
   }),
@@ -138,35 +131,35 @@ export const consoleEndpoints: readonly Endpoint[] = [
     summary: "Give a person another role, at once",
     body: s.roleBody,
     example: { role: "viewer" },
-    success: { status: 200, description: "The person.", schemas: [s.person] },
+    success: json(200, "The person.", s.person),
     errors: ["person_not_found"],
     handle: ({ engine, params: { personId }, body: { role } }) => engine.people.changeRole(personId, role),
   }),
   endpoint("Console", "person", `POST ${PERSON}/links`, "createConsolePersonLink", {
     ...ofPeople,
     summary: "Make a new link that signs a person in once, within a week",
-    success: { status: 201, description: "The person, with the link.", schemas: [s.invitation] },
+    success: json(201, "The person, with the link.", s.invitation),
     errors: ["person_not_found"],
     handle: ({ engine, params: { personId } }) => engine.people.link(personId),
   }),
   endpoint("Console", "person", `DELETE ${PERSON}`, "deleteConsolePerson", {
     ...ofPeople,
     summary: "End a person's sign-ins and rights for ever",
-    success: { status: 200, description: "The removed person.", schemas: [s.person] },
+    success: json(200, "The removed person.", s.person),
     errors: ["person_not_found"],
     handle: ({ engine, params: { personId } }) => engine.people.remove(personId),
   }),
   endpoint("Console", "person", `GET ${PATH}/audit`, "listAuditEntries", {
     summary: "Who did what in the application, or for the operator",
     query: s.pageQuery,
-    success: { status: 200, description: "A page, newest first; 10,000 acts are kept.", schemas: [s.auditLog] },
+    success: json(200, "A page, newest first; 10,000 acts are kept.", s.auditLog),
     handle: ({ engine, signedIn: { applicationId }, query }) => engine.people.audit(applicationId, query),
   }),
   endpoint("Console", "person", `GET ${PATH}/applications`, "listConsoleApplications", {
     ...ofOperator,
     summary: "All applications",
     query: s.pageQuery,
-    success: { status: 200, description: "A page, newest first.", schemas: [s.applicationList] },
+    success: json(200, "A page, newest first.", s.applicationList),
     handle: ({ engine, query }) => engine.applications.list({ ...query, ...NEWEST }),
   }),
   endpoint("Console", "person", `POST ${PATH}/applications`, "createConsoleApplication", {
@@ -174,7 +167,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
     summary: "Create an application",
     body: s.newApplicationBody,
     example: { name: "My game" },
-    success: { status: 201, description: "The application.", schemas: [application] },
+    success: json(201, "The application.", application),
     handle: ({ engine, body }) => engine.applications.create(body),
   }),
   endpoint("Console", "person", `PUT ${SUSPENSION}`, "suspendApplication", {
@@ -190,7 +183,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
   endpoint("Console", "person", `GET ${PATH}/operations`, "getOperations", {
     ...ofOperator,
     summary: "Whether the server is ready, part by part, and the gas of the newest commits",
-    success: { status: 200, description: "The operations.", schemas: [s.operations] },
+    success: json(200, "The operations.", s.operations),
     async handle({ engine, service: { readiness, commitGas } }) {
       const findings = await readiness.look();
       const pages = await Promise.all(MODES.map((mode) => engine.batches.list({ mode, limit: 50 })));
@@ -207,19 +200,6 @@ export const consoleEndpoints: readonly Endpoint[] = [
     },
   }),
 ];
-
-/** The signer of a message. Rejects as `people.prove` does. */
-async function walletOf(
-  { people }: Service,
-  {
-    message,
-    signature,
-    applicationId,
-  }: { message: string; signature: `0x${string}`; applicationId?: Uuid | null | undefined },
-  origin: URL,
-) {
-  return { address: await people.prove(message, signature, origin), applicationId };
-}
 
 /** The application that a person works for, or looks at. Throws `role_missing` without one. */
 export function applicationOf({ applicationId }: SignedIn): Uuid {

@@ -3,7 +3,7 @@ import { type Drops, MintmarkError } from "../../core/index.ts";
 import { ServerError } from "../http/errors.ts";
 import { idOfRequest } from "../http/idempotency.ts";
 import { drop, dropList, dropQuery } from "../schemas/drops.ts";
-import { type Endpoint, endpoint, ROWS } from "./api/endpoint.ts";
+import { type Endpoint, endpoint, json, ROWS } from "./api/endpoint.ts";
 
 const PATH = "/api/v1/drops";
 /** Bytes of rows, and of a result, that cost one unit of rate. */
@@ -21,7 +21,7 @@ export const dropEndpoints: readonly Endpoint[] = [
     query: dropQuery,
     bodyStream: ROWS,
     example: "ownerAddress,tokenId\n0x7070707070707070707070707070707070707070,1001\n",
-    success: { status: 202, description: "The rows are on disk and will be minted.", schemas: [drop] },
+    success: json(202, "The rows are on disk and will be minted.", drop),
     errors: ["drop_invalid", "too_many_drops", "drops_unavailable"],
     async handle({ engine, service: { drops }, principal, query, request, reply }) {
       const { dryRun = false, unsure, ...defaults } = query;
@@ -55,22 +55,20 @@ export const dropEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Drops", "read", `GET ${PATH}`, "listDrops", {
     summary: "Drops of the application, newest first",
-    success: { status: 200, description: "Unfinished drops, and the last twenty finished ones.", schemas: [dropList] },
-    async handle({ service: { drops }, applicationId }) {
-      return { data: (await drops?.list(applicationId)) ?? [] };
-    },
+    success: json(200, "Unfinished drops, and the last twenty finished ones.", dropList),
+    handle: async ({ service: { drops }, applicationId }) => ({ data: (await drops?.list(applicationId)) ?? [] }),
   }),
   endpoint("Drops", "read", `GET ${PATH}/{dropId}`, "getDrop", {
     ...one,
     summary: "One drop and its progress",
-    success: { status: 200, description: "The drop.", schemas: [drop] },
+    success: json(200, "The drop.", drop),
     handle: async ({ service: { drops }, applicationId, params }) =>
       await known(drops).get(applicationId, params.dropId),
   }),
   endpoint("Drops", "mint", `DELETE ${PATH}/{dropId}`, "deleteDrop", {
     ...one,
     summary: "Stop a drop; its mints stay",
-    success: { status: 200, description: "The drop as it stopped.", schemas: [drop] },
+    success: json(200, "The drop as it stopped.", drop),
     handle: async ({ service: { drops }, applicationId, params }) =>
       await known(drops).stop(applicationId, params.dropId),
   }),

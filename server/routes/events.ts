@@ -1,12 +1,13 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Engine, MintmarkError, type Principal } from "../../core/index.ts";
 import { eventJson } from "../../core/internal.ts";
+import { invalid } from "../http/errors.ts";
 import { eventStream } from "../http/wire/event-stream.ts";
 import { eventSequence } from "../schemas/common.ts";
 import { eventPage, eventQuery } from "../schemas/events.ts";
 import type { Service } from "../service.ts";
 import { authenticate } from "./api/authentication.ts";
-import { type Endpoint, endpoint } from "./api/endpoint.ts";
+import { type Endpoint, endpoint, json } from "./api/endpoint.ts";
 
 const LAST_EVENT_ID = "Last-Event-ID";
 const LAST_EVENT_POINTER = "/headers/last-event-id";
@@ -20,9 +21,7 @@ export const eventEndpoints: readonly Endpoint[] = [
     headers: { [LAST_EVENT_ID]: "The `id` of the client's last event. EventSource sends it automatically." },
     query: eventQuery,
     success: {
-      status: 200,
-      description: "The events.",
-      schemas: [eventPage],
+      ...json(200, "The events.", eventPage),
       stream: "Server-Sent Events: `id` is the event's sequence, `data` the event in the form of the page's entries.",
     },
     errors: ["too_many_streams"],
@@ -30,12 +29,8 @@ export const eventEndpoints: readonly Endpoint[] = [
       const { applicationId } = principal;
       const seen = lastEventId(request);
       const from = seen ?? after;
-      const events = eventsAfter(
-        service.engine,
-        applicationId,
-        from,
-        seen === null ? "/query/after" : LAST_EVENT_POINTER,
-      );
+      const pointer = seen === null ? "/query/after" : LAST_EVENT_POINTER;
+      const events = eventsAfter(service.engine, applicationId, from, pointer);
       if (wantsStream(request)) return stream(service, principal, from, request, reply);
       return page(events, limit);
     },
@@ -48,9 +43,7 @@ function lastEventId(request: FastifyRequest): number | null {
   if (header === undefined || header === "") return null;
   const read = eventSequence.safeParse(header);
   if (read.success) return read.data;
-  const detail = read.error.issues[0]?.message ?? "";
-  const issues = [{ pointer: LAST_EVENT_POINTER, code: "validation_failed", detail }] as const;
-  throw new MintmarkError("validation_failed", undefined, { issues });
+  throw invalid(LAST_EVENT_POINTER, read.error.issues[0]?.message ?? "");
 }
 
 function wantsStream({ method, headers: { accept = "" } }: FastifyRequest): boolean {
@@ -65,8 +58,7 @@ function eventsAfter(engine: Engine, applicationId: string, after: number, point
     return engine.events.stream(applicationId, { after });
   } catch (error) {
     if (!(error instanceof MintmarkError) || error.code !== "validation_failed") throw error;
-    const { code, message: detail } = error;
-    throw new MintmarkError(code, detail, { issues: [{ pointer, code, detail }] });
+    throw invalid(pointer, error.message, error.message);
   }
 }
 

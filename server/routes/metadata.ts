@@ -2,21 +2,19 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { ServedMetadata } from "../../core/index.ts";
 import { sendTag, tagOf } from "../http/etag.ts";
 import * as s from "../schemas/metadata.ts";
-import { type Endpoint, endpoint, entriesOf } from "./api/endpoint.ts";
+import { type Endpoint, endpoint, entriesOf, json } from "./api/endpoint.ts";
 
 const ASSET = "/api/v1/assets/{assetId}";
 /** A change is seen within this time, whatever stands between. */
 const FRESH = "public, max-age=60";
 const FOR_EVER = "public, max-age=31536000, immutable";
 const DENIED = ["asset_not_found", "asset_shared"] as const;
-const asToken = { status: 200, description: "The metadata.", schemas: [s.tokenMetadata] } as const;
-const asCollection = { status: 200, description: "The asset's metadata.", schemas: [s.collection] } as const;
+const asToken = json(200, "The metadata.", s.tokenMetadata);
+const asCollection = json(200, "The asset's metadata.", s.collection);
 const served = {
   headers: { "If-None-Match": "The `ETag` of an earlier response." },
   success: {
-    status: 200,
-    description: "JSON for wallets and marketplaces, to be read from any page.",
-    schemas: [s.servedMetadata],
+    ...json(200, "JSON for wallets and marketplaces, to be read from any page.", s.servedMetadata),
     headers: { ETag: "Identifies this version.", "Cache-Control": "For ever when it is frozen, else a minute." },
     unchanged: "`If-None-Match` names the present version.",
   },
@@ -51,7 +49,7 @@ export const metadataEndpoints: readonly Endpoint[] = [
     body: s.bulkBody,
     example: { tokens: [{ tokenId: "7", metadata: { name: "Card 7" } }] },
     cost: entriesOf("tokens"),
-    success: { status: 200, description: "All are set.", schemas: [s.bulkResult] },
+    success: json(200, "All are set.", s.bulkResult),
     errors: [...DENIED, "metadata_frozen"],
     async handle({ engine, applicationId, params: { assetId }, body: { tokens } }) {
       await engine.metadata.setAll(applicationId, assetId, tokens as Parameters<typeof engine.metadata.setAll>[2]);
@@ -62,7 +60,7 @@ export const metadataEndpoints: readonly Endpoint[] = [
     summary: "Freeze the metadata of up to 1,000 tokens for ever",
     body: s.freezeBody,
     example: { tokenIds: ["7"] },
-    success: { status: 200, description: "All are frozen.", schemas: [s.bulkResult] },
+    success: json(200, "All are frozen.", s.bulkResult),
     errors: [...DENIED, "metadata_not_found", "metadata_hidden", "metadata_frozen"],
     async handle({ engine, applicationId, params: { assetId }, body: { tokenIds } }) {
       await engine.metadata.freezeTokens(applicationId, assetId, tokenIds);
@@ -120,9 +118,8 @@ export const metadataEndpoints: readonly Endpoint[] = [
       "Takes the id in decimal digits. Of an ERC-1155 asset it takes 64 hex digits too, as clients write `{id}`.",
     params: s.servedParams,
     errors: ["asset_not_found", "metadata_not_found"],
-    async handle({ engine, params: { assetId, tokenId }, request, reply }) {
-      return send(await engine.metadata.served(assetId, tokenId), request, reply);
-    },
+    handle: async ({ engine, params: { assetId, tokenId }, request, reply }) =>
+      send(await engine.metadata.served(assetId, tokenId), request, reply),
   }),
 ];
 

@@ -5,7 +5,7 @@ import type { Code } from "../http/errors.ts";
 import { idempotencyKeyOf } from "../http/idempotency.ts";
 import { mintAnswer } from "../http/wire/mint-answer.ts";
 import { dryRunReply, mintBody, mintQuery, mintReply } from "../schemas/mint.ts";
-import { type Call, type Endpoint, endpoint } from "./api/endpoint.ts";
+import { type Call, type Endpoint, endpoint, json } from "./api/endpoint.ts";
 
 /** RFC 9745: the alias was deprecated from the start, 2026-01-01. */
 const ALIAS_DEPRECATED_SINCE = "@1767225600";
@@ -122,7 +122,7 @@ export const mintEndpoints: readonly Endpoint[] = [
   endpoint("Mint", "read", "GET /api/v1/mints/{mintId}", "getMint", {
     oneByOne: true,
     summary: "The result of a mint, with its vaults as they are now",
-    success: { status: 200, description: "The mint.", schemas: [mintReply] },
+    success: json(200, "The mint.", mintReply),
     errors: ["mint_not_found"],
     async handle({ engine, service: { buffers, turns }, applicationId, params, request, reply }) {
       const turn = () => turns.turn(applicationId);

@@ -1,19 +1,18 @@
 import type { z } from "zod";
-import { MintmarkError } from "../../core/index.ts";
 import type { OwnToken } from "../../core/internal.ts";
+import { invalid } from "../http/errors.ts";
 import { newTokenBody, tokenCreation, tokenProgress } from "../schemas/new-tokens.ts";
-import { type Endpoint, endpoint } from "./api/endpoint.ts";
+import { type Endpoint, endpoint, json } from "./api/endpoint.ts";
 import { applicationOf } from "./console.ts";
 import { originOf } from "./owner.ts";
 
-const common = { right: "assets" } as const;
 const PATH = "/console/v1/tokens";
 /** ERC-20 tokens have 18 decimals, of which amounts here keep nine. */
 const [UNIT, QUANTUM] = [10n ** 18n, 10n ** 9n];
 
 export const newTokenEndpoints: readonly Endpoint[] = [
   endpoint("Console", "person", `POST ${PATH}`, "prepareToken", {
-    ...common,
+    right: "assets",
     summary: "The transaction by which an admin's wallet creates a token for the application",
     body: newTokenBody,
     example: {
@@ -22,11 +21,7 @@ export const newTokenEndpoints: readonly Endpoint[] = [
       symbol: "SHLD",
       admin: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
     },
-    success: {
-      status: 200,
-      description: "The transaction. Nothing changes until the wallet sends it.",
-      schemas: [tokenCreation],
-    },
+    success: json(200, "The transaction. Nothing changes until the wallet sends it.", tokenCreation),
     errors: ["new_tokens_off"],
     handle({ service, signedIn, body, request }) {
       const { newTokens, engine } = service;
@@ -37,17 +32,12 @@ export const newTokenEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint("Console", "person", `PUT ${PATH}/{txHash}`, "addToken", {
-    ...common,
+    right: "assets",
     summary: "How far the token of a transaction is; adds its asset once the registration is final",
-    success: {
-      status: 200,
-      description: "The progress, and the transactions that are missing.",
-      schemas: [tokenProgress],
-    },
+    success: json(200, "The progress, and the transactions that are missing.", tokenProgress),
     errors: ["new_tokens_off", "asset_exists", "l1_failed"],
-    async handle({ engine, service: { newTokens }, signedIn, params: { txHash } }) {
-      return await newTokens.progress(engine, applicationOf(signedIn), txHash);
-    },
+    handle: async ({ engine, service: { newTokens }, signedIn, params: { txHash } }) =>
+      newTokens.progress(engine, applicationOf(signedIn), txHash),
   }),
 ];
 
@@ -58,8 +48,7 @@ function tokenOf({ cap, royalty, ...asked }: z.output<typeof newTokenBody>): Own
   for (const [name, value] of Object.entries(misplaced)) {
     if (value === undefined) continue;
     const detail = `An ${standard} has no ${name}.`;
-    const issue = { pointer: `/${name}`, code: "validation_failed", detail } as const;
-    throw new MintmarkError("validation_failed", detail, { issues: [issue] });
+    throw invalid(`/${name}`, detail, detail);
   }
   return {
     ...asked,

@@ -2,9 +2,10 @@ import type { FastifyRequest } from "fastify";
 import type { z } from "zod";
 import { exitKitToJson, exportExitKit, type KitChain } from "../../core/guards/exit/index.ts";
 import { MintmarkError } from "../../core/index.ts";
+import { invalid } from "../http/errors.ts";
 import { challenge, challengeBody, exitKit, signIn, signInBody } from "../schemas/owner.ts";
 import type { Service } from "../service.ts";
-import { type Endpoint, endpoint } from "./api/endpoint.ts";
+import { type Endpoint, endpoint, json } from "./api/endpoint.ts";
 import { PROOF_ERRORS, paidBy } from "./vaults.ts";
 
 const LOOPBACK = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/;
@@ -18,8 +19,7 @@ export function originOf(request: FastifyRequest, { origin }: Service): URL {
   const host = request.headers.host ?? "";
   if (LOOPBACK.test(host)) return new URL(`http://${host}`);
   const detail = "The operator has not configured this server's origin, so owners can sign in over localhost only.";
-  const issue = { pointer: "/headers/host", code: "validation_failed", detail } as const;
-  throw new MintmarkError("validation_failed", detail, { issues: [issue] });
+  throw invalid("/headers/host", detail, detail);
 }
 
 /** The portal that pays a vault's withdrawals. */
@@ -34,14 +34,8 @@ export const ownerEndpoints: readonly Endpoint[] = [
     summary: "A message (EIP-4361) for an owner's wallet to sign",
     body: challengeBody,
     example: { address: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8" },
-    success: {
-      status: 200,
-      description: "The message; it can be used once, within five minutes.",
-      schemas: [challenge],
-    },
-    handle({ service, body, request }) {
-      return service.owners.challenge(body.address, originOf(request, service));
-    },
+    success: json(200, "The message; it can be used once, within five minutes.", challenge),
+    handle: ({ service, body, request }) => service.owners.challenge(body.address, originOf(request, service)),
   }),
   endpoint("Owners", "public", "POST /owner/v1/sign-in", "createOwnerSignIn", {
     oneByOne: true,
@@ -51,19 +45,14 @@ export const ownerEndpoints: readonly Endpoint[] = [
       message: "localhost wants you to sign in with your Ethereum account: …",
       signature: `0x${"00".repeat(65)}`,
     },
-    success: { status: 200, description: "The sign-in.", schemas: [signIn] },
+    success: json(200, "The sign-in.", signIn),
     errors: ["credentials_invalid", "credentials_expired", "signature_invalid", "l1_failed"],
-    async handle({ service, body, request }) {
-      return await service.owners.open(body.message, body.signature, originOf(request, service));
-    },
+    handle: async ({ service, body, request }) =>
+      service.owners.open(body.message, body.signature, originOf(request, service)),
   }),
   endpoint("Owners", "owner", "GET /owner/v1/vaults/{vaultId}/exit-kit", "getExitKit", {
     summary: "Everything the owner of a vault needs to withdraw it without the operator",
-    success: {
-      status: 200,
-      description: "The kit; the settlement contract has verified its proof; docs/exit-kit.md.",
-      schemas: [exitKit],
-    },
+    success: json(200, "The kit; the settlement contract has verified its proof; docs/exit-kit.md.", exitKit),
     errors: [...PROOF_ERRORS, "asset_not_registered", "l1_failed"],
     async handle({ service, owner, params: { vaultId }, request }) {
       const vault = await service.engine.proofs.content(vaultId);

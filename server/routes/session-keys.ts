@@ -3,7 +3,7 @@ import { revocationCalldata, sessionCalldata } from "../../core/l1/index.ts";
 import { sessionTypedData } from "../../core/protocol/index.ts";
 import { typedDataToWire } from "../http/wire/typed-data.ts";
 import { sessionKey, sessionPreparation, sessionPreparationBody } from "../schemas/session-keys.ts";
-import { type Endpoint, endpoint } from "./api/endpoint.ts";
+import { type Endpoint, endpoint, json } from "./api/endpoint.ts";
 
 const EVERY_ASSET = `0x${"00".repeat(32)}` as const;
 
@@ -19,7 +19,7 @@ export const sessionKeyEndpoints: readonly Endpoint[] = [
       until: "1893456000",
       limit: "10",
     },
-    success: { status: 200, description: "What to sign and to send.", schemas: [sessionPreparation] },
+    success: json(200, "What to sign and to send.", sessionPreparation),
     errors: ["asset_not_found"],
     async handle({ engine, applicationId, body }) {
       const { ownerAddress: owner, keyAddress: key, until, limit, assetId, signature } = body;
@@ -32,7 +32,7 @@ export const sessionKeyEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Transfers", "read", "GET /api/v1/session-keys/{ownerAddress}/{keyAddress}", "getSessionKey", {
     summary: "The session of an owner with a key, as L1 tells it",
-    success: { status: 200, description: "The session, or `none`.", schemas: [sessionKey] },
+    success: json(200, "The session, or `none`.", sessionKey),
     async handle({ engine, params: { ownerAddress, keyAddress } }) {
       const session = await engine.transfers.session(ownerAddress, keyAddress);
       const { chainId, contract: to } = engine.settlement;

@@ -6,7 +6,7 @@ import { ServerError } from "../http/errors.ts";
 import { FORM } from "../http/wire/body.ts";
 import { requestComponent } from "../schemas/common.ts";
 import { accessToken } from "../schemas/service.ts";
-import { type Endpoint, endpoint } from "./api/endpoint.ts";
+import { type Endpoint, endpoint, json } from "./api/endpoint.ts";
 
 const tokenBody = requestComponent(
   "TokenRequest",
@@ -31,7 +31,7 @@ export const tokenEndpoints: readonly Endpoint[] = [
       client_id: "5e5e01a1fd1bbf5c",
       client_secret: "mm_test_5e5e01a1fd1bbf5c_…",
     },
-    success: { status: 200, description: "The token.", schemas: [accessToken] },
+    success: json(200, "The token.", accessToken),
     errors: [
       "credentials_missing",
       "credentials_invalid",

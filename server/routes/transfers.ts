@@ -4,7 +4,7 @@ import { MintmarkError } from "../../core/index.ts";
 import { transfersDigest } from "../../core/protocol/index.ts";
 import { transferPreparationToWire } from "../http/wire/typed-data.ts";
 import * as s from "../schemas/transfers.ts";
-import { type Endpoint, endpoint, entriesOf } from "./api/endpoint.ts";
+import { type Endpoint, endpoint, entriesOf, json } from "./api/endpoint.ts";
 
 /** What refuses a list of transfers before anyone has signed it. */
 const PREPARATION_ERRORS = [
@@ -41,7 +41,7 @@ export const transferEndpoints: readonly Endpoint[] = [
     body: s.transferPreparationBody,
     cost: entriesOf("transfers"),
     example: PREPARE,
-    success: { status: 200, description: "What to sign.", schemas: [s.transferPreparation] },
+    success: json(200, "What to sign.", s.transferPreparation),
     errors: PREPARATION_ERRORS,
     async handle({ engine, principal, body }) {
       const prepared = await engine.transfers.prepare(principal, asSigned(body));
@@ -55,12 +55,7 @@ export const transferEndpoints: readonly Endpoint[] = [
     body: s.transferBody,
     cost: entriesOf("transfers"),
     example: REQUEST,
-    success: {
-      status: 202,
-      description: "Accepted.",
-      schemas: [s.transferList],
-      headers: { Location: "Path of the transfer." },
-    },
+    success: { ...json(202, "Accepted.", s.transferList), headers: { Location: "Path of the transfer." } },
     errors: REQUEST_ERRORS,
     async handle({ engine, principal, body, reply }) {
       const accepted = await engine.transfers.request(principal, body);
@@ -73,13 +68,13 @@ export const transferEndpoints: readonly Endpoint[] = [
     description:
       "A page can be shorter than `limit` even if there is a next one: it examines a bounded number of transfers. `GET /api/v1/transactions?type=transfer` lists each vault of them, with more filters.",
     query: s.transferQuery,
-    success: { status: 200, description: "One page.", schemas: [s.transferPage] },
+    success: json(200, "One page.", s.transferPage),
     inTurn: true,
     handle: ({ engine, applicationId, query }) => engine.transfers.list(applicationId, query),
   }),
   endpoint("Vaults", "read", "GET /api/v1/vaults/{vaultId}/history", "getVaultHistory", {
     summary: "The transfers that led to a vault, and what took it",
-    success: { status: 200, description: "The transfers, waiting ones too.", schemas: [s.history] },
+    success: json(200, "The transfers, waiting ones too.", s.history),
     errors: ["vault_not_found"],
     async handle({ engine, applicationId, params: { vaultId } }) {
       await engine.vaults.get(applicationId, vaultId);
@@ -88,7 +83,7 @@ export const transferEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Vaults", "public", "GET /public/v1/vaults/{vaultId}/history", "getPublicVaultHistory", {
     summary: "The transfers in sealed batches that led to a vault, and that took it",
-    success: { status: 200, description: "The transfers; L1 holds the data of each.", schemas: [s.publicHistory] },
+    success: json(200, "The transfers; L1 holds the data of each.", s.publicHistory),
     errors: ["vault_not_found", "vault_void"],
     async handle({ engine, params: { vaultId } }) {
       const { before, after } = await engine.transfers.history(vaultId);
@@ -100,7 +95,7 @@ export const transferEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Transfers", "read", "GET /api/v1/transfers/{transferId}", "getTransfer", {
     summary: "One transfer, with every vault that it takes and makes",
-    success: { status: 200, description: "The transfer.", schemas: [s.transferList] },
+    success: json(200, "The transfer.", s.transferList),
     errors: ["transfer_not_found"],
     handle: ({ engine, applicationId, params }) => engine.transfers.get(applicationId, params.transferId),
   }),
@@ -114,7 +109,7 @@ export const ownerTransferEndpoints: readonly Endpoint[] = [
     body: s.transferPreparationBody,
     cost: entriesOf("transfers"),
     example: PREPARE,
-    success: { status: 200, description: "What to sign.", schemas: [s.transferPreparation] },
+    success: json(200, "What to sign.", s.transferPreparation),
     errors: [...PREPARATION_ERRORS, "owner_relay_off"],
     async handle({ engine, service: { ownerRelay }, owner, body }) {
       // Before the owner signs in vain.
@@ -129,7 +124,7 @@ export const ownerTransferEndpoints: readonly Endpoint[] = [
     body: s.transferBody,
     cost: entriesOf("transfers"),
     example: REQUEST,
-    success: { status: 202, description: "Accepted.", schemas: [s.ownersTransferList] },
+    success: json(202, "Accepted.", s.ownersTransferList),
     errors: [...REQUEST_ERRORS, "owner_relay_off"],
     async handle({ engine, service: { ownerRelay }, owner, body }) {
       // A repeated list is answered as before, and costs nothing more.
@@ -142,7 +137,7 @@ export const ownerTransferEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Owners", "owner", "GET /owner/v1/transfers/{transferId}", "getOwnerTransfer", {
     summary: "One transfer that the signed-in owner has signed",
-    success: { status: 200, description: "As it is now.", schemas: [s.ownersTransferList] },
+    success: json(200, "As it is now.", s.ownersTransferList),
     errors: ["transfer_not_found"],
     handle: ({ engine, owner, params }) => engine.transfers.get({ owner }, params.transferId),
   }),

@@ -4,7 +4,7 @@ import { idOfRequest } from "../http/idempotency.ts";
 import { page } from "../schemas/common.ts";
 import { balancePage, user, userBody, userPage, userQuery, usersBody, usersReply } from "../schemas/users.ts";
 import { vaultPage } from "../schemas/vaults.ts";
-import { type Endpoint, endpoint, entriesOf } from "./api/endpoint.ts";
+import { type Endpoint, endpoint, entriesOf, json } from "./api/endpoint.ts";
 
 export const userEndpoints: readonly Endpoint[] = [
   endpoint("Users", "users", "POST /api/v1/users", "createUser", {
@@ -15,7 +15,7 @@ export const userEndpoints: readonly Endpoint[] = [
       userId: "6f1d3c1e-4f0a-4b7e-9a51-0c5d6f2b7a11",
       ownerAddress: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
     },
-    success: { status: 201, description: "The user.", schemas: [user], headers: { Location: "Path of the user." } },
+    success: { ...json(201, "The user.", user), headers: { Location: "Path of the user." } },
     errors: ["user_exists"],
     async handle({ engine, applicationId, principal, body, request, reply }) {
       const user = { ...idOfRequest("userId", principal, request), ...body };
@@ -39,28 +39,28 @@ export const userEndpoints: readonly Endpoint[] = [
         { ownerAddress: "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc" },
       ],
     },
-    success: { status: 201, description: "The users, new and existing.", schemas: [usersReply] },
+    success: json(201, "The users, new and existing.", usersReply),
     errors: ["user_exists"],
-    async handle({ engine, applicationId, body }) {
-      return { users: await engine.users.createAll(applicationId, body.users) };
-    },
+    handle: async ({ engine, applicationId, body }) => ({
+      users: await engine.users.createAll(applicationId, body.users),
+    }),
   }),
   endpoint("Users", "read", "GET /api/v1/users", "listUsers", {
     summary: "Users of the application, by owner or by reference",
     query: userQuery,
-    success: { status: 200, description: "One page.", schemas: [userPage] },
+    success: json(200, "One page.", userPage),
     handle: ({ engine, applicationId, query }) => engine.users.list(applicationId, query),
   }),
   endpoint("Users", "read", "GET /api/v1/users/{userId}", "getUser", {
     summary: "One user",
-    success: { status: 200, description: "The user.", schemas: [user] },
+    success: json(200, "The user.", user),
     errors: ["user_not_found"],
     handle: ({ engine, applicationId, params }) => engine.users.get(applicationId, params.userId),
   }),
   endpoint("Users", "read", "GET /api/v1/users/{userId}/vaults", "listUserVaults", {
     summary: "Vaults of one user, oldest first",
     query: z.strictObject(page),
-    success: { status: 200, description: "One page.", schemas: [vaultPage] },
+    success: json(200, "One page.", vaultPage),
     errors: ["user_not_found"],
     async handle({ engine, applicationId, params: { userId }, query }) {
       await engine.users.get(applicationId, userId);
@@ -70,7 +70,7 @@ export const userEndpoints: readonly Endpoint[] = [
   endpoint("Users", "read", "GET /api/v1/users/{userId}/balances", "listUserBalances", {
     summary: "A user's holdings by token, in the order of first mints",
     query: z.strictObject(page),
-    success: { status: 200, description: "One page.", schemas: [balancePage] },
+    success: json(200, "One page.", balancePage),
     errors: ["user_not_found"],
     handle: ({ engine, applicationId, params: { userId }, query }) =>
       engine.vaults.balances(applicationId, userId, query),

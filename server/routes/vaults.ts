@@ -3,7 +3,7 @@ import type { BatchVaultProof, Hex, ProofOptions } from "../../core/index.ts";
 import { tipOwnerOf } from "../../core/internal.ts";
 import { withdrawCalldata } from "../../core/l1/index.ts";
 import { ownVaultProof, vault, vaultPage, vaultProof, vaultQuery } from "../schemas/vaults.ts";
-import { type Endpoint, endpoint } from "./api/endpoint.ts";
+import { type Endpoint, endpoint, json } from "./api/endpoint.ts";
 
 /** Errors of a vault's proof. */
 export const PROOF_ERRORS = [
@@ -25,19 +25,19 @@ export const vaultEndpoints: readonly Endpoint[] = [
     description:
       "A page can be shorter than `limit` even if there is a next one. With `tokenId` the vaults come batch by batch, without failed ERC-721 mints, because their ids are free again.",
     query: vaultQuery,
-    success: { status: 200, description: "One page.", schemas: [vaultPage] },
+    success: json(200, "One page.", vaultPage),
     inTurn: true,
     handle: ({ engine, applicationId, query }) => engine.vaults.list(applicationId, query),
   }),
   endpoint("Vaults", "read", "GET /api/v1/vaults/{vaultId}", "getVault", {
     summary: "One vault",
-    success: { status: 200, description: "The vault.", schemas: [vault] },
+    success: json(200, "The vault.", vault),
     errors: ["vault_not_found"],
     handle: ({ engine, applicationId, params }) => engine.vaults.get(applicationId, params.vaultId),
   }),
   endpoint("Vaults", "read", "GET /api/v1/vaults/{vaultId}/proof", "getVaultProof", {
     summary: "A vault's path to its batch root, and calldata for its owner to withdraw alone",
-    success: { status: 200, description: "The proof, verified before sending.", schemas: [ownVaultProof] },
+    success: json(200, "The proof, verified before sending.", ownVaultProof),
     errors: PROOF_ERRORS,
     async handle({ engine, applicationId, params: { vaultId }, request }) {
       const own = await engine.vaults.get(applicationId, vaultId);
@@ -58,7 +58,7 @@ export const vaultEndpoints: readonly Endpoint[] = [
 export const publicVaultEndpoints: readonly Endpoint[] = [
   endpoint("Vaults", "public", "GET /public/v1/vaults/{vaultId}/proof", "getPublicVaultProof", {
     summary: "A vault's content and its path to its batch root",
-    success: { status: 200, description: "The proof, verified before sending.", schemas: [vaultProof] },
+    success: json(200, "The proof, verified before sending.", vaultProof),
     errors: PROOF_ERRORS,
     async handle({ engine, params, request }) {
       const proof = await engine.proofs.vault(params.vaultId, paidBy(request));

@@ -1,21 +1,15 @@
 import type { FastifyReply } from "fastify";
-import {
-  type ApplicationEvent,
-  type Attempt,
-  type Engine,
-  type IssuedWebhook,
-  MintmarkError,
-} from "../../core/index.ts";
+import * as core from "../../core/index.ts";
 import { ForbiddenAddress, type Reach, requireReachable } from "../../core/internal.ts";
-import { ServerError } from "../http/errors.ts";
+import { invalid, later } from "../http/errors.ts";
 import { idOfRequest } from "../http/idempotency.ts";
 import * as s from "../schemas/webhooks.ts";
-import { type Endpoint, endpoint } from "./api/endpoint.ts";
+import { type Endpoint, endpoint, json } from "./api/endpoint.ts";
 
 const PATH = "/api/v1/webhooks";
 const one = { errors: ["webhook_not_found"] } as const;
-const attempted = { status: 200, description: "The outcome.", schemas: [s.webhookAttempt] } as const;
-const found = { status: 200, description: "The webhook.", schemas: [s.webhook] } as const;
+const attempted = json(200, "The outcome.", s.webhookAttempt);
+const found = json(200, "The webhook.", s.webhook);
 
 export const webhookEndpoints: readonly Endpoint[] = [
   endpoint("Webhooks", "webhooks", `POST ${PATH}`, "createWebhook", {
@@ -24,25 +18,17 @@ export const webhookEndpoints: readonly Endpoint[] = [
       "All later events are posted there in order, each at least once, signed according to Standard Webhooks. The secret is shown once.",
     body: s.webhookBody,
     example: { url: "https://example.com/mintmark", types: ["mint.accepted", "withdrawal.settled"] },
-    success: { status: 201, description: "The webhook and its secret.", schemas: [s.issuedWebhook] },
+    success: json(201, "The webhook and its secret.", s.issuedWebhook),
     errors: ["too_many_webhooks"],
-    async handle({
-      engine,
-      service: { webhookReach },
-      applicationId,
-      principal,
-      body: { url, types = [] },
-      request,
-      reply,
-    }) {
-      requireAllowed(webhookReach, url);
+    async handle({ engine, service, applicationId, principal, body: { url, types = [] }, request, reply }) {
+      requireAllowed(service.webhookReach, url);
       const asked = { url, types, ...idOfRequest("webhookId", principal, request) };
       return issued(reply, await engine.webhooks.create(applicationId, asked));
     },
   }),
   endpoint("Webhooks", "webhooks", `GET ${PATH}`, "listWebhooks", {
     summary: "The application's webhooks and their status",
-    success: { status: 200, description: "All of them.", schemas: [s.webhookList] },
+    success: json(200, "All of them.", s.webhookList),
     handle: ({ engine, applicationId }) => engine.webhooks.list(applicationId),
   }),
   endpoint("Webhooks", "webhooks", `GET ${PATH}/{webhookId}`, "getWebhook", {
@@ -67,7 +53,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
     description:
       "For a day deliveries also have a signature by the old secret, so that the receiver can change over. A repetition with the same Idempotency-Key returns the same secret, even after a restart. Once a later rotation has replaced that secret, it is refused.",
     keysInStore: true,
-    success: { status: 200, description: "The webhook and its new secret.", schemas: [s.issuedWebhook] },
+    success: json(200, "The webhook and its new secret.", s.issuedWebhook),
     async handle({ engine, applicationId, principal, params, request, reply }) {
       const asked = idOfRequest("rotationId", principal, request);
       return issued(reply, await engine.webhooks.rotateSecret(applicationId, params.webhookId, asked));
@@ -93,7 +79,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
   endpoint("Webhooks", "webhooks", `GET ${PATH}/{webhookId}/deliveries`, "listWebhookDeliveries", {
     ...one,
     summary: "The last 50 attempts at a webhook since the server started, newest first",
-    success: { status: 200, description: "The attempts.", schemas: [s.webhookAttempts] },
+    success: json(200, "The attempts.", s.webhookAttempts),
     async handle({ engine, service: { webhooks }, applicationId, params }) {
       const { webhookId } = await engine.webhooks.get(applicationId, params.webhookId);
       return { data: webhooks.attempts(webhookId) };
@@ -112,27 +98,25 @@ export const webhookEndpoints: readonly Endpoint[] = [
   }),
 ];
 
-function issued(reply: FastifyReply, { webhook, secret, replayed }: IssuedWebhook) {
+function issued(reply: FastifyReply, { webhook, secret, replayed }: core.IssuedWebhook) {
   if (replayed) reply.header("idempotency-replayed", "true");
   return { ...webhook, secret };
 }
 
 /** Throws `rate_limited` for null: another attempt that somebody asked for is in progress. */
-function attemptOf(attempt: Attempt | null) {
+function attemptOf(attempt: core.Attempt | null) {
   if (attempt !== null) return attempt;
   const detail = "A test or redelivery to this webhook is in progress; repeat the request when it has ended.";
-  throw new ServerError("rate_limited", detail, { headers: { "retry-after": "1" } });
+  throw later("rate_limited", 1, detail);
 }
 
-async function eventOf(engine: Engine, applicationId: string, sequence: number): Promise<ApplicationEvent> {
+async function eventOf(engine: core.Engine, applicationId: string, sequence: number): Promise<core.ApplicationEvent> {
   try {
     for await (const event of engine.events.stream(applicationId, { after: sequence - 1 })) return event;
   } catch (error) {
-    if (!(error instanceof MintmarkError) || error.code !== "validation_failed") throw error;
+    if (!(error instanceof core.MintmarkError) || error.code !== "validation_failed") throw error;
   }
-  const detail = "The application has no event with this sequence; GET /api/v1/events lists them.";
-  const issues = [{ pointer: "/path/sequence", code: "validation_failed", detail }] as const;
-  throw new MintmarkError("validation_failed", undefined, { issues });
+  throw invalid("/path/sequence", "The application has no event with this sequence; GET /api/v1/events lists them.");
 }
 
 /** Throws at once when every delivery would fail. Names are checked when resolved, before each connection. */
@@ -140,8 +124,6 @@ function requireAllowed(reach: Reach, url: string): void {
   try {
     if (URL.canParse(url)) requireReachable(reach, new URL(url));
   } catch (error) {
-    if (!(error instanceof ForbiddenAddress)) throw error;
-    const issues = [{ pointer: "/url", code: "validation_failed", detail: error.message }] as const;
-    throw new MintmarkError("validation_failed", undefined, { issues });
+    throw error instanceof ForbiddenAddress ? invalid("/url", error.message) : error;
   }
 }

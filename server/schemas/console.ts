@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { RIGHTS, ROLES, SCOPES } from "../../core/index.ts";
-import { application } from "./application.ts";
 import * as s from "./common.ts";
 import { MAX_SIGNATURE_BYTES } from "./owner.ts";
+import { application } from "./service.ts";
 
 const role = z.enum(ROLES, `Give one of ${ROLES.join(", ")}.`);
 const name = z.string().min(1, "Give a name.").max(100, "Give at most 100 characters.");

@@ -1,9 +1,9 @@
 import type { Asset, Batch, ListedWithdrawal, MintResult, Page } from "../../core/index.ts";
-import { application } from "./application.ts";
 import { asset } from "./assets.ts";
 import { batch } from "./batches.ts";
 import { apiKey, invitation, person } from "./console.ts";
 import { mintReply } from "./mint.ts";
+import { application } from "./service.ts";
 import { transaction } from "./transactions.ts";
 import { balance, user } from "./users.ts";
 import { vault, vaultProof } from "./vaults.ts";

@@ -1,14 +1,5 @@
 import { readFile } from "node:fs/promises";
-import {
-  createLocalJWKSet,
-  createRemoteJWKSet,
-  decodeJwt,
-  errors,
-  type JSONWebKeySet,
-  type JWTVerifyGetKey,
-  jwtVerify,
-  SignJWT,
-} from "jose";
+import * as jose from "jose";
 import { type ApiKey, type Engine, MintmarkError, type Principal, SCOPES, type Scope } from "../../../core/index.ts";
 import { ServerError } from "../errors.ts";
 
@@ -25,7 +16,7 @@ const PUBLIC_KEY_ALGORITHMS = ["EdDSA", "ES256", "ES384", "PS256", "RS256"];
 
 /** Whose bearer tokens the server takes besides its own, such as the operator's. */
 export interface IdentityProvider {
-  readonly keys: JWTVerifyGetKey;
+  readonly keys: jose.JWTVerifyGetKey;
   /** The required `iss`. */
   readonly issuer: string;
   /** The required `aud`. */
@@ -33,13 +24,13 @@ export interface IdentityProvider {
 }
 
 /** A JSON Web Key Set from an https address, fetched at first use and refreshed, or from a file. */
-export async function readJwks(place: string): Promise<JWTVerifyGetKey> {
-  if (/^https:\/\//.test(place)) return remoteKeys(createRemoteJWKSet(new URL(place)));
-  return createLocalJWKSet(JSON.parse(await readFile(place, "utf8")) as JSONWebKeySet);
+export async function readJwks(place: string): Promise<jose.JWTVerifyGetKey> {
+  if (/^https:\/\//.test(place)) return remoteKeys(jose.createRemoteJWKSet(new URL(place)));
+  return jose.createLocalJWKSet(JSON.parse(await readFile(place, "utf8")) as jose.JSONWebKeySet);
 }
 
 /** A bad token is its bearer's fault; unreachable keys are `issuer_unreachable`. */
-export function remoteKeys(keys: JWTVerifyGetKey): JWTVerifyGetKey {
+export function remoteKeys(keys: jose.JWTVerifyGetKey): jose.JWTVerifyGetKey {
   return async (header, token) => {
     try {
       return await keys(header, token);
@@ -51,7 +42,11 @@ export function remoteKeys(keys: JWTVerifyGetKey): JWTVerifyGetKey {
 }
 
 /** The set lacks the token's key, or cannot hold keys of its algorithm. */
-const OF_THE_TOKEN = [errors.JWKSNoMatchingKey, errors.JWKSMultipleMatchingKeys, errors.JOSENotSupported];
+const OF_THE_TOKEN = [
+  jose.errors.JWKSNoMatchingKey,
+  jose.errors.JWKSMultipleMatchingKeys,
+  jose.errors.JOSENotSupported,
+];
 
 /**
  * Issues and verifies bearer tokens: JWTs (RFC 9068) signed with this server's secret. Tokens of an identity provider
@@ -78,7 +73,7 @@ export class AccessTokens {
 
   /** A token for all of the principal's scopes, or for `scopes`. */
   issue(principal: Principal, scopes: readonly Scope[] = principal.scopes): Promise<string> {
-    return new SignJWT({ client_id: principal.keyId, scope: scopes.join(" ") })
+    return new jose.SignJWT({ client_id: principal.keyId, scope: scopes.join(" ") })
       .setProtectedHeader({ alg: ALGORITHM, typ: TYPE })
       .setSubject(principal.applicationId)
       .setIssuer(ISSUER)
@@ -104,13 +99,13 @@ export class AccessTokens {
 
   async #claims(token: string): Promise<Principal> {
     try {
-      const trusted = decodeJwt(token).iss === this.#trusted?.issuer ? this.#trusted : undefined;
+      const trusted = jose.decodeJwt(token).iss === this.#trusted?.issuer ? this.#trusted : undefined;
       const requiredClaims = ["sub", "exp", "iat", "client_id", "scope"];
       const own = { algorithms: [ALGORITHM], typ: TYPE, issuer: ISSUER, audience: this.#audience, requiredClaims };
       const { payload } =
         trusted === undefined
-          ? await jwtVerify(token, this.#secret, own)
-          : await jwtVerify(token, trusted.keys, { ...own, ...trusted, algorithms: PUBLIC_KEY_ALGORITHMS });
+          ? await jose.jwtVerify(token, this.#secret, own)
+          : await jose.jwtVerify(token, trusted.keys, { ...own, ...trusted, algorithms: PUBLIC_KEY_ALGORITHMS });
       const granted = String(payload.scope).split(" ");
       return {
         applicationId: String(payload.sub),
@@ -119,7 +114,7 @@ export class AccessTokens {
       };
     } catch (cause) {
       if (cause instanceof ServerError) throw cause;
-      throw new MintmarkError(cause instanceof errors.JWTExpired ? "credentials_expired" : "credentials_invalid");
+      throw new MintmarkError(cause instanceof jose.errors.JWTExpired ? "credentials_expired" : "credentials_invalid");
     }
   }
 

@@ -1,5 +1,5 @@
 import type { FastifyReply } from "fastify";
-import { ServerError } from "../errors.ts";
+import { later } from "../errors.ts";
 import type { TokenBuckets } from "./rate-limit.ts";
 
 /** Who holds memory, and pays: a key, a person or an address, and its tenant. */
@@ -187,11 +187,10 @@ export class HeldBytes {
       this.change(caller, bytes);
       return;
     }
-    const headers = { "retry-after": String(RETRY_SECONDS) };
     // Without the others, this one could have had it.
-    if (ofCaller <= this.mostPerCaller && ofTenant <= half) throw new ServerError("overloaded", undefined, { headers });
+    if (ofCaller <= this.mostPerCaller && ofTenant <= half) throw later("overloaded", RETRY_SECONDS);
     const detail = `Bodies and unread responses would take more than ${this.mostPerCaller} bytes of this caller, or ${half} of its application. Read the responses, or send fewer requests at once.`;
-    throw new ServerError("rate_limited", detail, { headers });
+    throw later("rate_limited", RETRY_SECONDS, detail);
   }
 
   change({ name, tenant }: Caller, bytes: number): void {

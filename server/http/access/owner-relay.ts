@@ -1,5 +1,4 @@
-import { MintmarkError } from "../../../core/index.ts";
-import { ServerError } from "../errors.ts";
+import { invalid, later, ServerError } from "../errors.ts";
 import { TokenBuckets } from "./rate-limit.ts";
 
 const DAY_SECONDS = 86_400;
@@ -48,12 +47,11 @@ export class OwnerRelay {
     if (most === 0) throw new ServerError("owner_relay_off");
     if (vaults > most) {
       const detail = `Give at most ${most} vaults: this operator pays for so many of one owner a day.`;
-      const issue = { pointer: "/vaults", code: "validation_failed", detail } as const;
-      throw new MintmarkError("validation_failed", detail, { issues: [issue] });
+      throw invalid("/vaults", detail, detail);
     }
     const { granted, remaining, retrySeconds } = this.#buckets.take(owner, vaults);
     if (granted) return;
     const detail = `This operator pays for ${remaining} more of your vaults now; retry after ${retrySeconds} seconds, or withdraw by your own transaction.`;
-    throw new ServerError("rate_limited", detail, { headers: { "retry-after": String(retrySeconds) } });
+    throw later("rate_limited", retrySeconds, detail);
   }
 }

@@ -1,5 +1,5 @@
 import type { FastifyReply } from "fastify";
-import { ServerError } from "../errors.ts";
+import { later } from "../errors.ts";
 
 /** Units per window. {@link Account} defines their costs. */
 export interface Quota {
@@ -94,9 +94,8 @@ export class TokenBuckets {
     const grant = this.take(caller, cost, tenant);
     this.#show(grant, reply);
     if (grant.granted) return;
-    throw new ServerError("rate_limited", `Too many requests; retry after ${grant.retrySeconds} seconds.`, {
-      headers: { "retry-after": String(grant.retrySeconds) },
-    });
+    const { retrySeconds } = grant;
+    throw later("rate_limited", retrySeconds, `Too many requests; retry after ${retrySeconds} seconds.`);
   }
 
   /** Takes units on credit. Further requests wait until the debt is refilled. */

@@ -1,6 +1,6 @@
 import { finished, type Writable } from "node:stream";
 import type { Mode } from "../../../core/index.ts";
-import { ServerError } from "../errors.ts";
+import { later } from "../errors.ts";
 
 /** Most bytes of different batches in transfer; without a key, half of them. */
 const MOST_BYTES = 256 * 1024 * 1024;
@@ -61,11 +61,8 @@ export class OutgoingBatches {
 
   async #read(outgoing: Outgoing, mode: Mode, batchNumber: number, mostBytes: number): Promise<Buffer> {
     const held = [...this.#outgoing.values()].reduce((sum, { bytes }) => sum + bytes, 0);
-    if (held >= mostBytes) {
-      throw new ServerError("rate_limited", "Slow clients hold too much batch data in transfer.", {
-        headers: { "retry-after": String(RETRY_SECONDS) },
-      });
-    }
+    if (held >= mostBytes)
+      throw later("rate_limited", RETRY_SECONDS, "Slow clients hold too much batch data in transfer.");
     const data = await this.#find(mode, batchNumber);
     outgoing.bytes = data.byteLength;
     return Buffer.from(data.buffer, data.byteOffset, data.byteLength);

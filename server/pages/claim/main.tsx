@@ -5,20 +5,7 @@ import { privateKeyToAddress, sign } from "viem/accounts";
 import { claimTypedData } from "../../../core/protocol/index.ts";
 import type { PublicClaimLink, TakenClaimLink } from "../../client/index.ts";
 import { grouped } from "../shared/format.ts";
-import {
-  Button,
-  code,
-  type Fact,
-  Facts,
-  Failure,
-  Notice,
-  onSent,
-  Shown,
-  show,
-  useAction,
-  useHash,
-  useLoad,
-} from "../shared/parts.tsx";
+import * as ui from "../shared/parts.tsx";
 import { type Metadata, metadataAt, Picture, textIn } from "../shared/tokens.tsx";
 import { accountsOf, useWallets } from "../shared/wallets.ts";
 
@@ -58,7 +45,7 @@ function Page({ title, children }: { title: string; children: ComponentChildren 
 }
 
 function App() {
-  const fragment = useHash();
+  const fragment = ui.useHash();
   const link = linkIn(fragment);
   if (link === null) {
     return (
@@ -71,27 +58,27 @@ function App() {
 }
 
 function Link({ secret, address }: { secret: Hex; address: Hex }) {
-  const link = useLoad(() => ask<PublicClaimLink>(`/public/v1/claims/${address}`), address);
+  const link = ui.useLoad(() => ask<PublicClaimLink>(`/public/v1/claims/${address}`), address);
   const [taken, setTaken] = useState<TakenClaimLink | null>(null);
   const { value: claim } = link;
   const title = taken ? "It is yours" : link.error ? "This link does not work" : "Claim a token";
   const ended = claim && ENDED[claim.status];
   return (
     <Page title={title}>
-      <Shown of={link}>
+      <ui.Shown of={link}>
         {(shown) => (
           <>
             <Token claim={shown} />
             {taken ? (
               <Taken {...taken} />
             ) : ended ? (
-              <Notice>{ended}</Notice>
+              <ui.Notice>{ended}</ui.Notice>
             ) : (
               <Form {...{ secret, onTaken: setTaken }} claim={shown} />
             )}
           </>
         )}
-      </Shown>
+      </ui.Shown>
     </Page>
   );
 }
@@ -106,14 +93,14 @@ async function readMetadata({ asset: { assetId }, tokenId }: PublicClaimLink): P
 /** What the link gives. The application, which gave the link, also chose the image. */
 function Token({ claim }: { claim: PublicClaimLink }) {
   const { asset, tokenId, amount, quantity, expiresAt, status, ownerAddress } = claim;
-  const metadata = useLoad(() => readMetadata(claim), asset.assetId).value ?? {};
+  const metadata = ui.useLoad(() => readMetadata(claim), asset.assetId).value ?? {};
   const name = textIn(metadata, "name") ?? asset.name;
   const description = textIn(metadata, "description");
-  const facts: readonly Fact[] = [
+  const facts: readonly ui.Fact[] = [
     ["Token", name === asset.name ? null : `${asset.name} (${asset.symbol})`],
     ["Id", tokenId],
     ["Tokens", quantity !== null && quantity > 1 ? String(quantity) : null],
-    ["Owner", ownerAddress && code(ownerAddress)],
+    ["Owner", ownerAddress && ui.code(ownerAddress)],
     ["Claim until", expiresAt !== null && status === "open" ? new Date(expiresAt).toLocaleString() : null],
   ];
   const isFungible = asset.standard === "erc20";
@@ -130,7 +117,7 @@ function Token({ claim }: { claim: PublicClaimLink }) {
           </p>
         )}
         {description !== null && <p>{description}</p>}
-        <Facts of={facts.filter(([, value]) => value !== null)} />
+        <ui.Facts of={facts.filter(([, value]) => value !== null)} />
       </div>
     </section>
   );
@@ -146,8 +133,8 @@ function Form({
   onTaken: (taken: TakenClaimLink) => void;
 }) {
   const [owner, setOwner] = useState("");
-  const { busy, error, run } = useAction();
-  const submit = onSent(() =>
+  const { busy, error, run } = ui.useAction();
+  const submit = ui.onSent(() =>
     run(async () => {
       const address = owner.trim();
       if (!isAddress(address)) throw new Error("This is no address: 0x and 40 hex digits. Copy it again.");
@@ -159,7 +146,7 @@ function Form({
       <label for="owner">Your address on Ethereum. It will own the token, and nobody can change it later.</label>
       <div class="choices">
         {useWallets().map(({ name, provider }) => (
-          <Button
+          <ui.Button
             key={name}
             onClick={() => run(async () => setOwner((await accountsOf(provider))[0] ?? ""))}
             text={`Use ${name}`}
@@ -175,8 +162,8 @@ function Form({
         spellcheck={false}
         required
       />
-      <Button submit main disabled={busy} text="Claim" />
-      {error && <Failure error={error} />}
+      <ui.Button submit main disabled={busy} text="Claim" />
+      {error && <ui.Failure error={error} />}
     </form>
   );
 }
@@ -193,8 +180,8 @@ async function take(key: Hex, { linkAddress, settlement }: PublicClaimLink, owne
 function Taken({ ownerAddress, vaults }: TakenClaimLink) {
   return (
     <>
-      <Notice>The token is minted. It is on layer 2, and only its owner can withdraw it.</Notice>
-      <Facts of={[["Owner", code(ownerAddress)]]} />
+      <ui.Notice>The token is minted. It is on layer 2, and only its owner can withdraw it.</ui.Notice>
+      <ui.Facts of={[["Owner", ui.code(ownerAddress)]]} />
       <ul>
         {vaults.map(({ vaultId, tokenId }) => (
           <li key={vaultId}>
@@ -209,4 +196,4 @@ function Taken({ ownerAddress, vaults }: TakenClaimLink) {
   );
 }
 
-show(<App />);
+ui.show(<App />);

@@ -4,30 +4,15 @@ import { grouped } from "../shared/format.ts";
 import { call } from "./api.ts";
 import { Chart } from "./chart.tsx";
 import { NewToken } from "./new-token.tsx";
-import {
-  Action,
-  ADDRESS,
-  type Column,
-  Form,
-  Id,
-  Input,
-  List,
-  Live,
-  Shown,
-  Title,
-  To,
-  textOf,
-  WHOLE,
-  When,
-} from "./parts.tsx";
+import * as ui from "./parts.tsx";
 import { AssetChoice, ModeChoice, useEnabledAssets, wholeTokens } from "./tokens.tsx";
 import { COLUMNS } from "./transactions.tsx";
 
 export function Overview() {
   return (
     <>
-      <Title>Overview</Title>
-      <Live<Usage> path="/api/v1/usage">
+      <ui.Title>Overview</ui.Title>
+      <ui.Live<Usage> path="/api/v1/usage">
         {({ mints, transactions, periods, keys }) => (
           <>
             <div class="cards">
@@ -52,34 +37,37 @@ export function Overview() {
             />
           </>
         )}
-      </Live>
+      </ui.Live>
       <h2>Newest transactions</h2>
-      <List label="Newest transactions" path="/api/v1/transactions?limit=10" columns={COLUMNS} />
+      <ui.List label="Newest transactions" path="/api/v1/transactions?limit=10" columns={COLUMNS} />
     </>
   );
 }
 
 export function Users({ signIn }: { signIn: PersonSignIn }) {
-  const columns: Column<User>[] = [
+  const columns: ui.Column<User>[] = [
     ["Reference", ({ reference }) => reference ?? "–"],
-    ["Owner", ({ ownerAddress }) => <To page="users" id={ownerAddress} />],
-    ["User", ({ userId }) => <To page="users" id={userId} />],
-    ["Created", ({ createdAt }) => <When at={createdAt} />],
+    ["Owner", ({ ownerAddress }) => <ui.To page="users" id={ownerAddress} />],
+    ["User", ({ userId }) => <ui.To page="users" id={userId} />],
+    ["Created", ({ createdAt }) => <ui.When at={createdAt} />],
   ];
   const create = (fields: FormData) =>
-    call("POST", "/api/v1/users", { ownerAddress: textOf(fields, "owner"), reference: textOf(fields, "reference") });
+    call("POST", "/api/v1/users", {
+      ownerAddress: ui.textOf(fields, "owner"),
+      reference: ui.textOf(fields, "reference"),
+    });
   return (
     <>
-      <Title lead="A user is an address on L1 that owns what you mint for it. Your own name for it is its reference.">
+      <ui.Title lead="A user is an address on L1 that owns what you mint for it. Your own name for it is its reference.">
         Users
-      </Title>
+      </ui.Title>
       {signIn.rights.includes("users") && (
-        <Form label="New user" action="Create user" send={create}>
-          <Input label="Owner's address" name="owner" required {...ADDRESS} />
-          <Input label="Reference (your own name)" name="reference" maxLength={64} />
-        </Form>
+        <ui.Form label="New user" action="Create user" send={create}>
+          <ui.Input label="Owner's address" name="owner" required {...ui.ADDRESS} />
+          <ui.Input label="Reference (your own name)" name="reference" maxLength={64} />
+        </ui.Form>
       )}
-      <List label="Users" path="/api/v1/users?order=desc" columns={columns} />
+      <ui.List label="Users" path="/api/v1/users?order=desc" columns={columns} />
     </>
   );
 }
@@ -95,7 +83,7 @@ export function Assets({ signIn }: { signIn: PersonSignIn }) {
   const canEnable = signIn.rights.includes("assets");
   const enable = ({ assetId, enabled }: Asset) =>
     call(enabled ? "DELETE" : "PUT", `/api/v1/assets/${assetId}/enablement`);
-  const columns: Column<Asset>[] = [
+  const columns: ui.Column<Asset>[] = [
     [
       "Name",
       ({ assetId, name, symbol, standard }) => (
@@ -107,7 +95,7 @@ export function Assets({ signIn }: { signIn: PersonSignIn }) {
         </>
       ),
     ],
-    ["Contract", ({ contractAddress }) => <Id of={contractAddress} />],
+    ["Contract", ({ contractAddress }) => <ui.Id of={contractAddress} />],
     ["Minted", (asset) => mintedOf(asset), "number"],
     ["Can be minted", ({ mintingAvailable, unavailableReason }) => (mintingAvailable ? "yes" : unavailableReason)],
     ["Transferable", ({ transferable }) => (transferable === null ? "not known yet" : transferable ? "yes" : "no")],
@@ -116,15 +104,17 @@ export function Assets({ signIn }: { signIn: PersonSignIn }) {
       (asset) => (
         <span class="actions">
           {asset.enabled ? "yes" : "no"}
-          {canEnable && <Action work={() => enable(asset)}>{asset.enabled ? "Disable" : "Enable"}</Action>}
+          {canEnable && <ui.Action work={() => enable(asset)}>{asset.enabled ? "Disable" : "Enable"}</ui.Action>}
         </span>
       ),
     ],
   ];
   return (
     <>
-      <Title lead="Token contracts that your application can enable. It mints those that are enabled.">Assets</Title>
-      <List idOf={({ assetId }) => assetId} label="Assets" path="/api/v1/assets" columns={columns} />
+      <ui.Title lead="Token contracts that your application can enable. It mints those that are enabled.">
+        Assets
+      </ui.Title>
+      <ui.List idOf={({ assetId }) => assetId} label="Assets" path="/api/v1/assets" columns={columns} />
       {canEnable && <NewToken signIn={signIn} />}
     </>
   );
@@ -139,29 +129,31 @@ export function Mint() {
   const send = async (fields: FormData) => {
     setMinted([]);
     const mint = {
-      assetId: textOf(fields, "assetId"),
-      dataAvailabilityMode: textOf(fields, "mode"),
-      tokenId: textOf(fields, "tokenId"),
-      amountDecimal: textOf(fields, "amount") ?? "1",
-      reference: textOf(fields, "reference"),
+      assetId: ui.textOf(fields, "assetId"),
+      dataAvailabilityMode: ui.textOf(fields, "mode"),
+      tokenId: ui.textOf(fields, "tokenId"),
+      amountDecimal: ui.textOf(fields, "amount") ?? "1",
+      reference: ui.textOf(fields, "reference"),
     };
-    const body = { users: [{ ownerAddress: textOf(fields, "owner"), mints: [mint] }] };
+    const body = { users: [{ ownerAddress: ui.textOf(fields, "owner"), mints: [mint] }] };
     const { vaults } = await call<{ vaults: readonly Vault[] }>("POST", "/api/v1/mint", body);
     setMinted(vaults);
   };
   return (
     <>
-      <Title lead="One token, or an amount of one, for an owner. A mint cannot be undone.">Mint by hand</Title>
-      <Shown of={assets}>
+      <ui.Title lead="One token, or an amount of one, for an owner. A mint cannot be undone.">Mint by hand</ui.Title>
+      <ui.Shown of={assets}>
         {({ data }) =>
           data.length === 0 ? (
             <p class="notice">Enable an asset first.</p>
           ) : (
-            <Form label="Mint" action="Mint" send={send}>
+            <ui.Form label="Mint" action="Mint" send={send}>
               <AssetChoice assets={data} onChoose={setChosen} />
-              <Input label="Owner's address" name="owner" required {...ADDRESS} />
-              {!isFungible(data) && <Input label="Token id" name="tokenId" required pattern="\d{1,78}" {...WHOLE} />}
-              <Input
+              <ui.Input label="Owner's address" name="owner" required {...ui.ADDRESS} />
+              {!isFungible(data) && (
+                <ui.Input label="Token id" name="tokenId" required pattern="\d{1,78}" {...ui.WHOLE} />
+              )}
+              <ui.Input
                 label="Amount in whole tokens"
                 name="amount"
                 required={isFungible(data)}
@@ -170,17 +162,17 @@ export function Mint() {
                 title="Digits without commas, such as 1000.5"
               />
               <ModeChoice />
-              <Input label="Reference (your own name)" name="reference" maxLength={64} />
-            </Form>
+              <ui.Input label="Reference (your own name)" name="reference" maxLength={64} />
+            </ui.Form>
           )
         }
-      </Shown>
+      </ui.Shown>
       {minted.map((vault) => (
         <p class="notice" role="status" key={vault.vaultId}>
-          Minted: vault <To page="vaults" id={vault.vaultId} />. It is on disk, and goes to L1 with its batch.
+          Minted: vault <ui.To page="vaults" id={vault.vaultId} />. It is on disk, and goes to L1 with its batch.
         </p>
       ))}
-      <List label="Newest transactions" path="/api/v1/transactions?limit=10" columns={COLUMNS} />
+      <ui.List label="Newest transactions" path="/api/v1/transactions?limit=10" columns={COLUMNS} />
     </>
   );
 }

@@ -1,21 +1,7 @@
 import type { Application, Batch, Operations } from "../../client/index.ts";
 import { call } from "./api.ts";
 import { Chart } from "./chart.tsx";
-import {
-  Action,
-  Button,
-  type Column,
-  Form,
-  Id,
-  Input,
-  List,
-  Live,
-  Status,
-  Table,
-  Title,
-  textOf,
-  When,
-} from "./parts.tsx";
+import * as ui from "./parts.tsx";
 
 /** Words for the readiness checks. */
 const CHECKS: Readonly<Record<string, string>> = {
@@ -39,20 +25,20 @@ const CHECKS: Readonly<Record<string, string>> = {
   withdraw: "Withdrawals",
 };
 
-const BATCHES: readonly Column<Batch>[] = [
+const BATCHES: readonly ui.Column<Batch>[] = [
   ["Batch", ({ batchId }) => <a href={`/explorer#/batches/${batchId}`}>{batchId}</a>],
-  ["Status", ({ status }) => <Status of={status} />],
+  ["Status", ({ status }) => <ui.Status of={status} />],
   ["Vaults", ({ vaultCount }) => vaultCount.toLocaleString(), "number"],
-  ["Opened", ({ timestamps }) => <When at={timestamps.open ?? null} />],
-  ["Final", ({ timestamps }) => <When at={timestamps.finalized ?? null} />],
-  ["L1 transaction", ({ l1TxHash }) => <Id of={l1TxHash} />],
+  ["Opened", ({ timestamps }) => <ui.When at={timestamps.open ?? null} />],
+  ["Final", ({ timestamps }) => <ui.When at={timestamps.finalized ?? null} />],
+  ["L1 transaction", ({ l1TxHash }) => <ui.Id of={l1TxHash} />],
 ];
 
 export function Operating() {
   return (
     <>
-      <Title lead="From the open batches to L1: what runs, what waits, and what it costs.">Operations</Title>
-      <Live<Operations> path="/console/v1/operations">
+      <ui.Title lead="From the open batches to L1: what runs, what waits, and what it costs.">Operations</ui.Title>
+      <ui.Live<Operations> path="/console/v1/operations">
         {({ checks, commits }) => {
           const known = commits.flatMap(({ settledAt, gas, mintCount }) =>
             gas === null ? [] : [{ at: Date.parse(settledAt) / 1000, gas: Number(gas), mintCount }],
@@ -62,7 +48,7 @@ export function Operating() {
           return (
             <>
               <h2>{checks.every(({ ok }) => ok) ? "Ready" : "Not ready"}</h2>
-              <Table
+              <ui.Table
                 label="Readiness"
                 entries={checks}
                 columns={[
@@ -83,33 +69,33 @@ export function Operating() {
             </>
           );
         }}
-      </Live>
+      </ui.Live>
       <h2>Batches</h2>
-      <List label="Batches" path="/public/v1/batches" columns={BATCHES} />
+      <ui.List label="Batches" path="/public/v1/batches" columns={BATCHES} />
     </>
   );
 }
 
 export function Applications({ onChoose }: { onChoose: (application: Application) => void }) {
-  const create = (fields: FormData) => call("POST", "/console/v1/applications", { name: textOf(fields, "name") });
+  const create = (fields: FormData) => call("POST", "/console/v1/applications", { name: ui.textOf(fields, "name") });
   const suspend = ({ applicationId, suspended }: Application) =>
     call(suspended ? "DELETE" : "PUT", `/console/v1/applications/${applicationId}/suspension`);
-  const columns: Column<Application>[] = [
+  const columns: ui.Column<Application>[] = [
     ["Name", ({ name }) => name],
-    ["Id", ({ applicationId }) => <Id of={applicationId} />],
-    ["Status", ({ suspended }) => <Status of={suspended ? "suspended" : "active"} />],
-    ["Created", ({ createdAt }) => <When at={createdAt} />],
+    ["Id", ({ applicationId }) => <ui.Id of={applicationId} />],
+    ["Status", ({ suspended }) => <ui.Status of={suspended ? "suspended" : "active"} />],
+    ["Created", ({ createdAt }) => <ui.When at={createdAt} />],
     [
       "Actions",
       (application) => (
         <span class="actions">
-          <Button onClick={() => onChoose(application)} text="Look into" />
+          <ui.Button onClick={() => onChoose(application)} text="Look into" />
           {application.suspended ? (
-            <Action work={() => suspend(application)}>Resume</Action>
+            <ui.Action work={() => suspend(application)}>Resume</ui.Action>
           ) : (
-            <Action ask={`Suspend ${application.name}? Its keys stop at once.`} work={() => suspend(application)}>
+            <ui.Action ask={`Suspend ${application.name}? Its keys stop at once.`} work={() => suspend(application)}>
               Suspend
-            </Action>
+            </ui.Action>
           )}
         </span>
       ),
@@ -117,11 +103,11 @@ export function Applications({ onChoose }: { onChoose: (application: Application
   ];
   return (
     <>
-      <Title lead="Look into an application to invite its first person.">Applications</Title>
-      <Form label="New application" action="Create application" send={create}>
-        <Input label="Name" name="name" required maxLength={200} />
-      </Form>
-      <List
+      <ui.Title lead="Look into an application to invite its first person.">Applications</ui.Title>
+      <ui.Form label="New application" action="Create application" send={create}>
+        <ui.Input label="Name" name="name" required maxLength={200} />
+      </ui.Form>
+      <ui.List
         idOf={({ applicationId }) => applicationId}
         label="Applications"
         path="/console/v1/applications"

@@ -3,43 +3,21 @@ import { useState } from "preact/hooks";
 import type { Asset, Batch, Transaction, User, Vault, VaultHistory } from "../../client/index.ts";
 import { call, callOrNull, type Listed, orNull, readAll, readPages, withQuery } from "./api.ts";
 import { mintedOf } from "./day.tsx";
-import {
-  ADDRESS,
-  Choice,
-  type Column,
-  Facts,
-  Filters,
-  Id,
-  Input,
-  List,
-  Live,
-  Select,
-  ShowMore,
-  Shown,
-  STATUSES,
-  Status,
-  Table,
-  Title,
-  To,
-  useFilters,
-  useLoad,
-  WHOLE,
-  When,
-} from "./parts.tsx";
+import * as ui from "./parts.tsx";
 import { Named, useAsset, Worth, wholeTokens } from "./tokens.tsx";
 import { TransactionList } from "./transactions.tsx";
 
 // A page for each thing that the search finds, with its history.
 
-const VAULTS: readonly Column<Vault>[] = [
-  ["Vault", ({ vaultId }) => <To page="vaults" id={vaultId} />],
+const VAULTS: readonly ui.Column<Vault>[] = [
+  ["Vault", ({ vaultId }) => <ui.To page="vaults" id={vaultId} />],
   ["Token", (vault) => <Worth of={vault} />],
-  ["Status", ({ status }) => <Status of={status} />],
+  ["Status", ({ status }) => <ui.Status of={status} />],
   ["Left", (vault) => wholeTokens({ ...vault, amount: vault.availableBalance }), "number"],
-  ["Owner", ({ ownerAddress }) => <To page="users" id={ownerAddress} />],
-  ["Batch", ({ batchId }) => <To page="batches" id={batchId} />],
+  ["Owner", ({ ownerAddress }) => <ui.To page="users" id={ownerAddress} />],
+  ["Batch", ({ batchId }) => <ui.To page="batches" id={batchId} />],
 ];
-const NAMED: readonly Column<Vault>[] = VAULTS.map((column) =>
+const NAMED: readonly ui.Column<Vault>[] = VAULTS.map((column) =>
   column[0] !== "Token"
     ? column
     : [
@@ -65,7 +43,7 @@ function VaultList({
   isNamed?: boolean;
 }) {
   return (
-    <List
+    <ui.List
       label={label}
       path={withQuery("/api/v1/vaults", { order: "desc", ...of })}
       columns={isNamed ? NAMED : VAULTS}
@@ -74,20 +52,20 @@ function VaultList({
 }
 
 export function Vaults() {
-  const { images, ...filters } = useFilters();
+  const { images, ...filters } = ui.useFilters();
   return (
     <>
-      <Title>Vaults</Title>
-      <Filters label="Find vaults">
-        <Input label="Owner (empty: all)" name="ownerAddress" {...ADDRESS} />
-        <Input label="Token id" name="tokenId" pattern="\d{1,78}" {...WHOLE} />
-        <Choice label="Status" name="status" values={STATUSES} />
-        <Select
+      <ui.Title>Vaults</ui.Title>
+      <ui.Filters label="Find vaults">
+        <ui.Input label="Owner (empty: all)" name="ownerAddress" {...ui.ADDRESS} />
+        <ui.Input label="Token id" name="tokenId" pattern="\d{1,78}" {...ui.WHOLE} />
+        <ui.Choice label="Status" name="status" values={ui.STATUSES} />
+        <ui.Select
           label="Names and images"
           name="images"
           options={{ "": "hidden", shown: "shown: their hosts learn your address" }}
         />
-      </Filters>
+      </ui.Filters>
       <VaultList label="Vaults" of={filters} isNamed={images === "shown"} />
     </>
   );
@@ -102,18 +80,18 @@ interface Event {
   readonly page: string;
 }
 
-const EVENTS: readonly Column<Event>[] = [
+const EVENTS: readonly ui.Column<Event>[] = [
   [
     "When",
     ({ at, page }) => (
       <a href={page}>
-        <When at={at} />
+        <ui.When at={at} />
       </a>
     ),
   ],
   ["What", ({ what }) => what],
   ["Who", ({ who }) => who],
-  ["Status", ({ status }) => <Status of={status} />],
+  ["Status", ({ status }) => <ui.Status of={status} />],
 ];
 
 const NOBODY = `0x${"00".repeat(20)}`;
@@ -140,7 +118,7 @@ async function eventsOf(vaultId: string, { before, after }: VaultHistory, pages:
       who: (
         <>
           {one.type === "mint" ? "to " : "by "}
-          <To page="users" id={one.userId} />
+          <ui.To page="users" id={one.userId} />
         </>
       ),
       status: one.status,
@@ -155,11 +133,11 @@ async function eventsOf(vaultId: string, { before, after }: VaultHistory, pages:
         what: step.to === NOBODY ? "redeemed" : "transferred",
         who: (
           <>
-            <To page="users" id={step.from} />
+            <ui.To page="users" id={step.from} />
             {step.to !== NOBODY && (
               <>
                 {" "}
-                to <To page="users" id={step.to} />
+                to <ui.To page="users" id={step.to} />
               </>
             )}
           </>
@@ -181,7 +159,7 @@ function Whereabouts({ vault, history }: { vault: Vault; history: VaultHistory }
     <>
       {availableBalance !== "0" && (
         <>
-          <To page="users" id={ownerAddress} /> holds it{" "}
+          <ui.To page="users" id={ownerAddress} /> holds it{" "}
           {status === "finalized"
             ? "for certain: it is final on L1."
             : `here. It is ${status}, and not final on L1 yet.`}{" "}
@@ -191,13 +169,13 @@ function Whereabouts({ vault, history }: { vault: Vault; history: VaultHistory }
       {next?.to === NOBODY && <>It was redeemed. </>}
       {next !== undefined && next.to !== NOBODY && (
         <>
-          <To page="users" id={next.to} /> has it
+          <ui.To page="users" id={next.to} /> has it
           {next.newVaultId === null ? (
             ", once the transfer is sealed"
           ) : (
             <>
               {" "}
-              in vault <To page="vaults" id={next.newVaultId} />
+              in vault <ui.To page="vaults" id={next.newVaultId} />
             </>
           )}
           .{" "}
@@ -219,42 +197,42 @@ function VaultStory({ id, level }: { id: string; level: "page" | "part" }) {
     return { vault, history, ...(await eventsOf(id, history, pages)) };
   };
   return (
-    <Shown of={useLoad(load, `${id} ${pages}`, 5_000)}>
+    <ui.Shown of={ui.useLoad(load, `${id} ${pages}`, 5_000)}>
       {({ vault, history, events, more }) => (
         <>
-          <Facts
+          <ui.Facts
             of={[
               ["Now", <Whereabouts vault={vault} history={history} />],
               ["Token", <Worth of={vault} />],
               ["Not yet withdrawn", wholeTokens({ ...vault, amount: vault.availableBalance })],
               ["Withdrawn", wholeTokens({ ...vault, amount: vault.withdrawnBalance })],
-              ["Status", <Status of={vault.status} />],
+              ["Status", <ui.Status of={vault.status} />],
               ...(vault.refusal === undefined ? [] : [["The token refuses it", vault.refusal] as const]),
               [
                 "Owner",
                 <>
-                  <To page="users" id={vault.ownerAddress} />, user <To page="users" id={vault.userId} />
+                  <ui.To page="users" id={vault.ownerAddress} />, user <ui.To page="users" id={vault.userId} />
                 </>,
               ],
-              ["Batch", <To page="batches" id={vault.batchId} />],
+              ["Batch", <ui.To page="batches" id={vault.batchId} />],
               level === "page"
                 ? ["Proof", <a href={`/explorer#/vaults/${id}`}>In the explorer</a>]
-                : ["Vault", <To page="vaults" id={id} />],
+                : ["Vault", <ui.To page="vaults" id={id} />],
             ]}
           />
           <h2>History</h2>
-          <Table label={`History of vault ${id}`} columns={EVENTS} entries={events} />
-          {more && <ShowMore show={() => setPages(pages + 1)} />}
+          <ui.Table label={`History of vault ${id}`} columns={EVENTS} entries={events} />
+          {more && <ui.ShowMore show={() => setPages(pages + 1)} />}
         </>
       )}
-    </Shown>
+    </ui.Shown>
   );
 }
 
 export function VaultPage({ id }: { id: string }) {
   return (
     <>
-      <Title>{`Vault ${id}`}</Title>
+      <ui.Title>{`Vault ${id}`}</ui.Title>
       <VaultStory id={id} level="page" />
     </>
   );
@@ -268,7 +246,7 @@ export function AssetPage({ assetId, tokenId }: { assetId: string; tokenId: stri
   if (tokenId === undefined) {
     return (
       <>
-        <Title>{name}</Title>
+        <ui.Title>{name}</ui.Title>
         {asset && <AssetFacts of={asset} />}
         <h2>Transactions</h2>
         <TransactionList label="Transactions" of={{ assetId }} />
@@ -277,21 +255,21 @@ export function AssetPage({ assetId, tokenId }: { assetId: string; tokenId: stri
   }
   return (
     <>
-      <Title>{`${name} #${tokenId}`}</Title>
-      <Live<Listed<Vault>> path={query}>
+      <ui.Title>{`${name} #${tokenId}`}</ui.Title>
+      <ui.Live<Listed<Vault>> path={query}>
         {({ data: [first, second] }) => {
           if (first === undefined) return <p class="notice">No vault of your application holds this token.</p>;
           if (second === undefined) return <VaultStory id={first.vaultId} level="part" />;
           return <VaultList label="Vaults" of={{ assetId, tokenId }} />;
         }}
-      </Live>
+      </ui.Live>
     </>
   );
 }
 
 function AssetFacts({ of: asset }: { of: Asset }) {
   return (
-    <Facts
+    <ui.Facts
       of={[
         ["Contract", <code>{asset.contractAddress}</code>],
         ["Standard", asset.standard],
@@ -312,10 +290,10 @@ export function UserPage({ id }: { id: string }) {
   const of = isOwner ? { ownerAddress: id } : { userId: id };
   return (
     <>
-      <Title>{isOwner ? "Owner" : "User"}</Title>
-      <Shown of={useLoad(load, id)}>
+      <ui.Title>{isOwner ? "Owner" : "User"}</ui.Title>
+      <ui.Shown of={ui.useLoad(load, id)}>
         {(users) => (
-          <Facts
+          <ui.Facts
             of={[
               ["Address", <code>{isOwner ? id : users[0]?.ownerAddress}</code>],
               ...users.map(
@@ -323,14 +301,14 @@ export function UserPage({ id }: { id: string }) {
                   [
                     "User",
                     <>
-                      <To page="users" id={userId} /> {reference} since <When at={createdAt} />
+                      <ui.To page="users" id={userId} /> {reference} since <ui.When at={createdAt} />
                     </>,
                   ] as const,
               ),
             ]}
           />
         )}
-      </Shown>
+      </ui.Shown>
       <h2>Vaults</h2>
       <VaultList label="Vaults" of={of} />
       <h2>Transactions</h2>
@@ -343,20 +321,20 @@ export function UserPage({ id }: { id: string }) {
 export function BatchPage({ id }: { id: string }) {
   return (
     <>
-      <Title>{`Batch ${id}`}</Title>
-      <Live<Batch> path={`/public/v1/batches/${id}`}>
+      <ui.Title>{`Batch ${id}`}</ui.Title>
+      <ui.Live<Batch> path={`/public/v1/batches/${id}`}>
         {({ status, vaultCount, timestamps, l1TxHash }) => (
-          <Facts
+          <ui.Facts
             of={[
-              ["Status", <Status of={status} />],
+              ["Status", <ui.Status of={status} />],
               ["Vaults of all applications", vaultCount.toLocaleString()],
-              ...Object.entries(timestamps).map(([step, at]) => [step, <When at={at ?? null} />] as const),
-              ["L1 transaction", <Id of={l1TxHash} />],
+              ...Object.entries(timestamps).map(([step, at]) => [step, <ui.When at={at ?? null} />] as const),
+              ["L1 transaction", <ui.Id of={l1TxHash} />],
               ["Data", <a href={`/explorer#/batches/${id}`}>Check it in the explorer</a>],
             ]}
           />
         )}
-      </Live>
+      </ui.Live>
       <h2>Your vaults in it</h2>
       <VaultList label="Vaults" of={{ batchId: id }} />
       <h2>Your transactions in it</h2>
@@ -441,7 +419,7 @@ function FoundAsset({ page, name }: { page: string; name: string }) {
   return <>{tokenId === undefined ? (asset?.name ?? name) : `${asset?.name ?? ""} #${tokenId}`}</>;
 }
 
-const FOUND: readonly Column<Found>[] = [
+const FOUND: readonly ui.Column<Found>[] = [
   ["Kind", ([kind]) => kind],
   [
     "Name",
@@ -453,7 +431,7 @@ const FOUND: readonly Column<Found>[] = [
 
 /** Leads to the page of what a text names, at once if it names one thing. */
 export function Find() {
-  const { q = "" } = useFilters();
+  const { q = "" } = ui.useFilters();
   const load = async () => {
     const found = await find(q);
     const [only, second] = found;
@@ -462,17 +440,17 @@ export function Find() {
   };
   return (
     <>
-      <Title>{`Found for ${q}`}</Title>
-      <Shown of={useLoad(load, q)}>
+      <ui.Title>{`Found for ${q}`}</ui.Title>
+      <ui.Shown of={ui.useLoad(load, q)}>
         {(found) => (
-          <Table
+          <ui.Table
             label="Found"
             columns={FOUND}
             entries={found}
             empty="Nothing of your application. Give a vault, transaction, batch or token id, an address, a user, or a whole reference."
           />
         )}
-      </Shown>
+      </ui.Shown>
     </>
   );
 }

@@ -1,23 +1,6 @@
 import type { Transaction } from "../../client/index.ts";
 import { download, readAll, withQuery } from "./api.ts";
-import {
-  Action,
-  Choice,
-  type Column,
-  Facts,
-  Failure,
-  Filters,
-  Id,
-  Input,
-  List,
-  Live,
-  STATUSES,
-  Status,
-  Title,
-  To,
-  useFilters,
-  When,
-} from "./parts.tsx";
+import * as ui from "./parts.tsx";
 import { readAsset, Worth, wholeTokens } from "./tokens.tsx";
 
 const PATH = "/api/v1/transactions";
@@ -25,12 +8,12 @@ const PATH = "/api/v1/transactions";
 /** A transfer of 0 is one of all that is left. */
 const isRest = ({ type, amount }: Transaction) => type === "transfer" && amount === "0";
 
-export const COLUMNS: readonly Column<Transaction>[] = [
+export const COLUMNS: readonly ui.Column<Transaction>[] = [
   [
     "When",
     ({ timestamps, transactionId }) => (
       <a href={`#/transactions/${transactionId}`}>
-        <When at={timestamps.accepted ?? null} />
+        <ui.When at={timestamps.accepted ?? null} />
       </a>
     ),
   ],
@@ -46,7 +29,7 @@ export const COLUMNS: readonly Column<Transaction>[] = [
     "Status",
     ({ status, failure }) => (
       <>
-        <Status of={status} />
+        <ui.Status of={status} />
         {failure !== null && <p class="why">{failure}</p>}
       </>
     ),
@@ -55,9 +38,9 @@ export const COLUMNS: readonly Column<Transaction>[] = [
     "Vault and user",
     ({ vaultId, userId }) => (
       <>
-        <To page="vaults" id={vaultId} />
+        <ui.To page="vaults" id={vaultId} />
         <br />
-        <To page="users" id={userId} />
+        <ui.To page="users" id={userId} />
       </>
     ),
   ],
@@ -69,9 +52,9 @@ export function TransactionList({ label, of }: { label: string; of: Readonly<Rec
   return (
     <>
       <p>
-        <Action work={() => exportCsv(withQuery(PATH, { ...of, limit: "100" }))}>Export as CSV</Action>
+        <ui.Action work={() => exportCsv(withQuery(PATH, { ...of, limit: "100" }))}>Export as CSV</ui.Action>
       </p>
-      <List label={label} path={withQuery(PATH, of)} columns={COLUMNS} />
+      <ui.List label={label} path={withQuery(PATH, of)} columns={COLUMNS} />
     </>
   );
 }
@@ -118,21 +101,21 @@ function between({ from, to, ...others }: Readonly<Record<string, string>>) {
 }
 
 export function Transactions({ title = "Transactions", type }: { title?: string; type?: Transaction["type"] }) {
-  const filters = useFilters();
+  const filters = ui.useFilters();
   return (
     <>
-      <Title lead={type && "An owner signs a withdrawal with its wallet, in your application or in the explorer."}>
+      <ui.Title lead={type && "An owner signs a withdrawal with its wallet, in your application or in the explorer."}>
         {title}
-      </Title>
-      <Filters label="Find transactions">
-        {type === undefined && <Choice label="Type" name="type" values={["mint", "withdrawal", "transfer"]} />}
-        <Choice label="Status" name="status" values={STATUSES} />
-        <Input label="From" name="from" type="date" />
-        <Input label="To" name="to" type="date" />
-        {type === undefined && <Input label="Reference" name="reference" maxLength={64} />}
-      </Filters>
+      </ui.Title>
+      <ui.Filters label="Find transactions">
+        {type === undefined && <ui.Choice label="Type" name="type" values={["mint", "withdrawal", "transfer"]} />}
+        <ui.Choice label="Status" name="status" values={ui.STATUSES} />
+        <ui.Input label="From" name="from" type="date" />
+        <ui.Input label="To" name="to" type="date" />
+        {type === undefined && <ui.Input label="Reference" name="reference" maxLength={64} />}
+      </ui.Filters>
       {filters.from && filters.to && filters.from > filters.to ? (
-        <Failure error={new Error(`From, ${filters.from}, is after To, ${filters.to}. Swap them.`)} />
+        <ui.Failure error={new Error(`From, ${filters.from}, is after To, ${filters.to}. Swap them.`)} />
       ) : (
         <TransactionList label={title} of={{ ...between(filters), type: type ?? filters.type }} />
       )}
@@ -144,29 +127,29 @@ export function Transactions({ title = "Transactions", type }: { title?: string;
 export function TransactionPage({ id }: { id: string }) {
   return (
     <>
-      <Title>Transaction</Title>
-      <Live<Transaction> path={`${PATH}/${encodeURIComponent(id)}`}>
+      <ui.Title>Transaction</ui.Title>
+      <ui.Live<Transaction> path={`${PATH}/${encodeURIComponent(id)}`}>
         {(one) => (
-          <Facts
+          <ui.Facts
             of={[
               ["Id", <code>{one.transactionId}</code>],
               ["Type", one.type],
               ["Token", <Worth of={one} isRest={isRest(one)} />],
-              ["Status", <Status of={one.status} />],
+              ["Status", <ui.Status of={one.status} />],
               ...(one.failure === null ? [] : [["Failure", one.failure] as const]),
-              ["User", <To page="users" id={one.userId} />],
-              ["Vault", <To page="vaults" id={one.vaultId} />],
-              ["Batch", <To page="batches" id={one.batchId} />],
+              ["User", <ui.To page="users" id={one.userId} />],
+              ["Vault", <ui.To page="vaults" id={one.vaultId} />],
+              ["Batch", <ui.To page="batches" id={one.batchId} />],
               ["Reference", one.reference ?? "–"],
-              ...STATUSES.flatMap((status) => {
+              ...ui.STATUSES.flatMap((status) => {
                 const at = one.timestamps[status as keyof typeof one.timestamps];
-                return at === undefined ? [] : [[status, <When at={at} />] as const];
+                return at === undefined ? [] : [[status, <ui.When at={at} />] as const];
               }),
-              ["L1 transaction", <Id of={one.l1TxHash} />],
+              ["L1 transaction", <ui.Id of={one.l1TxHash} />],
             ]}
           />
         )}
-      </Live>
+      </ui.Live>
     </>
   );
 }

@@ -1,22 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Transfer } from "../../client/index.ts";
 import { withQuery } from "./api.ts";
-import {
-  Button,
-  Choice,
-  type Column,
-  Filters,
-  Id,
-  List,
-  Live,
-  STATUSES,
-  Status,
-  Table,
-  Title,
-  To,
-  useFilters,
-  When,
-} from "./parts.tsx";
+import * as ui from "./parts.tsx";
 import { Worth } from "./tokens.tsx";
 
 /** Vaults shown at first of one signed list, which can have 1,024. */
@@ -43,21 +28,24 @@ function rowsOf(lists: readonly Transfer[], opened: ReadonlySet<string>): readon
 }
 
 function Receiver({ of: { to, failure } }: { of: Given }) {
-  if (BigInt(to ?? 0) !== 0n) return <To page="users" id={to} />;
+  if (BigInt(to ?? 0) !== 0n) return <ui.To page="users" id={to} />;
   return failure === null ? <span class="status done">redeemed</span> : <>not redeemed</>;
 }
 
-const columnsOf = (open: (list: Transfer) => void): readonly Column<Row>[] => [
+const columnsOf = (open: (list: Transfer) => void): readonly ui.Column<Row>[] => [
   [
     "Vault",
     ({ list, given }) =>
       given === null ? (
-        <Button onClick={() => open(list)} text={`Show ${(givenIn(list).length - MOST_SHOWN).toLocaleString()} more`} />
+        <ui.Button
+          onClick={() => open(list)}
+          text={`Show ${(givenIn(list).length - MOST_SHOWN).toLocaleString()} more`}
+        />
       ) : (
         <>
           <Worth of={{ ...given, amount: given.amount ?? "0" }} isRest={given.amount === null} />
           <br />
-          <To page="vaults" id={given.vaultId} />
+          <ui.To page="vaults" id={given.vaultId} />
           {given.failure !== null && <p class="why">{given.failure}</p>}
         </>
       ),
@@ -70,29 +58,29 @@ const columnsOf = (open: (list: Transfer) => void): readonly Column<Row>[] => [
           <Receiver of={given} />
           <br />
           <span class="quiet">
-            from <To page="users" id={given.from} />
+            from <ui.To page="users" id={given.from} />
           </span>
         </>
       ),
   ],
-  ["Status", ({ list, given }) => given && <Status of={given.failure === null ? list.status : "failed"} />],
-  ["When", ({ list, given }) => given && <When at={list.createdAt} />],
-  ["L1 transaction", ({ list, given }) => given && <Id of={list.l1TxHash} />],
+  ["Status", ({ list, given }) => given && <ui.Status of={given.failure === null ? list.status : "failed"} />],
+  ["When", ({ list, given }) => given && <ui.When at={list.createdAt} />],
+  ["L1 transaction", ({ list, given }) => given && <ui.Id of={list.l1TxHash} />],
 ];
 
 export function Transfers() {
-  const filters = useFilters();
+  const filters = ui.useFilters();
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
   const open = ({ transferId }: Transfer) => setOpened(new Set([...opened, transferId]));
   return (
     <>
-      <Title lead="An owner signs who gets its vaults, or redeems them. A redeemed vault, such as a used ticket, is gone for ever. A failed transfer moves nothing.">
+      <ui.Title lead="An owner signs who gets its vaults, or redeems them. A redeemed vault, such as a used ticket, is gone for ever. A failed transfer moves nothing.">
         Transfers
-      </Title>
-      <Filters label="Find transfers">
-        <Choice label="Status" name="status" values={STATUSES} />
-      </Filters>
-      <List<Transfer, Row>
+      </ui.Title>
+      <ui.Filters label="Find transfers">
+        <ui.Choice label="Status" name="status" values={ui.STATUSES} />
+      </ui.Filters>
+      <ui.List<Transfer, Row>
         label="Transfers"
         path={withQuery("/api/v1/transfers", filters)}
         columns={columnsOf(open)}
@@ -106,10 +94,10 @@ export function Transfers() {
 export function TransferPage({ id }: { id: string }) {
   return (
     <>
-      <Title>Transfer</Title>
-      <Live<Transfer> path={`/api/v1/transfers/${id}`}>
-        {(list) => <Table label="Transfer" columns={columnsOf(() => {})} entries={rowsOf([list], new Set([id]))} />}
-      </Live>
+      <ui.Title>Transfer</ui.Title>
+      <ui.Live<Transfer> path={`/api/v1/transfers/${id}`}>
+        {(list) => <ui.Table label="Transfer" columns={columnsOf(() => {})} entries={rowsOf([list], new Set([id]))} />}
+      </ui.Live>
     </>
   );
 }

@@ -1,22 +1,4 @@
-import {
-  BatchTree,
-  blobContent,
-  blobSlots,
-  blobsIn,
-  bytesToHex,
-  decodeBatch,
-  isBlobBatchData,
-  keccak256,
-  manifestHash,
-  manifestRoot,
-  placeVaults,
-  readBlobBatchData,
-  batchRoot as rootOf,
-  type VaultContent,
-  vaultLeaves,
-  verifyBlob,
-  versionedHash,
-} from "../../../core/protocol/verifier.ts";
+import * as protocol from "../../../core/protocol/verifier.ts";
 import { blobText, brief, counted, moment } from "../shared/format.ts";
 import { type Column, code, Facts, Later, LongTable } from "../shared/parts.tsx";
 import { Amount } from "../shared/tokens.tsx";
@@ -30,16 +12,16 @@ import { TransferTable, transferCheck } from "./transfer-view.tsx";
 const AT_ONCE = 20_000;
 
 /** The vaults of a sealed batch, from its public data, without void slots. */
-export async function vaultsOf({ batchId, mode, batchNumber }: Batch): Promise<readonly VaultContent[]> {
-  const slots = placeVaults(decoded(await readBatchData(batchId)).slots, mode, batchNumber);
+export async function vaultsOf({ batchId, mode, batchNumber }: Batch): Promise<readonly protocol.VaultContent[]> {
+  const slots = protocol.placeVaults(decoded(await readBatchData(batchId)).slots, mode, batchNumber);
   return slots.filter((vault) => vault !== null);
 }
 
 /** The data names its kind itself. */
-function decoded(data: Uint8Array): ReturnType<typeof decodeBatch> {
-  if (!isBlobBatchData(data)) return decodeBatch(data);
-  const batch = readBlobBatchData(data);
-  return { slots: blobSlots(batch), assets: batch.assets };
+function decoded(data: Uint8Array): ReturnType<typeof protocol.decodeBatch> {
+  if (!protocol.isBlobBatchData(data)) return protocol.decodeBatch(data);
+  const batch = protocol.readBlobBatchData(data);
+  return { slots: protocol.blobSlots(batch), assets: batch.assets };
 }
 
 /** One batch, recomputed from its data. */
@@ -88,7 +70,7 @@ async function recomputed(batch: Batch) {
     );
   }
   const { slots: entries, assets } = decoded(data);
-  const slots = placeVaults(entries, batch.mode, batch.batchNumber);
+  const slots = protocol.placeVaults(entries, batch.mode, batch.batchNumber);
   return (
     <>
       <Checks of={batchChecks(batch, data, assets, slots)} verdicts={verdicts()} />
@@ -98,7 +80,7 @@ async function recomputed(batch: Batch) {
   );
 }
 
-const VAULT_COLUMNS: readonly Column<VaultContent>[] = [
+const VAULT_COLUMNS: readonly Column<protocol.VaultContent>[] = [
   ["Vault", ({ vaultId }) => <a href={`#/vaults/${vaultId}`}>{String(vaultId)}</a>],
   ["Token", ({ blob }) => (blob === "0x" ? "fungible" : blobText(blob))],
   ["Amount", (vault) => <Amount of={vault} />, "number"],
@@ -114,8 +96,8 @@ const verdicts = () => ({
 function batchChecks(
   batch: Batch,
   data: Uint8Array,
-  assets: Parameters<typeof manifestRoot>[0],
-  slots: readonly (VaultContent | null)[],
+  assets: Parameters<typeof protocol.manifestRoot>[0],
+  slots: readonly (protocol.VaultContent | null)[],
 ): Check[] {
   const { batchRoot, dataHash, kind, leftOut } = batch;
   const isLeftOut = ({ chainId, assetType }: (typeof assets)[number]) =>
@@ -128,7 +110,7 @@ function batchChecks(
     ],
     [
       "That hash and the manifest of the assets give the batch's root.",
-      () => same(rootOf("blobs", manifestRoot(assets, places), dataHash ?? "0x"), batchRoot),
+      () => same(protocol.batchRoot("blobs", protocol.manifestRoot(assets, places), dataHash ?? "0x"), batchRoot),
     ],
   ];
   const inTree: readonly Check[] = [
@@ -137,19 +119,22 @@ function batchChecks(
       "The vaults in the data and the manifest of their assets give the batch's root.",
       () => {
         const started = performance.now();
-        const content = bytesToHex(new BatchTree(vaultLeaves(slots)).root);
-        const root = rootOf(kind, manifestRoot(assets, places), content);
+        const content = protocol.bytesToHex(new protocol.BatchTree(protocol.vaultLeaves(slots)).root);
+        const root = protocol.batchRoot(kind, protocol.manifestRoot(assets, places), content);
         const time = Math.max(1, Math.round(performance.now() - started));
         const leaves = counted(slots.length, "leaf", "leaves");
         return judged(root === batchRoot, `${leaves} hashed here in ${time} ms: ${root}`);
       },
     ],
   ];
-  return [...(isBlobBatchData(data) ? inBlobs : inTree), l1Check(batch)];
+  return [...(protocol.isBlobBatchData(data) ? inBlobs : inTree), l1Check(batch)];
 }
 
 function hashCheck({ dataHash }: Batch, data: Uint8Array): Check {
-  return ["The data hashes to the batch's data hash.", () => same(bytesToHex(keccak256(data)), dataHash)];
+  return [
+    "The data hashes to the batch's data hash.",
+    () => same(protocol.bytesToHex(protocol.keccak256(data)), dataHash),
+  ];
 }
 
 function l1Check({ batchRoot, vaultCount, committedAt, l1Sequence, mode, batchNumber }: Batch): Check {
@@ -163,18 +148,18 @@ function l1Check({ batchRoot, vaultCount, committedAt, l1Sequence, mode, batchNu
 /** Whether the data's blobs are those that the batch's data hash names. JavaScript alone checks the proofs. */
 async function blobsAre({ batchId, dataHash }: Batch, data: Uint8Array): Promise<Result> {
   const started = performance.now();
-  const batch = readBlobBatchData(data);
-  const blobs = blobsIn(batch);
+  const batch = protocol.readBlobBatchData(data);
+  const blobs = protocol.blobsIn(batch);
   const proofs = await readBlobProofs(batchId);
-  const hashes = proofs.map(({ commitment }) => versionedHash(commitment));
+  const hashes = proofs.map(({ commitment }) => protocol.versionedHash(commitment));
   if (proofs.length !== blobs.length)
     return judged(false, `${counted(blobs.length, "blob")}, but ${counted(proofs.length, "proof")}`);
   for (const [i, proof] of proofs.entries()) {
     const [hash, blob] = [hashes[i], blobs[i]];
-    if (!hash || !blob || !verifyBlob(hash, blob, proof))
+    if (!hash || !blob || !protocol.verifyBlob(hash, blob, proof))
       return judged(false, `blob ${i} is not the one that its proof names`);
   }
-  const content = blobContent(batch.vaultCount, manifestHash(batch.assets), hashes);
+  const content = protocol.blobContent(batch.vaultCount, protocol.manifestHash(batch.assets), hashes);
   const time = Math.round(performance.now() - started);
   return judged(content === dataHash, `${counted(blobs.length, "blob")} checked here in ${time} ms: ${content}`);
 }

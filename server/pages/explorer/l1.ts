@@ -1,12 +1,4 @@
-import {
-  bytesToHex,
-  type Hash,
-  type Hex,
-  keccak256,
-  type Mode,
-  requireOwnCode,
-  type Standard,
-} from "../../../core/protocol/verifier.ts";
+import * as protocol from "../../../core/protocol/verifier.ts";
 import type { Provider } from "../shared/wallets.ts";
 import type { Roots } from "./api.ts";
 
@@ -29,23 +21,23 @@ export function node(address: string): Provider {
 }
 
 /** The contract's values of `Mode` and `Standard`. */
-const MODE: Readonly<Record<Mode, bigint>> = { validium: 0n, "zk-rollup": 1n };
-const STANDARDS: readonly (Standard | null)[] = [null, "erc20", "erc721", "erc1155"];
+const MODE: Readonly<Record<protocol.Mode, bigint>> = { validium: 0n, "zk-rollup": 1n };
+const STANDARDS: readonly (protocol.Standard | null)[] = [null, "erc20", "erc721", "erc1155"];
 
 export interface Registration {
-  readonly standard: Standard;
-  readonly token: Hex;
+  readonly standard: protocol.Standard;
+  readonly token: protocol.Hex;
   readonly quantum: bigint;
 }
 
 /** The settlement contract through a provider, by `eth_call` on the newest block. */
 export class SettlementContract {
   readonly #provider: Provider;
-  readonly #address: Hex;
+  readonly #address: protocol.Hex;
   readonly #chainId: bigint;
   #rightChain: Promise<void> | undefined;
 
-  constructor(provider: Provider, address: Hex, chainId: bigint) {
+  constructor(provider: Provider, address: protocol.Hex, chainId: bigint) {
     this.#provider = provider;
     this.#address = address;
     this.#chainId = chainId;
@@ -54,12 +46,13 @@ export class SettlementContract {
   /** Rejects with a `MintmarkError` unless all code of the contract is that of this page's version. */
   async requireOwnCode(): Promise<void> {
     await this.#checkChain();
-    const codeOf = (address: Hex) => this.#provider.request({ method: "eth_getCode", params: [address, "latest"] });
-    await requireOwnCode(codeOf, { chainId: this.#chainId, contract: this.#address }, "StateCommitment");
+    const codeOf = (address: protocol.Hex) =>
+      this.#provider.request({ method: "eth_getCode", params: [address, "latest"] });
+    await protocol.requireOwnCode(codeOf, { chainId: this.#chainId, contract: this.#address }, "StateCommitment");
   }
 
   /** The hash of a committed batch's header; 32 zero bytes when L1 has no such batch. */
-  async batchHeaderHash(mode: Mode, batchNumber: number): Promise<Hash> {
+  async batchHeaderHash(mode: protocol.Mode, batchNumber: number): Promise<protocol.Hash> {
     const [hash] = await this.#call("batchHeaderHash(uint8,uint64)", 1, MODE[mode], BigInt(batchNumber));
     return word(hash);
   }
@@ -82,7 +75,7 @@ export class SettlementContract {
   }
 
   /** The registration of an asset type; null when there is none. */
-  async registration(chainId: bigint, assetType: Hash): Promise<Registration | null> {
+  async registration(chainId: bigint, assetType: protocol.Hash): Promise<Registration | null> {
     const [kind = 0n, token = 0n, quantum = 0n] = await this.#call(
       "asset(uint64,uint256)",
       5,
@@ -94,7 +87,7 @@ export class SettlementContract {
   }
 
   /** Units of a vault that L1 has paid out. */
-  async withdrawn(vaultId: bigint, standard: Standard): Promise<bigint> {
+  async withdrawn(vaultId: bigint, standard: protocol.Standard): Promise<bigint> {
     const [amount = 0n] = await this.#call("withdrawn(uint64,uint8)", 1, vaultId, BigInt(STANDARDS.indexOf(standard)));
     return amount;
   }
@@ -106,7 +99,12 @@ export class SettlementContract {
   }
 
   /** Why the token would refuse this contract a mint now; null when it would take it. Sends nothing. */
-  async refusal(token: Hex, recipient: Hex, quantity: bigint, blob: Hex): Promise<string | null> {
+  async refusal(
+    token: protocol.Hex,
+    recipient: protocol.Hex,
+    quantity: bigint,
+    blob: protocol.Hex,
+  ): Promise<string | null> {
     const bytes = (blob.length - 2) / 2;
     const words = [BigInt(recipient), quantity, 96n, BigInt(bytes)].map(digits);
     const data = `0x19ee6e3f${words.join("")}${blob.slice(2).padEnd(64 * Math.ceil(bytes / 32), "0")}`;
@@ -128,7 +126,7 @@ export class SettlementContract {
   async #call(signature: string, results: number, ...args: readonly bigint[]): Promise<readonly bigint[]> {
     this.#rightChain ??= this.#checkChain();
     await this.#rightChain;
-    const selector = bytesToHex(keccak256(new TextEncoder().encode(signature))).slice(0, 10);
+    const selector = protocol.bytesToHex(protocol.keccak256(new TextEncoder().encode(signature))).slice(0, 10);
     const data = selector + args.map(digits).join("");
     const answer = await this.#provider.request({
       method: "eth_call",
@@ -152,6 +150,6 @@ function digits(value: bigint): string {
   return value.toString(16).padStart(64, "0");
 }
 
-function word(value = 0n): Hash {
+function word(value = 0n): protocol.Hash {
   return `0x${digits(value)}`;
 }

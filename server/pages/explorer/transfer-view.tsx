@@ -1,19 +1,4 @@
-import {
-  BatchTree,
-  bytesToHex,
-  decodeTransferData,
-  type Hex,
-  isRedemption,
-  MAX_TRANSFER_HOPS,
-  type ProvenHop,
-  TransferPart,
-  transferBatchRoot,
-  transferLeaves,
-  transferOutputs,
-  unpackVaultId,
-  type VaultContent,
-  verifyHop,
-} from "../../../core/protocol/verifier.ts";
+import * as protocol from "../../../core/protocol/verifier.ts";
 import { brief, counted } from "../shared/format.ts";
 import { type Fact, Facts, LongTable } from "../shared/parts.tsx";
 import { type Batch, type History, type Proof, readBatchData, readHistory } from "./api.ts";
@@ -21,14 +6,14 @@ import { type Check, judged, keptByL1 } from "./checks.tsx";
 
 /** What a transfer has made of a vault, in words. */
 export function fateOf(to: string): string {
-  return isRedemption({ to: to as Hex }) ? "redeemed" : `given to ${brief(to)}`;
+  return protocol.isRedemption({ to: to as protocol.Hex }) ? "redeemed" : `given to ${brief(to)}`;
 }
 
 /** Whether the data of a batch of transfers give its root. */
 export function transferCheck({ batchRoot, batchNumber }: Batch, data: Uint8Array): Check {
   const test = () => {
-    const leaves = transferLeaves(decodeTransferData(data), batchNumber);
-    const root = transferBatchRoot(bytesToHex(new BatchTree(leaves).root));
+    const leaves = protocol.transferLeaves(protocol.decodeTransferData(data), batchNumber);
+    const root = protocol.transferBatchRoot(protocol.bytesToHex(new protocol.BatchTree(leaves).root));
     return judged(root === batchRoot, `${counted(leaves.length / 32, "leaf", "leaves")} hashed here: ${root}`);
   };
   return ["The signed transfers in the data give the batch's root.", test];
@@ -36,9 +21,9 @@ export function transferCheck({ batchRoot, batchNumber }: Batch, data: Uint8Arra
 
 /** The transfers of a batch. */
 export function TransferTable({ data, batchNumber }: { data: Uint8Array; batchNumber: number }) {
-  const made = transferOutputs(decodeTransferData(data), batchNumber).map((output) => {
-    const isKept = output.part === TransferPart.change;
-    return { ...output, isKept, isGone: !isKept && isRedemption(output.transfer) };
+  const made = protocol.transferOutputs(protocol.decodeTransferData(data), batchNumber).map((output) => {
+    const isKept = output.part === protocol.TransferPart.change;
+    return { ...output, isKept, isGone: !isKept && protocol.isRedemption(output.transfer) };
   });
   return (
     <LongTable
@@ -70,9 +55,9 @@ export function hopChecks({ vault, hops }: Proof): Check[] {
     return [
       [
         `The batch's root holds ${name}.`,
-        () => judged(verifyHop(from, hop as ProvenHop), `vault ${from} to vault ${hop.outId}`),
+        () => judged(protocol.verifyHop(from, hop as protocol.ProvenHop), `vault ${from} to vault ${hop.outId}`),
       ],
-      [`L1 keeps the batch of ${name}.`, () => keptByL1(hop.header, unpackVaultId(hop.outId))],
+      [`L1 keeps the batch of ${name}.`, () => keptByL1(hop.header, protocol.unpackVaultId(hop.outId))],
     ];
   });
 }
@@ -89,7 +74,7 @@ export function HistoryFacts({ of: { before, after } }: { of: History }) {
   return (
     <>
       <h2>Transfers</h2>
-      <p>{`${counted(before.length, "transfer")} since the mint, of ${MAX_TRANSFER_HOPS} at most.`}</p>
+      <p>{`${counted(before.length, "transfer")} since the mint, of ${protocol.MAX_TRANSFER_HOPS} at most.`}</p>
       <Facts of={[...steps, ...fates]} />
     </>
   );
@@ -106,8 +91,8 @@ function Said({ step, isFirst = false }: { step: History["before"][number]; isFi
         </>
       )}
       {units}
-      {isChange ? "kept by " : isRedemption({ to }) ? "redeemed by " : "given to "}
-      <code>{isRedemption({ to }) || isChange ? from : to}</code>
+      {isChange ? "kept by " : protocol.isRedemption({ to }) ? "redeemed by " : "given to "}
+      <code>{protocol.isRedemption({ to }) || isChange ? from : to}</code>
       {newVaultId !== null && (
         <>
           , vault <VaultLink of={newVaultId} />
@@ -145,19 +130,21 @@ export class OwnTransfers {
   }
 
   /** Reads a sealed batch of transfers. Returns the vaults that the owner got from others. */
-  async read({ batchId, batchNumber }: Batch): Promise<VaultContent[]> {
-    const outputs = transferOutputs(decodeTransferData(await readBatchData(batchId)), batchNumber);
+  async read({ batchId, batchNumber }: Batch): Promise<protocol.VaultContent[]> {
+    const outputs = protocol.transferOutputs(protocol.decodeTransferData(await readBatchData(batchId)), batchNumber);
     for (const { part, outId, transfer } of outputs) {
       this.#made.add(outId);
-      const change = part === TransferPart.change ? outId : null;
+      const change = part === protocol.TransferPart.change ? outId : null;
       this.#taken.set(transfer.vaultId, { to: transfer.to, change });
     }
-    const mine = outputs.filter(({ part, transfer }) => part === TransferPart.payee && transfer.to === this.#owner);
+    const mine = outputs.filter(
+      ({ part, transfer }) => part === protocol.TransferPart.payee && transfer.to === this.#owner,
+    );
     return this.#contents(mine.map(({ outId }) => outId));
   }
 
   /** The vaults of change that the owner kept of these, and of those in turn. */
-  async changesOf(vaults: readonly VaultContent[]): Promise<VaultContent[]> {
+  async changesOf(vaults: readonly protocol.VaultContent[]): Promise<protocol.VaultContent[]> {
     const ids = vaults.flatMap(({ vaultId }) => this.#taken.get(vaultId)?.change ?? []);
     if (ids.length === 0) return [];
     const kept = await this.#contents(ids);
@@ -165,7 +152,7 @@ export class OwnTransfers {
   }
 
   /** The contents of vaults that transfers made, as the operator tells them. Those that L1 does not count hold nothing. */
-  async #contents(ids: readonly bigint[]): Promise<VaultContent[]> {
+  async #contents(ids: readonly bigint[]): Promise<protocol.VaultContent[]> {
     const read = await Promise.all(ids.map((vaultId) => readHistory(vaultId)));
     return read.flatMap(({ vault }) => vault ?? []);
   }

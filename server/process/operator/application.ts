@@ -5,14 +5,7 @@ import { PATH, uuid, vaultId } from "../../schemas/common.ts";
 import { mintBody } from "../../schemas/mint.ts";
 import { transactionQuery } from "../../schemas/transactions.ts";
 import { vaultQuery } from "../../schemas/vaults.ts";
-import {
-  mintToWire,
-  pageToWire,
-  proofToWire,
-  transactionToWire,
-  vaultToWire,
-  withdrawalToWire,
-} from "../../schemas/wire.ts";
+import * as wire from "../../schemas/wire.ts";
 import { withdrawalBody, withdrawalQuery } from "../../schemas/withdrawals.ts";
 import { operation } from "./operation.ts";
 import { ofApplication } from "./tenants.ts";
@@ -56,7 +49,7 @@ export const APPLICATION_OPERATIONS = {
       };
       const request = { users: [{ userId, ownerAddress, mints: [mint] }] };
       if (dryRun) return { dryRun, ...(await engine.mints.check(principal, request)) };
-      return mintToWire(await engine.mint(principal, request, { ...(idempotencyKey && { idempotencyKey }) }));
+      return wire.mintToWire(await engine.mint(principal, request, { ...(idempotencyKey && { idempotencyKey }) }));
     },
   }),
   "vaults.list": operation({
@@ -65,21 +58,22 @@ export const APPLICATION_OPERATIONS = {
     input: ofApplication.extend(vaultQuery.shape),
     columns: ["vaultId", "status", "ownerAddress", "assetId", "tokenId", "amount", "availableBalance", "batchId"],
     run: async (engine, { applicationId, ...filter }) =>
-      pageToWire(await engine.vaults.list(applicationId, filter), vaultToWire),
+      wire.pageToWire(await engine.vaults.list(applicationId, filter), wire.vaultToWire),
   }),
   "vaults.show": operation({
     summary: "show one vault",
     examples: [`9223372036854775808 ${APPLICATION}`],
     input: ofApplication.extend({ vaultId }),
     args: ["vaultId"],
-    run: async (engine, { applicationId, vaultId }) => vaultToWire(await engine.vaults.get(applicationId, vaultId)),
+    run: async (engine, { applicationId, vaultId }) =>
+      wire.vaultToWire(await engine.vaults.get(applicationId, vaultId)),
   }),
   "vaults.proof": operation({
     summary: "show a vault's path to its batch root",
     examples: ["9223372036854775808 --json"],
     input: z.strictObject({ vaultId }),
     args: ["vaultId"],
-    run: async (engine, { vaultId }) => proofToWire(await engine.proofs.vault(vaultId)),
+    run: async (engine, { vaultId }) => wire.proofToWire(await engine.proofs.vault(vaultId)),
   }),
   "transactions.list": operation({
     summary: "list an application's mints, withdrawals and transfers, newest first; all their fields with --json",
@@ -87,7 +81,7 @@ export const APPLICATION_OPERATIONS = {
     input: ofApplication.extend(transactionQuery.shape),
     columns: ["transactionId", "type", "status", "assetId", "tokenId", "amount", "vaultId", "l1TxHash", "failure"],
     run: async (engine, { applicationId, ...filter }) =>
-      pageToWire(await engine.transactions.list(applicationId, filter), transactionToWire),
+      wire.pageToWire(await engine.transactions.list(applicationId, filter), wire.transactionToWire),
   }),
   "transactions.show": operation({
     summary: "show one transaction, with the time of each status",
@@ -95,7 +89,7 @@ export const APPLICATION_OPERATIONS = {
     input: ofApplication.extend({ transactionId: PATH.transactionId }),
     args: ["transactionId"],
     run: async (engine, { applicationId, transactionId }) =>
-      transactionToWire(await engine.transactions.get(applicationId, transactionId)),
+      wire.transactionToWire(await engine.transactions.get(applicationId, transactionId)),
   }),
   withdraw: operation({
     summary: "withdraw from a vault to its token's chain, with its owner's signature",
@@ -113,7 +107,7 @@ export const APPLICATION_OPERATIONS = {
         throw new MintmarkError("validation_failed", "Give --amount or --units, as the owner has signed it.");
       const held =
         units ?? quantizedAmount(`${amount}`, await engine.vaults.get(principal.applicationId, asked.vaultId));
-      return withdrawalToWire(await engine.withdrawals.request(principal, { ...asked, quantity: held }));
+      return wire.withdrawalToWire(await engine.withdrawals.request(principal, { ...asked, quantity: held }));
     },
   }),
   "withdrawals.list": operation({
@@ -122,7 +116,7 @@ export const APPLICATION_OPERATIONS = {
     input: ofApplication.extend(withdrawalQuery.shape),
     columns: ["withdrawalId", "status", "userId", "vaultId", "quantity", "l1TxHash", "failure"],
     run: async (engine, { applicationId, ...filter }) =>
-      pageToWire(await engine.withdrawals.list(applicationId, filter), withdrawalToWire),
+      wire.pageToWire(await engine.withdrawals.list(applicationId, filter), wire.withdrawalToWire),
   }),
   "withdrawals.show": operation({
     summary: "show one withdrawal, with the reason for waiting",
@@ -130,7 +124,7 @@ export const APPLICATION_OPERATIONS = {
     input: ofApplication.extend({ withdrawalId: uuid }),
     args: ["withdrawalId"],
     run: async (engine, { applicationId, withdrawalId }) =>
-      withdrawalToWire(await engine.withdrawals.get(applicationId, withdrawalId)),
+      wire.withdrawalToWire(await engine.withdrawals.get(applicationId, withdrawalId)),
   }),
   "withdrawals.pending": operation({
     summary: "list what the next commit may send, of every application; all fields with --json",
@@ -143,7 +137,7 @@ export const APPLICATION_OPERATIONS = {
         .map(({ chainId }) => Array.fromAsync(engine.operator.pendingWithdrawals(chainId)));
       return (await Promise.all(chains))
         .flat()
-        .map(({ withdrawal, standard }) => ({ ...withdrawalToWire(withdrawal), standard }));
+        .map(({ withdrawal, standard }) => ({ ...wire.withdrawalToWire(withdrawal), standard }));
     },
   }),
 };

@@ -1,6 +1,7 @@
 import { isAbsolute } from "node:path";
 import { z } from "zod";
-import { BLOB_SCHEMES, LevelJournal, MAX_AMOUNT, MODES, type Mode } from "../../../core/index.ts";
+import { BLOB_SCHEMES, LevelJournal, MAX_AMOUNT, MODES } from "../../../core/index.ts";
+import { batchOf } from "../../routes/batches.ts";
 import { address, batchId, mode, page, standard, uuid } from "../../schemas/common.ts";
 import { assetToOperator, assetToWire, batchToWire, decimal, pageToWire } from "../../schemas/wire.ts";
 import { whole } from "../settings/fields.ts";
@@ -141,7 +142,7 @@ export const LEDGER_OPERATIONS = {
     args: ["batchId"],
     file: "data",
     async run(engine, input) {
-      const { data, assets, ...batch } = await engine.batches.getSealed(...numberOf(input.batchId));
+      const { data, assets, ...batch } = await engine.batches.getSealed(...batchOf(input.batchId));
       const named = assets.map(({ chainId, assetType }) => ({ chainId: decimal(chainId), assetType }));
       return { ...batch, assets: named, data: Buffer.from(data).toString("hex") };
     },
@@ -176,8 +177,3 @@ export const LEDGER_OPERATIONS = {
     },
   }),
 };
-
-function numberOf(id: string): [Mode, number] {
-  const dash = id.lastIndexOf("-");
-  return [id.slice(0, dash) as Mode, Number(id.slice(dash + 1))];
-}

@@ -1,15 +1,7 @@
 import { z } from "zod";
 import { type Engine, type Invitation, ROLES, SCOPES } from "../../../core/index.ts";
 import { address, instant, mode, page, reference, uuid } from "../../schemas/common.ts";
-import {
-  apiKeyToWire,
-  applicationToWire,
-  balanceToWire,
-  invitationToWire,
-  pageToWire,
-  personToWire,
-  userToWire,
-} from "../../schemas/wire.ts";
+import * as wire from "../../schemas/wire.ts";
 import { operation, type Running } from "./operation.ts";
 
 const ID = "01a1fd1b-bf5c-743a-abf0-3c3fec348cab";
@@ -30,7 +22,7 @@ const onePerson = { input: ofPerson, args: ["personId"], examples: [PERSON] } as
 
 /** An invitation with the whole address to open. */
 function opened(invitation: Invitation, { origin = "<the server's address>" }: Running) {
-  const { link, ...rest } = invitationToWire(invitation);
+  const { link, ...rest } = wire.invitationToWire(invitation);
   return { ...rest, link, url: link && `${origin}/console#link=${link}` };
 }
 
@@ -45,7 +37,7 @@ export const TENANT_OPERATIONS = {
       dataAvailabilityMode: defaultMode.optional(),
     }),
     args: ["name"],
-    run: async (engine, input) => applicationToWire(await engine.applications.create(input)),
+    run: async (engine, input) => wire.applicationToWire(await engine.applications.create(input)),
   }),
   "applications.change": operation({
     summary: "set the mode of mints that name none",
@@ -53,23 +45,23 @@ export const TENANT_OPERATIONS = {
     input: ofApplication.extend({ dataAvailabilityMode: defaultMode.nullable().default(null) }),
     args: ["applicationId"],
     run: async (engine, { applicationId, ...changes }) =>
-      applicationToWire(await engine.applications.change(applicationId, changes)),
+      wire.applicationToWire(await engine.applications.change(applicationId, changes)),
   }),
   "applications.list": operation({
     summary: "list applications",
     examples: ["", "--json"],
     input: z.strictObject({}),
-    run: (engine) => Array.fromAsync(engine.applications.list(), applicationToWire),
+    run: (engine) => Array.fromAsync(engine.applications.list(), wire.applicationToWire),
   }),
   "applications.suspend": operation({
     summary: "refuse every request of an application, at once",
     ...oneApplication,
-    run: async (engine, { applicationId }) => applicationToWire(await engine.applications.suspend(applicationId)),
+    run: async (engine, { applicationId }) => wire.applicationToWire(await engine.applications.suspend(applicationId)),
   }),
   "applications.resume": operation({
     summary: "accept an application's requests again",
     ...oneApplication,
-    run: async (engine, { applicationId }) => applicationToWire(await engine.applications.resume(applicationId)),
+    run: async (engine, { applicationId }) => wire.applicationToWire(await engine.applications.resume(applicationId)),
   }),
   "keys.issue": operation({
     summary: "issue a key; it is shown only this once",
@@ -95,7 +87,7 @@ export const TENANT_OPERATIONS = {
     summary: "list an application's keys, without their secrets",
     examples: [OF_ID],
     input: ofApplication,
-    run: (engine, { applicationId }) => Array.fromAsync(engine.keys.list(applicationId), apiKeyToWire),
+    run: (engine, { applicationId }) => Array.fromAsync(engine.keys.list(applicationId), wire.apiKeyToWire),
   }),
   "keys.rotate": operation({
     summary: "issue a key with the scopes and the remaining quota of another, which stays valid until you revoke it",
@@ -109,7 +101,7 @@ export const TENANT_OPERATIONS = {
     examples: ["5e5e01a1fd1bbf5c"],
     input: z.strictObject({ keyId }),
     args: ["keyId"],
-    run: async (engine, input) => apiKeyToWire(await engine.keys.revoke(input.keyId)),
+    run: async (engine, input) => wire.apiKeyToWire(await engine.keys.revoke(input.keyId)),
   }),
   "people.invite": operation({
     summary: "add a person to an application's team, or to the operator's; prints a link that signs in once",
@@ -128,14 +120,14 @@ export const TENANT_OPERATIONS = {
     examples: [OF_ID, ""],
     input: z.strictObject({ applicationId: uuid.nullable().default(null).describe("default: the operator's team") }),
     columns: ["personId", "name", "role", "address", "signedInAt", "removedAt"],
-    run: (engine, { applicationId }) => Array.fromAsync(engine.people.list(applicationId), personToWire),
+    run: (engine, { applicationId }) => Array.fromAsync(engine.people.list(applicationId), wire.personToWire),
   }),
   "people.change": operation({
     summary: "give a person another role",
     examples: [`${PERSON} --role developer`],
     input: ofPerson.extend({ role: z.enum(ROLES, `Give one of ${ROLES.join(", ")}.`) }),
     args: ["personId"],
-    run: async (engine, { personId, role }) => personToWire(await engine.people.changeRole(personId, role)),
+    run: async (engine, { personId, role }) => wire.personToWire(await engine.people.changeRole(personId, role)),
   }),
   "people.link": operation({
     summary: "make a new link that signs a person in once, within a week",
@@ -145,7 +137,7 @@ export const TENANT_OPERATIONS = {
   "people.remove": operation({
     summary: "end a person's sign-ins and rights for ever",
     ...onePerson,
-    run: async (engine, { personId }) => personToWire(await engine.people.remove(personId)),
+    run: async (engine, { personId }) => wire.personToWire(await engine.people.remove(personId)),
   }),
   "users.create": operation({
     summary: "register a user by its owner's L1 address",
@@ -156,7 +148,7 @@ export const TENANT_OPERATIONS = {
       reference: reference.optional().describe("the application's own name for it, at most 64 characters"),
     }),
     args: ["ownerAddress"],
-    run: async (engine, { applicationId, ...user }) => userToWire(await engine.users.create(applicationId, user)),
+    run: async (engine, { applicationId, ...user }) => wire.userToWire(await engine.users.create(applicationId, user)),
   }),
   "users.list": operation({
     summary: "list users, a page at a time",
@@ -167,7 +159,7 @@ export const TENANT_OPERATIONS = {
       ...page,
     }),
     run: async (engine, { applicationId, ...options }) =>
-      pageToWire(await engine.users.list(applicationId, options), userToWire),
+      wire.pageToWire(await engine.users.list(applicationId, options), wire.userToWire),
   }),
   "users.show": operation({
     summary: "show a user and its first 100 balances",
@@ -175,13 +167,16 @@ export const TENANT_OPERATIONS = {
     input: ofApplication.extend({ userId: uuid }),
     args: ["userId"],
     run: async (engine, { applicationId, userId }) => ({
-      ...userToWire(await engine.users.get(applicationId, userId)),
-      balances: pageToWire(await engine.vaults.balances(applicationId, userId, { limit: 100 }), balanceToWire),
+      ...wire.userToWire(await engine.users.get(applicationId, userId)),
+      balances: wire.pageToWire(
+        await engine.vaults.balances(applicationId, userId, { limit: 100 }),
+        wire.balanceToWire,
+      ),
     }),
   }),
 };
 
 /** With the whole key, which is not stored: it is shown only this once. */
 function issuedToJson({ key, secret }: Awaited<ReturnType<Engine["keys"]["issue"]>>) {
-  return { ...apiKeyToWire(key), apiKey: secret };
+  return { ...wire.apiKeyToWire(key), apiKey: secret };
 }

@@ -6,16 +6,9 @@ import { type Hex, MintmarkError } from "../../../core/index.ts";
 import { parseJson } from "../../../core/internal.ts";
 import { accept } from "../../http/wire/body.ts";
 import { countFailures } from "../../routes/api/authentication.ts";
-import {
-  buildSignerServer,
-  type Claimed,
-  claimFields,
-  failureBuckets,
-  type SignerServerOptions,
-  statusOf,
-} from "./signer.ts";
+import * as signing from "./signer.ts";
 
-interface IssuerServerOptions extends SignerServerOptions {
+interface IssuerServerOptions extends signing.SignerServerOptions {
   /** The server does not close it. */
   readonly issuer: Issuer;
   /** Accepts the application's mints over HTTP with the secret. Without it there are no record routes. */
@@ -23,11 +16,11 @@ interface IssuerServerOptions extends SignerServerOptions {
 }
 
 const claim = z.strictObject({
-  batchRoot: claimFields.hash,
-  vaultCount: claimFields.vaultCount,
-  dataHash: claimFields.hash,
+  batchRoot: signing.claimFields.hash,
+  vaultCount: signing.claimFields.vaultCount,
+  dataHash: signing.claimFields.hash,
 });
-type ConsentClaim = Claimed<z.output<typeof claim>>;
+type ConsentClaim = signing.Claimed<z.output<typeof claim>>;
 
 /** Most mints of one request. */
 const MAX_MINTS = 10_000;
@@ -70,7 +63,7 @@ const recorded = z.strictObject({
 /** An issuer's service, not listening yet; see {@link buildSignerServer}. */
 export function buildIssuerServer({ issuer, records, ...options }: IssuerServerOptions): FastifyInstance {
   const { settlement } = issuer.archive;
-  const app = buildSignerServer(
+  const app = signing.buildSignerServer(
     issuer,
     {
       name: "consent",
@@ -80,14 +73,14 @@ export function buildIssuerServer({ issuer, records, ...options }: IssuerServerO
     },
     options,
   );
-  app.get("/v1/status", () => statusOf(issuer, options));
+  app.get("/v1/status", () => signing.statusOf(issuer, options));
   if (records !== undefined) addRecordRoutes(app, records);
   return app;
 }
 
 /** For the application's own backend: it records each mint here before it requests the mint. */
 function addRecordRoutes(app: FastifyInstance, { record, secret }: NonNullable<IssuerServerOptions["records"]>): void {
-  const failures = failureBuckets();
+  const failures = signing.failureBuckets();
   const expected = digestOf(`Bearer ${secret}`);
   const requireSecret = async ({ headers: { authorization } }: FastifyRequest) => {
     if (authorization === undefined) throw new MintmarkError("credentials_missing", "Send Authorization: Bearer.");
@@ -99,9 +92,7 @@ function addRecordRoutes(app: FastifyInstance, { record, secret }: NonNullable<I
     routes.addHook("onRequest", (request, reply) => countFailures(requireSecret(request), failures, request, reply));
     accept(routes, "application/json", parseJson);
     routes.post("/v1/mints", { bodyLimit: MAX_MINTS_BYTES }, async ({ body }) => {
-      const parsed = recorded.safeParse(body);
-      if (!parsed.success) throw new MintmarkError("validation_failed", z.prettifyError(parsed.error));
-      return { recorded: await record.record(parsed.data.mints) };
+      return { recorded: await record.record(signing.readAs(recorded, body).mints) };
     });
     routes.delete<{ Params: { id: string } }>("/v1/mints/:id", async ({ params }, reply) => {
       await record.cancel(params.id);

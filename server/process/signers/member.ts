@@ -2,9 +2,9 @@ import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { attestationRequestTypedData, type CommitteeMember } from "../../../core/guards/committee/index.ts";
 import type { AttesterClient } from "../../../core/guards/mirror/index.ts";
-import { type Hex, MintmarkError } from "../../../core/index.ts";
+import type { Hex } from "../../../core/index.ts";
 import { addressGroup, type Quota, TokenBuckets } from "../../http/access/rate-limit.ts";
-import { buildSignerServer, claimFields, type SignerServerOptions, statusOf } from "./signer.ts";
+import { buildSignerServer, claimFields, readAs, type SignerServerOptions, statusOf } from "./signer.ts";
 
 export interface MemberServerOptions extends SignerServerOptions {
   /** The server does not close it. */
@@ -64,9 +64,8 @@ function addMirrorRoute(app: FastifyInstance, attester: AttesterClient): void {
   const quota = new TokenBuckets("mirror-attestations", QUOTA, () => performance.now());
   app.get("/v1/mirrors/:chainId/:contract/attestation", async (request, reply) => {
     quota.spend(addressGroup(request.ip), 1, reply);
-    const asked = question.safeParse({ ...(request.params as object), ...(request.query as object) });
-    if (!asked.success) throw new MintmarkError("validation_failed", z.prettifyError(asked.error));
-    const { chainId, contract, epoch, ...counts } = asked.data;
+    const asked = { ...(request.params as object), ...(request.query as object) };
+    const { chainId, contract, epoch, ...counts } = readAs(question, asked);
     return { signature: await attester.attest({ chainId, contract }, counts, epoch) };
   });
 }

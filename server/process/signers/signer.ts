@@ -3,7 +3,7 @@ import type { TypedDataDefinition } from "viem";
 import { z } from "zod";
 import type { Archive, Watcher } from "../../../core/guards/archive/index.ts";
 import { Refusal, type RefusalReason, requestSigner } from "../../../core/guards/committee/index.ts";
-import { type Address, type Hex, type L1Reader, MintmarkError, MODES, type Mode } from "../../../core/index.ts";
+import { type Address, type Hex, type L1Reader, MintmarkError, type Mode } from "../../../core/index.ts";
 import packageJson from "../../../package.json" with { type: "json" };
 import { DEFAULT_RATE_LIMITS, TokenBuckets } from "../../http/access/rate-limit.ts";
 import { handleError, ServerError } from "../../http/errors.ts";
@@ -12,7 +12,8 @@ import type { LogOptions } from "../../http/log.ts";
 import { OutgoingBatches } from "../../http/wire/batch-data.ts";
 import { accept } from "../../http/wire/body.ts";
 import { countFailures } from "../../routes/api/authentication.ts";
-import { sayHealthy } from "../../routes/health.ts";
+import { batchOf } from "../../routes/batches.ts";
+import { sayHealthy } from "../../routes/service.ts";
 import type { SignerMetrics } from "./metrics.ts";
 
 /** A service that checks batches and signs them: a committee member or an issuer. */
@@ -63,7 +64,6 @@ declare module "fastify" {
   }
 }
 
-const BATCH_ID = /^(validium|zk-rollup)-(0|[1-9]\d{0,9})$/;
 const AUTHORIZATION = /^Operator (0x[0-9a-fA-F]{130})$/;
 
 /** Fields of claims, as queries carry them. */
@@ -117,8 +117,7 @@ export function buildSignerServer<Claim extends object>(
   });
 
   app.get<{ Params: { batchId: string } }>("/public/v1/batches/:batchId/data", async ({ params }, reply) => {
-    const { mode, batchNumber } = batchOf(params.batchId);
-    const data = await outgoing.data(mode, batchNumber, reply.raw);
+    const data = await outgoing.data(...batchOf(params.batchId), reply.raw);
     reply.type("application/octet-stream");
     return data;
   });
@@ -173,17 +172,15 @@ export async function statusOf({ address, archive }: Signer, { watcher }: Pick<S
 }
 
 function claimOf<Claim extends object>({ params, query }: FastifyRequest, form: z.ZodType<Claim>): Claimed<Claim> {
-  const place = batchOf((params as { batchId: string }).batchId);
-  const parsed = form.safeParse(query);
-  if (!parsed.success) throw new MintmarkError("validation_failed", z.prettifyError(parsed.error));
-  return { ...parsed.data, ...place };
+  const [mode, batchNumber] = batchOf((params as { batchId: string }).batchId);
+  return { ...readAs(form, query), mode, batchNumber };
 }
 
-function batchOf(batchId: string) {
-  const [, mode, number] = BATCH_ID.exec(batchId) ?? [];
-  const known = MODES.find((name) => name === mode);
-  if (known === undefined || Number(number) >= 2 ** 32) throw new MintmarkError("batch_not_found");
-  return { mode: known, batchNumber: Number(number) };
+/** What a request gives, in the form that a schema asks for. */
+export function readAs<T>(form: z.ZodType<T>, given: unknown): T {
+  const parsed = form.safeParse(given);
+  if (!parsed.success) throw new MintmarkError("validation_failed", z.prettifyError(parsed.error));
+  return parsed.data;
 }
 
 /** The signer has other batches, lacks some, or sees another history. All other reasons are faults of the batch. */

@@ -1,19 +1,7 @@
 import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest, HTTPMethods } from "fastify";
 import { z } from "zod";
-import {
-  type Address,
-  type Engine,
-  type Issue,
-  MAX_ISSUES,
-  MintmarkError,
-  type Principal,
-  type Right,
-  SCOPES,
-  type Scope,
-  type SignIn,
-  type Uuid,
-} from "../../../core/index.ts";
+import * as core from "../../../core/index.ts";
 import { type Code, STATUS_OF } from "../../http/errors.ts";
 import { adviceFor, inOurSpelling } from "../../http/spellings.ts";
 import type { FORM } from "../../http/wire/body.ts";
@@ -26,20 +14,20 @@ import type { Service } from "../../service.ts";
  * The credentials of a route: a scope of a key or a person; `any` for each valid credential of an application; `person`
  * for a person's sign-in; `owner` for an owner's sign-in; `public` for none.
  */
-export type Access = Scope | "any" | "person" | "owner" | "public";
+export type Access = core.Scope | "any" | "person" | "owner" | "public";
 
 /** A person who has signed in to the console. */
 export interface SignedIn {
-  readonly signIn: SignIn;
+  readonly signIn: core.SignIn;
   readonly token: string;
   /** The person's own, or the one that a person of the operator names; null for none. */
-  readonly applicationId: Uuid | null;
+  readonly applicationId: core.Uuid | null;
 }
 
 interface PublicCall<P, Q, B> {
   readonly service: Service;
   /** The service's engine. */
-  readonly engine: Engine;
+  readonly engine: core.Engine;
   readonly params: P;
   readonly query: Q;
   readonly body: B;
@@ -52,8 +40,8 @@ export type Call<A extends Access, P, Q, B> = PublicCall<P, Q, B> &
   (A extends "public" ? unknown : A extends keyof Callers ? Callers[A] : Callers["application"]);
 
 interface Callers {
-  readonly application: { readonly principal: Principal; readonly applicationId: Uuid };
-  readonly owner: { readonly owner: Address };
+  readonly application: { readonly principal: core.Principal; readonly applicationId: core.Uuid };
+  readonly owner: { readonly owner: core.Address };
   readonly person: { readonly signedIn: SignedIn };
 }
 
@@ -72,6 +60,11 @@ export interface Success<S extends z.ZodType = z.ZodType> {
   readonly headers?: Readonly<Record<string, string>>;
   /** Says when the answer is 304, without a body. */
   readonly unchanged?: string;
+}
+
+/** An answer in JSON, of this schema. */
+export function json<S extends z.ZodType>(status: 200 | 201 | 202, description: string, schema: S) {
+  return { status, description, schemas: [schema] } as const satisfies Success<S>;
 }
 
 /** Groups of the documentation. */
@@ -115,7 +108,7 @@ interface Description<S extends z.ZodType = z.ZodType> {
   /** Units of rate that a request costs its key; 1 when absent. `body` is parsed JSON, not yet validated. */
   readonly cost?: (body: unknown) => number;
   /** What a person's role must allow; default `read`. */
-  readonly right?: Right;
+  readonly right?: core.Right;
   /** The engine keeps the idempotency keys of this route in its store. */
   readonly keysInStore?: true;
   /** Its answers can be large, or it asks a wallet contract. The server makes those of one caller one after another. */
@@ -206,7 +199,7 @@ export function endpoint<
     respond(service, request, reply) {
       const { principal, owner, signedIn } = request;
       const caller = access === "owner" ? owner : access === "person" ? signedIn : principal;
-      if (access !== "public" && caller === null) throw new MintmarkError("credentials_missing");
+      if (access !== "public" && caller === null) throw new core.MintmarkError("credentials_missing");
       const { engine } = service;
       const applicationId = principal?.applicationId;
       const callers = { principal, applicationId, owner, signedIn };
@@ -260,8 +253,8 @@ const ANY_ROUTE = [
 ] as const satisfies readonly Code[];
 
 /** Whether an access is a scope of keys. */
-export function isScope(access: Endpoint["access"]): access is Scope {
-  return SCOPES.some((scope) => scope === access);
+export function isScope(access: Endpoint["access"]): access is core.Scope {
+  return core.SCOPES.some((scope) => scope === access);
 }
 
 const SIGN_IN = [
@@ -289,7 +282,7 @@ const BODY = ["malformed_json", "body_too_large", "unsupported_media_type"] as c
 
 /** @param defaults - the query of a request without one, where there is such a query */
 function inputs(schemas: Inputs<z.ZodType, z.ZodType, z.ZodType>, defaults: unknown, request: FastifyRequest) {
-  const issues: Issue[] = [];
+  const issues: core.Issue[] = [];
   const params = schemas.params && check(schemas.params, request.params, ["path"], issues);
   const query =
     defaults !== undefined && Object.keys(request.query ?? {}).length === 0
@@ -299,37 +292,37 @@ function inputs(schemas: Inputs<z.ZodType, z.ZodType, z.ZodType>, defaults: unkn
         : refuseParameters(request.query, issues);
   const wantsBody = schemas.body !== undefined || schemas.coreBody !== undefined;
   if (wantsBody && request.body === undefined) {
-    throw new MintmarkError("malformed_json", "This request needs a JSON body.");
+    throw new core.MintmarkError("malformed_json", "This request needs a JSON body.");
   }
   const body = schemas.body ? check(schemas.body, request.body, [], issues) : request.body;
-  if (issues.length > 0) throw new MintmarkError("validation_failed", undefined, { issues });
+  if (issues.length > 0) throw new core.MintmarkError("validation_failed", undefined, { issues });
   return { params, query, body };
 }
 
-function check(schema: z.ZodType, value: unknown, prefix: readonly string[], issues: Issue[]): unknown {
+function check(schema: z.ZodType, value: unknown, prefix: readonly string[], issues: core.Issue[]): unknown {
   const result = schema.safeParse(value, { error: wording });
   if (result.success) return result.data;
   for (const issue of result.error.issues) {
     // One more than the answer lists, so the answer can say that there are more.
-    if (issues.length > MAX_ISSUES) break;
+    if (issues.length > core.MAX_ISSUES) break;
     issues.push(...explain(issue, prefix));
   }
   return undefined;
 }
 
-function refuseParameters(query: unknown, issues: Issue[]): undefined {
+function refuseParameters(query: unknown, issues: core.Issue[]): undefined {
   for (const name of Object.keys(query ?? {})) {
     issues.push({ pointer: pointer(["query", name]), code: "validation_failed", detail: unknownParameter(name) });
   }
   return undefined;
 }
 
-function explain(issue: z.core.$ZodIssue, prefix: readonly string[]): Issue[] {
+function explain(issue: z.core.$ZodIssue, prefix: readonly string[]): core.Issue[] {
   const path = [...prefix, ...issue.path.map(String)];
   if (issue.code !== "unrecognized_keys") {
     return [{ pointer: pointer(path), code: "validation_failed", detail: issue.message }];
   }
-  return issue.keys.slice(0, MAX_ISSUES + 1).map((key) => {
+  return issue.keys.slice(0, core.MAX_ISSUES + 1).map((key) => {
     const detail = prefix[0] === "query" ? unknownParameter(key) : "Unknown field.";
     return { pointer: pointer([...path, key]), code: "validation_failed", detail };
   });
