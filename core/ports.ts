@@ -113,11 +113,11 @@ export interface AssetPath {
 export interface ProvenHop {
   /** The vault that it makes. Its slot is the record's place in the batch. */
   readonly outId: VaultId;
-  /** 0 for the payee's vault, 1 for the change of a split. */
+  /** 0 for the receiver's vault, 1 for the change of a split. */
   readonly part: 0 | 1;
-  /** Units of the payee; 0 for the whole rest. */
+  /** Units of the receiver; 0 for the whole rest. */
   readonly amount: bigint;
-  /** The payee; the zero address redeems. */
+  /** The receiver; the zero address redeems. */
   readonly to: Address;
   /** Seconds since 1970, as signed. */
   readonly deadline: bigint;

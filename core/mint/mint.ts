@@ -258,8 +258,8 @@ export class MintTransition implements Transition<MintOutcome | null> {
     for (const { asset: read, high, low } of this.#uses.values()) {
       const asset = this.#ledger.assetAt(read.assetIndex);
       const enabled = enablements.latest(enablementId(applicationIndex, asset.assetIndex)) ?? false;
-      const obstacle = availability(settlement, asset, enabled);
-      if (obstacle !== null) this.#reportAsset(asset, obstacle);
+      const reason = availability(settlement, asset, enabled);
+      if (reason !== null) this.#reportAsset(asset, reason);
       if (supplyFault(asset, amountOf(high, low)) !== null) this.#reportSupply(asset);
     }
   }

@@ -3,7 +3,7 @@ import type { Group } from "../store/group.ts";
 import { FAULTY, type MintColumns } from "../store/mint-columns.ts";
 import type { AssetRecord } from "../store/records.ts";
 import { keyString, metadataKey } from "../store/store-keys.ts";
-import { metadataAt, metadataObstacle, putMetadata } from "../tenants/metadata.ts";
+import { metadataAt, metadataFault, putMetadata } from "../tenants/metadata.ts";
 import type { EntryReport } from "./form.ts";
 import { tokenIdAt } from "./requested-tokens.ts";
 
@@ -45,13 +45,13 @@ export class RequestedMetadata {
     for (const entry of this.#columns.entriesWithMetadata()) {
       if (this.#columns.isMarked(entry, FAULTY)) continue;
       const detail = "is for one token; give each token an entry of its own";
-      const obstacle =
+      const fault =
         this.#columns.quantityAt(entry) > 1
           ? ({ code: "validation_failed", detail } as const)
-          : metadataObstacle(this.#ledger, this.#assetAt(this.#columns, entry), applicationIndex);
-      if (obstacle === null) continue;
+          : metadataFault(this.#ledger, this.#assetAt(this.#columns, entry), applicationIndex);
+      if (fault === null) continue;
       refused.add(entry);
-      report(entry, "/metadata", obstacle.code, obstacle.detail);
+      report(entry, "/metadata", fault.code, fault.detail);
     }
     for (const [i, { entry, key }] of this.#asked.entries()) {
       const known = metadataAt(group.resolve(key, stored[this.#from + i]));

@@ -140,7 +140,7 @@ export function decodeTransferData(data: Uint8Array): TransferGroup[] {
   return groups;
 }
 
-/** The slots that a transfer takes: its payee's, and one for the change of a split. */
+/** The slots that a transfer takes: its receiver's, and one for the change of a split. */
 export function slotsOf({ amount }: Pick<Transfer, "amount">): number {
   return amount === 0n ? 1 : 2;
 }
@@ -156,8 +156,10 @@ export function transferOutputs(groups: readonly TransferGroup[], batchNumber: n
   const next = () => packVaultId({ mode: "zk-rollup", batchNumber, slot: slot++ });
   return groups.flatMap(({ transfers }, group) =>
     transfers.flatMap((transfer): TransferOutput[] => {
-      const payee = { outId: next(), part: TransferPart.payee, group, transfer };
-      return transfer.amount === 0n ? [payee] : [payee, { ...payee, outId: next(), part: TransferPart.change }];
+      const receiver = { outId: next(), part: TransferPart.receiver, group, transfer };
+      return transfer.amount === 0n
+        ? [receiver]
+        : [receiver, { ...receiver, outId: next(), part: TransferPart.change }];
     }),
   );
 }

@@ -74,6 +74,6 @@ export function tipIdOf({ vault, hops = [] }: Chain): VaultId {
 
 /** Its owner, if each record is valid. The zero address when it is redeemed. */
 export function tipOwnerOf({ vault, hops = [] }: Chain): Address {
-  const paid = hops.findLast(({ part }) => part === TransferPart.payee);
+  const paid = hops.findLast(({ part }) => part === TransferPart.receiver);
   return (paid?.to ?? vault.owner).toLowerCase() as Address;
 }

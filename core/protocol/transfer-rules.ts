@@ -90,7 +90,7 @@ export function transferFault(
   return authorityFault(vault, transfer, committedAt, powers);
 }
 
-/** The vault that a part of a valid record makes. A redemption's payee is the zero address, and so nobody. */
+/** The vault that a part of a valid record makes. A redemption's receiver is the zero address, and so nobody. */
 export function transferredVault(
   vault: TransferableVault,
   { transfer }: Pick<CommittedRecord, "transfer">,
@@ -98,7 +98,7 @@ export function transferredVault(
 ): TransferableVault {
   const rest = vault.amount - vault.withdrawn;
   const paid = transfer.amount === 0n ? rest : transfer.amount;
-  const [owner, amount] = part === TransferPart.payee ? [transfer.to, paid] : [vault.owner, rest - paid];
+  const [owner, amount] = part === TransferPart.receiver ? [transfer.to, paid] : [vault.owner, rest - paid];
   return { ...vault, vaultId: outId, owner, amount, withdrawn: 0n, hops: vault.hops + 1 };
 }
 

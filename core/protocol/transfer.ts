@@ -55,9 +55,9 @@ export const MAX_TRANSFER_HOPS = 8;
 /** Deadlines have four bytes, until the year 2106. */
 export const MAX_TRANSFER_DEADLINE = (1n << 32n) - 1n;
 
-/** The payee's part of a transfer, and the change that stays with the owner. */
-export const TransferPart = { payee: 0, change: 1 } as const;
-/** 0 payee, 1 change. */
+/** The receiver's part of a transfer, and the change that stays with the owner. */
+export const TransferPart = { receiver: 0, change: 1 } as const;
+/** 0 receiver, 1 change. */
 export type TransferPart = (typeof TransferPart)[keyof typeof TransferPart];
 
 /** EIP-712 types of {@link TransfersMessage}. */

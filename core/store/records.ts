@@ -330,7 +330,7 @@ const transferFacts = {
   vaultId: u64,
   amount: bigVarint, // 0 for the whole rest
   to: address,
-  payeeIndex: nullable(varint), // The user of `to`; null for a redemption
+  receiverIndex: nullable(varint), // The user of `to`; null for a redemption
 } as const;
 export const signedTransfer = layout(transferFacts);
 

@@ -31,7 +31,7 @@ export function availability(
 export function assetView(ledger: Ledger, asset: AssetRecord, applicationIndex: number | null): Asset {
   const enabled =
     applicationIndex !== null && (ledger.enablements.get(enablementId(applicationIndex, asset.assetIndex)) ?? false);
-  const obstacle = availability(ledger.settlement, asset, enabled);
+  const reason = availability(ledger.settlement, asset, enabled);
   const exhausted = asset.supplyCap !== null && asset.minted >= asset.supplyCap;
   // The rest of the record is the ledger's own.
   const { assetIndex, applicationIndex: reservedFor, fault, createdAt, removed, ...shown } = asset;
@@ -40,8 +40,8 @@ export function assetView(ledger: Ledger, asset: AssetRecord, applicationIndex: 
     enabled,
     // Every asset that can be added is minted by a withdrawal.
     mintable: true,
-    mintingAvailable: obstacle === null && !exhausted,
-    unavailableReason: obstacle?.detail ?? (exhausted ? "the asset has reached its supply cap" : null),
+    mintingAvailable: reason === null && !exhausted,
+    unavailableReason: reason?.detail ?? (exhausted ? "the asset has reached its supply cap" : null),
   };
 }
 

@@ -36,7 +36,7 @@ export function putMetadata(
 }
 
 /** Why the application can set no token's metadata of an asset; null when it can. */
-export function metadataObstacle(
+export function metadataFault(
   ledger: Ledger,
   asset: AssetRecord,
   applicationIndex: number,
@@ -96,8 +96,8 @@ async function change<T>(
         const { applicationIndex } = ledger.latestApplication(applicationId);
         const asset = latestAsset(ledger, assetId);
         requireVisible(asset, applicationIndex);
-        const obstacle = metadataObstacle(ledger, asset, applicationIndex);
-        if (obstacle !== null) throw new MintmarkError(obstacle.code, `This is refused: ${obstacle.detail}.`);
+        const fault = metadataFault(ledger, asset, applicationIndex);
+        if (fault !== null) throw new MintmarkError(fault.code, `This is refused: ${fault.detail}.`);
         const records = keys.map((key, i) => metadataAt(group.resolve(key, stored[i])));
         return apply(group, asset, records);
       },

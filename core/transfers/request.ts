@@ -163,14 +163,23 @@ class TakeTransfers implements Transition<TransferListRecord | Uuid> {
   #record(group: Group): TransferListRecord {
     const ledger = this.#ledger;
     const applicationIndex = this.#applicationIndex;
-    const payees = new Map(this.#receivers.map((owner) => [owner, this.#userOf(group, owner)]));
+    const receivers = new Map(this.#receivers.map((owner) => [owner, this.#userOf(group, owner)]));
     const application = ledger.applications.latest(applicationIndex);
     if (application === undefined) throw new Error("a vault's application is missing");
     const { nextSequence: firstSequence } = application;
     const { digest, deadline, signature, sessionKey } = this.#signed;
     const transfers = this.#asked.map(({ transfer: { vaultId, amount, to }, vault, hops }) => {
       const { userIndex, assetIndex } = vault;
-      return { vaultId, amount, to, payeeIndex: payees.get(to) ?? null, userIndex, assetIndex, hops, fault: null };
+      return {
+        vaultId,
+        amount,
+        to,
+        receiverIndex: receivers.get(to) ?? null,
+        userIndex,
+        assetIndex,
+        hops,
+        fault: null,
+      };
     });
     const signed = { digest, deadline, signature, sessionKey, transfers };
     const facts = { transferId: uuidv7(), applicationIndex, firstSequence, ...signed };

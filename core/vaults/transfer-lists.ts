@@ -28,9 +28,9 @@ export interface TransferOutput {
 export function outputsOf({ transfers }: Pick<TransferListRecord, "transfers">): TransferOutput[] {
   let position = 0;
   return transfers.flatMap((transfer, index): TransferOutput[] => {
-    const payee = { position: position++, index, transfer, isChange: false, holderIndex: transfer.payeeIndex };
-    if (transfer.amount === 0n) return [payee];
-    return [payee, { ...payee, position: position++, isChange: true, holderIndex: transfer.userIndex }];
+    const receiver = { position: position++, index, transfer, isChange: false, holderIndex: transfer.receiverIndex };
+    if (transfer.amount === 0n) return [receiver];
+    return [receiver, { ...receiver, position: position++, isChange: true, holderIndex: transfer.userIndex }];
   });
 }
 

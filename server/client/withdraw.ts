@@ -86,12 +86,12 @@ export function requireWithdrawal(
     throw new Error("the server prepared a withdrawal of other vaults than it was asked for");
   if (deadline !== undefined && message.deadline !== deadline)
     throw new Error("the server prepared another deadline than it was asked for");
-  const payee = message.recipient.toLowerCase();
-  if (payee !== (recipient ?? ownerAddress).toLowerCase())
+  const owner = message.recipient.toLowerCase();
+  if (owner !== (recipient ?? ownerAddress).toLowerCase())
     throw new Error("the server prepared another recipient than it was asked for");
   const account = accountOf(signer);
-  if (recipient === undefined && account !== null && payee !== account)
-    throw new Error(`the server says that ${payee} owns the vaults, which is not the signer. Give the \`recipient\`.`);
+  if (recipient === undefined && account !== null && owner !== account)
+    throw new Error(`the server says that ${owner} owns the vaults, which is not the signer. Give the \`recipient\`.`);
 }
 
 function isPending({ withdrawal }: VaultWithdrawal): boolean {

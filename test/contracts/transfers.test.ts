@@ -173,13 +173,15 @@ describe("transfers", () => {
     const mint = await commitRollup(d, coins(100n));
     await d.state.write.withdraw(withdrawArgs(request(mint, 0, { quantity: 10n })), { account: key(ann).address });
     const batch = await moved(ann, give(idOf(mint), key(bob).address, 30n));
-    const [payee, change] = [hopOf(batch, 0), hopOf(batch, 1)];
-    expect(await refused(mint, 0, bob, { hops: [payee], quantity: 31n })).toMatchObject({ error: "QuantityTooLarge" });
+    const [receiver, change] = [hopOf(batch, 0), hopOf(batch, 1)];
+    expect(await refused(mint, 0, bob, { hops: [receiver], quantity: 31n })).toMatchObject({
+      error: "QuantityTooLarge",
+    });
     expect(await refused(mint, 0, bob, { hops: [change] })).toMatchObject({ error: "NotOwner" });
-    expect(await refused(mint, 0, ann, { hops: [{ ...payee, part: 1 }] })).toMatchObject({ error: "ProofInvalid" });
-    await exits(mint, 0, bob, { hops: [payee], quantity: 12n });
-    const again = await moved(bob, give(payee.outId, key(cat).address));
-    await exits(mint, 0, cat, { hops: [payee, hopOf(again, 0)], quantity: 18n });
+    expect(await refused(mint, 0, ann, { hops: [{ ...receiver, part: 1 }] })).toMatchObject({ error: "ProofInvalid" });
+    await exits(mint, 0, bob, { hops: [receiver], quantity: 12n });
+    const again = await moved(bob, give(receiver.outId, key(cat).address));
+    await exits(mint, 0, cat, { hops: [receiver, hopOf(again, 0)], quantity: 18n });
     await exits(mint, 0, ann, { hops: [change], quantity: 60n });
     const { coin } = d.transferable;
     expect([await held(coin, ann), await held(coin, bob), await held(coin, cat)]).toEqual([70n, 12n, 18n]);

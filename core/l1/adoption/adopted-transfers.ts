@@ -51,17 +51,17 @@ export async function adoptedTransfers(adopting: Adopting, { batchNumber, data }
   for (const signed of decodeTransferData(data)) {
     const sources: AdoptedVault[] = [];
     for (const { vaultId } of signed.transfers) sources.push(await sourceOf(adopting, vaultId));
-    const { list, payees } = await listOf(adopting, signed, sources);
+    const { list, receivers } = await listOf(adopting, signed, sources);
     lists.push(list);
     for (const [i, transfer] of signed.transfers.entries()) {
       const { vault: source, hops } = sources[i] as AdoptedVault;
       const vault = source ?? nothing(adopting);
       const { withdrawn } = await readActivity(ledger, group, transfer.vaultId);
-      const payee = payees[i] ?? null;
+      const receiver = receivers[i] ?? null;
       const made = { ...vault, createdAt: now, updatedAt: now };
       const [paid, change] = partsOf(transfer, vault.amount - withdrawn);
       const parts = [
-        payee === null ? { ...made, amount: 0n } : { ...made, ...payee, owner: transfer.to, amount: paid },
+        receiver === null ? { ...made, amount: 0n } : { ...made, ...receiver, owner: transfer.to, amount: paid },
       ];
       if (transfer.amount !== 0n) parts.push({ ...made, amount: change });
       for (const part of parts) {
@@ -74,7 +74,7 @@ export async function adoptedTransfers(adopting: Adopting, { batchNumber, data }
   return { lists, vaults };
 }
 
-/** Units of payee and owner, as far as they are known. */
+/** Units of receiver and owner, as far as they are known. */
 function partsOf({ amount }: Transfer, rest: bigint): readonly [bigint, bigint] {
   if (rest <= 0n || amount >= rest) return [0n, 0n];
   return amount === 0n ? [rest, 0n] : [amount, rest - amount];
@@ -108,11 +108,11 @@ async function listOf(adopting: Adopting, signed: TransferGroup, sources: readon
     sources.find(({ vault }) => vault !== null)?.vault ?? (vaults[0] as StoredVault);
   const own = await listOfDigest(ledger, group, digest);
   const applicationIndex = own?.applicationIndex ?? first;
-  const payees: (Holder | null)[] = [];
+  const receivers: (Holder | null)[] = [];
   for (const [i, transfer] of signed.transfers.entries()) {
-    const userIndex = own?.transfers[i]?.payeeIndex ?? (await userOf(ledger, group, applicationIndex, transfer.to));
-    if (isRedemption(transfer)) payees.push(null);
-    else payees.push(userIndex === null ? holderOf(transfer.to) : { applicationIndex, userIndex });
+    const userIndex = own?.transfers[i]?.receiverIndex ?? (await userOf(ledger, group, applicationIndex, transfer.to));
+    if (isRedemption(transfer)) receivers.push(null);
+    else receivers.push(userIndex === null ? holderOf(transfer.to) : { applicationIndex, userIndex });
   }
   // The zero address stands for nobody's signature. When vaults of others are spent too, the owner's key counts as a
   // session's.
@@ -128,10 +128,10 @@ async function listOf(adopting: Adopting, signed: TransferGroup, sources: readon
     transfers: signed.transfers.map((transfer, i) => {
       const { userIndex, assetIndex } = vaults[i] as StoredVault;
       const hops = (sources[i] as AdoptedVault).hops + 1;
-      return { ...transfer, payeeIndex: payees[i]?.userIndex ?? null, userIndex, assetIndex, hops };
+      return { ...transfer, receiverIndex: receivers[i]?.userIndex ?? null, userIndex, assetIndex, hops };
     }),
   };
-  return { list, payees };
+  return { list, receivers };
 }
 
 async function listOfDigest(ledger: Ledger, group: Group, digest: Hash): Promise<TransferListRecord | null> {

@@ -106,7 +106,7 @@ export class Preflight {
       signal?.throwIfAborted();
       return attempts.of(async () => {
         if (registrations[index] != null) await this.#recordTransferable(asset, final);
-        await this.#judge(asset, await this.#obstacle(asset, registrations[index] ?? null, newest));
+        await this.#judge(asset, await this.#reasonAgainst(asset, registrations[index] ?? null, newest));
         return 1;
       });
     });
@@ -227,8 +227,8 @@ export class Preflight {
     const total: TokenMint = { quantity: units * asset.quantum, blob: "0x" };
     const reason = await this.#chain.tryMint(asset.contractAddress, total, await this.#chain.blockNumber());
     if (reason !== null) this.#refused.set(asset.assetId, total);
-    const obstacle = reason ?? (await this.#beyondCap(asset));
-    if (obstacle !== null) await this.#judge(asset, obstacle);
+    const found = reason ?? (await this.#beyondCap(asset));
+    if (found !== null) await this.#judge(asset, found);
   }
 
   /**
@@ -294,7 +294,7 @@ export class Preflight {
   }
 
   /** Why nothing of the asset could be minted on L1 now; null when no reason is known. */
-  async #obstacle(asset: Asset, registration: L1Registration | null, newest: bigint): Promise<string | null> {
+  async #reasonAgainst(asset: Asset, registration: L1Registration | null, newest: bigint): Promise<string | null> {
     const { assetId, contractAddress, standard, quantum } = asset;
     const payer = `${this.#chain.settlement.contract}, which pays its withdrawals,`;
     if ((await this.#chain.isMinter(contractAddress)) === false)
@@ -309,9 +309,9 @@ export class Preflight {
     return reason ?? (standard === "erc20" ? this.#beyondCap(asset) : null);
   }
 
-  async #judge({ assetId, unavailableReason }: Asset, obstacle: string | null): Promise<void> {
-    this.#due.set(assetId, this.#clock() + (obstacle === null ? CHECK_AGAIN_MS : FAULTY_AGAIN_MS));
-    const fault = obstacle === null ? null : `${FAULT}${obstacle}`.slice(0, MOST_TEXT);
+  async #judge({ assetId, unavailableReason }: Asset, reason: string | null): Promise<void> {
+    this.#due.set(assetId, this.#clock() + (reason === null ? CHECK_AGAIN_MS : FAULTY_AGAIN_MS));
+    const fault = reason === null ? null : `${FAULT}${reason}`.slice(0, MOST_TEXT);
     if (fault === null) this.#refused.delete(assetId);
     if (fault !== null || unavailableReason?.startsWith(FAULT))
       await this.#engine.operator.recordMintingFault(assetId, fault);

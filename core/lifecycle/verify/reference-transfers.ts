@@ -60,7 +60,7 @@ export class ReferenceTransfers extends Part<{
     const { tenants, withdrawals } = this.parts;
     const transfers: TransferListRecord["transfers"][number][] = [];
     for (const transfer of entry.transfers) {
-      const { vaultId, payeeIndex, to } = transfer;
+      const { vaultId, receiverIndex, to } = transfer;
       const place = unpackVaultId(vaultId);
       const vault = this.#output(place) ?? (await this.vaultAt(place));
       if (vault !== undefined && this.#output(place) === undefined) this.#minted.set(vaultId, vault);
@@ -68,10 +68,10 @@ export class ReferenceTransfers extends Part<{
         out.report(`transfer ${transferId} takes vault ${vaultId}, which its application does not have`);
       if (withdrawals.activity(vaultId).spentBy !== null)
         out.report(`transfer ${transferId} takes vault ${vaultId}, which another transfer has taken`);
-      const payee = payeeIndex === null ? undefined : tenants.owner(payeeIndex);
+      const receiver = receiverIndex === null ? undefined : tenants.owner(receiverIndex);
       const isRight = isRedemption(transfer)
-        ? payeeIndex === null
-        : payee?.owner === to && payee.applicationIndex === applicationIndex;
+        ? receiverIndex === null
+        : receiver?.owner === to && receiver.applicationIndex === applicationIndex;
       if (!isRight) out.report(`transfer ${transferId} gives vault ${vaultId} to another user`);
       const { userIndex = 0, assetIndex = 0 } = vault ?? {};
       transfers.push({ ...transfer, userIndex, assetIndex, hops: this.#hopsOf(place) + 1, fault: null });
@@ -83,7 +83,7 @@ export class ReferenceTransfers extends Part<{
     const waiting = { status: "waiting", batchNumber: null, firstSlot: null, failure: null } as const;
     const times = { journalSequence: out.sequence, createdAt: out.time, updatedAt: out.time };
     this.#lists.set(transferId, { ...entry, transfers, ...waiting, ...times });
-    const users = new Set(transfers.flatMap(({ userIndex, payeeIndex }) => [userIndex, payeeIndex ?? userIndex]));
+    const users = new Set(transfers.flatMap(({ userIndex, receiverIndex }) => [userIndex, receiverIndex ?? userIndex]));
     for (const key of [
       keys.transactionKey(applicationIndex, firstSequence),
       ...[...users].map((user) => keys.userTransactionKey(applicationIndex, user, firstSequence)),
@@ -113,7 +113,7 @@ export class ReferenceTransfers extends Part<{
       if (list === undefined) continue;
       const batched = { status: "batched", batchNumber, firstSlot: vaults.length, updatedAt: time } as const;
       this.#lists.set(transferId, { ...list, ...batched });
-      for (const { vaultId, amount, to, payeeIndex, userIndex } of list.transfers) {
+      for (const { vaultId, amount, to, receiverIndex, userIndex } of list.transfers) {
         const vault = this.#vault(vaultId);
         if (vault === undefined) {
           this.out.report(`transfer ${transferId} moves vault ${vaultId}, which is missing`);
@@ -124,7 +124,9 @@ export class ReferenceTransfers extends Part<{
         const made = { ...vault, createdAt: time, updatedAt: time };
         const paid = amount === 0n ? rest : amount;
         vaults.push(
-          payeeIndex === null ? { ...made, amount: 0n } : { ...made, userIndex: payeeIndex, owner: to, amount: paid },
+          receiverIndex === null
+            ? { ...made, amount: 0n }
+            : { ...made, userIndex: receiverIndex, owner: to, amount: paid },
         );
         if (amount !== 0n) vaults.push({ ...made, userIndex, amount: rest - paid });
         this.parts.withdrawals.changeActivity(vaultId, { transferred: rest });
@@ -163,7 +165,7 @@ export class ReferenceTransfers extends Part<{
         if (activity.transferred !== rest) withdrawals.changeActivity(vaultId, { transferred: rest });
         const paid = fault === null && amount !== 0n ? amount : rest;
         const parts = amount === 0n ? [paid] : [paid, rest - paid];
-        if (transfer.payeeIndex === null) parts[0] = 0n;
+        if (transfer.receiverIndex === null) parts[0] = 0n;
         for (const units of parts) {
           const outId = packVaultId({ mode: "zk-rollup", batchNumber: batch.batchNumber, slot });
           const vault = this.#outputs.get(batch.batchNumber)?.[slot];

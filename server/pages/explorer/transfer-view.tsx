@@ -138,7 +138,7 @@ export class OwnTransfers {
       this.#taken.set(transfer.vaultId, { to: transfer.to, change });
     }
     const mine = outputs.filter(
-      ({ part, transfer }) => part === protocol.TransferPart.payee && transfer.to === this.#owner,
+      ({ part, transfer }) => part === protocol.TransferPart.receiver && transfer.to === this.#owner,
     );
     return this.#contents(mine.map(({ outId }) => outId));
   }
