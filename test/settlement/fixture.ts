@@ -8,9 +8,9 @@ import { CommitteeMember, type MemberOptions } from "../../core/guards/committee
 import { attestationTypedData } from "../../core/guards/committee/request.ts";
 import type { Engine, EngineOptions, Mode, Principal, Standard, Uuid, VaultId } from "../../core/index.ts";
 import { openEngine } from "../../core/index.ts";
+import { adoptFromL1 } from "../../core/l1/adoption/from-l1.ts";
 import type { CommitterOptions } from "../../core/l1/committer.ts";
 import { connectL1 } from "../../core/l1/connect.ts";
-import { adoptFromL1 } from "../../core/l1/settlement/adopt-history.ts";
 import { Settler, type SettlerOptions } from "../../core/l1/settlement/settler.ts";
 import type { HistoryPoint, L1Committer, L1Reader, PortalIdentity, SealedBatch } from "../../core/ports.ts";
 import { compactSignature, encodeAttestation } from "../../core/protocol/attestation.ts";

@@ -4,6 +4,7 @@ import { blockRanges, eventsUpTo, least, requireBlock } from "../../blocks.ts";
 import { MintmarkError } from "../../errors.ts";
 import type { SettlementPort } from "../../operator.ts";
 import type { L1Event, Portal } from "../../ports.ts";
+import { takeBackReorganised } from "../progress/reorganised.ts";
 
 export interface FollowOptions {
   /** Block of the contract's deployment. */
@@ -55,7 +56,8 @@ export class Follower {
   async #run(signal?: AbortSignal): Promise<void> {
     const finalized = await this.#portal.finalizedBlockNumber();
     await this.#caughtUp(signal);
-    await this.takeBackReorganised();
+    const gone = await takeBackReorganised(this.#engine, this.#portal, this.#fromBlock);
+    if (gone !== null) this.#forget(gone);
     const newest = await this.#portal.blockNumber();
     const { observed } = this.#recorded;
     const first = observed === null ? this.#fromBlock : observed + 1n;
@@ -95,7 +97,8 @@ export class Follower {
     const differing = [...without(again, before), ...without(before, again)];
     const [first] = differing.map(({ blockNumber }) => blockNumber).sort((a, b) => (a < b ? -1 : 1));
     if (first !== undefined) {
-      await this.#takeBack(first);
+      await this.#engine.operator.recordReorg(this.#chainId, first);
+      this.#forget(first);
       const detail = `the RPC's nodes disagree on the events of block ${first}; reading it again`;
       throw new MintmarkError("l1_failed", detail);
     }
@@ -113,35 +116,6 @@ export class Follower {
       throw new MintmarkError("l1_failed", `block ${newest.number} was replaced after it was read; try again`);
     }
     await this.#engine.operator.recordFinalized(this.#chainId, number, { blockHash: hash });
-  }
-
-  /** Goes back to the newest read block that is still on the chain. */
-  async takeBackReorganised(): Promise<void> {
-    const { observed, finalized } = this.#recorded;
-    if (observed === null) return;
-    const final = least(observed, finalized ?? this.#fromBlock - 1n);
-    let common: bigint | null = null;
-    let finalReplaced = false;
-    for await (const { number, hash } of this.#engine.operator.checkpoints(this.#chainId)) {
-      const block = await this.#portal.block(number);
-      if (block?.hash === hash) {
-        common = number;
-        break;
-      }
-      if (number > final) continue;
-      // A shorter chain proves nothing yet: nodes can lag far behind.
-      if (block === null)
-        throw new MintmarkError("l1_failed", `the chain ends before block ${number}, which was final`);
-      finalReplaced = true;
-    }
-    if (finalReplaced) return this.#takeBack((common ?? this.#fromBlock - 1n) + 1n, "below final");
-    const kept = common !== null && common > final ? common : final;
-    if (kept !== observed) await this.#takeBack(kept + 1n);
-  }
-
-  async #takeBack(fromBlock: bigint, reach?: "below final"): Promise<void> {
-    await this.#engine.operator.recordReorg(this.#chainId, fromBlock, reach);
-    this.#forget(fromBlock);
   }
 
   #forget(fromBlock: bigint): void {

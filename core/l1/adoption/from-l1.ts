@@ -10,9 +10,9 @@ import { type Kzg, withKzg } from "../../protocol/kzg/kzg.ts";
 import { batchRoot, kindOf, manifestRoot } from "../../protocol/manifest.ts";
 import { isTransferData } from "../../protocol/transfer-data.ts";
 import type { NewAsset } from "../../tenants/assets.ts";
-import type { Adopted } from "../adoption/adopted-batches.ts";
-import { type AdoptedBatch, type AdoptedBatches, assetName } from "../adoption/incoming.ts";
-import { Follower } from "./follower.ts";
+import { takeBackReorganised } from "../progress/reorganised.ts";
+import type { Adopted } from "./adopted-batches.ts";
+import { type AdoptedBatch, type AdoptedBatches, assetName } from "./incoming.ts";
 
 /** Sources of L1's history. Data counts only if it makes L1's root. */
 export interface AdoptOptions extends DataSources {
@@ -35,10 +35,10 @@ export interface AdoptOptions extends DataSources {
  * const { batches, lostVaults } = await adoptFromL1({ engine, l1, fromBlock, sources });
  */
 export function adoptFromL1(options: AdoptOptions): Promise<Adopted> {
-  return withKzg(options.kzg, (kzg) => adopt(options, new CommittedData(options.l1, kzg, options)));
+  return withKzg(options.kzg, (kzg) => adoptWith(options, new CommittedData(options.l1, kzg, options)));
 }
 
-async function adopt(options: AdoptOptions, committed: CommittedData): Promise<Adopted> {
+async function adoptWith(options: AdoptOptions, committed: CommittedData): Promise<Adopted> {
   const { engine, l1, signal } = options;
   if (engine.operator.divergence() === null)
     throw new MintmarkError("validation_failed", "The store is not diverged from L1.");
@@ -68,7 +68,7 @@ async function adopt(options: AdoptOptions, committed: CommittedData): Promise<A
   const named = adopted.flatMap(({ batches }) => batches).flatMap(({ assets }) => assets ?? []);
   const assets = await unknownAssets(named, finalized, options);
   // Takes back what this store read of blocks that a reorganisation replaced, even if they were final.
-  await new Follower(engine, l1, options).takeBackReorganised();
+  await takeBackReorganised(engine, l1, options.fromBlock);
   // A reorganisation may have restored this store's history. Then nothing is replaced.
   return engine.operator.adopt(isOther ? adopted : [], { assets, signal });
 }
