@@ -112,8 +112,7 @@ async function isOurs(engine: SettlementPort, commit: CommitEvent): Promise<bool
     const root = batchRoot(kind, manifestRoot(own.assets, leftOut), own.content);
     return root === commit.batchRoot.toLowerCase() && own.dataHash === dataHash.toLowerCase();
   } catch (error) {
-    const isMissing = error instanceof MintmarkError && ["batch_not_found", "proof_not_ready"].includes(error.code);
-    if (isMissing) return false;
+    if (error instanceof MintmarkError && ["batch_not_found", "proof_not_ready"].includes(error.code)) return false;
     throw error;
   }
 }

@@ -99,8 +99,10 @@ export class Follower {
     if (first !== undefined) {
       await this.#engine.operator.recordReorg(this.#chainId, first);
       this.#forget(first);
-      const detail = `the RPC's nodes disagree on the events of block ${first}; reading it again`;
-      throw new MintmarkError("l1_failed", detail);
+      throw new MintmarkError(
+        "l1_failed",
+        `the RPC's nodes disagree on the events of block ${first}; reading it again`,
+      );
     }
     this.#seen = this.#seen.filter(({ blockNumber }) => blockNumber > to);
     this.#unconfirmed = to + 1n;
