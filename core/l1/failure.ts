@@ -1,12 +1,5 @@
-import {
-  type Abi,
-  BaseError,
-  ContractFunctionRevertedError,
-  decodeErrorResult,
-  type Hex,
-  HttpRequestError,
-  TimeoutError,
-} from "viem";
+import type { Abi, Hex } from "viem";
+import { BaseError, ContractFunctionRevertedError, decodeErrorResult, HttpRequestError, TimeoutError } from "viem";
 import { severalAtOnce } from "../at-once.ts";
 import { MintmarkError } from "../errors.ts";
 import { visible } from "../protocol/text.ts";

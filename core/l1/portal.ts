@@ -1,12 +1,5 @@
-import {
-  type Account,
-  type ContractFunctionArgs,
-  type ContractFunctionName,
-  encodeFunctionData,
-  parseEventLogs,
-  size,
-  type TransactionReceipt,
-} from "viem";
+import type { Account, ContractFunctionArgs, ContractFunctionName, TransactionReceipt } from "viem";
+import { encodeFunctionData, parseEventLogs, size } from "viem";
 import { estimateContractGas, getBlock, readContract, simulateContract } from "viem/actions";
 import { MintmarkError } from "../errors.ts";
 import type { Address, Hex } from "../model.ts";

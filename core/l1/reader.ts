@@ -1,9 +1,7 @@
+import type { ContractFunctionArgs, ContractFunctionName, ContractFunctionReturnType, TransactionReceipt } from "viem";
 import {
   BaseError,
   BlockNotFoundError,
-  type ContractFunctionArgs,
-  type ContractFunctionName,
-  type ContractFunctionReturnType,
   concat,
   decodeFunctionData,
   ExecutionRevertedError,
@@ -11,7 +9,6 @@ import {
   parseAbi,
   size,
   TransactionNotFoundError,
-  type TransactionReceipt,
   TransactionReceiptNotFoundError,
   zeroAddress,
   zeroHash,

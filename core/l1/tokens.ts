@@ -1,13 +1,5 @@
-import {
-  type ContractFunctionReturnType,
-  concatHex,
-  encodeFunctionData,
-  hexToBytes,
-  numberToHex,
-  pad,
-  parseAbi,
-  size,
-} from "viem";
+import type { ContractFunctionReturnType } from "viem";
+import { concatHex, encodeFunctionData, hexToBytes, numberToHex, pad, parseAbi, size } from "viem";
 import { call, multicall, readContract, simulateContract } from "viem/actions";
 import { type Address, BLOB_SCHEMES, type BlobScheme, type Standard } from "../model.ts";
 import type { L1Token, L1Tokens, Settlement, TokenMint } from "../ports.ts";

@@ -10,15 +10,13 @@ import type { Group } from "../store/group.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { chunkKey } from "../store/store-keys.ts";
 import { shortDecimalIn } from "../store/token-id.ts";
+import type { Holder, NewVault, TokenHashOf } from "../store/vault-columns.ts";
 import {
   addsUp,
   amountOf,
   CHUNK_VAULTS,
   decodeIntoColumns,
   encodeColumns,
-  type Holder,
-  type NewVault,
-  type TokenHashOf,
   VaultColumns,
   widthOfSum,
 } from "../store/vault-columns.ts";

@@ -3,16 +3,8 @@ import { orAborted } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { readUsers } from "../ledger/users.ts";
-import {
-  type Address,
-  batchIdOf,
-  MAX_BATCH_VAULTS,
-  MODES,
-  type Status,
-  type Uuid,
-  type Vault,
-  type VaultId,
-} from "../model.ts";
+import type { Address, Status, Uuid, Vault, VaultId } from "../model.ts";
+import { batchIdOf, MAX_BATCH_VAULTS, MODES } from "../model.ts";
 import type { MintReceipt, ReceiptSigner } from "../protocol/receipt.ts";
 import { receiptContents, receiptRoot, receiptTypedData } from "../protocol/receipt.ts";
 import { type Journaled, readMint } from "../store/journal.ts";

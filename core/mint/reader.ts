@@ -1,15 +1,7 @@
 import { type ErrorCode, MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import {
-  type Address,
-  type Limits,
-  MAX_AMOUNT,
-  MAX_REFERENCE,
-  MODES,
-  type Mode,
-  type Principal,
-  type Uuid,
-} from "../model.ts";
+import type { Address, Limits, Mode, Principal, Uuid } from "../model.ts";
+import { MAX_AMOUNT, MAX_REFERENCE, MODES } from "../model.ts";
 import { blobTextOf, MAX_BLOB_BYTES } from "../protocol/blob.ts";
 import { MAX_UINT256 } from "../protocol/bounds.ts";
 import { hexValue } from "../protocol/hex.ts";

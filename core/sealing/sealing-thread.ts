@@ -2,14 +2,8 @@ import type { Worker } from "node:worker_threads";
 import { MintmarkError } from "../errors.ts";
 import { VaultColumns, type VaultParts } from "../store/vault-columns.ts";
 import { brokenThread, helperThread } from "../thread.ts";
-import {
-  type AssetAt,
-  type BatchPlace,
-  type Derived,
-  type DerivedAsset,
-  type DerivedVoid,
-  deriveBatch,
-} from "./derive-batch.ts";
+import type { AssetAt, BatchPlace, Derived, DerivedAsset, DerivedVoid } from "./derive-batch.ts";
+import { deriveBatch } from "./derive-batch.ts";
 
 export interface DerivingJob {
   readonly batch: BatchPlace;

@@ -1,20 +1,7 @@
 import { type EventType, MODES } from "../model.ts";
 import { ByteReader } from "./binary.ts";
-import {
-  address,
-  bigVarint,
-  type ContentOf,
-  checkedRecord,
-  hash,
-  type KindFields,
-  Kinds,
-  nullable,
-  oneOf,
-  text,
-  u64,
-  uuid,
-  varint,
-} from "./layout.ts";
+import type { ContentOf, KindFields } from "./layout.ts";
+import { address, bigVarint, checkedRecord, hash, Kinds, nullable, oneOf, text, u64, uuid, varint } from "./layout.ts";
 
 const BATCH = {
   mode: oneOf(MODES),

@@ -5,16 +5,8 @@ import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Actor, Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type OrderedPage, tablePage } from "../ledger/list.ts";
-import {
-  type Address,
-  type ApiKey,
-  type Environment,
-  type Hash,
-  type Principal,
-  SCOPES,
-  type Scope,
-  type Uuid,
-} from "../model.ts";
+import type { Address, ApiKey, Environment, Hash, Principal, Scope, Uuid } from "../model.ts";
+import { SCOPES } from "../model.ts";
 import { requireInteger } from "../protocol/bounds.ts";
 import type { Group } from "../store/group.ts";
 import { MAX_TIME } from "../store/layout.ts";

@@ -4,17 +4,8 @@ import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import { enablementId, type Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type PageOptions, tablePage } from "../ledger/list.ts";
-import {
-  type Address,
-  type Asset,
-  BLOB_SCHEMES,
-  type BlobScheme,
-  type Hash,
-  type Mode,
-  STANDARDS,
-  type Standard,
-  type Uuid,
-} from "../model.ts";
+import type { Address, Asset, BlobScheme, Hash, Mode, Standard, Uuid } from "../model.ts";
+import { BLOB_SCHEMES, STANDARDS } from "../model.ts";
 import { assetType } from "../protocol/asset.ts";
 import { MAX_UINT64, requireBigint } from "../protocol/bounds.ts";
 import type { EntryOf } from "../store/entries.ts";

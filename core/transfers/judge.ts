@@ -1,12 +1,8 @@
 import { failWithdrawals } from "../batches/void-slots.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Address, VaultId } from "../model.ts";
-import {
-  type CommittedRecord,
-  type TransferFault,
-  type TransferPowers,
-  transferFault,
-} from "../protocol/transfer-rules.ts";
+import type { CommittedRecord, TransferFault, TransferPowers } from "../protocol/transfer-rules.ts";
+import { transferFault } from "../protocol/transfer-rules.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import { runAt } from "../sealing/void-runs.ts";
 import type { Group } from "../store/group.ts";

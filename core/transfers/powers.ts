@@ -5,16 +5,13 @@ import type { TransferPowers } from "../protocol/transfer-rules.ts";
 import type { Entry } from "../store/entries.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
-import {
-  type L1EventRecord,
-  l1EventRecord,
-  NO_EVENT,
-  type TransferApprovalRecord,
-  type TransferListRecord,
-  type TransferSessionRecord,
-  transferApprovalRecord,
-  transferSessionRecord,
+import type {
+  L1EventRecord,
+  TransferApprovalRecord,
+  TransferListRecord,
+  TransferSessionRecord,
 } from "../store/records.ts";
+import { l1EventRecord, NO_EVENT, transferApprovalRecord, transferSessionRecord } from "../store/records.ts";
 import { l1EventKey, transferApprovalKey, transferSessionKey } from "../store/store-keys.ts";
 
 /** What lets others than the owner's key move vaults, or takes back what was signed, as L1 tells it. */

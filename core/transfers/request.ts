@@ -17,14 +17,8 @@ import { putUser, recipientKey, recipientOf } from "../tenants/users.ts";
 import { putActivity } from "../vaults/activity.ts";
 import { outputsOf, putTransferList, readTransferList, slotCount, tellAccepted } from "../vaults/transfer-lists.ts";
 import { decodeActivity } from "../vaults/vaults.ts";
-import {
-  type Asked,
-  type AskedList,
-  askedList,
-  requireDeadline,
-  requireTransferable,
-  type TransferCaller,
-} from "./checks.ts";
+import type { Asked, AskedList, TransferCaller } from "./checks.ts";
+import { askedList, requireDeadline, requireTransferable } from "./checks.ts";
 import { readApproval, readSession } from "./powers.ts";
 
 /** What an owner has signed, in the order of the message. */

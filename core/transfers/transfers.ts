@@ -13,14 +13,8 @@ import { requireScope } from "../tenants/api-keys.ts";
 import { requireAddress, requireHash, requireUuid } from "../validate.ts";
 import { decodeActivity } from "../vaults/vaults.ts";
 import { type Asked, askedList, requireDeadline, requireTransferable, type TransferCaller } from "./checks.ts";
-import {
-  historyOf,
-  listTransfers,
-  type TransferFilter,
-  type TransferList,
-  transferListView,
-  type VaultHistory,
-} from "./list.ts";
+import type { TransferFilter, TransferList, VaultHistory } from "./list.ts";
+import { historyOf, listTransfers, transferListView } from "./list.ts";
 import { readSession } from "./powers.ts";
 import { requestTransfers, type TransferRequest } from "./request.ts";
 

@@ -1,16 +1,8 @@
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { firstWhere, type OrderedPage, type PageOptions } from "../ledger/list.ts";
-import {
-  type Address,
-  batchIdOf,
-  MODES,
-  type Mode,
-  type Status,
-  type Transaction,
-  type Uuid,
-  type VaultId,
-} from "../model.ts";
+import type { Address, Mode, Status, Transaction, Uuid, VaultId } from "../model.ts";
+import { batchIdOf, MODES } from "../model.ts";
 import { type Journaled, readMint, readTime, sequenceIn } from "../store/journal.ts";
 import { decodeRecord } from "../store/layout.ts";
 import type { MintEntry } from "../store/mint-entry.ts";

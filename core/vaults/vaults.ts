@@ -7,22 +7,12 @@ import { packVaultId, unpackVaultId, type VaultPlace } from "../protocol/vault.t
 import { runAt } from "../sealing/void-runs.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord } from "../store/layout.ts";
-import {
-  type ActivityRecord,
-  type AssetRecord,
-  activityRecord,
-  type BatchRecord,
-  type VoidedRun,
-} from "../store/records.ts";
+import type { ActivityRecord, AssetRecord, BatchRecord, VoidedRun } from "../store/records.ts";
+import { activityRecord } from "../store/records.ts";
 import { activityKey, chunkKey } from "../store/store-keys.ts";
 import { fastTokenIdOf } from "../store/token-id.ts";
-import {
-  CHUNK_VAULTS,
-  decodeChunk,
-  decodeIntoColumns,
-  type StoredVault,
-  VaultColumns,
-} from "../store/vault-columns.ts";
+import type { StoredVault } from "../store/vault-columns.ts";
+import { CHUNK_VAULTS, decodeChunk, decodeIntoColumns, VaultColumns } from "../store/vault-columns.ts";
 import { requireAddress } from "../validate.ts";
 
 export interface LocatedVault {

@@ -21,13 +21,8 @@ import { batchRoot, compareAssets, kindOf, MAX_BATCH_ASSETS, manifestRoot } from
 import { elementPlaces, openedProof } from "../../protocol/opening.ts";
 import { type BatchVaultProof, proveVault, type VaultProof, verifyVaultProof } from "../../protocol/proof.ts";
 import { MAX_TRANSFER_HOPS, transferBatchRoot } from "../../protocol/transfer.ts";
-import {
-  decodeTransferData,
-  isTransferData,
-  type TransferGroup,
-  transferLeaves,
-  transferOutputs,
-} from "../../protocol/transfer-data.ts";
+import type { TransferGroup } from "../../protocol/transfer-data.ts";
+import { decodeTransferData, isTransferData, transferLeaves, transferOutputs } from "../../protocol/transfer-data.ts";
 import { hopOf } from "../../protocol/transfer-proof.ts";
 import { unpackVaultId, vaultLeaf, vaultLeaves } from "../../protocol/vault.ts";
 

@@ -3,12 +3,8 @@ import { MintmarkError } from "../../errors.ts";
 import { messageOf } from "../../message.ts";
 import type { Address, Hex } from "../../model.ts";
 import type { ClaimedBatch, Committee, HistoryPoint, L1Reader } from "../../ports.ts";
-import {
-  committeeHash,
-  compactSignature,
-  encodeAttestation,
-  type MemberSignature,
-} from "../../protocol/attestation.ts";
+import type { MemberSignature } from "../../protocol/attestation.ts";
+import { committeeHash, compactSignature, encodeAttestation } from "../../protocol/attestation.ts";
 import { type AttestationTerms, attestationTypedData } from "./request.ts";
 
 /** A client of one member, in this process or over its service. */

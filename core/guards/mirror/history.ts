@@ -3,14 +3,8 @@ import { blockRanges, overlapping } from "../../blocks.ts";
 import { MintmarkError } from "../../errors.ts";
 import type { Hash, Mode } from "../../model.ts";
 import type { CommitEvent, L1Reader } from "../../ports.ts";
-import {
-  countOf,
-  type StateCounts,
-  type StateLeafContent,
-  type StateRoots,
-  stateCommitment,
-  stateLeaf,
-} from "../../protocol/commitment.ts";
+import type { StateCounts, StateLeafContent, StateRoots } from "../../protocol/commitment.ts";
+import { countOf, stateCommitment, stateLeaf } from "../../protocol/commitment.ts";
 import { bytesToHex, hexToBytes, unpackHashes } from "../../protocol/hex.ts";
 import { StateHistory } from "../../protocol/state-tree.ts";
 

@@ -20,14 +20,8 @@ import { tellSealed } from "../../tenants/events/event-log.ts";
 import { waitAgain } from "../../transfers/close.ts";
 import { listsOfBatch } from "../../vaults/transfer-lists.ts";
 import { type Holder, putAdoptedLists } from "./adopted-transfers.ts";
-import {
-  type AdoptedBatches,
-  type AdoptedEntry,
-  type Dropped,
-  type Incoming,
-  incomingBatches,
-  isBatch,
-} from "./incoming.ts";
+import type { AdoptedBatches, AdoptedEntry, Dropped, Incoming } from "./incoming.ts";
+import { incomingBatches, isBatch } from "./incoming.ts";
 
 type Adoption = EntryOf<"historyAdopted">;
 type LostEntry = Adoption["lost"][number];

@@ -14,14 +14,8 @@ import { type DerivedBatch, deriveGiven, deriveTransfers } from "../../sealing/d
 import { runsOf } from "../../sealing/void-runs.ts";
 import type { EntryOf } from "../../store/entries.ts";
 import type { AdoptedList, BatchRecord, VoidRun } from "../../store/records.ts";
-import {
-  CHUNK_VAULTS,
-  encodeChunk,
-  highWord,
-  lowWord,
-  type StoredVault,
-  VaultColumns,
-} from "../../store/vault-columns.ts";
+import type { StoredVault } from "../../store/vault-columns.ts";
+import { CHUNK_VAULTS, encodeChunk, highWord, lowWord, VaultColumns } from "../../store/vault-columns.ts";
 import { type Adopting, adoptedTransfers, nothing } from "./adopted-transfers.ts";
 
 export interface AdoptedBatch extends ClaimedBatch {

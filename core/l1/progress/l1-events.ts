@@ -6,14 +6,12 @@ import { MAX_UINT64, requireBigint, requireInteger } from "../../protocol/bounds
 import type { EntryOf } from "../../store/entries.ts";
 import type { Group } from "../../store/group.ts";
 import { decodeRecord, encodeRecord } from "../../store/layout.ts";
+import type { ActivityRecord, PortalRecord, WithdrawalRecord } from "../../store/records.ts";
 import {
-  type ActivityRecord,
   bigRecord,
   importRecord,
   l1EventRecord,
   NO_EVENT,
-  type PortalRecord,
-  type WithdrawalRecord,
   withdrawalIdRecord,
   withdrawalListRecord,
 } from "../../store/records.ts";

@@ -1,13 +1,10 @@
 import { headerOf } from "../../batches/batches.ts";
 import { originOf, provenRefutation } from "../../batches/hops.ts";
+import type { BatchMultiproof, BatchTransition, ProofOptions, StateExtension } from "../../batches/proofs.ts";
 import {
-  type BatchMultiproof,
-  type BatchTransition,
   batchProof,
   blobProofs,
   consistencyProof,
-  type ProofOptions,
-  type StateExtension,
   vaultContent,
   vaultMultiproof,
   vaultProof,

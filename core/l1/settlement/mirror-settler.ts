@@ -1,13 +1,8 @@
 import { orAborted } from "../../abort.ts";
 import { MintmarkError } from "../../errors.ts";
 import { stepOf } from "../../guards/mirror/contract.ts";
-import {
-  type AttesterCommittee,
-  advanceMirror,
-  importBatch,
-  type MirrorContract,
-  type SourceHistory,
-} from "../../guards/mirror/index.ts";
+import type { AttesterCommittee, MirrorContract, SourceHistory } from "../../guards/mirror/index.ts";
+import { advanceMirror, importBatch } from "../../guards/mirror/index.ts";
 import type { SettlementPort } from "../../operator.ts";
 import type { L1Tokens, SealedBatch } from "../../ports.ts";
 import { countOf } from "../../protocol/commitment.ts";

@@ -5,13 +5,8 @@ import type { Address, Hex, Uuid, VaultId, Withdrawal } from "../../model.ts";
 import type { ListedVault, PortalIdentity } from "../../ports.ts";
 import { MAX_LISTED_VAULTS, withdrawalDigest, withdrawalListDigest } from "../../protocol/typed-data.ts";
 import { decodeRecord, encodeRecord } from "../../store/layout.ts";
-import {
-  bigRecord,
-  type WithdrawalRecord,
-  withdrawalIdRecord,
-  withdrawalListRecord,
-  withdrawalRecord,
-} from "../../store/records.ts";
+import type { WithdrawalRecord } from "../../store/records.ts";
+import { bigRecord, withdrawalIdRecord, withdrawalListRecord, withdrawalRecord } from "../../store/records.ts";
 import * as keys from "../../store/store-keys.ts";
 import type { StoredVault } from "../../store/vault-columns.ts";
 import { requireKey } from "../../tenants/api-keys.ts";

@@ -3,15 +3,8 @@ import { MintmarkError } from "../../errors.ts";
 import type { EngineContext } from "../../ledger/context.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import type { List } from "../../ledger/list.ts";
-import {
-  type Address,
-  type Hex,
-  MAX_AMOUNT,
-  type Principal,
-  type Uuid,
-  type VaultId,
-  type Withdrawal,
-} from "../../model.ts";
+import type { Address, Hex, Principal, Uuid, VaultId, Withdrawal } from "../../model.ts";
+import { MAX_AMOUNT } from "../../model.ts";
 import type { ListedVault, PortalIdentity } from "../../ports.ts";
 import { MAX_UINT64, requireBigint } from "../../protocol/bounds.ts";
 import { decodeRecord } from "../../store/layout.ts";
@@ -24,17 +17,8 @@ import { listWithdrawals, type WithdrawalFilter } from "../../vaults/transaction
 import { decodeActivity } from "../../vaults/vaults.ts";
 import { portalOf } from "../progress/portals.ts";
 import { requireAcceptable, requireDeadline, type WithdrawalCaller } from "./acceptance.ts";
-import {
-  commonTo,
-  faultOf,
-  isAlone,
-  type ListedWithdrawal,
-  ownVaults,
-  requestWithdrawals,
-  requireEachOnce,
-  requireListable,
-  type WithdrawalListRequest,
-} from "./list.ts";
+import type { ListedWithdrawal, WithdrawalListRequest } from "./list.ts";
+import { commonTo, faultOf, isAlone, ownVaults, requestWithdrawals, requireEachOnce, requireListable } from "./list.ts";
 
 async function requestOne(
   context: EngineContext,

@@ -8,13 +8,8 @@ import { batchIdOf } from "../../model.ts";
 import { batchRoot, kindOf, manifestRoot } from "../../protocol/manifest.ts";
 import { StateHistory } from "../../protocol/state-tree.ts";
 import { pointsIn, stateLeafOf } from "../../sealing/contents.ts";
-import {
-  type DerivedBatch,
-  type DerivedRecords,
-  deriveGiven,
-  deriveTransfers,
-  withCommitments,
-} from "../../sealing/derive-batch.ts";
+import type { DerivedBatch, DerivedRecords } from "../../sealing/derive-batch.ts";
+import { deriveGiven, deriveTransfers, withCommitments } from "../../sealing/derive-batch.ts";
 import { leftOutPlaces } from "../../sealing/void-runs.ts";
 import type { BatchRecord } from "../../store/records.ts";
 import { batchDataKey, batchTokensKey, pageRootsKey } from "../../store/store-keys.ts";

@@ -8,24 +8,12 @@ import type { TransferGroup } from "../../protocol/transfer-data.ts";
 import { packVaultId, type VaultPlace } from "../../protocol/vault.ts";
 import type { EntryOf } from "../../store/entries.ts";
 import type { BatchEventType } from "../../store/event-record.ts";
-import {
-  type BatchRecord,
-  batchApplicationsRecord,
-  batchRecord,
-  type VoidedRun,
-  type VoidRun,
-  voidsRecord,
-} from "../../store/records.ts";
+import type { BatchRecord, VoidedRun, VoidRun } from "../../store/records.ts";
+import { batchApplicationsRecord, batchRecord, voidsRecord } from "../../store/records.ts";
 import * as keys from "../../store/store-keys.ts";
 import { CHUNK_VAULTS, encodeChunk, type StoredVault } from "../../store/vault-columns.ts";
-import {
-  type Commit,
-  type Derived,
-  deriveBatch,
-  deriveGiven,
-  deriveTransfers,
-  type Given,
-} from "./reference-derive.ts";
+import type { Commit, Derived, Given } from "./reference-derive.ts";
+import { deriveBatch, deriveGiven, deriveTransfers } from "./reference-derive.ts";
 import { type Handlers, type Output, Part } from "./reference-records.ts";
 import { NO_ASSET, type ReferenceTenants } from "./reference-tenants.ts";
 import type { ReferenceTokens } from "./reference-tokens.ts";

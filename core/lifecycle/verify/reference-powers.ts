@@ -1,15 +1,8 @@
 import type { Address, Hash } from "../../model.ts";
 import type { TransferPowers } from "../../protocol/transfer-rules.ts";
 import type { EntryOf } from "../../store/entries.ts";
-import {
-  l1EventRecord,
-  NO_EVENT,
-  type TransferApprovalRecord,
-  type TransferListRecord,
-  type TransferSessionRecord,
-  transferApprovalRecord,
-  transferSessionRecord,
-} from "../../store/records.ts";
+import type { TransferApprovalRecord, TransferListRecord, TransferSessionRecord } from "../../store/records.ts";
+import { l1EventRecord, NO_EVENT, transferApprovalRecord, transferSessionRecord } from "../../store/records.ts";
 import * as keys from "../../store/store-keys.ts";
 import type { ReferencePortals } from "./reference-portals.ts";
 import { type Handlers, Part } from "./reference-records.ts";

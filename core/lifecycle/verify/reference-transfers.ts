@@ -4,13 +4,8 @@ import { slotsOf } from "../../protocol/transfer-data.ts";
 import { TRANSFER_FAULTS, type TransferFault, transferFault } from "../../protocol/transfer-rules.ts";
 import { packVaultId, unpackVaultId, type VaultPlace } from "../../protocol/vault.ts";
 import type { EntryOf } from "../../store/entries.ts";
-import {
-  type AdoptedList,
-  type BatchRecord,
-  type TransferListRecord,
-  transferIdRecord,
-  transferListRecord,
-} from "../../store/records.ts";
+import type { AdoptedList, BatchRecord, TransferListRecord } from "../../store/records.ts";
+import { transferIdRecord, transferListRecord } from "../../store/records.ts";
 import * as keys from "../../store/store-keys.ts";
 import type { StoredVault } from "../../store/vault-columns.ts";
 import { type Place, putChunks, type ReferenceBatches } from "./reference-batches.ts";

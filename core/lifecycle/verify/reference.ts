@@ -4,14 +4,8 @@ import { packVaultId, unpackVaultId } from "../../protocol/vault.ts";
 import type { EntryOf } from "../../store/entries.ts";
 import type { Journaled } from "../../store/journal.ts";
 import type { MintEntry } from "../../store/mint-entry.ts";
-import {
-  type AdoptedList,
-  type DivergenceRecord,
-  divergenceRecord,
-  headRecord,
-  idempotencyRecord,
-  lostRecord,
-} from "../../store/records.ts";
+import type { AdoptedList, DivergenceRecord } from "../../store/records.ts";
+import { divergenceRecord, headRecord, idempotencyRecord, lostRecord } from "../../store/records.ts";
 import * as keys from "../../store/store-keys.ts";
 import { decodeChunk, type StoredVault } from "../../store/vault-columns.ts";
 import { batchName, type Place, putChunks, ReferenceBatches, withoutVoids } from "./reference-batches.ts";

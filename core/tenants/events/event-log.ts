@@ -5,13 +5,8 @@ import type { Ledger } from "../../ledger/ledger.ts";
 import { readUsers } from "../../ledger/users.ts";
 import type { ApplicationEvent, Uuid } from "../../model.ts";
 import { batchIdOf } from "../../model.ts";
-import {
-  type BatchEventType,
-  decodeEvent,
-  encodeEvent,
-  type StoredEvent,
-  type WithdrawalEventType,
-} from "../../store/event-record.ts";
+import type { BatchEventType, StoredEvent, WithdrawalEventType } from "../../store/event-record.ts";
+import { decodeEvent, encodeEvent } from "../../store/event-record.ts";
 import type { Group } from "../../store/group.ts";
 import { decodeRecord, encodeRecord } from "../../store/layout.ts";
 import { type BatchRecord, batchApplicationsRecord, type WithdrawalRecord } from "../../store/records.ts";
