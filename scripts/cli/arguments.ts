@@ -1,4 +1,3 @@
-import type { Command } from "commander";
 import type { LocalAccount } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { MAX_AMOUNT, MintmarkError } from "../../core/index.ts";
@@ -11,6 +10,8 @@ import { instant } from "../../server/schemas/common.ts";
 import type { Options } from "./command.ts";
 import { UsageError } from "./errors.ts";
 
+/** For the help of commands that name an asset. */
+export const EXAMPLE_ASSET = "01a1fd1b-bf94-750b-a029-0cbe844c1620";
 /** Seconds of a duration's unit. */
 const UNITS: Readonly<Record<string, bigint>> = { m: 60n, h: 3_600n, d: 86_400n };
 
@@ -70,17 +71,11 @@ export async function requiredSecret(variable: string, fromStdin: boolean): Prom
   return value;
 }
 
-/** The account of a process, and what its log must never contain. */
-interface ProcessAccount {
-  readonly account: LocalAccount;
-  readonly secrets: readonly string[];
-}
-
 /**
  * The account that `MINTMARK_<party>_KEYSTORE`, `MINTMARK_<party>_SIGNER` or `MINTMARK_<party>_KEY` name, or the private
- * key on standard input if that is a pipe or a file. The key is never shown.
+ * key on standard input if that is a pipe or a file, and what the process's log must never contain.
  */
-export async function processAccount(party: string): Promise<ProcessAccount> {
+export async function processAccount(party: string): Promise<{ account: LocalAccount; secrets: readonly string[] }> {
   const variable = `MINTMARK_${party}_KEY`;
   // An empty variable counts as unset, as in a server's settings.
   const [inEnvironment, keystore, passwordFile, service] = ["KEY", "KEYSTORE", "PASSWORD_FILE", "SIGNER"].map(
@@ -97,12 +92,8 @@ export async function processAccount(party: string): Promise<ProcessAccount> {
     if (account !== undefined) return { account, secrets: [] };
   }
   const given = inEnvironment ?? (await secret(variable, !process.stdin.isTTY));
-  if (given === undefined || given === "") {
-    throw new UsageError(`set ${variable} to the private key, or give it on standard input`);
-  }
-  if (!/^0x[0-9a-fA-F]{64}$/.test(given)) {
-    throw new UsageError(`${variable}: not a private key (0x and 64 hex digits)`);
-  }
+  if (!given) throw new UsageError(`set ${variable} to the private key, or give it on standard input`);
+  if (!/^0x[0-9a-fA-F]{64}$/.test(given)) throw new UsageError(`${variable}: not a private key (0x and 64 hex digits)`);
   return { account: privateKeyToAccount(given as `0x${string}`), secrets: [given] };
 }
 
@@ -114,15 +105,14 @@ export function setting(option: unknown, variable: string, what: string): string
 }
 
 /** The options of a command that asks a server with an application's key. */
-export function overHttp(command: Command): Command {
-  return command
-    .option("--url <url>", "the server's address (MINTMARK_URL)")
-    .option("--key-stdin", "read the API key from standard input (else MINTMARK_API_KEY)");
-}
+export const OVER_HTTP = {
+  "--url <url>": "the server's address (MINTMARK_URL)",
+  "--key-stdin": "read the API key from standard input (else MINTMARK_API_KEY)",
+};
 
 export const addressOfServer = (url: unknown) => setting(url, "MINTMARK_URL", "the server's address: --url");
 
-/** A client with the application's key, for {@link overHttp}. */
+/** A client with the application's key, for {@link OVER_HTTP}. */
 export async function clientOf({ url, keyStdin }: Options) {
   const baseUrl = addressOfServer(url);
   const apiKey = await requiredSecret("MINTMARK_API_KEY", keyStdin === true);

@@ -5,70 +5,96 @@ import { isSecret } from "../../server/process/settings/settings.ts";
 import { EXIT, exitCodeOf } from "./errors.ts";
 import { print, printError, progressLine } from "./output.ts";
 
-/** Options as commander parsed them, by name; arguments in their order. */
+/** Options as commander parsed them, by name. */
 export type Options = Readonly<Record<string, string | string[] | boolean | undefined>>;
-type Work = (options: Options, args: readonly string[], running: Running) => Promise<unknown>;
-export interface Running {
+
+/** What a command is called with, besides its settings. */
+export interface Given {
+  readonly options: Options;
+  readonly args: readonly string[];
+  /** Aborts on Ctrl-C. */
   readonly signal: AbortSignal;
   progress(where: string): void;
 }
 
-/** One command with `--json` and examples, each of which follows `mintmark `. */
-export function leaf(parent: Command, usage: string, description: string, examples: readonly string[]): Command {
-  const lines = examples.map((example) => `\n  $ mintmark ${example}`);
-  return parent
-    .command(usage)
-    .description(description)
-    .option("--json", "print JSON")
-    .addHelpText("after", `\nExamples:${lines.join("")}`);
+/** A command of the command line. All have `--json`. */
+interface CommandSpec<S extends z.ZodObject> {
+  readonly group?: string | undefined;
+  readonly usage: string;
+  readonly description: string;
+  /** Each follows `mintmark `. */
+  readonly examples: readonly string[];
+  /**
+   * Given by options, then the environment, then the file of MINTMARK_CONFIG or `--config`. Secrets have no option,
+   * because other users of a machine can read arguments.
+   */
+  readonly settings?: S;
+  /** The only variables allowed in the environment; others are likely typing errors. */
+  readonly known?: readonly string[];
+  /** The meaning of each option, by its flags. */
+  readonly required?: Readonly<Record<string, string>>;
+  readonly options?: Readonly<Record<string, string>>;
+  /** Shown below the examples. */
+  readonly notes?: string;
+  /** The columns of a table; default all. */
+  readonly columns?: readonly string[] | undefined;
+  work(given: Given, settings: z.output<S>): Promise<unknown>;
+  /** The next step for a bad result; null for others. */
+  failed?(answer: unknown): string | null;
 }
 
-/**
- * A command, or a process, with settings: from its options, then the environment, then the file of MINTMARK_CONFIG or
- * `--config`. Secrets have no option, because other users of a machine can read arguments.
- */
-export function configured<S extends z.ZodObject>(
-  parent: Command,
-  usage: string,
-  description: string,
-  examples: readonly string[],
-  schema: S,
-  work: (settings: z.output<S>, given: Given) => Promise<unknown>,
-  { failed, known }: ConfiguredOptions = {},
-): Command {
-  const command = leaf(parent, usage, description, examples);
+const GROUPS: Readonly<Record<string, string>> = {
+  applications: "tenants: who may mint",
+  keys: "API keys of applications",
+  people: "people who work in the console, with their roles and links",
+  users: "users of applications, each with the L1 address that owns its tokens",
+  assets: "token contracts: add, register on L1, whitelist, enable for an application",
+  batches: "batches of mints: seal, commit to L1, list",
+  export: "data and proofs for checks and exits",
+  vaults: "vaults of owners: list, show, prove",
+  transactions: "mints, withdrawals and transfers, with their status",
+  withdrawals: "withdrawals to L1",
+  session: "session keys: keys of games that transfer for an owner",
+};
+
+function groupIn(program: Command, name: string): Command {
+  const found = program.commands.find((group) => group.name() === name);
+  return found ?? program.command(name).description(GROUPS[name] ?? "");
+}
+
+/** What adds the command to a program. */
+export function command<S extends z.ZodObject>(spec: CommandSpec<S>): (program: Command) => Command {
+  const { group, usage, description, examples, settings, required = {}, options = {}, notes } = spec;
+  return (program) => {
+    const lines = examples.map((example) => `\n  $ mintmark ${example}`);
+    const parent = group === undefined ? program : groupIn(program, group);
+    const added = parent.command(usage).description(description).option("--json", "print JSON");
+    added.addHelpText("after", `\nExamples:${lines.join("")}`);
+    if (settings !== undefined) addSettings(added, settings);
+    for (const [flags, meaning] of Object.entries(required)) added.requiredOption(flags, meaning);
+    for (const [flags, meaning] of Object.entries(options)) added.option(flags, meaning);
+    if (notes !== undefined) added.addHelpText("after", `\n${notes}`);
+    return added.action(acting(spec));
+  };
+}
+
+function addSettings(command: Command, { shape }: z.ZodObject): void {
   const secrets: string[] = [];
-  for (const [name, setting] of Object.entries<z.ZodType>(schema.shape)) {
+  for (const [name, setting] of Object.entries<z.ZodType>(shape)) {
     if (isSecret(name)) secrets.push(`\n  ${name}  ${meaningOf(setting.description)}`);
     else command.option(`${flagOf(name)} <value>`, `${meaningOf(setting.description)} (${name}${defaultOf(setting)})`);
   }
-  command.addOption(new Option("--config <file>", "JSON file of further settings (MINTMARK_CONFIG)"));
+  command.option("--config <file>", "JSON file of further settings (MINTMARK_CONFIG)");
   if (secrets.length > 0) command.addHelpText("after", `\nFrom the environment only:${secrets.join("")}`);
-  return command.action(
-    acting((options, args, running) => {
-      const names = ["MINTMARK_CONFIG", ...Object.keys(schema.shape)];
-      const flags = names.flatMap((name) => {
-        const given = options[new Option(flagOf(name)).attributeName()];
-        return typeof given === "string" ? [[name, given] as const] : [];
-      });
-      const named = Object.fromEntries(flags.map(([name]) => [name, flagOf(name)]));
-      const settings = readSettings(schema, { ...process.env, ...Object.fromEntries(flags) }, known, named);
-      return work(settings, { options, args, ...running });
-    }, failed && { failed }),
-  );
 }
 
-interface ConfiguredOptions {
-  /** The next step for a bad result; null for others. */
-  readonly failed?: (answer: unknown) => string | null;
-  /** The only variables allowed in the environment; others are likely typing errors. */
-  readonly known?: readonly string[];
-}
-
-/** The arguments of a command besides settings. */
-export interface Given extends Running {
-  readonly options: Options;
-  readonly args: readonly string[];
+function settingsOf<S extends z.ZodObject>(options: Options, schema: S, known?: readonly string[]): z.output<S> {
+  const flags = ["MINTMARK_CONFIG", ...Object.keys(schema.shape)].flatMap((name) => {
+    const given = options[new Option(flagOf(name)).attributeName()];
+    return typeof given === "string" ? [[name, given] as const] : [];
+  });
+  const named = Object.fromEntries(flags.map(([name]) => [name, flagOf(name)]));
+  return readSettings(schema, { ...process.env, ...Object.fromEntries(flags) }, known, named);
 }
 
 /** `MINTMARK_FROM_BLOCK` is `--from-block`, `MINTMARK_RPC_URL` is `--rpc`. */
@@ -86,18 +112,8 @@ function defaultOf(setting: z.core.$ZodType): string {
   return data === undefined || (Array.isArray(data) && data.length === 0) ? "" : `; default ${String(data)}`;
 }
 
-/**
- * An action for commander: prints the result of `work`, or its error, and sets the exit code. Ctrl-C aborts the signal.
- *
- * @param showing - `failed` gives the next step for a bad result; null for others
- */
-export function acting(
-  work: Work,
-  {
-    failed = () => null,
-    columns,
-  }: { readonly failed?: (answer: unknown) => string | null; readonly columns?: readonly string[] } = {},
-) {
+/** Prints the result of a command's work, or its error, and sets the exit code. */
+function acting<S extends z.ZodObject>({ work, settings, known, columns, failed }: CommandSpec<S>) {
   return async (...given: unknown[]): Promise<void> => {
     const command = given.pop() as Command;
     const options = command.opts() as Options;
@@ -107,11 +123,11 @@ export function acting(
     const stop = () => stopping.abort(new Error("interrupted"));
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, stop);
     try {
-      const running = { signal: stopping.signal, progress: line.show };
-      const answer = await work(options, command.args, running);
+      const read = (settings ? settingsOf(options, settings, known) : {}) as z.output<S>;
+      const answer = await work({ options, args: command.args, signal: stopping.signal, progress: line.show }, read);
       line.clear();
       if (answer !== undefined) print(answer, asJson, columns);
-      const advice = failed(answer);
+      const advice = failed?.(answer) ?? null;
       if (advice === null) return;
       process.stderr.write(`${advice}\n`);
       process.exitCode = EXIT.refused;

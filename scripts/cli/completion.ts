@@ -1,22 +1,23 @@
 import type { Command } from "commander";
-import { acting, leaf } from "./command.ts";
+import { command } from "./command.ts";
 import { UsageError } from "./errors.ts";
 
 /** `mintmark completion <shell>`: a script that completes commands and options, generated from the commands. */
-export function addCompletion(program: Command): void {
-  leaf(program, "completion <shell>", "print the completion script of bash, zsh or fish", [
-    "completion bash > /etc/bash_completion.d/mintmark",
-    "completion zsh > ~/.zfunc/_mintmark",
-    "completion fish > ~/.config/fish/completions/mintmark.fish",
-  ]).action(
-    acting(async (_, [shell = ""]) => {
+export const addCompletion = (program: Command) =>
+  command({
+    usage: "completion <shell>",
+    description: "print the completion script of bash, zsh or fish",
+    examples: [
+      "completion bash > /etc/bash_completion.d/mintmark",
+      "completion zsh > ~/.zfunc/_mintmark",
+      "completion fish > ~/.config/fish/completions/mintmark.fish",
+    ],
+    async work({ args: [shell = ""] }) {
       const script = SCRIPTS[shell];
       if (script === undefined) throw new UsageError("name bash, zsh or fish");
       process.stdout.write(script(linesOf(program)));
-      return undefined;
-    }),
-  );
-}
+    },
+  })(program);
 
 /** The words after a path of commands. */
 interface Line {

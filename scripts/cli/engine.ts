@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { type Engine, type EngineOptions, MintmarkError, openEngine } from "../../core/index.ts";
+import { type Engine, MintmarkError, openEngine } from "../../core/index.ts";
 import { beginJournal } from "../../core/lifecycle/cluster/begin-journal.ts";
 import { ClusterStore } from "../../core/lifecycle/cluster/cluster-store.ts";
 import { ClusterNode, type ClusterOptions, type PostgresJournal } from "../../core/lifecycle/cluster/index.ts";
@@ -27,17 +27,13 @@ export function storeOf(option: string | undefined): string {
 export async function operateOn(store: string, name: string, input: unknown, running: Running): Promise<unknown> {
   const answered = await askServer(store, { operation: name, input }, running);
   if (answered !== undefined) return answered.result;
-  if (!existsSync(store)) {
+  if (!existsSync(store))
     throw new UsageError(`there is no store in ${store}; create one with: mintmark init --store ${store}`);
-  }
-  await using engine = await openStore(store, { createIfMissing: false });
+  await using engine = await openStore(store, false);
   return await operate(engine, name, input, running);
 }
 
-export async function openStore(
-  store: string,
-  { createIfMissing }: Pick<EngineOptions, "createIfMissing">,
-): Promise<Engine> {
+export async function openStore(store: string, createIfMissing: boolean): Promise<Engine> {
   const read = settings(store);
   const options = { store, createIfMissing, ...storeOptions(read) };
   const journal = await openJournal(read);
@@ -52,10 +48,7 @@ export async function openStore(
 }
 
 /** Applies the cluster's whole journal, and resolves with the number of its entries. */
-export async function restoreFromCluster(
-  store: string,
-  { signal, onProgress }: { readonly signal: AbortSignal; readonly onProgress: (entries: number) => void },
-): Promise<number> {
+export async function restoreFromCluster(store: string, signal: AbortSignal, onProgress: (entries: number) => void) {
   const journal = await openJournal(settings(store));
   if (journal === undefined) throw new UsageError("give the backup's folder, or MINTMARK_JOURNAL for the cluster's");
   await using _ = journal;
@@ -86,10 +79,7 @@ function storeOptions(read: ReturnType<typeof settings>) {
 const ownServer = () => ({ name: `command-${process.pid}`, url: "http://127.0.0.1:1" });
 
 /** Opens as the cluster's leader, or as a reader while another server leads. Closing the engine leaves the cluster. */
-async function openInCluster(
-  options: Omit<ClusterOptions, "journal" | "server">,
-  journal: PostgresJournal,
-): Promise<Engine> {
+async function openInCluster(options: Omit<ClusterOptions, "journal" | "server">, journal: PostgresJournal) {
   const node = await ClusterNode.join({ ...options, journal, server: ownServer() });
   const { engine } = await node.next();
   return { ...engine, [Symbol.asyncDispose]: () => node.close() };

@@ -3,23 +3,10 @@ import { type Command, Option } from "commander";
 import { z } from "zod";
 import type { Operation } from "../../server/process/operator/operation.ts";
 import { OPERATIONS, requireInput } from "../../server/process/operator/operations.ts";
-import { requiredSecret, secret } from "./arguments.ts";
-import { acting, leaf, meaningOf } from "./command.ts";
+import { requiredSecret, secret, textOf } from "./arguments.ts";
+import { command, meaningOf } from "./command.ts";
 import { operateOn, storeOf } from "./engine.ts";
 import { writeNamed } from "./output.ts";
-
-const GROUPS: Readonly<Record<string, string>> = {
-  applications: "tenants: who may mint",
-  keys: "API keys of applications",
-  people: "people who work in the console, with their roles and links",
-  users: "users of applications, each with the L1 address that owns its tokens",
-  assets: "token contracts: add, register on L1, whitelist, enable for an application",
-  batches: "batches of mints: seal, commit to L1, list",
-  export: "data and proofs for checks and exits",
-  vaults: "vaults of owners: list, show, prove",
-  transactions: "mints, withdrawals and transfers, with their status",
-  withdrawals: "withdrawals to L1",
-};
 
 /** Option names that differ from their field without `Id`, `Address` or `At`. */
 const NAMES: Readonly<Record<string, string>> = {
@@ -32,60 +19,49 @@ const NAMES: Readonly<Record<string, string>> = {
 
 /** Adds a command for each operation. Its arguments, options and help derive from the operation's schema. */
 export function addOperations(program: Command): void {
-  for (const [name, operation] of Object.entries(OPERATIONS)) {
-    const path = name.split(".");
-    const [group = "", own] = path;
-    const parent =
-      own === undefined
-        ? program
-        : (program.commands.find((command) => command.name() === group) ??
-          program.command(group).description(GROUPS[group] ?? ""));
-    addOperation(parent, path, operation);
-  }
+  for (const [name, operation] of Object.entries(OPERATIONS)) addOperation(program, name, operation);
 }
 
-function addOperation(parent: Command, path: readonly string[], operation: Operation): void {
-  const { args = [], columns, failed, file } = operation;
-  const fields = Object.entries(operation.input.shape).map(([name, schema]) => fieldOf(path[0] ?? "", name, schema));
+function addOperation(program: Command, path: string, operation: Operation): void {
+  const { args = [], columns, file } = operation;
+  const words = path.split(".");
+  const fields = Object.entries(operation.input.shape).map(([name, schema]) => fieldOf(words[0] ?? "", name, schema));
   // Replaces field names in a description by their options.
   const spoken = (text: string) =>
     text.replaceAll(/`(\w+)`/g, (all, name) => {
       const other = fields.find((field) => field.name === name);
       return other === undefined ? all : `--${other.flag}`;
     });
-  const usage = [path.at(-1) ?? "", ...args.map((name) => `<${fields.find((field) => field.name === name)?.flag}>`)];
-  const examples = operation.examples.map((rest) => `${path.join(" ")} ${rest}`.trim());
-  const command = leaf(parent, usage.join(" "), operation.summary, examples);
+  const usage = [words.at(-1), ...args.map((name) => `<${fields.find((field) => field.name === name)?.flag}>`)];
   const options = fields.filter(({ name }) => !args.includes(name));
-  for (const field of options) {
-    command.addOption(optionOf({ ...field, description: meaningOf(spoken(field.description)) }));
-  }
-  if (file !== undefined) command.requiredOption("--output <file>", "the file to write");
-  command.option("--store <folder>", "the store's folder (MINTMARK_STORE)").action(
-    acting(
-      async (given, places, running) => {
-        const store = storeOf(given.store as string | undefined);
-        const input: Record<string, unknown> = {};
-        for (const field of fields) {
-          const place = args.indexOf(field.name);
-          const text = place < 0 ? given[optionOf(field).attributeName()] : places[place];
-          if (text !== undefined) input[field.name] = typeof text === "string" ? inputOf(field, text) : text;
-        }
-        const secrets = options.filter(({ secret }) => secret !== undefined);
-        requireInput(
-          operation,
-          input,
-          secrets.map(({ name }) => name),
-        );
-        for (const { name, isRequired, secret: variable = "" } of secrets) {
-          input[name] = await (isRequired ? requiredSecret : secret)(variable, given.keyStdin === true);
-        }
-        const answer = await operateOn(store, path.join("."), input, running);
-        return file === undefined ? answer : written(answer, file, String(given.output));
-      },
-      { ...(failed && { failed }), ...(columns && { columns }) },
-    ),
-  );
+  const secrets = options.filter(({ secret }) => secret !== undefined);
+  const added = command({
+    group: words.length > 1 ? words[0] : undefined,
+    usage: usage.join(" "),
+    description: operation.summary,
+    examples: operation.examples.map((rest) => `${words.join(" ")} ${rest}`.trim()),
+    columns,
+    failed: operation.failed ?? (() => null),
+    async work({ options: given, args: places, ...running }) {
+      const store = storeOf(textOf(given.store));
+      const input: Record<string, unknown> = {};
+      for (const field of fields) {
+        const place = args.indexOf(field.name);
+        const text = place < 0 ? given[optionOf(field).attributeName()] : places[place];
+        if (text !== undefined) input[field.name] = typeof text === "string" ? inputOf(field, text) : text;
+      }
+      const names = secrets.map(({ name }) => name);
+      requireInput(operation, input, names);
+      for (const { name, isRequired, secret: variable = "" } of secrets)
+        input[name] = await (isRequired ? requiredSecret : secret)(variable, given.keyStdin === true);
+      const answer = await operateOn(store, path, input, running);
+      return file === undefined ? answer : written(answer, file, String(given.output));
+    },
+  })(program);
+  for (const field of options)
+    added.addOption(optionOf({ ...field, description: meaningOf(spoken(field.description)) }));
+  if (file !== undefined) added.requiredOption("--output <file>", "the file to write");
+  added.option("--store <folder>", "the store's folder (MINTMARK_STORE)");
 }
 
 interface Field {

@@ -84,17 +84,7 @@ function text(value: unknown, columns?: readonly string[]): string {
 }
 
 /** Fields that count units, of which `quantum` and `decimals` beside them make whole tokens. */
-const AMOUNTS = [
-  "amount",
-  "quantity",
-  "availableBalance",
-  "withdrawnBalance",
-  "transferredBalance",
-  "available",
-  "withdrawn",
-  "minted",
-  "supplyCap",
-];
+const AMOUNTS = /^(?:amount|quantity|minted|supplyCap|available|withdrawn|(?:available|withdrawn|transferred)Balance)$/;
 
 /** The same with whole tokens, which people read; with `--json` amounts stay units. */
 function inTokens(row: Row): Row {
@@ -103,7 +93,7 @@ function inTokens(row: Row): Row {
   if (quantum === undefined || typeof decimals !== "number") return row;
   const units = { quantum: BigInt(String(quantum)), decimals };
   const counted = Object.entries(rest).map(([name, field]) =>
-    AMOUNTS.includes(name) && /^\d+$/.test(String(field))
+    AMOUNTS.test(name) && /^\d+$/.test(String(field))
       ? [name, decimalAmount(BigInt(String(field)), units)]
       : [name, field],
   );
@@ -125,14 +115,11 @@ function isList(value: unknown): value is readonly Row[] | PageOfRows {
 
 /** A list inside an object. */
 function listed(list: unknown, columns?: readonly string[]): string {
-  if (!isPage(list)) {
-    const rows = (list as readonly Row[]).map(inTokens);
-    return table(
-      rows,
-      columns?.filter((name) => name in (rows[0] ?? {})),
-    );
-  }
-  return `${table(list.data.map(inTokens))}${list.pagination.nextCursor === null ? "" : "\n… and more"}`;
+  if (isPage(list))
+    return `${table(list.data.map(inTokens))}${list.pagination.nextCursor === null ? "" : "\n… and more"}`;
+  const rows = (list as readonly Row[]).map(inTokens);
+  const known = columns?.filter((name) => name in (rows[0] ?? {}));
+  return table(rows, known);
 }
 
 /** Fields by name; fields of an inner object as `object.field`. */
@@ -148,14 +135,8 @@ function table(rows: readonly Row[], columns?: readonly string[]): string {
   const names = columns ?? Object.keys(first);
   const lines = [names, ...rows.map((row) => names.map((name) => cell(row[name])))];
   const widths = names.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
-  return lines
-    .map((line) =>
-      line
-        .map((field, at) => field.padEnd(widths[at] ?? 0))
-        .join("  ")
-        .trimEnd(),
-    )
-    .join("\n");
+  const padded = lines.map((line) => line.map((field, at) => field.padEnd(widths[at] ?? 0)).join("  "));
+  return padded.map((line) => line.trimEnd()).join("\n");
 }
 
 function cell(value: unknown): string {

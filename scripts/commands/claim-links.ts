@@ -1,54 +1,53 @@
 import { existsSync } from "node:fs";
 import { mkdir, open, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Command } from "commander";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import { type Address, MAX_NEW_CLAIMS, MintmarkError } from "../../core/index.ts";
 import { ApiError, answer, type MintEntry } from "../../server/client/index.ts";
-import { clientOf, overHttp, textOf } from "../cli/arguments.ts";
-import { acting, leaf, type Options, type Running } from "../cli/command.ts";
+import { clientOf, EXAMPLE_ASSET, OVER_HTTP, textOf } from "../cli/arguments.ts";
+import { command, type Given, type Options } from "../cli/command.ts";
 import { UsageError } from "../cli/errors.ts";
 
-const EXAMPLE_ASSET = "01a1fd1b-bf94-750b-a029-0cbe844c1620";
 const HEADER = "number,link,linkAddress";
 const MOST_LINKS = 100_000;
 
-export function addClaimLinks(program: Command): void {
-  const command = leaf(
-    program,
-    "claim-links",
-    "make claim links and their QR codes over HTTP; run it again to go on after a stop",
-    [
-      `claim-links --asset ${EXAMPLE_ASSET} --count 200 --out links.csv --qr codes`,
-      `claim-links --asset ${EXAMPLE_ASSET} --count 200 --first-token 1001 --expires 2026-12-01T00:00:00Z --out seats.csv`,
-      `claim-links --asset ${EXAMPLE_ASSET} --count 50 --amount 12.5 --out points.csv --url https://mint.example`,
-    ],
-  )
-    .requiredOption("--asset <uuid>", "what each link mints")
-    .requiredOption("--count <number>", "number of links")
-    .requiredOption("--out <file>", "CSV of the links, which are secret: whoever has one can claim")
-    .option("--qr <folder>", "write an SVG for each link here")
-    .option("--first-token <id>", "ERC-721: the first link mints this id, each later one the next")
-    .option("--token <id>", "ERC-1155: every link mints this id")
-    .option("--amount <decimal>", "ERC-20: what each link mints; ERC-1155: how many, default 1")
-    .option("--mode <mode>", "validium or zk-rollup; default the asset's or the application's")
-    .option("--expires <time>", "when the links end, such as 2026-12-01T00:00:00Z; default never")
-    .option("--page <url>", "the address of the server for holders, if it is another than --url");
-  overHttp(command).action(acting(claimLinks));
-}
+export const claimLinksCommand = command({
+  usage: "claim-links",
+  description: "make claim links and their QR codes over HTTP; run it again to go on after a stop",
+  examples: [
+    `claim-links --asset ${EXAMPLE_ASSET} --count 200 --out links.csv --qr codes`,
+    `claim-links --asset ${EXAMPLE_ASSET} --count 200 --first-token 1001 --expires 2026-12-01T00:00:00Z --out seats.csv`,
+    `claim-links --asset ${EXAMPLE_ASSET} --count 50 --amount 12.5 --out points.csv --url https://mint.example`,
+  ],
+  required: {
+    "--asset <uuid>": "what each link mints",
+    "--count <number>": "number of links",
+    "--out <file>": "CSV of the links, which are secret: whoever has one can claim",
+  },
+  options: {
+    "--qr <folder>": "write an SVG for each link here",
+    "--first-token <id>": "ERC-721: the first link mints this id, each later one the next",
+    "--token <id>": "ERC-1155: every link mints this id",
+    "--amount <decimal>": "ERC-20: what each link mints; ERC-1155: how many, default 1",
+    "--mode <mode>": "validium or zk-rollup; default the asset's or the application's",
+    "--expires <time>": "when the links end, such as 2026-12-01T00:00:00Z; default never",
+    "--page <url>": "the address of the server for holders, if it is another than --url",
+    ...OVER_HTTP,
+  },
+  work: claimLinks,
+});
 
 interface Link {
   readonly link: string;
   readonly linkAddress: Address;
 }
 
-async function claimLinks(options: Options, _args: readonly string[], running: Running) {
+async function claimLinks({ options, signal, progress }: Given) {
   const count = Number(options.count);
   if (!Number.isInteger(count) || count < 1 || count > MOST_LINKS)
     throw new UsageError(`--count must be a whole number from 1 to ${MOST_LINKS}`);
   const { baseUrl, client } = await clientOf(options);
   const page = new URL("/claim", textOf(options.page) ?? baseUrl);
-  const { signal } = running;
   const mintOf = entryOf(options);
   const out = String(options.out);
   // Links are on disk before the server hears of them: a link that nobody has could never be claimed.
@@ -65,9 +64,10 @@ async function claimLinks(options: Options, _args: readonly string[], running: R
       if (isNew && first === 0 && error instanceof ApiError && error.status < 500) await rm(out);
       throw error;
     }
-    running.progress(`${first + part.length} of ${count} links`);
+    progress(`${first + part.length} of ${count} links`);
   }
-  const qr = typeof options.qr === "string" ? await writeCodes(options.qr, links, running) : null;
+  const qr = textOf(options.qr) ?? null;
+  if (qr !== null) await writeCodes(qr, links, { signal, progress });
   return { links: count, out, qr };
 }
 
@@ -75,10 +75,8 @@ function entryOf({ asset, firstToken, token, amount, mode }: Options): (index: n
   if (firstToken !== undefined && token !== undefined) throw new UsageError("give --first-token or --token, not both");
   if (firstToken !== undefined && !/^\d{1,77}$/.test(String(firstToken)))
     throw new UsageError("--first-token must be a whole number");
-  const common = {
-    assetId: String(asset),
-    ...(mode !== undefined && { dataAvailabilityMode: mode as NonNullable<MintEntry["dataAvailabilityMode"]> }),
-  };
+  const given = mode as NonNullable<MintEntry["dataAvailabilityMode"]>;
+  const common = { assetId: String(asset), ...(mode !== undefined && { dataAvailabilityMode: given }) };
   if (firstToken !== undefined) {
     const first = BigInt(String(firstToken));
     return (index) => ({ ...common, tokenId: String(first + BigInt(index)) });
@@ -123,16 +121,19 @@ async function readLinks(path: string, count: number): Promise<readonly Link[]> 
   );
 }
 
-async function writeCodes(folder: string, links: readonly Link[], running: Running): Promise<string> {
+async function writeCodes(
+  folder: string,
+  links: readonly Link[],
+  { signal, progress }: Pick<Given, "signal" | "progress">,
+): Promise<void> {
   // Loaded only for codes, so other commands start without it.
   const { renderSVG } = await import("uqr");
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const digits = String(links.length).length;
   for (const [i, { link }] of links.entries()) {
-    running.signal.throwIfAborted();
+    signal.throwIfAborted();
     const name = `${String(i + 1).padStart(digits, "0")}.svg`;
     await writeFile(join(folder, name), renderSVG(link, { ecc: "M", border: 4 }), { mode: 0o600 });
-    if (i % 100 === 99) running.progress(`${i + 1} of ${links.length} codes`);
+    if (i % 100 === 99) progress(`${i + 1} of ${links.length} codes`);
   }
-  return folder;
 }

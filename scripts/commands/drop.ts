@@ -1,66 +1,53 @@
 import { createReadStream } from "node:fs";
 import { access, rm } from "node:fs/promises";
 import { createInterface } from "node:readline";
-import type { Command } from "commander";
 import { MintmarkError } from "../../core/index.ts";
-import {
-  backoffDelay,
-  type Counts,
-  DROP_FORMATS,
-  type DropFormat,
-  dropId,
-  type Minting,
-  pause,
-  RequestRefused,
-  runDrop,
-  type Survey,
-  sentenceOf,
-  surveyOf,
-} from "../../core/internal.ts";
+import * as core from "../../core/internal.ts";
 import { ApiError, answer, type MintmarkClient, type MintRequest, mint } from "../../server/client/index.ts";
-import { clientOf, overHttp, textOf } from "../cli/arguments.ts";
-import { acting, leaf, type Options, type Running } from "../cli/command.ts";
+import { clientOf, EXAMPLE_ASSET, OVER_HTTP, textOf } from "../cli/arguments.ts";
+import { command, type Given } from "../cli/command.ts";
 import { UsageError } from "../cli/errors.ts";
 
-const EXAMPLE_ASSET = "01a1fd1b-bf94-750b-a029-0cbe844c1620";
 /** Refused rows shown on a terminal; the result has all. */
 const SHOWN = 20;
 
-export function addDrop(program: Command): void {
-  const command = leaf(
-    program,
-    "drop <file>",
-    "mint the rows of a CSV or NDJSON file over HTTP; run it again to go on after a stop",
-    [
-      `drop pieces.csv --asset ${EXAMPLE_ASSET} --dry-run`,
-      `drop pieces.csv --asset ${EXAMPLE_ASSET} --mode zk-rollup`,
-      "drop points.ndjson --name november --url https://mint.example --key-stdin < api.key",
-    ],
-  )
-    .option("--asset <uuid>", "of rows that name no assetId")
-    .option("--mode <mode>", "validium or zk-rollup, of rows that name no dataAvailabilityMode")
-    .option("--dry-run", "check every row and mint nothing")
-    .option("--name <text>", "another name makes the same file another drop, such as each month's; default none")
-    .option("--format <format>", `${DROP_FORMATS.join(" or ")}; default by the file's name`)
-    .option("--result <file>", "a line of JSON for each row; default <file>.result.ndjson")
-    .option("--unsure <minted|lost>", "what became of rows that were sent more than 23 hours ago and not answered");
-  overHttp(command).action(acting(drop, { failed: adviceOf }));
-}
+export const dropCommand = command({
+  usage: "drop <file>",
+  description: "mint the rows of a CSV or NDJSON file over HTTP; run it again to go on after a stop",
+  examples: [
+    `drop pieces.csv --asset ${EXAMPLE_ASSET} --dry-run`,
+    `drop pieces.csv --asset ${EXAMPLE_ASSET} --mode zk-rollup`,
+    "drop points.ndjson --name november --url https://mint.example --key-stdin < api.key",
+  ],
+  options: {
+    "--asset <uuid>": "of rows that name no assetId",
+    "--mode <mode>": "validium or zk-rollup, of rows that name no dataAvailabilityMode",
+    "--dry-run": "check every row and mint nothing",
+    "--name <text>": "another name makes the same file another drop, such as each month's; default none",
+    "--format <format>": `${core.DROP_FORMATS.join(" or ")}; default by the file's name`,
+    "--result <file>": "a line of JSON for each row; default <file>.result.ndjson",
+    "--unsure <minted|lost>": "what became of rows that were sent more than 23 hours ago and not answered",
+    ...OVER_HTTP,
+  },
+  work: drop,
+  failed: ({ refused, unknown, result }: Answer) =>
+    refused + unknown === 0 ? null : `not every row is minted; ${result} has a line for each`,
+});
 
-interface Answer extends Omit<Counts, "bytes"> {
+interface Answer extends Omit<core.Counts, "bytes"> {
   readonly rows: number;
   readonly result: string;
   readonly refusedRows: readonly unknown[];
 }
 
-async function drop(options: Options, [file = ""]: readonly string[], running: Running): Promise<Answer> {
+async function drop({ options, args: [file = ""], ...running }: Given): Promise<Answer> {
   await access(file);
   const format = formatOf(options.format, file);
   const unsure = options.unsure === undefined ? undefined : oneOf("--unsure", ["minted", "lost"], options.unsure);
   const { client } = await clientOf(options);
   const limits = await answer(client.GET("/api/v1/limits", { signal: running.signal }));
   const defaults = { assetId: textOf(options.asset), dataAvailabilityMode: textOf(options.mode) };
-  const survey = await surveyOf(createReadStream(file), format, defaults, limits);
+  const survey = await core.surveyOf(createReadStream(file), format, defaults, limits);
   requireForm(survey);
   const dryRun = options.dryRun === true;
   const result = textOf(options.result) ?? `${file}${dryRun ? ".dry-run" : ".result"}.ndjson`;
@@ -68,8 +55,8 @@ async function drop(options: Options, [file = ""]: readonly string[], running: R
   // An earlier check says nothing about the present.
   if (dryRun) await Promise.all([result, progress].map((path) => rm(path, { force: true })));
   const name = textOf(options.name) ?? "";
-  const counts = await runDrop({
-    id: dropId(survey.digest, defaults, dryRun ? `dry run of ${name}` : name),
+  const counts = await core.runDrop({
+    id: core.dropId(survey.digest, defaults, dryRun ? `dry run of ${name}` : name),
     source: createReadStream(file),
     format,
     defaults,
@@ -87,27 +74,19 @@ async function drop(options: Options, [file = ""]: readonly string[], running: R
   return { rows: survey.rows, minted, mintable, refused, unknown, result, refusedRows: await refusedIn(result) };
 }
 
-function adviceOf(answer: unknown): string | null {
-  const { refused, unknown, result } = answer as Answer;
-  return refused + unknown === 0 ? null : `not every row is minted; ${result} has a line for each`;
-}
-
-function requireForm({ errors, moreErrors }: Survey): void {
+function requireForm({ errors, moreErrors: moreIssues }: core.Survey): void {
   if (errors.length === 0) return;
-  const issues = errors.map(({ row, ...error }) => ({
-    pointer: row === 0 ? "/file" : `/row ${row}`,
-    code: "validation_failed" as const,
-    detail: sentenceOf(error),
-  }));
-  throw new MintmarkError("validation_failed", "Nothing was minted. Mend these rows, then run the drop again.", {
-    issues,
-    moreIssues: moreErrors,
+  const code = "validation_failed";
+  const issues = errors.map(({ row, ...error }) => {
+    return { pointer: row === 0 ? "/file" : `/row ${row}`, code, detail: core.sentenceOf(error) } as const;
   });
+  const detail = "Nothing was minted. Mend these rows, then run the drop again.";
+  throw new MintmarkError(code, detail, { issues, moreIssues });
 }
 
-function formatOf(option: unknown, file: string): DropFormat {
+function formatOf(option: unknown, file: string): core.DropFormat {
   const extension = file.slice(file.lastIndexOf(".") + 1).toLowerCase();
-  return oneOf("--format", DROP_FORMATS, option ?? (extension === "jsonl" ? "ndjson" : extension));
+  return oneOf("--format", core.DROP_FORMATS, option ?? (extension === "jsonl" ? "ndjson" : extension));
 }
 
 function oneOf<const V extends string>(option: string, values: readonly V[], given: unknown): V {
@@ -143,7 +122,11 @@ const PASSING = new Set([
 const BACKOFF = { firstMs: 500, maxMs: 30_000 };
 
 /** Mints over HTTP. Retries while the server is away or busy, until the command is stopped. */
-function mintingOver(client: MintmarkClient, dryRun: boolean, { signal, progress }: Running): Minting {
+function mintingOver(
+  client: MintmarkClient,
+  dryRun: boolean,
+  { signal, progress }: Pick<Given, "signal" | "progress">,
+): core.Minting {
   const sent = async (body: MintRequest, idempotencyKey: string) => {
     if (!dryRun) return mint(client, body, { idempotencyKey, signal });
     await answer(client.POST("/api/v1/mint", { body, params: { query: { dryRun: true } }, signal }));
@@ -158,11 +141,11 @@ function mintingOver(client: MintmarkClient, dryRun: boolean, { signal, progress
           signal.throwIfAborted();
           if (error instanceof ApiError && !PASSING.has(error.code)) {
             const { code, detail, errors } = error.problem;
-            throw new RequestRefused({ code, detail, issues: errors });
+            throw new core.RequestRefused({ code, detail, issues: errors });
           }
           progress(`${error instanceof ApiError ? error.code : "the server does not answer"}; trying again`);
         }
-        await pause(backoffDelay(BACKOFF, attempt), signal);
+        await core.pause(core.backoffDelay(BACKOFF, attempt), signal);
       }
     },
   };

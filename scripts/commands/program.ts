@@ -4,19 +4,17 @@ import { addCompletion } from "../cli/completion.ts";
 import { EXIT, EXIT_HELP, UsageError } from "../cli/errors.ts";
 import { addOperations } from "../cli/operations.ts";
 import { printError } from "../cli/output.ts";
-import { addClaimLinks } from "./claim-links.ts";
-import { addDeploy } from "./deploy.ts";
-import { addDoctor } from "./doctor.ts";
-import { addDrop } from "./drop.ts";
-import { addExit } from "./exit.ts";
-import { addInspect } from "./inspect.ts";
-import { addLocal, addServer } from "./local.ts";
-import { addMembers } from "./members.ts";
-import { addPublicState } from "./public-state.ts";
-import { addSession } from "./session.ts";
-import { addStore } from "./store.ts";
-import { addTransfer } from "./transfer.ts";
-import { addUp } from "./up.ts";
+import { claimLinksCommand } from "./claim-links.ts";
+import { checkContractCommand, deployCommand, inspectCommand } from "./contracts.ts";
+import { dropCommand } from "./drop.ts";
+import { exitCommand, exitPageCommand } from "./exit.ts";
+import { localCommands, serverCommand } from "./local.ts";
+import { memberCommands } from "./members.ts";
+import { exitKitCommand, rebuildCommand } from "./public-state.ts";
+import { sessionCommands } from "./session.ts";
+import { storeCommands } from "./store.ts";
+import { transferCommands } from "./transfer.ts";
+import { doctorCommand, upCommand } from "./up.ts";
 
 // Commander wraps the lines at the terminal's width.
 const DESCRIPTION = `Operate a Mintmark engine.
@@ -27,24 +25,13 @@ ${[
   "reads. Secrets come from the environment or standard input, never from arguments.",
 ].join(" ")}`;
 
-const GROUPS = [
-  addLocal,
-  addServer,
-  addMembers,
-  addDeploy,
-  addUp,
-  addDoctor,
-  addStore,
-  addOperations,
-  addInspect,
-  addDrop,
-  addClaimLinks,
-  addTransfer,
-  addSession,
-  addPublicState,
-  addExit,
-  addCompletion,
-] as const;
+/** In the order of the help. */
+const COMMANDS = [
+  ...[...localCommands, serverCommand, ...memberCommands],
+  ...[deployCommand, upCommand, doctorCommand, ...storeCommands, addOperations, inspectCommand],
+  ...[dropCommand, claimLinksCommand, ...transferCommands, ...sessionCommands],
+  ...[rebuildCommand, checkContractCommand, exitKitCommand, exitPageCommand, exitCommand, addCompletion],
+];
 
 /** Every command, ready to parse. */
 export function buildProgram(): Command {
@@ -56,7 +43,7 @@ export function buildProgram(): Command {
       outputError: (text, write) => write(`${text.trim().replaceAll(/\s+/g, " ")} (see --help)\n`),
     })
     .addHelpText("after", `\n${EXIT_HELP}`);
-  for (const add of GROUPS) add(program);
+  for (const add of COMMANDS) add(program);
   overrideExit(program);
   return program;
 }

@@ -1,5 +1,4 @@
 import { writeFile } from "node:fs/promises";
-import type { Command } from "commander";
 import type { Hex, TypedDataDefinition } from "viem";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import type { z } from "zod";
@@ -10,17 +9,8 @@ import { connectL1 } from "../../core/l1/index.ts";
 import { assetType, sessionEndTypedData, sessionTypedData } from "../../core/protocol/index.ts";
 import { answer, createClient, type MintmarkClient, type SessionKey } from "../../server/client/index.ts";
 import { sessionSettings } from "../../server/process/settings/process-settings.ts";
-import {
-  addressOf,
-  addressOfServer,
-  nowInSeconds,
-  processAccount,
-  secondsOf,
-  setting,
-  tokensOf,
-  unitsOf,
-} from "../cli/arguments.ts";
-import { acting, configured, type Given, leaf, type Options, type Running } from "../cli/command.ts";
+import * as inputs from "../cli/arguments.ts";
+import { command, type Given, type Options } from "../cli/command.ts";
 import { UsageError } from "../cli/errors.ts";
 import { chainOf } from "../cli/l1.ts";
 
@@ -40,57 +30,64 @@ const LAST_SECOND = 253_402_300_799;
 type Settings = z.output<typeof sessionSettings>;
 type Status = SessionKey["status"];
 type Chain = Awaited<ReturnType<typeof connectL1>>;
+type Running = Pick<Given, "signal" | "progress">;
 
-export function addSession(program: Command): void {
-  const session = program.command("session").description("session keys: keys of games that transfer for an owner");
-  leaf(session, "key <file>", "make a session key: writes it to a new file, and prints its address", [
-    "session key game.key",
-  ]).action(acting((_, [file = ""]) => makeKey(file)));
-  const authorizing = configured(
-    session,
-    "authorize <key>",
-    "let a key transfer the owner's vaults within bounds, by one transaction on L1",
-    [
-      `session authorize ${KEY} --until 12h --limit-units 10 ${ON_L1} < owner.key`,
-      `session authorize ${KEY} --until 2026-12-01T00:00:00Z --limit 1 --asset 0190d5c8-…`,
-    ],
-    sessionSettings,
-    authorize,
-  )
-    .requiredOption("--until <time>", "its last second, such as 2026-12-01T00:00:00Z, or a duration, such as 12h or 7d")
-    .option(
-      "--limit <tokens>",
-      "most whole tokens of one transfer, of the assetId; all of a vault counts its full amount",
-    )
-    .option("--limit-units <number>", "in the place of --limit: units, also of an assetType or of every asset")
-    .option("--asset <id>", "its only asset, by assetId (asks the server) or assetType (0x…); default every asset");
-  waiting(authorizing, "until the server takes transfers of the key").addHelpText(
-    "after",
-    `${PAID}\nA key has one session with an owner for ever.`,
-  );
-  const revoking = configured(
-    session,
-    "revoke <key>",
-    "end a key's session for ever, by one transaction on L1",
-    [`session revoke ${KEY} ${ON_L1} < owner.key`, `session revoke ${KEY} --wait`],
-    sessionSettings,
-    revoke,
-  );
-  waiting(revoking, "until the server refuses transfers of the key").addHelpText("after", PAID);
-  leaf(session, "show <owner> <key>", "the session of an owner with a key, as the server has read it on L1", [
-    `session show ${OWNER} ${KEY} --url https://mint.example`,
-  ])
-    .option("--url <url>", "the server's address (MINTMARK_URL)")
-    .addHelpText("after", "\nMINTMARK_API_KEY has an API key with the scope read.")
-    .action(acting(show));
-}
+const waiting = (until: string) => ({
+  "--wait": `wait ${until} (with MINTMARK_API_KEY)`,
+  "--url <url>": "the server's address, for what needs it (MINTMARK_URL)",
+});
+const SIGNED = `The owner's key is in MINTMARK_OWNER_KEY or on standard input.\n${PAID}`;
 
-function waiting(command: Command, until: string): Command {
-  return command
-    .option("--wait", `wait ${until} (with MINTMARK_API_KEY)`)
-    .option("--url <url>", "the server's address, for what needs it (MINTMARK_URL)")
-    .addHelpText("after", "\nThe owner's key is in MINTMARK_OWNER_KEY or on standard input.");
-}
+const key = command({
+  group: "session",
+  usage: "key <file>",
+  description: "make a session key: writes it to a new file, and prints its address",
+  examples: ["session key game.key"],
+  work: ({ args: [file = ""] }) => makeKey(file),
+});
+
+const authorizing = command({
+  group: "session",
+  usage: "authorize <key>",
+  description: "let a key transfer the owner's vaults within bounds, by one transaction on L1",
+  examples: [
+    `session authorize ${KEY} --until 12h --limit-units 10 ${ON_L1} < owner.key`,
+    `session authorize ${KEY} --until 2026-12-01T00:00:00Z --limit 1 --asset 0190d5c8-…`,
+  ],
+  settings: sessionSettings,
+  required: { "--until <time>": "its last second, such as 2026-12-01T00:00:00Z, or a duration, such as 12h or 7d" },
+  options: {
+    "--limit <tokens>": "most whole tokens of one transfer, of the assetId; all of a vault counts its full amount",
+    "--limit-units <number>": "in the place of --limit: units, also of an assetType or of every asset",
+    "--asset <id>": "its only asset, by assetId (asks the server) or assetType (0x…); default every asset",
+    ...waiting("until the server takes transfers of the key"),
+  },
+  notes: `${SIGNED}\nA key has one session with an owner for ever.`,
+  work: authorize,
+});
+
+const revoking = command({
+  group: "session",
+  usage: "revoke <key>",
+  description: "end a key's session for ever, by one transaction on L1",
+  examples: [`session revoke ${KEY} ${ON_L1} < owner.key`, `session revoke ${KEY} --wait`],
+  settings: sessionSettings,
+  options: waiting("until the server refuses transfers of the key"),
+  notes: SIGNED,
+  work: revoke,
+});
+
+const showing = command({
+  group: "session",
+  usage: "show <owner> <key>",
+  description: "the session of an owner with a key, as the server has read it on L1",
+  examples: [`session show ${OWNER} ${KEY} --url https://mint.example`],
+  options: { "--url <url>": "the server's address (MINTMARK_URL)" },
+  notes: "MINTMARK_API_KEY has an API key with the scope read.",
+  work: show,
+});
+
+export const sessionCommands = [key, authorizing, revoking, showing];
 
 async function makeKey(file: string) {
   const key = generatePrivateKey();
@@ -104,10 +101,10 @@ async function makeKey(file: string) {
  * Makes the message and the call here, of the arguments and the chain's facts. The server only tells the token of an
  * asset, and when it takes the key's transfers. So a lying server cannot have another message signed.
  */
-async function authorize(settings: Settings, { options, args: [given], signal, progress }: Given) {
+async function authorize({ options, args: [given], signal, progress }: Given, settings: Settings) {
   const key = keyOf(given);
-  const until = secondsOf(options.until, "--until");
-  if (until < nowInSeconds() + LEAST_SECONDS)
+  const until = inputs.secondsOf(options.until, "--until");
+  if (until < inputs.nowInSeconds() + LEAST_SECONDS)
     throw new UsageError("--until: give at least an hour, because the deadline of a transfer is that far ahead");
   const asset = options.asset === undefined ? EVERY_ASSET : String(options.asset);
   const isNamed = !/^0x[0-9a-fA-F]{64}$/.test(asset);
@@ -127,8 +124,8 @@ async function authorize(settings: Settings, { options, args: [given], signal, p
     isNamed && server !== null ? await assetOf(server, asset, signal) : { assetType: asset.toLowerCase() as Hash };
   const limit =
     units === undefined || options.limit === undefined
-      ? unitsOf(options.limitUnits, "--limit-units")
-      : tokensOf(options.limit, "--limit", units);
+      ? inputs.unitsOf(options.limitUnits, "--limit-units")
+      : inputs.tokensOf(options.limit, "--limit", units);
   const { chainId } = l1.settlement;
   if (scope.assetType !== EVERY_ASSET && !(await l1.isTransferable({ chainId, ...scope })))
     throw new Error(
@@ -147,7 +144,7 @@ async function authorize(settings: Settings, { options, args: [given], signal, p
   return readable({ ownerAddress: owner, keyAddress: key, status, ...bounds, txHash }, options);
 }
 
-async function revoke(settings: Settings, { options, args: [given], signal, progress }: Given) {
+async function revoke({ options, args: [given], signal, progress }: Given, settings: Settings) {
   const key = keyOf(given);
   const server = options.wait === true ? serverOf(options) : null;
   const { owner, l1, known, send } = await meet(settings, key, { signal, progress });
@@ -163,8 +160,8 @@ async function revoke(settings: Settings, { options, args: [given], signal, prog
   return { ownerAddress: owner, keyAddress: key, status: "revoked", txHash: sent?.txHash ?? null };
 }
 
-async function show(options: Options, [owner, key]: readonly string[], { signal }: Pick<Given, "signal">) {
-  const parties = { owner: addressOf(owner, "<owner>"), key: keyOf(key) };
+async function show({ options, args: [owner, key], signal }: Given) {
+  const parties = { owner: inputs.addressOf(owner, "<owner>"), key: keyOf(key) };
   const { revocation, ...session } = await sessionOf(serverOf(options), parties, signal);
   return options.json === true ? { ...session, revocation } : readable(session, options);
 }
@@ -177,10 +174,10 @@ interface Parties {
 /** The owner, the chain, the key's session there so far, and how to send a transaction about it. */
 async function meet(settings: Settings, key: Address, { signal, progress }: Running) {
   const isPaid = ["KEY", "KEYSTORE", "SIGNER"].some((name) => process.env[`MINTMARK_PAYER_${name}`]);
-  const { account } = await processAccount("OWNER");
+  const { account } = await inputs.processAccount("OWNER");
   const owner = account.address.toLowerCase() as Address;
   if (owner === key) throw new UsageError(`<key>: this is the owner: ${ANOTHER}`);
-  const sender = isPaid ? (await processAccount("PAYER")).account : account;
+  const sender = isPaid ? (await inputs.processAccount("PAYER")).account : account;
   const l1 = await connectL1({ ...chainOf(settings), account: sender });
   const known = await l1.session(owner, key);
   if (known === null)
@@ -200,8 +197,8 @@ async function meet(settings: Settings, key: Address, { signal, progress }: Runn
 }
 
 function serverOf(options: Options): MintmarkClient {
-  const baseUrl = addressOfServer(options.url);
-  const apiKey = setting(undefined, "MINTMARK_API_KEY", "an API key with the scope read, to ask the server");
+  const baseUrl = inputs.addressOfServer(options.url);
+  const apiKey = inputs.setting(undefined, "MINTMARK_API_KEY", "an API key with the scope read, to ask the server");
   return createClient({ baseUrl, apiKey });
 }
 
@@ -244,7 +241,7 @@ function keyOf(text: unknown): Address {
   // It stays out of the error, which may be logged.
   if (/^(?:0x)?[0-9a-fA-F]{64}$/.test(String(text)))
     throw new UsageError("<key>: give the key's address. Others can have read this private key, so make another one");
-  return addressOf(text, "<key>", "give the address of the key, which `mintmark session key` prints");
+  return inputs.addressOf(text, "<key>", "give the address of the key, which `mintmark session key` prints");
 }
 
 /** Seconds since 1970 as times, for people. */

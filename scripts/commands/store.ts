@@ -1,45 +1,40 @@
 import { existsSync } from "node:fs";
-import type { Command } from "commander";
 import { LevelJournal, restoreStore } from "../../core/index.ts";
-import { acting, leaf, type Running } from "../cli/command.ts";
+import { textOf } from "../cli/arguments.ts";
+import { command } from "../cli/command.ts";
 import { beginCluster, openStore, restoreFromCluster, storeOf } from "../cli/engine.ts";
 import { UsageError } from "../cli/errors.ts";
 
-const STORE = ["--store <folder>", "the store's folder (MINTMARK_STORE)"] as const;
+const STORE = { "--store <folder>": "the store's folder (MINTMARK_STORE)" };
 
-export function addStore(program: Command): void {
-  leaf(program, "init", "create an empty store with the server's settings, or a cluster's journal from a store", [
-    "init --store ./data",
-    "init --from ./restored",
-  ])
-    .option(...STORE)
-    .option("--from <folder>", "begin the cluster's empty journal (MINTMARK_JOURNAL) with this store")
-    .action(
-      acting(async (options) => {
-        if (options.from !== undefined) {
-          const from = options.from as string;
-          return { from, entries: await beginCluster(from) };
-        }
-        const store = storeOf(options.store as string | undefined);
-        await using engine = await openStore(store, { createIfMissing: true });
-        const { settlement, environment } = engine;
-        return { store, environment, chainId: settlement.chainId.toString(), contract: settlement.contract };
-      }),
-    );
-  leaf(program, "restore [folder]", "make a store from a backup, or from the cluster's journal (MINTMARK_JOURNAL)", [
-    "restore /backups/mintmark --store ./restored",
-    "restore --store ./restored",
-  ])
-    .option(...STORE)
-    .action(
-      acting((options, [folder], running) => restore(storeOf(options.store as string | undefined), folder, running)),
-    );
-}
+const init = command({
+  usage: "init",
+  description: "create an empty store with the server's settings, or a cluster's journal from a store",
+  examples: ["init --store ./data", "init --from ./restored"],
+  options: { ...STORE, "--from <folder>": "begin the cluster's empty journal (MINTMARK_JOURNAL) with this store" },
+  async work({ options }) {
+    const from = textOf(options.from);
+    if (from !== undefined) return { from, entries: await beginCluster(from) };
+    const store = storeOf(textOf(options.store));
+    await using engine = await openStore(store, true);
+    const { settlement, environment } = engine;
+    return { store, environment, chainId: settlement.chainId.toString(), contract: settlement.contract };
+  },
+});
 
-async function restore(store: string, folder: string | undefined, { signal, progress }: Running): Promise<unknown> {
-  const onProgress = (entries: number) => progress(`${entries} journal entries`);
-  if (folder === undefined) return { store, entries: await restoreFromCluster(store, { signal, onProgress }) };
-  if (!existsSync(folder)) throw new UsageError(`there is no backup in ${folder}`);
-  await using journal = await LevelJournal.open(folder);
-  return { store, entries: await restoreStore(journal, store, { signal, onProgress }) };
-}
+const restore = command({
+  usage: "restore [folder]",
+  description: "make a store from a backup, or from the cluster's journal (MINTMARK_JOURNAL)",
+  examples: ["restore /backups/mintmark --store ./restored", "restore --store ./restored"],
+  options: STORE,
+  async work({ options, args: [folder], signal, progress }) {
+    const store = storeOf(textOf(options.store));
+    const onProgress = (entries: number) => progress(`${entries} journal entries`);
+    if (folder === undefined) return { store, entries: await restoreFromCluster(store, signal, onProgress) };
+    if (!existsSync(folder)) throw new UsageError(`there is no backup in ${folder}`);
+    await using journal = await LevelJournal.open(folder);
+    return { store, entries: await restoreStore(journal, store, { signal, onProgress }) };
+  },
+});
+
+export const storeCommands = [init, restore];

@@ -1,19 +1,11 @@
-import type { Command } from "commander";
 import type { LocalAccount } from "viem";
 import type { z } from "zod";
 import type { Hash } from "../../core/index.ts";
 import { connectL1 } from "../../core/l1/index.ts";
-import {
-  answer,
-  createClient,
-  type MintmarkClient,
-  type OwnersTransfer,
-  transfer,
-  type VaultTransfer,
-} from "../../server/client/index.ts";
+import * as api from "../../server/client/index.ts";
 import { sessionSettings } from "../../server/process/settings/process-settings.ts";
 import { addressOf, addressOfServer, processAccount, secondsOf, tokensOf, unitsOf } from "../cli/arguments.ts";
-import { acting, configured, type Given, leaf, type Options, type Running } from "../cli/command.ts";
+import { command, type Given, type Options } from "../cli/command.ts";
 import { UsageError } from "../cli/errors.ts";
 import { chainOf } from "../cli/l1.ts";
 
@@ -22,46 +14,64 @@ const FRIEND = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 
 const TO = "give an address. To burn a vault, use `mintmark redeem`";
 
-type Receiver = { readonly to: `0x${string}` } | { readonly redeem: true };
+/** What both commands of an owner's signature have. */
+const SIGNED = {
+  options: {
+    "--amount <tokens>": "whole tokens of one vault, such as 12.5; default all that is left",
+    "--units <number>": "in the place of --amount: units, as the API counts them",
+    "--session": "sign by a session key (MINTMARK_SESSION_KEY), not by the owner (MINTMARK_OWNER_KEY)",
+    "--deadline <time>": "when it fails if L1 has not got it, such as 12h; default 1d, with --session 2h",
+    "--wait": "wait for the vaults to be final on L1, and then for the transfer, so that the receiver can rely on it",
+    "--url <url>": "the server's address (MINTMARK_URL)",
+  },
+  notes:
+    "The key is read from the environment or standard input. With MINTMARK_API_KEY the application sends the transfer;" +
+    "\nwithout it the owner signs in to the server, which pays for so many vaults of an owner a day.",
+  columns: ["vaultId", "tokenId", "to", "amount", "newVaultId", "failure"],
+  failed: ({ status, failure }: api.OwnersTransfer) =>
+    status === "failed" ? `the transfer has failed and moved nothing: ${failure}` : null,
+};
 
-export function addTransfer(program: Command): void {
-  const give = leaf(
-    program,
-    "transfer <vaults...>",
-    "give vaults to another owner, by their owner's signature over HTTP",
-    [
-      `transfer ${VAULT} --to ${FRIEND} --url https://mint.example < owner.key`,
-      `transfer ${VAULT} --to ${FRIEND} --amount 25 --wait`,
-      `transfer ${VAULT} --to ${FRIEND} --session`,
-    ],
-  ).requiredOption("--to <address>", "the receiver, for ever: nobody can take a transfer back");
-  signing(give, ({ to }) => ({ to: addressOf(to, "--to", TO) }));
-  const redeem = leaf(program, "redeem <vaults...>", "redeem vaults, such as tickets: it burns them for ever", [
-    `redeem ${VAULT} --url https://mint.example < owner.key`,
-    `redeem ${VAULT} --amount 3 --wait`,
-  ]);
-  signing(redeem, () => ({ redeem: true }));
-  configured(
-    program,
-    "cancel-transfer <digest>",
-    "cancel a signed transfer that L1 has not got yet, by one transaction of its signer",
-    [`cancel-transfer 0x5f3a… --rpc https://rpc.example --contract 0x… < owner.key`],
-    sessionSettings,
-    cancel,
-  )
-    .option("--session", "by the session key that signed (MINTMARK_SESSION_KEY), not by the owner (MINTMARK_OWNER_KEY)")
-    .addHelpText(
-      "after",
-      "\n`mintmark transfer` prints the digest. L1 counts no commit of a later second. What it has by then stays." +
-        "\nWith MINTMARK_URL and MINTMARK_API_KEY the server is asked first whether L1 has the transfer already.",
-    );
-}
+const transfer = command({
+  usage: "transfer <vaults...>",
+  description: "give vaults to another owner, by their owner's signature over HTTP",
+  examples: [
+    `transfer ${VAULT} --to ${FRIEND} --url https://mint.example < owner.key`,
+    `transfer ${VAULT} --to ${FRIEND} --amount 25 --wait`,
+    `transfer ${VAULT} --to ${FRIEND} --session`,
+  ],
+  required: { "--to <address>": "the receiver, for ever: nobody can take a transfer back" },
+  ...SIGNED,
+  work: async (given) => give(given, { to: addressOf(given.options.to, "--to", TO) }),
+});
+
+const redeem = command({
+  usage: "redeem <vaults...>",
+  description: "redeem vaults, such as tickets: it burns them for ever",
+  examples: [`redeem ${VAULT} --url https://mint.example < owner.key`, `redeem ${VAULT} --amount 3 --wait`],
+  ...SIGNED,
+  work: (given) => give(given, { redeem: true }),
+});
+
+const cancelTransfer = command({
+  usage: "cancel-transfer <digest>",
+  description: "cancel a signed transfer that L1 has not got yet, by one transaction of its signer",
+  examples: ["cancel-transfer 0x5f3a… --rpc https://rpc.example --contract 0x… < owner.key"],
+  settings: sessionSettings,
+  options: {
+    "--session": "by the session key that signed (MINTMARK_SESSION_KEY), not by the owner (MINTMARK_OWNER_KEY)",
+  },
+  notes:
+    "`mintmark transfer` prints the digest. L1 counts no commit of a later second. What it has by then stays." +
+    "\nWith MINTMARK_URL and MINTMARK_API_KEY the server is asked first whether L1 has the transfer already.",
+  work: cancel,
+});
+
+export const transferCommands = [transfer, redeem, cancelTransfer];
 
 /** The transaction of one account says nothing about other lists, so a wrong digest does no harm. */
-async function cancel(
-  settings: z.output<typeof sessionSettings>,
-  { options, args: [digest = ""], signal, progress }: Given,
-) {
+async function cancel({ options, args, signal, progress }: Given, settings: z.output<typeof sessionSettings>) {
+  const [digest = ""] = args;
   if (!/^0x[0-9a-fA-F]{64}$/.test(digest)) throw new UsageError("<digest>: give 0x and 64 hex digits");
   const { account } = await processAccount(options.session === true ? "SESSION" : "OWNER");
   await requireOpen(digest, signal);
@@ -75,42 +85,19 @@ async function cancel(
 async function requireOpen(digest: string, signal: AbortSignal): Promise<void> {
   const { MINTMARK_URL: baseUrl, MINTMARK_API_KEY: apiKey } = process.env;
   if (!baseUrl || !apiKey) return;
+  const client = api.createClient({ baseUrl, apiKey });
   const params = { path: { transferId: digest } };
-  const { data } = await createClient({ baseUrl, apiKey }).GET("/api/v1/transfers/{transferId}", { params, signal });
+  const { data } = await client.GET("/api/v1/transfers/{transferId}", { params, signal });
   if (data?.status !== "settled" && data?.status !== "finalized") return;
   throw new Error(
     `the transfer is ${data.status}: L1 has it, so it can no longer be cancelled. No transaction was sent`,
   );
 }
 
-function signing(command: Command, receiverOf: (options: Options) => Receiver): void {
-  command
-    .option("--amount <tokens>", "whole tokens of one vault, such as 12.5; default all that is left")
-    .option("--units <number>", "in the place of --amount: units, as the API counts them")
-    .option("--session", "sign by a session key (MINTMARK_SESSION_KEY), not by the owner (MINTMARK_OWNER_KEY)")
-    .option("--deadline <time>", "when it fails if L1 has not got it, such as 12h; default 1d, with --session 2h")
-    .option(
-      "--wait",
-      "wait for the vaults to be final on L1, and then for the transfer, so that the receiver can rely on it",
-    )
-    .option("--url <url>", "the server's address (MINTMARK_URL)")
-    .addHelpText(
-      "after",
-      "\nThe key is read from the environment or standard input. With MINTMARK_API_KEY the application sends the transfer;" +
-        "\nwithout it the owner signs in to the server, which pays for so many vaults of an owner a day.",
-    )
-    .action(
-      acting((options, vaults, running) => give(options, vaults, receiverOf(options), running), {
-        columns: ["vaultId", "tokenId", "to", "amount", "newVaultId", "failure"],
-        failed: (answered) => {
-          const { status, failure } = answered as OwnersTransfer;
-          return status === "failed" ? `the transfer has failed and moved nothing: ${failure}` : null;
-        },
-      }),
-    );
-}
-
-async function give(options: Options, vaultIds: readonly string[], receiver: Receiver, running: Running) {
+async function give(
+  { options, args: vaultIds, signal, progress }: Given,
+  receiver: { readonly to: `0x${string}` } | { readonly redeem: true },
+) {
   const isPart = options.amount !== undefined || options.units !== undefined;
   if (isPart && vaultIds.length > 1) throw new UsageError("--amount and --units are for one vault");
   const bySession = options.session === true;
@@ -124,40 +111,41 @@ async function give(options: Options, vaultIds: readonly string[], receiver: Rec
   const { account } = await processAccount(bySession ? "SESSION" : "OWNER");
   const client =
     apiKey === undefined
-      ? createClient({ baseUrl, accessToken: await signedIn(baseUrl, account, running.signal) })
-      : createClient({ baseUrl, apiKey });
+      ? api.createClient({ baseUrl, accessToken: await signedIn(baseUrl, account, signal) })
+      : api.createClient({ baseUrl, apiKey });
   const part = isPart ? { amount: `${await partOf(options, client, vaultIds[0] ?? "", apiKey === undefined)}` } : {};
-  const transfers: VaultTransfer[] = vaultIds.map((vaultId) => ({ vaultId, ...part, ...receiver }));
-  return transfer(client, {
+  const transfers = vaultIds.map((vaultId) => ({ vaultId, ...part, ...receiver }));
+  return api.transfer(client, {
     transfers,
     ...until,
     signer: account,
     asOwner: apiKey === undefined,
     wait: options.wait === true,
-    signal: running.signal,
-    onStatus: ({ transferId, status }) => running.progress(`transfer ${transferId}: ${status}`),
+    signal,
+    onStatus: ({ transferId, status }) => progress(`transfer ${transferId}: ${status}`),
   });
 }
 
 /** The units that the options name. The server tells how many units are a whole token. */
-async function partOf({ amount, units }: Options, client: MintmarkClient, vaultId: string, asOwner: boolean) {
+async function partOf({ amount, units }: Options, client: api.MintmarkClient, vaultId: string, asOwner: boolean) {
   if (units !== undefined && amount !== undefined) throw new UsageError("give --amount or --units, not both");
   if (units !== undefined) return unitsOf(units, "--units");
   const params = { path: { vaultId } };
   const { quantum = "1", decimals = 0 } = asOwner
-    ? ((await answer(client.GET("/public/v1/vaults/{vaultId}/metadata", { params }))) as Record<string, never>)
-    : await answer(client.GET("/api/v1/vaults/{vaultId}", { params }));
+    ? ((await api.answer(client.GET("/public/v1/vaults/{vaultId}/metadata", { params }))) as Record<string, never>)
+    : await api.answer(client.GET("/api/v1/vaults/{vaultId}", { params }));
   return tokensOf(amount, "--amount", { quantum: BigInt(quantum), decimals });
 }
 
 /** The token of an owner's sign-in, by the owner's signature over the server's challenge. */
 async function signedIn(baseUrl: string, account: LocalAccount, signal: AbortSignal): Promise<string> {
-  const client = createClient({ baseUrl });
-  const { message } = await answer(client.POST("/owner/v1/challenge", { body: { address: account.address }, signal }));
+  const client = api.createClient({ baseUrl });
+  const body = { address: account.address };
+  const { message } = await api.answer(client.POST("/owner/v1/challenge", { body, signal }));
   const { host } = new URL(baseUrl);
   if (!message.startsWith(`${host} wants you to sign in with your Ethereum account:\n`))
     throw new Error(`the server's text to sign in is not for ${host}, so it is not signed; is the address right?`);
   const signature = await account.signMessage({ message });
-  const { token } = await answer(client.POST("/owner/v1/sign-in", { body: { message, signature }, signal }));
+  const { token } = await api.answer(client.POST("/owner/v1/sign-in", { body: { message, signature }, signal }));
   return token;
 }

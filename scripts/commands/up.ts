@@ -1,74 +1,67 @@
-import { existsSync, readFileSync } from "node:fs";
-import { resolve } from "node:path";
-import type { Command } from "commander";
-import { upSettings } from "../../server/process/settings/process-settings.ts";
-import { configured } from "../cli/command.ts";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { readConfig } from "../../server/process/settings/config.ts";
+import { doctorSettings, upSettings } from "../../server/process/settings/process-settings.ts";
+import { command } from "../cli/command.ts";
 import { UsageError } from "../cli/errors.ts";
+import { examine, type Finding } from "../doctor/doctor.ts";
 import { NETWORK_NAMES, networks } from "../up/networks.ts";
+import { settingsIn } from "../up/processes.ts";
 import { startProcesses } from "../up/start.ts";
 import { askTerms, confirm, type GivenAnswers } from "../up/terms.ts";
 import { type UpResult, up } from "../up/up.ts";
 
-export function addUp(program: Command): void {
-  configured(
-    program,
-    "up",
-    "bring a deployment to life on a public network, step by step; run it again to go on",
-    [
-      "up --network sepolia --rpc https://rpc.example",
-      "up --network https://rpc.example --answers answers.json --yes --start",
-    ],
-    upSettings,
-    async (settings, { options, signal, progress }) => {
-      const say = (line: string) => void process.stderr.write(`${line}\n`);
-      const { MINTMARK_NETWORK: wanted, MINTMARK_RPC_URL: rpc, MINTMARK_ANSWERS: answersFile } = settings;
-      const known = await networks();
-      const expected = known.find(({ name }) => name === wanted.toLowerCase());
-      if (expected === undefined && !/^https?:\/\//.test(wanted))
-        throw new UsageError(`--network: give the URL of a node, or one of ${NETWORK_NAMES.join(", ")}`);
-      if (expected === undefined && rpc !== undefined) throw new UsageError("--rpc: --network is a URL already");
-      const folder = resolve(settings.MINTMARK_FOLDER ?? `mintmark-${expected?.name ?? new URL(wanted).hostname}`);
-      const isAllowed = options.yes === true;
-      const result = await up({
-        folder,
-        rpc: rpc ?? expected?.rpc ?? wanted,
-        expected,
-        known,
-        sourcify: settings.MINTMARK_SOURCIFY,
-        given: answersIn(answersFile),
-        ask: async () => (isAllowed || !process.stdin.isTTY ? {} : askTerms()),
-        allow: async (question) => isAllowed || confirm(question),
-        say,
-        progress: process.stderr.isTTY ? progress : progressLines(say),
-        signal,
-        pollMs: settings.MINTMARK_POLL_MS,
-      });
-      if (options.start !== true) {
-        if (options.json !== true) process.stdout.write(screen(result));
-        return options.json === true ? shown(result) : undefined;
-      }
-      // The processes are in no group of this terminal, so it must end them when the terminal closes.
-      const closed = new AbortController();
-      process.once("SIGHUP", () => closed.abort());
-      const stop = AbortSignal.any([signal, closed.signal]);
-      const running = await startProcesses(folder, result.processes, { onProgress: progress, signal: stop });
-      process.stdout.write(options.json === true ? `${JSON.stringify(shown(result), null, 2)}\n` : screen(result));
-      say("all processes are ready; Ctrl-C stops them");
-      const stopped = new Promise<void>((done) => {
-        stop.addEventListener("abort", () => done(), { once: true });
-        if (stop.aborted) done();
-      });
-      try {
-        await Promise.race([stopped, running.ended]);
-      } finally {
-        await running.stop();
-      }
-      return undefined;
-    },
-  )
-    .option("--yes", "spend without a question")
-    .option("--start", "start the processes too, until Ctrl-C");
-}
+export const upCommand = command({
+  usage: "up",
+  description: "bring a deployment to life on a public network, step by step; run it again to go on",
+  examples: [
+    "up --network sepolia --rpc https://rpc.example",
+    "up --network https://rpc.example --answers answers.json --yes --start",
+  ],
+  settings: upSettings,
+  options: { "--yes": "spend without a question", "--start": "start the processes too, until Ctrl-C" },
+  async work({ options, signal, progress }, settings) {
+    const say = (line: string) => void process.stderr.write(`${line}\n`);
+    const { MINTMARK_NETWORK: wanted, MINTMARK_RPC_URL: rpc, MINTMARK_ANSWERS: answersFile } = settings;
+    const known = await networks();
+    const expected = known.find(({ name }) => name === wanted.toLowerCase());
+    if (expected === undefined && !/^https?:\/\//.test(wanted))
+      throw new UsageError(`--network: give the URL of a node, or one of ${NETWORK_NAMES.join(", ")}`);
+    if (expected === undefined && rpc !== undefined) throw new UsageError("--rpc: --network is a URL already");
+    const folder = resolve(settings.MINTMARK_FOLDER ?? `mintmark-${expected?.name ?? new URL(wanted).hostname}`);
+    const isAllowed = options.yes === true;
+    const result = await up({
+      ...{ folder, expected, known, say, signal },
+      rpc: rpc ?? expected?.rpc ?? wanted,
+      sourcify: settings.MINTMARK_SOURCIFY,
+      given: answersIn(answersFile),
+      ask: async () => (isAllowed || !process.stdin.isTTY ? {} : askTerms()),
+      allow: async (question) => isAllowed || confirm(question),
+      progress: process.stderr.isTTY ? progress : progressLines(say),
+      pollMs: settings.MINTMARK_POLL_MS,
+    });
+    if (options.start !== true) {
+      if (options.json !== true) process.stdout.write(screen(result));
+      return options.json === true ? shown(result) : undefined;
+    }
+    // The processes are in no group of this terminal, so it must end them when the terminal closes.
+    const closed = new AbortController();
+    process.once("SIGHUP", () => closed.abort());
+    const stop = AbortSignal.any([signal, closed.signal]);
+    const running = await startProcesses(folder, result.processes, { onProgress: progress, signal: stop });
+    process.stdout.write(options.json === true ? `${JSON.stringify(shown(result), null, 2)}\n` : screen(result));
+    say("all processes are ready; Ctrl-C stops them");
+    const stopped = new Promise<void>((done) => {
+      stop.addEventListener("abort", () => done(), { once: true });
+      if (stop.aborted) done();
+    });
+    try {
+      await Promise.race([stopped, running.ended]);
+    } finally {
+      await running.stop();
+    }
+  },
+});
 
 function answersIn(file: string | undefined): GivenAnswers | undefined {
   if (file === undefined) return undefined;
@@ -107,4 +100,36 @@ function screen({ contract, explorer, chainId, folder, assets, apiKeyFile, proce
     ["check it", `npx mintmark doctor --folder ${folder}`],
   ];
   return `${rows.map(([name = "", text = ""]) => `${name.padEnd(11)} ${text}`).join("\n")}\n`;
+}
+
+export const doctorCommand = command({
+  usage: "doctor",
+  description: "look at a running or a stopped deployment, and say what is wrong and what to do",
+  examples: ["doctor --folder mintmark-sepolia", "doctor --json   # with the server's settings in the environment"],
+  settings: doctorSettings,
+  options: { "--stopped": "the server is meant to be stopped" },
+  failed: adviceOf,
+  async work({ options }, { MINTMARK_FOLDER: folder, MINTMARK_BACKUP: backup }) {
+    const isStopped = options.stopped === true;
+    if (folder === undefined) {
+      const { MINTMARK_FOLDER: _, MINTMARK_BACKUP: __, ...environment } = process.env;
+      return examine(readConfig(environment), { backup, members: null, watcher: null, isStopped });
+    }
+    const fileOf = (name: string) => join(resolve(folder), name, "settings.env");
+    if (!existsSync(fileOf("server")))
+      throw new UsageError(`--folder: ${folder} has no server/settings.env; give a folder of mintmark up`);
+    const members = readdirSync(resolve(folder)).filter((name) => /^member-\d+$/.test(name));
+    return examine(readConfig(settingsIn(fileOf("server"))), {
+      backup: backup ?? join(resolve(folder), "backup", "journal"),
+      members: members.map((name) => settingsIn(fileOf(name))),
+      watcher: existsSync(fileOf("watcher")) ? settingsIn(fileOf("watcher")) : null,
+      isStopped,
+    });
+  },
+});
+
+/** Exit code 1 for a fault. Warnings and unanswered questions exit with 0. */
+function adviceOf(findings: readonly Finding[]): string | null {
+  const faults = findings.filter(({ status }) => status === "fault").length;
+  return faults === 0 ? null : `${faults} fault${faults === 1 ? "" : "s"}: do what stands beside each`;
 }

@@ -1,0 +1,111 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { createPublicClient, http } from "viem";
+import { requireOwnCreation, roleHolders } from "../../core/l1/creation.ts";
+import { readL1 } from "../../core/l1/index.ts";
+import * as processes from "../../server/process/settings/process-settings.ts";
+import { addressOf, processAccount } from "../cli/arguments.ts";
+import { command } from "../cli/command.ts";
+import { UsageError } from "../cli/errors.ts";
+import { chainOf } from "../cli/l1.ts";
+import { checkPlan } from "../deploy/check.ts";
+import { deploy } from "../deploy/deploy.ts";
+import { deployerOn, lower } from "../deploy/deployer.ts";
+import { deployMirrorOf } from "../deploy/mirror.ts";
+import { pendingOf, pendingOfMirror } from "../deploy/pending.ts";
+import { readRecord, recordPath } from "../deploy/record.ts";
+import { writeAdapter } from "../tokens/adapter.ts";
+import { inspectToken } from "../tokens/inspect.ts";
+
+export const deployCommand = command({
+  usage: "deploy",
+  description:
+    "deploy to a chain, and a mirror to another; run again to verify what is there, or to add a token or a mirror (MINTMARK_DEPLOYER_KEY, or standard input)",
+  examples: ["deploy --rpc https://rpc.example --committee 0x…,0x… --threshold 2 --multisig 0x…", "deploy --json"],
+  settings: processes.deploySettings,
+  work: ({ options }, settings) => deployAll(settings, options.json === true),
+});
+
+async function deployAll(env: processes.DeploySettings, isJson: boolean): Promise<unknown> {
+  const log = (line: string) => process.stderr.write(`${line}\n`);
+  const { account } = await processAccount("DEPLOYER");
+  const deployer = lower(account.address);
+  const there = await deployerOn(env.MINTMARK_RPC_URL, account);
+  const record = recordPath(env.MINTMARK_DEPLOYMENTS, there.chainId);
+  const by = { ...there, pending: pendingOf(record) };
+  const earlier = await readRecord(record);
+  const tokensOf = (asked: processes.TokenSetting | undefined) =>
+    asked === undefined ? [] : [{ ...asked, admin: asked.admin ?? deployer }];
+  const settlement = {
+    admin: env.MINTMARK_ADMIN ?? deployer,
+    guardian: env.MINTMARK_GUARDIAN ?? deployer,
+    operator: env.MINTMARK_OPERATOR ?? deployer,
+    committee: env.MINTMARK_COMMITTEE,
+    threshold: env.MINTMARK_THRESHOLD,
+    changeDelay: env.MINTMARK_CHANGE_DELAY,
+    maturity: env.MINTMARK_MATURITY,
+    transfers: env.MINTMARK_TRANSFERS === "yes",
+  };
+  const tokens = tokensOf(env.MINTMARK_TOKEN);
+  const { MINTMARK_MULTISIG: multisig, MINTMARK_MIRROR_RPC_URL: mirrorRpc } = env;
+  const { MINTMARK_MIRROR_COMMITTEE: members, MINTMARK_MIRROR_THRESHOLD: least } = env;
+  const at = mirrorRpc === undefined ? undefined : await deployerOn(mirrorRpc, account);
+  const terms = { ...(members && { committee: members }), ...(least && { threshold: least }) };
+  const mirror = at && {
+    by: { ...at, pending: pendingOfMirror(record, at.chainId) },
+    config: { admin: env.MINTMARK_MIRROR_ADMIN ?? deployer, ...terms },
+    tokens: tokensOf(env.MINTMARK_MIRROR_TOKEN),
+  };
+  const allowNoDelay = env.MINTMARK_ALLOW_NO_DELAY === "yes";
+  const plan = { settlement, multisig, tokens, ...(mirror && { mirror }), allowNoDelay };
+  for (const warning of await checkPlan(by, plan, earlier)) log(`warning: ${warning}`);
+  let deployment = await deploy(by, { ...plan, record, onProgress: log });
+  if (mirror !== undefined) deployment = await deployMirrorOf(mirror.by, by, { record, ...mirror, onProgress: log });
+  log(`written and verified: ${record}`);
+  if (isJson) return deployment;
+  process.stdout.write(`StateCommitment ${deployment.settlement.address} on chain ${by.chainId}\n`);
+  for (const { address, chainId } of deployment.mirrors)
+    process.stdout.write(`StateMirror ${address} on chain ${chainId}\n`);
+  return undefined;
+}
+
+export const checkContractCommand = command({
+  usage: "check-contract",
+  description:
+    "compare all code of a settlement contract, and its creation, with this version's; print who holds its roles",
+  examples: ["check-contract --rpc https://rpc.example --contract 0x… --from-block 19000000"],
+  settings: processes.rebuildSettings.pick({
+    MINTMARK_RPC_URL: true,
+    MINTMARK_CONTRACT: true,
+    MINTMARK_FROM_BLOCK: true,
+  }),
+  async work(_, settings) {
+    const { settlement } = await readL1(chainOf(settings));
+    const client = createPublicClient({ transport: http(settings.MINTMARK_RPC_URL) });
+    const { contract, chainId } = settlement;
+    const created = await requireOwnCreation(client, settlement, settings.MINTMARK_FROM_BLOCK);
+    const holders = await roleHolders(client, contract, settings.MINTMARK_FROM_BLOCK);
+    return { code: "this version's", contract, chainId, created, holders };
+  },
+});
+
+export const inspectCommand = command({
+  group: "assets",
+  usage: "inspect <token>",
+  description:
+    "look at a token contract: its standard, who may mint, which blob scheme fits, and a withdrawal on trial",
+  examples: [
+    "assets inspect 0x… --rpc https://rpc.example --contract 0x…",
+    "assets inspect 0x… --rpc https://rpc.example --adapter ./adapter",
+  ],
+  settings: processes.inspectSettings,
+  async work({ args: [token] }, { MINTMARK_RPC_URL: rpc, MINTMARK_CONTRACT: contract, MINTMARK_ADAPTER: folder }) {
+    const client = createPublicClient({ transport: http(rpc) });
+    const inspection = await inspectToken(client, addressOf(token, "token"), contract);
+    if (folder === undefined) return inspection;
+    if (inspection.standard === null) throw new UsageError(inspection.next);
+    if (existsSync(join(folder, "MintAdapter.sol"))) throw new UsageError(`${folder} has an adapter already`);
+    const files = await writeAdapter(folder, inspection.standard);
+    return { ...inspection, files, next: "Deploy MintAdapter, let it mint, and register its address as the token." };
+  },
+});
