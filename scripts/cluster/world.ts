@@ -6,6 +6,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { toHex } from "viem";
 import { ClusterNode, PostgresJournal } from "../../core/lifecycle/cluster/index.ts";
 import { Stack } from "../../core/stack.ts";
+import type { Deployment } from "../deploy/record.ts";
 import { COMMITTEE, OPERATOR, THRESHOLD } from "../sandbox/accounts.ts";
 import { startChain } from "../sandbox/chain.ts";
 import { freePort } from "../sandbox/port.ts";
@@ -77,10 +78,7 @@ export class ClusterServer {
 }
 
 /** What clients know of a cluster. */
-interface Clients {
-  readonly members: readonly { readonly url: string }[];
-  readonly facts: Servers["facts"];
-}
+type Clients = Pick<Servers, "facts"> & { readonly members: readonly { readonly url: string }[] };
 
 /** A client that repeats each mint, at the next server, until acknowledged. */
 export class Minter {
@@ -137,26 +135,14 @@ export class Minter {
   }
 }
 
-/** Three servers and a local chain on this machine. */
-export interface Servers extends AsyncDisposable {
-  readonly members: readonly ClusterServer[];
-  readonly rpcUrl: string;
-  readonly facts: Awaited<ReturnType<typeof seed>>;
-  /** The journal's name in its database, and the key of its entries. */
-  readonly journal: { readonly shard: string; readonly key: string };
-  readonly join: (name: string) => Promise<ClusterServer>;
-}
-
-/** The same with PostgreSQL and a synchronous standby. */
-export interface World extends Servers {
-  readonly primary: PostgresServer;
-  readonly standby: PostgresServer;
-}
+export type Servers = Awaited<ReturnType<typeof startServers>>;
+export type World = Awaited<ReturnType<typeof startWorld>>;
 
 /** A server's own settings, besides the shared ones. MINTMARK_JOURNAL is its connection to the journal. */
 type OwnSettings = (name: string) => Readonly<Record<string, string>> & { readonly MINTMARK_JOURNAL: string };
 
-export async function startWorld(folder: string, onProgress: (step: string) => void): Promise<World> {
+/** The same as {@link startServers}, with PostgreSQL and a synchronous standby. */
+export async function startWorld(folder: string, onProgress: (step: string) => void) {
   await using stack = new Stack();
   await emptyFolder(folder);
   onProgress("starting PostgreSQL: a primary and a synchronous standby");
@@ -174,11 +160,8 @@ export async function emptyFolder(folder: string): Promise<void> {
   await chmod(folder, 0o755);
 }
 
-export async function startServers(
-  folder: string,
-  own: OwnSettings,
-  onProgress: (step: string) => void,
-): Promise<Servers> {
+/** Three servers and a local chain on this machine. */
+export async function startServers(folder: string, own: OwnSettings, onProgress: (step: string) => void) {
   await using stack = new Stack();
   onProgress("starting the local chain");
   const chain = await startChain("local", 0);
@@ -204,18 +187,14 @@ export async function startServers(
   };
   onProgress("creating the application in the journal");
   const shard = `${deployment.chainId}-${settlement.address.slice(2, 18).toLowerCase()}`;
-  const facts = await seedJournal(folder, own("a").MINTMARK_JOURNAL, key, shard, deployment);
+  const journal = { shard, key };
+  const facts = await seedJournal(folder, own("a").MINTMARK_JOURNAL, journal, deployment);
   const members: ClusterServer[] = [];
   const started: ClusterServer[] = [];
   const join = async (name: string) => {
     const port = await freePort(0);
-    const settings = {
-      ...environment,
-      ...own(name),
-      MINTMARK_STORE: resolve(folder, name),
-      MINTMARK_SERVER_NAME: name,
-      MINTMARK_PORT: String(port),
-    };
+    const place = { MINTMARK_STORE: resolve(folder, name), MINTMARK_SERVER_NAME: name, MINTMARK_PORT: String(port) };
+    const settings = { ...environment, ...own(name), ...place };
     const member = new ClusterServer(name, `http://127.0.0.1:${port}`, settings);
     started.push(member);
     await member.answers();
@@ -229,42 +208,28 @@ export async function startServers(
 
   const running = stack.move();
   const disposable = { [Symbol.asyncDispose]: () => running[Symbol.asyncDispose]() };
-  return { members, rpcUrl: chain.rpcUrl, facts, journal: { shard, key }, join, ...disposable };
+  return { members, rpcUrl: chain.rpcUrl, facts, journal, join, ...disposable };
 }
 
 /** The demo application, created by a node that leads for a moment. */
-async function seedJournal(
-  folder: string,
-  url: string,
-  key: string,
-  shard: string,
-  deployment: Awaited<ReturnType<typeof deployTo>>,
-) {
-  const journal = await PostgresJournal.open({ url, shard, keys: [Buffer.from(key, "hex")] });
+async function seedJournal(folder: string, url: string, at: { shard: string; key: string }, deployment: Deployment) {
+  const journal = await PostgresJournal.open({ url, shard: at.shard, keys: [Buffer.from(at.key, "hex")] });
   const settlement = { chainId: BigInt(deployment.chainId), contract: deployment.settlement.address, engineVersion: 5 };
-  await using node = await ClusterNode.join({
-    store: join(folder, "seed"),
-    journal,
-    server: { name: "seed", url: "http://127.0.0.1:1" },
-    environment: "sandbox",
-    settlement,
-    createIfMissing: true,
-  });
+  const server = { name: "seed", url: "http://127.0.0.1:1" };
+  const opening = { store: join(folder, "seed"), environment: "sandbox", settlement, createIfMissing: true } as const;
+  await using node = await ClusterNode.join({ ...opening, journal, server });
   return await seed((await node.next()).engine, deployment);
 }
 
 export async function vaultsOf(url: string, apiKey: string, userId: string): Promise<ReadonlySet<string>> {
   const found = new Set<string>();
   for (let cursor = ""; ; ) {
-    const page = cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`;
-    const reply = await asked(`${url}/api/v1/vaults?userId=${userId}&limit=100${page}`, { "x-api-key": apiKey });
-    const { data, pagination } = (await reply.json()) as {
-      data: { vaultId: string }[];
-      pagination: { nextCursor: string | null };
-    };
-    for (const { vaultId } of data) found.add(vaultId);
-    if (pagination.nextCursor === null) return found;
-    cursor = pagination.nextCursor;
+    const from = cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`;
+    const reply = await asked(`${url}/api/v1/vaults?userId=${userId}&limit=100${from}`, { "x-api-key": apiKey });
+    const page = (await reply.json()) as { data: { vaultId: string }[]; pagination: { nextCursor: string | null } };
+    for (const { vaultId } of page.data) found.add(vaultId);
+    if (page.pagination.nextCursor === null) return found;
+    cursor = page.pagination.nextCursor;
   }
 }
 

@@ -71,7 +71,7 @@ const cluster = command({
   settings: processes.demoSettings,
   async work({ options }, { MINTMARK_SANDBOX: folder }) {
     const { runCluster, clusterScreen, isWhole } = await import("../cluster/cluster.ts");
-    const report = await runCluster(`${folder}-cluster`, { seconds: 5, onProgress: told.onProgress });
+    const report = await runCluster(`${folder}-cluster`, 5, told.onProgress);
     process.stdout.write(options.json === true ? `${JSON.stringify(report)}\n` : clusterScreen(report));
     process.exit(isWhole(report) ? EXIT.ok : EXIT.refused);
   },

@@ -48,7 +48,7 @@ export const upCommand = command({
     const closed = new AbortController();
     process.once("SIGHUP", () => closed.abort());
     const stop = AbortSignal.any([signal, closed.signal]);
-    const running = await startProcesses(folder, result.processes, { onProgress: progress, signal: stop });
+    const running = await startProcesses(folder, result.processes, { progress, signal: stop });
     process.stdout.write(options.json === true ? `${JSON.stringify(shown(result), null, 2)}\n` : screen(result));
     say("all processes are ready; Ctrl-C stops them");
     const stopped = new Promise<void>((done) => {

@@ -4,17 +4,7 @@ import { createPublicClient, erc20Abi, erc721Abi, formatUnits, getContract, type
 import type { Address } from "../../core/index.ts";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
 import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
-import {
-  answer,
-  createClient,
-  everyEntry,
-  type MintmarkClient,
-  type MintRequest,
-  mint,
-  type Transaction,
-  type Vault,
-  type Withdrawal,
-} from "../../server/client/index.ts";
+import * as api from "../../server/client/index.ts";
 import { jsonText } from "../files.ts";
 import { USERS } from "../sandbox/accounts.ts";
 import { type SandboxDescription, type SandboxOptions, startSandbox } from "../sandbox/sandbox.ts";
@@ -24,34 +14,10 @@ const MODES = ["validium", "zk-rollup"] as const;
 type Mode = (typeof MODES)[number];
 /** Where a batch's data go: to the committee, into blobs, or into calldata. */
 const KINDS = ["validium", "blobs", "calldata"] as const;
-export type Kind = (typeof KINDS)[number];
+type Kind = (typeof KINDS)[number];
 type Standard = "erc20" | "erc721" | "erc1155";
 
-export interface Check {
-  readonly what: string;
-  readonly found: string;
-  readonly expected: string;
-  readonly ok: boolean;
-}
-
-export interface DemoResult {
-  readonly mints: number;
-  readonly vaults: number;
-  readonly batches: Readonly<Record<Kind, KindResult>>;
-  readonly withdrawals: number;
-  readonly gasPerWithdrawal: number;
-  readonly checks: readonly Check[];
-}
-
-interface KindResult {
-  readonly batches: number;
-  readonly mints: number;
-  /** Gas of execution, and of blobs. */
-  readonly gasPerMint: number;
-  readonly blobGasPerMint: number;
-  /** Vaults of this kind that were withdrawn. */
-  readonly withdrawals: number;
-}
+export type DemoResult = Awaited<ReturnType<typeof runDemo>>;
 
 /** New ids in every run, so the demo can be repeated on one sandbox. */
 const MINTS_PER_USER_AND_STANDARD = 10;
@@ -62,10 +28,10 @@ const QUANTUM = 1_000_000_000n;
 const DESCRIPTION = "a potion from the demo, described in more letters than a blob holds";
 
 /** Does the main job once, over HTTP and L1 only, and reports the results. `say` gets one line at a time. */
-export async function runDemo(sandbox: SandboxDescription, say: (line: string) => void): Promise<DemoResult> {
-  const client = createClient({ baseUrl: sandbox.api, apiKey: sandbox.apiKey });
+async function runDemo(sandbox: SandboxDescription, say: (line: string) => void) {
+  const client = api.createClient({ baseUrl: sandbox.api, apiKey: sandbox.apiKey });
   const chain = chainReader(sandbox.rpcUrl, sandbox.contract);
-  const checks: Check[] = [];
+  const checks: { what: string; found: string; expected: string; ok: boolean }[] = [];
   const check = (what: string, found: unknown, expected: unknown) => {
     const ok = String(found).toLowerCase() === String(expected).toLowerCase();
     checks.push({ what, found: String(found), expected: String(expected), ok });
@@ -75,15 +41,12 @@ export async function runDemo(sandbox: SandboxDescription, say: (line: string) =
   const request = mintRequest(sandbox);
   const mints = request.users.reduce((sum, user) => sum + user.mints.length, 0);
   say(`1. One request mints ${mints} tokens of three standards in both modes for ${request.users.length} users`);
-  const minted = await mint(client, request);
+  const minted = await api.mint(client, request);
   check("transactions acknowledged", minted.transactions.length, mints);
 
   say("2. Batches are sealed, signed by the committee (validium), and committed to L1");
-  const settled = await until(
-    "every mint settled",
-    () => mintTransactions(client, minted.mintId),
-    allAre("settled", "finalized"),
-  );
+  const mintsNow = () => mintTransactions(client, minted.mintId);
+  const settled = await until("every mint settled", mintsNow, allAre("settled", "finalized"));
   const kinds = await kindsOf(client, settled);
   const costs = await costsByKind(settled, kinds, chain);
   for (const kind of KINDS) {
@@ -94,7 +57,7 @@ export async function runDemo(sandbox: SandboxDescription, say: (line: string) =
   }
 
   say("3. State roots: the engine's, and L1's own");
-  const { committed } = await answer(client.GET("/public/v1/state"));
+  const { committed } = await api.answer(client.GET("/public/v1/state"));
   check("validium root on L1", await chain.state.stateRoot([0]), committed.rootValidium);
   check("rollup root on L1", await chain.state.stateRoot([1]), committed.rootRollup);
   check("state commitment on L1", await chain.state.stateCommitment(), committed.commitment);
@@ -103,16 +66,12 @@ export async function runDemo(sandbox: SandboxDescription, say: (line: string) =
   const chosen = (["erc20", "erc721", "erc1155"] as const).map((standard) => choose(sandbox, minted.vaults, standard));
   const paidFrom = chosen.map(({ vault }) => kinds.get(vault.batchId));
   const before = await Promise.all(chosen.map((choice) => held(chain, choice)));
-  const requested: Withdrawal[] = [];
-  for (const choice of chosen) requested.push(await requestWithdrawal(client, sandbox, chain, choice));
-  const done = await until(
-    "every withdrawal settled",
-    () => withdrawals(client, requested),
-    allAre("settled", "finalized", "failed"),
-  );
-  for (const { withdrawalId, status, failure } of done) {
+  const requested: string[] = [];
+  for (const choice of chosen) requested.push((await requestWithdrawal(client, chain, choice)).withdrawalId);
+  const withdrawalsNow = () => Promise.all(requested.map((withdrawalId) => withdrawal(client, withdrawalId)));
+  const done = await until("every withdrawal settled", withdrawalsNow, allAre("settled", "finalized", "failed"));
+  for (const { withdrawalId, status, failure } of done)
     if (status === "failed") throw new Error(`withdrawal ${withdrawalId} failed: ${failure}`);
-  }
   for (const [index, choice] of chosen.entries()) {
     const gained = (await held(chain, choice)) - (before[index] ?? 0n);
     const tokens = (amount: bigint) => formatUnits(amount, choice.asset.decimals);
@@ -124,7 +83,7 @@ export async function runDemo(sandbox: SandboxDescription, say: (line: string) =
   return { mints, vaults: minted.vaults.length, batches, withdrawals: done.length, gasPerWithdrawal, checks };
 }
 
-function mintRequest({ users, assets }: SandboxDescription): MintRequest {
+function mintRequest({ users, assets }: SandboxDescription): api.MintRequest {
   type Token = { tokenId?: string; mintingBlob?: string };
   const entry = (standard: Standard, token: Token, amount: number, dataAvailabilityMode: Mode) => {
     const assetId = assets.find((asset) => asset.standard === standard)?.assetId ?? "";
@@ -148,11 +107,11 @@ function mintRequest({ users, assets }: SandboxDescription): MintRequest {
   };
 }
 
-async function mintTransactions(client: MintmarkClient, mintId: string): Promise<Transaction[]> {
-  const all: Transaction[] = [];
+async function mintTransactions(client: api.MintmarkClient, mintId: string): Promise<api.Transaction[]> {
+  const all: api.Transaction[] = [];
   const page = (cursor: string | undefined) =>
     client.GET("/api/v1/transactions", { params: { query: { mintId, limit: 100, ...(cursor && { cursor }) } } });
-  for await (const transaction of everyEntry(page)) all.push(transaction);
+  for await (const transaction of api.everyEntry(page)) all.push(transaction);
   return all;
 }
 
@@ -166,16 +125,16 @@ function byKind<T>(of: (kind: Kind) => T): Record<Kind, T> {
 }
 
 /** The kind of each batch that holds one of the mints. */
-async function kindsOf(client: MintmarkClient, mints: readonly Transaction[]): Promise<ReadonlyMap<string, Kind>> {
+async function kindsOf(client: api.MintmarkClient, mints: readonly api.Transaction[]) {
   const kinds = new Map<string, Kind>();
   for (const batchId of new Set(mints.map((one) => one.batchId))) {
-    const { kind } = await answer(client.GET("/public/v1/batches/{batchId}", { params: { path: { batchId } } }));
+    const { kind } = await api.answer(client.GET("/public/v1/batches/{batchId}", { params: { path: { batchId } } }));
     if (kind !== "transfers") kinds.set(batchId, kind);
   }
   return kinds;
 }
 
-async function costsByKind(mints: readonly Transaction[], kinds: ReadonlyMap<string, Kind>, chain: ChainReader) {
+async function costsByKind(mints: readonly api.Transaction[], kinds: ReadonlyMap<string, Kind>, chain: ChainReader) {
   const costs = byKind(() => ({ batches: 0, mints: 0, gas: 0n, blobGas: 0n }));
   const read = new Set<string>();
   for (const { batchId, l1TxHash } of mints) {
@@ -196,7 +155,7 @@ async function costsByKind(mints: readonly Transaction[], kinds: ReadonlyMap<str
 }
 
 /** A vault of this mint to withdraw from: another user for each standard, and one vault of each kind. */
-function choose({ users, assets }: SandboxDescription, vaults: readonly Vault[], standard: Standard) {
+function choose({ users, assets }: SandboxDescription, vaults: readonly api.Vault[], standard: Standard) {
   const points = 100n * BigInt(UNITS_OF_POINT);
   const plan = { erc20: [0, "validium", points], erc721: [1, "zk-rollup", 1n], erc1155: [2, "zk-rollup", 3n] } as const;
   const [index, mode, quantity] = plan[standard];
@@ -226,36 +185,21 @@ async function held(chain: ChainReader, { standard, asset, user, vault }: Choice
   return owner?.toLowerCase() === user.ownerAddress ? 1n : 0n;
 }
 
-async function requestWithdrawal(
-  client: MintmarkClient,
-  sandbox: SandboxDescription,
-  chain: ChainReader,
-  choice: Choice,
-): Promise<Withdrawal> {
+async function requestWithdrawal(client: api.MintmarkClient, chain: ChainReader, choice: Choice) {
   const { vault, owner, quantity, user } = choice;
   const deadline = BigInt(Math.floor(Date.now() / 1000) + 3_600);
-  const message = {
-    vaultId: BigInt(vault.vaultId),
-    withdrawnBefore: BigInt(vault.withdrawnBalance),
-    quantity,
-    recipient: user.ownerAddress,
-    deadline,
-  };
-  const settlement = { chainId: await chain.chainId(), contract: sandbox.contract };
-  const signature = await owner.signTypedData(withdrawalTypedData(settlement, message));
+  const [vaultId, withdrawnBefore] = [BigInt(vault.vaultId), BigInt(vault.withdrawnBalance)];
+  const message = { vaultId, withdrawnBefore, quantity, recipient: user.ownerAddress, deadline };
+  const signature = await owner.signTypedData(withdrawalTypedData(await chain.settlement(), message));
   const body = { vaultId: vault.vaultId, quantity: String(quantity), deadline: String(deadline), signature };
-  return answer(client.POST("/api/v1/withdrawals", { body }));
+  return api.answer(client.POST("/api/v1/withdrawals", { body }));
 }
 
-function withdrawals(client: MintmarkClient, requested: readonly Withdrawal[]): Promise<Withdrawal[]> {
-  return Promise.all(
-    requested.map(({ withdrawalId }) =>
-      answer(client.GET("/api/v1/withdrawals/{withdrawalId}", { params: { path: { withdrawalId } } })),
-    ),
-  );
+function withdrawal(client: api.MintmarkClient, withdrawalId: string): Promise<api.Withdrawal> {
+  return api.answer(client.GET("/api/v1/withdrawals/{withdrawalId}", { params: { path: { withdrawalId } } }));
 }
 
-async function averageGas(done: readonly Withdrawal[], chain: ChainReader): Promise<number> {
+async function averageGas(done: readonly api.Withdrawal[], chain: ChainReader): Promise<number> {
   const hashes = new Set(done.map(({ l1TxHash }) => l1TxHash).filter((hash) => hash !== null));
   let gas = 0n;
   for (const hash of hashes) gas += (await chain.gasOf(hash)).gas;
@@ -278,7 +222,7 @@ function chainReader(rpcUrl: string, address: Address) {
       const { blobVersionedHashes = [] } = await client.getTransaction({ hash });
       return { gas, blobGas: BigInt(blobVersionedHashes.length) * GAS_PER_BLOB };
     },
-    chainId: async () => BigInt(await client.getChainId()),
+    settlement: async () => ({ chainId: BigInt(await client.getChainId()), contract: address }),
     erc20: (token: Address) => getContract({ abi: erc20Abi, address: token, client }).read,
     erc721: (token: Address) => getContract({ abi: erc721Abi, address: token, client }).read,
     erc1155: (token: Address) => getContract({ abi: ERC1155, address: token, client }).read,
@@ -287,12 +231,10 @@ function chainReader(rpcUrl: string, address: Address) {
 
 type ChainReader = ReturnType<typeof chainReader>;
 
+type Told = Pick<SandboxOptions, "onProgress" | "onError">;
+
 /** Runs the demo on a running sandbox, or on its own, and prints the results. Resolves with whether all checks passed. */
-export async function demo(
-  folder: string,
-  isJson: boolean,
-  told: Pick<SandboxOptions, "onProgress" | "onError">,
-): Promise<boolean> {
+export async function demo(folder: string, isJson: boolean, told: Told): Promise<boolean> {
   const say = (line: string) => (isJson ? process.stderr : process.stdout).write(`${line}\n`);
   const result = await resultOf(folder, say, told);
   const failed = result.checks.filter(({ ok }) => !ok).length;
@@ -301,11 +243,7 @@ export async function demo(
   return failed === 0;
 }
 
-async function resultOf(
-  folder: string,
-  say: (line: string) => void,
-  told: Pick<SandboxOptions, "onProgress" | "onError">,
-): Promise<DemoResult> {
+async function resultOf(folder: string, say: (line: string) => void, told: Told): Promise<DemoResult> {
   const running = await runningSandbox(folder);
   if (running !== null) {
     say(`using the sandbox at ${running.api}`);

@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { Level } from "level";
 import { createPublicClient, http } from "viem";
 import { pause } from "../../core/backoff.ts";
-import { HttpBatchSource, Watcher } from "../../core/guards/archive/index.ts";
+import { HttpBatchSource, Watcher, type WatcherOptions } from "../../core/guards/archive/index.ts";
 import { CommitteeMember, type MemberOptions } from "../../core/guards/committee/member.ts";
 import { type Asset, type Engine, type Kzg, KzgThread, openEngine, type Uuid } from "../../core/index.ts";
 import { connectL1, signatureChecks } from "../../core/l1/index.ts";
@@ -82,9 +82,8 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   await using whole = new Stack();
   const folder = resolve(options.folder);
   whole.defer(await lockFolder(folder));
-  for (const name of ["engine", "committee", "deployments", "sandbox.json"]) {
+  for (const name of ["engine", "committee", "deployments", "sandbox.json"])
     await rm(resolve(folder, name), { recursive: true, force: true });
-  }
 
   onProgress("starting the local chain");
   const chain = await startChain("local", options.chainPort);
@@ -92,26 +91,23 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const stack = whole.use(new Stack());
   tellPort("chain", options.chainPort, chain.port, onProgress);
   const deployment = await deployTo(chain.rpcUrl, folder, onProgress);
+  const { address: contract, deployedAtBlock } = deployment.settlement;
 
   onProgress("opening the engine");
   const kzg = new KzgThread();
   stack.defer(() => kzg.close());
-  const l1 = await connectL1({
-    rpc: chain.rpcUrl,
-    contract: deployment.settlement.address,
-    account: OPERATOR,
-    kzg,
-    finality: { confirmations: 1n },
-    pollingMs: 100,
-  });
+  const polled = { finality: { confirmations: 1n }, pollingMs: 100 };
+  const l1 = await connectL1({ rpc: chain.rpcUrl, contract, account: OPERATOR, kzg, ...polled });
+  const store = resolve(folder, "engine");
+  const signing = { receiptSigner: OPERATOR, verifySignature: signatureChecks([l1]) };
+  const { settlement } = l1;
   const engine = await openEngine({
-    store: resolve(folder, "engine"),
+    store,
     createIfMissing: true,
-    settlement: l1.settlement,
+    settlement,
     kzg,
     environment: "sandbox",
-    receiptSigner: OPERATOR,
-    verifySignature: signatureChecks([l1]),
+    ...signing,
   });
   stack.defer(() => engine.close());
   stack.use(claimSettling(engine, SETTLES_BY_ITSELF));
@@ -125,7 +121,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   for (const member of members) stack.defer(() => member.close());
   const settling = await startSettling({
     ...{ engine, l1, operator: lower(OPERATOR.address), members, threshold: THRESHOLD },
-    ...{ fromBlock: deployment.settlement.deployedAtBlock, mostLag: 100n, leastBalance: 0n },
+    ...{ fromBlock: deployedAtBlock, mostLag: 100n, leastBalance: 0n },
     sealing: { maxAgeMs: { validium: 1_500, "zk-rollup": 1_500 } },
     intervalMs: 500,
     rollupData: options.rollupData ?? "auto",
@@ -154,15 +150,15 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   tellPort("API", options.port, port, onProgress);
 
   const api = `http://127.0.0.1:${port}`;
-  stack.use(await serveOperator(engine, resolve(folder, "engine"), () => api));
-  stack.use(followingL1(members, l1, deployment, api));
+  stack.use(await serveOperator(engine, store, () => api));
+  stack.defer(followingL1(members, { l1, fromBlock: deployedAtBlock, sources: [new HttpBatchSource(api)] }));
   const description = {
     api,
     consoleLinks: await consoleLinks(engine, facts.applicationId, api),
     rpcUrl: chain.rpcUrl,
-    contract: deployment.settlement.address,
-    fromBlock: Number(deployment.settlement.deployedAtBlock),
-    store: resolve(folder, "engine"),
+    contract,
+    fromBlock: Number(deployedAtBlock),
+    store,
     rollupData: engine.operator.rollupKind(),
     ...facts,
     pid: process.pid,
@@ -199,11 +195,7 @@ function tellPort(what: string, wanted: number, taken: number, onProgress: (step
   if (wanted !== 0 && wanted !== taken) onProgress(`port ${wanted} is taken: the ${what} listens on ${taken}`);
 }
 
-export async function deployTo(
-  rpcUrl: string,
-  folder: string,
-  onProgress: (step: string) => void,
-): Promise<Deployment> {
+export async function deployTo(rpcUrl: string, folder: string, onProgress: (step: string) => void) {
   const transport = http(rpcUrl);
   const client = createPublicClient({ transport, pollingInterval: 50 });
   const by: Deployer = { account: ADMIN, client, transport, chainId: await client.getChainId() };
@@ -235,21 +227,13 @@ export async function seed(engine: Engine, { tokens, chainId }: Deployment) {
     users.push({ name, userId, ownerAddress });
   }
   const assets: SandboxDescription["assets"][number][] = [];
-  for (const { standard, address, name, symbol, quantum, blobScheme, minterLocked } of tokens) {
-    const { assetId } = await engine.assets.add({
-      standard,
-      chainId: BigInt(chainId),
-      contractAddress: address,
-      quantum,
-      name,
-      symbol,
-      decimals: standard === "erc20" ? 18 : 0,
-      blobScheme,
-      applicationId,
-    });
+  for (const { standard, address: contractAddress, name, symbol, quantum, blobScheme, minterLocked } of tokens) {
+    const token = { standard, chainId: BigInt(chainId), contractAddress, quantum, name, symbol, blobScheme };
+    const decimals = standard === "erc20" ? 18 : 0;
+    const { assetId } = await engine.assets.add({ ...token, decimals, applicationId });
     await engine.assets.whitelist(assetId);
     await engine.operator.recordRegistered(assetId, { minterLocked, transferable: true });
-    const { contractAddress, decimals } = await engine.assets.enable(applicationId, assetId);
+    await engine.assets.enable(applicationId, assetId);
     assets.push({ assetId, standard, contractAddress, symbol, decimals });
   }
   return { apiKey, applicationId, users, assets };
@@ -275,24 +259,15 @@ function mintExample({ users, assets }: Pick<SandboxDescription, "users" | "asse
 }
 
 /** Members judge transfers from their own archives, and get the blobs that L1 does not hold from the server. */
-function followingL1(
-  members: readonly CommitteeMember[],
-  l1: Awaited<ReturnType<typeof connectL1>>,
-  { settlement }: Deployment,
-  api: string,
-): AsyncDisposable {
+function followingL1(members: readonly CommitteeMember[], terms: Pick<WatcherOptions, "l1" | "fromBlock" | "sources">) {
   const stopping = new AbortController();
-  const { deployedAtBlock: fromBlock } = settlement;
-  const sources = [new HttpBatchSource(api)];
   const watchers = members.map(
-    ({ archive }) => new Watcher({ archive, l1, fromBlock, sources, intervalMs: 1_000, work: async () => 0 }),
+    ({ archive }) => new Watcher({ ...terms, archive, intervalMs: 1_000, work: async () => 0 }),
   );
   const following = Promise.all(watchers.map((watcher) => watcher.run(stopping.signal)));
-  return {
-    async [Symbol.asyncDispose]() {
-      stopping.abort();
-      await following;
-    },
+  return () => {
+    stopping.abort();
+    return following;
   };
 }
 

@@ -16,10 +16,16 @@ export interface Signing {
   readonly url?: string;
 }
 
+/** A key of the folder. */
+interface RoleKey extends Signing {
+  readonly role: string;
+  readonly keystore: string;
+}
+
 export interface Accounts {
   readonly deployer: LocalAccount;
-  /** Of the members of this folder, with their keystores. */
-  readonly members: readonly { readonly address: Address; readonly keystore: string }[];
+  /** Of the members of this folder. */
+  readonly members: readonly RoleKey[];
   /** For settings: a keystore, or a signing service. */
   readonly signers: Readonly<Record<"operator" | "receipt" | "watcher", Signing>>;
   /** Every account that pays, by role. */
@@ -38,21 +44,11 @@ export async function accountsOf(folder: string, terms: Answers, progress: (line
   const password = passwordFile(join(folder, "keys"));
   const deployer = await accountOf({ keystore, passwordFile: password, ...(url && { signer: { address, url } }) });
   if (deployer === undefined) throw new Error("there is no deployer's key");
-  const members = memberRoles.map((role) => keys.get(role) as { address: Address; keystore: string; role: string });
-  const payers = [
-    { role: "deployer", address },
-    { role: "operator", address: signing("operator").address },
-    { role: "watcher", address: signing("watcher").address },
-    ...members,
-  ];
+  const members = memberRoles.map((role) => keys.get(role) as RoleKey);
+  const paying = (["deployer", "operator", "watcher"] as const).map((role) => ({ ...signing(role), role }));
+  const payers = [...paying, ...members];
   const signers = { operator: signing("operator"), receipt: signing("receipt"), watcher: signing("watcher") };
   return { deployer, members, signers, payers };
-}
-
-interface RoleKey {
-  readonly role: string;
-  readonly address: Address;
-  readonly keystore: string;
 }
 
 /** Makes the encrypted keys that a folder lacks, and the file of their password. Only their user can read them. */

@@ -76,8 +76,8 @@ async function forgetLost(by: Deployer, path: string, settled: number | null): P
     { address, deployedAtBlock }: { address: Address; deployedAtBlock: bigint },
     isKept: boolean,
   ) => {
-    const blockNumber = head;
-    if (head >= deployedAtBlock && ((await by.client.getCode({ address, blockNumber })) ?? "0x") !== "0x") return false;
+    const code = head >= deployedAtBlock && (await by.client.getCode({ address, blockNumber: head }));
+    if (code && code !== "0x") return false;
     if (!isKept && head >= deployedAtBlock) return true;
     throw new Error(
       `the node has no code at ${address} at block ${head}; it was created in block ${deployedAtBlock}. The node may be behind: run this again later, or give another --rpc`,

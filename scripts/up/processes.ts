@@ -1,10 +1,9 @@
 import { readFileSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { isLocalChain } from "../../server/process/settings/settings.ts";
 import type { Deployment } from "../deploy/record.ts";
-import { writeWhole } from "../files.ts";
+import { textIn, writeWhole } from "../files.ts";
 import { MAIN } from "../sandbox/process.ts";
 import { passwordFile, type Signing } from "./accounts.ts";
 import type { Answers } from "./terms.ts";
@@ -132,24 +131,19 @@ function settingsFile(folder: string, name: string): string {
  *
  * @returns the files, as paths, and the processes with the settings that the files have now
  */
-export async function writeFiles(
-  folder: string,
-  processes: readonly Process[],
-): Promise<{ readonly files: string[]; readonly written: Process[] }> {
+export async function writeFiles(folder: string, processes: readonly Process[]) {
   const files = new Map<string, string>();
   for (const process of processes) {
     const { name, settings, every } = process;
     const path = settingsFile(folder, name);
-    files.set(path, envText(settings, await readFile(path, "utf8").catch(emptyIfMissing)));
+    files.set(path, envText(settings, (await textIn(path)) ?? ""));
     files.set(join(folder, "systemd", `mintmark-${name}.service`), unit(folder, process));
     if (every !== undefined) files.set(join(folder, "systemd", `mintmark-${name}.timer`), timer(name, every));
   }
   files.set(join(folder, "systemd", "mintmark.target"), target(processes));
   files.set(join(folder, "compose.yaml"), compose(folder, processes));
-  for (const [path, text] of files) {
-    await writeWhole(path, text, 0o600);
-  }
-  const written = processes.map((process) => {
+  for (const [path, text] of files) await writeWhole(path, text, 0o600);
+  const written = processes.map((process): Process => {
     const settings = settingsIn(settingsFile(folder, process.name));
     const { readyUrl } = process;
     const url = readyUrl === null ? null : Object.assign(new URL(readyUrl), { port: settings.MINTMARK_PORT });
@@ -158,29 +152,23 @@ export async function writeFiles(
   return { files: [...files.keys()], written };
 }
 
-function emptyIfMissing(error: NodeJS.ErrnoException): string {
-  if (error.code === "ENOENT") return "";
-  throw error;
-}
-
 const YOURS = "# Write your own settings below this line. They count before those above, and mintmark up keeps them.\n";
 
 /** Settings, and below them what an operator has written into the file. */
 function envText(settings: Settings, earlier: string): string {
   const lines = Object.entries(settings).map(([name, value]) => `${name}=${value}\n`);
   const [above = "", yours = ""] = earlier.split(YOURS);
-  const added = above
-    .split("\n")
-    .filter((line) => /^\w+=/.test(line) && !(line.slice(0, line.indexOf("=")) in settings));
-  return `${lines.join("")}${YOURS}${added.map((line) => `${line}\n`).join("")}${yours}`;
+  const added = Object.entries(parsed(above)).filter(([name]) => !(name in settings));
+  return `${lines.join("")}${YOURS}${added.map(([name, value]) => `${name}=${value}\n`).join("")}${yours}`;
 }
 
 /** The settings in a file that `mintmark up` wrote. */
 export function settingsIn(path: string): Record<string, string> {
-  const lines = readFileSync(path, "utf8")
-    .split("\n")
-    .filter((line) => /^\w+=/.test(line));
-  return Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]));
+  return parsed(readFileSync(path, "utf8"));
+}
+
+function parsed(text: string): Record<string, string> {
+  return Object.fromEntries([...text.matchAll(/^(\w+)=(.*)$/gm)].map(([, name = "", value = ""]) => [name, value]));
 }
 
 function unit(folder: string, { name, command, every }: Process): string {

@@ -28,9 +28,8 @@ export async function seedStore(
     await writeFile(apiKeyFile, `${secret}\n`, { mode: 0o600 });
   }
   const assets = [];
-  for (const token of deployment.tokens) {
+  for (const token of deployment.tokens)
     assets.push({ symbol: token.symbol, assetId: await assetIn(engine, applicationId, token, rpc) });
-  }
   record.seeded = { applicationId, assets };
   await writeUp(folder, record);
   return { ...record.seeded, apiKeyFile };

@@ -29,12 +29,8 @@ const POLLS = 120;
  * Publishes a contract's sources by Sourcify's HTTP interface, version 2 (https://docs.sourcify.dev/docs/api/), and
  * resolves when they match. Rejects with one sentence when the service cannot be reached or finds a difference.
  */
-export async function publishSources(
-  server: string,
-  chainId: number,
-  { name, address }: Published,
-  signal: AbortSignal,
-): Promise<void> {
+export async function publishSources(server: string, chainId: number, contract: Published, signal: AbortSignal) {
+  const { name, address } = contract;
   const base = server.replace(/\/$/, "");
   const found = await ask(`${base}/v2/contract/${chainId}/${address}`, signal);
   if (found.status === 200 && known.parse(found.body).match) return;
@@ -50,8 +46,8 @@ export async function publishSources(
   const { verificationId } = ticket.parse(asked.body);
   for (let left = POLLS; left > 0; left--) {
     const { body } = await ask(`${base}/v2/verify/${verificationId}`, signal);
-    const { isJobCompleted, contract, error } = job.parse(body);
-    if (isJobCompleted && contract?.match) return;
+    const { isJobCompleted, contract: found, error } = job.parse(body);
+    if (isJobCompleted && found?.match) return;
     if (isJobCompleted) throw new Error(`Sourcify found no match for ${name}: ${error?.message ?? "no reason given"}`);
     await pause(POLL_MS, undefined, { signal });
   }

@@ -1,5 +1,4 @@
 import { formatEther, type LocalAccount } from "viem";
-import type { Address } from "../../core/index.ts";
 import { TOKEN_CONTRACT } from "../../core/l1/own-token.ts";
 import { isLocalChain } from "../../server/process/settings/settings.ts";
 import { UsageError } from "../cli/errors.ts";
@@ -11,32 +10,19 @@ import { verifySettlement } from "../deploy/settlement.ts";
 import { accountsOf } from "./accounts.ts";
 import { deployKept, planOf } from "./deploying.ts";
 import { fund, RELAY_GAS } from "./funds.ts";
-import { type Process, processesOf, writeFiles } from "./processes.ts";
+import { processesOf, writeFiles } from "./processes.ts";
 import { deploymentIn, readUp, type UpOptions, type UpRecord, writeUp } from "./record.ts";
 import { seedStore } from "./seed.ts";
 import { type Published, publishSources } from "./sourcify.ts";
 import { answers as answersSchema, type GivenAnswers } from "./terms.ts";
 
-export interface UpResult {
-  readonly chainId: number;
-  readonly contract: Address;
-  /** The contract's page at the network's explorer; null where none is known. */
-  readonly explorer: string | null;
-  readonly folder: string;
-  readonly applicationId: string;
-  readonly apiKeyFile: string;
-  readonly assets: readonly { readonly symbol: string; readonly assetId: string }[];
-  readonly processes: readonly Process[];
-  readonly files: readonly string[];
-  /** Ether by step. */
-  readonly spent: Readonly<Record<string, string>>;
-}
+export type UpResult = Awaited<ReturnType<typeof up>>;
 
 /**
  * Brings a deployment to life in a folder, step by step. A run that ends early goes on where it ended: each step looks
  * first at what is there.
  */
-export async function up(options: UpOptions): Promise<UpResult> {
+export async function up(options: UpOptions) {
   const { folder, rpc, say, progress } = options;
   const earlier = await readUp(folder);
   progress(`asking ${new URL(rpc).host} for its chain`);
@@ -87,8 +73,10 @@ export async function up(options: UpOptions): Promise<UpResult> {
     ...{ members: accounts.members, signers: accounts.signers, leastBalance: RELAY_GAS * gasPrice },
   });
   const { files, written } = await writeFiles(folder, processes);
+  // Ether by step.
   const spent = Object.fromEntries(Object.entries(record.done).map(([name, cost]) => [name, formatEther(cost)]));
   const { address: contract } = deployment.settlement;
+  // The contract's page; null where no explorer is known.
   const explorer = network?.explorer === undefined ? null : `${network.explorer}/address/${contract}`;
   return { chainId: there.chainId, contract, explorer, folder, ...seeded, processes: written, files, spent };
 }
@@ -149,12 +137,7 @@ async function paid(by: Deployer, folder: string, record: UpRecord, step: string
 }
 
 /** Publishes the sources. A service that is away stops nothing: the next run tries again. */
-async function publish(
-  options: UpOptions,
-  record: UpRecord,
-  deployment: Deployment,
-  hasTimeLock: boolean,
-): Promise<void> {
+async function publish(options: UpOptions, record: UpRecord, deployment: Deployment, hasTimeLock: boolean) {
   const { folder, sourcify, say, progress, signal } = options;
   if (isLocalChain(BigInt(deployment.chainId))) return;
   const { settlement, tokens } = deployment;
