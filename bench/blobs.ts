@@ -4,7 +4,7 @@ import { keccak256, toHex } from "viem";
 import type { Address } from "../core/model.ts";
 import type { VaultEntry } from "../core/protocol/batch-data.ts";
 import { blobContent, blobsIn, encodeBlobBatch, MAX_BLOB_VAULTS, manifestHash } from "../core/protocol/blob-batch.ts";
-import { KzgThread } from "../core/protocol/kzg/kzg.ts";
+import { KzgThread } from "../core/protocol/kzg/kzg-thread.ts";
 import { versionedHash } from "../core/protocol/kzg.ts";
 import { costOf, medians, type Section } from "./harness.ts";
 

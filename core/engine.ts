@@ -1,6 +1,6 @@
 import { batchesOf } from "./batches/batches.ts";
 import type { MintmarkError } from "./errors.ts";
-import { proofsOf } from "./l1/progress/proofs.ts";
+import { proofsOf } from "./l1/progress/exit-proofs.ts";
 import { type Withdrawals, withdrawalsOf } from "./l1/withdrawals/withdrawals.ts";
 import { EngineContext } from "./ledger/context.ts";
 import { Cursors } from "./ledger/cursor.ts";

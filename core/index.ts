@@ -8,11 +8,11 @@ export * from "./errors.ts";
 export type { Adopted } from "./l1/adoption/adopted-batches.ts";
 export type { AdoptedBatches } from "./l1/adoption/incoming.ts";
 export type { VaultRefusal } from "./l1/progress/batch-progress.ts";
+export type { Proofs } from "./l1/progress/exit-proofs.ts";
 export type { FollowedPortal } from "./l1/progress/portals.ts";
-export type { Proofs } from "./l1/progress/proofs.ts";
 export type { WithdrawalCaller } from "./l1/withdrawals/acceptance.ts";
-export type { ListedWithdrawal, WithdrawalListRequest } from "./l1/withdrawals/list.ts";
 export type { PendingOptions, PendingWithdrawal } from "./l1/withdrawals/pending.ts";
+export type { ListedWithdrawal, WithdrawalListRequest } from "./l1/withdrawals/requests.ts";
 export type {
   PreparedWithdrawals,
   WithdrawalPreparation,
@@ -39,7 +39,7 @@ export type { MintOptions, Mints } from "./mint/mints.ts";
 export * from "./model.ts";
 export type { Operator, SettlementPort } from "./operator.ts";
 export type * from "./ports.ts";
-export { type Kzg, KzgThread, type ProofForm } from "./protocol/kzg/kzg.ts";
+export { type Kzg, KzgThread, type ProofForm } from "./protocol/kzg/kzg-thread.ts";
 export type { BatchVaultProof, EngineState, VaultStateProof } from "./protocol/proof.ts";
 export type { MintReceipt, ReceiptSigner, VaultReceipt } from "./protocol/receipt.ts";
 export type { VoidSlots } from "./sealing/void-runs.ts";

@@ -7,10 +7,10 @@ import { type AdoptingOptions, adopt } from "./l1/adoption/adopt.ts";
 import type { AdoptedBatches } from "./l1/adoption/incoming.ts";
 import { recordRefusals, recordSubmitted } from "./l1/progress/batch-progress.ts";
 import { compareState } from "./l1/progress/divergence.ts";
+import type { Proofs } from "./l1/progress/exit-proofs.ts";
 import { recordFinalized, recordReorg } from "./l1/progress/finality.ts";
 import { recordEvents } from "./l1/progress/l1-events.ts";
 import { addMirror, checkpoints, portalOf, portals } from "./l1/progress/portals.ts";
-import type { Proofs } from "./l1/progress/proofs.ts";
 import {
   pendingWithdrawal,
   pendingWithdrawals,

@@ -2,7 +2,7 @@ import { fromRlp, toRlp } from "viem";
 import type { Hash, Hex } from "../model.ts";
 import { BLOB_BYTES } from "../protocol/blob-batch.ts";
 import { bytesToHex } from "../protocol/hex.ts";
-import type { Kzg, ProofForm } from "../protocol/kzg/kzg.ts";
+import type { Kzg, ProofForm } from "../protocol/kzg/kzg-thread.ts";
 import { versionedHash } from "../protocol/kzg.ts";
 
 /** EIP-7594: the version of the wrapper with cell proofs. */

@@ -15,7 +15,7 @@ import type {
   SealedBatch,
 } from "../ports.ts";
 import { blobContent, blobsIn, isBlobBatchData, manifestHash, readBlobBatchData } from "../protocol/blob-batch.ts";
-import type { Kzg } from "../protocol/kzg/kzg.ts";
+import type { Kzg } from "../protocol/kzg/kzg-thread.ts";
 import type { SessionEndMessage, SessionMessage } from "../protocol/transfer.ts";
 import { isTransferData } from "../protocol/transfer-data.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
@@ -26,8 +26,8 @@ import { askL1, revertReason } from "./failure.ts";
 import type { FeeOptions } from "./fees.ts";
 import { type Call, type ContractCall, GAS_PER_BYTE, toReceipt, ViemPortal } from "./portal.ts";
 import { CONSENT_GAS } from "./reader.ts";
+import { TransactionSender } from "./sender.ts";
 import { sessionArguments } from "./sessions.ts";
-import { TransactionSender } from "./transactions.ts";
 
 /**
  * For a commit behind one that is under way, which L1 cannot estimate: what a rollup batch can need beyond its

@@ -2,7 +2,7 @@ import { MintmarkError } from "../errors.ts";
 import type { Hash, Hex } from "../model.ts";
 import type { VaultContent } from "../ports.ts";
 import { BLOB_ELEMENTS, blobsIn, readBlobBatchData } from "../protocol/blob-batch.ts";
-import type { Kzg } from "../protocol/kzg/kzg.ts";
+import type { Kzg } from "../protocol/kzg/kzg-thread.ts";
 import { type BlobProof, type Opening, versionedHash } from "../protocol/kzg.ts";
 import { elementPlaces, type OpenedVault, openedProof, openedRoot } from "../protocol/opening.ts";
 import { unpackVaultId } from "../protocol/vault.ts";

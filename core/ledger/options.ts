@@ -2,7 +2,7 @@ import { type Environment, type Limits, MAX_BATCH_VAULTS } from "../model.ts";
 import type { Clock, L1Reader, Settlement } from "../ports.ts";
 import { MAX_BLOB_VAULTS } from "../protocol/blob-batch.ts";
 import { requireInteger } from "../protocol/bounds.ts";
-import type { Kzg } from "../protocol/kzg/kzg.ts";
+import type { Kzg } from "../protocol/kzg/kzg-thread.ts";
 import type { ReceiptSigner } from "../protocol/receipt.ts";
 import type { Database, Journal, Store } from "../store/ports.ts";
 

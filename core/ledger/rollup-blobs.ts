@@ -1,5 +1,5 @@
 import type { MintmarkError } from "../errors.ts";
-import { type Kzg, KzgThread } from "../protocol/kzg/kzg.ts";
+import { type Kzg, KzgThread } from "../protocol/kzg/kzg-thread.ts";
 import type { NewVault } from "../store/vault-columns.ts";
 import { elementsOf } from "./open-batch.ts";
 import { Openings } from "./openings.ts";

@@ -2,7 +2,7 @@ import type { WaitOptions } from "../abort.ts";
 import { orAborted } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { readUsers } from "../ledger/users.ts";
+import { readUsers } from "../ledger/user-records.ts";
 import type { Address, Status, Uuid, Vault, VaultId } from "../model.ts";
 import { batchIdOf, MAX_BATCH_VAULTS, MODES } from "../model.ts";
 import type { MintReceipt, ReceiptSigner } from "../protocol/receipt.ts";

@@ -7,7 +7,7 @@ import { BatchTree } from "../protocol/batch-tree.ts";
 import { blobBatchData, blobsIn, encodeBlobBatch, isBlobBatchData, readBlobBatchData } from "../protocol/blob-batch.ts";
 import { keccak256 } from "../protocol/hash.ts";
 import { bytesToHex, HASH_BYTES, hexToBytes } from "../protocol/hex.ts";
-import type { Kzg } from "../protocol/kzg/kzg.ts";
+import type { Kzg } from "../protocol/kzg/kzg-thread.ts";
 import { batchRoot, kindOf, manifestRoot } from "../protocol/manifest.ts";
 import { transferBatchRoot } from "../protocol/transfer.ts";
 import { encodeTransferData, type TransferGroup, transferLeaves } from "../protocol/transfer-data.ts";

@@ -3,7 +3,7 @@ import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type PageEntries, type PageOptions, type PageStart } from "../ledger/list.ts";
-import { readOwnUsers } from "../ledger/users.ts";
+import { readOwnUsers } from "../ledger/user-records.ts";
 import type { Address, Hash, Status, Uuid, VaultId } from "../model.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
 import { packVaultId } from "../protocol/vault.ts";

@@ -3,7 +3,7 @@ import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { List } from "../ledger/list.ts";
-import { readUsers } from "../ledger/users.ts";
+import { readUsers } from "../ledger/user-records.ts";
 import type { Address, Hash, Uuid, VaultId } from "../model.ts";
 import type { Transfer } from "../protocol/transfer.ts";
 import { decodeRecord } from "../store/layout.ts";

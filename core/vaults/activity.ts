@@ -1,6 +1,6 @@
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { readUsers } from "../ledger/users.ts";
+import { readUsers } from "../ledger/user-records.ts";
 import type { Uuid, VaultId, Withdrawal } from "../model.ts";
 import type { WithdrawalEventType } from "../store/event-record.ts";
 import type { Group } from "../store/group.ts";

@@ -2,7 +2,7 @@ import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { PageStart } from "../ledger/list.ts";
 import type { Holding, TokenSum, TokenSums } from "../ledger/token-sums-cache.ts";
-import { findUser } from "../ledger/users.ts";
+import { findUser } from "../ledger/user-records.ts";
 import type { Hex, Uuid, Vault } from "../model.ts";
 import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
 import { readUserRequests, sequenceIn } from "../store/journal.ts";

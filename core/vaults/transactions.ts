@@ -2,7 +2,7 @@ import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type PageOptions } from "../ledger/list.ts";
-import { readOwnUsers } from "../ledger/users.ts";
+import { readOwnUsers } from "../ledger/user-records.ts";
 import { type Address, batchIdOf, type Transaction, type Uuid, type VaultId, type Withdrawal } from "../model.ts";
 import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
 import { leftOutFailure } from "../sealing/void-runs.ts";

@@ -1,6 +1,6 @@
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { readUsers } from "../ledger/users.ts";
+import { readUsers } from "../ledger/user-records.ts";
 import type { Address, Hex, Mode, Principal, Status, Vault, VaultId } from "../model.ts";
 import { batchIdOf } from "../model.ts";
 import { packVaultId, unpackVaultId, type VaultPlace } from "../protocol/vault.ts";

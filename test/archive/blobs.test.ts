@@ -18,7 +18,7 @@ import type { SealedBatch } from "../../core/ports.ts";
 import { assetType } from "../../core/protocol/asset.ts";
 import type { VaultEntry } from "../../core/protocol/batch-data.ts";
 import * as blobBatch from "../../core/protocol/blob-batch.ts";
-import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
+import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
 import { versionedHash } from "../../core/protocol/kzg.ts";
 import { batchRoot, manifestRoot } from "../../core/protocol/manifest.ts";
 import { verifyVaultProof } from "../../core/protocol/proof.ts";

@@ -10,7 +10,7 @@ import { LevelJournal, openEngine } from "../../core/index.ts";
 import { beginJournal } from "../../core/lifecycle/cluster/begin-journal.ts";
 import { ClusterNode, type ClusterOptions } from "../../core/lifecycle/cluster/node.ts";
 import { PostgresJournal } from "../../core/lifecycle/cluster/postgres-journal.ts";
-import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
+import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
 import { unpackVaultId } from "../../core/protocol/vault.ts";
 import { all, knownAsset, mintOf, newTenant, requestOf, SETTLEMENT } from "../core/engine/fixture.ts";
 import { testDatabase } from "./database.ts";

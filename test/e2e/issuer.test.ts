@@ -13,7 +13,7 @@ import { Settler } from "../../core/l1/settlement/index.ts";
 import { assetType } from "../../core/protocol/asset.ts";
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
 import { assetsHash, consentTypedData } from "../../core/protocol/consent.ts";
-import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
+import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
 import { send } from "../../scripts/deploy/deployer.ts";
 import { deployToken } from "../../scripts/deploy/token.ts";
 import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR } from "../../scripts/sandbox/accounts.ts";

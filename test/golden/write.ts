@@ -12,7 +12,7 @@ import { type Hex, hashTypedData, toHex } from "viem";
 import { exportExitKit, proveFromL1 } from "../../core/guards/exit/index.ts";
 import { type L1Event, LevelJournal } from "../../core/index.ts";
 import type { PortalIdentity } from "../../core/ports.ts";
-import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
+import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
 import { transfersTypedData } from "../../core/protocol/transfer.ts";
 import { withdrawalListTypedData } from "../../core/protocol/typed-data.ts";
 import { messageOf, signatureHeaders } from "../../core/tenants/delivery/dispatcher.ts";

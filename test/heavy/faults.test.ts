@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from "vitest";
-import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
+import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
 import { campaign } from "../settlement/campaign.ts";
 
 it("1,000 faults on the way to L1 lose nothing and mint nothing twice", async () => {

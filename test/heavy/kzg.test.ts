@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { BLOB_BYTES, BLOB_ELEMENTS } from "../../core/protocol/blob-batch.ts";
-import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
+import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
 
 /** More than the thread proves before it makes tables. */
 const MANY = 30;

@@ -5,7 +5,7 @@ import type { ExitKit } from "../../core/guards/exit/index.ts";
 import { exitWithKit, exitWithKits, exportExitKit, parseExitKit, proveFromL1 } from "../../core/guards/exit/index.ts";
 import type { VaultId } from "../../core/index.ts";
 import { connectL1 } from "../../core/l1/index.ts";
-import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
+import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
 import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
 import { packVaultId, unpackVaultId } from "../../core/protocol/vault.ts";
 import { exitKitText } from "../../scripts/exit/exit.ts";

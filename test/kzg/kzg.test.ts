@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Hex } from "../../core/model.ts";
 import { BLOB_BYTES, BLOB_ELEMENTS } from "../../core/protocol/blob-batch.ts";
-import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
+import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
 import type { BlobProof, Opening } from "../../core/protocol/kzg.ts";
 import { FIELD_MODULUS, verifyBlob, verifyOpening, versionedHash } from "../../core/protocol/kzg.ts";
 
@@ -118,7 +118,7 @@ describe("KZG", () => {
   });
 
   test("works in a program that node gets as text, under flags that threads refuse", async () => {
-    const program = `import { KzgThread } from "./core/protocol/kzg/kzg.ts";
+    const program = `import { KzgThread } from "./core/protocol/kzg/kzg-thread.ts";
       const kzg = new KzgThread();
       console.log(await kzg.commitment(new Uint8Array(${BLOB_BYTES})));
       await kzg.close();`;

@@ -5,7 +5,7 @@ import { proofOnMirror } from "../../core/guards/mirror/relay.ts";
 import type { Engine, Mode, Standard, VaultId } from "../../core/index.ts";
 import { signatureChecks } from "../../core/l1/connect.ts";
 import type { MirrorSettler } from "../../core/l1/settlement/mirror-settler.ts";
-import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
+import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
 import { unpackVaultId } from "../../core/protocol/vault.ts";
 import { send } from "../../scripts/deploy/deployer.ts";
 import { deployMirror } from "../../scripts/deploy/mirror.ts";

@@ -4,9 +4,9 @@ import { createPublicClient, custom, fromRlp, hexToBigInt, http, keccak256, RpcE
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { BlobSidecar } from "../../core/l1/blob-sidecar.ts";
 import type { FeeOptions } from "../../core/l1/fees.ts";
-import { TransactionSender } from "../../core/l1/transactions.ts";
+import { TransactionSender } from "../../core/l1/sender.ts";
 import { BLOB_BYTES } from "../../core/protocol/blob-batch.ts";
-import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
+import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
 import { OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import { type Anvil, startAnvil } from "../anvil.ts";
 

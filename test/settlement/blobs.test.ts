@@ -5,7 +5,7 @@ import { exitWithKit, exitWithKits, exportExitKit } from "../../core/guards/exit
 import { openEngine, type VaultId } from "../../core/index.ts";
 import { connectL1 } from "../../core/l1/connect.ts";
 import { adoptFromL1 } from "../../core/l1/settlement/index.ts";
-import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
+import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
 import { verifyVaultProof } from "../../core/protocol/proof.ts";
 import { at, copyOf, createWorld, expectOneHistory, MATURITY, type World } from "./fixture.ts";
 

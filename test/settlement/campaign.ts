@@ -2,7 +2,7 @@ import { toHex } from "viem";
 import { SourceHistory } from "../../core/guards/mirror/history.ts";
 import { type Engine, MODES, type Standard, type VaultId } from "../../core/index.ts";
 import type { L1Reader } from "../../core/ports.ts";
-import type { KzgThread } from "../../core/protocol/kzg/kzg.ts";
+import type { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
 import { OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import { all } from "../core/engine/fixture.ts";
 import { CONFIRMATIONS, connectFar, createMirrorWorld, type MirrorWorld, newMirrorSettler } from "../mirror/fixture.ts";

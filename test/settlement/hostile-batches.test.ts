@@ -15,7 +15,7 @@ import { assetType } from "../../core/protocol/asset.ts";
 import type { VaultEntry } from "../../core/protocol/batch-data.ts";
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
 import { blobBatchData, blobsIn, encodeBlobBatch } from "../../core/protocol/blob-batch.ts";
-import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
+import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
 import { versionedHash } from "../../core/protocol/kzg.ts";
 import { verifyVaultProof } from "../../core/protocol/proof.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";

@@ -5,7 +5,7 @@ import { collectAttestations } from "../../core/guards/committee/collector.ts";
 import { CommitteeMember } from "../../core/guards/committee/member.ts";
 import type { Engine, Mode } from "../../core/index.ts";
 import type { CommitterOptions } from "../../core/l1/committer.ts";
-import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
+import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
 import { COMMITTEE, OPERATOR, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
 import { dying } from "./campaign-faults.ts";
 import { anvil, at, type Chain, createWorld, expectOneHistory, type Request, type World } from "./fixture.ts";

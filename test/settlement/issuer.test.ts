@@ -10,7 +10,7 @@ import { BLOB_BYTES } from "../../core/protocol/blob-batch.ts";
 import { assetsHash, consentTypedData } from "../../core/protocol/consent.ts";
 import { keccak256 } from "../../core/protocol/hash.ts";
 import { bytesToHex } from "../../core/protocol/hex.ts";
-import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
+import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
 import { versionedHash } from "../../core/protocol/kzg.ts";
 import type { Database } from "../../core/store/ports.ts";
 import { ADMIN, GUARDIAN } from "../../scripts/sandbox/accounts.ts";

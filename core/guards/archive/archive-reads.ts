@@ -4,7 +4,7 @@ import { type Address, type BlobScheme, type Hash, MODES, type Mode, type VaultI
 import type { BatchHeader, Settlement, VaultContent } from "../../ports.ts";
 import { stateCommitment } from "../../protocol/commitment.ts";
 import { bytesToHex, hexToBytes } from "../../protocol/hex.ts";
-import type { Kzg } from "../../protocol/kzg/kzg.ts";
+import type { Kzg } from "../../protocol/kzg/kzg-thread.ts";
 import type { BatchVaultProof, EngineState } from "../../protocol/proof.ts";
 import { StateTree } from "../../protocol/state-tree.ts";
 import type { TransferGroup } from "../../protocol/transfer-data.ts";

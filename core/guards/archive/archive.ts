@@ -5,7 +5,7 @@ import type { CommitEvent, L1Block, L1Event } from "../../ports.ts";
 import { BatchDataError } from "../../protocol/batch-data.ts";
 import { stateLeaf } from "../../protocol/commitment.ts";
 import { hexToBytes } from "../../protocol/hex.ts";
-import { type Kzg, KzgThread } from "../../protocol/kzg/kzg.ts";
+import { type Kzg, KzgThread } from "../../protocol/kzg/kzg-thread.ts";
 import type { Database } from "../../store/ports.ts";
 import { ArchiveReads } from "./archive-reads.ts";
 import { checkedBatch, type Registry } from "./committed-data.ts";

@@ -2,7 +2,7 @@ import { MintmarkError } from "../../errors.ts";
 import type { Hash } from "../../model.ts";
 import type { AssetId, CommittedBlobs, L1Reader } from "../../ports.ts";
 import { BLOB_BYTES, blobBatchData } from "../../protocol/blob-batch.ts";
-import type { Kzg } from "../../protocol/kzg/kzg.ts";
+import type { Kzg } from "../../protocol/kzg/kzg-thread.ts";
 import { versionedHash } from "../../protocol/kzg.ts";
 import type { BatchSource } from "./batch-source.ts";
 import type { BlobSource } from "./blob-source.ts";

@@ -15,7 +15,7 @@ import {
 } from "../../protocol/blob-batch.ts";
 import { keccak256 } from "../../protocol/hash.ts";
 import { bytesToHex, HASH_BYTES, unpackHashes } from "../../protocol/hex.ts";
-import type { Kzg } from "../../protocol/kzg/kzg.ts";
+import type { Kzg } from "../../protocol/kzg/kzg-thread.ts";
 import { versionedHash } from "../../protocol/kzg.ts";
 import { batchRoot, compareAssets, kindOf, MAX_BATCH_ASSETS, manifestRoot } from "../../protocol/manifest.ts";
 import { elementPlaces, openedProof } from "../../protocol/opening.ts";

@@ -7,7 +7,7 @@ import { tokenIdOf } from "../../protocol/blob.ts";
 import { blobsIn, decodeBlobBatch, isBlobBatchData, readBlobBatchData } from "../../protocol/blob-batch.ts";
 import { keccak256 } from "../../protocol/hash.ts";
 import { bytesToHex } from "../../protocol/hex.ts";
-import type { Kzg } from "../../protocol/kzg/kzg.ts";
+import type { Kzg } from "../../protocol/kzg/kzg-thread.ts";
 import { versionedHash } from "../../protocol/kzg.ts";
 import { TransferDataError } from "../../protocol/transfer-data.ts";
 import { type DerivedBatch, deriveBatch, isBatch, vaultsOf } from "../archive/derive.ts";

@@ -4,7 +4,7 @@ import { commitsIn } from "../../blocks.ts";
 import type { Address, Hash, Hex, Mode } from "../../model.ts";
 import type { ClaimedBatch, HistoryPoint, L1Reader, L1State, VaultContent } from "../../ports.ts";
 import { nextHistory, stateLeaf } from "../../protocol/commitment.ts";
-import type { Kzg } from "../../protocol/kzg/kzg.ts";
+import type { Kzg } from "../../protocol/kzg/kzg-thread.ts";
 import { isTransferData } from "../../protocol/transfer-data.ts";
 import type { Database } from "../../store/ports.ts";
 import { Archive } from "../archive/archive.ts";

@@ -5,7 +5,7 @@ import { messageOf } from "../../message.ts";
 import { batchIdOf, type Mode, type Standard, type VaultId } from "../../model.ts";
 import type { CommitEvent, L1Reader, ProvenVault } from "../../ports.ts";
 import { tokenIdOf } from "../../protocol/blob.ts";
-import { type Kzg, withKzg } from "../../protocol/kzg/kzg.ts";
+import { type Kzg, withKzg } from "../../protocol/kzg/kzg-thread.ts";
 import type { BatchVaultProof } from "../../protocol/proof.ts";
 import { type TransferableVault, transferredVault } from "../../protocol/transfer-rules.ts";
 import { CommittedData, type DataSources } from "../archive/committed-data.ts";

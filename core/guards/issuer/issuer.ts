@@ -7,7 +7,7 @@ import { countOf } from "../../protocol/commitment.ts";
 import { assetsHash, consentTypedData } from "../../protocol/consent.ts";
 import { keccak256 } from "../../protocol/hash.ts";
 import { bytesToHex } from "../../protocol/hex.ts";
-import type { Kzg } from "../../protocol/kzg/kzg.ts";
+import type { Kzg } from "../../protocol/kzg/kzg-thread.ts";
 import { compareAssets } from "../../protocol/manifest.ts";
 import { vaultLeaves } from "../../protocol/vault.ts";
 import type { Database } from "../../store/ports.ts";

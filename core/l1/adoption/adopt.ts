@@ -2,7 +2,7 @@ import type { WaitOptions } from "../../abort.ts";
 import { MintmarkError } from "../../errors.ts";
 import type { EngineContext } from "../../ledger/context.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
-import { findUser } from "../../ledger/users.ts";
+import { findUser } from "../../ledger/user-records.ts";
 import { type Address, MODES, type Mode, type Uuid } from "../../model.ts";
 import { assetType } from "../../protocol/asset.ts";
 import { keccak256 } from "../../protocol/hash.ts";

@@ -6,7 +6,7 @@ import type { SettlementPort } from "../../operator.ts";
 import type { AssetId, CommitEvent, L1Reader } from "../../ports.ts";
 import { isBlobBatchData } from "../../protocol/blob-batch.ts";
 import { countOf } from "../../protocol/commitment.ts";
-import { type Kzg, withKzg } from "../../protocol/kzg/kzg.ts";
+import { type Kzg, withKzg } from "../../protocol/kzg/kzg-thread.ts";
 import { batchRoot, kindOf, manifestRoot } from "../../protocol/manifest.ts";
 import { isTransferData } from "../../protocol/transfer-data.ts";
 import type { NewAsset } from "../../tenants/assets.ts";

@@ -19,8 +19,8 @@ import {
   withdrawalView,
 } from "../../vaults/activity.ts";
 import { placeOf, readVault } from "../../vaults/vaults.ts";
-import { exitHeader } from "../progress/proofs.ts";
-import { readWithdrawal } from "./list.ts";
+import { exitHeader } from "../progress/exit-proofs.ts";
+import { readWithdrawal } from "./requests.ts";
 
 export async function* pendingWithdrawals(
   ledger: Ledger,

@@ -17,8 +17,16 @@ import { listWithdrawals, type WithdrawalFilter } from "../../vaults/transaction
 import { decodeActivity } from "../../vaults/vaults.ts";
 import { portalOf } from "../progress/portals.ts";
 import { requireAcceptable, requireDeadline, type WithdrawalCaller } from "./acceptance.ts";
-import type { ListedWithdrawal, WithdrawalListRequest } from "./list.ts";
-import { commonTo, faultOf, isAlone, ownVaults, requestWithdrawals, requireEachOnce, requireListable } from "./list.ts";
+import type { ListedWithdrawal, WithdrawalListRequest } from "./requests.ts";
+import {
+  commonTo,
+  faultOf,
+  isAlone,
+  ownVaults,
+  requestWithdrawals,
+  requireEachOnce,
+  requireListable,
+} from "./requests.ts";
 
 async function requestOne(
   context: EngineContext,

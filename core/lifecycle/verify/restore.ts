@@ -1,5 +1,5 @@
 import { MintmarkError } from "../../errors.ts";
-import { type Kzg, KzgThread } from "../../protocol/kzg/kzg.ts";
+import { type Kzg, KzgThread } from "../../protocol/kzg/kzg-thread.ts";
 import type { VaultPlace } from "../../protocol/vault.ts";
 import { FORMAT_VERSION, formatRecord, requireFormat } from "../../store/format.ts";
 import { newSecrets, readSeed } from "../../store/genesis.ts";

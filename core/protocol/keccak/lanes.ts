@@ -1,6 +1,6 @@
-import type { FunctionFrame } from "./binary.ts";
 import { type Code, i32, i64, i64x2, type Local, local, v128 } from "./instructions.ts";
-import { LANES, TWIN_EFFECT, TWIN_ODD, TWIN_STATE } from "./layout.ts";
+import { LANES, TWIN_EFFECT, TWIN_ODD, TWIN_STATE } from "./memory.ts";
+import type { FunctionFrame } from "./wasm-binary.ts";
 
 /**
  * The type of a lane of the keccak state: 64 bits of one state, or 64 bits each of two independent states, permuted

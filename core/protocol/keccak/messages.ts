@@ -1,7 +1,7 @@
-import { type FunctionFrame, type WasmFunction, wasmFunction } from "./binary.ts";
 import type { Code, Local } from "./instructions.ts";
 import { branchIf, call, either, i32, i64, local, loop, sequence, when } from "./instructions.ts";
-import { PADDED, RATE, TWIN_STATE } from "./layout.ts";
+import { PADDED, RATE, TWIN_STATE } from "./memory.ts";
+import { type FunctionFrame, type WasmFunction, wasmFunction } from "./wasm-binary.ts";
 
 const [ENDS, COUNT, START, DELTA, OUTPUT] = [0, 1, 2, 3, 4];
 

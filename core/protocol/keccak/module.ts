@@ -1,10 +1,10 @@
-import { encodeModule, type WasmFunction } from "./binary.ts";
 import { scalarLanes, vectorLanes } from "./lanes.ts";
-import { CONSTANTS, MEMORY_PAGES } from "./layout.ts";
+import { CONSTANTS, MEMORY_PAGES } from "./memory.ts";
 import { messagesFunction } from "./messages.ts";
 import { foldFunction, pairsFunction } from "./pairs.ts";
 import { roundConstants } from "./permutation.ts";
 import { absorbFunction, absorbTwinFunction, finishFunction, padFunction } from "./sponge.ts";
+import { encodeModule, type WasmFunction } from "./wasm-binary.ts";
 
 /** The module's exports. Arguments are addresses in its memory, or counts; see the files of the functions. */
 export interface KeccakExports {

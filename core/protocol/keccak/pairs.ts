@@ -1,8 +1,8 @@
-import { type WasmFunction, wasmFunction } from "./binary.ts";
 import { branchIf, type Code, call, i32, i64, local, loop, sequence } from "./instructions.ts";
 import type { LaneKind } from "./lanes.ts";
-import { PAIR } from "./layout.ts";
+import { PAIR } from "./memory.ts";
 import { Permutation } from "./permutation.ts";
+import { type WasmFunction, wasmFunction } from "./wasm-binary.ts";
 
 /** Lanes of a 65-byte message's only block without message bytes or padding. */
 const ZERO_LANES = [9, 10, 11, 12, 13, 14, 15, 17, 18, 19, 20, 21, 22, 23, 24];

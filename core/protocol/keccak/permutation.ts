@@ -1,7 +1,7 @@
-import type { FunctionFrame } from "./binary.ts";
 import { branchIf, type Code, i32, local, loop, sequence } from "./instructions.ts";
 import type { LaneKind, Place, Workspace } from "./lanes.ts";
-import { LANES } from "./layout.ts";
+import { LANES } from "./memory.ts";
+import type { FunctionFrame } from "./wasm-binary.ts";
 
 /** Generates keccak-f[1600] (FIPS 202, section 3) over places of one lane each. Lane (x, y) has index x + 5y. */
 

@@ -1,8 +1,8 @@
-import { type WasmFunction, wasmFunction } from "./binary.ts";
 import { branchIf, call, i32, i64, i64x2, local, loop, sequence, when } from "./instructions.ts";
 import { scalarLanes, vectorLanes } from "./lanes.ts";
-import { LANES, PADDED, RATE, STATE } from "./layout.ts";
+import { LANES, PADDED, RATE, STATE } from "./memory.ts";
 import { Permutation } from "./permutation.ts";
+import { type WasmFunction, wasmFunction } from "./wasm-binary.ts";
 
 const RATE_LANES = RATE / 8;
 const DIGEST_OFFSETS = [0, 8, 16, 24];

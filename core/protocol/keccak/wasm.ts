@@ -1,5 +1,5 @@
 import type { KeccakKernel } from "./kernel.ts";
-import { ENDS, INPUT, INPUT_BYTES, MAX_MESSAGES, OUTPUT, RATE } from "./layout.ts";
+import { ENDS, INPUT, INPUT_BYTES, MAX_MESSAGES, OUTPUT, RATE } from "./memory.ts";
 import { type KeccakExports, keccakModule } from "./module.ts";
 
 /** The parts of the WebAssembly interface in use; absent where a runtime lacks or forbids it. */

@@ -2,7 +2,7 @@ import { parentPort } from "node:worker_threads";
 import { BLOB_BYTES } from "../blob-batch.ts";
 import { ELEMENT_BYTES } from "../elements.ts";
 import { evaluationPoint } from "../kzg.ts";
-import type { KzgAnswer, KzgJob } from "./kzg.ts";
+import type { KzgAnswer, KzgJob } from "./kzg-thread.ts";
 
 /**
  * The commitment to {@link probe} under Ethereum's trusted setup, computed from the published setup by another library.
@@ -57,7 +57,7 @@ function answer(job: KzgJob): readonly Uint8Array[] {
   }
 }
 
-/** The thread of core/protocol/kzg/kzg.ts: answers jobs in their order. */
+/** The thread of core/protocol/kzg/kzg-thread.ts: answers jobs in their order. */
 parentPort?.on("message", (job: KzgJob) => {
   let points: KzgAnswer["points"];
   try {

@@ -2,7 +2,7 @@ import { MintmarkError } from "../../errors.ts";
 import type { EngineContext } from "../../ledger/context.ts";
 import type { EngineEvents, EventHub } from "../../ledger/event-hub.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
-import { readUsers } from "../../ledger/users.ts";
+import { readUsers } from "../../ledger/user-records.ts";
 import type { ApplicationEvent, Uuid } from "../../model.ts";
 import { batchIdOf } from "../../model.ts";
 import type { BatchEventType, StoredEvent, WithdrawalEventType } from "../../store/event-record.ts";

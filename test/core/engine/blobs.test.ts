@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { type Engine, type EngineOptions, LevelJournal, restoreStore, type Uuid } from "../../../core/index.ts";
 import * as blobBatch from "../../../core/protocol/blob-batch.ts";
-import { type Kzg, KzgThread } from "../../../core/protocol/kzg/kzg.ts";
+import { type Kzg, KzgThread } from "../../../core/protocol/kzg/kzg-thread.ts";
 import { verifyBlob, versionedHash } from "../../../core/protocol/kzg.ts";
 import { verifyVaultInState, verifyVaultProof } from "../../../core/protocol/proof.ts";
 import { packVaultId, unpackVaultId } from "../../../core/protocol/vault.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { Engine, Vault } from "../../../core/index.ts";
-import { KzgThread } from "../../../core/protocol/kzg/kzg.ts";
+import { KzgThread } from "../../../core/protocol/kzg/kzg-thread.ts";
 import { all, knownAsset, newTenant, openTest, type TestTenant } from "./fixture.ts";
 
 const CHILD = fileURLToPath(new URL("./killed-child.ts", import.meta.url));

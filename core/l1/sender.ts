@@ -7,7 +7,7 @@ import { MintmarkError } from "../errors.ts";
 import { messageOf } from "../message.ts";
 import type { Hash, Hex } from "../model.ts";
 import type { L1SendOptions } from "../ports.ts";
-import type { ProofForm } from "../protocol/kzg/kzg.ts";
+import type { ProofForm } from "../protocol/kzg/kzg-thread.ts";
 import { BlobSidecar } from "./blob-sidecar.ts";
 import type { L1Connection } from "./connection.ts";
 import { isRefusal, reasonOf } from "./failure.ts";
