@@ -138,7 +138,7 @@ async function mountAll(app: FastifyInstance, service: Service, meters: Meters):
     acceptStreams(scope, ROWS);
     for (const endpoint of streams) mount(scope, endpoint, service, meters);
   });
-  await mountHome(app, service);
+  mountHome(app, service);
   for (const page of [explorerPage(service), exitPage, consolePage(service), claimPage, referencePage, guidePage])
     mountPage(app, page);
 }

@@ -1,20 +1,15 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { pageScript } from "./bundle.ts";
-import { type Page, pageFile } from "./files.ts";
-
-const FOLDER = new URL("./", import.meta.url);
+import { documentOf, type Page, pageFile } from "./files.ts";
 
 /**
  * The static exit page: one HTML file with its script and style, which works from a disk. Its policy allows these two by
  * their hashes, and no request at all: the page talks to the wallet only. The core hashes with WebAssembly.
  */
 export async function exitPageHtml(): Promise<{ readonly html: string; readonly policy: string }> {
-  const [template, style, script] = await Promise.all([
-    readFile(new URL("exit/index.html", FOLDER), "utf8"),
-    readFile(new URL("shared/style.css", FOLDER), "utf8"),
-    pageScript("exit").then((bytes) => bytes.toString()),
-  ]);
+  const style = await readFile(new URL("shared/style.css", import.meta.url), "utf8");
+  const script = (await pageScript("exit")).toString();
   const policy = [
     "default-src 'none'",
     `script-src '${hashOf(script)}' 'wasm-unsafe-eval'`,
@@ -25,12 +20,15 @@ export async function exitPageHtml(): Promise<{ readonly html: string; readonly 
     "require-trusted-types-for 'script'",
     "trusted-types 'none'",
   ].join("; ");
-  const parts: Readonly<Record<string, string>> = {
-    policy: `<meta http-equiv="content-security-policy" content="${policy}">`,
-    style: `<style>${style}</style>`,
-    script: `<script type="module">${script}</script>`,
-  };
-  return { html: template.replaceAll(/<!--(policy|style|script)-->/g, (_, name: string) => parts[name] ?? ""), policy };
+  const head = `<meta http-equiv="content-security-policy" content="${policy}">
+    <meta name="referrer" content="no-referrer">
+    <link rel="icon" href="data:,">
+    <style>${style}</style>`;
+  const body = `<header class="top"><span class="brand">Mintmark</span></header>
+    <div id="app"></div>
+    <noscript><p class="notice">This page checks proofs in your browser, which needs JavaScript.</p></noscript>
+    <script type="module">${script}</script>`;
+  return { html: documentOf("Mintmark exit", head, body), policy };
 }
 
 /** The same file, served, and as a file to save. */

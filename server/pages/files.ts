@@ -50,6 +50,30 @@ export function contentPolicy(sources: Readonly<Record<string, string>> = {}): s
     .join("; ");
 }
 
+/** An HTML document. `head` goes behind what each of them has there. */
+export function documentOf(title: string, head: string, body: string): string {
+  return `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <meta name="color-scheme" content="light dark">
+    <title>${title}</title>
+    ${head}
+  </head>
+  <body>
+    ${body}
+  </body>
+</html>
+`;
+}
+
+/** The part of a head for a page of this server, with the style at an address. */
+export function styledBy(address: string): string {
+  return `<link rel="icon" type="image/svg+xml" href="/explorer/icon.svg">
+    <link rel="stylesheet" href="${address}/style.css">`;
+}
+
 const TYPES: Readonly<Record<string, string>> = {
   html: "text/html; charset=utf-8",
   css: "text/css; charset=utf-8",

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { Service } from "../service.ts";
 import { chartStyle, pageScript, type SCRIPTS } from "./bundle.ts";
-import { contentPolicy, type Page, type PageFile, pageFile } from "./files.ts";
+import { contentPolicy, documentOf, type Page, type PageFile, pageFile, styledBy } from "./files.ts";
 
 interface Parts {
   readonly title: string;
@@ -19,14 +19,18 @@ const SHARED = new URL("./shared/style.css", import.meta.url);
 
 /** The page of a folder here, which its script draws. */
 function scriptedPage(folder: (typeof SCRIPTS)[number], parts: Parts): Page {
-  const { address = `/${folder}`, policy, styles: [before, after] = [[], []], others = () => [] } = parts;
+  const { title, address = `/${folder}`, policy, styles: [before, after] = [[], []], others = () => [] } = parts;
+  const head = `${styledBy(address)}
+    <script type="module" src="${address}/${folder}.js"></script>`;
+  const body = `<div id="app"><main><p class="quiet">Loading…</p></main></div>
+    <noscript><p class="notice">${parts.noScript}</p></noscript>`;
   return {
     address,
     policy,
     async load() {
       const styles = [...before, SHARED, ...after].map((url) => readFile(url, "utf8"));
       return [
-        pageFile("", documentOf(`${address}/${folder}.js`, address, parts), "index.html"),
+        pageFile("", documentOf(title, head, body), "index.html"),
         // The newline ends a library's last comment.
         pageFile("style.css", (await Promise.all(styles)).join("\n")),
         pageFile(`${folder}.js`, await pageScript(folder)),
@@ -34,26 +38,6 @@ function scriptedPage(folder: (typeof SCRIPTS)[number], parts: Parts): Page {
       ];
     },
   };
-}
-
-function documentOf(script: string, address: string, { title, noScript }: Parts): string {
-  return `<!doctype html>
-<html lang="en">
-  <head>
-    <meta charset="utf-8">
-    <meta name="viewport" content="width=device-width, initial-scale=1">
-    <meta name="color-scheme" content="light dark">
-    <title>${title}</title>
-    <link rel="icon" type="image/svg+xml" href="/explorer/icon.svg">
-    <link rel="stylesheet" href="${address}/style.css">
-    <script type="module" src="${script}"></script>
-  </head>
-  <body>
-    <div id="app"><main><p class="quiet">Loading…</p></main></div>
-    <noscript><p class="notice">${noScript}</p></noscript>
-  </body>
-</html>
-`;
 }
 
 /**
