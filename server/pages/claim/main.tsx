@@ -117,7 +117,7 @@ function Token({ claim }: { claim: PublicClaimLink }) {
           </p>
         )}
         {description !== null && <p>{description}</p>}
-        <ui.Facts of={facts.filter(([, value]) => value !== null)} />
+        <ui.Facts of={facts} />
       </div>
     </section>
   );

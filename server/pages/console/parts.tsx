@@ -1,6 +1,18 @@
 import type { ComponentChildren, ComponentProps } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Button, type Column, Failure, Field, Id, onSent, Shown, Table, useAction, useLoad } from "../shared/parts.tsx";
+import {
+  Button,
+  type Column,
+  Failure,
+  Field,
+  Id,
+  More,
+  onSent,
+  Shown,
+  Table,
+  useAction,
+  useLoad,
+} from "../shared/parts.tsx";
 import { call, changes, readPages } from "./api.ts";
 
 export * from "../shared/parts.tsx";
@@ -22,18 +34,15 @@ export function Title({ children, lead }: { children: string; lead?: ComponentCh
   );
 }
 
-/** A form whose sending shows its failure. `send` gets the texts of the fields; empty ones are left out. */
-export function Form({
-  label,
-  children,
-  action,
-  send,
-}: {
+interface FormProps {
   label: string;
   children: ComponentChildren;
   action: string;
   send: (fields: FormData) => Promise<unknown>;
-}) {
+}
+
+/** A form whose sending shows its failure. `send` gets the texts of the fields; empty ones are left out. */
+export function Form({ label, children, action, send }: FormProps) {
   const { busy, error, run } = useAction();
   const submit = onSent((fields, form) =>
     run(async () => {
@@ -157,17 +166,11 @@ export function Filters({ label, children }: { label: string; children: Componen
 }
 
 /** A choice of one value; empty for all. */
-export function Choice({ label, name, values }: { label: string; name: string; values: readonly string[] }) {
-  return (
-    <Select
-      label={label}
-      name={name}
-      options={{ "": "all", ...Object.fromEntries(values.map((each) => [each, each])) }}
-    />
-  );
+export function Choice({ values, ...select }: { label: string; name: string; values: readonly string[] }) {
+  return <Select options={{ "": "all", ...Object.fromEntries(values.map((each) => [each, each])) }} {...select} />;
 }
 
-export const STATUSES = ["accepted", "batched", "submitted", "settled", "finalized", "failed"];
+export const STATUSES = ["accepted", "batched", "submitted", "settled", "finalized", "failed"] as const;
 
 /** What a path of the API says. It is read again every few seconds. */
 export function Live<T>({ path, children }: { path: string; children: (value: T) => ComponentChildren }) {
@@ -210,18 +213,10 @@ export function List<T, R = T>({
             // A page can be empty although more follow: the work for one is bounded.
             empty={more ? "None among the newest. Show more looks further back." : empty}
           />
-          {more && <ShowMore show={() => setPages(pages + 1)} />}
+          {more && <More show={() => setPages(pages + 1)} />}
         </>
       )}
     </Shown>
-  );
-}
-
-export function ShowMore({ show }: { show: () => void }) {
-  return (
-    <p>
-      <Button onClick={show} text="Show more" />
-    </p>
   );
 }
 

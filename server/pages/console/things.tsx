@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import type { Asset, Batch, Transaction, User, Vault, VaultHistory } from "../../client/index.ts";
-import { call, callOrNull, type Listed, orNull, readAll, readPages, withQuery } from "./api.ts";
+import type { Batch, Transaction, User, Vault, VaultHistory } from "../../client/index.ts";
+import { call, type Listed, readAll, readPages, withQuery } from "./api.ts";
 import { mintedOf } from "./day.tsx";
 import * as ui from "./parts.tsx";
 import { Named, useAsset, Worth, wholeTokens } from "./tokens.tsx";
@@ -17,38 +17,23 @@ const VAULTS: readonly ui.Column<Vault>[] = [
   ["Owner", ({ ownerAddress }) => <ui.To page="users" id={ownerAddress} />],
   ["Batch", ({ batchId }) => <ui.To page="batches" id={batchId} />],
 ];
-const NAMED: readonly ui.Column<Vault>[] = VAULTS.map((column) =>
-  column[0] !== "Token"
-    ? column
-    : [
-        "Token",
-        (vault) => (
-          <>
-            <Worth of={vault} />
-            {vault.tokenId !== null && (
-              <Named key={`${vault.assetId} ${vault.tokenId}`} assetId={vault.assetId} tokenId={vault.tokenId} />
-            )}
-          </>
-        ),
-      ],
-);
-
-function VaultList({
-  label,
-  of,
-  isNamed = false,
-}: {
-  label: string;
-  of: Readonly<Record<string, string | undefined>>;
-  isNamed?: boolean;
-}) {
-  return (
-    <ui.List
-      label={label}
-      path={withQuery("/api/v1/vaults", { order: "desc", ...of })}
-      columns={isNamed ? NAMED : VAULTS}
-    />
+const NAMED = VAULTS.map((column): ui.Column<Vault> => {
+  if (column[0] !== "Token") return column;
+  const cell = (vault: Vault) => (
+    <>
+      <Worth of={vault} />
+      {vault.tokenId !== null && (
+        <Named key={`${vault.assetId} ${vault.tokenId}`} assetId={vault.assetId} tokenId={vault.tokenId} />
+      )}
+    </>
   );
+  return ["Token", cell];
+});
+
+type Parameters = Readonly<Record<string, string | undefined>>;
+
+function VaultList({ of, columns = VAULTS }: { of: Parameters; columns?: typeof VAULTS }) {
+  return <ui.List label="Vaults" path={withQuery("/api/v1/vaults", { order: "desc", ...of })} columns={columns} />;
 }
 
 export function Vaults() {
@@ -66,7 +51,7 @@ export function Vaults() {
           options={{ "": "hidden", shown: "shown: their hosts learn your address" }}
         />
       </ui.Filters>
-      <VaultList label="Vaults" of={filters} isNamed={images === "shown"} />
+      <VaultList of={filters} columns={images === "shown" ? NAMED : VAULTS} />
     </>
   );
 }
@@ -207,7 +192,7 @@ function VaultStory({ id, level }: { id: string; level: "page" | "part" }) {
               ["Not yet withdrawn", wholeTokens({ ...vault, amount: vault.availableBalance })],
               ["Withdrawn", wholeTokens({ ...vault, amount: vault.withdrawnBalance })],
               ["Status", <ui.Status of={vault.status} />],
-              ...(vault.refusal === undefined ? [] : [["The token refuses it", vault.refusal] as const]),
+              ["The token refuses it", vault.refusal],
               [
                 "Owner",
                 <>
@@ -222,7 +207,7 @@ function VaultStory({ id, level }: { id: string; level: "page" | "part" }) {
           />
           <h2>History</h2>
           <ui.Table label={`History of vault ${id}`} columns={EVENTS} entries={events} />
-          {more && <ui.ShowMore show={() => setPages(pages + 1)} />}
+          {more && <ui.More show={() => setPages(pages + 1)} />}
         </>
       )}
     </ui.Shown>
@@ -247,7 +232,16 @@ export function AssetPage({ assetId, tokenId }: { assetId: string; tokenId: stri
     return (
       <>
         <ui.Title>{name}</ui.Title>
-        {asset && <AssetFacts of={asset} />}
+        {asset && (
+          <ui.Facts
+            of={[
+              ["Contract", <code>{asset.contractAddress}</code>],
+              ["Standard", asset.standard],
+              ["Minted", `${mintedOf(asset)} ${asset.symbol}`],
+              ["Can be minted", asset.mintingAvailable ? "yes" : asset.unavailableReason],
+            ]}
+          />
+        )}
         <h2>Transactions</h2>
         <TransactionList label="Transactions" of={{ assetId }} />
       </>
@@ -260,23 +254,10 @@ export function AssetPage({ assetId, tokenId }: { assetId: string; tokenId: stri
         {({ data: [first, second] }) => {
           if (first === undefined) return <p class="notice">No vault of your application holds this token.</p>;
           if (second === undefined) return <VaultStory id={first.vaultId} level="part" />;
-          return <VaultList label="Vaults" of={{ assetId, tokenId }} />;
+          return <VaultList of={{ assetId, tokenId }} />;
         }}
       </ui.Live>
     </>
-  );
-}
-
-function AssetFacts({ of: asset }: { of: Asset }) {
-  return (
-    <ui.Facts
-      of={[
-        ["Contract", <code>{asset.contractAddress}</code>],
-        ["Standard", asset.standard],
-        ["Minted", `${mintedOf(asset)} ${asset.symbol}`],
-        ["Can be minted", asset.mintingAvailable ? "yes" : asset.unavailableReason],
-      ]}
-    />
   );
 }
 
@@ -310,7 +291,7 @@ export function UserPage({ id }: { id: string }) {
         )}
       </ui.Shown>
       <h2>Vaults</h2>
-      <VaultList label="Vaults" of={of} />
+      <VaultList of={of} />
       <h2>Transactions</h2>
       <TransactionList label="Transactions" of={of} />
     </>
@@ -336,121 +317,9 @@ export function BatchPage({ id }: { id: string }) {
         )}
       </ui.Live>
       <h2>Your vaults in it</h2>
-      <VaultList label="Vaults" of={{ batchId: id }} />
+      <VaultList of={{ batchId: id }} />
       <h2>Your transactions in it</h2>
       <TransactionList label="Transactions" of={{ batchId: id }} />
-    </>
-  );
-}
-
-/** What the search has found: its kind, its name, and its page. */
-type Found = readonly [kind: string, name: string, page: string];
-
-const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
-
-/** Looks a text up wherever it can be an id, an address or a reference. */
-async function find(typed: string): Promise<readonly Found[]> {
-  // Wherever an address comes from, its case says nothing of the owner.
-  const text = /^0x[0-9a-f]{40}$/i.test(typed) ? typed.toLowerCase() : typed;
-  const at = encodeURIComponent(text);
-  const one = async (path: string, ...found: Found): Promise<Found[]> =>
-    (await callOrNull(path)) === null ? [] : [found];
-  const any = async (path: string, ...found: Found): Promise<Found[]> =>
-    (await callOrNull<Listed<unknown>>(path))?.data.length ? [found] : [];
-  const user = ({ userId, reference }: User): Found => ["User", reference ?? userId, `users/${userId}`];
-  const ofAssets = async (found: (asset: Asset) => Promise<Found[]> | Found[]) => {
-    const all = await Array.fromAsync(readAll<Asset>("/api/v1/assets?limit=100"));
-    return (await Promise.all(all.flat().map(found))).flat();
-  };
-  const lookups: Promise<Found[]>[] = [];
-  if (/^0x[0-9a-f]{40}$/.test(text)) {
-    lookups.push(any(`/api/v1/users?limit=1&ownerAddress=${at}`, "Owner", text, `users/${text}`));
-    lookups.push(
-      ofAssets(({ assetId, name, contractAddress }) =>
-        contractAddress === text ? [["Asset", name, `assets/${assetId}`]] : [],
-      ),
-    );
-  } else if (/^(?:validium|zk-rollup)-\d+$/.test(text)) {
-    lookups.push(one(`/public/v1/batches/${text}`, "Batch", text, `batches/${text}`));
-  } else if (/^[0-9a-f-]{36}(?:\.\d+)?$/i.test(text)) {
-    lookups.push(one(`/api/v1/transactions/${at}`, "Transaction", text, `transactions/${text}`));
-    if (UUID.test(text)) {
-      lookups.push(one(`/api/v1/users/${at}`, "User", text, `users/${text}`));
-      lookups.push(one(`/api/v1/assets/${at}`, "Asset", text, `assets/${text}`));
-      lookups.push(one(`/api/v1/transfers/${at}`, "Transfer", text, `transfers/${text}`));
-      lookups.push(any(`/api/v1/transactions?limit=1&mintId=${at}`, "Mint", text, `transactions?mintId=${text}`));
-    }
-  }
-  // A token is also found as pages write it, such as Swords #17.
-  const [, number] = /(?:^|#)(\d{1,78})$/.exec(text) ?? [];
-  if (number !== undefined) {
-    if (number === text) lookups.push(one(`/api/v1/vaults/${at}`, "Vault", text, `vaults/${text}`));
-    lookups.push(
-      ofAssets(({ assetId, standard }) =>
-        standard === "erc20"
-          ? []
-          : any(
-              `/api/v1/vaults?limit=1&assetId=${assetId}&tokenId=${number}`,
-              "Token",
-              number,
-              `assets/${assetId}/${number}`,
-            ),
-      ),
-    );
-  }
-  if (text.length <= 64) {
-    const named = orNull(Array.fromAsync(readAll<User>(`/api/v1/users?limit=100&reference=${at}`)));
-    lookups.push(named.then((pages) => pages?.flat().map(user) ?? []));
-    lookups.push(
-      any(
-        `/api/v1/transactions?limit=1&reference=${at}`,
-        "Transactions with the reference",
-        text,
-        `transactions?reference=${at}`,
-      ),
-    );
-  }
-  return (await Promise.all(lookups)).flat();
-}
-
-function FoundAsset({ page, name }: { page: string; name: string }) {
-  const [, assetId = "", tokenId] = /^assets\/([^/]+)(?:\/(.*))?$/.exec(page) ?? [];
-  const asset = useAsset(assetId);
-  return <>{tokenId === undefined ? (asset?.name ?? name) : `${asset?.name ?? ""} #${tokenId}`}</>;
-}
-
-const FOUND: readonly ui.Column<Found>[] = [
-  ["Kind", ([kind]) => kind],
-  [
-    "Name",
-    ([, name, page]) => (
-      <a href={`#/${page}`}>{page.startsWith("assets/") ? <FoundAsset page={page} name={name} /> : name}</a>
-    ),
-  ],
-];
-
-/** Leads to the page of what a text names, at once if it names one thing. */
-export function Find() {
-  const { q = "" } = ui.useFilters();
-  const load = async () => {
-    const found = await find(q);
-    const [only, second] = found;
-    if (only !== undefined && second === undefined) location.replace(`#/${only[2]}`);
-    return found;
-  };
-  return (
-    <>
-      <ui.Title>{`Found for ${q}`}</ui.Title>
-      <ui.Shown of={ui.useLoad(load, q)}>
-        {(found) => (
-          <ui.Table
-            label="Found"
-            columns={FOUND}
-            entries={found}
-            empty="Nothing of your application. Give a vault, transaction, batch or token id, an address, a user, or a whole reference."
-          />
-        )}
-      </ui.Shown>
     </>
   );
 }

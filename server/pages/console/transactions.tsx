@@ -136,14 +136,14 @@ export function TransactionPage({ id }: { id: string }) {
               ["Type", one.type],
               ["Token", <Worth of={one} isRest={isRest(one)} />],
               ["Status", <ui.Status of={one.status} />],
-              ...(one.failure === null ? [] : [["Failure", one.failure] as const]),
+              ["Failure", one.failure],
               ["User", <ui.To page="users" id={one.userId} />],
               ["Vault", <ui.To page="vaults" id={one.vaultId} />],
               ["Batch", <ui.To page="batches" id={one.batchId} />],
               ["Reference", one.reference ?? "–"],
-              ...ui.STATUSES.flatMap((status) => {
-                const at = one.timestamps[status as keyof typeof one.timestamps];
-                return at === undefined ? [] : [[status, <ui.When at={at} />] as const];
+              ...ui.STATUSES.map((status) => {
+                const at = one.timestamps[status];
+                return [status, at && <ui.When at={at} />] as const;
               }),
               ["L1 transaction", <ui.Id of={one.l1TxHash} />],
             ]}

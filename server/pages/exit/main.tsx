@@ -114,9 +114,7 @@ function Kit({ kit, checked }: Named) {
             ["Token", code(token.address)],
             ["Standard", token.standard.replace("erc", "ERC-")],
             ["Vault", String(tip.vaultId)],
-            ...(hops.length === 0
-              ? []
-              : [["Minted as", `vault ${vault.vaultId}, ${counted(hops.length, "transfer")} ago`] as const]),
+            ["Minted as", hops.length === 0 ? null : `vault ${vault.vaultId}, ${counted(hops.length, "transfer")} ago`],
             ["Units", tip.amount.toLocaleString("en")],
             ["Contract", code(settlement.contract)],
             ["Chain", String(settlement.chainId)],

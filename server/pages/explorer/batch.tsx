@@ -1,6 +1,6 @@
 import * as protocol from "../../../core/protocol/verifier.ts";
-import { blobText, brief, counted, moment } from "../shared/format.ts";
-import { type Column, code, Facts, Later, LongTable } from "../shared/parts.tsx";
+import { blobText, counted, moment } from "../shared/format.ts";
+import { type Column, code, Facts, Id, Later, LongTable } from "../shared/parts.tsx";
 import { Amount } from "../shared/tokens.tsx";
 import { type Batch, readBatch, readBatchData, readBlobProofs } from "./api.ts";
 import { type Check, Checks, judged, keptByL1, type Result, same } from "./checks.tsx";
@@ -84,7 +84,7 @@ const VAULT_COLUMNS: readonly Column<protocol.VaultContent>[] = [
   ["Vault", ({ vaultId }) => <a href={`#/vaults/${vaultId}`}>{String(vaultId)}</a>],
   ["Token", ({ blob }) => (blob === "0x" ? "fungible" : blobText(blob))],
   ["Amount", (vault) => <Amount of={vault} />, "number"],
-  ["Owner", ({ owner }) => <code title={owner}>{brief(owner)}</code>],
+  ["Owner", ({ owner }) => <Id of={owner} />],
 ];
 
 const verdicts = () => ({

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { type Hex, MintmarkError, stateCommitment } from "../../../core/protocol/verifier.ts";
-import { brief, counted, sentenceOf } from "../shared/format.ts";
-import { Button, code, Facts, Later, Status, Table } from "../shared/parts.tsx";
+import { counted, sentenceOf } from "../shared/format.ts";
+import { Button, code, Facts, Id, Later, Status, Table } from "../shared/parts.tsx";
 import { type Batch, type Roots, readBatches, readState } from "./api.ts";
 import { CHOOSE, type Check, Checks, judged } from "./checks.tsx";
 import { accordingToL1, l1, sourceName } from "./source.tsx";
@@ -139,7 +139,7 @@ function BatchTable({ of }: { of: readonly Batch[] }) {
         ["Batch", ({ batchId }) => <a href={`#/batches/${batchId}`}>{batchId}</a>],
         ["Vaults", ({ vaultCount }) => vaultCount.toLocaleString(), "number"],
         ["Status", ({ status }) => <Status of={status} />],
-        ["Root", ({ batchRoot }) => (batchRoot === null ? "–" : <code title={batchRoot}>{brief(batchRoot)}</code>)],
+        ["Root", ({ batchRoot }) => <Id of={batchRoot} />],
       ]}
     />
   );

@@ -79,15 +79,15 @@ export async function vaultView(vaultId: string) {
 async function metadataOf(vault: Proof["vault"]) {
   const metadata = await readMetadata(vault);
   if (metadata === null) return null;
-  const [name, description, image] = ["name", "description", "image"].map((each) => textIn(metadata, each));
-  const said: (readonly [string, string | null | undefined])[] = [
+  const [name, image] = [textIn(metadata, "name"), textIn(metadata, "image")];
+  const facts: readonly Fact[] = [
     ["Name", name],
-    ["Description", description],
+    ["Description", textIn(metadata, "description")],
   ];
   return (
     <>
       <h2>Its metadata says</h2>
-      <Facts of={said.filter(([, text]) => text)} />
+      <Facts of={facts} />
       {image && (
         <p>
           <AskedPicture source={image} name={name ?? "The token"} />

@@ -1,8 +1,8 @@
 import { type Hex, hexToBytes } from "../../../core/protocol/verifier.ts";
 
-/** The first and last digits of a hash or an address. */
-export function brief(hex: string): string {
-  return hex.length <= 14 ? hex : `${hex.slice(0, 8)}…${hex.slice(-6)}`;
+/** The beginning and the end of a long id, a hash or an address. */
+export function brief(id: string): string {
+  return id.length <= 18 ? id : `${id.slice(0, 8)}…${id.slice(-6)}`;
 }
 
 /** The identifier text of a minting blob, or its hex if not printable; empty for an ERC-20. */

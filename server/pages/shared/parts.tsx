@@ -1,6 +1,6 @@
 import { type ComponentChild, type ComponentChildren, Fragment, render } from "preact";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { sentenceOf } from "./format.ts";
+import { brief, sentenceOf } from "./format.ts";
 
 /** What loads: its value, its failure, or neither yet. */
 export interface Loaded<T> {
@@ -89,23 +89,18 @@ export function Failure({ error, retry }: { error: unknown; retry?: (() => void)
   );
 }
 
-/** A button; `main` marks the one that a page is about. */
-export function Button({
-  text,
-  main = false,
-  submit = false,
-  label,
-  pressed,
-  ...rest
-}: {
+interface ButtonProps {
   text: string;
   onClick?: () => unknown;
+  /** Whether a page is about it. */
   main?: boolean;
   submit?: boolean;
   disabled?: boolean;
   label?: string;
   pressed?: boolean;
-}) {
+}
+
+export function Button({ text, main = false, submit = false, label, pressed, ...rest }: ButtonProps) {
   const said = { ...(label && { "aria-label": label }), ...(pressed !== undefined && { "aria-pressed": pressed }) };
   return (
     <button type={submit ? "submit" : "button"} class={main ? "main" : undefined} {...said} {...rest}>
@@ -135,11 +130,12 @@ export function Later({ load }: { load: () => Promise<ComponentChildren> }) {
 
 export type Fact = readonly [name: string, value: ComponentChildren];
 
-/** Names and their values. */
+/** Names and their values, without those that have none. */
 export function Facts({ of }: { of: readonly Fact[] }) {
+  const known = of.filter(([, value]) => value !== null && value !== undefined);
   return (
     <dl class="facts">
-      {of.map(([name, value]) => (
+      {known.map(([name, value]) => (
         <Fragment key={name}>
           <dt>{name}</dt>
           <dd>{value}</dd>
@@ -175,17 +171,16 @@ export function onSent(send: (fields: FormData, form: HTMLFormElement) => unknow
   };
 }
 
-/** A form in the head of a page that finds what was typed. */
-export function Search({
-  find,
-  ...input
-}: {
+interface SearchProps {
   find: (text: string) => void;
   "aria-label": string;
   placeholder: string;
   required?: boolean;
   maxLength?: number;
-}) {
+}
+
+/** A form in the head of a page that finds what was typed. */
+export function Search({ find, ...input }: SearchProps) {
   const search = onSent((fields) => {
     const text = String(fields.get("q")).trim();
     if (text !== "") find(text);
@@ -235,20 +230,16 @@ export function Action({ children, ask, work }: { children: string; ask?: string
 /** A column of a table: its title, and a cell's content. */
 export type Column<T> = readonly [title: string, cell: (entry: T) => ComponentChildren, kind?: "number"];
 
-export function Table<T>({
-  label,
-  columns,
-  entries,
-  idOf,
-  empty = "None yet.",
-}: {
+interface TableProps<T> {
   label: string;
   columns: readonly Column<T>[];
   entries: readonly T[];
   /** An entry's id: a row stays the same row, with its buttons, when others come before it. Default: its place. */
   idOf?: ((entry: T) => string) | undefined;
   empty?: string;
-}) {
+}
+
+export function Table<T>({ label, columns, entries, idOf, empty = "None yet." }: TableProps<T>) {
   return (
     // Rows become cards where there is no room for columns. A table that is still too wide scrolls, also by keyboard.
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling place must take the focus.
@@ -292,11 +283,11 @@ export function When({ at }: { at: string | null }) {
 /** The beginning and the end of a long id, whole on hovering. */
 export function Id({ of }: { of: string | null }) {
   if (of === null) return <>–</>;
-  return <code title={of}>{of.length > 18 ? `${of.slice(0, 8)}…${of.slice(-6)}` : of}</code>;
+  return <code title={of}>{brief(of)}</code>;
 }
 
 /** A table that grows on demand. */
-export function LongTable<T>({ entries, ...rest }: Parameters<typeof Table<T>>[0]) {
+export function LongTable<T>({ entries, ...rest }: TableProps<T>) {
   const [shown, setShown] = useState(25);
   return (
     <>
@@ -306,12 +297,12 @@ export function LongTable<T>({ entries, ...rest }: Parameters<typeof Table<T>>[0
   );
 }
 
-/** A button for what is not shown yet. */
-export function More({ left, show }: { left: number; show: () => void }) {
-  if (left <= 0) return null;
+/** A button for what is not shown yet; `left` of it, where that is known. */
+export function More({ left, show }: { left?: number; show: () => void }) {
+  if (left !== undefined && left <= 0) return null;
   return (
     <p>
-      <Button onClick={show} text={`Show more (${left.toLocaleString()} left)`} />
+      <Button onClick={show} text={left === undefined ? "Show more" : `Show more (${left.toLocaleString()} left)`} />
     </p>
   );
 }
