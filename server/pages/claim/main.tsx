@@ -7,7 +7,8 @@ import type { PublicClaimLink, TakenClaimLink } from "../../client/index.ts";
 import { grouped } from "../shared/format.ts";
 import * as ui from "../shared/parts.tsx";
 import { type Metadata, metadataAt, Picture, textIn } from "../shared/tokens.tsx";
-import { accountsOf, useWallets } from "../shared/wallets.ts";
+import { WalletButtons } from "../shared/wallet-buttons.tsx";
+import { accountsOf } from "../shared/wallets.ts";
 
 /** The link's private key and address. The key is in the fragment, which browsers send to no server. */
 function linkIn(fragment: string): { readonly secret: Hex; readonly address: Hex } | null {
@@ -60,9 +61,8 @@ function App() {
 function Link({ secret, address }: { secret: Hex; address: Hex }) {
   const link = ui.useLoad(() => ask<PublicClaimLink>(`/public/v1/claims/${address}`), address);
   const [taken, setTaken] = useState<TakenClaimLink | null>(null);
-  const { value: claim } = link;
   const title = taken ? "It is yours" : link.error ? "This link does not work" : "Claim a token";
-  const ended = claim && ENDED[claim.status];
+  const ended = link.value && ENDED[link.value.status];
   return (
     <Page title={title}>
       <ui.Shown of={link}>
@@ -123,15 +123,13 @@ function Token({ claim }: { claim: PublicClaimLink }) {
   );
 }
 
-function Form({
-  secret,
-  claim,
-  onTaken,
-}: {
+interface FormProps {
   secret: Hex;
   claim: PublicClaimLink;
   onTaken: (taken: TakenClaimLink) => void;
-}) {
+}
+
+function Form({ secret, claim, onTaken }: FormProps) {
   const [owner, setOwner] = useState("");
   const { busy, error, run } = ui.useAction();
   const submit = ui.onSent(() =>
@@ -144,15 +142,10 @@ function Form({
   return (
     <form class="claim" onSubmit={submit}>
       <label for="owner">Your address on Ethereum. It will own the token, and nobody can change it later.</label>
-      <div class="choices">
-        {useWallets().map(({ name, provider }) => (
-          <ui.Button
-            key={name}
-            onClick={() => run(async () => setOwner((await accountsOf(provider))[0] ?? ""))}
-            text={`Use ${name}`}
-          />
-        ))}
-      </div>
+      <WalletButtons
+        verb="Use"
+        onChoose={({ provider }) => run(async () => setOwner((await accountsOf(provider))[0] ?? ""))}
+      />
       <input
         id="owner"
         value={owner}

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import type { NewPersonSignIn, Person } from "../../client/index.ts";
+import { WalletButtons } from "../shared/wallet-buttons.tsx";
 import { type Provider, wallets } from "../shared/wallets.ts";
 import { call, signChallenge } from "./api.ts";
 import { Button, Failure, Title, useAction } from "./parts.tsx";
@@ -22,13 +23,11 @@ export function SignIn({ link, onSignedIn }: { link: string | null; onSignedIn: 
   const [several, setSeveral] = useState<Several | null>(null);
   const [isSpent, setSpent] = useState(false);
   const open = (proof: object) => call<NewPersonSignIn>("POST", "/console/v1/sign-in", proof);
-  const byLink = async () =>
-    onSignedIn(
-      await open({ link }).catch((error) => {
-        setSpent(/^credentials_/.test(error.code));
-        throw error;
-      }),
-    );
+  const spend = (error: { readonly code?: string }) => {
+    setSpent(/^credentials_/.test(error.code ?? ""));
+    throw error;
+  };
+  const byLink = async () => onSignedIn(await open({ link }).catch(spend));
   const byWallet = (wallet: Provider) =>
     run(async () => {
       const opened = await open(await signChallenge(wallet));
@@ -36,13 +35,10 @@ export function SignIn({ link, onSignedIn }: { link: string | null; onSignedIn: 
       else setSeveral({ opened, wallet });
     });
   const chosen = ({ opened, wallet }: Several, { applicationId }: Person) =>
-    run(async () =>
-      onSignedIn(
-        applicationId === opened.person.applicationId
-          ? opened
-          : await open({ ...(await signChallenge(wallet)), applicationId }),
-      ),
-    );
+    run(async () => {
+      if (applicationId === opened.person.applicationId) onSignedIn(opened);
+      else onSignedIn(await open({ ...(await signChallenge(wallet)), applicationId }));
+    });
   if (several !== null) {
     return (
       <main id="main" tabIndex={-1}>
@@ -60,7 +56,7 @@ export function SignIn({ link, onSignedIn }: { link: string | null; onSignedIn: 
       </main>
     );
   }
-  const found = wallets();
+
   return (
     <main id="main" tabIndex={-1}>
       <Title lead="For the team of an application, and for the operator. An admin or the operator invites you.">
@@ -72,13 +68,9 @@ export function SignIn({ link, onSignedIn }: { link: string | null; onSignedIn: 
           <Button main disabled={busy} onClick={() => void run(byLink)} text="Sign in with this link" />
         </p>
       )}
-      {found.map(({ name, provider }) => (
-        <p key={name}>
-          <Button main disabled={busy} onClick={() => void byWallet(provider)} text={`Sign in with ${name}`} />
-        </p>
-      ))}
+      <WalletButtons main verb="Sign in with" disabled={busy} onChoose={({ provider }) => byWallet(provider)} />
       <p class="quiet">
-        {found.length === 0 && "This browser has no wallet. "}
+        {wallets().length === 0 && "This browser has no wallet. "}
         Open your invitation's link to sign in without a wallet: each link works once. In the console you can then set
         the wallet that signs you in from now on.
       </p>

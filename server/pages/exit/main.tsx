@@ -4,6 +4,7 @@ import { requireWholeKit } from "../../../core/guards/exit/browser.ts";
 import { decimalAmount } from "../../../core/protocol/verifier.ts";
 import { counted, grouped, moment, sentenceOf } from "../shared/format.ts";
 import { Button, code, Facts, Failure, Notice, show, useAction } from "../shared/parts.tsx";
+import { WalletButtons } from "../shared/wallet-buttons.tsx";
 import { accountsOf, switchChain, useWallets, type Wallet } from "../shared/wallets.ts";
 import { type Checked, check, type ExitKit, type Outcome, parseExitKit, withdraw } from "../withdraw/main.tsx";
 
@@ -235,17 +236,12 @@ function Wallets({ kits, connection, onConnected }: WalletsProps) {
   }
   return (
     <>
-      <div class="choices">
-        {found.map((wallet) => (
-          <Button
-            key={wallet.name}
-            main
-            disabled={busy}
-            onClick={() => run(async () => onConnected(await connect(wallet, kits, say)))}
-            text={`Connect ${wallet.name}`}
-          />
-        ))}
-      </div>
+      <WalletButtons
+        main
+        verb="Connect"
+        disabled={busy}
+        onChoose={(wallet) => run(async () => onConnected(await connect(wallet, kits, say)))}
+      />
       {busy && <p class="quiet">{text}</p>}
       {error && <Failure error={error} />}
     </>

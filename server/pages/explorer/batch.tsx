@@ -6,7 +6,7 @@ import { type Batch, readBatch, readBatchData, readBlobProofs } from "./api.ts";
 import { type Check, Checks, judged, keptByL1, type Result, same } from "./checks.tsx";
 import { accordingToL1 } from "./source.tsx";
 import { OnDemand } from "./state.tsx";
-import { TransferTable, transferCheck } from "./transfer-view.tsx";
+import { TransferTable, transferCheck, VaultLink } from "./transfer-view.tsx";
 
 /** Batches up to this many vaults are recomputed at once, in some tens of milliseconds. */
 const AT_ONCE = 20_000;
@@ -81,7 +81,7 @@ async function recomputed(batch: Batch) {
 }
 
 const VAULT_COLUMNS: readonly Column<protocol.VaultContent>[] = [
-  ["Vault", ({ vaultId }) => <a href={`#/vaults/${vaultId}`}>{String(vaultId)}</a>],
+  ["Vault", ({ vaultId }) => <VaultLink of={vaultId} />],
   ["Token", ({ blob }) => (blob === "0x" ? "fungible" : blobText(blob))],
   ["Amount", (vault) => <Amount of={vault} />, "number"],
   ["Owner", ({ owner }) => <Id of={owner} />],

@@ -15,18 +15,16 @@ const NOBODY: Hex = `0x${"00".repeat(20)}`;
 /** The vaults that this page has given away, with their transfer. */
 export type Given = Map<bigint, { readonly transferId: string; readonly to: Hex }>;
 
-/** What the owner reads before the wallet asks. `to` is null for a redemption. */
-export function Question({
-  vaults,
-  to,
-  onSign,
-  onCancel,
-}: {
+interface QuestionProps {
   vaults: readonly VaultContent[];
+  /** null for a redemption. */
   to: Hex | null;
   onSign: () => void;
   onCancel: () => void;
-}) {
+}
+
+/** What the owner reads before the wallet asks. */
+export function Question({ vaults, to, onSign, onCancel }: QuestionProps) {
   return (
     <fieldset class="notice" aria-label="What you sign">
       <p>
@@ -38,8 +36,7 @@ export function Question({
           </Fragment>
         ))}
         {to === null ? ", with all that is left. The tokens are burnt for ever." : ", with all that is left, to "}
-        {to !== null && <code>{to}</code>}
-        {to !== null && "."}
+        {to !== null && [<code key="to">{to}</code>, "."]}
       </p>
       <p>
         Your wallet shows a message named "Transfers": the vault of each token, the amount 0 for all that is left, and{" "}

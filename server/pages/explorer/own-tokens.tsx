@@ -8,23 +8,21 @@ import { followGiven, type Given, giveAway, Question } from "./give.tsx";
 import type { Registration } from "./l1.ts";
 import { asOwner, jsonAsOwner, type SignedIn } from "./sign-in.ts";
 import { l1, relayVaults, settlement } from "./source.tsx";
-import type { OwnTransfers } from "./transfer-view.tsx";
+import { type OwnTransfers, VaultLink } from "./transfer-view.tsx";
 import { byOwnTransaction, byRelay, type Change, ON_THE_WAY, PAID, type Standing } from "./withdrawals.ts";
 
 const PAGE = 24;
 const POLLING_MS = 2_000;
 const ADDRESS = /^0x(?!0{40}$)[0-9a-fA-F]{40}$/;
 
-/** The owner's tokens as cards with a selection, and what can be done with the selected ones. */
-export function OwnTokens({
-  signedIn,
-  transfers,
-  vaults,
-}: {
+interface OwnTokensProps {
   signedIn: SignedIn;
   transfers: OwnTransfers;
   vaults: readonly VaultContent[];
-}) {
+}
+
+/** The owner's tokens as cards with a selection, and what can be done with the selected ones. */
+export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
   const [count, setCount] = useState(PAGE);
   const [isHosted, setHosted] = useState(false);
   const [asked, setAsked] = useState(false);
@@ -51,12 +49,10 @@ export function OwnTokens({
     for (const { vaultId } of unseen) standings.set(vaultId, { text: "…", kind: "ready" });
     void look(unseen).then(follow);
   }, [shown.length]);
-  useEffect(
-    () => () => {
-      page.isShown = false;
-    },
-    [],
-  );
+  const leave = () => {
+    page.isShown = false;
+  };
+  useEffect(() => leave, []);
 
   /** Shows how a token stands. A spent one, or one on its way, cannot be selected. */
   function set(vaultId: bigint, text: Standing["text"], kind: Standing["kind"]): void {
@@ -277,12 +273,7 @@ function Card({ vault, signedIn, standing, isSelected, asked, onSelect, onHosted
           <summary>Details</summary>
           <Facts
             of={[
-              [
-                "Vault",
-                <a key="vault" href={`#/vaults/${vaultId}`}>
-                  {String(vaultId)}
-                </a>,
-              ],
+              ["Vault", <VaultLink key="vault" of={vaultId} />],
               ["Units", amount.toLocaleString("en")],
               ["Minting blob", blobText(blob)],
               ["Asset type", code(assetType)],

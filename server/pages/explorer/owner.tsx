@@ -2,6 +2,7 @@ import { useEffect, useReducer, useRef, useState } from "preact/hooks";
 import type { VaultContent } from "../../../core/protocol/verifier.ts";
 import { counted } from "../shared/format.ts";
 import { Button, Failure, Notice, useAction } from "../shared/parts.tsx";
+import { WalletButtons } from "../shared/wallet-buttons.tsx";
 import { useWallets } from "../shared/wallets.ts";
 import { readBatches } from "./api.ts";
 import { vaultsOf } from "./batch.tsx";
@@ -58,11 +59,7 @@ function Welcome({ onSignedIn }: { onSignedIn: (signedIn: OwnSignIn) => void }) 
   return (
     <>
       <p>Your wallet signs a short text that names this site. It sends no transaction and costs nothing.</p>
-      <div class="choices">
-        {found.map((wallet) => (
-          <Button key={wallet.name} main onClick={() => start(wallet)} text={`Sign in with ${wallet.name}`} />
-        ))}
-      </div>
+      <WalletButtons main verb="Sign in with" onChoose={start} />
       {error && <Failure error={error} retry={() => start()} />}
     </>
   );

@@ -103,7 +103,7 @@ function Said({ step, isFirst = false }: { step: History["before"][number]; isFi
   );
 }
 
-function VaultLink({ of }: { of: bigint }) {
+export function VaultLink({ of }: { of: bigint }) {
   return <a href={`#/vaults/${of}`}>{String(of)}</a>;
 }
 
