@@ -201,12 +201,8 @@ async function serveCluster(config: Ready, stopped: Promise<NodeJS.Signals>): Pr
   await using _end = { [Symbol.asyncDispose]: async () => void setTimeout(() => process.exit(), 1_000).unref() };
   const log = { level: config.MINTMARK_LOG_LEVEL, secrets: secretsOf(config) };
   const joining = Promise.race([joinCluster(config, options, log), stopped]);
-  const joined = await listenMeanwhile(
-    joining,
-    config,
-    log,
-    "the journal has not answered since the start, or a server of an older version leads",
-  );
+  const reason = "the journal has not answered since the start, or a server of an older version leads";
+  const joined = await listenMeanwhile(joining, config, log, reason);
   if (typeof joined === "string") return;
   await using node = joined;
   let isOver = false;
@@ -272,20 +268,17 @@ const ROLE_CHANGE_MS = 1_000;
  * The settings that must never be in a log. Of the addresses of nodes and the signer all but the host,
  * because it often contains a key.
  */
-function secretsOf({
-  MINTMARK_OPERATOR_KEY,
-  MINTMARK_OPERATOR_SIGNER,
-  MINTMARK_RECEIPT_KEY,
-  MINTMARK_TOKEN_SECRET,
-  MINTMARK_RPC_URL,
-  MINTMARK_JOURNAL,
-  MINTMARK_JOURNAL_KEYS,
-  MINTMARK_MIRRORS,
-}: Config): string[] {
-  const hex = [MINTMARK_TOKEN_SECRET, ...MINTMARK_JOURNAL_KEYS].map((key) => key && Buffer.from(key).toString("hex"));
-  const password = MINTMARK_JOURNAL && new URL(MINTMARK_JOURNAL).password;
-  const keys = [MINTMARK_OPERATOR_KEY, MINTMARK_RECEIPT_KEY, password, ...hex];
-  const nodes = [MINTMARK_RPC_URL, MINTMARK_OPERATOR_SIGNER?.url, ...MINTMARK_MIRRORS.map(({ rpcUrl }) => rpcUrl)];
+function secretsOf(config: Config): string[] {
+  const { MINTMARK_JOURNAL: journal, MINTMARK_MIRRORS: mirrors } = config;
+  const bytes = [config.MINTMARK_TOKEN_SECRET, ...config.MINTMARK_JOURNAL_KEYS];
+  const hex = bytes.map((key) => key && Buffer.from(key).toString("hex"));
+  const keys = [
+    config.MINTMARK_OPERATOR_KEY,
+    config.MINTMARK_RECEIPT_KEY,
+    journal && new URL(journal).password,
+    ...hex,
+  ];
+  const nodes = [config.MINTMARK_RPC_URL, config.MINTMARK_OPERATOR_SIGNER?.url, ...mirrors.map(({ rpcUrl }) => rpcUrl)];
   const secrets = [...keys, ...nodes.flatMap((url) => (url === undefined ? [] : beyondHost(url)))];
   return secrets.filter((text) => text !== undefined).filter(({ length }) => length >= 8);
 }

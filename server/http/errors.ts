@@ -168,25 +168,17 @@ export class ServerError extends Error {
   override readonly name = "ServerError";
   readonly code: ServerErrorCode;
   readonly issues: readonly WireIssue[];
-  /** Whether `issues` is incomplete. */
-  readonly moreIssues: boolean;
   /** Header fields of the answer, such as Allow. */
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(
     code: ServerErrorCode,
     detail: string = SERVER_ERROR_CODES[code],
-    options: {
-      issues?: readonly WireIssue[];
-      moreIssues?: boolean;
-      headers?: Readonly<Record<string, string>>;
-      cause?: unknown;
-    } = {},
+    options: Partial<Pick<ServerError, "issues" | "headers">> & { readonly cause?: unknown } = {},
   ) {
     super(detail, { cause: options.cause });
     this.code = code;
     this.issues = options.issues ?? [];
-    this.moreIssues = options.moreIssues ?? false;
     this.headers = options.headers ?? {};
   }
 }
@@ -281,14 +273,6 @@ export function notFoundHandler(allowedMethods: (path: string) => readonly strin
   };
 }
 
-interface Classified {
-  readonly code: Code;
-  readonly detail: string;
-  readonly issues: readonly WireIssue[];
-  readonly moreIssues: boolean;
-  readonly headers: Readonly<Record<string, string>>;
-}
-
 /** Seconds until the cause may be gone. The settler reads L1 every few seconds, and a block takes about twelve. */
 const RETRY_SECONDS: Partial<Record<ErrorCode, number>> = {
   l1_not_compared: 5,
@@ -297,24 +281,24 @@ const RETRY_SECONDS: Partial<Record<ErrorCode, number>> = {
   journal_unavailable: 1,
 };
 
-function classify(error: unknown): Classified {
-  if (error instanceof MintmarkError) {
-    const seconds = RETRY_SECONDS[error.code];
-    return { ...pick(error, error.moreIssues), headers: seconds === undefined ? {} : { "retry-after": `${seconds}` } };
-  }
-  if (error instanceof ServerError) return { ...pick(error, error.moreIssues), headers: error.headers };
-  const code = fastifyCode(error);
-  return { code, detail: meaningOf(code), issues: [], moreIssues: false, headers: {} };
+/** What an answer says of an error. */
+function classify(error: unknown) {
+  const isKnown = error instanceof MintmarkError || error instanceof ServerError;
+  const known = isKnown ? error : new ServerError(fastifyCode(error));
+  const { code, message, issues } = known;
+  const seconds = known instanceof MintmarkError ? RETRY_SECONDS[known.code] : undefined;
+  const retry: Readonly<Record<string, string>> = seconds === undefined ? {} : { "retry-after": `${seconds}` };
+  return {
+    code,
+    detail: shorten(message, 4 * MAX_POINTER),
+    issues: issues.slice(0, MAX_ISSUES).map((issue) => ({ ...issue, pointer: shorten(issue.pointer) })),
+    moreIssues: issues.length > MAX_ISSUES || (known instanceof MintmarkError && known.moreIssues),
+    headers: known instanceof ServerError ? known.headers : retry,
+  };
 }
 
 /** Longest pointer in an answer, in characters. It can contain the caller's own text. */
 const MAX_POINTER = 256;
-
-function pick({ code, message, issues }: MintmarkError | ServerError, more = false) {
-  const listed = issues.slice(0, MAX_ISSUES).map((issue) => ({ ...issue, pointer: shorten(issue.pointer) }));
-  const moreIssues = more || issues.length > MAX_ISSUES;
-  return { code, detail: shorten(message, 4 * MAX_POINTER), issues: listed, moreIssues };
-}
 
 function shorten(text: string, most = MAX_POINTER): string {
   return text.length <= most ? text : `${text.slice(0, most)}…`;

@@ -48,10 +48,7 @@ const file = z.object({
         kdfparams: z
           .object({
             dklen: z.literal(32),
-            n: z
-              .int()
-              .min(2)
-              .max(1 << 20),
+            n: z.int().min(2).max(1_048_576),
             p: z.int().min(1).max(16),
             r: z.int().min(1).max(16),
             salt: hex(),

@@ -27,11 +27,7 @@ const AGAIN: Backoff = { firstMs: 250, maxMs: 2_000 };
  * Joins the cluster of the settings. Tries again while PostgreSQL is away, as after a power cut that took all machines.
  * A wrong setting does not mend itself, so it throws.
  */
-export async function joinCluster(
-  config: Config,
-  options: JoinOptions,
-  { secrets = [] }: LogOptions,
-): Promise<ClusterNode> {
+export async function joinCluster(config: Config, options: JoinOptions, { secrets = [] }: LogOptions) {
   for (let attempt = 1; ; attempt++) {
     try {
       return await join(config, (await openJournal(config)) as PostgresJournal, options);

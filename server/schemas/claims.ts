@@ -10,7 +10,7 @@ export const claimsBody = s.requestComponent("ClaimLinks", {
       z.strictObject({
         linkAddress: s.address.describe("The address of the link's key, which you make and keep."),
         mint: mintEntry,
-        expiresAt: s.instant.nullable().optional().describe("RFC 3339 with zone; null or absent: never."),
+        expiresAt: s.instant.nullish().describe("RFC 3339 with zone; null or absent: never."),
       }),
     )
     .min(1)

@@ -50,6 +50,9 @@ export function hexUpTo(maxBytes: number) {
     .transform((text) => text.toLowerCase() as Hex);
 }
 
+/** An owner's signature: one of ECDSA has 65 bytes, and that of a wallet contract can be long. */
+export const signature = hexUpTo(4096);
+
 /** A whole number of at most `max` in decimal digits; converted to bigint. */
 function decimal(max: bigint) {
   return z

@@ -1,14 +1,13 @@
 import { z } from "zod";
 import { RIGHTS, ROLES, SCOPES } from "../../core/index.ts";
 import * as s from "./common.ts";
-import { MAX_SIGNATURE_BYTES } from "./owner.ts";
 import { application } from "./service.ts";
 
 const role = z.enum(ROLES, `Give one of ${ROLES.join(", ")}.`);
 const name = z.string().min(1, "Give a name.").max(100, "Give at most 100 characters.");
 const applicationId = s.outUuid.nullable().describe("null: the operator's.");
 const message = z.string().min(1).max(2048);
-const signature = s.hexUpTo(MAX_SIGNATURE_BYTES);
+const signature = s.signature;
 const link = z
   .string()
   .regex(/^[0-9a-f]{96}$/, "Give the part of the link after `#link=`.")
@@ -52,7 +51,7 @@ export const invitation = s.responseComponent("Invitation", {
     .nullable()
     .describe("Signs in once: the console's address and `#link=` and this. null for a wallet."),
 });
-export const personBody = s.requestComponent("NewPerson", { name, role, address: s.address.nullable().optional() });
+export const personBody = s.requestComponent("NewPerson", { name, role, address: s.address.nullish() });
 export const roleBody = s.requestComponent("PersonRole", { role });
 
 export const apiKey = s.responseComponent("ApiKey", {
@@ -71,20 +70,16 @@ export const issuedKey = s.responseComponent("IssuedApiKey", {
   key: apiKey,
   secret: z.string().describe("The whole key. It is shown this once."),
 });
-const expiresAt = s.instant
-  .refine((time) => time > Date.now(), "Give a time in the future.")
-  .nullable()
-  .optional();
+const expiresAt = s.instant.refine((time) => time > Date.now(), "Give a time in the future.").nullish();
 export const keyBody = s.requestComponent("NewApiKey", {
-  name: name.nullable().optional(),
+  name: name.nullish(),
   scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length).optional(),
   expiresAt,
   mintQuota: z
     .string()
     .regex(/^\d{1,19}$/, "Give a whole number of mints.")
     .transform(BigInt)
-    .nullable()
-    .optional(),
+    .nullish(),
 });
 export const rotationBody = s.requestComponent("KeyRotation", { expiresAt });
 

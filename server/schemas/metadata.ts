@@ -66,6 +66,6 @@ export const freezeBody = requestComponent("MetadataFreeze", {
 });
 
 export const collectionBody = requestComponent("CollectionChange", {
-  contractMetadata: metadataJson.nullable().optional().describe("The contract's metadata (ERC-7572); null removes it."),
-  placeholder: metadataJson.nullable().optional().describe("Hides every token behind this; null reveals them."),
+  contractMetadata: metadataJson.nullish().describe("The contract's metadata (ERC-7572); null removes it."),
+  placeholder: metadataJson.nullish().describe("Hides every token behind this; null reveals them."),
 });

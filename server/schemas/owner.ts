@@ -4,9 +4,6 @@ import { BLOB_SCHEMES } from "../../core/index.ts";
 import * as s from "./common.ts";
 import { assetPath, batchHeader, provenHop } from "./vaults.ts";
 
-/** Wallet contracts' signatures can be long. */
-export const MAX_SIGNATURE_BYTES = 4096;
-
 export const challengeBody = s.requestComponent("SignInRequest", { address: s.address });
 
 export const challenge = s.responseComponent("SignInChallenge", {
@@ -16,7 +13,7 @@ export const challenge = s.responseComponent("SignInChallenge", {
 
 export const signInBody = s.requestComponent("SignInProof", {
   message: z.string().min(1).max(2048),
-  signature: s.hexUpTo(MAX_SIGNATURE_BYTES),
+  signature: s.signature,
 });
 
 export const signIn = s.responseComponent("OwnerSignIn", {
@@ -57,7 +54,6 @@ export const exitKit = s.responseComponent("ExitKit", {
     .describe("The vault that the kit pays: the last one that transfers made."),
   hops: z.array(provenHop).optional().describe("The transfers since the mint, in their order."),
   refutation: provenHop
-    .nullable()
-    .optional()
+    .nullish()
     .describe("The record that spends the vault on L1 but does not count; null without one."),
 });

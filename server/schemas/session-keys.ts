@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { SESSION_TYPES } from "../../core/protocol/index.ts";
 import * as s from "./common.ts";
-import { MAX_SIGNATURE_BYTES } from "./owner.ts";
+
 import { typedDataExample, typedDataOf } from "./withdrawals.ts";
 
 /** A transaction that is ready to be sent. */
@@ -15,10 +15,7 @@ export const sessionPreparationBody = s.requestComponent("NewSessionKey", {
     .refine((units) => units > 0n, "Give at least 1.")
     .describe("Most quantized units of one transfer. A transfer of all that is left counts the vault's full amount."),
   assetId: s.uuid.optional().describe("The only asset of the session. Default: every asset of the owner."),
-  signature: s
-    .hexUpTo(MAX_SIGNATURE_BYTES)
-    .optional()
-    .describe("The owner's, over the typed data of this request without it."),
+  signature: s.signature.optional().describe("The owner's, over the typed data of this request without it."),
 });
 
 const MESSAGE = {

@@ -2,40 +2,39 @@ import { z } from "zod";
 import { MAX_LISTED_VAULTS, TYPED_DATA_TYPES } from "../../core/protocol/index.ts";
 import * as s from "./common.ts";
 
-/** A wallet contract's signature can be long; an ECDSA one has 65 bytes. */
-const MAX_SIGNATURE_BYTES = 4096;
-
-export const withdrawalBody = s.requestComponent("NewWithdrawal", {
-  vaultId: s.vaultId,
-  quantity: s.amount.describe("Quantized units, as a decimal string."),
+/** What a withdrawal takes from a vault, and what else the owner signs. */
+const taken = { vaultId: s.vaultId, quantity: s.amount.describe("Quantized units, as a decimal string.") };
+const signed = {
   recipient: s.address.optional().describe("Default: the owner."),
   deadline: s.seconds.describe("Seconds since 1970, as signed, as a decimal string."),
-  signature: s
-    .hexUpTo(MAX_SIGNATURE_BYTES)
-    .describe(
-      "The owner's EIP-712 `Withdrawal(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity,address recipient,uint64 deadline)`, `withdrawnBefore` being the vault's `withdrawnBalance`. The domain has name Mintmark, version 1, and the chain and contract that pay the token: its own chain, and there the settlement contract or its mirror.",
-    ),
+};
+
+function vaultsOf<V extends z.ZodType>(vault: V) {
+  return z
+    .array(vault)
+    .min(1, "Give at least one vault.")
+    .max(MAX_LISTED_VAULTS, `Give at most ${MAX_LISTED_VAULTS} vaults.`);
+}
+
+export const withdrawalBody = s.requestComponent("NewWithdrawal", {
+  ...taken,
+  ...signed,
+  signature: s.signature.describe(
+    "The owner's EIP-712 `Withdrawal(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity,address recipient,uint64 deadline)`, `withdrawnBefore` being the vault's `withdrawnBalance`. The domain has name Mintmark, version 1, and the chain and contract that pay the token: its own chain, and there the settlement contract or its mirror.",
+  ),
 });
 
 export const withdrawalListBody = s.requestComponent("NewWithdrawalList", {
-  vaults: z
-    .array(
-      z.strictObject({
-        vaultId: s.vaultId,
-        quantity: s.amount.describe("Quantized units, as a decimal string."),
-        withdrawnBefore: s.amount.prefault("0").describe("The vault's `withdrawnBalance`. Default: 0."),
-      }),
-    )
-    .min(1, "Give at least one vault.")
-    .max(MAX_LISTED_VAULTS, `Give at most ${MAX_LISTED_VAULTS} vaults.`)
-    .describe("In the order that was signed. All have one owner, and their tokens live on one chain."),
-  recipient: s.address.optional().describe("Default: the owner."),
-  deadline: s.seconds.describe("Seconds since 1970, as signed, as a decimal string."),
-  signature: s
-    .hexUpTo(MAX_SIGNATURE_BYTES)
-    .describe(
-      "The owner's EIP-712 `WithdrawalList(ListedVault[] vaults,address recipient,uint64 deadline)ListedVault(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity)`, with the domain of a single withdrawal.",
-    ),
+  vaults: vaultsOf(
+    z.strictObject({
+      ...taken,
+      withdrawnBefore: s.amount.prefault("0").describe("The vault's `withdrawnBalance`. Default: 0."),
+    }),
+  ).describe("In the order that was signed. All have one owner, and their tokens live on one chain."),
+  ...signed,
+  signature: s.signature.describe(
+    "The owner's EIP-712 `WithdrawalList(ListedVault[] vaults,address recipient,uint64 deadline)ListedVault(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity)`, with the domain of a single withdrawal.",
+  ),
 });
 
 /** The fields of a preparation that say how, not what. */
@@ -44,21 +43,16 @@ const signing = {
   deadline: s.seconds.optional().describe("Seconds since 1970, as a decimal string. Default: in seven days."),
 };
 
-const preparedVaults = z
-  .array(
-    z.strictObject({
-      vaultId: s.vaultId,
-      quantity: s.amount.optional().describe("Quantized units. Default: all that are left."),
-    }),
-  )
-  .min(1, "Give at least one vault.")
-  .max(MAX_LISTED_VAULTS, `Give at most ${MAX_LISTED_VAULTS} vaults.`);
+const prepared = z.strictObject({
+  vaultId: s.vaultId,
+  quantity: s.amount.optional().describe("Quantized units. Default: all that are left."),
+});
 
 export const preparationBody = s.requestComponent(
   "NewWithdrawalPreparation",
   z
     .strictObject({
-      vaults: preparedVaults.optional().describe("The vaults; or else name `ownerAddress` and `assetId`."),
+      vaults: vaultsOf(prepared).optional().describe("The vaults; or else name `ownerAddress` and `assetId`."),
       ownerAddress: s.address.optional().describe("With `assetId`: all vaults of this owner and token."),
       assetId: s.uuid.optional(),
       tokenId: s.tokenId.optional().describe("With `assetId`: of this token id only."),
