@@ -1,8 +1,9 @@
 /** `npm run package`: compiles to dist/, packs dist/ as a tarball for other projects, and prints its path. */
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import source from "../../package.json" with { type: "json" };
 import { bundleOptions, chartStyle, SCRIPTS } from "../../server/pages/bundle.ts";
 import { answerHelp } from "../command.ts";
 import { bundleLibraries } from "./libraries.ts";
@@ -16,41 +17,29 @@ execFileSync(process.execPath, [`${ROOT}scripts/build/generate-client.ts`], { st
 // `npm run typecheck` is what finds wrong types in these sources.
 const compile = [`${ROOT}node_modules/typescript/bin/tsc`, "-p", `${ROOT}tsconfig.build.json`, "--noCheck"];
 execFileSync(process.execPath, compile, { stdio: ["ignore", 2, 2] });
-for (const page of SCRIPTS) {
+for (const page of SCRIPTS)
   for (const { contents } of (await build(bundleOptions(page))).outputFiles) {
     mkdirSync(`${DIST}/server/pages/${page}`, { recursive: true });
     writeFileSync(`${DIST}/server/pages/${page}/bundle.js`, contents);
   }
-}
 // Pages have other files beside their scripts.
 cpSync(`${ROOT}server/pages`, `${DIST}/server/pages`, { recursive: true, filter: (path) => !/\.tsx?$/.test(path) });
 cpSync(chartStyle, `${DIST}/server/pages/console/uPlot.css`);
-const source = JSON.parse(readFileSync(`${ROOT}package.json`, "utf8")) as Record<
-  "name" | "version" | "description" | "license" | "type",
-  string
-> &
-  Record<"exports" | "dependencies" | "peerDependencies" | "peerDependenciesMeta", Record<string, string>>;
 await bundleLibraries(DIST, [...Object.keys(source.dependencies), ...Object.keys(source.peerDependencies)]);
 // Solidity for projects that import it, and its compiled code for `mintmark deploy`. Test contracts are not included.
-cpSync(`${ROOT}contracts`, `${DIST}/contracts`, {
-  recursive: true,
-  filter: (path) => !path.startsWith(`${ROOT}contracts/test`),
-});
+const isDeployed = (path: string) => !path.startsWith(`${ROOT}contracts/test`);
+cpSync(`${ROOT}contracts`, `${DIST}/contracts`, { recursive: true, filter: isDeployed });
 execFileSync("npm", ["run", "--silent", "docs"], { cwd: ROOT, stdio: ["ignore", 2, 2] });
 // The server serves the built guide. What builds it stays in the repository.
 const isShipped = (path: string) => !/docs\/\.vitepress\/(?!dist)/.test(path);
-for (const folder of ["docs", "examples"]) {
+for (const folder of ["docs", "examples"])
   cpSync(`${ROOT}${folder}`, `${DIST}/${folder}`, { recursive: true, filter: isShipped });
-}
 const { name, version, description, license, type, dependencies, peerDependencies, peerDependenciesMeta } = source;
 // The same subpaths as in the repository, compiled.
-const modules = Object.fromEntries(
-  Object.entries(source.exports).map(([path, file]) => [
-    path,
-    { types: file.replace(/ts$/, "d.ts"), default: file.replace(/ts$/, "js") },
-  ]),
-);
-const exports = { ...modules, "./contracts/*": "./contracts/*" };
+const modules = Object.entries(source.exports).map(([path, file]) => {
+  return [path, { types: file.replace(/ts$/, "d.ts"), default: file.replace(/ts$/, "js") }];
+});
+const exports = { ...Object.fromEntries(modules), "./contracts/*": "./contracts/*" };
 // Without packages that only the repository needs, such as the Node binary with which Node 20 runs its scripts.
 const engines = { node: ">=22.13" };
 const bin = { mintmark: "scripts/mintmark.js" };
@@ -66,12 +55,9 @@ const files = ["**/*"];
 const about = { name, version, description, keywords, license, ...repository, files };
 const manifest = { ...about, type, engines, bin, exports, publishConfig, ...installed };
 writeFileSync(`${DIST}/package.json`, `${JSON.stringify(manifest, null, 2)}\n`);
-for (const file of ["README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]) {
+for (const file of ["README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"])
   cpSync(`${ROOT}${file}`, `${DIST}/${file}`);
-}
-const packed = execFileSync("npm", ["pack", "./dist", "--json", "--pack-destination", DIST], {
-  cwd: ROOT,
-  encoding: "utf8",
-});
+const pack = ["pack", "./dist", "--json", "--pack-destination", DIST];
+const packed = execFileSync("npm", pack, { cwd: ROOT, encoding: "utf8" });
 const [{ filename }] = JSON.parse(packed) as [{ filename: string }];
 process.stdout.write(`${DIST}/${filename}\n`);

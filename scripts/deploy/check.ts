@@ -12,7 +12,9 @@ import { type TokenConfig, tokenCreation } from "./token.ts";
 export interface DeploymentPlan {
   /** On a new deployment with a multisig, `admin` is the deployer at first; the time lock replaces it. */
   readonly settlement: SettlementConfig;
+  /** Administers a new settlement contract through a time lock, which is deployed first; default `admin` itself. */
   readonly multisig?: Address | undefined;
+  /** Deployed and registered unless a recorded token has the same standard and symbol. */
   readonly tokens: readonly TokenConfig[];
   readonly mirror?: { readonly by: Deployer; readonly config: MirrorTerms; readonly tokens: readonly TokenConfig[] };
   /** Allows a change delay or a maturity of 0 on a public chain. */
@@ -71,9 +73,8 @@ function judge(by: Deployer, plan: DeploymentPlan, earlier?: Deployment) {
       if (plan.allowNoDelay) warnings.push(sentence);
       else problems.push(`${sentence}. Set MINTMARK_ALLOW_NO_DELAY=yes to deploy it so`);
     }
-    for (const role of ["admin", "guardian", "operator"] as const) {
+    for (const role of ["admin", "guardian", "operator"] as const)
       if (settlement[role] === zeroAddress) problems.push(`the ${role} is the zero address`);
-    }
     if (plan.multisig === zeroAddress) problems.push("the multisig is the zero address");
     problems.push(...committeeProblems("the committee", settlement));
   }
@@ -93,16 +94,13 @@ function judge(by: Deployer, plan: DeploymentPlan, earlier?: Deployment) {
 }
 
 function transferableAmong(tokens: readonly TokenConfig[], why: string): string[] {
-  return tokens.flatMap(({ symbol, transferable }) =>
-    transferable ? [`token ${symbol} cannot be transferable: ${why}`] : [],
-  );
+  const found = tokens.filter(({ transferable }) => transferable);
+  return found.map(({ symbol }) => `token ${symbol} cannot be transferable: ${why}`);
 }
 
-function committeeProblems(
-  what: string,
-  { committee, threshold }: Pick<SettlementConfig, "committee" | "threshold">,
-): string[] {
-  const members = committee.map(lower);
+function committeeProblems(what: string, terms: Pick<SettlementConfig, "committee" | "threshold">): string[] {
+  const { threshold } = terms;
+  const members = terms.committee.map(lower);
   const problems: string[] = [];
   if (new Set(members).size !== members.length) problems.push(`${what} names a member twice`);
   if (members.includes(zeroAddress)) problems.push(`${what} contains the zero address`);
@@ -216,9 +214,8 @@ async function requireFunds(by: Deployer, gas: bigint): Promise<void> {
   // An interrupted run has paid for its transactions already. Then each transaction is checked by itself.
   if (gas === 0n || (await by.pending?.isEmpty()) === false) return;
   const { address } = by.account;
-  const [balance, price] = await askL1("asking for balance and fees", () =>
-    Promise.all([by.client.getBalance({ address }), priceOf(by)]),
-  );
+  const ask = () => Promise.all([by.client.getBalance({ address }), priceOf(by)]);
+  const [balance, price] = await askL1("asking for balance and fees", ask);
   if (balance >= gas * price) return;
   throw new Error(
     `nothing was deployed: ${address} has ${formatEther(balance)} ether on chain ${by.chainId} and needs about ${formatEther(gas * price)} (${gas} gas at ${formatGwei(price)} gwei). Send it there, then run this again.`,

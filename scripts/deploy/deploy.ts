@@ -1,16 +1,12 @@
-import type { Address } from "viem";
+import type { DeploymentPlan } from "./check.ts";
 import { type Deployer, deployContract } from "./deployer.ts";
 import { pendingOf } from "./pending.ts";
 import { type Deployment, readRecord, writeRecord } from "./record.ts";
-import { deploySettlement, type SettlementConfig } from "./settlement.ts";
+import { deploySettlement } from "./settlement.ts";
 import { deployMissing, deployToken, type TokenConfig } from "./token.ts";
 
-interface DeployOptions {
-  readonly settlement: SettlementConfig;
-  /** Administers a new settlement contract through a time lock, which is deployed first; default `admin` itself. */
-  readonly multisig?: Address | undefined;
-  /** Deployed and registered unless a recorded token has the same standard and symbol. */
-  readonly tokens?: readonly TokenConfig[];
+interface DeployOptions extends Pick<DeploymentPlan, "settlement" | "multisig"> {
+  readonly tokens?: DeploymentPlan["tokens"];
   /** The deployment record's file; see {@link Deployment}. */
   readonly record: string;
   readonly onProgress?: (step: string) => void;
@@ -25,9 +21,8 @@ export async function deploy(account: Deployer, options: DeployOptions): Promise
   const pending = pendingOf(path);
   const by = { ...account, pending };
   const earlier = await readRecord(path);
-  if (earlier !== undefined && earlier.chainId !== by.chainId) {
+  if (earlier !== undefined && earlier.chainId !== by.chainId)
     throw new Error(`${path} is of chain ${earlier.chainId}; the RPC serves chain ${by.chainId}`);
-  }
   let { admin } = options.settlement;
   if (earlier === undefined && multisig !== undefined) {
     onProgress("deploying the administrator's time lock");

@@ -1,17 +1,5 @@
-import {
-  type Address,
-  createPublicClient,
-  createWalletClient,
-  encodeDeployData,
-  type Hex,
-  http,
-  keccak256,
-  type LocalAccount,
-  type PublicClient,
-  parseTransaction,
-  type Transport,
-  WaitForTransactionReceiptTimeoutError,
-} from "viem";
+import type { Address, Hex, LocalAccount, PublicClient, Transport } from "viem";
+import * as viem from "viem";
 import type { Hash } from "../../core/index.ts";
 import { type ContractName, readArtifact } from "../../core/l1/artifact.ts";
 import { askL1 } from "../../core/l1/failure.ts";
@@ -27,44 +15,30 @@ export interface Deployer {
   readonly pending?: PendingCreations;
 }
 
-export interface Deployed {
-  readonly address: Address;
-  readonly txHash: Hash;
-  readonly blockNumber: bigint;
-  readonly gasUsed: bigint;
-}
-
 export async function deployerOn(rpcUrl: string, account: LocalAccount): Promise<Deployer> {
-  const transport = http(rpcUrl, { retryCount: 5 });
-  const client = createPublicClient({ transport, pollingInterval: POLL_MS });
+  const transport = viem.http(rpcUrl, { retryCount: 5 });
+  const client = viem.createPublicClient({ transport, pollingInterval: POLL_MS });
   const chainId = await askL1(`asking ${new URL(rpcUrl).host} for its chain`, () => client.getChainId());
   return { account, client, transport, chainId };
 }
 
 /** Deploys a contract and checks that the chain has code there. */
-export async function deployContract(by: Deployer, name: ContractName, args: readonly unknown[]): Promise<Deployed> {
+export async function deployContract(by: Deployer, name: ContractName, args: readonly unknown[]) {
   const artifact = readArtifact(name);
-  const data = encodeDeployData({ abi: artifact.abi, bytecode: artifact.bytecode, args });
+  const data = viem.encodeDeployData({ abi: artifact.abi, bytecode: artifact.bytecode, args });
   const receipt = await askL1(`deploying ${name}`, () => created(by, data));
-  const { transactionHash: hash } = receipt;
-  const address = receipt.contractAddress;
+  const { transactionHash: hash, contractAddress: address, blockNumber: deployedAtBlock, gasUsed } = receipt;
   if (!address) throw new Error(`deploying ${name}: transaction ${hash} created no contract`);
   if ((await by.client.getCode({ address })) === undefined)
     throw new Error(`deploying ${name}: the chain has no code at ${address}; is the RPC's chain the right one?`);
-  return { address: lower(address), txHash: hash, blockNumber: receipt.blockNumber, gasUsed: receipt.gasUsed };
+  return { address: lower(address), deployedAtBlock, gasUsed };
 }
 
 /** Sends a transaction to a contract's function and waits for it. */
-export async function send(
-  by: Deployer,
-  name: ContractName,
-  address: Address,
-  functionName: string,
-  args: readonly unknown[],
-): Promise<Hash> {
+export async function send(by: Deployer, name: ContractName, address: Address, call: string, args: readonly unknown[]) {
   const { abi } = readArtifact(name);
-  const request = { abi, address, functionName, args, account: by.account } as const;
-  return askL1(`${name}.${functionName}`, async () => {
+  const request = { abi, address, functionName: call, args, account: by.account } as const;
+  return askL1(`${name}.${call}`, async () => {
     // The simulation reports the contract's own error instead of a failed transaction.
     await by.client.simulateContract(request);
     const hash = await wallet(by).writeContract({ ...request, chain: null });
@@ -81,7 +55,7 @@ async function created(by: Deployer, data: Hex) {
       return await succeeded(by, hash, RESEND_MS);
     } catch (error) {
       // Without a kept creation, sending again would create a second contract.
-      const isLate = error instanceof WaitForTransactionReceiptTimeoutError && by.pending !== undefined;
+      const isLate = error instanceof viem.WaitForTransactionReceiptTimeoutError && by.pending !== undefined;
       if (!isLate || left === 0) throw error;
     }
   }
@@ -89,17 +63,17 @@ async function created(by: Deployer, data: Hex) {
 
 /** Sends the creation that an earlier run signed, or signs a new one: by EIP-1559 if the chain has a base fee. */
 async function sendOnce(by: Deployer, data: Hex): Promise<Hash> {
-  const key = keccak256(data);
+  const key = viem.keccak256(data);
   const kept = await by.pending?.get(key);
   if (kept !== undefined) {
-    const hash = keccak256(kept);
+    const hash = viem.keccak256(kept);
     const [isKnown, hasReverted] = await Promise.all([
       by.client.getTransaction({ hash }).then(yes, no),
       by.client.getTransactionReceipt({ hash }).then(({ status }) => status === "reverted", no),
     ]);
     // A reverted transaction, such as out of gas, stays reverted.
     if (isKnown && !hasReverted) return hash;
-    const { nonce = 0 } = parseTransaction(kept);
+    const { nonce = 0 } = viem.parseTransaction(kept);
     const used = await by.client.getTransactionCount({ address: by.account.address });
     // Another transaction used its nonce, so it can never be mined.
     if (used <= nonce) return by.client.sendRawTransaction({ serializedTransaction: kept });
@@ -124,7 +98,7 @@ async function succeeded(by: Deployer, hash: Hex, timeout?: number) {
 }
 
 function wallet(by: Deployer) {
-  return createWalletClient({ account: by.account, transport: by.transport });
+  return viem.createWalletClient({ account: by.account, transport: by.transport });
 }
 
 /** Addresses are always in lower case here. */

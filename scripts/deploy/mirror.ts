@@ -1,5 +1,5 @@
 import type { Address } from "viem";
-import { type Deployed, type Deployer, deployContract, lower } from "./deployer.ts";
+import { type Deployer, deployContract, lower } from "./deployer.ts";
 import { pendingOfMirror } from "./pending.ts";
 import { type Creation, type Deployment, type MirrorRecord, readRecord, writeRecord } from "./record.ts";
 import { ascending, requireRecorded, termsOf } from "./settlement.ts";
@@ -16,9 +16,9 @@ export type MirrorConfig = Omit<MirrorRecord, keyof Creation | "chainId" | "toke
 export type MirrorTerms = Pick<MirrorConfig, "admin"> & Partial<Pick<MirrorConfig, "committee" | "threshold">>;
 
 /** Deploys a mirror on this chain and verifies its configuration. */
-export async function deployMirror(by: Deployer, config: MirrorConfig): Promise<Deployed> {
+export async function deployMirror(by: Deployer, config: MirrorConfig) {
   const deployed = await deployContract(by, "StateMirror", mirrorArgs(config));
-  await verifyMirror(by, { ...config, address: deployed.address, deployedAtBlock: deployed.blockNumber });
+  await verifyMirror(by, { ...config, ...deployed });
   return deployed;
 }
 
@@ -58,9 +58,8 @@ interface MirrorOptions {
 export async function deployMirrorOf(by: Deployer, source: Deployer, options: MirrorOptions): Promise<Deployment> {
   const { record: path, tokens = [], onProgress = () => {} } = options;
   const found = await readRecord(path);
-  if (found?.chainId !== source.chainId) {
+  if (found?.chainId !== source.chainId)
     throw new Error(`${path} names no settlement contract on chain ${source.chainId}; deploy one first`);
-  }
   let deployment: Deployment = found;
   const { settlement } = found;
   const pending = pendingOfMirror(path, by.chainId);
@@ -78,10 +77,9 @@ export async function deployMirrorOf(by: Deployer, source: Deployer, options: Mi
   if (mirror === undefined) {
     const { committee, threshold, changeDelay, maturity } = settlement;
     const asked = { committee, threshold, changeDelay, maturity, ...options.config };
-    const { address, blockNumber, gasUsed } = await deployMirror(there, { ...asked, ...sourceOf });
-    const deployed = { address, deployedAtBlock: blockNumber, gasUsed, tokens: [] };
+    const deployed = await deployMirror(there, { ...asked, ...sourceOf });
     const accounts = { admin: lower(asked.admin), committee: ascending(asked.committee) };
-    mirror = { ...asked, ...accounts, ...deployed, chainId: by.chainId };
+    mirror = { ...asked, ...accounts, ...deployed, tokens: [], chainId: by.chainId };
     await save(mirror);
   } else await verifyMirror(there, { ...mirror, ...sourceOf });
   const recorded = mirror;

@@ -25,14 +25,12 @@ const settlementRecord = z.strictObject({
 
 const tokenRecord = z.strictObject({
   standard: z.enum(["erc20", "erc721", "erc1155"]),
-  address,
+  ...created,
   name: z.string(),
   symbol: z.string(),
   quantum: integer,
   blobScheme: z.enum(["mintmark", "imx"]),
   minterLocked: z.boolean(),
-  deployedAtBlock: integer,
-  gasUsed: integer,
 });
 
 /** A mirror of the settlement contract on another chain, with its tokens. */
@@ -61,11 +59,8 @@ export type MirrorRecord = z.output<typeof mirrorRecord>;
 export type Deployment = z.output<typeof deployment>;
 
 /** Whether a record has a token with this standard and symbol. */
-export function isRecorded(
-  recorded: readonly TokenRecord[] | undefined,
-  token: Pick<TokenRecord, "standard" | "symbol">,
-): boolean {
-  return recorded?.some(({ standard, symbol }) => standard === token.standard && symbol === token.symbol) ?? false;
+export function isRecorded(recorded: readonly TokenRecord[] = [], token: Pick<TokenRecord, "standard" | "symbol">) {
+  return recorded.some(({ standard, symbol }) => standard === token.standard && symbol === token.symbol);
 }
 
 export function recordPath(folder: string, chainId: number): string {

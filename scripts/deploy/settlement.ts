@@ -15,11 +15,7 @@ export type SettlementConfig = Omit<SettlementRecord, keyof Creation | "transfer
 };
 
 /** Deploys the settlement contract. With an earlier record, verifies the recorded contract instead. */
-export async function deploySettlement(
-  by: Deployer,
-  config: SettlementConfig,
-  earlier?: SettlementRecord,
-): Promise<SettlementRecord> {
+export async function deploySettlement(by: Deployer, config: SettlementConfig, earlier?: SettlementRecord) {
   if (earlier !== undefined) {
     await verifySettlement(by, earlier);
     return earlier;
@@ -27,12 +23,9 @@ export async function deploySettlement(
   const { transfers = false, ...terms } = config;
   const code = transfers ? await deployContract(by, "Transfers", []) : undefined;
   const args = settlementArgs(terms, code?.address);
-  const { address, blockNumber, gasUsed } = await deployContract(by, "StateCommitment", args);
-  const record = {
+  const record: SettlementRecord = {
     ...terms,
-    address,
-    deployedAtBlock: blockNumber,
-    gasUsed,
+    ...(await deployContract(by, "StateCommitment", args)),
     ...(code && { transfersCode: code.address }),
     admin: lower(config.admin),
     guardian: lower(config.guardian),

@@ -21,12 +21,12 @@ const ADMIN_ROLE = `0x${"00".repeat(32)}`;
 export async function deployToken(by: Deployer, settlement: Address, config: TokenConfig): Promise<TokenRecord> {
   const { standard, name, symbol, quantum = 1n, blobScheme = "mintmark" } = config;
   const { contract, args } = tokenCreation(by, settlement, config);
-  const { address, blockNumber, gasUsed } = await deployContract(by, contract, args);
+  const deployed = await deployContract(by, contract, args);
+  const { address } = deployed;
   await registerToken(by, settlement, { standard, chainId: BigInt(by.chainId), address, quantum, blobScheme });
   const minterLocked = locks(config);
   if (minterLocked) await lockMinter(by, contract, address, lower(config.admin));
-  const token = { standard, address, name, symbol, quantum, blobScheme, minterLocked };
-  return { ...token, deployedAtBlock: blockNumber, gasUsed };
+  return { standard, name, symbol, quantum, blobScheme, minterLocked, ...deployed };
 }
 
 /** The contract of a token, and its constructor's arguments. */

@@ -78,6 +78,10 @@ export async function examine(config: Config, places: Places): Promise<Finding[]
   return findings.flat();
 }
 
+function asked(url: string, headers: Readonly<Record<string, string>> = {}): Promise<Response | null> {
+  return fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS), headers }).catch(() => null);
+}
+
 function notAsked(check: string, error: unknown): Result {
   return unknown(messageOf(error).split("\n")[0] ?? "", `Look at what ${check} asks, and run this again.`);
 }
@@ -95,47 +99,38 @@ async function versions({ MINTMARK_STORE: store }: Config): Promise<Result> {
 
 /** The keys of the settings. */
 function partiesOf(config: Config, { members, watcher }: Places): Party[] {
-  const partyOf = (role: string, source: Parameters<typeof accountOf>[0]): Party => {
+  type Source = Parameters<typeof accountOf>[0];
+  const partyOf = (role: string, settings: Readonly<Record<string, unknown>>, signer: Source["signer"]): Party => {
+    const [key, keystore, passwordFile] = ["KEY", "KEYSTORE", "PASSWORD_FILE"].map(
+      (name) => settings[`${variableOf(role)}_${name}`] as `0x${string}` | undefined,
+    );
     let opened: ReturnType<Party["address"]> | undefined;
-    const address = () => (opened ??= accountOf(source).then((account) => account?.address ?? null));
-    return { role, signer: source.signer, address };
+    const open = () => accountOf({ key, keystore, passwordFile, signer }).then((account) => account?.address ?? null);
+    return { role, signer, address: () => (opened ??= open()) };
   };
-  const own = (["OPERATOR", "RECEIPT"] as const).map((party) =>
-    partyOf(party.toLowerCase(), {
-      key: config[`MINTMARK_${party}_KEY`],
-      keystore: config[`MINTMARK_${party}_KEYSTORE`],
-      passwordFile: config[`MINTMARK_${party}_PASSWORD_FILE`],
-      signer: config[`MINTMARK_${party}_SIGNER`],
-    }),
-  );
-  const named = (role: string, party: "MEMBER" | "WATCHER", settings: Readonly<Record<string, string>>) =>
-    partyOf(role, {
-      key: settings[`MINTMARK_${party}_KEY`] as `0x${string}` | undefined,
-      keystore: settings[`MINTMARK_${party}_KEYSTORE`],
-      passwordFile: settings[`MINTMARK_${party}_PASSWORD_FILE`],
-      signer: memberSetting.safeParse(settings[`MINTMARK_${party}_SIGNER`]).data,
-    });
+  const named = (role: string, settings: Readonly<Record<string, string>>) =>
+    partyOf(role, settings, memberSetting.safeParse(settings[`${variableOf(role)}_SIGNER`]).data);
   return [
-    ...own,
-    ...(watcher === null ? [] : [named("watcher", "WATCHER", watcher)]),
-    ...(members ?? []).map((settings, at) => named(`member-${at + 1}`, "MEMBER", settings)),
+    partyOf("operator", config, config.MINTMARK_OPERATOR_SIGNER),
+    partyOf("receipt", config, config.MINTMARK_RECEIPT_SIGNER),
+    ...(watcher === null ? [] : [named("watcher", watcher)]),
+    ...(members ?? []).map((settings, at) => named(`member-${at + 1}`, settings)),
   ];
 }
 
+const variableOf = (role: string) => `MINTMARK_${role.replace(/-\d+$/, "").toUpperCase()}`;
+
 async function key({ role, signer, address }: Party): Promise<Result[]> {
-  const setting = `MINTMARK_${role.replace(/-\d+$/, "").toUpperCase()}`;
-  const opened = await address().then(
-    (account) => ({ account }),
-    (error: unknown) => ({ error }),
+  const setting = variableOf(role);
+  const account = await address().catch((error: unknown) =>
+    fault(`the ${role}'s key: ${messageOf(error)}`, `Look at ${setting}_KEYSTORE and its password.`),
   );
-  if ("error" in opened)
-    return [fault(`the ${role}'s key: ${messageOf(opened.error)}`, `Look at ${setting}_KEYSTORE and its password.`)];
-  const { account } = opened;
+  if (typeof account === "object" && account !== null) return [account];
   if (account === null && role === "receipt") return [];
   if (account === null)
     return [warning(`no ${role}'s key`, `Set ${setting}_KEYSTORE: without it the ${role} does nothing.`)];
   if (signer === undefined) return [ok(`the ${role}'s key opens: ${account}`)];
-  const reply = await fetch(signer.url, { signal: AbortSignal.timeout(TIMEOUT_MS) }).catch(() => null);
+  const reply = await asked(signer.url);
   await reply?.body?.cancel();
   return reply === null
     ? [fault(`the ${role}'s signing service does not answer`, `Start it, or look at ${setting}_SIGNER.`)]
@@ -154,21 +149,19 @@ async function backup({ backup: folder }: Places): Promise<Result> {
   if (folder === undefined)
     return unknown("no backup folder was given", "Give --backup, the folder that `mintmark backup` writes.");
   if (!existsSync(folder)) return fault(`there is no backup in ${folder}`, `Make one: mintmark backup ${folder}`);
-  const times = await Promise.all(
-    (await readdir(folder)).map(async (file) => (await stat(join(folder, file))).mtimeMs),
-  );
+  const stats = await Promise.all((await readdir(folder)).map((file) => stat(join(folder, file))));
+  const times = stats.map(({ mtimeMs }) => mtimeMs);
   const hours = (Date.now() - Math.max(0, ...times)) / 3_600_000;
   const found = `the newest backup is ${hours < 1 ? "less than an hour" : `${Math.floor(hours)} hours`} old`;
   return hours > 24 ? fault(found, "Look at the schedule of `mintmark backup`.") : ok(found);
 }
 
-const readiness = z.object({
-  checks: z.record(z.string(), z.object({ status: z.string(), detail: z.string().optional() })),
-});
+const readinessCheck = z.object({ status: z.string(), detail: z.string().optional() });
+const readiness = z.object({ checks: z.record(z.string(), readinessCheck) });
 
 async function server(config: Config, { isStopped }: Places): Promise<Result | Result[]> {
   const url = `http://${config.MINTMARK_HOST === "0.0.0.0" ? "127.0.0.1" : config.MINTMARK_HOST}:${config.MINTMARK_PORT}`;
-  const reply = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(TIMEOUT_MS) }).catch(() => null);
+  const reply = await asked(`${url}/readyz`);
   if (reply === null)
     return isStopped
       ? ok(`no server listens on ${url}, as --stopped says`)
@@ -191,7 +184,7 @@ const health = z.object({ version: z.string().max(50) });
 
 /** The version that a process runs, if it says one that is not this package's. */
 async function otherVersion(url: string): Promise<string | null> {
-  const reply = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(TIMEOUT_MS) }).catch(() => null);
+  const reply = await asked(`${url}/healthz`);
   const { data } = health.safeParse(await reply?.json().catch(() => null));
   return data === undefined || data.version === packageJson.version ? null : data.version;
 }
@@ -199,8 +192,7 @@ async function otherVersion(url: string): Promise<string | null> {
 async function metrics({ MINTMARK_METRICS_PORT: port, MINTMARK_METRICS_HOST: host }: Config): Promise<Result> {
   if (port === undefined)
     return warning("no metrics port", "Set MINTMARK_METRICS_PORT, and scrape it: docs/guides/production.md");
-  const asked = { signal: AbortSignal.timeout(TIMEOUT_MS), headers: { "user-agent": DOCTOR } };
-  const reply = await fetch(`http://${host}:${port}/metrics`, asked).catch(() => null);
+  const reply = await asked(`http://${host}:${port}/metrics`, { "user-agent": DOCTOR });
   await reply?.body?.cancel();
   if (reply === null) return warning("the metrics port does not answer", "It answers while the server runs.");
   const seconds = reply.headers.get("mintmark-scraped-seconds-ago");
@@ -283,10 +275,8 @@ async function daysLeft(client: PublicClient, address: `0x${string}`, now: bigin
   const newest = await client.getBlock();
   for (const back of [7_200n, 100n]) {
     const blockNumber = newest.number > back ? newest.number - back : 0n;
-    const [block, before] = await Promise.all([
-      client.getBlock({ blockNumber }),
-      client.getBalance({ address, blockNumber }),
-    ]).catch(() => [null, 0n] as const);
+    const ask = Promise.all([client.getBlock({ blockNumber }), client.getBalance({ address, blockNumber })]);
+    const [block, before] = await ask.catch(() => [null, 0n] as const);
     if (block === null) continue;
     const spent = before - now;
     const seconds = newest.timestamp - block.timestamp;
@@ -302,10 +292,8 @@ async function locks(config: Config, client: PublicClient, contract: Contract): 
     client.readContract({ ...contract, functionName: "maturity" }),
   ]);
   const found = `changes wait ${delay} s, ERC-721 vaults ${maturity} s`;
-  const short =
-    !isLocalChain(config.MINTMARK_CHAIN_ID) &&
-    config.MINTMARK_ENVIRONMENT === "live" &&
-    (delay < 3_600n || maturity < 3_600n);
+  const isLive = !isLocalChain(config.MINTMARK_CHAIN_ID) && config.MINTMARK_ENVIRONMENT === "live";
+  const short = isLive && (delay < 3_600n || maturity < 3_600n);
   const terms = short ? warning(found, "Nobody can react in that time. Deploy with longer ones.") : ok(found);
   return [terms, ...(await scheduled(client, contract, delay))];
 }
@@ -319,17 +307,13 @@ async function scheduled(client: PublicClient, { address, abi }: Contract, delay
   const fromBlock = newest.number > span ? newest.number - span : 0n;
   // In ranges that the node takes.
   const logs = await logReader(client, address)(fromBlock, newest.number).catch(() => null);
-  if (logs === null)
-    return [
-      unknown("the node gives no events of the last change delay", "Ask a node that does: changes could wait unseen."),
-    ];
+  const unseen = "the node gives no events of the last change delay";
+  if (logs === null) return [unknown(unseen, "Ask a node that does: changes could wait unseen.")];
   const events = parseEventLogs({ abi, logs, eventName: ["OperatorScheduled", "CommitteeScheduled"] });
   return events.flatMap(({ eventName, args: { activeFrom = 0n } }) => {
     if (activeFrom <= newest.timestamp) return [];
-    const when = new Date(Number(activeFrom) * 1000).toISOString();
-    return [
-      warning(`${eventName}, active from ${when}`, "Check that you asked for it; else the guardian pauses commits."),
-    ];
+    const found = `${eventName}, active from ${new Date(Number(activeFrom) * 1000).toISOString()}`;
+    return [warning(found, "Check that you asked for it; else the guardian pauses commits.")];
   });
 }
 
@@ -349,16 +333,11 @@ async function committee(config: Config, client: PublicClient | null): Promise<R
     ?.readContract({ abi: stateCommitmentAbi, address, functionName: "committee" })
     .catch((error: unknown) => notAsked("committee", error));
   const results: Result[] = there !== undefined && "status" in there ? [there] : [];
-  if (
-    Array.isArray(there) &&
-    there[0] !== committeeHash(there[1], { threshold, members: members.map(addressOf).toSorted() })
-  )
-    results.push(
-      fault(
-        "the members of the settings are not the contract's committee",
-        "Set MINTMARK_MEMBERS and MINTMARK_THRESHOLD as the contract has them.",
-      ),
-    );
+  const own = { threshold, members: members.map((member) => member.address).toSorted() };
+  if (Array.isArray(there) && there[0] !== committeeHash(there[1], own)) {
+    const todo = "Set MINTMARK_MEMBERS and MINTMARK_THRESHOLD as the contract has them.";
+    results.push(fault("the members of the settings are not the contract's committee", todo));
+  }
   const seen = await Promise.all(members.map((member) => statusOf(member)));
   const good = seen.filter((one) => one?.inStepWithL1).length;
   const next = new Set(seen.flatMap((one) => (one?.inStepWithL1 ? [one.nextBatch] : [])));
@@ -373,17 +352,13 @@ async function committee(config: Config, client: PublicClient | null): Promise<R
       results.push(warning(`${name} lacks ${missingBatches.slice(0, 3).join(", ")}`, "Give it peers that have them."));
     if (version !== null) results.push(warning(`${name} runs Mintmark ${version}`, SAME_VERSION));
   }
-  if (next.size > 1)
-    results.push(
-      warning(`members name different next batches: ${[...next].join(", ")}`, "If it lasts, compare their nodes."),
-    );
+  const names = `members name different next batches: ${[...next].join(", ")}`;
+  if (next.size > 1) results.push(warning(names, "If it lasts, compare their nodes."));
   return results;
 }
 
-const addressOf = ({ address }: Config["MINTMARK_MEMBERS"][number]) => address;
-
 async function statusOf({ address, url }: Config["MINTMARK_MEMBERS"][number]) {
-  const reply = await fetch(`${url}/v1/status`, { signal: AbortSignal.timeout(TIMEOUT_MS) }).catch(() => null);
+  const reply = await asked(`${url}/v1/status`);
   const parsed = status.safeParse(await reply?.json().catch(() => null));
   if (!parsed.success || parsed.data.address.toLowerCase() !== address) return null;
   return { ...parsed.data, version: await otherVersion(url) };
@@ -392,15 +367,10 @@ async function statusOf({ address, url }: Config["MINTMARK_MEMBERS"][number]) {
 /** Without a source of their own, members depend on the operator for blobs. */
 function blobs({ MINTMARK_ROLLUP_DATA: data }: Config, { members }: Places): Result {
   if (data === "calldata") return ok("rollup batches go into calldata");
-  if (members === null)
-    return unknown(
-      "the members' settings are elsewhere",
-      "Ask each member for its MINTMARK_BEACONS or MINTMARK_BLOBS.",
-    );
+  const elsewhere = "Ask each member for its MINTMARK_BEACONS or MINTMARK_BLOBS.";
+  if (members === null) return unknown("the members' settings are elsewhere", elsewhere);
   const without = members.filter(({ MINTMARK_BEACONS: beacons, MINTMARK_BLOBS: folder }) => !beacons && !folder).length;
   if (without === 0) return ok("each member has a source of blobs");
-  return warning(
-    `${without} members get blobs from your server only`,
-    "Set MINTMARK_BEACONS for each: docs/guides/production.md",
-  );
+  const todo = "Set MINTMARK_BEACONS for each: docs/guides/production.md";
+  return warning(`${without} members get blobs from your server only`, todo);
 }

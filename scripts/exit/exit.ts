@@ -2,19 +2,8 @@ import { readFile, writeFile } from "node:fs/promises";
 import type { LocalAccount } from "viem";
 import { createPublicClient, erc20Abi, http } from "viem";
 import { MintmarkError } from "../../core/errors.ts";
-import {
-  type ExitAllOptions,
-  type ExitKit,
-  type ExitOptions,
-  type ExitPlan,
-  type ExitResult,
-  exitKitToJson,
-  exitWithKit,
-  exitWithKits,
-  parseExitKit,
-  planExit,
-  type VaultExit,
-} from "../../core/guards/exit/index.ts";
+import type { ExitKit, ExitOptions, ExitPlan } from "../../core/guards/exit/index.ts";
+import * as exits from "../../core/guards/exit/index.ts";
 import { connectPortal } from "../../core/l1/index.ts";
 import type { Units } from "../../core/protocol/quantized.ts";
 import { isTransferred } from "../../core/protocol/transfer-proof.ts";
@@ -31,7 +20,7 @@ type ExitFromFileOptions = Omit<ExitOptions, "kit" | "l1" | "account" | "onPlan"
   Owner & { readonly kit: string; readonly onPlan?: (plan: DescribedPlan) => void };
 
 /** All kits are of one contract. */
-type ExitFromFilesOptions = Omit<ExitAllOptions, "kits" | "l1" | "account"> &
+type ExitFromFilesOptions = Omit<exits.ExitAllOptions, "kits" | "l1" | "account"> &
   Owner & { readonly kits: readonly string[] };
 
 /** A plan with its context, for people. */
@@ -53,21 +42,21 @@ export async function unitsInKit(path: string, rpcUrl: string): Promise<Units> {
 /** Checks a kit's file against the chain and describes the withdrawal. Sends nothing. */
 export async function describeExit(options: ExitFromFileOptions): Promise<DescribedPlan> {
   const { kit, ...rest } = await connect(options);
-  return describe(kit, await planExit({ kit, ...rest }));
+  return describe(kit, await exits.planExit({ kit, ...rest }));
 }
 
 /** An exit with only a kit's file, an RPC and the owner's account. Throws as `exitWithKit` does. */
-export async function exitFromFile(options: ExitFromFileOptions): Promise<DescribedPlan & Omit<ExitResult, "kit">> {
+export async function exitFromFile(options: ExitFromFileOptions) {
   const { onPlan, ...rest } = options;
   const exit = await connect(rest);
-  const { kit, ...result } = await exitWithKit({ ...exit, onPlan: (plan) => onPlan?.(describe(plan.kit, plan)) });
+  const { kit, ...result } = await exits.exitWithKit({ ...exit, onPlan: (plan) => onPlan?.(describe(plan.kit, plan)) });
   return { ...describe(kit, { kit, ...result }), ...result };
 }
 
 /** The exit of many vaults with their kits' files. Throws as `exitWithKits` does. */
-export async function exitFromFiles({ kits: paths, ...rest }: ExitFromFilesOptions): Promise<VaultExit[]> {
+export async function exitFromFiles({ kits: paths, ...rest }: ExitFromFilesOptions): Promise<exits.VaultExit[]> {
   const { kit: _, ...exit } = await connect({ kit: paths[0] ?? "", ...rest });
-  return exitWithKits({ ...exit, kits: await Promise.all(paths.map(readExitKit)) });
+  return exits.exitWithKits({ ...exit, kits: await Promise.all(paths.map(readExitKit)) });
 }
 
 /** The owner's one signature for all that is left of many vaults, for `POST /api/v1/withdrawals/bulk`. Sends nothing. */
@@ -77,7 +66,7 @@ export async function signExits({ kits: paths, ...rest }: ExitFromFilesOptions &
   const vaults = [];
   for (const path of paths) {
     const kit = await readExitKit(path);
-    const { withdrawnBefore, quantity } = await planExit({ kit, l1, account: account.address, recipient });
+    const { withdrawnBefore, quantity } = await exits.planExit({ kit, l1, account: account.address, recipient });
     if (isTransferred(kit)) {
       const detail = `Vault ${kit.tip.vaultId} has transfers. Its owner withdraws it alone, without a list.`;
       throw new MintmarkError("validation_failed", detail);
@@ -90,9 +79,8 @@ export async function signExits({ kits: paths, ...rest }: ExitFromFilesOptions &
 
 async function connect({ kit: path, rpcUrl, account, ...rest }: Omit<ExitFromFileOptions, "onPlan">) {
   const kit = await readExitKit(path);
-  const { chainId, contract } = kit.settlement;
   const polling = rest.pollingMs === undefined ? {} : { pollingMs: rest.pollingMs };
-  const l1 = await connectPortal({ rpc: rpcUrl, contract, chainId, account, ...polling });
+  const l1 = await connectPortal({ rpc: rpcUrl, ...kit.settlement, account, ...polling });
   return { ...rest, kit, l1, account: account.address };
 }
 
@@ -102,11 +90,11 @@ function describe({ tip, token, settlement }: ExitKit, { kit: _, ...plan }: Exit
 }
 
 export async function readExitKit(path: string): Promise<ExitKit> {
-  return parseExitKit(await readFile(path, "utf8"));
+  return exits.parseExitKit(await readFile(path, "utf8"));
 }
 
 export function exitKitText(kit: ExitKit): string {
-  return `${JSON.stringify(exitKitToJson(kit), null, 2)}\n`;
+  return `${JSON.stringify(exits.exitKitToJson(kit), null, 2)}\n`;
 }
 
 /** Never replaces a file, which may be the only copy of another kit. */

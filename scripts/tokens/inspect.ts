@@ -1,12 +1,5 @@
-import {
-  type Address,
-  type Hex,
-  numberToHex,
-  type PublicClient,
-  parseAbi,
-  stringToHex,
-  toFunctionSelector,
-} from "viem";
+import type { Address, Hex, PublicClient } from "viem";
+import { numberToHex, parseAbi, stringToHex, toFunctionSelector } from "viem";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import type { BlobScheme, Standard } from "../../core/index.ts";
 import { askL1, saysNothing } from "../../core/l1/failure.ts";
@@ -61,11 +54,7 @@ const BLOBS: Readonly<Record<BlobScheme, (id: bigint) => Hex>> = {
  *
  * @param settlement - the contract that would mint at a withdrawal; optional
  */
-export async function inspectToken(
-  client: PublicClient,
-  token: Address,
-  settlement: Address | undefined,
-): Promise<Inspection> {
+export async function inspectToken(client: PublicClient, token: Address, settlement?: Address): Promise<Inspection> {
   const code = (await askL1("reading the token's code", () => client.getCode({ address: token }))) ?? "0x";
   if (code === "0x") throw new Error(`${token} has no code on this chain. Check the address and the network.`);
   const read = reader(client, token);
@@ -84,7 +73,8 @@ export async function inspectToken(
   const facts = { standard, mintFor, minters, schemes, withdrawal };
   return {
     ...{ standard, name: await read("name"), symbol: await read("symbol"), decimals: await read("decimals") },
-    ...{ mintFor, minters, schemes, withdrawal, next: nextStep(token, settlement, facts) },
+    ...facts,
+    next: nextStep(token, settlement, facts),
   } as Inspection;
 }
 
@@ -127,9 +117,8 @@ function reader(client: PublicClient, address: Address): Read {
 }
 
 async function standardOf(read: Read): Promise<Standard | null> {
-  for (const [standard, id] of Object.entries(INTERFACES)) {
+  for (const [standard, id] of Object.entries(INTERFACES))
     if ((await read("supportsInterface", [id])) === true) return standard as Standard;
-  }
   return (await read("decimals")) === null ? null : "erc20";
 }
 
@@ -148,9 +137,8 @@ async function mintersOf(read: Read, settlement: Address | undefined) {
 /** The schemes in which a mint by an account makes the very id that its blob names; for an ERC-20, the empty blob. */
 async function schemesFor(tried: Tried, minter: Address): Promise<BlobScheme[]> {
   const found: BlobScheme[] = [];
-  for (const scheme of tried.standard === "erc20" ? (["mintmark"] as const) : (Object.keys(BLOBS) as BlobScheme[])) {
-    if ((await mintOf(tried, minter, scheme)).works) found.push(scheme);
-  }
+  const schemes = tried.standard === "erc20" ? (["mintmark"] as const) : (Object.keys(BLOBS) as BlobScheme[]);
+  for (const scheme of schemes) if ((await mintOf(tried, minter, scheme)).works) found.push(scheme);
   return found;
 }
 
@@ -185,11 +173,10 @@ function reasonOf({ error }: SimulatedCall): string {
   return (shortMessage || error?.message || "it reverts without a reason").split("\n").slice(0, 3).join(" ");
 }
 
-function nextStep(
-  token: Address,
-  settlement: Address | undefined,
-  { standard, mintFor, minters, schemes, withdrawal }: Omit<Inspection, "name" | "symbol" | "decimals" | "next">,
-): string {
+type Facts = Omit<Inspection, "name" | "symbol" | "decimals" | "next">;
+
+function nextStep(token: Address, settlement: Address | undefined, facts: Facts): string {
+  const { standard, mintFor, minters, schemes, withdrawal } = facts;
   if (standard === null) return "It is no ERC-20, ERC-721 or ERC-1155 token. Check the address.";
   if (mintFor === false)
     return `It has no mintFor. Write an adapter: mintmark assets inspect ${token} --adapter ./adapter`;

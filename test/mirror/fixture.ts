@@ -79,7 +79,7 @@ export async function createMirrorWorld({
       tokens,
       mirrorBy,
       contract: deployed.address,
-      deployedAtBlock: deployed.blockNumber,
+      deployedAtBlock: deployed.deployedAtBlock,
     },
     mirror: await mirrorBy(OPERATOR),
     source: await newHistory(chain),
