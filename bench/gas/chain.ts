@@ -40,16 +40,13 @@ export async function openGasChain() {
     return receipt;
   };
   const gasOf = async (hash: Hex | Promise<Hex>) => Number((await receiptOf(hash)).gasUsed);
-  const members = Array.from({ length: MEMBERS }, (_, i) => account(`member ${i}`)).sort((a, b) =>
-    a.address.toLowerCase() < b.address.toLowerCase() ? -1 : 1,
-  );
+  const members = Array.from({ length: MEMBERS }, (_, i) => account(`member ${i}`));
+  members.sort((a, b) => (a.address.toLowerCase() < b.address.toLowerCase() ? -1 : 1));
   const committee = { members: members.map(({ address }) => address), threshold: THRESHOLD };
   const transfersCode = (await viem.deployContract("Transfers")).address;
+  const roles = { admin: operator, guardian: operator, operator, committee: committee.members, threshold: THRESHOLD };
   const state = await viem.deployContract("StateCommitment", [
-    {
-      ...{ admin: operator, guardian: operator, operator, committee: committee.members, threshold: THRESHOLD },
-      ...{ changeDelay: 604_800n, maturity: 0n, transfersCode },
-    },
+    { ...roles, changeDelay: 604_800n, maturity: 0n, transfersCode },
   ]);
   const settlement = { chainId: CHAIN_ID, contract: state.address };
   /** A token of this project whose minter is `minter`. */
@@ -60,10 +57,7 @@ export async function openGasChain() {
     const { address } = await viem.deployContract(TOKEN_CONTRACT[standard] as string, args);
     return { standard, address, type: assetType(standard, address, 1n) };
   };
-  const register = async <T extends { readonly standard: Standard; readonly address: Address }>(
-    token: T,
-    at: Registry = state,
-  ) => {
+  const register = async (token: Awaited<ReturnType<typeof deploy>>, at: Registry = state) => {
     const { standard, address } = token;
     const registration = [STANDARD_VALUE[standard], CHAIN_ID, address, 1n, SCHEME_VALUE.mintmark] as const;
     return { ...token, gas: await gasOf(at.write.registerAsset(registration)) };
@@ -94,15 +88,10 @@ export async function openGasChain() {
     },
     /** The signatures of as many members as must sign. */
     attest: async (typedData: TypedDataDefinition): Promise<Hex> => {
-      const signatures = await Promise.all(
-        members
-          .slice(0, THRESHOLD)
-          .map(async (member, memberIndex) => ({
-            memberIndex,
-            ...compactSignature(await member.signTypedData(typedData)),
-          })),
-      );
-      return encodeAttestation({ ...committee, signatures });
+      const signed = members.slice(0, THRESHOLD).map((member) => member.signTypedData(typedData));
+      const signatures = (await Promise.all(signed)).map(compactSignature);
+      const indexed = signatures.map((signature, memberIndex) => ({ memberIndex, ...signature }));
+      return encodeAttestation({ ...committee, signatures: indexed });
     },
     /** The issuer's consent to a batch whose one asset is the issued one, packed. */
     consentTo: async (mode: Mode, batchNumber: number, content: Hash): Promise<Hex> => {

@@ -27,8 +27,7 @@ export async function plainSection() {
     erc1155: await gasOf(erc1155.write.mint([second, 2n, 1n])),
     erc20: await gasOf(erc20.write.mint([second, 1n])),
   };
-  const one = async (label: string, hash: Promise<Hex>) => measurement(label, await gasOf(hash));
-  const batch = async (label: string, hash: Promise<Hex>) => measurement(label, await gasOf(hash), MANY);
+  const row = async (label: string, hash: Promise<Hex>, count = 1) => measurement(label, await gasOf(hash), count);
   const oneOwner = Array.from({ length: MANY }, () => second);
   const section: Section = {
     title: "Plain mints on L1, to compare",
@@ -37,15 +36,15 @@ contract's first mint.`,
     unit: "mint",
     measurements: [
       measurement("ERC-721, new owner", newOwner.erc721),
-      await one("ERC-721, owner who holds some", erc721.write.mint([second, 3n])),
-      await batch(`ERC-721, ${MANY} at once, one owner`, erc721.write.mintMany([oneOwner, 1_000n])),
-      await batch(`ERC-721, ${MANY} at once, each to a new owner`, erc721.write.mintMany([many, 2_000n])),
-      await batch(`ERC721A, ${MANY} at once, one owner`, erc721a.write.mint([second, BigInt(MANY)])),
-      await batch(`ERC721A, ${MANY} at once, each to a new owner`, erc721a.write.mintMany([many])),
+      await row("ERC-721, owner who holds some", erc721.write.mint([second, 3n])),
+      await row(`ERC-721, ${MANY} at once, one owner`, erc721.write.mintMany([oneOwner, 1_000n]), MANY),
+      await row(`ERC-721, ${MANY} at once, each to a new owner`, erc721.write.mintMany([many, 2_000n]), MANY),
+      await row(`ERC721A, ${MANY} at once, one owner`, erc721a.write.mint([second, BigInt(MANY)]), MANY),
+      await row(`ERC721A, ${MANY} at once, each to a new owner`, erc721a.write.mintMany([many]), MANY),
       measurement("ERC-1155, new owner", newOwner.erc1155),
-      await batch(`ERC-1155, ${MANY} ids at once, one owner`, erc1155.write.mintBatch([second, ids, ones])),
+      await row(`ERC-1155, ${MANY} ids at once, one owner`, erc1155.write.mintBatch([second, ids, ones]), MANY),
       measurement("ERC-20, new holder", newOwner.erc20),
-      await one("ERC-20, holder", erc20.write.mint([second, 1n])),
+      await row("ERC-20, holder", erc20.write.mint([second, 1n])),
     ],
   };
   return { newOwner, section };
@@ -58,17 +57,9 @@ const COMMITTEE = 5;
 export async function deploymentSection(): Promise<Section> {
   const { client, state, transfersCode, tokens, viem } = await openGasChain();
   const admin = account("administrator").address;
-  const mirror = await viem.deployContract("StateMirror", [
-    {
-      admin,
-      sourceChainId: 1n,
-      sourceContract: state.address,
-      committee: owners(COMMITTEE, "member").toSorted(),
-      threshold: 3,
-      changeDelay: 604_800n,
-      maturity: 86_400n,
-    },
-  ]);
+  const source = { sourceChainId: 1n, sourceContract: state.address };
+  const terms = { committee: owners(COMMITTEE, "member").toSorted(), threshold: 3, changeDelay: 604_800n };
+  const mirror = await viem.deployContract("StateMirror", [{ admin, ...source, ...terms, maturity: 86_400n }]);
   const lock = await viem.deployContract("AdminTimeLock", [604_800n, [admin], [admin]]);
   const blocks = new Map<string, number>();
   for (let number = 1n; number <= (await client.getBlockNumber()); number++) {

@@ -22,11 +22,9 @@ const STEPS = [1, 2, 1_000] as const;
 export async function mirrorSection(): Promise<Section> {
   const chain = await openGasChain();
   const { operator: owner, committee } = chain;
+  const signers = { committee: committee.members, threshold: committee.threshold };
   const mirror = await chain.viem.deployContract("StateMirror", [
-    {
-      ...{ admin: owner, ...SOURCE_OF, committee: committee.members, threshold: committee.threshold },
-      ...{ changeDelay: 0n, maturity: 0n },
-    },
+    { admin: owner, ...SOURCE_OF, ...signers, changeDelay: 0n, maturity: 0n },
   ]);
   const card = await chain.token("erc721", { symbol: "C", uri: "" }, mirror);
   const batch = batchOf(owner, card.type);
@@ -39,9 +37,8 @@ export async function mirrorSection(): Promise<Section> {
     const before = { ...roots, countValidium: 0n, countRollup: BigInt(from.countRollup) };
     const grown = { ...growth, mode: MODE_VALUE["zk-rollup"], count: BigInt(countRollup) };
     const signed = { ...SOURCE_OF, ...state, epoch: 0n };
-    const attestation = await chain.attest(
-      mirroredStateTypedData({ chainId: CHAIN_ID, contract: mirror.address }, signed),
-    );
+    const at = { chainId: CHAIN_ID, contract: mirror.address };
+    const attestation = await chain.attest(mirroredStateTypedData(at, signed));
     return chain.gasOf(mirror.write.advance([before, grown, attestation]));
   };
   const [first, second, many] = STEPS;
@@ -91,10 +88,8 @@ async function historyOf({ tree, assets }: ReturnType<typeof batchOf>): Promise<
     const dataHash = toHex(2n ** 255n + BigInt(number));
     return { type: "batchCommitted", ...place, ...header, mode: "zk-rollup", batchNumber: number, dataHash };
   });
-  const history = new SourceHistory(
-    { settlement: SOURCE, finalizedBlockNumber: async () => 1n, events: async () => events },
-    1n,
-  );
+  const source = { settlement: SOURCE, finalizedBlockNumber: async () => 1n, events: async () => events };
+  const history = new SourceHistory(source, 1n);
   await history.follow();
   return history;
 }

@@ -7,13 +7,8 @@ import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
 import { BatchTree } from "../../core/protocol/batch-tree.ts";
 import { unpackHashes } from "../../core/protocol/hex.ts";
 import { proveVault } from "../../core/protocol/proof.ts";
-import {
-  type Transfer,
-  transferBatchRoot,
-  transferBatchTypedData,
-  transferList,
-  transfersTypedData,
-} from "../../core/protocol/transfer.ts";
+import type { Transfer } from "../../core/protocol/transfer.ts";
+import * as transferring from "../../core/protocol/transfer.ts";
 import { encodeTransferData, type TransferGroup, transferLeaves } from "../../core/protocol/transfer-data.ts";
 import { packVaultId, vaultLeaves } from "../../core/protocol/vault.ts";
 import { account, BY_CALLER, CHAIN_ID, type GasChain, openGasChain, owners } from "./chain.ts";
@@ -53,16 +48,15 @@ async function commits(): Promise<Measurement[]> {
   const minted = { chainId: CHAIN_ID, assetType: chain.tokens.erc721.type, owner, amount: 1n, blob: "0x31" } as const;
   await state.write.commitRollupBatch([await state.read.history(), "0x", 0n, bytesToHex(encodeBatchData([minted]))]);
   for (let i = 0; i < WARM; i++) await commit(chain, [unsigned([whole(OTHERS + i, "warm")])]);
-  const order = Array.from({ length: DROP }, (_, i) => i).toSorted((a, b) =>
-    keccak256(toHex(a)) < keccak256(toHex(b)) ? -1 : 1,
-  );
+  const order = Array.from({ length: DROP }, (_, i) => i);
+  order.sort((a, b) => (keccak256(toHex(a)) < keccak256(toHex(b)) ? -1 : 1));
   let taken = 0;
   const pick = (count: number) => {
     taken += count;
     return order.slice(taken - count, taken).toSorted((a, b) => a - b);
   };
-  const each = (slots: readonly number[]) =>
-    slots.map((slot) => unsigned([whole(slot, "each")], DEADLINE - BigInt(slot)));
+  const alone = (slot: number) => unsigned([whole(slot, "each")], DEADLINE - BigInt(slot));
+  const each = (slots: readonly number[]) => slots.map(alone);
   const together = (slots: readonly number[]) => [unsigned(slots.map((slot) => whole(slot, "all")))];
   await commit(chain, together(pick(MINTED)));
   const row = async (label: string, groups: readonly TransferGroup[], count: number, aim?: number) =>
@@ -99,9 +93,9 @@ async function commit(chain: GasChain, groups: readonly TransferGroup[]) {
   const data = bytesToHex(encodeTransferData(groups));
   const leaves = transferLeaves(groups, batchNumber);
   const tree = new BatchTree(leaves);
-  const content = { batchRoot: transferBatchRoot(bytesToHex(tree.root)), vaultCount: leaves.length / 32 };
+  const content = { batchRoot: transferring.transferBatchRoot(bytesToHex(tree.root)), vaultCount: leaves.length / 32 };
   const message = { history, batchNumber, ...content, dataHash: keccak256(data), epoch: 0n };
-  const attestation = await chain.attest(transferBatchTypedData(chain.settlement, message));
+  const attestation = await chain.attest(transferring.transferBatchTypedData(chain.settlement, message));
   const hash = await state.write.commitTransferBatch([history, number, data, attestation], { gas: 16_000_000n });
   return { gas: await chain.gasOf(hash), tree, header: await chain.header(hash), batchNumber };
 }
@@ -132,7 +126,7 @@ async function exits(): Promise<Measurement[]> {
       moves.map(async ({ vaultId, by, to }) => {
         const transfers = [{ vaultId, amount: 0n, to: account(to).address.toLowerCase() as Address }];
         const message = { transfers, deadline: DEADLINE };
-        const signature = await account(by).signTypedData(transfersTypedData(chain.settlement, message));
+        const signature = await account(by).signTypedData(transferring.transfersTypedData(chain.settlement, message));
         return { ...message, signature: compactBytes(signature) };
       }),
     );
@@ -145,7 +139,7 @@ async function exits(): Promise<Measurement[]> {
         amount: 0n,
         to: transfers[0]?.to ?? zeroAddress,
         deadline: DEADLINE,
-        list: bytesToHex(transferList(transfers)),
+        list: bytesToHex(transferring.transferList(transfers)),
         signature,
         header: batch.header,
         siblings: unpackHashes(batch.tree.siblings(slot)),
@@ -182,12 +176,10 @@ async function exits(): Promise<Measurement[]> {
       );
       for (const [which, hops] of chains.entries()) hops.push(made[which] as ProvenHop);
     }
-    const [first, second] = [0, 1].map(
-      (which) => () => exit(10 + 2 * i + which, `receiver ${i} ${which} ${count - 1}`, chains[which] as ProvenHop[]),
-    ) as [() => Promise<number>, () => Promise<number>];
-    await first();
+    const exitOf = (which: 0 | 1) => exit(10 + 2 * i + which, `receiver ${i} ${which} ${count - 1}`, chains[which]);
+    await exitOf(0);
     const label = `exit after ${count} transfer${count === 1 ? "" : "s"}`;
-    measurements.push(measurement(label, await second(), 1, count === 1 ? ONE_HOP_AIM : null));
+    measurements.push(measurement(label, await exitOf(1), 1, count === 1 ? ONE_HOP_AIM : null));
   }
   const bogus = await hop([{ vaultId: vaults[20]?.vaultId ?? 0n, by: "thief", to: "thief" }]);
   const refuted = await exit(20, "owner 20", [], bogus);

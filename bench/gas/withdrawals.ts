@@ -33,10 +33,8 @@ const COMMITTED_AT = 4_102_444_801;
 const DEADLINE = 2n ** 40n;
 const NAMES = { erc721: "ERC-721", erc1155: "ERC-1155", erc20: "ERC-20" } as const;
 
-/** Gas of a mint to an owner without a balance, by standard. */
-type PlainGas = Readonly<Record<Standard, number>>;
-
-export async function withdrawalSection(plain: PlainGas): Promise<Section> {
+/** @param plain - gas of a mint to an owner without a balance, by standard */
+export async function withdrawalSection(plain: Readonly<Record<Standard, number>>): Promise<Section> {
   const measurements: Measurement[] = [];
   for (const standard of ["erc721", "erc1155", "erc20"] as const) {
     // Only the ERC-721 figures are targets: the others pay for a whole balance word instead of a bit.
@@ -78,8 +76,7 @@ for one of ${MOST_ASSETS}.`,
 /** The cost of withdrawing an ERC-721 from blobs: one opening of 50,000 gas each. */
 export async function openingSection(): Promise<Section> {
   const batch = await commitBatch(await openGasChain(), "erc721", { send: sendBlobs });
-  const row = (what: string, gas: number, count = 1, aim: number | null = null) =>
-    measurement(`ERC-721, ${what}`, gas, count, aim);
+  const row = (what: string, ...figures: [number, number?, number?]) => measurement(`ERC-721, ${what}`, ...figures);
   const measurements = [
     row("owner calls, storage word new", await batch.single(0)),
     row("owner calls, storage word shared", await batch.single(1), 1, OPENED_AIM),
@@ -140,11 +137,8 @@ type Batch = Awaited<ReturnType<typeof commitBatch>>;
  * A committed batch of 1,024 vaults of one token, with known owners; the first 768 vaults have different ones. Each
  * function withdraws vaults in its own way, and resolves with the gas.
  */
-async function commitBatch(
-  chain: GasChain,
-  standard: Standard,
-  { number = 0, send = sendCalldata, others = [], before = 300 }: BatchOptions = {},
-) {
+async function commitBatch(chain: GasChain, standard: Standard, options: BatchOptions = {}) {
+  const { number = 0, send = sendCalldata, others = [], before = 300 } = options;
   const { state, gasOf, settlement } = chain;
   const keys = Array.from({ length: VAULTS }, (_, i) => account(`${standard} owner ${Math.min(i, COLLECTION)}`));
   const slots: VaultEntry[] = keys.map(({ address: owner }, i) => ({
@@ -189,8 +183,7 @@ async function commitBatch(
     /** Anyone sends the owner's signed request. */
     relayed: async (slot: number) => gasOf(state.write.withdraw(withdrawalArguments(await signed(slot)))),
     /** One owner sends requests for its own vaults. */
-    owned: async (slots: readonly number[]) =>
-      sendAll(slots.map(request), await chain.act(ownerOf(slots[0] ?? 0).address)),
+    owned: async (slots: number[]) => sendAll(slots.map(request), await chain.act(ownerOf(slots[0] ?? 0).address)),
     /** Anyone sends the signed requests of twenty owners. */
     together: async () => sendAll(await Promise.all(slotsFrom(512).map(signed))),
     /** Anyone sends a list that one owner has signed. */
