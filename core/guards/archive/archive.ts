@@ -5,25 +5,14 @@ import type { CommitEvent, L1Block, L1Event } from "../../ports.ts";
 import { BatchDataError } from "../../protocol/batch-data.ts";
 import { stateLeaf } from "../../protocol/commitment.ts";
 import { hexToBytes } from "../../protocol/hex.ts";
-import { type Kzg, KzgThread } from "../../protocol/kzg/kzg-thread.ts";
 import type { Database } from "../../store/ports.ts";
-import { ArchiveReads } from "./archive-reads.ts";
-import { checkedBatch, type Registry } from "./committed-data.ts";
+import type { ArchiveOptions } from "./archive-reads.ts";
+import { checkedBatch } from "./committed-data.ts";
 import { type DerivedBatch, deriveBatch, derivingOptions, vaultsOf } from "./derive.ts";
 import type { Commit, Position } from "./keys.ts";
 import * as keys from "./keys.ts";
-import { type AssetReader, KnownAssets } from "./known-assets.ts";
-import { type Changes, type InvalidTransfer, type TransferChanges, TransferIndex } from "./transfer-index.ts";
-import { type IndexEntries, type TakenAt, VaultIndex } from "./vault-index.ts";
-
-/** Options of {@link Archive.open}. */
-export interface ArchiveOptions {
-  /** A store of its own, not shared; closed with the archive. */
-  readonly store: Database;
-  readonly l1: AssetReader;
-  /** Checks and opens blobs; not closed with the archive. Default: a thread of its own, which the first blob starts. */
-  readonly kzg?: Kzg;
-}
+import { type Changes, type InvalidTransfer, type TransferChanges, TransferReads } from "./transfer-index.ts";
+import { type IndexEntries, indexEntries, indexRemovals, type TakenAt } from "./vault-index.ts";
 
 const FORMAT = "mintmark-archive";
 const VERSION = 7;
@@ -37,27 +26,12 @@ const VERSION = 7;
  * const archive = await Archive.open({ store: new Level("./archive"), l1 });
  * await follow({ archive, l1, fromBlock, sources: [new HttpBatchSource("https://member.example")] });
  */
-export class Archive extends ArchiveReads {
-  readonly assets: KnownAssets;
-  readonly #l1: Registry;
-  readonly #index: VaultIndex;
-  protected readonly transfers: TransferIndex;
-  readonly #ownKzg: KzgThread | null;
+export class Archive extends TransferReads {
   #position: Position | null = null;
   /** The block of the newest commit here; null before the first. */
   #lastCommitBlock: bigint | null = null;
   /** A change reads and writes the vault index as one step, so changes run one at a time. */
   readonly #turns = new Turns();
-
-  private constructor({ store, l1, kzg }: ArchiveOptions) {
-    const own = kzg === undefined ? new KzgThread() : null;
-    super(store, l1.settlement, kzg ?? (own as KzgThread));
-    this.#ownKzg = own;
-    this.#l1 = l1;
-    this.assets = new KnownAssets(l1);
-    this.#index = new VaultIndex(store, this.assets);
-    this.transfers = new TransferIndex(this, this.assets);
-  }
 
   /**
    * Opens an archive; creates it in an empty store. Rejects with `store_mismatch` when the store holds something else.
@@ -68,11 +42,8 @@ export class Archive extends ArchiveReads {
     return archive;
   }
 
-  async close(): Promise<void> {
-    await this.#turns.run(async () => {});
-    await this.#ownKzg?.close();
-    await this.transfers.close();
-    await this.store.close();
+  override close(): Promise<void> {
+    return this.#turns.run(() => super.close());
   }
 
   /** Runs a change of the store after all others. */
@@ -112,7 +83,7 @@ export class Archive extends ArchiveReads {
         const commit = await this.commit("zk-rollup", batchNumber);
         const batch = commit && (await this.derived(commit));
         if (commit === null || batch?.transfers == null) continue;
-        const judged = await this.transfers.changes(batch.transfers, commit);
+        const judged = await this.transferChanges(batch.transfers, commit);
         if (judged.isWhole) judged.changes.set(keys.batchKey("unjudged", "zk-rollup", batchNumber), null);
         await this.#putAll(this.store.batch(), judged.changes).write();
         invalid.push(...judged.invalid);
@@ -132,7 +103,7 @@ export class Archive extends ArchiveReads {
   async #changesBy(event: L1Event): Promise<Changes> {
     if (event.type === "withdrawn") return this.#withdrawals([event.vaultId], event.withdrawnTotal);
     if (event.type === "duplicateVoided") return this.#voids(event.laterVaultId);
-    return this.transfers.powerChanges(event);
+    return this.powerChanges(event);
   }
 
   async #withdrawals(vaultIds: readonly VaultId[], total: bigint): Promise<Changes> {
@@ -173,7 +144,7 @@ export class Archive extends ArchiveReads {
     if (indexed === name) return { puts: new Map(), repeats: [] };
     // The member signed a batch that L1 did not take, or took without some assets: those vaults do not exist.
     if (indexed !== undefined) await this.#unindex(mode, batchNumber, indexed);
-    const { puts, repeats } = await this.#index.entries(vaultsOf(batch), taken);
+    const { puts, repeats } = await indexEntries(this, vaultsOf(batch), taken);
     const entries = new Map(puts).set(key, name);
     for (const { vault, asset, scheme, holder } of repeats) {
       if (asset.standard !== "erc721") continue;
@@ -197,7 +168,7 @@ export class Archive extends ArchiveReads {
     if (data === null) throw new MintmarkError("store_corrupt", `The data ${dataHash} is missing.`);
     const commit = mode === "zk-rollup" ? await this.commit(mode, batchNumber) : null;
     const batch = deriveBatch(mode, batchNumber, data, { ...derivingOptions(commit ?? {}), leftOut, unnamed });
-    const write = this.#putAll(this.store.batch(), await this.#index.removals(vaultsOf(batch)));
+    const write = this.#putAll(this.store.batch(), await indexRemovals(this, vaultsOf(batch)));
     write.del(keys.batchKey("indexed", mode, batchNumber), keys.TEXT);
     if (record !== undefined) write.del(record, keys.TEXT);
     await write.write();
@@ -232,14 +203,14 @@ export class Archive extends ArchiveReads {
   /** The writes for a batch's data, after checking it. */
   async #dataEntries(commit: Commit, data: Uint8Array): Promise<TransferChanges> {
     const { mode, batchNumber } = commit;
-    const batch = await checkedBatch(commit, data, this.kzg, this.#l1);
+    const batch = await checkedBatch(commit, data, this.kzg, this.l1);
     const { puts: indexed } = await this.indexing(mode, batchNumber, batch, commit);
     const { unnamed } = batch;
     const puts = new Map(indexed);
     if (unnamed.length > 0)
       puts.set(keys.batchKey("commit", mode, batchNumber), keys.commitToText({ ...commit, unnamed }));
     if (batch.transfers === null) return { changes: puts, invalid: [], isWhole: true };
-    const judged = await this.transfers.changes(batch.transfers, commit);
+    const judged = await this.transferChanges(batch.transfers, commit);
     if (!judged.isWhole) judged.changes.set(keys.batchKey("unjudged", mode, batchNumber), "");
     return { ...judged, changes: new Map([...puts, ...judged.changes]) };
   }
