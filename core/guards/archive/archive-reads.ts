@@ -8,7 +8,7 @@ import type { EngineState } from "../../protocol/proof.ts";
 import { StateTree } from "../../protocol/state-tree.ts";
 import { unpackVaultId } from "../../protocol/vault.ts";
 import type { Database } from "../../store/ports.ts";
-import { type DerivedBatch, deriveBatch, derivingOptions, isBatch, vaultsAt } from "./derive.ts";
+import { type DerivedBatch, deriveCommitted, isBatch, vaultsAt } from "./derive.ts";
 import type { Commit } from "./keys.ts";
 import * as keys from "./keys.ts";
 import { type AssetReader, KnownAssets } from "./known-assets.ts";
@@ -178,7 +178,7 @@ export abstract class ArchiveReads {
     const key = `${mode}/${batchNumber}`;
     if (this.#derived?.key === key) return this.#derived.batch;
     const data = await this.dataOf(commit.dataHash);
-    const batch = data === null ? null : deriveBatch(mode, batchNumber, data, derivingOptions(commit));
+    const batch = data === null ? null : deriveCommitted(commit, data);
     // Another batch can have the same data while this batch's root does not match it.
     if (batch === null || !isBatch(batch, commit)) {
       const name = `${mode}-${batchNumber}`;

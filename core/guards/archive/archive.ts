@@ -8,11 +8,11 @@ import { hexToBytes } from "../../protocol/hex.ts";
 import type { Database } from "../../store/ports.ts";
 import type { ArchiveOptions } from "./archive-reads.ts";
 import { checkedBatch } from "./committed-data.ts";
-import { type DerivedBatch, deriveBatch, derivingOptions, vaultsOf } from "./derive.ts";
+import { type DerivedBatch, deriveCommitted, vaultsOf } from "./derive.ts";
 import type { Commit, Position } from "./keys.ts";
 import * as keys from "./keys.ts";
 import { type Changes, type InvalidTransfer, type TransferChanges, TransferReads } from "./transfer-index.ts";
-import { type IndexEntries, indexEntries, indexRemovals, type TakenAt } from "./vault-index.ts";
+import { type IndexEntries, type TakenAt, VaultIndex } from "./vault-index.ts";
 
 const FORMAT = "mintmark-archive";
 const VERSION = 7;
@@ -27,6 +27,7 @@ const VERSION = 7;
  * await follow({ archive, l1, fromBlock, sources: [new HttpBatchSource("https://member.example")] });
  */
 export class Archive extends TransferReads {
+  readonly #index = new VaultIndex(this.store, this.assets);
   #position: Position | null = null;
   /** The block of the newest commit here; null before the first. */
   #lastCommitBlock: bigint | null = null;
@@ -62,7 +63,13 @@ export class Archive extends TransferReads {
    * then reading restarts at the last commit here.
    */
   apply(event: L1Event, data: Uint8Array | null = null): Promise<readonly InvalidTransfer[]> {
-    return this.inTurn(() => this.#apply(event, data));
+    return this.inTurn(async () => {
+      const position = this.#behind(event);
+      if (event.type === "batchCommitted") return this.#applyCommit(event, data, position);
+      const changes = await this.#changesBy(event);
+      if (changes.size > 0) await this.#write(changes, position);
+      return [];
+    });
   }
 
   /** Records that every event up to this block is applied. */
@@ -72,7 +79,16 @@ export class Archive extends TransferReads {
 
   /** Adds the missing data of a committed batch; as {@link apply}. Rejects with `validation_failed` for other data. */
   supply(mode: Mode, batchNumber: number, data: Uint8Array): Promise<readonly InvalidTransfer[]> {
-    return this.inTurn(() => this.#supply(mode, batchNumber, data));
+    return this.inTurn(async () => {
+      const commit = await this.commit(mode, batchNumber);
+      if (commit === null) throw new MintmarkError("batch_not_found");
+      const { changes, invalid } = await this.#dataEntries(commit, data);
+      const write = this.#putAll(this.store.batch(), changes);
+      write.put(keys.dataKey(commit.dataHash), data, keys.BYTES);
+      write.del(keys.batchKey("missing", mode, batchNumber), keys.TEXT);
+      await write.write();
+      return invalid;
+    });
   }
 
   /** Judges the records whose vaults have their data by now; as {@link apply}. */
@@ -90,14 +106,6 @@ export class Archive extends TransferReads {
       }
       return invalid;
     });
-  }
-
-  async #apply(event: L1Event, data: Uint8Array | null): Promise<readonly InvalidTransfer[]> {
-    const position = this.#behind(event);
-    if (event.type === "batchCommitted") return this.#applyCommit(event, data, position);
-    const changes = await this.#changesBy(event);
-    if (changes.size > 0) await this.#write(changes, position);
-    return [];
   }
 
   async #changesBy(event: L1Event): Promise<Changes> {
@@ -121,17 +129,6 @@ export class Archive extends TransferReads {
     return this.#withdrawals(voided, 1n);
   }
 
-  async #supply(mode: Mode, batchNumber: number, data: Uint8Array): Promise<readonly InvalidTransfer[]> {
-    const commit = await this.commit(mode, batchNumber);
-    if (commit === null) throw new MintmarkError("batch_not_found");
-    const { changes, invalid } = await this.#dataEntries(commit, data);
-    const write = this.#putAll(this.store.batch(), changes);
-    write.put(keys.dataKey(commit.dataHash), data, keys.BYTES);
-    write.del(keys.batchKey("missing", mode, batchNumber), keys.TEXT);
-    await write.write();
-    return invalid;
-  }
-
   /**
    * The writes that add a batch's vaults to the index, none if they are there; and the tokens already taken.
    *
@@ -144,7 +141,7 @@ export class Archive extends TransferReads {
     if (indexed === name) return { puts: new Map(), repeats: [] };
     // The member signed a batch that L1 did not take, or took without some assets: those vaults do not exist.
     if (indexed !== undefined) await this.#unindex(mode, batchNumber, indexed);
-    const { puts, repeats } = await indexEntries(this, vaultsOf(batch), taken);
+    const { puts, repeats } = await this.#index.entries(vaultsOf(batch), taken);
     const entries = new Map(puts).set(key, name);
     for (const { vault, asset, scheme, holder } of repeats) {
       if (asset.standard !== "erc721") continue;
@@ -167,18 +164,14 @@ export class Archive extends TransferReads {
     const data = await this.dataOf(dataHash as Hash);
     if (data === null) throw new MintmarkError("store_corrupt", `The data ${dataHash} is missing.`);
     const commit = mode === "zk-rollup" ? await this.commit(mode, batchNumber) : null;
-    const batch = deriveBatch(mode, batchNumber, data, { ...derivingOptions(commit ?? {}), leftOut, unnamed });
-    const write = this.#putAll(this.store.batch(), await indexRemovals(this, vaultsOf(batch)));
+    const batch = deriveCommitted({ ...commit, mode, batchNumber, leftOut, unnamed }, data);
+    const write = this.#putAll(this.store.batch(), await this.#index.removals(vaultsOf(batch)));
     write.del(keys.batchKey("indexed", mode, batchNumber), keys.TEXT);
     if (record !== undefined) write.del(record, keys.TEXT);
     await write.write();
   }
 
-  async #applyCommit(
-    event: CommitEvent,
-    data: Uint8Array | null,
-    position: Position,
-  ): Promise<readonly InvalidTransfer[]> {
+  async #applyCommit(event: CommitEvent, data: Uint8Array | null, position: Position) {
     if (this.hasApplied(event)) return [];
     const { mode, batchNumber, txHash, blockNumber, dataHash, batchRoot, vaultCount } = event;
     const { committedAt, sequence, leftOut = [], blobs } = event;

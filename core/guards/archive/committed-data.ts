@@ -6,7 +6,7 @@ import type { Kzg } from "../../protocol/kzg/kzg-thread.ts";
 import { versionedHash } from "../../protocol/kzg.ts";
 import type { BatchSource } from "./batch-source.ts";
 import type { BlobSource } from "./blob-source.ts";
-import { type DerivedBatch, deriveBatch, derivingOptions, hasBlobs, isBatch } from "./derive.ts";
+import { type DerivedBatch, deriveCommitted, hasBlobs, isBatch } from "./derive.ts";
 import type { Commit } from "./keys.ts";
 
 /** Where the data of committed batches comes from. */
@@ -25,6 +25,9 @@ export type CommittedBatch = Omit<Commit, "leftOut" | "committedAt"> & Partial<P
 /** The part of L1 that knows which assets a batch could name. */
 export type Registry = Pick<L1Reader, "registrations">;
 
+/** The part of L1 that gives the data of rollup batches, and leads to their blobs. */
+type CommitReader = Pick<L1Reader, "block" | "rollupData"> & Registry;
+
 /** Milliseconds that an answer without data may take, and waste none: an honest node has pruned old blobs. */
 const FREE_MS = 500;
 
@@ -40,24 +43,16 @@ const L1: Source = { name: "L1" };
  * sources. A source may be malicious and stall, so one that has used up its time is not asked again.
  */
 export class CommittedData {
-  readonly #l1: Pick<L1Reader, "block" | "rollupData"> & Registry;
+  readonly #l1: CommitReader;
   readonly #kzg: Kzg;
-  readonly #blobs: readonly BlobSource[];
-  readonly #sources: readonly BatchSource[];
-  readonly #wasteMs: number;
+  readonly #from: DataSources;
   /** Milliseconds that each source has wasted. */
   readonly #wasted = new Map<Source, number>();
 
-  constructor(
-    l1: Pick<L1Reader, "block" | "rollupData"> & Registry,
-    kzg: Kzg,
-    { blobs = [], sources = [], wasteMs = 120_000 }: DataSources,
-  ) {
+  constructor(l1: CommitReader, kzg: Kzg, from: DataSources) {
     this.#l1 = l1;
     this.#kzg = kzg;
-    this.#blobs = blobs;
-    this.#sources = sources;
-    this.#wasteMs = wasteMs;
+    this.#from = from;
   }
 
   /**
@@ -71,8 +66,9 @@ export class CommittedData {
     onFault: (source: Source, error: unknown) => void,
     signal?: AbortSignal,
   ): Promise<{ readonly taken: T } | null> {
+    const { wasteMs = 120_000 } = this.#from;
     for (const [source, read] of this.#readers(commit)) {
-      const patience = this.#wasteMs - (this.#wasted.get(source) ?? 0);
+      const patience = wasteMs - (this.#wasted.get(source) ?? 0);
       if (patience <= 0) continue;
       signal?.throwIfAborted();
       const began = performance.now();
@@ -88,7 +84,7 @@ export class CommittedData {
         onFault(source, error);
       }
       const spent = late.aborted ? patience : Math.max(0, performance.now() - began - free);
-      this.#wasted.set(source, this.#wasteMs - patience + spent);
+      this.#wasted.set(source, wasteMs - patience + spent);
     }
     return null;
   }
@@ -106,14 +102,15 @@ export class CommittedData {
   /** The sources of a batch, in order. */
   #readers(commit: CommittedBatch): readonly (readonly [Source, Read])[] {
     const { mode, batchNumber, txHash, blobs } = commit;
-    const elsewhere = this.#sources.map(
+    const { blobs: blobSources = [], sources = [] } = this.#from;
+    const elsewhere = sources.map(
       (source) => [source, (signal: AbortSignal) => source.batchData(mode, batchNumber, signal)] as const,
     );
     if (mode === "validium") return elsewhere;
     if (blobs === undefined) return [[L1, () => this.#l1.rollupData(txHash)], ...elsewhere];
     // Each source adds the blobs that it has to those of the sources before it.
     const found = new Map<Hash, Uint8Array>();
-    const inBlobs = this.#blobs.map(
+    const inBlobs = blobSources.map(
       (source) => [source, (signal: AbortSignal) => this.#gather(source, commit, blobs, found, signal)] as const,
     );
     return [...inBlobs, ...elsewhere];
@@ -148,10 +145,10 @@ export async function checkedBatch(
   registry: Registry,
 ): Promise<DerivedBatch> {
   const { mode, batchNumber, blobs } = commit;
-  let batch = deriveBatch(mode, batchNumber, data, derivingOptions(commit));
+  let batch = deriveCommitted(commit, data);
   if (mode === "validium" && !isBatch(batch, commit)) {
     const unnamed = await unregistered(batch.assets, commit, registry);
-    if (unnamed.length > 0) batch = deriveBatch(mode, batchNumber, data, derivingOptions({ ...commit, unnamed }));
+    if (unnamed.length > 0) batch = deriveCommitted({ ...commit, unnamed }, data);
   }
   if (isBatch(batch, commit) && (blobs === undefined || (await hasBlobs(data, blobs.versionedHashes, kzg))))
     return batch;

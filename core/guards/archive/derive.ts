@@ -1,18 +1,9 @@
 import { MintmarkError } from "../../errors.ts";
 import type { Hash, Mode, VaultId } from "../../model.ts";
-import type { AssetId, BatchHeader, CommittedBlobs, ProvenHop, VaultContent } from "../../ports.ts";
+import type { AssetId, BatchHeader, ProvenHop, VaultContent } from "../../ports.ts";
 import { type DecodeOptions, decodeBatch, decodeSlots, placeVaults } from "../../protocol/batch-decoder.ts";
 import { BatchTree } from "../../protocol/batch-tree.ts";
-import {
-  BLOB_ELEMENTS,
-  type BlobBatch,
-  blobContent,
-  blobSlotsAt,
-  blobsIn,
-  decodeBlobBatch,
-  manifestHash,
-  readBlobBatchData,
-} from "../../protocol/blob-batch.ts";
+import * as blobBatches from "../../protocol/blob-batch.ts";
 import { keccak256 } from "../../protocol/hash.ts";
 import { bytesToHex, HASH_BYTES, unpackHashes } from "../../protocol/hex.ts";
 import type { Kzg } from "../../protocol/kzg/kzg-thread.ts";
@@ -25,6 +16,7 @@ import type { TransferGroup } from "../../protocol/transfer-data.ts";
 import { decodeTransferData, isTransferData, transferLeaves, transferOutputs } from "../../protocol/transfer-data.ts";
 import { hopOf } from "../../protocol/transfer-proof.ts";
 import { unpackVaultId, vaultLeaf, vaultLeaves } from "../../protocol/vault.ts";
+import type { Commit } from "./keys.ts";
 
 /** A batch, derived from its data and its place. */
 export interface DerivedBatch {
@@ -50,7 +42,7 @@ export interface DerivedBatch {
 }
 
 /** What proves the vaults of a batch in blobs. */
-interface DerivedBlobs extends BlobBatch {
+interface DerivedBlobs extends blobBatches.BlobBatch {
   readonly versionedHashes: readonly Hash[];
 }
 
@@ -64,17 +56,15 @@ interface DeriveOptions extends Pick<DecodeOptions, "standardOf"> {
   readonly versionedHashes?: readonly Hash[];
 }
 
-/** What L1 tells of a commit, for {@link deriveBatch}. */
-export function derivingOptions({
-  leftOut = [],
-  unnamed = [],
-  blobs,
-}: {
-  readonly leftOut?: readonly number[];
-  readonly unnamed?: readonly number[];
-  readonly blobs?: CommittedBlobs;
-}): DeriveOptions {
-  return { leftOut, unnamed, ...(blobs && { versionedHashes: blobs.versionedHashes }) };
+/** What L1 tells of a batch that it committed, for the reading of its data. */
+type CommittedPlace = Pick<Commit, "mode" | "batchNumber"> & Partial<Pick<Commit, "leftOut" | "unnamed" | "blobs">>;
+
+/** Derives a committed batch, as {@link deriveBatch}. */
+export function deriveCommitted(
+  { mode, batchNumber, leftOut, unnamed, blobs }: CommittedPlace,
+  data: Uint8Array,
+): DerivedBatch {
+  return deriveBatch(mode, batchNumber, data, { leftOut, unnamed, versionedHashes: blobs?.versionedHashes });
 }
 
 /**
@@ -93,15 +83,15 @@ export function deriveBatch(
 ): DerivedBatch {
   if (versionedHashes === undefined && isTransferData(mode, data)) return deriveTransfers(batchNumber, data);
   const { slots: entries, assets: listed } =
-    versionedHashes === undefined ? decodeBatch(data, options) : decodeBlobBatch(data, options);
+    versionedHashes === undefined ? decodeBatch(data, options) : blobBatches.decodeBlobBatch(data, options);
   const assets = listed.filter((_, place) => !unnamed.includes(place));
   const vaults = placeVaults(entries, mode, batchNumber);
   const tree = versionedHashes === undefined ? new BatchTree(vaultLeaves(vaults)) : null;
-  const blobs = versionedHashes === undefined ? null : { ...readBlobBatchData(data), versionedHashes };
+  const blobs = versionedHashes === undefined ? null : { ...blobBatches.readBlobBatchData(data), versionedHashes };
   const content =
     blobs === null
       ? bytesToHex((tree as BatchTree).root)
-      : blobContent(blobs.vaultCount, manifestHash(assets), blobs.versionedHashes);
+      : blobBatches.blobContent(blobs.vaultCount, blobBatches.manifestHash(assets), blobs.versionedHashes);
   const unpaid = unpaidPlaces(leftOut, unnamed).flatMap((place) => listed[place] ?? []);
   const pays = (vault: VaultContent) => !unpaid.some((asset) => compareAssets(asset, vault) === 0);
   const slots = unpaid.length === 0 ? vaults : vaults.map((vault) => (vault !== null && pays(vault) ? vault : null));
@@ -125,12 +115,7 @@ export function deriveBatch(
  * out, and in a batch of transfers. Reads only these slots, since a batch can have 2^20.
  */
 export function vaultsAt(
-  {
-    mode,
-    leftOut = [],
-    unnamed = [],
-    blobs,
-  }: Pick<DeriveOptions, "leftOut" | "unnamed"> & { readonly mode: Mode; readonly blobs?: unknown },
+  { mode, leftOut = [], unnamed = [], blobs }: CommittedPlace,
   data: Uint8Array,
   ids: readonly VaultId[],
 ): VaultContent[] {
@@ -140,7 +125,7 @@ export function vaultsAt(
   const found =
     blobs === undefined
       ? decodeSlots(data, slots, unpaidPlaces(leftOut, unnamed))
-      : blobSlotsAt(readBlobBatchData(data), slots, leftOut);
+      : blobBatches.blobSlotsAt(blobBatches.readBlobBatchData(data), slots, leftOut);
   return [...found].map(([slot, entry]) => ({ vaultId: bySlot.get(slot) as VaultId, ...entry }));
 }
 
@@ -176,7 +161,7 @@ function deriveTransfers(batchNumber: number, data: Uint8Array): DerivedBatch {
 
 /** Whether the blobs in a batch's data are those that L1 has committed to: about 50 ms for each. */
 export async function hasBlobs(data: Uint8Array, versionedHashes: readonly Hash[], kzg: Kzg): Promise<boolean> {
-  const blobs = blobsIn(readBlobBatchData(data));
+  const blobs = blobBatches.blobsIn(blobBatches.readBlobBatchData(data));
   if (blobs.length !== versionedHashes.length) return false;
   const hashes = await Promise.all(blobs.map(async (blob) => versionedHash(await kzg.commitment(blob))));
   return hashes.every((hash, i) => hash === versionedHashes[i]);
@@ -202,24 +187,28 @@ export function vaultIn({ slots }: DerivedBatch, vaultId: VaultId): VaultContent
 export async function committedProof(
   batch: DerivedBatch,
   vaultId: VaultId,
-  { batchRoot, vaultCount, committedAt, sequence }: BatchHeader,
+  commit: BatchHeader,
   kzg: Kzg,
 ): Promise<BatchVaultProof & { readonly header: BatchHeader }> {
   const vault = vaultIn(batch, vaultId);
   const { tree, blobs } = batch;
   const proof =
     blobs === null ? proveVault({ ...batch, tree: tree as BatchTree }, vault) : await opened(batch, blobs, vault, kzg);
-  const header = { batchRoot, vaultCount, committedAt, sequence };
-  return { ...proof, batchRoot, leaf: bytesToHex(vaultLeaf(vault)), header };
+  const header = headerOf(commit);
+  return { ...proof, batchRoot: header.batchRoot, leaf: bytesToHex(vaultLeaf(vault)), header };
+}
+
+function headerOf({ batchRoot, vaultCount, committedAt, sequence }: BatchHeader): BatchHeader {
+  return { batchRoot, vaultCount, committedAt, sequence };
 }
 
 async function opened(batch: DerivedBatch, blobs: DerivedBlobs, vault: VaultContent, kzg: Kzg): Promise<VaultProof> {
   const places = elementPlaces(blobs, unpackVaultId(vault.vaultId).slot, vault);
-  const all = blobsIn(blobs);
+  const all = blobBatches.blobsIn(blobs);
   const openings = await Promise.all(
     places.map(async (place) => {
-      const blob = all[Math.floor(place / BLOB_ELEMENTS)] as Uint8Array;
-      return kzg.openings(blob, await kzg.commitment(blob), [place % BLOB_ELEMENTS]);
+      const blob = all[Math.floor(place / blobBatches.BLOB_ELEMENTS)] as Uint8Array;
+      return kzg.openings(blob, await kzg.commitment(blob), [place % blobBatches.BLOB_ELEMENTS]);
     }),
   );
   const proof = openedProof({ ...blobs, leftOut: batch.leftOut }, vault, openings.flat());
@@ -227,12 +216,11 @@ async function opened(batch: DerivedBatch, blobs: DerivedBlobs, vault: VaultCont
   throw new MintmarkError("validation_failed", "the blobs do not hold this vault at its slot");
 }
 
+/** What tells a batch from others of its number: the operator's claim, or L1's record. */
+export type BatchClaim = Pick<DerivedBatch, "dataHash" | "batchRoot" | "vaultCount">;
+
 /** Whether the derived batch matches a claim, or L1's record. */
-export function isBatch(
-  batch: DerivedBatch,
-  claim: Pick<DerivedBatch, "dataHash" | "batchRoot" | "vaultCount">,
-): boolean {
-  const { dataHash, batchRoot, vaultCount } = claim;
+export function isBatch(batch: BatchClaim, { dataHash, batchRoot, vaultCount }: BatchClaim): boolean {
   return batch.dataHash === dataHash && batch.batchRoot === batchRoot && batch.vaultCount === vaultCount;
 }
 
@@ -257,11 +245,8 @@ export async function chainProof(
     const output = transferOutputs(batch.transfers, batchNumber)[slot];
     if (output === undefined || hops.length === MAX_TRANSFER_HOPS)
       throw new MintmarkError("vault_not_found", `No valid transfer makes vault ${vaultId}.`);
-    const { batchRoot, vaultCount, committedAt, sequence } = commit;
     const siblings = unpackHashes((batch.tree as BatchTree).siblings(slot));
-    hops.unshift(
-      hopOf(batch.transfers, output, { header: { batchRoot, vaultCount, committedAt, sequence }, siblings }),
-    );
+    hops.unshift(hopOf(batch.transfers, output, { header: headerOf(commit), siblings }));
     at = output.transfer.vaultId;
   }
 }

@@ -71,14 +71,13 @@ export async function voidDuplicates({ archive, portal, onVoided, signal }: Void
 async function vaultsByToken(archive: Archive, portal: VoidingPortal): Promise<readonly TokenVaults[]> {
   const { chainId } = portal.settlement;
   const registrations = new Map<Hash, L1Registration | null>();
-  const byHolder = new Map<VaultId, { readonly since: bigint; readonly vaultIds: VaultId[] }>();
+  const byHolder = new Map<VaultId, TokenVaults>();
   for await (const { assetType, scheme, holder, vaultId } of archive.duplicates(chainId)) {
     if (!registrations.has(assetType)) registrations.set(assetType, await portal.registration(chainId, assetType));
     const registration = registrations.get(assetType) ?? null;
     if (registration?.blobScheme !== scheme) continue;
-    const found = byHolder.get(holder);
-    if (found === undefined) byHolder.set(holder, { since: registration.since, vaultIds: [holder, vaultId] });
-    else found.vaultIds.push(vaultId);
+    const { vaultIds = [holder] } = byHolder.get(holder) ?? {};
+    byHolder.set(holder, { since: registration.since, vaultIds: [...vaultIds, vaultId] });
   }
   const tokens = [...byHolder.values()];
   const start = Math.floor(Math.random() * tokens.length);
@@ -109,9 +108,8 @@ async function inL1Order(
     const sequence = sequenceOf === undefined ? commit.sequence : await sequenceOf(commit);
     if (sequence !== null && sequence >= since) places.push({ vaultId, sequence });
   }
-  const isBefore = (a: (typeof places)[number], b: (typeof places)[number]) =>
-    a.sequence === b.sequence ? a.vaultId < b.vaultId : a.sequence < b.sequence;
-  return places.toSorted((a, b) => (isBefore(a, b) ? -1 : 1)).map(({ vaultId }) => vaultId);
+  places.sort((a, b) => Number(a.sequence - b.sequence || a.vaultId - b.vaultId));
+  return places.map(({ vaultId }) => vaultId);
 }
 
 function sentenceOf(failures: readonly unknown[]): string {

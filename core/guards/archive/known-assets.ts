@@ -25,7 +25,13 @@ export class KnownAssets {
     const asked = [...unknown.values()];
     const final = await this.#l1.finalizedBlockNumber();
     const registrations = await this.#l1.registrations(asked, final > notBefore ? final : notBefore);
-    for (const [i, asset] of asked.entries()) this.#learn(asset, registrations[i] ?? null);
+    for (const [i, { chainId, assetType }] of asked.entries()) {
+      const registration = registrations[i] ?? null;
+      if (registration === null) continue;
+      // Blobs of another chain's tokens are all accepted, because only the registry there could refuse one.
+      const asset = this.#isHere(chainId) ? registration : ({ ...registration, blobScheme: "mintmark" } as const);
+      this.#known.set(assetKey(chainId, assetType), asset);
+    }
   }
 
   /** The result of {@link learn}; null while the asset is not registered. */
@@ -41,13 +47,6 @@ export class KnownAssets {
   /** Most base units ever withdrawable, as the token states; null without a bound, or on another chain. */
   async cap(chainId: bigint, { standard, token }: L1Registration): Promise<bigint | null> {
     return standard === "erc20" && this.#isHere(chainId) ? this.#l1.supplyCap(token) : null;
-  }
-
-  #learn({ chainId, assetType }: AssetId, registration: L1Registration | null): void {
-    if (registration === null) return;
-    // Blobs of another chain's tokens are all accepted, because only the registry there could refuse one.
-    const asset = this.#isHere(chainId) ? registration : ({ ...registration, blobScheme: "mintmark" } as const);
-    this.#known.set(assetKey(chainId, assetType), asset);
   }
 
   #isHere(chainId: bigint): boolean {

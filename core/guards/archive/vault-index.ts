@@ -29,159 +29,147 @@ export type TakenAt = Pick<BatchHeader, "sequence"> & { readonly blockNumber: bi
 const CHUNK = 4_096;
 
 /**
- * The archive that holds the index: tokens, owners and minted amounts of its vaults. The functions here read it and
- * return its changes; they write nothing.
+ * Tokens, owners and minted amounts of an archive's vaults. Reads the store and returns the changes; writes nothing.
  */
-interface Indexed {
-  readonly store: Database;
-  readonly assets: KnownAssets;
-}
+export class VaultIndex {
+  readonly #store: Database;
+  readonly #assets: KnownAssets;
 
-/**
- * The entries of a batch's vaults, in slot order. The first holder of a token stays. A vault that L1 took before its
- * asset's registration never counts: it holds no token and no part of a cap.
- *
- * @param taken - null while L1 has not taken the batch: then a vault counts if its asset is registered
- */
-export async function indexEntries(
-  archive: Indexed,
-  vaults: readonly VaultContent[],
-  taken: TakenAt | null,
-): Promise<IndexEntries> {
-  await archive.assets.learn(vaults, taken?.blockNumber);
-  const puts = new Map<string, string>();
-  const repeats: Repeat[] = [];
-  const minted = new Map<string, bigint>();
-  for (let start = 0; start < vaults.length; start += CHUNK)
-    await addChunk(archive, vaults.slice(start, start + CHUNK), taken, puts, repeats, minted);
-  const lines = [...minted.keys()];
-  const before = await archive.store.getMany<string, string>(lines, keys.TEXT);
-  for (const [i, key] of lines.entries())
-    puts.set(key, ((minted.get(key) ?? 0n) + BigInt(before[i] ?? "0")).toString());
-  return { puts, repeats };
-}
+  constructor(store: Database, assets: KnownAssets) {
+    this.#store = store;
+    this.#assets = assets;
+  }
 
-/**
- * The changes that remove the vaults of a batch that L1 did not take. Tokens of other holders stay. A token of these
- * vaults goes to a later vault, and an ERC-1155 id to another batch's blob, if there is one. null deletes a key.
- */
-export async function indexRemovals(
-  { store, assets }: Indexed,
-  vaults: readonly VaultContent[],
-): Promise<Map<string, string | null>> {
-  await assets.learn(vaults);
-  const changes = new Map<string, string | null>();
-  /** Tokens by reading, with the vault that held them. */
-  const freed = new Map<string, string>();
-  for (const vault of vaults) {
-    const { vaultId, chainId, assetType, owner } = vault;
-    changes.set(keys.ownerKey(owner, vaultId), null).set(keys.vaultKey("unpayable", vaultId), null);
-    const known = assetOf(assets, vault, null);
-    const asset = known === null || faultOf(assets, vault, known) !== null ? null : known;
-    const units = asset && fungibleUnits(vault, asset);
-    if (units) {
-      const before = changes.get(units.key) ?? (await store.get<string, string>(units.key, keys.TEXT)) ?? "0";
-      changes.set(units.key, (BigInt(before) - units.amount).toString());
-    }
-    for (const { scheme, tokenId } of tokensOf(assets, vault, asset)) {
-      const reading = keys.readingKey(chainId, assetType, scheme);
-      if (asset?.standard === "erc1155") {
-        const own = keys.boundKey(reading, tokenId, unpackVaultId(vaultId));
-        if (changes.has(own)) continue;
-        changes.set(own, null).set(keys.tokenKey(reading, tokenId), await boundBeside(store, own, reading, tokenId));
+  /**
+   * The entries of a batch's vaults, in slot order. The first holder of a token stays. A vault that L1 took before its
+   * asset's registration never counts: it holds no token and no part of a cap.
+   *
+   * @param taken - null while L1 has not taken the batch: then a vault counts if its asset is registered
+   */
+  async entries(vaults: readonly VaultContent[], taken: TakenAt | null): Promise<IndexEntries> {
+    await this.#assets.learn(vaults, taken?.blockNumber);
+    const puts = new Map<string, string>();
+    const repeats: Repeat[] = [];
+    const minted = new Map<string, bigint>();
+    for (let start = 0; start < vaults.length; start += CHUNK)
+      await this.#chunk(vaults.slice(start, start + CHUNK), taken, puts, repeats, minted);
+    const lines = [...minted.keys()];
+    const before = await this.#store.getMany<string, string>(lines, keys.TEXT);
+    for (const [i, key] of lines.entries())
+      puts.set(key, ((minted.get(key) ?? 0n) + BigInt(before[i] ?? "0")).toString());
+    return { puts, repeats };
+  }
+
+  /**
+   * The changes that remove the vaults of a batch that L1 did not take. Tokens of other holders stay. A token of these
+   * vaults goes to a later vault, and an ERC-1155 id to another batch's blob, if there is one. null deletes a key.
+   */
+  async removals(vaults: readonly VaultContent[]): Promise<Map<string, string | null>> {
+    await this.#assets.learn(vaults);
+    const changes = new Map<string, string | null>();
+    /** Tokens by reading, with the vault that held them. */
+    const freed = new Map<string, string>();
+    for (const vault of vaults) {
+      const { vaultId, chainId, assetType, owner } = vault;
+      changes.set(keys.ownerKey(owner, vaultId), null).set(keys.vaultKey("unpayable", vaultId), null);
+      const known = this.#assetOf(vault, null);
+      const asset = known === null || this.#faultOf(vault, known) !== null ? null : known;
+      const units = asset && fungibleUnits(vault, asset);
+      if (units) {
+        const before = changes.get(units.key) ?? (await this.#store.get<string, string>(units.key, keys.TEXT)) ?? "0";
+        changes.set(units.key, (BigInt(before) - units.amount).toString());
       }
-      if (asset?.standard !== "erc721") continue;
-      changes.set(keys.duplicateKey(reading, vaultId), null);
-      const token = keys.tokenKey(reading, tokenId);
-      const holder = await store.get<string, string>(token, keys.TEXT);
-      if (holder === vaultId.toString()) freed.set(`${reading}/${holder}`, token);
+      for (const { scheme, tokenId } of this.#tokensOf(vault, asset)) {
+        const reading = keys.readingKey(chainId, assetType, scheme);
+        if (asset?.standard === "erc1155") {
+          const own = keys.boundKey(reading, tokenId, unpackVaultId(vaultId));
+          if (changes.has(own)) continue;
+          changes.set(own, null).set(keys.tokenKey(reading, tokenId), await this.#boundBeside(own, reading, tokenId));
+        }
+        if (asset?.standard !== "erc721") continue;
+        changes.set(keys.duplicateKey(reading, vaultId), null);
+        const token = keys.tokenKey(reading, tokenId);
+        const holder = await this.#store.get<string, string>(token, keys.TEXT);
+        if (holder === vaultId.toString()) freed.set(`${reading}/${holder}`, token);
+      }
+    }
+    const heirs = new Map<string, string>();
+    for await (const [key, holder] of this.#store.iterator<string, string>(keys.within("duplicate/"))) {
+      const held = `${key.slice(key.indexOf("/") + 1, key.lastIndexOf("/"))}/${holder}`;
+      if (!freed.has(held) || changes.has(key)) continue;
+      const heir = heirs.get(held) ?? keys.vaultIdOf(key).toString();
+      changes.set(key, heirs.has(held) ? heir : null);
+      heirs.set(held, heir);
+    }
+    for (const [held, token] of freed) changes.set(token, heirs.get(held) ?? null);
+    return changes;
+  }
+
+  /** The blob for an ERC-1155 id in a batch other than this key's; null without one. */
+  async #boundBeside(own: string, reading: string, tokenId: bigint): Promise<string | null> {
+    const others = { ...keys.within(keys.boundPrefix(reading, tokenId)), limit: 2 };
+    for await (const [key, blob] of this.#store.iterator<string, string>(others)) if (key !== own) return blob;
+    return null;
+  }
+
+  async #chunk(
+    vaults: readonly VaultContent[],
+    taken: TakenAt | null,
+    puts: Map<string, string>,
+    repeats: Repeat[],
+    minted: Map<string, bigint>,
+  ): Promise<void> {
+    const tokens: { vault: VaultContent; asset: L1Registration; scheme: BlobScheme; key: string }[] = [];
+    for (const vault of vaults) {
+      const { vaultId, chainId, assetType, owner } = vault;
+      const asset = this.#assetOf(vault, taken);
+      const fault = asset === null ? null : this.#faultOf(vault, asset);
+      if (fault === null) puts.set(keys.ownerKey(owner, vaultId), "");
+      else puts.set(keys.vaultKey("unpayable", vaultId), fault);
+      if (asset === null || fault !== null) continue;
+      const units = fungibleUnits(vault, asset);
+      if (units !== null) minted.set(units.key, (minted.get(units.key) ?? 0n) + units.amount);
+      for (const { scheme, tokenId } of this.#tokensOf(vault, asset)) {
+        const reading = keys.readingKey(chainId, assetType, scheme);
+        tokens.push({ vault, asset, scheme, key: keys.tokenKey(reading, tokenId) });
+        if (asset.standard !== "erc1155") continue;
+        const bound = keys.boundKey(reading, tokenId, unpackVaultId(vaultId));
+        if (!puts.has(bound)) puts.set(bound, vault.blob);
+      }
+    }
+    const stored = await this.#store.getMany<string, string>(
+      tokens.map(({ key }) => key),
+      keys.TEXT,
+    );
+    for (const [i, { vault, asset, scheme, key }] of tokens.entries()) {
+      const mine = asset.standard === "erc721" ? vault.vaultId.toString() : vault.blob;
+      const holder = puts.get(key) ?? stored[i];
+      if (holder === undefined) puts.set(key, mine);
+      else if (holder !== mine) repeats.push({ vault, asset, scheme, holder });
     }
   }
-  const heirs = new Map<string, string>();
-  for await (const [key, holder] of store.iterator<string, string>(keys.within("duplicate/"))) {
-    const held = `${key.slice(key.indexOf("/") + 1, key.lastIndexOf("/"))}/${holder}`;
-    if (!freed.has(held) || changes.has(key)) continue;
-    const heir = heirs.get(held) ?? keys.vaultIdOf(key).toString();
-    changes.set(key, heirs.has(held) ? heir : null);
-    heirs.set(held, heir);
+
+  /** The registration of a vault's asset; null when the vault does not count. */
+  #assetOf({ chainId, assetType }: VaultContent, taken: TakenAt | null): L1Registration | null {
+    const asset = this.#assets.known(chainId, assetType);
+    return asset === null || (taken !== null && taken.sequence < asset.since) ? null : asset;
   }
-  for (const [held, token] of freed) changes.set(token, heirs.get(held) ?? null);
-  return changes;
-}
 
-/** The blob for an ERC-1155 id in a batch other than this key's; null without one. */
-async function boundBeside(store: Database, own: string, reading: string, tokenId: bigint): Promise<string | null> {
-  const others = { ...keys.within(keys.boundPrefix(reading, tokenId)), limit: 2 };
-  for await (const [key, blob] of store.iterator<string, string>(others)) if (key !== own) return blob;
-  return null;
-}
-
-async function addChunk(
-  { store, assets }: Indexed,
-  vaults: readonly VaultContent[],
-  taken: TakenAt | null,
-  puts: Map<string, string>,
-  repeats: Repeat[],
-  minted: Map<string, bigint>,
-): Promise<void> {
-  const tokens: { vault: VaultContent; asset: L1Registration; scheme: BlobScheme; key: string }[] = [];
-  for (const vault of vaults) {
-    const { vaultId, chainId, assetType, owner } = vault;
-    const asset = assetOf(assets, vault, taken);
-    const fault = asset === null ? null : faultOf(assets, vault, asset);
-    if (fault === null) puts.set(keys.ownerKey(owner, vaultId), "");
-    else puts.set(keys.vaultKey("unpayable", vaultId), fault);
-    if (asset === null || fault !== null) continue;
-    const units = fungibleUnits(vault, asset);
-    if (units !== null) minted.set(units.key, (minted.get(units.key) ?? 0n) + units.amount);
-    for (const { scheme, tokenId } of tokensOf(assets, vault, asset)) {
-      const reading = keys.readingKey(chainId, assetType, scheme);
-      tokens.push({ vault, asset, scheme, key: keys.tokenKey(reading, tokenId) });
-      if (asset.standard !== "erc1155") continue;
-      const bound = keys.boundKey(reading, tokenId, unpackVaultId(vaultId));
-      if (!puts.has(bound)) puts.set(bound, vault.blob);
-    }
+  /** Why L1 never pays a vault, whatever way its blob is read; null when it does. */
+  #faultOf(vault: VaultContent, asset: L1Registration): string | null {
+    const faults = this.#assets.schemes(vault.chainId, asset).map((scheme) => unpayable(vault, asset.standard, scheme));
+    return faults.includes(null) ? null : (faults[0] ?? null);
   }
-  const stored = await store.getMany<string, string>(
-    tokens.map(({ key }) => key),
-    keys.TEXT,
-  );
-  for (const [i, { vault, asset, scheme, key }] of tokens.entries()) {
-    const mine = asset.standard === "erc721" ? vault.vaultId.toString() : vault.blob;
-    const holder = puts.get(key) ?? stored[i];
-    if (holder === undefined) puts.set(key, mine);
-    else if (holder !== mine) repeats.push({ vault, asset, scheme, holder });
+
+  /** The tokens that a vault can become, one for each way of reading its blob. */
+  #tokensOf(vault: VaultContent, asset: L1Registration | null): { readonly scheme: BlobScheme; tokenId: bigint }[] {
+    if (asset === null) return [];
+    return this.#assets.schemes(vault.chainId, asset).flatMap((scheme) => {
+      if (unpayable(vault, asset.standard, scheme) !== null) return [];
+      const tokenId = tokenIdOf(asset.standard, scheme, vault.blob);
+      return tokenId === null ? [] : [{ scheme, tokenId }];
+    });
   }
-}
-
-/** The registration of a vault's asset; null when the vault does not count. */
-function assetOf(
-  assets: KnownAssets,
-  { chainId, assetType }: VaultContent,
-  taken: TakenAt | null,
-): L1Registration | null {
-  const asset = assets.known(chainId, assetType);
-  return asset === null || (taken !== null && taken.sequence < asset.since) ? null : asset;
-}
-
-/** Why L1 never pays a vault, whatever way its blob is read; null when it does. */
-function faultOf(assets: KnownAssets, vault: VaultContent, asset: L1Registration): string | null {
-  const faults = assets.schemes(vault.chainId, asset).map((scheme) => unpayable(vault, asset.standard, scheme));
-  return faults.includes(null) ? null : (faults[0] ?? null);
-}
-
-/** The tokens that a vault can become, one for each way of reading its blob. */
-function tokensOf(
-  assets: KnownAssets,
-  vault: VaultContent,
-  asset: L1Registration | null,
-): { readonly scheme: BlobScheme; tokenId: bigint }[] {
-  if (asset === null) return [];
-  return assets.schemes(vault.chainId, asset).flatMap((scheme) => {
-    if (unpayable(vault, asset.standard, scheme) !== null) return [];
-    const tokenId = tokenIdOf(asset.standard, scheme, vault.blob);
-    return tokenId === null ? [] : [{ scheme, tokenId }];
-  });
 }
 
 /** Base units that an ERC-20 vault mints, since a token can have several quanta; null for other standards. */

@@ -8,7 +8,7 @@ import type { Kzg } from "../../protocol/kzg/kzg-thread.ts";
 import { isTransferData } from "../../protocol/transfer-data.ts";
 import type { Database } from "../../store/ports.ts";
 import { Archive } from "../archive/archive.ts";
-import { type DerivedBatch, deriveBatch, isBatch, vaultsOf } from "../archive/derive.ts";
+import { type BatchClaim, type DerivedBatch, deriveBatch, isBatch, vaultsOf } from "../archive/derive.ts";
 import type { Commit } from "../archive/keys.ts";
 import * as keys from "../archive/keys.ts";
 import type { AssetReader } from "../archive/known-assets.ts";
@@ -142,7 +142,7 @@ export class CommitteeMember {
     const committed = await this.archive.commit("validium", batchNumber);
     const isNext = batchNumber === next;
     const isLost = signed !== null && isNext && signed.history !== history && committed === null;
-    if (signed !== null && isSame(signed, batch) && !isLost) return;
+    if (signed !== null && isBatch(signed, batch) && !isLost) return;
     if (!isLost && (signed !== null || (committed !== null && !isCommitted(committed, batch))))
       throw new Refusal("equivocation", `validium batch ${batchNumber} has another root`);
     if (batchNumber > (await this.nextBatch()))
@@ -261,9 +261,6 @@ function disagreed({ sequence }: HistoryPoint, { countValidium, countRollup }: L
   return new Refusal("diverged", `${detail}: ask again; if that does not help, compare the operator's store with L1`);
 }
 
-/** The operator's claim about a batch's data. */
-type BatchClaim = Pick<ClaimedBatch, "batchRoot" | "vaultCount" | "dataHash">;
-
 /** A batch that the member has signed. */
 interface Signed extends BatchClaim {
   readonly history?: Hash;
@@ -275,13 +272,9 @@ function leafOf(batchNumber: number, { batchRoot, rootOnL1 = batchRoot, ...signe
   return stateLeaf({ batchNumber, ...signed, batchRoot: rootOnL1 });
 }
 
-function isSame(a: BatchClaim, b: BatchClaim): boolean {
-  return a.batchRoot === b.batchRoot && a.vaultCount === b.vaultCount && a.dataHash === b.dataHash;
-}
-
 /** What L1 has left out of a batch changes its root, and not its data. */
 function isCommitted(commit: Commit, batch: BatchClaim): boolean {
-  if (commit.leftOut.length === 0) return isSame(commit, batch);
+  if (commit.leftOut.length === 0) return isBatch(commit, batch);
   return commit.dataHash === batch.dataHash && commit.vaultCount === batch.vaultCount;
 }
 

@@ -12,7 +12,7 @@ import { compareAssets } from "../../protocol/manifest.ts";
 import { vaultLeaves } from "../../protocol/vault.ts";
 import type { Database } from "../../store/ports.ts";
 import { Archive } from "../archive/archive.ts";
-import { deriveBatch, derivingOptions } from "../archive/derive.ts";
+import { deriveCommitted } from "../archive/derive.ts";
 import { assetKey, BYTES, batchKey, batchNumberOf, DURABLE, dataKey, TEXT, within } from "../archive/keys.ts";
 import type { AssetReader } from "../archive/known-assets.ts";
 import { deriveClaimed, MAX_AHEAD, requireRegistered } from "../committee/claim.ts";
@@ -137,13 +137,7 @@ export class Issuer {
   }
 
   /** Checks everything, then writes data and record durably. Returns what the issuer signs of the batch. */
-  async #take(
-    batch: ClaimedBatch,
-  ): Promise<{
-    readonly assets: readonly ConsentAsset[];
-    readonly content: Hash;
-    readonly refused: IssuerConsent["refused"];
-  }> {
+  async #take(batch: ClaimedBatch) {
     const { mode, batchNumber, dataHash, data } = batch;
     const batchId = batchIdOf(mode, batchNumber);
     if ((await this.archive.commit(mode, batchNumber)) !== null)
@@ -209,8 +203,7 @@ export class Issuer {
     else {
       // L1 left some assets out of the batch, so it pays nobody of those.
       const commit = await this.archive.commit(mode, batchNumber);
-      const options = commit === null ? {} : derivingOptions(commit);
-      const vaults = this.#here(deriveBatch(mode, batchNumber, data, options).slots);
+      const vaults = this.#here(deriveCommitted(commit ?? { mode, batchNumber }, data).slots);
       const signed = (await this.#signed(mode, batchNumber)).flatMap(({ assets }) => assets);
       const types = new Set([...(await this.#named(vaults)), ...signed].map(({ assetType }) => assetType));
       const own = vaults.filter(({ assetType }) => types.has(assetType));
