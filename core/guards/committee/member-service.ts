@@ -18,13 +18,13 @@ interface ServiceOptions {
 }
 
 /** The client of a service over HTTP. Checks every answer; the caller's signal limits the time. */
-export abstract class RemoteService {
+export abstract class RemoteService<Options extends ServiceOptions = ServiceOptions> {
   readonly address: Address;
-  readonly #url: string;
+  protected readonly options: Options;
 
-  constructor({ address, url }: ServiceOptions) {
-    this.address = address.toLowerCase() as Address;
-    this.#url = url.replace(/\/+$/, "");
+  constructor(options: Options) {
+    this.address = options.address.toLowerCase() as Address;
+    this.options = options;
   }
 
   /** The JSON object of the response. Rejects with `l1_failed` and the member's own code and detail when it refuses. */
@@ -39,12 +39,13 @@ export abstract class RemoteService {
   }
 
   async #fetch(path: string, init: RequestInit): Promise<Response> {
+    const url = this.options.url.replace(/\/+$/, "");
     try {
-      return await fetch(`${this.#url}${path}`, { ...init, redirect: "error" });
+      return await fetch(`${url}${path}`, { ...init, redirect: "error" });
     } catch (error) {
       // Node reports only "fetch failed". The cause has the reason.
       const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
-      throw new MintmarkError("l1_failed", `cannot be reached at ${this.#url} (${cause})`, { cause: error });
+      throw new MintmarkError("l1_failed", `cannot be reached at ${url} (${cause})`, { cause: error });
     }
   }
 }
@@ -57,16 +58,7 @@ export interface RemoteOptions extends ServiceOptions {
 }
 
 /** The client of a service that takes batches from the operator. */
-export abstract class RemoteSigner extends RemoteService {
-  protected readonly operator: LocalAccount;
-  protected readonly settlement: Settlement;
-
-  constructor({ operator, settlement, ...service }: RemoteOptions) {
-    super(service);
-    this.operator = operator;
-    this.settlement = settlement;
-  }
-
+export abstract class RemoteSigner extends RemoteService<RemoteOptions> {
   /** The JSON object of the response to a batch: sends its data with an operator's signed request. */
   protected async sendBatch(path: string, data: Uint8Array, request: Hex, signal: AbortSignal) {
     return this.ask(path, {
@@ -116,8 +108,8 @@ export class RemoteMember extends RemoteSigner implements MemberClient {
   async sign(batch: ClaimedBatch, terms: AttestationTerms, signal: AbortSignal): Promise<Hex> {
     const { mode, batchNumber, batchRoot, vaultCount, dataHash, data } = batch;
     const { history, sequence, epoch } = terms;
-    const asked = attestationRequestTypedData(this.settlement, { ...batch, ...terms });
-    const request = await this.operator.signTypedData(asked);
+    const asked = attestationRequestTypedData(this.options.settlement, { ...batch, ...terms });
+    const request = await this.options.operator.signTypedData(asked);
     const numbers = { vaultCount: `${vaultCount}`, epoch: `${epoch}`, sequence: `${sequence}` };
     const claim = new URLSearchParams({ batchRoot, dataHash, history, ...numbers });
     const path = `/v1/batches/${batchIdOf(mode, batchNumber)}/attestation?${claim}`;

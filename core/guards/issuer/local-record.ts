@@ -29,6 +29,9 @@ interface Entry {
   readonly cancelled?: true;
 }
 
+const mintKey = (id: string) => `mint/${id}`;
+const recordedKey = (line: string) => `recorded/${line}`;
+
 const ID = /^[\x21-\x7e]{1,255}$/;
 
 /**
@@ -85,7 +88,7 @@ export class LocalMintRecord extends UsageBook {
       if (entry === undefined) throw new MintmarkError("mint_not_found", `No mint is recorded under ${id}.`);
       if (entry.cancelled) return;
       const { line, amount } = entry;
-      const [recorded = 0n] = await this.#recordedOf([line]);
+      const [recorded = 0n] = await this.limitsOf([line]);
       const [used = 0n] = await this.usedOf([line]);
       if (recorded - BigInt(amount) < used) throw new MintmarkError("mint_consented");
       await this.#write([[id, { ...entry, cancelled: true }]], new Map([[line, -BigInt(amount)]]));
@@ -96,19 +99,15 @@ export class LocalMintRecord extends UsageBook {
     return summed(vaults.map((vault) => [lineOf(vault), vault.amount] as const));
   }
 
+  /** What the application has recorded. */
   protected limitsOf(lines: readonly string[]): Promise<readonly bigint[]> {
-    return this.#recordedOf(lines);
+    return this.amountsAt(lines.map(recordedKey));
   }
 
   protected refusalOf(line: string, used: bigint, limit: bigint): string {
     const [token, owner, blob] = line.split("/");
     const what = blob === "0x" ? `of ${token}` : `of ${token} with the blob ${blob}`;
     return `the application has recorded ${limit} ${what} for ${owner}, and batches would use ${used}`;
-  }
-
-  async #recordedOf(lines: readonly string[]): Promise<bigint[]> {
-    const stored = await this.store.getMany<string, string>(lines.map(recordedKey), TEXT);
-    return stored.map((text) => BigInt(text ?? "0"));
   }
 
   async #entriesOf(ids: readonly string[]): Promise<(Entry | undefined)[]> {
@@ -118,7 +117,7 @@ export class LocalMintRecord extends UsageBook {
 
   async #write(entries: readonly (readonly [id: string, entry: Entry])[], changes: Lines): Promise<void> {
     const lines = [...changes.keys()];
-    const recorded = await this.#recordedOf(lines);
+    const recorded = await this.limitsOf(lines);
     const write = this.store.batch();
     for (const [id, entry] of entries) write.put(mintKey(id), JSON.stringify(entry), TEXT);
     for (const [i, line] of lines.entries())
@@ -146,12 +145,4 @@ function requireSame(id: string, known: Entry | undefined, { line, amount }: Ent
 
 function lineOf({ token, owner, blob }: { readonly token: Address; readonly owner: Address; readonly blob: Hex }) {
   return `${token}/${owner}/${blob}`;
-}
-
-function mintKey(id: string): string {
-  return `mint/${id}`;
-}
-
-function recordedKey(line: string): string {
-  return `recorded/${line}`;
 }

@@ -50,7 +50,8 @@ export function consentRequestTypedData(
 export class RemoteIssuer extends RemoteSigner implements IssuerClient {
   async consent(batch: ClaimedBatch, signal: AbortSignal): Promise<IssuerConsent> {
     const { mode, batchNumber, batchRoot, vaultCount, dataHash, data } = batch;
-    const request = await this.operator.signTypedData(consentRequestTypedData(this.settlement, batch));
+    const { operator, settlement } = this.options;
+    const request = await operator.signTypedData(consentRequestTypedData(settlement, batch));
     const claim = new URLSearchParams({ batchRoot, vaultCount: `${vaultCount}`, dataHash });
     const path = `/v1/batches/${mode}-${batchNumber}/consent?${claim}`;
     const answer = await this.sendBatch(path, data, request, signal);

@@ -42,6 +42,9 @@ export interface MintRecord {
   settle(batchId: string, vaults: readonly IssuedVault[]): Promise<void>;
 }
 
+const usedKey = (line: string) => `used/${line}`;
+const usageKey = (batchId: string) => `usage/${batchId}`;
+
 /** Amounts by line. A line is a text that names the counted thing: the token's contract, then parts behind slashes. */
 export type Lines = ReadonlyMap<string, bigint>;
 
@@ -104,8 +107,13 @@ export abstract class UsageBook implements MintRecord {
     });
   }
 
-  protected async usedOf(lines: readonly string[]): Promise<bigint[]> {
-    const stored = await this.store.getMany<string, string>(lines.map(usedKey), TEXT);
+  protected usedOf(lines: readonly string[]): Promise<bigint[]> {
+    return this.amountsAt(lines.map(usedKey));
+  }
+
+  /** The amounts under these keys of the store; 0 for a missing one. */
+  protected async amountsAt(keys: string[]): Promise<bigint[]> {
+    const stored = await this.store.getMany<string, string>(keys, TEXT);
     return stored.map((text) => BigInt(text ?? "0"));
   }
 
@@ -147,12 +155,4 @@ export function summed(entries: Iterable<readonly [line: string, amount: bigint]
   const lines = new Map<string, bigint>();
   for (const [line, amount] of entries) lines.set(line, (lines.get(line) ?? 0n) + amount);
   return lines;
-}
-
-function usedKey(line: string): string {
-  return `used/${line}`;
-}
-
-function usageKey(batchId: string): string {
-  return `usage/${batchId}`;
 }

@@ -1,4 +1,5 @@
 import { MintmarkError } from "../../errors.ts";
+import { Stack } from "../../stack.ts";
 import type { JournalStatus, Leadership, Server, SharedJournal } from "./ports.ts";
 import { Connection, createTables, type Reach, refusalOf, requireReplication } from "./postgres-connection.ts";
 import { PostgresLead } from "./postgres-lead.ts";
@@ -157,32 +158,30 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
   async lead(server: Server, leaseMs: number): Promise<Leadership | null> {
     const { shard, single = false } = this.#options;
     const name = `mintmark leader ${shard}`;
+    await using opened = new Stack();
     const connection = new Connection(this.#reach, name);
-    try {
-      const before = await this.#row(connection);
-      const isSilent = this.#silentMs(before) > leaseMs;
-      if (before.live === true && before.leader !== null && !isSilent) return await given(connection, null);
-      // Ends the old leader's statements now, not when its connection dies.
-      await connection.query(END_CONNECTIONS, [name]);
-      const seen = isSilent ? before.lease : null;
-      const values = [shard, before.epoch, server.name, server.url, leaseMs, seen];
-      const { rows, isDoubtful } = await connection.write(TAKE_LEAD, values);
-      const [row] = rows;
-      if (row === undefined) return await given(connection, null);
-      const head = { epoch: Number(row.epoch), length: Number(row.head), hash: row.hash as Buffer };
-      const lead = new PostgresLead({ connection, keys: this.#keys, shard, single, leaseMs }, head);
-      // Another server may take over from a leader that nobody has seen confirmed yet.
-      if (isDoubtful && !(await lead.confirm())) return await given(connection, null);
-      this.#leading = lead;
-      lead.lost.addEventListener("abort", () => {
-        if (this.#leading === lead) this.#leading = null;
-      });
-      lead.start();
-      return lead;
-    } catch (error) {
-      await connection.close();
-      throw error;
-    }
+    opened.defer(() => connection.close());
+    const before = await this.#row(connection);
+    const isSilent = this.#silentMs(before) > leaseMs;
+    if (before.live === true && before.leader !== null && !isSilent) return null;
+    // Ends the old leader's statements now, not when its connection dies.
+    await connection.query(END_CONNECTIONS, [name]);
+    const seen = isSilent ? before.lease : null;
+    const values = [shard, before.epoch, server.name, server.url, leaseMs, seen];
+    const { rows, isDoubtful } = await connection.write(TAKE_LEAD, values);
+    const [row] = rows;
+    if (row === undefined) return null;
+    const head = { epoch: Number(row.epoch), length: Number(row.head), hash: row.hash as Buffer };
+    const lead = new PostgresLead({ connection, keys: this.#keys, shard, single, leaseMs }, head);
+    // Another server may take over from a leader that nobody has seen confirmed yet.
+    if (isDoubtful && !(await lead.confirm())) return null;
+    opened.move();
+    this.#leading = lead;
+    lead.lost.addEventListener("abort", () => {
+      if (this.#leading === lead) this.#leading = null;
+    });
+    lead.start();
+    return lead;
   }
 
   async size(): Promise<number> {
@@ -270,11 +269,6 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
 /** A snapshot part's place. No journal entry has epoch 0, so the two cannot be mixed up. */
 function partOf(shard: string, length: number, part: number) {
   return { shard: `${shard} snapshot ${length}`, position: part, epoch: 0, previous: FIRST_HASH };
-}
-
-async function given<T>(connection: Connection, value: T): Promise<T> {
-  await connection.close();
-  return value;
 }
 
 function missing(position: number): MintmarkError {
