@@ -16,13 +16,8 @@ export class KnownAssets {
    * the newest final block, or at `notBefore` if later, so a node that lags gives an error, not an old answer.
    */
   async learn(assets: Iterable<AssetId>, notBefore = 0n): Promise<void> {
-    const unknown = new Map<string, AssetId>();
-    for (const { chainId, assetType } of assets) {
-      const key = assetKey(chainId, assetType);
-      if (!this.#known.has(key)) unknown.set(key, { chainId, assetType });
-    }
-    if (unknown.size === 0) return;
-    const asked = [...unknown.values()];
+    const asked = assetsIn(assets).filter(({ chainId, assetType }) => this.known(chainId, assetType) === null);
+    if (asked.length === 0) return;
     const final = await this.#l1.finalizedBlockNumber();
     const registrations = await this.#l1.registrations(asked, final > notBefore ? final : notBefore);
     for (const [i, { chainId, assetType }] of asked.entries()) {
@@ -52,6 +47,13 @@ export class KnownAssets {
   #isHere(chainId: bigint): boolean {
     return chainId === this.#l1.settlement.chainId;
   }
+}
+
+/** Each asset once. */
+export function assetsIn(assets: Iterable<AssetId>): AssetId[] {
+  const found = new Map<string, AssetId>();
+  for (const { chainId, assetType } of assets) found.set(assetKey(chainId, assetType), { chainId, assetType });
+  return [...found.values()];
 }
 
 /** The part of L1 that reads the registry. */

@@ -150,37 +150,33 @@ export async function collectSignatures<M extends { readonly address: Address }>
     const expire = () => reject(late.aborted ? new Error(`did not answer within ${timeoutMs} ms`) : limit.reason);
     limit.addEventListener("abort", expire, { once: true });
   });
-  const asked = members.map(async (member, memberIndex): Promise<MemberSignature> => {
-    const { address } = member;
-    onState?.(address, "asked", null);
-    try {
-      const signature = await Promise.race([ask(member, limit), expired]);
-      const signer = await recoverTypedDataAddress({ ...typedData, signature });
-      if (signer.toLowerCase() !== address) throw new Error("the signature is not this member's over this message");
-      onState?.(address, "signed", null);
-      return { memberIndex, ...compactSignature(signature) };
-    } catch (error) {
-      onState?.(address, "failed", error);
-      throw error;
-    }
-  });
-  const addresses = members.map(({ address }) => address);
+  const signatureOf = async (member: M, memberIndex: number): Promise<MemberSignature> => {
+    const signature = await Promise.race([ask(member, limit), expired]);
+    const signer = await recoverTypedDataAddress({ ...typedData, signature });
+    if (signer.toLowerCase() !== member.address)
+      throw new Error("the signature is not this member's over this message");
+    return { memberIndex, ...compactSignature(signature) };
+  };
+  const signed: MemberSignature[] = [];
+  const faults: string[] = [];
   const signatures = await new Promise<MemberSignature[]>((resolve, reject) => {
-    const signed: MemberSignature[] = [];
-    const faults: string[] = [];
-    for (const [index, answer] of asked.entries()) {
-      answer.then(
+    for (const [memberIndex, member] of members.entries()) {
+      const { address } = member;
+      onState?.(address, "asked", null);
+      signatureOf(member, memberIndex).then(
         (signature) => {
+          onState?.(address, "signed", null);
           if (signed.push(signature) === threshold) resolve(signed.toSorted((a, b) => a.memberIndex - b.memberIndex));
         },
         (error: unknown) => {
+          onState?.(address, "failed", error);
           if (signal?.aborted) return reject(signal.reason);
-          faults.push(`${addresses[index]}: ${messageOf(error)}`);
-          if (asked.length - faults.length < threshold)
+          faults.push(`${address}: ${messageOf(error)}`);
+          if (members.length - faults.length < threshold)
             reject(new MintmarkError("l1_failed", `the committee does not sign; ${faults.join("; ")}`));
         },
       );
     }
   });
-  return encodeAttestation({ threshold, members: addresses, signatures });
+  return encodeAttestation({ threshold, members: members.map(({ address }) => address), signatures });
 }

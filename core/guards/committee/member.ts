@@ -2,7 +2,7 @@ import type { LocalAccount } from "viem";
 import { pause } from "../../backoff.ts";
 import { commitsIn } from "../../blocks.ts";
 import type { Address, Hash, Hex, Mode } from "../../model.ts";
-import type { ClaimedBatch, HistoryPoint, L1Reader, L1State, VaultContent } from "../../ports.ts";
+import type { ClaimedBatch, HistoryPoint, L1Reader, L1State } from "../../ports.ts";
 import { nextHistory, stateLeaf } from "../../protocol/commitment.ts";
 import type { Kzg } from "../../protocol/kzg/kzg-thread.ts";
 import { isTransferData } from "../../protocol/transfer-data.ts";
@@ -11,7 +11,7 @@ import { Archive } from "../archive/archive.ts";
 import { type BatchClaim, type DerivedBatch, deriveBatch, isBatch, vaultsOf } from "../archive/derive.ts";
 import type { Commit } from "../archive/keys.ts";
 import * as keys from "../archive/keys.ts";
-import type { AssetReader } from "../archive/known-assets.ts";
+import { type AssetReader, assetsIn } from "../archive/known-assets.ts";
 import type { IndexEntries } from "../archive/vault-index.ts";
 import { deriveClaimed, MAX_AHEAD, requireRegistered } from "./claim.ts";
 import { Refusal } from "./refusal.ts";
@@ -276,9 +276,4 @@ function leafOf(batchNumber: number, { batchRoot, rootOnL1 = batchRoot, ...signe
 function isCommitted(commit: Commit, batch: BatchClaim): boolean {
   if (commit.leftOut.length === 0) return isBatch(commit, batch);
   return commit.dataHash === batch.dataHash && commit.vaultCount === batch.vaultCount;
-}
-
-/** One vault of each asset. */
-function assetsIn(vaults: readonly VaultContent[]): Iterable<VaultContent> {
-  return new Map(vaults.map((vault) => [keys.assetKey(vault.chainId, vault.assetType), vault])).values();
 }

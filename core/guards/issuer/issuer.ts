@@ -13,8 +13,8 @@ import { vaultLeaves } from "../../protocol/vault.ts";
 import type { Database } from "../../store/ports.ts";
 import { Archive } from "../archive/archive.ts";
 import { deriveCommitted } from "../archive/derive.ts";
-import { assetKey, BYTES, batchKey, batchNumberOf, DURABLE, dataKey, TEXT, within } from "../archive/keys.ts";
-import type { AssetReader } from "../archive/known-assets.ts";
+import * as keys from "../archive/keys.ts";
+import { type AssetReader, assetsIn } from "../archive/known-assets.ts";
 import { deriveClaimed, MAX_AHEAD, requireRegistered } from "../committee/claim.ts";
 import { Refusal } from "../committee/refusal.ts";
 import type { IssuedVault, MintRecord } from "./usage-book.ts";
@@ -50,7 +50,7 @@ interface Signed {
   readonly content: Hash;
   readonly dataHash: Hash;
   /** The issuer's assets in it, each with the hash of its vaults' leaves. */
-  readonly assets: readonly { readonly chainId: string; readonly assetType: Hash; readonly vaults: Hash }[];
+  readonly assets: readonly (AssetId & { readonly vaults: Hash })[];
 }
 
 /**
@@ -120,8 +120,8 @@ export class Issuer {
     for (const mode of MODES) {
       const from = await this.#firstUnsettled(mode);
       const left = [];
-      for await (const key of this.archive.store.keys<string>(within(`unsettled/${mode}/`)))
-        left.push(batchNumberOf(key));
+      for await (const key of this.archive.store.keys<string>(keys.within(`unsettled/${mode}/`)))
+        left.push(keys.batchNumberOf(key));
       const count = countOf(mode, this.archive.state());
       for (let next = from; next < count; next++) left.push(next);
       for (const batchNumber of left) {
@@ -153,8 +153,7 @@ export class Issuer {
     if (named.length === 0) throw new Refusal("not_issuer", `${batchId} holds no asset of issuer ${this.address}`);
     const before = signed.flatMap((earlier) => earlier.assets);
     for (const asset of before) {
-      const same = leavesHash(vaults, { chainId: BigInt(asset.chainId), assetType: asset.assetType }) === asset.vaults;
-      if (!same)
+      if (leavesHash(vaults, asset) !== asset.vaults)
         throw new Refusal("equivocation", `a consent stands for other vaults of ${asset.assetType} in ${batchId}`);
     }
     const same = signed.find((earlier) => earlier.content === content);
@@ -165,12 +164,8 @@ export class Issuer {
     const types = new Set([...named, ...before].map(({ assetType }) => assetType));
     const used = this.#issued(vaults.filter(({ assetType }) => types.has(assetType)));
     const reasons = new Map<Address, string>();
-    for (const token of new Set(used.map((vault) => vault.token))) {
-      const reason = await this.#record.use(
-        batchId,
-        token,
-        used.filter((vault) => vault.token === token),
-      );
+    for (const [token, minted] of Map.groupBy(used, (vault) => vault.token)) {
+      const reason = await this.#record.use(batchId, token, minted);
       if (reason !== null) reasons.set(token, reason.slice(0, MAX_REASON));
     }
     const reasonOf = ({ chainId, assetType }: AssetId) =>
@@ -183,14 +178,14 @@ export class Issuer {
     });
     const added = assets
       .filter(({ assetType }) => !same?.assets.some((earlier) => earlier.assetType === assetType))
-      .map((asset) => ({ ...shownOf(asset), vaults: leavesHash(vaults, asset) }));
+      .map(({ chainId, assetType }) => ({ chainId, assetType, vaults: leavesHash(vaults, { chainId, assetType }) }));
     if (added.length > 0) {
       const others = signed.filter((earlier) => earlier !== same);
       const newest: Signed = { content, dataHash, assets: [...(same?.assets ?? []), ...added] };
       const write = this.archive.store.batch();
-      write.put(dataKey(dataHash), data, BYTES);
-      write.put(batchKey("consent", mode, batchNumber), JSON.stringify([...others, newest]), TEXT);
-      await write.write(DURABLE);
+      write.put(keys.dataKey(dataHash), data, keys.BYTES);
+      write.put(keys.batchKey("consent", mode, batchNumber), keys.toText([...others, newest]), keys.TEXT);
+      await write.write(keys.DURABLE);
     }
     return { assets, content, refused };
   }
@@ -199,7 +194,7 @@ export class Issuer {
   async #settle(mode: Mode, batchNumber: number): Promise<boolean> {
     const data = await this.archive.data(mode, batchNumber);
     const write = this.archive.store.batch();
-    if (data === null) write.put(batchKey("unsettled", mode, batchNumber), "", TEXT);
+    if (data === null) write.put(keys.batchKey("unsettled", mode, batchNumber), "", keys.TEXT);
     else {
       // L1 left some assets out of the batch, so it pays nobody of those.
       const commit = await this.archive.commit(mode, batchNumber);
@@ -209,16 +204,16 @@ export class Issuer {
       const own = vaults.filter(({ assetType }) => types.has(assetType));
       await this.archive.assets.learn(own);
       await this.#record.settle(batchIdOf(mode, batchNumber), this.#issued(own));
-      write.del(batchKey("unsettled", mode, batchNumber), TEXT);
+      write.del(keys.batchKey("unsettled", mode, batchNumber), keys.TEXT);
     }
-    if (batchNumber >= (await this.#firstUnsettled(mode))) write.put(settledKey(mode), `${batchNumber + 1}`, TEXT);
-    await write.write(DURABLE);
+    if (batchNumber >= (await this.#firstUnsettled(mode))) write.put(settledKey(mode), `${batchNumber + 1}`, keys.TEXT);
+    await write.write(keys.DURABLE);
     return data !== null;
   }
 
   /** The first final batch that was not settled. */
   async #firstUnsettled(mode: Mode): Promise<number> {
-    return Number((await this.archive.store.get<string, string>(settledKey(mode), TEXT)) ?? "0");
+    return Number((await this.archive.store.get<string, string>(settledKey(mode), keys.TEXT)) ?? "0");
   }
 
   /** Only tokens of the state's own chain have issuers. */
@@ -229,10 +224,7 @@ export class Issuer {
 
   /** The assets of these vaults that name this issuer, in the manifest's order. */
   async #named(vaults: readonly VaultContent[]): Promise<(ConsentAsset & { readonly suspended: boolean })[]> {
-    const found = new Map(
-      vaults.map(({ chainId, assetType }) => [assetKey(chainId, assetType), { chainId, assetType }]),
-    );
-    const assets = [...found.values()].sort(compareAssets);
+    const assets = assetsIn(vaults).sort(compareAssets);
     const issuers = assets.length === 0 ? [] : await this.#l1.issuers(assets);
     return assets.flatMap((asset, i) => {
       const named = issuers[i] ?? null;
@@ -254,8 +246,11 @@ export class Issuer {
 
   /** Oldest first. */
   async #signed(mode: Mode, batchNumber: number): Promise<readonly Signed[]> {
-    const stored = await this.archive.store.get<string, string>(batchKey("consent", mode, batchNumber), TEXT);
-    return stored === undefined ? [] : JSON.parse(stored);
+    return (
+      keys.fromText(
+        await this.archive.store.get<string, string>(keys.batchKey("consent", mode, batchNumber), keys.TEXT),
+      ) ?? []
+    );
   }
 }
 
@@ -267,10 +262,6 @@ function readTokenId(read: () => bigint | null): bigint | null {
     if (error instanceof MintmarkError && error.code === "blob_invalid") return null;
     throw error;
   }
-}
-
-function shownOf({ chainId, assetType }: AssetId) {
-  return { chainId: chainId.toString(), assetType };
 }
 
 /** One hash over the leaves of an asset's vaults, which hold their ids. */

@@ -18,10 +18,8 @@ export interface MirrorStep {
   readonly acceptedAt: bigint;
 }
 
-export interface MirrorCommittee {
-  readonly committeeHash: Hash;
-  readonly epoch: bigint;
-}
+/** The committee in force. */
+export type MirrorCommittee = Awaited<ReturnType<L1Reader["committee"]>>;
 
 /** The reads of a mirror that an exit kit needs. No account. */
 export type MirrorReader = Pick<MirrorContract, "stepCount" | "step" | "isImported" | "settlement" | "maturity"> &
@@ -33,12 +31,13 @@ export interface MirrorContract
   extends Portal,
     L1Owner,
     L1Voider,
-    Pick<L1Reader, "opensBlobs" | "registration" | "registrations" | "token" | "supplyCap" | "verifyVault"> {
+    Pick<
+      L1Reader,
+      "opensBlobs" | "registration" | "registrations" | "token" | "supplyCap" | "verifyVault" | "committee"
+    > {
   readonly source: MirrorIdentity;
   /** The newest accepted state commitment of the source. */
   commitment(): Promise<Hash>;
-  /** The committee in force. */
-  committee(): Promise<MirrorCommittee>;
   /** Number of accepted steps. */
   stepCount(): Promise<number>;
   /** The step with this sequence. */
