@@ -222,10 +222,6 @@ export function List<T, R = T>({
 
 /** The link to the page of a thing, by its id. */
 export function To({ page, id }: { page: string; id: string | null }) {
-  if (id === null) return <>–</>;
-  return (
-    <a href={`#/${page}/${encodeURIComponent(id)}`}>
-      <Id of={id} />
-    </a>
-  );
+  const shown = <Id of={id} />;
+  return id === null ? shown : <a href={`#/${page}/${encodeURIComponent(id)}`}>{shown}</a>;
 }

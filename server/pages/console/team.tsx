@@ -154,12 +154,8 @@ const PAGES: Readonly<Record<string, (id: string) => string>> = {
 
 function Subject({ action, id }: { action: string; id: string | null }) {
   const page = PAGES[action];
-  if (page === undefined || id === null) return <Id of={id} />;
-  return (
-    <a href={`#/${page(id)}`}>
-      <Id of={id} />
-    </a>
-  );
+  const shown = <Id of={id} />;
+  return page === undefined || id === null ? shown : <a href={`#/${page(id)}`}>{shown}</a>;
 }
 
 export function Audit() {

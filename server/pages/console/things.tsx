@@ -66,14 +66,7 @@ interface Event {
 }
 
 const EVENTS: readonly ui.Column<Event>[] = [
-  [
-    "When",
-    ({ at, page }) => (
-      <a href={page}>
-        <ui.When at={at} />
-      </a>
-    ),
-  ],
+  ["When", ({ at, page }) => <ui.When at={at} page={page} />],
   ["What", ({ what }) => what],
   ["Who", ({ who }) => who],
   ["Status", ({ status }) => <ui.Status of={status} />],
@@ -94,18 +87,8 @@ async function eventsOf(vaultId: string, { before, after }: VaultHistory, pages:
   const done = own.map(
     (one): Event => ({
       at: one.timestamps.accepted ?? "",
-      what: (
-        <>
-          {one.type === "mint" ? "minted " : "withdrawn "}
-          <Worth of={one} />
-        </>
-      ),
-      who: (
-        <>
-          {one.type === "mint" ? "to " : "by "}
-          <ui.To page="users" id={one.userId} />
-        </>
-      ),
+      what: [one.type === "mint" ? "minted " : "withdrawn ", <Worth key="worth" of={one} />],
+      who: [one.type === "mint" ? "to " : "by ", <ui.To key="user" page="users" id={one.userId} />],
       status: one.status,
       page: `#/transactions/${one.transactionId}`,
     }),
@@ -116,17 +99,10 @@ async function eventsOf(vaultId: string, { before, after }: VaultHistory, pages:
       (step): Event => ({
         at: step.createdAt,
         what: step.to === NOBODY ? "redeemed" : "transferred",
-        who: (
-          <>
-            <ui.To page="users" id={step.from} />
-            {step.to !== NOBODY && (
-              <>
-                {" "}
-                to <ui.To page="users" id={step.to} />
-              </>
-            )}
-          </>
-        ),
+        who: [
+          <ui.To key="from" page="users" id={step.from} />,
+          step.to !== NOBODY && [" to ", <ui.To key="to" page="users" id={step.to} />],
+        ],
         status: step.status,
         page: `#/transfers/${step.transferId}`,
       }),
@@ -155,14 +131,9 @@ function Whereabouts({ vault, history }: { vault: Vault; history: VaultHistory }
       {next !== undefined && next.to !== NOBODY && (
         <>
           <ui.To page="users" id={next.to} /> has it
-          {next.newVaultId === null ? (
-            ", once the transfer is sealed"
-          ) : (
-            <>
-              {" "}
-              in vault <ui.To page="vaults" id={next.newVaultId} />
-            </>
-          )}
+          {next.newVaultId === null
+            ? ", once the transfer is sealed"
+            : [" in vault ", <ui.To key="vault" page="vaults" id={next.newVaultId} />]}
           .{" "}
         </>
       )}
@@ -193,12 +164,8 @@ function VaultStory({ id, level }: { id: string; level: "page" | "part" }) {
               ["Withdrawn", wholeTokens({ ...vault, amount: vault.withdrawnBalance })],
               ["Status", <ui.Status of={vault.status} />],
               ["The token refuses it", vault.refusal],
-              [
-                "Owner",
-                <>
-                  <ui.To page="users" id={vault.ownerAddress} />, user <ui.To page="users" id={vault.userId} />
-                </>,
-              ],
+              ["Owner", <ui.To page="users" id={vault.ownerAddress} />],
+              ["User", <ui.To page="users" id={vault.userId} />],
               ["Batch", <ui.To page="batches" id={vault.batchId} />],
               level === "page"
                 ? ["Proof", <a href={`/explorer#/vaults/${id}`}>In the explorer</a>]
@@ -277,15 +244,10 @@ export function UserPage({ id }: { id: string }) {
           <ui.Facts
             of={[
               ["Address", <code>{isOwner ? id : users[0]?.ownerAddress}</code>],
-              ...users.map(
-                ({ userId, reference, createdAt }) =>
-                  [
-                    "User",
-                    <>
-                      <ui.To page="users" id={userId} /> {reference} since <ui.When at={createdAt} />
-                    </>,
-                  ] as const,
-              ),
+              ...users.map(({ userId, reference, createdAt }) => {
+                const since = [` ${reference ?? ""} since `, <ui.When key="since" at={createdAt} />];
+                return ["User", [<ui.To key="user" page="users" id={userId} />, since]] as const;
+              }),
             ]}
           />
         )}

@@ -12,19 +12,10 @@ export const COLUMNS: readonly ui.Column<Transaction>[] = [
   [
     "When",
     ({ timestamps, transactionId }) => (
-      <a href={`#/transactions/${transactionId}`}>
-        <ui.When at={timestamps.accepted ?? null} />
-      </a>
+      <ui.When at={timestamps.accepted ?? null} page={`#/transactions/${transactionId}`} />
     ),
   ],
-  [
-    "What",
-    (one) => (
-      <>
-        {one.type} <Worth of={one} isRest={isRest(one)} />
-      </>
-    ),
-  ],
+  ["What", (one) => [`${one.type} `, <Worth key="worth" of={one} isRest={isRest(one)} />]],
   [
     "Status",
     ({ status, failure }) => (

@@ -275,9 +275,12 @@ export function Table<T>({ label, columns, entries, idOf, empty = "None yet." }:
   );
 }
 
-export function When({ at }: { at: string | null }) {
+/** A time, which can lead to the page of what happened then. */
+export function When({ at, page }: { at: string | null; page?: string }) {
   if (at === null) return <>–</>;
-  return <time dateTime={at}>{new Date(at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" })}</time>;
+  const text = new Date(at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+  const time = <time dateTime={at}>{text}</time>;
+  return page === undefined ? time : <a href={page}>{time}</a>;
 }
 
 /** The beginning and the end of a long id, whole on hovering. */
