@@ -6,6 +6,16 @@ import { CHECKSUM_WRONG, checksumHolds } from "../../../core/internal.ts";
 
 export const text = z.string().min(1);
 
+/** Settings with what is said about each. */
+export function described<S extends Readonly<Record<string, z.ZodType>>>(
+  settings: S,
+  about: Readonly<Record<keyof S, string>>,
+): S {
+  return Object.fromEntries(
+    Object.entries(settings).map(([name, schema]) => [name, schema.describe(about[name] ?? "")]),
+  ) as unknown as S;
+}
+
 /** A whole number of at most nine digits. */
 export const count = (least: number, most: number) =>
   z

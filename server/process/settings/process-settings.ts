@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
-import { address, json, text, url, whole } from "./fields.ts";
+import { ABOUT_DEPLOYMENT } from "./about.ts";
+import { address, described, json, text, url, whole } from "./fields.ts";
 import { SETTINGS } from "./settings.ts";
 
 /** Settings of the other processes and commands. Settings shared with the server are the server's own. */
@@ -199,57 +200,29 @@ const token = json((text) => text, "Give JSON.").pipe(tokenSetting);
 
 export type TokenSetting = z.output<typeof tokenSetting>;
 
+const deployment = {
+  MINTMARK_RPC_URL: url("the address of the chain's RPC"),
+  MINTMARK_ADMIN: address("an address").optional(),
+  MINTMARK_MULTISIG: address("an address").optional(),
+  MINTMARK_GUARDIAN: address("an address").optional(),
+  MINTMARK_OPERATOR: address("an address").optional(),
+  MINTMARK_COMMITTEE: committee,
+  MINTMARK_THRESHOLD: threshold,
+  MINTMARK_CHANGE_DELAY: seconds.default(604_800n),
+  MINTMARK_MATURITY: seconds.default(86_400n),
+  MINTMARK_TRANSFERS: z.enum(["yes", "no"]).default("yes"),
+  MINTMARK_ALLOW_NO_DELAY: z.enum(["yes", "no"]).default("no"),
+  MINTMARK_DEPLOYMENTS: text.default(".mintmark/deployments"),
+  MINTMARK_TOKEN: token.optional(),
+  MINTMARK_MIRROR_RPC_URL: MIRROR.MINTMARK_MIRROR_RPC_URL.optional(),
+  MINTMARK_MIRROR_ADMIN: address("an address").optional(),
+  MINTMARK_MIRROR_COMMITTEE: committee.optional(),
+  MINTMARK_MIRROR_THRESHOLD: threshold.optional(),
+  MINTMARK_MIRROR_TOKEN: token.optional(),
+};
+
 export const deploySettings = z
-  .object({
-    MINTMARK_RPC_URL: url("the address of the chain's RPC").describe("The chain's RPC."),
-    MINTMARK_ADMIN: address("an address")
-      .optional()
-      .describe("Schedules operators and committees; default the time lock, or the deployer without one."),
-    MINTMARK_MULTISIG: address("an address")
-      .optional()
-      .describe(
-        "Instead of an admin: deploys a time lock as administrator, with this address as proposer and executor.",
-      ),
-    MINTMARK_GUARDIAN: address("an address")
-      .optional()
-      .describe("Pauses commits and revokes operators; default the deployer."),
-    MINTMARK_OPERATOR: address("an address")
-      .optional()
-      .describe("Commits batches; a plain account; default the deployer."),
-    MINTMARK_COMMITTEE: committee.describe("The committee's addresses, separated by commas."),
-    MINTMARK_THRESHOLD: threshold.describe("Signatures that a validium batch needs."),
-    MINTMARK_CHANGE_DELAY: seconds
-      .default(604_800n)
-      .describe("Seconds before a new operator or committee is active; 604800 are 7 days."),
-    MINTMARK_MATURITY: seconds
-      .default(86_400n)
-      .describe("Seconds that ERC-721 vaults wait after their commit; 86400 are a day."),
-    MINTMARK_TRANSFERS: z
-      .enum(["yes", "no"])
-      .default("yes")
-      .describe("no: a contract without transfers of vaults. Nobody can add or remove them later."),
-    MINTMARK_ALLOW_NO_DELAY: z
-      .enum(["yes", "no"])
-      .default("no")
-      .describe("yes: allow a change delay or a maturity of 0 on a public chain too."),
-    MINTMARK_DEPLOYMENTS: text.default(".mintmark/deployments").describe("Folder of the deployment records."),
-    MINTMARK_TOKEN: token
-      .optional()
-      .describe(
-        'One token to deploy and register, as JSON: {"standard":"erc721","name":"Swords","symbol":"SWRD"}. Optional: "uri", "admin", "issuer" (who must consent to its mints), "lockMinter", "transferable" (true: owners can transfer its vaults, for ever; default false), "cap" and "quantum" (erc20), "blobScheme" ("mintmark" or "imx"), "royalty" (erc721): {"receiver":"0x…","fraction":"250"}, in ten-thousandths of the price.',
-      ),
-    MINTMARK_MIRROR_RPC_URL: MIRROR.MINTMARK_MIRROR_RPC_URL.optional().describe(
-      "Also deploys a mirror for tokens of this other chain; the same key pays there.",
-    ),
-    MINTMARK_MIRROR_ADMIN: address("an address")
-      .optional()
-      .describe("Schedules the mirror's committees; an account of that chain; default the deployer."),
-    MINTMARK_MIRROR_COMMITTEE: committee.optional().describe("Its committee; default the settlement contract's."),
-    MINTMARK_MIRROR_THRESHOLD: threshold
-      .optional()
-      .describe("Signatures that a state needs there; default the settlement contract's."),
-    MINTMARK_MIRROR_TOKEN: token.optional().describe("As the token above, deployed there and registered with both."),
-  })
+  .object(described(deployment, ABOUT_DEPLOYMENT))
   .superRefine(({ MINTMARK_ADMIN: admin, MINTMARK_MULTISIG: multisig }, context) => {
     if (admin === undefined || multisig === undefined) return;
     const message = "Give this or MINTMARK_ADMIN, not both: the multisig administers through its own time lock.";
