@@ -1,4 +1,5 @@
 import { hkdfSync } from "node:crypto";
+import { once } from "node:events";
 import type { FastifyInstance } from "fastify";
 import type { LocalAccount } from "viem";
 import { RemoteMember } from "../core/guards/committee/index.ts";
@@ -253,11 +254,9 @@ function engineOptions(config: Ready, chains: readonly Chain[], settlement: core
 }
 
 /** Resolves when the engine has ended; before its closing, because the store failed. */
-function ended({ ended }: core.Engine): Promise<null> {
-  return new Promise((resolve) => {
-    if (ended.aborted) resolve(null);
-    ended.addEventListener("abort", () => resolve(null), { once: true });
-  });
+async function ended({ ended }: core.Engine): Promise<null> {
+  if (!ended.aborted) await once(ended, "abort");
+  return null;
 }
 
 const MIB = 1024 * 1024;

@@ -23,22 +23,14 @@ const OBJECTS_AT_ONCE = 500;
 /** Entries that are written from columns in one turn: some ten milliseconds with the longest blobs. */
 const COLUMNS_AT_ONCE = 2_000;
 
-interface MintAnswer {
-  readonly body: string | Buffer;
-  /** Called when the body is no longer in use; null if not needed. */
-  readonly sent: (() => void) | null;
-}
-
 /**
  * The bytes of `JSON.stringify(await mintToWire(result))`. A long one is made in pieces, each in its turn. The answer to
  * a mint is written from columns in a fraction of the time: it is the most expensive part of a large mint. Nothing in
  * that needs an escape: UUIDs, hex, decimals, times, our own names.
+ *
+ * @returns the body, and what to call when it is no longer in use; null for nothing
  */
-export async function mintAnswer(
-  result: MintResult,
-  buffers: BufferPool,
-  turn: () => Promise<void>,
-): Promise<MintAnswer> {
+export async function mintAnswer(result: MintResult, buffers: BufferPool, turn: () => Promise<void>) {
   const { mintId, columns } = result;
   const receipt = await result.receipt();
   const length = columns === null ? result.transactions.length : columns.assetIndex.length;

@@ -285,13 +285,9 @@ function Withdrawal({ connection, onAgain }: { connection: Connection; onAgain: 
       )}
       {busy && (
         <p role="status" class="quiet">
-          {sent === null ? (
-            "Answer the request in your wallet…"
-          ) : (
-            <>
-              Sent: <code>{sent}</code>. Waiting for L1…
-            </>
-          )}
+          {sent === null
+            ? "Answer the request in your wallet…"
+            : ["Sent: ", <code key="sent">{sent}</code>, ". Waiting for L1…"]}
         </p>
       )}
       {error && <Failure error={error} />}

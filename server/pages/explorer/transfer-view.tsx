@@ -85,20 +85,11 @@ function Said({ step, isFirst = false }: { step: History["before"][number]; isFi
   const units = amount === null ? "" : `${counted(amount, "unit")} `;
   return (
     <span>
-      {isFirst && (
-        <>
-          <code>{from}</code>, vault <VaultLink of={vaultId} />;{" "}
-        </>
-      )}
+      {isFirst && [<code key="from">{from}</code>, ", vault ", <VaultLink key="vault" of={vaultId} />, "; "]}
       {units}
       {isChange ? "kept by " : protocol.isRedemption({ to }) ? "redeemed by " : "given to "}
       <code>{protocol.isRedemption({ to }) || isChange ? from : to}</code>
-      {newVaultId !== null && (
-        <>
-          , vault <VaultLink of={newVaultId} />
-        </>
-      )}{" "}
-      ({status})
+      {newVaultId !== null && [", vault ", <VaultLink key="new" of={newVaultId} />]} ({status})
     </span>
   );
 }

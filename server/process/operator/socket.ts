@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { chmod, rm } from "node:fs/promises";
 import { createConnection, createServer, type Socket } from "node:net";
 import { relative, resolve } from "node:path";
@@ -57,13 +58,11 @@ export async function serveOperator(
     socket.on("close", () => open.delete(socket));
     void serveOne(engine, socket, originOf);
   });
-  await new Promise<void>((listening, failed) => {
-    server.once("error", failed);
-    // This call creates the socket, closed to others at once. The mask is process-wide, so it is restored here.
-    const mask = process.umask(0o177);
-    server.listen(path, listening);
-    process.umask(mask);
-  });
+  // This call creates the socket, closed to others at once. The mask is process-wide, so it is restored here.
+  const mask = process.umask(0o177);
+  server.listen(path);
+  process.umask(mask);
+  await once(server, "listening");
   await chmod(path, 0o600);
   return {
     async [Symbol.asyncDispose]() {
@@ -148,13 +147,14 @@ export async function askServer(
   }
 }
 
-function connect(path: string): Promise<Socket | undefined> {
-  return new Promise((connected, failed) => {
-    const socket = createConnection(path);
-    socket.once("connect", () => connected(socket));
-    socket.once("error", (error: NodeJS.ErrnoException) => {
-      if (error.code === "ENOENT" || error.code === "ECONNREFUSED") connected(undefined);
-      else failed(error);
-    });
-  });
+async function connect(path: string): Promise<Socket | undefined> {
+  // A later error ends the lines, which tells enough.
+  const socket = createConnection(path).on("error", () => {});
+  try {
+    await once(socket, "connect");
+    return socket;
+  } catch (error) {
+    if (/^(?:ENOENT|ECONNREFUSED)$/.test((error as NodeJS.ErrnoException).code ?? "")) return undefined;
+    throw error;
+  }
 }
