@@ -123,21 +123,17 @@ function workWhileListening(
 }
 
 async function mountAll(app: FastifyInstance, service: Service, meters: Meters): Promise<void> {
-  const forms = ENDPOINTS.filter(({ bodyType }) => bodyType === FORM);
-  const streams = ENDPOINTS.filter(({ bodyStream }) => bodyStream !== undefined);
-  const others = ENDPOINTS.filter(({ bodyType, bodyStream }) => bodyType !== FORM && bodyStream === undefined);
-  await app.register(async (scope) => {
-    acceptForm(scope);
-    for (const endpoint of forms) mount(scope, endpoint, service, meters);
-  });
-  await app.register(async (scope) => {
-    acceptJson(scope, service);
-    for (const endpoint of others) mount(scope, endpoint, service, meters);
-  });
-  await app.register(async (scope) => {
-    acceptStreams(scope, ROWS);
-    for (const endpoint of streams) mount(scope, endpoint, service, meters);
-  });
+  const accepts = {
+    form: acceptForm,
+    json: (scope: FastifyInstance) => acceptJson(scope, service),
+    stream: (scope: FastifyInstance) => acceptStreams(scope, ROWS),
+  };
+  const kindOf = ({ bodyType, bodyStream }: Endpoint) => (bodyType === FORM ? "form" : bodyStream ? "stream" : "json");
+  for (const [kind, endpoints] of Map.groupBy(ENDPOINTS, kindOf))
+    await app.register(async (scope) => {
+      accepts[kind](scope);
+      for (const endpoint of endpoints) mount(scope, endpoint, service, meters);
+    });
   mountHome(app, service);
   for (const page of [explorerPage(service), exitPage, consolePage(service), claimPage, referencePage, guidePage])
     mountPage(app, page);

@@ -8,7 +8,7 @@ import { AccessTokens, type IdentityProvider } from "./http/access/access-token.
 import { HeldBytes } from "./http/access/account.ts";
 import { DEFAULT_OWNER_RELAY_VAULTS, OwnerRelay } from "./http/access/owner-relay.ts";
 import { DEFAULT_RATE_LIMITS, type RateLimits, TokenBuckets } from "./http/access/rate-limit.ts";
-import { OwnerChallenges, PersonChallenges } from "./http/access/sign-in.ts";
+import { OwnerChallenges, TO_CONSOLE, WalletChallenges } from "./http/access/sign-in.ts";
 import type { Code, handleError } from "./http/errors.ts";
 import { KeptAnswers } from "./http/idempotency.ts";
 import type { LogOptions } from "./http/log.ts";
@@ -124,7 +124,7 @@ export function serviceOf(
   const turns = new Turns();
   const meters = metersOf({ ...DEFAULT_RATE_LIMITS, ...options.rateLimits }, now);
   const drops = { engine, pace: paceOf(turns, meters.key), onError: failed("a drop failed") };
-  const verifySignature: ConstructorParameters<typeof PersonChallenges>[1] =
+  const verifySignature: ConstructorParameters<typeof WalletChallenges>[2] =
     home && (async (...signed) => (await home()).verifySignature(...signed));
   return {
     engine,
@@ -132,7 +132,7 @@ export function serviceOf(
     meters,
     tokens: new AccessTokens(engine, tokenSecret, options.identityProvider),
     owners: new OwnerChallenges(engine, tokenSecret, verifySignature),
-    people: new PersonChallenges(engine, verifySignature),
+    people: new WalletChallenges(engine, TO_CONSOLE, verifySignature),
     ownerRelay: new OwnerRelay(options.ownerRelayVaults ?? DEFAULT_OWNER_RELAY_VAULTS, now),
     origin: options.origin,
     chains,

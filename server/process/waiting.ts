@@ -23,10 +23,7 @@ export async function listenMeanwhile<T>(
   log: LogOptions,
   reason: string,
 ): Promise<T> {
-  const settled = work.then(
-    () => true,
-    () => true,
-  );
+  const settled = Promise.allSettled([work]);
   if (await Promise.race([settled, sleep(PATIENCE_MS, false, { ref: false })])) return work;
   const app = fastifyApp({ log, hosts: [...hosts, host], requestTimeoutSeconds: 30, forceCloseConnections: true });
   app.addHook("onRequest", async (request) => {

@@ -4,7 +4,7 @@ import { challenge, challengeBody } from "../schemas/owner.ts";
 import { application } from "../schemas/service.ts";
 
 import { requireConsole, setSignIn } from "./api/console-sign-in.ts";
-import { type Endpoint, endpoint, json, type SignedIn } from "./api/endpoint.ts";
+import { type Endpoint, endpoint, json, SIGN_IN, type SignedIn } from "./api/endpoint.ts";
 import { originOf } from "./owner.ts";
 
 const PATH = "/console/v1";
@@ -15,7 +15,7 @@ const ofOperator = { right: "operate" } as const;
 const SUSPENSION = `${PATH}/applications/{applicationId}/suspension`;
 const ofApplication = { ...ofOperator, success: json(200, "The application.", application) } as const;
 const NEWEST = { order: "desc" } as const;
-const signedOut = ["credentials_invalid", "credentials_expired"] as const;
+
 const SIGNED = {
   message: "localhost wants you to sign in with your Ethereum account: …",
   signature: `0x${"00".repeat(65)}`,
@@ -37,13 +37,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
     example: SIGNED,
     oneByOne: true,
     success: json(201, "The sign-in.", s.newPersonSignIn),
-    errors: [
-      "credentials_missing",
-      ...signedOut,
-      "signature_invalid",
-      "application_suspended",
-      "application_not_found",
-    ],
+    errors: [...SIGN_IN, "signature_invalid", "application_suspended", "application_not_found"],
     async handle({ service, body, request, reply }) {
       requireConsole(request);
       const byWallet = async ({ message, signature, applicationId }: Exclude<typeof body, { link: string }>) => {

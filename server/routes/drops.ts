@@ -3,6 +3,7 @@ import { type Drops, MintmarkError } from "../../core/index.ts";
 import { ServerError } from "../http/errors.ts";
 import { idOfRequest } from "../http/idempotency.ts";
 import { drop, dropList, dropQuery } from "../schemas/drops.ts";
+import type { Service } from "../service.ts";
 import { type Endpoint, endpoint, json, ROWS } from "./api/endpoint.ts";
 
 const PATH = "/api/v1/drops";
@@ -62,22 +63,20 @@ export const dropEndpoints: readonly Endpoint[] = [
     ...one,
     summary: "One drop and its progress",
     success: json(200, "The drop.", drop),
-    handle: async ({ service: { drops }, applicationId, params }) =>
-      await known(drops).get(applicationId, params.dropId),
+    handle: async ({ service, applicationId, params }) => dropsOf(service).get(applicationId, params.dropId),
   }),
   endpoint("Drops", "mint", `DELETE ${PATH}/{dropId}`, "deleteDrop", {
     ...one,
     summary: "Stop a drop; its mints stay",
     success: json(200, "The drop as it stopped.", drop),
-    handle: async ({ service: { drops }, applicationId, params }) =>
-      await known(drops).stop(applicationId, params.dropId),
+    handle: async ({ service, applicationId, params }) => dropsOf(service).stop(applicationId, params.dropId),
   }),
   endpoint("Drops", "read", `GET ${PATH}/{dropId}/result`, "getDropResult", {
     ...one,
     summary: "A line of JSON for each finished row",
     success: { status: 200, description: "The rows, in the order of the file.", mediaType: "application/x-ndjson" },
-    async handle({ service: { drops }, applicationId, params, request, reply }) {
-      const { bytes, lines } = await known(drops).result(applicationId, params.dropId);
+    async handle({ service, applicationId, params, request, reply }) {
+      const { bytes, lines } = await dropsOf(service).result(applicationId, params.dropId);
       request.account?.pay(Math.ceil(bytes / RESULT_UNIT));
       reply.type("application/x-ndjson");
       return lines;
@@ -86,7 +85,7 @@ export const dropEndpoints: readonly Endpoint[] = [
 ];
 
 /** A server that takes no drops knows none. */
-function known(drops: Drops | null): Drops {
+function dropsOf({ drops }: Service): Drops {
   if (drops === null) throw new MintmarkError("drop_not_found");
   return drops;
 }

@@ -41,8 +41,7 @@ export const metadataEndpoints: readonly Endpoint[] = [
     summary: "The metadata of a token, also while a placeholder hides it",
     success: asToken,
     errors: [...DENIED, "metadata_not_found"],
-    handle: async ({ engine, applicationId, params: { assetId, tokenId } }) =>
-      await engine.metadata.get(applicationId, assetId, tokenId),
+    handle: ({ engine, applicationId, params }) => engine.metadata.get(applicationId, params.assetId, params.tokenId),
   }),
   endpoint("Metadata", "mint", `POST ${ASSET}/metadata`, "setMetadataOfTokens", {
     summary: "Set the metadata of up to 1,000 tokens, all or none",
@@ -71,8 +70,7 @@ export const metadataEndpoints: readonly Endpoint[] = [
     summary: "The metadata of an asset as a whole",
     success: asCollection,
     errors: ["asset_not_found"],
-    handle: async ({ engine, applicationId, params: { assetId } }) =>
-      await engine.metadata.getCollection(applicationId, assetId),
+    handle: ({ engine, applicationId, params }) => engine.metadata.getCollection(applicationId, params.assetId),
   }),
   endpoint("Metadata", "assets", `PUT ${ASSET}/collection`, "changeCollection", {
     summary: "Set the contract's metadata, hide all tokens behind a placeholder, or reveal them",
@@ -91,8 +89,7 @@ export const metadataEndpoints: readonly Endpoint[] = [
     description: "A placeholder can still be removed, and none can be set.",
     success: asCollection,
     errors: DENIED,
-    handle: async ({ engine, applicationId, params: { assetId } }) =>
-      await engine.metadata.freeze(applicationId, assetId),
+    handle: ({ engine, applicationId, params }) => engine.metadata.freeze(applicationId, params.assetId),
   }),
   endpoint("Metadata", "public", "GET /public/v1/vaults/{vaultId}/metadata", "getPublicVaultMetadata", {
     ...served,

@@ -6,7 +6,7 @@ import { ServerError } from "../http/errors.ts";
 import { FORM } from "../http/wire/body.ts";
 import { requestComponent } from "../schemas/common.ts";
 import { accessToken } from "../schemas/service.ts";
-import { type Endpoint, endpoint, json } from "./api/endpoint.ts";
+import { type Endpoint, endpoint, json, SIGN_IN } from "./api/endpoint.ts";
 
 const tokenBody = requestComponent(
   "TokenRequest",
@@ -32,13 +32,7 @@ export const tokenEndpoints: readonly Endpoint[] = [
       client_secret: "mm_test_5e5e01a1fd1bbf5c_…",
     },
     success: json(200, "The token.", accessToken),
-    errors: [
-      "credentials_missing",
-      "credentials_invalid",
-      "credentials_expired",
-      "application_suspended",
-      "scope_missing",
-    ],
+    errors: [...SIGN_IN, "application_suspended", "scope_missing"],
     async handle({ engine, service: { tokens }, body, request }) {
       const { id, secret } = clientOf(body, request.headers.authorization);
       const principal = await engine.keys.authenticate(secret);

@@ -14,6 +14,8 @@ const RANDOM_DIGITS = 16;
 const ALGORITHM = "HS256";
 const TYPE = "owner+jwt";
 const ISSUER = "mintmark";
+/** What people of teams sign; the engine keeps their sign-ins. */
+export const TO_CONSOLE = "Sign in to the console. This sends no transaction and costs nothing.";
 const OWNERS = "Sign in to see your vaults and their withdrawals. This sends no transaction and costs nothing.";
 
 /** The origin's host for EIP-4361. viem accepts no IPv6 address there, so loopback uses its name. */
@@ -44,7 +46,7 @@ export interface SignIn {
  * names this server's origin and chain, says what the sign-in is for, and counts once. Its nonce shows that this process
  * wrote it, so the server keeps only the nonces of accepted signatures. A restart ends open challenges.
  */
-class WalletChallenges {
+export class WalletChallenges {
   readonly #engine: Engine;
   readonly #statement: string;
   readonly #verifySignature: L1Reader["verifySignature"] | undefined;
@@ -131,13 +133,6 @@ class WalletChallenges {
     const signer = await recoverMessageAddress({ message, signature }).catch(() => undefined);
     if (signer?.toLowerCase() === owner) return true;
     return (await this.#verifySignature?.(owner, hashMessage(message), signature)) ?? false;
-  }
-}
-
-/** People of teams sign in to the console; the engine keeps their sign-ins. */
-export class PersonChallenges extends WalletChallenges {
-  constructor(engine: Engine, verifySignature?: L1Reader["verifySignature"]) {
-    super(engine, "Sign in to the console. This sends no transaction and costs nothing.", verifySignature);
   }
 }
 

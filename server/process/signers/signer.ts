@@ -184,14 +184,7 @@ export function readAs<T>(form: z.ZodType<T>, given: unknown): T {
 }
 
 /** The signer has other batches, lacks some, or sees another history. All other reasons are faults of the batch. */
-const CONFLICTS: ReadonlySet<RefusalReason> = new Set([
-  "behind",
-  "diverged",
-  "equivocation",
-  "gap",
-  "ahead",
-  "committed",
-]);
+const CONFLICTS = new Set<RefusalReason>(["behind", "diverged", "equivocation", "gap", "ahead", "committed"]);
 
 /** Sends a refusal as problem details (RFC 9457), with its reason as the code. */
 function sendRefusal({ reason, message }: Refusal, request: FastifyRequest, reply: FastifyReply) {

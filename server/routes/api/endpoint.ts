@@ -257,11 +257,8 @@ export function isScope(access: Endpoint["access"]): access is core.Scope {
   return core.SCOPES.some((scope) => scope === access);
 }
 
-const SIGN_IN = [
-  "credentials_missing",
-  "credentials_invalid",
-  "credentials_expired",
-] as const satisfies readonly Code[];
+/** Codes of credentials that anybody shows. */
+export const SIGN_IN = ["credentials_missing", "credentials_invalid", "credentials_expired"] as const;
 
 const PERSON = [...SIGN_IN, "application_suspended", "application_not_found", "role_missing"] as const;
 
