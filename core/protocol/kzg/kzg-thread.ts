@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import type { Worker } from "node:worker_threads";
 import { MintmarkError } from "../../errors.ts";
 import type { Hex } from "../../model.ts";
@@ -25,19 +26,13 @@ export interface Kzg {
   openings(blob: Uint8Array, commitment: Hex, indexes: readonly number[]): Promise<readonly Opening[]>;
 }
 
-export type KzgJob = { readonly id: number } & (
+export type KzgJob =
   | { readonly type: "commitment" | "cells"; readonly blob: Uint8Array }
   | { readonly type: "blob"; readonly blob: Uint8Array; readonly commitment: Uint8Array }
-  | { readonly type: "openings"; readonly blob: Uint8Array; readonly indexes: readonly number[] }
-);
-
-type Question = KzgJob extends infer J ? (J extends unknown ? Omit<J, "id"> : never) : never;
+  | { readonly type: "openings"; readonly blob: Uint8Array; readonly indexes: readonly number[] };
 
 /** Points of G1, or the library's words about a bad job. */
-export interface KzgAnswer {
-  readonly id: number;
-  readonly points: readonly Uint8Array[] | string;
-}
+export type KzgAnswer = readonly Uint8Array[] | string;
 
 interface Waiting {
   readonly resolve: (points: readonly Uint8Array[]) => void;
@@ -68,8 +63,8 @@ class ThreadDied extends MintmarkError {}
 export class KzgThread implements Kzg {
   #started: Promise<Worker> | null = null;
   #exited: Promise<unknown> = Promise.resolve();
-  readonly #waiting = new Map<number, Waiting>();
-  #lastId = 0;
+  /** Given to the thread, which answers in this order. */
+  readonly #waiting: Waiting[] = [];
   #isClosed = false;
   readonly #script: URL;
 
@@ -115,77 +110,58 @@ export class KzgThread implements Kzg {
     await this.#exited;
   }
 
-  async #ask(question: Question): Promise<readonly Uint8Array[]> {
-    return this.#askOnce(question).catch((error: unknown) => {
+  async #ask(job: KzgJob): Promise<readonly Uint8Array[]> {
+    return this.#askOnce(job).catch((error: unknown) => {
       // Perhaps another job ended the thread, or the memory was short for a moment.
-      if (error instanceof ThreadDied) return this.#askOnce(question);
+      if (error instanceof ThreadDied) return this.#askOnce(job);
       throw error;
     });
   }
 
-  async #askOnce(question: Question): Promise<readonly Uint8Array[]> {
+  async #askOnce(job: KzgJob): Promise<readonly Uint8Array[]> {
     if (this.#isClosed) throw new MintmarkError("engine_closed");
     this.#started ??= this.#start();
     const worker = await this.#started;
-    return new Promise((resolve, reject) => {
-      if (this.#isClosed) return reject(new MintmarkError("engine_closed"));
-      const id = ++this.#lastId;
-      this.#waiting.set(id, { resolve, reject });
-      worker.ref();
-      worker.postMessage({ ...question, id } satisfies KzgJob);
-    });
+    if (this.#isClosed) throw new MintmarkError("engine_closed");
+    const { promise, resolve, reject } = Promise.withResolvers<readonly Uint8Array[]>();
+    this.#waiting.push({ resolve, reject });
+    worker.ref();
+    worker.postMessage(job);
+    return promise;
   }
 
+  /** A thread that takes jobs: its first message says so. */
   async #start(): Promise<Worker> {
     try {
-      return await this.#begun();
+      const worker = startThread(this.#script, "mintmark-kzg");
+      const ended = Promise.withResolvers<never>();
+      worker.on("error", ended.reject).on("exit", () => ended.reject(undefined));
+      this.#exited = new Promise((exited) => worker.on("exit", exited));
+      await Promise.race([once(worker, "message"), ended.promise]);
+      worker.on("message", (answer: KzgAnswer) => this.#answered(worker, answer));
+      ended.promise.catch((cause: unknown) => {
+        this.#started = null;
+        this.#rejectAll(new ThreadDied("kzg_unavailable", "The thread of the native KZG code has ended.", { cause }));
+      });
+      if (this.#waiting.length === 0) worker.unref();
+      return worker;
     } catch (error) {
       this.#started = null;
       throw this.#isClosed ? new MintmarkError("engine_closed") : unavailable(error);
     }
   }
 
-  /** A thread that takes jobs. Rejects with its error, or undefined, when it ends before. */
-  #begun(): Promise<Worker> {
-    return new Promise((resolve, reject) => {
-      const worker = startThread(this.#script, "mintmark-kzg");
-      let ended = reject;
-      worker.once("message", () => {
-        worker.on("message", (answer: KzgAnswer) => this.#answered(worker, answer));
-        if (this.#waiting.size === 0) worker.unref();
-        ended = (cause) => {
-          this.#started = null;
-          this.#rejectAll(new ThreadDied("kzg_unavailable", "The thread of the native KZG code has ended.", { cause }));
-        };
-        resolve(worker);
-      });
-      const end = (cause?: unknown) => {
-        ended(cause);
-        ended = () => {};
-      };
-      worker.on("error", end);
-      this.#exited = new Promise<void>((exited) => {
-        worker.on("exit", () => {
-          end();
-          exited();
-        });
-      });
-    });
-  }
-
-  #answered(worker: Worker, { id, points }: KzgAnswer): void {
+  #answered(worker: Worker, points: KzgAnswer): void {
     // The end of a thread keeps the process alive, which `unref` would undo.
     if (this.#isClosed) return;
-    const waiting = this.#waiting.get(id);
-    this.#waiting.delete(id);
+    const waiting = this.#waiting.shift();
     if (typeof points === "string") waiting?.reject(new MintmarkError("validation_failed", points));
     else waiting?.resolve(points);
-    if (this.#waiting.size === 0) worker.unref();
+    if (this.#waiting.length === 0) worker.unref();
   }
 
   #rejectAll(reason: MintmarkError): void {
-    for (const { reject } of this.#waiting.values()) reject(reason);
-    this.#waiting.clear();
+    for (const { reject } of this.#waiting.splice(0)) reject(reason);
   }
 }
 

@@ -1,4 +1,5 @@
 import { parentPort } from "node:worker_threads";
+import { messageOf } from "../../message.ts";
 import { BLOB_BYTES } from "../blob-batch.ts";
 import { ELEMENT_BYTES } from "../elements.ts";
 import { evaluationPoint } from "../kzg.ts";
@@ -59,11 +60,11 @@ function answer(job: KzgJob): readonly Uint8Array[] {
 
 /** The thread of core/protocol/kzg/kzg-thread.ts: answers jobs in their order. */
 parentPort?.on("message", (job: KzgJob) => {
-  let points: KzgAnswer["points"];
+  let points: KzgAnswer;
   try {
     points = answer(job);
   } catch (error) {
-    points = error instanceof Error ? error.message : String(error);
+    points = messageOf(error);
   }
-  parentPort?.postMessage({ id: job.id, points } satisfies KzgAnswer);
+  parentPort?.postMessage(points);
 });
