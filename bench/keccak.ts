@@ -57,7 +57,7 @@ function ours(name: KeccakName) {
   const leaves = leafPreimages();
   const digests = new Uint8Array(32 * MESSAGES);
   const single = new Uint8Array(64).fill(7);
-  const pair = counted(PAIRS, () => keccak.hashPairs(pairs, parents));
+  const pair = counted(PAIRS, () => keccak.hashPairs(pairs, parents, PAIRS));
   const leaf = counted(MESSAGES, () => keccak.hashMessages(leaves.bytes, leaves.ends, digests));
   return { ours: true, works: { pair, leaf, single: times(SINGLES, () => keccak.keccak256(single)) } };
 }

@@ -9,12 +9,12 @@ import { encodeModule, type WasmFunction } from "./wasm-binary.ts";
 /** The module's exports. Arguments are addresses in its memory, or counts; see the files of the functions. */
 export interface KeccakExports {
   readonly memory: { readonly buffer: ArrayBuffer };
-  readonly pairs: (input: number, output: number, count: number, prefix: number) => void;
-  readonly fold: (input: number, height: number, position: number, prefix: number) => void;
+  readonly pairs: (input: number, output: number, count: number) => void;
+  readonly fold: (input: number, height: number, position: number) => void;
   readonly absorb: (input: number, blocks: number) => void;
   readonly finish: (input: number, length: number, output: number) => void;
   /** `count` is even. */
-  readonly twinPairs: (input: number, output: number, count: number, prefix: number) => void;
+  readonly twinPairs: (input: number, output: number, count: number) => void;
   readonly messages: (ends: number, count: number, start: number, delta: number, output: number) => void;
 }
 

@@ -1,4 +1,4 @@
-import type { KeccakKernel } from "./kernel.ts";
+import type { Keccak } from "./kernel.ts";
 import { ENDS, INPUT, INPUT_BYTES, MAX_MESSAGES, OUTPUT, RATE } from "./memory.ts";
 import { type KeccakExports, keccakModule } from "./module.ts";
 
@@ -16,7 +16,7 @@ const CHUNK_BLOCKS = Math.floor(INPUT_BYTES / RATE);
  * An instance of the module; null when the runtime lacks an instruction or forbids WebAssembly. The module itself is the
  * probe. Each kernel owns one memory of 256 KiB; inputs of any size pass through it in chunks.
  */
-export function wasmKernel(): KeccakKernel | null {
+export function wasmKernel(): Keccak | null {
   compiled ??= { instantiate: compile() };
   return compiled.instantiate && new WasmKernel(compiled.instantiate());
 }
@@ -35,7 +35,7 @@ function compile(): (() => KeccakExports) | null {
   }
 }
 
-class WasmKernel implements KeccakKernel {
+class WasmKernel implements Keccak {
   readonly name = "wasm";
   readonly #wasm: KeccakExports;
   readonly #memory: Uint8Array<ArrayBuffer>;
@@ -60,20 +60,20 @@ class WasmKernel implements KeccakKernel {
     return this.#memory.slice(OUTPUT, OUTPUT + 32);
   }
 
-  hashPairs(input: Uint8Array, output: Uint8Array, count: number, prefix: number): void {
+  hashPairs(input: Uint8Array, output: Uint8Array, count: number): void {
     for (let done = 0; done < count; done += CHUNK_PAIRS) {
       const chunk = Math.min(CHUNK_PAIRS, count - done);
       this.#memory.set(input.subarray(64 * done, 64 * (done + chunk)), INPUT);
-      this.#pairsInPlace(chunk, prefix);
+      this.#pairsInPlace(chunk);
       output.set(this.#memory.subarray(INPUT, INPUT + 32 * chunk), 32 * done);
     }
   }
 
   /** Hashes pairs at INPUT in place: two at a time, an odd last one alone. */
-  #pairsInPlace(count: number, prefix: number): void {
+  #pairsInPlace(count: number): void {
     const together = count & ~1;
-    if (together > 0) this.#wasm.twinPairs(INPUT, INPUT, together, prefix);
-    if (together < count) this.#wasm.pairs(INPUT + 64 * together, INPUT + 32 * together, count - together, prefix);
+    if (together > 0) this.#wasm.twinPairs(INPUT, INPUT, together);
+    if (together < count) this.#wasm.pairs(INPUT + 64 * together, INPUT + 32 * together, count - together);
   }
 
   hashMessages(input: Uint8Array, ends: Uint32Array, output: Uint8Array): void {
@@ -98,10 +98,10 @@ class WasmKernel implements KeccakKernel {
     }
   }
 
-  foldPath(leaf: Uint8Array, position: number, siblings: Uint8Array, prefix: number): Uint8Array<ArrayBuffer> {
+  foldPath(leaf: Uint8Array, position: number, siblings: Uint8Array): Uint8Array<ArrayBuffer> {
     this.#memory.set(leaf, INPUT);
     this.#memory.set(siblings, INPUT + 32);
-    this.#wasm.fold(INPUT, siblings.length / 32, position, prefix);
+    this.#wasm.fold(INPUT, siblings.length / 32, position);
     return this.#memory.slice(INPUT, INPUT + 32);
   }
 }
