@@ -5,7 +5,7 @@ import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 import { hashOf } from "./hash.ts";
 import { HASH_BYTES, type Part } from "./hex.ts";
 import { MAX_BATCH_ASSETS, requireManifest } from "./manifest.ts";
-import { typedData } from "./typed-data.ts";
+import { struct, typedData } from "./typed-data.ts";
 import { MAX_BATCH_NUMBER } from "./vault.ts";
 
 /** The message that an issuer signs: it agrees with all vaults of its assets in this batch. */
@@ -20,12 +20,7 @@ export interface IssuerConsent {
 
 /** EIP-712 type of {@link IssuerConsent}. */
 const ISSUER_CONSENT_TYPE = {
-  IssuerConsent: [
-    { name: "mode", type: "uint8" },
-    { name: "batchNumber", type: "uint64" },
-    { name: "content", type: "bytes32" },
-    { name: "assetsHash", type: "bytes32" },
-  ],
+  IssuerConsent: struct("uint8 mode,uint64 batchNumber,bytes32 content,bytes32 assetsHash"),
 } as const;
 
 /**

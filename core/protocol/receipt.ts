@@ -7,17 +7,11 @@ import { requireInteger } from "./bounds.ts";
 import { foldPath } from "./hash.ts";
 import { bytesToHex, packHashes, unpackHashes } from "./hex.ts";
 import { treeHeight } from "./merkle.ts";
-import { typedData } from "./typed-data.ts";
+import { struct, typedData } from "./typed-data.ts";
 import { vaultLeaf, vaultLeaves } from "./vault.ts";
 
 /** EIP-712 types of an operator's receipt for a mint. */
-const RECEIPT_TYPES = {
-  MintReceipt: [
-    { name: "root", type: "bytes32" },
-    { name: "count", type: "uint32" },
-    { name: "time", type: "uint64" },
-  ],
-} as const;
+const RECEIPT_TYPES = { MintReceipt: struct("bytes32 root,uint32 count,uint64 time") } as const;
 
 /** The message that the operator signs: it has acknowledged the vaults below this root. */
 export interface ReceiptMessage {

@@ -5,7 +5,7 @@ import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 import { hashOf, keccak256, textHash } from "./hash.ts";
 import { HASH_BYTES, packed, writeHex } from "./hex.ts";
 import { batchRoot } from "./manifest.ts";
-import { domainHash, typedData, type ValidiumBatchMessage, validiumBatchTypedData } from "./typed-data.ts";
+import { domainHash, struct, typedData, type ValidiumBatchMessage, validiumBatchTypedData } from "./typed-data.ts";
 import { unpackVaultId } from "./vault.ts";
 
 /** viem's constant would bring viem into the browser's bundle. */
@@ -60,44 +60,24 @@ export const TransferPart = { receiver: 0, change: 1 } as const;
 /** 0 receiver, 1 change. */
 export type TransferPart = (typeof TransferPart)[keyof typeof TransferPart];
 
+const LIST = "Transfer[] transfers,uint64 deadline";
+const ITEM = "uint64 vaultId,uint64 amount,address to";
+
 /** EIP-712 types of {@link TransfersMessage}. */
-export const TRANSFERS_TYPES = {
-  Transfers: [
-    { name: "transfers", type: "Transfer[]" },
-    { name: "deadline", type: "uint64" },
-  ],
-  Transfer: [
-    { name: "vaultId", type: "uint64" },
-    { name: "amount", type: "uint64" },
-    { name: "to", type: "address" },
-  ],
-} as const;
+export const TRANSFERS_TYPES = { Transfers: struct(LIST), Transfer: struct(ITEM) } as const;
 
 /** EIP-712 type of {@link SessionMessage}. */
 export const SESSION_TYPES = {
-  Session: [
-    { name: "owner", type: "address" },
-    { name: "key", type: "address" },
-    { name: "until", type: "uint64" },
-    { name: "limit", type: "uint64" },
-    { name: "assetType", type: "uint256" },
-  ],
+  Session: struct("address owner,address key,uint64 until,uint64 limit,uint256 assetType"),
 } as const;
 
 /** EIP-712 type of {@link SessionEndMessage}. */
-export const SESSION_END_TYPES = {
-  SessionEnd: [
-    { name: "owner", type: "address" },
-    { name: "key", type: "address" },
-  ],
-} as const;
+export const SESSION_END_TYPES = { SessionEnd: struct("address owner,address key") } as const;
 
 const LEAF_PREFIX = 0x08;
 const NO_MANIFEST: Hash = `0x${"00".repeat(HASH_BYTES)}`;
-const ITEM_TYPE_HASH = textHash("Transfer(uint64 vaultId,uint64 amount,address to)");
-const TRANSFERS_TYPE_HASH = textHash(
-  "Transfers(Transfer[] transfers,uint64 deadline)Transfer(uint64 vaultId,uint64 amount,address to)",
-);
+const ITEM_TYPE_HASH = textHash(`Transfer(${ITEM})`);
+const TRANSFERS_TYPE_HASH = textHash(`Transfers(${LIST})Transfer(${ITEM})`);
 /** prefix 1, output id 8, part 1, item 32, authorization 32. */
 const LEAF_BYTES = 74;
 

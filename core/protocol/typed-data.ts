@@ -52,45 +52,31 @@ export interface WithdrawalListMessage {
 /** Most vaults of one list. With the longest signature, one vault still fits into the gas of a withdrawal. */
 export const MAX_LISTED_VAULTS = 256;
 
+type FieldOf<F> = F extends `${infer Type} ${infer Name}` ? { readonly name: Name; readonly type: Type } : never;
+type FieldsOf<T> = T extends `${infer F},${infer Rest}`
+  ? readonly [FieldOf<F>, ...FieldsOf<Rest>]
+  : readonly [FieldOf<T>];
+
+/** The fields of a message, from their text in EIP-712's `encodeType`: `"uint64 vaultId,address owner"`. */
+export function struct<const T extends string>(fields: T): FieldsOf<T> {
+  return fields.split(",").map((field) => {
+    const [type, name] = field.split(" ");
+    return { name, type };
+  }) as never;
+}
+
 /** EIP-712 types of all messages, also for a wallet's `signTypedData`. */
 export const TYPED_DATA_TYPES = {
-  ValidiumBatch: [
-    { name: "history", type: "bytes32" },
-    { name: "batchNumber", type: "uint64" },
-    { name: "batchRoot", type: "bytes32" },
-    { name: "vaultCount", type: "uint32" },
-    { name: "dataHash", type: "bytes32" },
-    { name: "epoch", type: "uint64" },
-  ],
-  MirroredState: [
-    { name: "sourceChainId", type: "uint64" },
-    { name: "sourceContract", type: "address" },
-    { name: "countValidium", type: "uint64" },
-    { name: "countRollup", type: "uint64" },
-    { name: "commitment", type: "bytes32" },
-    { name: "epoch", type: "uint64" },
-  ],
-  Withdrawal: [
-    { name: "vaultId", type: "uint64" },
-    { name: "withdrawnBefore", type: "uint64" },
-    { name: "quantity", type: "uint64" },
-    { name: "recipient", type: "address" },
-    { name: "deadline", type: "uint64" },
-  ],
-  WithdrawalList: [
-    { name: "vaults", type: "ListedVault[]" },
-    { name: "recipient", type: "address" },
-    { name: "deadline", type: "uint64" },
-  ],
-  ListedVault: [
-    { name: "vaultId", type: "uint64" },
-    { name: "withdrawnBefore", type: "uint64" },
-    { name: "quantity", type: "uint64" },
-  ],
-  Claim: [
-    { name: "link", type: "address" },
-    { name: "owner", type: "address" },
-  ],
+  ValidiumBatch: struct(
+    "bytes32 history,uint64 batchNumber,bytes32 batchRoot,uint32 vaultCount,bytes32 dataHash,uint64 epoch",
+  ),
+  MirroredState: struct(
+    "uint64 sourceChainId,address sourceContract,uint64 countValidium,uint64 countRollup,bytes32 commitment,uint64 epoch",
+  ),
+  Withdrawal: struct("uint64 vaultId,uint64 withdrawnBefore,uint64 quantity,address recipient,uint64 deadline"),
+  WithdrawalList: struct("ListedVault[] vaults,address recipient,uint64 deadline"),
+  ListedVault: struct("uint64 vaultId,uint64 withdrawnBefore,uint64 quantity"),
+  Claim: struct("address link,address owner"),
 } as const;
 
 /** EIP-712 domain of a settlement contract or a mirror. */
