@@ -1,5 +1,4 @@
 import { parentPort } from "node:worker_threads";
-import { messageOf } from "../../message.ts";
 import { BLOB_BYTES } from "../blob-batch.ts";
 import { ELEMENT_BYTES } from "../elements.ts";
 import { evaluationPoint } from "../kzg.ts";
@@ -64,7 +63,7 @@ parentPort?.on("message", (job: KzgJob) => {
   try {
     points = answer(job);
   } catch (error) {
-    points = messageOf(error);
+    points = error instanceof Error ? error.message : String(error);
   }
   parentPort?.postMessage(points);
 });
