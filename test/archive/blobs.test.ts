@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MemoryLevel } from "memory-level";
-import { createPublicClient, type Hex, http, keccak256, toHex } from "viem";
+import { type Hex, http, keccak256, toHex } from "viem";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { Archive } from "../../core/guards/archive/archive.ts";
 import { BeaconNode, BlobFolder, type BlobSource } from "../../core/guards/archive/blob-source.ts";
@@ -25,8 +25,9 @@ import { verifyVaultProof } from "../../core/protocol/proof.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";
 import { deploySettlement } from "../../scripts/deploy/settlement.ts";
 import { deployToken } from "../../scripts/deploy/token.ts";
-import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR, THRESHOLD, USERS } from "../../scripts/sandbox/accounts.ts";
+import { ADMIN, OPERATOR, USERS } from "../../scripts/sandbox/accounts.ts";
 import { type Anvil, startAnvil } from "../anvil.ts";
+import { adminOver, TERMS } from "../settlement/fixture.ts";
 
 const OWNER = USERS[0].owner.address.toLowerCase() as Address;
 const vaultOf = (batchNumber: number, slot: number): VaultId => packVaultId({ mode: "zk-rollup", batchNumber, slot });
@@ -95,18 +96,8 @@ describe("batches in blobs, on anvil", () => {
 
   beforeAll(async () => {
     anvil = await startAnvil();
-    const transport = http(anvil.url);
-    const client = createPublicClient({ transport, pollingInterval: 5, cacheTime: 0 });
-    const by = { account: ADMIN, client, transport, chainId: 31_337 };
-    const settlement = await deploySettlement(by, {
-      admin: ADMIN.address,
-      guardian: GUARDIAN.address,
-      operator: OPERATOR.address,
-      committee: COMMITTEE.map(({ address }) => address),
-      threshold: THRESHOLD,
-      changeDelay: 60n,
-      maturity: 1n,
-    });
+    const by = await adminOver(http(anvil.url));
+    const settlement = await deploySettlement(by, { ...TERMS, maturity: 1n });
     const token = { standard: "erc721", name: "Swords", symbol: "SWRD", admin: ADMIN.address } as const;
     const { address } = await deployToken(by, settlement.address, token);
     fromBlock = settlement.deployedAtBlock;
@@ -122,7 +113,7 @@ describe("batches in blobs, on anvil", () => {
       data.push(batch.data);
       blobs.push(...blobBatch.blobsIn({ elements: batch.data.subarray(batch.data.length % blobBatch.BLOB_BYTES) }));
     }
-    for (let block = 0; block < 2; block++) await client.request({ method: "evm_mine" as never });
+    for (let block = 0; block < 2; block++) await by.client.request({ method: "evm_mine" as never });
   });
   afterAll(async () => {
     await kzg.close();

@@ -1,12 +1,10 @@
-import { MemoryLevel } from "memory-level";
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openEngine } from "../../core/index.ts";
 import { buildServer } from "../../server/app.ts";
 import { buildGuide } from "../../server/pages/guide.ts";
+import { memory, openTest } from "../core/engine/fixture.ts";
 import { axeFaults, hasChromium, launchChromium, visit } from "./chromium.ts";
 
-const SETTLEMENT = { chainId: 31_337n, contract: `0x${"5e".repeat(20)}`, engineVersion: 5 } as const;
 const SHAPES: readonly BrowserContextOptions[] = [
   { viewport: { width: 390, height: 844 }, colorScheme: "dark" },
   { viewport: { width: 1280, height: 900 }, colorScheme: "light" },
@@ -20,8 +18,7 @@ describe.skipIf(!hasChromium)("the guide, built and served", () => {
   beforeAll(async () => {
     // As `npm start` does it.
     await buildGuide();
-    const store = new MemoryLevel<Uint8Array, Uint8Array>();
-    const engine = await openEngine({ store, settlement: SETTLEMENT, environment: "sandbox", createIfMissing: true });
+    const engine = await openTest(memory());
     stack.defer(() => engine.close());
     const app = await buildServer({ engine });
     stack.defer(() => app.close());

@@ -3,16 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { SETTLEMENT } from "../server/fixture.ts";
-import { mintmark } from "./cli.ts";
+import { mintmark, settingsOf } from "./cli.ts";
 
 test("backup copies a store incrementally, and restore makes a store from the copy", async () => {
   const folder = await mkdtemp(join(tmpdir(), "mintmark-backup-"));
-  const settings = {
-    MINTMARK_STORE: join(folder, "store"),
-    MINTMARK_ENVIRONMENT: "sandbox",
-    MINTMARK_CHAIN_ID: `${SETTLEMENT.chainId}`,
-    MINTMARK_CONTRACT: SETTLEMENT.contract,
-  };
+  const settings = settingsOf(join(folder, "store"), SETTLEMENT);
   const backup = join(folder, "backup");
   const run = async (...args: string[]) => {
     const ended = await mintmark([...args, "--json"], settings);

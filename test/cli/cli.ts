@@ -1,6 +1,9 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
+import type { PortalIdentity } from "../../core/ports.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { runCli } from "../../scripts/commands/program.ts";
 
@@ -24,6 +27,27 @@ type Settings = Readonly<Record<string, string>>;
 export function cleanEnvironment(settings: Settings = {}): NodeJS.ProcessEnv {
   const rest = Object.entries(process.env).filter(([name]) => !name.startsWith("MINTMARK_"));
   return { ...Object.fromEntries(rest), ...settings };
+}
+
+/** The settings of a sandbox store. */
+export function settingsOf(store: string, { chainId, contract }: Pick<PortalIdentity, "chainId" | "contract">) {
+  return {
+    MINTMARK_STORE: store,
+    MINTMARK_ENVIRONMENT: "sandbox",
+    MINTMARK_CHAIN_ID: `${chainId}`,
+    MINTMARK_CONTRACT: contract,
+  };
+}
+
+/** The address at which a server's process listens. */
+export function addressOf(child: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    child.once("exit", (code) => reject(new Error(`the server ended with ${code}`)));
+    createInterface({ input: child.stdout as Readable }).on("line", (line) => {
+      const found = /http:\/\/127\.0\.0\.1:\d+/.exec(line)?.[0];
+      if (found) resolve(found);
+    });
+  });
 }
 
 /** Runs the command line as a process of its own, with pipes, as a script would. A process takes a second of a core. */

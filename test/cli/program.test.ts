@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
 import { buildProgram } from "../../scripts/commands/program.ts";
 import { SETTLEMENT } from "../server/fixture.ts";
-import { cleanEnvironment, mintmark, mintmarkProcess } from "./cli.ts";
+import { cleanEnvironment, mintmark, mintmarkProcess, settingsOf } from "./cli.ts";
 
 function leaves(command: Command, path: readonly string[] = []): { path: readonly string[]; command: Command }[] {
   if (command.commands.length === 0) return [{ path, command }];
@@ -67,12 +67,7 @@ describe("on a store that no server has open", () => {
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "mintmark-cli-"));
-    settings = {
-      MINTMARK_STORE: join(folder, "store"),
-      MINTMARK_ENVIRONMENT: "sandbox",
-      MINTMARK_CHAIN_ID: `${SETTLEMENT.chainId}`,
-      MINTMARK_CONTRACT: SETTLEMENT.contract,
-    };
+    settings = settingsOf(join(folder, "store"), SETTLEMENT);
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 

@@ -6,15 +6,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
-import { createPublicClient, createTestClient, type Hex, http, publicActions, toHex } from "viem";
+import { createTestClient, type Hex, http, publicActions, toHex } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { contractCode } from "../../core/protocol/contract-code.ts";
 import { deploySettlement } from "../../scripts/deploy/settlement.ts";
 import { deployToken } from "../../scripts/deploy/token.ts";
-import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
+import { ADMIN, OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import { type LocalChain, startChain } from "../../scripts/sandbox/chain.ts";
 import { createClient, mint } from "../../server/client/index.ts";
-import { cleanEnvironment, mintmark, SERVER } from "./cli.ts";
+import { adminOver, TERMS } from "../settlement/fixture.ts";
+import { cleanEnvironment, mintmark, SERVER, settingsOf } from "./cli.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
 
@@ -59,18 +60,8 @@ describe("while the server runs, and with a chain", () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "mintmark-running-"));
     chain = await startChain("local", 0);
-    const transport = http(chain.rpcUrl);
-    const client = createPublicClient({ transport, pollingInterval: 20 });
-    const by = { account: ADMIN, client, transport, chainId: await client.getChainId() };
-    const { address, deployedAtBlock } = await deploySettlement(by, {
-      admin: ADMIN.address,
-      guardian: GUARDIAN.address,
-      operator: OPERATOR.address,
-      committee: COMMITTEE.map((member) => member.address),
-      threshold: THRESHOLD,
-      changeDelay: 60n,
-      maturity: 1n,
-    });
+    const by = await adminOver(http(chain.rpcUrl));
+    const { address, deployedAtBlock } = await deploySettlement(by, { ...TERMS, maturity: 1n });
     token = (
       await deployToken(by, address, { standard: "erc721", name: "Swords", symbol: "SWRD", admin: ADMIN.address })
     ).address;
@@ -83,12 +74,7 @@ describe("while the server runs, and with a chain", () => {
     } as const;
     imxToken = (await deployToken(by, address, shields)).address;
     fromBlock = `${deployedAtBlock}`;
-    settings = {
-      MINTMARK_STORE: join(folder, "store"),
-      MINTMARK_ENVIRONMENT: "sandbox",
-      MINTMARK_CHAIN_ID: `${by.chainId}`,
-      MINTMARK_CONTRACT: address,
-    };
+    settings = settingsOf(join(folder, "store"), { chainId: BigInt(by.chainId), contract: address });
     expect((await mintmark(["init"], settings)).code).toBe(0);
     server = await startServer(settings);
   });

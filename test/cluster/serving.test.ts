@@ -13,7 +13,7 @@ import { buildServer } from "../../server/app.ts";
 import type { LogOptions } from "../../server/http/log.ts";
 import { handleClusterError, serveInCluster } from "../../server/process/standby.ts";
 import { ENDPOINTS } from "../../server/routes/index.ts";
-import { cleanEnvironment, SERVER } from "../cli/cli.ts";
+import { cleanEnvironment, SERVER, settingsOf } from "../cli/cli.ts";
 import { knownAsset, mintOf, newTenant, requestOf, SETTLEMENT, type TestTenant } from "../core/engine/fixture.ts";
 import { EventStreamClient } from "../server/sse.ts";
 import { type TestDatabase, testDatabase } from "./database.ts";
@@ -339,10 +339,7 @@ async function startProcess(
     env: cleanEnvironment({
       MINTMARK_JOURNAL: database.primary.url,
       MINTMARK_JOURNAL_KEYS: KEY.toString("hex"),
-      MINTMARK_STORE: store,
-      MINTMARK_ENVIRONMENT: "sandbox",
-      MINTMARK_CHAIN_ID: `${SETTLEMENT.chainId}`,
-      MINTMARK_CONTRACT: SETTLEMENT.contract,
+      ...settingsOf(store, SETTLEMENT),
       MINTMARK_PORT: `${port}`,
       ...settings,
     }),

@@ -8,7 +8,7 @@ import { ClusterNode, PostgresJournal } from "../../core/lifecycle/cluster/index
 import { PREFIX } from "../../core/store/store-keys.ts";
 import { Minter, vaultsOf } from "../../scripts/cluster/world.ts";
 import { freePort } from "../../scripts/sandbox/port.ts";
-import { cleanEnvironment, SERVER } from "../cli/cli.ts";
+import { cleanEnvironment, SERVER, settingsOf } from "../cli/cli.ts";
 import { knownAsset, newTenant, SETTLEMENT, type TestTenant } from "../core/engine/fixture.ts";
 import { at } from "../settlement/fixture.ts";
 import { type TestDatabase, testDatabase } from "./database.ts";
@@ -63,10 +63,7 @@ async function start(name: string, version: "1.0" | "1.1", die = ""): Promise<Se
       ...cleanEnvironment({
         MINTMARK_JOURNAL: database.primary.url,
         MINTMARK_JOURNAL_KEYS: KEY.toString("hex"),
-        MINTMARK_STORE: store,
-        MINTMARK_ENVIRONMENT: "sandbox",
-        MINTMARK_CHAIN_ID: `${SETTLEMENT.chainId}`,
-        MINTMARK_CONTRACT: SETTLEMENT.contract,
+        ...settingsOf(store, SETTLEMENT),
         MINTMARK_SERVER_NAME: name,
         MINTMARK_PORT: `${port}`,
         MINTMARK_LEASE_SECONDS: "2",

@@ -17,7 +17,7 @@ import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
 import { send } from "../../scripts/deploy/deployer.ts";
 import { deployToken } from "../../scripts/deploy/token.ts";
 import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR } from "../../scripts/sandbox/accounts.ts";
-import { at } from "../settlement/fixture.ts";
+import { at, readyAsset } from "../settlement/fixture.ts";
 import { MemberProcess } from "./member-process.ts";
 import { type MembersWorld, servedData, startMembersWorld } from "./member-world.ts";
 
@@ -43,11 +43,8 @@ describe("an issuer's process", () => {
       issuer: ISSUER.address,
     } as const;
     token = (await deployToken(by(), settlement.address, config)).address;
-    const { assetId } = await engine.assets.add({ ...config, contractAddress: token, quantum: 1n });
-    await engine.assets.whitelist(assetId);
-    await engine.operator.recordRegistered(assetId);
-    await engine.assets.enable(principal.applicationId, assetId);
-    crowns = new Map([["erc721", assetId]]);
+    const asset = { ...config, contractAddress: token, quantum: 1n };
+    crowns = new Map([["erc721", await readyAsset(engine, principal.applicationId, asset)]]);
     issuer = await MemberProcess.start({
       command: "issuer",
       env: { MINTMARK_RECORD_SECRET: SECRET },

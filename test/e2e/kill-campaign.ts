@@ -5,7 +5,7 @@ import { erc20Abi, toHex } from "viem";
 import { openEngine, type Uuid } from "../../core/index.ts";
 import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
 import { USERS } from "../../scripts/sandbox/accounts.ts";
-import { all } from "../core/engine/fixture.ts";
+import { all, openTest } from "../core/engine/fixture.ts";
 import { at, seed } from "../settlement/fixture.ts";
 import type { MemberProcess } from "./member-process.ts";
 import { type MembersWorld, operatorOf, startMembersWorld } from "./member-world.ts";
@@ -147,12 +147,7 @@ export async function requireOnce(
 
 /** An application with a key, users and enabled assets in the operator's store. */
 async function furnish(store: string, world: MembersWorld) {
-  await using engine = await openEngine({
-    store,
-    settlement: world.l1.settlement,
-    environment: "sandbox",
-    createIfMissing: true,
-  });
+  await using engine = await openTest(store, { settlement: world.l1.settlement });
   const { principal, assets } = await seed(engine, world);
   const { secret } = await engine.keys.issue(principal.applicationId);
   return { key: secret, assets: { erc20: assets.get("erc20") ?? "", erc721: assets.get("erc721") ?? "" } };

@@ -2,19 +2,20 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MemoryLevel } from "memory-level";
-import { createPublicClient, type Hex, http, toHex } from "viem";
+import { type Hex, http, toHex } from "viem";
 import { collectAttestations } from "../../core/guards/committee/collector.ts";
 import { RemoteMember } from "../../core/guards/committee/member-service.ts";
-import { type Kzg, openEngine } from "../../core/index.ts";
+import type { Kzg } from "../../core/index.ts";
 import { connectL1 } from "../../core/l1/connect.ts";
 import { Settler } from "../../core/l1/settlement/settler.ts";
 import { deploy } from "../../scripts/deploy/deploy.ts";
 import { recordPath } from "../../scripts/deploy/record.ts";
 import type { SettlementConfig } from "../../scripts/deploy/settlement.ts";
 import type { TokenConfig } from "../../scripts/deploy/token.ts";
-import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
+import { COMMITTEE, OPERATOR, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
 import { startChain } from "../../scripts/sandbox/chain.ts";
-import { at, seed, TOKENS } from "../settlement/fixture.ts";
+import { openTest } from "../core/engine/fixture.ts";
+import { adminOver, at, seed, TERMS, TOKENS } from "../settlement/fixture.ts";
 import { MemberProcess } from "./member-process.ts";
 import type { OperatorOptions } from "./operator-process.ts";
 
@@ -43,19 +44,14 @@ export async function startMembersWorld({
   stack.defer(() => rm(folder, { recursive: true, force: true }));
   const chain = await startChain("local", 0);
   stack.defer(() => chain.stop());
-  const transport = http(chain.rpcUrl);
-  const client = createPublicClient({ transport, pollingInterval: 20 });
-  const by = { account: ADMIN, client, transport, chainId: await client.getChainId() };
+  const by = await adminOver(http(chain.rpcUrl));
   const { settlement, tokens } = await deploy(by, {
     record: recordPath(folder, by.chainId),
     tokens: wanted,
     settlement: {
-      admin: ADMIN.address,
-      guardian: GUARDIAN.address,
-      operator: OPERATOR.address,
+      ...TERMS,
       committee: members.map(({ address }) => address),
       threshold,
-      changeDelay: 60n,
       maturity: MATURITY,
       ...config,
     },
@@ -69,13 +65,7 @@ export async function startMembersWorld({
     ...(kzg && { kzg }),
   });
   const engineStore = new MemoryLevel<Uint8Array, Uint8Array>();
-  const engine = await openEngine({
-    store: engineStore,
-    settlement: l1.settlement,
-    environment: "sandbox",
-    createIfMissing: true,
-    ...(kzg && { kzg }),
-  });
+  const engine = await openTest(engineStore, { settlement: l1.settlement, ...(kzg && { kzg }) });
   stack.defer(() => engine.close());
 
   const processes: MemberProcess[] = [];
@@ -115,7 +105,7 @@ export async function startMembersWorld({
 
   return {
     rpcUrl: chain.rpcUrl,
-    client,
+    client: by.client,
     settlement,
     tokens,
     l1,

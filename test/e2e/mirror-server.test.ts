@@ -3,12 +3,13 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { createPublicClient, erc20Abi, http, toHex } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openEngine, type PortalIdentity, type Uuid, type VaultId } from "../../core/index.ts";
+import type { PortalIdentity, Uuid, VaultId } from "../../core/index.ts";
 import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
 import { readRecord, recordPath } from "../../scripts/deploy/record.ts";
 import { ADMIN, COMMITTEE, USERS } from "../../scripts/sandbox/accounts.ts";
 import { type LocalChain, startChain } from "../../scripts/sandbox/chain.ts";
-import { at, seed } from "../settlement/fixture.ts";
+import { openTest } from "../core/engine/fixture.ts";
+import { at, readyAsset, seed } from "../settlement/fixture.ts";
 import { type MembersWorld, operatorOf, startMembersWorld } from "./member-world.ts";
 import { OperatorProcess } from "./operator-process.ts";
 import { run } from "./script.ts";
@@ -70,21 +71,13 @@ describe("a server whose application has tokens on two chains", () => {
     tokens.near = at(world.tokens, 0).address;
     const store = join(world.folder, "operator");
     {
-      await using engine = await openEngine({
-        store,
-        settlement: world.l1.settlement,
-        environment: "sandbox",
-        createIfMissing: true,
-      });
+      await using engine = await openTest(store, { settlement: world.l1.settlement });
       const { principal, assets: near } = await seed(engine, world);
       key = (await engine.keys.issue(principal.applicationId)).secret;
       const { standard, quantum, name, symbol } = token;
       const place = { chainId: mirror.chainId, contractAddress: token.address };
-      const { assetId } = await engine.assets.add({ ...place, standard, quantum, name, symbol });
-      await engine.assets.whitelist(assetId);
-      await engine.operator.recordRegistered(assetId);
-      await engine.assets.enable(principal.applicationId, assetId);
-      Object.assign(assets, { near: near.get("erc20") ?? "", far: assetId });
+      const far = await readyAsset(engine, principal.applicationId, { ...place, standard, quantum, name, symbol });
+      Object.assign(assets, { near: near.get("erc20") ?? "", far });
     }
     server = await OperatorProcess.start({
       ...operatorOf(world, store),

@@ -11,7 +11,7 @@ import { readExitKit } from "../../scripts/exit/exit.ts";
 import { ADMIN, COMMITTEE, OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import { type LocalChain, startChain } from "../../scripts/sandbox/chain.ts";
 import { Npm } from "../npm.ts";
-import { at } from "../settlement/fixture.ts";
+import { at, readyAsset } from "../settlement/fixture.ts";
 import { type MembersWorld, startMembersWorld } from "./member-world.ts";
 import { run } from "./script.ts";
 
@@ -71,11 +71,7 @@ describe("tokens of another chain, by commands alone", () => {
     const assets = new Map<Standard, Uuid>();
     for (const { standard, address, quantum, name, symbol } of mirror.tokens) {
       const token = { standard, chainId: 31_338n, contractAddress: address, quantum, name, symbol };
-      const { assetId } = await engine.assets.add(token);
-      await engine.assets.whitelist(assetId);
-      await engine.operator.recordRegistered(assetId);
-      await engine.assets.enable(principal.applicationId, assetId);
-      assets.set(standard, assetId);
+      assets.set(standard, await readyAsset(engine, principal.applicationId, token));
     }
     vaults.sword = await { ...world, assets }.mint("erc721", "validium", "7");
     vaults.points = await { ...world, assets }.mint("erc20", "zk-rollup", "", 5);

@@ -2,11 +2,12 @@ import { join } from "node:path";
 import { createWalletClient, http, toHex } from "viem";
 import { hardhat } from "viem/chains";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Hex, openEngine, type Uuid } from "../../core/index.ts";
+import type { Hex, Uuid } from "../../core/index.ts";
 import { stateCommitmentAbi } from "../../core/l1/index.ts";
 import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
 import { ADMIN, COMMITTEE, OPERATOR, USERS } from "../../scripts/sandbox/accounts.ts";
 import { freePort } from "../../scripts/sandbox/port.ts";
+import { openTest } from "../core/engine/fixture.ts";
 import { at, seed } from "../settlement/fixture.ts";
 import { type MembersWorld, operatorOf, startMembersWorld } from "./member-world.ts";
 import { OperatorProcess } from "./operator-process.ts";
@@ -30,9 +31,7 @@ beforeAll(async () => {
   world = await startMembersWorld({ members: COMMITTEE.slice(0, 2), threshold: 2 });
   const store = join(world.folder, "operator");
   {
-    await using engine = await openEngine({
-      ...{ store, createIfMissing: true, settlement: world.l1.settlement, environment: "sandbox" },
-    });
+    await using engine = await openTest(store, { settlement: world.l1.settlement });
     const { principal, assets } = await seed(engine, world);
     key = (await engine.keys.issue(principal.applicationId)).secret;
     assetId = assets.get("erc20") ?? "";

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { type Hex, toHex } from "viem";
 import { COMMITTEE, OPERATOR, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
-import { SERVER } from "../cli/cli.ts";
+import { SERVER, settingsOf } from "../cli/cli.ts";
 import { at } from "../settlement/fixture.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
@@ -41,10 +41,7 @@ export class OperatorProcess implements AsyncDisposable {
       cwd: ROOT,
       env: {
         PATH: process.env.PATH,
-        MINTMARK_STORE: store,
-        MINTMARK_ENVIRONMENT: "sandbox",
-        MINTMARK_CHAIN_ID: "31337",
-        MINTMARK_CONTRACT: contract,
+        ...settingsOf(store, { chainId: 31_337n, contract }),
         MINTMARK_RPC_URL: rpcUrl,
         MINTMARK_OPERATOR_KEY: toHex(OPERATOR.getHdKey().privateKey ?? new Uint8Array()),
         MINTMARK_MEMBERS: members.map((url, index) => `${at(COMMITTEE, index).address}=${url}`).join(","),

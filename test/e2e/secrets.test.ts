@@ -2,10 +2,10 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { toHex } from "viem";
 import { expect, test } from "vitest";
-import { openEngine } from "../../core/index.ts";
 import { until } from "../../scripts/demo/until.ts";
 import { COMMITTEE, OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import { askServer } from "../../server/process/operator/socket.ts";
+import { openTest } from "../core/engine/fixture.ts";
 import { Receiver } from "../server/receiver.ts";
 import { at, seed } from "../settlement/fixture.ts";
 import { operatorOf, startMembersWorld } from "./member-world.ts";
@@ -20,12 +20,7 @@ test("a whole run of the server prints no secret that was used in it", async () 
   await using receiver = await new Receiver().listen();
   const store = join(world.folder, "operator");
   const { applicationId, key, owner, userId, erc721 } = await (async () => {
-    await using engine = await openEngine({
-      store,
-      settlement: world.l1.settlement,
-      environment: "sandbox",
-      createIfMissing: true,
-    });
+    await using engine = await openTest(store, { settlement: world.l1.settlement });
     const { principal, users, assets } = await seed(engine, world);
     const { secret } = await engine.keys.issue(principal.applicationId);
     return { applicationId: principal.applicationId, key: secret, ...at(users, 0), erc721: assets.get("erc721") };

@@ -8,18 +8,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { secp256k1 } from "@noble/curves/secp256k1";
 import type { Hex, TransactionSerializable } from "viem";
-import { createPublicClient, createTestClient, hexToBytes, http, keccak256, toHex } from "viem";
+import { createTestClient, hexToBytes, http, keccak256, toHex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { openEngine } from "../../core/index.ts";
 import { httpSigner, signerAccount } from "../../core/l1/index.ts";
 import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
 import { processAccount } from "../../scripts/cli/arguments.ts";
 import { deploySettlement } from "../../scripts/deploy/settlement.ts";
-import { ADMIN, GUARDIAN, OPERATOR } from "../../scripts/sandbox/accounts.ts";
+import { ADMIN, OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import { startChain } from "../../scripts/sandbox/chain.ts";
 import { accountOf } from "../../server/process/account.ts";
-import { cleanEnvironment, SERVER } from "../cli/cli.ts";
+import { cleanEnvironment, SERVER, settingsOf } from "../cli/cli.ts";
+import { openTest } from "../core/engine/fixture.ts";
+import { adminOver, readyAsset, TERMS } from "../settlement/fixture.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
 const CHAIN_ID = 31_337n;
@@ -228,12 +229,8 @@ describe("the signing service of the examples", () => {
     const chain = await startChain("local", 0);
     stack.defer(() => chain.stop());
     ({ rpcUrl } = chain);
-    const transport = http(rpcUrl);
-    const client = createPublicClient({ transport, pollingInterval: 20 });
-    const by = { account: ADMIN, client, transport, chainId: Number(CHAIN_ID) };
-    const [admin, guardian, operator] = [ADMIN.address, GUARDIAN.address, OPERATOR.address];
-    const terms = { committee: [admin], threshold: 1, changeDelay: 60n, maturity: 1n };
-    contract = (await deploySettlement(by, { admin, guardian, operator, ...terms })).address.toLowerCase() as Hex;
+    const terms = { ...TERMS, committee: [ADMIN.address], threshold: 1, maturity: 1n };
+    contract = (await deploySettlement(await adminOver(http(rpcUrl)), terms)).address.toLowerCase() as Hex;
     const [x, y] = [OWN.publicKey.slice(4, 68), OWN.publicKey.slice(68)].map((hex) => base64(`0x${hex}`));
     const jwk = { kty: "EC", crv: "secp256k1", d: base64(KEY), x, y };
     const key = createPrivateKey({ key: jwk as never, format: "jwk" });
@@ -288,20 +285,14 @@ describe("the signing service of the examples", () => {
   test("signs the operator's commits, so that the server has no key", async () => {
     const store = join(folder, "store");
     const settlement = { chainId: CHAIN_ID, contract, engineVersion: 5 };
-    const engine = await openEngine({ store, settlement, environment: "sandbox", createIfMissing: true });
+    const engine = await openTest(store, { settlement });
     const { applicationId } = await engine.applications.create({ name: "Game" });
     const { secret } = await engine.keys.issue(applicationId);
     const asset = { standard: "erc20", contractAddress: TO, name: "Gold", symbol: "GLD" } as const;
-    const { assetId } = await engine.assets.add(asset);
-    await engine.assets.whitelist(assetId);
-    await engine.operator.recordRegistered(assetId);
-    await engine.assets.enable(applicationId, assetId);
+    const assetId = await readyAsset(engine, applicationId, asset);
     await engine.close();
     const server = spawned(SERVER, {
-      MINTMARK_STORE: store,
-      MINTMARK_ENVIRONMENT: "sandbox",
-      MINTMARK_CHAIN_ID: `${CHAIN_ID}`,
-      MINTMARK_CONTRACT: contract,
+      ...settingsOf(store, settlement),
       MINTMARK_RPC_URL: rpcUrl,
       MINTMARK_OPERATOR_SIGNER: signer,
       MINTMARK_MEMBERS: `${ADMIN.address}=http://127.0.0.1:1`,

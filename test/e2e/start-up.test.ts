@@ -5,13 +5,14 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { createPublicClient, type Hex, http, toHex } from "viem";
+import { type Hex, http, toHex } from "viem";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openEngine } from "../../core/index.ts";
 import { deploySettlement } from "../../scripts/deploy/settlement.ts";
-import { ADMIN, GUARDIAN, OPERATOR } from "../../scripts/sandbox/accounts.ts";
+import { ADMIN, OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import { startChain } from "../../scripts/sandbox/chain.ts";
-import { cleanEnvironment, SERVER } from "../cli/cli.ts";
+import { cleanEnvironment, SERVER, settingsOf } from "../cli/cli.ts";
+import { openTest } from "../core/engine/fixture.ts";
+import { adminOver, readyAsset, TERMS } from "../settlement/fixture.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
 /** Of the chain that runs, which no list of local test chains holds. */
@@ -25,17 +26,11 @@ let stopChain: () => Promise<void>;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "mintmark-start-"));
   ({ rpcUrl, stop: stopChain } = await startChain("other", 0));
-  const transport = http(rpcUrl);
-  const client = createPublicClient({ transport, pollingInterval: 20 });
-  const by = { account: ADMIN, client, transport, chainId: Number(CHAIN_ID) };
-  const [admin, guardian, operator] = [ADMIN.address, GUARDIAN.address, OPERATOR.address];
-  const terms = { committee: [admin], threshold: 1, changeDelay: 60n, maturity: 1n };
-  contract = (await deploySettlement(by, { admin, guardian, operator, ...terms })).address.toLowerCase() as Hex;
+  const terms = { ...TERMS, committee: [ADMIN.address], threshold: 1, maturity: 1n };
+  contract = (await deploySettlement(await adminOver(http(rpcUrl)), terms)).address.toLowerCase() as Hex;
   for (const environment of ["sandbox", "live"] as const) {
     const settlement = { chainId: CHAIN_ID, contract, engineVersion: 5 };
-    await (
-      await openEngine({ store: join(folder, environment), settlement, environment, createIfMissing: true })
-    ).close();
+    await (await openTest(join(folder, environment), { settlement, environment })).close();
   }
 });
 afterAll(async () => {
@@ -49,10 +44,8 @@ async function refusal(environment: string, settings: Record<string, string>): P
     cwd: ROOT,
     stdio: ["ignore", "pipe", "pipe"],
     env: cleanEnvironment({
-      MINTMARK_STORE: join(folder, environment),
+      ...settingsOf(join(folder, environment), { chainId: CHAIN_ID, contract }),
       MINTMARK_ENVIRONMENT: environment,
-      MINTMARK_CHAIN_ID: `${CHAIN_ID}`,
-      MINTMARK_CONTRACT: contract,
       MINTMARK_PORT: "0",
       ...settings,
     }),
@@ -106,13 +99,7 @@ async function listening(settings: Record<string, string>) {
   const child = spawn(process.execPath, SERVER, {
     cwd: ROOT,
     stdio: ["ignore", "pipe", "pipe"],
-    env: cleanEnvironment({
-      MINTMARK_ENVIRONMENT: "sandbox",
-      MINTMARK_CHAIN_ID: `${CHAIN_ID}`,
-      MINTMARK_CONTRACT: contract,
-      MINTMARK_PORT: "0",
-      ...settings,
-    }),
+    env: cleanEnvironment({ ...settingsOf("", { chainId: CHAIN_ID, contract }), MINTMARK_PORT: "0", ...settings }),
   });
   const said = text(child.stderr);
   let log = "";
@@ -131,15 +118,12 @@ async function listening(settings: Record<string, string>) {
 async function mintable(name: string) {
   const store = join(folder, name);
   const settlement = { chainId: CHAIN_ID, contract, engineVersion: 5 };
-  const engine = await openEngine({ store, settlement, environment: "sandbox", createIfMissing: true });
+  const engine = await openTest(store, { settlement });
   const { applicationId } = await engine.applications.create({ name });
   const { secret } = await engine.keys.issue(applicationId);
   const { userId } = await engine.users.create(applicationId, { ownerAddress: NOBODY });
   const asset = { standard: "erc20", contractAddress: NOBODY, name, symbol: name } as const;
-  const { assetId } = await engine.assets.add(asset);
-  await engine.assets.whitelist(assetId);
-  await engine.operator.recordRegistered(assetId);
-  await engine.assets.enable(applicationId, assetId);
+  const assetId = await readyAsset(engine, applicationId, asset);
   await engine.close();
   const mints = [{ assetId, mintingBlob: "", amount: 1, dataAvailabilityMode: "validium" }];
   return { store, secret, request: { users: [{ userId, mints }] } };
@@ -186,7 +170,7 @@ test.each([
 test("a server ends on SIGTERM while it waits for L1, and by itself when the L1 that comes up is another", async () => {
   const other = { chainId: CHAIN_ID, contract: NOBODY, engineVersion: 5 } as const;
   const store = join(folder, "nobody");
-  await (await openEngine({ store, settlement: other, environment: "sandbox", createIfMissing: true })).close();
+  await (await openTest(store, { settlement: other })).close();
   const node = await laterNode();
   const settings = { MINTMARK_STORE: store, MINTMARK_CONTRACT: NOBODY, MINTMARK_RPC_URL: node.url };
   const first = await listening(settings);

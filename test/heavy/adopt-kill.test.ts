@@ -8,6 +8,7 @@ import { Level } from "level";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { MODES, openEngine } from "../../core/index.ts";
 import { COMMITTEE } from "../../scripts/sandbox/accounts.ts";
+import { settingsOf } from "../cli/cli.ts";
 import { type MembersWorld, startMembersWorld } from "../e2e/member-world.ts";
 import { at } from "../settlement/fixture.ts";
 
@@ -56,13 +57,7 @@ async function adopt(store: string, killAfterMs = Number.POSITIVE_INFINITY) {
   const peers = world.processes.map(({ url }) => url).join(",");
   const options = ["--from-block", `${world.settlement.deployedAtBlock}`, "--rpc", world.rpcUrl, "--peers", peers];
   const child = spawn(process.execPath, [MINTMARK, "batches", "adopt", "--confirmations", "0", ...options], {
-    env: {
-      PATH: process.env.PATH,
-      MINTMARK_STORE: store,
-      MINTMARK_ENVIRONMENT: "sandbox",
-      MINTMARK_CHAIN_ID: "31337",
-      MINTMARK_CONTRACT: world.settlement.address,
-    },
+    env: { PATH: process.env.PATH, ...settingsOf(store, world.l1.settlement) },
     stdio: ["ignore", "ignore", "inherit"],
   });
   const exit = once(child, "exit");

@@ -3,12 +3,11 @@ import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openEngine } from "../../core/index.ts";
 import { claimTypedData } from "../../core/protocol/typed-data.ts";
-import { cleanEnvironment, SERVER } from "../cli/cli.ts";
+import { addressOf, cleanEnvironment, SERVER, settingsOf } from "../cli/cli.ts";
 import { knownAsset, newTenant, SETTLEMENT } from "../core/engine/fixture.ts";
 
 // A member's drop and visitors' claims, over HTTP as the pages send them, while the server's process is killed.
@@ -37,22 +36,10 @@ const store = () => ({ store: join(folder, "store"), settlement: SETTLEMENT, env
 async function start(): Promise<void> {
   child = spawn(process.execPath, SERVER, {
     cwd: new URL("../../", import.meta.url).pathname,
-    env: cleanEnvironment({
-      MINTMARK_STORE: store().store,
-      MINTMARK_ENVIRONMENT: "sandbox",
-      MINTMARK_CHAIN_ID: String(SETTLEMENT.chainId),
-      MINTMARK_CONTRACT: SETTLEMENT.contract,
-      MINTMARK_PORT: "0",
-    }),
+    env: cleanEnvironment({ ...settingsOf(store().store, SETTLEMENT), MINTMARK_PORT: "0" }),
     stdio: ["ignore", "pipe", "inherit"],
   });
-  address = await new Promise((resolve, reject) => {
-    child.once("exit", (code) => reject(new Error(`the server ended with ${code}`)));
-    createInterface({ input: child.stdout as NodeJS.ReadableStream }).on("line", (line) => {
-      const found = /http:\/\/127\.0\.0\.1:\d+/.exec(line)?.[0];
-      if (found) resolve(found);
-    });
-  });
+  address = await addressOf(child);
 }
 
 async function kill(): Promise<void> {

@@ -1,8 +1,9 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { type Engine, openEngine, type Principal } from "../../core/index.ts";
+import type { Engine, Principal } from "../../core/index.ts";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
+import { openTest } from "../core/engine/fixture.ts";
 import { requireOnce } from "../e2e/kill-campaign.ts";
 import { type MembersWorld, operatorOf, startMembersWorld } from "../e2e/member-world.ts";
 import { OperatorProcess } from "../e2e/operator-process.ts";
@@ -13,7 +14,7 @@ const VAULTS = 6;
 const KILLS = 5;
 
 function openStore(store: string, { l1 }: MembersWorld): Promise<Engine> {
-  return openEngine({ store, settlement: l1.settlement, environment: "sandbox", createIfMissing: true });
+  return openTest(store, { settlement: l1.settlement });
 }
 
 const blocks = ({ client }: MembersWorld, count: number) => controlsOf(client.request as never).mine(count);

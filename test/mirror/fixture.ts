@@ -1,4 +1,4 @@
-import { createPublicClient, custom, type LocalAccount } from "viem";
+import { custom, type LocalAccount } from "viem";
 import { MirrorAttester } from "../../core/guards/mirror/attester.ts";
 import { SourceHistory } from "../../core/guards/mirror/history.ts";
 import type { Standard, Uuid } from "../../core/index.ts";
@@ -10,7 +10,15 @@ import { send } from "../../scripts/deploy/deployer.ts";
 import { deployMirror } from "../../scripts/deploy/mirror.ts";
 import { deployToken, type TokenConfig } from "../../scripts/deploy/token.ts";
 import { ADMIN, COMMITTEE, OPERATOR, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
-import { type Chain, createWorld, hardhat, MATURITY, readyAsset, type WorldOptions } from "../settlement/fixture.ts";
+import {
+  adminOver,
+  type Chain,
+  createWorld,
+  hardhat,
+  MATURITY,
+  readyAsset,
+  type WorldOptions,
+} from "../settlement/fixture.ts";
 
 /** Blocks above one that make it final on the source here, as for the settlement fixture's operator. */
 export const CONFIRMATIONS = 20n;
@@ -37,8 +45,7 @@ export async function createMirrorWorld({
   const { request } = node;
   // A refusal comes as an error that viem takes for a busy node: it need not wait before it asks again.
   const transport = custom({ request }, { retryCount: 3, retryDelay: 1 });
-  const client = createPublicClient({ transport, pollingInterval: 5, cacheTime: 0 });
-  const by = { account: ADMIN, client, transport, chainId: await client.getChainId() };
+  const by = await adminOver(transport);
   const config = {
     admin: ADMIN.address,
     sourceChainId: BigInt(chain.by.chainId),
@@ -59,7 +66,7 @@ export async function createMirrorWorld({
     const registration = [REGISTRY_VALUE[standard], BigInt(by.chainId), address, quantum, 0] as const;
     await send(chain.by, "StateCommitment", chain.settlement.address, "registerAsset", registration);
     const far = { standard, chainId: BigInt(by.chainId), contractAddress: address, quantum, name, symbol };
-    assets.set(standard, await readyAsset(near, far));
+    assets.set(standard, await readyAsset(engine, near.principal.applicationId, far));
     tokens.set(standard, address);
   }
   // Nothing is minted before its registrations are final.
@@ -72,7 +79,7 @@ export async function createMirrorWorld({
     near,
     far: {
       ...node,
-      client,
+      client: by.client,
       by,
       config,
       assets,

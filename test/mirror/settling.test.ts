@@ -102,7 +102,7 @@ describe("withdrawals of another chain's tokens", () => {
     }
     for (const chain of [near.chain, far]) await chain.mine(Number(CONFIRMATIONS));
     const asset = { standard: "erc20", chainId, contractAddress: token, quantum: 10n, name: "S", symbol: "S" } as const;
-    const assets = new Map([["erc20" as const, await readyAsset(near, asset)]]);
+    const assets = new Map([["erc20" as const, await readyAsset(near.engine, near.principal.applicationId, asset)]]);
     const points = await { ...near, assets }.mint("erc20", "validium", "", 5);
     await commitFinally();
     await near.settler.round();

@@ -9,7 +9,7 @@ import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openEngine } from "../../core/index.ts";
 import { shutDown } from "../../server/process/shutdown.ts";
-import { cleanEnvironment, SERVER } from "../cli/cli.ts";
+import { addressOf, cleanEnvironment, SERVER, settingsOf } from "../cli/cli.ts";
 import { eventually } from "../eventually.ts";
 import { Connection, listen } from "./connection.ts";
 import { createWorld, entries, SETTLEMENT, type World, type WorldOptions } from "./fixture.ts";
@@ -224,13 +224,7 @@ describe("the process", () => {
       ({ applicationId } = await engine.applications.create({ name: "Only" }));
       key = (await engine.keys.issue(applicationId)).secret;
     }
-    const child = run({
-      MINTMARK_STORE: folder,
-      MINTMARK_ENVIRONMENT: "sandbox",
-      MINTMARK_CHAIN_ID: String(SETTLEMENT.chainId),
-      MINTMARK_CONTRACT: SETTLEMENT.contract,
-      MINTMARK_PORT: "0",
-    });
+    const child = run({ ...settingsOf(folder, SETTLEMENT), MINTMARK_PORT: "0" });
     if (child.stdout === null || child.stderr === null) throw new Error("no pipes");
     const errors = text(child.stderr);
     const log: string[] = [];
@@ -257,24 +251,7 @@ describe("the process", () => {
     expect((await engine.users.get(applicationId, userId)).userId).toBe(userId);
   });
 
-  /** Starts the server by a command; resolves with its address once it listens. */
-  const listening = (child: ChildProcess): Promise<string> =>
-    new Promise((resolve, reject) => {
-      child.on("exit", (code) => reject(new Error(`ended with ${code}`)));
-      createInterface({ input: child.stdout as NodeJS.ReadableStream }).on("line", (line) => {
-        const found = /http:\/\/127\.0\.0\.1:\d+/.exec(line)?.[0];
-        if (found) resolve(found);
-      });
-    });
-
-  const settings = () => ({
-    ...cleanEnvironment(),
-    MINTMARK_STORE: folder,
-    MINTMARK_ENVIRONMENT: "sandbox",
-    MINTMARK_CHAIN_ID: String(SETTLEMENT.chainId),
-    MINTMARK_CONTRACT: SETTLEMENT.contract,
-    MINTMARK_PORT: "0",
-  });
+  const settings = () => ({ ...cleanEnvironment(), ...settingsOf(folder, SETTLEMENT), MINTMARK_PORT: "0" });
 
   const server = [process.execPath, ...SERVER];
   const here = { store: "", settlement: SETTLEMENT, environment: "sandbox", createIfMissing: true } as const;
@@ -291,7 +268,7 @@ describe("the process", () => {
     const errors = text(child.stderr);
     let address: string;
     try {
-      address = await listening(child);
+      address = await addressOf(child);
     } catch (error) {
       if (/unshare|ENOENT/.test(await errors)) return;
       throw error;
@@ -318,7 +295,7 @@ describe("the process", () => {
     const limited = 'trap "" XFSZ; ulimit -f 64; exec "$0" "$@"';
     const child = spawn("sh", ["-c", limited, ...server], { cwd: ROOT, env: settings(), stdio: "pipe" });
     const ended = once(child, "exit");
-    const address = await listening(child);
+    const address = await addressOf(child);
     const headers = { "X-API-KEY": key, "content-type": "application/json" };
     const body = JSON.stringify({ ownerAddress: `0x${"12".repeat(20)}` });
     let status = 201;
@@ -332,13 +309,7 @@ describe("the process", () => {
   test("does not start without a store, and creates none", async () => {
     const store = join(folder, "store");
     for (const name of [store, folder]) {
-      const child = run({
-        MINTMARK_STORE: name,
-        MINTMARK_ENVIRONMENT: "sandbox",
-        MINTMARK_CHAIN_ID: String(SETTLEMENT.chainId),
-        MINTMARK_CONTRACT: SETTLEMENT.contract,
-        MINTMARK_PORT: "0",
-      });
+      const child = run({ ...settingsOf(name, SETTLEMENT), MINTMARK_PORT: "0" });
       if (child.stderr === null) throw new Error("no pipe");
       const [errors, [code]] = await Promise.all([text(child.stderr), once(child, "close")]);
       expect(code).toBe(1);

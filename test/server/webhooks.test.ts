@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { openEngine } from "../../core/index.ts";
 import { guardedLookup, mayReach } from "../../core/tenants/delivery/address-policy.ts";
 import { Deliverer } from "../../core/tenants/delivery/delivery.ts";
 import { WebhookDispatcher } from "../../core/tenants/delivery/dispatcher.ts";
 import { buildServer } from "../../server/app.ts";
+import { openTest } from "../core/engine/fixture.ts";
 import { eventually } from "../eventually.ts";
 import { createWorld, refusal, SETTLEMENT, type World, type WorldOptions } from "./fixture.ts";
 import { type Received, Receiver } from "./receiver.ts";
@@ -231,12 +231,7 @@ describe("after a restart", () => {
       await world.engine.close();
       await world.app.close();
       receiver.received.length = 0;
-      await using engine = await openEngine({
-        store: folder,
-        settlement: SETTLEMENT,
-        environment: "sandbox",
-        createIfMissing: true,
-      });
+      await using engine = await openTest(folder, { settlement: SETTLEMENT });
       const app = await buildServer({ engine, webhooks: QUICK });
       await listen(app);
       const repeated = [...(await receiver.has(3))];

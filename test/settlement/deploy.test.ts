@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import hre, { network } from "hardhat";
+import hre from "hardhat";
 import type { Hex } from "viem";
 import * as viem from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
@@ -19,17 +19,9 @@ import type { SettlementConfig } from "../../scripts/deploy/settlement.ts";
 import type { TokenConfig } from "../../scripts/deploy/token.ts";
 import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import { mintmark, mintmarkProcess } from "../cli/cli.ts";
-import { at } from "./fixture.ts";
+import { adminOver, at, hardhat, TERMS } from "./fixture.ts";
 
-const CONFIG: SettlementConfig = {
-  admin: ADMIN.address,
-  guardian: GUARDIAN.address,
-  operator: OPERATOR.address,
-  committee: COMMITTEE.map(({ address }) => address),
-  threshold: 3,
-  changeDelay: 60n,
-  maturity: 5n,
-};
+const CONFIG: SettlementConfig = { ...TERMS, maturity: 5n };
 const SWORDS: TokenConfig = { standard: "erc721", name: "Swords", symbol: "SWRD", admin: ADMIN.address };
 const POINTS: TokenConfig = { standard: "erc20", name: "Points", symbol: "PTS", quantum: 10n, admin: ADMIN.address };
 
@@ -42,21 +34,17 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
 describe("the deployment", () => {
-  let connection: Awaited<ReturnType<typeof network.create>>;
+  let node: Awaited<ReturnType<typeof hardhat>>;
   let by: Deployer;
   let record: string;
   const transactions = () => by.client.getTransactionCount({ address: ADMIN.address });
 
   beforeEach(async () => {
-    connection = await network.create({ network: "local" });
-    const transport = viem.custom({
-      request: connection.provider.request.bind(connection.provider) as viem.EIP1193RequestFn,
-    });
-    const client = viem.createPublicClient({ transport, pollingInterval: 5, cacheTime: 0 });
-    by = { account: ADMIN, client, transport, chainId: await client.getChainId() };
+    node = await hardhat();
+    by = await adminOver(viem.custom(node));
     record = recordPath(folder, by.chainId);
   });
-  afterEach(() => connection.close());
+  afterEach(() => node.close());
 
   test("run again verifies, and sends nothing", async () => {
     const first = await deploy(by, { record, settlement: CONFIG, tokens: [SWORDS, POINTS] });
@@ -80,11 +68,10 @@ describe("the deployment", () => {
   /** The deployer, whose process ends when it asks the chain for a method, once it has been answered or before. */
   function killedAt(method: string, nth: number, isAnswered: boolean): Deployer {
     let calls = 0;
-    const request = connection.provider.request.bind(connection.provider);
     const dying = async (asked: { readonly method: string; readonly params?: unknown[] }) => {
       const isLast = asked.method === method && ++calls >= nth;
       if (isLast && !isAnswered) throw new Error("killed");
-      const answer = await request(asked);
+      const answer = await node.request(asked as never);
       if (isLast) throw new Error("killed");
       return answer;
     };
@@ -151,9 +138,8 @@ describe("the deployment", () => {
   });
 
   test("pays a gas price on a chain without a base fee", async () => {
-    const request = connection.provider.request.bind(connection.provider);
     const legacy = async (asked: { readonly method: string; readonly params?: unknown[] }) => {
-      const answer = await request(asked);
+      const answer = await node.request(asked as never);
       if (asked.method !== "eth_getBlockByNumber") return answer;
       const { baseFeePerGas: _, ...block } = answer as Record<string, unknown>;
       return block;
@@ -195,8 +181,7 @@ describe("the deployment", () => {
     await writeRecord(record, { ...rest, settlement: others });
     await expect(deploy(by, { record, settlement: CONFIG })).rejects.toThrow("transfersCode");
     await writeRecord(record, { ...rest, settlement });
-    const setCode = (address: unknown, code: unknown) =>
-      connection.provider.request({ method: "hardhat_setCode", params: [address, code] });
+    const setCode = (address: unknown, code: unknown) => node.rpc("hardhat_setCode", [address, code]);
     const refused = async (name: string) => {
       await expect(deploy(by, { record, settlement: CONFIG })).rejects.toThrow(`is not this version's ${name}`);
       await expect(readL1({ rpc: by.transport, contract: settlement.address })).rejects.toThrow(name);
@@ -298,18 +283,18 @@ describe("the deployment", () => {
       const [place] = contractCode.StateCommitment.immutables[immutable];
       const word = own.slice(2 + 2 * place, 2 + 2 * (place + 32));
       const code = own.replaceAll(word, `01${word.slice(2)}`);
-      await connection.provider.request({ method: "hardhat_setCode", params: [address, code] });
+      await node.rpc("hardhat_setCode", [address, code]);
       await expect(readL1({ rpc: by.transport, contract: address })).rejects.toThrow(
         `${address} on chain ${by.chainId} is not this version's StateCommitment`,
       );
     }
-    await connection.provider.request({ method: "hardhat_setCode", params: [address, own] });
+    await node.rpc("hardhat_setCode", [address, own]);
     await readL1({ rpc: by.transport, contract: address });
   });
 
   test("refuses a record whose contract the chain does not hold: another chain of the same id, or a fresh one", async () => {
     const deployment = await deploy(by, { record, settlement: CONFIG });
-    await connection.provider.request({ method: "hardhat_setCode", params: [deployment.settlement.address, "0x00"] });
+    await node.rpc("hardhat_setCode", [deployment.settlement.address, "0x00"]);
     await expect(deploy(by, { record, settlement: CONFIG })).rejects.toThrow("is not this version");
   });
 
@@ -327,15 +312,11 @@ describe("the check before a deployment", () => {
 
   /** A chain that is no test chain by its id. */
   async function onPublicChain(check: (by: Deployer) => Promise<void>) {
-    const connection = await network.create({ network: "other" });
-    const transport = viem.custom({
-      request: connection.provider.request.bind(connection.provider) as viem.EIP1193RequestFn,
-    });
-    const client = viem.createPublicClient({ transport, pollingInterval: 5, cacheTime: 0 });
+    const node = await hardhat("other");
     try {
-      await check({ account: ADMIN, client, transport, chainId: await client.getChainId() });
+      await check(await adminOver(viem.custom(node)));
     } finally {
-      await connection.close();
+      await node.close();
     }
   }
 

@@ -7,7 +7,6 @@ import { collectAttestations, type MemberClient } from "../../core/guards/commit
 import { CommitteeMember, type MemberOptions } from "../../core/guards/committee/member.ts";
 import { attestationTypedData } from "../../core/guards/committee/request.ts";
 import type { Engine, EngineOptions, Mode, Principal, Standard, Uuid, VaultId } from "../../core/index.ts";
-import { openEngine } from "../../core/index.ts";
 import { adoptFromL1 } from "../../core/l1/adoption/from-l1.ts";
 import type { CommitterOptions } from "../../core/l1/committer.ts";
 import { connectL1 } from "../../core/l1/connect.ts";
@@ -22,6 +21,7 @@ import { deployToken, type TokenConfig } from "../../scripts/deploy/token.ts";
 import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR, THRESHOLD, USERS } from "../../scripts/sandbox/accounts.ts";
 import { startAnvil } from "../anvil.ts";
 import { sourceOf } from "../archive/fixture.ts";
+import { openTest } from "../core/engine/fixture.ts";
 
 /** Seconds. */
 export const MATURITY = 100n;
@@ -68,6 +68,23 @@ export function controlsOf(request: Request) {
 
 export type World = Awaited<ReturnType<typeof createWorld>>;
 
+/** What a settlement contract of these tests is told. */
+export const TERMS: SettlementConfig = {
+  admin: ADMIN.address,
+  guardian: GUARDIAN.address,
+  operator: OPERATOR.address,
+  committee: COMMITTEE.map(({ address }) => address),
+  threshold: THRESHOLD,
+  changeDelay: 60n,
+  maturity: MATURITY,
+};
+
+/** The administrator, as who deploys. */
+export async function adminOver(transport: viem.Transport) {
+  const client = viem.createPublicClient({ transport, pollingInterval: 5, cacheTime: 0 });
+  return { account: ADMIN, client, transport, chainId: await client.getChainId() };
+}
+
 /** Hardhat's chain, in this process. It keeps no blob transaction pending. */
 export async function hardhat(name = "local"): Promise<Node> {
   const connection = await network.create({ network: name });
@@ -91,18 +108,9 @@ export async function createChain(
   const node = await start();
   const { request } = node;
   const transport = viem.custom({ request });
-  const client = viem.createPublicClient({ transport, pollingInterval: 5, cacheTime: 0 });
-  const by = { account: ADMIN, client, transport, chainId: await client.getChainId() };
-  const settlement = await deploySettlement(by, {
-    admin: ADMIN.address,
-    guardian: GUARDIAN.address,
-    operator: OPERATOR.address,
-    committee: COMMITTEE.map(({ address }) => address),
-    threshold: THRESHOLD,
-    changeDelay: 60n,
-    maturity: MATURITY,
-    ...config,
-  });
+  const by = await adminOver(transport);
+  const { client } = by;
+  const settlement = await deploySettlement(by, { ...TERMS, ...config });
   const tokens = [];
   for (const token of wanted) tokens.push(await deployToken(by, settlement.address, token));
   // Members sign for final registrations only.
@@ -158,9 +166,7 @@ export async function createWorld(given: WorldOptions = {}) {
   const chain = await createChain(config, node, tokens);
   const l1 = await chain.connectOperator(request?.(chain), fees);
   const engineStore: Store = new MemoryLevel();
-  const settlement = l1.settlement;
-  const opened = { store: engineStore, settlement, environment: "sandbox", createIfMissing: true } as const;
-  const engine = await openEngine({ ...opened, ...options });
+  const engine = await openTest(engineStore, { settlement: l1.settlement, ...options });
   const members = await openMembers(l1);
   const committee = collectAttestations({
     members: members.map(member),
@@ -207,8 +213,7 @@ export async function createStage() {
     l1,
     members,
     async operate(store: Store): Promise<Operator> {
-      const { settlement } = l1;
-      const engine = await openEngine({ store, settlement, environment: "sandbox", createIfMissing: true });
+      const engine = await openTest(store, { settlement: l1.settlement });
       opened.push(engine);
       const committee = collectAttestations({ members, threshold: THRESHOLD, l1, timeoutMs: 20_000 });
       return { store, engine, settler: chain.newSettler({ engine, l1, committee }) };
@@ -263,17 +268,17 @@ export async function seed(engine: Engine, chain: Pick<Chain, "tokens">) {
   const assets = new Map<Standard, Uuid>();
   for (const { standard, address, name, symbol, quantum } of chain.tokens) {
     const asset = { standard, contractAddress: address, quantum, name, symbol };
-    assets.set(standard, await readyAsset({ engine, principal }, asset));
+    assets.set(standard, await readyAsset(engine, applicationId, asset));
   }
   return { ...deeds, principal, users, assets };
 }
 
 /** Adds an asset that the application can mint at once. */
-export async function readyAsset({ engine, principal }: Pick<World, "engine" | "principal">, asset: NewAsset) {
+export async function readyAsset(engine: Engine, applicationId: Uuid, asset: NewAsset): Promise<Uuid> {
   const { assetId } = await engine.assets.add(asset);
   await engine.assets.whitelist(assetId);
   await engine.operator.recordRegistered(assetId);
-  await engine.assets.enable(principal.applicationId, assetId);
+  await engine.assets.enable(applicationId, assetId);
   return assetId;
 }
 

@@ -22,7 +22,12 @@ async function withToken(config: Pick<TokenConfig, "standard" | "cap">, blocksAb
   await chain.mine(blocksAbove);
   const { standard } = config;
   const names = { name: "Open", symbol: "OPN" };
-  const assetId = await readyAsset(world, { standard, contractAddress: address, quantum, ...names });
+  const assetId = await readyAsset(engine, principal.applicationId, {
+    standard,
+    contractAddress: address,
+    quantum,
+    ...names,
+  });
   let later = 0;
   const settler = chain.newSettler({ engine, l1, committee, clock: () => Date.now() + later });
   const role = await chain.client.readContract({
@@ -70,7 +75,7 @@ describe("a foreign ERC-1155 token", () => {
     await chain.mine(20);
     const names = { name: "Foreign", symbol: "FRN" };
     const facts = { standard: "erc1155", contractAddress: address, blobScheme: "raw32" } as const;
-    const assetId = await readyAsset(world, { ...facts, ...names });
+    const assetId = await readyAsset(engine, principal.applicationId, { ...facts, ...names });
     const mintIds = (ids: readonly number[], user = 0) =>
       engine.mint(principal, {
         users: [

@@ -10,7 +10,12 @@ afterEach(() => world.close());
 
 /** A token that the engine takes for registered and L1 does not know: what is left when its registration is reorganised away. */
 const unregisteredAsset = (at: World) =>
-  readyAsset(at, { standard: "erc1155", contractAddress: `0x${"99".repeat(20)}`, name: "Gone", symbol: "GONE" });
+  readyAsset(at.engine, at.principal.applicationId, {
+    standard: "erc1155",
+    contractAddress: `0x${"99".repeat(20)}`,
+    name: "Gone",
+    symbol: "GONE",
+  });
 
 async function pauseCommits({ chain, l1 }: World, paused: boolean): Promise<void> {
   await createWalletClient({ transport: chain.transport, account: GUARDIAN }).writeContract({
