@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import type { LocalAccount } from "viem";
 
 /** Where Debian and most others put it; MINTMARK_CHROMIUM names another. */
@@ -11,6 +11,12 @@ export const hasChromium = existsSync(EXECUTABLE);
 if (!hasChromium) {
   process.stderr.write(`No Chromium at ${EXECUTABLE}: the browser tests are skipped (apt-get install chromium).\n`);
 }
+
+/** A phone at night, and a screen by day. */
+export const SHAPES: readonly BrowserContextOptions[] = [
+  { viewport: { width: 390, height: 844 }, colorScheme: "dark" },
+  { viewport: { width: 1280, height: 900 }, colorScheme: "light" },
+];
 
 export function launchChromium(): Promise<Browser> {
   const quiet = ["background-networking", "component-update", "sync", "gpu", "quic"].map((name) => `--disable-${name}`);

@@ -1,14 +1,9 @@
-import type { Browser, BrowserContextOptions } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { buildServer } from "../../server/app.ts";
 import { buildGuide } from "../../server/pages/guide.ts";
 import { memory, openTest } from "../core/engine/fixture.ts";
-import { axeFaults, hasChromium, launchChromium, visit } from "./chromium.ts";
-
-const SHAPES: readonly BrowserContextOptions[] = [
-  { viewport: { width: 390, height: 844 }, colorScheme: "dark" },
-  { viewport: { width: 1280, height: 900 }, colorScheme: "light" },
-];
+import { axeFaults, hasChromium, launchChromium, SHAPES, visit } from "./chromium.ts";
 
 describe.skipIf(!hasChromium)("the guide, built and served", () => {
   let browser: Browser;

@@ -16,16 +16,12 @@ import { answer, createClient, type MintmarkClient, mint } from "../../server/cl
 import { pageScript } from "../../server/pages/bundle.ts";
 import { exitPageHtml } from "../../server/pages/exit.ts";
 import { mintmark } from "../cli/cli.ts";
-import { axeFaults, hasChromium, launchChromium, visit } from "./chromium.ts";
+import { axeFaults, hasChromium, launchChromium, SHAPES, visit } from "./chromium.ts";
 import { addWallets, type StubWallet } from "./wallets.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
 const OWNER_OF = parseAbi(["function ownerOf(uint256) view returns (address)"]);
 const [{ owner: alice, userId }, { owner: bob }] = USERS;
-const SHAPES: readonly BrowserContextOptions[] = [
-  { viewport: { width: 390, height: 844 }, colorScheme: "dark" },
-  { viewport: { width: 1280, height: 900 }, colorScheme: "light" },
-];
 
 describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
   let folder: string;

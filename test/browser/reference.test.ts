@@ -1,12 +1,7 @@
-import type { Browser, BrowserContextOptions } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createWorld, type World } from "../server/fixture.ts";
-import { axeFaults, hasChromium, launchChromium, visit } from "./chromium.ts";
-
-const SHAPES: readonly BrowserContextOptions[] = [
-  { viewport: { width: 390, height: 844 }, colorScheme: "dark" },
-  { viewport: { width: 1280, height: 900 }, colorScheme: "light" },
-];
+import { axeFaults, hasChromium, launchChromium, SHAPES, visit } from "./chromium.ts";
 
 describe.skipIf(!hasChromium)("the reference and the start page, in Chromium", () => {
   let world: World;

@@ -1,6 +1,5 @@
 import { type Address, getAddress, type Hex, maxUint256, pad, toHex, zeroAddress } from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
-import { commitRollup, consentOf, entry } from "./fixture/batches.ts";
 import { assetOf, CHANGE_DELAY, type Deployment, openChain, SCHEME, STANDARD } from "./fixture/deployment.ts";
 
 const { fresh } = await openChain();
@@ -189,16 +188,4 @@ describe("a token's issuer", () => {
     }
     expect(registered).toBeGreaterThan(5);
   });
-});
-
-it("of a token with several quanta consents to each of them in one signature", async () => {
-  const [key] = d.members;
-  if (key === undefined) throw new Error("no key");
-  const { token, asset } = await issued(pad(key.address));
-  const { asset: tens } = await quantumOf(token, 10n);
-  const owner = d.actors.owner.account.address;
-  const slots = [entry(asset, owner), entry(tens, owner), entry(d.assets.card, owner, "1")];
-  const both = [asset, tens].sort((a, b) => (a.assetType < b.assetType ? -1 : 1));
-  expect((await commitRollup(d, slots, consentOf(d, key, both))).leftOut).toEqual([]);
-  expect((await commitRollup(d, slots)).leftOut).toHaveLength(2);
 });

@@ -21,7 +21,7 @@ import { deployToken, type TokenConfig } from "../../scripts/deploy/token.ts";
 import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR, THRESHOLD, USERS } from "../../scripts/sandbox/accounts.ts";
 import { startAnvil } from "../anvil.ts";
 import { sourceOf } from "../archive/fixture.ts";
-import { openTest } from "../core/engine/fixture.ts";
+import { mintOf, openTest } from "../core/engine/fixture.ts";
 
 /** Seconds. */
 export const MATURITY = 100n;
@@ -338,6 +338,17 @@ const deeds = {
     return this.engine.vaults.get(this.principal.applicationId, vaultId).then(({ status }) => status);
   },
 };
+
+/** Mints items of the first user in one batch, and requests the withdrawal of one unit of each. */
+export async function withdrawMany(world: World, count: number, amount = 1): Promise<readonly VaultId[]> {
+  const assetId = world.assets.get("erc1155") ?? "";
+  const mints = Array.from({ length: count }, (_, id) => mintOf(assetId, id, amount));
+  const users = [{ userId: at(world.users, 0).userId, mints }];
+  const { vaults } = await world.engine.mint(world.principal, { users });
+  await world.settler.round();
+  for (const { vaultId } of vaults) await world.requestWithdrawal(vaultId);
+  return vaults.map(({ vaultId }) => vaultId);
+}
 
 /** Seconds; behind everything that the chain's clock is set forward in these tests. */
 function inTwentyDays(): bigint {

@@ -8,7 +8,7 @@ import type { CommitterOptions } from "../../core/l1/committer.ts";
 import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
 import { COMMITTEE, OPERATOR, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
 import { dying } from "./campaign-faults.ts";
-import { anvil, at, type Chain, createWorld, expectOneHistory, type Request, type World } from "./fixture.ts";
+import { anvil, type Chain, createWorld, expectOneHistory, type Request, type World, withdrawMany } from "./fixture.ts";
 
 let world: World;
 afterEach(() => world.close());
@@ -326,15 +326,8 @@ describe("several commits under way", () => {
 describe("several relays under way", () => {
   test("pay each withdrawal once, though the process dies with all of them sent", async () => {
     world = await createWorld();
-    const { chain, engine, users, principal, settler: before } = world;
-    const count = 44;
-    const mints = Array.from({ length: count }, (_, i) => ({
-      ...{ mintingBlob: toHex(`${i}`), assetId: world.assets.get("erc1155"), amount: 2 },
-      dataAvailabilityMode: "validium",
-    }));
-    const { vaults } = await engine.mint(principal, { users: [{ userId: at(users, 0).userId, mints }] });
-    await before.round();
-    for (const { vaultId } of vaults) await world.requestWithdrawal(vaultId);
+    const { chain, engine, principal, settler: before } = world;
+    const vaults = await withdrawMany(world, 44, 2);
     await automine(false);
     const dying = new AbortController();
     const killed = before.round(dying.signal);
@@ -346,7 +339,7 @@ describe("several relays under way", () => {
     const round = next.round();
     await mineUntil(chain, round);
     await round;
-    for (const { vaultId } of vaults) {
+    for (const vaultId of vaults) {
       expect(await engine.vaults.get(principal.applicationId, vaultId)).toMatchObject({ withdrawnBalance: 1n });
     }
     // The commit, and three relays of up to 21.

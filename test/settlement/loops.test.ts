@@ -1,9 +1,8 @@
-import { toHex } from "viem";
 import { afterEach, describe, expect, test } from "vitest";
 import type { VaultId } from "../../core/index.ts";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
 import { Settler } from "../../core/l1/settlement/settler.ts";
-import { at, createWorld, type World } from "./fixture.ts";
+import { createWorld, type World, withdrawMany } from "./fixture.ts";
 
 let world: World;
 afterEach(() => world.close());
@@ -61,15 +60,9 @@ describe("the loops of a settler", () => {
 
   test("bring a commit to L1 in the next block, however many withdrawals are ready", async () => {
     world = await createWorld();
-    const { chain, engine, l1, settler: before, principal, users } = world;
+    const { chain, engine, l1 } = world;
     const count = 130;
-    const mints = Array.from({ length: count }, (_, i) => ({
-      ...{ mintingBlob: toHex(`${i}`), assetId: world.assets.get("erc1155"), amount: 1 },
-      dataAvailabilityMode: "validium",
-    }));
-    const { vaults } = await engine.mint(principal, { users: [{ userId: at(users, 0).userId, mints }] });
-    await before.round();
-    for (const { vaultId } of vaults) await world.requestWithdrawal(vaultId);
+    await withdrawMany(world, count);
     await chain.rpc("evm_setAutomine", [false]);
     await using _ = running(world);
     for (let batch = 0; batch < 2; batch++) {

@@ -85,7 +85,7 @@ describe("an abort while the change itself is being written", () => {
 describe("an abort during an external call", () => {
   const never = () => new Promise<never>(() => {});
 
-  it("cancels the wait for a wallet contract: nothing is reserved", async () => {
+  it("cancels the wait for a wallet contract: nothing is reserved", async ({ make }) => {
     let asked = () => {};
     const asking = new Promise<void>((resolve) => {
       asked = resolve;
@@ -94,9 +94,8 @@ describe("an abort during an external call", () => {
       asked();
       return never();
     };
-    const made: Fixture = await fixture({ verifySignature });
+    const made: Fixture = await make({ verifySignature });
     const { engine, tenant, assets } = made;
-    await using _ = engine;
     await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 100)));
     await engine.operator.seal("validium");
     const request = { ...(await signed(made, 10n)), signature: "0x01" } as const;
@@ -108,11 +107,10 @@ describe("an abort during an external call", () => {
     expect(await engine.vaults.get(tenant.applicationId, 0n)).toMatchObject({ availableBalance: 100n });
   });
 
-  it("cancels the wait for a receipt's signature: the mint stays, and can be requested again", async () => {
+  it("cancels the wait for a receipt's signature: the mint stays, and can be requested again", async ({ make }) => {
     const controller = new AbortController();
     const receiptSigner = { address: stranger, signTypedData: never };
-    const { engine, tenant, assets } = await fixture({ receiptSigner });
-    await using _ = engine;
+    const { engine, tenant, assets } = await make({ receiptSigner });
     const { receipt } = await engine
       .mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 1)))
       .then(({ mintId }) => engine.mints.get(tenant.applicationId, mintId));
@@ -171,17 +169,15 @@ async function holdsTogether(engine: Engine, { database }: Fixture): Promise<voi
 }
 
 describe("a call that is wrong", () => {
-  it.each(Object.entries(WRONG))("%s is refused, and the engine and its store go on", async (_, call) => {
-    const made = await fixture();
+  it.for(Object.entries(WRONG))("%s is refused, and the engine and its store go on", async ([, call], { made }) => {
     expect((await refusal(call(made.engine, made))).code).toBe("validation_failed");
     await holdsTogether(made.engine, made);
   });
 
-  it.each([
+  it.for([
     ["mint", (engine: Engine) => engine.mint],
     ["mints.check", (engine: Engine) => engine.mints.check],
-  ] as const)("by nobody's principal, of %s, stops nobody else's", async (_, methodOf) => {
-    const made = await fixture();
+  ] as const)("by nobody's principal, of %s, stops nobody else's", async ([, methodOf], { made }) => {
     const { engine, tenant, assets } = made;
     const nobody = { ...tenant.principal, applicationId: noApplication };
     const request = (id: number) => requestOf(tenant.users[0], mintOf(assets.erc721, id));

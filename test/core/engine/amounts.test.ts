@@ -44,7 +44,7 @@ describe("a decimal amount", () => {
     expect((await made.engine.operator.verify()).problems).toEqual([]);
   });
 
-  it.each([
+  it.for([
     ["12.345", "validation_failed"],
     ["0.5", "validation_failed"],
     ["", "validation_failed"],
@@ -58,9 +58,7 @@ describe("a decimal amount", () => {
     [null, "validation_failed"],
     ["0", "amount_out_of_range"],
     ["9223372036854775808", "amount_out_of_range"],
-  ] as const)("%s is refused for a token in whole units", async (amountDecimal, code) => {
-    const made = await fixture();
-    await using _ = made.engine;
+  ] as const)("%s is refused for a token in whole units", async ([amountDecimal, code], { made }) => {
     const assetId = await tokenOf(made, { decimals: 2, quantum: 100n });
     const issues = { "/users/0/mints/0/amountDecimal": code };
     expect(await refusal(mintFields(made, { assetId, amountDecimal }))).toEqual({ code, issues });
@@ -289,16 +287,14 @@ describe("a mint by quantity", () => {
     expect((await all(engine.keys.list(tenant.applicationId))).at(-1)).toMatchObject({ mintsUsed: 1n });
   });
 
-  it.each([
+  it.for([
     ["an id of a numbered asset", { tokenId: "5" }, "tokenId"],
     ["a blob of a numbered asset", { mintingBlob: "31" }, "mintingBlob"],
     ["a quantity beside an id", { quantity: 1, tokenId: "5" }, "quantity"],
     ["a quantity of 0", { quantity: 0 }, "quantity"],
     ["half a token", { quantity: 1.5 }, "quantity"],
     ["text", { quantity: "2" }, "quantity"],
-  ])("refuses %s", async (_name, fields, field) => {
-    const made = await fixture();
-    await using _ = made.engine;
+  ] as const)("refuses %s", async ([, fields, field], { made }) => {
     const assetId = await numbered(made, 1n);
     expect(await refusal(mintTo(made, { assetId, ...fields }))).toEqual({
       code: "validation_failed",

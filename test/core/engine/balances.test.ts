@@ -248,10 +248,9 @@ describe("balances", () => {
     expect(naiveBalances(vaults)).toMatchObject([{ amount: 63n, available: 60n, withdrawn: 3n }]);
   });
 
-  it("include a recorded withdrawal while an earlier request still computes its sums", async () => {
+  it("include a recorded withdrawal while an earlier request still computes its sums", async ({ make }) => {
     const store = new SlowStore();
-    const { engine, tenant, assets } = await fixture({ store });
-    await using _ = engine;
+    const { engine, tenant, assets } = await make({ store });
     const userId = tenant.users[0]?.userId ?? "";
     await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 10)));
     await engine.operator.seal("validium");

@@ -147,9 +147,7 @@ describe("the events of an application", () => {
     );
   });
 
-  it.each([4, -1, 0.5, Number.NaN])("refuse the start after %s", async (after) => {
-    const { engine, tenant } = await fixture();
-    await using _ = engine;
+  it.for([4, -1, 0.5, Number.NaN])("refuse the start after %s", async (after, { engine, tenant }) => {
     const events = () => engine.events.stream(tenant.applicationId, { after });
     expect(events).toThrow(expect.objectContaining({ code: "validation_failed" }));
     expect(() => engine.events.stream("nobody")).toThrow(expect.objectContaining({ code: "application_not_found" }));

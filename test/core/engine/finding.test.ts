@@ -422,9 +422,7 @@ describe("the reference of a mint", () => {
     expect(gift.map(({ tokenId }) => tokenId)).toEqual([3n, 4n]);
   });
 
-  it.each([[""], ["x".repeat(65)], ["a\nb"], [7], [null]])("is refused as %j", async (reference) => {
-    const made = await fixture();
-    await using _ = made.engine;
+  it.for([[""], ["x".repeat(65)], ["a\nb"], [7], [null]])("is refused as %j", async ([reference], { made }) => {
     expect(await refusal(mint(made, 0, { ...mintOf(made.assets.erc721, 1), reference }))).toEqual({
       code: "validation_failed",
       issues: { "/users/0/mints/0/reference": "validation_failed" },

@@ -7,6 +7,13 @@ import { type Fixture, fixture, hashOf, mintOf, OWNERS, requestOf, SETTLEMENT } 
 /** The settlement contract's chain. */
 export const HOME = SETTLEMENT.chainId;
 
+/** An event before it has its block. */
+export type Told = L1Event extends infer E
+  ? E extends L1Event
+    ? Omit<E, "txHash" | "blockNumber" | "logIndex">
+    : never
+  : never;
+
 /** The event that L1 emits for a sealed batch. */
 export async function committed(engine: Engine, mode: Mode, batchNumber: number, blockNumber: bigint) {
   const { batchRoot, vaultCount, dataHash } = await engine.batches.getSealed(mode, batchNumber);

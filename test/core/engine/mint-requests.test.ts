@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect } from "vitest";
 import { MintmarkError } from "../../../core/index.ts";
 import { NaiveMintReader } from "../naive/naive-mint-reader.ts";
-import { blobOf, fixture, knownAsset } from "./fixture.ts";
+import { blobOf, knownAsset } from "./fixture.ts";
 import { it } from "./it.ts";
 
 /** A few values of each JSON type, and around each bound of a mint's fields. */
@@ -71,9 +71,10 @@ async function refusalOf(attempt: Promise<unknown>): Promise<unknown> {
 }
 
 describe("a mint request of any JSON", () => {
-  it("is refused by the mint and its dry run for the same reasons, or accepted by both, as a naive reader says", async () => {
-    const { engine, tenant, assets } = await fixture({ limits: { mintsPerRequest: 100 } });
-    await using _ = engine;
+  it("is refused by the mint and its dry run for the same reasons, or accepted by both, as a naive reader says", async ({
+    make,
+  }) => {
+    const { engine, tenant, assets } = await make({ limits: { mintsPerRequest: 100 } });
     const numbered = await engine.assets.add({
       ...{ standard: "erc721", contractAddress: `0x${"cc".repeat(20)}`, name: "N", symbol: "N", firstTokenId: 7n },
       applicationId: tenant.applicationId,

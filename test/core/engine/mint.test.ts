@@ -45,9 +45,8 @@ describe("a mint", () => {
     expect((await refusal(mint(1))).code).toBe("supply_cap_exceeded");
   });
 
-  it("keeps a full batch within its bytes when its amounts grow", async () => {
-    const { engine, tenant, assets } = await fixture({ limits: { rollupBytes: 2_000, validiumBytes: 2_000 } });
-    await using _ = engine;
+  it("keeps a full batch within its bytes when its amounts grow", async ({ make }) => {
+    const { engine, tenant, assets } = await make({ limits: { rollupBytes: 2_000, validiumBytes: 2_000 } });
     const { applicationId } = tenant.principal;
     const users = await Promise.all(
       Array.from({ length: 64 }, (_, i) => {
@@ -76,9 +75,8 @@ describe("a mint", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("keeps a validium batch within a committee member's limit, however long its identifiers are", async () => {
-    const { engine, tenant, assets } = await fixture({ limits: { validiumBytes: 4_000 } });
-    await using _ = engine;
+  it("keeps a validium batch within a committee member's limit, however long its identifiers are", async ({ make }) => {
+    const { engine, tenant, assets } = await make({ limits: { validiumBytes: 4_000 } });
     const ids = Array.from({ length: 60 }, (_, i) => mintOf(assets.erc721, `${"x".repeat(200)}${i}`));
     await engine.mint(tenant.principal, requestOf(tenant.users[0], ...ids));
     const { data: batches } = await engine.batches.list({ mode: "validium" });

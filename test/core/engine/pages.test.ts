@@ -218,10 +218,9 @@ describe("an asset", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("of a standard that the contract's version lacks is refused, and the list says why", async () => {
+  it("of a standard that the contract's version lacks is refused, and the list says why", async ({ make }) => {
     const settlement = { chainId: 1n, contract: `0x${"ab".repeat(20)}` as const, engineVersion: 4 };
-    const { engine, tenant, assets } = await fixture({ settlement });
-    await using _ = engine;
+    const { engine, tenant, assets } = await make({ settlement });
     const mint = (assetId: string, text: string | number) =>
       engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assetId, text)));
     expect((await refusal(mint(assets.erc20, ""))).code).toBe("standard_not_available");

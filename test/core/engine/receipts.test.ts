@@ -17,9 +17,8 @@ async function verified(result: MintResult): Promise<boolean[]> {
 }
 
 describe("the receipt of a mint", () => {
-  it("proves each vault as it was acknowledged", async () => {
-    const { engine, tenant, assets } = await fixture({ receiptSigner: signer });
-    await using _ = engine;
+  it("proves each vault as it was acknowledged", async ({ make }) => {
+    const { engine, tenant, assets } = await make({ receiptSigner: signer });
     const mints = [mintOf(assets.erc20, "", 5), mintOf(assets.erc721, "7"), mintOf(assets.erc1155, "3", 4)];
     expect(await verified(await engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints)))).toEqual([
       true,

@@ -93,15 +93,13 @@ describe("a mint to an address", () => {
     expect((await mint(OWNER)).vaults).toMatchObject([{ userId: tenant.users[0]?.userId }]);
   });
 
-  it.each([
+  it.for([
     ["a wrong checksum", { ownerAddress: "0x70997970C51812dc3A010C7d01b50e0d17dc79c8" }, "validation_failed"],
     ["no address", { ownerAddress: "0x1234" }, "validation_failed"],
     ["the zero address", { ownerAddress: `0x${"0".repeat(40)}` }, "validation_failed"],
     ["a number", { ownerAddress: 7 }, "validation_failed"],
     ["null", { ownerAddress: null }, "validation_failed"],
-  ])("refuses %s", async (_name, user, code) => {
-    const made = await fixture();
-    await using _engine = made.engine;
+  ] as const)("refuses %s", async ([, user, code], { made }) => {
     const request = { users: [{ ...user, mints: [entry(made)] }] };
     expect(await refusal(made.engine.mint(made.tenant.principal, request))).toEqual({
       code,
@@ -183,12 +181,13 @@ describe("users created together", () => {
     expect(await idsOf({ reference: "tea" })).toEqual([[]]);
   });
 
-  it.each([[""], ["x".repeat(65)], ["a\u0000b"], [7]])("refuse the reference %j", async (reference) => {
-    const { engine, tenant } = await fixture();
-    await using _ = engine;
-    const user = { ownerAddress: NEW, reference: reference as string };
-    expect((await refusal(engine.users.create(tenant.applicationId, user))).code).toBe("validation_failed");
-  });
+  it.for([[""], ["x".repeat(65)], ["a\u0000b"], [7]])(
+    "refuse the reference %j",
+    async ([reference], { engine, tenant }) => {
+      const user = { ownerAddress: NEW, reference: reference as string };
+      expect((await refusal(engine.users.create(tenant.applicationId, user))).code).toBe("validation_failed");
+    },
+  );
 });
 
 describe("an entry without a mode", () => {

@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import type { Engine, Uuid } from "../../../core/index.ts";
-import { blobOf, type Fixture, fixture, knownAsset, mintOf, refusal, requestOf, type TestTenant } from "./fixture.ts";
+import { blobOf, type Fixture, knownAsset, mintOf, refusal, requestOf, type TestTenant } from "./fixture.ts";
 import { it } from "./it.ts";
 
 const MAX_ID = (1n << 256n) - 1n;
@@ -71,7 +71,7 @@ describe("a token named by its id", () => {
     );
   });
 
-  it.each([
+  it.for([
     ["1001a", "erc721", "validation_failed", "tokenId"],
     ["01", "erc721", "validation_failed", "tokenId"],
     ["-1", "erc721", "validation_failed", "tokenId"],
@@ -84,9 +84,7 @@ describe("a token named by its id", () => {
     ["1", "erc20", "validation_failed", "tokenId"],
     [undefined, "erc721", "validation_failed", "tokenId"],
     [undefined, "erc1155", "validation_failed", "tokenId"],
-  ] as const)("%s of %s is refused", async (tokenId, standard, code, field) => {
-    const made = await fixture();
-    await using _ = made.engine;
+  ] as const)("%s of %s is refused", async ([tokenId, standard, code, field], { made }) => {
     const fields = { assetId: made.assets[standard], ...(tokenId !== undefined && { tokenId }) };
     expect(await refusal(mintFields(made, fields))).toEqual({ code, issues: { [`/users/0/mints/0/${field}`]: code } });
   });
@@ -105,10 +103,7 @@ describe("a token named by its id", () => {
 describe("a minting blob that is not text", () => {
   const notText = ["1001", "00", "7f", "c285", "ff", "c3", "31300a", "e2808e00"];
 
-  it.each(notText)("is refused: %s", async (mintingBlob) => {
-    const made = await fixture();
-    const { assets } = made;
-    await using _ = made.engine;
+  it.for(notText)("is refused: %s", async (mintingBlob, { made, assets }) => {
     for (const assetId of [assets.erc721, assets.erc1155]) {
       expect(await refusal(mintFields(made, { assetId, mintingBlob }))).toEqual({
         code: "blob_invalid",

@@ -1,8 +1,8 @@
 import { zeroAddress } from "viem";
 import { describe, expect, it } from "vitest";
-import type { BatchVaultProof, VaultId } from "../../../core/index.ts";
+import type { BatchVaultProof, Engine, Hex, VaultId } from "../../../core/index.ts";
 import type { ProvenHop, ProvenVault } from "../../../core/ports.ts";
-import { transfersDigest } from "../../../core/protocol/transfer.ts";
+import { type Transfer, transfersDigest } from "../../../core/protocol/transfer.ts";
 import { isTransferred, tipIdOf, tipOwnerOf, verifyHop, verifyHops } from "../../../core/protocol/transfer-proof.ts";
 import type { TransferableVault } from "../../../core/protocol/transfer-rules.ts";
 import { transferFault, transferredVault, transferSigner } from "../../../core/protocol/transfer-rules.ts";
@@ -33,6 +33,13 @@ async function moved(world: World, transfers: readonly Gift[], by = 0, commit = 
   return list.transfers.map(({ newVaultId }) => newVaultId ?? 0n);
 }
 
+/** What stands behind the signature of a list of one transfer, whose message can be made from the hop. */
+async function powersOf({ settlement }: Engine, transfer: Transfer, deadline: bigint, signature: Hex) {
+  const digest = transfersDigest(settlement, { transfers: [transfer], deadline });
+  const signer = await transferSigner(digest, signature);
+  return { signer, session: null, approvedAt: 0n, cancelledAt: 0n, signerCancelledAt: 0n };
+}
+
 /** The tip, and each record's fault, by the rules of L1 and with its facts. Nothing was withdrawn. */
 async function followed({ engine }: World, { vault: minted, hops = [] }: BatchVaultProof) {
   let vault: TransferableVault = { ...minted, withdrawn: 0n, standard: "erc20", transferable: true, hops: 0 };
@@ -40,15 +47,7 @@ async function followed({ engine }: World, { vault: minted, hops = [] }: BatchVa
   for (const hop of hops) {
     const { amount, to, deadline, header, signature } = hop;
     const transfer = { vaultId: vault.vaultId, amount, to };
-    // A list of one transfer: so its message can be made from the hop.
-    const digest = transfersDigest(engine.settlement, { transfers: [transfer], deadline });
-    const powers = {
-      signer: await transferSigner(digest, signature),
-      session: null,
-      approvedAt: 0n,
-      cancelledAt: 0n,
-      signerCancelledAt: 0n,
-    };
+    const powers = await powersOf(engine, transfer, deadline, signature);
     const record = { transfer, deadline, committedAt: header.committedAt };
     faults.push(transferFault(vault, record, powers));
     vault = transferredVault(vault, record, hop);
@@ -194,14 +193,7 @@ describe("the proof of a transferred vault", () => {
     expect([verifyHops(proof), isTransferred(proof), tipIdOf(proof)]).toEqual([true, true, units]);
     const { deadline, header, signature } = proof.refutation as ProvenHop;
     const transfer = { vaultId: units, amount: 60n, to: bob };
-    const digest = transfersDigest(engine.settlement, { transfers: [transfer], deadline });
-    const powers = {
-      signer: await transferSigner(digest, signature),
-      session: null,
-      approvedAt: 0n,
-      cancelledAt: 0n,
-      signerCancelledAt: 0n,
-    };
+    const powers = await powersOf(engine, transfer, deadline, signature);
     const { vault } = proof;
     const facts = { withdrawn: 50n, standard: "erc20", transferable: true, hops: 0 } as const;
     expect(transferFault({ ...vault, ...facts }, { transfer, deadline, ...header }, powers)).toBe("amount");

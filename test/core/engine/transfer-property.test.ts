@@ -11,7 +11,7 @@ import { packVaultId } from "../../../core/protocol/vault.ts";
 import { type ModelRecord, NaiveTransferModel } from "../naive/naive-transfer-model.ts";
 import { naiveDecode, naiveDigest } from "../naive/naive-transfers.ts";
 import { type Fixture, fixture, hashOf, mintOf, OWNERS, openTest, requestOf, SETTLEMENT } from "./fixture.ts";
-import { committed, HOME, signed } from "./l1-fixture.ts";
+import { committed, HOME, signed, type Told } from "./l1-fixture.ts";
 import { signedTransfers } from "./transfers-fixture.ts";
 
 const GAME = privateKeyToAccount(`0x${"77".repeat(32)}`);
@@ -76,13 +76,6 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
   ),
   { minLength: 50, maxLength: 90, size: "max" },
 );
-
-/** An event before it has its block. */
-type Told = L1Event extends infer E
-  ? E extends L1Event
-    ? Omit<E, "txHash" | "blockNumber" | "logIndex">
-    : never
-  : never;
 
 /** What L1 has taken, in order. */
 interface Logged {

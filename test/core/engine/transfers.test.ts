@@ -5,7 +5,7 @@ import { readLimits } from "../../../core/ledger/options.ts";
 import { type Transfer, transfersDigest, transfersTypedData } from "../../../core/protocol/transfer.ts";
 import { BatchLoad } from "../../../core/transfers/close.ts";
 import { all, type Fixture, hashOf, mintOf, newTenant, OWNERS, refusal, requestOf } from "./fixture.ts";
-import { committed, HOME, hear, signed, withdrawn } from "./l1-fixture.ts";
+import { committed, HOME, hear, signed, type Told, withdrawn } from "./l1-fixture.ts";
 import { commitAll, commits, signedTransfers, transferable } from "./transfers-fixture.ts";
 
 const friend = OWNERS[1].address.toLowerCase() as `0x${string}`;
@@ -186,11 +186,6 @@ const gameKey = privateKeyToAccount(`0x${"77".repeat(32)}`);
 const ANY_ASSET = `0x${"00".repeat(32)}` as const;
 
 type Made = Awaited<ReturnType<typeof transferable>>;
-type Told = L1Event extends infer E
-  ? E extends L1Event
-    ? Omit<E, "txHash" | "blockNumber" | "logIndex">
-    : never
-  : never;
 
 /** L1 tells of one event in a block, and of nothing else up to it. */
 async function tell({ engine }: Made, event: Told, blockNumber: bigint): Promise<void> {

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { fixture, knownAsset, mintOf, refusal, requestOf, START } from "./fixture.ts";
+import { knownAsset, mintOf, refusal, requestOf, START } from "./fixture.ts";
 import { it } from "./it.ts";
 
 const DAY = 86_400_000;
@@ -43,15 +43,13 @@ it("shows each key's share, and nothing of another application", async ({ engine
   expect(await engine.transactions.usage(applicationId)).toMatchObject({ mints: 0n, transactions: 0, keys: [] });
 });
 
-it.each([
+it.for([
   [{ interval: "week" }],
   [{ since: 5, until: 5 }],
   [{ since: -1 }],
   [{ since: START, until: START + 200 * DAY }],
   [{ since: 0.5 }],
-])("refuses %j", async (options) => {
-  const { engine, tenant } = await fixture();
-  await using _ = engine;
+])("refuses %j", async ([options], { engine, tenant }) => {
   expect((await refusal(engine.transactions.usage(tenant.applicationId, options as object))).code).toBe(
     "validation_failed",
   );

@@ -35,10 +35,9 @@ describe("webhooks", () => {
     expect((await again.operator.verify()).problems).toEqual([]);
   });
 
-  it("also sign with the old secret for a day after a rotation", async () => {
+  it("also sign with the old secret for a day after a rotation", async ({ make }) => {
     const clock = new TestClock();
-    const { engine, tenant } = await fixture({ clock: clock.read });
-    await using _ = engine;
+    const { engine, tenant } = await make({ clock: clock.read });
     const { webhook, secret } = await engine.webhooks.create(tenant.applicationId, { url: URL });
     const rotated = await engine.webhooks.rotateSecret(tenant.applicationId, webhook.webhookId);
     expect(rotated.secret).not.toBe(secret);
@@ -74,16 +73,15 @@ describe("webhooks", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it.each([
+  it.for([
     ["live", "http://example.com/"],
     ["sandbox", "ftp://example.com/"],
     ["sandbox", "https://user:password@example.com/"],
     ["sandbox", "https://example.com/#part"],
     ["sandbox", "example.com"],
     ["sandbox", `https://example.com/${"x".repeat(2000)}`],
-  ] as const)("of the %s environment refuse the address %.40s", async (environment, url) => {
-    const { engine, tenant } = await fixture({ environment });
-    await using _ = engine;
+  ] as const)("of the %s environment refuse the address %.40s", async ([environment, url], { make }) => {
+    const { engine, tenant } = await make({ environment });
     const made = engine.webhooks.create(tenant.applicationId, { url });
     expect(await refusal(made)).toEqual({ code: "validation_failed", issues: { "/url": "validation_failed" } });
   });

@@ -1,22 +1,16 @@
 import { setImmediate as nextPass } from "node:timers/promises";
 import { MemoryLevel } from "memory-level";
 import { expect, test } from "vitest";
-import { openEngine } from "../../../core/index.ts";
 import { LevelStore } from "../../../core/store/level-store.ts";
 import { Writer } from "../../../core/store/writer.ts";
+import { memory, openTest } from "./fixture.ts";
 import { GatedStore } from "./gated-store.ts";
 
-const SETTLEMENT = { chainId: 31_337n, contract: `0x${"5e".repeat(20)}`, engineVersion: 5 } as const;
 const OWNER = `0x${"70".repeat(20)}` as const;
 
 test("requests during the last write are in the next one", async () => {
   const gate = new GatedStore();
-  await using engine = await openEngine({
-    store: gate.store,
-    settlement: SETTLEMENT,
-    environment: "sandbox",
-    createIfMissing: true,
-  });
+  await using engine = await openTest(gate.store);
   const { applicationId } = await engine.applications.create({ name: "A" });
   for (let round = 0; round < 3; round++) {
     const started = gate.close();
@@ -32,12 +26,7 @@ test("requests during the last write are in the next one", async () => {
 });
 
 test("callers at any turn of the event loop are all served", async () => {
-  await using engine = await openEngine({
-    store: new MemoryLevel(),
-    settlement: SETTLEMENT,
-    environment: "sandbox",
-    createIfMissing: true,
-  });
+  await using engine = await openTest(memory());
   const { applicationId } = await engine.applications.create({ name: "A" });
   const caller = async (turns: number) => {
     for (let round = 0; round < 20; round++) {

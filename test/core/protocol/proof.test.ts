@@ -17,8 +17,8 @@ import {
   verifyVaultProof,
 } from "../../../core/protocol/proof.ts";
 import { vaultLeaves } from "../../../core/protocol/vault.ts";
-import type { MultiproofVector, ProofVector, VaultVector } from "./vectors.ts";
-import { derivedHash, SETTLEMENT, vectors } from "./vectors.ts";
+import type { MultiproofVector, ProofVector } from "./vectors.ts";
+import { contentOf, derivedHash, SETTLEMENT, vectors } from "./vectors.ts";
 
 const file = vectors("vault-proofs");
 const root = file.header.batchRoot as Hash;
@@ -40,15 +40,6 @@ const WRONG_ROOTS = [
   "the manifest of another kind",
   "a manifest that leaves the asset out",
 ];
-
-function contentOf(vault: VaultVector): VaultContent {
-  return {
-    ...vault,
-    vaultId: BigInt(vault.vaultId),
-    chainId: BigInt(vault.chainId),
-    amount: BigInt(vault.amount),
-  } as VaultContent;
-}
 
 function proofOf(vector: ProofVector): VaultProof {
   return {

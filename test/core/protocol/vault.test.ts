@@ -1,25 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { MAX_AMOUNT, MODES, type Mode } from "../../../core/model.ts";
-import type { VaultContent } from "../../../core/ports.ts";
 import { placeVaults } from "../../../core/protocol/batch-decoder.ts";
 import { bytesToHex, unpackHashes } from "../../../core/protocol/hex.ts";
 import { packVaultId, unpackVaultId, vaultLeaf, vaultLeaves } from "../../../core/protocol/vault.ts";
 import { naiveLeaf } from "../naive/naive-vault.ts";
 import { anySlots } from "./arbitrary.ts";
-import { type VaultVector, vectors } from "./vectors.ts";
+import { contentOf, vectors } from "./vectors.ts";
 
 const file = vectors("vaults");
 const invalid = expect.objectContaining({ code: "validation_failed" });
-
-function contentOf(vault: VaultVector): VaultContent {
-  return {
-    ...vault,
-    vaultId: BigInt(vault.vaultId),
-    chainId: BigInt(vault.chainId),
-    amount: BigInt(vault.amount),
-  } as VaultContent;
-}
 
 describe("vault ids", () => {
   it("are mode, batch number and slot, and nothing else", () => {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { keccak_256 } from "@noble/hashes/sha3.js";
 import type { Address, Hash, Hex, Mode, Standard } from "../../../core/model.ts";
-import type { Settlement } from "../../../core/ports.ts";
+import type { Settlement, VaultContent } from "../../../core/ports.ts";
 import { bytesToHex } from "../../../core/protocol/hex.ts";
 import { MAX_TRANSFER_SLOTS } from "../../../core/protocol/transfer-data.ts";
 
@@ -249,6 +249,16 @@ export interface VaultVector {
   assetType: Hash;
   amount: string;
   blob: Hex;
+}
+
+/** The vault of a vector. */
+export function contentOf(vault: VaultVector): VaultContent {
+  return {
+    ...vault,
+    vaultId: BigInt(vault.vaultId),
+    chainId: BigInt(vault.chainId),
+    amount: BigInt(vault.amount),
+  } as VaultContent;
 }
 
 /** One file of test/vectors. */
