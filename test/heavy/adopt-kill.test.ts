@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { Level } from "level";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { MODES, openEngine } from "../../core/index.ts";
+import { writeFolderFormat } from "../../core/store/format.ts";
 import { COMMITTEE } from "../../scripts/sandbox/accounts.ts";
 import { settingsOf } from "../cli/cli.ts";
 import { type MembersWorld, startMembersWorld } from "../e2e/member-world.ts";
@@ -31,6 +32,7 @@ beforeAll(async () => {
   const copy = new Level<Uint8Array, Uint8Array>(diverged, BYTES);
   for await (const [key, value] of world.engineStore.iterator(BYTES)) await copy.put(key, value, BYTES);
   await copy.close();
+  await writeFolderFormat(diverged);
 
   for (const mode of MODES) {
     // Many owners, each of whom gets a user when the batch is adopted.
