@@ -5,7 +5,7 @@
 export class Turns {
   readonly #waiting = new Map<string, (() => void)[]>();
   /** By caller, the end of its newest large work. */
-  readonly #alone = new Map<string, Promise<void>>();
+  readonly #alone = new Map<string, Promise<unknown>>();
   readonly #pauseMs: number;
   #last = Number.NEGATIVE_INFINITY;
   #taken = 0;
@@ -34,10 +34,7 @@ export class Turns {
   async alone<T>(caller: string, work: () => Promise<T>): Promise<T> {
     const earlier = this.#alone.get(caller);
     const done = (earlier ?? Promise.resolve()).then(work);
-    const over = done.then(
-      () => {},
-      () => {},
-    );
+    const over = Promise.allSettled([done]);
     this.#alone.set(caller, over);
     try {
       return await done;

@@ -168,17 +168,13 @@ function settlementOnL1(engine: Engine, chains: readonly MetricsChain[], gauge: 
   });
 }
 
-interface MetricsServer extends AsyncDisposable {
-  readonly port: number;
-}
-
 /** Serves `GET /metrics` on a separate port, for the operator's network. `names` are its allowed host names. */
 export async function serveMetrics(
   metrics: Pick<Metrics, "registry" | "close">,
   host: string,
   port: number,
   names: readonly string[],
-): Promise<MetricsServer> {
+): Promise<AsyncDisposable & { readonly port: number }> {
   const known = new HostNames([host, ...names]);
   let scrapedAt: number | null = null;
   const server = createServer((request, response) => {

@@ -36,7 +36,6 @@ export const asset = s.responseComponent("Asset", {
   mintingAvailable: z.boolean().describe("Whether a mint would be accepted now."),
   unavailableReason: z.string().nullable(),
 });
-
 export const assetPage = s.responseComponent("AssetPage", s.pageOf(asset));
 
 const assetTypes = [...STANDARDS, ...STANDARDS.map((name) => `mintable-${name}` as const)];

@@ -49,7 +49,6 @@ export const blobProofs = responseComponent("BlobProofs", {
     .array(z.strictObject({ commitment: outPoint, proof: outPoint }))
     .describe("KZG commitment and proof of each blob, in order; empty for a batch without blobs."),
 });
-
 export const batchPage = responseComponent("BatchPage", pageOf(batch));
 export const batchQuery = z.strictObject({ mode: mode.optional(), ...page });
 

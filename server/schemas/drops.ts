@@ -27,5 +27,4 @@ export const drop = responseComponent("Drop", {
   createdAt: outTime,
   finishedAt: outTime.nullable(),
 });
-
 export const dropList = responseComponent("DropList", { data: z.array(drop) });

@@ -27,7 +27,6 @@ export const transaction = s.responseComponent("Transaction", {
     .partialRecord(z.enum(STATUSES), s.outTime)
     .describe("The time of each reached status; others are absent."),
 });
-
 export const transactionPage = s.responseComponent("TransactionPage", s.pageOf(transaction));
 
 export const transactionQuery = z.strictObject({

@@ -121,9 +121,7 @@ export const ownersTransferList = s.responseComponent("OwnersTransfer", {
   ...listFields,
   transfers: z.array(transferred.omit({ userId: true, toUserId: true })),
 });
-
 export const transferPage = s.responseComponent("TransferPage", s.pageOf(transferList));
-
 export const transferQuery = z.strictObject({ status: z.enum(STATUSES).optional(), ...s.createdBetween, ...s.page });
 
 const step = z.strictObject({

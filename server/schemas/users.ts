@@ -8,7 +8,6 @@ export const user = s.responseComponent("User", {
   reference: z.string().nullable().describe("Your own name for the user."),
   createdAt: s.outTime,
 });
-
 export const userPage = s.responseComponent("UserPage", s.pageOf(user));
 export const userQuery = z.strictObject({
   ownerAddress: s.address.optional(),
@@ -27,7 +26,6 @@ export const userBody = s.requestComponent("NewUser", newUser);
 export const usersBody = s.requestComponent("NewUsers", {
   users: z.array(newUser).min(1, "Give at least one user.").max(MAX_NEW_USERS, `Give at most ${MAX_NEW_USERS} users.`),
 });
-
 export const usersReply = s.responseComponent("CreatedUsers", { users: z.array(user).describe("In request order.") });
 
 export const balance = s.responseComponent("Balance", {
@@ -39,5 +37,4 @@ export const balance = s.responseComponent("Balance", {
   available: s.outDecimal,
   withdrawn: s.outDecimal,
 });
-
 export const balancePage = s.responseComponent("BalancePage", s.pageOf(balance));

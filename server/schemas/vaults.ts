@@ -28,7 +28,6 @@ export const vault = s.responseComponent("Vault", {
   createdAt: s.outTime,
   updatedAt: s.outTime,
 });
-
 export const vaultPage = s.responseComponent("VaultPage", s.pageOf(vault));
 
 export const vaultQuery = z.strictObject({

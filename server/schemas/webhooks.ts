@@ -24,7 +24,6 @@ export const issuedWebhook = responseComponent("IssuedWebhook", {
   ...fields,
   secret: z.string().describe("Verifies deliveries. Shown once."),
 });
-
 export const webhookList = responseComponent("WebhookList", { data: z.array(webhook) });
 
 export const webhookAttempt = responseComponent("WebhookAttempt", {

@@ -186,7 +186,6 @@ export const preparation = s.responseComponent("WithdrawalPreparation", {
     .nullable()
     .describe("For the owner's further vaults of the token; null when there are none, or vaults were named."),
 });
-
 export const withdrawalPage = s.responseComponent("WithdrawalPage", s.pageOf(withdrawal));
 
 export const withdrawalQuery = z.strictObject({

@@ -23,12 +23,6 @@ function domainOf({ host }: URL): string {
   return host.replace(/^\[::1\]/, "localhost");
 }
 
-/** A challenge that this process wrote. */
-interface Written extends Challenge {
-  readonly address: Address;
-  readonly nonce: string;
-}
-
 interface Challenge {
   /** EIP-4361 text, to be signed unchanged (`personal_sign`). */
   readonly message: string;
@@ -85,7 +79,7 @@ export class WalletChallenges {
   }
 
   /** The challenge with these words; undefined for a message that this process did not write for this origin. */
-  #read(message: string, origin: URL): Written | undefined {
+  #read(message: string, origin: URL): (Challenge & { readonly address: Address; readonly nonce: string }) | undefined {
     const { address, issuedAt, nonce = "" } = parseSiweMessage(message);
     try {
       const known = { address: address as Address, nonce: nonce.slice(0, RANDOM_DIGITS) };

@@ -10,7 +10,7 @@ import { Applications, Operating } from "./operator.tsx";
 import { Button, Failure, Search, show, Title, Top, useHash } from "./parts.tsx";
 import { SignIn, takeLink } from "./sign-in.tsx";
 import { Audit, Team } from "./team.tsx";
-import { AssetPage, BatchPage, UserPage, VaultPage, Vaults } from "./things.tsx";
+import { AssetPage, BatchPage, UserPage, VaultStory, Vaults } from "./things.tsx";
 import { forgetAssets } from "./tokens.tsx";
 import { TransactionPage, Transactions } from "./transactions.tsx";
 import { TransferPage, Transfers } from "./transfers-page.tsx";
@@ -43,7 +43,7 @@ const OF_APPLICATION: readonly Entry[] = [
   ["mint", "Mint by hand", () => <Mint />, "mint"],
   ["drops", "Drops", ({ signIn }) => <Drops signIn={signIn} />],
   ["transactions", "Transactions", ({ ids: [id] }) => (id ? <TransactionPage id={id} /> : <Transactions />)],
-  ["vaults", "Vaults", ({ ids: [id] }) => (id ? <VaultPage id={id} /> : <Vaults />)],
+  ["vaults", "Vaults", ({ ids: [id] }) => (id ? <VaultStory id={id} /> : <Vaults />)],
   ["transfers", "Transfers", ({ ids: [id] }) => (id ? <TransferPage id={id} /> : <Transfers />)],
   ["withdrawals", "Withdrawals", () => <Transactions title="Withdrawals" type="withdrawal" />],
   ["webhooks", "Webhooks", () => <Webhooks />, "webhooks"],

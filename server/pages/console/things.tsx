@@ -142,8 +142,8 @@ function Whereabouts({ vault, history }: { vault: Vault; history: VaultHistory }
   );
 }
 
-/** A vault, where its token is, and what happened to it. */
-function VaultStory({ id, level }: { id: string; level: "page" | "part" }) {
+/** A vault, where its token is, and what happened to it: as a page, or as a part of the token's page. */
+export function VaultStory({ id, level = "page" }: { id: string; level?: "page" | "part" }) {
   const [pages, setPages] = useState(1);
   const load = async () => {
     const [vault, history] = await Promise.all([
@@ -153,39 +153,33 @@ function VaultStory({ id, level }: { id: string; level: "page" | "part" }) {
     return { vault, history, ...(await eventsOf(id, history, pages)) };
   };
   return (
-    <ui.Shown of={ui.useLoad(load, `${id} ${pages}`, 5_000)}>
-      {({ vault, history, events, more }) => (
-        <>
-          <ui.Facts
-            of={[
-              ["Now", <Whereabouts vault={vault} history={history} />],
-              ["Token", <Worth of={vault} />],
-              ["Not yet withdrawn", wholeTokens({ ...vault, amount: vault.availableBalance })],
-              ["Withdrawn", wholeTokens({ ...vault, amount: vault.withdrawnBalance })],
-              ["Status", <ui.Status of={vault.status} />],
-              ["The token refuses it", vault.refusal],
-              ["Owner", <ui.To page="users" id={vault.ownerAddress} />],
-              ["User", <ui.To page="users" id={vault.userId} />],
-              ["Batch", <ui.To page="batches" id={vault.batchId} />],
-              level === "page"
-                ? ["Proof", <a href={`/explorer#/vaults/${id}`}>In the explorer</a>]
-                : ["Vault", <ui.To page="vaults" id={id} />],
-            ]}
-          />
-          <h2>History</h2>
-          <ui.Table label={`History of vault ${id}`} columns={EVENTS} entries={events} />
-          {more && <ui.More show={() => setPages(pages + 1)} />}
-        </>
-      )}
-    </ui.Shown>
-  );
-}
-
-export function VaultPage({ id }: { id: string }) {
-  return (
     <>
-      <ui.Title>{`Vault ${id}`}</ui.Title>
-      <VaultStory id={id} level="page" />
+      {level === "page" && <ui.Title>{`Vault ${id}`}</ui.Title>}
+      <ui.Shown of={ui.useLoad(load, `${id} ${pages}`, 5_000)}>
+        {({ vault, history, events, more }) => (
+          <>
+            <ui.Facts
+              of={[
+                ["Now", <Whereabouts vault={vault} history={history} />],
+                ["Token", <Worth of={vault} />],
+                ["Not yet withdrawn", wholeTokens({ ...vault, amount: vault.availableBalance })],
+                ["Withdrawn", wholeTokens({ ...vault, amount: vault.withdrawnBalance })],
+                ["Status", <ui.Status of={vault.status} />],
+                ["The token refuses it", vault.refusal],
+                ["Owner", <ui.To page="users" id={vault.ownerAddress} />],
+                ["User", <ui.To page="users" id={vault.userId} />],
+                ["Batch", <ui.To page="batches" id={vault.batchId} />],
+                level === "page"
+                  ? ["Proof", <a href={`/explorer#/vaults/${id}`}>In the explorer</a>]
+                  : ["Vault", <ui.To page="vaults" id={id} />],
+              ]}
+            />
+            <h2>History</h2>
+            <ui.Table label={`History of vault ${id}`} columns={EVENTS} entries={events} />
+            {more && <ui.More show={() => setPages(pages + 1)} />}
+          </>
+        )}
+      </ui.Shown>
     </>
   );
 }

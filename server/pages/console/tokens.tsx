@@ -78,15 +78,13 @@ export function useEnabledAssets() {
   return useLoad(() => call<Listed<Asset>>("GET", "/api/v1/assets?enabled=true&limit=100"), "assets");
 }
 
-type Choose = (assetId: string) => void;
-
-export function AssetChoice({ assets: all, onChoose }: { assets: readonly Asset[]; onChoose?: Choose }) {
+export function AssetChoice(props: { assets: readonly Asset[]; onChoose?: (assetId: string) => void }) {
   return (
     <Select
       label="Asset"
       name="assetId"
-      options={Object.fromEntries(all.map(({ assetId, name, standard }) => [assetId, `${name} (${standard})`]))}
-      onChange={(event) => onChoose?.(event.currentTarget.value)}
+      options={Object.fromEntries(props.assets.map((each) => [each.assetId, `${each.name} (${each.standard})`]))}
+      onChange={(event) => props.onChoose?.(event.currentTarget.value)}
     />
   );
 }

@@ -203,6 +203,9 @@ function App() {
   );
 }
 
+const NO_WALLET =
+  "This browser shows no wallet to this page. Allow your wallet on file addresses, or open the page from a server.";
+
 interface WalletsProps {
   readonly kits: Kits;
   readonly connection: Connection | null;
@@ -213,13 +216,7 @@ function Wallets({ kits, connection, onConnected }: WalletsProps) {
   const found = useWallets();
   const [text, say] = useState("");
   const { busy, error, run } = useAction();
-  if (found.length === 0) {
-    return (
-      <Notice>
-        This browser shows no wallet to this page. Allow your wallet on file addresses, or open the page from a server.
-      </Notice>
-    );
-  }
+  if (found.length === 0) return <Notice>{NO_WALLET}</Notice>;
   if (connection !== null) {
     return (
       <>

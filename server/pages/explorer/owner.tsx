@@ -49,9 +49,8 @@ function Welcome({ onSignedIn }: { onSignedIn: (signedIn: OwnSignIn) => void }) 
   const found = useWallets();
   const last = useRef(found[0]);
   const { error, run } = useAction();
-  if (found.length === 0) {
+  if (found.length === 0)
     return <Notice>This browser has no wallet. Open this page in a browser with your Ethereum wallet.</Notice>;
-  }
   const start = (wallet = last.current) => {
     last.current = wallet;
     if (wallet !== undefined) void run(async () => onSignedIn(await signIn(wallet)));

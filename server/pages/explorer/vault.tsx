@@ -154,21 +154,15 @@ async function paidOut(
   const { chainId, portals } = await settlement();
   if (String(vault.chainId) === chainId) {
     const withdrawn = await contract.withdrawn(vault.vaultId, standard);
-    const paid: Fact = [
-      "Withdrawn",
-      <span key="paid">
-        <Amount of={vault} amount={withdrawn} /> of <Amount of={vault} />
-      </span>,
-    ];
+    const amounts = [<Amount key="paid" of={vault} amount={withdrawn} />, " of ", <Amount key="all" of={vault} />];
+    const paid: Fact = ["Withdrawn", amounts];
     if (withdrawn >= vault.amount) return [paid];
     if (isTaken && (await contract.isSpent(vault.vaultId))) {
       return [paid, ["Can be paid now", "no, a transfer on L1 takes it"]];
     }
     const refusal = await contract.refusal(token, vault.owner, (vault.amount - withdrawn) * quantum, vault.blob);
-    return [
-      paid,
-      ["Can be paid now", refusal === null ? "yes, its token takes it" : `refused by its token: ${refusal}`],
-    ];
+    const answer = refusal === null ? "yes, its token takes it" : `refused by its token: ${refusal}`;
+    return [paid, ["Can be paid now", answer]];
   }
   const portal = portals.find((each) => each.chainId === String(vault.chainId));
   const where = portal ? <code>{portal.contract}</code> : "by a mirror that this server does not name";

@@ -12,18 +12,14 @@ export interface Wallet {
   readonly provider: Provider;
 }
 
-interface Announcement {
-  readonly info: { readonly uuid: string; readonly name: string };
-  readonly provider: Provider;
-}
-
 const announced = new Map<string, Wallet>();
 const listeners = new Set<() => void>();
 let chosen: Wallet | null = null;
 
 // EIP-6963: each wallet announces itself at its start, and again when it is asked.
 addEventListener("eip6963:announceProvider", (event) => {
-  const { info, provider } = (event as CustomEvent<Announcement>).detail;
+  const { info, provider } = (event as CustomEvent<{ info: { uuid: string; name: string }; provider: Provider }>)
+    .detail;
   if (typeof info?.uuid !== "string" || typeof info.name !== "string" || announced.has(info.uuid)) return;
   announced.set(info.uuid, { name: info.name.slice(0, 40), provider });
   for (const tell of listeners) tell();
