@@ -29,10 +29,8 @@ const VERSION = 7;
 export class Archive extends TransferReads {
   readonly #index = new VaultIndex(this.store, this.assets);
   #position: Position | null = null;
-  /** The block of the newest commit here; null before the first. */
-  #lastCommitBlock: bigint | null = null;
-  /** A change reads and writes the vault index as one step, so changes run one at a time. */
-  readonly #turns = new Turns();
+  #lastCommitBlock: bigint | null = null; // The block of the newest commit here; null before the first
+  readonly #turns = new Turns(); // A change reads and writes the vault index as one step, so changes run one at a time
 
   /**
    * Opens an archive; creates it in an empty store. Rejects with `store_mismatch` when the store holds something else.

@@ -23,8 +23,7 @@ interface HttpBatchSourceOptions {
   readonly maxWaitMs?: number;
 }
 
-/** The wait before a retry when the service does not state one. */
-const BACKOFF = { firstMs: 500, maxMs: 10_000 };
+const BACKOFF = { firstMs: 500, maxMs: 10_000 }; // The wait before a retry when the service does not state one
 
 /**
  * A member's service or an engine's server. Both serve batch data to anyone under the same path, and limit the rate.

@@ -22,10 +22,8 @@ export interface BlobSource {
   blobs(place: BlobPlace, signal?: AbortSignal): Promise<readonly Uint8Array[]>;
 }
 
-/** More blobs than one block has. Nodes may answer with all of a block's blobs. */
-const MAX_BLOBS = 128;
-/** Two characters a byte, and quotes. */
-const MAX_ANSWER_BYTES = MAX_BLOBS * (2 * BLOB_BYTES + 16) + 4_096;
+const MAX_BLOBS = 128; // More blobs than one block has. Nodes may answer with all of a block's blobs.
+const MAX_ANSWER_BYTES = MAX_BLOBS * (2 * BLOB_BYTES + 16) + 4_096; // Two characters a byte, and quotes
 
 /**
  * A beacon node: `GET /eth/v1/beacon/blobs/{block_id}`. Nodes drop blobs after about 18 days; one that custodies all

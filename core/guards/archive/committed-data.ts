@@ -46,8 +46,7 @@ export class CommittedData {
   readonly #l1: CommitReader;
   readonly #kzg: Kzg;
   readonly #from: DataSources;
-  /** Milliseconds that each source has wasted. */
-  readonly #wasted = new Map<Source, number>();
+  readonly #wasted = new Map<Source, number>(); // Milliseconds that each source has wasted
 
   constructor(l1: CommitReader, kzg: Kzg, from: DataSources) {
     this.#l1 = l1;

@@ -27,8 +27,7 @@ export interface VoidOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Failures that an error names one by one. */
-const MOST_NAMED = 3;
+const MOST_NAMED = 3; // Failures that an error names one by one
 
 /**
  * Voids every committed vault of an ERC-721 token of the portal's chain but the first. Returns the number of voided

@@ -25,8 +25,7 @@ export interface IndexEntries {
 /** When L1 took a batch. */
 export type TakenAt = Pick<BatchHeader, "sequence"> & { readonly blockNumber: bigint };
 
-/** Vaults read from the index at once. */
-const CHUNK = 4_096;
+const CHUNK = 4_096; // Vaults read from the index at once
 
 /**
  * Tokens, owners and minted amounts of an archive's vaults. Reads the store and returns the changes; writes nothing.

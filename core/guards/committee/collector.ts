@@ -124,11 +124,9 @@ async function askMember(
 /** What {@link collectSignatures} collects. */
 interface Collecting<M> {
   readonly threshold: number;
-  /** The message that all members sign. */
-  readonly typedData: TypedDataDefinition;
+  readonly typedData: TypedDataDefinition; // The message that all members sign
   readonly ask: (member: M, limit: AbortSignal) => Promise<Hex>;
-  /** Timeout of one member in milliseconds; default 10,000. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number; // Timeout of one member in milliseconds; default 10,000
   readonly onState?: (member: Address, state: "asked" | "signed" | "failed", error: unknown) => void;
   readonly signal?: AbortSignal;
 }

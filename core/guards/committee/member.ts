@@ -30,8 +30,7 @@ export interface MemberOptions {
   readonly lagMs?: number;
 }
 
-/** Milliseconds between two requests to a node that is behind. */
-const LAG_POLL_MS = 250;
+const LAG_POLL_MS = 250; // Milliseconds between two requests to a node that is behind
 
 /**
  * One member of the data availability committee. Before it signs a batch of transfers, it judges every record as L1
@@ -264,8 +263,7 @@ function disagreed({ sequence }: HistoryPoint, { countValidium, countRollup }: L
 /** A batch that the member has signed. */
 interface Signed extends BatchClaim {
   readonly history?: Hash;
-  /** The root that L1 has of it, when that is another one than it was signed with. */
-  readonly rootOnL1?: Hash;
+  readonly rootOnL1?: Hash; // The root that L1 has of it, when that is another one than it was signed with
 }
 
 function leafOf(batchNumber: number, { batchRoot, rootOnL1 = batchRoot, ...signed }: Signed): Hash {

@@ -88,8 +88,7 @@ const hop = object({
   siblings: list(hash, 20),
 });
 
-/** Version 1. */
-const mintedKit = object(common);
+const mintedKit = object(common); // Version 1
 /** Version 2: a vault with transfers, or with a record to refute. */
 const transferredKit = object({
   ...common,

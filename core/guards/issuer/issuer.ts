@@ -58,8 +58,7 @@ interface Signed {
  * the disk.
  */
 const MAX_CONTENTS = 16;
-/** Most characters of the reason for a token. */
-const MAX_REASON = 300;
+const MAX_REASON = 300; // Most characters of the reason for a token
 
 /**
  * The issuer of tokens, a guard against the operator. It signs a batch after it has stored the data, for each token of

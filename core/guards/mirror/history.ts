@@ -49,8 +49,7 @@ export class SourceHistory {
   readonly #order: { readonly mode: Mode; readonly validiumBefore: number }[] = [];
   readonly #fromBlock: bigint;
   #nextBlock: bigint;
-  /** The block of the newest known commit. */
-  #lastCommitBlock: bigint;
+  #lastCommitBlock: bigint; // The block of the newest known commit
   readonly #follows = sharedRuns(() => this.#follow());
 
   /** @param fromBlock - the contract's deployment block */

@@ -6,8 +6,7 @@ import { HEAD_KEY } from "../../store/store-keys.ts";
 import { partsOf } from "./cluster-store.ts";
 import type { ClusterOptions } from "./node.ts";
 
-/** Reading the store's first part must not cost the lead. */
-const BEGINNING_LEASE_MS = 30_000;
+const BEGINNING_LEASE_MS = 30_000; // Reading the store's first part must not cost the lead
 const NO_BYTES = new Uint8Array();
 
 /**

@@ -155,8 +155,7 @@ export class ClusterStore implements Store {
   }
 }
 
-/** Approximate bytes of one part of a snapshot. */
-const PART_BYTES = 1 << 20;
+const PART_BYTES = 1 << 20; // Approximate bytes of one part of a snapshot
 
 /**
  * A store as writes.
@@ -268,8 +267,7 @@ function positionBytes({ length, digest }: Position): Buffer {
   return bytes;
 }
 
-/** Bytes before each operation's key: whether it puts, and the lengths of key and value. */
-const HEADER = 7;
+const HEADER = 7; // Bytes before each operation's key: whether it puts, and the lengths of key and value
 
 /**
  * Encodes one atomic write. Each operation is `put:u8 key:u16 value:u32`, big-endian, then key and value. Inverse of

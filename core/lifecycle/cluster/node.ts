@@ -7,13 +7,10 @@ import { Stack } from "../../stack.ts";
 import { ClusterStore } from "./cluster-store.ts";
 import type { JournalStatus, Leadership, Server, SharedJournal } from "./ports.ts";
 
-/** Lease of a leader, in ms: nobody else leads during it. */
-const LEASE_MS = 3_000;
-/** Pause between a leader's checks of the journal's size, in ms. */
-const SIZE_LOOK_MS = 30_000;
+const LEASE_MS = 3_000; // Lease of a leader, in ms: nobody else leads during it
+const SIZE_LOOK_MS = 30_000; // Pause between a leader's checks of the journal's size, in ms
 const JOURNAL_BYTES = 1 << 30;
-/** Pause between a standby's reads of the journal, in ms. */
-const LOOK_MS = 50;
+const LOOK_MS = 50; // Pause between a standby's reads of the journal, in ms
 /** After this many ms without a heartbeat of the leader in the journal, a standby calls its reads unreliable. */
 const STALE_MS = 5_000;
 

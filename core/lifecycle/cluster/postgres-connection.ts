@@ -22,8 +22,7 @@ const REFUSED = new Set(["28000", "28P01", "3D000", "42501"]);
 /** Another connection may create the same table at the same time. */
 const CREATED_MEANWHILE = new Set(["42P07", "23505", "XX000"]);
 
-/** Longest wait for a new connection. */
-const CONNECT_MS = 2_000;
+const CONNECT_MS = 2_000; // Longest wait for a new connection
 
 const REPLICATES = "select current_setting('synchronous_standby_names') <> '' as replicates";
 
@@ -51,8 +50,7 @@ export class Connection {
   readonly #reach: Reach;
   readonly #name: string;
   #client: Promise<pg.Client> | null = null;
-  /** Of the running statement. Statements run one after another. */
-  #warned = false;
+  #warned = false; // Of the running statement. Statements run one after another.
   readonly #turns = new Turns();
 
   /** @param name - shown in `pg_stat_activity`; at most 63 bytes */

@@ -11,8 +11,7 @@ import { hashOf, type JournalKeys } from "./sealed-entries.ts";
 const SETTLED_MS = 20;
 /** A leader prolongs its lease at least this often, in ms: a standby calls its reads unreliable after 5,000. */
 const BEAT_MS = 1_000;
-/** Pause between attempts while the journal cannot be written, in ms. */
-const RETRY_MS = 100;
+const RETRY_MS = 100; // Pause between attempts while the journal cannot be written, in ms
 
 const HEAD = "select epoch, hash from mintmark_shard where id = $1";
 /**
@@ -54,13 +53,11 @@ export class PostgresLead implements Leadership {
   readonly #options: LeadOptions;
   readonly #lost = new AbortController();
   #head: Head;
-  /** The journal's end with the append that is under way; the same as `#head` while there is none. */
-  #next: Head;
+  #next: Head; // The journal's end with the append that is under way; the same as `#head` while there is none
   readonly #appends = new Turns();
   #timer: NodeJS.Timeout | null = null;
   #answeredAt = performance.now();
-  /** When the append that is under way began; infinite while there is none. */
-  #appendingSince = Number.POSITIVE_INFINITY;
+  #appendingSince = Number.POSITIVE_INFINITY; // When the append that is under way began; infinite while there is none
 
   constructor(options: LeadOptions, head: Head) {
     this.#options = options;

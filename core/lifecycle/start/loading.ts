@@ -41,10 +41,8 @@ interface LoadedTokens extends BatchTokens {
   readonly firstRef: number;
 }
 
-/** Token records per read. */
-const RECORDS_AT_ONCE = 16;
-/** Reads under way during the decoding of earlier ones. */
-const READS_AHEAD = 2;
+const RECORDS_AT_ONCE = 16; // Token records per read
+const READS_AHEAD = 2; // Reads under way during the decoding of earlier ones
 
 /** Builds the token index from the records of sealed batches, shard by shard over all batches. */
 async function loadTokens(ledger: Ledger): Promise<void> {

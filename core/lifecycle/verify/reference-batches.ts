@@ -35,8 +35,7 @@ const UNSENT = { status: "sealed", l1TxHash: null, submittedAt: null, leftOut: n
 interface Sealing extends Place, Roots {
   readonly mintCount: number;
   readonly inBlobs: boolean;
-  /** null for a batch of mints. */
-  readonly groups: readonly TransferGroup[] | null;
+  readonly groups: readonly TransferGroup[] | null; // null for a batch of mints
   readonly vaults: readonly StoredVault[];
   readonly voids?: readonly VoidRun[];
   readonly given?: Given | null;
@@ -45,15 +44,11 @@ interface Sealing extends Place, Roots {
 interface Sealed {
   record: BatchRecord;
   leaf: Uint8Array;
-  /** Ascending. */
-  voids: readonly VoidedRun[];
-  /** The data of a batch that another operator made as no engine would. */
-  given: Given | null;
-  /** None once its records are final. */
-  vaults: readonly StoredVault[];
+  voids: readonly VoidedRun[]; // Ascending
+  given: Given | null; // The data of a batch that another operator made as no engine would
+  vaults: readonly StoredVault[]; // None once its records are final
   readonly assets: Uint32Array;
-  /** Those with vaults in it. */
-  readonly applications: readonly number[];
+  readonly applications: readonly number[]; // Those with vaults in it
 }
 
 export function batchName({ mode, batchNumber }: Place): string {

@@ -4,8 +4,7 @@ import * as records from "../../store/records.ts";
 import * as keys from "../../store/store-keys.ts";
 import { type Handlers, Part } from "./reference-records.ts";
 
-/** Most milliseconds between the check of a link and the time of its entry. */
-const CHECKED_BEFORE_MS = 60_000;
+const CHECKED_BEFORE_MS = 60_000; // Most milliseconds between the check of a link and the time of its entry
 const UNDECIDED = { status: "open", ownerAddress: null, signature: null, mintId: null, mintSequence: null } as const;
 
 /**
@@ -18,8 +17,7 @@ export class ReferenceOthers extends Part {
   readonly #people = this.kept("person", keys.personKey, records.personRecord);
   readonly #webhooks = this.kept("webhook", keys.webhookKey, records.webhookRecord);
   readonly #tokens = new Map<string, { readonly key: Buffer; readonly record: records.MetadataRecord }>();
-  /** The number of acts of each audit log. */
-  readonly #logs = new Map<number, number>();
+  readonly #logs = new Map<number, number>(); // The number of acts of each audit log
 
   readonly on = {
     claimsCreated: ({ applicationIndex, keyIndex, claims }) => {

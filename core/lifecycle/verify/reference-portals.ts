@@ -7,8 +7,7 @@ import { type Handlers, Part } from "./reference-records.ts";
 /** The part of the reference for the progress of reading each chain, the settlement contract's first. */
 export class ReferencePortals extends Part {
   readonly #byChain = this.kept<bigint, PortalRecord>("the contract on chain", keys.portalKey, portalRecord);
-  /** Hashes of the last blocks read of each chain. */
-  readonly #hashes = new Map<bigint, Map<bigint, Hash>>();
+  readonly #hashes = new Map<bigint, Map<bigint, Hash>>(); // Hashes of the last blocks read of each chain
 
   readonly on = {
     genesis: (entry) => this.#add(entry),

@@ -17,8 +17,7 @@ export class Output {
   time = 0;
   readonly report: (problem: string) => void;
   readonly #counts = new Map<number, number>();
-  /** The number of events of each application. */
-  readonly #events: number[] = [];
+  readonly #events: number[] = []; // The number of events of each application
   #expected: Expected[] = [];
 
   constructor(report: (problem: string) => void) {

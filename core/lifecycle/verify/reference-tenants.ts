@@ -35,11 +35,9 @@ export class ReferenceTenants extends Part {
   readonly #applications = this.kept("application", keys.applicationKey, records.applicationRecord);
   readonly #keys = this.kept("key", keys.apiKeyKey, records.keyRecord);
   readonly #assets = this.kept("asset", keys.assetKey, records.assetRecord);
-  /** By application and asset. */
-  readonly #enabled = new Map<string, Buffer>();
+  readonly #enabled = new Map<string, Buffer>(); // By application and asset
   readonly #owners: Owner[] = [];
-  /** Owners that have a user, by application. */
-  readonly #known = new Set<string>();
+  readonly #known = new Set<string>(); // Owners that have a user, by application
   /** The last block with a mark, by mark: marks tell which assets and modes a block of requests has. */
   readonly #marked = new Map<string, number>();
 

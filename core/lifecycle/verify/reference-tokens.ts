@@ -38,8 +38,7 @@ export class ReferenceTokens extends Part<{ readonly tenants: ReferenceTenants; 
   /** Number of ERC-721 tokens. */
   size = 0;
   #suspects: Suspect[] = [];
-  /** Bindings that a later adoption can change. */
-  readonly #bindings = new Map<string, Binding>();
+  readonly #bindings = new Map<string, Binding>(); // Bindings that a later adoption can change
 
   /** The token id of a blob; null for none. */
   idOf({ assetIndex, blob }: Content): bigint | null {

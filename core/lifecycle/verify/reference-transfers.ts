@@ -31,12 +31,10 @@ export class ReferenceTransfers extends Part<{
   readonly vaultAt: VaultAt;
 }> {
   readonly #lists = this.kept("transfer", keys.transferListKey, transferListRecord);
-  /** The lists of each batch of transfers, in slot order. */
-  readonly #batches = new Map<number, readonly string[]>();
+  readonly #batches = new Map<number, readonly string[]>(); // The lists of each batch of transfers, in slot order
   /** The vaults that each batch of transfers has made, also of one that was taken back. */
   readonly #outputs = new Map<number, StoredVault[]>();
-  /** Minted vaults that transfers have taken. */
-  readonly #minted = new Map<bigint, StoredVault>();
+  readonly #minted = new Map<bigint, StoredVault>(); // Minted vaults that transfers have taken
 
   readonly on = {
     transfersRequested: (entry) => this.#request(entry),

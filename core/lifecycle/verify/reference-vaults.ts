@@ -11,8 +11,7 @@ import type { ReferenceTokens } from "./reference-tokens.ts";
 interface Growing {
   readonly vaults: StoredVault[];
   mintCount: number;
-  /** Whether it is in blobs, as its first mint says. */
-  readonly inBlobs: boolean;
+  readonly inBlobs: boolean; // Whether it is in blobs, as its first mint says
   readonly transfers: boolean;
 }
 

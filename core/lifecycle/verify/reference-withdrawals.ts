@@ -10,10 +10,8 @@ interface SeenEvent {
   readonly chainId: bigint;
   readonly blockNumber: bigint;
   readonly logIndex: number;
-  /** null for an import of a batch to a mirror. */
-  readonly vaultId: bigint | null;
-  /** null for an event without a withdrawal. */
-  readonly total: bigint | null;
+  readonly vaultId: bigint | null; // null for an import of a batch to a mirror
+  readonly total: bigint | null; // null for an event without a withdrawal
   readonly withdrawalIds: readonly string[];
   readonly imported: EntryOf<"batchImported"> | null;
 }
@@ -44,11 +42,9 @@ export class ReferenceWithdrawals extends Part<{
     keys.activityKey,
     records.activityRecord,
   );
-  /** The asset of each withdrawal. */
-  readonly #assets = new Map<string, number>();
+  readonly #assets = new Map<string, number>(); // The asset of each withdrawal
   readonly #lists = new Map<string, EntryOf<"withdrawalListSigned">>();
-  /** The withdrawals of their vaults. */
-  readonly #listed = new Map<string, string>();
+  readonly #listed = new Map<string, string>(); // The withdrawals of their vaults
   #events: SeenEvent[] = [];
 
   readonly on = {

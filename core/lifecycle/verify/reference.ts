@@ -36,14 +36,10 @@ export interface Foreseen {
 
 /** What a reference needs besides the journal's entries in turn. */
 interface Sources {
-  /** The store's own, for hashes of tokens. */
-  readonly seed: Uint8Array;
-  /** Of the same journal. */
-  readonly foreseen: Foreseen;
-  /** The commitment to a blob. */
-  readonly commit: Commit;
-  /** A vault among the records that are final. */
-  readonly vaultAt: VaultAt;
+  readonly seed: Uint8Array; // The store's own, for hashes of tokens
+  readonly foreseen: Foreseen; // Of the same journal
+  readonly commit: Commit; // The commitment to a blob
+  readonly vaultAt: VaultAt; // A vault among the records that are final
 }
 
 /** The parts, each after those that it asks. */
@@ -73,8 +69,7 @@ export class Reference {
   readonly #sources: Sources;
   readonly #parts: ReturnType<typeof partsOf>;
   readonly #on: Required<Handlers>;
-  /** Adoptions still to come. */
-  readonly #adoptions: (readonly Place[])[];
+  readonly #adoptions: (readonly Place[])[]; // Adoptions still to come
   #divergence: DivergenceRecord | null = null;
   #keysForgotten = 0;
 
