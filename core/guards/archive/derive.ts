@@ -159,12 +159,17 @@ function deriveTransfers(batchNumber: number, data: Uint8Array): DerivedBatch {
   };
 }
 
-/** Whether the blobs in a batch's data are those that L1 has committed to: about 50 ms for each. */
+/** Whether the blobs in a batch's data are those that L1 has committed to. */
 export async function hasBlobs(data: Uint8Array, versionedHashes: readonly Hash[], kzg: Kzg): Promise<boolean> {
   const blobs = blobBatches.blobsIn(blobBatches.readBlobBatchData(data));
   if (blobs.length !== versionedHashes.length) return false;
-  const hashes = await Promise.all(blobs.map(async (blob) => versionedHash(await kzg.commitment(blob))));
+  const hashes = await versionedHashesOf(blobs, kzg);
   return hashes.every((hash, i) => hash === versionedHashes[i]);
+}
+
+/** Hashes of blobs as L1 has them: about 50 ms for each. */
+export function versionedHashesOf(blobs: readonly Uint8Array[], kzg: Pick<Kzg, "commitment">): Promise<Hash[]> {
+  return Promise.all(blobs.map(async (blob) => versionedHash(await kzg.commitment(blob))));
 }
 
 /** The vaults of a batch, without void slots. */

@@ -1,5 +1,4 @@
-import { MintmarkError } from "../../errors.ts";
-import type { Hash } from "../../model.ts";
+import { type ErrorCode, MintmarkError } from "../../errors.ts";
 import type { ClaimedBatch } from "../../ports.ts";
 import { BatchDataError } from "../../protocol/batch-data.ts";
 import { decodeBatchData } from "../../protocol/batch-decoder.ts";
@@ -8,9 +7,8 @@ import { blobsIn, decodeBlobBatch, isBlobBatchData, readBlobBatchData } from "..
 import { keccak256 } from "../../protocol/hash.ts";
 import { bytesToHex } from "../../protocol/hex.ts";
 import type { Kzg } from "../../protocol/kzg/kzg-thread.ts";
-import { versionedHash } from "../../protocol/kzg.ts";
 import { TransferDataError } from "../../protocol/transfer-data.ts";
-import { type DerivedBatch, deriveBatch, isBatch, vaultsOf } from "../archive/derive.ts";
+import { type DerivedBatch, deriveBatch, isBatch, vaultsOf, versionedHashesOf } from "../archive/derive.ts";
 import type { KnownAssets } from "../archive/known-assets.ts";
 import { Refusal } from "./refusal.ts";
 
@@ -27,8 +25,10 @@ export async function deriveClaimed(batch: ClaimedBatch, kzg: Pick<Kzg, "commitm
   const { mode, batchNumber, dataHash, data } = batch;
   const inBlobs = mode === "zk-rollup" && isBlobBatchData(data);
   if (!inBlobs && bytesToHex(keccak256(data)) !== dataHash) throw badHash();
-  const blobs = inBlobs ? { versionedHashes: await versionedHashesOf(data, kzg) } : {};
-  const derived = wellFormed(() => deriveBatch(mode, batchNumber, data, blobs));
+  const readHashes = () => versionedHashesOf(blobsIn(readBlobBatchData(data)), kzg);
+  // An element outside of the field fails the validation.
+  const versionedHashes = inBlobs ? await wellFormed(readHashes, "validation_failed") : undefined;
+  const derived = await wellFormed(() => deriveBatch(mode, batchNumber, data, { versionedHashes }));
   if (isBatch(derived, batch)) return derived;
   if (derived.dataHash !== dataHash) throw badHash();
   throw new Refusal("root", `the data gives root ${derived.batchRoot} of ${derived.vaultCount} slots`);
@@ -36,20 +36,6 @@ export async function deriveClaimed(batch: ClaimedBatch, kzg: Pick<Kzg, "commitm
 
 function badHash(): Refusal {
   return new Refusal("data_hash", "the data does not have this hash");
-}
-
-async function versionedHashesOf(data: Uint8Array, kzg: Pick<Kzg, "commitment">): Promise<readonly Hash[]> {
-  const blobs = wellFormed(() => blobsIn(readBlobBatchData(data)));
-  return Promise.all(
-    blobs.map(async (blob) => {
-      const commitment = await kzg.commitment(blob).catch((error: unknown) => {
-        // An element outside of the field.
-        const malformed = error instanceof MintmarkError && error.code === "validation_failed";
-        throw malformed ? new Refusal("malformed", error.message) : error;
-      });
-      return versionedHash(commitment);
-    }),
-  );
 }
 
 /**
@@ -61,7 +47,7 @@ export async function requireRegistered({ data }: ClaimedBatch, derived: Derived
   const vaults = vaultsOf(derived);
   // A vault counts only if its asset was registered before its batch, and only final registrations are permanent.
   await assets.learn(vaults);
-  wellFormed(() => {
+  await wellFormed(() => {
     for (const { chainId, assetType, blob } of vaults) {
       const asset = assets.known(chainId, assetType);
       if (asset === null) throw new Refusal("unregistered", `asset ${assetType} has no final registration on L1`);
@@ -76,14 +62,14 @@ export async function requireRegistered({ data }: ClaimedBatch, derived: Derived
 }
 
 /** Turns errors of the decoder or of a blob scheme into the refusal `malformed`. */
-function wellFormed<T>(work: () => T): T {
+async function wellFormed<T>(work: () => T | Promise<T>, code: ErrorCode = "blob_invalid"): Promise<T> {
   try {
-    return work();
+    return await work();
   } catch (error) {
     const malformed =
       error instanceof BatchDataError ||
       error instanceof TransferDataError ||
-      (error instanceof MintmarkError && error.code === "blob_invalid");
+      (error instanceof MintmarkError && error.code === code);
     throw malformed ? new Refusal("malformed", error.message) : error;
   }
 }

@@ -16,13 +16,17 @@ export interface MemberClient {
   nextBatch?(signal: AbortSignal): Promise<number>;
 }
 
-/** The committee, and how to ask it. */
-export interface CollectorOptions {
-  readonly members: readonly MemberClient[];
+/** Those who can sign a message, and how many of them must. */
+export interface Signers<M> {
+  readonly members: readonly M[];
   readonly threshold: number;
-  readonly l1: Pick<L1Reader, "settlement" | "committee">;
   /** Timeout of one member in milliseconds; default 10,000. */
   readonly timeoutMs?: number;
+}
+
+/** The committee, and how to ask it. */
+export interface CollectorOptions extends Signers<MemberClient> {
+  readonly l1: Pick<L1Reader, "settlement" | "committee">;
   /**
    * Returns a sealed validium batch, for members that missed some. A member takes batches only in order, because it
    * checks each token against all earlier ones. Without this function such a member stays out.
@@ -60,20 +64,20 @@ export interface Collector extends Committee {
  * const committee = collectAttestations({ members, threshold: 1, l1 });
  */
 export function collectAttestations(options: CollectorOptions): Collector {
-  const { threshold, l1, timeoutMs } = options;
-  const members = byAddress(options.members);
-  const addresses = members.map(({ address }) => address);
+  const { l1 } = options;
+  const own = committeeOf(options);
   const standings = new Map<Address, MemberStanding>();
-  for (const address of addresses) standings.set(address, { address, batchNumber: null, state: "idle", failure: null });
+  for (const address of own.members)
+    standings.set(address, { address, batchNumber: null, state: "idle", failure: null });
 
   /** The epoch of the committee in force. It must be this committee: L1 refuses the signatures of any other. */
   async function epochInForce(): Promise<bigint> {
     const { epoch, committeeHash: inForce } = await l1.committee();
-    if (committeeHash(epoch, { threshold, members: addresses }) === inForce) return epoch;
+    if (committeeHash(epoch, own) === inForce) return epoch;
     throw new MintmarkError(
       "validation_failed",
-      `the committee in force at ${l1.settlement.contract} (epoch ${epoch}) is not ${threshold} of ` +
-        `${addresses.join(", ")}; configure the members and the threshold of the contract's last CommitteeChanged event`,
+      `the committee in force at ${l1.settlement.contract} (epoch ${epoch}) is not ${own.threshold} of ` +
+        `${own.members.join(", ")}; configure the members and the threshold of the contract's last CommitteeChanged event`,
     );
   }
 
@@ -86,23 +90,29 @@ export function collectAttestations(options: CollectorOptions): Collector {
       signal?.throwIfAborted();
       const terms = { history, sequence, epoch: await epochInForce() };
       const { batchNumber } = batch;
-      return collectSignatures(members, {
-        threshold,
+      return collectSignatures(options, {
         typedData: attestationTypedData(l1.settlement, batch, terms),
         ask: (member, limit) => askMember(member, batch, terms, options, limit),
         onState(address, state, error) {
           standings.set(address, { address, batchNumber, state, failure: error === null ? null : messageOf(error) });
           if (state === "failed") options.onFailure?.(address, error);
         },
-        timeoutMs,
         signal,
       });
     },
   };
 }
 
-/** A committee's members in the order of their addresses, as attestations name them. */
-export function byAddress<M extends { readonly address: Address }>(members: readonly M[]): M[] {
+interface Addressed {
+  readonly address: Address;
+}
+
+/** A committee as attestations name it: its members by ascending address. */
+export function committeeOf({ threshold, members }: Signers<Addressed>) {
+  return { threshold, members: byAddress(members).map(({ address }) => address) };
+}
+
+function byAddress<M extends Addressed>(members: readonly M[]): M[] {
   return members.toSorted((a, b) => (a.address < b.address ? -1 : 1));
 }
 
@@ -123,10 +133,8 @@ async function askMember(
 
 /** What {@link collectSignatures} collects. */
 interface Collecting<M> {
-  readonly threshold: number;
   readonly typedData: TypedDataDefinition; // The message that all members sign
   readonly ask: (member: M, limit: AbortSignal) => Promise<Hex>;
-  readonly timeoutMs?: number; // Timeout of one member in milliseconds; default 10,000
   readonly onState?: (member: Address, state: "asked" | "signed" | "failed", error: unknown) => void;
   readonly signal?: AbortSignal;
 }
@@ -135,13 +143,14 @@ interface Collecting<M> {
  * Asks every member at once and takes the first `threshold` signatures that are the members' own. Rejects with
  * `l1_failed` and each member's reason as soon as too few can succeed.
  *
- * @param members - by ascending address
  * @returns an attestation, docs/protocol.md 5
  */
-export async function collectSignatures<M extends { readonly address: Address }>(
-  members: readonly M[],
-  { threshold, typedData, ask, timeoutMs = 10_000, onState, signal }: Collecting<M>,
+export async function collectSignatures<M extends Addressed>(
+  signers: Signers<M>,
+  { typedData, ask, onState, signal }: Collecting<M>,
 ): Promise<Hex> {
+  const { threshold, timeoutMs = 10_000 } = signers;
+  const members = byAddress(signers.members);
   const late = AbortSignal.timeout(timeoutMs);
   const limit = signal ? AbortSignal.any([late, signal]) : late;
   const expired = new Promise<never>((_, reject) => {
@@ -176,5 +185,5 @@ export async function collectSignatures<M extends { readonly address: Address }>
       );
     }
   });
-  return encodeAttestation({ threshold, members: members.map(({ address }) => address), signatures });
+  return encodeAttestation({ ...committeeOf(signers), signatures });
 }

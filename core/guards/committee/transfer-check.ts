@@ -1,11 +1,10 @@
 import { blockRanges } from "../../blocks.ts";
 import { MintmarkError } from "../../errors.ts";
-import type { VaultId } from "../../model.ts";
 import type { L1Event, L1Reader } from "../../ports.ts";
 import type { TransferGroup } from "../../protocol/transfer-data.ts";
 import { TRANSFER_FAULTS } from "../../protocol/transfer-rules.ts";
 import type { Archive } from "../archive/archive.ts";
-import type { JudgedRecord, RecordFault } from "../archive/transfer-index.ts";
+import type { JudgedRecord } from "../archive/transfer-index.ts";
 import { Refusal } from "./refusal.ts";
 
 /**
@@ -33,7 +32,10 @@ export async function requireValid(
   for (const { transfer, fault, sessionUntil, deadline } of judged) {
     const { vaultId } = transfer;
     if (fault === "no_vault") throw new Refusal("behind", `this member knows no final vault ${vaultId}: ask again`);
-    if (fault !== null) throw refusal(vaultId, fault);
+    if (fault !== null) {
+      const why = `${TRANSFER_FAULTS[fault]} (${fault})`;
+      throw new Refusal("transfer", `the transfer of vault ${vaultId} does not count: ${why}`);
+    }
     // L1 checks the deadline at the commit, and no session.
     if (sessionUntil !== null && sessionUntil < deadline)
       throw new Refusal("transfer", `the session for the transfer of vault ${vaultId} ends before its deadline`);
@@ -76,11 +78,4 @@ async function requireUnchanged(
     if (event !== undefined)
       throw new Refusal("transfer", `transaction ${event.txHash} makes a record invalid (${event.type})`);
   }
-}
-
-function refusal(vaultId: VaultId, fault: Exclude<RecordFault, "no_vault">): Refusal {
-  return new Refusal(
-    "transfer",
-    `the transfer of vault ${vaultId} does not count: ${TRANSFER_FAULTS[fault]} (${fault})`,
-  );
 }

@@ -95,11 +95,11 @@ export interface ProveFromL1Options extends DataSources {
  * const kit = await exportExitKit(await proveFromL1(vaultId, { l1, fromBlock }), l1);
  */
 export async function proveFromL1(vaultId: VaultId, options: ProveFromL1Options): Promise<BatchVaultProof> {
-  const commits = new Commits(options);
+  const commitOf = commitFinder(options);
   return withKzg(options.kzg, async (kzg) => {
     const data = new CommittedData(options.l1, kzg, options);
     return chainProof(vaultId, kzg, async (mode, batchNumber) => {
-      const commit = await commits.find(mode, batchNumber);
+      const commit = await commitOf(mode, batchNumber);
       return { commit, batch: await batchOf(commit, data, options.signal) };
     });
   });
@@ -119,27 +119,22 @@ async function batchOf(commit: CommitEvent, data: CommittedData, signal?: AbortS
   throw new MintmarkError("proof_not_ready", `No source gave the data of ${batchId}: ${asked}.`);
 }
 
-/** L1's commits, each read once and in order. A transfer comes after the batch of the vault that it spends. */
-class Commits {
-  readonly #options: ProveFromL1Options;
-  readonly #read = new Map<string, CommitEvent>();
-  #rest: AsyncIterator<CommitEvent> | null = null;
-
-  constructor(options: ProveFromL1Options) {
-    this.#options = options;
-  }
-
-  /** Rejects with `batch_not_found`. */
-  async find(mode: Mode, batchNumber: number): Promise<CommitEvent> {
-    const { l1, fromBlock, signal } = this.#options;
-    this.#rest ??= commitsIn(l1, fromBlock, await l1.blockNumber(), signal);
+/**
+ * Finds L1's commits, each read once and in order: a transfer comes after the batch of the vault that it spends. Rejects
+ * with `batch_not_found`.
+ */
+function commitFinder({ l1, fromBlock, signal }: ProveFromL1Options) {
+  const read = new Map<string, CommitEvent>();
+  let rest: AsyncIterator<CommitEvent> | null = null;
+  return async (mode: Mode, batchNumber: number): Promise<CommitEvent> => {
+    rest ??= commitsIn(l1, fromBlock, await l1.blockNumber(), signal);
     const id = batchIdOf(mode, batchNumber);
     for (;;) {
-      const known = this.#read.get(id);
+      const known = read.get(id);
       if (known !== undefined) return known;
-      const { value: next, done } = await this.#rest.next();
+      const { value: next, done } = await rest.next();
       if (done) throw new MintmarkError("batch_not_found", `L1 has not committed ${id}.`);
-      this.#read.set(batchIdOf(next.mode, next.batchNumber), next);
+      read.set(batchIdOf(next.mode, next.batchNumber), next);
     }
-  }
+  };
 }

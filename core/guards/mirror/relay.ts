@@ -6,18 +6,13 @@ import { countOf, type StateLeafContent } from "../../protocol/commitment.ts";
 import type { BatchVaultProof } from "../../protocol/proof.ts";
 import { type MirroredStateMessage, mirroredStateTypedData } from "../../protocol/typed-data.ts";
 import { unpackVaultId } from "../../protocol/vault.ts";
-import { byAddress, collectSignatures } from "../committee/collector.ts";
+import { collectSignatures, committeeOf, type Signers } from "../committee/collector.ts";
 import type { AttesterClient, MirrorIdentity } from "./attester.ts";
 import { type MirrorCommittee, type MirrorContract, type MirrorStep, stepOf } from "./contract.ts";
 import type { SourceHistory } from "./history.ts";
 
 /** The committee that signs a source's states. */
-export interface AttesterCommittee {
-  readonly members: readonly AttesterClient[];
-  readonly threshold: number;
-  /** Timeout of one member in milliseconds; default 10,000. */
-  readonly timeoutMs?: number;
-}
+export type AttesterCommittee = Signers<AttesterClient>;
 
 /**
  * Collects the committee's signatures over a state for one mirror.
@@ -29,17 +24,14 @@ export async function collectState(
   mirror: MirrorIdentity,
   { epoch, committeeHash: inForce }: MirrorCommittee,
   state: Omit<MirroredStateMessage, "epoch">,
-  { threshold, timeoutMs, ...committee }: AttesterCommittee,
+  committee: AttesterCommittee,
   signal?: AbortSignal,
 ): Promise<Hex> {
-  const members = byAddress(committee.members);
-  if (committeeHash(epoch, { threshold, members: members.map(({ address }) => address) }) !== inForce)
+  if (committeeHash(epoch, committeeOf(committee)) !== inForce)
     throw new MintmarkError("l1_failed", `mirror ${mirror.contract} has another committee in force (epoch ${epoch})`);
-  return collectSignatures(members, {
-    threshold,
+  return collectSignatures(committee, {
     typedData: mirroredStateTypedData(mirror, { ...state, epoch }),
     ask: (member, limit) => member.attest(mirror, state, epoch, limit),
-    timeoutMs,
     signal,
   });
 }

@@ -19,22 +19,27 @@ import { listsOfBatch } from "../../vaults/transfer-lists.ts";
 /** Reads a mode's batches: the state tree over the sealed ones, the vaults of the others. Returns those to be sealed. */
 export async function loadBatches(ledger: Ledger, mode: Mode): Promise<readonly OpenBatch[]> {
   const batches = ledger.batches[mode];
-  const history = new StateHistory();
-  let newest: BatchRecord | null = null;
+  const history = historyOf(ledger, mode);
   const unsealed: BatchRecord[] = [];
-  for (let number = 0; number < batches.latestCount; number++) {
+  for (let number = history.count; number < batches.latestCount; number++) {
     const batch = batches.get(number);
-    if (batch === undefined || (unsealed.length > 0 && batch.status !== "open"))
-      throw new MintmarkError("store_corrupt", `${batchIdOf(mode, number)} is missing.`);
-    if (batch.status === "open") unsealed.push(batch);
-    else {
-      history.append(stateLeafOf(batch));
-      newest = batch;
-    }
+    if (batch?.status !== "open") throw new MintmarkError("store_corrupt", `${batchIdOf(mode, number)} is missing.`);
+    unsealed.push(batch);
   }
   ledger.histories.load(mode, history);
-  if (newest !== null) await recheckBatch(ledger, newest);
+  const newest = batches.get(history.count - 1);
+  if (newest !== undefined) await recheckBatch(ledger, newest);
   return loadUnsealed(ledger, mode, unsealed);
+}
+
+/** The state tree over a mode's sealed batches. */
+export function historyOf(ledger: Ledger, mode: Mode): StateHistory {
+  const history = new StateHistory();
+  for (let batch = ledger.batches[mode].get(0); batch !== undefined && batch.status !== "open"; ) {
+    history.append(stateLeafOf(batch));
+    batch = ledger.batches[mode].get(history.count);
+  }
+  return history;
 }
 
 /**

@@ -3,13 +3,13 @@ import type { Ledger } from "../../ledger/ledger.ts";
 import { OpenBatch } from "../../ledger/open-batch.ts";
 import { MAX_ROLLUP_VAULTS } from "../../ledger/options.ts";
 import { MODES, type Mode } from "../../model.ts";
-import { StateHistory } from "../../protocol/state-tree.ts";
 import { stateLeafOf } from "../../sealing/contents.ts";
 import { decodeRecord } from "../../store/layout.ts";
 import type { StoreOperation } from "../../store/ports.ts";
 import { type BatchRecord, batchRecord, headRecord } from "../../store/records.ts";
 import { PREFIX } from "../../store/store-keys.ts";
 import { CHUNK_VAULTS, decodeIntoColumns, VaultColumns } from "../../store/vault-columns.ts";
+import { historyOf } from "./load-batches.ts";
 import { enablementOf, loadRecord } from "./load-record.ts";
 
 type Put = Extract<StoreOperation, { readonly type: "put" }>;
@@ -98,7 +98,10 @@ export class Replica {
     if (history.count === batchNumber) {
       history.append(stateLeafOf(record));
       ledger.histories.load(mode, history);
-    } else if (before?.batchRoot !== record.batchRoot) ledger.histories.load(mode, this.#historyOf(mode));
+    } else if (before?.batchRoot !== record.batchRoot) {
+      // Slots of a sealed batch became void.
+      ledger.histories.load(mode, historyOf(ledger, mode));
+    }
   }
 
   /**
@@ -130,16 +133,6 @@ export class Replica {
     begun.inBlobs = inBlobs;
     begun.transfers = transfers ? [] : null;
     this.#ledger.setOpen(begun, refs.vaultsBefore(mode, batchNumber));
-  }
-
-  /** The state tree over all sealed batches, for when slots of one became void. */
-  #historyOf(mode: Mode): StateHistory {
-    const history = new StateHistory();
-    for (let number = 0; ; number++) {
-      const batch = this.#ledger.batches[mode].get(number);
-      if (batch === undefined || batch.status === "open") return history;
-      history.append(stateLeafOf(batch));
-    }
   }
 
   /** Adds the ERC-721 tokens of a chunk's new vaults to the index. */

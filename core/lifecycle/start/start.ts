@@ -4,6 +4,7 @@ import type { EngineOptions } from "../../ledger/options.ts";
 import type { Limits } from "../../model.ts";
 import type { Settlement } from "../../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "../../protocol/bounds.ts";
+import { Stack } from "../../stack.ts";
 import { bringUp, FORMAT_VERSION } from "../../store/format.ts";
 import { createStore, genesisOf, readSeed, requireEmpty, requireSameStore } from "../../store/genesis.ts";
 import { requireBeginning, withJournal } from "../../store/journaled-store.ts";
@@ -35,46 +36,42 @@ export async function openLedger(
   emit: Ledger["emit"],
   role: "leader" | "standby",
 ): Promise<Opened> {
+  await using opened = new Stack();
   const store = await openStore(options);
-  try {
-    if ((await store.get(HEAD_KEY)) === undefined) {
-      await requireEmpty(store);
-      if (options.createIfMissing !== true)
-        throw storeMissing(typeof options.store === "string" ? options.store : "it");
-      await createStore(store, genesisOf(options), options.clock?.() ?? Date.now());
-    }
-    const ledger = new Ledger(store, options, limits, emit, await readSeed(store));
-    await load(ledger, role === "leader");
-    if (role === "standby") ledger.writer.refuse(new MintmarkError("not_leader"));
-    const secret = await store.get(SECRET_KEY);
-    if (secret?.length !== 32) throw new MintmarkError("store_corrupt", "The store's secret is missing.");
-    return { ledger, secret };
-  } catch (error) {
-    await store.close();
-    throw error;
+  opened.defer(() => store.close());
+  if ((await store.get(HEAD_KEY)) === undefined) {
+    await requireEmpty(store);
+    if (options.createIfMissing !== true) throw storeMissing(typeof options.store === "string" ? options.store : "it");
+    await createStore(store, genesisOf(options), options.clock?.() ?? Date.now());
   }
+  const ledger = new Ledger(store, options, limits, emit, await readSeed(store));
+  await load(ledger, role === "leader");
+  if (role === "standby") ledger.writer.refuse(new MintmarkError("not_leader"));
+  const secret = await store.get(SECRET_KEY);
+  if (secret?.length !== 32) throw new MintmarkError("store_corrupt", "The store's secret is missing.");
+  opened.move();
+  return { ledger, secret };
 }
 
 /** The store of these options, with its journal brought up to it. Writes nothing for a store of others. */
 async function openStore(options: EngineOptions): Promise<Store> {
   const { store: named, journal, createIfMissing } = options;
+  await using opened = new Stack();
   const store = await LevelStore.of(named, createIfMissing === true);
-  try {
-    if (store instanceof LevelStore) await requireNoCluster(store);
-    const isNew = (await store.get(HEAD_KEY)) === undefined;
-    const format = isNew ? FORMAT_VERSION : await requireSameStore(store, genesisOf(options));
-    await bringUp(store, format, async () => {
-      // A wrong backup must not cost the way back to the version before.
-      if (journal !== undefined) await requireBeginning(store, journal);
-      // A cluster's store raises each server's file when the step comes to it.
-      if (store instanceof LevelStore) await store.raiseFormat();
-    });
-    // It may write to the backup, which the version before then refuses. So the step comes first.
-    return journal === undefined ? store : await withJournal(store, journal);
-  } catch (error) {
-    await store.close();
-    throw error;
-  }
+  opened.defer(() => store.close());
+  if (store instanceof LevelStore) await requireNoCluster(store);
+  const isNew = (await store.get(HEAD_KEY)) === undefined;
+  const format = isNew ? FORMAT_VERSION : await requireSameStore(store, genesisOf(options));
+  await bringUp(store, format, async () => {
+    // A wrong backup must not cost the way back to the version before.
+    if (journal !== undefined) await requireBeginning(store, journal);
+    // A cluster's store raises each server's file when the step comes to it.
+    if (store instanceof LevelStore) await store.raiseFormat();
+  });
+  // It may write to the backup, which the version before then refuses. So the step comes first.
+  const whole = journal === undefined ? store : await withJournal(store, journal);
+  opened.move();
+  return whole;
 }
 
 /** Alone, an engine would write what the cluster's journal never gets. */
