@@ -19,7 +19,7 @@ import { type Keys, keysOf } from "./tenants/api-keys.ts";
 import { type Applications, applicationsOf } from "./tenants/applications.ts";
 import { type Assets, assetsOf } from "./tenants/assets.ts";
 import { type Events, eventsOf } from "./tenants/events/event-log.ts";
-import { LedgerWebhooks, type Webhooks } from "./tenants/events/webhooks.ts";
+import { type Webhooks, webhooksOf } from "./tenants/events/webhooks.ts";
 import { type Metadata, metadataOf } from "./tenants/metadata.ts";
 import { type People, peopleOf } from "./tenants/people.ts";
 import type { Right } from "./tenants/roles.ts";
@@ -91,7 +91,7 @@ function engineOf(
   const { ledger } = context;
   const { settlement, environment, limits } = ledger;
   const { events, secret, close } = parts;
-  const webhooks = new LedgerWebhooks(context, secret);
+  const webhooks = webhooksOf(context, secret);
   return {
     ...{ settlement, environment, limits },
     mint: mintOf(context),

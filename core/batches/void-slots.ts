@@ -58,7 +58,8 @@ export async function failSlots(
   added: readonly VoidRun[],
   pending: readonly FailingVault[],
 ): Promise<void> {
-  releaseVaults(ledger, group, batch, vaults, added);
+  const slots = added.flatMap(({ firstSlot, count }) => Array.from({ length: count }, (_, i) => firstSlot + i));
+  releaseVaults(ledger, group, batch, vaults, slots);
   tellFailed(ledger, group, batch, vaults, added);
   for (const { vaultId, failure } of pending) await failVoidWithdrawals(ledger, group, vaultId, failure);
   group.onDurable(() => ledger.emit("slotsVoided", { batch: batchView(batch), slots: added }));
@@ -110,26 +111,24 @@ export function putRoots(ledger: Ledger, group: Group, changed: BatchRecord) {
   return resealed;
 }
 
-/** Gives back the vaults' supply, and removes their tokens from the index. */
-function releaseVaults(
+/** Gives back the supply of the vaults in some slots, and removes their tokens from the index. */
+export function releaseVaults(
   ledger: Ledger,
   group: Group,
   { mode, batchNumber }: BatchRecord,
   vaults: VaultColumns,
-  added: readonly VoidRun[],
+  slots: Iterable<number>,
 ): void {
   const firstOrdinal = ledger.refs.firstOrdinalOf(mode, batchNumber);
   const amounts = new Map<number, bigint>();
   const users = new Set<number>();
-  for (const { firstSlot, count } of added) {
-    for (let slot = firstSlot; slot < firstSlot + count; slot++) {
-      const assetIndex = vaults.assetIndex[slot] as number;
-      users.add(vaults.userIndex[slot] as number);
-      const amount = amountOf(vaults.amountHigh[slot] as number, vaults.amountLow[slot] as number);
-      amounts.set(assetIndex, (amounts.get(assetIndex) ?? 0n) + amount);
-      if (ledger.standards[assetIndex] !== "erc721") continue;
-      ledger.tokens.remove(vaults.tokenHash[slot] as number, ledger.refs.refOf({ mode, firstOrdinal }, slot));
-    }
+  for (const slot of slots) {
+    const assetIndex = vaults.assetIndex[slot] as number;
+    users.add(vaults.userIndex[slot] as number);
+    const amount = amountOf(vaults.amountHigh[slot] as number, vaults.amountLow[slot] as number);
+    amounts.set(assetIndex, (amounts.get(assetIndex) ?? 0n) + amount);
+    if (ledger.standards[assetIndex] !== "erc721") continue;
+    ledger.tokens.remove(vaults.tokenHash[slot] as number, ledger.refs.refOf({ mode, firstOrdinal }, slot));
   }
   group.onDurable(() => {
     for (const user of users) ledger.tokenSums.forget(user);

@@ -44,7 +44,7 @@ export async function requestTransfers(
   const list = await askedList(ledger, caller, request);
   const signature = request.signature === "0x" ? "0x" : compactBytes(request.signature);
   const sessionKey = await requireAuthorized(ledger, list, signature);
-  const taken = await writer.run(new TakeTransfers(ledger, caller, { ...list, signature, sessionKey }), signal);
+  const taken = await writer.run(taking(ledger, caller, { ...list, signature, sessionKey }), signal);
   return typeof taken === "string" ? readTransferList(ledger, taken) : taken;
 }
 
@@ -85,114 +85,87 @@ async function requireAuthorized(ledger: Ledger, { digest, deadline, asked }: As
 interface Signed extends AskedList, Pick<TransferListRecord, "signature" | "sessionKey"> {}
 
 /** The transition of a signed list: checks its vaults as they are now, then holds all of them. */
-class TakeTransfers implements Transition<TransferListRecord | Uuid> {
-  readonly weight: number;
-  readonly #ledger: Ledger;
-  readonly #caller: TransferCaller;
-  readonly #signed: Signed;
-  readonly #asked: readonly Asked[];
-  readonly #applicationIndex: number;
-  readonly #receivers: readonly Address[]; // The distinct owners who get vaults
-  readonly #unknown: Address[] = []; // Of them, those that the cache lacked
+function taking(ledger: Ledger, caller: TransferCaller, signed: Signed): Transition<TransferListRecord | Uuid> {
+  const { digest, deadline, transfers, asked } = signed;
+  const { applicationIndex } = (asked[0] as Asked).vault;
+  const digestKey = keys.transferDigestKey(digest);
+  // The distinct owners who get vaults, and those of them that the cache lacks.
+  const receivers = [...new Set(transfers.filter((transfer) => !isRedemption(transfer)).map(({ to }) => to))];
+  let unknown: Address[] = [];
+  return {
+    weight: slotCount(transfers),
+    keys() {
+      unknown = receivers.filter((owner) => ledger.users.get(applicationIndex, owner) === undefined);
+      const spent = transfers.map(({ vaultId }) => keys.activityKey(vaultId));
+      return [digestKey, ...spent, ...unknown.map((owner) => recipientKey(applicationIndex, owner))];
+    },
+    apply(group, [taken, ...stored]) {
+      if (!("owner" in caller)) requireKey(ledger, caller);
+      const earlier = group.resolve(digestKey, taken);
+      if (earlier !== undefined) return decodeRecord(transferIdRecord, earlier, "The transfers of a digest");
+      ledger.requirePromising();
+      requireDeadline(ledger, deadline);
+      const activities = transfers.map(({ vaultId }, i) =>
+        decodeActivity(group.resolve(keys.activityKey(vaultId), stored[i])),
+      );
+      requireTransferable(ledger, asked, activities);
+      for (const [i, owner] of unknown.entries()) {
+        const record = group.resolve(recipientKey(applicationIndex, owner), stored[transfers.length + i]);
+        if (record !== undefined) ledger.users.remember(applicationIndex, owner, recipientOf(owner, record));
+      }
+      requireReceivers(ledger, caller, applicationIndex, receivers);
+      const list = putRequested(ledger, group, signed, receivers);
+      for (const [i, { transfer, vault }] of asked.entries()) {
+        const activity = { ...(activities[i] as ActivityRecord), spentBy: list.transferId, updatedAt: list.createdAt };
+        putActivity(ledger, group, { vaultId: transfer.vaultId, userIndex: vault.userIndex }, activity);
+      }
+      group.stage(digestKey, encodeRecord(transferIdRecord, list.transferId));
+      return list;
+    },
+  };
+}
 
-  constructor(ledger: Ledger, caller: TransferCaller, signed: Signed) {
-    this.#ledger = ledger;
-    this.#caller = caller;
-    this.#signed = signed;
-    this.#asked = signed.asked;
-    this.#applicationIndex = (signed.asked[0] as Asked).vault.applicationIndex;
-    this.#receivers = [...new Set(signed.transfers.filter((one) => !isRedemption(one)).map(({ to }) => to))];
-    this.weight = slotCount(signed.transfers);
-  }
+/** Throws `scope_missing` when a receiver needs a user that the caller may not create. */
+function requireReceivers(
+  ledger: Ledger,
+  caller: TransferCaller,
+  application: number,
+  receivers: readonly Address[],
+): void {
+  const isNew = receivers.some((owner) => ledger.users.get(application, owner) === undefined);
+  if (!isNew || !("scopes" in caller) || caller.scopes.includes("users")) return;
+  const detail = "A receiver has no user yet, and the key does not carry the scope users to create one.";
+  throw new MintmarkError("scope_missing", detail);
+}
 
-  keys(): Buffer[] {
-    const application = this.#applicationIndex;
-    const unknown = this.#receivers.filter((owner) => this.#ledger.users.get(application, owner) === undefined);
-    this.#unknown.push(...unknown);
-    return [
-      keys.transferDigestKey(this.#signed.digest),
-      ...this.#asked.map(({ transfer }) => keys.activityKey(transfer.vaultId)),
-      ...unknown.map((owner) => recipientKey(application, owner)),
-    ];
-  }
+/** Journals a list and its new users, and writes its indexes. */
+function putRequested(ledger: Ledger, group: Group, signed: Signed, receivers: readonly Address[]): TransferListRecord {
+  const { digest, deadline, signature, sessionKey, asked } = signed;
+  const { applicationIndex } = (asked[0] as Asked).vault;
+  const users = new Map(receivers.map((owner) => [owner, userOf(ledger, group, applicationIndex, owner)]));
+  const application = ledger.applications.latest(applicationIndex);
+  if (application === undefined) throw new Error("a vault's application is missing");
+  const { nextSequence: firstSequence } = application;
+  const transfers = asked.map(({ transfer: { vaultId, amount, to }, vault: { userIndex, assetIndex }, hops }) => {
+    const receiverIndex = users.get(to) ?? null;
+    return { vaultId, amount, to, receiverIndex, userIndex, assetIndex, hops, fault: null };
+  });
+  const message = { digest, deadline, signature, sessionKey, transfers };
+  const facts = { transferId: uuidv7(), applicationIndex, firstSequence, ...message };
+  const { sequence: journalSequence, time } = ledger.record(group, { kind: "transfersRequested", ...facts });
+  const waiting = { status: "waiting", batchNumber: null, firstSlot: null, failure: null } as const;
+  const list: TransferListRecord = { ...facts, journalSequence, ...waiting, createdAt: time, updatedAt: time };
+  ledger.putApplication(group, { ...application, nextSequence: firstSequence + slotCount(transfers) });
+  putTransferList(group, list, null);
+  indexTransfers(ledger, group, list);
+  tellAccepted(ledger, group, list);
+  return list;
+}
 
-  apply(group: Group, [taken, ...stored]: readonly (Buffer | undefined)[]): TransferListRecord | Uuid {
-    const ledger = this.#ledger;
-    const { digest, deadline } = this.#signed;
-    if (!("owner" in this.#caller)) requireKey(ledger, this.#caller);
-    const earlier = group.resolve(keys.transferDigestKey(digest), taken);
-    if (earlier !== undefined) return decodeRecord(transferIdRecord, earlier, "The transfers of a digest");
-    ledger.requirePromising();
-    requireDeadline(ledger, deadline);
-    const activities = this.#asked.map(({ transfer: { vaultId } }, i) =>
-      decodeActivity(group.resolve(keys.activityKey(vaultId), stored[i])),
-    );
-    requireTransferable(ledger, this.#asked, activities);
-    this.#learnUsers(group, stored.slice(this.#asked.length));
-    const list = this.#record(group);
-    for (const [i, { transfer, vault }] of this.#asked.entries()) {
-      const activity = { ...(activities[i] as ActivityRecord), spentBy: list.transferId, updatedAt: list.createdAt };
-      putActivity(ledger, group, { vaultId: transfer.vaultId, userIndex: vault.userIndex }, activity);
-    }
-    group.stage(keys.transferDigestKey(digest), encodeRecord(transferIdRecord, list.transferId));
-    return list;
-  }
-
-  #learnUsers(group: Group, stored: readonly (Buffer | undefined)[]): void {
-    const { users } = this.#ledger;
-    const application = this.#applicationIndex;
-    for (const [i, owner] of this.#unknown.entries()) {
-      const record = group.resolve(recipientKey(application, owner), stored[i]);
-      if (record !== undefined) users.remember(application, owner, recipientOf(owner, record));
-    }
-    const caller = this.#caller;
-    const isNew = this.#receivers.some((owner) => users.get(application, owner) === undefined);
-    if (isNew && "scopes" in caller && !caller.scopes.includes("users")) {
-      const detail = "A receiver has no user yet, and the key does not carry the scope users to create one.";
-      throw new MintmarkError("scope_missing", detail);
-    }
-  }
-
-  /** Journals the list and its new users, and writes its indexes. */
-  #record(group: Group): TransferListRecord {
-    const ledger = this.#ledger;
-    const applicationIndex = this.#applicationIndex;
-    const receivers = new Map(this.#receivers.map((owner) => [owner, this.#userOf(group, owner)]));
-    const application = ledger.applications.latest(applicationIndex);
-    if (application === undefined) throw new Error("a vault's application is missing");
-    const { nextSequence: firstSequence } = application;
-    const { digest, deadline, signature, sessionKey } = this.#signed;
-    const transfers = this.#asked.map(({ transfer: { vaultId, amount, to }, vault, hops }) => {
-      const { userIndex, assetIndex } = vault;
-      return {
-        vaultId,
-        amount,
-        to,
-        receiverIndex: receivers.get(to) ?? null,
-        userIndex,
-        assetIndex,
-        hops,
-        fault: null,
-      };
-    });
-    const signed = { digest, deadline, signature, sessionKey, transfers };
-    const facts = { transferId: uuidv7(), applicationIndex, firstSequence, ...signed };
-    const { sequence: journalSequence, time } = ledger.record(group, { kind: "transfersRequested", ...facts });
-    const waiting = { status: "waiting", batchNumber: null, firstSlot: null, failure: null } as const;
-    const list: TransferListRecord = { ...facts, journalSequence, ...waiting, createdAt: time, updatedAt: time };
-    ledger.putApplication(group, { ...application, nextSequence: firstSequence + this.weight });
-    putTransferList(group, list, null);
-    indexTransfers(ledger, group, list);
-    tellAccepted(ledger, group, list);
-    return list;
-  }
-
-  #userOf(group: Group, ownerAddress: Address): number {
-    const known = this.#ledger.users.get(this.#applicationIndex, ownerAddress);
-    if (known !== undefined) return known.userIndex;
-    const user = { userId: uuidv7(), ownerAddress, reference: null };
-    return putUser(this.#ledger, group, this.#applicationIndex, user, true).userIndex;
-  }
+function userOf(ledger: Ledger, group: Group, application: number, ownerAddress: Address): number {
+  const known = ledger.users.get(application, ownerAddress);
+  if (known !== undefined) return known.userIndex;
+  return putUser(ledger, group, application, { userId: uuidv7(), ownerAddress, reference: null }, true).userIndex;
 }
 
 /** The index records of a list: by sequence, by each user who gives or gets, by each vault that it spends, and by asset. */

@@ -1,9 +1,10 @@
-import { failWithdrawals, pendingIn, requestedIn, tellFailed } from "../../batches/void-slots.ts";
+import { putDerived } from "../../batches/seal.ts";
+import { failWithdrawals, pendingIn, releaseVaults, requestedIn, tellFailed } from "../../batches/void-slots.ts";
 import { MintmarkError } from "../../errors.ts";
 import { readBatchVaults } from "../../ledger/batch-vaults.ts";
 import type { EngineContext } from "../../ledger/context.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
-import { OpenBatch } from "../../ledger/open-batch.ts";
+import { OpenBatch, openBatchRecord } from "../../ledger/open-batch.ts";
 import { type Address, batchIdOf, MODES, type Mode, type VaultId } from "../../model.ts";
 import { tokenIdOf } from "../../protocol/blob.ts";
 import { bytesToHex, hexToBytes } from "../../protocol/hex.ts";
@@ -13,7 +14,7 @@ import { stateLeafOf } from "../../sealing/contents.ts";
 import { runAt } from "../../sealing/void-runs.ts";
 import type { EntryOf } from "../../store/entries.ts";
 import type { Group } from "../../store/group.ts";
-import type { BatchRecord, LostRun, VoidRun } from "../../store/records.ts";
+import type { AssetRecord, BatchRecord, LostRun, VoidRun } from "../../store/records.ts";
 import * as keys from "../../store/store-keys.ts";
 import { CHUNK_VAULTS, type StoredVault, type VaultColumns } from "../../store/vault-columns.ts";
 import { tellSealed } from "../../tenants/events/event-log.ts";
@@ -153,8 +154,10 @@ function failing(runs: readonly LostRun[]): VoidRun[] {
 
 function drop(ledger: Ledger, group: Group, { record, vaults }: Dropped): void {
   const { mode, batchNumber } = record;
+  const voids = ledger.voids[mode].latest(batchNumber) ?? [];
+  const valid = Array.from({ length: vaults.count }, (_, slot) => slot).filter((slot) => runAt(voids, slot) === null);
   // A transfer makes no token.
-  if (!record.transfers) count(ledger, group, record, vaults, -1n);
+  if (!record.transfers) releaseVaults(ledger, group, record, vaults, valid);
   const chunks = Array.from({ length: Math.ceil(vaults.count / CHUNK_VAULTS) }, (_, i) =>
     keys.chunkKey(mode, batchNumber, i),
   );
@@ -167,37 +170,25 @@ function drop(ledger: Ledger, group: Group, { record, vaults }: Dropped): void {
   ledger.refs.truncate(mode, batchNumber);
 }
 
-/** Adds a batch's vaults to supplies and token index, or removes them. */
-function count(
-  ledger: Ledger,
-  group: Group,
-  { mode, batchNumber }: Pick<BatchRecord, "mode" | "batchNumber">,
-  vaults: VaultColumns,
-  sign: 1n | -1n,
-): void {
+/** Adds a batch's vaults to supplies and token index. */
+function addVaults(ledger: Ledger, group: Group, { mode, batchNumber }: BatchRecord, vaults: VaultColumns): void {
   const voids = ledger.voids[mode].latest(batchNumber) ?? [];
   const firstOrdinal = ledger.refs.firstOrdinalOf(mode, batchNumber);
-  const sums = new Map<number, bigint>();
-  const next = new Map<number, bigint>();
+  const assets = new Map<number, AssetRecord>();
   for (let slot = 0; slot < vaults.count; slot++) {
     if (runAt(voids, slot) !== null) continue;
-    const { assetIndex, amount } = vaults.at(slot);
-    sums.set(assetIndex, (sums.get(assetIndex) ?? 0n) + sign * amount);
-    if (ledger.standards[assetIndex] !== "erc721") continue;
-    const place = [vaults.tokenHash[slot] as number, ledger.refs.refOf({ mode, firstOrdinal }, slot)] as const;
-    if (sign > 0n) ledger.tokens.insert(...place);
-    else ledger.tokens.remove(...place);
-    const { nextTokenId, blobScheme } = ledger.assetAt(assetIndex);
-    if (sign < 0n || nextTokenId === null) continue;
-    // The engine's next id is above every id in L1's history.
-    const behind = (tokenIdOf("erc721", blobScheme, vaults.blobAt(slot)) ?? 0n) + 1n;
-    if (behind > (next.get(assetIndex) ?? nextTokenId)) next.set(assetIndex, behind);
+    const { assetIndex, amount, blob } = vaults.at(slot);
+    const asset = assets.get(assetIndex) ?? ledger.assetAt(assetIndex);
+    let { nextTokenId } = asset;
+    if (asset.standard === "erc721") {
+      ledger.tokens.insert(vaults.tokenHash[slot] as number, ledger.refs.refOf({ mode, firstOrdinal }, slot));
+      // The engine's next id is above every id in L1's history.
+      const behind = (tokenIdOf("erc721", asset.blobScheme, blob) ?? 0n) + 1n;
+      if (nextTokenId !== null && behind > nextTokenId) nextTokenId = behind;
+    }
+    assets.set(assetIndex, { ...asset, minted: asset.minted + amount, nextTokenId });
   }
-  for (const [assetIndex, sum] of sums) {
-    const asset = ledger.assetAt(assetIndex);
-    const nextTokenId = next.get(assetIndex) ?? asset.nextTokenId;
-    ledger.putAsset(group, { ...asset, minted: asset.minted + sum, nextTokenId });
-  }
+  for (const asset of assets.values()) ledger.putAsset(group, asset);
 }
 
 function putAdopted(
@@ -210,30 +201,19 @@ function putAdopted(
   const { mode, batchNumber, chunks, voids, given, batchRoot, dataHash, stateRoot } = entry;
   beginAt(ledger, mode, batchNumber);
   for (const [i, chunk] of chunks.entries()) group.put(keys.chunkKey(mode, batchNumber, i), hexToBytes(chunk));
-  group.put(keys.batchDataKey(mode, batchNumber), derived.data);
-  group.put(keys.pageRootsKey(mode, batchNumber), derived.pageRoots);
-  group.put(keys.batchTokensKey(mode, batchNumber), derived.tokens);
+  putDerived(group, entry, derived);
   for (const { key, value } of itemRecords(derived.items)) group.put(key, value);
-  const transfers = lists !== null;
-  const record: BatchRecord = {
-    status: "sealed",
-    ...{ mode, batchNumber, inBlobs, transfers, given: given !== null, leftOut: null },
-    ...{ vaultCount: vaults.length, mintCount: transfers ? 0 : vaults.length },
-    ...{ assets: derived.assets, content: derived.content, batchRoot, dataHash, stateRoot },
-    ...{
-      openedAt: vaults[0]?.createdAt ?? time,
-      sealedAt: time,
-      submittedAt: null,
-      settledAt: null,
-      finalizedAt: null,
-    },
-    ...{ l1TxHash: null, l1BlockNumber: null, committedAt: null, l1Sequence: null },
-  };
+  const mintCount = lists === null ? vaults.length : 0;
+  const since = vaults[0]?.createdAt ?? time;
+  const open = openBatchRecord({ mode, batchNumber, vaults: columns, mintCount, since, inBlobs, transfers: lists });
+  const { assets, content } = derived;
+  const sealed = { status: "sealed", given: given !== null, assets, content, batchRoot, dataHash, stateRoot } as const;
+  const record: BatchRecord = { ...open, ...sealed, sealedAt: time };
   ledger.putBatch(group, record);
   const runs = voids.map((run) => ({ ...run, voidedAt: time, leftOut: false }));
   if (runs.length > 0) ledger.putVoids(group, mode, batchNumber, runs);
-  if (!transfers) {
-    count(ledger, group, record, columns, 1n);
+  if (lists === null) {
+    addVaults(ledger, group, record, columns);
     bindIds(ledger, group, vaults, voids);
   }
   tellSealed(ledger, group, record, columns, time);

@@ -22,248 +22,196 @@ const MAX_FAILURE = 2_000;
 const OLD_SECRET_MS = 86_400_000;
 const SUPERSEDED = "A later rotation has replaced the secret of this one. Rotate again with another key.";
 
-/** The registrations of webhooks. The journal holds the progress of their deliveries, so a restart resumes. */
-export class LedgerWebhooks implements Webhooks, Deliveries {
-  readonly #ledger: Ledger;
-  readonly #context: EngineContext;
-  readonly #storeSecret: Uint8Array;
-
-  /** @param storeSecret - derives the secrets of webhooks, so none is stored */
-  constructor(context: EngineContext, storeSecret: Uint8Array) {
-    this.#ledger = context.ledger;
-    this.#context = context;
-    this.#storeSecret = storeSecret;
-  }
-
-  async create(
-    applicationId: Uuid,
-    { url, types = [], webhookId: asked }: NewWebhook,
-    { signal }: WaitOptions = {},
-  ): Promise<IssuedWebhook> {
-    const ledger = this.#usable;
-    const address = requireUrl(ledger.environment, url);
-    const wanted = requireTypes(types);
-    const webhookId = asked === undefined ? uuidv7() : requireUuid("webhookId", asked);
-    return this.#context.writer.alone(async (group) => {
-      const { applicationIndex, eventCount: delivered } = ledger.latestApplication(applicationId);
-      const known = ledger.webhooks.latest(this.#indexOf(webhookId));
-      if (known !== undefined) {
-        return this.#issued(requireSame(known, applicationIndex, address, wanted), { replayed: true });
-      }
-      const present = [...ledger.webhooks.latestValues()].filter(
-        (each) => each.applicationIndex === applicationIndex && each.status !== "deleted",
-      );
-      if (present.length >= PER_APPLICATION) {
-        throw new MintmarkError("too_many_webhooks");
-      }
-      const webhookIndex = ledger.webhooks.latestCount;
-      const facts = { webhookIndex, webhookId, applicationIndex, url: address, types: wanted, delivered };
-      const { time } = ledger.record(group, { kind: "webhookCreated", ...facts });
-      const fresh = { status: "active", rotations: 0, rotatedAt: null, failingSince: null, failure: null } as const;
-      return this.#issued(this.#put(group, { ...facts, ...fresh, createdAt: time }));
-    }, signal);
-  }
-
-  list(applicationId: Uuid, page: PageOptions = {}): List<Webhook> {
-    return listOf(this.#context, "webhooks", applicationId, page, (start) => {
-      const { applicationIndex } = this.#usable.application(applicationId);
-      return tablePage(this.#ledger.webhooks, start, (record) =>
-        record.applicationIndex === applicationIndex && record.status !== "deleted" ? this.#view(record) : null,
-      );
-    });
-  }
-
-  async get(applicationId: Uuid, webhookId: Uuid): Promise<Webhook> {
-    const { applicationIndex } = this.#usable.application(applicationId);
-    const record = this.#ledger.webhooks.get(this.#indexOf(webhookId));
-    return this.#view(requireOwn(record, applicationIndex));
-  }
-
-  async delete(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<void> {
-    await this.#change(applicationId, webhookId, "webhookDeleted", { status: "deleted" }, wait);
-  }
-
-  async rotateSecret(
-    applicationId: Uuid,
-    webhookId: Uuid,
-    { rotationId: asked, signal }: RotateOptions = {},
-  ): Promise<IssuedWebhook> {
-    const ledger = this.#usable;
-    const rotationId = asked === undefined ? null : requireUuid("rotationId", asked);
-    return this.#context.writer.alone(async (group) => {
+/**
+ * The registrations of webhooks. The journal holds the progress of their deliveries, so a restart resumes.
+ *
+ * @param storeSecret - derives the secrets of webhooks, so none is stored
+ */
+export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Webhooks & Deliveries {
+  /** HKDF of the store's own secret (RFC 5869). The store's files are enough to sign; the journal alone is not. */
+  const secretOf = (webhookId: Uuid, rotations: number): string => {
+    const purpose = `mintmark webhook ${webhookId} ${rotations}`;
+    return `whsec_${Buffer.from(hkdfSync("sha256", storeSecret, "", purpose, 32)).toString("base64")}`;
+  };
+  const issued = (ledger: Ledger, record: WebhookRecord, replayed = false): IssuedWebhook => {
+    return { webhook: webhookView(ledger, record), secret: secretOf(record.webhookId, record.rotations), replayed };
+  };
+  const change = (
+    [applicationId, webhookId]: readonly [Uuid, Uuid],
+    kind: "webhookDeleted" | "webhookEnabled",
+    changes: Partial<WebhookRecord>,
+    wait?: WaitOptions,
+  ) =>
+    context.change((ledger, group) => {
       const { applicationIndex } = ledger.latestApplication(applicationId);
-      const record = requireOwn(ledger.webhooks.latest(this.#indexOf(webhookId)), applicationIndex);
-      const { webhookIndex } = record;
-      const rotations = record.rotations + 1;
-      if (rotationId !== null) {
-        const key = rotationKey(applicationIndex, rotationId);
-        const stored = await group.read(ledger.store, key);
-        if (stored !== undefined) {
-          const known = decodeRecord(rotationRecord, stored, `Rotation ${rotationId}`);
-          if (known.webhookIndex !== webhookIndex) throw new MintmarkError("idempotency_key_reused");
-          // An older secret signs no longer, or not for long.
-          if (known.rotations !== record.rotations) throw new MintmarkError("idempotency_key_reused", SUPERSEDED);
-          return this.#issued(record, { replayed: true });
-        }
-        group.stage(key, encodeRecord(rotationRecord, { webhookIndex, rotations }));
-      }
-      const { time } =
-        rotationId === null
-          ? ledger.record(group, { kind: "webhookSecretRotated", webhookIndex })
-          : ledger.record(group, { kind: "webhookSecretRotatedOnce", webhookIndex, rotationId });
-      return this.#issued(this.#put(group, { ...record, rotations, rotatedAt: time }));
-    }, signal);
-  }
-
-  async enable(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<Webhook> {
-    const known = await this.get(applicationId, webhookId);
-    if (known.status === "active") {
-      // A delivery may be waiting for hours after a failure. This starts it at once.
-      this.#ledger.emit("webhook", { webhookId });
-      return known;
-    }
-    const fresh = { status: "active", failingSince: null, failure: null } as const;
-    return this.#view(await this.#change(applicationId, webhookId, "webhookEnabled", fresh, wait));
-  }
-
-  deliverable(): readonly Webhook[] {
-    const { webhooks, applications } = this.#usable;
-    const active = [...webhooks.values()].filter(({ status }) => status === "active");
-    return active
-      .filter(({ applicationIndex }) => applications.get(applicationIndex)?.suspended === false)
-      .map((record) => this.#view(record));
-  }
-
-  secrets(webhookId: Uuid): readonly string[] {
-    const record = this.#usable.webhooks.get(this.#indexOf(webhookId));
-    if (record === undefined) throw new MintmarkError("webhook_not_found");
-    const { rotations, rotatedAt } = record;
-    const current = this.#secret(webhookId, rotations);
-    const old = rotatedAt !== null && this.#ledger.journalClock.present() < rotatedAt + OLD_SECRET_MS;
-    return old ? [current, this.#secret(webhookId, rotations - 1)] : [current];
-  }
-
-  async recordDelivered(webhookId: Uuid, sequence: number, { signal }: WaitOptions = {}): Promise<void> {
-    const ledger = this.#usable;
-    // Joins the write in progress, so deliveries do not delay mints.
-    await this.#context.writer.run(
-      {
-        weight: 1,
-        keys: () => [],
-        apply: (group) => {
-          const record = this.#latestActive(webhookId);
-          if (record === null || sequence <= record.delivered) return;
-          const { webhookIndex } = record;
-          ledger.record(group, { kind: "webhookDelivered", webhookIndex, sequence });
-          this.#put(group, { ...record, delivered: sequence, failingSince: null, failure: null }, "quiet");
-        },
-      },
-      signal,
-    );
-  }
-
-  async recordFailing(webhookId: Uuid, failure: string, wait?: WaitOptions): Promise<void> {
-    await this.#fail(webhookId, "webhookFailing", failure, wait);
-  }
-
-  async recordDisabled(webhookId: Uuid, failure: string, wait?: WaitOptions): Promise<void> {
-    await this.#fail(webhookId, "webhookDisabled", failure, wait);
-  }
-
-  async #fail(
-    webhookId: Uuid,
-    kind: "webhookFailing" | "webhookDisabled",
-    reason: string,
-    { signal }: WaitOptions = {},
-  ): Promise<void> {
+      const record = requireOwn(latestOf(ledger, webhookId), applicationIndex);
+      ledger.record(group, { kind, webhookIndex: record.webhookIndex });
+      return putWebhook(ledger, group, { ...record, ...changes });
+    }, wait);
+  const fail = async (webhookId: Uuid, isDisabled: boolean, reason: string, wait?: WaitOptions): Promise<void> => {
     const failure = requireText("failure", reason, MAX_FAILURE);
-    await this.#context.writer.alone(async (group) => {
-      const record = this.#latestActive(webhookId);
+    await context.change((ledger, group) => {
+      const record = latestActive(ledger, webhookId);
       if (record === null) return;
       const { webhookIndex, applicationIndex } = record;
-      const { time } = this.#ledger.record(group, { kind, webhookIndex, failure });
+      const kind = isDisabled ? "webhookDisabled" : "webhookFailing";
+      const { time } = ledger.record(group, { kind, webhookIndex, failure });
       const failing = { ...record, failingSince: record.failingSince ?? time, failure };
-      if (kind === "webhookFailing") {
-        this.#put(group, failing, "quiet");
-        return;
+      if (!isDisabled) return ledger.putWebhook(group, failing);
+      tell(ledger, group, applicationIndex, time, { type: "webhook.disabled", webhookId, failure });
+      putWebhook(ledger, group, { ...failing, status: "disabled" });
+    }, wait);
+  };
+  const get: Webhooks["get"] = async (applicationId, webhookId) => {
+    const { ledger } = context;
+    const { applicationIndex } = ledger.application(applicationId);
+    return webhookView(ledger, requireOwn(ledger.webhooks.get(indexOf(ledger, webhookId)), applicationIndex));
+  };
+  return {
+    async create(applicationId, { url, types = [], webhookId: asked }, wait) {
+      const address = requireUrl(context.ledger.environment, url);
+      const wanted = requireTypes(types);
+      const webhookId = asked === undefined ? uuidv7() : requireUuid("webhookId", asked);
+      return context.change((ledger, group) => {
+        const { applicationIndex, eventCount: delivered } = ledger.latestApplication(applicationId);
+        const known = latestOf(ledger, webhookId);
+        if (known !== undefined)
+          return issued(ledger, requireSame(known, { applicationIndex, url: address, types: wanted }), true);
+        const present = [...ledger.webhooks.latestValues()].filter(
+          (each) => each.applicationIndex === applicationIndex && each.status !== "deleted",
+        );
+        if (present.length >= PER_APPLICATION) throw new MintmarkError("too_many_webhooks");
+        const webhookIndex = ledger.webhooks.latestCount;
+        const facts = { webhookIndex, webhookId, applicationIndex, url: address, types: wanted, delivered };
+        const { time } = ledger.record(group, { kind: "webhookCreated", ...facts });
+        const fresh = { status: "active", rotations: 0, rotatedAt: null, failingSince: null, failure: null } as const;
+        return issued(ledger, putWebhook(ledger, group, { ...facts, ...fresh, createdAt: time }));
+      }, wait);
+    },
+    list: (applicationId, page = {}) =>
+      listOf(context, "webhooks", applicationId, page, (start, ledger) => {
+        const { applicationIndex } = ledger.application(applicationId);
+        return tablePage(ledger.webhooks, start, (record) =>
+          record.applicationIndex === applicationIndex && record.status !== "deleted"
+            ? webhookView(ledger, record)
+            : null,
+        );
+      }),
+    get,
+    async delete(applicationId, webhookId, wait) {
+      await change([applicationId, webhookId], "webhookDeleted", { status: "deleted" }, wait);
+    },
+    async rotateSecret(applicationId, webhookId, { rotationId: asked, ...wait } = {}) {
+      const rotationId = asked === undefined ? null : requireUuid("rotationId", asked);
+      return context.change(async (ledger, group) => {
+        const { applicationIndex } = ledger.latestApplication(applicationId);
+        const record = requireOwn(latestOf(ledger, webhookId), applicationIndex);
+        const { webhookIndex } = record;
+        const rotations = record.rotations + 1;
+        if (rotationId !== null) {
+          const key = rotationKey(applicationIndex, rotationId);
+          const stored = await group.read(ledger.store, key);
+          if (stored !== undefined) {
+            const known = decodeRecord(rotationRecord, stored, `Rotation ${rotationId}`);
+            if (known.webhookIndex !== webhookIndex) throw new MintmarkError("idempotency_key_reused");
+            // An older secret signs no longer, or not for long.
+            if (known.rotations !== record.rotations) throw new MintmarkError("idempotency_key_reused", SUPERSEDED);
+            return issued(ledger, record, true);
+          }
+          group.stage(key, encodeRecord(rotationRecord, { webhookIndex, rotations }));
+        }
+        const { time } =
+          rotationId === null
+            ? ledger.record(group, { kind: "webhookSecretRotated", webhookIndex })
+            : ledger.record(group, { kind: "webhookSecretRotatedOnce", webhookIndex, rotationId });
+        return issued(ledger, putWebhook(ledger, group, { ...record, rotations, rotatedAt: time }));
+      }, wait);
+    },
+    async enable(applicationId, webhookId, wait) {
+      const { ledger } = context;
+      const known = await get(applicationId, webhookId);
+      if (known.status === "active") {
+        // A delivery may be waiting for hours after a failure. This starts it at once.
+        ledger.emit("webhook", { webhookId });
+        return known;
       }
-      tell(this.#ledger, group, applicationIndex, time, { type: "webhook.disabled", webhookId, failure });
-      this.#put(group, { ...failing, status: "disabled" });
-    }, signal);
-  }
+      const fresh = { status: "active", failingSince: null, failure: null } as const;
+      return webhookView(ledger, await change([applicationId, webhookId], "webhookEnabled", fresh, wait));
+    },
+    deliverable() {
+      const { ledger } = context;
+      const active = [...ledger.webhooks.values()].filter(({ status }) => status === "active");
+      return active
+        .filter(({ applicationIndex }) => ledger.applications.get(applicationIndex)?.suspended === false)
+        .map((record) => webhookView(ledger, record));
+    },
+    secrets(webhookId) {
+      const { ledger } = context;
+      const record = ledger.webhooks.get(indexOf(ledger, webhookId));
+      if (record === undefined) throw new MintmarkError("webhook_not_found");
+      const { rotations, rotatedAt } = record;
+      const current = secretOf(webhookId, rotations);
+      const old = rotatedAt !== null && ledger.journalClock.present() < rotatedAt + OLD_SECRET_MS;
+      return old ? [current, secretOf(webhookId, rotations - 1)] : [current];
+    },
+    async recordDelivered(webhookId, sequence, wait) {
+      const { ledger } = context;
+      const apply = (group: Group): void => {
+        const record = latestActive(ledger, webhookId);
+        if (record === null || sequence <= record.delivered) return;
+        ledger.record(group, { kind: "webhookDelivered", webhookIndex: record.webhookIndex, sequence });
+        ledger.putWebhook(group, { ...record, delivered: sequence, failingSince: null, failure: null });
+      };
+      // Joins the write in progress, so deliveries do not delay mints.
+      await context.writer.run({ weight: 1, keys: () => [], apply }, wait?.signal);
+    },
+    recordFailing: (webhookId, failure, wait) => fail(webhookId, false, failure, wait),
+    recordDisabled: (webhookId, failure, wait) => fail(webhookId, true, failure, wait),
+  };
+}
 
-  /** null once deleted or disabled: a delivery in progress then no longer counts. */
-  #latestActive(webhookId: Uuid): WebhookRecord | null {
-    const record = this.#ledger.webhooks.latest(this.#indexOf(webhookId));
-    return record?.status === "active" ? record : null;
-  }
+/** -1 when unknown. */
+function indexOf(ledger: Ledger, webhookId: Uuid): number {
+  return ledger.webhookIndices.get(String(webhookId).toLowerCase()) ?? -1;
+}
 
-  async #change(
-    applicationId: Uuid,
-    webhookId: Uuid,
-    kind: "webhookDeleted" | "webhookEnabled",
-    change: Partial<WebhookRecord>,
-    { signal }: WaitOptions = {},
-  ): Promise<WebhookRecord> {
-    const ledger = this.#usable;
-    return this.#context.writer.alone(async (group) => {
-      const { applicationIndex } = ledger.latestApplication(applicationId);
-      const record = requireOwn(ledger.webhooks.latest(this.#indexOf(webhookId)), applicationIndex);
-      ledger.record(group, { kind, webhookIndex: record.webhookIndex });
-      return this.#put(group, { ...record, ...change });
-    }, signal);
-  }
+function latestOf(ledger: Ledger, webhookId: Uuid): WebhookRecord | undefined {
+  return ledger.webhooks.latest(indexOf(ledger, webhookId));
+}
 
-  /** Writes a registration. Notifies listeners unless only the progress of deliveries changed. */
-  #put(group: Group, record: WebhookRecord, told: "told" | "quiet" = "told"): WebhookRecord {
-    this.#ledger.putWebhook(group, record);
-    const { webhookId } = record;
-    if (told === "told") group.onDurable(() => this.#ledger.emit("webhook", { webhookId }));
-    return record;
-  }
+/** null once deleted or disabled: a delivery in progress then no longer counts. */
+function latestActive(ledger: Ledger, webhookId: Uuid): WebhookRecord | null {
+  const record = latestOf(ledger, webhookId);
+  return record?.status === "active" ? record : null;
+}
 
-  /** -1 when unknown. */
-  #indexOf(webhookId: Uuid): number {
-    return this.#ledger.webhookIndices.get(String(webhookId).toLowerCase()) ?? -1;
-  }
+/** Writes a registration, and notifies listeners. The progress of deliveries is written without. */
+function putWebhook(ledger: Ledger, group: Group, record: WebhookRecord): WebhookRecord {
+  ledger.putWebhook(group, record);
+  const { webhookId } = record;
+  group.onDurable(() => ledger.emit("webhook", { webhookId }));
+  return record;
+}
 
-  #issued(record: WebhookRecord, { replayed } = { replayed: false }): IssuedWebhook {
-    return { webhook: this.#view(record), secret: this.#secret(record.webhookId, record.rotations), replayed };
-  }
-
-  #view(record: WebhookRecord): Webhook {
-    const { webhookId, applicationIndex, url, types, status, delivered, failingSince, failure, createdAt } = record;
-    const application = this.#ledger.applications.latest(applicationIndex);
-    if (application === undefined || status === "deleted") throw new MintmarkError("webhook_not_found");
-    const { applicationId } = application;
-    const wanted = types as readonly EventType[];
-    return { webhookId, applicationId, url, types: wanted, status, delivered, failingSince, failure, createdAt };
-  }
-
-  /** HKDF of the store's own secret (RFC 5869). The store's files are enough to sign; the journal alone is not. */
-  #secret(webhookId: Uuid, rotations: number): string {
-    const purpose = `mintmark webhook ${webhookId} ${rotations}`;
-    return `whsec_${Buffer.from(hkdfSync("sha256", this.#storeSecret, "", purpose, 32)).toString("base64")}`;
-  }
-
-  get #usable(): Ledger {
-    return this.#context.ledger;
-  }
+function webhookView(ledger: Ledger, record: WebhookRecord): Webhook {
+  const { webhookId, applicationIndex, url, types, status, delivered, failingSince, failure, createdAt } = record;
+  const application = ledger.applications.latest(applicationIndex);
+  if (application === undefined || status === "deleted") throw new MintmarkError("webhook_not_found");
+  const { applicationId } = application;
+  const wanted = types as readonly EventType[];
+  return { webhookId, applicationId, url, types: wanted, status, delivered, failingSince, failure, createdAt };
 }
 
 /** Throws unless the request repeats the registration under the same id. */
 function requireSame(
   record: WebhookRecord,
-  applicationIndex: number,
-  url: string,
-  types: readonly string[],
+  { applicationIndex, url, types }: Pick<WebhookRecord, "applicationIndex" | "url" | "types">,
 ): WebhookRecord {
   const isSame =
     record.applicationIndex === applicationIndex &&
     record.status !== "deleted" &&
     record.url === url &&
-    record.types.length === types.length &&
-    record.types.every((type, i) => type === types[i]);
+    record.types.join() === types.join();
   if (!isSame) throw new MintmarkError("idempotency_key_reused");
   return record;
 }
