@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Engine, VaultId } from "../../core/index.ts";
-import { PendingQueue } from "../../core/l1/settlement/withdrawal-sender.ts";
+import { pendingQueue } from "../../core/l1/settlement/withdrawal-sender.ts";
 import type { PendingOptions } from "../../core/l1/withdrawals/pending.ts";
 import { fixture, mintOf, requestOf } from "../core/engine/fixture.ts";
 import { committed, HOME, ownerAddress, withdrawn } from "../core/engine/l1-fixture.ts";
@@ -21,7 +21,7 @@ function counted(engine: Engine) {
       return engine.operator.pendingWithdrawal(id);
     },
   };
-  const queue = new PendingQueue({ ...engine, operator }, HOME);
+  const queue = pendingQueue({ ...engine, operator }, HOME);
   /** What is ready so many seconds after the commit, and the work that it took to know. */
   const pass = async (seconds: bigint) => {
     [listed, read] = [0, 0];

@@ -42,7 +42,7 @@ interface Progress {
  * Each commit names the history that it follows. The first one follows this store's record of L1's commits, which must
  * be L1's history too; otherwise nothing is sent. So two operators on copies of one store cannot add to each other's
  * batches. The next commits are sent while the first is under way, because the history after it is known. When L1
- * refuses one, it refuses those behind it, and they are sent again. {@link import("./follower.ts").Follower} records
+ * refuses one, it refuses those behind it, and they are sent again. {@link import("./follower.ts").followerOf} records
  * commits from the contract's own events.
  */
 export async function commitSealed(options: CommitOptions, attempts: Attempts): Promise<number> {

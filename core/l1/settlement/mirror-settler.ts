@@ -9,7 +9,7 @@ import { countOf } from "../../protocol/commitment.ts";
 import type { VaultPlace } from "../../protocol/vault.ts";
 import type { VoidSlots } from "../../sealing/void-runs.ts";
 import type { BatchCheck } from "./commit.ts";
-import { Follower, type FollowOptions } from "./follower.ts";
+import { type Follow, type FollowOptions, followerOf } from "./follower.ts";
 import { Preflight } from "./preflight.ts";
 import { Attempts, Rounds, type RoundsOptions, steadyClock } from "./rounds.ts";
 import { WithdrawalSender } from "./withdrawal-sender.ts";
@@ -40,7 +40,7 @@ export interface MirrorRound {
 
 interface Joined {
   readonly mirror: SettledMirror;
-  readonly follower: Follower;
+  readonly follow: Follow;
   readonly sender: WithdrawalSender;
   readonly preflight: Preflight;
 }
@@ -64,16 +64,16 @@ export class MirrorSettler extends Rounds<MirrorRound, MirrorWork> implements Ba
   protected readonly passes = {
     follow: async (signal?: AbortSignal) => {
       this.#joined ??= await this.#join();
-      await this.#joined.follower.follow(signal);
+      await this.#joined.follow(signal);
     },
     assets: async (signal?: AbortSignal) => (await this.#joined?.preflight.check(signal)) ?? 0,
     withdraw: async (signal?: AbortSignal) => {
       const done = { imported: 0, withdrawn: 0 };
       if (this.#joined === null) return done;
-      const { mirror, follower, sender } = this.#joined;
+      const { mirror, follow, sender } = this.#joined;
       const attempts = new Attempts(signal);
       done.imported = await attempts.of(async () => this.#import(await sender.awaitedBatches(), mirror, signal));
-      if (done.imported > 0) await follower.follow(signal);
+      if (done.imported > 0) await follow(signal);
       done.withdrawn = await attempts.of(() => sender.send(signal));
       attempts.end();
       return done;
@@ -120,9 +120,9 @@ export class MirrorSettler extends Rounds<MirrorRound, MirrorWork> implements Ba
     await engine.operator.addMirror(mirror.settlement);
     engine.operator.placeInBlobs(chainId, await mirror.opensBlobs());
     const steady = steadyClock(this.#options);
-    const follower = new Follower(engine, mirror, this.#options);
-    const sender = new WithdrawalSender(engine, mirror, follower, steady);
-    return { mirror, follower, sender, preflight: new Preflight(engine, mirror, steady) };
+    const follow = followerOf(engine, mirror, this.#options);
+    const sender = new WithdrawalSender(engine, mirror, follow, steady);
+    return { mirror, follow, sender, preflight: new Preflight(engine, mirror, steady) };
   }
 
   /** Returns the number of batches whose commits are final, and that the mirror knows now. */

@@ -5,7 +5,7 @@ import type { SettlementPort } from "../../operator.ts";
 import type { Clock, Committee, IssuerReader, L1Committer, L1Reader, L1Tokens } from "../../ports.ts";
 import { type BatchCheck, commitSealed, isUncommitted } from "./commit.ts";
 import { Consents } from "./consents.ts";
-import { Follower, type FollowOptions } from "./follower.ts";
+import { type FollowOptions, followerOf } from "./follower.ts";
 import { Preflight } from "./preflight.ts";
 import { RefusedSlots } from "./refused-slots.ts";
 import { Attempts, Rounds, type RoundsOptions, steadyClock } from "./rounds.ts";
@@ -77,8 +77,8 @@ export class Settler extends Rounds<Round, SettlerWork> {
     this.#options = options;
     const { engine, l1, committee, mirrors = [], sealing = {}, clock = Date.now } = options;
     const steady = steadyClock(options);
-    const follower = new Follower(engine, l1, options);
-    const sender = new WithdrawalSender(engine, l1, follower, steady);
+    const follow = followerOf(engine, l1, options);
+    const sender = new WithdrawalSender(engine, l1, follow, steady);
     const sealDue = sealingOf(engine, sealing, clock);
     const preflight = new Preflight(engine, l1, steady);
     const refused = new RefusedSlots(engine, l1, steady, options.signingMs);
@@ -91,7 +91,7 @@ export class Settler extends Rounds<Round, SettlerWork> {
         this.#tellingOnce(async () => {
           const isOne = await engine.operator.compareState(await l1.state());
           this.#compared = true;
-          await follower.follow(signal);
+          await follow(signal);
           // Now the events of all commits are recorded.
           if (!isOne) await engine.operator.compareState(await l1.state());
           return 0;
@@ -109,7 +109,7 @@ export class Settler extends Rounds<Round, SettlerWork> {
           // The next commit's history follows from the recorded commits. So nothing is committed while L1 cannot be
           // followed.
           await l1.earlierMined(signal);
-          await follower.follow(signal);
+          await follow(signal);
           const attempts = new Attempts(signal);
           const commit = { engine, l1, committee, consents, checks, refused, signal };
           const committed = await commitSealed(commit, attempts);

@@ -6,7 +6,7 @@ import type { Clock, Portal, WithdrawalCall } from "../../ports.ts";
 import { isTransferred, tipOwnerOf } from "../../protocol/transfer-proof.ts";
 import { unpackVaultId, type VaultPlace } from "../../protocol/vault.ts";
 import type { PendingWithdrawal } from "../withdrawals/pending.ts";
-import type { Follower } from "./follower.ts";
+import type { Follow } from "./follower.ts";
 
 /** Transactions of one pass, after which the chain is read again. */
 const PER_PASS = 10;
@@ -34,19 +34,19 @@ const NEVER: Refused = { times: 0, notBefore: 0 };
 export class WithdrawalSender {
   readonly #engine: SettlementPort;
   readonly #portal: Portal;
-  readonly #follower: Follower;
-  readonly #queue: PendingQueue;
+  readonly #follow: Follow;
+  readonly #queue: ReturnType<typeof pendingQueue>;
   readonly #clock: Clock;
   /** Withdrawals that the contract refused last time. A new process tries each at once, which is harmless. */
   readonly #refused = new Map<Uuid, Refused>();
   /** Those refused in transactions, by owner and asset: they caused it, so what is newly signed for both waits too. */
   readonly #refusedSent = new Map<string, Refused>();
 
-  constructor(engine: SettlementPort, portal: Portal, follower: Follower, clock: Clock) {
+  constructor(engine: SettlementPort, portal: Portal, follow: Follow, clock: Clock) {
     this.#engine = engine;
     this.#portal = portal;
-    this.#follower = follower;
-    this.#queue = new PendingQueue(engine, portal.settlement.chainId);
+    this.#follow = follow;
+    this.#queue = pendingQueue(engine, portal.settlement.chainId);
     this.#clock = clock;
   }
 
@@ -62,9 +62,9 @@ export class WithdrawalSender {
    */
   async send(signal?: AbortSignal): Promise<number> {
     // It may have paid some of them.
-    if (await this.#portal.earlierMined(signal)) await this.#follower.follow(signal);
+    if (await this.#portal.earlierMined(signal)) await this.#follow(signal);
     const sent = await this.#sendReady(signal);
-    if (sent > 0) await this.#follower.follow(signal);
+    if (sent > 0) await this.#follow(signal);
     return sent;
   }
 
@@ -244,82 +244,68 @@ interface Wait {
  * of those that wait for one batch, and no immature one. The memory is a shortcut: each withdrawal is read again before
  * it is sent.
  */
-export class PendingQueue {
-  readonly #engine: SettlementPort;
-  readonly #chainId: bigint;
+export function pendingQueue({ operator }: SettlementPort, chainId: bigint) {
   /** Oldest first. */
-  readonly #waits = new Map<Uuid, Wait>();
+  const waits = new Map<Uuid, Wait>();
   /** The sequence of the newest listed one. */
-  #newest = -1;
+  let newest = -1;
   /** Number of recorded reorganisations at the last pass. */
-  #reorganisations = 0;
-
-  constructor(engine: SettlementPort, chainId: bigint) {
-    this.#engine = engine;
-    this.#chainId = chainId;
-  }
-
-  /** Those that can be sent now or have expired for good, oldest first, without those that `isHeld`. */
-  async *ready(
-    { maturity, time, finalTime }: Moment,
-    isHeld: (withdrawalId: Uuid) => boolean,
-  ): AsyncGenerator<PendingWithdrawal> {
-    const known = new Map<string, boolean>();
-    const canWait = (id: Uuid, { deadline, batch, committedAt }: Wait) => {
-      const isKnown = batch === null || known.get(batch);
-      if (finalTime > deadline || isKnown === undefined) return false;
-      return !isKnown || (committedAt > 0n && committedAt + maturity > time) || isHeld(id);
-    };
-    for (const [id, wait] of await this.#listed()) {
-      if (canWait(id, wait)) continue;
-      const pending = await this.#read(id, known);
-      if (pending !== null && !canWait(id, waitOf(pending))) yield pending;
-    }
-  }
-
-  /** Batches that withdrawals wait for and the chain's contract does not know yet, each once. */
-  async awaitedBatches(): Promise<readonly VaultPlace[]> {
-    const known = new Map<string, boolean>();
-    const places: VaultPlace[] = [];
-    for (const [id, { batch }] of await this.#listed()) {
-      if (batch === null || known.has(batch)) continue;
-      const pending = await this.#read(id, known);
-      if (pending?.header === null) places.push(unpackVaultId(pending.withdrawal.vaultId));
-    }
-    return places;
-  }
-
-  async #listed(): Promise<ReadonlyMap<Uuid, Wait>> {
-    const { operator } = this.#engine;
+  let reorganisations = 0;
+  const listed = async (): Promise<ReadonlyMap<Uuid, Wait>> => {
     // A reorganisation may have taken back batches, and payments of older withdrawals.
-    const reorganisations = operator.reorganisations();
-    if (reorganisations !== this.#reorganisations) {
-      this.#waits.clear();
-      this.#newest = -1;
-      this.#reorganisations = reorganisations;
+    if (operator.reorganisations() !== reorganisations) {
+      waits.clear();
+      newest = -1;
+      reorganisations = operator.reorganisations();
     }
-    for await (const pending of operator.pendingWithdrawals(this.#chainId, { after: this.#newest })) {
-      this.#waits.set(pending.withdrawal.withdrawalId, waitOf(pending));
-      this.#newest = pending.sequence;
+    for await (const pending of operator.pendingWithdrawals(chainId, { after: newest })) {
+      waits.set(pending.withdrawal.withdrawalId, waitOf(pending));
+      newest = pending.sequence;
     }
-    return this.#waits;
-  }
-
+    return waits;
+  };
   /**
    * One as it is now; null when it has settled or failed, and is forgotten.
    *
    * @param known - the batches examined in this pass, and whether the contract knows them
    */
-  async #read(id: Uuid, known: Map<string, boolean>): Promise<PendingWithdrawal | null> {
-    const pending = await this.#engine.operator.pendingWithdrawal(id);
+  const read = async (id: Uuid, known: Map<string, boolean>): Promise<PendingWithdrawal | null> => {
+    const pending = await operator.pendingWithdrawal(id);
     if (pending === null) {
-      this.#waits.delete(id);
+      waits.delete(id);
       return null;
     }
     known.set(batchOf(pending.withdrawal.vaultId), pending.header !== null);
-    this.#waits.set(id, waitOf(pending));
+    waits.set(id, waitOf(pending));
     return pending;
-  }
+  };
+  return {
+    /** Those that can be sent now or have expired for good, oldest first, without those that `isHeld`. */
+    async *ready({ maturity, time, finalTime }: Moment, isHeld: (withdrawalId: Uuid) => boolean) {
+      const known = new Map<string, boolean>();
+      const canWait = (id: Uuid, { deadline, batch, committedAt }: Wait) => {
+        const isKnown = batch === null || known.get(batch);
+        if (finalTime > deadline || isKnown === undefined) return false;
+        return !isKnown || (committedAt > 0n && committedAt + maturity > time) || isHeld(id);
+      };
+      for (const [id, wait] of await listed()) {
+        if (canWait(id, wait)) continue;
+        const pending = await read(id, known);
+        if (pending !== null && !canWait(id, waitOf(pending))) yield pending;
+      }
+    },
+    /** Batches that withdrawals wait for and the chain's contract does not know yet, each once. */
+    async awaitedBatches(): Promise<readonly VaultPlace[]> {
+      const known = new Map<string, boolean>();
+      const places: VaultPlace[] = [];
+      for (const [id, { batch }] of await listed()) {
+        if (batch === null || known.has(batch)) continue;
+        const pending = await read(id, known);
+        if (pending?.header === null) places.push(unpackVaultId(pending.withdrawal.vaultId));
+      }
+      return places;
+    },
+  };
 }
 
 function waitOf({ withdrawal: { deadline, vaultId }, standard, header }: PendingWithdrawal): Wait {
