@@ -10,9 +10,8 @@ export type { AdoptedBatches } from "./l1/adoption/incoming.ts";
 export type { VaultRefusal } from "./l1/progress/batch-progress.ts";
 export type { Proofs } from "./l1/progress/exit-proofs.ts";
 export type { FollowedPortal } from "./l1/progress/portals.ts";
-export type { WithdrawalCaller } from "./l1/withdrawals/acceptance.ts";
 export type { PendingOptions, PendingWithdrawal } from "./l1/withdrawals/pending.ts";
-export type { ListedWithdrawal, WithdrawalListRequest } from "./l1/withdrawals/requests.ts";
+export type { ListedWithdrawal, WithdrawalCaller, WithdrawalListRequest } from "./l1/withdrawals/requests.ts";
 export type {
   PreparedWithdrawals,
   WithdrawalPreparation,
@@ -67,9 +66,8 @@ export type { Invitation, NewPerson, People } from "./tenants/people.ts";
 export { RIGHTS, type Right } from "./tenants/roles.ts";
 export type { NewSignIn, Person, SignIn, WalletProof } from "./tenants/sign-ins.ts";
 export { MAX_NEW_USERS, type NewUser, type UserFilter, type Users } from "./tenants/users.ts";
-export type { TransferCaller } from "./transfers/checks.ts";
 export type { HistoryStep, TransferFilter, TransferList, TransferredVault, VaultHistory } from "./transfers/list.ts";
-export type { TransferRequest } from "./transfers/request.ts";
+export type { TransferCaller, TransferRequest } from "./transfers/request.ts";
 export type { KeySession, PreparedTransfers, TransferPreparation, Transfers } from "./transfers/transfers.ts";
 export type { Balance } from "./vaults/balances.ts";
 export type { Vaults } from "./vaults/holdings.ts";

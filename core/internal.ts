@@ -25,5 +25,5 @@ export { tipOwnerOf } from "./protocol/transfer-proof.ts";
 export { Stack } from "./stack.ts";
 export { hashUuid, timeUuid } from "./store/binary.ts";
 export { ForbiddenAddress, type Reach, requireReachable } from "./tenants/delivery/address-policy.ts";
-export { type EventJson, eventJson } from "./tenants/events/event-json.ts";
+export { type EventJson, eventJson } from "./tenants/events/event-log.ts";
 export { CHECKSUM_WRONG, checksumHolds, readSpelling, readUuid } from "./validate.ts";

@@ -1,8 +1,7 @@
 import type { WaitOptions } from "./abort.ts";
 import type { Batches } from "./batches/batches.ts";
-import { leaveOut } from "./batches/left-out.ts";
 import { sealOpenBatch } from "./batches/seal.ts";
-import { voidSlots } from "./batches/void-slots.ts";
+import { leaveOut, voidSlots } from "./batches/void-slots.ts";
 import { type AdoptingOptions, adopt } from "./l1/adoption/adopt.ts";
 import type { AdoptedBatches } from "./l1/adoption/incoming.ts";
 import { recordRefusals, recordSubmitted } from "./l1/progress/batch-progress.ts";

@@ -4,9 +4,10 @@ import type { BlobScheme, Hash, Mode, Standard } from "../model.ts";
 import type { AssetId, BatchHeader, Consent, ListedVault, ProvenHop, ProvenVault, WithdrawalCall } from "../ports.ts";
 import { ASSET_ENTRY_BYTES } from "../protocol/batch-data.ts";
 import { compareAssets } from "../protocol/manifest.ts";
+import type { SessionEndMessage, SessionMessage } from "../protocol/transfer.ts";
 import { isTransferred } from "../protocol/transfer-proof.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
-import { stateCommitmentAbi } from "./abi.ts";
+import { stateCommitmentAbi as abi, stateCommitmentAbi } from "./abi.ts";
 
 export const MODE_VALUE: Readonly<Record<Mode, number>> = { validium: 0, "zk-rollup": 1 };
 
@@ -199,4 +200,41 @@ function listedWord({ vault, authorization }: WithdrawalCall, number: number): H
   const flags = IS_LISTED | (hasAmount ? HAS_AMOUNTS : 0);
   const place = [bytes(flags, 1), bytes(number, 1), bytes(position, 2)];
   return concatHex(hasAmount ? [...place, bytes(vault.amount, 8)] : place);
+}
+
+/**
+ * Calldata of `authorizeSession` on the settlement contract. Any account can send it with the owner's signature of
+ * `sessionTypedData`. The owner's own account needs no signature.
+ *
+ * @example
+ * const data = sessionCalldata(session, await player.signTypedData(sessionTypedData(settlement, session)));
+ */
+export function sessionCalldata(session: SessionMessage, signature: Hex = "0x"): Hex {
+  return encodeFunctionData({ abi, functionName: "authorizeSession", args: sessionArguments(session, signature) });
+}
+
+export function sessionArguments({ owner, key, until, limit, assetType }: SessionMessage, signature: Hex) {
+  return [owner, key, until, limit, BigInt(assetType), signature] as const;
+}
+
+/**
+ * Calldata of `revokeSession` on the settlement contract. It ends the key's session, or makes sure that there never is
+ * one. Any account can send it with the owner's signature of `sessionEndTypedData`. The owner's own needs no signature.
+ *
+ * @example
+ * await wallet.sendTransaction({ to: contract, data: revocationCalldata({ owner: wallet.account.address, key }) });
+ */
+export function revocationCalldata({ owner, key }: SessionEndMessage, signature: Hex = "0x"): Hex {
+  return encodeFunctionData({ abi, functionName: "revokeSession", args: [owner, key, signature] });
+}
+
+/**
+ * Calldata of `cancelTransfers` on the settlement contract, for the account of the owner or of the signer. These
+ * transfers no longer count when they are committed in a later second.
+ *
+ * @example
+ * await wallet.sendTransaction({ to: contract, data: cancellationCalldata(digest) });
+ */
+export function cancellationCalldata(digest: Hash): Hex {
+  return encodeFunctionData({ abi, functionName: "cancelTransfers", args: [digest] });
 }

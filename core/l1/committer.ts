@@ -19,7 +19,14 @@ import type { Kzg } from "../protocol/kzg/kzg-thread.ts";
 import type { SessionEndMessage, SessionMessage } from "../protocol/transfer.ts";
 import { isTransferData } from "../protocol/transfer-data.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
-import { packedAssets, packedConsents, provenVaultArguments, SCHEME_VALUE, STANDARD_VALUE } from "./arguments.ts";
+import {
+  packedAssets,
+  packedConsents,
+  provenVaultArguments,
+  SCHEME_VALUE,
+  STANDARD_VALUE,
+  sessionArguments,
+} from "./arguments.ts";
 import { BlobSidecar } from "./blob-sidecar.ts";
 import type { L1Connection } from "./connection.ts";
 import { askL1, revertReason } from "./failure.ts";
@@ -27,7 +34,6 @@ import type { FeeOptions } from "./fees.ts";
 import { type Call, type ContractCall, GAS_PER_BYTE, toReceipt, ViemPortal } from "./portal.ts";
 import { CONSENT_GAS } from "./reader.ts";
 import { TransactionSender } from "./sender.ts";
-import { sessionArguments } from "./sessions.ts";
 
 /**
  * For a commit behind one that is under way, which L1 cannot estimate: what a rollup batch can need beyond its

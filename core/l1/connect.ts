@@ -1,5 +1,8 @@
-import { createClient, http, type LocalAccount, type Transport } from "viem";
+import type { EIP1193Provider, EIP1193RequestFn, LocalAccount, Transport, WalletRpcSchema } from "viem";
+import { createClient, custom, http, toHex } from "viem";
+import { toAccount } from "viem/accounts";
 import { getChainId, readContract } from "viem/actions";
+import { pause } from "../backoff.ts";
 import { MintmarkError } from "../errors.ts";
 import type { EngineOptions } from "../ledger/options.ts";
 import type { Address } from "../model.ts";
@@ -9,7 +12,8 @@ import { stateCommitmentAbi } from "./abi.ts";
 import { type CommitterOptions, ViemCommitter } from "./committer.ts";
 import { codeOn, type Finality, type L1Client, type L1Connection } from "./connection.ts";
 import { askL1 } from "./failure.ts";
-import { ViemReader } from "./reader.ts";
+import { type Sender, ViemPortal } from "./portal.ts";
+import { minedReceipt, ViemReader } from "./reader.ts";
 
 /** Chain and contract to connect to. */
 export interface L1Options {
@@ -111,4 +115,42 @@ export function signatureChecks(
 ): NonNullable<EngineOptions["verifySignature"]> {
   const byId = new Map(chains.map((chain) => [chain.settlement.chainId, chain]));
   return async (chainId, ...signed) => (await byId.get(chainId)?.verifySignature(...signed)) ?? false;
+}
+
+/** A wallet (EIP-1193) and one of its accounts. */
+export interface WalletOptions extends Omit<L1Options, "rpc"> {
+  readonly wallet: Pick<EIP1193Provider, "request">;
+  readonly address: Address;
+}
+
+/**
+ * Connects to the contract that pays a vault through its owner's wallet, which reads the chain, signs and sends. Rejects
+ * with `l1_failed`, also when the wallet is on another chain.
+ *
+ * @example
+ * const l1 = await connectWallet({ wallet: window.ethereum, address, contract, chainId: 1n });
+ */
+export async function connectWallet({ wallet, address, ...options }: WalletOptions): Promise<OwnerPortal> {
+  const connection = await connectTo({ ...options, rpc: custom(wallet, { retryCount: 2 }) });
+  return new ViemPortal(connection, toAccount(address), walletSender(connection, address));
+}
+
+/** Leaves nonce, fees and replacement to the wallet. */
+function walletSender(connection: L1Connection, from: Address): Sender {
+  const { request } = connection.client as { request: EIP1193RequestFn<WalletRpcSchema> };
+  return {
+    async send(prepare, { onSent, signal } = {}) {
+      const { to, data, gas } = await prepare();
+      signal?.throwIfAborted();
+      const transaction = { from, to, data, gas: toHex(gas) } as const;
+      // Never repeated: each repetition would ask the owner again.
+      const hash = await request({ method: "eth_sendTransaction", params: [transaction] }, { retryCount: 0 });
+      onSent?.(hash);
+      for (;;) {
+        const receipt = await minedReceipt(connection, hash);
+        if (receipt !== null) return receipt;
+        await pause(connection.pollingMs, signal);
+      }
+    },
+  };
 }

@@ -1,20 +1,20 @@
 /** The settlement chain over viem: what reads it, and what commits and withdraws. */
 
 export { stateCommitmentAbi, stateMirrorAbi } from "./abi.ts";
-export { withdrawCalldata } from "./arguments.ts";
+export { cancellationCalldata, revocationCalldata, sessionCalldata, withdrawCalldata } from "./arguments.ts";
 export {
   connectL1,
   connectPortal,
+  connectWallet,
   type L1Options,
   type L1WriteOptions,
   type OwnerPortal,
   readL1,
   signatureChecks,
+  type WalletOptions,
 } from "./connect.ts";
 export type { Finality } from "./connection.ts";
 export { isUnreachable } from "./failure.ts";
 export type { FeeOptions } from "./fees.ts";
 export { connectMirror, readMirror, type ViemMirror } from "./mirror.ts";
-export { cancellationCalldata, revocationCalldata, sessionCalldata } from "./sessions.ts";
 export { httpSigner, type Signer, signerAccount } from "./signer.ts";
-export { connectWallet, type WalletOptions } from "./wallet.ts";

@@ -12,11 +12,18 @@ import { activityKey, transferDigestKey, transferListKey } from "../store/store-
 import { requireScope } from "../tenants/api-keys.ts";
 import { requireAddress, requireHash, requireUuid } from "../validate.ts";
 import { decodeActivity } from "../vaults/vaults.ts";
-import { type Asked, askedList, requireDeadline, requireTransferable, type TransferCaller } from "./checks.ts";
 import type { TransferFilter, TransferList, VaultHistory } from "./list.ts";
 import { historyOf, listTransfers, transferListView } from "./list.ts";
 import { readSession } from "./powers.ts";
-import { requestTransfers, type TransferRequest } from "./request.ts";
+import {
+  type Asked,
+  askedList,
+  requestTransfers,
+  requireDeadline,
+  requireTransferable,
+  type TransferCaller,
+  type TransferRequest,
+} from "./request.ts";
 
 export function transfersOf(context: EngineContext): Transfers {
   return {

@@ -15,8 +15,7 @@ import { addAsset, type NewAsset } from "../../tenants/assets.ts";
 import { createUser } from "../../tenants/users.ts";
 import { placeOf } from "../../vaults/vaults.ts";
 import { type Adopted, adoptHistory } from "./adopted-batches.ts";
-import type { Holder } from "./adopted-transfers.ts";
-import { type AdoptedBatches, assetName, slotsIn } from "./incoming.ts";
+import { type AdoptedBatches, assetName, type Holder, slotsIn } from "./incoming.ts";
 
 /** The application that gets the vaults that no mint of this store made. */
 const NAME = "Adopted from L1";

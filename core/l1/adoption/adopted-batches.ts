@@ -20,9 +20,8 @@ import { CHUNK_VAULTS, type StoredVault, type VaultColumns } from "../../store/v
 import { tellSealed } from "../../tenants/events/event-log.ts";
 import { waitAgain } from "../../transfers/close.ts";
 import { listsOfBatch } from "../../vaults/transfer-lists.ts";
-import { type Holder, putAdoptedLists } from "./adopted-transfers.ts";
 import type { AdoptedBatches, AdoptedEntry, Dropped, Incoming } from "./incoming.ts";
-import { incomingBatches, isBatch } from "./incoming.ts";
+import { type Holder, incomingBatches, isBatch, putAdoptedLists } from "./incoming.ts";
 
 type Adoption = EntryOf<"historyAdopted">;
 type LostEntry = Adoption["lost"][number];

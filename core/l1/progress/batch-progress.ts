@@ -1,6 +1,6 @@
 import type { WaitOptions } from "../../abort.ts";
 import { batchView, latestBatch } from "../../batches/batches.ts";
-import { setLeftOut } from "../../batches/left-out.ts";
+import { setLeftOut } from "../../batches/void-slots.ts";
 import { MintmarkError } from "../../errors.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import { type Batch, batchIdOf, type Hash, type Mode } from "../../model.ts";

@@ -1,10 +1,11 @@
 import { headerOf } from "../../batches/batches.ts";
-import { originOf, provenRefutation } from "../../batches/hops.ts";
 import type { BatchMultiproof, BatchTransition, ProofOptions, StateExtension } from "../../batches/proofs.ts";
 import {
   batchProof,
   blobProofs,
   consistencyProof,
+  originOf,
+  provenRefutation,
   vaultContent,
   vaultMultiproof,
   vaultProof,

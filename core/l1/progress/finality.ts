@@ -1,6 +1,6 @@
 import type { WaitOptions } from "../../abort.ts";
 import { committedCount } from "../../batches/batches.ts";
-import { failLeftOut } from "../../batches/left-out.ts";
+import { failLeftOut } from "../../batches/void-slots.ts";
 import { MintmarkError } from "../../errors.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import { MODES } from "../../model.ts";

@@ -1,6 +1,6 @@
 import { recoverAddress } from "viem";
 import { backoffDelay, pause } from "../../backoff.ts";
-import type { LeftOut } from "../../batches/left-out.ts";
+import type { LeftOut } from "../../batches/void-slots.ts";
 import type { IssuerClient, IssuerConsent } from "../../guards/issuer/index.ts";
 import { messageOf } from "../../message.ts";
 import { type Address, batchIdOf, type Hash, MODES, type Mode } from "../../model.ts";

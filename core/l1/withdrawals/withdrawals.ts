@@ -16,7 +16,6 @@ import { withdrawalView } from "../../vaults/activity.ts";
 import { listWithdrawals, type WithdrawalFilter } from "../../vaults/transactions.ts";
 import { decodeActivity } from "../../vaults/vaults.ts";
 import { portalOf } from "../progress/portals.ts";
-import { requireAcceptable, requireDeadline, type WithdrawalCaller } from "./acceptance.ts";
 import type { ListedWithdrawal, WithdrawalListRequest } from "./requests.ts";
 import {
   commonTo,
@@ -24,8 +23,11 @@ import {
   isAlone,
   ownVaults,
   requestWithdrawals,
+  requireAcceptable,
+  requireDeadline,
   requireEachOnce,
   requireListable,
+  type WithdrawalCaller,
 } from "./requests.ts";
 
 async function requestOne(

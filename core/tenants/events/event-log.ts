@@ -3,8 +3,7 @@ import type { EngineContext } from "../../ledger/context.ts";
 import type { EngineEvents, EventHub } from "../../ledger/event-hub.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import { readUsers } from "../../ledger/user-records.ts";
-import type { ApplicationEvent, Uuid } from "../../model.ts";
-import { batchIdOf } from "../../model.ts";
+import { type ApplicationEvent, batchIdOf, type EventData, type EventType, type Uuid } from "../../model.ts";
 import type { BatchEventType, StoredEvent, WithdrawalEventType } from "../../store/event-record.ts";
 import { decodeEvent, encodeEvent } from "../../store/event-record.ts";
 import type { Group } from "../../store/group.ts";
@@ -197,4 +196,27 @@ export interface Events {
    * does not reach the engine. It becomes an unhandled rejection, which ends the Node process by default.
    */
   on<K extends keyof EngineEvents>(type: K, listener: (event: EngineEvents[K]) => void): () => void;
+}
+
+type Json<T> = { readonly [K in keyof T]: T[K] extends bigint | null ? Exclude<T[K], bigint> | string : T[K] };
+
+/** An event as streams, pages and webhooks write it: whole numbers in decimal digits, its time in RFC 3339. */
+export type EventJson = {
+  readonly [T in EventType]: {
+    readonly sequence: number;
+    readonly type: T;
+    readonly createdAt: string;
+    readonly data: Json<EventData[T]>;
+  };
+}[EventType];
+
+/** An event as JSON. */
+export function eventJson({ sequence, type, createdAt, data }: ApplicationEvent): EventJson {
+  const fields = Object.entries(data).map(([name, value]) => [name, typeof value === "bigint" ? `${value}` : value]);
+  return {
+    sequence,
+    type,
+    createdAt: new Date(createdAt).toISOString(),
+    data: Object.fromEntries(fields),
+  } as EventJson;
 }
