@@ -15,15 +15,8 @@ import { decodeActivity } from "../vaults/vaults.ts";
 import type { TransferFilter, TransferList, VaultHistory } from "./list.ts";
 import { historyOf, listTransfers, transferListView } from "./list.ts";
 import { readSession } from "./powers.ts";
-import {
-  type Asked,
-  askedList,
-  requestTransfers,
-  requireDeadline,
-  requireTransferable,
-  type TransferCaller,
-  type TransferRequest,
-} from "./request.ts";
+import type { Asked, TransferCaller, TransferRequest } from "./request.ts";
+import { askedList, requestTransfers, requireDeadline, requireTransferable } from "./request.ts";
 
 export function transfersOf(context: EngineContext): Transfers {
   return {
