@@ -3,17 +3,7 @@ import { getBalance, getBlock, getCode } from "viem/actions";
 import { MintmarkError } from "../errors.ts";
 import { messageOf } from "../message.ts";
 import { type Asset, type BlobScheme, batchIdOf, type Hash, type Hex } from "../model.ts";
-import type {
-  AssetId,
-  Consent,
-  L1CommitOptions,
-  L1Committer,
-  L1Receipt,
-  L1SendOptions,
-  L1Voider,
-  ProvenVault,
-  SealedBatch,
-} from "../ports.ts";
+import type * as ports from "../ports.ts";
 import { blobContent, blobsIn, isBlobBatchData, manifestHash, readBlobBatchData } from "../protocol/blob-batch.ts";
 import type { Kzg } from "../protocol/kzg/kzg-thread.ts";
 import type { SessionEndMessage, SessionMessage } from "../protocol/transfer.ts";
@@ -64,7 +54,7 @@ export interface CommitterOptions extends FeeOptions {
 }
 
 /** {@link L1Committer} over a viem client. */
-export class ViemCommitter extends ViemPortal implements L1Committer, L1Voider {
+export class ViemCommitter extends ViemPortal implements ports.L1Committer, ports.L1Voider {
   readonly #sender: TransactionSender;
   readonly #kzg: Kzg | undefined;
 
@@ -78,10 +68,15 @@ export class ViemCommitter extends ViemPortal implements L1Committer, L1Voider {
   /** Balance of the sending account, in wei. */
   operatorBalance(): Promise<bigint> {
     const { address } = this.account;
-    return askL1(`asking for the balance of ${address}`, () => getBalance(this.connection.client, { address }));
+    return askL1(`asking for the balance of ${address}`, () => getBalance(this.client, { address }));
   }
 
-  async commit(batch: SealedBatch, history: Hash, attestation: Hex, options: L1CommitOptions = {}): Promise<L1Receipt> {
+  async commit(
+    batch: ports.SealedBatch,
+    history: Hash,
+    attestation: Hex,
+    options: ports.L1CommitOptions = {},
+  ): Promise<ports.L1Receipt> {
     const { mode, batchNumber, content, vaultCount, dataHash, data, assets } = batch;
     const place = [history, BigInt(batchNumber)] as const;
     if (isTransferData(mode, data))
@@ -101,7 +96,7 @@ export class ViemCommitter extends ViemPortal implements L1Committer, L1Voider {
     return this.#commit(assets, call, async () => bound, options, isBlobs ? await this.#blobsOf(batch) : undefined);
   }
 
-  async #blobsOf({ batchNumber, vaultCount, assets, content, data }: SealedBatch): Promise<BlobSidecar> {
+  async #blobsOf({ batchNumber, vaultCount, assets, content, data }: ports.SealedBatch): Promise<BlobSidecar> {
     if (this.#kzg === undefined) throw new MintmarkError("kzg_unavailable");
     const blobs = await BlobSidecar.of(blobsIn(readBlobBatchData(data)), this.#kzg);
     // L1 takes any blobs. Committed ones that are not the sealed ones would part its history from the store's.
@@ -110,17 +105,16 @@ export class ViemCommitter extends ViemPortal implements L1Committer, L1Voider {
   }
 
   async takesBlobs(): Promise<boolean> {
-    const { client } = this.connection;
     const kzg = this.#kzg;
     if (kzg === undefined || !(await this.opensBlobs())) return false;
     const [block, rollup] = await askL1("asking for blob fees", () =>
-      Promise.all([getBlock(client), getCode(client, { address: OP_STACK })]),
+      Promise.all([getBlock(this.client), getCode(this.client, { address: OP_STACK })]),
     );
     if (block.excessBlobGas === undefined || block.excessBlobGas === null || rollup !== undefined) return false;
     return kzg.isAvailable();
   }
 
-  async checkRollup({ data }: Pick<SealedBatch, "data">): Promise<string | null> {
+  async checkRollup({ data }: Pick<ports.SealedBatch, "data">): Promise<string | null> {
     const most = await this.transactionGas();
     try {
       const { gas } = await askL1("trying a rollup batch", () => this.#tryAsNext(data));
@@ -134,12 +128,12 @@ export class ViemCommitter extends ViemPortal implements L1Committer, L1Voider {
 
   /** @param behind - gas of a commit behind one that is under way, without consents */
   async #commit(
-    assets: readonly AssetId[],
+    assets: readonly ports.AssetId[],
     call: (consents: Hex) => ContractCall,
     behind: () => Promise<bigint>,
-    { consents = [], isBehind = false, ...options }: L1CommitOptions,
+    { consents = [], isBehind = false, ...options }: ports.L1CommitOptions,
     blobs?: BlobSidecar,
-  ): Promise<L1Receipt> {
+  ): Promise<ports.L1Receipt> {
     const prepare = async () => {
       // Estimated without consents: with all wallet contracts it might not fit a transaction.
       const gas = isBehind ? await behind() : ((await this.#estimate(call("0x"), blobs)) ?? (await behind()));
@@ -160,7 +154,7 @@ export class ViemCommitter extends ViemPortal implements L1Committer, L1Voider {
     }
   }
 
-  async useUpNonces(options: L1SendOptions = {}): Promise<L1Receipt> {
+  async useUpNonces(options: ports.L1SendOptions = {}): Promise<ports.L1Receipt> {
     return askL1("using up nonces", async () => toReceipt(await this.#sender.useUpNonces(options)));
   }
 
@@ -168,23 +162,35 @@ export class ViemCommitter extends ViemPortal implements L1Committer, L1Voider {
     return askL1("waiting for earlier transactions", () => this.#sender.earlierMined(signal));
   }
 
-  async voidDuplicate(earlier: ProvenVault, later: ProvenVault, options?: L1SendOptions): Promise<L1Receipt> {
+  async voidDuplicate(
+    earlier: ports.ProvenVault,
+    later: ports.ProvenVault,
+    options?: ports.L1SendOptions,
+  ): Promise<ports.L1Receipt> {
     const args = [...provenVaultArguments(earlier), ...provenVaultArguments(later)] as const;
     return this.transact("voidDuplicate", args, options);
   }
 
   /** Lets a key transfer for an owner. With the owner's signature any account can send it, else only the owner's. */
-  async authorizeSession(session: SessionMessage, signature: Hex = "0x", options?: L1SendOptions): Promise<L1Receipt> {
+  async authorizeSession(
+    session: SessionMessage,
+    signature: Hex = "0x",
+    options?: ports.L1SendOptions,
+  ): Promise<ports.L1Receipt> {
     return this.transact("authorizeSession", sessionArguments(session, signature), options);
   }
 
   /** Ends the session of an owner with a key, or makes sure that there never is one. As {@link authorizeSession}. */
-  async revokeSession(end: SessionEndMessage, signature: Hex = "0x", options?: L1SendOptions): Promise<L1Receipt> {
+  async revokeSession(
+    end: SessionEndMessage,
+    signature: Hex = "0x",
+    options?: ports.L1SendOptions,
+  ): Promise<ports.L1Receipt> {
     return this.transact("revokeSession", [end.owner, end.key, signature], options);
   }
 
   /** Cancels a list of transfers that this account has signed or approved, or that takes its vaults. */
-  async cancelTransfers(digest: Hash, options?: L1SendOptions): Promise<L1Receipt> {
+  async cancelTransfers(digest: Hash, options?: ports.L1SendOptions): Promise<ports.L1Receipt> {
     return this.transact("cancelTransfers", [digest], options);
   }
 
@@ -192,7 +198,7 @@ export class ViemCommitter extends ViemPortal implements L1Committer, L1Voider {
    * Enters a token into the registry. Anyone may, if the token states how it reads its blobs (`blobScheme()`).
    * Otherwise its owner or admin may, who says so here.
    */
-  async registerAsset(asset: RegistrableAsset, options?: L1SendOptions) {
+  async registerAsset(asset: RegistrableAsset, options?: ports.L1SendOptions) {
     const { standard, chainId, contractAddress, quantum } = asset;
     const scheme = SCHEME_VALUE[await this.#schemeOf(asset)];
     const args = [STANDARD_VALUE[standard], chainId, contractAddress, quantum, scheme] as const;
@@ -214,7 +220,7 @@ export class ViemCommitter extends ViemPortal implements L1Committer, L1Voider {
 }
 
 /** The consents that fit a transaction: no wallet contract may keep a commit from L1, whatever gas it takes. */
-function fittingConsents(consents: readonly Consent[], room: bigint): readonly Consent[] {
+function fittingConsents(consents: readonly ports.Consent[], room: bigint): readonly ports.Consent[] {
   let left = room - consentGas(consents.filter(({ byWallet }) => !byWallet));
   return consents.filter((consent) => {
     if (!consent.byWallet) return true;
@@ -223,14 +229,14 @@ function fittingConsents(consents: readonly Consent[], room: bigint): readonly C
   });
 }
 
-function consentGas(consents: readonly Consent[]): bigint {
+function consentGas(consents: readonly ports.Consent[]): bigint {
   return consents.reduce((sum, { assets, signature, byWallet }) => {
     const own = BigInt(1 + assets.length) * GAS_PER_CONSENT + BigInt(size(signature)) * GAS_PER_BYTE;
     return sum + own + (byWallet ? CONSENT_GAS + CONSENT_GAS / 63n + 1n : 0n);
   }, 0n);
 }
 
-type Numbered = Pick<SealedBatch, "batchNumber" | "data">;
+type Numbered = Pick<ports.SealedBatch, "batchNumber" | "data">;
 
 function rollupCall({ batchNumber, data }: Numbered, history: Hash, consents: Hex): ContractCall {
   return { abi, functionName: "commitRollupBatch", args: [history, consents, BigInt(batchNumber), toHex(data)] };

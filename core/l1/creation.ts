@@ -1,16 +1,4 @@
-import {
-  decodeAbiParameters,
-  getAbiItem,
-  getContractAddress,
-  type Hex,
-  isAddressEqual,
-  keccak256,
-  parseEventLogs,
-  size,
-  slice,
-  stringToHex,
-  zeroHash,
-} from "viem";
+import * as viem from "viem";
 import { getBlock, getBlockNumber } from "viem/actions";
 import { MintmarkError } from "../errors.ts";
 import type { Address } from "../model.ts";
@@ -49,25 +37,25 @@ export async function requireOwnCreation(
     getBlock(client, { blockNumber, includeTransactions: true }),
   );
   const creates = ({ to, from, nonce }: (typeof transactions)[number]) =>
-    to === null && isAddressEqual(getContractAddress({ from, nonce: BigInt(nonce) }), contract);
-  const input: Hex | undefined = transactions.find(creates)?.input;
+    to === null && viem.isAddressEqual(viem.getContractAddress({ from, nonce: BigInt(nonce) }), contract);
+  const input: viem.Hex | undefined = transactions.find(creates)?.input;
   const remedy = "Give the block of its creation. Do not use a contract that another contract created.";
   if (input === undefined)
     throw new MintmarkError("l1_failed", `no transaction of block ${blockNumber} created ${contract}. ${remedy}`);
   const { bytes, hash } = release[name].creation;
-  if (size(input) <= bytes || keccak256(slice(input, 0, bytes)) !== hash)
+  if (viem.size(input) <= bytes || viem.keccak256(viem.slice(input, 0, bytes)) !== hash)
     throw foreignCode(`${name}: another constructor wrote its storage`, settlement);
-  const [config] = decodeAbiParameters(CONSTRUCTORS[name].inputs, slice(input, bytes));
+  const [config] = viem.decodeAbiParameters(CONSTRUCTORS[name].inputs, viem.slice(input, bytes));
   return config as Creation;
 }
 
 /** The contracts' roles. No other role permits anything. */
 const ROLES = {
-  admin: zeroHash,
-  guardian: keccak256(stringToHex("GUARDIAN")),
-  operator: keccak256(stringToHex("OPERATOR")),
+  admin: viem.zeroHash,
+  guardian: viem.keccak256(viem.stringToHex("GUARDIAN")),
+  operator: viem.keccak256(viem.stringToHex("OPERATOR")),
 } as const;
-const EVENTS = [getAbiItem({ abi, name: "RoleGranted" }), getAbiItem({ abi, name: "RoleRevoked" })] as const;
+const EVENTS = [viem.getAbiItem({ abi, name: "RoleGranted" }), viem.getAbiItem({ abi, name: "RoleRevoked" })] as const;
 
 /** All holders of each role, in lower case, ascending. */
 export type RoleHolders = Readonly<Record<keyof typeof ROLES, readonly Address[]>>;
@@ -84,7 +72,7 @@ export async function roleHolders(client: L1Client, contract: Address, fromBlock
   const missing = `the node gives no event of block ${fromBlock} about the roles of ${contract}`;
   if (logs[0]?.blockNumber !== fromBlock)
     throw new MintmarkError("l1_failed", `${missing}. Ask a node that keeps old events.`);
-  const changes = parseEventLogs({ abi: EVENTS, logs, strict: true });
+  const changes = viem.parseEventLogs({ abi: EVENTS, logs, strict: true });
   const holdersOf = (id: string) => {
     const holders = new Set<Address>();
     for (const { eventName, args } of changes) {

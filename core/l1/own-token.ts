@@ -1,15 +1,5 @@
 import type { AbiParameter } from "abitype";
-import {
-  concatHex,
-  decodeAbiParameters,
-  encodeAbiParameters,
-  encodeFunctionData,
-  type Hex,
-  keccak256,
-  parseAbi,
-  size,
-  slice,
-} from "viem";
+import * as viem from "viem";
 import type { Address, BlobScheme, Standard, Uuid } from "../model.ts";
 import { stateCommitmentAbi } from "./abi.ts";
 import { SCHEME_VALUE, STANDARD_VALUE } from "./arguments.ts";
@@ -73,33 +63,33 @@ export interface Destination {
 
 /** The id of a new token's asset. It is another one for each application, so nobody can take that of another. */
 export function assetIdOf({ applicationId, salt }: Destination): Uuid {
-  const hash = keccak256(bytesOf(applicationId, salt));
+  const hash = viem.keccak256(bytesOf(applicationId, salt));
   // A UUID of version 8.
-  return uuidOf(`${slice(hash, 0, 6)}8${hash.slice(15, 18)}8${hash.slice(19, 34)}`);
+  return uuidOf(`${viem.slice(hash, 0, 6)}8${hash.slice(15, 18)}8${hash.slice(19, 34)}`);
 }
 
 /**
  * The input of the transaction that creates a token: the creation code, the constructor's arguments, and 32 bytes that
  * the constructor does not read. They name the token's destination, so whoever signs the transaction says whose it is.
  */
-export function tokenCreationInput(minter: Address, token: OwnToken, { applicationId, salt }: Destination): Hex {
+export function tokenCreationInput(minter: Address, token: OwnToken, { applicationId, salt }: Destination): viem.Hex {
   const { bytecode, inputs } = constructorOf(token.standard);
-  const values = encodeAbiParameters(inputs, tokenArguments(minter, token));
-  return concatHex([bytecode, values, bytesOf(applicationId, salt)]);
+  const values = viem.encodeAbiParameters(inputs, tokenArguments(minter, token));
+  return viem.concatHex([bytecode, values, bytesOf(applicationId, salt)]);
 }
 
 /** Reads a transaction's input; null unless {@link tokenCreationInput} makes the same for this minter. */
-export function readTokenCreation(minter: Address, input: Hex): (OwnToken & Destination) | null {
+export function readTokenCreation(minter: Address, input: viem.Hex): (OwnToken & Destination) | null {
   for (const standard of ["erc20", "erc721", "erc1155"] as const) {
     const { bytecode, inputs } = constructorOf(standard);
-    if (!input.startsWith(bytecode) || size(input) < size(bytecode) + 32) continue;
+    if (!input.startsWith(bytecode) || viem.size(input) < viem.size(bytecode) + 32) continue;
     try {
-      const values = decodeAbiParameters(inputs, slice(input, size(bytecode))) as readonly unknown[];
+      const values = viem.decodeAbiParameters(inputs, viem.slice(input, viem.size(bytecode))) as readonly unknown[];
       const given = Object.fromEntries(inputs.map((input, i) => [nameOf(input), values[i]]));
       const blobScheme = given.scheme === SCHEME_VALUE.imx ? "imx" : "mintmark";
       const token = { ...given, standard, blobScheme } as OwnToken;
       const { admin } = token;
-      const destination = { applicationId: uuidOf(slice(input, -32, -16)), salt: uuidOf(slice(input, -16)) };
+      const destination = { applicationId: uuidOf(viem.slice(input, -32, -16)), salt: uuidOf(viem.slice(input, -16)) };
       if (tokenCreationInput(minter, token, destination) === input)
         return { ...token, ...destination, admin: admin.toLowerCase() as Address };
     } catch {
@@ -113,13 +103,13 @@ function nameOf({ name = "" }: AbiParameter): string {
   return name === "baseUri" ? "uri" : name.replace(/_$/, "");
 }
 
-function constructorOf(standard: Standard): { readonly bytecode: Hex; readonly inputs: readonly AbiParameter[] } {
+function constructorOf(standard: Standard): { readonly bytecode: viem.Hex; readonly inputs: readonly AbiParameter[] } {
   const { bytecode, abi } = readArtifact(TOKEN_CONTRACT[standard]);
   const made = abi.find((each) => each.type === "constructor");
   return { bytecode, inputs: made?.inputs ?? [] };
 }
 
-function bytesOf(applicationId: Uuid, salt: Uuid): Hex {
+function bytesOf(applicationId: Uuid, salt: Uuid): viem.Hex {
   return `0x${(applicationId + salt).replaceAll("-", "")}`;
 }
 
@@ -128,11 +118,11 @@ function uuidOf(bytes: string): Uuid {
 }
 
 /** Calldata of `lockMinter`, for the token's admin. */
-export const LOCK_MINTER: Hex = encodeFunctionData({ abi: parseAbi(["function lockMinter()"]) });
+export const LOCK_MINTER: viem.Hex = viem.encodeFunctionData({ abi: viem.parseAbi(["function lockMinter()"]) });
 
 /** Calldata that registers a token of this project with the settlement contract of its chain. Anybody may send it. */
-export function registrationCalldata(chainId: bigint, contract: Address, token: OwnToken): Hex {
+export function registrationCalldata(chainId: bigint, contract: Address, token: OwnToken): viem.Hex {
   const { standard, quantum = 1n, blobScheme = "mintmark" } = token;
   const args = [STANDARD_VALUE[standard], chainId, contract, quantum, SCHEME_VALUE[blobScheme]] as const;
-  return encodeFunctionData({ abi: stateCommitmentAbi, functionName: "registerAsset", args });
+  return viem.encodeFunctionData({ abi: stateCommitmentAbi, functionName: "registerAsset", args });
 }

@@ -75,7 +75,7 @@ export class ViemPortal extends ViemReader implements L1Owner {
 
   transactionGas(): Promise<bigint> {
     return askL1("asking for the gas of a block", async () => {
-      const { gasLimit } = await getBlock(this.connection.client);
+      const { gasLimit } = await getBlock(this.client);
       return gasLimit < TRANSACTION_GAS ? gasLimit : TRANSACTION_GAS;
     });
   }
@@ -84,7 +84,7 @@ export class ViemPortal extends ViemReader implements L1Owner {
   checkWithdrawal(call: WithdrawalCall): Promise<string | null> {
     return askL1(`trying the withdrawal of vault ${tipIdOf(call)}`, async () => {
       if (isTransferred(call)) return this.#refusalOf(call, transferredGas(call));
-      const { result } = await simulateContract(this.connection.client, {
+      const { result } = await simulateContract(this.client, {
         ...this.#portal,
         functionName: "withdrawBatch",
         args: withdrawalBatchArguments([call], ITEM_GAS),
@@ -108,16 +108,16 @@ export class ViemPortal extends ViemReader implements L1Owner {
       if (list === undefined) {
         // viem's types cannot follow a union of functions.
         const one = withdrawalCall(call) as { abi: typeof abi; functionName: "withdraw"; args: Arguments<"withdraw"> };
-        await simulateContract(this.connection.client, { ...this.#portal, ...one, ...limit });
+        await simulateContract(this.client, { ...this.#portal, ...one, ...limit });
         return null;
       }
       const { vaultId, owner } = call.vault;
       const args = [packedList(call, list)] as const;
-      await readContract(this.connection.client, { ...this.#portal, functionName: "checkList", args, ...limit });
+      await readContract(this.client, { ...this.#portal, functionName: "checkList", args, ...limit });
       const listed = list.find((each) => each.vaultId === vaultId);
       if ((await this.verifyVault(call)) !== listed?.withdrawnBefore) return `NotListed(${vaultId})`;
       // The list decides, so the owner may be the caller here.
-      await simulateContract(this.connection.client, {
+      await simulateContract(this.client, {
         ...this.#portal,
         account: owner as Address,
         functionName: "withdraw",
@@ -195,10 +195,9 @@ export class ViemPortal extends ViemReader implements L1Owner {
 
   /** The estimate shows a refusal with the contract's own error, before anything is sent. */
   protected async prepare(call: ContractCall, at?: bigint, blobs?: BlobSidecar): Promise<Call> {
-    const { client } = this.connection;
     // On mined state: this account's pending transactions may be about to be replaced.
     const block = at === undefined ? { blockTag: "latest" } : { blockNumber: at };
-    const estimate = await estimateContractGas(client, {
+    const estimate = await estimateContractGas(this.client, {
       ...call,
       address: this.settlement.contract,
       account: this.account,

@@ -1,41 +1,9 @@
 import type { ContractFunctionArgs, ContractFunctionName, ContractFunctionReturnType, TransactionReceipt } from "viem";
-import {
-  BaseError,
-  BlockNotFoundError,
-  concat,
-  decodeFunctionData,
-  ExecutionRevertedError,
-  numberToHex,
-  parseAbi,
-  size,
-  TransactionNotFoundError,
-  TransactionReceiptNotFoundError,
-  zeroAddress,
-  zeroHash,
-} from "viem";
-import {
-  call,
-  getBlock,
-  getBlockNumber,
-  getTransaction,
-  getTransactionReceipt,
-  multicall,
-  readContract,
-} from "viem/actions";
+import * as viem from "viem";
+import * as actions from "viem/actions";
 import { MintmarkError } from "../errors.ts";
 import { type Address, type Hash, type Hex, STANDARDS, type Standard, type VaultId } from "../model.ts";
-import type {
-  AssetId,
-  AssetIssuer,
-  IssuerReader,
-  L1Block,
-  L1Event,
-  L1Reader,
-  L1Registration,
-  L1State,
-  ProvenVault,
-  TransferredTip,
-} from "../ports.ts";
+import type * as ports from "../ports.ts";
 import { hexToBytes } from "../protocol/hex.ts";
 import { versionedHash } from "../protocol/kzg.ts";
 import type { TransferSession } from "../protocol/transfer-rules.ts";
@@ -53,19 +21,19 @@ const SIGNATURE_GAS = 1_000_000n;
 /** Gas of a single call: the transaction, the ABI encoding around a signature, and each byte of calldata. */
 const CALL_GAS = 25_000n;
 const CALLDATA_BYTE_GAS = 16n;
-const WALLET_ABI = parseAbi(["function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)"]);
+const WALLET_ABI = viem.parseAbi(["function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)"]);
 /** The answer of `isValidSignature` to a valid signature. */
 const SIGNATURE_TAKEN = "0x1626ba7e";
 
 /** The precompile of EIP-4844, and an opening that it accepts: of an element of a blob of zeros. */
 const POINT_EVALUATION = "0x000000000000000000000000000000000000000a";
 const INFINITY: Hex = `0xc0${"00".repeat(47)}`;
-const ZERO_OPENING = concat([versionedHash(INFINITY), zeroHash, zeroHash, INFINITY, INFINITY]);
+const ZERO_OPENING = viem.concat([versionedHash(INFINITY), viem.zeroHash, viem.zeroHash, INFINITY, INFINITY]);
 
 /** Registrations per call: an answer has at most 24,576 bytes (EIP-170), 288 for each. */
 const ASSETS_PER_CALL = 84;
 
-function registrationOf(of: ViewAnswer<"asset">): L1Registration | null {
+function registrationOf(of: ViewAnswer<"asset">): ports.L1Registration | null {
   const [value, token, quantum, scheme, since] = of;
   const standard = STANDARDS.find((name) => STANDARD_VALUE[name] === value);
   if (standard === undefined) return null;
@@ -88,12 +56,13 @@ type ViewAnswer<F extends View, A extends ViewArgs<F> = ViewArgs<F>> = ContractF
 type ViewArgs<F extends View> = ContractFunctionArgs<typeof abi, "view" | "pure", F>;
 
 function nullIfMissing(error: unknown): null {
-  if (error instanceof TransactionNotFoundError || error instanceof TransactionReceiptNotFoundError) return null;
+  if (error instanceof viem.TransactionNotFoundError || error instanceof viem.TransactionReceiptNotFoundError)
+    return null;
   throw error;
 }
 
 /** {@link L1Reader} over a viem client. */
-export class ViemReader extends ViemTokens implements L1Reader, IssuerReader {
+export class ViemReader extends ViemTokens implements ports.L1Reader, ports.IssuerReader {
   protected readonly logs: ReturnType<typeof logReader>;
 
   constructor(connection: L1Connection) {
@@ -102,20 +71,20 @@ export class ViemReader extends ViemTokens implements L1Reader, IssuerReader {
   }
 
   async opensBlobs(): Promise<boolean> {
-    const { client } = this.connection;
     const { data = "0x" } = await askL1("asking for the precompile 0x0a", () =>
-      call(client, { to: POINT_EVALUATION, data: ZERO_OPENING }).catch((error: unknown) => {
+      actions.call(this.client, { to: POINT_EVALUATION, data: ZERO_OPENING }).catch((error: unknown) => {
         // Some chains stop a call of a precompile that they lack.
-        const stopped = error instanceof BaseError && error.walk((inner) => inner instanceof ExecutionRevertedError);
+        const stopped =
+          error instanceof viem.BaseError && error.walk((inner) => inner instanceof viem.ExecutionRevertedError);
         if (stopped || revertReason(error) !== null) return { data: "0x" as Hex };
         throw error;
       }),
     );
-    return size(data) === 64;
+    return viem.size(data) === 64;
   }
 
   blockNumber(): Promise<bigint> {
-    return askL1("asking for the newest block", () => getBlockNumber(this.connection.client));
+    return askL1("asking for the newest block", () => actions.getBlockNumber(this.client));
   }
 
   /** What a transaction created; null while no block has it. Rejects for one that created nothing, or failed. */
@@ -126,42 +95,44 @@ export class ViemReader extends ViemTokens implements L1Reader, IssuerReader {
     const { status, contractAddress, blockNumber } = receipt;
     if (status !== "success" || !contractAddress)
       throw new MintmarkError("validation_failed", `Transaction ${txHash} created no contract, or failed.`);
-    const { input } = await askL1(doing, () => getTransaction(this.connection.client, { hash: txHash }));
+    const { input } = await askL1(doing, () => actions.getTransaction(this.client, { hash: txHash }));
     return { contract: contractAddress.toLowerCase() as Address, input, blockNumber };
   }
 
   async gasUsed(txHash: Hash): Promise<bigint> {
-    const ask = () => getTransactionReceipt(this.connection.client, { hash: txHash });
+    const ask = () => actions.getTransactionReceipt(this.client, { hash: txHash });
     const receipt = await askL1(`reading transaction ${txHash}`, ask);
     return receipt.gasUsed;
   }
 
   async finalizedBlockNumber(): Promise<bigint> {
-    const { client, finality } = this.connection;
+    const { finality } = this.connection;
     if (finality === "finalized") {
-      const block = await askL1("asking for the finalized block", () => getBlock(client, { blockTag: "finalized" }));
+      const block = await askL1("asking for the finalized block", () =>
+        actions.getBlock(this.client, { blockTag: "finalized" }),
+      );
       return block.number;
     }
     const newest = await this.blockNumber();
     return newest > finality.confirmations ? newest - finality.confirmations : 0n;
   }
 
-  async block(at: bigint | "latest"): Promise<L1Block | null> {
+  async block(at: bigint | "latest"): Promise<ports.L1Block | null> {
     return askL1(`reading block ${at}`, async () => {
       try {
         const where = at === "latest" ? { blockTag: at } : { blockNumber: at };
-        const { number, hash, timestamp, parentBeaconBlockRoot } = await getBlock(this.connection.client, where);
+        const { number, hash, timestamp, parentBeaconBlockRoot } = await actions.getBlock(this.client, where);
         if (number === null || hash === null)
           throw new MintmarkError("l1_failed", `the node returned a pending block for ${at}`);
         return { number, hash, timestamp, ...(parentBeaconBlockRoot && { parentBeaconBlockRoot }) };
       } catch (error) {
-        if (error instanceof BlockNotFoundError) return null;
+        if (error instanceof viem.BlockNotFoundError) return null;
         throw error;
       }
     });
   }
 
-  async state(at?: bigint): Promise<L1State> {
+  async state(at?: bigint): Promise<ports.L1State> {
     const blockNumber = at ?? (await this.blockNumber());
     const view = { abi, address: this.settlement.contract } as const;
     const contracts = [
@@ -174,7 +145,7 @@ export class ViemReader extends ViemTokens implements L1Reader, IssuerReader {
     return askL1("reading the committed state", async () => {
       // One call, because nodes behind one address can differ about a block of one number.
       const once = { contracts, blockNumber, deployless: true, batchSize: 0, allowFailure: false } as const;
-      const [counted, rootValidium, rootRollup, commitment, history] = await multicall(this.connection.client, once);
+      const [counted, rootValidium, rootRollup, commitment, history] = await actions.multicall(this.client, once);
       const [validium, rollup] = counted;
       const counts = { countValidium: Number(validium), countRollup: Number(rollup) };
       return { ...counts, rootValidium, rootRollup, commitment, history };
@@ -183,13 +154,13 @@ export class ViemReader extends ViemTokens implements L1Reader, IssuerReader {
 
   async rollupData(txHash: Hash): Promise<Uint8Array | null> {
     const transaction = await askL1(`reading transaction ${txHash}`, () =>
-      getTransaction(this.connection.client, { hash: txHash }).catch(nullIfMissing),
+      actions.getTransaction(this.client, { hash: txHash }).catch(nullIfMissing),
     );
     if (transaction === null) return null;
     const { input } = transaction;
     // The contract takes rollup batches from plain accounts only, so the commit is the transaction's own call.
     const { functionName, args } = await askL1(`decoding transaction ${txHash}`, async () =>
-      decodeFunctionData({ abi, data: input }),
+      viem.decodeFunctionData({ abi, data: input }),
     );
     if (functionName === "commitBlobBatch") return null;
     if (functionName === "commitRollupBatch") return hexToBytes(args[3]);
@@ -197,11 +168,11 @@ export class ViemReader extends ViemTokens implements L1Reader, IssuerReader {
     throw new MintmarkError("l1_failed", `transaction ${txHash} calls ${functionName}, which commits no rollup batch`);
   }
 
-  verifyVault(proven: ProvenVault): Promise<bigint> {
+  verifyVault(proven: ports.ProvenVault): Promise<bigint> {
     return this.view(`verifying vault ${proven.vault.vaultId}`, "verifyVault", provenVaultArguments(proven));
   }
 
-  async verifyTransferred(proven: ProvenVault): Promise<TransferredTip> {
+  async verifyTransferred(proven: ports.ProvenVault): Promise<ports.TransferredTip> {
     const doing = `verifying the transfers of vault ${proven.vault.vaultId}`;
     const [owner, left] = await this.view(doing, "verifyTransferred", transferredArguments(proven));
     return { owner: owner.toLowerCase() as Address, left };
@@ -212,16 +183,16 @@ export class ViemReader extends ViemTokens implements L1Reader, IssuerReader {
     return this.view(doing, "hasRole", [await this.view(doing, "OPERATOR_ROLE", []), account]);
   }
 
-  async registration(chainId: bigint, assetType: Hash, at?: bigint): Promise<L1Registration | null> {
+  async registration(chainId: bigint, assetType: Hash, at?: bigint): Promise<ports.L1Registration | null> {
     return (await this.registrations([{ chainId, assetType }], at))[0] ?? null;
   }
 
-  async registrations(assets: readonly AssetId[], at?: bigint): Promise<(L1Registration | null)[]> {
+  async registrations(assets: readonly ports.AssetId[], at?: bigint): Promise<(ports.L1Registration | null)[]> {
     const answers = await this.ofAssets("asset", "reading the registrations", assets, at);
     return answers.map((answer) => answer && registrationOf(answer));
   }
 
-  isTransferable({ chainId, assetType }: AssetId, at?: bigint): Promise<boolean> {
+  isTransferable({ chainId, assetType }: ports.AssetId, at?: bigint): Promise<boolean> {
     const [doing, args] = [`asking whether ${assetType} is transferable`, [chainId, BigInt(assetType)]] as const;
     // A contract without transfers does not know the function.
     return orIfSilent(this.view(doing, "isTransferable", args, at), false);
@@ -233,22 +204,21 @@ export class ViemReader extends ViemTokens implements L1Reader, IssuerReader {
     const found = await orIfSilent(asked, null);
     if (found === null) return null;
     const [authorizedAt, until, revokedAt, limit, assetType] = found;
-    return { authorizedAt, until, revokedAt, limit, assetType: numberToHex(assetType, { size: 32 }) };
+    return { authorizedAt, until, revokedAt, limit, assetType: viem.numberToHex(assetType, { size: 32 }) };
   }
 
-  async issuers(assets: readonly AssetId[]): Promise<(AssetIssuer | null)[]> {
+  async issuers(assets: readonly ports.AssetId[]): Promise<(ports.AssetIssuer | null)[]> {
     return (await this.ofAssets("issuerOf", "reading the issuers", assets)).map((answer) => {
-      const [issuer, epoch, suspended] = answer ?? [zeroAddress, 0n, false];
-      return issuer === zeroAddress ? null : { issuer: issuer.toLowerCase() as Address, epoch, suspended };
+      const [issuer, epoch, suspended] = answer ?? [viem.zeroAddress, 0n, false];
+      return issuer === viem.zeroAddress ? null : { issuer: issuer.toLowerCase() as Address, epoch, suspended };
     });
   }
 
   walletTakes(wallet: Address, digest: Hash, signature: Hex, most = CONSENT_GAS): Promise<boolean> {
-    const { client } = this.connection;
-    const gas = most + CALL_GAS + BigInt(size(signature)) * CALLDATA_BYTE_GAS;
+    const gas = most + CALL_GAS + BigInt(viem.size(signature)) * CALLDATA_BYTE_GAS;
     const ask = { abi: WALLET_ABI, address: wallet, functionName: "isValidSignature", gas } as const;
     return askL1(`asking ${wallet} about a signature`, async () => {
-      const answer = await orIfSilent(readContract(client, { ...ask, args: [digest, signature] }), null);
+      const answer = await orIfSilent(actions.readContract(this.client, { ...ask, args: [digest, signature] }), null);
       return answer === SIGNATURE_TAKEN;
     });
   }
@@ -271,7 +241,7 @@ export class ViemReader extends ViemTokens implements L1Reader, IssuerReader {
     return this.walletTakes(signer, digest, signature, SIGNATURE_GAS);
   }
 
-  async events(fromBlock: bigint, toBlock: bigint): Promise<readonly L1Event[]> {
+  async events(fromBlock: bigint, toBlock: bigint): Promise<readonly ports.L1Event[]> {
     const doing = `reading events of blocks ${fromBlock} to ${toBlock}`;
     return decodeEvents(await askL1(doing, () => this.logs(fromBlock, toBlock)));
   }
@@ -280,15 +250,15 @@ export class ViemReader extends ViemTokens implements L1Reader, IssuerReader {
   protected ofAssets<F extends "asset" | "issuerOf">(
     view: F,
     doing: string,
-    assets: readonly AssetId[],
+    assets: readonly ports.AssetId[],
     at?: bigint,
   ): Promise<readonly (ViewAnswer<F> | null)[]> {
     const read = { abi, address: this.settlement.contract, functionName: view };
-    const ask = async (some: readonly AssetId[]): Promise<readonly (ViewAnswer<F> | null)[]> => {
+    const ask = async (some: readonly ports.AssetId[]): Promise<readonly (ViewAnswer<F> | null)[]> => {
       const contracts = some.map(({ chainId, assetType }) => ({ ...read, args: [chainId, BigInt(assetType)] }));
       const many = { contracts, deployless: true, batchSize: 0, allowFailure: false, blockNumber: at };
       try {
-        return (await multicall(this.connection.client, many as never)) as never;
+        return (await actions.multicall(this.client, many as never)) as never;
       } catch (error) {
         if (at !== undefined && saysNothing(error)) return some.map(() => null);
         throw error;
@@ -306,11 +276,11 @@ export class ViemReader extends ViemTokens implements L1Reader, IssuerReader {
   ): Promise<ViewAnswer<F, A>> {
     const read = { abi, address: this.settlement.contract, functionName, args, blockNumber };
     // viem's types cannot follow a union of functions; the signature above ties arguments and answer to the function.
-    return askL1(doing, () => readContract(this.connection.client, read as never)) as never;
+    return askL1(doing, () => actions.readContract(this.client, read as never)) as never;
   }
 }
 
 /** The receipt of a transaction; null while it is not mined. */
 export function minedReceipt({ client }: L1Connection, hash: Hash): Promise<TransactionReceipt | null> {
-  return getTransactionReceipt(client, { hash }).catch(nullIfMissing);
+  return actions.getTransactionReceipt(client, { hash }).catch(nullIfMissing);
 }

@@ -1,17 +1,4 @@
-import {
-  concatHex,
-  getTypesForEIP712Domain,
-  hashDomain,
-  hashStruct,
-  keccak256,
-  type LocalAccount,
-  numberToHex,
-  recoverAddress,
-  serializeSignature,
-  serializeTransaction,
-  type TransactionSerializable,
-  toPrefixedMessage,
-} from "viem";
+import * as viem from "viem";
 import { toAccount } from "viem/accounts";
 import { MintmarkError } from "../errors.ts";
 import { messageOf } from "../message.ts";
@@ -42,30 +29,32 @@ const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141
  * const account = signerAccount({ address, sign: (message) => kms.sign(message) });
  * const l1 = await connectL1({ rpc: "http://127.0.0.1:8545", contract, account });
  */
-export function signerAccount(signer: Signer): LocalAccount {
+export function signerAccount(signer: Signer): viem.LocalAccount {
   const sign = (message: Hex) => signed(signer, message);
   return toAccount({
     address: signer.address,
-    signMessage: async ({ message }) => serializeSignature(await sign(toPrefixedMessage(message))),
+    signMessage: async ({ message }) => viem.serializeSignature(await sign(viem.toPrefixedMessage(message))),
     async signTransaction(transaction, options) {
-      const serialize = (options?.serializer ?? serializeTransaction) as typeof serializeTransaction;
+      const serialize = (options?.serializer ?? viem.serializeTransaction) as typeof viem.serializeTransaction;
       // Blobs travel beside the transaction and are not signed.
       const unsigned = (
         transaction.type === "eip4844" ? { ...transaction, sidecars: false } : transaction
-      ) as TransactionSerializable;
-      return serialize(transaction as TransactionSerializable, await sign(await serialize(unsigned)));
+      ) as viem.TransactionSerializable;
+      return serialize(transaction as viem.TransactionSerializable, await sign(await serialize(unsigned)));
     },
     async signTypedData(typedData) {
       const { domain = {}, message, primaryType, types: own } = typedData as unknown as TypedData;
-      const types = { EIP712Domain: getTypesForEIP712Domain({ domain }), ...own };
-      const struct = hashStruct({ data: message, primaryType, types } as never);
-      return serializeSignature(await sign(concatHex(["0x1901", hashDomain({ domain, types } as never), struct])));
+      const types = { EIP712Domain: viem.getTypesForEIP712Domain({ domain }), ...own };
+      const struct = viem.hashStruct({ data: message, primaryType, types } as never);
+      return viem.serializeSignature(
+        await sign(viem.concatHex(["0x1901", viem.hashDomain({ domain, types } as never), struct])),
+      );
     },
   });
 }
 
 interface TypedData {
-  readonly domain?: Parameters<typeof getTypesForEIP712Domain>[0]["domain"] & {};
+  readonly domain?: Parameters<typeof viem.getTypesForEIP712Domain>[0]["domain"] & {};
   readonly message: Record<string, unknown>;
   readonly primaryType: string;
   readonly types: Record<string, { name: string; type: string }[]>;
@@ -92,10 +81,10 @@ async function signed(signer: Signer, message: Hex): Promise<Signed> {
     throw failed(address, "its answer is no signature of 64 or 65 bytes");
   const value = BigInt(`0x${second}`);
   const r: Hex = `0x${first}`;
-  const s = numberToHex(value > ORDER / 2n ? ORDER - value : value, { size: 32 });
-  const hash = keccak256(message);
+  const s = viem.numberToHex(value > ORDER / 2n ? ORDER - value : value, { size: 32 });
+  const hash = viem.keccak256(message);
   for (const yParity of [0, 1] as const) {
-    const by = await recoverAddress({ hash, signature: { r, s, yParity } }).catch(() => "0x");
+    const by = await viem.recoverAddress({ hash, signature: { r, s, yParity } }).catch(() => "0x");
     if (by.toLowerCase() === address.toLowerCase()) return { r, s, yParity };
   }
   throw failed(address, "its signature is of another key; check that address and key belong together");

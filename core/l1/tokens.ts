@@ -4,7 +4,7 @@ import { call, multicall, readContract, simulateContract } from "viem/actions";
 import { type Address, BLOB_SCHEMES, type BlobScheme, type Standard } from "../model.ts";
 import type { L1Token, L1Tokens, Settlement, TokenMint } from "../ports.ts";
 import { SCHEME_VALUE } from "./arguments.ts";
-import type { L1Connection } from "./connection.ts";
+import type { L1Client, L1Connection } from "./connection.ts";
 import { askInBulk, askL1, orIfSilent, revertReason, saysNothing } from "./failure.ts";
 
 /** The questions to tokens, and the errors of OpenZeppelin's tokens that refuse a mint. */
@@ -73,9 +73,11 @@ export function schemeOf(value: number | bigint | null): BlobScheme | null {
 export class ViemTokens implements L1Tokens {
   readonly settlement: Settlement;
   protected readonly connection: L1Connection;
+  protected readonly client: L1Client;
 
   constructor(connection: L1Connection) {
     this.connection = connection;
+    this.client = connection.client;
     this.settlement = connection.settlement;
   }
 
@@ -92,7 +94,7 @@ export class ViemTokens implements L1Tokens {
   /** `otherwise` when the token lacks the view. A silent chain is still an error. */
   async #says<K extends (typeof OPTIONAL)[number]["name"], D>(address: Address, functionName: K, otherwise: D) {
     return askL1(`asking ${address} for its ${functionName}`, () =>
-      orIfSilent<unknown, D>(readContract(this.connection.client, { abi: OPTIONAL, address, functionName }), otherwise),
+      orIfSilent<unknown, D>(readContract(this.client, { abi: OPTIONAL, address, functionName }), otherwise),
     ) as Promise<ContractFunctionReturnType<typeof OPTIONAL, "view", K> | D>;
   }
 
@@ -117,32 +119,31 @@ export class ViemTokens implements L1Tokens {
     // return(0, 0)
     const question = `63${selector}5f5260205f6004601c73${contract.slice(2)}62${limit}fa3d602014166033575f5ff35b60205ff3`;
     return askL1(`asking ${contract} for its ${what}`, async () => {
-      const { data } = await call(this.connection.client, { data: `0x${question}` });
+      const { data } = await call(this.client, { data: `0x${question}` });
       return data === undefined || data.length !== 66 ? null : BigInt(data);
     });
   }
 
   holding(contract: Address, standard: Standard, account: Address, tokenId: bigint | null): Promise<bigint> {
-    const { client } = this.connection;
     const read = { abi: ABI, address: contract } as const;
     const id = tokenId ?? 0n;
     return askL1(`asking ${contract} what ${account} holds`, async () => {
-      if (standard === "erc20") return readContract(client, { ...read, functionName: "balanceOf", args: [account] });
+      if (standard === "erc20")
+        return readContract(this.client, { ...read, functionName: "balanceOf", args: [account] });
       if (standard === "erc1155")
-        return readContract(client, { ...read, functionName: "balanceOf", args: [account, id] });
+        return readContract(this.client, { ...read, functionName: "balanceOf", args: [account, id] });
       // `ownerOf` reverts for a token that does not exist yet.
-      const owner = await orIfSilent(readContract(client, { ...read, functionName: "ownerOf", args: [id] }), null);
+      const owner = await orIfSilent(readContract(this.client, { ...read, functionName: "ownerOf", args: [id] }), null);
       return owner?.toLowerCase() === account.toLowerCase() ? 1n : 0n;
     });
   }
 
   isMinter(token: Address): Promise<boolean | null> {
-    const { client } = this.connection;
     const read = { abi: ABI, address: token } as const;
     const { contract } = this.settlement;
     return askL1(`asking ${token} for its minter`, () => {
-      const asked = readContract(client, { ...read, functionName: "MINTER_ROLE" }).then((role) =>
-        readContract(client, { ...read, functionName: "hasRole", args: [role, contract] }),
+      const asked = readContract(this.client, { ...read, functionName: "MINTER_ROLE" }).then((role) =>
+        readContract(this.client, { ...read, functionName: "hasRole", args: [role, contract] }),
       );
       return orIfSilent(asked, null);
     });
@@ -152,7 +153,7 @@ export class ViemTokens implements L1Tokens {
     return askInBulk(`asking ${token} for owners`, tokenIds, OWNERS_PER_CALL, async (some) => {
       const contracts = some.map((id) => ({ abi: ABI, address: token, functionName: "ownerOf", args: [id] }) as const);
       const many = { contracts, deployless: true, batchSize: 0, blockNumber: at };
-      const answers = await multicall(this.connection.client, many);
+      const answers = await multicall(this.client, many);
       return answers.map((answer) => {
         if (answer.status === "failure" && !saysNothing(answer.error)) throw answer.error;
         const owner = answer.status === "success" ? answer.result : ZERO;
@@ -166,7 +167,7 @@ export class ViemTokens implements L1Tokens {
     const as = { account: this.settlement.contract, gas: TRIAL_GAS, blockNumber };
     return askL1(`trying a mint of ${token}`, async () => {
       try {
-        await simulateContract(this.connection.client, { ...mint, ...as });
+        await simulateContract(this.client, { ...mint, ...as });
         return null;
       } catch (error) {
         const reason = revertReason(error);
@@ -202,7 +203,7 @@ export class ViemTokens implements L1Tokens {
     });
     const none = mints.map(() => false);
     try {
-      const { data = "0x" } = await call(this.connection.client, {
+      const { data = "0x" } = await call(this.client, {
         to: minter,
         data: concatHex([pad(token), ...calls]),
         gas: TRIAL_GAS,

@@ -10,16 +10,7 @@ import { type Address, MAX_REFERENCE, type User, type Uuid } from "../model.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import { ownerRecord, userIdRecord, userRecord } from "../store/records.ts";
-import {
-  endOf,
-  ownerKey,
-  ownerUserKey,
-  userIdKey,
-  userKey,
-  usersOf as userKeysOf,
-  userReferenceKey,
-  userReferencesOf,
-} from "../store/store-keys.ts";
+import * as keys from "../store/store-keys.ts";
 import { requireAddress, requireText, requireUuid } from "../validate.ts";
 
 /** Most users created at once. */
@@ -29,7 +20,7 @@ type UserFacts = Pick<CachedUser, "userIndex" | "userId" | "ownerAddress">;
 
 /** The key that finds a user by id, or by the address of its owner. */
 export function recipientKey(applicationIndex: number, recipient: Uuid | Address): Buffer {
-  return isOwner(recipient) ? ownerKey(applicationIndex, recipient) : userIdKey(applicationIndex, recipient);
+  return isOwner(recipient) ? keys.ownerKey(applicationIndex, recipient) : keys.userIdKey(applicationIndex, recipient);
 }
 
 /** The facts in the record under {@link recipientKey}. */
@@ -56,13 +47,13 @@ export function putUser(
   const facts = { applicationIndex, userIndex, userId, ownerAddress, reference };
   const { time: createdAt } = ledger.record(group, { kind: "userCreated", ...facts });
   ledger.head = { ...ledger.head, userCount: userIndex + 1 };
-  group.stage(userIdKey(applicationIndex, userId), encodeRecord(userIdRecord, { userIndex, ownerAddress }));
+  group.stage(keys.userIdKey(applicationIndex, userId), encodeRecord(userIdRecord, { userIndex, ownerAddress }));
   const record = { userId, ownerAddress, createdAt, reference };
-  group.put(userKey(applicationIndex, userIndex), encodeRecord(userRecord, record));
+  group.put(keys.userKey(applicationIndex, userIndex), encodeRecord(userRecord, record));
   const owned = encodeRecord(ownerRecord, { userIndex, userId });
-  if (isFirst) group.stage(ownerKey(applicationIndex, ownerAddress), owned);
-  else group.put(ownerUserKey(applicationIndex, ownerAddress, userIndex), owned);
-  if (reference !== null) group.put(userReferenceKey(applicationIndex, reference, userIndex), Buffer.from([1]));
+  if (isFirst) group.stage(keys.ownerKey(applicationIndex, ownerAddress), owned);
+  else group.put(keys.ownerUserKey(applicationIndex, ownerAddress, userIndex), owned);
+  if (reference !== null) group.put(keys.userReferenceKey(applicationIndex, reference, userIndex), Buffer.from([1]));
   const user = { userIndex, userId, ownerAddress };
   ledger.users.remember(applicationIndex, userId, user);
   if (isFirst) ledger.users.remember(applicationIndex, ownerAddress, user);
@@ -99,17 +90,17 @@ async function findOrCreate(
 ): Promise<User[]> {
   const { applicationIndex } = ledger.application(applicationId);
   const keysOf = ({ userId, ownerAddress }: AskedUser) => [
-    ownerKey(applicationIndex, ownerAddress),
-    ...(userId === null ? [] : [userIdKey(applicationIndex, userId)]),
+    keys.ownerKey(applicationIndex, ownerAddress),
+    ...(userId === null ? [] : [keys.userIdKey(applicationIndex, userId)]),
   ];
-  const keys = asked.flatMap(keysOf);
+  const named = asked.flatMap(keysOf);
   const indices = await writer.run<number[]>(
     {
       weight: asked.length,
-      keys: () => keys,
+      keys: () => named,
       apply(group, stored) {
         // `stored` stays as read. The users of this transition are in the group.
-        const known = new Map(keys.map((key, i) => [key.toString("latin1"), stored[i]]));
+        const known = new Map(named.map((key, i) => [key.toString("latin1"), stored[i]]));
         const find = (recipient: Uuid | Address): UserFacts | null => {
           const key = recipientKey(applicationIndex, recipient);
           const record = group.resolve(key, known.get(key.toString("latin1")));
@@ -185,19 +176,19 @@ async function userPage(
 ): Promise<PageEntries<User>> {
   const { applicationIndex } = ledger.application(applicationId);
   const keyOf = (userIndex: number): Buffer => {
-    if (ownerAddress !== undefined) return ownerUserKey(applicationIndex, ownerAddress, userIndex);
-    if (reference !== undefined) return userReferenceKey(applicationIndex, reference, userIndex);
-    return userKey(applicationIndex, userIndex);
+    if (ownerAddress !== undefined) return keys.ownerUserKey(applicationIndex, ownerAddress, userIndex);
+    if (reference !== undefined) return keys.userReferenceKey(applicationIndex, reference, userIndex);
+    return keys.userKey(applicationIndex, userIndex);
   };
   const prefix =
     ownerAddress !== undefined
-      ? ownerKey(applicationIndex, ownerAddress)
+      ? keys.ownerKey(applicationIndex, ownerAddress)
       : reference !== undefined
-        ? userReferencesOf(applicationIndex, reference)
-        : userKeysOf(applicationIndex);
+        ? keys.userReferencesOf(applicationIndex, reference)
+        : keys.usersOf(applicationIndex);
   const reverse = order === "desc";
   const start = after === null || reverse ? { gte: prefix } : { gt: keyOf(after) };
-  const end = after === null || !reverse ? endOf(prefix) : keyOf(after);
+  const end = after === null || !reverse ? keys.endOf(prefix) : keyOf(after);
   const indices: number[] = [];
   for await (const [key, record] of ledger.store.entries({ ...start, lt: end, reverse, limit: limit + 1 })) {
     const isOwned = ownerAddress !== undefined;

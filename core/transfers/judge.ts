@@ -11,14 +11,7 @@ import { chunkKey } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, decodeChunk, encodeChunk, type StoredVault } from "../store/vault-columns.ts";
 import { tell } from "../tenants/events/event-log.ts";
 import { putActivity, readActivities, readActivity } from "../vaults/activity.ts";
-import {
-  failureOfFault,
-  latestTransferList,
-  listsOfBatch,
-  outputsOf,
-  putTransferList,
-  unitsOf,
-} from "../vaults/transfer-lists.ts";
+import * as lists from "../vaults/transfer-lists.ts";
 import { hasSlot, placeOf, readVaults } from "../vaults/vaults.ts";
 import { powersOf } from "./powers.ts";
 
@@ -30,20 +23,20 @@ interface Judged {
 
 /** Decides the transfers of a batch that L1 has just committed, by L1's own rule. */
 export async function judgeBatch(ledger: Ledger, group: Group, batch: BatchRecord, time: number): Promise<void> {
-  await judge(ledger, group, batch, await listsOfBatch(ledger, batch), time);
+  await judge(ledger, group, batch, await lists.listsOfBatch(ledger, batch), time);
 }
 
 /** Decides once more what has taken a vault, because L1 tells of other units withdrawn from it. */
 export async function judgeSpender(ledger: Ledger, group: Group, vaultId: VaultId, time: number): Promise<void> {
   const { spentBy } = await readActivity(ledger, group, vaultId);
-  const list = spentBy === null ? null : await latestTransferList(ledger, group, spentBy);
+  const list = spentBy === null ? null : await lists.latestTransferList(ledger, group, spentBy);
   const batch = list?.batchNumber == null ? undefined : ledger.batches["zk-rollup"].latest(list.batchNumber);
   if (list === null || batch?.l1Sequence == null || !batch.transfers) return;
   await judge(ledger, group, batch, [list], time);
 }
 
-async function judge(ledger: Ledger, group: Group, batch: BatchRecord, lists: TransferListRecord[], time: number) {
-  const ids = lists.flatMap(({ transfers }) => transfers.map(({ vaultId }) => vaultId));
+async function judge(ledger: Ledger, group: Group, batch: BatchRecord, committed: TransferListRecord[], time: number) {
+  const ids = committed.flatMap(({ transfers }) => transfers.map(({ vaultId }) => vaultId));
   const places = ids.map(placeOf).filter((place) => hasSlot(ledger, place));
   const located = await readVaults(ledger, places, group);
   const vaults = new Map(located.map(({ place, vault }) => [packVaultId(place), vault]));
@@ -51,7 +44,7 @@ async function judge(ledger: Ledger, group: Group, batch: BatchRecord, lists: Tr
   const outputs = outputsIn(ledger, group, batch);
   const changed: VaultId[] = [];
   let next = 0;
-  for (const list of lists) {
+  for (const list of committed) {
     const spent = list.transfers.map(
       ({ vaultId }): Judged => ({ vault: vaults.get(vaultId) ?? null, activity: activities[next++] as ActivityRecord }),
     );
@@ -67,9 +60,11 @@ async function judge(ledger: Ledger, group: Group, batch: BatchRecord, lists: Tr
       if (transferred === activity.transferred) continue;
       putActivity(ledger, group, transfer, { ...activity, transferred, updatedAt: time });
     }
-    const amounts = outputsOf(list).map((output) => {
+    const amounts = lists.outputsOf(list).map((output) => {
       const { vault, activity } = spent[output.index] as Judged;
-      return faults[output.index] !== null || vault === null ? 0n : unitsOf(output, vault.amount - activity.withdrawn);
+      return faults[output.index] !== null || vault === null
+        ? 0n
+        : lists.unitsOf(output, vault.amount - activity.withdrawn);
     });
     for (const vaultId of await outputs.set(list, amounts, time)) changed.push(vaultId);
     putFaults(ledger, group, list, faults, time);
@@ -117,10 +112,10 @@ function putFaults(
 ): void {
   if (list.transfers.every(({ fault }, i) => fault === faults[i])) return;
   const transfers = list.transfers.map((transfer, i) => ({ ...transfer, fault: faults[i] ?? null }));
-  putTransferList(group, { ...list, transfers, updatedAt: time }, list);
+  lists.putTransferList(group, { ...list, transfers, updatedAt: time }, list);
   const fresh = transfers.find(({ fault }, i) => fault !== null && list.transfers[i]?.fault === null);
   if (fresh === undefined) return;
-  const event = { type: "transfer.failed", transferId: list.transferId, failure: failureOfFault(fresh) } as const;
+  const event = { type: "transfer.failed", transferId: list.transferId, failure: lists.failureOfFault(fresh) } as const;
   tell(ledger, group, list.applicationIndex, time, event);
 }
 

@@ -5,12 +5,7 @@ import type { TransferPowers } from "../protocol/transfer-rules.ts";
 import type { Entry } from "../store/entries.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
-import type {
-  L1EventRecord,
-  TransferApprovalRecord,
-  TransferListRecord,
-  TransferSessionRecord,
-} from "../store/records.ts";
+import type * as records from "../store/records.ts";
 import { l1EventRecord, NO_EVENT, transferApprovalRecord, transferSessionRecord } from "../store/records.ts";
 import { l1EventKey, transferApprovalKey, transferSessionKey } from "../store/store-keys.ts";
 
@@ -22,7 +17,7 @@ export type PowerEvent = L1Event & {
 /** Reads a record: of the store, or with a group's changes. */
 export type ReadRecord = (key: Buffer) => Promise<Buffer | undefined>;
 
-const NO_SESSION: TransferSessionRecord = {
+const NO_SESSION: records.TransferSessionRecord = {
   authorizedAt: 0n,
   until: 0n,
   limit: 0n,
@@ -37,10 +32,14 @@ export async function readSession(read: ReadRecord, owner: Address, key: Address
   return stored === undefined ? null : decodeRecord(transferSessionRecord, stored, `The session of key ${key}`);
 }
 
-const NO_APPROVAL: TransferApprovalRecord = { approvedAt: 0n, cancelledAt: 0n, blockNumber: 0n };
+const NO_APPROVAL: records.TransferApprovalRecord = { approvedAt: 0n, cancelledAt: 0n, blockNumber: 0n };
 
 /** When and where an account approved a digest on L1, and when it cancelled it. */
-export async function readApproval(read: ReadRecord, owner: Address, digest: Hash): Promise<TransferApprovalRecord> {
+export async function readApproval(
+  read: ReadRecord,
+  owner: Address,
+  digest: Hash,
+): Promise<records.TransferApprovalRecord> {
   const stored = await read(transferApprovalKey(owner, digest));
   return stored === undefined ? NO_APPROVAL : decodeRecord(transferApprovalRecord, stored, `The approval of ${digest}`);
 }
@@ -49,7 +48,7 @@ export async function readApproval(read: ReadRecord, owner: Address, digest: Has
 export async function powersOf(
   read: ReadRecord,
   owner: Address,
-  { digest, signature, sessionKey }: Pick<TransferListRecord, "digest" | "signature" | "sessionKey">,
+  { digest, signature, sessionKey }: Pick<records.TransferListRecord, "digest" | "signature" | "sessionKey">,
 ): Promise<TransferPowers> {
   const { approvedAt, cancelledAt } = await readApproval(read, owner, digest);
   const session = sessionKey === null ? null : await readSession(read, owner, sessionKey);
@@ -66,7 +65,7 @@ export async function applyPower(ledger: Ledger, group: Group, event: PowerEvent
   const eventKey = l1EventKey(ledger.settlement.chainId, blockNumber, logIndex);
   if ((await read(eventKey)) !== undefined) return;
   const owner = event.owner.toLowerCase() as Address;
-  const note = (of: Partial<L1EventRecord>) =>
+  const note = (of: Partial<records.L1EventRecord>) =>
     group.stage(eventKey, encodeRecord(l1EventRecord, { ...NO_EVENT, ...of }));
   if (event.type === "transfersApproved" || event.type === "transfersCancelled") {
     const { digest } = event;
@@ -94,7 +93,11 @@ export async function applyPower(ledger: Ledger, group: Group, event: PowerEvent
   note({ session: { owner, key, isRevoked } });
 }
 
-export async function revertPower(ledger: Ledger, group: Group, { session, approval }: L1EventRecord): Promise<void> {
+export async function revertPower(
+  ledger: Ledger,
+  group: Group,
+  { session, approval }: records.L1EventRecord,
+): Promise<void> {
   const read: ReadRecord = (key) => group.read(ledger.store, key);
   if (approval !== null) {
     const { owner, digest, isCancelled } = approval;
@@ -110,12 +113,12 @@ export async function revertPower(ledger: Ledger, group: Group, { session, appro
 }
 
 /** Writes an approval, or removes one that says nothing. */
-function putApproval(group: Group, owner: Address, digest: Hash, approval: TransferApprovalRecord): void {
+function putApproval(group: Group, owner: Address, digest: Hash, approval: records.TransferApprovalRecord): void {
   const key = transferApprovalKey(owner, digest);
   if (approval.approvedAt === 0n && approval.cancelledAt === 0n) group.remove(key);
   else group.stage(key, encodeRecord(transferApprovalRecord, approval));
 }
 
-function putSession(group: Group, owner: Address, key: Address, session: TransferSessionRecord): void {
+function putSession(group: Group, owner: Address, key: Address, session: records.TransferSessionRecord): void {
   group.stage(transferSessionKey(owner, key), encodeRecord(transferSessionRecord, session));
 }

@@ -21,14 +21,7 @@ import { requireKey } from "../tenants/api-keys.ts";
 import { putUser, recipientKey, recipientOf } from "../tenants/users.ts";
 import { requireAddress } from "../validate.ts";
 import { putActivity } from "../vaults/activity.ts";
-import {
-  makersOf,
-  outputsOf,
-  putTransferList,
-  readTransferList,
-  slotCount,
-  tellAccepted,
-} from "../vaults/transfer-lists.ts";
+import * as lists from "../vaults/transfer-lists.ts";
 import { decodeActivity, hasSlot, ownedBy, placeOf, readVaults } from "../vaults/vaults.ts";
 import { requireCarried } from "./close.ts";
 import { readApproval, readSession } from "./powers.ts";
@@ -57,7 +50,7 @@ export async function requestTransfers(
   const signature = request.signature === "0x" ? "0x" : compactBytes(request.signature);
   const sessionKey = await requireAuthorized(ledger, list, signature);
   const taken = await writer.run(taking(ledger, caller, { ...list, signature, sessionKey }), signal);
-  return typeof taken === "string" ? readTransferList(ledger, taken) : taken;
+  return typeof taken === "string" ? lists.readTransferList(ledger, taken) : taken;
 }
 
 const NOT_SIGNED =
@@ -105,7 +98,7 @@ function taking(ledger: Ledger, caller: TransferCaller, signed: Signed): Transit
   const receivers = [...new Set(transfers.filter((transfer) => !isRedemption(transfer)).map(({ to }) => to))];
   let unknown: Address[] = [];
   return {
-    weight: slotCount(transfers),
+    weight: lists.slotCount(transfers),
     keys() {
       unknown = receivers.filter((owner) => ledger.users.get(applicationIndex, owner) === undefined);
       const spent = transfers.map(({ vaultId }) => keys.activityKey(vaultId));
@@ -167,10 +160,10 @@ function putRequested(ledger: Ledger, group: Group, signed: Signed, receivers: r
   const { sequence: journalSequence, time } = ledger.record(group, { kind: "transfersRequested", ...facts });
   const waiting = { status: "waiting", batchNumber: null, firstSlot: null, failure: null } as const;
   const list: TransferListRecord = { ...facts, journalSequence, ...waiting, createdAt: time, updatedAt: time };
-  ledger.putApplication(group, { ...application, nextSequence: firstSequence + slotCount(transfers) });
-  putTransferList(group, list, null);
+  ledger.putApplication(group, { ...application, nextSequence: firstSequence + lists.slotCount(transfers) });
+  lists.putTransferList(group, list, null);
   indexTransfers(ledger, group, list);
-  tellAccepted(ledger, group, list);
+  lists.tellAccepted(ledger, group, list);
   return list;
 }
 
@@ -186,7 +179,7 @@ function indexTransfers(ledger: Ledger, group: Group, list: TransferListRecord):
   const reference = keys.journalKey(journalSequence).subarray(1);
   group.put(keys.transactionKey(applicationIndex, firstSequence), reference);
   const users = new Set(
-    outputsOf(list).flatMap(({ transfer, holderIndex }) => [transfer.userIndex, holderIndex ?? []].flat()),
+    lists.outputsOf(list).flatMap(({ transfer, holderIndex }) => [transfer.userIndex, holderIndex ?? []].flat()),
   );
   for (const user of users) group.put(keys.userTransactionKey(applicationIndex, user, firstSequence), reference);
   for (const of of keys.transferIndexes(applicationIndex, transfers))
@@ -257,7 +250,7 @@ async function askedVaults(ledger: Ledger, caller: TransferCaller, transfers: re
     const detail = "The vaults of a list have one owner and one application. Sign a list for each.";
     throw new MintmarkError("validation_failed", detail);
   }
-  const makers = await makersOf(ledger, places);
+  const makers = await lists.makersOf(ledger, places);
   return found.map(({ place, vault }, i) => {
     const hops = (makers[i]?.output.transfer.hops ?? 0) + 1;
     return { transfer: transfers[i] as Transfer, place, vault, hops };

@@ -1,16 +1,6 @@
 import { headerOf } from "../../batches/batches.ts";
 import type { BatchMultiproof, BatchTransition, ProofOptions, StateExtension } from "../../batches/proofs.ts";
-import {
-  batchProof,
-  blobProofs,
-  consistencyProof,
-  originOf,
-  provenRefutation,
-  vaultContent,
-  vaultMultiproof,
-  vaultProof,
-  vaultStateProof,
-} from "../../batches/proofs.ts";
+import * as proofs from "../../batches/proofs.ts";
 import type { EngineContext } from "../../ledger/context.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import type { Mode, VaultId } from "../../model.ts";
@@ -26,9 +16,9 @@ import { requireMode } from "../../validate.ts";
 import { batchOfRecord, placeOf } from "../../vaults/vaults.ts";
 
 async function exitProof(ledger: Ledger, vaultId: VaultId, options?: ProofOptions): Promise<BatchVaultProof> {
-  const proof = await vaultProof(ledger, vaultId, options);
+  const proof = await proofs.vaultProof(ledger, vaultId, options);
   const header = await exitHeader(ledger, proof.vault.chainId, placeOf(vaultId));
-  const refutation = await provenRefutation(ledger, vaultId);
+  const refutation = await proofs.provenRefutation(ledger, vaultId);
   return { ...proof, header, ...(refutation && { refutation }) };
 }
 
@@ -39,7 +29,7 @@ async function exitProof(ledger: Ledger, vaultId: VaultId, options?: ProofOption
 export async function exitHeader(ledger: Ledger, chainId: bigint, place: VaultPlace): Promise<BatchHeader | null> {
   const batch = batchOfRecord(ledger, place);
   const header = headerOf(batch);
-  if (header !== null && batch.transfers) return headerOf(batchOfRecord(ledger, await originOf(ledger, place)));
+  if (header !== null && batch.transfers) return headerOf(batchOfRecord(ledger, await proofs.originOf(ledger, place)));
   if (header === null || chainId === ledger.settlement.chainId) return header;
   const stored = await ledger.store.get(importKey(chainId, place.mode, place.batchNumber));
   if (stored === undefined) return null;
@@ -49,14 +39,15 @@ export async function exitHeader(ledger: Ledger, chainId: bigint, place: VaultPl
 
 export function proofsOf(context: EngineContext): Proofs {
   return {
-    content: async (vaultId) => vaultContent(context.ledger, vaultId),
-    vault: async (vaultId, options) => vaultProof(context.ledger, vaultId, options),
+    content: async (vaultId) => proofs.vaultContent(context.ledger, vaultId),
+    vault: async (vaultId, options) => proofs.vaultProof(context.ledger, vaultId, options),
     exit: async (vaultId, options) => exitProof(context.ledger, vaultId, options),
-    vaults: async (vaultIds) => vaultMultiproof(context.ledger, vaultIds),
-    vaultState: async (vaultId, at) => vaultStateProof(context.ledger, vaultId, at),
-    blobs: async (mode, batchNumber, options) => blobProofs(context.ledger, requireMode(mode), batchNumber, options),
-    batch: async (mode, batchNumber) => batchProof(context.ledger, requireMode(mode), batchNumber),
-    consistency: async (older, newer) => consistencyProof(context.ledger, older, newer),
+    vaults: async (vaultIds) => proofs.vaultMultiproof(context.ledger, vaultIds),
+    vaultState: async (vaultId, at) => proofs.vaultStateProof(context.ledger, vaultId, at),
+    blobs: async (mode, batchNumber, options) =>
+      proofs.blobProofs(context.ledger, requireMode(mode), batchNumber, options),
+    batch: async (mode, batchNumber) => proofs.batchProof(context.ledger, requireMode(mode), batchNumber),
+    consistency: async (older, newer) => proofs.consistencyProof(context.ledger, older, newer),
   };
 }
 

@@ -7,14 +7,7 @@ import type { EntryOf } from "../../store/entries.ts";
 import type { Group } from "../../store/group.ts";
 import { decodeRecord, encodeRecord } from "../../store/layout.ts";
 import type { ActivityRecord, PortalRecord, WithdrawalRecord } from "../../store/records.ts";
-import {
-  bigRecord,
-  importRecord,
-  l1EventRecord,
-  NO_EVENT,
-  withdrawalIdRecord,
-  withdrawalListRecord,
-} from "../../store/records.ts";
+import * as records from "../../store/records.ts";
 import { authorizationKey, importKey, l1EventKey, vaultEventKey, withdrawalListKey } from "../../store/store-keys.ts";
 import { judgeSpender } from "../../transfers/judge.ts";
 import { applyPower } from "../../transfers/powers.ts";
@@ -131,8 +124,8 @@ async function applyWithdrawn(ledger: Ledger, group: Group, event: L1Event, fact
   }
   const { userIndex } = await readVault(ledger, placeOf(vaultId));
   putActivity(ledger, group, { vaultId, userIndex }, activity);
-  group.stage(eventKey, encodeRecord(l1EventRecord, { ...NO_EVENT, vaultId, withdrawalIds: decided }));
-  group.put(vaultEventKey(vaultId, blockNumber, logIndex), encodeRecord(bigRecord, total));
+  group.stage(eventKey, encodeRecord(records.l1EventRecord, { ...records.NO_EVENT, vaultId, withdrawalIds: decided }));
+  group.put(vaultEventKey(vaultId, blockNumber, logIndex), encodeRecord(records.bigRecord, total));
   await judgeSpender(ledger, group, vaultId, time);
 }
 
@@ -143,9 +136,9 @@ async function applyImported(ledger: Ledger, group: Group, chainId: bigint, even
   if ((await group.read(ledger.store, key)) !== undefined) return;
   const header = { committedAt, l1Sequence };
   ledger.record(group, { kind: "batchImported", chainId, mode, batchNumber, blockNumber, logIndex, ...header });
-  group.stage(key, encodeRecord(importRecord, header));
-  const imported = { ...NO_EVENT, imported: { mode, batchNumber } };
-  group.stage(l1EventKey(chainId, blockNumber, logIndex), encodeRecord(l1EventRecord, imported));
+  group.stage(key, encodeRecord(records.importRecord, header));
+  const imported = { ...records.NO_EVENT, imported: { mode, batchNumber } };
+  group.stage(l1EventKey(chainId, blockNumber, logIndex), encodeRecord(records.l1EventRecord, imported));
 }
 
 /** Only the very withdrawal that a request asks for settles it. Any other one makes its authorization unusable. */
@@ -191,21 +184,21 @@ async function applyCancelled(
   const failure = "The owner has cancelled the authorization on L1.";
   for (const known of cancelled)
     putFailed(ledger, group, known, await readActivity(ledger, group, known.vaultId), failure, time);
-  const decided = { ...NO_EVENT, vaultId, withdrawalIds: cancelled.map(({ withdrawalId }) => withdrawalId) };
-  group.stage(eventKey, encodeRecord(l1EventRecord, decided));
+  const decided = { ...records.NO_EVENT, vaultId, withdrawalIds: cancelled.map(({ withdrawalId }) => withdrawalId) };
+  group.stage(eventKey, encodeRecord(records.l1EventRecord, decided));
 }
 
 /** What was accepted for a signed digest: the withdrawal of its vault, or those of a list's vaults. */
 async function authorizedBy(ledger: Ledger, group: Group, digest: Hash) {
   const single = await group.read(ledger.store, authorizationKey(digest));
   if (single !== undefined) {
-    const withdrawalId = decodeRecord(withdrawalIdRecord, single, "An authorization");
+    const withdrawalId = decodeRecord(records.withdrawalIdRecord, single, "An authorization");
     const { vaultId } = await latestWithdrawal(ledger, group, withdrawalId);
     return { vaultId, withdrawalIds: [withdrawalId] };
   }
   const list = await group.read(ledger.store, withdrawalListKey(digest));
   if (list === undefined) return { vaultId: null, withdrawalIds: [] };
-  const { vaults } = decodeRecord(withdrawalListRecord, list, "A list of withdrawals");
+  const { vaults } = decodeRecord(records.withdrawalListRecord, list, "A list of withdrawals");
   return { vaultId: null, withdrawalIds: vaults.flatMap(({ withdrawalId }) => withdrawalId ?? []) };
 }
 

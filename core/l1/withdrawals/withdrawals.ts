@@ -17,22 +17,11 @@ import { listWithdrawals, type WithdrawalFilter } from "../../vaults/transaction
 import { decodeActivity } from "../../vaults/vaults.ts";
 import { portalOf } from "../progress/portals.ts";
 import type { ListedWithdrawal, WithdrawalListRequest } from "./requests.ts";
-import {
-  commonTo,
-  faultOf,
-  isAlone,
-  ownVaults,
-  requestWithdrawals,
-  requireAcceptable,
-  requireDeadline,
-  requireEachOnce,
-  requireListable,
-  type WithdrawalCaller,
-} from "./requests.ts";
+import * as requests from "./requests.ts";
 
 async function requestOne(
   context: EngineContext,
-  caller: WithdrawalCaller,
+  caller: requests.WithdrawalCaller,
   { vaultId, quantity, withdrawnBefore, ...signed }: WithdrawalRequest & { readonly withdrawnBefore?: bigint },
   signal?: AbortSignal,
 ) {
@@ -42,7 +31,7 @@ async function requestOne(
   if (quantity < 1n || quantity > MAX_AMOUNT) throw new MintmarkError("amount_out_of_range");
   if (deadline > MAX_UINT64) throw new MintmarkError("validation_failed", "deadline must be below 2^64");
   const vault = { vaultId, quantity, ...(withdrawnBefore !== undefined && { withdrawnBefore }) };
-  const [accepted] = await requestWithdrawals(context, caller, { ...signed, vaults: [vault] }, false, signal);
+  const [accepted] = await requests.requestWithdrawals(context, caller, { ...signed, vaults: [vault] }, false, signal);
   if (!accepted || accepted.error !== null) throw accepted?.error;
   return accepted;
 }
@@ -93,22 +82,22 @@ export interface PreparedWithdrawals {
 
 async function prepareWithdrawals(
   ledger: Ledger,
-  caller: WithdrawalCaller,
+  caller: requests.WithdrawalCaller,
   preparation: WithdrawalPreparation,
 ): Promise<PreparedWithdrawals> {
   const { vaults: asked } = preparation;
-  requireEachOnce(asked);
-  const found = await ownVaults(ledger, caller, asked);
-  const { owner, chainId } = commonTo(ledger, found);
+  requests.requireEachOnce(asked);
+  const found = await requests.ownVaults(ledger, caller, asked);
+  const { owner, chainId } = requests.commonTo(ledger, found);
   const now = BigInt(Math.floor(ledger.journalClock.now() / 1000));
   const { deadline = now + VALID_SECONDS } = preparation;
   requireBigint("deadline", deadline, 0n, MAX_UINT64);
-  requireDeadline(ledger, deadline);
+  requests.requireDeadline(ledger, deadline);
   const activities = await ledger.store.getMany(asked.map(({ vaultId }) => activityKey(vaultId)));
   const vaults: ListedVault[] = [];
   const refused: { vaultId: VaultId; error: MintmarkError }[] = [];
   for (const [i, { vaultId, quantity }] of asked.entries()) {
-    const error = faultOf(() => {
+    const error = requests.faultOf(() => {
       const vault = found[i];
       if (!vault) throw new MintmarkError("vault_not_found");
       const activity = decodeActivity(activities[i]);
@@ -116,8 +105,8 @@ async function prepareWithdrawals(
       if (left === 0n) throw new MintmarkError("insufficient_balance", "All of this vault has been withdrawn.");
       const listed = { vaultId, withdrawnBefore: activity.withdrawn, quantity: quantity ?? left };
       if (listed.quantity < 1n) throw new MintmarkError("amount_out_of_range");
-      if (asked.length > 1) requireListable(ledger, vaultId);
-      requireAcceptable(ledger, caller, listed, vault, activity);
+      if (asked.length > 1) requests.requireListable(ledger, vaultId);
+      requests.requireAcceptable(ledger, caller, listed, vault, activity);
       vaults.push(listed);
     });
     if (error !== null) refused.push({ vaultId, error });
@@ -126,7 +115,7 @@ async function prepareWithdrawals(
   if (vaults.length === 0 && first !== undefined) throw first.error;
   const recipient = preparation.recipient === undefined ? owner : requireAddress("recipient", preparation.recipient);
   const portal = portalOf(ledger, chainId);
-  return { owner, portal, vaults, recipient, deadline, isAlone: isAlone(ledger, vaults), refused };
+  return { owner, portal, vaults, recipient, deadline, isAlone: requests.isAlone(ledger, vaults), refused };
 }
 
 export function withdrawalsOf(context: EngineContext): Withdrawals {
@@ -139,15 +128,15 @@ export function withdrawalsOf(context: EngineContext): Withdrawals {
       if (!("owner" in caller)) requireScope(caller, "withdraw");
       const { vaults, ...signed } = request;
       // L1 takes no list for a vault that a transfer made: its owner signs a single withdrawal.
-      if (!("owner" in caller && isAlone(context.ledger, vaults)))
-        return requestWithdrawals(context, caller, request, true, wait?.signal);
+      if (!("owner" in caller && requests.isAlone(context.ledger, vaults)))
+        return requests.requestWithdrawals(context, caller, request, true, wait?.signal);
       return [await requestOne(context, caller, { ...signed, ...(vaults[0] as ListedVault) }, wait?.signal)];
     },
     prepare: (caller, preparation) => prepareWithdrawals(context.ledger, caller, preparation),
     async newestOf(owner, vaultIds) {
       const { ledger } = context;
       const asked = vaultIds.map((vaultId) => ({ vaultId }));
-      const vaults = await ownVaults(ledger, { owner }, asked);
+      const vaults = await requests.ownVaults(ledger, { owner }, asked);
       return Promise.all(
         vaults.map(async (vault, i) => {
           const application = vault && ledger.applications.get(vault.applicationIndex);
@@ -189,7 +178,7 @@ export interface Withdrawals {
    * owner gives it alone, with the signature of a single `Withdrawal`, and a refusal of it rejects.
    */
   requestList(
-    caller: WithdrawalCaller,
+    caller: requests.WithdrawalCaller,
     request: WithdrawalListRequest,
     wait?: WaitOptions,
   ): Promise<readonly ListedWithdrawal[]>;
@@ -197,7 +186,7 @@ export interface Withdrawals {
    * What an owner signs to withdraw from vaults now. Vaults that cannot be withdrawn are left out with the reason; when
    * none is left, rejects with the first reason. Changes nothing.
    */
-  prepare(caller: WithdrawalCaller, preparation: WithdrawalPreparation): Promise<PreparedWithdrawals>;
+  prepare(caller: requests.WithdrawalCaller, preparation: WithdrawalPreparation): Promise<PreparedWithdrawals>;
   /** The newest withdrawal of each vault, in the order of the ids; null for one without any, or of another owner. */
   newestOf(owner: Address, vaultIds: readonly VaultId[]): Promise<readonly (Withdrawal | null)[]>;
   /** Rejects with `withdrawal_not_found`. */
