@@ -71,12 +71,7 @@ export class ViemCommitter extends ViemPortal implements ports.L1Committer, port
     return askL1(`asking for the balance of ${address}`, () => getBalance(this.client, { address }));
   }
 
-  async commit(
-    batch: ports.SealedBatch,
-    history: Hash,
-    attestation: Hex,
-    options: ports.L1CommitOptions = {},
-  ): Promise<ports.L1Receipt> {
+  async commit(batch: ports.SealedBatch, history: Hash, attestation: Hex, options: ports.L1CommitOptions = {}) {
     const { mode, batchNumber, content, vaultCount, dataHash, data, assets } = batch;
     const place = [history, BigInt(batchNumber)] as const;
     if (isTransferData(mode, data))
@@ -162,30 +157,18 @@ export class ViemCommitter extends ViemPortal implements ports.L1Committer, port
     return askL1("waiting for earlier transactions", () => this.#sender.earlierMined(signal));
   }
 
-  async voidDuplicate(
-    earlier: ports.ProvenVault,
-    later: ports.ProvenVault,
-    options?: ports.L1SendOptions,
-  ): Promise<ports.L1Receipt> {
+  async voidDuplicate(earlier: ports.ProvenVault, later: ports.ProvenVault, options?: ports.L1SendOptions) {
     const args = [...provenVaultArguments(earlier), ...provenVaultArguments(later)] as const;
     return this.transact("voidDuplicate", args, options);
   }
 
   /** Lets a key transfer for an owner. With the owner's signature any account can send it, else only the owner's. */
-  async authorizeSession(
-    session: SessionMessage,
-    signature: Hex = "0x",
-    options?: ports.L1SendOptions,
-  ): Promise<ports.L1Receipt> {
+  async authorizeSession(session: SessionMessage, signature: Hex = "0x", options?: ports.L1SendOptions) {
     return this.transact("authorizeSession", sessionArguments(session, signature), options);
   }
 
   /** Ends the session of an owner with a key, or makes sure that there never is one. As {@link authorizeSession}. */
-  async revokeSession(
-    end: SessionEndMessage,
-    signature: Hex = "0x",
-    options?: ports.L1SendOptions,
-  ): Promise<ports.L1Receipt> {
+  async revokeSession(end: SessionEndMessage, signature: Hex = "0x", options?: ports.L1SendOptions) {
     return this.transact("revokeSession", [end.owner, end.key, signature], options);
   }
 

@@ -178,12 +178,7 @@ export class ViemPortal extends ViemReader implements L1Owner {
   }
 
   /** Sends a call to the contract, in turn with the account's other ones. */
-  protected async send(
-    call: ContractCall,
-    options?: L1SendOptions,
-    prepare?: () => Promise<Call>,
-    kind?: CallKind,
-  ): Promise<L1Receipt> {
+  protected async send(call: ContractCall, options?: L1SendOptions, prepare?: () => Promise<Call>, kind?: CallKind) {
     const receipt = await this.#mined(call, options, prepare, kind);
     if (receipt.status === "success") return toReceipt(receipt);
     throw new MintmarkError("l1_failed", `${call.functionName}: transaction ${receipt.transactionHash} reverted`);

@@ -99,11 +99,7 @@ export class TransactionSender implements Sender {
    * and the next send waits for it or replaces it. `prepare` makes the call from L1's newest state; when it rejects,
    * nothing is sent.
    */
-  async send(
-    prepare: () => Promise<Call>,
-    options: L1SendOptions = {},
-    kind: CallKind = "plain",
-  ): Promise<TransactionReceipt> {
+  async send(prepare: () => Promise<Call>, options: L1SendOptions = {}, kind: CallKind = "plain") {
     // Wrapped in an object: the turn ends when the transaction is handed over.
     const { mined } = await this.#turns.run(() => this.#takeOff(prepare, options, kind));
     return mined;

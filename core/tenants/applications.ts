@@ -13,11 +13,7 @@ function applicationView(record: ApplicationRecord): Application {
 }
 
 /** Creates a tenant. Throws `validation_failed`, also for an id in use. */
-export async function createApplication(
-  context: EngineContext,
-  application: NewApplication,
-  wait?: WaitOptions,
-): Promise<Application> {
+export async function createApplication(context: EngineContext, application: NewApplication, wait?: WaitOptions) {
   const name = requireText("name", application.name, 200);
   const dataAvailabilityMode = requireModeOrNull(application.dataAvailabilityMode ?? null);
   const applicationId =

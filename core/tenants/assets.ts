@@ -242,12 +242,7 @@ export interface RegisteredFacts {
 }
 
 /** Records why L1 would refuse mints of an asset; null when it no longer would. */
-export async function setMintingFault(
-  context: EngineContext,
-  assetId: Uuid,
-  fault: string | null,
-  wait?: WaitOptions,
-): Promise<Asset> {
+export async function setMintingFault(context: EngineContext, assetId: Uuid, fault: string | null, wait?: WaitOptions) {
   const reason = fault === null ? null : requireText("fault", fault, 2000);
   return context.change((ledger, group) => {
     const asset = latestAsset(ledger, assetId);

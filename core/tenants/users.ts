@@ -128,12 +128,7 @@ async function findOrCreate(
 }
 
 /** Registers a user; repeats change nothing. Throws `validation_failed`, `application_not_found`, `user_exists`. */
-export async function createUser(
-  context: EngineContext,
-  applicationId: Uuid,
-  user: NewUser,
-  signal?: AbortSignal,
-): Promise<User> {
+export async function createUser(context: EngineContext, applicationId: Uuid, user: NewUser, signal?: AbortSignal) {
   const asked = askedUser({ ...user, userId: user.userId ?? uuidv7() });
   const refuse = (): never => {
     throw new MintmarkError("user_exists");

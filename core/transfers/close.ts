@@ -157,12 +157,7 @@ export async function takeBackTransfers(
 }
 
 /** A list that L1 does not take waits for another batch. */
-export async function waitAgain(
-  ledger: Ledger,
-  group: Group,
-  list: TransferListRecord,
-  time: number,
-): Promise<TransferListRecord> {
+export async function waitAgain(ledger: Ledger, group: Group, list: TransferListRecord, time: number) {
   for (const transfer of list.transfers)
     await changeActivity(ledger, group, transfer, { transferred: 0n, updatedAt: time });
   const waiting = { status: "waiting", batchNumber: null, firstSlot: null, updatedAt: time } as const;

@@ -23,19 +23,11 @@ export interface Spent {
   readonly activity: ActivityRecord;
 }
 
-/** A list before its commit: the vaults that it takes, and why L1 would not count all transfers; null when it would. */
-interface Examined {
-  readonly spent: readonly Spent[];
-  readonly failure: string | null;
-}
-
-/** Examines a list, with a group's changes, for a commit at this time in seconds. */
-export async function examine(
-  ledger: Ledger,
-  group: Group | null,
-  list: TransferListRecord,
-  commitAt: bigint,
-): Promise<Examined> {
+/**
+ * Examines a list, with a group's changes, for a commit at this time in seconds. Returns the vaults that it takes, and
+ * why L1 would not count all transfers; null when it would.
+ */
+export async function examine(ledger: Ledger, group: Group | null, list: TransferListRecord, commitAt: bigint) {
   const ids = list.transfers.map(({ vaultId }) => vaultId);
   const places = ids.map(placeOf);
   if (!places.every((place) => hasSlot(ledger, place))) return { spent: [], failure: MISSING };

@@ -35,11 +35,7 @@ export async function readSession(read: ReadRecord, owner: Address, key: Address
 const NO_APPROVAL: records.TransferApprovalRecord = { approvedAt: 0n, cancelledAt: 0n, blockNumber: 0n };
 
 /** When and where an account approved a digest on L1, and when it cancelled it. */
-export async function readApproval(
-  read: ReadRecord,
-  owner: Address,
-  digest: Hash,
-): Promise<records.TransferApprovalRecord> {
+export async function readApproval(read: ReadRecord, owner: Address, digest: Hash) {
   const stored = await read(transferApprovalKey(owner, digest));
   return stored === undefined ? NO_APPROVAL : decodeRecord(transferApprovalRecord, stored, `The approval of ${digest}`);
 }
@@ -93,11 +89,7 @@ export async function applyPower(ledger: Ledger, group: Group, event: PowerEvent
   note({ session: { owner, key, isRevoked } });
 }
 
-export async function revertPower(
-  ledger: Ledger,
-  group: Group,
-  { session, approval }: records.L1EventRecord,
-): Promise<void> {
+export async function revertPower(ledger: Ledger, group: Group, { session, approval }: records.L1EventRecord) {
   const read: ReadRecord = (key) => group.read(ledger.store, key);
   if (approval !== null) {
     const { owner, digest, isCancelled } = approval;

@@ -131,12 +131,7 @@ function taking(ledger: Ledger, caller: TransferCaller, signed: Signed): Transit
 }
 
 /** Throws `scope_missing` when a receiver needs a user that the caller may not create. */
-function requireReceivers(
-  ledger: Ledger,
-  caller: TransferCaller,
-  application: number,
-  receivers: readonly Address[],
-): void {
+function requireReceivers(ledger: Ledger, caller: TransferCaller, application: number, receivers: readonly Address[]) {
   const isNew = receivers.some((owner) => ledger.users.get(application, owner) === undefined);
   if (!isNew || !("scopes" in caller) || caller.scopes.includes("users")) return;
   const detail = "A receiver has no user yet, and the key does not carry the scope users to create one.";

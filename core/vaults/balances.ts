@@ -39,12 +39,7 @@ function isFirst(ledger: Ledger, sums: TokenSums, { sequence, source }: Found, u
   return sums.of(assetIndex, blob)?.first === sequence;
 }
 
-async function balancesOf(
-  ledger: Ledger,
-  applicationIndex: number,
-  sums: TokenSums,
-  found: readonly Found[],
-): Promise<Balance[]> {
+async function balancesOf(ledger: Ledger, applicationIndex: number, sums: TokenSums, found: readonly Found[]) {
   const firsts = found.flatMap(({ source }) => (source.type === "withdrawal" ? [] : [{ source, ...tokenOf(source) }]));
   const unique = firsts.filter(({ assetIndex }) => ledger.standards[assetIndex] === "erc721");
   const places = unique.flatMap(({ place }) => place ?? []);

@@ -111,11 +111,7 @@ async function droppedBatches(ledger: Ledger, adopted: readonly AdoptedBatches[]
 }
 
 /** The vaults of each dropped batch that L1's history lacks. */
-async function lostOf(
-  ledger: Ledger,
-  dropped: readonly Dropped[],
-  incoming: readonly Incoming[],
-): Promise<LostEntry[]> {
+async function lostOf(ledger: Ledger, dropped: readonly Dropped[], incoming: readonly Incoming[]) {
   const lost: LostEntry[] = [];
   for (const { record, vaults } of dropped) {
     const { mode, batchNumber } = record;

@@ -114,13 +114,7 @@ export async function recordReorg(
 }
 
 /** Newest first, so that each step undoes the last one. */
-async function revertEvents(
-  ledger: Ledger,
-  group: Group,
-  chainId: bigint,
-  blockNumber: bigint,
-  time: number,
-): Promise<void> {
+async function revertEvents(ledger: Ledger, group: Group, chainId: bigint, blockNumber: bigint, time: number) {
   const [gte, lt] = [keys.l1EventsFrom(chainId, blockNumber), keys.endOf(keys.l1EventsOf(chainId))];
   for await (const [key, stored] of ledger.store.entries({ gte, lt, reverse: true })) {
     const event = decodeRecord(l1EventRecord, stored, "An L1 event");

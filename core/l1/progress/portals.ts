@@ -78,12 +78,7 @@ export async function dropCheckpoints(ledger: Ledger, group: Group, chainId: big
 }
 
 /** Keeps the newest final checkpoints, of which one at `finalized` itself is the first. */
-export async function pruneCheckpoints(
-  ledger: Ledger,
-  group: Group,
-  chainId: bigint,
-  finalized: bigint,
-): Promise<void> {
+export async function pruneCheckpoints(ledger: Ledger, group: Group, chainId: bigint, finalized: bigint) {
   let kept = 1;
   const range = { gte: checkpointsOf(chainId), lt: checkpointKey(chainId, finalized), reverse: true };
   for await (const [key] of ledger.store.entries(range)) if (++kept > FINAL_KEPT) group.remove(key);

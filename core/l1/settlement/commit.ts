@@ -75,13 +75,7 @@ async function agreedHistory({ engine, l1 }: CommitOptions): Promise<HistoryPoin
  * Commits the batches of a mode up to `end`, until one fails. Returns the number of the first one that is not on L1
  * when an immediate retry makes sense; otherwise throws the reason.
  */
-async function commitFrom(
-  mode: Mode,
-  first: number,
-  end: number,
-  progress: Progress,
-  options: CommitOptions,
-): Promise<number> {
+async function commitFrom(mode: Mode, first: number, end: number, progress: Progress, options: CommitOptions) {
   const { engine, signal } = options;
   const commits: Promise<unknown>[] = [];
   let mined = 0;
@@ -91,7 +85,7 @@ async function commitFrom(
     while (first + commits.length < end && failed === 0) {
       signal?.throwIfAborted();
       const payable = await withoutUnpayable(await engine.batches.getSealed(mode, first + commits.length), options);
-      const [batch, consents] = await withConsents(payable, options);
+      const { batch, consents } = await withConsents(payable, options);
       // Members judge transfers from L1's own history, so all commits before them must be there.
       await (areTransfers(batch) ? Promise.all(commits) : commits.at(-MOST_UNDER_WAY));
       const commit = await readyCommit(batch, consents, point, options).catch(async (error) => {
@@ -172,14 +166,11 @@ async function withoutUnpayable(batch: StoredBatch, { engine, checks, refused }:
 }
 
 /** The batch with its consents. L1 will leave out the assets whose issuers have not consented. */
-async function withConsents(
-  batch: SealedBatch,
-  { engine, consents, signal }: CommitOptions,
-): Promise<readonly [StoredBatch, readonly Consent[]]> {
+async function withConsents(batch: SealedBatch, { engine, consents, signal }: CommitOptions) {
   const { mode, batchNumber } = batch;
   const { consents: given, leftOut } = await consents.of(batch, signal);
   await engine.operator.leaveOut(mode, batchNumber, leftOut, { signal });
-  return [await engine.batches.getSealed(mode, batchNumber), given];
+  return { batch: await engine.batches.getSealed(mode, batchNumber), consents: given };
 }
 
 /** Returns a function that sends the commit. */

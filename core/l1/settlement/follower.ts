@@ -32,11 +32,7 @@ export type Follow = (signal?: AbortSignal) => Promise<void>;
  * The function rejects with `l1_failed` when the chain cannot be asked, changes during the read, or answers differently
  * the second time: try again.
  */
-export function followerOf(
-  engine: SettlementPort,
-  portal: Watched,
-  { fromBlock, lagMs = 15_000 }: FollowOptions,
-): Follow {
+export function followerOf(engine: SettlementPort, portal: Watched, { fromBlock, lagMs = 15_000 }: FollowOptions) {
   const { operator } = engine;
   const { chainId } = portal.settlement;
   const recorded = () => operator.portal(chainId);

@@ -22,11 +22,7 @@ import { placeOf, readVault } from "../../vaults/vaults.ts";
 import { exitHeader } from "../progress/exit-proofs.ts";
 import { readWithdrawal } from "./requests.ts";
 
-export async function* pendingWithdrawals(
-  ledger: Ledger,
-  chainId: bigint,
-  { after = -1 }: PendingOptions = {},
-): AsyncGenerator<PendingWithdrawal> {
+export async function* pendingWithdrawals(ledger: Ledger, chainId: bigint, { after = -1 }: PendingOptions = {}) {
   const newer = { gte: pendingWithdrawalKey(chainId, after + 1), lt: endOf(pendingWithdrawalsOf(chainId)) };
   for await (const [, stored] of ledger.store.entries(newer)) {
     const pending = await pendingWithdrawal(ledger, decodeRecord(withdrawalIdRecord, stored, "A pending withdrawal"));
@@ -51,10 +47,7 @@ export async function pendingWithdrawal(ledger: Ledger, withdrawalId: Uuid): Pro
   };
 }
 
-async function authorizationOf(
-  ledger: Ledger,
-  { digest, deadline, signature }: WithdrawalRecord,
-): Promise<WithdrawalAuthorization> {
+async function authorizationOf(ledger: Ledger, { digest, deadline, signature }: WithdrawalRecord) {
   if (signature !== "0x") return { deadline, signature };
   const stored = await ledger.store.get(withdrawalListKey(digest));
   if (stored === undefined) throw new MintmarkError("store_corrupt", `The list of digest ${digest} is missing.`);
@@ -82,12 +75,7 @@ export interface PendingOptions {
   readonly after?: number;
 }
 
-export async function recordWithdrawalSubmitted(
-  ledger: Ledger,
-  withdrawalId: Uuid,
-  txHash: Hash,
-  wait?: WaitOptions,
-): Promise<Withdrawal> {
+export async function recordWithdrawalSubmitted(ledger: Ledger, withdrawalId: Uuid, txHash: Hash, wait?: WaitOptions) {
   const l1TxHash = requireHash("txHash", txHash);
   return changePending(ledger, withdrawalId, "withdrawal.submitted", wait?.signal, (known, group) => {
     if (known.l1TxHash === l1TxHash) return known;
@@ -97,12 +85,7 @@ export async function recordWithdrawalSubmitted(
   });
 }
 
-export async function recordWithdrawalAttempt(
-  ledger: Ledger,
-  withdrawalId: Uuid,
-  failure: string,
-  wait?: WaitOptions,
-): Promise<Withdrawal> {
+export async function recordWithdrawalAttempt(ledger: Ledger, withdrawalId: Uuid, failure: string, wait?: WaitOptions) {
   const reason = requireText("failure", failure, 2000);
   return changePending(ledger, withdrawalId, "withdrawal.attempt_refused", wait?.signal, (known, group) => {
     if (known.failure === reason) return known;

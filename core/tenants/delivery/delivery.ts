@@ -64,12 +64,7 @@ export class Deliverer implements Disposable {
     }
   }
 
-  async #send(
-    url: URL,
-    headers: Readonly<Record<string, string>>,
-    body: string,
-    signal: AbortSignal,
-  ): Promise<IncomingMessage> {
+  async #send(url: URL, headers: Readonly<Record<string, string>>, body: string, signal: AbortSignal) {
     requireReachable(this.#reach, url);
     const secure = url.protocol === "https:";
     const { request } = secure ? https : http;

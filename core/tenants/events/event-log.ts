@@ -23,13 +23,7 @@ export function tell(ledger: Ledger, group: Group, applicationIndex: number, tim
 }
 
 /** Records which applications have vaults in a sealed batch, and adds an event for each. */
-export function tellSealed(
-  ledger: Ledger,
-  group: Group,
-  batch: BatchRecord,
-  { holders }: VaultColumns,
-  time: number,
-): void {
+export function tellSealed(ledger: Ledger, group: Group, batch: BatchRecord, { holders }: VaultColumns, time: number) {
   const applications = [...new Set([...holders.values()].map(({ applicationIndex }) => applicationIndex))];
   applications.sort((a, b) => a - b);
   const record = encodeRecord(batchApplicationsRecord, applications);
@@ -38,13 +32,7 @@ export function tellSealed(
 }
 
 /** Adds an event about a sealed batch for each of its applications. */
-export async function tellBatch(
-  ledger: Ledger,
-  group: Group,
-  type: BatchEventType,
-  batch: BatchRecord,
-  time: number,
-): Promise<void> {
+export async function tellBatch(ledger: Ledger, group: Group, type: BatchEventType, batch: BatchRecord, time: number) {
   const name = `The applications of ${batchIdOf(batch.mode, batch.batchNumber)}`;
   const record = await ledger.store.get(batchApplicationsKey(batch.mode, batch.batchNumber));
   if (record === undefined) throw new MintmarkError("store_corrupt", `${name} are missing.`);
@@ -70,11 +58,7 @@ export function withdrawalEvent(type: WithdrawalEventType, withdrawal: Withdrawa
  * `application_not_found`, and `validation_failed` for an `after` without event. The iteration rejects with
  * `engine_closed`, `store_failed`, `store_corrupt` or the signal's reason.
  */
-function applicationEvents(
-  ledger: Ledger,
-  applicationId: Uuid,
-  { after = 0, follow = false, signal }: EventOptions,
-): AsyncGenerator<ApplicationEvent, void, void> {
+function applicationEvents(ledger: Ledger, applicationId: Uuid, { after = 0, follow = false, signal }: EventOptions) {
   const { applicationIndex, eventCount } = ledger.application(applicationId);
   if (!Number.isSafeInteger(after) || after < 0 || after > eventCount) {
     const detail = `after must be the sequence of an event: the newest is ${eventCount}. 0 starts with the first.`;
@@ -85,13 +69,7 @@ function applicationEvents(
   return events(ledger, applicationIndex, after, follow, end);
 }
 
-async function* events(
-  ledger: Ledger,
-  applicationIndex: number,
-  after: number,
-  follow: boolean,
-  end: AbortSignal,
-): AsyncGenerator<ApplicationEvent, void, void> {
+async function* events(ledger: Ledger, applicationIndex: number, after: number, follow: boolean, end: AbortSignal) {
   for (let known = after; ; ) {
     end.throwIfAborted();
     const newest = ledger.applications.get(applicationIndex)?.eventCount ?? 0;
@@ -110,12 +88,7 @@ async function* events(
 const reading = new WeakMap<Ledger, Map<string, Promise<readonly ApplicationEvent[]>>>();
 
 /** The events from `first` to `last`, both included. Concurrent readers share one read. */
-function sharedEvents(
-  ledger: Ledger,
-  application: number,
-  first: number,
-  last: number,
-): Promise<readonly ApplicationEvent[]> {
+function sharedEvents(ledger: Ledger, application: number, first: number, last: number) {
   const reads = reading.get(ledger) ?? new Map<string, Promise<readonly ApplicationEvent[]>>();
   reading.set(ledger, reads);
   const name = `${application} ${first} ${last}`;
@@ -126,12 +99,7 @@ function sharedEvents(
   return read;
 }
 
-async function readEvents(
-  ledger: Ledger,
-  application: number,
-  first: number,
-  last: number,
-): Promise<ApplicationEvent[]> {
+async function readEvents(ledger: Ledger, application: number, first: number, last: number) {
   const keys = Array.from({ length: last - first + 1 }, (_, i) => applicationEventKey(application, first + i));
   const records = await ledger.store.getMany(keys);
   const stored = records.map((record, i) => {
