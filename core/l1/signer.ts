@@ -1,3 +1,4 @@
+import type { LocalAccount } from "viem";
 import * as viem from "viem";
 import { toAccount } from "viem/accounts";
 import { MintmarkError } from "../errors.ts";
@@ -29,7 +30,7 @@ const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141
  * const account = signerAccount({ address, sign: (message) => kms.sign(message) });
  * const l1 = await connectL1({ rpc: "http://127.0.0.1:8545", contract, account });
  */
-export function signerAccount(signer: Signer): viem.LocalAccount {
+export function signerAccount(signer: Signer): LocalAccount {
   const sign = (message: Hex) => signed(signer, message);
   return toAccount({
     address: signer.address,

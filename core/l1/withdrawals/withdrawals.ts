@@ -16,12 +16,12 @@ import { withdrawalView } from "../../vaults/activity.ts";
 import { listWithdrawals, type WithdrawalFilter } from "../../vaults/transactions.ts";
 import { decodeActivity } from "../../vaults/vaults.ts";
 import { portalOf } from "../progress/portals.ts";
-import type { ListedWithdrawal, WithdrawalListRequest } from "./requests.ts";
+import type { ListedWithdrawal, WithdrawalCaller, WithdrawalListRequest } from "./requests.ts";
 import * as requests from "./requests.ts";
 
 async function requestOne(
   context: EngineContext,
-  caller: requests.WithdrawalCaller,
+  caller: WithdrawalCaller,
   { vaultId, quantity, withdrawnBefore, ...signed }: WithdrawalRequest & { readonly withdrawnBefore?: bigint },
   signal?: AbortSignal,
 ) {
@@ -82,7 +82,7 @@ export interface PreparedWithdrawals {
 
 async function prepareWithdrawals(
   ledger: Ledger,
-  caller: requests.WithdrawalCaller,
+  caller: WithdrawalCaller,
   preparation: WithdrawalPreparation,
 ): Promise<PreparedWithdrawals> {
   const { vaults: asked } = preparation;
@@ -178,7 +178,7 @@ export interface Withdrawals {
    * owner gives it alone, with the signature of a single `Withdrawal`, and a refusal of it rejects.
    */
   requestList(
-    caller: requests.WithdrawalCaller,
+    caller: WithdrawalCaller,
     request: WithdrawalListRequest,
     wait?: WaitOptions,
   ): Promise<readonly ListedWithdrawal[]>;
@@ -186,7 +186,7 @@ export interface Withdrawals {
    * What an owner signs to withdraw from vaults now. Vaults that cannot be withdrawn are left out with the reason; when
    * none is left, rejects with the first reason. Changes nothing.
    */
-  prepare(caller: requests.WithdrawalCaller, preparation: WithdrawalPreparation): Promise<PreparedWithdrawals>;
+  prepare(caller: WithdrawalCaller, preparation: WithdrawalPreparation): Promise<PreparedWithdrawals>;
   /** The newest withdrawal of each vault, in the order of the ids; null for one without any, or of another owner. */
   newestOf(owner: Address, vaultIds: readonly VaultId[]): Promise<readonly (Withdrawal | null)[]>;
   /** Rejects with `withdrawal_not_found`. */
