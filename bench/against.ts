@@ -42,8 +42,8 @@ export async function measureAgainst(revision: string, progress: Progress): Prom
     const workload = workloadIn(other);
     const turns: Turn[] = [];
     for (let turn = 1; turn <= TURNS; turn++) {
-      const mint = (name: string, its?: string) =>
-        filled<MintFigures>("mint", BEFORE, (line) => progress(`turn ${turn} of ${TURNS}, ${name}: ${line}`), its);
+      const said = (name: string) => (line: string) => progress(`turn ${turn} of ${TURNS}, ${name}: ${line}`);
+      const mint = async (name: string, its?: string) => (await filled("mint", BEFORE, said(name), its)) as MintFigures;
       // They take turns in going first, so neither always finds the disk as the other left it.
       const there = turn % 2 === 0 ? null : await mint(revision, workload);
       const here = await mint("this one");

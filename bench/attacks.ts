@@ -1,13 +1,11 @@
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { progressLine } from "../scripts/cli/output.ts";
 import { runCommand } from "../scripts/command.ts";
 import { open, settle } from "./engine-workload.ts";
-import { inFolder } from "./harness.ts";
+import { FLAG, inFolder, start } from "./harness.ts";
 import { quantile, sendPaced } from "./http/paced.ts";
 import { startServer } from "./http/server.ts";
 
@@ -33,13 +31,8 @@ const ATTACKER_KEYS = 5;
 const BEGIN_SECONDS = 10;
 
 await runCommand(async () => {
-  const { values } = parseArgs({
-    options: { seconds: { type: "string", default: "60" }, help: { type: "boolean", default: false } },
-  });
-  if (values.help) {
-    process.stdout.write(USAGE);
-    return;
-  }
+  const { values } = parseArgs({ options: { seconds: { type: "string", default: "60" }, help: FLAG } });
+  if (values.help) return void process.stdout.write(USAGE);
   const line = progressLine();
   await inFolder(async (folder) => {
     await using attacked = await startTenant(join(folder, "attacked"));
@@ -52,13 +45,12 @@ await runCommand(async () => {
     await measure("warming up");
     const before = await measure("before the attacks");
     line.show("the attacks begin");
-    const attacker = spawn(process.execPath, [fileURLToPath(new URL("./http/attacker.ts", import.meta.url))], {
-      stdio: ["pipe", "inherit", "inherit"],
+    const { child: attacker } = start("./http/attacker.ts", [], {
+      input: { port: attacked.port, keys: attacked.keys },
     });
     const ended = once(attacker, "exit");
     const measured = new AbortController();
     try {
-      attacker.stdin.end(JSON.stringify({ port: attacked.port, keys: attacked.keys }));
       await sleep(BEGIN_SECONDS * 1_000);
       const watched = readiness(attacked.port, measured.signal);
       const during = await measure("during the attacks");
@@ -94,10 +86,8 @@ async function startTenant(store: string) {
   const server = await startServer("engine", store, world, [], {});
   let token = 0;
   const body = () => {
-    const mints = [
-      { assetId: world.assets.counted, tokenId: `${token++}`, amount: 1, dataAvailabilityMode: "validium" },
-    ];
-    return Buffer.from(JSON.stringify({ users: [{ userId: world.users[0], mints }] }));
+    const mint = { assetId: world.assets.counted, tokenId: `${token++}`, amount: 1, dataAvailabilityMode: "validium" };
+    return Buffer.from(JSON.stringify({ users: [{ userId: world.users[0], mints: [mint] }] }));
   };
   return {
     port: server.port,

@@ -1,23 +1,19 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { type Engine, LevelJournal, restoreStore } from "../core/index.ts";
 import { ClusterNode, type ClusterOptions, PostgresJournal } from "../core/lifecycle/cluster/index.ts";
 import { PostgresServer } from "../scripts/cluster/postgres.ts";
 import { CALLERS, open, REQUEST, SETTLEMENT, SINGLE_CALLERS, settle, Workload, type World } from "./engine-workload.ts";
-import { costOf, fromCallers, inFolder, median, medians, type Progress, type Section } from "./harness.ts";
+import { costOf, fromCallers, inFolder, median, medians, type Progress, type Section, start } from "./harness.ts";
 import type { Row } from "./report.ts";
 
+type Joining = Pick<ClusterOptions, "createIfMissing" | "leaseMs">;
+
 /** A node of a cluster that no other server reaches. */
-export function joined(
-  store: string,
-  journal: PostgresJournal,
-  options: Pick<ClusterOptions, "createIfMissing" | "leaseMs">,
-): Promise<ClusterNode> {
+export function joined(store: string, journal: PostgresJournal, options: Joining): Promise<ClusterNode> {
   const server = { name: "bench", url: "http://127.0.0.1:1" };
   return ClusterNode.join({ ...options, settlement: SETTLEMENT, environment: "sandbox", store, journal, server });
 }
@@ -126,21 +122,13 @@ export const clusterSection: Section = {
 
 /** Mints in the journal before the leader is killed. */
 const SIZES = { usual: [1_000_000], full: [1_000_000, 10_000_000] } as const;
-const ROW = fileURLToPath(new URL("./takeover-row.ts", import.meta.url));
 
 /** Starts the leader, and resolves when it has minted. */
 async function leader(args: readonly string[], progress: Progress) {
-  const child: ChildProcess = spawn(process.execPath, [...process.execArgv, ROW, ...args], {
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  let said = "";
-  if (child.stdout === null || child.stderr === null) throw new Error("no pipes");
-  createInterface({ input: child.stderr }).on("line", (line) => {
-    said = `${said}\n${line}`.slice(-2_000);
-    progress(line);
-  });
-  const answered = once(createInterface({ input: child.stdout }), "line") as Promise<[string]>;
-  const ended = once(child, "exit").then(() => Promise.reject(new Error(`the leader ended: ${said}`)));
+  const started = start("./takeover-row.ts", args, { options: process.execArgv, progress });
+  const { child, stdout } = started;
+  const answered = once(createInterface({ input: stdout }), "line") as Promise<[string]>;
+  const ended = once(child, "exit").then(() => Promise.reject(new Error(`the leader ended: ${started.said}`)));
   ended.catch(() => {});
   const [line] = await Promise.race([answered, ended]);
   return { child, world: JSON.parse(line) as World };
@@ -201,9 +189,8 @@ export const takeoverSection: Section = {
   reference: null,
   async rows(progress, extent) {
     const rows: Row[] = [];
-    for (const mints of SIZES[extent]) {
+    for (const mints of SIZES[extent])
       rows.push(await inFolder((folder) => row(folder, mints, (line) => progress(`takeover at ${mints}: ${line}`))));
-    }
     return rows;
   },
 };

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import type { Engine } from "../core/index.ts";
 import type { MintFigures } from "./against.ts";
-import { CALLERS, REQUEST, SINGLE_CALLERS, type Workload, type World } from "./engine-workload.ts";
+import { CALLERS, REQUEST, SINGLE_CALLERS, type World } from "./engine-workload.ts";
 import { costOf, fromCallers, inFolder, median, medians } from "./harness.ts";
 
 /**
@@ -15,13 +15,8 @@ import { costOf, fromCallers, inFolder, median, medians } from "./harness.ts";
  */
 
 const [action = "", folder = "", given = "0", workloadFile] = process.argv.slice(2);
-const {
-  open,
-  settle,
-  Workload: Requests,
-}: typeof import("./engine-workload.ts") = await import(
-  workloadFile === undefined ? "./engine-workload.ts" : pathToFileURL(workloadFile).href
-);
+const its = workloadFile === undefined ? "./engine-workload.ts" : pathToFileURL(workloadFile).href;
+const { open, settle, Workload }: typeof import("./engine-workload.ts") = await import(its);
 
 /** Requests prepared before the clock starts, and the rounds. */
 const KINDS = {
@@ -35,10 +30,11 @@ const PROVEN = 4_096;
 /** The file in a filled folder with facts for the measuring process. */
 const WORLD_FILE = "world.json";
 
-interface Minting {
-  readonly engine: Engine;
-  readonly world: World;
-  readonly workload: Workload;
+type Minting = ReturnType<typeof mintingIn>;
+
+/** @param fresh - tokens that the store has already */
+function mintingIn(engine: Engine, world: World, fresh = 0) {
+  return { engine, world, workload: new Workload(world, fresh) };
 }
 
 /** A round of mints; thousand mints a second, and µs a mint. */
@@ -68,8 +64,7 @@ async function warmUp(): Promise<void> {
   process.stderr.write("warming up\n");
   await inFolder(async (temporary) => {
     const engine = await open(temporary);
-    const world = await settle(engine);
-    const minting = { engine, world, workload: new Requests(world) };
+    const minting = mintingIn(engine, await settle(engine));
     for (let i = 0; i < 3; i++) await round(minting, "bulk");
     await round(minting, "singles");
     if (action === "measure") await proofMs(engine);
@@ -94,15 +89,14 @@ function proofMs(engine: Engine): Promise<number> {
 
 async function fill(mints: number): Promise<void> {
   const engine = await open(join(folder, "store"));
-  const world = await settle(engine);
-  const minting = { engine, world, workload: new Requests(world) };
+  const minting = mintingIn(engine, await settle(engine));
   const { requests } = KINDS.bulk;
   for (let done = 0; done < mints; done += requests * REQUEST) {
     process.stderr.write(`filling, ${done} of ${mints}\n`);
     await round(minting, "bulk", Math.min(requests, (mints - done) / REQUEST));
   }
   await engine.close();
-  await writeFile(join(folder, WORLD_FILE), JSON.stringify(world));
+  await writeFile(join(folder, WORLD_FILE), JSON.stringify(minting.world));
 }
 
 async function worldOf(): Promise<World> {
@@ -121,33 +115,30 @@ async function measured(mints: number) {
   globalThis.gc?.();
   const memory = megabytes();
   await engine.close();
-  let proof = Number.NaN;
-  const figures = await minted(mints, async (opened) => {
-    proof = await proofMs(opened);
-  });
+  const figures = await minted(mints, async (opened) => ({ proof: await proofMs(opened) }));
   const all = Object.values(KINDS).map((kind) => kind.mintsPerRequest * kind.requests * kind.rounds);
   const vaults = all.reduce((sum, count) => sum + count, mints);
   const peak = (process.resourceUsage().maxRSS * 1024) / 1e6;
   const sizes = await Promise.all((await readdir(store)).map(async (name) => (await stat(join(store, name))).size));
   const disk = sizes.reduce((sum, size) => sum + size, 0) / vaults;
-  return { ...figures, proof, open: openMs, memory, peak, disk };
+  return { ...figures, open: openMs, memory, peak, disk };
 }
 
-/** The figures of minting; `afterwards` runs before memory is read. */
-async function minted(mints: number, afterwards?: (engine: Engine) => Promise<void>): Promise<MintFigures> {
+/** The figures of minting, and those that `afterwards` takes before memory is read. */
+async function minted(mints: number, afterwards?: (engine: Engine) => Promise<object>): Promise<MintFigures> {
   const world = await worldOf();
   await warmUp();
   const engine = await open(join(folder, "store"));
-  const minting = { engine, world, workload: new Requests(world, mints) };
+  const minting = mintingIn(engine, world, mints);
   const figures = { ...(await rounds(minting, "bulk")), ...(await rounds(minting, "singles")) };
-  await afterwards?.(engine);
+  const further = await afterwards?.(engine);
   // The garbage collector returns memory with a delay.
   globalThis.gc?.();
   await sleep(500);
   globalThis.gc?.();
   const steady = megabytes();
   await engine.close();
-  return { ...figures, steady } as MintFigures;
+  return { ...figures, ...further, steady } as MintFigures;
 }
 
 /** Pages of each filter that are timed. */

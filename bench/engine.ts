@@ -11,20 +11,13 @@ const FINDING_SIZES = { usual: [1_000_000], full: [1_000_000, 10_000_000] } as c
  *
  * @param workload - path of the `engine-workload.ts` of another revision, to measure that one
  */
-export function filled<F extends Readonly<Record<string, number>>>(
-  action: "measure" | "mint" | "find",
-  mints: number,
-  progress: Progress,
-  workload?: string,
-): Promise<F> {
-  const step = (what: string, folder: string) =>
-    run("./engine-row.ts", [what, folder, String(mints), ...(workload === undefined ? [] : [workload])], {
-      options: ["--expose-gc"],
-      progress: (line) => progress(`engine at ${mints}: ${line}`),
-    });
+export function filled(action: "measure" | "mint" | "find", mints: number, progress: Progress, workload?: string) {
+  const given = [String(mints), ...(workload === undefined ? [] : [workload])];
+  const how = { options: ["--expose-gc"], progress: (line: string) => progress(`engine at ${mints}: ${line}`) };
   return inFolder(async (folder) => {
-    await step("fill", folder);
-    return JSON.parse(await step(action, folder)) as F;
+    await run("./engine-row.ts", ["fill", folder, ...given], how);
+    const figures = await run("./engine-row.ts", [action, folder, ...given], how);
+    return JSON.parse(figures) as Readonly<Record<string, number>>;
   });
 }
 
@@ -79,11 +72,9 @@ export const findingSection: Section = {
   reference: null,
   async rows(progress, extent) {
     const found = new Map<string, Record<string, number>>();
-    for (const mints of FINDING_SIZES[extent]) {
-      for (const [filter, ms] of Object.entries(await filled("find", mints, progress))) {
+    for (const mints of FINDING_SIZES[extent])
+      for (const [filter, ms] of Object.entries(await filled("find", mints, progress)))
         found.set(filter, { ...found.get(filter), [mints]: ms });
-      }
-    }
     return Array.from(found, ([label, values]) => ({ label, ours: true, values }));
   },
 };

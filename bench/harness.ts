@@ -28,6 +28,9 @@ export async function resultOf(section: Section, progress: Progress, extent: Ext
   return { ...section, columns, rows };
 }
 
+/** An option of a command that takes no value. */
+export const FLAG = { type: "boolean", default: false } as const;
+
 const ROUNDS = 11;
 /** Minimum of a round, because the operating system's accounting of CPU time is coarse. */
 const ROUND_MS = 60;
@@ -53,11 +56,7 @@ export interface Subject extends Omit<Row, "values"> {
  * better. Counts the whole process, so work on other threads counts too. Subjects take turns, so a slow minute of the
  * machine affects all of them.
  */
-export async function measuredRows(
-  columns: readonly Column[],
-  subjects: readonly Subject[],
-  progress: Progress,
-): Promise<Row[]> {
+export async function measuredRows(columns: readonly Column[], subjects: readonly Subject[], progress: Progress) {
   const rows = subjects.map(({ works, ...row }) => ({ ...row, values: {} as Record<string, number | null> }));
   for (const { key, better } of columns) {
     const able = subjects.flatMap(({ label, works: { [key]: work } }) => (work ? { label, work } : []));
@@ -70,10 +69,7 @@ export async function measuredRows(
   return rows;
 }
 
-async function measure(
-  subjects: readonly { readonly label: string; readonly work: Work }[],
-  progress: Progress,
-): Promise<ReadonlyMap<string, number>> {
+async function measure(subjects: readonly { readonly label: string; readonly work: Work }[], progress: Progress) {
   for (const { label, work } of subjects) {
     progress(`warming up: ${label}`);
     round(work);
@@ -108,14 +104,10 @@ function round(work: Work): { operations: number; ns: number } {
   return { operations, ns: microseconds * 1000 };
 }
 
-/** What some work took: wall-clock, and CPU time of the event loop and of all threads. */
-export interface Cost {
-  readonly ms: number;
-  readonly loopUs: number;
-  readonly allUs: number;
-}
+export type Cost = Awaited<ReturnType<typeof costOf>>;
 
-export async function costOf(work: () => Promise<unknown>): Promise<Cost> {
+/** What some work takes: wall-clock, and CPU time of the event loop and of all threads. */
+export async function costOf(work: () => Promise<unknown>) {
   const start = performance.now();
   const all = process.cpuUsage();
   const loop = process.threadCpuUsage();
@@ -127,11 +119,7 @@ export async function costOf(work: () => Promise<unknown>): Promise<Cost> {
 }
 
 /** Sends each request once; each of the callers sends the next one after the answer to its last. */
-export async function fromCallers<T>(
-  callers: number,
-  requests: Iterable<T>,
-  send: (request: T) => Promise<unknown>,
-): Promise<void> {
+export async function fromCallers<T>(callers: number, requests: Iterable<T>, send: (request: T) => Promise<unknown>) {
   const left = Iterator.from(requests);
   const caller = async () => {
     for (const request of left) await send(request);
@@ -148,10 +136,8 @@ export function median(values: readonly number[]): number {
 
 export function medians<K extends string>(samples: readonly Readonly<Record<K, number>>[]): Record<K, number> {
   const keys = Object.keys(samples[0] ?? {}) as K[];
-  return Object.fromEntries(keys.map((key) => [key, median(samples.map((sample) => sample[key]))])) as Record<
-    K,
-    number
-  >;
+  const found = keys.map((key) => [key, median(samples.map((sample) => sample[key]))]);
+  return Object.fromEntries(found) as Record<K, number>;
 }
 
 /** Runs `body` with a new folder, which PostgreSQL can access as another user, and removes it. */
@@ -174,22 +160,26 @@ interface Run {
   readonly progress?: Progress;
 }
 
-/** Starts a file beside this one as a process of its own; resolves with its output. */
-export async function run(file: string, args: readonly string[], how: Run): Promise<string> {
-  const { options = [], input = null, progress } = how;
+/** Starts a file beside this one as a process of its own. `said` is the end of its standard error. */
+export function start(file: string, args: readonly string[], { options = [], input = null, progress }: Run) {
   const script = fileURLToPath(new URL(file, import.meta.url));
   const child = spawn(process.execPath, [...options, script, ...args], {
     stdio: ["pipe", "pipe", progress ? "pipe" : "inherit"],
   });
   child.stdin?.end(JSON.stringify(input));
-  let last = "";
-  if (child.stderr !== null) {
-    createInterface({ input: child.stderr }).on("line", (line) => {
-      last = line;
-      progress?.(line);
-    });
-  }
-  const [output, [exitCode]] = await Promise.all([text(child.stdout as Readable), once(child, "exit")]);
-  if (exitCode !== 0) throw new Error(`${[file, ...args].join(" ")} failed: ${last}`);
+  const started = { child, stdout: child.stdout as Readable, said: "" };
+  if (child.stderr === null) return started;
+  createInterface({ input: child.stderr }).on("line", (line) => {
+    started.said = `${started.said}\n${line}`.slice(-2_000);
+    progress?.(line);
+  });
+  return started;
+}
+
+/** Runs a file beside this one as a process of its own; resolves with its output. */
+export async function run(file: string, args: readonly string[], how: Run): Promise<string> {
+  const started = start(file, args, how);
+  const [output, [exitCode]] = await Promise.all([text(started.stdout), once(started.child, "exit")]);
+  if (exitCode !== 0) throw new Error(`${[file, ...args].join(" ")} failed: ${started.said.split("\n").at(-1)}`);
   return output;
 }

@@ -3,6 +3,7 @@ import { parseArgs } from "node:util";
 import { installTools } from "../scripts/build/tools.ts";
 import { progressLine } from "../scripts/cli/output.ts";
 import { runCommand } from "../scripts/command.ts";
+import { FLAG } from "./harness.ts";
 import { KINDS, QUICK } from "./http/load.ts";
 import { measureHttp, measureStages } from "./http/measure.ts";
 import { type Machine, machine, type SectionResult, sectionText, writtenBy } from "./report.ts";
@@ -18,18 +19,8 @@ const USAGE = `Usage: npm run bench:http -- [options]
 `;
 
 await runCommand(async () => {
-  const { values } = parseArgs({
-    options: {
-      quick: { type: "boolean", default: false },
-      json: { type: "boolean", default: false },
-      write: { type: "boolean", default: false },
-      help: { type: "boolean", default: false },
-    },
-  });
-  if (values.help) {
-    process.stdout.write(USAGE);
-    return;
-  }
+  const { values } = parseArgs({ options: { quick: FLAG, json: FLAG, write: FLAG, help: FLAG } });
+  if (values.help) return void process.stdout.write(USAGE);
   installTools("bench");
   const line = progressLine();
   const where = machine();

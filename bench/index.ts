@@ -6,7 +6,7 @@ import { againstText, measureAgainst } from "./against.ts";
 import { blobsSection } from "./blobs.ts";
 import { clusterSection, takeoverSection } from "./cluster.ts";
 import { engineSection, findingSection } from "./engine.ts";
-import { type Extent, resultOf, run, type Section } from "./harness.ts";
+import { type Extent, FLAG, resultOf, run, type Section } from "./harness.ts";
 import { keccakSection } from "./keccak.ts";
 import { machine, page, type Report, type SectionResult, sectionText } from "./report.ts";
 import { transfersSection } from "./transfers.ts";
@@ -39,25 +39,14 @@ const line = progressLine();
 
 await runCommand(async () => {
   const { values } = parseArgs({
-    options: {
-      only: { type: "string" },
-      full: { type: "boolean", default: false },
-      json: { type: "boolean", default: false },
-      write: { type: "boolean", default: false },
-      against: { type: "string" },
-      help: { type: "boolean", default: false },
-    },
+    options: { only: { type: "string" }, full: FLAG, json: FLAG, write: FLAG, against: { type: "string" }, help: FLAG },
   });
-  if (values.help) {
-    process.stdout.write(USAGE);
-    return;
-  }
+  if (values.help) return void process.stdout.write(USAGE);
   if (values.against !== undefined) {
     const turns = await measureAgainst(values.against, line.show);
     line.clear();
     const text = values.json ? JSON.stringify(turns, null, 2) : againstText(values.against, turns);
-    process.stdout.write(`${text}\n`);
-    return;
+    return void process.stdout.write(`${text}\n`);
   }
   if (values.write && values.only !== undefined) throw new Error("--write needs all sections; leave out --only");
   const results: SectionResult[] = [];

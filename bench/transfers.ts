@@ -1,7 +1,7 @@
 import { signRecoverable } from "tiny-secp256k1";
 import { type Address, type Hex, recoverAddress } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
-import type { Engine, Principal, TransferRequest, Uuid, VaultId } from "../core/index.ts";
+import type { Engine, TransferRequest, VaultId } from "../core/index.ts";
 import { transfersDigest } from "../core/protocol/transfer.ts";
 import { open, SETTLEMENT, SINGLE_CALLERS } from "./engine-workload.ts";
 import { type Cost, costOf, fromCallers, inFolder, medians, type Progress, type Section } from "./harness.ts";
@@ -15,19 +15,10 @@ const PER_ROUND = 4_096;
 const RECOVERIES = 500;
 const REFERENCE = "engine, one signature each";
 
-interface Owner {
-  readonly key: Uint8Array;
-  readonly address: Address;
-}
+type World = Awaited<ReturnType<typeof settle>>;
+type Owner = World["owners"][number];
 
-interface World {
-  readonly engine: Engine;
-  readonly principal: Principal;
-  readonly assetId: Uuid;
-  readonly owners: readonly Owner[];
-}
-
-async function settle(engine: Engine): Promise<World> {
+async function settle(engine: Engine) {
   const contractAddress = `0x${"72".repeat(20)}` as const;
   const token = { standard: "erc1155", contractAddress, name: "Items", symbol: "ITEM" } as const;
   const { assetId } = await engine.assets.add(token);
@@ -44,11 +35,7 @@ async function settle(engine: Engine): Promise<World> {
 }
 
 /** Mints a vault for each id, and lets L1 commit them. Returns each owner's vaults. */
-async function mint(
-  { engine, principal, assetId, owners }: World,
-  firstId: number,
-  count: number,
-): Promise<Map<Owner, VaultId[]>> {
+async function mint({ engine, principal, assetId, owners }: World, firstId: number, count: number) {
   const vaults = new Map<Owner, VaultId[]>();
   for (const [i, owner] of owners.entries()) {
     const mints = Array.from({ length: count / OWNERS }, (_, j) => ({
@@ -58,8 +45,7 @@ async function mint(
       dataAvailabilityMode: "validium",
     }));
     const { transactions } = await engine.mint(principal, { users: [{ ownerAddress: owner.address, mints }] });
-    const ids: VaultId[] = [];
-    for (const { vaultId } of transactions) ids.push(vaultId);
+    const ids = Array.from(transactions, ({ vaultId }) => vaultId);
     vaults.set(owner, ids);
   }
   await engine.operator.seal("validium");

@@ -1,16 +1,4 @@
-import {
-  digest64,
-  executeHashComputations,
-  type HashComputationLevel,
-  LeafNode,
-  type Node,
-  setHasher,
-  setNodeAtDepth,
-  setNodesAtDepth,
-  Tree,
-  toGindex,
-  zeroNode,
-} from "@chainsafe/persistent-merkle-tree";
+import * as persistent from "@chainsafe/persistent-merkle-tree";
 import { hasher as hashtree } from "@chainsafe/persistent-merkle-tree/hasher/hashtree";
 import { keccak_256 } from "@noble/hashes/sha3.js";
 import { SimpleMerkleTree } from "@openzeppelin/merkle-tree";
@@ -206,36 +194,37 @@ function openZeppelin(hash: PeerHash): TreeSubject {
 }
 
 function persistentMerkleTree(): TreeSubject {
-  setHasher(hashtree);
+  persistent.setHasher(hashtree);
   /** The library's nodes never change: adding leaves makes another root. */
   interface Growing {
-    root: Node;
+    root: persistent.Node;
     size: number;
   }
-  const addMany = (tree: Growing, leaves: readonly Node[]) => {
-    const levels: HashComputationLevel[] = [];
+  const addMany = (tree: Growing, leaves: readonly persistent.Node[]) => {
+    const levels: persistent.HashComputationLevel[] = [];
     const indexes = leaves.map((_, i) => tree.size + i);
-    tree.root = setNodesAtDepth(tree.root, FIXED_HEIGHT, indexes, [...leaves], 0, levels);
+    tree.root = persistent.setNodesAtDepth(tree.root, FIXED_HEIGHT, indexes, [...leaves], 0, levels);
     tree.size += leaves.length;
-    executeHashComputations(levels);
+    persistent.executeHashComputations(levels);
   };
   const siblings = ({ root }: Growing, leaf: number) =>
-    new Tree(root).getSingleProof(toGindex(FIXED_HEIGHT, BigInt(leaf)));
-  return peer<Growing, LeafNode>({
+    new persistent.Tree(root).getSingleProof(persistent.toGindex(FIXED_HEIGHT, BigInt(leaf)));
+  return peer<Growing, persistent.LeafNode>({
     label: "@chainsafe/persistent-merkle-tree, hashtree",
     note: "height 32; SHA-256 by native code, 8 or 16 nodes at once",
-    leaf: (bytes) => LeafNode.fromRoot(bytes),
+    leaf: (bytes) => persistent.LeafNode.fromRoot(bytes),
     build: (leaves) => {
-      const tree = { root: zeroNode(FIXED_HEIGHT), size: 0 };
+      const tree = { root: persistent.zeroNode(FIXED_HEIGHT), size: 0 };
       if (leaves.length > 0) addMany(tree, leaves);
       return tree;
     },
     addMany,
     add: (tree, leaf) => {
-      tree.root = setNodeAtDepth(tree.root, FIXED_HEIGHT, tree.size++, leaf);
+      tree.root = persistent.setNodeAtDepth(tree.root, FIXED_HEIGHT, tree.size++, leaf);
     },
     hasRoot: ({ root }) => root.root.length === 32,
     siblings: (tree, index) => siblings(tree, index).length,
-    verify: (tree, index, leaf) => isSame(folded(digest64, leaf.root, siblings(tree, index), index), tree.root.root),
+    verify: (tree, index, leaf) =>
+      isSame(folded(persistent.digest64, leaf.root, siblings(tree, index), index), tree.root.root),
   });
 }

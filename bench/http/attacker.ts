@@ -34,9 +34,8 @@ for (let i = 0; i < 4; i++) {
   });
 }
 // Bodies without an end, from callers without a key.
-for (let i = 0; i < 8_960; i++) {
+for (let i = 0; i < 8_960; i++)
   hold(`127.0.2.${(i % 16) + 1}`, (socket) => socket.write(`${head("/oauth/token", 100)}{`));
-}
 // Bodies in pieces of one byte.
 for (let i = 0; i < 400; i++) {
   const type = i % 2 === 0 ? "application/json" : "application/x-www-form-urlencoded";
@@ -57,12 +56,9 @@ for (let i = 0; i < 400; i++) {
 // One silent connection for each of many addresses.
 for (let i = 0; i < 4_000; i++) hold(`127.1.${i >> 8}.${i & 255}`, () => {});
 // Streams of events, more than a key may have.
-for (const key of keys) {
-  for (let i = 0; i < 20; i++) {
-    const head = "GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n";
-    hold("127.0.6.1", (socket) => socket.write(`${head}X-Api-Key: ${key}\r\n\r\n`));
-  }
-}
+const stream = "GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n";
+for (const key of keys)
+  for (let i = 0; i < 20; i++) hold("127.0.6.1", (socket) => socket.write(`${stream}X-Api-Key: ${key}\r\n\r\n`));
 // Bodies without an end with a tenant's keys: a few large ones each, and many small ones.
 const large = Buffer.alloc(1.9 * MIB, " ");
 for (const key of keys) {

@@ -28,13 +28,9 @@ export const KINDS: readonly Kind[] = [
 ];
 
 /** The same kinds with a tenth of the requests, for trials. */
-export const QUICK: readonly Kind[] = KINDS.map((kind) => ({
-  ...kind,
-  warmUp: kind.warmUp / 10,
-  round: kind.round / 10,
-  rounds: 1,
-  halfSeconds: 2,
-}));
+export const QUICK: readonly Kind[] = KINDS.map((kind) => {
+  return { ...kind, warmUp: kind.warmUp / 10, round: kind.round / 10, rounds: 1, halfSeconds: 2 };
+});
 
 export interface LoadFigures {
   /** Requests a second at saturation. */

@@ -77,12 +77,7 @@ export async function measureStages(kinds: readonly Kind[], progress: Progress):
 }
 
 /** Starts a server on its own store, and loads it from another process. */
-async function underLoad(
-  which: "engine" | "bare",
-  kinds: readonly Kind[],
-  progress: Progress,
-  options: readonly string[] = [],
-): Promise<LoadResult> {
+async function underLoad(which: "engine" | "bare", kinds: readonly Kind[], progress: Progress, options?: string[]) {
   return inFolder(async (folder) => {
     const store = join(folder, "store");
     const engine = await open(store);

@@ -23,11 +23,6 @@ const ROOMY = {
   MINTMARK_MEMORY_MIB: "16384",
 };
 
-export interface Server extends AsyncDisposable {
-  readonly pid: number;
-  readonly port: number;
-}
-
 /** Starts the server like `npm run server`, or without an engine. Its log goes to /dev/null at the usual level. */
 export async function startServer(
   which: keyof typeof SCRIPTS,
@@ -35,7 +30,7 @@ export async function startServer(
   { apiKey }: World,
   options: readonly string[] = [],
   limits: Readonly<Record<string, string>> = ROOMY,
-): Promise<Server> {
+) {
   const port = await freePort(0);
   const settings = {
     MINTMARK_STORE: store,

@@ -39,11 +39,8 @@ export interface Profile {
  * The share of each stage in a process's busy time, in percent, from the CPU profile of its main thread in a folder.
  */
 export async function stageShares(folder: string): Promise<Readonly<Record<string, number>>> {
-  const texts = await Promise.all(
-    (await readdir(folder))
-      .filter((name) => name.endsWith(".cpuprofile"))
-      .map((name) => readFile(join(folder, name), "utf8")),
-  );
+  const names = (await readdir(folder)).filter((name) => name.endsWith(".cpuprofile"));
+  const texts = await Promise.all(names.map((name) => readFile(join(folder, name), "utf8")));
   // The sealing threads leave profiles too. Only the main thread's profile contains HTTP.
   const text = texts.find((each) => each.includes("node:_http_server"));
   if (text === undefined) throw new Error("the server left no CPU profile");
