@@ -7,11 +7,8 @@ const USERS = 1_000;
 export const CALLERS = 64;
 export const SINGLE_CALLERS = 256;
 
-export const SETTLEMENT = {
-  chainId: 31_337n,
-  contract: "0x00000000000000000000000000000000000000aa",
-  engineVersion: 5,
-} as const;
+const contract = "0x00000000000000000000000000000000000000aa";
+export const SETTLEMENT = { chainId: 31_337n, contract, engineVersion: 5 } as const;
 
 export interface World {
   readonly principal: Principal;

@@ -40,14 +40,7 @@ export function ratio(result: SectionResult, row: Row, column: Column): number |
   return column.better === "lower" ? value / reference : reference / value;
 }
 
-export interface Machine {
-  readonly cpu: string;
-  readonly cores: number;
-  readonly node: string;
-  readonly platform: string;
-  /** Threads of other programs that wanted a core in the minute before. Above 0, wall-clock figures suffer. */
-  readonly load: number;
-}
+export type Machine = ReturnType<typeof machine>;
 
 /** The results of a run; the output of `--json`. */
 export interface Report {
@@ -55,13 +48,14 @@ export interface Report {
   readonly sections: readonly SectionResult[];
 }
 
-export function machine(): Machine {
+export function machine() {
   const cores = cpus();
   return {
     cpu: cores[0]?.model.trim() ?? "an unknown processor",
     cores: cores.length,
     node: process.version,
     platform: `${process.platform} ${process.arch}`,
+    // Threads of other programs that wanted a core in the minute before. Above 0, wall-clock figures suffer.
     load: loadavg()[0] ?? 0,
   };
 }

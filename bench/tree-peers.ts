@@ -33,13 +33,8 @@ const FIXED_HEIGHT = 32;
 
 /** Every peer with its usual hash and, if its caller can choose, with this project's. */
 export function peerTrees(): readonly TreeSubject[] {
-  const chosen = [ours, noble].flatMap((hash) => [
-    leanImt(hash),
-    imt(hash),
-    fixedMerkleTree(hash),
-    merkleTreeJs(hash),
-    openZeppelin(hash),
-  ]);
+  const peers = [leanImt, imt, fixedMerkleTree, merkleTreeJs, openZeppelin];
+  const chosen = [ours, noble].flatMap((hash) => peers.map((peerOf) => peerOf(hash)));
   return [persistentMerkleTree(), ...chosen];
 }
 

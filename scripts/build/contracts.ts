@@ -72,12 +72,8 @@ function isCurrent(job: Job): boolean {
 /** What the compiler makes of one job's contracts. Takes up to half a minute. */
 export function compile(job: Job): Artifact[] {
   const sources = sourcesOf(job);
-  const outputSelection = {
-    "*": {
-      "": ["ast"],
-      "*": ["abi", "evm.bytecode.object", "evm.deployedBytecode.object", "evm.deployedBytecode.immutableReferences"],
-    },
-  };
+  const code = ["evm.bytecode.object", "evm.deployedBytecode.object", "evm.deployedBytecode.immutableReferences"];
+  const outputSelection = { "*": { "": ["ast"], "*": ["abi", ...code] } };
   const input = standardInput(sources, job.runs);
   const { compile: solc } = require("solc") as { compile(input: string): string };
   const text = JSON.stringify({ ...input, settings: { ...input.settings, outputSelection } });
@@ -135,9 +131,8 @@ function sourcesOf(job: Job): Sources {
     const path = name.startsWith("@") ? new URL(`node_modules/${name}`, ROOT) : new URL(name, ROOT);
     const content = readFileSync(path, "utf8");
     found.set(name, content);
-    for (const [, imported = ""] of content.matchAll(/^import\s[^"']*["']([^"']+)["']/gm)) {
+    for (const [, imported = ""] of content.matchAll(/^import\s[^"']*["']([^"']+)["']/gm))
       visit(imported.startsWith(".") ? posix.join(posix.dirname(name), imported) : imported);
-    }
   };
   for (const source of Object.values(job.sources)) visit(source);
   return Object.fromEntries([...found].sort(([a], [b]) => (a < b ? -1 : 1)));

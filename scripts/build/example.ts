@@ -7,9 +7,8 @@ import { answerHelp } from "../command.ts";
 const FOLDER = new URL("../../examples/", import.meta.url);
 /** Other programs use it; alone it does nothing. */
 const HELPER = "shop.ts";
-const names = readdirSync(FOLDER).flatMap((file) =>
-  file.endsWith(".ts") && file !== HELPER ? [file.slice(0, -3)] : [],
-);
+const programs = readdirSync(FOLDER).filter((file) => file.endsWith(".ts") && file !== HELPER);
+const names = programs.map((file) => file.slice(0, -3));
 const usage = `usage: npm run example -- NAME ARGUMENT …, with one of these names: ${names.join(", ")}\n`;
 const [name = ""] = process.argv.splice(2, 1);
 // The programs without arguments make a store of their own: each run begins anew, and leaves nothing here.

@@ -40,9 +40,7 @@ function builtAt(): number {
 }
 
 function newestSource(): number {
-  const files = readdirSync(DOCS, { recursive: true, encoding: "utf8" });
-  const sources = files.filter((name) =>
-    /^(?!\.vitepress\/(?:cache|dist|\.temp)).*\.(?:md|svg|png|ts|css)$/.test(name),
-  );
+  const isSource = /^(?!\.vitepress\/(?:cache|dist|\.temp)).*\.(?:md|svg|png|ts|css)$/;
+  const sources = readdirSync(DOCS, { recursive: true, encoding: "utf8" }).filter((name) => isSource.test(name));
   return Math.max(...sources.map((name) => statSync(join(DOCS, name)).mtimeMs));
 }

@@ -61,12 +61,9 @@ async function bundleLibrary(name: string, folder: string, installed: readonly s
     external: ["pg-native", "pino-pretty", ...installed],
     logLevel: "warning",
   });
-  const inputs = Object.keys(metafile.inputs).flatMap(
-    (input) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input) ?? [],
-  );
-  const licences = [...new Set(inputs)].map(
-    (input) => `${input.replace(/^.*node_modules\//, "")}\n\n${licenceOf(input)}`,
-  );
+  const isPackage = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/;
+  const packages = new Set(Object.keys(metafile.inputs).flatMap((input) => isPackage.exec(input) ?? []));
+  const licences = Array.from(packages, (at) => `${at.replace(/^.*node_modules\//, "")}\n\n${licenceOf(at)}`);
   writeFileSync(`${folder}/${name}.LICENCES.txt`, licences.join("\n\n"));
 }
 

@@ -9,9 +9,12 @@ import { print, printError, progressLine } from "./output.ts";
 export type Options = Readonly<Record<string, string | string[] | boolean | undefined>>;
 
 /** What a command is called with, besides its settings. */
-export interface Given {
+export interface Given extends Running {
   readonly options: Options;
   readonly args: readonly string[];
+}
+
+export interface Running {
   /** Aborts on Ctrl-C. */
   readonly signal: AbortSignal;
   progress(where: string): void;

@@ -5,7 +5,7 @@ import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import { type Address, MAX_NEW_CLAIMS, MintmarkError } from "../../core/index.ts";
 import { ApiError, answer, type MintEntry } from "../../server/client/index.ts";
 import { clientOf, EXAMPLE_ASSET, OVER_HTTP, textOf } from "../cli/arguments.ts";
-import { command, type Given, type Options } from "../cli/command.ts";
+import { command, type Given, type Options, type Running } from "../cli/command.ts";
 import { UsageError } from "../cli/errors.ts";
 
 const HEADER = "number,link,linkAddress";
@@ -121,11 +121,7 @@ async function readLinks(path: string, count: number): Promise<readonly Link[]> 
   );
 }
 
-async function writeCodes(
-  folder: string,
-  links: readonly Link[],
-  { signal, progress }: Pick<Given, "signal" | "progress">,
-): Promise<void> {
+async function writeCodes(folder: string, links: readonly Link[], { signal, progress }: Running): Promise<void> {
   // Loaded only for codes, so other commands start without it.
   const { renderSVG } = await import("uqr");
   await mkdir(folder, { recursive: true, mode: 0o700 });

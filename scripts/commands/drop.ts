@@ -5,7 +5,7 @@ import { MintmarkError } from "../../core/index.ts";
 import * as core from "../../core/internal.ts";
 import { ApiError, answer, type MintmarkClient, type MintRequest, mint } from "../../server/client/index.ts";
 import { clientOf, EXAMPLE_ASSET, OVER_HTTP, textOf } from "../cli/arguments.ts";
-import { command, type Given } from "../cli/command.ts";
+import { command, type Given, type Running } from "../cli/command.ts";
 import { UsageError } from "../cli/errors.ts";
 
 /** Refused rows shown on a terminal; the result has all. */
@@ -122,11 +122,7 @@ const PASSING = new Set([
 const BACKOFF = { firstMs: 500, maxMs: 30_000 };
 
 /** Mints over HTTP. Retries while the server is away or busy, until the command is stopped. */
-function mintingOver(
-  client: MintmarkClient,
-  dryRun: boolean,
-  { signal, progress }: Pick<Given, "signal" | "progress">,
-): core.Minting {
+function mintingOver(client: MintmarkClient, dryRun: boolean, { signal, progress }: Running): core.Minting {
   const sent = async (body: MintRequest, idempotencyKey: string) => {
     if (!dryRun) return mint(client, body, { idempotencyKey, signal });
     await answer(client.POST("/api/v1/mint", { body, params: { query: { dryRun: true } }, signal }));

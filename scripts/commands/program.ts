@@ -44,7 +44,8 @@ export function buildProgram(): Command {
     })
     .addHelpText("after", `\n${EXIT_HELP}`);
   for (const add of COMMANDS) add(program);
-  overrideExit(program);
+  // Commander would end the process with 1 for a wrong argument.
+  onEvery(program, (command) => command.exitOverride());
   return program;
 }
 
@@ -52,7 +53,8 @@ export function buildProgram(): Command {
 export async function runCli(args: readonly string[]): Promise<void> {
   const program = buildProgram();
   const asJson = args.includes("--json");
-  if (asJson) silenceErrors(program);
+  // Commander would write its own errors as text.
+  if (asJson) onEvery(program, (command) => command.configureOutput({ writeErr: () => {} }));
   try {
     await program.parseAsync(args, { from: "user" });
   } catch (error) {
@@ -62,14 +64,7 @@ export async function runCli(args: readonly string[]): Promise<void> {
   }
 }
 
-/** Commander would write its own errors as text. */
-function silenceErrors(command: Command): void {
-  command.configureOutput({ writeErr: () => {} });
-  command.commands.forEach(silenceErrors);
-}
-
-/** Commander would end the process with 1 for a wrong argument. */
-function overrideExit(command: Command): void {
-  command.exitOverride();
-  command.commands.forEach(overrideExit);
+function onEvery(command: Command, change: (command: Command) => void): void {
+  change(command);
+  for (const each of command.commands) onEvery(each, change);
 }

@@ -10,7 +10,7 @@ import { assetType, sessionEndTypedData, sessionTypedData } from "../../core/pro
 import { answer, createClient, type MintmarkClient, type SessionKey } from "../../server/client/index.ts";
 import { sessionSettings } from "../../server/process/settings/process-settings.ts";
 import * as inputs from "../cli/arguments.ts";
-import { command, type Given, type Options } from "../cli/command.ts";
+import { command, type Given, type Options, type Running } from "../cli/command.ts";
 import { UsageError } from "../cli/errors.ts";
 import { chainOf } from "../cli/l1.ts";
 
@@ -30,7 +30,6 @@ const LAST_SECOND = 253_402_300_799;
 type Settings = z.output<typeof sessionSettings>;
 type Status = SessionKey["status"];
 type Chain = Awaited<ReturnType<typeof connectL1>>;
-type Running = Pick<Given, "signal" | "progress">;
 
 const waiting = (until: string) => ({
   "--wait": `wait ${until} (with MINTMARK_API_KEY)`,

@@ -1,6 +1,6 @@
 import type { LocalAccount } from "viem";
 import type { z } from "zod";
-import type { Hash } from "../../core/index.ts";
+import type { Address, Hash } from "../../core/index.ts";
 import { connectL1 } from "../../core/l1/index.ts";
 import * as api from "../../server/client/index.ts";
 import { sessionSettings } from "../../server/process/settings/process-settings.ts";
@@ -94,10 +94,8 @@ async function requireOpen(digest: string, signal: AbortSignal): Promise<void> {
   );
 }
 
-async function give(
-  { options, args: vaultIds, signal, progress }: Given,
-  receiver: { readonly to: `0x${string}` } | { readonly redeem: true },
-) {
+async function give({ options, args: vaultIds, ...running }: Given, receiver: { to: Address } | { redeem: true }) {
+  const { signal, progress } = running;
   const isPart = options.amount !== undefined || options.units !== undefined;
   if (isPart && vaultIds.length > 1) throw new UsageError("--amount and --units are for one vault");
   const bySession = options.session === true;

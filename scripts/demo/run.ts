@@ -115,10 +115,9 @@ async function mintTransactions(client: api.MintmarkClient, mintId: string): Pro
   return all;
 }
 
-const allAre =
-  (...wanted: readonly string[]) =>
-  (all: readonly { readonly status: string }[]) =>
-    all.every(({ status }) => wanted.includes(status));
+function allAre(...wanted: readonly string[]) {
+  return (all: readonly { readonly status: string }[]) => all.every(({ status }) => wanted.includes(status));
+}
 
 function byKind<T>(of: (kind: Kind) => T): Record<Kind, T> {
   return { validium: of("validium"), blobs: of("blobs"), calldata: of("calldata") };
@@ -178,10 +177,8 @@ async function held(chain: ChainReader, { standard, asset, user, vault }: Choice
   if (standard === "erc20") return chain.erc20(contractAddress).balanceOf([user.ownerAddress]);
   const id = BigInt(vault.tokenId ?? 0);
   if (standard === "erc1155") return chain.erc1155(contractAddress).balanceOf([user.ownerAddress, id]);
-  const owner = await chain
-    .erc721(contractAddress)
-    .ownerOf([id])
-    .catch(() => null);
+  const token = chain.erc721(contractAddress);
+  const owner = await token.ownerOf([id]).catch(() => null);
   return owner?.toLowerCase() === user.ownerAddress ? 1n : 0n;
 }
 

@@ -53,12 +53,6 @@ export async function checkPlan(by: Deployer, plan: DeploymentPlan, earlier?: De
 
 /** Throws one error with all faults that the terms have by themselves; returns warnings. */
 export function checkTerms(by: Deployer, plan: DeploymentPlan, earlier?: Deployment): string[] {
-  const { problems, warnings } = judge(by, plan, earlier);
-  if (problems.length > 0) throw new Error(`nothing was deployed:\n${problems.map((line) => `  ${line}`).join("\n")}`);
-  return warnings;
-}
-
-function judge(by: Deployer, plan: DeploymentPlan, earlier?: Deployment) {
   const { settlement, mirror } = plan;
   const problems: string[] = [];
   const warnings: string[] = [];
@@ -90,7 +84,8 @@ function judge(by: Deployer, plan: DeploymentPlan, earlier?: Deployment) {
     problems.push(...mirror.tokens.flatMap(tokenProblems));
     problems.push(...transferableAmong(mirror.tokens, "a mirror has no transfers"));
   }
-  return { problems, warnings };
+  if (problems.length > 0) throw new Error(`nothing was deployed:\n${problems.map((line) => `  ${line}`).join("\n")}`);
+  return warnings;
 }
 
 function transferableAmong(tokens: readonly TokenConfig[], why: string): string[] {

@@ -33,20 +33,16 @@ const tokenRecord = z.strictObject({
   minterLocked: z.boolean(),
 });
 
+const tokens = z.array(tokenRecord);
+
 /** A mirror of the settlement contract on another chain, with its tokens. */
-const mirrorRecord = z.strictObject({
-  chainId: z.int(),
-  ...created,
-  admin: address,
-  ...terms,
-  tokens: z.array(tokenRecord),
-});
+const mirrorRecord = z.strictObject({ chainId: z.int(), ...created, admin: address, ...terms, tokens });
 
 const deployment = z.strictObject({
   version: z.literal(1),
   chainId: z.int(),
   settlement: settlementRecord,
-  tokens: z.array(tokenRecord),
+  tokens,
   mirrors: z.array(mirrorRecord).default([]),
 });
 

@@ -2,26 +2,23 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
-/** The command line of this package. */
-export const MAIN = fileURLToPath(new URL("../mintmark.ts", import.meta.url)).replace(
-  /\.ts$/,
-  import.meta.url.endsWith(".ts") ? ".ts" : ".js",
-);
+/** The command line of this package: its source, or compiled. */
+export const MAIN = fileURLToPath(new URL(`../mintmark.${import.meta.url.slice(-2)}`, import.meta.url));
 
 /**
  * Starts a command as a process of its own, with these settings alone.
  *
- * @param group - `own` keeps a terminal's Ctrl-C from it, so that it ends in order when it is told to
+ * @param detached - keeps a terminal's Ctrl-C from it, so that it ends in order when it is told to
  */
 export function startMintmark(
   command: readonly string[],
   settings: Readonly<Record<string, string>>,
-  group: "own" | "shared" = "shared",
-): ChildProcess {
+  detached = false,
+) {
   const others = Object.entries(process.env).filter(([name]) => !name.startsWith("MINTMARK_"));
   return spawn(process.execPath, ["--disable-warning=ExperimentalWarning", MAIN, ...command], {
     env: { ...Object.fromEntries(others), ...settings },
-    detached: group === "own",
+    detached,
     stdio: ["ignore", "pipe", "pipe"],
   });
 }
@@ -37,11 +34,7 @@ export async function endProcess(child: ChildProcess, signal: NodeJS.Signals, mo
 }
 
 /** Asks a URL until its answer is as wanted. Rejects with the signal's reason once it aborts. */
-export async function untilAnswer(
-  url: string,
-  isWanted: (reply: Response) => boolean,
-  signal: AbortSignal,
-): Promise<void> {
+export async function untilAnswer(url: string, isWanted: (reply: Response) => boolean, signal: AbortSignal) {
   for (;;) {
     signal.throwIfAborted();
     const reply = await fetch(url, { signal }).catch(() => null);

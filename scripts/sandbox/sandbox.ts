@@ -57,13 +57,7 @@ export interface SandboxDescription {
   readonly pid: number;
 }
 
-export interface Sandbox {
-  readonly description: SandboxDescription;
-  readonly engine: Engine;
-  /** Leaves the chain running. */
-  stopServer(): Promise<void>;
-  stop(): Promise<void>;
-}
+export type Sandbox = Awaited<ReturnType<typeof startSandbox>>;
 
 const TERMS = { admin: ADMIN.address, transferable: true };
 const TOKENS: readonly TokenConfig[] = [
@@ -76,7 +70,7 @@ const TOKENS: readonly TokenConfig[] = [
 const MATURITY_SECONDS = 3n;
 
 /** Starts everything in this process, in order. If a later part fails, stops the earlier ones. */
-export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
+export async function startSandbox(options: SandboxOptions) {
   requireHardhat();
   const { onProgress = () => {} } = options;
   await using whole = new Stack();
@@ -99,16 +93,9 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const polled = { finality: { confirmations: 1n }, pollingMs: 100 };
   const l1 = await connectL1({ rpc: chain.rpcUrl, contract, account: OPERATOR, kzg, ...polled });
   const store = resolve(folder, "engine");
+  const opening = { store, createIfMissing: true, settlement: l1.settlement, kzg, environment: "sandbox" } as const;
   const signing = { receiptSigner: OPERATOR, verifySignature: signatureChecks([l1]) };
-  const { settlement } = l1;
-  const engine = await openEngine({
-    store,
-    createIfMissing: true,
-    settlement,
-    kzg,
-    environment: "sandbox",
-    ...signing,
-  });
+  const engine = await openEngine({ ...opening, ...signing });
   stack.defer(() => engine.close());
   stack.use(claimSettling(engine, SETTLES_BY_ITSELF));
   const progress = stack.use(new ProgressLog(engine, (_, txHash) => l1.gasUsed(txHash)));
@@ -152,7 +139,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const api = `http://127.0.0.1:${port}`;
   stack.use(await serveOperator(engine, store, () => api));
   stack.defer(followingL1(members, { l1, fromBlock: deployedAtBlock, sources: [new HttpBatchSource(api)] }));
-  const description = {
+  const description: SandboxDescription = {
     api,
     consoleLinks: await consoleLinks(engine, facts.applicationId, api),
     rpcUrl: chain.rpcUrl,
@@ -170,6 +157,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   return {
     description,
     engine,
+    /** Leaves the chain running. */
     stopServer: () => stack[Symbol.asyncDispose](),
     stop: () => running[Symbol.asyncDispose](),
   };

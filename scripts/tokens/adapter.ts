@@ -2,26 +2,59 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Standard } from "../../core/index.ts";
 
-/** How a token is minted. `id` and `amount` stand for the vault's. */
-const MINTS: Readonly<Record<Standard, { readonly signature: string; readonly call: string }>> = {
-  erc20: { signature: "mint(address to, uint256 amount)", call: "mint(to, quantity)" },
-  erc721: { signature: "mint(address to, uint256 id)", call: "mint(to, _idOf(mintingBlob))" },
+/**
+ * How a token is minted, and the questions that the settlement contract, engines and wallets ask it, which the adapter
+ * passes on. The test has a stand-in for the token: whoever has the real one changes it to behave alike.
+ */
+const KINDS = {
+  erc20: {
+    signature: "mint(address to, uint256 amount)",
+    call: "mint(to, quantity)",
+    views: [
+      ["totalSupply()", "totalSupply()", "uint256"],
+      ["decimals()", "decimals()", "uint8"],
+      ["balanceOf(address account)", "balanceOf(account)", "uint256"],
+    ],
+    id: "",
+    standIn: `    uint256 public totalSupply;
+    uint8 public constant decimals = 18;
+    mapping(address account => uint256) public balanceOf;
+
+    function mint(address to, uint256 amount) external onlyMinter {
+        totalSupply += amount;
+        balanceOf[to] += amount;
+    }
+`,
+    holds: "adapter.balanceOf(OWNER) == 5",
+  },
+  erc721: {
+    signature: "mint(address to, uint256 id)",
+    call: "mint(to, _idOf(mintingBlob))",
+    views: [["ownerOf(uint256 id)", "ownerOf(id)", "address"]],
+    id: " || id == 0x80ac58cd",
+    standIn: `    mapping(uint256 id => address) public ownerOf;
+
+    function mint(address to, uint256 id) external onlyMinter {
+        require(ownerOf[id] == address(0), "it exists");
+        ownerOf[id] = to;
+    }
+`,
+    holds: "adapter.ownerOf(7) == OWNER",
+  },
   erc1155: {
     signature: "mint(address to, uint256 id, uint256 amount, bytes calldata data)",
     call: 'mint(to, _idOf(mintingBlob), quantity, "")',
-  },
-};
+    views: [["balanceOf(address account, uint256 id)", "balanceOf(account, id)", "uint256"]],
+    id: " || id == 0xd9b67a26",
+    standIn: `    mapping(address account => mapping(uint256 id => uint256)) public balanceOf;
 
-/** Questions that the settlement contract, engines and wallets ask a token. The adapter passes them on. */
-const VIEWS: Readonly<Record<Standard, readonly (readonly [declaration: string, call: string, returned: string])[]>> = {
-  erc20: [
-    ["totalSupply()", "totalSupply()", "uint256"],
-    ["decimals()", "decimals()", "uint8"],
-    ["balanceOf(address account)", "balanceOf(account)", "uint256"],
-  ],
-  erc721: [["ownerOf(uint256 id)", "ownerOf(id)", "address"]],
-  erc1155: [["balanceOf(address account, uint256 id)", "balanceOf(account, id)", "uint256"]],
-};
+    function mint(address to, uint256 id, uint256 amount, bytes calldata) external onlyMinter {
+        balanceOf[to][id] += amount;
+    }
+`,
+    holds: "adapter.balanceOf(OWNER, 7) == 5",
+  },
+} as const;
 
 /**
  * Writes an adapter for a token without `mintFor`, and its test, into a folder. The adapter needs the token's right to
@@ -39,28 +72,23 @@ export async function writeAdapter(folder: string, standard: Standard): Promise<
 const isUnique = (standard: Standard) => standard !== "erc20";
 
 function adapter(standard: Standard): string {
-  const { signature, call } = MINTS[standard];
-  const views = VIEWS[standard];
-  const declared = views
-    .map(([view, , returned]) => `    function ${view} external view returns (${returned});\n`)
-    .join("");
-  const passed = views
-    .map(
-      ([view, asked, returned]) => `
+  const { signature, call, views, id } = KINDS[standard];
+  const declared = views.map(([view, , returned]) => `    function ${view} external view returns (${returned});\n`);
+  const passed = views.map(
+    ([view, asked, returned]) => `
     /// @notice As the token answers.
     function ${view} external view returns (${returned}) {
         return token.${asked};
     }
 `,
-    )
-    .join("");
+  );
   return `// SPDX-License-Identifier: MIT
 pragma solidity ^0.8.20;
 
 /// @dev What the adapter calls. Change \`mint\` here and below if your token spells it in another way.
 interface IToken {
     function ${signature} external;
-${declared}}
+${declared.join("")}}
 
 /// @title Mints a token for a settlement contract, in the interface of StarkEx's mintable tokens.
 /// @notice Give the adapter the token's right to mint, and register the adapter's address in place of the token's.
@@ -82,20 +110,15 @@ ${standard === "erc721" ? "    error QuantityInvalid(uint256 quantity);\n" : ""}
         if (msg.sender != minter) revert NotMinter(msg.sender);
 ${standard === "erc721" ? "        if (quantity != 1) revert QuantityInvalid(quantity);\n" : ""}${standard === "erc20" ? "        if (mintingBlob.length != 0) revert BlobInvalid();\n" : ""}        token.${call};
     }
-${isUnique(standard) ? SCHEME : ""}${passed}
+${isUnique(standard) ? SCHEME : ""}${passed.join("")}
     /// @notice ERC-165: \`IMintable\`${isUnique(standard) ? ", `IBlobScheme`" : ""} and the standard of the token.
     function supportsInterface(bytes4 id) external pure returns (bool) {
-        return id == 0x01ffc9a7 || id == this.mintFor.selector${STANDARD_ID[standard]};
+        return id == 0x01ffc9a7 || id == this.mintFor.selector${id};
     }
 ${isUnique(standard) ? ID_OF : ""}}
 `;
 }
 
-const STANDARD_ID: Readonly<Record<Standard, string>> = {
-  erc20: "",
-  erc721: " || id == 0x80ac58cd",
-  erc1155: " || id == 0xd9b67a26",
-};
 const SCHEME = `
     /// @notice Scheme 2, \`raw32\`: a blob is the id in 32 bytes.
     function blobScheme() external pure returns (uint8) {
@@ -109,40 +132,10 @@ const ID_OF = `
     }
 `;
 
-/** A stand-in for the token. Whoever has the real one changes it to behave alike. */
-const STAND_IN: Readonly<Record<Standard, string>> = {
-  erc20: `    uint256 public totalSupply;
-    uint8 public constant decimals = 18;
-    mapping(address account => uint256) public balanceOf;
-
-    function mint(address to, uint256 amount) external onlyMinter {
-        totalSupply += amount;
-        balanceOf[to] += amount;
-    }
-`,
-  erc721: `    mapping(uint256 id => address) public ownerOf;
-
-    function mint(address to, uint256 id) external onlyMinter {
-        require(ownerOf[id] == address(0), "it exists");
-        ownerOf[id] = to;
-    }
-`,
-  erc1155: `    mapping(address account => mapping(uint256 id => uint256)) public balanceOf;
-
-    function mint(address to, uint256 id, uint256 amount, bytes calldata) external onlyMinter {
-        balanceOf[to][id] += amount;
-    }
-`,
-};
-const HOLDS: Readonly<Record<Standard, string>> = {
-  erc20: "adapter.balanceOf(OWNER) == 5",
-  erc721: "adapter.ownerOf(7) == OWNER",
-  erc1155: "adapter.balanceOf(OWNER, 7) == 5",
-};
-
 function testOf(standard: Standard): string {
   const blob = isUnique(standard) ? "abi.encode(uint256(7))" : '""';
   const quantity = standard === "erc721" ? "1" : "5";
+  const { standIn, holds } = KINDS[standard];
   return `// SPDX-License-Identifier: MIT
 pragma solidity ^0.8.20;
 
@@ -161,7 +154,7 @@ contract TokenOfTest {
         minter = minter_;
     }
 
-${STAND_IN[standard]}}
+${standIn}}
 
 /// @dev Runs in Foundry (forge test) and in Hardhat (hardhat test solidity). The test is the settlement contract.
 contract MintAdapterTest {
@@ -177,7 +170,7 @@ contract MintAdapterTest {
 
     function test_theSettlementContractMints() public {
         adapter.mintFor(OWNER, ${quantity}, ${blob});
-        require(${HOLDS[standard]}, "the owner has no token");
+        require(${holds}, "the owner has no token");
     }
 
     function test_nobodyElseMints() public {

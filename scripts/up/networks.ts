@@ -1,20 +1,9 @@
 import type { Chain } from "viem";
 
 /** A public chain that `mintmark up` knows by name. */
-export interface Network {
-  readonly name: string;
-  readonly title: string;
-  readonly chainId: number;
-  /** A public RPC. It limits requests, so a server needs one of its own. */
-  readonly rpc: string;
-  readonly explorer: string | undefined;
-  /** The symbol of the currency that pays for gas. */
-  readonly symbol: string;
-  readonly isTest: boolean;
-  /** Time until a block is final, in words. */
-  readonly finality: string;
-}
+export type Network = Awaited<ReturnType<typeof networks>>[number];
 
+/** Time until a block is final, in words. */
 const ETHEREUM = { finality: "about 15 minutes" } as const;
 /** A rollup's block is final when Ethereum has finalized the block with its data. */
 const ROLLUP = { finality: "about 20 minutes, by Ethereum's finality" } as const;
@@ -38,12 +27,13 @@ const KNOWN = {
 export const NETWORK_NAMES = Object.keys(KNOWN);
 
 /** The known networks; asynchronous, because viem's list takes long to load. */
-export async function networks(): Promise<Network[]> {
+export async function networks() {
   const chains = (await import("viem/chains")) as unknown as Readonly<Record<string, Chain>>;
   return Object.entries(KNOWN).flatMap(([name, [key, facts]]) => {
     const chain = chains[key];
     if (chain === undefined) return [];
     const { name: title, id: chainId, testnet: isTest = false, nativeCurrency, rpcUrls, blockExplorers } = chain;
+    // A public RPC limits requests, so a server needs one of its own.
     const [rpc = ""] = rpcUrls.default.http;
     const explorer = blockExplorers?.default.url;
     return { name, title, chainId, rpc, explorer, symbol: nativeCurrency.symbol, isTest, ...facts };

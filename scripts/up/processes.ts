@@ -103,13 +103,8 @@ export function processesOf(facts: Facts): Process[] {
       MINTMARK_PEERS: [...peers, ...members.map(({ port }) => `http://127.0.0.1:${port}`)].join(),
     },
   };
-  const backup: Process = {
-    name: "backup",
-    command: ["backup", join(folder, "backup", "journal")],
-    readyUrl: null,
-    every: "1h",
-    settings: { MINTMARK_STORE: store },
-  };
+  const command = ["backup", join(folder, "backup", "journal")];
+  const backup = { name: "backup", command, readyUrl: null, every: "1h", settings: { MINTMARK_STORE: store } };
   return [server, ...members.map(memberOf), watcher, backup];
 }
 

@@ -42,12 +42,8 @@ async function applicationIn(engine: Engine, name: string) {
 }
 
 /** Adds a token, whitelisted and enabled for its application, and notes that L1 has it registered. */
-async function assetIn(
-  engine: Engine,
-  applicationId: Uuid,
-  { standard, address: contractAddress, name, symbol, quantum, blobScheme }: Deployment["tokens"][number],
-  rpc: string,
-): Promise<Uuid> {
+async function assetIn(engine: Engine, applicationId: Uuid, token: Deployment["tokens"][number], rpc: string) {
+  const { standard, address: contractAddress, name, symbol, quantum, blobScheme } = token;
   const { chainId } = engine.settlement;
   let asset: Asset | undefined;
   for await (const each of engine.operator.assets()) if (each.contractAddress === contractAddress) asset = each;

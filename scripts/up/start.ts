@@ -66,7 +66,7 @@ export async function startProcesses(
 }
 
 function start(command: readonly string[], settings: Readonly<Record<string, string>>, log: string) {
-  const child = startMintmark(command, settings, "own");
+  const child = startMintmark(command, settings, true);
   const file = createWriteStream(log, { flags: "a", mode: 0o600 });
   child.stdout?.pipe(file, { end: false });
   child.stderr?.pipe(file, { end: false });
