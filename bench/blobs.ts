@@ -64,13 +64,11 @@ export const blobsSection: Section = {
         note: "commitments and cell proofs of blobs that lay ready",
         prepare() {
           const blobs = prepared();
-          return () =>
-            Promise.all(
-              blobs.map(async (blob) => {
-                await bare.asyncBlobToKzgCommitment(blob);
-                await bare.asyncComputeCellsAndKzgProofs(blob);
-              }),
-            );
+          const sealed = async (blob: Uint8Array) => {
+            await bare.asyncBlobToKzgCommitment(blob);
+            await bare.asyncComputeCellsAndKzgProofs(blob);
+          };
+          return () => Promise.all(blobs.map(sealed));
         },
       },
       {
@@ -97,8 +95,7 @@ export const blobsSection: Section = {
       }
     }
     await kzg.close();
-    return subjects.map(({ label, note }) => {
-      return { label, note, ours: label === SEALED, values: medians(samples.get(label) ?? []) };
-    });
+    const valuesOf = (label: string) => medians(samples.get(label) ?? []);
+    return subjects.map(({ label, note }) => ({ label, note, ours: label === SEALED, values: valuesOf(label) }));
   },
 };

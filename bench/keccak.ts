@@ -44,10 +44,8 @@ function messageByMessage(hash: (message: Uint8Array) => unknown) {
   const single = new Uint8Array(64).fill(7);
   const leaves = leafPreimages().each;
   const leaf = times(leaves.length, (i) => hash(leaves[i] as Uint8Array));
-  return {
-    ours: false,
-    works: { pair: times(SINGLES, () => hash(node)), single: times(SINGLES, () => hash(single)), leaf },
-  };
+  const works = { pair: times(SINGLES, () => hash(node)), single: times(SINGLES, () => hash(single)), leaf };
+  return { ours: false, works };
 }
 
 function ours(name: KeccakName) {

@@ -88,10 +88,9 @@ function peer<T, L>(library: Library<T, L>): TreeSubject {
 
 /** The root of a proof, for libraries that do not verify one. */
 function folded<N>(hash: (left: N, right: N) => N, start: N, siblings: readonly N[], index: number): N {
-  return siblings.reduce(
-    (node, sibling, level) => ((index >> level) & 1 ? hash(sibling, node) : hash(node, sibling)),
-    start,
-  );
+  const above = (node: N, sibling: N, level: number) =>
+    (index >> level) & 1 ? hash(sibling, node) : hash(node, sibling);
+  return siblings.reduce(above, start);
 }
 
 const isSame = (one: Uint8Array, other: Uint8Array) => Buffer.compare(one, other) === 0;

@@ -103,10 +103,8 @@ async function voidings(first: Batch, send?: Send): Promise<Measurement[]> {
     const proofs = [...provenVaultArguments(earlier), ...provenVaultArguments(later)] as const;
     return chain.gasOf(chain.state.write.voidDuplicate(proofs));
   };
-  return [
-    measurement("ERC-721, a duplicate voided, storage word new", await voidAt(0)),
-    measurement("ERC-721, a duplicate voided, storage word shared", await voidAt(1)),
-  ];
+  const label = "ERC-721, a duplicate voided, storage word";
+  return [measurement(`${label} new`, await voidAt(0)), measurement(`${label} shared`, await voidAt(1))];
 }
 
 /** An owner's call for an ERC-721 in a batch with as many assets as it can have; the others live on another chain. */

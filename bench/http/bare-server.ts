@@ -10,11 +10,9 @@ import { UNLIMITED } from "./server.ts";
 const OWNER = "0x0000000000000000000000000000000000000001";
 const ASSET_TYPE = "0x00000000000000000000000000000000000000000000000000000000000000aa";
 
+type Mints = readonly { readonly mintingBlob: string; readonly assetId: string }[];
 interface Body {
-  readonly users: readonly {
-    readonly userId: string;
-    readonly mints: readonly { readonly mintingBlob: string; readonly assetId: string }[];
-  }[];
+  readonly users: readonly { readonly userId: string; readonly mints: Mints }[];
 }
 
 /** An engine whose results have the right form and size, but no meaning. */

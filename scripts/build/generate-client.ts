@@ -3,6 +3,7 @@
  * only types. The type check, the tests and the package write it before they need it.
  */
 import { writeFileSync } from "node:fs";
+import type { z } from "zod";
 import packageJson from "../../package.json" with { type: "json" };
 import { openApiDocument } from "../../server/routes/api/openapi.ts";
 import { ENDPOINTS } from "../../server/routes/index.ts";
@@ -10,23 +11,7 @@ import { answerHelp } from "../command.ts";
 
 const TARGET = new URL("../../server/client/api.ts", import.meta.url);
 
-interface Schema {
-  readonly $ref?: string;
-  readonly type?: string | readonly string[];
-  readonly const?: unknown;
-  readonly not?: Schema;
-  readonly enum?: readonly unknown[];
-  readonly anyOf?: readonly Schema[];
-  readonly oneOf?: readonly Schema[];
-  readonly allOf?: readonly Schema[];
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly required?: readonly string[];
-  readonly additionalProperties?: boolean | Schema;
-  readonly items?: Schema;
-  readonly description?: string;
-  readonly format?: string;
-  readonly pattern?: string;
-}
+type Schema = z.core.JSONSchema.JSONSchema;
 interface Parameter {
   readonly name: string;
   readonly in: "path" | "query" | "header";
@@ -92,7 +77,7 @@ function operationOf(method: string, { summary, deprecated, parameters, requestB
     const [media = "", { schema } = {}] = Object.entries(content)[0] ?? [];
     const [problem, { properties } = {}] = schema?.allOf ?? [];
     return problem && properties?.code
-      ? `${status}: Refusal<${JSON.stringify(media)}, ${typeOf(problem)}, ${typeOf(properties.code)}>;`
+      ? `${status}: Refusal<${JSON.stringify(media)}, ${typeOf(problem)}, ${typeOf(properties.code as Schema)}>;`
       : `${status}: Answer & ${block([contentOf(content)])};`;
   });
   const body = requestBody && member("requestBody", true, block([contentOf(requestBody.content)]));
@@ -119,9 +104,9 @@ function typeOf(schema: Schema): string {
   if (either !== undefined) return [...new Set(either.filter(isNameable).map(typeOf))].join(" | ");
   if (allOf !== undefined) return allOf.map((part) => parenthesised(typeOf(part))).join(" & ");
   if (typeof type === "object") return type.map((one) => typeOf({ ...schema, type: one })).join(" | ");
-  if (type === "array") return `${parenthesised(items ? typeOf(items) : "unknown")}[]`;
+  if (type === "array") return `${parenthesised(items ? typeOf(items as Schema) : "unknown")}[]`;
   if (type === "object" || properties !== undefined) {
-    const fields = Object.entries(properties ?? {}).map(([name, field]) => {
+    const fields = Object.entries((properties ?? {}) as Record<string, Schema>).map(([name, field]) => {
       return member(name, required.includes(name) || type === undefined, typeOf(field), field.description);
     });
     const rest = typeof additionalProperties === "object" ? typeOf(additionalProperties) : "unknown";
@@ -138,7 +123,7 @@ function typeOf(schema: Schema): string {
 
 /** TypeScript cannot express "any other string". A union without that form narrows by its known types. */
 function isNameable({ properties = {} }: Schema): boolean {
-  return Object.values(properties).every(({ not }) => not === undefined);
+  return Object.values(properties).every((field) => typeof field === "boolean" || field.not === undefined);
 }
 
 function member(name: string, required: boolean, type: string, description?: string): string {

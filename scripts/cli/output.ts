@@ -48,9 +48,8 @@ export function printError(error: unknown, asJson: boolean): void {
     const [field = ""] = issue.pointer.split("/").slice(-1);
     lines.push(`  ${OPTIONS[field] ?? issue.pointer.slice(1)}: ${issue.detail}${count}`);
   }
-  process.stderr.write(
-    `${lines.flatMap((line) => line.split("\n").map((each) => visible(each, REPLACEMENT))).join("\n")}\n`,
-  );
+  const shown = lines.flatMap((line) => line.split("\n").map((each) => visible(each, REPLACEMENT)));
+  process.stderr.write(`${shown.join("\n")}\n`);
 }
 
 /** The options of fields that people know by another name. */
@@ -92,11 +91,10 @@ function inTokens(row: Row): Row {
   const { quantum, decimals, ...rest } = row;
   if (quantum === undefined || typeof decimals !== "number") return row;
   const units = { quantum: BigInt(String(quantum)), decimals };
-  const counted = Object.entries(rest).map(([name, field]) =>
-    AMOUNTS.test(name) && /^\d+$/.test(String(field))
-      ? [name, decimalAmount(BigInt(String(field)), units)]
-      : [name, field],
-  );
+  const inUnits = (name: string, field: unknown) => AMOUNTS.test(name) && /^\d+$/.test(String(field));
+  const counted = Object.entries(rest).map(([name, field]) => {
+    return [name, inUnits(name, field) ? decimalAmount(BigInt(String(field)), units) : field];
+  });
   return { ...(rest.amount === undefined && { quantum, decimals }), ...Object.fromEntries(counted) };
 }
 

@@ -104,9 +104,8 @@ export class Minter {
   async mint(): Promise<void> {
     const { facts, members } = this.#world;
     const assetId = facts.assets.find(({ standard }) => standard === "erc721")?.assetId;
-    const mints = Array.from({ length: this.#perRequest }, () => {
-      return { assetId, tokenId: String(++this.#tokenId), amount: 1, dataAvailabilityMode: "zk-rollup" };
-    });
+    const sword = { assetId, amount: 1, dataAvailabilityMode: "zk-rollup" };
+    const mints = Array.from({ length: this.#perRequest }, () => ({ ...sword, tokenId: String(++this.#tokenId) }));
     const body = JSON.stringify({ users: [{ userId: facts.users[0]?.userId, mints }] });
     const key = `${this.#name}-${this.#request++}`;
     const headers = { "x-api-key": facts.apiKey, "content-type": "application/json", "idempotency-key": key };

@@ -165,10 +165,7 @@ async function show({ options, args: [owner, key], signal }: Given) {
   return options.json === true ? { ...session, revocation } : readable(session, options);
 }
 
-interface Parties {
-  readonly owner: Address;
-  readonly key: Address;
-}
+type Parties = Readonly<Record<"owner" | "key", Address>>;
 
 /** The owner, the chain, the key's session there so far, and how to send a transaction about it. */
 async function meet(settings: Settings, key: Address, { signal, progress }: Running) {

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { readConfig } from "../../server/process/settings/config.ts";
@@ -51,10 +52,7 @@ export const upCommand = command({
     const running = await startProcesses(folder, result.processes, { progress, signal: stop });
     process.stdout.write(options.json === true ? `${JSON.stringify(shown(result), null, 2)}\n` : screen(result));
     say("all processes are ready; Ctrl-C stops them");
-    const stopped = new Promise<void>((done) => {
-      stop.addEventListener("abort", () => done(), { once: true });
-      if (stop.aborted) done();
-    });
+    const stopped = stop.aborted ? null : once(stop, "abort");
     try {
       await Promise.race([stopped, running.ended]);
     } finally {

@@ -5,7 +5,7 @@ import { type Deployment, readRecord, writeRecord } from "./record.ts";
 import { deploySettlement } from "./settlement.ts";
 import { deployMissing, deployToken, type TokenConfig } from "./token.ts";
 
-export interface DeployOptions extends Pick<DeploymentPlan, "settlement" | "multisig"> {
+interface DeployOptions extends Pick<DeploymentPlan, "settlement" | "multisig"> {
   readonly tokens?: DeploymentPlan["tokens"];
   /** The deployment record's file; see {@link Deployment}. */
   readonly record: string;

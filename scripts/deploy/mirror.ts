@@ -1,5 +1,4 @@
 import type { Address } from "viem";
-import type { DeployOptions } from "./deploy.ts";
 import { type Deployer, deployContract, lower } from "./deployer.ts";
 import { pendingOfMirror } from "./pending.ts";
 import { type Creation, type Deployment, type MirrorRecord, readRecord, writeRecord } from "./record.ts";
@@ -40,12 +39,13 @@ export async function verifyMirror(
   ]);
 }
 
-/**
- * The tokens are on the mirror's chain, and registered with the mirror, and with the settlement contract for the engine.
- * The record is the settlement contract's, which will name the mirror.
- */
-interface MirrorOptions extends Pick<DeployOptions, "record" | "tokens" | "onProgress"> {
+interface MirrorOptions {
+  /** File of the settlement contract's deployment, which will name the mirror. */
+  readonly record: string;
   readonly config: MirrorTerms;
+  /** On the mirror's chain. Registered with the mirror, and with the settlement contract for the engine. */
+  readonly tokens?: readonly TokenConfig[];
+  readonly onProgress?: (step: string) => void;
 }
 
 /**

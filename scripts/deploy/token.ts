@@ -19,12 +19,11 @@ const ADMIN_ROLE = `0x${"00".repeat(32)}`;
  * Deploys a token with the settlement contract or a mirror as minter, registers it there, and locks the minter role.
  */
 export async function deployToken(by: Deployer, settlement: Address, config: TokenConfig): Promise<TokenRecord> {
-  const { standard, name, symbol, quantum = 1n, blobScheme = "mintmark" } = config;
+  const { standard, name, symbol, quantum = 1n, blobScheme = "mintmark", lockMinter: minterLocked = true } = config;
   const { contract, args } = tokenCreation(by, settlement, config);
   const deployed = await deployContract(by, contract, args);
   const { address } = deployed;
   await registerToken(by, settlement, { standard, chainId: BigInt(by.chainId), address, quantum, blobScheme });
-  const minterLocked = locks(config);
   if (minterLocked) await lockMinter(by, contract, address, lower(config.admin));
   return { standard, name, symbol, quantum, blobScheme, minterLocked, ...deployed };
 }
@@ -32,12 +31,9 @@ export async function deployToken(by: Deployer, settlement: Address, config: Tok
 /** The contract of a token, and its constructor's arguments. */
 export function tokenCreation(by: Deployer, settlement: Address, config: TokenConfig) {
   // Only an administrator can lock the minter. The deployer starts as administrator, and transfers the role afterwards.
-  const admin = locks(config) ? by.account.address : config.admin;
+  const { lockMinter: locks = true } = config;
+  const admin = locks ? by.account.address : config.admin;
   return { contract: TOKEN_CONTRACT[config.standard], args: tokenArguments(settlement, { ...config, admin }) };
-}
-
-function locks({ lockMinter = true }: TokenConfig): boolean {
-  return lockMinter;
 }
 
 /** Locks the minter and transfers the administration, unless an interrupted run did. */

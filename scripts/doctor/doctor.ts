@@ -287,10 +287,8 @@ async function daysLeft(client: PublicClient, address: `0x${string}`, now: bigin
 }
 
 async function locks(config: Config, client: PublicClient, contract: Contract): Promise<Result | Result[]> {
-  const [delay, maturity] = await Promise.all([
-    client.readContract({ ...contract, functionName: "changeDelay" }),
-    client.readContract({ ...contract, functionName: "maturity" }),
-  ]);
+  const delay = await client.readContract({ ...contract, functionName: "changeDelay" });
+  const maturity = await client.readContract({ ...contract, functionName: "maturity" });
   const found = `changes wait ${delay} s, ERC-721 vaults ${maturity} s`;
   const isLive = !isLocalChain(config.MINTMARK_CHAIN_ID) && config.MINTMARK_ENVIRONMENT === "live";
   const short = isLive && (delay < 3_600n || maturity < 3_600n);

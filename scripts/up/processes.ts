@@ -5,7 +5,7 @@ import { isLocalChain } from "../../server/process/settings/settings.ts";
 import type { Deployment } from "../deploy/record.ts";
 import { textIn, writeWhole } from "../files.ts";
 import { MAIN } from "../sandbox/process.ts";
-import { passwordFile, type Signing } from "./accounts.ts";
+import { type Accounts, passwordFile, type Signing } from "./accounts.ts";
 import type { Answers } from "./terms.ts";
 
 type Settings = Readonly<Record<string, string>>;
@@ -22,14 +22,12 @@ export interface Process {
   readonly every?: string;
 }
 
-interface Facts {
+interface Facts extends Pick<Accounts, "members" | "signers"> {
   readonly folder: string;
   readonly rpc: string;
   readonly deployment: Deployment;
   readonly terms: Answers;
   readonly isTest: boolean;
-  readonly members: readonly Signing[];
-  readonly signers: Readonly<Record<"operator" | "receipt" | "watcher", Signing>>;
   /** The operator's wei below which its server warns. */
   readonly leastBalance: bigint;
 }

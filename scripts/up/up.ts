@@ -46,10 +46,8 @@ export async function up(options: UpOptions) {
   const plan = planOf(by, terms, accounts, isTest);
   // Before they are kept.
   checkTerms(by, plan, deployed);
-  const record: UpRecord = earlier ?? {
-    ...({ version: 1, done: {}, begun: null, published: [], seeded: null } as const),
-    ...{ chainId: there.chainId, answers },
-  };
+  const nothing = { done: {}, begun: null, published: [], seeded: null };
+  const record: UpRecord = earlier ?? { version: 1, ...nothing, chainId: there.chainId, answers };
   record.answers = answers;
   await writeUp(folder, record);
   const isSettled = "deployed" in record.done;
@@ -68,10 +66,8 @@ export async function up(options: UpOptions) {
   progress("making the store");
   const seeded = await seedStore(options, record, deployment, terms.application, isTest);
   const gasPrice = await priceOf(by);
-  const processes = processesOf({
-    ...{ folder, rpc, deployment, terms, isTest },
-    ...{ members: accounts.members, signers: accounts.signers, leastBalance: RELAY_GAS * gasPrice },
-  });
+  const leastBalance = RELAY_GAS * gasPrice;
+  const processes = processesOf({ ...accounts, folder, rpc, deployment, terms, isTest, leastBalance });
   const { files, written } = await writeFiles(folder, processes);
   // Ether by step.
   const spent = Object.fromEntries(Object.entries(record.done).map(([name, cost]) => [name, formatEther(cost)]));
