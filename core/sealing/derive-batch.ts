@@ -1,4 +1,4 @@
-import type { BlobScheme, Hash, Hex, Mode, Standard } from "../model.ts";
+import type { BatchKind, BlobScheme, Hash, Hex, Mode, Standard } from "../model.ts";
 import type { AssetId } from "../ports.ts";
 import type { VaultEntry } from "../protocol/batch-data.ts";
 import { decodeBatchData, placeVaults } from "../protocol/batch-decoder.ts";
@@ -9,7 +9,6 @@ import { keccak256 } from "../protocol/hash.ts";
 import { bytesToHex, HASH_BYTES, hexToBytes } from "../protocol/hex.ts";
 import type { Kzg } from "../protocol/kzg/kzg-thread.ts";
 import { batchRoot, kindOf, manifestRoot } from "../protocol/manifest.ts";
-import { transferBatchRoot } from "../protocol/transfer.ts";
 import { encodeTransferData, type TransferGroup, transferLeaves } from "../protocol/transfer-data.ts";
 import { vaultLeaves } from "../protocol/vault.ts";
 import { encodeBatchTokens } from "../store/batch-tokens.ts";
@@ -87,7 +86,7 @@ export function deriveBatch<B extends BatchPlace>(
     ? new Uint8Array(SLOTS_OF_ONE_VOID * HASH_BYTES)
     : columnLeaves(mode, batchNumber, vaults, assetAt);
   clearVoidLeaves(leaves, zero);
-  return withTree(mode, leaves, { data, tokens, items, assets: columns.assets }) as Derived<B>;
+  return withTree(kindOf(mode), leaves, { data, tokens, items, assets: columns.assets }) as Derived<B>;
 }
 
 /** The data and the manifest of a batch that another operator made, as L1 has them. */
@@ -108,17 +107,17 @@ export function deriveGiven(
   const tokens = encodeBatchTokens(tokensOf(vaults, assetAt, held));
   const records = { data, tokens, items: itemsOf({ mode, batchNumber }, vaults, assetAt, held), assets };
   if (isBlobBatchData(data)) return records;
-  return withTree(mode, vaultLeaves(placeVaults(decodeBatchData(data), mode, batchNumber)), records);
+  return withTree(kindOf(mode), vaultLeaves(placeVaults(decodeBatchData(data), mode, batchNumber)), records);
 }
 
-function withTree(mode: Mode, leaves: Uint8Array, records: DerivedRecords): DerivedBatch {
+function withTree(kind: BatchKind, leaves: Uint8Array, records: DerivedRecords): DerivedBatch {
   const tree = new BatchTree(leaves);
   const content = bytesToHex(tree.root);
   return {
     ...records,
     pageRoots: tree.pageRoots(),
     content,
-    batchRoot: batchRoot(kindOf(mode), manifestRoot(records.assets), content),
+    batchRoot: batchRoot(kind, manifestRoot(records.assets), content),
     dataHash: bytesToHex(keccak256(records.data)),
   };
 }
@@ -170,20 +169,13 @@ export function deriveTransfers(
   vaults: VaultColumns,
   assetAt: AssetAt,
 ): DerivedBatch {
-  const data = encodeTransferData(groups);
-  const tree = new BatchTree(transferLeaves(groups, batchNumber));
-  const content = bytesToHex(tree.root);
   const none = new Uint32Array(0);
-  return {
-    data,
-    pageRoots: tree.pageRoots(),
+  return withTree("transfers", transferLeaves(groups, batchNumber), {
+    data: encodeTransferData(groups),
     tokens: encodeBatchTokens({ hashes: none, slots: none }),
     items: itemsOf({ mode: "zk-rollup", batchNumber }, vaults, assetAt, burntMask(vaults)),
     assets: [],
-    content,
-    batchRoot: transferBatchRoot(content),
-    dataHash: bytesToHex(keccak256(data)),
-  };
+  });
 }
 
 /** 1 for each slot that a redemption has burnt: it holds no units. */

@@ -3,9 +3,9 @@ import type { Uuid } from "../model.ts";
 import { ByteReader } from "./binary.ts";
 import { ENTRY_KINDS, type Entry, type EntryKind, type EntryOf, MINT_KIND } from "./entries.ts";
 import { checkedRecord, uuid } from "./layout.ts";
-import { decodeMint, decodeMintHeader, MintEntries, type MintEntry } from "./mint-entry.ts";
+import { decodeMint, MintEntries, type MintEntry, mintHeader } from "./mint-entry.ts";
 import type { StoreReader } from "./ports.ts";
-import { endOf, journalKey, PREFIX } from "./store-keys.ts";
+import { journalFrom, journalKey } from "./store-keys.ts";
 
 const TRANSFERS_KIND = ENTRY_KINDS.byName.transfersRequested.number; // Its entries begin with the list's id
 
@@ -48,9 +48,8 @@ function decodeContent(number: number, reader: ByteReader, name: string): Entry 
 
 /** The whole journal in order. Throws `store_corrupt` at a damaged entry or a gap. */
 export async function* readJournal(store: Pick<StoreReader, "entries">): AsyncGenerator<Journaled> {
-  const prefix = Buffer.from([PREFIX.journal]);
   let sequence = 0;
-  for await (const [key, record] of store.entries({ gte: prefix, lt: endOf(prefix) })) {
+  for await (const [key, record] of store.entries(journalFrom(0))) {
     if (!key.equals(journalKey(sequence)))
       throw new MintmarkError("store_corrupt", `Journal entry ${sequence} is missing.`);
     yield decodeEntry(sequence, record);
@@ -60,12 +59,11 @@ export async function* readJournal(store: Pick<StoreReader, "entries">): AsyncGe
 
 /** The entries from a sequence on, without contents except headers of mints. Throws `store_corrupt`. */
 export async function* readMintHeaders(store: Pick<StoreReader, "entries">, from: number) {
-  const end = endOf(Buffer.from([PREFIX.journal]));
-  for await (const [key, record] of store.entries({ gte: journalKey(from), lt: end })) {
+  for await (const [key, record] of store.entries(journalFrom(from))) {
     const sequence = Number(key.readBigUInt64BE(1));
     const reader = new ByteReader(checkedRecord(record, `Journal entry ${sequence}`), 1);
     const time = reader.u48();
-    yield { sequence, time, header: reader.u8() === MINT_KIND ? decodeMintHeader(reader) : null };
+    yield { sequence, time, header: reader.u8() === MINT_KIND ? mintHeader.read(reader) : null };
   }
 }
 
@@ -74,9 +72,8 @@ export async function* readJournalKinds<K extends EntryKind>(
   store: Pick<StoreReader, "entries">,
   kinds: readonly K[],
 ): AsyncGenerator<Extract<Entry, EntryOf<K>>> {
-  const prefix = Buffer.from([PREFIX.journal]);
   const numbers = new Set(kinds.map((kind) => ENTRY_KINDS.byName[kind].number));
-  for await (const [key, record] of store.entries({ gte: prefix, lt: endOf(prefix) })) {
+  for await (const [key, record] of store.entries(journalFrom(0))) {
     if (!numbers.has(record[KIND_AT] ?? -1) || key.length !== 9) continue;
     let entry: Entry | MintEntry;
     try {

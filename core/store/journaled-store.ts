@@ -1,12 +1,11 @@
 import { MintmarkError } from "../errors.ts";
 import { requireInteger } from "../protocol/bounds.ts";
 import type { Journal, Store, StoreOperation, StoreReader } from "./ports.ts";
-import { endOf, journalKey, PREFIX } from "./store-keys.ts";
+import { journalFrom, journalKey, PREFIX } from "./store-keys.ts";
 
 const ENTRIES_AT_ONCE = 1_024; // Entries copied at once
 /** Last entries of a journal that must equal the store's. Ids in them are random, so another store's differ. */
 const ENTRIES_COMPARED = 256;
-const JOURNAL = Buffer.from([PREFIX.journal]);
 
 /**
  * A store with a second copy of its journal, to which it adds the missing entries first. A write resolves once it is
@@ -22,7 +21,7 @@ export async function withJournal(store: Store, journal: Journal): Promise<Store
     close: () => store.close(),
     async write(operations) {
       await store.write(operations);
-      const isEntry = ({ key }: StoreOperation) => key[0] === JOURNAL[0];
+      const isEntry = ({ key }: StoreOperation) => key[0] === PREFIX.journal;
       const entries = operations.flatMap((one) => (one.type === "put" && isEntry(one) ? [one.value] : []));
       if (entries.length === 0) return;
       await answered(async () => journal.append(length, entries));
@@ -56,7 +55,7 @@ export async function bringUp(store: StoreReader, journal: Journal, { signal, on
     entries = [];
     onProgress?.(length);
   };
-  for await (const [, entry] of store.entries({ gte: journalKey(before), lt: endOf(JOURNAL) })) {
+  for await (const [, entry] of store.entries(journalFrom(before))) {
     if (entries.push(entry) >= ENTRIES_AT_ONCE) await append();
   }
   await append();
@@ -67,7 +66,7 @@ export async function bringUp(store: StoreReader, journal: Journal, { signal, on
 export async function requireCopy(store: StoreReader, journal: Journal, { signal }: CopyOptions = {}): Promise<void> {
   const copies = journal.read(0)[Symbol.asyncIterator]();
   let number = 0;
-  for await (const [, entry] of store.entries({ gte: JOURNAL, lt: endOf(JOURNAL) })) {
+  for await (const [, entry] of store.entries(journalFrom(0))) {
     signal?.throwIfAborted();
     const { value: copy, done } = await copies.next();
     // The store has grown meanwhile.

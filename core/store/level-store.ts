@@ -3,10 +3,9 @@ import { Level } from "level";
 import { MintmarkError } from "../errors.ts";
 import { entriesMissing, LevelFolder } from "./level-folder.ts";
 import type { Database, Journal, KeyRange, Store, StoreOperation, StoreReader } from "./ports.ts";
-import { endOf, journalKey, PREFIX } from "./store-keys.ts";
+import { journalFrom, journalKey, PREFIX } from "./store-keys.ts";
 
 const BINARY = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;
-const JOURNAL = Buffer.from([PREFIX.journal]);
 const OPEN_DATABASES = new WeakSet<Database>(); // Databases that an engine in this process has open
 
 /** The store on LevelDB, or on any other abstract-level database. */
@@ -160,7 +159,7 @@ function codeOf(error: unknown): unknown {
 
 /** The number of entries in a store's journal. */
 export async function journalLength(store: StoreReader): Promise<number> {
-  for await (const [key] of store.entries({ gte: JOURNAL, lt: endOf(JOURNAL), reverse: true, limit: 1 }))
+  for await (const [key] of store.entries({ ...journalFrom(0), reverse: true, limit: 1 }))
     return 1 + Number(key.readBigUInt64BE(1));
   return 0;
 }
@@ -200,7 +199,7 @@ export class LevelJournal implements Journal, AsyncDisposable {
   }
 
   async *read(from: number): AsyncGenerator<Uint8Array, void, void> {
-    for await (const [, entry] of this.#store.entries({ gte: journalKey(from), lt: endOf(JOURNAL) })) yield entry;
+    for await (const [, entry] of this.#store.entries(journalFrom(from))) yield entry;
   }
 
   close(): Promise<void> {

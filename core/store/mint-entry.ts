@@ -1,16 +1,10 @@
-import { type Hex, MODES, type Mode, type Uuid, type VaultId } from "../model.ts";
+import type { Hex, Mode, VaultId } from "../model.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import { type ByteReader, record as to } from "./binary.ts";
 import { MINT_KIND } from "./entries.ts";
-import { listOf, pairOf, text, varint } from "./layout.ts";
+import { hash, layout, listOf, nullable, pairOf, text, uuid, type ValueOf, varint } from "./layout.ts";
 import { columnOf, type MintColumns, zerosOf } from "./mint-columns.ts";
 import type { VaultColumns } from "./vault-columns.ts";
-
-/** A mode's open batch before the request, the first of two: its number and its next free slot. */
-export interface OpenPlace {
-  readonly batchNumber: number;
-  readonly slot: number;
-}
 
 export interface PlacedMint {
   readonly assetIndex: number;
@@ -24,19 +18,22 @@ export interface PlacedMint {
   readonly blob: Hex;
 }
 
+/** A mode's open batch before the request, the first of two: its number and its next free slot. */
+const openPlace = layout({ batchNumber: varint, slot: varint });
+
 /** The request-wide part of a mint's entry. */
-export interface MintHeader {
-  readonly applicationIndex: number;
-  readonly keyIndex: number;
-  /** The application's sequence number of the first transaction; the others are consecutive. */
-  readonly firstSequence: number;
-  readonly mintId: Uuid;
+export const mintHeader = layout({
+  applicationIndex: varint,
+  keyIndex: varint,
+  firstSequence: varint, // The application's sequence number of the first transaction; the others are consecutive
+  mintId: uuid,
+  openPlaces: layout({ validium: openPlace, "zk-rollup": openPlace }),
   /** SHA-256 of the idempotency key and of the request, when the caller sent a key. */
-  readonly idempotency: { readonly key: Hex; readonly digest: Hex } | null;
-  readonly openPlaces: Readonly<Record<Mode, OpenPlace>>;
-  /** Users in request order, each with the number of its entries in `mints`. */
-  readonly users: readonly { readonly userIndex: number; readonly count: number }[];
-}
+  idempotency: nullable(layout({ key: hash, digest: hash })),
+  /** Users in request order, each with the number of its entries. */
+  users: listOf(layout({ userIndex: varint, count: varint })),
+});
+export type MintHeader = ValueOf<typeof mintHeader>;
 
 /** A whole accepted mint request: one journal entry, and the only record of its transactions. */
 export interface MintEntry extends MintHeader {
@@ -138,7 +135,7 @@ export const BLOBS_BIT = 64;
 export function encodeMintEntry(time: number, header: MintHeader, columns: MintColumns, placed: PlacedColumns): Buffer {
   to.begin().u48(time);
   to.u8(MINT_KIND);
-  encodeHeader(header);
+  mintHeader.write(to, header);
   const { count, assetIndex, mode, amountHigh, amountLow, blobs, blobEnd } = columns;
   const { batchNumber, bits, slot, beforeHigh, beforeLow, age } = placed;
   const batches = [header.openPlaces.validium.batchNumber, header.openPlaces["zk-rollup"].batchNumber];
@@ -176,27 +173,6 @@ export function encodeMintEntry(time: number, header: MintHeader, columns: MintC
   return to.end();
 }
 
-function encodeHeader(header: MintHeader): void {
-  to.varint(header.applicationIndex);
-  to.varint(header.keyIndex);
-  to.varint(header.firstSequence);
-  to.uuid(header.mintId);
-  for (const mode of MODES) {
-    to.varint(header.openPlaces[mode].batchNumber);
-    to.varint(header.openPlaces[mode].slot);
-  }
-  to.u8(header.idempotency === null ? 0 : 1);
-  if (header.idempotency !== null) {
-    to.hex(header.idempotency.key);
-    to.hex(header.idempotency.digest);
-  }
-  to.varint(header.users.length);
-  for (const { userIndex, count } of header.users) {
-    to.varint(userIndex);
-    to.varint(count);
-  }
-}
-
 /** The inverse of {@link encodeMintEntry}. */
 export function decodeMint(from: ByteReader): MintEntry {
   const entries = new MintEntries(from);
@@ -208,21 +184,6 @@ export function decodeMint(from: ByteReader): MintEntry {
   }
   const references = new Map(from.ended ? [] : REFERENCES.read(from));
   return { kind: "mint", ...entries.header, mints, references };
-}
-
-export function decodeMintHeader(from: ByteReader): MintHeader {
-  const applicationIndex = from.varint();
-  const keyIndex = from.varint();
-  const firstSequence = from.varint();
-  const mintId = from.uuid();
-  const openPlaces = { validium: decodeOpen(from), "zk-rollup": decodeOpen(from) };
-  const idempotency = from.u8() === 1 ? { key: from.hex(32), digest: from.hex(32) } : null;
-  const users = Array.from({ length: from.varint() }, () => ({ userIndex: from.varint(), count: from.varint() }));
-  return { applicationIndex, keyIndex, firstSequence, mintId, idempotency, openPlaces, users };
-}
-
-function decodeOpen(from: ByteReader): OpenPlace {
-  return { batchNumber: from.varint(), slot: from.varint() };
 }
 
 /** Reads the entries of a mint one by one, as {@link PlacedMint} without an object each. */
@@ -245,7 +206,7 @@ export class MintEntries implements PlacedMint {
 
   constructor(from: ByteReader) {
     this.#from = from;
-    this.header = decodeMintHeader(from);
+    this.header = mintHeader.read(from);
     this.count = this.header.users.reduce((sum, user) => sum + user.count, 0);
     const { validium, "zk-rollup": rollup } = this.header.openPlaces;
     this.#next = { validium: { ...validium }, "zk-rollup": { ...rollup } };
