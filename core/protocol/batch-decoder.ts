@@ -1,18 +1,7 @@
 import { type Address, type Hash, type Hex, MAX_AMOUNT, MAX_BATCH_VAULTS, type Mode, type Standard } from "../model.ts";
 import type { AssetId, VaultContent } from "../ports.ts";
-import {
-  ASSET_ENTRY_BYTES,
-  BATCH_DATA_VERSION,
-  BatchDataError,
-  type BatchDataReason,
-  BlobForm,
-  MAX_AMOUNT_FORM,
-  MAX_PACKED_DIGITS,
-  OWNER_BYTES,
-  OwnerForm,
-  type VaultEntry,
-  VOID_RUN,
-} from "./batch-data.ts";
+import type { BatchDataReason, VaultEntry } from "./batch-data.ts";
+import * as format from "./batch-data.ts";
 import { requireInteger } from "./bounds.ts";
 import { bytesToHex } from "./hex.ts";
 import { compareAssets, MAX_BATCH_ASSETS } from "./manifest.ts";
@@ -64,7 +53,7 @@ export function decodeBatchData(data: Uint8Array, options: DecodeOptions = {}): 
  */
 export function decodeBatch(data: Uint8Array, options: DecodeOptions = {}): DecodedBatch {
   const input = new BatchInput(data);
-  if (input.uint8() !== BATCH_DATA_VERSION) throw new BatchDataError("version_unknown", 0);
+  if (input.number(1) !== format.BATCH_DATA_VERSION) throw new format.BatchDataError("version_unknown", 0);
   const assets = readAssets(input, options.standardOf);
   const owners = readOwners(input);
   const slots: (VaultEntry | null)[] = [];
@@ -77,7 +66,7 @@ export function decodeBatch(data: Uint8Array, options: DecodeOptions = {}): Deco
     if (asset !== null) used.add(run.assetIndex);
     for (let i = 0; i < length; i++) slots.push(asset === null ? null : readRecord(input, run, asset, owners));
   }
-  if (used.size !== assets.length) throw new BatchDataError("asset_unused", ASSETS_AT);
+  if (used.size !== assets.length) throw new format.BatchDataError("asset_unused", ASSETS_AT);
   return { slots, assets: assets.map(({ chainId, assetType }) => ({ chainId, assetType })) };
 }
 
@@ -94,7 +83,7 @@ export function decodeSlots(
   leftOut: readonly number[] = [],
 ): Map<number, VaultEntry> {
   const input = new BatchInput(data);
-  if (input.uint8() !== BATCH_DATA_VERSION) throw new BatchDataError("version_unknown", 0);
+  if (input.number(1) !== format.BATCH_DATA_VERSION) throw new format.BatchDataError("version_unknown", 0);
   const assets = readAssets(input, undefined);
   const owners = readOwners(input);
   const found = new Map<number, VaultEntry>();
@@ -134,26 +123,26 @@ export function placeVaults(
 }
 
 function readAssets(input: BatchInput, standardOf: DecodeOptions["standardOf"]): AssetEntry[] {
-  const count = input.uint16();
+  const count = input.number(2);
   if (count > MAX_BATCH_ASSETS) throw input.refusal("too_many_assets", 2);
-  input.require(count * ASSET_ENTRY_BYTES);
+  input.require(count * format.ASSET_ENTRY_BYTES);
   const assets: AssetEntry[] = [];
   for (let i = 0; i < count; i++) {
     const offset = input.offset;
     const asset = { chainId: input.uint(8), assetType: input.hex(32) };
     const last = assets[i - 1];
-    if (last !== undefined && compareAssets(last, asset) >= 0) throw new BatchDataError("asset_order", offset);
+    if (last !== undefined && compareAssets(last, asset) >= 0) throw new format.BatchDataError("asset_order", offset);
     const standard = standardOf?.(asset.chainId, asset.assetType) ?? null;
-    if (standardOf !== undefined && standard === null) throw new BatchDataError("asset_unregistered", offset);
+    if (standardOf !== undefined && standard === null) throw new format.BatchDataError("asset_unregistered", offset);
     assets.push({ ...asset, standard });
   }
   return assets;
 }
 
 function readOwners(input: BatchInput): Address[] {
-  const count = input.uint16();
-  input.require(count * OWNER_BYTES);
-  return Array.from({ length: count }, () => input.hex(OWNER_BYTES));
+  const count = input.number(2);
+  input.require(count * format.OWNER_BYTES);
+  return Array.from({ length: count }, () => input.hex(format.OWNER_BYTES));
 }
 
 /** The head of a run: what its records have in common. */
@@ -177,20 +166,20 @@ function readRun(
   slotsBefore: number,
   maxSlots: number,
 ): Run {
-  const assetIndex = input.uint16();
-  if (assetIndex === VOID_RUN) {
+  const assetIndex = input.number(2);
+  if (assetIndex === format.VOID_RUN) {
     const length = readLength(input, slotsBefore, maxSlots);
     return { assetIndex, asset: null, length, ownerForm: 0, owner: null, amountForm: 0, blobs: NO_BLOBS };
   }
   const asset = assets[assetIndex];
   if (asset === undefined) throw input.refusal("asset_index", 2);
-  const form = input.uint8();
+  const form = input.number(1);
   const amountForm = form >> 4;
   const blobForm = (form >> 2) & 3;
   const ownerForm = form & 3;
   requireForms(input, asset.standard, amountForm, blobForm);
   const length = readLength(input, slotsBefore, maxSlots);
-  const owner = ownerForm === OwnerForm.run ? readIndexedOwner(input, owners, 2) : null;
+  const owner = ownerForm === format.OwnerForm.run ? readIndexedOwner(input, owners, 2) : null;
   return { assetIndex, asset, length, ownerForm, owner, amountForm, blobs: readBlobs(input, blobForm, length) };
 }
 
@@ -206,30 +195,32 @@ function readRecord(
 }
 
 function skipRecords({ ownerForm, amountForm, blobs }: Run, count: number): void {
-  const ownerBytes = [OWNER_BYTES, 1, 2, 0][ownerForm] as number;
+  const ownerBytes = [format.OWNER_BYTES, 1, 2, 0][ownerForm] as number;
   blobs.skip(count, ownerBytes + amountForm);
 }
 
 function requireForms(input: BatchInput, standard: Standard | null, amountForm: number, blobForm: number): void {
-  if (amountForm > MAX_AMOUNT_FORM) throw input.refusal("amount_form", 1);
+  if (amountForm > format.MAX_AMOUNT_FORM) throw input.refusal("amount_form", 1);
   if (standard === null) return;
-  if ((standard === "erc20") !== (blobForm === BlobForm.empty)) throw input.refusal("blob_form", 1);
+  if ((standard === "erc20") !== (blobForm === format.BlobForm.empty)) throw input.refusal("blob_form", 1);
   if (standard === "erc721" && amountForm !== 0) throw input.refusal("erc721_amount", 1);
 }
 
 function readLength(input: BatchInput, slotsBefore: number, maxSlots: number): number {
-  const length = input.uint24();
+  const length = input.number(3);
   if (length === 0) throw input.refusal("run_empty", 3);
   if (slotsBefore + length > maxSlots) throw input.refusal("too_many_slots", 3);
   return length;
 }
 
 function readOwner(input: BatchInput, owners: readonly Address[], ownerForm: number): Address {
-  return ownerForm === OwnerForm.inline ? input.hex(OWNER_BYTES) : readIndexedOwner(input, owners, ownerForm);
+  return ownerForm === format.OwnerForm.inline
+    ? input.hex(format.OWNER_BYTES)
+    : readIndexedOwner(input, owners, ownerForm);
 }
 
 function readIndexedOwner(input: BatchInput, owners: readonly Address[], width: number): Address {
-  const owner = owners[width === 1 ? input.uint8() : input.uint16()];
+  const owner = owners[input.number(width)];
   if (owner === undefined) throw input.refusal("owner_index", width);
   return owner;
 }
@@ -250,27 +241,27 @@ const NO_BLOBS: RunBlobs = { read: () => "0x", skip: () => {} };
 
 function readBlobs(input: BatchInput, blobForm: number, length: number): RunBlobs {
   const skipFixed = (bytes: number) => (count: number, otherBytes: number) => input.skip(count * (otherBytes + bytes));
-  if (blobForm === BlobForm.empty) return { read: () => "0x", skip: skipFixed(0) };
-  const blobLength = input.uint8();
-  if (blobForm === BlobForm.raw && blobLength > 0)
+  if (blobForm === format.BlobForm.empty) return { read: () => "0x", skip: skipFixed(0) };
+  const blobLength = input.number(1);
+  if (blobForm === format.BlobForm.raw && blobLength > 0)
     return { read: () => input.hex(blobLength), skip: skipFixed(blobLength) };
-  if (blobForm === BlobForm.raw) {
+  if (blobForm === format.BlobForm.raw) {
     const skip = (count: number, otherBytes: number) => {
       for (let i = 0; i < count; i++) {
         input.skip(otherBytes);
-        input.skip(input.uint8());
+        input.skip(input.number(1));
       }
     };
     const read = () => {
-      const own = input.uint8();
+      const own = input.number(1);
       if (own === 0) throw input.refusal("blob_empty", 1);
       return input.hex(own);
     };
     return { read, skip };
   }
-  if (blobLength < 1 || blobLength > MAX_PACKED_DIGITS) throw input.refusal("digits_out_of_range", 1);
+  if (blobLength < 1 || blobLength > format.MAX_PACKED_DIGITS) throw input.refusal("digits_out_of_range", 1);
   const decimal = new Uint8Array(blobLength);
-  if (blobForm === BlobForm.packed) {
+  if (blobForm === format.BlobForm.packed) {
     const read = () => {
       readNibbles(input, decimal, 0xf);
       return nibbleBlob(decimal);
@@ -340,8 +331,8 @@ class BatchInput {
   }
 
   /** The error for a value of `size` bytes just read. */
-  refusal(reason: BatchDataReason, size = 0): BatchDataError {
-    return new BatchDataError(reason, this.offset - size);
+  refusal(reason: BatchDataReason, size = 0): format.BatchDataError {
+    return new format.BatchDataError(reason, this.offset - size);
   }
 
   skip(size: number): void {
@@ -353,28 +344,20 @@ class BatchInput {
     if (this.offset + size > this.#data.length) throw this.refusal("truncated");
   }
 
-  uint8(): number {
-    this.require(1);
-    return this.#byte();
-  }
-
-  uint16(): number {
-    this.require(2);
-    return this.#byte() * 0x100 + this.#byte();
-  }
-
-  uint24(): number {
-    this.require(3);
-    return this.#byte() * 0x10000 + this.#byte() * 0x100 + this.#byte();
+  /** An integer of 1 to 4 bytes. */
+  number(size: number): number {
+    this.require(size);
+    let value = 0;
+    for (const end = this.offset + size; this.offset < end; this.offset++)
+      value = value * 0x100 + (this.#data[this.offset] as number);
+    return value;
   }
 
   /** An integer of 1 to 8 bytes. */
   uint(size: number): bigint {
     this.require(size);
-    let high = 0;
-    for (let i = 4; i < size; i++) high = high * 0x100 + this.#byte();
-    let low = 0;
-    for (let i = 0; i < Math.min(size, 4); i++) low = low * 0x100 + this.#byte();
+    const high = size > 4 ? this.number(size - 4) : 0;
+    const low = this.number(Math.min(size, 4));
     return high === 0 ? BigInt(low) : (BigInt(high) << 32n) | BigInt(low);
   }
 
@@ -388,9 +371,5 @@ class BatchInput {
   peekNibble(index: number): number {
     const byte = this.#data[this.offset + (index >> 1)] ?? 0;
     return index % 2 === 0 ? byte >> 4 : byte & 0x0f;
-  }
-
-  #byte(): number {
-    return this.#data[this.offset++] ?? 0;
   }
 }

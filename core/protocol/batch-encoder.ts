@@ -1,16 +1,6 @@
 import { type BatchColumns, readColumns } from "./batch-columns.ts";
-import {
-  ASSET_ENTRY_BYTES,
-  BATCH_DATA_BASE_BYTES,
-  BATCH_DATA_VERSION,
-  BlobForm,
-  OWNER_BYTES,
-  OwnerForm,
-  RUN_HEADER_BYTES,
-  type VaultEntry,
-  VOID_RUN,
-  VOID_RUN_BYTES,
-} from "./batch-data.ts";
+import type { VaultEntry } from "./batch-data.ts";
+import * as format from "./batch-data.ts";
 import { BlobKind, OwnerClass, planRuns, type Run, type RunPlan } from "./batch-runs.ts";
 import { commitGas, contentGas, contentOf, plainRuns } from "./commit-gas.ts";
 import { writeHex } from "./hex.ts";
@@ -76,14 +66,14 @@ function gasOf(columns: BatchColumns, plan: RunPlan): number {
 function writeBatch(columns: BatchColumns, plan: RunPlan): Uint8Array {
   const dictionary = ownerDictionary(columns, plan);
   const output = new BatchOutput(sizeOf(columns, plan, dictionary.owners.length));
-  output.uint(BATCH_DATA_VERSION, 1);
+  output.uint(format.BATCH_DATA_VERSION, 1);
   output.uint(columns.assets.length, 2);
   for (const { chainId, assetType } of columns.assets) {
     output.words(Number(chainId >> 32n), Number(chainId & 0xffff_ffffn), 8);
     output.hex(assetType, 32);
   }
   output.uint(dictionary.owners.length, 2);
-  for (const owner of dictionary.owners) output.slice(owner, 0, OWNER_BYTES);
+  for (const owner of dictionary.owners) output.slice(owner, 0, format.OWNER_BYTES);
   for (const run of plan.runs) writeRun(output, run, columns, dictionary.indices);
   return output.bytes;
 }
@@ -98,7 +88,7 @@ function dictionarySize(columns: BatchColumns, plan: RunPlan): number {
 function usedOwners(columns: BatchColumns, { runs }: RunPlan): Uint8Array {
   const isUsed = new Uint8Array(columns.owners.length);
   for (const { start, end, ownerForm } of runs) {
-    if (columns.asset[start] === VOID_RUN || ownerForm === OwnerForm.inline) continue;
+    if (columns.asset[start] === format.VOID_RUN || ownerForm === format.OwnerForm.inline) continue;
     for (let slot = start; slot < end; slot++) isUsed[columns.owner[slot] as number] = 1;
   }
   return isUsed;
@@ -117,17 +107,19 @@ function ownerDictionary(columns: BatchColumns, plan: RunPlan) {
 }
 
 function sizeOf(columns: BatchColumns, { runs }: RunPlan, owners: number): number {
-  let size = BATCH_DATA_BASE_BYTES + columns.assets.length * ASSET_ENTRY_BYTES + owners * OWNER_BYTES;
+  let size =
+    format.BATCH_DATA_BASE_BYTES + columns.assets.length * format.ASSET_ENTRY_BYTES + owners * format.OWNER_BYTES;
   for (const run of runs) size += runSize(run, columns);
   return size;
 }
 
 function runSize({ start, end, ownerForm, blobKind, amountForm }: Run, columns: BatchColumns): number {
-  if (columns.asset[start] === VOID_RUN) return VOID_RUN_BYTES;
+  if (columns.asset[start] === format.VOID_RUN) return format.VOID_RUN_BYTES;
   const length = end - start;
   const packedBytes = ((columns.digits[start] as number) + 1) >> 1;
-  const ownerBytes = [OWNER_BYTES, 1, 2, 0][ownerForm] as number;
-  let size = RUN_HEADER_BYTES + (ownerForm === OwnerForm.run ? 2 : 0) + length * (ownerBytes + amountForm);
+  const ownerBytes = [format.OWNER_BYTES, 1, 2, 0][ownerForm] as number;
+  let size =
+    format.RUN_HEADER_BYTES + (ownerForm === format.OwnerForm.run ? 2 : 0) + length * (ownerBytes + amountForm);
   if (blobKind !== BlobKind.empty) size += 1;
   if (blobKind === BlobKind.packed) size += length * packedBytes;
   if (blobKind === BlobKind.consecutive) size += packedBytes;
@@ -141,26 +133,27 @@ function runSize({ start, end, ownerForm, blobKind, amountForm }: Run, columns: 
 function writeRun(output: BatchOutput, run: Run, columns: BatchColumns, ownerIndices: Uint16Array): void {
   const { start, end, ownerForm, blobKind, amountForm } = run;
   output.uint(columns.asset[start] as number, 2);
-  if (columns.asset[start] === VOID_RUN) {
+  if (columns.asset[start] === format.VOID_RUN) {
     output.uint(end - start, 3);
     return;
   }
-  const blobForm = blobKind === BlobKind.rawOfOneLength ? BlobForm.raw : blobKind;
+  const blobForm = blobKind === BlobKind.rawOfOneLength ? format.BlobForm.raw : blobKind;
   output.uint((amountForm << 4) | (blobForm << 2) | ownerForm, 1);
   output.uint(end - start, 3);
-  if (ownerForm === OwnerForm.run) output.uint(ownerIndices[columns.owner[start] as number] as number, 2);
+  if (ownerForm === format.OwnerForm.run) output.uint(ownerIndices[columns.owner[start] as number] as number, 2);
   if (blobKind === BlobKind.raw) output.uint(0, 1);
   else if (blobKind !== BlobKind.empty) output.uint(columns.blobBytes[start] as number, 1);
   const { owner, owners, amountHigh, amountLow, blobs, blobEnd } = columns;
   const blobStart = (slot: number) => (slot === 0 ? 0 : (blobEnd[slot - 1] as number));
   if (blobKind === BlobKind.consecutive) output.packedSlice(blobs, blobStart(start), blobEnd[start] as number);
   for (let slot = start; slot < end; slot++) {
-    if (ownerForm === OwnerForm.inline) output.slice(owners[owner[slot] as number] as Uint8Array, 0, OWNER_BYTES);
-    else if (ownerForm !== OwnerForm.run) output.uint(ownerIndices[owner[slot] as number] as number, ownerForm);
+    if (ownerForm === format.OwnerForm.inline)
+      output.slice(owners[owner[slot] as number] as Uint8Array, 0, format.OWNER_BYTES);
+    else if (ownerForm !== format.OwnerForm.run) output.uint(ownerIndices[owner[slot] as number] as number, ownerForm);
     if (amountForm > 0) output.words(amountHigh[slot] as number, amountLow[slot] as number, amountForm);
     if (blobKind === BlobKind.packed) output.packedSlice(blobs, blobStart(slot), blobEnd[slot] as number);
     if (blobKind === BlobKind.raw) output.uint(columns.blobBytes[slot] as number, 1);
-    if (blobForm === BlobForm.raw) output.slice(blobs, blobStart(slot), blobEnd[slot] as number);
+    if (blobForm === format.BlobForm.raw) output.slice(blobs, blobStart(slot), blobEnd[slot] as number);
   }
 }
 

@@ -1,13 +1,5 @@
 import { type BatchColumns, NOT_PACKABLE } from "./batch-columns.ts";
-import {
-  BlobForm,
-  MAX_AMOUNT_FORM,
-  MAX_DICTIONARY,
-  OWNER_BYTES,
-  OwnerForm,
-  RUN_HEADER_BYTES,
-  VOID_RUN,
-} from "./batch-data.ts";
+import * as format from "./batch-data.ts";
 
 /** Consecutive slots under one header. */
 export interface Run {
@@ -44,7 +36,7 @@ export function planRuns(columns: BatchColumns, decimals: DecimalForm): RunPlan 
   for (let start = 0; start < count; ) {
     let end = start + 1;
     while (end < count && asset[end] === asset[start]) end++;
-    if (asset[start] === VOID_RUN) runs.push({ start, end, ownerForm: 0, blobKind: 0, amountForm: 0 });
+    if (asset[start] === format.VOID_RUN) runs.push({ start, end, ownerForm: 0, blobKind: 0, amountForm: 0 });
     else search.appendRuns(start, end, runs);
     start = end;
   }
@@ -58,7 +50,7 @@ function classifyOwners({ owner, asset, owners, count }: BatchColumns): Uint8Arr
   let previous = -1;
   for (let slot = 0; slot < count; slot++) {
     const id = owner[slot] as number;
-    const isVoid = asset[slot] === VOID_RUN;
+    const isVoid = asset[slot] === format.VOID_RUN;
     if (!isVoid) uses[id] = (uses[id] as number) + 1;
     if (!isVoid && id !== previous) stretches[id] = (stretches[id] as number) + 1;
     previous = isVoid ? -1 : id;
@@ -68,9 +60,9 @@ function classifyOwners({ owner, asset, owners, count }: BatchColumns): Uint8Arr
     return Uint8Array.from(ids, (id) => (uses[id] === 1 ? OwnerClass.once : OwnerClass.near));
   const repeated = ids.filter((id) => (uses[id] as number) > 1);
   repeated.sort((a, b) => (stretches[b] as number) - (stretches[a] as number) || a - b);
-  const once = owners.length <= MAX_DICTIONARY ? OwnerClass.once : OwnerClass.inlineOnly;
+  const once = owners.length <= format.MAX_DICTIONARY ? OwnerClass.once : OwnerClass.inlineOnly;
   const classes = new Uint8Array(owners.length).fill(once);
-  for (const [rank, id] of repeated.slice(0, MAX_DICTIONARY).entries()) {
+  for (const [rank, id] of repeated.slice(0, format.MAX_DICTIONARY).entries()) {
     classes[id] = rank < NEAR_OWNERS ? OwnerClass.near : OwnerClass.far;
   }
   return classes;
@@ -97,7 +89,7 @@ class RunSearch {
     this.#ownerClass = ownerClass;
     const isSmall = columns.owners.length <= NEAR_OWNERS;
     this.#ownerCosts = ownerCosts(isSmall);
-    const { inline, index8, index16, run } = OwnerForm;
+    const { inline, index8, index16, run } = format.OwnerForm;
     this.#ownerForms = isSmall ? [run, index8, inline] : [run, index8, index16, inline];
     this.#choice = new Uint8Array(columns.count);
     this.#runStart = new Uint32Array(columns.count);
@@ -147,11 +139,11 @@ class RunSearch {
       for (let o = 0; o < ownerForms.length; o++) {
         const ownerForm = ownerForms[o] as number;
         const ownerCost = byForm[ownerForm] as number;
-        const ownerHeader = ownerForm === OwnerForm.run ? 2 : 0;
-        const ownerContinues = ownerForm !== OwnerForm.run || sameOwner;
+        const ownerHeader = ownerForm === format.OwnerForm.run ? 2 : 0;
+        const ownerContinues = ownerForm !== format.OwnerForm.run || sameOwner;
         for (let b = 0; b < blobKinds.length; b++) {
           const blobKind = blobKinds[b] as number;
-          const header = RUN_HEADER_BYTES + ownerHeader + blobHeader(blobKind, digitCount);
+          const header = format.RUN_HEADER_BYTES + ownerHeader + blobHeader(blobKind, digitCount);
           const cost = ownerCost + blobCost(blobKind, digitCount, bytes, decimal);
           const continues = ownerContinues && blobContinues(blobKind, sameLength, following);
           for (let w = 0; w < widths.length; w++, state++) {
@@ -197,7 +189,7 @@ class RunSearch {
 }
 
 /** The blob forms. Raw blobs have two: one length for the run, or a length for each blob. */
-export const BlobKind = { ...BlobForm, rawOfOneLength: 4 } as const;
+export const BlobKind = { ...format.BlobForm, rawOfOneLength: 4 } as const;
 
 /** The dictionary class of an owner, in the order of `BatchColumns.owners`. */
 export const OwnerClass = {
@@ -226,20 +218,23 @@ export const BLOB_KINDS: readonly (readonly number[])[] = Array.from({ length: 1
 ]);
 
 /** Amount widths in ascending order, by the bits of the widths seen. */
-export const WIDTHS: readonly (readonly number[])[] = Array.from({ length: 1 << (MAX_AMOUNT_FORM + 1) }, (_, seen) =>
-  Array.from({ length: MAX_AMOUNT_FORM + 1 }, (__, width) => width).filter((width) => seen & (1 << width)),
+export const WIDTHS: readonly (readonly number[])[] = Array.from(
+  { length: 1 << (format.MAX_AMOUNT_FORM + 1) },
+  (_, seen) =>
+    Array.from({ length: format.MAX_AMOUNT_FORM + 1 }, (__, width) => width).filter((width) => seen & (1 << width)),
 );
 
 /** Most combinations of forms in a segment. */
-export const MAX_STATES = Object.keys(OwnerForm).length * Object.keys(BlobKind).length * (MAX_AMOUNT_FORM + 1);
+export const MAX_STATES =
+  Object.keys(format.OwnerForm).length * Object.keys(BlobKind).length * (format.MAX_AMOUNT_FORM + 1);
 
 /** An owner that occurs once pays for its dictionary entry at its only use. */
 export function ownerCosts(isSmall: boolean): readonly Int32Array[] {
-  const inline = OWNER_BYTES;
+  const inline = format.OWNER_BYTES;
   const costs: readonly (readonly number[])[] = [
     [inline, 1, 2, 0],
     [inline, IMPOSSIBLE, 2, 0],
-    [inline, isSmall ? OWNER_BYTES + 1 : IMPOSSIBLE, OWNER_BYTES + 2, IMPOSSIBLE],
+    [inline, isSmall ? format.OWNER_BYTES + 1 : IMPOSSIBLE, format.OWNER_BYTES + 2, IMPOSSIBLE],
     [inline, IMPOSSIBLE, IMPOSSIBLE, IMPOSSIBLE],
   ];
   return costs.map((byForm) => Int32Array.from(byForm));

@@ -1,12 +1,5 @@
 import type { BatchColumns } from "./batch-columns.ts";
-import {
-  ASSET_ENTRY_BYTES,
-  BATCH_DATA_BASE_BYTES,
-  OwnerForm,
-  RUN_HEADER_BYTES,
-  VOID_RUN,
-  vaultBytesBound,
-} from "./batch-data.ts";
+import * as format from "./batch-data.ts";
 import type { Run } from "./batch-runs.ts";
 import { BlobKind } from "./batch-runs.ts";
 
@@ -61,10 +54,10 @@ export interface BatchContent {
 
 export function contentOf({ asset, assets, amountWidth, blobBytes, count }: BatchColumns): BatchContent {
   const content = { vaults: 0, runs: 0, assets: assets.length, bytes: 0, blobBytes: 0 };
-  content.bytes = BATCH_DATA_BASE_BYTES + assets.length * ASSET_ENTRY_BYTES;
+  content.bytes = format.BATCH_DATA_BASE_BYTES + assets.length * format.ASSET_ENTRY_BYTES;
   let last = -1;
   for (let slot = 0; slot < count; slot++) {
-    if (asset[slot] === VOID_RUN) continue;
+    if (asset[slot] === format.VOID_RUN) continue;
     if (
       last < 0 ||
       asset[slot] !== asset[last] ||
@@ -72,7 +65,7 @@ export function contentOf({ asset, assets, amountWidth, blobBytes, count }: Batc
     )
       content.runs++;
     content.vaults++;
-    content.bytes += vaultBytesBound(amountWidth[slot] as number, blobBytes[slot] as number);
+    content.bytes += format.vaultBytesBound(amountWidth[slot] as number, blobBytes[slot] as number);
     content.blobBytes += blobBytes[slot] as number;
     last = slot;
   }
@@ -101,11 +94,12 @@ function transactionGas(bytes: number, execution: number, words: number): number
 
 function runGas(columns: BatchColumns, { start, end, ownerForm, blobKind, amountForm }: Run): number {
   const length = end - start;
-  if (columns.asset[start] === VOID_RUN) return GAS.voidRun + length * GAS.voidSlot;
+  if (columns.asset[start] === format.VOID_RUN) return GAS.voidRun + length * GAS.voidSlot;
   const digits = columns.digits[start] as number;
   const isRange = blobKind === BlobKind.consecutive;
   const first = isRange ? GAS.first + digits * GAS.firstDigit : 0;
-  if (isRange && amountForm === 0 && ownerForm === OwnerForm.run) return GAS.run + first + length * GAS.rangeVault;
+  if (isRange && amountForm === 0 && ownerForm === format.OwnerForm.run)
+    return GAS.run + first + length * GAS.rangeVault;
   const unpacking = blobKind === BlobKind.packed || isRange ? GAS.unpacking : 0;
   let blobBytes = 0;
   for (let slot = start; slot < end; slot++) blobBytes += columns.blobBytes[slot] as number;
@@ -114,7 +108,7 @@ function runGas(columns: BatchColumns, { start, end, ownerForm, blobKind, amount
 
 /** Whether amounts of this width get runs of their own. Widening their neighbours would cost more than a header. */
 export function isWide(amountWidth: number): boolean {
-  return amountWidth > RUN_HEADER_BYTES;
+  return amountWidth > format.RUN_HEADER_BYTES;
 }
 
 /**
@@ -125,7 +119,7 @@ export function isWide(amountWidth: number): boolean {
 export function plainRuns({ asset, amountWidth, blobBytes, count }: BatchColumns): Run[] {
   const runs: Run[] = [];
   for (let start = 0; start < count; ) {
-    const isEmpty = asset[start] === VOID_RUN || blobBytes[start] === 0;
+    const isEmpty = asset[start] === format.VOID_RUN || blobBytes[start] === 0;
     const wide = isWide(amountWidth[start] as number);
     let amountForm = 0;
     let end = start;
@@ -135,7 +129,7 @@ export function plainRuns({ asset, amountWidth, blobBytes, count }: BatchColumns
       amountForm = Math.max(amountForm, width);
     }
     const blobKind = isEmpty ? BlobKind.empty : BlobKind.raw;
-    runs.push({ start, end, ownerForm: OwnerForm.inline, blobKind, amountForm });
+    runs.push({ start, end, ownerForm: format.OwnerForm.inline, blobKind, amountForm });
     start = end;
   }
   return runs;

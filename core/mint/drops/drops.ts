@@ -3,6 +3,7 @@ import { createReadStream } from "node:fs";
 import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
+import { Turns } from "../../at-once.ts";
 import { MintmarkError } from "../../errors.ts";
 import type { Principal } from "../../model.ts";
 import { hashUuid } from "../../store/binary.ts";
@@ -99,8 +100,8 @@ export class Drops implements AsyncDisposable {
   readonly #uploading = new Map<string, number>();
   /** By application, the end of its last drop. */
   readonly #ends = new Map<string, Promise<void>>();
-  /** By application, the end of the last change by a request. */
-  readonly #changes = new Map<string, Promise<unknown>>();
+  /** By application, the changes by requests. */
+  readonly #changes = new Map<string, Turns>();
   readonly #closing = new AbortController();
   #loaded: Promise<void> | undefined;
 
@@ -213,11 +214,9 @@ export class Drops implements AsyncDisposable {
 
   /** Changes of an application's drops by requests, one after another. */
   #alone<T>(applicationId: string, change: () => Promise<T>): Promise<T> {
-    const done = (this.#changes.get(applicationId) ?? Promise.resolve()).then(change);
-    const over = done.catch(() => {});
-    this.#changes.set(applicationId, over);
-    void over.then(() => this.#changes.get(applicationId) === over && this.#changes.delete(applicationId));
-    return done;
+    const turns = this.#changes.get(applicationId) ?? new Turns();
+    this.#changes.set(applicationId, turns);
+    return turns.run(change);
   }
 
   #place({ dropId }: Pick<Job, "dropId">): string {
