@@ -8,19 +8,11 @@ import type { FunctionFrame } from "./wasm-binary.ts";
  */
 export interface LaneKind {
   readonly states: 1 | 2;
-  /**
-   * Lanes kept complemented between rounds. Without an and-not instruction, chi costs one complement per lane; with
-   * these six, one per row (Keccak implementation overview 3.2, section 2.2, "lane complementing").
-   */
-  readonly complemented: readonly number[];
-  /** Whether a round accumulates its output's column parities, or the next round reads it all again. Measured. */
-  readonly accumulatesParities: boolean;
   /** Allocates the places of a permutation in one function. */
   workspace(frame: FunctionFrame): Workspace;
   xor(left: Code, right: Code): Code;
   and(left: Code, right: Code): Code;
   or(left: Code, right: Code): Code;
-  not(value: Code): Code;
   notAnd(left: Code, right: Code): Code;
   shl(value: Code, bits: number): Code;
   shrU(value: Code, bits: number): Code;
@@ -39,13 +31,10 @@ export interface LaneKind {
 /** One state, in 64-bit integers. */
 export const scalarLanes: LaneKind = {
   states: 1,
-  complemented: [1, 2, 8, 12, 17, 20],
-  accumulatesParities: false,
   workspace: scalarWorkspace,
   xor: i64.xor,
   and: i64.and,
   or: i64.or,
-  not: i64.not,
   notAnd: (left, right) => i64.and(i64.not(left), right),
   shl: (value, bits) => i64.shl(value, i64.const(BigInt(bits))),
   shrU: (value, bits) => i64.shrU(value, i64.const(BigInt(bits))),
@@ -59,13 +48,10 @@ export const scalarLanes: LaneKind = {
 /** Two states in the halves of 128-bit vectors. There is no vector rotation, so a rotation costs two shifts. */
 export const vectorLanes: LaneKind = {
   states: 2,
-  complemented: [],
-  accumulatesParities: true,
   workspace: vectorWorkspace,
   xor: v128.xor,
   and: v128.and,
   or: v128.or,
-  not: (value) => v128.xor(value, i64x2.splat(i64.const(-1n))),
   notAnd: (left, right) => v128.andNot(right, left),
   shl: (value, bits) => i64x2.shl(value, i32.const(bits)),
   shrU: (value, bits) => i64x2.shrU(value, i32.const(bits)),
