@@ -24,14 +24,8 @@ export { DEFAULT_LIMITS, type EngineOptions } from "./ledger/options.ts";
 export { type RestoreOptions, restoreStore } from "./lifecycle/verify/restore.ts";
 export type { VerifyOptions, VerifyReport } from "./lifecycle/verify/verify.ts";
 export type { AcceptedColumns } from "./mint/accepted-columns.ts";
-export {
-  type Claim,
-  type Claims,
-  type FoundClaim,
-  MAX_NEW_CLAIMS,
-  type NewClaim,
-  type TakenClaim,
-} from "./mint/claims.ts";
+export type { Claim, Claims, FoundClaim, NewClaim, TakenClaim } from "./mint/claims.ts";
+export { MAX_NEW_CLAIMS } from "./mint/claims.ts";
 export { type DropJob, Drops, type DropsOptions, type DropUpload } from "./mint/drops/drops.ts";
 export type { MintResult, MintTransaction } from "./mint/mint-results.ts";
 export type { MintOptions, Mints } from "./mint/mints.ts";
@@ -52,16 +46,16 @@ export type { AuditEntry } from "./tenants/audit.ts";
 export { type Attempt, type DispatcherOptions, WebhookDispatcher } from "./tenants/delivery/dispatcher.ts";
 export type { EventOptions, Events } from "./tenants/events/event-log.ts";
 export type { Deliveries, IssuedWebhook, NewWebhook, Webhook, Webhooks } from "./tenants/events/webhooks.ts";
-export {
-  type Collection,
-  type CollectionChanges,
-  type JsonObject,
-  MAX_METADATA_TOKENS,
-  type Metadata,
-  type NewMetadata,
-  type ServedMetadata,
-  type TokenMetadata,
+export type {
+  Collection,
+  CollectionChanges,
+  JsonObject,
+  Metadata,
+  NewMetadata,
+  ServedMetadata,
+  TokenMetadata,
 } from "./tenants/metadata.ts";
+export { MAX_METADATA_TOKENS } from "./tenants/metadata.ts";
 export type { Invitation, NewPerson, People } from "./tenants/people.ts";
 export { RIGHTS, type Right } from "./tenants/roles.ts";
 export type { NewSignIn, Person, SignIn, WalletProof } from "./tenants/sign-ins.ts";

@@ -1,10 +1,10 @@
 /** Parts of the core for this package's own server and commands. Not an entry point of the package. */
 export { type Backoff, backoffDelay, pause, type RepeatOptions, repeat, retryAfterMs } from "./backoff.ts";
+export type { OwnToken } from "./l1/own-token.ts";
 export {
   assetIdOf,
   LOCK_MINTER,
   NO_CAP,
-  type OwnToken,
   readTokenCreation,
   registrationCalldata,
   tokenCreationInput,

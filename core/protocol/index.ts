@@ -1,13 +1,7 @@
 /** The protocol's formats and proofs as pure functions, for verifiers without an engine; see docs/protocol.md. */
 export { assetType, MAX_QUANTUM, mintableAssetId } from "./asset.ts";
-export {
-  type Attestation,
-  type CommitteeMembers,
-  committeeHash,
-  encodeAttestation,
-  MAX_MEMBERS,
-  type MemberSignature,
-} from "./attestation.ts";
+export type { Attestation, CommitteeMembers, MemberSignature } from "./attestation.ts";
+export { committeeHash, encodeAttestation, MAX_MEMBERS } from "./attestation.ts";
 export { BATCH_DATA_REASONS, BatchDataError, type BatchDataReason, type VaultEntry } from "./batch-data.ts";
 export { type DecodedBatch, type DecodeOptions, decodeBatch, decodeBatchData, placeVaults } from "./batch-decoder.ts";
 export { encodeBatchData } from "./batch-encoder.ts";
@@ -32,46 +26,37 @@ export { batchRoot, compareAssets, kindOf, manifestPath, manifestRoot } from "./
 export { elementPlaces, type OpenableBatch, type OpenedVault, openedProof } from "./opening.ts";
 export * from "./proof.ts";
 export * from "./quantized.ts";
-export {
-  type MintReceipt,
-  type MintReply,
-  type ReceiptMessage,
-  type ReceiptSigner,
-  type ReceiptVault,
-  receiptOf,
-  receiptTypedData,
-  type VaultReceipt,
-  verifyReceipt,
-} from "./receipt.ts";
+export type { MintReceipt, MintReply, ReceiptMessage, ReceiptSigner, ReceiptVault, VaultReceipt } from "./receipt.ts";
+export { receiptOf, receiptTypedData, verifyReceipt } from "./receipt.ts";
 export { isSignedBy } from "./signature.ts";
 export { StateHistory, StateTree } from "./state-tree.ts";
+export type { SessionMessage, Transfer, TransfersMessage } from "./transfer.ts";
 export {
   isRedemption,
   MAX_GROUP_TRANSFERS,
   MAX_TRANSFER_HOPS,
   SESSION_END_TYPES,
   SESSION_TYPES,
-  type SessionMessage,
   sessionEndTypedData,
   sessionTypedData,
   TRANSFERS_TYPES,
-  type Transfer,
-  type TransfersMessage,
   transfersDigest,
   transfersTypedData,
 } from "./transfer.ts";
+export type {
+  ClaimMessage,
+  MirroredStateMessage,
+  ValidiumBatchMessage,
+  WithdrawalListMessage,
+  WithdrawalMessage,
+} from "./typed-data.ts";
 export {
-  type ClaimMessage,
   claimDigest,
   claimTypedData,
   MAX_LISTED_VAULTS,
-  type MirroredStateMessage,
   mirroredStateTypedData,
   TYPED_DATA_TYPES,
-  type ValidiumBatchMessage,
   validiumBatchTypedData,
-  type WithdrawalListMessage,
-  type WithdrawalMessage,
   withdrawalDigest,
   withdrawalListDigest,
   withdrawalListTypedData,

@@ -7,16 +7,7 @@ import type { StateRoots } from "./commitment.ts";
 import { stateCommitment, stateLeaf } from "./commitment.ts";
 import { foldPath } from "./hash.ts";
 import { bytesToHex, hexToBytes, packHashes, unpackHashes } from "./hex.ts";
-import {
-  batchRoot,
-  kindOf,
-  manifestLeaf,
-  manifestLeaves,
-  manifestPath,
-  manifestRoot,
-  manifestRootOf,
-  rootOfLeaves,
-} from "./manifest.ts";
+import * as manifests from "./manifest.ts";
 import { MAX_HEIGHT, treeHeight } from "./merkle.ts";
 import { multiproofRoot, multiproofSiblings } from "./multiproof.ts";
 import { openedRoot } from "./opening.ts";
@@ -77,14 +68,14 @@ export interface VaultMultiproof {
 export function proveVault(batch: ProvableBatch, vault: VaultContent): VaultProof {
   const { tree, assets, leftOut } = batch;
   const { mode, slot } = unpackVaultId(vault.vaultId);
-  const assetPath = manifestPath(assets, vault, leftOut);
+  const assetPath = manifests.manifestPath(assets, vault, leftOut);
   const proof = { vault, vaultCount: tree.count, siblings: unpackHashes(tree.siblings(slot)), assetPath };
   if (!verifyVaultProof(rootOf(batch, mode), proof)) throw notInBatch();
   return proof;
 }
 
 function rootOf({ tree, assets, leftOut }: ProvableBatch, mode: Mode): Hash {
-  return batchRoot(kindOf(mode), manifestRoot(assets, leftOut), bytesToHex(tree.root));
+  return manifests.batchRoot(manifests.kindOf(mode), manifests.manifestRoot(assets, leftOut), bytesToHex(tree.root));
 }
 
 /**
@@ -144,7 +135,7 @@ export function proveVaults(batch: ProvableBatch, vaults: readonly VaultContent[
     tree,
     places.map(({ slot }) => slot),
   );
-  const manifest = manifestLeaves(assets, leftOut);
+  const manifest = manifests.manifestLeaves(assets, leftOut);
   const proof = { vaults, vaultCount: tree.count, siblings: unpackHashes(siblings), manifest };
   if (!verifyVaultMultiproof(rootOf(batch, places[0]?.mode ?? "validium"), proof)) throw notInBatch();
   return proof;
@@ -162,10 +153,11 @@ export function verifyVaultMultiproof(expectedRoot: Hash, proof: VaultMultiproof
     const places = vaults.map((vault) => unpackVaultId(vault.vaultId));
     const slots = places.map(({ slot }) => slot);
     const named = new Set(manifest.map((leaf) => leaf.toLowerCase()));
-    if (!assetsIn(vaults).every((asset) => named.has(manifestLeaf(asset)))) return false;
+    if (!assetsIn(vaults).every((asset) => named.has(manifests.manifestLeaf(asset)))) return false;
     const content = multiproofRoot(vaultCount, slots, vaultLeaves(vaults), packHashes(siblings));
     if (content === null) return false;
-    const root = batchRoot(kindOf((places[0] as VaultPlace).mode), rootOfLeaves(manifest), bytesToHex(content));
+    const { mode } = places[0] as VaultPlace;
+    const root = manifests.batchRoot(manifests.kindOf(mode), manifests.rootOfLeaves(manifest), bytesToHex(content));
     return root === expectedRoot.toLowerCase();
   });
 }
@@ -190,7 +182,7 @@ function treeRootOf({ vault, vaultCount, siblings, assetPath }: VaultProof): Has
   requireInteger("slot", slot, 0, vaultCount - 1);
   requireInteger("number of siblings", siblings.length, treeHeight(vaultCount), treeHeight(vaultCount));
   const content = foldPath(vaultLeaf(vault), slot, packHashes(siblings));
-  return batchRoot(kindOf(mode), manifestRootOf(vault, assetPath), bytesToHex(content));
+  return manifests.batchRoot(manifests.kindOf(mode), manifests.manifestRootOf(vault, assetPath), bytesToHex(content));
 }
 
 function notInBatch(): MintmarkError {

@@ -19,22 +19,7 @@ import {
   uuid,
   varint,
 } from "./layout.ts";
-import {
-  accepted,
-  adoptedList,
-  assetForm,
-  assetPlace,
-  batchPlace,
-  collection,
-  leftOutAsset,
-  listedVault,
-  lostRun,
-  roots,
-  signedList,
-  signedTransfer,
-  voidRun,
-  withdrawalFacts,
-} from "./records.ts";
+import * as records from "./records.ts";
 
 /** The block's hash at the time of reading. */
 const observed = { chainId: bigVarint, blockNumber: bigVarint, blockHash: nullable(hash) } as const;
@@ -67,8 +52,8 @@ const KINDS = {
   }),
   keyRevoked: kind(4, { keyIndex: varint }),
   assetAdded: kind(5, {
-    ...assetPlace,
-    ...assetForm,
+    ...records.assetPlace,
+    ...records.assetForm,
     rawBlobs: flag,
     ...defaultMode,
     nextTokenId: nullable(bigVarint), // The first id that the engine gives; null: mints name their ids
@@ -88,9 +73,9 @@ const KINDS = {
     reference: nullable(text),
   }),
   // 10 is `mint`, core/store/mint-entry.ts.
-  batchSealed: kind(11, { ...batchPlace, vaultCount: varint, mintCount: varint, ...roots }),
-  batchSubmitted: kind(12, { ...batchPlace, txHash: hash }),
-  batchCommitted: kind(13, { ...batchPlace, txHash: hash, blockNumber: bigVarint, ...accepted }),
+  batchSealed: kind(11, { ...records.batchPlace, vaultCount: varint, mintCount: varint, ...records.roots }),
+  batchSubmitted: kind(12, { ...records.batchPlace, txHash: hash }),
+  batchCommitted: kind(13, { ...records.batchPlace, txHash: hash, blockNumber: bigVarint, ...records.accepted }),
   /** An event of a vault on its token's chain. `total` sums all withdrawals, with units that a void exhausted. */
   vaultWithdrawn: kind(14, {
     chainId: bigVarint,
@@ -111,7 +96,7 @@ const KINDS = {
     applicationIndex: varint,
     userIndex: varint,
     sequence: varint, // The application's sequence of transactions
-    ...withdrawalFacts,
+    ...records.withdrawalFacts,
   }),
   withdrawalSubmitted: kind(20, { withdrawalId: uuid, txHash: hash }),
   withdrawalAttempted: kind(21, { withdrawalId: uuid, failure: text }),
@@ -119,37 +104,37 @@ const KINDS = {
   /** The reason why L1 would refuse mints of the asset; null when it would not. */
   assetFault: kind(24, { assetIndex: varint, fault: nullable(text) }),
   /** Slots of a sealed batch that L1 refuses become void; the roots are the batch's new ones. */
-  slotsVoided: kind(23, { ...batchPlace, voids: listOf(voidRun), ...roots }),
+  slotsVoided: kind(23, { ...records.batchPlace, voids: listOf(records.voidRun), ...records.roots }),
   /** The idempotency keys of mints before this journal sequence are deleted. */
   idempotencyForgotten: kind(25, { upTo: varint }),
   /** The contract that pays withdrawals on a chain other than the settlement contract's. */
   mirrorAdded: kind(26, { chainId: bigVarint, contract: address }),
-  batchImported: kind(27, { chainId: bigVarint, ...batchPlace, ...logPlace, ...accepted }),
+  batchImported: kind(27, { chainId: bigVarint, ...records.batchPlace, ...logPlace, ...records.accepted }),
   historyDiverged: kind(28, { detail: text }), // L1's history differs from this store's
   /** L1's batches replace this store's, from one batch on in each mode. */
   historyAdopted: kind(29, {
-    firsts: listOf(layout(batchPlace)),
+    firsts: listOf(layout(records.batchPlace)),
     failure: text,
     batches: listOf(
       layout({
-        ...batchPlace,
+        ...records.batchPlace,
         chunks: listOf(hexBytes), // The vaults, as in core/store/vault-columns.ts; those of void slots are placeholders
-        voids: listOf(voidRun),
+        voids: listOf(records.voidRun),
         /** Data and manifest, if this engine would make others of these vaults. */
         given: nullable(layout({ data: hexBytes, assets: listOf(layout({ chainId: bigVarint, assetType: hash })) })),
-        ...roots,
+        ...records.roots,
       }),
     ),
     lost: listOf(
       layout({
-        ...batchPlace,
-        runs: listOf(lostRun),
+        ...records.batchPlace,
+        runs: listOf(records.lostRun),
         withdrawn: listOf(layout({ slot: varint, assetIndex: varint, blob: hexBytes })),
       }),
     ),
     inBlobs: nullable(listOf(varint)), // Places in `batches` of those in blobs; null for none
     /** The batches of transfers, by their place in `batches`; null for none. */
-    transfers: nullable(listOf(layout({ place: varint, lists: listOf(adoptedList) }))),
+    transfers: nullable(listOf(layout({ place: varint, lists: listOf(records.adoptedList) }))),
   }),
   webhookCreated: kind(30, {
     webhookIndex: varint,
@@ -166,9 +151,9 @@ const KINDS = {
   webhookFailing: kind(35, { webhookIndex: varint, failure: text }),
   webhookDisabled: kind(36, { webhookIndex: varint, failure: text }),
   /** L1 leaves out exactly these assets of a sealed batch; the roots are the batch's new ones. */
-  assetsLeftOut: kind(38, { ...batchPlace, assets: listOf(leftOutAsset), ...roots }),
+  assetsLeftOut: kind(38, { ...records.batchPlace, assets: listOf(records.leftOutAsset), ...records.roots }),
   /** The final history leaves these slots out: they become void, and their leaves stay. */
-  slotsLeftOut: kind(39, { ...batchPlace, voids: listOf(voidRun) }),
+  slotsLeftOut: kind(39, { ...records.batchPlace, voids: listOf(records.voidRun) }),
   /** The application's id of the rotation, so a repetition changes nothing. */
   webhookSecretRotatedOnce: kind(37, { webhookIndex: varint, rotationId: uuid }),
   applicationChanged: kind(40, { applicationIndex: varint, dataAvailabilityMode: nullable(oneOf(MODES)) }),
@@ -177,12 +162,15 @@ const KINDS = {
   /** The asset had no mints. If the next entry adds an asset under its id, that is the same asset, changed. */
   assetRemoved: kind(42, { assetIndex: varint }),
   /** A list of vaults with one signature. Its withdrawals follow and name its digest. */
-  withdrawalListSigned: kind(43, { digest: hash, signature: hexBytes, vaults: listOf(listedVault) }),
+  withdrawalListSigned: kind(43, { digest: hash, signature: hexBytes, vaults: listOf(records.listedVault) }),
   /** What their tokens say to committed vaults, where that has changed. */
-  vaultsRefused: kind(44, { ...batchPlace, refusals: listOf(layout({ slot: varint, refusal: nullable(text) })) }),
+  vaultsRefused: kind(44, {
+    ...records.batchPlace,
+    refusals: listOf(layout({ slot: varint, refusal: nullable(text) })),
+  }),
   metadataSet: kind(60, { assetId: uuid, tokens: listOf(layout({ tokenId: bigVarint, metadata: text })) }),
   metadataFrozen: kind(61, { assetId: uuid, tokenIds: listOf(bigVarint) }), // Metadata of these tokens never changes again
-  collectionChanged: kind(62, { ...collection }), // Metadata of a whole asset, see collectionRecord
+  collectionChanged: kind(62, records.collection), // Metadata of a whole asset, see collectionRecord
   /** Links whose holders can each claim a mint, given as JSON of a request's entry. */
   claimsCreated: kind(63, {
     applicationIndex: varint,
@@ -203,13 +191,13 @@ const KINDS = {
     transferId: uuid,
     applicationIndex: varint,
     firstSequence: varint,
-    ...signedList,
-    transfers: listOf(signedTransfer),
+    ...records.signedList,
+    transfers: listOf(records.signedTransfer),
   }),
   /** These lists are the content of the next rollup batch, in this order. Their outputs are its vaults. */
   transfersBatched: kind(71, { batchNumber: varint, transferIds: listOf(uuid) }),
   /** L1 does not take the batch. Its slots become void, its lists wait again; the roots are the batch's new ones. */
-  transfersTakenBack: kind(72, { batchNumber: varint, failure: text, ...roots }),
+  transfersTakenBack: kind(72, { batchNumber: varint, failure: text, ...records.roots }),
   transfersFailed: kind(73, { transferId: uuid, failure: text }),
   /** L1 lets a key transfer for an owner. Times are seconds, of the contract. */
   transferSessionAuthorized: kind(74, {
