@@ -4,8 +4,8 @@ import { ByteReader } from "./binary.ts";
 import { ENTRY_KINDS, type Entry, type EntryKind, type EntryOf, MINT_KIND } from "./entries.ts";
 import { checkedRecord, uuid } from "./layout.ts";
 import { decodeMint, MintEntries, type MintEntry, mintHeader } from "./mint-entry.ts";
-import type { StoreReader } from "./ports.ts";
-import { journalFrom, journalKey } from "./store-keys.ts";
+import type { KeyRange, StoreReader } from "./ports.ts";
+import { endOf, journalKey, PREFIX } from "./store-keys.ts";
 
 const TRANSFERS_KIND = ENTRY_KINDS.byName.transfersRequested.number; // Its entries begin with the list's id
 
@@ -44,6 +44,11 @@ export function decodeEntry(sequence: number, record: Uint8Array): Journaled {
 function decodeContent(number: number, reader: ByteReader, name: string): Entry {
   const { kind, content } = ENTRY_KINDS.read(number, reader, name);
   return { kind, ...content } as Entry;
+}
+
+/** The keys of the journal from an entry on. */
+export function journalFrom(sequence: number): KeyRange {
+  return { gte: journalKey(sequence), lt: endOf(Buffer.from([PREFIX.journal])) };
 }
 
 /** The whole journal in order. Throws `store_corrupt` at a damaged entry or a gap. */

@@ -1,7 +1,8 @@
 import { MintmarkError } from "../errors.ts";
 import { requireInteger } from "../protocol/bounds.ts";
+import { journalFrom } from "./journal.ts";
 import type { Journal, Store, StoreOperation, StoreReader } from "./ports.ts";
-import { journalFrom, journalKey, PREFIX } from "./store-keys.ts";
+import { journalKey, PREFIX } from "./store-keys.ts";
 
 const ENTRIES_AT_ONCE = 1_024; // Entries copied at once
 /** Last entries of a journal that must equal the store's. Ids in them are random, so another store's differ. */

@@ -1,9 +1,10 @@
 import type { AbstractSnapshot } from "abstract-level";
 import { Level } from "level";
 import { MintmarkError } from "../errors.ts";
+import { journalFrom } from "./journal.ts";
 import { entriesMissing, LevelFolder } from "./level-folder.ts";
 import type { Database, Journal, KeyRange, Store, StoreOperation, StoreReader } from "./ports.ts";
-import { journalFrom, journalKey, PREFIX } from "./store-keys.ts";
+import { journalKey, PREFIX } from "./store-keys.ts";
 
 const BINARY = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;
 const OPEN_DATABASES = new WeakSet<Database>(); // Databases that an engine in this process has open

@@ -1,6 +1,5 @@
 import { type Address, type Hash, MODES, type Mode, type Uuid, type VaultId } from "../model.ts";
 import { putUuid } from "./binary.ts";
-import type { KeyRange } from "./ports.ts";
 
 /** First byte of each kind of key. Integers in keys are big-endian, so byte order is their order. */
 export const PREFIX = {
@@ -281,13 +280,6 @@ function u32(value: number): Buffer {
 export function keyString(key: Buffer): string {
   return key.toString("latin1");
 }
-
-/** All keys that start with `prefix`. */
-export const under = (prefix: Buffer): KeyRange => ({ gte: prefix, lt: endOf(prefix) });
-
-/** The journal from an entry on. */
-export const journalFrom = (sequence: number): KeyRange => ({ ...under(JOURNAL), gte: journalKey(sequence) });
-const JOURNAL = Buffer.from([PREFIX.journal]);
 
 /** The first key after all keys that start with `prefix`. */
 export function endOf(prefix: Buffer): Buffer {

