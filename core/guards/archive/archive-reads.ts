@@ -22,14 +22,6 @@ export interface ArchiveOptions {
   readonly kzg?: Kzg;
 }
 
-/** Two vaults of one ERC-721 token, by one way of reading their blobs. */
-interface Duplicate {
-  readonly assetType: Hash;
-  readonly scheme: BlobScheme;
-  readonly holder: VaultId;
-  readonly vaultId: VaultId;
-}
-
 /** Reads of an archive: committed batches and their data, vaults by owner, and withdrawals. */
 export abstract class ArchiveReads {
   /** A store of its own, not shared. */
@@ -146,16 +138,12 @@ export abstract class ArchiveReads {
     }
   }
 
-  /** Pairs of vaults of one ERC-721 token of a chain. L1's sequence decides which of the two is earlier. */
-  async *duplicates(chainId: bigint): AsyncGenerator<Duplicate> {
+  /** Pairs of vaults of one ERC-721 token of a chain, by one way of reading their blobs. L1's sequence decides which of the two is earlier. */
+  async *duplicates(chainId: bigint) {
     for await (const [key, holder] of this.store.iterator<string, string>(keys.within(`duplicate/${chainId}/`))) {
       const [, , assetType, scheme] = key.split("/");
-      yield {
-        assetType: assetType as Hash,
-        scheme: scheme as BlobScheme,
-        holder: BigInt(holder),
-        vaultId: keys.vaultIdOf(key),
-      };
+      const reading = { assetType: assetType as Hash, scheme: scheme as BlobScheme };
+      yield { ...reading, holder: BigInt(holder), vaultId: keys.vaultIdOf(key) };
     }
   }
 

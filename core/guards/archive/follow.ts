@@ -5,6 +5,7 @@ import type { L1Event, L1Reader } from "../../ports.ts";
 import type { Archive } from "./archive.ts";
 import { CommittedData, type DataSources } from "./committed-data.ts";
 import { type VoidedDuplicate, type VoidingPortal, voidDuplicates } from "./duplicates.ts";
+import { nextBlock } from "./keys.ts";
 import type { InvalidTransfer } from "./transfer-index.ts";
 
 /** The part of L1 that an archive follows. */
@@ -51,7 +52,7 @@ export async function follow(options: FollowOptions): Promise<void> {
   const { archive, l1, fromBlock, onProgress, onInvalidTransfer = () => {}, signal } = options;
   const toBlock = options.toBlock ?? (await l1.finalizedBlockNumber());
   await requireSameChain(archive, l1);
-  const next = nextBlock(archive, fromBlock);
+  const next = archive.position === null ? fromBlock : nextBlock(archive.position);
   for (const [from, to] of blockRanges(next <= toBlock ? overlapping(next, fromBlock) : next, toBlock)) {
     signal?.throwIfAborted();
     const { events, block } = await eventsUpTo(l1, from, to);
@@ -102,12 +103,6 @@ async function requireSameChain({ position }: Archive, l1: FollowedChain): Promi
     "store_mismatch",
     `Block ${position.block} of this chain differs from the store's. Rebuild into an empty store.`,
   );
-}
-
-function nextBlock({ position }: Archive, fromBlock: bigint): bigint {
-  if (position === null) return fromBlock;
-  // The events of a block may be applied in part.
-  return position.hash === null ? position.block : position.block + 1n;
 }
 
 function progressOf(archive: Archive, block: bigint, toBlock: bigint): Progress {

@@ -117,6 +117,11 @@ export interface Position {
   readonly hash: Hash | null;
 }
 
+/** The first block with events that may not be applied. */
+export function nextBlock({ block, hash }: Position): bigint {
+  return hash === null ? block : block + 1n;
+}
+
 /** As JSON; mode and number are in the record's key. */
 export function commitToText({ mode: _mode, batchNumber: _number, ...rest }: Commit): string {
   return toText(rest);

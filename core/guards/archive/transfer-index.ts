@@ -1,4 +1,4 @@
-import { zeroAddress } from "viem";
+import { zeroAddress, zeroHash } from "viem";
 import { MintmarkError } from "../../errors.ts";
 import type { Address, Hash, VaultId } from "../../model.ts";
 import type { BatchHeader, L1Event, VaultContent } from "../../ports.ts";
@@ -295,6 +295,7 @@ export abstract class TransferReads extends ArchiveReads {
 
   /** The changes by an event that gives or takes a power; none by other events. Repeats change nothing. */
   protected async powerChanges(event: L1Event): Promise<Changes> {
+    const changed = (key: string, power: object): Changes => new Map([[key, keys.toText(power)]]);
     switch (event.type) {
       case "assetTransferable":
         return new Map([[keys.transferableKey(event.chainId, event.assetType), ""]]);
@@ -302,21 +303,19 @@ export abstract class TransferReads extends ArchiveReads {
       case "transfersCancelled": {
         const { owner, digest } = event;
         const time = "approvedAt" in event ? { approvedAt: event.approvedAt } : { cancelledAt: event.cancelledAt };
-        return new Map([
-          [keys.approvedKey(owner, digest), keys.toText({ ...(await this.#approval(owner, digest)), ...time })],
-        ]);
+        return changed(keys.approvedKey(owner, digest), { ...(await this.#approval(owner, digest)), ...time });
       }
       case "sessionAuthorized": {
         const { owner, key, authorizedAt, until, limit, assetType } = event;
-        const revokedAt = (await this.#session(owner, key))?.revokedAt ?? 0n;
-        return new Map([
-          [keys.sessionKey(owner, key), keys.toText({ authorizedAt, until, revokedAt, limit, assetType })],
-        ]);
+        const { revokedAt } = (await this.#session(owner, key)) ?? NO_SESSION;
+        return changed(keys.sessionKey(owner, key), { authorizedAt, until, revokedAt, limit, assetType });
       }
       case "sessionRevoked": {
         const { owner, key, revokedAt } = event;
-        const session = (await this.#session(owner, key)) ?? NO_SESSION;
-        return new Map([[keys.sessionKey(owner, key), keys.toText({ ...session, revokedAt })]]);
+        return changed(keys.sessionKey(owner, key), {
+          ...((await this.#session(owner, key)) ?? NO_SESSION),
+          revokedAt,
+        });
       }
       default:
         return new Map();
@@ -329,7 +328,7 @@ export abstract class TransferReads extends ArchiveReads {
 }
 
 /** A key that was revoked first can never have a session. */
-const NO_SESSION = { authorizedAt: 0n, until: 0n, limit: 0n, assetType: `0x${"00".repeat(32)}` } as const;
+const NO_SESSION = { authorizedAt: 0n, until: 0n, limit: 0n, assetType: zeroHash, revokedAt: 0n };
 
 function unknownBefore({ mode, batchNumber }: Commit): MintmarkError {
   const detail = `The data of vaults that ${mode}-${batchNumber} transfers is missing; rebuild with a member that has it.`;

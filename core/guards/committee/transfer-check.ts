@@ -4,6 +4,7 @@ import type { L1Event, L1Reader } from "../../ports.ts";
 import type { TransferGroup } from "../../protocol/transfer-data.ts";
 import { TRANSFER_FAULTS } from "../../protocol/transfer-rules.ts";
 import type { Archive } from "../archive/archive.ts";
+import { nextBlock } from "../archive/keys.ts";
 import type { JudgedRecord } from "../archive/transfer-index.ts";
 import { Refusal } from "./refusal.ts";
 
@@ -71,9 +72,7 @@ async function requireUnchanged(
     return record.transfer.amount >= record.vault.amount - event.withdrawnTotal;
   };
   if (position === null) return;
-  // The events of a block without a hash are applied in part only.
-  const from = position.hash === null ? position.block : position.block + 1n;
-  for (const [first, last] of blockRanges(from, await l1.blockNumber())) {
+  for (const [first, last] of blockRanges(nextBlock(position), await l1.blockNumber())) {
     const event = (await l1.events(first, last)).find(spoils);
     if (event !== undefined)
       throw new Refusal("transfer", `transaction ${event.txHash} makes a record invalid (${event.type})`);

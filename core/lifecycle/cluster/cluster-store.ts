@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { MintmarkError } from "../../errors.ts";
+import { Stack } from "../../stack.ts";
 import { FORMAT_VERSION, formatOf, requireFormat, requireRecord } from "../../store/format.ts";
 import { genesisIn } from "../../store/genesis.ts";
 import { decodeEntry, readEntry } from "../../store/journal.ts";
@@ -41,16 +42,14 @@ export class ClusterStore implements Store {
    * `store_locked`, `store_corrupt`, `store_failed`
    */
   static async open(folder: string, journal: SharedJournal): Promise<ClusterStore> {
+    await using opened = new Stack();
     const local = await LevelStore.open(folder, true, "process");
-    try {
-      let position = await readPosition(local);
-      if (position.length === 0 && (await journal.status()).pruned > 0) position = await fill(local, journal);
-      await requireSameJournal(folder, journal, position);
-      return new ClusterStore(folder, local, journal, position);
-    } catch (error) {
-      await local.close();
-      throw error;
-    }
+    opened.defer(() => local.close());
+    let position = await readPosition(local);
+    if (position.length === 0 && (await journal.status()).pruned > 0) position = await fill(local, journal);
+    await requireSameJournal(folder, journal, position);
+    opened.move();
+    return new ClusterStore(folder, local, journal, position);
   }
 
   /** Number of the journal's entries in this store. */

@@ -1,4 +1,4 @@
-import { MODES, type Mode } from "../../model.ts";
+import { MODES, type Mode, type Standard } from "../../model.ts";
 import { tokenIdOf } from "../../protocol/blob.ts";
 import { hexToBytes } from "../../protocol/hex.ts";
 import { packVaultId, unpackVaultId, type VaultPlace } from "../../protocol/vault.ts";
@@ -49,8 +49,8 @@ export class ReferenceTokens extends Part<{ readonly tenants: ReferenceTenants; 
   /** The record of a batch's tokens; null for a void slot. */
   recordOf(vaults: readonly (StoredVault | null)[]): Buffer {
     const found = vaults.flatMap((vault, slot) => {
-      const tokenId = vault && this.#uniqueId(vault);
-      return vault === null || tokenId === null ? [] : [{ slot, hash: this.#hash(vault.assetIndex, tokenId) }];
+      const tokenId = vault && this.#idOf("erc721", vault);
+      return vault === null || tokenId === null ? [] : [{ slot, hash: this.#hasher.ofId(vault.assetIndex, tokenId) }];
     });
     const hashes = Uint32Array.from(found, ({ hash }) => hash);
     return encodeBatchTokens({ hashes, slots: Uint32Array.from(found, ({ slot }) => slot) });
@@ -63,14 +63,14 @@ export class ReferenceTokens extends Part<{ readonly tenants: ReferenceTenants; 
   }
 
   /** Adds minted units to the supply, and an ERC-721 token to the tokens; or removes both. */
-  count({ mode, batchNumber, slot }: VaultPlace, vault: Content & { readonly amount: bigint }, sign: 1n | -1n): void {
+  count(place: VaultPlace, vault: Content & { readonly amount: bigint }, sign: 1n | -1n): void {
     const { assetIndex, amount } = vault;
     this.parts.tenants.countSupply(assetIndex, sign * amount);
-    const tokenId = this.#uniqueId(vault);
+    const tokenId = this.#idOf("erc721", vault);
     if (tokenId === null) return;
-    if (sign < 0n) this.remove({ mode, batchNumber, slot }, assetIndex, tokenId);
+    if (sign < 0n) this.remove(place, assetIndex, tokenId);
     else {
-      this.add({ mode, batchNumber, slot }, assetIndex, tokenId);
+      this.add(place, assetIndex, tokenId);
       this.parts.tenants.countId(assetIndex, tokenId);
     }
   }
@@ -81,7 +81,7 @@ export class ReferenceTokens extends Part<{ readonly tenants: ReferenceTenants; 
    * @param isKept - whether a later adoption can change it
    */
   bind(place: BatchPlace, vault: Content, isKept: boolean): void {
-    const tokenId = this.#itemId(vault);
+    const tokenId = this.#idOf("erc1155", vault);
     if (tokenId === null) return;
     const { assetIndex, blob } = vault;
     const record = { key: bindingKey(assetIndex, tokenId), value: hexToBytes(blob), name: `token ${tokenId}` };
@@ -112,7 +112,7 @@ export class ReferenceTokens extends Part<{ readonly tenants: ReferenceTenants; 
   putItems({ mode, batchNumber }: BatchPlace, vaults: readonly (StoredVault | null)[]): void {
     const slots = new Map<string, { readonly key: Buffer; readonly slots: number[] }>();
     for (const [slot, vault] of vaults.entries()) {
-      const tokenId = vault && this.#itemId(vault);
+      const tokenId = vault && this.#idOf("erc1155", vault);
       if (vault === null || tokenId === null) continue;
       const key = itemKey(vault.assetIndex, tokenId, mode, batchNumber);
       const known = slots.get(keyString(key));
@@ -125,7 +125,7 @@ export class ReferenceTokens extends Part<{ readonly tenants: ReferenceTenants; 
 
   add(place: VaultPlace, assetIndex: number, tokenId: bigint): void {
     const token = tokenName(assetIndex, tokenId);
-    for (const earlier of this.#table.add(this.#hash(assetIndex, tokenId), numberOf(place)))
+    for (const earlier of this.#table.add(this.#hasher.ofId(assetIndex, tokenId), numberOf(place)))
       this.#suspects.push({ earlier: placeOf(earlier), token });
     this.size++;
   }
@@ -133,7 +133,7 @@ export class ReferenceTokens extends Part<{ readonly tenants: ReferenceTenants; 
   /** A vault became void, so its token is free. */
   remove(place: VaultPlace, assetIndex: number, tokenId: bigint): void {
     this.size--;
-    this.#table.remove(this.#hash(assetIndex, tokenId), numberOf(place));
+    this.#table.remove(this.#hasher.ofId(assetIndex, tokenId), numberOf(place));
   }
 
   /** The suspects since the last call. */
@@ -141,20 +141,9 @@ export class ReferenceTokens extends Part<{ readonly tenants: ReferenceTenants; 
     return this.#suspects.splice(0);
   }
 
-  #uniqueId(vault: Content): bigint | null {
-    return this.#standardOf(vault) === "erc721" ? this.idOf(vault) : null;
-  }
-
-  #itemId(vault: Content): bigint | null {
-    return this.#standardOf(vault) === "erc1155" ? this.idOf(vault) : null;
-  }
-
-  #standardOf({ assetIndex }: Content) {
-    return this.parts.tenants.asset(assetIndex)?.standard;
-  }
-
-  #hash(assetIndex: number, tokenId: bigint): number {
-    return this.#hasher.ofId(assetIndex, tokenId);
+  /** The token id of a vault of this standard; null for any other. */
+  #idOf(standard: Standard, vault: Content): bigint | null {
+    return this.parts.tenants.asset(vault.assetIndex)?.standard === standard ? this.idOf(vault) : null;
   }
 }
 

@@ -20,6 +20,11 @@ import { ReferenceTransfers, type VaultAt } from "./reference-transfers.ts";
 import { ReferenceVaults } from "./reference-vaults.ts";
 import { ReferenceWithdrawals } from "./reference-withdrawals.ts";
 
+/** Later mints of a bound ERC-1155 id return its binding again. The others do not follow from the journal. */
+const UNCOUNTED: ReadonlySet<number> = new Set(
+  (["secret", "position", "format", "binding"] as const).map((name) => keys.PREFIX[name]),
+);
+
 type AdoptedBatch = EntryOf<"historyAdopted">["batches"][number];
 
 /**
@@ -113,12 +118,9 @@ export class Reference {
 
   /** The number of records under a prefix; null where the reference cannot tell. */
   countOf(prefix: number): number | null {
-    if (COMPARED_WHOLE.has(prefix) || prefix === keys.PREFIX.secret || prefix === keys.PREFIX.position) return null;
-    if (prefix === keys.PREFIX.format) return null;
+    if (COMPARED_WHOLE.has(prefix) || UNCOUNTED.has(prefix)) return null;
     if (prefix === keys.PREFIX.journal) return this.entries;
     if (prefix === keys.PREFIX.seed) return 1;
-    // Later mints of a bound ERC-1155 id return the same record again.
-    if (prefix === keys.PREFIX.binding) return null;
     return this.#out.countOf(prefix);
   }
 
