@@ -312,10 +312,8 @@ export abstract class TransferReads extends ArchiveReads {
       }
       case "sessionRevoked": {
         const { owner, key, revokedAt } = event;
-        return changed(keys.sessionKey(owner, key), {
-          ...((await this.#session(owner, key)) ?? NO_SESSION),
-          revokedAt,
-        });
+        const session = (await this.#session(owner, key)) ?? NO_SESSION;
+        return changed(keys.sessionKey(owner, key), { ...session, revokedAt });
       }
       default:
         return new Map();

@@ -109,8 +109,7 @@ export async function proveFromL1(vaultId: VaultId, options: ProveFromL1Options)
 async function batchOf(commit: CommitEvent, data: CommittedData, signal?: AbortSignal) {
   const faults: string[] = [];
   const onFault = ({ name }: { readonly name: string }, error: unknown) => {
-    const why = messageOf(error);
-    faults.push(`${name}: ${error === null ? "does not have it" : why}`);
+    faults.push(`${name}: ${error === null ? "does not have it" : messageOf(error)}`);
   };
   const found = await data.batch(commit, onFault, signal);
   if (found !== null) return found.batch;

@@ -43,11 +43,12 @@ export async function exitWithKits(options: ExitAllOptions): Promise<VaultExit[]
   for (const kit of kits) {
     signal?.throwIfAborted();
     const { vaultId } = kit.tip;
-    const plan = await planOrReason({ kit, l1, account, recipient, fromBlock, signal });
-    if (typeof plan === "string") {
-      exits.set(vaultId, { vaultId, plan: null, txHash: null, refusal: plan });
-      continue;
-    }
+    const plan = await planExit({ kit, l1, account, recipient, fromBlock, signal }).catch((error: unknown) => {
+      if (!(error instanceof MintmarkError && STANDINGS.has(error.code))) throw error;
+      exits.set(vaultId, { vaultId, plan: null, txHash: null, refusal: error.message });
+      return null;
+    });
+    if (plan === null) continue;
     const call = ownCall(plan);
     const refusal = await l1.checkOwnWithdrawal(call);
     exits.set(vaultId, { vaultId, plan, txHash: null, refusal });
@@ -73,13 +74,3 @@ function* groupsOf(calls: readonly WithdrawalCall[], most: number): Generator<re
 
 /** The errors of a vault that is no longer its owner's, or empty. */
 const STANDINGS: ReadonlySet<ErrorCode> = new Set(["insufficient_balance", "vault_spent"]);
-
-/** Why nothing of the vault is left, or what to withdraw. */
-async function planOrReason(options: ExitOptions): Promise<ExitPlan | string> {
-  try {
-    return await planExit(options);
-  } catch (error) {
-    if (error instanceof MintmarkError && STANDINGS.has(error.code)) return error.message;
-    throw error;
-  }
-}

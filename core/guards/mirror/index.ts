@@ -2,7 +2,6 @@
 
 export { type AttesterClient, MirrorAttester, type MirrorIdentity, RemoteAttester } from "./attester.ts";
 export type { MirrorContract, MirrorReader, MirrorStep } from "./contract.ts";
-export { type MirrorVoidOptions, voidOnMirror } from "./duplicates.ts";
 export { type Growth, SourceHistory } from "./history.ts";
 export {
   type AttesterCommittee,
@@ -10,6 +9,8 @@ export {
   type ImportProgress,
   importBatch,
   importBatches,
+  type MirrorVoidOptions,
   proofOnMirror,
   type RelayOptions,
+  voidOnMirror,
 } from "./relay.ts";

@@ -65,7 +65,6 @@ export class ClusterNode implements AsyncDisposable {
   #term = newTerm();
   #pruneAt = 0;
   #running: Promise<void> = Promise.resolve();
-  readonly #first = Promise.withResolvers<void>();
   #changed = Promise.withResolvers<void>();
 
   private constructor(options: ClusterOptions, store: ClusterStore, status: JournalStatus) {
@@ -88,7 +87,7 @@ export class ClusterNode implements AsyncDisposable {
     const node = new ClusterNode(options, store, await options.journal.status());
     opened.move();
     node.#running = node.#run();
-    await node.#first.promise.catch(async (error) => {
+    await node.next().catch(async (error) => {
       await node.close();
       throw error;
     });
@@ -194,7 +193,6 @@ export class ClusterNode implements AsyncDisposable {
 
   #fail(failure: MintmarkError): void {
     this.#failure ??= failure;
-    this.#first.reject(failure);
     this.#stop.abort(failure);
   }
 
@@ -344,7 +342,6 @@ export class ClusterNode implements AsyncDisposable {
       // With its disk, a server's part in the cluster ends.
       if (!PASSED_ON.has(reason.code)) this.#fail(reason);
     });
-    this.#first.resolve();
     this.#tell();
   }
 }

@@ -1,0 +1,159 @@
+import type { Address, Hash } from "../../model.ts";
+import type { TransferPowers } from "../../protocol/transfer-rules.ts";
+import type { EntryOf } from "../../store/entries.ts";
+import * as records from "../../store/records.ts";
+import * as keys from "../../store/store-keys.ts";
+import { type Handlers, Part } from "./reference-records.ts";
+
+/** The part of the reference for the progress of reading each chain, the settlement contract's first. */
+export class ReferencePortals extends Part {
+  readonly #byChain = this.kept<bigint, records.PortalRecord>(
+    "the contract on chain",
+    keys.portalKey,
+    records.portalRecord,
+  );
+  readonly #hashes = new Map<bigint, Map<bigint, Hash>>(); // Hashes of the last blocks read of each chain
+
+  readonly on = {
+    genesis: (entry) => this.#add(entry),
+    mirrorAdded: (entry) => this.#add(entry),
+    l1Observed: ({ chainId, blockNumber, blockHash }) => {
+      this.#byChain.change(chainId, { observed: blockNumber });
+      this.#note(chainId, blockNumber, blockHash);
+    },
+  } satisfies Handlers;
+
+  #add({ chainId, contract }: EntryOf<"genesis"> | EntryOf<"mirrorAdded">): void {
+    this.#byChain.set(chainId, { chainId, contract, observed: null, finalized: null });
+  }
+
+  /** The settlement contract's chain: batches are committed there. */
+  get home(): bigint {
+    return this.#byChain.keys().next().value ?? 0n;
+  }
+
+  isHome(chainId: bigint): boolean {
+    return chainId === this.home;
+  }
+
+  /** The newest 64 hashes of final blocks are kept. */
+  finalize({ chainId, blockNumber, blockHash }: EntryOf<"l1Finalized">): void {
+    this.#byChain.change(chainId, { finalized: blockNumber });
+    this.#note(chainId, blockNumber, blockHash);
+    const hashes = this.#hashes.get(chainId);
+    const below = [...(hashes?.keys() ?? [])].filter((number) => number < blockNumber).sort((a, b) => (a < b ? 1 : -1));
+    for (const number of below.slice(63)) hashes?.delete(number);
+  }
+
+  #note(chainId: bigint, blockNumber: bigint, hash: Hash | null): void {
+    if (hash === null) return;
+    const hashes = this.#hashes.get(chainId) ?? new Map<bigint, Hash>();
+    this.#hashes.set(chainId, hashes.set(blockNumber, hash));
+  }
+
+  revert({ chainId, blockNumber }: EntryOf<"l1Reorganised">): void {
+    const hashes = this.#hashes.get(chainId);
+    for (const number of [...(hashes?.keys() ?? [])]) if (number >= blockNumber) hashes?.delete(number);
+    const { observed = null, finalized = null } = this.#byChain.get(chainId) ?? {};
+    if (observed === null || observed < blockNumber) return;
+    const before = blockNumber > 0n ? blockNumber - 1n : null;
+    const isDeep = finalized !== null && blockNumber <= finalized;
+    this.#byChain.change(chainId, { observed: before, finalized: isDeep ? before : finalized });
+  }
+
+  override finish(): void {
+    super.finish();
+    for (const [chainId, hashes] of this.#hashes) {
+      for (const [number, hash] of hashes) {
+        const name = `the hash of block ${number} of chain ${chainId}`;
+        this.out.put(keys.checkpointKey(chainId, number), records.checkpointRecord, hash, name);
+      }
+    }
+  }
+}
+
+type ApprovalEntry = EntryOf<"transfersApproved"> | EntryOf<"transfersCancelled">;
+type PowerEntry = EntryOf<"transferSessionAuthorized"> | EntryOf<"transferSessionRevoked"> | ApprovalEntry;
+
+const isApproval = (event: PowerEntry): event is ApprovalEntry => "digest" in event;
+
+const NO_APPROVAL: records.TransferApprovalRecord = { approvedAt: 0n, cancelledAt: 0n, blockNumber: 0n };
+const NO_SESSION: records.TransferSessionRecord = {
+  authorizedAt: 0n,
+  until: 0n,
+  limit: 0n,
+  assetType: `0x${"00".repeat(32)}`,
+  revokedAt: 0n,
+  blockNumber: 0n,
+};
+
+/** The part of the reference for sessions and approvals of transfers: every event of L1, in its order. */
+export class ReferencePowers extends Part<{ readonly portals: ReferencePortals }> {
+  #events: PowerEntry[] = [];
+
+  readonly on = {
+    transferSessionAuthorized: (entry) => void this.#events.push(entry),
+    transferSessionRevoked: (entry) => void this.#events.push(entry),
+    transfersApproved: (entry) => void this.#events.push(entry),
+    transfersCancelled: (entry) => void this.#events.push(entry),
+  } satisfies Handlers;
+
+  /** Blocks from this one on were replaced. */
+  revert(blockNumber: bigint): void {
+    this.#events = this.#events.filter((event) => event.blockNumber < blockNumber);
+  }
+
+  /** The powers of a list over vaults of its owner. */
+  of(owner: Address, list: Pick<records.TransferListRecord, "digest" | "signature" | "sessionKey">): TransferPowers {
+    const { approvedAt, cancelledAt } = this.#approval(owner, list.digest);
+    const session = list.sessionKey === null ? null : this.#session(owner, list.sessionKey);
+    const signer = list.signature === "0x" ? null : (list.sessionKey ?? owner);
+    const signerCancelledAt = signer === null ? 0n : this.#approval(signer, list.digest).cancelledAt;
+    return { signer, session, approvedAt, cancelledAt, signerCancelledAt };
+  }
+
+  override finish(): void {
+    for (const event of this.#events) {
+      const { owner, blockNumber, logIndex } = event;
+      const at = `event ${logIndex} of block ${blockNumber}`;
+      const told = isApproval(event)
+        ? { approval: { owner, digest: event.digest, isCancelled: event.kind === "transfersCancelled" } }
+        : { session: { owner, key: event.key, isRevoked: event.kind === "transferSessionRevoked" } };
+      const key = keys.l1EventKey(this.parts.portals.home, blockNumber, logIndex);
+      this.out.put(key, records.l1EventRecord, { ...records.NO_EVENT, ...told }, at);
+      if (isApproval(event)) {
+        const approval = this.#approval(owner, event.digest);
+        const key = keys.transferApprovalKey(owner, event.digest);
+        this.out.put(key, records.transferApprovalRecord, approval, `the approval of ${at}`);
+      } else {
+        const session = this.#session(owner, event.key) ?? NO_SESSION;
+        const key = keys.transferSessionKey(owner, event.key);
+        this.out.put(key, records.transferSessionRecord, session, `the session of ${at}`);
+      }
+    }
+  }
+
+  #approval(owner: Address, digest: Hash): records.TransferApprovalRecord {
+    let approval = NO_APPROVAL;
+    for (const event of this.#events) {
+      if (!isApproval(event) || event.owner !== owner || event.digest !== digest) continue;
+      if (event.kind === "transfersCancelled") approval = { ...approval, cancelledAt: event.cancelledAt };
+      else approval = { ...approval, approvedAt: event.approvedAt, blockNumber: event.blockNumber };
+    }
+    return approval;
+  }
+
+  #session(owner: Address, key: Address): records.TransferSessionRecord | null {
+    let session: records.TransferSessionRecord | null = null;
+    for (const event of this.#events) {
+      if (isApproval(event) || event.owner !== owner || event.key !== key) continue;
+      const before: records.TransferSessionRecord = session ?? NO_SESSION;
+      if (event.kind === "transferSessionRevoked") session = { ...before, revokedAt: event.revokedAt };
+      else {
+        const { until, limit, assetType, authorizedAt, blockNumber } = event;
+        session = { ...before, until, limit, assetType, authorizedAt, blockNumber };
+      }
+    }
+    return session;
+  }
+}
