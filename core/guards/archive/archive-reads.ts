@@ -1,5 +1,5 @@
 import { MintmarkError } from "../../errors.ts";
-import { type Address, type BlobScheme, type Hash, MODES, type Mode, type VaultId } from "../../model.ts";
+import type { Address, BlobScheme, Hash, Mode, VaultId } from "../../model.ts";
 import type { Settlement, VaultContent } from "../../ports.ts";
 import { stateCommitment } from "../../protocol/commitment.ts";
 import { bytesToHex, hexToBytes } from "../../protocol/hex.ts";
@@ -91,12 +91,8 @@ export abstract class ArchiveReads {
 
   /** Committed batches without data, in order. */
   async missing(): Promise<{ readonly mode: Mode; readonly batchNumber: number }[]> {
-    const found: { mode: Mode; batchNumber: number }[] = [];
-    for (const mode of MODES) {
-      for await (const key of this.store.keys<string>(keys.within(`missing/${mode}/`)))
-        found.push({ mode, batchNumber: keys.batchNumberOf(key) });
-    }
-    return found;
+    const found = await Array.fromAsync(this.store.keys<string>(keys.within("missing/")));
+    return found.map((key) => ({ mode: key.split("/")[1] as Mode, batchNumber: keys.batchNumberOf(key) }));
   }
 
   /** Batches of transfers with a record that waits for the data of the vault that it spends, in order. */

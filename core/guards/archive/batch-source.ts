@@ -1,6 +1,6 @@
 import { backoffDelay, pause, retryAfterMs } from "../../backoff.ts";
 import { MintmarkError } from "../../errors.ts";
-import type { Mode } from "../../model.ts";
+import { batchIdOf, type Mode } from "../../model.ts";
 
 /** A source of batch data, such as a committee member or the operator. All data is checked. */
 export interface BatchSource {
@@ -42,9 +42,11 @@ export class HttpBatchSource implements BatchSource {
   }
 
   async batchData(mode: Mode, batchNumber: number, signal?: AbortSignal): Promise<Uint8Array | null> {
-    const { retries, maxWaitMs } = this.#options;
+    const { timeoutMs, retries, maxWaitMs } = this.#options;
+    const url = `${this.name}/public/v1/batches/${batchIdOf(mode, batchNumber)}/data`;
     for (let attempt = 1; ; attempt++) {
-      const response = await this.#ask(`/public/v1/batches/${mode}-${batchNumber}/data`, signal);
+      const late = AbortSignal.timeout(timeoutMs);
+      const response = await fetch(url, { redirect: "error", signal: signal ? AbortSignal.any([late, signal]) : late });
       if (response.ok) return readBody(response, MAX_DATA_BYTES[mode]);
       await response.body?.cancel();
       if (response.status === 404) return null;
@@ -54,11 +56,6 @@ export class HttpBatchSource implements BatchSource {
         throw new MintmarkError("proof_not_ready", `${this.name} answered ${response.status}`);
       await pause(wait, signal);
     }
-  }
-
-  #ask(path: string, signal: AbortSignal | undefined): Promise<Response> {
-    const late = AbortSignal.timeout(this.#options.timeoutMs);
-    return fetch(this.name + path, { redirect: "error", signal: signal ? AbortSignal.any([late, signal]) : late });
   }
 }
 

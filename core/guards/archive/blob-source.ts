@@ -1,4 +1,4 @@
-import { open } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { MintmarkError } from "../../errors.ts";
 import type { Hash } from "../../model.ts";
@@ -105,18 +105,13 @@ export class BlobFolder implements BlobSource {
   }
 
   async #read(hash: Hash): Promise<Uint8Array | null> {
-    const file = await open(join(this.#folder, `${hash}.blob`)).catch((error: NodeJS.ErrnoException) => {
+    const path = join(this.#folder, `${hash}.blob`);
+    const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
       if (error.code === "ENOENT") return null;
       throw error;
     });
-    try {
-      if (file === null) return null;
-      const { size } = await file.stat();
-      if (size !== BLOB_BYTES)
-        throw new MintmarkError("validation_failed", `${hash}.blob has ${size} bytes, not ${BLOB_BYTES}`);
-      return await file.readFile();
-    } finally {
-      await file?.close();
-    }
+    if (found === null) return null;
+    if (found.size === BLOB_BYTES) return readFile(path);
+    throw new MintmarkError("validation_failed", `${hash}.blob has ${found.size} bytes, not ${BLOB_BYTES}`);
   }
 }

@@ -33,9 +33,6 @@ const FREE_MS = 500;
 
 type Source = { readonly name: string };
 
-/** Reads a batch's data from one source; null when it does not have it. */
-type Read = (signal: AbortSignal) => Promise<Uint8Array | null>;
-
 const L1: Source = { name: "L1" };
 
 /**
@@ -98,8 +95,8 @@ export class CommittedData {
     return (await this.find(commit, check, onFault, signal))?.taken ?? null;
   }
 
-  /** The sources of a batch, in order. */
-  #readers(commit: CommittedBatch): readonly (readonly [Source, Read])[] {
+  /** The sources of a batch, in order. Each reads its data, or null when it does not have it. */
+  #readers(commit: CommittedBatch): (readonly [Source, (signal: AbortSignal) => Promise<Uint8Array | null>])[] {
     const { mode, batchNumber, txHash, blobs } = commit;
     const { blobs: blobSources = [], sources = [] } = this.#from;
     const elsewhere = sources.map(

@@ -29,24 +29,18 @@ export abstract class RemoteService<Options extends ServiceOptions = ServiceOpti
 
   /** The JSON object of the response. Rejects with `l1_failed` and the member's own code and detail when it refuses. */
   protected async ask(path: string, init: RequestInit): Promise<Readonly<Record<string, unknown>>> {
-    const response = await this.#fetch(path, init);
+    const url = this.options.url.replace(/\/+$/, "");
+    const response = await fetch(`${url}${path}`, { ...init, redirect: "error" }).catch((error: unknown) => {
+      // Node reports only "fetch failed". The cause has the reason.
+      const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
+      throw new MintmarkError("l1_failed", `cannot be reached at ${url} (${cause})`, { cause: error });
+    });
     const text = new TextDecoder().decode(await readBody(response, MAX_ANSWER_BYTES));
     const answer = parseObject(text);
     if (response.ok && answer !== null) return answer;
     if (response.ok || answer === null) throw nonsense(`${response.status}, but not JSON`);
     const { code, detail } = answer;
     throw new MintmarkError("l1_failed", `refused (${short(code)}): ${short(detail)}`);
-  }
-
-  async #fetch(path: string, init: RequestInit): Promise<Response> {
-    const url = this.options.url.replace(/\/+$/, "");
-    try {
-      return await fetch(`${url}${path}`, { ...init, redirect: "error" });
-    } catch (error) {
-      // Node reports only "fetch failed". The cause has the reason.
-      const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
-      throw new MintmarkError("l1_failed", `cannot be reached at ${url} (${cause})`, { cause: error });
-    }
   }
 }
 

@@ -118,9 +118,8 @@ export class Issuer {
     let settled = 0;
     for (const mode of MODES) {
       const from = await this.#firstUnsettled(mode);
-      const left = [];
-      for await (const key of this.archive.store.keys<string>(keys.within(`unsettled/${mode}/`)))
-        left.push(keys.batchNumberOf(key));
+      const unsettled = this.archive.store.keys<string>(keys.within(`unsettled/${mode}/`));
+      const left = await Array.fromAsync(unsettled, keys.batchNumberOf);
       const count = countOf(mode, this.archive.state());
       for (let next = from; next < count; next++) left.push(next);
       for (const batchNumber of left) {

@@ -39,7 +39,7 @@ export async function restoreStore(
   try {
     for await (const _ of target.entries({ limit: 1 }))
       throw new MintmarkError("store_mismatch", "The new store already holds records; give an empty one.");
-    const records = new Records(target);
+    const records = recordsIn(target);
     await records.put(newSecrets());
     let sequence = 0;
     for await (const entry of journal.read(0)) {
@@ -57,7 +57,7 @@ export async function restoreStore(
 
 async function derive(
   store: Store,
-  records: Records,
+  records: ReturnType<typeof recordsIn>,
   kzg: Kzg,
   { signal, onProgress }: RestoreOptions,
 ): Promise<number> {
@@ -98,22 +98,16 @@ function asPut({ key, value }: Expected): StoreOperation {
 }
 
 /** Buffered writes of records. */
-class Records {
-  readonly #store: Store;
-  #waiting: StoreOperation[] = [];
-
-  constructor(store: Store) {
-    this.#store = store;
-  }
-
-  async put(operations: readonly StoreOperation[]): Promise<void> {
-    for (const operation of operations) this.#waiting.push(operation);
-    if (this.#waiting.length >= RECORDS_AT_ONCE) await this.flush();
-  }
-
-  async flush(): Promise<void> {
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    if (waiting.length > 0) await this.#store.write(waiting);
-  }
+function recordsIn(store: Store) {
+  let waiting: StoreOperation[] = [];
+  const flush = async (): Promise<void> => {
+    const operations = waiting;
+    waiting = [];
+    if (operations.length > 0) await store.write(operations);
+  };
+  const put = async (operations: readonly StoreOperation[]): Promise<void> => {
+    for (const operation of operations) waiting.push(operation);
+    if (waiting.length >= RECORDS_AT_ONCE) await flush();
+  };
+  return { put, flush };
 }
