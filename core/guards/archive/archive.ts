@@ -1,11 +1,10 @@
 import { Turns } from "../../at-once.ts";
 import { MintmarkError } from "../../errors.ts";
 import { type Hash, MODES, type Mode, type VaultId } from "../../model.ts";
-import type { CommitEvent, L1Block, L1Event } from "../../ports.ts";
+import type { ClaimedBatch, CommitEvent, L1Block, L1Event } from "../../ports.ts";
 import { BatchDataError } from "../../protocol/batch-data.ts";
 import { stateLeaf } from "../../protocol/commitment.ts";
 import { hexToBytes } from "../../protocol/hex.ts";
-import type { Database } from "../../store/ports.ts";
 import type { ArchiveOptions } from "./archive-reads.ts";
 import { checkedBatch } from "./committed-data.ts";
 import { type DerivedBatch, deriveCommitted, vaultsOf } from "./derive.ts";
@@ -13,6 +12,8 @@ import type { Commit, Position } from "./keys.ts";
 import * as keys from "./keys.ts";
 import { type Changes, type InvalidTransfer, type TransferChanges, TransferReads } from "./transfer-index.ts";
 import { type IndexEntries, type TakenAt, VaultIndex } from "./vault-index.ts";
+
+type BatchData = Pick<ClaimedBatch, "dataHash" | "data">;
 
 const FORMAT = "mintmark-archive";
 const VERSION = 7;
@@ -65,14 +66,14 @@ export class Archive extends TransferReads {
       const position = this.#behind(event);
       if (event.type === "batchCommitted") return this.#applyCommit(event, data, position);
       const changes = await this.#changesBy(event);
-      if (changes.size > 0) await this.#write(changes, position);
+      if (changes.size > 0) await this.#moveTo(position, changes);
       return [];
     });
   }
 
   /** Records that every event up to this block is applied. */
   advance(block: L1Block): Promise<void> {
-    return this.inTurn(() => this.#write(new Map(), { block: block.number, logIndex: null, hash: block.hash }));
+    return this.inTurn(() => this.#moveTo({ block: block.number, logIndex: null, hash: block.hash }));
   }
 
   /** Adds the missing data of a committed batch; as {@link apply}. Rejects with `validation_failed` for other data. */
@@ -81,10 +82,8 @@ export class Archive extends TransferReads {
       const commit = await this.commit(mode, batchNumber);
       if (commit === null) throw new MintmarkError("batch_not_found");
       const { changes, invalid } = await this.#dataEntries(commit, data);
-      const write = this.#putAll(this.store.batch(), changes);
-      write.put(keys.dataKey(commit.dataHash), data, keys.BYTES);
-      write.del(keys.batchKey("missing", mode, batchNumber), keys.TEXT);
-      await write.write();
+      changes.set(keys.batchKey("missing", mode, batchNumber), null);
+      await this.write(changes, { dataHash: commit.dataHash, data });
       return invalid;
     });
   }
@@ -99,7 +98,7 @@ export class Archive extends TransferReads {
         if (commit === null || batch?.transfers == null) continue;
         const judged = await this.transferChanges(batch.transfers, commit);
         if (judged.isWhole) judged.changes.set(keys.batchKey("unjudged", "zk-rollup", batchNumber), null);
-        await this.#putAll(this.store.batch(), judged.changes).write();
+        await this.write(judged.changes);
         invalid.push(...judged.invalid);
       }
       return invalid;
@@ -163,10 +162,10 @@ export class Archive extends TransferReads {
     if (data === null) throw new MintmarkError("store_corrupt", `The data ${dataHash} is missing.`);
     const commit = mode === "zk-rollup" ? await this.commit(mode, batchNumber) : null;
     const batch = deriveCommitted({ ...commit, mode, batchNumber, leftOut, unnamed }, data);
-    const write = this.#putAll(this.store.batch(), await this.#index.removals(vaultsOf(batch)));
-    write.del(keys.batchKey("indexed", mode, batchNumber), keys.TEXT);
-    if (record !== undefined) write.del(record, keys.TEXT);
-    await write.write();
+    const changes = await this.#index.removals(vaultsOf(batch));
+    changes.set(keys.batchKey("indexed", mode, batchNumber), null);
+    if (record !== undefined) changes.set(record, null);
+    await this.write(changes);
   }
 
   async #applyCommit(event: CommitEvent, data: Uint8Array | null, position: Position) {
@@ -186,7 +185,7 @@ export class Archive extends TransferReads {
     const entries: Changes = found?.changes ?? new Map([[keys.batchKey("missing", mode, batchNumber), ""]]);
     const commitKey = keys.batchKey("commit", mode, batchNumber);
     if (!entries.has(commitKey)) entries.set(commitKey, keys.commitToText(commit));
-    await this.#write(entries, position, found !== null && data !== null ? { dataHash, data } : undefined);
+    await this.#moveTo(position, entries, found !== null && data !== null ? { dataHash, data } : undefined);
     this.#append(commit);
     return found?.invalid ?? [];
   }
@@ -206,23 +205,20 @@ export class Archive extends TransferReads {
     return { ...judged, changes: new Map([...puts, ...judged.changes]) };
   }
 
-  #putAll(write: ReturnType<Database["batch"]>, changes: ReadonlyMap<string, string | null>) {
+  /** Writes changes at once, with a batch's data. */
+  async write(changes: ReadonlyMap<string, string | null>, batch?: BatchData, options: object = {}): Promise<void> {
+    const write = this.store.batch();
     for (const [key, value] of changes) {
       if (value === null) write.del(key, keys.TEXT);
       else write.put(key, value, keys.TEXT);
     }
-    return write;
+    if (batch !== undefined) write.put(keys.dataKey(batch.dataHash), batch.data, keys.BYTES);
+    await write.write(options);
   }
 
-  async #write(
-    changes: ReadonlyMap<string, string | null>,
-    position: Position,
-    data?: { readonly dataHash: Hash; readonly data: Uint8Array },
-  ): Promise<void> {
-    const write = this.#putAll(this.store.batch(), changes);
-    if (data !== undefined) write.put(keys.dataKey(data.dataHash), data.data, keys.BYTES);
-    write.put(keys.POSITION, keys.toText(position), keys.TEXT);
-    await write.write();
+  /** The same for events of L1 up to a position. */
+  async #moveTo(position: Position, changes: Changes = new Map(), batch?: BatchData): Promise<void> {
+    await this.write(changes.set(keys.POSITION, keys.toText(position)), batch);
     this.#position = position;
   }
 
@@ -247,7 +243,7 @@ export class Archive extends TransferReads {
   /** Returns to the last commit, because L1's events after it were incomplete. */
   async #rewind(): Promise<void> {
     const block = this.#lastCommitBlock;
-    if (block !== null) return this.#write(new Map(), { block, logIndex: -1, hash: null });
+    if (block !== null) return this.#moveTo({ block, logIndex: -1, hash: null });
     await this.store.del(keys.POSITION, keys.TEXT);
     this.#position = null;
   }

@@ -131,7 +131,7 @@ export class CommitteeMember {
 
   /** Checks everything, then writes data, record and index at once; durable when it resolves. */
   async #take(batch: ClaimedBatch, asked: HistoryPoint): Promise<void> {
-    const { batchNumber, batchRoot, vaultCount, dataHash, data } = batch;
+    const { batchNumber, batchRoot, vaultCount, dataHash } = batch;
     const { history } = asked;
     const onL1 = await this.#l1.state();
     const next = await this.#nextAfter(asked, onL1);
@@ -148,12 +148,9 @@ export class CommitteeMember {
       throw new Refusal("gap", `this member has not seen validium batch ${this.#next}`);
     if (isNext) await this.#requireHeld(onL1);
     if (isLost) await this.#forget(batchNumber);
-    const entries = await this.#check(batch);
-    const write = this.archive.store.batch();
-    for (const [key, value] of entries) write.put(key, value, keys.TEXT);
-    write.put(keys.dataKey(dataHash), data, keys.BYTES);
-    write.put(keys.signedKey(batchNumber), JSON.stringify({ batchRoot, vaultCount, dataHash, history }), keys.TEXT);
-    await write.write(keys.DURABLE);
+    const entries = new Map(await this.#check(batch));
+    entries.set(keys.signedKey(batchNumber), JSON.stringify({ batchRoot, vaultCount, dataHash, history }));
+    await this.archive.write(entries, batch, keys.DURABLE);
   }
 
   /** The number of validium batches in a history: L1's, with those signed since. The index holds the same batches. */

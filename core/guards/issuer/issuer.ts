@@ -136,7 +136,7 @@ export class Issuer {
 
   /** Checks everything, then writes data and record durably. Returns what the issuer signs of the batch. */
   async #take(batch: ClaimedBatch) {
-    const { mode, batchNumber, dataHash, data } = batch;
+    const { mode, batchNumber, dataHash } = batch;
     const batchId = batchIdOf(mode, batchNumber);
     if ((await this.archive.commit(mode, batchNumber)) !== null)
       throw new Refusal("committed", `L1 has committed ${batchId}; no consent changes it`);
@@ -180,10 +180,8 @@ export class Issuer {
     if (added.length > 0) {
       const others = signed.filter((earlier) => earlier !== same);
       const newest: Signed = { content, dataHash, assets: [...(same?.assets ?? []), ...added] };
-      const write = this.archive.store.batch();
-      write.put(keys.dataKey(dataHash), data, keys.BYTES);
-      write.put(keys.batchKey("consent", mode, batchNumber), keys.toText([...others, newest]), keys.TEXT);
-      await write.write(keys.DURABLE);
+      const consent = [keys.batchKey("consent", mode, batchNumber), keys.toText([...others, newest])] as const;
+      await this.archive.write(new Map([consent]), batch, keys.DURABLE);
     }
     return { assets, content, refused };
   }
@@ -191,9 +189,7 @@ export class Issuer {
   /** Whether a final batch is settled now; false while its data is missing. */
   async #settle(mode: Mode, batchNumber: number): Promise<boolean> {
     const data = await this.archive.data(mode, batchNumber);
-    const write = this.archive.store.batch();
-    if (data === null) write.put(keys.batchKey("unsettled", mode, batchNumber), "", keys.TEXT);
-    else {
+    if (data !== null) {
       // L1 left some assets out of the batch, so it pays nobody of those.
       const commit = await this.archive.commit(mode, batchNumber);
       const vaults = this.#here(deriveCommitted(commit ?? { mode, batchNumber }, data).slots);
@@ -202,10 +198,10 @@ export class Issuer {
       const own = vaults.filter(({ assetType }) => types.has(assetType));
       await this.archive.assets.learn(own);
       await this.#record.settle(batchIdOf(mode, batchNumber), this.#issued(own));
-      write.del(keys.batchKey("unsettled", mode, batchNumber), keys.TEXT);
     }
-    if (batchNumber >= (await this.#firstUnsettled(mode))) write.put(settledKey(mode), `${batchNumber + 1}`, keys.TEXT);
-    await write.write(keys.DURABLE);
+    const changes = new Map([[keys.batchKey("unsettled", mode, batchNumber), data === null ? "" : null]]);
+    if (batchNumber >= (await this.#firstUnsettled(mode))) changes.set(settledKey(mode), `${batchNumber + 1}`);
+    await this.archive.write(changes, undefined, keys.DURABLE);
     return data !== null;
   }
 

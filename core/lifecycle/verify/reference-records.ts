@@ -69,34 +69,19 @@ export class Output {
   }
 }
 
-/** How records of one kind are told of and written. */
-interface Form<K, T> {
-  readonly kind: string;
-  readonly keyOf: (id: K) => Buffer;
-  readonly field: Field<T>;
-}
-
 /** Records of one kind that later entries change, by number or name. */
 export class Kept<K, T> extends Map<K, T> {
-  readonly #out: Output;
-  readonly #form: Form<K, T>;
+  readonly #whenMissing: (id: K) => void;
 
-  constructor(out: Output, form: Form<K, T>) {
+  constructor(whenMissing: (id: K) => void) {
     super();
-    this.#out = out;
-    this.#form = form;
+    this.#whenMissing = whenMissing;
   }
 
-  /** Reports a record that no entry has created. */
   change(id: K, change: Partial<T>): void {
     const record = this.get(id);
-    if (record === undefined) this.#out.report(`the journal changes ${this.#form.kind} ${id}, which it never created`);
+    if (record === undefined) this.#whenMissing(id);
     else this.set(id, { ...record, ...change });
-  }
-
-  finish(): void {
-    const { kind, keyOf, field } = this.#form;
-    for (const [id, record] of this) this.#out.put(keyOf(id), field, record, `${kind} ${id}`);
   }
 }
 
@@ -108,23 +93,25 @@ export abstract class Part<Others extends object = object> {
   protected readonly out: Output;
   /** The parts that it asks. */
   protected readonly parts: Others;
-  readonly #kept: { finish(): void }[] = [];
+  readonly #kept: (() => void)[] = [];
 
   constructor(parts: Others & { readonly out: Output }) {
     this.out = parts.out;
     this.parts = parts;
   }
 
-  /** Records of one kind, which {@link finish} puts out. */
+  /** Records of one kind, which {@link finish} puts out. Reports changes of one that no entry has created. */
   protected kept<K, T>(kind: string, keyOf: (id: K) => Buffer, field: Field<T>): Kept<K, T> {
-    const kept = new Kept(this.out, { kind, keyOf, field });
-    this.#kept.push(kept);
+    const kept = new Kept<K, T>((id) => this.out.report(`the journal changes ${kind} ${id}, which it never created`));
+    this.#kept.push(() => {
+      for (const [id, record] of kept) this.out.put(keyOf(id), field, record, `${kind} ${id}`);
+    });
     return kept;
   }
 
   /** Puts out the records that could change until now. */
   finish(): void {
-    for (const kept of this.#kept) kept.finish();
+    for (const putOut of this.#kept) putOut();
   }
 }
 
