@@ -3,8 +3,7 @@ import { chunkRecords, readBatchVaults, recordsAgain, requireCount, tokenHashOf 
 import type { Ledger } from "../../ledger/ledger.ts";
 import { OpenBatch } from "../../ledger/open-batch.ts";
 import { MAX_ROLLUP_VAULTS } from "../../ledger/options.ts";
-import type { Hash, Mode } from "../../model.ts";
-import { batchIdOf } from "../../model.ts";
+import { batchIdOf, type Mode } from "../../model.ts";
 import { batchRoot, kindOf, manifestRoot } from "../../protocol/manifest.ts";
 import { StateHistory } from "../../protocol/state-tree.ts";
 import { pointsIn, stateLeafOf } from "../../sealing/contents.ts";
@@ -53,7 +52,7 @@ async function loadUnsealed(
   unsealed: readonly BatchRecord[],
 ): Promise<readonly OpenBatch[]> {
   const sealed = ledger.histories.latest(mode).count;
-  let before = vaultsBefore(ledger, mode, sealed);
+  let before = ledger.refs.vaultsBefore(mode, sealed);
   const closed: OpenBatch[] = [];
   // Transfers close all batches before them.
   const mints = unsealed.slice(unsealed.findLastIndex(({ transfers }) => transfers) + 1);
@@ -62,7 +61,6 @@ async function loadUnsealed(
   for (const record of unsealed) {
     const isBeside = areTwo && record === newest;
     const batch = await loadUnsealedBatch(ledger, record, before, isBeside);
-    ledger.refs.set(mode, record.batchNumber, batch.firstOrdinal, before);
     before += batch.vaults.count;
     if (record !== newest && !(areTwo && record === beforeNewest)) closed.push(batch);
   }
@@ -105,18 +103,6 @@ async function loadUnsealedBatch(
   return open;
 }
 
-function vaultsBefore(ledger: Ledger, mode: Mode, batchNumber: number): number {
-  let vaults = 0;
-  for (let number = 0; number < batchNumber; number++) vaults += ledger.batches[mode].get(number)?.vaultCount ?? 0;
-  return vaults;
-}
-
-/** The root of a batch with this content, without the assets that L1 leaves out. */
-function rootOf(batch: BatchRecord, { assets, content }: DerivedBatch): Hash {
-  const { mode, inBlobs, transfers } = batch;
-  return batchRoot(kindOf(mode, inBlobs, transfers), manifestRoot(assets, leftOutPlaces(batch)), content);
-}
-
 /** The records of a sealed batch; of one in blobs, without the commitments. */
 async function recordsOf(
   ledger: Ledger,
@@ -147,8 +133,10 @@ async function recheckBatch(ledger: Ledger, batch: BatchRecord): Promise<void> {
   const records = await recordsOf(ledger, batch, vaults, data);
   // The commitments of blobs are taken as stored, because the store must open where no KZG runs. They lead to the content.
   const derived = "content" in records ? records : withCommitments(records, pointsIn(pageRoots ?? new Uint8Array()));
+  const manifest = manifestRoot(derived.assets, leftOutPlaces(batch));
+  const root = batchRoot(kindOf(mode, batch.inBlobs, batch.transfers), manifest, derived.content);
   const wrong = [
-    (rootOf(batch, derived) !== batch.batchRoot || derived.content !== batch.content) && "root",
+    (root !== batch.batchRoot || derived.content !== batch.content) && "root",
     derived.dataHash !== batch.dataHash && "data hash",
     (data === undefined || !data.equals(derived.data)) && "data",
     (pageRoots === undefined || !pageRoots.equals(derived.pageRoots)) && "page roots",

@@ -63,16 +63,17 @@ async function loadTokens(ledger: Ledger): Promise<void> {
   }
 }
 
-/** A mode's sealed batches, with the number of vaults before each. */
+/** A mode's sealed batches. Notes the number of vaults before each, and before the next one. */
 function sealedBatches(ledger: Ledger, mode: Mode): BatchRecord[] {
   const sealed: BatchRecord[] = [];
   let firstOrdinal = 0;
   for (const batch of ledger.batches[mode].values()) {
-    ledger.refs.set(mode, batch.batchNumber, firstOrdinal, firstOrdinal);
     if (batch.status === "open") break;
+    ledger.refs.set(mode, batch.batchNumber, firstOrdinal, firstOrdinal);
     sealed.push(batch);
     firstOrdinal += batch.vaultCount;
   }
+  ledger.refs.set(mode, sealed.length, firstOrdinal, firstOrdinal);
   return sealed;
 }
 
