@@ -5,13 +5,25 @@ import type { ClaimedBatch, CommitEvent, L1Block, L1Event } from "../../ports.ts
 import { BatchDataError } from "../../protocol/batch-data.ts";
 import { stateLeaf } from "../../protocol/commitment.ts";
 import { hexToBytes } from "../../protocol/hex.ts";
-import type { ArchiveOptions } from "./archive-reads.ts";
-import { checkedBatch } from "./committed-data.ts";
+import { type Kzg, KzgThread } from "../../protocol/kzg/kzg-thread.ts";
+import type { Database } from "../../store/ports.ts";
+import { ArchiveReads } from "./archive-reads.ts";
+import { checkedBatch, type Registry } from "./committed-data.ts";
 import { type DerivedBatch, deriveCommitted, vaultsOf } from "./derive.ts";
 import type { Commit, Position } from "./keys.ts";
 import * as keys from "./keys.ts";
-import { type Changes, type InvalidTransfer, type TransferChanges, TransferReads } from "./transfer-index.ts";
+import { type AssetReader, KnownAssets } from "./known-assets.ts";
+import { type Changes, type InvalidTransfer, type TransferChanges, TransferIndex } from "./transfer-index.ts";
 import { type IndexEntries, type TakenAt, VaultIndex } from "./vault-index.ts";
+
+/** Options of {@link Archive.open}. */
+export interface ArchiveOptions {
+  /** A store of its own, not shared; closed with the archive. */
+  readonly store: Database;
+  readonly l1: AssetReader;
+  /** Checks and opens blobs; not closed with the archive. Default: a thread of its own, which the first blob starts. */
+  readonly kzg?: Kzg;
+}
 
 type BatchData = Pick<ClaimedBatch, "dataHash" | "data">;
 
@@ -27,11 +39,25 @@ const VERSION = 7;
  * const archive = await Archive.open({ store: new Level("./archive"), l1 });
  * await follow({ archive, l1, fromBlock, sources: [new HttpBatchSource("https://member.example")] });
  */
-export class Archive extends TransferReads {
-  readonly #index = new VaultIndex(this.store, this.assets);
+export class Archive extends ArchiveReads {
+  readonly assets: KnownAssets;
+  readonly #l1: Registry;
+  readonly #index: VaultIndex;
+  protected readonly transfers: TransferIndex;
+  readonly #ownKzg: KzgThread | null;
   #position: Position | null = null;
   #lastCommitBlock: bigint | null = null; // The block of the newest commit here; null before the first
   readonly #turns = new Turns(); // A change reads and writes the vault index as one step, so changes run one at a time
+
+  private constructor({ store, l1, kzg }: ArchiveOptions) {
+    const own = kzg === undefined ? new KzgThread() : null;
+    super(store, l1.settlement, kzg ?? (own as KzgThread));
+    this.#ownKzg = own;
+    this.#l1 = l1;
+    this.assets = new KnownAssets(l1);
+    this.#index = new VaultIndex(store, this.assets);
+    this.transfers = new TransferIndex(this, this.assets);
+  }
 
   /**
    * Opens an archive; creates it in an empty store. Rejects with `store_mismatch` when the store holds something else.
@@ -42,8 +68,11 @@ export class Archive extends TransferReads {
     return archive;
   }
 
-  override close(): Promise<void> {
-    return this.#turns.run(() => super.close());
+  async close(): Promise<void> {
+    await this.#turns.run(async () => {});
+    await this.#ownKzg?.close();
+    await this.transfers.close();
+    await this.store.close();
   }
 
   /** Runs a change of the store after all others. */
@@ -96,7 +125,7 @@ export class Archive extends TransferReads {
         const commit = await this.commit("zk-rollup", batchNumber);
         const batch = commit && (await this.derived(commit));
         if (commit === null || batch?.transfers == null) continue;
-        const judged = await this.transferChanges(batch.transfers, commit);
+        const judged = await this.transfers.changes(batch.transfers, commit);
         if (judged.isWhole) judged.changes.set(keys.batchKey("unjudged", "zk-rollup", batchNumber), null);
         await this.write(judged.changes);
         invalid.push(...judged.invalid);
@@ -108,7 +137,7 @@ export class Archive extends TransferReads {
   async #changesBy(event: L1Event): Promise<Changes> {
     if (event.type === "withdrawn") return this.#withdrawals([event.vaultId], event.withdrawnTotal);
     if (event.type === "duplicateVoided") return this.#voids(event.laterVaultId);
-    return this.powerChanges(event);
+    return this.transfers.powerChanges(event);
   }
 
   async #withdrawals(vaultIds: readonly VaultId[], total: bigint): Promise<Changes> {
@@ -193,14 +222,14 @@ export class Archive extends TransferReads {
   /** The writes for a batch's data, after checking it. */
   async #dataEntries(commit: Commit, data: Uint8Array): Promise<TransferChanges> {
     const { mode, batchNumber } = commit;
-    const batch = await checkedBatch(commit, data, this.kzg, this.l1);
+    const batch = await checkedBatch(commit, data, this.kzg, this.#l1);
     const { puts: indexed } = await this.indexing(mode, batchNumber, batch, commit);
     const { unnamed } = batch;
     const puts = new Map(indexed);
     if (unnamed.length > 0)
       puts.set(keys.batchKey("commit", mode, batchNumber), keys.commitToText({ ...commit, unnamed }));
     if (batch.transfers === null) return { changes: puts, invalid: [], isWhole: true };
-    const judged = await this.transferChanges(batch.transfers, commit);
+    const judged = await this.transfers.changes(batch.transfers, commit);
     if (!judged.isWhole) judged.changes.set(keys.batchKey("unjudged", mode, batchNumber), "");
     return { ...judged, changes: new Map([...puts, ...judged.changes]) };
   }

@@ -1,6 +1,5 @@
 /** The public state of a settlement contract, from L1 and from sources of validium data. */
-export { Archive } from "./archive.ts";
-export type { ArchiveOptions } from "./archive-reads.ts";
+export { Archive, type ArchiveOptions } from "./archive.ts";
 export { type BatchSource, HttpBatchSource } from "./batch-source.ts";
 export { BeaconNode, BlobFolder, type BlobPlace, type BlobSource } from "./blob-source.ts";
 export type { DataSources } from "./committed-data.ts";

@@ -16,16 +16,12 @@ export interface MemberClient {
   nextBatch?(signal: AbortSignal): Promise<number>;
 }
 
-/** Those who can sign a message, and how many of them must. */
-export interface Signers<M> {
-  readonly members: readonly M[];
+/** The committee, and how to ask it. */
+export interface CollectorOptions {
+  readonly members: readonly MemberClient[];
   readonly threshold: number;
   /** Timeout of one member in milliseconds; default 10,000. */
   readonly timeoutMs?: number;
-}
-
-/** The committee, and how to ask it. */
-export interface CollectorOptions extends Signers<MemberClient> {
   readonly l1: Pick<L1Reader, "settlement" | "committee">;
   /**
    * Returns a sealed validium batch, for members that missed some. A member takes batches only in order, because it
@@ -103,9 +99,10 @@ export function collectAttestations(options: CollectorOptions): Collector {
   };
 }
 
-interface Addressed {
-  readonly address: Address;
-}
+type Addressed = { readonly address: Address };
+
+/** Those who can sign a message, and how many of them must. */
+type Signers<M> = Pick<CollectorOptions, "threshold" | "timeoutMs"> & { readonly members: readonly M[] };
 
 /** A committee as attestations name it: its members by ascending address. */
 export function committeeOf({ threshold, members }: Signers<Addressed>) {

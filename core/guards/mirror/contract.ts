@@ -31,13 +31,12 @@ export interface MirrorContract
   extends Portal,
     L1Owner,
     L1Voider,
-    Pick<
-      L1Reader,
-      "opensBlobs" | "registration" | "registrations" | "token" | "supplyCap" | "verifyVault" | "committee"
-    > {
+    Pick<L1Reader, "opensBlobs" | "registration" | "registrations" | "token" | "supplyCap" | "verifyVault"> {
   readonly source: MirrorIdentity;
   /** The newest accepted state commitment of the source. */
   commitment(): Promise<Hash>;
+  /** The committee in force. */
+  committee(): Promise<MirrorCommittee>;
   /** Number of accepted steps. */
   stepCount(): Promise<number>;
   /** The step with this sequence. */

@@ -7,13 +7,18 @@ import type { BatchVaultProof } from "../../protocol/proof.ts";
 import { type MirroredStateMessage, mirroredStateTypedData } from "../../protocol/typed-data.ts";
 import { unpackVaultId } from "../../protocol/vault.ts";
 import { type VoidingPortal, type VoidOptions, voidDuplicates } from "../archive/duplicates.ts";
-import { collectSignatures, committeeOf, type Signers } from "../committee/collector.ts";
+import { collectSignatures, committeeOf } from "../committee/collector.ts";
 import type { AttesterClient, MirrorIdentity } from "./attester.ts";
 import { type MirrorCommittee, type MirrorContract, type MirrorStep, stepOf } from "./contract.ts";
 import type { SourceHistory } from "./history.ts";
 
 /** The committee that signs a source's states. */
-export type AttesterCommittee = Signers<AttesterClient>;
+export interface AttesterCommittee {
+  readonly members: readonly AttesterClient[];
+  readonly threshold: number;
+  /** Timeout of one member in milliseconds; default 10,000. */
+  readonly timeoutMs?: number;
+}
 
 /**
  * Collects the committee's signatures over a state for one mirror.

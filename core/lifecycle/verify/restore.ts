@@ -9,10 +9,15 @@ import type { Database, Journal, Store, StoreOperation } from "../../store/ports
 import { HEAD_KEY, journalKey } from "../../store/store-keys.ts";
 import { Reference } from "./reference.ts";
 import type { Expected } from "./reference-records.ts";
-import { foreseen, storedVault, type VerifyOptions } from "./verify.ts";
+import { foreseen, storedVault } from "./verify.ts";
 
-/** Options of {@link restoreStore}. A store of which the signal stops the restoring is useless. */
-export type RestoreOptions = VerifyOptions;
+/** Options of {@link restoreStore}. */
+export interface RestoreOptions {
+  /** Stops between two entries; the store is then useless. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called from time to time with the number of derived journal entries. */
+  readonly onProgress?: (entries: number) => void;
+}
 
 const RECORDS_AT_ONCE = 4_096;
 
