@@ -42,13 +42,11 @@ function keyView(ledger: Ledger, record: KeyRecord): ApiKey {
 }
 
 function requireKeyOptions({ scopes = SCOPES, expiresAt = null, mintQuota = null, name = null }: NewKey) {
-  if (scopes.length === 0 || scopes.some((scope) => !SCOPES.includes(scope))) {
+  if (scopes.length === 0 || scopes.some((scope) => !SCOPES.includes(scope)))
     throw new MintmarkError("validation_failed", `scopes must be some of ${SCOPES.join(", ")}`);
-  }
   if (expiresAt !== null) requireInteger("expiresAt", expiresAt, 0, MAX_TIME);
-  if (mintQuota !== null && (typeof mintQuota !== "bigint" || mintQuota < 0n)) {
+  if (mintQuota !== null && (typeof mintQuota !== "bigint" || mintQuota < 0n))
     throw new MintmarkError("validation_failed", "mintQuota must be a bigint, not negative, or null");
-  }
   const called = name === null ? null : requireText("name", name, 100);
   return {
     scopes: SCOPES.filter((scope) => scopes.includes(scope)),
@@ -63,9 +61,8 @@ function requireKeyOptions({ scopes = SCOPES, expiresAt = null, mintQuota = null
 export function requireKey(ledger: Ledger, principal: Principal): KeyRecord {
   const key = ledger.keys.latest(ledger.keyIndices.get(principal.keyId) ?? -1);
   const application = ledger.latestApplication(principal.applicationId);
-  if (key === undefined || key.applicationIndex !== application.applicationIndex || key.revokedAt !== null) {
+  if (key === undefined || key.applicationIndex !== application.applicationIndex || key.revokedAt !== null)
     throw new MintmarkError("credentials_invalid");
-  }
   if (key.expiresAt !== null && key.expiresAt <= ledger.journalClock.present())
     throw new MintmarkError("credentials_expired");
   if (application.suspended) throw new MintmarkError("application_suspended");
@@ -235,9 +232,8 @@ export function keysOf(context: EngineContext): Keys {
       const key = ledger.keys.get(ledger.keyIndices.get(keyId) ?? -1);
       const matches = isSecret(secret, key?.secretHash);
       const wellFormed = tag === TAG[ledger.environment] && checksum === checksumOf(`mm_${tag}_${keyId}_${secret}`);
-      if (key === undefined || !matches || !wellFormed || key.revokedAt !== null) {
+      if (key === undefined || !matches || !wellFormed || key.revokedAt !== null)
         throw new MintmarkError("credentials_invalid");
-      }
       if (key.expiresAt !== null && key.expiresAt <= ledger.journalClock.present())
         throw new MintmarkError("credentials_expired");
       const application = ledger.applications.get(key.applicationIndex);

@@ -19,9 +19,8 @@ export async function createApplication(context: EngineContext, application: New
   const applicationId =
     application.applicationId === undefined ? uuidv7() : requireUuid("applicationId", application.applicationId);
   return context.change((ledger, group) => {
-    if (ledger.applicationIndices.has(applicationId)) {
+    if (ledger.applicationIndices.has(applicationId))
       throw new MintmarkError("validation_failed", "applicationId is taken");
-    }
     const applicationIndex = ledger.applications.latestCount;
     const facts = { applicationIndex, applicationId, name, dataAvailabilityMode };
     const { time } = ledger.record(group, { kind: "applicationCreated", ...facts });

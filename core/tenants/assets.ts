@@ -163,18 +163,15 @@ function newAsset(ledger: Ledger, asset: NewAsset): GivenAsset {
   const assetId = asset.assetId === undefined ? uuidv7() : readUuid(asset.assetId);
   if (assetId === null) throw new MintmarkError("validation_failed", "assetId must be a UUID");
   const decimals = asset.decimals ?? 0;
-  if (!Number.isInteger(decimals) || decimals < 0 || decimals > 255) {
+  if (!Number.isInteger(decimals) || decimals < 0 || decimals > 255)
     throw new MintmarkError("validation_failed", "decimals must be a whole number from 0 to 255");
-  }
   const { chainId = ledger.settlement.chainId, blobScheme = "mintmark", rawBlobs = false } = asset;
   requireBigint("chainId", chainId, 1n, MAX_UINT64);
-  if (!BLOB_SCHEMES.includes(blobScheme)) {
+  if (!BLOB_SCHEMES.includes(blobScheme))
     throw new MintmarkError("validation_failed", `blobScheme must be one of ${BLOB_SCHEMES.join(", ")}`);
-  }
   const supplyCap = asset.supplyCap ?? null;
-  if (supplyCap !== null && (typeof supplyCap !== "bigint" || supplyCap < 0n)) {
+  if (supplyCap !== null && (typeof supplyCap !== "bigint" || supplyCap < 0n))
     throw new MintmarkError("validation_failed", "supplyCap must be a bigint, not negative, or null");
-  }
   const facts: GivenFacts = {
     kind: "assetAdded",
     assetId,
@@ -212,9 +209,8 @@ function requireUnknown(ledger: Ledger, entry: GivenAsset, changed?: number): vo
     throw new MintmarkError("asset_exists", "An asset with this id exists.");
   for (const known of ledger.assets.latestValues()) {
     if (known.removed || known.assetIndex === changed) continue;
-    if (known.chainId === entry.chainId && known.contractAddress === entry.contractAddress) {
+    if (known.chainId === entry.chainId && known.contractAddress === entry.contractAddress)
       throw new MintmarkError("asset_exists");
-    }
   }
 }
 

@@ -126,9 +126,8 @@ function subjectOf(ledger: Ledger, entry: Entry | MintEntry): Subject {
     const key = ledger.keys.get(entry.keyIndex);
     return named(key?.keyId, key?.name);
   }
-  if ("assetId" in entry && !("assetIndex" in entry)) {
+  if ("assetId" in entry && !("assetIndex" in entry))
     return named(entry.assetId, ledger.assets.get(ledger.assetIndices.get(entry.assetId) ?? -1)?.name);
-  }
   if ("assetIndex" in entry) {
     const asset = ledger.assets.get(entry.assetIndex);
     return named(asset?.assetId, asset?.name);

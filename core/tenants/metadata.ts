@@ -30,9 +30,8 @@ export function putMetadata(
 ): void {
   if (tokens.length === 0) return;
   const { time: updatedAt } = ledger.record(group, { kind: "metadataSet", assetId, tokens });
-  for (const { tokenId, metadata } of tokens) {
+  for (const { tokenId, metadata } of tokens)
     group.stage(metadataKey(assetId, tokenId), encodeRecord(metadataRecord, { metadata, frozen: false, updatedAt }));
-  }
 }
 
 /** Why the application can set no token's metadata of an asset; null when it can. */
@@ -50,9 +49,8 @@ export function metadataFault(
 }
 
 function requireTokens<T>(tokens: readonly T[], idOf: (token: T) => unknown): void {
-  if (!Array.isArray(tokens) || tokens.length === 0 || tokens.length > MAX_METADATA_TOKENS) {
+  if (!Array.isArray(tokens) || tokens.length === 0 || tokens.length > MAX_METADATA_TOKENS)
     throw new MintmarkError("validation_failed", `give 1 to ${MAX_METADATA_TOKENS} tokens`);
-  }
   for (const token of tokens) requireBigint("tokenId", idOf(token) as bigint, 0n, MAX_UINT256);
 }
 
@@ -182,9 +180,8 @@ async function changeCollection(
     if (asset.applicationIndex !== applicationIndex) throw new MintmarkError("asset_shared");
     const known = ledger.collections.latest(asset.assetId) ?? emptyCollection(asset);
     const changed = { ...known, ...changes };
-    if (known.frozen && changed.placeholder !== null && changed.placeholder !== known.placeholder) {
+    if (known.frozen && changed.placeholder !== null && changed.placeholder !== known.placeholder)
       throw new MintmarkError("metadata_frozen", "The asset's metadata is frozen: a placeholder can only be removed.");
-    }
     const names = ["contractMetadata", "placeholder", "frozen"] as const;
     if (names.every((name) => known[name] === changed[name])) return collectionView(known);
     const { contractMetadata, placeholder, frozen } = changed;

@@ -43,9 +43,7 @@ export function peopleOf(context: EngineContext): People {
         const application = applicationId === null ? null : ledger.latestApplication(applicationId);
         const applicationIndex = application?.applicationIndex ?? null;
         requireManager(ledger, context.actor, applicationIndex);
-        if (ledger.personIndices.has(facts.personId)) {
-          throw new MintmarkError("validation_failed", "personId is taken");
-        }
+        if (ledger.personIndices.has(facts.personId)) throw new MintmarkError("validation_failed", "personId is taken");
         const team = teamOf(ledger, applicationIndex);
         if (team.length >= MAX_PEOPLE) throw new MintmarkError("too_many_people");
         requireOwnWallet(team, facts.address);
@@ -104,9 +102,7 @@ export function peopleOf(context: EngineContext): People {
 
 function requireRole(applicationId: Uuid | null, role: Role): Role {
   const allowed = applicationId === null ? ["operator"] : ROLES.filter((each) => each !== "operator");
-  if (!allowed.includes(role)) {
-    throw new MintmarkError("validation_failed", `role must be ${allowed.join(", ")} here`);
-  }
+  if (!allowed.includes(role)) throw new MintmarkError("validation_failed", `role must be ${allowed.join(", ")} here`);
   return role;
 }
 
@@ -134,9 +130,8 @@ function teamOf(ledger: Ledger, applicationIndex: number | null): PersonRecord[]
 
 /** Throws when the wallet belongs to another person of the team. */
 function requireOwnWallet(team: readonly PersonRecord[], address: Address | null): void {
-  if (address !== null && team.some((each) => each.address === address)) {
+  if (address !== null && team.some((each) => each.address === address))
     throw new MintmarkError("validation_failed", "A person with this wallet exists already.");
-  }
 }
 
 /** Issues the key under which a person's own mints are recorded; null for the operator's people. */

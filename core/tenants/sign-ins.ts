@@ -72,14 +72,12 @@ export function signInsOf(context: EngineContext): SignIns {
       const own = person.applicationIndex === null ? null : ledger.applications.get(person.applicationIndex);
       const key = person.keyIndex === null ? undefined : ledger.keys.get(person.keyIndex);
       if (own && key) {
-        if (applicationId !== undefined && applicationId !== own.applicationId) {
+        if (applicationId !== undefined && applicationId !== own.applicationId)
           throw new MintmarkError("role_missing", "You are not a person of this application.");
-        }
         return { applicationId: own.applicationId, keyId: key.keyId, scopes: key.scopes };
       }
-      if (applicationId === undefined) {
+      if (applicationId === undefined)
         throw new MintmarkError("role_missing", "Name an application: the operator's people belong to none.");
-      }
       const named = ledger.application(applicationId);
       return { applicationId: named.applicationId, keyId: personId, scopes: SCOPES_OF.operator };
     },
@@ -93,9 +91,8 @@ export function actorOf(ledger: Ledger, signIn: SignIn, right: Right, applicatio
   const require = (): PersonRecord => {
     const person = usable(ledger, ledger.people.latest(personIndex));
     requireRight(person.role, right);
-    if (person.applicationIndex !== null && named !== null && person.applicationIndex !== named) {
+    if (person.applicationIndex !== null && named !== null && person.applicationIndex !== named)
       throw new MintmarkError("role_missing", "You are not a person of this application.");
-    }
     return person;
   };
   const applicationIndex = require().applicationIndex ?? named;
@@ -130,12 +127,10 @@ function newLink(person: PersonRecord | undefined): string {
 function byLink(ledger: Ledger, link: string): number {
   const [found, random] = readSecret(ledger, link);
   const person = found === undefined ? undefined : ledger.people.latest(found.personIndex);
-  if (!isSecret(random, person?.link?.linkHash) || !person?.link) {
+  if (!isSecret(random, person?.link?.linkHash) || !person?.link)
     throw new MintmarkError("credentials_invalid", `This link was used, replaced or mistyped. ${newLink(person)}`);
-  }
-  if (person.link.expiresAt <= ledger.journalClock.present()) {
+  if (person.link.expiresAt <= ledger.journalClock.present())
     throw new MintmarkError("credentials_expired", `This link has expired. ${newLink(person)}`);
-  }
   return person.personIndex;
 }
 
@@ -168,17 +163,15 @@ function findSignIn(ledger: Ledger, token: string) {
     isSecret(random, undefined);
     throw new MintmarkError("credentials_invalid", "You are signed out. Sign in again.");
   }
-  if (signIn.expiresAt <= ledger.journalClock.present()) {
+  if (signIn.expiresAt <= ledger.journalClock.present())
     throw new MintmarkError("credentials_expired", "Your sign-in has expired. Sign in again.");
-  }
   return { person: usable(ledger, person), ...signIn };
 }
 
 /** Throws `credentials_invalid` for a removed person, `application_suspended` for one of a suspended application. */
 export function usable(ledger: Ledger, person: PersonRecord | undefined): PersonRecord {
-  if (person === undefined || person.removedAt !== null) {
+  if (person === undefined || person.removedAt !== null)
     throw new MintmarkError("credentials_invalid", "You are no longer a person.");
-  }
   if (isSuspended(ledger, person)) throw new MintmarkError("application_suspended");
   return person;
 }

@@ -144,9 +144,8 @@ async function createUsers(
   users: readonly NewUser[],
   signal?: AbortSignal,
 ): Promise<User[]> {
-  if (!Array.isArray(users) || users.length === 0 || users.length > MAX_NEW_USERS) {
+  if (!Array.isArray(users) || users.length === 0 || users.length > MAX_NEW_USERS)
     throw new MintmarkError("validation_failed", `users must be a list of 1 to ${MAX_NEW_USERS} users`);
-  }
   const refuse = (positions: readonly number[]): never => {
     const detail = "a user of this id has another owner address";
     const issues = positions.map((i): Issue => ({ pointer: `/users/${i}/userId`, code: "user_exists", detail }));

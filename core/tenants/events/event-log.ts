@@ -36,9 +36,8 @@ export async function tellBatch(ledger: Ledger, group: Group, type: BatchEventTy
   const name = `The applications of ${batchIdOf(batch.mode, batch.batchNumber)}`;
   const record = await ledger.store.get(batchApplicationsKey(batch.mode, batch.batchNumber));
   if (record === undefined) throw new MintmarkError("store_corrupt", `${name} are missing.`);
-  for (const index of decodeRecord(batchApplicationsRecord, record, name)) {
+  for (const index of decodeRecord(batchApplicationsRecord, record, name))
     tell(ledger, group, index, time, batchEvent(type, batch));
-  }
 }
 
 function batchEvent(type: BatchEventType, batch: BatchRecord): StoredEvent {

@@ -217,9 +217,8 @@ function requireSame(
 }
 
 function requireOwn(record: WebhookRecord | undefined, applicationIndex: number): WebhookRecord {
-  if (record?.applicationIndex !== applicationIndex || record.status === "deleted") {
+  if (record?.applicationIndex !== applicationIndex || record.status === "deleted")
     throw new MintmarkError("webhook_not_found");
-  }
   return record;
 }
 
