@@ -88,3 +88,13 @@ export function requireMode(mode: Mode): Mode {
   if (!MODES.includes(mode)) throw new MintmarkError("validation_failed", `mode must be one of ${MODES.join(", ")}`);
   return mode;
 }
+
+/** The result; null for a refusal with this code. */
+export async function orNull<T>(code: MintmarkError["code"], find: () => Promise<T>): Promise<T | null> {
+  try {
+    return await find();
+  } catch (error) {
+    if (error instanceof MintmarkError && error.code === code) return null;
+    throw error;
+  }
+}

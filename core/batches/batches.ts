@@ -13,22 +13,18 @@ import { slotCountOf } from "../sealing/void-runs.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { batchDataKey } from "../store/store-keys.ts";
 import { requireMode } from "../validate.ts";
+import { present } from "../vaults/vaults.ts";
 
 export function batchView(record: BatchRecord): Batch {
   const { openedAt, sealedAt, submittedAt, settledAt, finalizedAt, inBlobs, transfers, ...facts } = record;
+  const later = { sealed: sealedAt, submitted: submittedAt, settled: settledAt, finalized: finalizedAt };
   return {
     ...facts,
     kind: kindOf(record.mode, inBlobs, transfers),
     vaultCount: slotCountOf(record),
     assets: record.assets ?? [],
     batchId: batchIdOf(record.mode, record.batchNumber),
-    timestamps: {
-      open: openedAt,
-      ...(sealedAt !== null && { sealed: sealedAt }),
-      ...(submittedAt !== null && { submitted: submittedAt }),
-      ...(settledAt !== null && { settled: settledAt }),
-      ...(finalizedAt !== null && { finalized: finalizedAt }),
-    },
+    timestamps: { open: openedAt, ...present(later) },
   };
 }
 

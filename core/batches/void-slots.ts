@@ -279,10 +279,8 @@ export async function failLeftOut(ledger: Ledger, group: Group, batch: BatchReco
   if (added.length === 0) return;
   const pending = await pendingIn(ledger, mode, batchNumber, added);
   const { time } = ledger.record(group, { kind: "slotsLeftOut", mode, batchNumber, voids: added });
-  const runs = mergedRuns(
-    known,
-    added.map((run) => ({ ...run, voidedAt: time, leftOut: true })),
-  );
+  const since = added.map((run) => ({ ...run, voidedAt: time, leftOut: true }));
+  const runs = mergedRuns(known, since);
   ledger.putVoids(group, mode, batchNumber, runs);
   const { tokens } = await recordsAgain(ledger, batch, vaults, runs);
   group.put(batchTokensKey(mode, batchNumber), tokens);

@@ -11,6 +11,7 @@ import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import { type AssetRecord, type CollectionRecord, type MetadataRecord, metadataRecord } from "../store/records.ts";
 import { metadataKey } from "../store/store-keys.ts";
+import { orNull } from "../validate.ts";
 import { durableAsset, latestAsset, requireVisible } from "./asset-view.ts";
 
 /** Most tokens of one call. */
@@ -284,10 +285,7 @@ export function metadataOf(context: EngineContext): Metadata {
         const { decimals, quantum } = of;
         return { json: JSON.stringify({ ...JSON.parse(json), decimals, quantum: `${quantum}` }), final };
       }
-      return served(of.assetId, tokenId).catch((error: unknown) => {
-        if (error instanceof MintmarkError && error.code === "metadata_not_found") return servedContract(of.assetId);
-        throw error;
-      });
+      return (await orNull("metadata_not_found", () => served(of.assetId, tokenId))) ?? servedContract(of.assetId);
     },
     servedContract,
   };

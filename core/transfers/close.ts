@@ -16,7 +16,7 @@ import { chunkKey } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, encodeColumns, highWord, lowWord } from "../store/vault-columns.ts";
 import { requireText } from "../validate.ts";
 import { changeActivity, putActivity } from "../vaults/activity.ts";
-import { listsOfBatch, outputsOf, putTransferList, slotCount, unitsOf } from "../vaults/transfer-lists.ts";
+import { listsOfBatch, outputsOf, putTransferList, slotCount, unitsOf, usersOf } from "../vaults/transfer-lists.ts";
 import { examine, failWaiting, isFinal, type Spent, waitingLists } from "./faults.ts";
 
 /** Least seconds between the closing of a batch and a deadline in it: the commit must be mined before. */
@@ -109,10 +109,7 @@ function putOutputs(ledger: Ledger, group: Group, batch: OpenBatch, { list, spen
 /** The balances of all who give or get change. */
 function forgetSums(ledger: Ledger, group: Group, list: TransferListRecord): void {
   group.onDurable(() => {
-    for (const { transfer, holderIndex } of outputsOf(list)) {
-      ledger.tokenSums.forget(transfer.userIndex);
-      if (holderIndex !== null) ledger.tokenSums.forget(holderIndex);
-    }
+    for (const user of usersOf(outputsOf(list))) ledger.tokenSums.forget(user);
   });
 }
 

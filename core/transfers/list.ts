@@ -71,9 +71,7 @@ function statusOfList(ledger: Ledger, list: TransferListRecord): Status {
 export async function transferListView(ledger: Ledger, list: TransferListRecord): Promise<TransferList> {
   const { applicationIndex, transferId, digest, deadline, failure, batchNumber, createdAt, updatedAt } = list;
   const outputs = lists.outputsOf(list);
-  const indices = [
-    ...new Set(outputs.flatMap(({ transfer, holderIndex }) => [transfer.userIndex, holderIndex ?? []].flat())),
-  ];
+  const indices = lists.usersOf(outputs);
   const users = await readOwnUsers(ledger, applicationIndex, indices);
   const userOf = new Map(indices.map((index, i) => [index, users[i]]));
   // Both have the token. A vault that is spent can be gone, after a reorganisation deeper than finality.
@@ -81,13 +79,10 @@ export async function transferListView(ledger: Ledger, list: TransferListRecord)
   const vaults = places.every((place) => hasSlot(ledger, place)) ? await readVaults(ledger, places) : [];
   // An adopted list can take vaults of several applications, and ids that no batch has made.
   const spent = outputs.map(({ transfer }) => placeOf(transfer.vaultId)).filter((place) => hasSlot(ledger, place));
-  const owners = new Map(
-    (await readVaults(ledger, spent)).map(({ place, vault }) => [packVaultId(place), vault.owner]),
-  );
-  const amounts = await lists.amountsOf(
-    ledger,
-    outputs.map((output) => ({ list, output })),
-  );
+  const located = await readVaults(ledger, spent);
+  const owners = new Map(located.map(({ place, vault }) => [packVaultId(place), vault.owner]));
+  const listed = outputs.map((output) => ({ list, output }));
+  const amounts = await lists.amountsOf(ledger, listed);
   const batch = batchNumber === null ? undefined : ledger.batches["zk-rollup"].get(batchNumber);
   return {
     transferId,

@@ -173,10 +173,8 @@ function indexTransfers(ledger: Ledger, group: Group, list: TransferListRecord):
   const { applicationIndex, firstSequence, journalSequence, transfers } = list;
   const reference = keys.journalKey(journalSequence).subarray(1);
   group.put(keys.transactionKey(applicationIndex, firstSequence), reference);
-  const users = new Set(
-    lists.outputsOf(list).flatMap(({ transfer, holderIndex }) => [transfer.userIndex, holderIndex ?? []].flat()),
-  );
-  for (const user of users) group.put(keys.userTransactionKey(applicationIndex, user, firstSequence), reference);
+  for (const user of lists.usersOf(lists.outputsOf(list)))
+    group.put(keys.userTransactionKey(applicationIndex, user, firstSequence), reference);
   for (const of of keys.transferIndexes(applicationIndex, transfers))
     group.put(keys.requestByKey(of, firstSequence), reference);
   // Vaults of either mode go into a rollup batch, so a transfer belongs to both.

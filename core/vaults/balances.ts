@@ -138,10 +138,8 @@ async function addTransfers(ledger: Ledger, user: number, sums: TokenSums, trans
     if (holderIndex !== user || place === null || ledger.standards[transfer.assetIndex] === "erc721") return [];
     return [{ place, sequence: list.firstSequence + position }];
   });
-  const vaults = await readVaults(
-    ledger,
-    gained.map(({ place }) => place),
-  );
+  const places = gained.map(({ place }) => place);
+  const vaults = await readVaults(ledger, places);
   return vaults.flatMap(({ place, vault }, i) => {
     // A record that L1 does not count holds no units.
     if (vault.amount === 0n) return [];
@@ -155,10 +153,8 @@ async function addTransfers(ledger: Ledger, user: number, sums: TokenSums, trans
 async function addActivity(ledger: Ledger, made: readonly Made[]): Promise<void> {
   const records = await ledger.store.getMany(made.map(({ place }) => activityKey(packVaultId(place))));
   const touched = made.flatMap((one, i) => (records[i] === undefined ? [] : [{ ...one, record: records[i] }]));
-  const vaults = await readVaults(
-    ledger,
-    touched.map(({ place }) => place),
-  );
+  const places = touched.map(({ place }) => place);
+  const vaults = await readVaults(ledger, places);
   for (const [i, { sum, record }] of touched.entries()) {
     const vault = vaults[i]?.vault;
     if (vault === undefined) throw new MintmarkError("store_corrupt", "A vault is missing.");

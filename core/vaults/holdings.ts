@@ -67,12 +67,9 @@ export function vaultsOf(context: EngineContext): Vaults {
           order: filter.order ?? "asc",
           wanted: listing(ledger, filter),
         });
-        const located = await readVaults(
-          ledger,
-          found.flatMap((one) => vaultOf(ledger, one) ?? []),
-        );
+        const places = found.flatMap((one) => vaultOf(ledger, one) ?? []);
         const { applicationIndex } = ledger.application(applicationId);
-        const views = await vaultViews(ledger, applicationIndex, located);
+        const views = await vaultViews(ledger, applicationIndex, await readVaults(ledger, places));
         return { data: views.filter((vault) => isHeld(vault, filter)), next };
       }),
     balances: (applicationId, userId, page = {}) =>

@@ -8,7 +8,7 @@ import { decodeRecord } from "../store/layout.ts";
 import type { MintEntry } from "../store/mint-entry.ts";
 import { type BatchRecord, ownerRecord, userIdRecord, WITHDRAWAL_STATUSES } from "../store/records.ts";
 import * as keys from "../store/store-keys.ts";
-import { requireAddress, requireUuid } from "../validate.ts";
+import { orNull, requireAddress, requireUuid } from "../validate.ts";
 import { makerOf, slotCount } from "./transfer-lists.ts";
 import { placeOf, readVault, statusOfBatch } from "./vaults.ts";
 
@@ -251,16 +251,6 @@ function batchOf(ledger: Ledger, batchId: string) {
     if (batchId === batchIdOf(mode, batchNumber)) return ledger.batches[mode].get(batchNumber) ?? null;
   }
   return null;
-}
-
-/** The result; null for a refusal with this code. */
-async function orNull<T>(code: MintmarkError["code"], find: () => Promise<T>): Promise<T | null> {
-  try {
-    return await find();
-  } catch (error) {
-    if (error instanceof MintmarkError && error.code === code) return null;
-    throw error;
-  }
 }
 
 /** The journal entry of an application's mint. Throws `mint_not_found`. */

@@ -8,20 +8,17 @@ import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
 import { leftOutFailure } from "../sealing/void-runs.ts";
 import { vaultIdOf } from "../store/mint-entry.ts";
 import type { BatchRecord, TransferListRecord } from "../store/records.ts";
+import { orNull } from "../validate.ts";
 import { withdrawalView } from "./activity.ts";
 import { findMint, type TransactionFilter } from "./transaction-range.ts";
 import { type Found, findPage, findTransfer, findWithdrawal, mintTransactions } from "./transaction-scan.ts";
 import { amountsOf, failureOfFault, placeIn, type TransferOutput } from "./transfer-lists.ts";
 import { type Usage, type UsageOptions, usageOf } from "./usage.ts";
-import { batchOfRecord, failureOf, lostAt, statusOf, tokenIn, voidAt } from "./vaults.ts";
+import { batchOfRecord, failureOf, lostAt, present, statusOf, tokenIn, voidAt } from "./vaults.ts";
 
 async function findMintTransaction(ledger: Ledger, applicationId: Uuid, mintId: Uuid, position: number) {
-  try {
-    return mintTransactions(await findMint(ledger, applicationId, mintId))[position];
-  } catch (error) {
-    if (error instanceof MintmarkError && error.code === "mint_not_found") return undefined;
-    throw error;
-  }
+  const mint = await orNull("mint_not_found", () => findMint(ledger, applicationId, mintId));
+  return mint === null ? undefined : mintTransactions(mint)[position];
 }
 
 function assetIndexOf({ source }: Found): number {
@@ -172,11 +169,6 @@ function timesOf(sent: Pick<BatchRecord, "sealedAt" | "submittedAt" | "settledAt
   if (sent === null) return {};
   const { sealedAt: batched, submittedAt: submitted, settledAt: settled, finalizedAt: finalized } = sent;
   return { batched, submitted, settled, finalized };
-}
-
-/** Only statuses that the transaction has reached. */
-function present(times: Partial<Record<keyof Transaction["timestamps"], number | null>>): Transaction["timestamps"] {
-  return Object.fromEntries(Object.entries(times).filter(([, time]) => time !== null));
 }
 
 /** Filter of a list of withdrawals. */

@@ -34,6 +34,11 @@ export function outputsOf({ transfers }: Pick<TransferListRecord, "transfers">):
   });
 }
 
+/** The users who give or get vaults, each once. */
+export function usersOf(outputs: readonly TransferOutput[]): number[] {
+  return [...new Set(outputs.flatMap(({ transfer, holderIndex }) => [transfer.userIndex, holderIndex ?? []].flat()))];
+}
+
 /** Units of an output, when so many are left in the spent vault. A burnt slot is nobody's, and holds none. */
 export function unitsOf({ transfer, isChange, holderIndex }: TransferOutput, rest: bigint): bigint {
   const paid = transfer.amount === 0n ? rest : transfer.amount;
@@ -48,10 +53,8 @@ interface Listed {
 /** Units that each output gives, keeps or burns; null while unknown. */
 export async function amountsOf(ledger: Ledger, listed: readonly Listed[]): Promise<(bigint | null)[]> {
   const places = listed.map(({ list, output }) => placeIn(list, output.position));
-  const vaults = await readVaults(
-    ledger,
-    places.flatMap((place) => place ?? []),
-  );
+  const present = places.flatMap((place) => place ?? []);
+  const vaults = await readVaults(ledger, present);
   const made = new Map<VaultPlace | null, bigint>(vaults.map(({ place, vault }) => [place, vault.amount]));
   // A burnt slot holds nothing. The vault that was spent says what left it.
   const burnt = listed.filter(

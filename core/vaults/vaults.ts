@@ -67,6 +67,11 @@ export function statusOfBatch({ status }: BatchRecord): Status {
   return status === "open" ? "accepted" : status === "sealed" ? "batched" : status;
 }
 
+/** The times of statuses that a batch or a transaction has reached. */
+export function present<Name extends string>(times: Partial<Record<Name, number | null>>) {
+  return Object.fromEntries(Object.entries(times).filter(([, time]) => time !== null)) as Partial<Record<Name, number>>;
+}
+
 /** The batch of a place, in the readers' view. Throws `vault_not_found` when there is no such slot. */
 export function batchAt(ledger: Ledger, { mode, batchNumber, slot }: VaultPlace): BatchRecord {
   const batch = ledger.batches[mode].get(batchNumber);

@@ -13,6 +13,7 @@ import { uuidText } from "../../store/binary.ts";
 import { createApplication } from "../../tenants/applications.ts";
 import { addAsset, type NewAsset } from "../../tenants/assets.ts";
 import { createUser } from "../../tenants/users.ts";
+import { orNull } from "../../validate.ts";
 import { placeOf } from "../../vaults/vaults.ts";
 import { type Adopted, adoptHistory } from "./adopted-batches.ts";
 import { type AdoptedBatches, assetName, type Holder, slotsIn } from "./incoming.ts";
@@ -57,13 +58,7 @@ async function hasAdded(context: EngineContext, asset: NewAsset, signal: AbortSi
   const { ledger } = context;
   const name = nameOf(ledger, asset);
   for (const known of ledger.assets.latestValues()) if (!known.removed && assetName(known) === name) return true;
-  try {
-    await addAsset(context, asset, { signal });
-    return true;
-  } catch (error) {
-    if (error instanceof MintmarkError && error.code === "asset_exists") return false;
-    throw error;
-  }
+  return (await orNull("asset_exists", () => addAsset(context, asset, { signal }))) !== null;
 }
 
 function nameOf(ledger: Ledger, { chainId, standard, contractAddress, quantum = 1n }: NewAsset): string {

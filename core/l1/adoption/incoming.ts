@@ -23,6 +23,7 @@ import { ownerRecord, transferIdRecord } from "../../store/records.ts";
 import { ownerKey, transferDigestKey } from "../../store/store-keys.ts";
 import type { StoredVault } from "../../store/vault-columns.ts";
 import { CHUNK_VAULTS, encodeChunk, highWord, lowWord, VaultColumns } from "../../store/vault-columns.ts";
+import { orNull } from "../../validate.ts";
 import { changeActivity, readActivity } from "../../vaults/activity.ts";
 import { latestTransferList, makerOf, putTransferList, slotCount } from "../../vaults/transfer-lists.ts";
 import { placeOf, readVaults } from "../../vaults/vaults.ts";
@@ -141,7 +142,9 @@ async function incomingBatch(adopting: Adopting, batch: AdoptedBatch, dropped: r
     return { ...holderOf(owner), owner, assetIndex, amount, blob, createdAt: now, updatedAt: now };
   });
   const columns = columnsOf(ledger, vaults);
-  const derived = await derivedAgain(ledger, { mode, batchNumber, inBlobs }, columns, voids).catch(nullIfTooLarge);
+  // Vaults of hostile blobs can share elements, so blobs of this engine may not hold them.
+  const again = () => derivedAgain(ledger, { mode, batchNumber, inBlobs }, columns, voids);
+  const derived = await orNull("batch_too_large", again);
   if (derived !== null && isOf(derived, batch))
     return { ...incomingOf(batch, vaults, columns, derived, voids), inBlobs, lists: null };
   // No engine makes this batch of these vaults, or L1 holds vaults that it never pays.
@@ -155,12 +158,6 @@ type BatchPlace = Pick<BatchRecord, "mode" | "batchNumber">;
 
 export function isBatch(one: BatchPlace, { mode, batchNumber }: BatchPlace): boolean {
   return one.mode === mode && one.batchNumber === batchNumber;
-}
-
-/** Vaults of hostile blobs can share elements, so blobs of this engine may not hold them. */
-function nullIfTooLarge(error: unknown): null {
-  if (error instanceof MintmarkError && error.code === "batch_too_large") return null;
-  throw error;
 }
 
 function columnsOf(ledger: Ledger, vaults: VaultList): VaultColumns {

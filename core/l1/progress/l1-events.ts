@@ -1,4 +1,3 @@
-import { MintmarkError } from "../../errors.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import { type Address, type Hash, MAX_AMOUNT, type Uuid } from "../../model.ts";
 import type { L1Event } from "../../ports.ts";
@@ -11,7 +10,7 @@ import * as records from "../../store/records.ts";
 import { authorizationKey, importKey, l1EventKey, vaultEventKey, withdrawalListKey } from "../../store/store-keys.ts";
 import { judgeSpender } from "../../transfers/judge.ts";
 import { applyPower } from "../../transfers/powers.ts";
-import { requireHash } from "../../validate.ts";
+import { orNull, requireHash } from "../../validate.ts";
 import {
   isPending,
   latestWithdrawal,
@@ -42,9 +41,7 @@ export async function recordEvents(
     if (cursor !== null && toBlock <= cursor) return;
     const isFresh = ({ blockNumber }: L1Event) => (cursor === null || blockNumber > cursor) && blockNumber <= toBlock;
     const fresh = events.filter(isFresh);
-    fresh.sort((a, b) =>
-      a.blockNumber === b.blockNumber ? a.logIndex - b.logIndex : a.blockNumber < b.blockNumber ? -1 : 1,
-    );
+    fresh.sort((a, b) => Number(a.blockNumber - b.blockNumber) || a.logIndex - b.logIndex);
     // All checks come before the first change.
     for (const event of fresh) await requireKnown(ledger, portal, event);
     for (const event of fresh) await applyEvent(ledger, group, chainId, event);
@@ -63,12 +60,8 @@ async function requireKnown(ledger: Ledger, portal: PortalRecord, event: L1Event
 
 /** Requires that the vault's token lives on the event's chain: no other chain pays it. */
 async function requireVault(ledger: Ledger, { chainId }: PortalRecord, vaultId: bigint): Promise<void> {
-  try {
-    const { assetIndex } = await readVault(ledger, placeOf(vaultId));
-    if (ledger.assetAt(assetIndex).chainId === chainId) return;
-  } catch (error) {
-    if (!(error instanceof MintmarkError) || error.code !== "vault_not_found") throw error;
-  }
+  const vault = await orNull("vault_not_found", async () => readVault(ledger, placeOf(vaultId)));
+  if (vault !== null && ledger.assetAt(vault.assetIndex).chainId === chainId) return;
   throw foreign(ledger, chainId, `Chain ${chainId} tells of vault ${vaultId}, which this store does not know there.`);
 }
 

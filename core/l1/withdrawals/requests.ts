@@ -339,7 +339,7 @@ type Accepted = Pick<
   "chainId" | "vaultId" | "quantity" | "recipient" | "withdrawnBefore" | "deadline" | "digest" | "signature"
 >;
 
-export function acceptWithdrawal(
+function acceptWithdrawal(
   ledger: Ledger,
   group: Group,
   vault: StoredVault,
@@ -350,11 +350,7 @@ export function acceptWithdrawal(
   const application = ledger.applications.latest(applicationIndex);
   if (application === undefined) throw new Error("a vault's application is missing");
   const sequence = application.nextSequence;
-  const { chainId, vaultId, quantity, recipient, withdrawnBefore, deadline, digest, signature } = accepted;
-  const facts = {
-    ...{ withdrawalId: uuidv7(), applicationIndex, userIndex, sequence, chainId, vaultId, quantity, recipient },
-    ...{ withdrawnBefore, deadline, digest, signature },
-  };
+  const facts = { withdrawalId: uuidv7(), applicationIndex, userIndex, sequence, ...accepted };
   const recorded = ledger.record(group, { kind: "withdrawalRequested", ...facts });
   ledger.putApplication(group, { ...application, nextSequence: sequence + 1 });
   const untouched = { l1TxHash: null, l1BlockNumber: null, failure: null };
@@ -369,10 +365,10 @@ export function acceptWithdrawal(
   for (const of of [
     keys.withdrawalsOfUser(applicationIndex, userIndex),
     keys.withdrawalsOfAsset(applicationIndex, vault.assetIndex),
-    keys.withdrawalsOfVault(applicationIndex, vaultId),
+    keys.withdrawalsOfVault(applicationIndex, accepted.vaultId),
   ])
     group.put(keys.requestByKey(of, sequence), reference);
-  const { mode } = placeOf(vaultId);
+  const { mode } = placeOf(accepted.vaultId);
   markRequest(ledger, group, applicationIndex, sequence, [vault.assetIndex], 1 << MODES.indexOf(mode));
   putWithdrawal(ledger, group, record, null, "withdrawal.accepted");
   putActivity(ledger, group, record, reserve(activity, record, recorded.time));

@@ -80,11 +80,7 @@ export interface PreparedWithdrawals {
   readonly refused: readonly { readonly vaultId: VaultId; readonly error: MintmarkError }[];
 }
 
-async function prepareWithdrawals(
-  ledger: Ledger,
-  caller: WithdrawalCaller,
-  preparation: WithdrawalPreparation,
-): Promise<PreparedWithdrawals> {
+async function prepareWithdrawals(ledger: Ledger, caller: WithdrawalCaller, preparation: WithdrawalPreparation) {
   const { vaults: asked } = preparation;
   requests.requireEachOnce(asked);
   const found = await requests.ownVaults(ledger, caller, asked);
