@@ -69,13 +69,6 @@ export async function connectPortal(options: L1WriteOptions): Promise<OwnerPorta
   return new ViemCommitter(await connectTo(options), options.account, options);
 }
 
-/** A viem client that repeats unanswered questions, with back-off, before it gives up. */
-function l1Client(rpc: string | Transport, pollingMs = 1_000): L1Client {
-  const transport = typeof rpc === "string" ? http(rpc, { retryCount: 5, retryDelay: 200, timeout: 20_000 }) : rpc;
-  // A settler asks for the newest block again and again. A cached answer would hide a reorganisation.
-  return createClient({ transport, pollingInterval: pollingMs, cacheTime: 0 });
-}
-
 async function connect(options: L1Options): Promise<L1Connection> {
   const connection = await connectTo(options, "StateCommitment");
   const { client, settlement } = connection;
@@ -92,8 +85,11 @@ async function connect(options: L1Options): Promise<L1Connection> {
  * @param name - default either, a settlement contract or a mirror
  */
 export async function connectTo(options: L1Options, name?: PayingContract): Promise<L1Connection> {
-  const { finality = "finalized", pollingMs = 1_000 } = options;
-  const client = l1Client(options.rpc, pollingMs);
+  const { rpc, finality = "finalized", pollingMs = 1_000 } = options;
+  // Repeats unanswered questions, with back-off, before it gives up.
+  const transport = typeof rpc === "string" ? http(rpc, { retryCount: 5, retryDelay: 200, timeout: 20_000 }) : rpc;
+  // A settler asks for the newest block again and again. A cached answer would hide a reorganisation.
+  const client = createClient({ transport, pollingInterval: pollingMs, cacheTime: 0 });
   const chainId = BigInt(await askL1("asking the RPC for its chain id", () => getChainId(client)));
   if (options.chainId !== undefined && options.chainId !== chainId)
     throw new MintmarkError("l1_failed", `the RPC serves chain ${chainId}, not ${options.chainId}`);

@@ -54,8 +54,7 @@ export function peopleOf(context: EngineContext): People {
         const fresh = { link: null, signIns: [], createdAt: time, signedInAt: null, removedAt: null };
         const record: PersonRecord = { ...invited, ...fresh };
         if (facts.address === null) return giveLink(ledger, group, record);
-        ledger.putPerson(group, record);
-        return { person: personView(ledger, record), link: null };
+        return { person: putView(ledger, group, record), link: null };
       }, wait);
     },
     list: (applicationId, page = {}) =>

@@ -23,8 +23,7 @@ import { listsOfBatch } from "../../vaults/transfer-lists.ts";
 import type { AdoptedBatches, AdoptedEntry, Dropped, Incoming } from "./incoming.ts";
 import { type Holder, incomingBatches, isBatch, putAdoptedLists } from "./incoming.ts";
 
-type Adoption = EntryOf<"historyAdopted">;
-type LostEntry = Adoption["lost"][number];
+type LostEntry = EntryOf<"historyAdopted">["lost"][number];
 
 const LOST = "L1 holds another history, in which this mint is not. Repeat it under another idempotency key.";
 

@@ -191,7 +191,7 @@ export class WebhookDispatcher {
   async #deliverAll(webhook: Webhook, signal: AbortSignal): Promise<void> {
     const { webhookId, applicationId, types, delivered: after } = webhook;
     const { webhooks } = this.#engine.operator;
-    const progress = new Progress((sequence) => webhooks.recordDelivered(webhookId, sequence), this.#options);
+    const progress = progressOf((sequence) => webhooks.recordDelivered(webhookId, sequence), this.#options);
     let { failingSince } = webhook;
     try {
       for await (const event of this.#engine.events.stream(applicationId, { after, follow: true, signal })) {
@@ -211,7 +211,7 @@ export class WebhookDispatcher {
     webhook: Webhook,
     event: ApplicationEvent,
     since: number | null,
-    progress: Progress,
+    progress: ReturnType<typeof progressOf>,
     signal: AbortSignal,
   ): Promise<boolean> {
     const { backoff, giveUpAfterMs } = this.#options;
@@ -278,36 +278,25 @@ export function messageOf(
 }
 
 /** Records a webhook's progress from time to time, because each record is an entry in the journal. */
-class Progress {
-  readonly #record: (sequence: number) => Promise<void>;
-  readonly #options: Pick<Required<DispatcherOptions>, "recordEveryMs" | "onError">;
-  #reached = 0;
-  #timer: NodeJS.Timeout | null = null;
-
-  constructor(
-    record: (sequence: number) => Promise<void>,
-    options: Pick<Required<DispatcherOptions>, "recordEveryMs" | "onError">,
-  ) {
-    this.#record = record;
-    this.#options = options;
-  }
-
-  reached(sequence: number): void {
-    this.#reached = sequence;
-    this.#timer ??= setTimeout(() => void this.end(), this.#options.recordEveryMs);
-  }
-
-  async flush(): Promise<void> {
-    if (this.#timer === null) return;
-    clearTimeout(this.#timer);
-    this.#timer = null;
-    await this.#record(this.#reached);
-  }
-
+function progressOf(
+  record: (sequence: number) => Promise<void>,
+  { recordEveryMs, onError }: Pick<Required<DispatcherOptions>, "recordEveryMs" | "onError">,
+) {
+  let newest = 0;
+  let timer: NodeJS.Timeout | null = null;
+  const flush = async (): Promise<void> => {
+    if (timer === null) return;
+    clearTimeout(timer);
+    timer = null;
+    await record(newest);
+  };
   /** The last record. If it fails, the deliveries since the previous one are repeated under the same ids. */
-  async end(): Promise<void> {
-    await this.flush().catch(this.#options.onError);
-  }
+  const end = (): Promise<void> => flush().catch(onError);
+  const reached = (sequence: number): void => {
+    newest = sequence;
+    timer ??= setTimeout(() => void end(), recordEveryMs);
+  };
+  return { reached, flush, end };
 }
 
 /**
