@@ -132,12 +132,14 @@ describe("import edges", () => {
     expect(upward).toEqual([]);
   });
 
-  it("of the server lead to rooms that stand above in docs/architecture.md", () => {
-    const [, table = ""] = readFileSync(join(ROOT, "docs/architecture.md"), "utf8").split("## The rooms of `server/`");
-    const order = [...(table.split("\n## ")[0]?.matchAll(/^\| `(\w+)\/` /gm) ?? [])].map(([, room]) => room);
-    expect(order.length).toBe(7);
-    const place = (path: string) => (path.startsWith("server/") ? order.indexOf(path.split("/")[1] ?? "") : -1);
-    const upward = importsOf("server").filter(({ file, target }) => place(file) >= 0 && place(target) > place(file));
+  it.each(["server", "scripts"])("of %s lead to rooms that stand above in docs/architecture.md", (folder) => {
+    const page = readFileSync(join(ROOT, "docs/architecture.md"), "utf8");
+    const table = page.split(`\n## The rooms of \`${folder}/\``)[1]?.split("\n## ")[0] ?? "";
+    const order = [...table.matchAll(/^\| `(\w+)\/` /gm)].map(([, room = ""]) => room);
+    const rooms = readdirSync(join(ROOT, folder), { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    expect(order.toSorted()).toEqual(rooms.map(({ name }) => name).toSorted());
+    const place = (path: string) => (path.startsWith(`${folder}/`) ? order.indexOf(path.split("/")[1] ?? "") : -1);
+    const upward = importsOf(folder).filter(({ file, target }) => place(file) >= 0 && place(target) > place(file));
     expect(upward).toEqual([]);
   });
 

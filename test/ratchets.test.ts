@@ -18,7 +18,6 @@ const LINES: Readonly<Record<string, number>> = {
   core: 2_000,
   "core/batches": 1_050,
   "core/guards": 5_350,
-  // Raised to check all code of the settlement contract before it is used.
   // Raised: tokens that the console creates, whose constructors moved here from scripts/deploy.
   "core/l1": 7_150,
   "core/ledger": 1_800,
@@ -39,14 +38,11 @@ const LINES: Readonly<Record<string, number>> = {
   examples: 400,
   // Raised for files that several rooms write; `scripts/up` was lowered.
   scripts: 100,
-  // Raised for the libraries that the package brings along, in place of 100 packages to install.
   // Raised: each release keeps the code of its contracts, and the package names its repository.
   "scripts/build": 700,
   "scripts/cli": 850,
   "scripts/cluster": 500,
-  // Raised for `up`, `doctor` and `assets inspect`.
-  // Raised again: a cancellation that comes too late is not sent.
-  // Raised again for what only the commands of members need, in place of a part of `scripts/cli`.
+  // Raised for what only the commands of members need, in place of a part of `scripts/cli`.
   "scripts/commands": 1_600,
   "scripts/demo": 300,
   // Raised for plans, signers and creations that are sent again.
@@ -64,8 +60,6 @@ const LINES: Readonly<Record<string, number>> = {
   // Raised for the spellings of StarkExpress, and for connections that take turns.
   "server/http": 2_550,
   "server/jobs": 650,
-  // Raised for a reference of our own in place of 24 packages, and for the search of the console with a page of each
-  // thing that it finds; `test/` was lowered.
   // Raised for examples in refusals, and for a history of all pages.
   "server/pages": 6_950,
   // Raised for settings of `up` and `doctor`.
@@ -74,9 +68,7 @@ const LINES: Readonly<Record<string, number>> = {
   "server/routes": 2_800,
   // In place of parts of `http` and `routes`.
   "server/schemas": 1_900,
-  // Raised for guides that are pasted, takeovers, golden files, the fuzzing of decoders, and new tokens.
-  // Raised again: golden exits on L1, connections, wallets that are asked with bounded gas.
-  // Raised by 150: a mirror takes no older state, nobody opens a burned vault, and no cursor is forged.
+  // Raised: a mirror takes no older state, nobody opens a burned vault, and no cursor is forged.
   test: 51_950,
 };
 // Raised for Node 24 on three more platforms, of which a machine installs at most one.

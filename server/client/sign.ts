@@ -38,8 +38,8 @@ export async function signWith(signer: OwnerSigner, typedData: TypedData, ownerA
 }
 
 /**
- * Throws unless typed data is a message of Mintmark of this type. A message of another type, or of another contract's
- * domain, can hold the fields that a caller looks at and mean something else.
+ * Throws unless typed data is a message of Mintmark of this type. A message of another type, or of another program, can
+ * hold the fields that a caller looks at and mean something else. Does not check which contract the domain names.
  */
 export function requireKind({ primaryType, domain }: TypedData, wanted: string): void {
   if (primaryType === wanted && domain.name === "Mintmark") return;

@@ -19,7 +19,7 @@ export interface TransferOptions {
   readonly signer: OwnerSigner;
   /** Seconds since 1970, as a decimal string. Default: in a day. */
   readonly deadline?: string;
-  /** Whether the client has the session of a signed-in owner instead of an application's key. Default false. */
+  /** Whether the client has the sign-in of an owner instead of an application's key. Default false. */
   readonly asOwner?: boolean;
   /** Whether to wait for the vaults' batches, and until the transfer is final on L1 or has failed. Default false. */
   readonly wait?: boolean;

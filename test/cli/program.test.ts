@@ -1,5 +1,5 @@
 import { execFile, spawnSync } from "node:child_process";
-import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -30,6 +30,25 @@ describe("the command line", () => {
       expect(help).toContain(`$ mintmark ${path.join(" ")}`);
       expect(help).toContain("--json");
     }
+  });
+
+  test("has the commands that the table of docs/cli.md names, and no others", async () => {
+    const page = await readFile("docs/cli.md", "utf8");
+    const [table = ""] = page.slice(page.indexOf("| command | what it does |")).split("\n\n");
+    const commandsOf = (cell = "") => [...cell.matchAll(/`([a-z -]+)`/g)].map(([, name = ""]) => name);
+    const rows = [...table.matchAll(/^\| (.+?) \| (.+) \|$/gm)].map(([, names, text]) => [names, text].map(commandsOf));
+    const all = leaves(buildProgram()).map(({ path }) => path);
+    const missing = all.filter(
+      ([group = "", name]) =>
+        !rows.some(
+          ([names = [], text = []]) =>
+            names.includes(name === undefined ? group : `${group} ${name}`) ||
+            (name !== undefined && names.includes(group) && text.includes(name)),
+        ),
+    );
+    expect(missing).toEqual([]);
+    const known = new Set(all.flatMap((path) => [path.join(" "), path[0]]));
+    expect(rows.flatMap(([names = []]) => names).filter((name) => !known.has(name))).toEqual([]);
   });
 
   test("shows its exit codes, and exits with 0 for help and 2 for unknown arguments", async () => {

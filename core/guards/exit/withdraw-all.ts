@@ -24,7 +24,7 @@ export interface VaultExit {
 }
 
 /**
- * Withdraws all that is left of many vaults, up to 20 in one transaction of their owner; one with transfers has a
+ * Withdraws all that is left of many vaults, up to 21 in one transaction of their owner; one with transfers has a
  * transaction of its own. A vault that cannot be withdrawn now is left out with its reason, and stops no other.
  *
  * @throws MintmarkError `validation_failed` for a damaged kit, another contract or account, or a vault twice;

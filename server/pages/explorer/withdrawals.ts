@@ -72,7 +72,7 @@ export function requireAsked(what: string, check: () => void): void {
 }
 
 /**
- * Withdraws by the owner's own transactions, one for each contract that pays and each 21 vaults.
+ * Withdraws by the owner's own transactions. Each goes to one contract that pays, and takes up to 21 vaults.
  *
  * @returns what was refused, as sentences
  */
