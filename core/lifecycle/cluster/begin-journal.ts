@@ -1,4 +1,5 @@
 import { MintmarkError } from "../../errors.ts";
+import { Stack } from "../../stack.ts";
 import { requireNewest } from "../../store/format.ts";
 import { genesisOf, requireSameStore } from "../../store/genesis.ts";
 import { LevelStore } from "../../store/level-store.ts";
@@ -19,27 +20,22 @@ export async function beginJournal(
   folder: string,
   { journal, server, ...expected }: Pick<ClusterOptions, "journal" | "server" | "settlement" | "environment">,
 ): Promise<number> {
+  await using opened = new Stack();
   const store = await LevelStore.open(folder, false, "process");
-  try {
-    requireNewest(await requireSameStore(store, genesisOf(expected)));
-    const leadership = await journal.lead(server, BEGINNING_LEASE_MS);
-    if (leadership === null)
-      throw new MintmarkError("not_leader", "A server leads this journal. Stop all servers first.");
-    try {
-      let length = 0;
-      for await (const part of partsOf(store, [HEAD_KEY])) {
-        if (length >= leadership.length) await journal.append(length, [part]);
-        else if (!Buffer.from(part).equals((await journal.entry(length)) ?? NO_BYTES)) throw notEmpty(leadership);
-        length++;
-      }
-      if (length < leadership.length) throw notEmpty(leadership);
-      return length;
-    } finally {
-      await leadership.resign();
-    }
-  } finally {
-    await store.close();
+  opened.defer(() => store.close());
+  requireNewest(await requireSameStore(store, genesisOf(expected)));
+  const leadership = await journal.lead(server, BEGINNING_LEASE_MS);
+  if (leadership === null)
+    throw new MintmarkError("not_leader", "A server leads this journal. Stop all servers first.");
+  opened.defer(() => leadership.resign());
+  let length = 0;
+  for await (const part of partsOf(store, [HEAD_KEY])) {
+    if (length >= leadership.length) await journal.append(length, [part]);
+    else if (!Buffer.from(part).equals((await journal.entry(length)) ?? NO_BYTES)) throw notEmpty(leadership);
+    length++;
   }
+  if (length < leadership.length) throw notEmpty(leadership);
+  return length;
 }
 
 function notEmpty({ length }: { readonly length: number }): MintmarkError {
