@@ -88,7 +88,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
     errors: ["too_many_keys"],
     handle: async ({ engine, signedIn, body }) => engine.keys.issue(applicationOf(signedIn), body),
   }),
-  endpoint("Console", "person", `POST ${PATH}/keys/{keyId}/rotation`, "rotateKey", {
+  endpoint("Console", "person", `POST ${PATH}/keys/{keyId}/rotation`, "rotateConsoleKey", {
     ...ofKeys,
     summary: "Issue a key like another one, which stays valid until it is revoked",
     body: s.rotationBody,
@@ -120,7 +120,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
     errors: ["too_many_people"],
     handle: ({ engine, signedIn: { applicationId }, body }) => engine.people.invite({ ...body, applicationId }),
   }),
-  endpoint("Console", "person", `PUT ${PERSON}/role`, "setPersonRole", {
+  endpoint("Console", "person", `PUT ${PERSON}/role`, "setConsolePersonRole", {
     ...ofPeople,
     summary: "Give a person another role, at once",
     body: s.roleBody,

@@ -30,7 +30,7 @@ async function payingChain({ chains }: Service, chainId: bigint): Promise<KitCha
 }
 
 export const ownerEndpoints: readonly Endpoint[] = [
-  endpoint("Owners", "public", "POST /owner/v1/challenge", "createSignInChallenge", {
+  endpoint("Owners", "public", "POST /owner/v1/challenge", "createOwnerChallenge", {
     summary: "A message (EIP-4361) for an owner's wallet to sign",
     body: challengeBody,
     example: { address: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8" },

@@ -8,7 +8,7 @@ import { type Endpoint, endpoint, json } from "./api/endpoint.ts";
 const EVERY_ASSET = `0x${"00".repeat(32)}` as const;
 
 export const sessionKeyEndpoints: readonly Endpoint[] = [
-  endpoint("Transfers", "transfer", "POST /api/v1/session-keys/prepare", "createSessionKeysPrepare", {
+  endpoint("Transfers", "transfer", "POST /api/v1/session-keys/prepare", "prepareSessionKey", {
     summary: "What an owner signs so that another key may transfer for it, and the transaction that says so on L1",
     description:
       "Changes nothing. Sign `typedData`, repeat the request with the signature, and send `call` from any account. A key has one session with an owner for ever.",

@@ -34,7 +34,7 @@ const REQUEST = {
 };
 
 export const transferEndpoints: readonly Endpoint[] = [
-  endpoint("Transfers", "transfer", "POST /api/v1/transfers/prepare", "createTransfersPrepare", {
+  endpoint("Transfers", "transfer", "POST /api/v1/transfers/prepare", "prepareTransfers", {
     summary: "What an owner signs to give vaults or parts of them away, or to redeem them",
     description:
       "Answers EIP-712 typed data for `eth_signTypedData_v4`, and the request to send with the signature. Changes nothing. One vault that cannot be transferred refuses all.",
@@ -103,7 +103,7 @@ export const transferEndpoints: readonly Endpoint[] = [
 
 /** Transfers of a signed-in owner, whatever application the vaults are of. Their gas counts like that of withdrawals. */
 export const ownerTransferEndpoints: readonly Endpoint[] = [
-  endpoint("Owners", "owner", "POST /owner/v1/transfers/prepare", "createOwnerTransfersPrepare", {
+  endpoint("Owners", "owner", "POST /owner/v1/transfers/prepare", "prepareOwnerTransfers", {
     summary: "What the signed-in owner signs to transfer or redeem its vaults",
     description: "Like `POST /api/v1/transfers/prepare`, for the owner's vaults in any one application.",
     body: s.transferPreparationBody,

@@ -62,7 +62,7 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
       return accepted;
     },
   }),
-  endpoint("Withdrawals", "withdraw", "POST /api/v1/withdrawals/bulk", "createWithdrawalsBulk", {
+  endpoint("Withdrawals", "withdraw", "POST /api/v1/withdrawals/bulk", "createWithdrawals", {
     summary: "Withdraw from up to 256 vaults with one signature of their owner",
     description:
       "Accepts or refuses each vault separately; check each entry of the response. The same signed list returns the same withdrawals, and retries refused vaults.",
@@ -103,7 +103,7 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
  * address's rate.
  */
 export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
-  endpoint("Owners", "owner", `POST ${OWNERS}/prepare`, "prepareOwnersWithdrawals", {
+  endpoint("Owners", "owner", `POST ${OWNERS}/prepare`, "prepareOwnerWithdrawals", {
     summary: "What the signed-in owner signs to withdraw its vaults",
     description:
       "Like `POST /api/v1/withdrawals/prepare`, for whole vaults of the owner in any application. Ask for a vault that a transfer made alone: its answer is a single `Withdrawal`.",
@@ -120,7 +120,7 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
       return preparationToWire(prepared, { one: null, list: OWNERS });
     },
   }),
-  endpoint("Owners", "owner", `POST ${OWNERS}`, "createOwnersWithdrawals", {
+  endpoint("Owners", "owner", `POST ${OWNERS}`, "createOwnerWithdrawals", {
     summary: "Withdraw up to 256 vaults of the signed-in owner with one signature",
     description:
       "Takes whole vaults: `quantity` is all that is left of each. Otherwise like the list of an application. For a vault that a transfer made, alone, the signature is over a single `Withdrawal`.",
@@ -139,7 +139,7 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
       return { vaults: listed.map(listedView) };
     },
   }),
-  endpoint("Owners", "owner", `GET ${OWNERS}`, "listOwnersWithdrawals", {
+  endpoint("Owners", "owner", `GET ${OWNERS}`, "listOwnerWithdrawals", {
     summary: "The newest withdrawal of each of the signed-in owner's vaults",
     query: s.ownersQuery,
     success: json(200, "As they are now.", s.ownersWithdrawals),
