@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type Engine, MintmarkError } from "../core/index.ts";
 import { Stack } from "../core/internal.ts";
-import { Account, type Caller, KEY_PRICES, PUBLIC, PUBLIC_PRICES } from "./http/access/account.ts";
+import { Account, type Caller, KEY_PRICES, PUBLIC, PUBLIC_PRICES } from "./http/access/rate-account.ts";
 import { addressGroup } from "./http/access/rate-limit.ts";
 import { RECOGNIZED } from "./http/connections.ts";
 import { ServerError } from "./http/errors.ts";

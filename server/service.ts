@@ -5,8 +5,8 @@ import { type DispatcherOptions, Drops, type Engine, type L1Reader, WebhookDispa
 import { type Pace, pause } from "../core/internal.ts";
 import packageJson from "../package.json" with { type: "json" };
 import { AccessTokens, type IdentityProvider } from "./http/access/access-token.ts";
-import { HeldBytes } from "./http/access/account.ts";
 import { DEFAULT_OWNER_RELAY_VAULTS, OwnerRelay } from "./http/access/owner-relay.ts";
+import { HeldBytes } from "./http/access/rate-account.ts";
 import { DEFAULT_RATE_LIMITS, type RateLimits, TokenBuckets } from "./http/access/rate-limit.ts";
 import { OwnerChallenges, TO_CONSOLE, WalletChallenges } from "./http/access/sign-in.ts";
 import type { Code, handleError } from "./http/errors.ts";

@@ -8,12 +8,12 @@ import { Issuer, LocalMintRecord, MintPolicy } from "../../core/guards/issuer/in
 import * as mirroring from "../../core/guards/mirror/index.ts";
 import { connectL1, connectMirror, readL1 } from "../../core/l1/index.ts";
 import { Stack } from "../../core/stack.ts";
+import type { Signer, SignerServerOptions } from "../../server/process/guards/guard.ts";
+import { SignerMetrics } from "../../server/process/guards/metrics.ts";
 import { serveMetrics } from "../../server/process/metrics.ts";
 import { MirrorChain } from "../../server/process/mirror-chain.ts";
 import * as processes from "../../server/process/settings/process-settings.ts";
 import { stopSignalFromStart } from "../../server/process/shutdown.ts";
-import { SignerMetrics } from "../../server/process/signers/metrics.ts";
-import type { Signer, SignerServerOptions } from "../../server/process/signers/signer.ts";
 import { processAccount } from "../cli/arguments.ts";
 import { command } from "../cli/command.ts";
 import { messageOf } from "../cli/errors.ts";
@@ -36,7 +36,7 @@ const member = command({
     const member = await CommitteeMember.open({ account, store, l1 });
     const source = new mirroring.SourceHistory(l1, settings.MINTMARK_FROM_BLOCK);
     const attester = new mirroring.MirrorAttester(account, source);
-    const { buildMemberServer } = await import("../../server/process/signers/member.ts");
+    const { buildMemberServer } = await import("../../server/process/guards/member.ts");
     await runSigner({
       what: "member",
       signer: member,
@@ -70,7 +70,7 @@ const issuer = command({
     const record = policy === undefined ? local : new MintPolicy(store, policy);
     const issuer = await Issuer.open({ account, store, l1, record, ...(address && { address }) });
     const records = secret === undefined ? {} : { records: { record: local, secret } };
-    const { buildIssuerServer } = await import("../../server/process/signers/issuer.ts");
+    const { buildIssuerServer } = await import("../../server/process/guards/issuer.ts");
     await runSigner({
       what: "issuer",
       signer: issuer,

@@ -12,7 +12,7 @@ import type { RollupData } from "../../core/l1/settlement/index.ts";
 import { Stack } from "../../core/stack.ts";
 import { buildServer } from "../../server/app.ts";
 import { ProgressLog } from "../../server/jobs/progress-log.ts";
-import { claimSettling, SETTLES_BY_ITSELF } from "../../server/jobs/settlement.ts";
+import { claimSettling, SETTLES_BY_ITSELF } from "../../server/jobs/settlement-checks.ts";
 import { serveOperator } from "../../server/process/operator/socket.ts";
 import { startSettling } from "../../server/process/settling.ts";
 import { shutDown } from "../../server/process/shutdown.ts";

@@ -1,6 +1,6 @@
 import { BaseError, ContractFunctionRevertedError } from "viem";
 import { type Engine, ERROR_CODES, MintmarkError, MODES, type Mode } from "../../core/index.ts";
-import type { HeldBytes } from "../http/access/account.ts";
+import type { HeldBytes } from "../http/access/rate-account.ts";
 
 /** One check that the server needs to be ready: resolves with a finding, rejects with the fault. */
 export type ReadinessCheck = () => Promise<string>;

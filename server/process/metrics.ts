@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import { type Attempt, type Engine, MODES, type Mode, type PortalIdentity } from "../../core/index.ts";
-import { HeldBytes } from "../http/access/account.ts";
+import { HeldBytes } from "../http/access/rate-account.ts";
 import { meaningOf } from "../http/errors.ts";
 import { HostNames } from "../http/fastify-app.ts";
 import { engineChecks, Readiness, type ReadinessCheck, within } from "../jobs/readiness.ts";

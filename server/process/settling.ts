@@ -11,7 +11,7 @@ import {
   type SettlerWork,
 } from "../../core/l1/settlement/index.ts";
 import { NotReady, type ReadinessCheck, shown, within } from "../jobs/readiness.ts";
-import { etherText, missingRole, settlementChecks } from "../jobs/settlement.ts";
+import { etherText, missingRole, settlementChecks } from "../jobs/settlement-checks.ts";
 import type { MirrorChain } from "./mirror-chain.ts";
 import { ConfigError } from "./settings/config.ts";
 

@@ -4,8 +4,8 @@ import { sendTag, tagOf } from "../http/etag.ts";
 import { MAX_IDEMPOTENCY_KEY } from "../http/idempotency.ts";
 import * as s from "../schemas/service.ts";
 import type { Service } from "../service.ts";
+import { tokenEndpoints } from "./access-token.ts";
 import { type Endpoint, endpoint, json } from "./api/endpoint.ts";
-import { tokenEndpoints } from "./token.ts";
 
 /** The limits of a server, for `GET /api/v1/limits` and the OpenAPI document. */
 export function limitsOf({ engine, streams, memory, ...service }: Omit<Service, "document">) {

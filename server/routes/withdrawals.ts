@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import * as core from "../../core/index.ts";
 import { MAX_LISTED_VAULTS } from "../../core/protocol/index.ts";
-import type { Account } from "../http/access/account.ts";
+import type { Account } from "../http/access/rate-account.ts";
 import { preparationToWire } from "../http/wire/typed-data.ts";
 import { listedView } from "../schemas/wire.ts";
 import * as s from "../schemas/withdrawals.ts";

@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import { afterAll, expect, onTestFinished, test } from "vitest";
 import { BLOB_BYTES } from "../../core/protocol/blob-batch.ts";
 import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
-import { HeldBytes } from "../../server/http/access/account.ts";
+import { HeldBytes } from "../../server/http/access/rate-account.ts";
 import { engineChecks, shown } from "../../server/jobs/readiness.ts";
 import { fixture, mintOf, openTest, refusal, requestOf, SETTLEMENT } from "../core/engine/fixture.ts";
 

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { HeldBytes } from "../../server/http/access/account.ts";
+import { HeldBytes } from "../../server/http/access/rate-account.ts";
 import { addressGroup } from "../../server/http/access/rate-limit.ts";
 import { boundConnections, RECOGNIZED } from "../../server/http/connections.ts";
 import { FORM } from "../../server/http/wire/body.ts";

@@ -2,7 +2,7 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { setImmediate as pass } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { MintmarkError } from "../../core/index.ts";
-import { HeldBytes } from "../../server/http/access/account.ts";
+import { HeldBytes } from "../../server/http/access/rate-account.ts";
 import { Turns } from "../../server/http/turns.ts";
 import { BufferPool } from "../../server/http/wire/buffer-pool.ts";
 import { mintAnswer } from "../../server/http/wire/mint-answer.ts";

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { type Engine, MintmarkError } from "../../../core/index.ts";
 import { parseJson } from "../../../core/internal.ts";
-import { PUBLIC } from "../access/account.ts";
+import { PUBLIC } from "../access/rate-account.ts";
 import { ServerError } from "../errors.ts";
 import type { Turns } from "../turns.ts";
 import { BufferPool } from "./buffer-pool.ts";

@@ -6,7 +6,7 @@ import { RemoteMember } from "../../../core/guards/committee/index.ts";
 import { type Asset, type Engine, KzgThread, MintmarkError } from "../../../core/index.ts";
 import { connectL1, readL1 } from "../../../core/l1/index.ts";
 import { adoptFromL1 } from "../../../core/l1/settlement/index.ts";
-import { claimSettling } from "../../jobs/settlement.ts";
+import { claimSettling } from "../../jobs/settlement-checks.ts";
 import { assetToOperator } from "../../schemas/wire.ts";
 import { accountOf } from "../account.ts";
 import { member, privateKey, url, whole } from "../settings/fields.ts";

@@ -6,7 +6,7 @@ import { type Hex, MintmarkError } from "../../../core/index.ts";
 import { parseJson } from "../../../core/internal.ts";
 import { accept } from "../../http/wire/body.ts";
 import { countFailures } from "../../routes/api/authentication.ts";
-import * as signing from "./signer.ts";
+import * as signing from "./guard.ts";
 
 interface IssuerServerOptions extends signing.SignerServerOptions {
   /** The server does not close it. */

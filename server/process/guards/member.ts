@@ -4,7 +4,7 @@ import { attestationRequestTypedData, type CommitteeMember } from "../../../core
 import type { AttesterClient } from "../../../core/guards/mirror/index.ts";
 import type { Hex } from "../../../core/index.ts";
 import { addressGroup, type Quota, TokenBuckets } from "../../http/access/rate-limit.ts";
-import { buildSignerServer, claimFields, readAs, type SignerServerOptions, statusOf } from "./signer.ts";
+import { buildSignerServer, claimFields, readAs, type SignerServerOptions, statusOf } from "./guard.ts";
 
 export interface MemberServerOptions extends SignerServerOptions {
   /** The server does not close it. */
