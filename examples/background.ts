@@ -21,14 +21,14 @@ const gold = { contractAddress: "0xbcf26943c0197d2ee0e5d05c716be60cc2761508", na
 const { assetId } = await engine.assets.add({ standard: "erc20", ...gold, applicationId });
 await engine.operator.recordRegistered(assetId);
 
-// Your receiver is elsewhere, and has an address with https.
-const receiver = createServer((_, response) => response.end()).listen(0, "127.0.0.1");
-await once(receiver, "listening");
-const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`;
+// Your endpoint is elsewhere, and has an address with https.
+const endpoint = createServer((_, response) => response.end()).listen(0, "127.0.0.1");
+await once(endpoint, "listening");
+const url = `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}`;
 await engine.webhooks.create(applicationId, { url, types: ["mint.accepted"] });
 const webhooks = new WebhookDispatcher(engine, { reach: "public-and-loopback", onError: console.error });
 webhooks.start();
-const request = once(receiver, "request") as Promise<[IncomingMessage]>;
+const request = once(endpoint, "request") as Promise<[IncomingMessage]>;
 
 await using drops = new Drops({ folder: "./drops", engine, onError: console.error });
 await drops.start(); // goes on with what an earlier process left
@@ -38,4 +38,4 @@ const { job } = await drops.upload(await engine.keys.authenticate(secret), asked
 const [{ headers }] = await request;
 console.log(`a drop of ${job.rows} row is minted; the webhook got event ${headers["webhook-id"]}`);
 await webhooks.stop();
-receiver.close();
+endpoint.close();

@@ -12,7 +12,7 @@ import { OwnerChallenges, TO_CONSOLE, WalletChallenges } from "./http/access/sig
 import type { Code, handleError } from "./http/errors.ts";
 import { KeptAnswers } from "./http/idempotency.ts";
 import type { LogOptions } from "./http/log.ts";
-import { Turns } from "./http/turns.ts";
+import { EventLoopTurns } from "./http/turns.ts";
 import { OutgoingBatches } from "./http/wire/batch-data.ts";
 import { BufferPool } from "./http/wire/buffer-pool.ts";
 import { StreamSlots } from "./http/wire/event-stream.ts";
@@ -121,7 +121,7 @@ export function serviceOf(
   const { chains = new Map() as NonNullable<ServerOptions["chains"]> } = options;
   const home = chains.get(engine.settlement.chainId);
   const tokenSecret = options.tokenSecret ?? randomBytes(32);
-  const turns = new Turns();
+  const turns = new EventLoopTurns();
   const meters = metersOf({ ...DEFAULT_RATE_LIMITS, ...options.rateLimits }, now);
   const drops = { engine, pace: paceOf(turns, meters.key), onError: failed("a drop failed") };
   const verifySignature: ConstructorParameters<typeof WalletChallenges>[2] =
@@ -172,7 +172,7 @@ function metersOf(limits: RateLimits, now: () => number): Meters {
 }
 
 /** Rows cost their key what a mint request costs. A drop waits where a request would be refused. */
-export function paceOf(turns: Turns, key: TokenBuckets): Pace {
+export function paceOf(turns: EventLoopTurns, key: TokenBuckets): Pace {
   return async ({ keyId, applicationId }, tokens, signal) => {
     for (let isPaid = tokens === 0; !isPaid; ) {
       const { granted, retrySeconds } = key.take(keyId, tokens, applicationId);

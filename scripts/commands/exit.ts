@@ -34,7 +34,7 @@ export const exitCommand = command({
   settings: exitSettings,
   options: {
     "--sign": "sign once for all kits and print the list, for POST /api/v1/withdrawals/bulk; good for a day",
-    "--wait": "wait until an ERC-721 has matured instead of failing",
+    "--wait": "wait until an ERC-721 has matured, instead of failing",
     "--amount <tokens>": "whole tokens, such as 12.5; default all that is left",
     "--units <number>": "in the place of --amount: units, as the API counts them",
     "--recipient <address>": "default the owner",

@@ -8,8 +8,8 @@ import { Issuer, LocalMintRecord, MintPolicy } from "../../core/guards/issuer/in
 import * as mirroring from "../../core/guards/mirror/index.ts";
 import { connectL1, connectMirror, readL1 } from "../../core/l1/index.ts";
 import { Stack } from "../../core/stack.ts";
-import type { Signer, SignerServerOptions } from "../../server/process/guards/guard.ts";
-import { SignerMetrics } from "../../server/process/guards/metrics.ts";
+import type { Guard, GuardServerOptions } from "../../server/process/guards/guard.ts";
+import { GuardMetrics } from "../../server/process/guards/metrics.ts";
 import { serveMetrics } from "../../server/process/metrics.ts";
 import { MirrorChain } from "../../server/process/mirror-chain.ts";
 import * as processes from "../../server/process/settings/process-settings.ts";
@@ -37,9 +37,9 @@ const member = command({
     const source = new mirroring.SourceHistory(l1, settings.MINTMARK_FROM_BLOCK);
     const attester = new mirroring.MirrorAttester(account, source);
     const { buildMemberServer } = await import("../../server/process/guards/member.ts");
-    await runSigner({
+    await runGuard({
       what: "member",
-      signer: member,
+      guard: member,
       ...{ l1, settings, secrets, signal, untilStopped },
       build: (options) => buildMemberServer({ ...options, member, attester }),
       beside: (log) =>
@@ -71,9 +71,9 @@ const issuer = command({
     const issuer = await Issuer.open({ account, store, l1, record, ...(address && { address }) });
     const records = secret === undefined ? {} : { records: { record: local, secret } };
     const { buildIssuerServer } = await import("../../server/process/guards/issuer.ts");
-    await runSigner({
+    await runGuard({
       what: "issuer",
-      signer: issuer,
+      guard: issuer,
       ...{ l1, settings, signal, untilStopped },
       secrets: secret === undefined ? secrets : [...secrets, secret],
       build: (options) => buildIssuerServer({ ...options, issuer, ...records }),
@@ -161,15 +161,15 @@ function sentenceOf({ earlier, later, txHash }: VoidedDuplicate): string {
 }
 
 /** The parts of a member's or an issuer's process. */
-interface SignerProcess {
+interface GuardProcess {
   /** For the line printed once it listens. */
   readonly what: "member" | "issuer";
-  readonly signer: Signer & { close(): Promise<void> };
+  readonly guard: Guard & { close(): Promise<void> };
   readonly l1: Awaited<ReturnType<typeof connectL1>>;
-  readonly settings: processes.SignerSettings & { readonly MINTMARK_PORT: number };
+  readonly settings: processes.GuardSettings & { readonly MINTMARK_PORT: number };
   /** Secrets that the log must never contain. */
   readonly secrets: readonly string[];
-  build(options: SignerServerOptions): FastifyInstance;
+  build(options: GuardServerOptions): FastifyInstance;
   /** The work after each round with L1; default: voids duplicates. */
   readonly work?: (signal?: AbortSignal) => Promise<number>;
   /** Runs in parallel until the signal aborts. */
@@ -179,12 +179,12 @@ interface SignerProcess {
   readonly untilStopped: () => Promise<NodeJS.Signals>;
 }
 
-/** Keeps a signer's archive up to date with L1 and serves it until SIGINT or SIGTERM; then closes it. */
-async function runSigner({ what, signer, l1, settings, ...parts }: SignerProcess) {
+/** Keeps a guard's archive up to date with L1 and serves it until SIGINT or SIGTERM; then closes it. */
+async function runGuard({ what, guard, l1, settings, ...parts }: GuardProcess) {
   await using stack = new Stack();
-  stack.defer(() => signer.close());
+  stack.defer(() => guard.close());
   const watcher = new Watcher({
-    ...{ archive: signer.archive, l1, fromBlock: settings.MINTMARK_FROM_BLOCK, ...sourcesOf(settings) },
+    ...{ archive: guard.archive, l1, fromBlock: settings.MINTMARK_FROM_BLOCK, ...sourcesOf(settings) },
     intervalMs: settings.MINTMARK_POLL_MS,
     ...(parts.work && { work: parts.work }),
     onFault: ({ name }, batchId, error) => app.log.warn({ peer: name, batchId, reason: messageOf(error) }, "no data"),
@@ -194,7 +194,7 @@ async function runSigner({ what, signer, l1, settings, ...parts }: SignerProcess
     onError: (error) => app.log.error({ reason: messageOf(error) }, "watching L1 failed; trying again"),
   });
   const { MINTMARK_METRICS_PORT: metricsPort, MINTMARK_METRICS_HOST: metricsHost, MINTMARK_HOSTS: hosts } = settings;
-  const metrics = metricsPort === undefined ? null : new SignerMetrics(signer.archive);
+  const metrics = metricsPort === undefined ? null : new GuardMetrics(guard.archive);
   const log = { level: settings.MINTMARK_LOG_LEVEL, secrets: parts.secrets };
   const { MINTMARK_HOST: host, MINTMARK_PORT: port } = settings;
   const app = parts.build({ l1, watcher, log, hosts: [...hosts, host], ...(metrics && { metrics }) });
@@ -202,7 +202,7 @@ async function runSigner({ what, signer, l1, settings, ...parts }: SignerProcess
   const url = await app.listen({ host, port });
   stack.defer(() => app.close());
   const working = Promise.all([watcher.run(parts.signal), parts.beside?.(app.log)]);
-  say(`${what} ${signer.address} listens on ${url}`);
+  say(`${what} ${guard.address} listens on ${url}`);
   await parts.untilStopped();
   await working;
 }

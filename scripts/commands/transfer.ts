@@ -21,7 +21,7 @@ const SIGNED = {
     "--units <number>": "in the place of --amount: units, as the API counts them",
     "--session": "sign by a session key (MINTMARK_SESSION_KEY), not by the owner (MINTMARK_OWNER_KEY)",
     "--deadline <time>": "when it fails if L1 has not got it, such as 12h; default 1d, with --session 2h",
-    "--wait": "wait for the vaults to be final on L1, and then for the transfer, so that the receiver can rely on it",
+    "--wait": "wait until the vaults are final on L1, and then the transfer, so that the receiver can rely on it",
     "--url <url>": "the server's address (MINTMARK_URL)",
   },
   notes:

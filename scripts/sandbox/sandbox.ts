@@ -12,9 +12,8 @@ import type { RollupData } from "../../core/l1/settlement/index.ts";
 import { Stack } from "../../core/stack.ts";
 import { buildServer } from "../../server/app.ts";
 import { ProgressLog } from "../../server/jobs/progress-log.ts";
-import { claimSettling, SETTLES_BY_ITSELF } from "../../server/jobs/settlement-checks.ts";
 import { serveOperator } from "../../server/process/operator/socket.ts";
-import { startSettling } from "../../server/process/settling.ts";
+import { reserveSettling, SETTLES_BY_ITSELF, startSettling } from "../../server/process/settling.ts";
 import { shutDown } from "../../server/process/shutdown.ts";
 import { isLocked, openLevel } from "../cli/l1.ts";
 import { deploy } from "../deploy/deploy.ts";
@@ -97,7 +96,7 @@ export async function startSandbox(options: SandboxOptions) {
   const signing = { receiptSigner: OPERATOR, verifySignature: signatureChecks([l1]) };
   const engine = await openEngine({ ...opening, ...signing });
   stack.defer(() => engine.close());
-  stack.use(claimSettling(engine, SETTLES_BY_ITSELF));
+  stack.use(reserveSettling(engine, SETTLES_BY_ITSELF));
   const progress = stack.use(new ProgressLog(engine, (_, txHash) => l1.gasUsed(txHash)));
   const facts = await seed(engine, deployment);
   // A token accepts mints only after its registration is final.

@@ -45,7 +45,7 @@ export async function answer<T>(call: Promise<Result<T>>): Promise<Exclude<T, un
 /** How long a call waits. */
 export interface Waiting {
   readonly wait?: boolean;
-  /** Milliseconds between two looks. */
+  /** Milliseconds between two polls. */
   readonly pollingMs?: number;
   readonly signal?: AbortSignal;
 }

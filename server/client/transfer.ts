@@ -23,9 +23,9 @@ export interface TransferOptions {
   readonly asOwner?: boolean;
   /** Whether to wait for the vaults' batches, and until the transfer is final on L1 or has failed. Default false. */
   readonly wait?: boolean;
-  /** Milliseconds between two looks while waiting. Default 2,000. */
+  /** Milliseconds between two polls. Default 2,000. */
   readonly pollingMs?: number;
-  /** Is told each look while waiting. */
+  /** Called with the transfer, once it is accepted and after each poll. */
   readonly onStatus?: (transfer: OwnersTransfer) => void;
   readonly signal?: AbortSignal;
 }

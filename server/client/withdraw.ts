@@ -14,14 +14,14 @@ export interface WithdrawOptions {
   readonly recipient?: `0x${string}`;
   /** Seconds since 1970, as a decimal string. Default: in seven days. */
   readonly deadline?: string;
-  /** Whether to wait until one of the vaults can be withdrawn, and until each is paid or has failed. Default false. */
+  /** Waits until at least one vault can be withdrawn, then until each withdrawal is paid or fails. Default false. */
   readonly wait?: boolean;
-  /** Milliseconds between two looks while waiting. Default 2,000. */
+  /** Milliseconds between two polls. Default 2,000. */
   readonly pollingMs?: number;
   readonly signal?: AbortSignal;
 }
 
-/** What came of one vault: its withdrawal, or why there is none. */
+/** The result for one vault: its withdrawal, or why there is none. */
 export interface VaultWithdrawal {
   readonly vaultId: string;
   readonly withdrawal: Withdrawal | null;

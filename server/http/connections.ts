@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { timeUuid } from "../../core/internal.ts";
 import { addressGroup } from "./access/rate-limit.ts";
 import { problem, type ServerErrorCode } from "./errors.ts";
-import { Turns } from "./turns.ts";
+import { EventLoopTurns } from "./turns.ts";
 
 /** Least average bytes of a chunked body's pieces. */
 const PIECE_BYTES = 16;
@@ -72,7 +72,7 @@ export const RECOGNIZED = "mintmark:recognized";
 export function boundConnections(server: Server, most = MOST_CONNECTIONS): void {
   const strangers = new Crowds();
   const tenants = new Crowds();
-  const turns = { ofStrangers: new Turns(STRANGER_MS), ofTenants: new Turns() };
+  const turns = { ofStrangers: new EventLoopTurns(STRANGER_MS), ofTenants: new EventLoopTurns() };
   const known = new Set<string>();
   const [begin] = server.listeners("connection");
   if (begin === undefined) throw new Error("the server does not serve HTTP");

@@ -2,7 +2,7 @@
  * Shares the event loop among long work. Each piece of work waits for a turn, and each pass of the loop gives one turn.
  * So a small request waits for one piece at most. Callers with waiting pieces take turns.
  */
-export class Turns {
+export class EventLoopTurns {
   readonly #waiting = new Map<string, (() => void)[]>();
   /** By caller, the end of its newest large work. */
   readonly #alone = new Map<string, Promise<unknown>>();

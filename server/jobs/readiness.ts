@@ -40,13 +40,13 @@ export class Readiness {
   }
 
   /** The result of each check, at most a second old. Never rejects. */
-  look(): Promise<readonly Finding[]> {
+  findings(): Promise<readonly Finding[]> {
     const at = this.#now();
-    if (this.#last === null || at - this.#last.at >= HOLDS_MS) this.#last = { at, found: this.#lookAnew() };
+    if (this.#last === null || at - this.#last.at >= HOLDS_MS) this.#last = { at, found: this.#check() };
     return this.#last.found;
   }
 
-  #lookAnew(): Promise<readonly Finding[]> {
+  #check(): Promise<readonly Finding[]> {
     return Promise.all(
       Object.entries(this.#checks()).map(async ([name, check]) => {
         try {

@@ -111,8 +111,8 @@ async function committeeCheck({ engine, members, committee, threshold }: Settlem
       return { able: state !== "does not answer" && !state.startsWith("refuses"), told: `${member.address} ${state}` };
     }),
   );
-  const able = found.filter((look) => look.able).length;
-  const told = `${able} of ${found.length} can sign, ${threshold} must; ${found.map((look) => look.told).join("; ")}`;
+  const able = found.filter(({ able }) => able).length;
+  const told = `${able} of ${found.length} can sign, ${threshold} must; ${found.map(({ told }) => told).join("; ")}`;
   if (able < threshold) throw new NotReady(told);
   return told;
 }
@@ -133,29 +133,6 @@ function stateOf(standing: MemberStanding | undefined, committed: number): strin
   const { state, batchNumber } = standing;
   if (state !== "failed") return `${state} validium-${batchNumber}`;
   return batchNumber < committed
-    ? `answers, but did not sign validium-${batchNumber}`
+    ? `responds, but has not signed validium-${batchNumber}`
     : `refuses validium-${batchNumber}`;
 }
-
-const claimed = new WeakMap<AbortSignal, Refusal>();
-
-/** The error for others while an engine has a settler. */
-export interface Refusal {
-  readonly code: MintmarkError["code"];
-  readonly detail: string;
-}
-
-/** Makes the caller an engine's only settler until disposed, because two would use the same nonces. */
-export function claimSettling(engine: Engine, refusal: Refusal): Disposable {
-  const taken = claimed.get(engine.ended);
-  if (taken !== undefined) throw new MintmarkError(taken.code, taken.detail);
-  claimed.set(engine.ended, refusal);
-  return { [Symbol.dispose]: () => void claimed.delete(engine.ended) };
-}
-
-/** For an engine that a process settles as long as it runs. */
-export const SETTLES_BY_ITSELF: Refusal = {
-  code: "validation_failed",
-  detail:
-    "The server settles by itself and will soon commit all sealed batches; `mintmark batches status` shows their progress.",
-};

@@ -55,7 +55,7 @@ export class Metrics {
     const withdrawals = counter("mintmark_withdrawals_total", `Withdrawals by step: ${steps}.`, "chain", "step");
     const gas = "Gas of mined transactions, by chain and by work: commit, withdrawal.";
     this.#gas = counter("mintmark_l1_gas_total", gas, "chain", "work");
-    const attempts = "Attempts at webhooks' receivers, by outcome: delivered, failed.";
+    const attempts = "Attempts at webhooks' endpoints, by outcome: delivered, failed.";
     this.#deliveries = counter("mintmark_webhook_deliveries_total", attempts, "outcome");
     this.#unsubscribe = [
       engine.events.on("mint", (event) => {
@@ -71,7 +71,7 @@ export class Metrics {
     const passes = "For each check of /readyz: 1 if it passes, 0 if it fails.";
     gauge("mintmark_check_ok", passes, ["check"], async function () {
       this.reset();
-      for (const { name, error } of await readiness.look()) this.set({ check: name }, error === undefined ? 1 : 0);
+      for (const { name, error } of await readiness.findings()) this.set({ check: name }, error === undefined ? 1 : 0);
     });
     const held = "Bytes of request bodies and unread responses, of MINTMARK_MEMORY_MIB.";
     gauge("mintmark_held_bytes", held, [], function () {
@@ -180,7 +180,7 @@ export async function serveMetrics(
   const server = createServer((request, response) => {
     if (!known.has(request.headers.host)) return void response.writeHead(421).end(`${meaningOf("host_unknown")}\n`);
     if (request.method !== "GET" || request.url !== "/metrics") return void response.writeHead(404).end();
-    // For `mintmark doctor`, whose own look is no scrape.
+    // For `mintmark doctor`, which reads this without a scrape.
     const ago =
       scrapedAt === null ? {} : { "mintmark-scraped-seconds-ago": `${Math.round((Date.now() - scrapedAt) / 1000)}` };
     if (request.headers["user-agent"] !== "mintmark-doctor") scrapedAt = Date.now();

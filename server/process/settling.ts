@@ -56,8 +56,8 @@ export interface Settling extends AsyncDisposable {
 }
 
 /**
- * The caller has claimed the settling of the engine. Rejects with `validation_failed` when another committee is in
- * force, and with a `ConfigError` when the key does not have the operator role.
+ * The caller has reserved the settling of the engine ({@link reserveSettling}). Rejects with `validation_failed` when
+ * another committee is in force, and with a `ConfigError` when the key does not have the operator role.
  */
 export async function startSettling(options: SettlingOptions): Promise<Settling> {
   const { engine, l1, operator, fromBlock, intervalMs, mirrors = [] } = options;
@@ -156,3 +156,26 @@ async function describeMirror(
     return `not up to date: ${shown(error)}`;
   }
 }
+
+const reserved = new WeakMap<AbortSignal, Refusal>();
+
+/** The error for others while an engine has a settler. */
+export interface Refusal {
+  readonly code: MintmarkError["code"];
+  readonly detail: string;
+}
+
+/** Makes the caller an engine's only settler until disposed, because two would use the same nonces. */
+export function reserveSettling(engine: Engine, refusal: Refusal): Disposable {
+  const other = reserved.get(engine.ended);
+  if (other !== undefined) throw new MintmarkError(other.code, other.detail);
+  reserved.set(engine.ended, refusal);
+  return { [Symbol.dispose]: () => void reserved.delete(engine.ended) };
+}
+
+/** For an engine that a process settles as long as it runs. */
+export const SETTLES_BY_ITSELF: Refusal = {
+  code: "validation_failed",
+  detail:
+    "The server settles by itself and will soon commit all sealed batches; `mintmark batches status` shows their progress.",
+};

@@ -16,7 +16,7 @@ const FORWARDED = "mintmark-forwarded-by";
 const CATCH_UP_MS = 5_000;
 /** Milliseconds that a change waits for a server that leads. */
 const LEAD_MS = 10_000;
-/** Pause between two looks for that server, timeout of each, and time for which its answer holds. */
+/** Pause between two checks of that server, timeout of each, and time for which its answer holds. */
 const LOOK_MS = { pause: 100, timeout: 1_000, holds: 250 };
 /** Longest silence of the leader, before and within its response. */
 const ANSWER_MS = 60_000;

@@ -179,7 +179,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
     summary: "Whether the server is ready, part by part, and the gas of the newest commits",
     success: json(200, "The operations.", s.operations),
     async handle({ engine, service: { readiness, commitGas } }) {
-      const findings = await readiness.look();
+      const findings = await readiness.findings();
       const pages = await Promise.all(MODES.map((mode) => engine.batches.list({ mode, limit: 50 })));
       const batches = pages.flatMap(({ data }) => data);
       const commits = await Promise.all(

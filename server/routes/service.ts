@@ -89,7 +89,7 @@ export const serviceEndpoints: readonly Endpoint[] = [
     errors: ["not_ready"],
     async handle({ service, request }) {
       if (service.draining()) throw new ServerError("shutting_down");
-      const found = await service.readiness.look();
+      const found = await service.readiness.findings();
       const failed = found.filter(({ error }) => error !== undefined);
       for (const { name, error } of failed) request.log.warn({ err: error, check: name }, "not ready");
       const issues = failed.map(({ name, detail }) => {

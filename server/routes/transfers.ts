@@ -112,7 +112,7 @@ export const ownerTransferEndpoints: readonly Endpoint[] = [
     success: json(200, "What to sign.", s.transferPreparation),
     errors: [...PREPARATION_ERRORS, "owner_relay_off"],
     async handle({ engine, service: { ownerRelay }, owner, body }) {
-      // Before the owner signs in vain.
+      // Refuse before the owner signs for nothing.
       ownerRelay.requireFor(owner, body.transfers.length);
       const prepared = await engine.transfers.prepare({ owner }, asSigned(body));
       return transferPreparationToWire(engine.settlement, prepared, "/owner/v1/transfers");

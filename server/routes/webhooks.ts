@@ -51,7 +51,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
     ...one,
     summary: "Give a webhook a new secret",
     description:
-      "For a day deliveries also have a signature by the old secret, so that the receiver can change over. A repetition with the same Idempotency-Key returns the same secret, even after a restart. Once a later rotation has replaced that secret, it is refused.",
+      "For a day deliveries also have a signature by the old secret, so that the endpoint can change over. A repetition with the same Idempotency-Key returns the same secret, even after a restart. Once a later rotation has replaced that secret, it is refused.",
     keysInStore: true,
     success: json(200, "The webhook and its new secret.", s.issuedWebhook),
     async handle({ engine, applicationId, principal, params, request, reply }) {
@@ -89,7 +89,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
     ...one,
     summary: "Deliver an event of the application again, with the same `webhook-id`",
     description:
-      "After a restart, a repetition with the same Idempotency-Key delivers it again: attempts are in memory only, and receivers identify an event by its `webhook-id`.",
+      "After a restart, a repetition with the same Idempotency-Key delivers it again: attempts are in memory only, and endpoints identify an event by its `webhook-id`.",
     success: attempted,
     async handle({ engine, service: { webhooks }, applicationId, params: { webhookId, sequence } }) {
       const known = await engine.webhooks.get(applicationId, webhookId);

@@ -113,7 +113,7 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
     success: json(200, "What to sign.", s.preparation),
     errors: [...LIST_ERRORS, ...VAULT_ERRORS, "owner_relay_off"],
     async handle({ engine, service: { ownerRelay }, owner, body: { vaultIds, ...signing } }) {
-      // Before the owner signs in vain.
+      // Refuse before the owner signs for nothing.
       ownerRelay.requireFor(owner, vaultIds.length);
       const vaults = vaultIds.map((vaultId) => ({ vaultId }));
       const prepared = await engine.withdrawals.prepare({ owner }, { vaults, ...signing });

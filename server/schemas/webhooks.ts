@@ -31,8 +31,8 @@ export const webhookAttempt = responseComponent("WebhookAttempt", {
   sequence: z.int().nullable().describe("Of the event; null for a test."),
   time: outTime.describe("The time when it began."),
   durationMs: z.int(),
-  status: z.int().nullable().describe("The receiver's HTTP status; null without a response."),
-  failure: z.string().nullable().describe("null when the receiver accepted it."),
+  status: z.int().nullable().describe("The endpoint's HTTP status; null without a response."),
+  failure: z.string().nullable().describe("null when the endpoint accepted it."),
 });
 
 export const webhookAttempts = responseComponent("WebhookAttemptList", { data: z.array(webhookAttempt) });

@@ -8,7 +8,7 @@ import { engineMinting } from "../../core/mint/drops/engine-minting.ts";
 import { AnotherDrop } from "../../core/mint/drops/progress.ts";
 import { surveyOf } from "../../core/mint/drops/windows.ts";
 import { TokenBuckets } from "../../server/http/access/rate-limit.ts";
-import { Turns } from "../../server/http/turns.ts";
+import { EventLoopTurns } from "../../server/http/turns.ts";
 import { paceOf } from "../../server/service.ts";
 import { createWorld } from "../server/fixture.ts";
 
@@ -199,7 +199,7 @@ describe("a drop", () => {
     const buckets = new TokenBuckets("key", { units: 10_000, windowSeconds: 1 }, () => now);
     const principal = { applicationId: world.applicationId, keyId: world.keyId, scopes: ["mint", "users"] as const };
     const { signal } = new AbortController();
-    const minting = engineMinting(world.engine, paceOf(new Turns(), buckets), principal, true, signal);
+    const minting = engineMinting(world.engine, paceOf(new EventLoopTurns(), buckets), principal, true, signal);
     const text = `ownerAddress,amount\n${Array.from({ length: 250 }, (_, i) => `${owner(6_000 + i)},3`).join("\n")}`;
     await runDrop(task(text, { minting }));
     expect(buckets.take(world.keyId, 10_000)).toMatchObject({ granted: false, remaining: 9_750 });

@@ -3,7 +3,7 @@ import { setImmediate as pass } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { MintmarkError } from "../../core/index.ts";
 import { HeldBytes } from "../../server/http/access/rate-account.ts";
-import { Turns } from "../../server/http/turns.ts";
+import { EventLoopTurns } from "../../server/http/turns.ts";
 import { BufferPool } from "../../server/http/wire/buffer-pool.ts";
 import { mintAnswer } from "../../server/http/wire/mint-answer.ts";
 import { Metrics } from "../../server/process/metrics.ts";
@@ -111,7 +111,7 @@ describe("what a request costs", () => {
     const mints = Array.from({ length: 2_600 }, (_, i) => ({ ...entries(world, 1)[1], mintingBlob: hex(i + 1) }));
     const { body } = await world.send("POST", "/api/v1/mint", { body: { users: [{ userId: world.users[0], mints }] } });
     const result = await world.engine.mints.get(world.applicationId, body.mintId);
-    const turns = new Turns();
+    const turns = new EventLoopTurns();
     let passes = 0;
     let done = false;
     const counting = (async () => {
@@ -130,7 +130,7 @@ describe("what a request costs", () => {
   });
 
   it("gives one turn in each pass, and lets callers alternate", async () => {
-    const turns = new Turns();
+    const turns = new EventLoopTurns();
     const order: string[] = [];
     const work = async (caller: string) => {
       await turns.turn(caller);

@@ -78,7 +78,7 @@ describe("readiness", () => {
       () => 0,
       20,
     );
-    expect(await readiness.look()).toMatchObject([
+    expect(await readiness.findings()).toMatchObject([
       { name: "l1", detail: "no answer within 0.02 s", error: expect.any(NotReady) },
       { name: "store", detail: "fine" },
     ]);

@@ -12,7 +12,7 @@ export interface Received {
   readonly event: any;
 }
 
-/** A receiver of webhooks that answers as it is told to. */
+/** A webhook's endpoint that answers as it is told to. */
 export class Receiver implements AsyncDisposable {
   readonly received: Received[] = [];
   /** Answers a delivery; default 204. */

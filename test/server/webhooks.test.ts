@@ -21,7 +21,7 @@ const QUICK = {
   recordEveryMs: 1,
 } as const;
 
-const HUNG_UP = expect.stringMatching(/^The receiver 127\.0\.0\.1:\d+ closed the connection before it answered\.$/);
+const HUNG_UP = expect.stringMatching(/^The endpoint 127\.0\.0\.1:\d+ closed the connection before it answered\.$/);
 
 const SILENT = "No answer within 1 s.";
 
@@ -138,10 +138,10 @@ describe("deliveries", () => {
     [
       "redirects",
       (r: Parameters<Receiver["answer"]>[0]) => r.writeHead(307, { location: "/other" }).end(),
-      "The receiver answered 307.",
+      "The endpoint answered 307.",
     ],
     ["hangs up", (r: Parameters<Receiver["answer"]>[0]) => r.destroy(), HUNG_UP],
-  ])("fail at a receiver that %s, and say why", async (_, answer, failure) => {
+  ])("fail at an endpoint that %s, and say why", async (_, answer, failure) => {
     await start({ webhooks: { ...QUICK, timeoutMs: failure === SILENT ? 1_000 : 10_000 } });
     const { webhookId } = await create();
     receiver.answer = answer;
@@ -188,7 +188,7 @@ describe("deliveries", () => {
     await eventually(async () => expect((await look(webhookId)).status).toBe("disabled"));
     const { data } = (await world.send("GET", "/api/v1/events?after=5")).body;
     expect(data).toMatchObject([
-      { sequence: 6, type: "webhook.disabled", data: { webhookId, failure: "The receiver answered 503." } },
+      { sequence: 6, type: "webhook.disabled", data: { webhookId, failure: "The endpoint answered 503." } },
     ]);
     receiver.received.length = 0;
     receiver.answer = (response) => void response.writeHead(200).end();
@@ -196,7 +196,7 @@ describe("deliveries", () => {
     expect(sequences(await receiver.has(3))).toEqual([4, 5, 6]);
   });
 
-  test("end at once when the receiver is gone, and when the webhook is deleted", async () => {
+  test("end at once when the endpoint is gone, and when the webhook is deleted", async () => {
     await start();
     const { webhookId } = await create();
     receiver.answer = (response) => void response.writeHead(410).end();
@@ -254,7 +254,7 @@ describe("after a restart", () => {
   });
 });
 
-test("webhooks whose receivers hang hold up no other", async () => {
+test("webhooks whose endpoints hang hold up no other", async () => {
   await start({ webhooks: { ...QUICK, timeoutMs: 600_000 } });
   const stuck = await new Receiver().listen();
   await using _ = stuck;
@@ -376,7 +376,7 @@ describe("what an application sees of its deliveries", () => {
     if (delivery === undefined) throw new Error("nothing was received");
     expect(Receiver.verify(secret, delivery)).toMatchObject({ sequence: 0, type: "webhook.test", data: { webhookId } });
     receiver.answer = (response) => void response.writeHead(410).end();
-    expect((await tried()).body).toMatchObject({ status: 410, failure: "The receiver answered 410." });
+    expect((await tried()).body).toMatchObject({ status: 410, failure: "The endpoint answered 410." });
     expect(await look(webhookId)).toEqual(before);
     await happen(1);
     await eventually(async () => expect((await look(webhookId)).status).toBe("disabled"));

@@ -12,7 +12,7 @@ export interface ExitAllOptions extends Pick<ExitOptions, "account" | "recipient
   readonly l1: ExitOptions["l1"] & Pick<L1Committer, "withdraw" | "mostWithdrawals">;
 }
 
-/** What came of one vault of an exit of many. */
+/** The result for one vault of an exit of many. */
 export interface VaultExit {
   readonly vaultId: VaultId;
   /** null when nothing of the vault is left. */

@@ -5,7 +5,7 @@ import { retryAfterMs } from "../../backoff.ts";
 import { visible } from "../../protocol/text.ts";
 import { ForbiddenAddress, guardedLookup, type Reach, requireReachable } from "./address-policy.ts";
 
-/** The outcome of a delivery. `gone`: the receiver wants no more, by status 410. `status` is null without an answer. */
+/** The outcome of a delivery. `gone`: the endpoint wants no more, by status 410. `status` is null without an answer. */
 export type Outcome =
   | { readonly kind: "delivered"; readonly status: number }
   | {
@@ -19,7 +19,7 @@ export type Outcome =
 /** Most bytes to read of an answer. Only its status matters. */
 const ANSWER_BYTES = 16 * 1024;
 
-/** Posts events to receivers, at allowed addresses only. Does not follow redirects. */
+/** Posts events to endpoints, at allowed addresses only. Does not follow redirects. */
 export class Deliverer implements Disposable {
   readonly #reach: Reach;
   readonly #timeoutMs: number;
@@ -50,7 +50,7 @@ export class Deliverer implements Disposable {
       const answer = await this.#send(new URL(url), headers, body, AbortSignal.any([signal, timeout]));
       const { statusCode: status = 0 } = answer;
       if (status >= 200 && status < 300) return { kind: "delivered", status };
-      const failure = `The receiver answered ${status}.`;
+      const failure = `The endpoint answered ${status}.`;
       if (status === 410) return { kind: "gone", status, failure };
       const busy = status === 429 || status === 503;
       const wait = busy && { retryAfterMs: retryAfterMs(answer.headers["retry-after"]) };
@@ -77,7 +77,7 @@ export class Deliverer implements Disposable {
     };
     const first = send(this.#agents[secure ? "https:" : "http:"]);
     const answer = await answerTo(first).catch((error: NodeJS.ErrnoException) => {
-      // The receiver may have closed an idle connection at the moment of its next use. That is not its failure.
+      // The endpoint may have closed an idle connection at the moment of its next use. That is not its failure.
       if (!first.reusedSocket || !CLOSED.has(error.code ?? "")) throw error;
       return answerTo(send(false));
     });
@@ -106,7 +106,7 @@ async function discard(answer: IncomingMessage): Promise<void> {
 const CLOSES = "closed the connection before it answered";
 const UNTRUSTED = "has a certificate that no known authority has signed";
 
-/** Sentences for error codes of Node and OpenSSL, about a receiver named by host and port. */
+/** Sentences for error codes of Node and OpenSSL, about an endpoint named by host and port. */
 const FAILURES: Readonly<Record<string, string>> = {
   ECONNREFUSED: "accepts no connection",
   ECONNRESET: CLOSES,
@@ -132,8 +132,8 @@ function failureOf(error: unknown, { host, hostname }: URL): string {
     if (code === "ENODATA") return `The host name ${hostname} has no address.`;
     return `The name servers do not tell the address of ${hostname} (${code}).`;
   }
-  if (code.startsWith("HPE_")) return `The receiver ${host} did not answer in HTTP.`;
+  if (code.startsWith("HPE_")) return `The endpoint ${host} did not answer in HTTP.`;
   const known = FAILURES[code];
-  if (known !== undefined) return `The receiver ${host} ${known}.`;
+  if (known !== undefined) return `The endpoint ${host} ${known}.`;
   return `The request failed: ${visible(message.slice(0, 500)) || code || "no reason is known"}`;
 }

@@ -15,7 +15,7 @@ export interface Attempt {
   /** Start, in milliseconds since 1970. */
   readonly time: number;
   readonly durationMs: number;
-  /** The status of the receiver's answer; null without one. */
+  /** The status of the endpoint's answer; null without one. */
   readonly status: number | null;
   /** null for a success. */
   readonly failure: string | null;
@@ -33,7 +33,7 @@ export interface DispatcherOptions {
   readonly recordEveryMs?: number;
   /** Allowed addresses; `public-and-loopback` is for a sandbox on one's own machine. Default: public ones only. */
   readonly reach?: Reach;
-  /** Called with errors of this process. Failures of receivers are recorded with their webhooks. Default: no call. */
+  /** Called with errors of this process. Failures of endpoints are recorded with their webhooks. Default: no call. */
   readonly onError?: (error: unknown) => void;
   /** Called after each attempt. Default: no call. */
   readonly onAttempt?: (attempt: Attempt) => void;
@@ -63,7 +63,7 @@ const TEST_TYPE = "webhook.test";
  */
 const LEAST_TRIES = 8;
 
-/** Milliseconds until the next attempt: at least the backoff, longer if the receiver asks, up to the longest wait. */
+/** Milliseconds until the next attempt: at least the backoff, longer if the endpoint asks, up to the longest wait. */
 export function waitBefore(backoff: Backoff, attempt: number, retryAfterMs = 0): number {
   return Math.max(backoffDelay(backoff, attempt), Math.min(retryAfterMs, backoff.maxMs));
 }
@@ -81,7 +81,7 @@ interface DeliveringEngine {
   readonly operator: { readonly webhooks: Deliveries };
 }
 
-/** A message to a receiver: its `webhook-id` and its signed body. */
+/** A message to an endpoint: its `webhook-id` and its signed body. */
 interface Message {
   readonly id: string;
   readonly body: string;
@@ -156,7 +156,7 @@ export class WebhookDispatcher {
     return this.#ask(webhook, messageOf(webhook, event, "redelivery"));
   }
 
-  /** Posts one message at a time to each webhook, so nobody floods a receiver through this process. */
+  /** Posts one message at a time to each webhook, so nobody floods an endpoint through this process. */
   async #ask(webhook: Webhook, message: Message): Promise<Attempt | null> {
     const { webhookId } = webhook;
     if (this.#asked.has(webhookId)) return null;
@@ -206,7 +206,7 @@ export class WebhookDispatcher {
     }
   }
 
-  /** Attempts until the receiver accepts the event; false when the webhook was disabled instead. */
+  /** Attempts until the endpoint accepts the event; false when the webhook was disabled instead. */
   async #deliver(
     webhook: Webhook,
     event: ApplicationEvent,
@@ -305,7 +305,7 @@ function progressOf(
  * Source: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  *
  * @param secrets - `whsec_` and the key in base64
- * @param seconds - since 1970; receivers refuse times that are minutes away from their own clock
+ * @param seconds - since 1970; endpoints refuse times that are minutes away from their own clock
  */
 export function signatureHeaders(id: string, seconds: number, body: string, secrets: readonly string[]) {
   const signatures = secrets.map((secret) => {

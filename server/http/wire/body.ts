@@ -4,7 +4,7 @@ import { type Engine, MintmarkError } from "../../../core/index.ts";
 import { parseJson } from "../../../core/internal.ts";
 import { PUBLIC } from "../access/rate-account.ts";
 import { ServerError } from "../errors.ts";
-import type { Turns } from "../turns.ts";
+import type { EventLoopTurns } from "../turns.ts";
 import { BufferPool } from "./buffer-pool.ts";
 
 /** The media type of OAuth's forms. */
@@ -35,7 +35,7 @@ export function acceptJson(app: FastifyInstance, { buffers, turns, engine }: Jso
 
 interface JsonService {
   readonly buffers: BufferPool;
-  readonly turns: Turns;
+  readonly turns: EventLoopTurns;
   readonly engine: Pick<Engine, "limits">;
 }
 

@@ -9,7 +9,7 @@ import type { Provider } from "../shared/wallets.ts";
 
 export { type ExitKit, parseExitKit };
 
-/** What came of one vault. */
+/** The result for one vault. */
 export interface Outcome {
   readonly vaultId: bigint;
   /** The transaction that paid it; null when none did. */

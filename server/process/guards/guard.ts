@@ -14,10 +14,10 @@ import { accept } from "../../http/wire/body.ts";
 import { countFailures } from "../../routes/api/authentication.ts";
 import { batchOf } from "../../routes/batches.ts";
 import { sayHealthy } from "../../routes/service.ts";
-import type { SignerMetrics } from "./metrics.ts";
+import type { GuardMetrics } from "./metrics.ts";
 
 /** A service that checks batches and signs them: a committee member or an issuer. */
-export interface Signer {
+export interface Guard {
   readonly address: Address;
   readonly archive: Archive;
   /** The stored data of a batch, committed or signed; null without any. */
@@ -27,15 +27,15 @@ export interface Signer {
 /** Of a batch: over ten times one of 65,536 vaults with short blobs. */
 const MAX_DATA_BYTES = 64 * 1024 * 1024;
 
-export interface SignerServerOptions {
+export interface GuardServerOptions {
   readonly l1: Pick<L1Reader, "isOperator">;
-  /** Keeps the signer's archive up to date with L1; the status shows its state. */
+  /** Keeps the guard's archive up to date with L1; the status shows its state. */
   readonly watcher: Pick<Watcher, "lastError">;
   /** Default: no log. */
   readonly log?: LogOptions;
   /** Host names without ports, besides `localhost`, addresses and names without a dot; `*` accepts every name. */
   readonly hosts?: readonly string[];
-  readonly metrics?: SignerMetrics;
+  readonly metrics?: GuardMetrics;
   /** Most bytes of different batches on their way to clients; default 256 MiB. */
   readonly maxOutgoingBytes?: number;
   /** Timeout for receiving a whole request, in seconds. Default 120. */
@@ -43,31 +43,31 @@ export interface SignerServerOptions {
 }
 
 /** One kind of signature that operators request. */
-export interface Signing<Claim extends object> {
+export interface Signing<Terms extends object> {
   /** The end of its path, after the batch. */
   readonly name: string;
-  /** The claims about the batch in the query. */
-  readonly claim: z.ZodType<Claim>;
+  /** What the query says of the batch. */
+  readonly terms: z.ZodType<Terms>;
   /** The typed data that the operator signs for a request. */
-  request(claim: Claimed<Claim>): TypedDataDefinition;
+  request(proposed: Proposed<Terms>): TypedDataDefinition;
   /** The response, with the signature. */
-  sign(claim: Claimed<Claim>, data: Uint8Array): Promise<{ readonly signature: Hex }>;
+  sign(proposed: Proposed<Terms>, data: Uint8Array): Promise<{ readonly signature: Hex }>;
 }
 
-/** The claims about a batch, with its identity. */
-export type Claimed<Claim> = Claim & { readonly mode: Mode; readonly batchNumber: number };
+/** A batch that the operator asks to have signed: its identity, and what the query says of it. */
+export type Proposed<Terms> = Terms & { readonly mode: Mode; readonly batchNumber: number };
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** What the operator's signature covers; null on other routes. */
-    claim: unknown;
+    /** The batch that the operator's signature covers; null on other routes. */
+    proposed: unknown;
   }
 }
 
 const AUTHORIZATION = /^Operator (0x[0-9a-fA-F]{130})$/;
 
-/** Fields of claims, as queries carry them. */
-export const claimFields = {
+/** Fields of a proposed batch, as queries carry them. */
+export const proposedFields = {
   hash: z
     .string()
     .regex(/^0x[0-9a-f]{64}$/, "Give 32 bytes of lower-case hex.")
@@ -79,19 +79,19 @@ export const claimFields = {
 };
 
 /**
- * A signer's service, not listening yet. Anyone may read its state and the data of any batch. Only an account with the
+ * A guard's service, not listening yet. Anyone may read its state and the data of any batch. Only an account with the
  * contract's operator role can request signatures, checked before reading the body.
  */
-export function buildSignerServer<Claim extends object>(
-  signer: Signer,
-  signing: Signing<Claim>,
-  options: SignerServerOptions,
+export function buildGuardServer<Terms extends object>(
+  guard: Guard,
+  signing: Signing<Terms>,
+  options: GuardServerOptions,
 ): FastifyInstance {
   const { l1, watcher, log, hosts = [], metrics, requestTimeoutSeconds = 120 } = options;
-  const { archive } = signer;
+  const { archive } = guard;
   const failures = failureBuckets();
   const outgoing = new OutgoingBatches(async (mode, batchNumber) => {
-    const data = await signer.data(mode, batchNumber);
+    const data = await guard.data(mode, batchNumber);
     if (data === null) throw new MintmarkError("batch_not_found");
     return data;
   }, options.maxOutgoingBytes);
@@ -101,7 +101,7 @@ export function buildSignerServer<Claim extends object>(
     return sendRefusal(error, request, reply);
   };
   const app = fastifyApp({ log, hosts, requestTimeoutSeconds, bodyLimit: MAX_DATA_BYTES, errorHandler });
-  app.decorateRequest("claim", null);
+  app.decorateRequest("proposed", null);
   app.removeAllContentTypeParsers();
   accept(app, "application/octet-stream", (body) => body);
 
@@ -124,13 +124,13 @@ export function buildSignerServer<Claim extends object>(
 
   app.post<{ Params: { batchId: string } }>(`/v1/batches/:batchId/${signing.name}`, {
     async onRequest(request, reply) {
-      const claimed = claimOf(request, signing.claim);
-      request.claim = claimed;
-      await countFailures(requireOperator(request, signing.request(claimed)), failures, request, reply);
+      const proposed = proposedIn(request, signing.terms);
+      request.proposed = proposed;
+      await countFailures(requireOperator(request, signing.request(proposed)), failures, request, reply);
     },
-    async handler({ claim, body }) {
+    async handler({ proposed, body }) {
       if (!Buffer.isBuffer(body)) throw new MintmarkError("validation_failed", "Send the batch's data.");
-      const signed = await signing.sign(claim as Claimed<Claim>, body);
+      const signed = await signing.sign(proposed as Proposed<Terms>, body);
       metrics?.answered("signed");
       return signed;
     },
@@ -157,8 +157,8 @@ export function failureBuckets(): TokenBuckets {
   return new TokenBuckets("failed-authentication", DEFAULT_RATE_LIMITS.failedAuthentication, now);
 }
 
-/** The status of a signer. */
-export async function statusOf({ address, archive }: Signer, { watcher }: Pick<SignerServerOptions, "watcher">) {
+/** The status of a guard. */
+export async function statusOf({ address, archive }: Guard, { watcher }: Pick<GuardServerOptions, "watcher">) {
   const { settlement, position } = archive;
   return {
     address,
@@ -171,7 +171,7 @@ export async function statusOf({ address, archive }: Signer, { watcher }: Pick<S
   };
 }
 
-function claimOf<Claim extends object>({ params, query }: FastifyRequest, form: z.ZodType<Claim>): Claimed<Claim> {
+function proposedIn<Terms extends object>({ params, query }: FastifyRequest, form: z.ZodType<Terms>): Proposed<Terms> {
   const [mode, batchNumber] = batchOf((params as { batchId: string }).batchId);
   return { ...readAs(form, query), mode, batchNumber };
 }
@@ -183,7 +183,7 @@ export function readAs<T>(form: z.ZodType<T>, given: unknown): T {
   return parsed.data;
 }
 
-/** The signer has other batches, lacks some, or sees another history. All other reasons are faults of the batch. */
+/** The guard has other batches, lacks some, or sees another history. All other reasons are faults of the batch. */
 const CONFLICTS = new Set<RefusalReason>(["behind", "diverged", "equivocation", "gap", "ahead", "committed"]);
 
 /** Sends a refusal as problem details (RFC 9457), with its reason as the code. */

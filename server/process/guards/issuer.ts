@@ -8,19 +8,19 @@ import { accept } from "../../http/wire/body.ts";
 import { countFailures } from "../../routes/api/authentication.ts";
 import * as signing from "./guard.ts";
 
-interface IssuerServerOptions extends signing.SignerServerOptions {
+interface IssuerServerOptions extends signing.GuardServerOptions {
   /** The server does not close it. */
   readonly issuer: Issuer;
   /** Accepts the application's mints over HTTP with the secret. Without it there are no record routes. */
   readonly records?: { readonly record: LocalMintRecord; readonly secret: string };
 }
 
-const claim = z.strictObject({
-  batchRoot: signing.claimFields.hash,
-  vaultCount: signing.claimFields.vaultCount,
-  dataHash: signing.claimFields.hash,
+const terms = z.strictObject({
+  batchRoot: signing.proposedFields.hash,
+  vaultCount: signing.proposedFields.vaultCount,
+  dataHash: signing.proposedFields.hash,
 });
-type ConsentClaim = signing.Claimed<z.output<typeof claim>>;
+type ProposedBatch = signing.Proposed<z.output<typeof terms>>;
 
 /** Most mints of one request. */
 const MAX_MINTS = 10_000;
@@ -60,16 +60,16 @@ const recorded = z.strictObject({
     .max(MAX_MINTS),
 });
 
-/** An issuer's service, not listening yet; see {@link buildSignerServer}. */
+/** An issuer's service, not listening yet; see {@link buildGuardServer}. */
 export function buildIssuerServer({ issuer, records, ...options }: IssuerServerOptions): FastifyInstance {
   const { settlement } = issuer.archive;
-  const app = signing.buildSignerServer(
+  const app = signing.buildGuardServer(
     issuer,
     {
       name: "consent",
-      claim,
-      request: (claimed: ConsentClaim) => consentRequestTypedData(settlement, claimed),
-      sign: (claimed: ConsentClaim, data) => issuer.consent({ ...claimed, data }),
+      terms,
+      request: (proposed: ProposedBatch) => consentRequestTypedData(settlement, proposed),
+      sign: (proposed: ProposedBatch, data) => issuer.consent({ ...proposed, data }),
     },
     options,
   );

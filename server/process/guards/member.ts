@@ -4,9 +4,9 @@ import { attestationRequestTypedData, type CommitteeMember } from "../../../core
 import type { AttesterClient } from "../../../core/guards/mirror/index.ts";
 import type { Hex } from "../../../core/index.ts";
 import { addressGroup, type Quota, TokenBuckets } from "../../http/access/rate-limit.ts";
-import { buildSignerServer, claimFields, readAs, type SignerServerOptions, statusOf } from "./guard.ts";
+import { buildGuardServer, type GuardServerOptions, proposedFields, readAs, statusOf } from "./guard.ts";
 
-export interface MemberServerOptions extends SignerServerOptions {
+export interface MemberServerOptions extends GuardServerOptions {
   /** The server does not close it. */
   readonly member: CommitteeMember;
   /** Signs the state for mirrors. Without it the member does not. */
@@ -17,25 +17,25 @@ const integer = z
   .string()
   .regex(/^\d{1,19}$/)
   .transform(BigInt);
-const claim = z.strictObject({
-  batchRoot: claimFields.hash,
-  vaultCount: claimFields.vaultCount,
-  dataHash: claimFields.hash,
-  history: claimFields.hash,
+const terms = z.strictObject({
+  batchRoot: proposedFields.hash,
+  vaultCount: proposedFields.vaultCount,
+  dataHash: proposedFields.hash,
+  history: proposedFields.hash,
   sequence: integer,
   epoch: integer,
 });
 
-/** A committee member's service, not listening yet; see {@link buildSignerServer}. */
+/** A committee member's service, not listening yet; see {@link buildGuardServer}. */
 export function buildMemberServer({ member, attester, ...options }: MemberServerOptions): FastifyInstance {
   const { settlement } = member.archive;
-  const app = buildSignerServer(
+  const app = buildGuardServer(
     member,
     {
       name: "attestation",
-      claim,
-      request: (claimed) => attestationRequestTypedData(settlement, claimed),
-      sign: async (claimed, data) => ({ signature: await member.sign({ ...claimed, data }, claimed) }),
+      terms,
+      request: (proposed) => attestationRequestTypedData(settlement, proposed),
+      sign: async (proposed, data) => ({ signature: await member.sign({ ...proposed, data }, proposed) }),
     },
     options,
   );

@@ -3,7 +3,7 @@ import type { Archive } from "../../../core/guards/archive/index.ts";
 import { metricsIn } from "../metrics.ts";
 
 /** Prometheus metrics of a committee member or an issuer; docs/operating.md lists them. */
-export class SignerMetrics {
+export class GuardMetrics {
   readonly registry = new Registry();
   readonly #answers: Counter;
 

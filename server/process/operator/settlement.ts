@@ -6,12 +6,11 @@ import { RemoteMember } from "../../../core/guards/committee/index.ts";
 import { type Asset, type Engine, KzgThread, MintmarkError } from "../../../core/index.ts";
 import { connectL1, readL1 } from "../../../core/l1/index.ts";
 import { adoptFromL1 } from "../../../core/l1/settlement/index.ts";
-import { claimSettling } from "../../jobs/settlement-checks.ts";
 import { assetToOperator } from "../../schemas/wire.ts";
 import { accountOf } from "../account.ts";
 import { member, privateKey, url, whole } from "../settings/fields.ts";
 import { SETTINGS } from "../settings/settings.ts";
-import { settlerOver } from "../settling.ts";
+import { reserveSettling, settlerOver } from "../settling.ts";
 import { ofAsset } from "./ledger.ts";
 import { operation } from "./operation.ts";
 
@@ -129,7 +128,7 @@ export const SETTLEMENT_OPERATIONS = {
     ],
     input: commit,
     async run(engine, input, { signal }) {
-      using _ = claimSettling(engine, { code: "l1_failed", detail: "Another commit is in progress; wait for it." });
+      using _ = reserveSettling(engine, { code: "l1_failed", detail: "Another commit is in progress; wait for it." });
       return await settle(engine, input, signal);
     },
   }),
