@@ -19,14 +19,7 @@ import { hopOf, verifyHop } from "../protocol/transfer-proof.ts";
 import { packVaultId, type VaultPlace, vaultLeaf, vaultLeaves } from "../protocol/vault.ts";
 import { contentIn, contentOf, pointsIn } from "../sealing/contents.ts";
 import { columnLeaves } from "../sealing/seal-columns.ts";
-import {
-  clearVoidLeaves,
-  leftOutPlaces,
-  requireNotLeftOut,
-  requireNotVoid,
-  slotCountOf,
-  zeroRuns,
-} from "../sealing/void-runs.ts";
+import * as runs from "../sealing/void-runs.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { batchDataKey, pageRootsKey } from "../store/store-keys.ts";
 import type { VaultColumns } from "../store/vault-columns.ts";
@@ -79,10 +72,10 @@ export async function vaultProof(
   const { batchRoot, record, assets, tree } = batch;
   const page = pageAt(batch, place.slot);
   const vault = contentAt(ledger, place, page);
-  requireNotLeftOut(record, vault);
+  runs.requireNotLeftOut(record, vault);
   const siblings = unpackHashes(tree.siblings(place.slot, page.leaves));
   const leaf = bytesToHex(hashAt(page.leaves, place.slot - page.firstSlot));
-  const assetPath = manifestPath(assets, vault, leftOutPlaces(record));
+  const assetPath = manifestPath(assets, vault, runs.leftOutPlaces(record));
   const proof = { vault, vaultCount: tree.count, batchRoot, leaf, siblings, assetPath, header: headerOf(record) };
   invariant(verifyVaultProof(batchRoot, proof), `a wrong proof of vault ${vaultId}`);
   return proof;
@@ -95,7 +88,7 @@ export async function vaultContent(ledger: Ledger, vaultId: VaultId): Promise<Va
   // The slot of a redemption holds nothing. Neither does the slot of a transfer that does not count.
   if (stored.amount === 0n) throw new MintmarkError("vault_not_found");
   const vault = contentOf(place, stored, ledger.assetAt(stored.assetIndex));
-  requireNotLeftOut(findBatch(ledger, place.mode, place.batchNumber), vault);
+  runs.requireNotLeftOut(findBatch(ledger, place.mode, place.batchNumber), vault);
   return vault;
 }
 
@@ -114,7 +107,7 @@ async function blobRecords(ledger: Ledger, record: BatchRecord): Promise<BlobRec
   const keys = [batchDataKey(mode, batchNumber), pageRootsKey(mode, batchNumber)];
   const [data, commitments] = await ledger.store.getMany(keys);
   if (data === undefined || commitments === undefined) throw corruptBatch(mode, batchNumber, "blobs");
-  const records = { data, commitments, leftOut: leftOutPlaces(record) };
+  const records = { data, commitments, leftOut: runs.leftOutPlaces(record) };
   if (contentIn(records.data, pointsIn(records.commitments)) !== record.content) throw stale(ledger, record, "blobs");
   return records;
 }
@@ -146,10 +139,10 @@ export async function vaultMultiproof(ledger: Ledger, vaultIds: readonly VaultId
   const batch = await provableBatch(ledger, first, slots);
   const { record, batchRoot, assets, tree, pages } = batch;
   const vaults = places.map((place) => contentAt(ledger, place, pageAt(batch, place.slot)));
-  for (const vault of vaults) requireNotLeftOut(record, vault);
+  for (const vault of vaults) runs.requireNotLeftOut(record, vault);
   const nodes = tree.withPages(new Map([...pages].map(([number, { leaves }]) => [number, leaves])));
   const siblings = unpackHashes(multiproofSiblings(nodes, slots));
-  const manifest = manifestLeaves(assets, leftOutPlaces(record));
+  const manifest = manifestLeaves(assets, runs.leftOutPlaces(record));
   const proof = { vaults, vaultCount: tree.count, batchRoot, siblings, manifest, header: headerOf(record) };
   invariant(
     verifyVaultMultiproof(batchRoot, proof),
@@ -220,7 +213,7 @@ function provablePlace(ledger: Ledger, vaultId: VaultId, isTransferred = false):
   // Its leaf binds the signed transfer, so its proof begins with the vault that the mint made.
   if (batch.transfers && !isTransferred)
     throw new MintmarkError("validation_failed", "A transfer made this vault. Ask for the proof of this vault alone.");
-  requireNotVoid(ledger.voids, place);
+  runs.requireNotVoid(ledger.voids, place);
   return place;
 }
 
@@ -252,7 +245,7 @@ async function provableBatch(ledger: Ledger, { mode, batchNumber }: VaultPlace, 
       given === undefined
         ? columnLeaves(mode, batchNumber, vaults, (index) => ledger.assetAt(index), firstSlot)
         : givenLeaves(given, { mode, batchNumber, slot: firstSlot }, leafCount);
-    if (given === undefined) clearVoidLeaves(leaves, zeroRuns(voids), firstSlot);
+    if (given === undefined) runs.clearVoidLeaves(leaves, runs.zeroRuns(voids), firstSlot);
     pages.set(page, { firstSlot, vaults, leaves });
   }
   return { record, batchRoot, assets: record.assets ?? [], tree, pages } satisfies ProvableBatch;
@@ -343,7 +336,7 @@ async function provenHop(ledger: Ledger, batchNumber: number, slot: number) {
   const leaves = leavesOf(groups, outputs.slice(firstSlot, firstSlot + leafCount));
   const output = outputs[slot] as TransferOutput;
   const siblings = unpackHashes(tree.siblings(slot, leaves));
-  const root = { batchRoot: record.batchRoot as Hash, vaultCount: slotCountOf(record) };
+  const root = { batchRoot: record.batchRoot as Hash, vaultCount: runs.slotCountOf(record) };
   const header = headerOf(record) ?? { ...root, committedAt: 0n, sequence: 0n };
   const hop = hopOf(groups, output, { header, siblings });
   const spent = output.transfer.vaultId;

@@ -9,14 +9,7 @@ import type { Kzg } from "../protocol/kzg/kzg-thread.ts";
 import type { SessionEndMessage, SessionMessage } from "../protocol/transfer.ts";
 import { isTransferData } from "../protocol/transfer-data.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
-import {
-  packedAssets,
-  packedConsents,
-  provenVaultArguments,
-  SCHEME_VALUE,
-  STANDARD_VALUE,
-  sessionArguments,
-} from "./arguments.ts";
+import * as calldata from "./arguments.ts";
 import { BlobSidecar } from "./blob-sidecar.ts";
 import type { L1Connection } from "./connection.ts";
 import { askL1, revertReason } from "./failure.ts";
@@ -80,7 +73,7 @@ export class ViemCommitter extends ViemPortal implements ports.L1Committer, port
       const behind = async () => (await this.#tryAsNext(data)).gas + BEHIND_MARGIN;
       return this.#commit(assets, (consents) => rollupCall(batch, history, consents), behind, options);
     }
-    const manifest = packedAssets(assets);
+    const manifest = calldata.packedAssets(assets);
     const isBlobs = mode === "zk-rollup";
     const args = isBlobs ? [vaultCount, manifest] : [content, vaultCount, dataHash, manifest, attestation];
     const functionName = isBlobs ? "commitBlobBatch" : "commitValidiumBatch";
@@ -133,7 +126,7 @@ export class ViemCommitter extends ViemPortal implements ports.L1Committer, port
       // Estimated without consents: with all wallet contracts it might not fit a transaction.
       const gas = isBehind ? await behind() : ((await this.#estimate(call("0x"), blobs)) ?? (await behind()));
       const fitting = fittingConsents(consents, (await this.transactionGas()) - gas);
-      const ready = this.withGas(call(packedConsents(assets, fitting)), () => gas + consentGas(fitting));
+      const ready = this.withGas(call(calldata.packedConsents(assets, fitting)), () => gas + consentGas(fitting));
       return { ...ready, ...(blobs && { blobs }) };
     };
     return this.send(call("0x"), options, prepare, blobs && "blobs");
@@ -158,13 +151,13 @@ export class ViemCommitter extends ViemPortal implements ports.L1Committer, port
   }
 
   async voidDuplicate(earlier: ports.ProvenVault, later: ports.ProvenVault, options?: ports.L1SendOptions) {
-    const args = [...provenVaultArguments(earlier), ...provenVaultArguments(later)] as const;
+    const args = [...calldata.provenVaultArguments(earlier), ...calldata.provenVaultArguments(later)] as const;
     return this.transact("voidDuplicate", args, options);
   }
 
   /** Lets a key transfer for an owner. With the owner's signature any account can send it, else only the owner's. */
   async authorizeSession(session: SessionMessage, signature: Hex = "0x", options?: ports.L1SendOptions) {
-    return this.transact("authorizeSession", sessionArguments(session, signature), options);
+    return this.transact("authorizeSession", calldata.sessionArguments(session, signature), options);
   }
 
   /** Ends the session of an owner with a key, or makes sure that there never is one. As {@link authorizeSession}. */
@@ -183,8 +176,8 @@ export class ViemCommitter extends ViemPortal implements ports.L1Committer, port
    */
   async registerAsset(asset: RegistrableAsset, options?: ports.L1SendOptions) {
     const { standard, chainId, contractAddress, quantum } = asset;
-    const scheme = SCHEME_VALUE[await this.#schemeOf(asset)];
-    const args = [STANDARD_VALUE[standard], chainId, contractAddress, quantum, scheme] as const;
+    const scheme = calldata.SCHEME_VALUE[await this.#schemeOf(asset)];
+    const args = [calldata.STANDARD_VALUE[standard], chainId, contractAddress, quantum, scheme] as const;
     return this.transact("registerAsset", args, options);
   }
 

@@ -6,13 +6,7 @@ import type { Address, Hex } from "../model.ts";
 import type { L1Owner, L1Receipt, L1SendOptions, WithdrawalCall } from "../ports.ts";
 import { isTransferred, tipIdOf } from "../protocol/transfer-proof.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
-import {
-  packedList,
-  withdrawalArguments,
-  withdrawalBatchArguments,
-  withdrawalCall,
-  withdrawCalldata,
-} from "./arguments.ts";
+import * as calldata from "./arguments.ts";
 import type { BlobSidecar } from "./blob-sidecar.ts";
 import type { L1Connection } from "./connection.ts";
 import { askL1, reasonIn, revertReason } from "./failure.ts";
@@ -87,7 +81,7 @@ export class ViemPortal extends ViemReader implements L1Owner {
       const { result } = await simulateContract(this.client, {
         ...this.#portal,
         functionName: "withdrawBatch",
-        args: withdrawalBatchArguments([call], ITEM_GAS),
+        args: calldata.withdrawalBatchArguments([call], ITEM_GAS),
         gas: call.authorization.list === undefined ? TRIAL_GAS : LIST_TRIAL_GAS,
       });
       if (result === 0n) return null;
@@ -107,12 +101,11 @@ export class ViemPortal extends ViemReader implements L1Owner {
     try {
       if (list === undefined) {
         // viem's types cannot follow a union of functions.
-        const one = withdrawalCall(call) as { abi: typeof abi; functionName: "withdraw"; args: Arguments<"withdraw"> };
-        await simulateContract(this.client, { ...this.#portal, ...one, ...limit });
+        await simulateContract(this.client, { ...this.#portal, ...calldata.withdrawalCall(call), ...limit } as never);
         return null;
       }
       const { vaultId, owner } = call.vault;
-      const args = [packedList(call, list)] as const;
+      const args = [calldata.packedList(call, list)] as const;
       await readContract(this.client, { ...this.#portal, functionName: "checkList", args, ...limit });
       const listed = list.find((each) => each.vaultId === vaultId);
       if ((await this.verifyVault(call)) !== listed?.withdrawnBefore) return `NotListed(${vaultId})`;
@@ -121,7 +114,7 @@ export class ViemPortal extends ViemReader implements L1Owner {
         ...this.#portal,
         account: owner as Address,
         functionName: "withdraw",
-        args: withdrawalArguments({ ...call, authorization: { deadline, signature: "0x" } }),
+        args: calldata.withdrawalArguments({ ...call, authorization: { deadline, signature: "0x" } }),
         ...limit,
       });
       return null;
@@ -146,7 +139,7 @@ export class ViemPortal extends ViemReader implements L1Owner {
     const [first] = calls;
     if (calls.length === 1 && first !== undefined && isTransferred(first))
       return this.#withdrawTransferred(first, options);
-    const args = withdrawalBatchArguments(calls, ITEM_GAS);
+    const args = calldata.withdrawalBatchArguments(calls, ITEM_GAS);
     const shares = calls.length + args[1].length;
     if (calls.length < 1 || shares > MAX_SHARES)
       throw new RangeError(`1 to ${MAX_SHARES} withdrawals and lists a transaction, not ${shares}`);
@@ -162,12 +155,12 @@ export class ViemPortal extends ViemReader implements L1Owner {
   }
 
   async withdrawOwn(call: WithdrawalCall, options?: L1SendOptions): Promise<L1Receipt> {
-    return this.send(withdrawalCall(call) as ContractCall, options);
+    return this.send(calldata.withdrawalCall(call) as ContractCall, options);
   }
 
   /** The contract has no batch of them. With the gas of its trial, for the reasons of {@link relayGas}. */
   async #withdrawTransferred(call: WithdrawalCall, options?: L1SendOptions) {
-    const one = withdrawalCall(call) as ContractCall;
+    const one = calldata.withdrawalCall(call) as ContractCall;
     const receipt = await this.#mined(one, options, async () => this.withGas(one, () => transferredGas(call)));
     return { ...toReceipt(receipt), refusals: receipt.status === "reverted" ? null : [null] };
   }
@@ -221,7 +214,7 @@ function relayGas(shares: number, bytes: number): bigint {
 /** The most gas of the withdrawal of a transferred vault: that of an item, and of each transfer. */
 function transferredGas(call: WithdrawalCall): bigint {
   const hops = BigInt((call.hops?.length ?? 0) + 1);
-  return relayGas(1, size(withdrawCalldata(call))) + hops * HOP_GAS;
+  return relayGas(1, size(calldata.withdrawCalldata(call))) + hops * HOP_GAS;
 }
 
 export function toReceipt({ transactionHash, blockNumber, gasUsed }: TransactionReceipt): L1Receipt {

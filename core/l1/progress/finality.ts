@@ -12,14 +12,7 @@ import * as keys from "../../store/store-keys.ts";
 import { judgeSpender } from "../../transfers/judge.ts";
 import { revertPower } from "../../transfers/powers.ts";
 import { requireHash } from "../../validate.ts";
-import {
-  changeActivity,
-  latestWithdrawal,
-  putActivity,
-  putWithdrawal,
-  readActivity,
-  reserve,
-} from "../../vaults/activity.ts";
+import * as vaults from "../../vaults/activity.ts";
 import { placeOf, readVault } from "../../vaults/vaults.ts";
 import { putBatch } from "./batch-progress.ts";
 import { dropCheckpoints, latestPortal, pruneCheckpoints, putCheckpoint, type ReadOptions } from "./portals.ts";
@@ -52,10 +45,10 @@ export async function recordFinalized(
     const from = keys.l1EventsFrom(chainId, finalized === null ? 0n : finalized + 1n);
     for await (const [, stored] of ledger.store.entries({ gte: from, lt: keys.l1EventsFrom(chainId, upTo + 1n) })) {
       for (const withdrawalId of decodeRecord(l1EventRecord, stored, "An L1 event").withdrawalIds) {
-        const known = await latestWithdrawal(ledger, group, withdrawalId);
+        const known = await vaults.latestWithdrawal(ledger, group, withdrawalId);
         if (known.status !== "settled") continue;
         const final: WithdrawalRecord = { ...known, status: "finalized", finalizedAt: time, updatedAt: time };
-        putWithdrawal(ledger, group, final, known, "withdrawal.finalized");
+        vaults.putWithdrawal(ledger, group, final, known, "withdrawal.finalized");
       }
     }
     // These write journal entries of their own, so they run after this one.
@@ -127,12 +120,13 @@ async function revertEvents(ledger: Ledger, group: Group, chainId: bigint, block
       group.remove(keys.vaultEventKey(vaultId, place.blockNumber, place.logIndex));
       const withdrawn = await withdrawnBefore(ledger, vaultId, blockNumber);
       const { userIndex } = await readVault(ledger, placeOf(vaultId));
-      await changeActivity(ledger, group, { vaultId, userIndex }, { withdrawn, updatedAt: time });
+      await vaults.changeActivity(ledger, group, { vaultId, userIndex }, { withdrawn, updatedAt: time });
     }
     for (const withdrawalId of withdrawalIds) {
-      const known = await latestWithdrawal(ledger, group, withdrawalId);
-      putWithdrawal(ledger, group, undecided(known, time), known, "withdrawal.reverted");
-      putActivity(ledger, group, known, reserve(await readActivity(ledger, group, known.vaultId), known, time));
+      const known = await vaults.latestWithdrawal(ledger, group, withdrawalId);
+      vaults.putWithdrawal(ledger, group, undecided(known, time), known, "withdrawal.reverted");
+      const activity = await vaults.readActivity(ledger, group, known.vaultId);
+      vaults.putActivity(ledger, group, known, vaults.reserve(activity, known, time));
     }
     if (vaultId !== null) await judgeSpender(ledger, group, vaultId, time);
   }

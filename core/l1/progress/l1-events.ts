@@ -11,15 +11,7 @@ import { authorizationKey, importKey, l1EventKey, vaultEventKey, withdrawalListK
 import { judgeSpender } from "../../transfers/judge.ts";
 import { applyPower } from "../../transfers/powers.ts";
 import { orNull, requireHash } from "../../validate.ts";
-import {
-  isPending,
-  latestWithdrawal,
-  putActivity,
-  putFailed,
-  putWithdrawal,
-  readActivity,
-  release,
-} from "../../vaults/activity.ts";
+import * as vaults from "../../vaults/activity.ts";
 import { placeOf, readVault } from "../../vaults/vaults.ts";
 import { applyCommitted, foreign, type Imported, requireOurs } from "./batch-progress.ts";
 import { observing } from "./divergence.ts";
@@ -102,21 +94,22 @@ async function applyWithdrawn(ledger: Ledger, group: Group, event: L1Event, fact
   if ((await group.read(ledger.store, eventKey)) !== undefined) return;
   const txHash = requireHash("txHash", event.txHash);
   const { time } = ledger.record(group, { kind: "vaultWithdrawn", ...facts, blockNumber, logIndex, txHash });
-  const before = await readActivity(ledger, group, vaultId);
+  const before = await vaults.readActivity(ledger, group, vaultId);
   // A token that pays refuses no longer.
   let activity: ActivityRecord = { ...before, withdrawn: total, refusal: null, updatedAt: time };
   const decided: Uuid[] = [];
   for (const withdrawalId of activity.pending) {
-    const known = await latestWithdrawal(ledger, group, withdrawalId);
+    const known = await vaults.latestWithdrawal(ledger, group, withdrawalId);
     // After a reorganisation, a request that was signed later may wait until earlier ones are paid again.
     if (known.withdrawnBefore >= total) continue;
-    activity = release(activity, known, time);
+    activity = vaults.release(activity, known, time);
     decided.push(known.withdrawalId);
     const after = decide(known, facts, { l1TxHash: txHash, l1BlockNumber: blockNumber }, time);
-    putWithdrawal(ledger, group, after, known, after.status === "failed" ? "withdrawal.failed" : "withdrawal.settled");
+    const type = after.status === "failed" ? "withdrawal.failed" : "withdrawal.settled";
+    vaults.putWithdrawal(ledger, group, after, known, type);
   }
   const { userIndex } = await readVault(ledger, placeOf(vaultId));
-  putActivity(ledger, group, { vaultId, userIndex }, activity);
+  vaults.putActivity(ledger, group, { vaultId, userIndex }, activity);
   group.stage(eventKey, encodeRecord(records.l1EventRecord, { ...records.NO_EVENT, vaultId, withdrawalIds: decided }));
   group.put(vaultEventKey(vaultId, blockNumber, logIndex), encodeRecord(records.bigRecord, total));
   await judgeSpender(ledger, group, vaultId, time);
@@ -164,10 +157,10 @@ async function applyCancelled(
   const { vaultId, withdrawalIds } = await authorizedBy(ledger, group, digest);
   const cancelled: WithdrawalRecord[] = [];
   for (const withdrawalId of withdrawalIds) {
-    const known = await latestWithdrawal(ledger, group, withdrawalId);
+    const known = await vaults.latestWithdrawal(ledger, group, withdrawalId);
     const { owner } = await readVault(ledger, placeOf(known.vaultId));
     // Anybody can cancel a digest of their own making. Only the owner's cancellation counts.
-    if (isPending(known) && owner === event.signer.toLowerCase()) cancelled.push(known);
+    if (vaults.isPending(known) && owner === event.signer.toLowerCase()) cancelled.push(known);
   }
   if (cancelled.length === 0) return;
   cancelled.sort((a, b) => a.journalSequence - b.journalSequence);
@@ -176,7 +169,7 @@ async function applyCancelled(
   const { time } = ledger.record(group, { kind: "authorizationCancelled", ...facts });
   const failure = "The owner has cancelled the authorization on L1.";
   for (const known of cancelled)
-    putFailed(ledger, group, known, await readActivity(ledger, group, known.vaultId), failure, time);
+    vaults.putFailed(ledger, group, known, await vaults.readActivity(ledger, group, known.vaultId), failure, time);
   const decided = { ...records.NO_EVENT, vaultId, withdrawalIds: cancelled.map(({ withdrawalId }) => withdrawalId) };
   group.stage(eventKey, encodeRecord(records.l1EventRecord, decided));
 }
@@ -186,13 +179,13 @@ async function authorizedBy(ledger: Ledger, group: Group, digest: Hash) {
   const single = await group.read(ledger.store, authorizationKey(digest));
   if (single !== undefined) {
     const withdrawalId = decodeRecord(records.withdrawalIdRecord, single, "An authorization");
-    const { vaultId } = await latestWithdrawal(ledger, group, withdrawalId);
+    const { vaultId } = await vaults.latestWithdrawal(ledger, group, withdrawalId);
     return { vaultId, withdrawalIds: [withdrawalId] };
   }
   const list = await group.read(ledger.store, withdrawalListKey(digest));
   if (list === undefined) return { vaultId: null, withdrawalIds: [] };
-  const { vaults } = decodeRecord(records.withdrawalListRecord, list, "A list of withdrawals");
-  return { vaultId: null, withdrawalIds: vaults.flatMap(({ withdrawalId }) => withdrawalId ?? []) };
+  const { vaults: listed } = decodeRecord(records.withdrawalListRecord, list, "A list of withdrawals");
+  return { vaultId: null, withdrawalIds: listed.flatMap(({ withdrawalId }) => withdrawalId ?? []) };
 }
 
 const MAX_LOG_INDEX = 2 ** 32 - 1;

@@ -10,14 +10,7 @@ import { decodeRecord } from "../../store/layout.ts";
 import { type WithdrawalRecord, withdrawalIdRecord, withdrawalListRecord } from "../../store/records.ts";
 import { endOf, pendingWithdrawalKey, pendingWithdrawalsOf, withdrawalListKey } from "../../store/store-keys.ts";
 import { requireHash, requireText } from "../../validate.ts";
-import {
-  isPending,
-  latestWithdrawal,
-  putFailed,
-  putWithdrawal,
-  readActivity,
-  withdrawalView,
-} from "../../vaults/activity.ts";
+import * as vaults from "../../vaults/activity.ts";
 import { placeOf, readVault } from "../../vaults/vaults.ts";
 import { exitHeader } from "../progress/exit-proofs.ts";
 import { readWithdrawal } from "./requests.ts";
@@ -34,11 +27,11 @@ export async function* pendingWithdrawals(ledger: Ledger, chainId: bigint, { aft
 /** A pending withdrawal as it is now; null when it has settled or failed. */
 export async function pendingWithdrawal(ledger: Ledger, withdrawalId: Uuid): Promise<PendingWithdrawal | null> {
   const record = await readWithdrawal(ledger, withdrawalId);
-  if (!isPending(record)) return null;
+  if (!vaults.isPending(record)) return null;
   const place = placeOf(record.vaultId);
   const { assetIndex } = await readVault(ledger, place);
   return {
-    withdrawal: await withdrawalView(ledger, record),
+    withdrawal: await vaults.withdrawalView(ledger, record),
     sequence: record.journalSequence,
     standard: ledger.assetAt(assetIndex).standard,
     digest: record.digest,
@@ -51,8 +44,8 @@ async function authorizationOf(ledger: Ledger, { digest, deadline, signature }: 
   if (signature !== "0x") return { deadline, signature };
   const stored = await ledger.store.get(withdrawalListKey(digest));
   if (stored === undefined) throw new MintmarkError("store_corrupt", `The list of digest ${digest} is missing.`);
-  const { vaults, ...list } = decodeRecord(withdrawalListRecord, stored, "A list of withdrawals");
-  return { deadline, signature: list.signature, list: vaults };
+  const { vaults: listed, ...list } = decodeRecord(withdrawalListRecord, stored, "A list of withdrawals");
+  return { deadline, signature: list.signature, list: listed };
 }
 
 /** A withdrawal that waits for its transaction. */
@@ -105,16 +98,16 @@ export async function recordWithdrawalFailed(
   const reason = requireText("failure", failure, 2000);
   requireBigint("l1Time", l1Time, 0n, MAX_UINT64);
   const record = await ledger.writer.alone(async (group) => {
-    const known = await latestWithdrawal(ledger, group, withdrawalId);
-    if (!isPending(known)) return known;
-    const activity = await readActivity(ledger, group, known.vaultId);
+    const known = await vaults.latestWithdrawal(ledger, group, withdrawalId);
+    if (!vaults.isPending(known)) return known;
+    const activity = await vaults.readActivity(ledger, group, known.vaultId);
     const usable = known.deadline >= l1Time && activity.withdrawn <= known.withdrawnBefore;
     if (usable) throw new MintmarkError("withdrawal_pending", "The authorization can still be used on L1.");
     const facts = { withdrawalId: known.withdrawalId, failure: reason };
     const { time } = ledger.record(group, { kind: "withdrawalFailed", ...facts });
-    return putFailed(ledger, group, known, activity, reason, time);
+    return vaults.putFailed(ledger, group, known, activity, reason, time);
   }, wait?.signal);
-  return withdrawalView(ledger, record);
+  return vaults.withdrawalView(ledger, record);
 }
 
 /** Changes a pending withdrawal. Any other one stays as it is. */
@@ -126,10 +119,10 @@ async function changePending(
   change: (known: WithdrawalRecord, group: Group) => WithdrawalRecord,
 ): Promise<Withdrawal> {
   const record = await ledger.writer.alone(async (group) => {
-    const known = await latestWithdrawal(ledger, group, withdrawalId);
-    const changed = isPending(known) ? change(known, group) : known;
-    if (changed !== known) putWithdrawal(ledger, group, changed, known, type);
+    const known = await vaults.latestWithdrawal(ledger, group, withdrawalId);
+    const changed = vaults.isPending(known) ? change(known, group) : known;
+    if (changed !== known) vaults.putWithdrawal(ledger, group, changed, known, type);
     return changed;
   }, signal);
-  return withdrawalView(ledger, record);
+  return vaults.withdrawalView(ledger, record);
 }
