@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { SESSION_TYPES } from "../../core/protocol/index.ts";
 import * as s from "./common.ts";
-
 import { typedDataExample, typedDataOf } from "./withdrawals.ts";
 
 /** A transaction that is ready to be sent. */
