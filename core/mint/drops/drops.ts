@@ -11,8 +11,7 @@ import { type DropTask, dropId, RequestRefused, runDrop, UnsureOutcome } from ".
 import { type DropEngine, EngineEnded, engineMinting, type Pace } from "./engine-minting.ts";
 import type { Counts } from "./progress.ts";
 import { type DropFormat, sentenceOf } from "./rows.ts";
-import type { DropDefaults } from "./windows.ts";
-import { type Survey, surveyOf } from "./windows.ts";
+import { type DropDefaults, type Survey, surveyOf } from "./windows.ts";
 
 /** Most unfinished drops of one application, and most uploads at once. */
 const MAX_UNFINISHED = 10;

@@ -4,45 +4,30 @@ import type { FunctionFrame } from "./wasm-binary.ts";
 
 /**
  * The type of a lane of the keccak state: 64 bits of one state, or 64 bits each of two independent states, permuted
- * together. The generators in this folder use this interface for both.
+ * together. The generators in this folder use it for both.
  */
-export interface LaneKind {
-  readonly states: 1 | 2;
-  /** Allocates the places of a permutation in one function. */
-  workspace(frame: FunctionFrame): Workspace;
-  xor(left: Code, right: Code): Code;
-  and(left: Code, right: Code): Code;
-  or(left: Code, right: Code): Code;
-  notAnd(left: Code, right: Code): Code;
-  shl(value: Code, bits: number): Code;
-  shrU(value: Code, bits: number): Code;
-  /** Rotates towards the high bits, 0 to 63. */
-  rotl(value: Code, bits: number, scratch: Place): Code;
-  /** The same 64 bits in every state. */
-  splat(value: Code): Code;
-  /** {@link splat} of 8 bytes in memory. */
-  splatFrom(address: Code, offset?: number): Code;
-  /** 8 bytes from one address a state. */
-  gather(addresses: readonly Code[], offset: number): Code;
-  /** Writes 8 bytes to one address a state. */
-  scatter(addresses: readonly Code[], value: Code, offset: number): Code;
-}
+export type LaneKind = typeof scalarLanes;
 
 /** One state, in 64-bit integers. */
-export const scalarLanes: LaneKind = {
+export const scalarLanes = {
   states: 1,
+  /** Allocates the places of a permutation in one function. */
   workspace: scalarWorkspace,
   xor: i64.xor,
   and: i64.and,
   or: i64.or,
-  notAnd: (left, right) => i64.and(i64.not(left), right),
-  shl: (value, bits) => i64.shl(value, i64.const(BigInt(bits))),
-  shrU: (value, bits) => i64.shrU(value, i64.const(BigInt(bits))),
-  rotl: (value, bits) => (bits === 0 ? value : i64.rotl(value, i64.const(BigInt(bits)))),
-  splat: (value) => value,
+  notAnd: (left: Code, right: Code): Code => i64.and(i64.not(left), right),
+  shl: (value: Code, bits: number) => i64.shl(value, i64.const(BigInt(bits))),
+  shrU: (value: Code, bits: number) => i64.shrU(value, i64.const(BigInt(bits))),
+  /** Rotates towards the high bits, 0 to 63. */
+  rotl: (value: Code, bits: number, _scratch: Place) => (bits === 0 ? value : i64.rotl(value, i64.const(BigInt(bits)))),
+  /** The same 64 bits in every state; `splatFrom` those of 8 bytes in memory. */
+  splat: (value: Code) => value,
   splatFrom: i64.load,
-  gather: ([address = []], offset) => i64.load(address, offset),
-  scatter: ([address = []], value, offset) => i64.store(address, value, offset),
+  /** 8 bytes from one address a state. */
+  gather: ([address = []]: readonly Code[], offset: number) => i64.load(address, offset),
+  /** Writes 8 bytes to one address a state. */
+  scatter: ([address = []]: readonly Code[], value: Code, offset: number) => i64.store(address, value, offset),
 };
 
 /** Two states in the halves of 128-bit vectors. There is no vector rotation, so a rotation costs two shifts. */
