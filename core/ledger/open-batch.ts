@@ -277,21 +277,36 @@ export function elementsOf({ amountHigh, amountLow, blobs, start, end }: NewVaul
   return elementCount(amountOf(amountHigh, amountLow), blobs.subarray(start, end));
 }
 
-/** What a batch gets once it is sealed, committed, settled and final. */
-const LATER = {
-  ...{ assets: null, content: null, batchRoot: null, dataHash: null, stateRoot: null, leftOut: null, sealedAt: null },
-  ...{ l1TxHash: null, l1BlockNumber: null, committedAt: null, l1Sequence: null },
-  ...{ submittedAt: null, settledAt: null, finalizedAt: null },
-};
-
 export function openBatchRecord(
   open: Pick<OpenBatch, "mode" | "batchNumber" | "mintCount" | "since" | "inBlobs" | "transfers"> & {
     readonly vaults: Pick<VaultColumns, "count">;
   },
 ): BatchRecord {
-  const { mode, batchNumber, vaults, mintCount, since: openedAt, inBlobs } = open;
-  const facts = { mode, batchNumber, vaultCount: vaults.count, mintCount, openedAt, inBlobs };
-  return { ...LATER, ...facts, status: "open", given: false, transfers: open.transfers !== null };
+  return {
+    mode: open.mode,
+    batchNumber: open.batchNumber,
+    status: "open",
+    vaultCount: open.vaults.count,
+    mintCount: open.mintCount,
+    assets: null,
+    content: null,
+    batchRoot: null,
+    dataHash: null,
+    stateRoot: null,
+    l1TxHash: null,
+    l1BlockNumber: null,
+    committedAt: null,
+    l1Sequence: null,
+    openedAt: open.since,
+    sealedAt: null,
+    submittedAt: null,
+    settledAt: null,
+    finalizedAt: null,
+    given: false,
+    leftOut: null,
+    inBlobs: open.inBlobs,
+    transfers: open.transfers !== null,
+  };
 }
 
 /**

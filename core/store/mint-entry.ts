@@ -1,4 +1,4 @@
-import type { Hex, Mode, VaultId } from "../model.ts";
+import { type Hex, MODES, type Mode, type VaultId } from "../model.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import { type ByteReader, record as to } from "./binary.ts";
 import { MINT_KIND } from "./entries.ts";
@@ -135,7 +135,7 @@ export const BLOBS_BIT = 64;
 export function encodeMintEntry(time: number, header: MintHeader, columns: MintColumns, placed: PlacedColumns): Buffer {
   to.begin().u48(time);
   to.u8(MINT_KIND);
-  mintHeader.write(to, header);
+  encodeHeader(header);
   const { count, assetIndex, mode, amountHigh, amountLow, blobs, blobEnd } = columns;
   const { batchNumber, bits, slot, beforeHigh, beforeLow, age } = placed;
   const batches = [header.openPlaces.validium.batchNumber, header.openPlaces["zk-rollup"].batchNumber];
@@ -171,6 +171,28 @@ export function encodeMintEntry(time: number, header: MintHeader, columns: MintC
   const references = columns.references();
   if (references.length > 0) REFERENCES.write(to, references);
   return to.end();
+}
+
+/** As `mintHeader` writes it, without the look-up of each field: every mint pays for this. */
+function encodeHeader(header: MintHeader): void {
+  to.varint(header.applicationIndex);
+  to.varint(header.keyIndex);
+  to.varint(header.firstSequence);
+  to.uuid(header.mintId);
+  for (const mode of MODES) {
+    to.varint(header.openPlaces[mode].batchNumber);
+    to.varint(header.openPlaces[mode].slot);
+  }
+  to.u8(header.idempotency === null ? 0 : 1);
+  if (header.idempotency !== null) {
+    to.hex(header.idempotency.key);
+    to.hex(header.idempotency.digest);
+  }
+  to.varint(header.users.length);
+  for (const { userIndex, count } of header.users) {
+    to.varint(userIndex);
+    to.varint(count);
+  }
 }
 
 /** The inverse of {@link encodeMintEntry}. */
