@@ -3,7 +3,7 @@ import { safeParse, type z } from "zod";
 import { readSettings } from "../../server/process/settings/config.ts";
 import { isSecret } from "../../server/process/settings/settings.ts";
 import { EXIT, exitCodeOf } from "./errors.ts";
-import { print, printError, progressLine } from "./output.ts";
+import { type Flags, print, printError, progressLine } from "./output.ts";
 
 /** Options as commander parsed them, by name. */
 export type Options = Readonly<Record<string, string | string[] | boolean | undefined>>;
@@ -39,6 +39,8 @@ interface CommandSpec<S extends z.ZodObject> {
   readonly options?: Readonly<Record<string, string>>;
   /** Shown below the examples. */
   readonly notes?: string;
+  /** The options by the fields that errors name; default none. */
+  readonly flags?: Flags;
   /** The columns of a table; default all. */
   readonly columns?: readonly string[] | undefined;
   work(given: Given, settings: z.output<S>): Promise<unknown>;
@@ -116,7 +118,7 @@ function defaultOf(setting: z.core.$ZodType): string {
 }
 
 /** Prints the result of a command's work, or its error, and sets the exit code. */
-function acting<S extends z.ZodObject>({ work, settings, known, columns, failed }: CommandSpec<S>) {
+function acting<S extends z.ZodObject>({ work, settings, known, flags, columns, failed }: CommandSpec<S>) {
   return async (...given: unknown[]): Promise<void> => {
     const command = given.pop() as Command;
     const options = command.opts() as Options;
@@ -136,7 +138,7 @@ function acting<S extends z.ZodObject>({ work, settings, known, columns, failed 
       process.exitCode = EXIT.refused;
     } catch (error) {
       line.clear();
-      printError(error, asJson);
+      printError(error, asJson, flags);
       process.exitCode = stopping.signal.aborted ? EXIT.interrupted : exitCodeOf(error);
     } finally {
       for (const signal of ["SIGINT", "SIGTERM"] as const) process.off(signal, stop);

@@ -40,6 +40,9 @@ function addOperation(program: Command, path: string, operation: Operation): voi
     usage: usage.join(" "),
     description: operation.summary,
     examples: operation.examples.map((rest) => `${words.join(" ")} ${rest}`.trim()),
+    flags: Object.fromEntries(
+      fields.map(({ name, flag, secret }) => [name, args.includes(name) ? `<${flag}>` : (secret ?? `--${flag}`)]),
+    ),
     columns,
     failed: operation.failed ?? (() => null),
     async work({ options: given, args: places, ...running }) {

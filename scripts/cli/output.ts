@@ -29,7 +29,7 @@ export async function writeNamed(file: string, bytes: string | Uint8Array): Prom
 }
 
 /** One error on standard error; with `--json` as `{error: {code, detail, errors}}`. Standard output stays empty. */
-export function printError(error: unknown, asJson: boolean): void {
+export function printError(error: unknown, asJson: boolean, flags: Flags = {}): void {
   const known = error instanceof MintmarkError || error instanceof ApiError ? error : null;
   const detail = error instanceof ApiError ? error.problem.detail : messageOf(error);
   const errors = known instanceof ApiError ? known.problem.errors : (known?.issues ?? []);
@@ -45,15 +45,26 @@ export function printError(error: unknown, asJson: boolean): void {
   for (const [issue, ...more] of groups.values()) {
     if (issue === undefined) continue;
     const count = more.length === 0 ? "" : ` (and ${more.length} more like it)`;
-    const [field = ""] = issue.pointer.split("/").slice(-1);
-    lines.push(`  ${OPTIONS[field] ?? issue.pointer.slice(1)}: ${issue.detail}${count}`);
+    lines.push(`  ${optionAt(issue.pointer, flags)}: ${issue.detail}${count}`);
   }
   const shown = lines.flatMap((line) => line.split("\n").map((each) => visible(each, REPLACEMENT)));
   process.stderr.write(`${shown.join("\n")}\n`);
 }
 
+/** The options of a command, by the fields of its input. */
+export type Flags = Readonly<Record<string, string>>;
+
 /** The options of fields that people know by another name. */
-const OPTIONS: Readonly<Record<string, string>> = { dataAvailabilityMode: "--mode", amountDecimal: "--amount" };
+const OPTIONS: Flags = { dataAvailabilityMode: "--mode", amountDecimal: "--amount" };
+
+/** The option at a pointer; the pointer's path where there is none. */
+function optionAt(pointer: string, flags: Flags): string {
+  const path = pointer.slice(1).split("/");
+  const field = path.at(-1) ?? "";
+  // The API counts units where a person types whole tokens.
+  const named = path.length > 1 && field === "amount" ? "units" : field;
+  return OPTIONS[field] ?? flags[named] ?? pointer.slice(1);
+}
 
 /** The system's code, such as ENOENT, or the error's class. */
 function nameOf(error: unknown): string {

@@ -42,6 +42,13 @@ export function buildProgram(): Command {
       // One line, with commander's suggestion.
       outputError: (text, write) => write(`${text.trim().replaceAll(/\s+/g, " ")} (see --help)\n`),
     })
+    .addHelpText("beforeAll", ({ command, error }) => {
+      const [name = "help"] = command.args;
+      const isCommand = command.commands.length === 0 || name === "help" || name.startsWith("-");
+      // Commander would ignore an unknown command before `--help`. Without the option it refuses it.
+      if (!error && !isCommand) command.parse([name], { from: "user" });
+      return "";
+    })
     .addHelpText("after", `\n${EXIT_HELP}`);
   for (const add of COMMANDS) add(program);
   // Commander would end the process with 1 for a wrong argument.

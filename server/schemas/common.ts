@@ -32,7 +32,7 @@ const MAX_VAULT_ID = (1n << 64n) - 1n;
 const MAX_TOKEN_ID = (1n << 256n) - 1n;
 
 /** UUID of any version, in any case; converted to lower case. */
-export const uuid = z.guid("Give a UUID.").transform((text) => text.toLowerCase());
+export const uuid = z.guid().transform((text) => text.toLowerCase());
 
 /** A `0x` address in any case, not zero; converted to lower case. Mixed case must match the EIP-55 checksum. */
 export const address = z

@@ -14,6 +14,8 @@ export function wording(issue: z.core.$ZodRawIssue): string | undefined {
       return `Give at most ${issue.maximum}${UNITS[issue.origin] ?? ""}.`;
     case "too_small":
       return `Give at least ${issue.minimum}${UNITS[issue.origin] ?? ""}.`;
+    case "invalid_format":
+      return issue.format === "guid" ? "Give a UUID." : undefined;
     default:
       return undefined;
   }

@@ -76,6 +76,12 @@ describe("the command line", () => {
       expect.stringMatching(/^error: missing: MINTMARK_STORE, .+\n$/),
       "error: unknown option '--prot' (Did you mean --port?) (see --help)\n",
     ]);
+    // Commander itself would show the help of the parent.
+    for (const args of [["members"], ["members", "--help"]]) {
+      const mistyped = await mintmark(args);
+      const told = "error: unknown command 'members' (Did you mean member?) (see --help)\n";
+      expect([mistyped.code, mistyped.stdout, mistyped.stderr]).toEqual([2, "", told]);
+    }
   });
 });
 
@@ -152,14 +158,18 @@ describe("on a store that no server has open", () => {
   });
 
   test("refuses with the code of the error, as JSON when asked, and nothing on standard output", async () => {
-    const refused = await run(["users", "list", "--application", "00000000-0000-4000-8000-000000000000", "--json"]);
+    const nobody = "00000000-0000-4000-8000-000000000000";
+    const refused = await run(["users", "list", "--application", nobody, "--json"]);
     expect([refused.code, refused.stdout]).toEqual([1, ""]);
     expect(JSON.parse(refused.stderr).error.code).toBe("application_not_found");
     const many = await run(["assets", "add", "nowhere", "--standard", "erc9", "--name", "", "--symbol", "S", "--json"]);
     const pointers = JSON.parse(many.stderr).error.errors.map(({ pointer }: { pointer: string }) => pointer);
     expect(pointers.toSorted()).toEqual(["/contractAddress", "/name", "/standard"]);
     const told = await run(["applications", "suspend", "mine"]);
-    expect(told.stderr).toBe("error: 1 wrong value (validation_failed)\n  applicationId: Give a UUID.\n");
+    expect(told.stderr).toBe("error: 1 wrong value (validation_failed)\n  <application>: Give a UUID.\n");
+    const mint = ["mint", "--user", nobody, "--asset", "x", "--units", "1"];
+    const mistyped = await mintmark(mint, { ...settings, MINTMARK_API_KEY: "x" });
+    expect(mistyped.stderr).toBe("error: 1 wrong value (validation_failed)\n  --asset: Give a UUID.\n");
     const output = await run(["export", "batch", "validium-0", "--output", "x", "--json"]);
     expect(JSON.parse(output.stderr).error.code).toBe("batch_not_found");
   });
