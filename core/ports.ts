@@ -75,8 +75,8 @@ export interface HistoryPoint {
   readonly sequence: bigint;
 }
 
-/** A claimed batch. Everything else follows from its data. */
-export interface ClaimedBatch {
+/** A batch as the operator proposes it. Everything else follows from its data. */
+export interface ProposedBatch {
   readonly mode: Mode;
   readonly batchNumber: number;
   readonly vaultCount: number;
@@ -88,7 +88,7 @@ export interface ClaimedBatch {
 }
 
 /** A batch ready for L1. */
-export interface SealedBatch extends ClaimedBatch {
+export interface SealedBatch extends ProposedBatch {
   /** The batch's manifest: the assets of its vaults, ascending. */
   readonly assets: readonly AssetId[];
   /** Root of the vault tree, or the content of a batch in blobs. */
@@ -453,5 +453,5 @@ export type Portal = Pick<L1Reader, "settlement" | "blockNumber" | "finalizedBlo
  */
 export interface Committee {
   /** Resolves with the encoded attestation, valid only after `after` on L1. Rejects when too few members sign. */
-  attest(batch: ClaimedBatch, after: HistoryPoint, options?: WaitOptions): Promise<Hex>;
+  attest(batch: ProposedBatch, after: HistoryPoint, options?: WaitOptions): Promise<Hex>;
 }

@@ -1,7 +1,7 @@
 import { Turns } from "../../at-once.ts";
 import { MintmarkError } from "../../errors.ts";
 import { type Hash, MODES, type Mode, type VaultId } from "../../model.ts";
-import type { ClaimedBatch, CommitEvent, L1Block, L1Event } from "../../ports.ts";
+import type { CommitEvent, L1Block, L1Event, ProposedBatch } from "../../ports.ts";
 import { BatchDataError } from "../../protocol/batch-data.ts";
 import { stateLeaf } from "../../protocol/commitment.ts";
 import { hexToBytes } from "../../protocol/hex.ts";
@@ -25,7 +25,7 @@ export interface ArchiveOptions {
   readonly kzg?: Kzg;
 }
 
-type BatchData = Pick<ClaimedBatch, "dataHash" | "data">;
+type BatchData = Pick<ProposedBatch, "dataHash" | "data">;
 
 const FORMAT = "mintmark-archive";
 const VERSION = 7;

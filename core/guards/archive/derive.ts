@@ -221,11 +221,11 @@ async function opened(batch: DerivedBatch, blobs: DerivedBlobs, vault: VaultCont
   throw new MintmarkError("validation_failed", "the blobs do not hold this vault at its slot");
 }
 
-/** What tells a batch from others of its number: the operator's claim, or L1's record. */
-export type BatchClaim = Pick<DerivedBatch, "dataHash" | "batchRoot" | "vaultCount">;
+/** What tells a batch from others of its number, as the operator or L1 says. */
+export type BatchSummary = Pick<DerivedBatch, "dataHash" | "batchRoot" | "vaultCount">;
 
-/** Whether the derived batch matches a claim, or L1's record. */
-export function isBatch(batch: BatchClaim, { dataHash, batchRoot, vaultCount }: BatchClaim): boolean {
+/** Whether the derived batch is the one that the operator or L1 names. */
+export function isBatch(batch: BatchSummary, { dataHash, batchRoot, vaultCount }: BatchSummary): boolean {
   return batch.dataHash === dataHash && batch.batchRoot === batchRoot && batch.vaultCount === vaultCount;
 }
 

@@ -2,7 +2,7 @@ import { recoverTypedDataAddress, type TypedDataDefinition } from "viem";
 import { MintmarkError } from "../../errors.ts";
 import { messageOf } from "../../message.ts";
 import type { Address, Hex } from "../../model.ts";
-import type { ClaimedBatch, Committee, HistoryPoint, L1Reader } from "../../ports.ts";
+import type { Committee, HistoryPoint, L1Reader, ProposedBatch } from "../../ports.ts";
 import type { MemberSignature } from "../../protocol/attestation.ts";
 import { committeeHash, compactSignature, encodeAttestation } from "../../protocol/attestation.ts";
 import { type AttestationTerms, attestationTypedData } from "./request.ts";
@@ -11,7 +11,7 @@ import { type AttestationTerms, attestationTypedData } from "./request.ts";
 export interface MemberClient {
   readonly address: Address;
   /** 65 bytes, `r ‖ s ‖ v`; rejects when the member refuses or is unreachable. */
-  sign(batch: ClaimedBatch, terms: AttestationTerms, signal: AbortSignal): Promise<Hex>;
+  sign(batch: ProposedBatch, terms: AttestationTerms, signal: AbortSignal): Promise<Hex>;
   /** The number of the first validium batch that the member lacks. */
   nextBatch?(signal: AbortSignal): Promise<number>;
 }
@@ -27,7 +27,7 @@ export interface CollectorOptions {
    * Returns a sealed validium batch, for members that missed some. A member takes batches only in order, because it
    * checks each token against all earlier ones. Without this function such a member stays out.
    */
-  readonly earlierBatch?: (batchNumber: number) => Promise<ClaimedBatch>;
+  readonly earlierBatch?: (batchNumber: number) => Promise<ProposedBatch>;
   /** Called when a member has not signed, even if enough others did. Default: none. */
   readonly onFailure?: (member: Address, error: unknown) => void;
 }
@@ -116,7 +116,7 @@ function byAddress<M extends Addressed>(members: readonly M[]): M[] {
 /** The member's signature over this batch, and first over those that it missed. */
 async function askMember(
   member: MemberClient,
-  batch: ClaimedBatch,
+  batch: ProposedBatch,
   terms: AttestationTerms,
   { earlierBatch }: CollectorOptions,
   limit: AbortSignal,

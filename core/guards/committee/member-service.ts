@@ -1,7 +1,7 @@
 import type { LocalAccount } from "viem";
 import { MintmarkError } from "../../errors.ts";
 import { type Address, batchIdOf, type Hex } from "../../model.ts";
-import type { ClaimedBatch, Settlement } from "../../ports.ts";
+import type { ProposedBatch, Settlement } from "../../ports.ts";
 import { readBody } from "../archive/batch-source.ts";
 import type { MemberClient } from "./collector.ts";
 import { type AttestationTerms, attestationRequestTypedData } from "./request.ts";
@@ -99,14 +99,14 @@ function short(value: unknown): string {
  * const committee = collectAttestations({ members: [member], threshold: 1, l1 });
  */
 export class RemoteMember extends RemoteSigner implements MemberClient {
-  async sign(batch: ClaimedBatch, terms: AttestationTerms, signal: AbortSignal): Promise<Hex> {
+  async sign(batch: ProposedBatch, terms: AttestationTerms, signal: AbortSignal): Promise<Hex> {
     const { mode, batchNumber, batchRoot, vaultCount, dataHash, data } = batch;
     const { history, sequence, epoch } = terms;
     const asked = attestationRequestTypedData(this.options.settlement, { ...batch, ...terms });
     const request = await this.options.operator.signTypedData(asked);
     const numbers = { vaultCount: `${vaultCount}`, epoch: `${epoch}`, sequence: `${sequence}` };
-    const claim = new URLSearchParams({ batchRoot, dataHash, history, ...numbers });
-    const path = `/v1/batches/${batchIdOf(mode, batchNumber)}/attestation?${claim}`;
+    const query = new URLSearchParams({ batchRoot, dataHash, history, ...numbers });
+    const path = `/v1/batches/${batchIdOf(mode, batchNumber)}/attestation?${query}`;
     return signatureIn(await this.sendBatch(path, data, request, signal));
   }
 

@@ -2,18 +2,18 @@ import type { LocalAccount } from "viem";
 import { pause } from "../../backoff.ts";
 import { commitsIn } from "../../blocks.ts";
 import type { Address, Hash, Hex, Mode } from "../../model.ts";
-import type { ClaimedBatch, HistoryPoint, L1Reader, L1State } from "../../ports.ts";
+import type { HistoryPoint, L1Reader, L1State, ProposedBatch } from "../../ports.ts";
 import { nextHistory, stateLeaf } from "../../protocol/commitment.ts";
 import type { Kzg } from "../../protocol/kzg/kzg-thread.ts";
 import { isTransferData } from "../../protocol/transfer-data.ts";
 import type { Database } from "../../store/ports.ts";
 import { Archive } from "../archive/archive.ts";
-import { type BatchClaim, type DerivedBatch, deriveBatch, isBatch, vaultsOf } from "../archive/derive.ts";
+import { type BatchSummary, type DerivedBatch, deriveBatch, isBatch, vaultsOf } from "../archive/derive.ts";
 import type { Commit } from "../archive/keys.ts";
 import * as keys from "../archive/keys.ts";
 import { type AssetReader, assetsIn } from "../archive/known-assets.ts";
 import type { IndexEntries } from "../archive/vault-index.ts";
-import { deriveClaimed, MAX_AHEAD, requireRegistered } from "./claim.ts";
+import { deriveProposed, MAX_AHEAD, requireRegistered } from "./proposed.ts";
 import { Refusal } from "./refusal.ts";
 import { type AttestationTerms, attestationTypedData } from "./request.ts";
 import { requireValid } from "./transfer-check.ts";
@@ -74,9 +74,9 @@ export class CommitteeMember {
   /**
    * Stores and checks a batch, then signs it: 65 bytes, `r ‖ s ‖ v`.
    *
-   * @throws Refusal with the reason, when the claim is wrong or the member has signed another batch for the number
+   * @throws Refusal with the reason, when the batch is not as the operator says, or the member has signed another one
    */
-  async sign(batch: ClaimedBatch, terms: AttestationTerms): Promise<Hex> {
+  async sign(batch: ProposedBatch, terms: AttestationTerms): Promise<Hex> {
     const areTransfers = isTransferData(batch.mode, batch.data);
     if (batch.mode !== "validium" && !areTransfers)
       throw new Refusal("mode", "the committee signs validium batches and batches of transfers only");
@@ -97,13 +97,13 @@ export class CommitteeMember {
   }
 
   /** Checks every record as L1 will judge it. Nothing is stored, because L1 gets the data itself. */
-  async #checkTransfers(batch: ClaimedBatch, asked: HistoryPoint): Promise<void> {
+  async #checkTransfers(batch: ProposedBatch, asked: HistoryPoint): Promise<void> {
     const onL1 = await this.#l1.state();
     if (asked.history !== onL1.history) throw disagreed(asked, onL1);
     const { countRollup } = onL1;
     if (batch.batchNumber !== countRollup)
       throw new Refusal("ahead", `L1 has ${countRollup} rollup batches, so the next is not ${batch.batchNumber}`);
-    const { transfers } = await deriveClaimed(batch, this.archive.kzg);
+    const { transfers } = await deriveProposed(batch, this.archive.kzg);
     await requireValid(transfers ?? [], { ...batch, ...asked }, this.archive, this.#l1);
   }
 
@@ -130,7 +130,7 @@ export class CommitteeMember {
   }
 
   /** Checks everything, then writes data, record and index at once; durable when it resolves. */
-  async #take(batch: ClaimedBatch, asked: HistoryPoint): Promise<void> {
+  async #take(batch: ProposedBatch, asked: HistoryPoint): Promise<void> {
     const { batchNumber, batchRoot, vaultCount, dataHash } = batch;
     const { history } = asked;
     const onL1 = await this.#l1.state();
@@ -215,8 +215,8 @@ export class CommitteeMember {
   }
 
   /** Checks the batch and returns its index entries. */
-  async #check(batch: ClaimedBatch): Promise<ReadonlyMap<string, string>> {
-    const derived = await deriveClaimed(batch, this.archive.kzg);
+  async #check(batch: ProposedBatch): Promise<ReadonlyMap<string, string>> {
+    const derived = await deriveProposed(batch, this.archive.kzg);
     await requireRegistered(batch, derived, this.archive.assets);
     const taken = await this.archive.commit("validium", batch.batchNumber);
     const indexing = await this.archive.indexing("validium", batch.batchNumber, derived, taken);
@@ -258,7 +258,7 @@ function disagreed({ sequence }: HistoryPoint, { countValidium, countRollup }: L
 }
 
 /** A batch that the member has signed. */
-interface Signed extends BatchClaim {
+interface Signed extends BatchSummary {
   readonly history?: Hash;
   readonly rootOnL1?: Hash; // The root that L1 has of it, when that is another one than it was signed with
 }
@@ -268,7 +268,7 @@ function leafOf(batchNumber: number, { batchRoot, rootOnL1 = batchRoot, ...signe
 }
 
 /** What L1 has left out of a batch changes its root, and not its data. */
-function isCommitted(commit: Commit, batch: BatchClaim): boolean {
+function isCommitted(commit: Commit, batch: BatchSummary): boolean {
   if (commit.leftOut.length === 0) return isBatch(commit, batch);
   return commit.dataHash === batch.dataHash && commit.vaultCount === batch.vaultCount;
 }

@@ -1,7 +1,7 @@
 import { recoverTypedDataAddress, type TypedDataDefinition } from "viem";
 import { MintmarkError } from "../../errors.ts";
 import type { Address, Hex } from "../../model.ts";
-import type { ClaimedBatch, HistoryPoint, Settlement } from "../../ports.ts";
+import type { HistoryPoint, ProposedBatch, Settlement } from "../../ports.ts";
 import { MAX_UINT64, requireBigint } from "../../protocol/bounds.ts";
 import { transferBatchTypedData } from "../../protocol/transfer.ts";
 import { isTransferData } from "../../protocol/transfer-data.ts";
@@ -16,7 +16,7 @@ export interface AttestationTerms extends HistoryPoint {
 /** The message that a member signs: of a validium batch, or of a batch of transfers. */
 export function attestationTypedData(
   settlement: Pick<Settlement, "chainId" | "contract">,
-  batch: ClaimedBatch,
+  batch: ProposedBatch,
   terms: AttestationTerms,
 ): TypedDataDefinition {
   const message = { ...batch, ...terms };

@@ -1,7 +1,7 @@
 import type { LocalAccount } from "viem";
 import { MintmarkError } from "../../errors.ts";
 import { type Address, batchIdOf, type Hash, type Hex, MODES, type Mode } from "../../model.ts";
-import type { AssetId, ClaimedBatch, ConsentAsset, IssuerReader, L1Reader, VaultContent } from "../../ports.ts";
+import type { AssetId, ConsentAsset, IssuerReader, L1Reader, ProposedBatch, VaultContent } from "../../ports.ts";
 import { tokenIdOf } from "../../protocol/blob.ts";
 import { countOf } from "../../protocol/commitment.ts";
 import { assetsHash, consentTypedData } from "../../protocol/consent.ts";
@@ -15,7 +15,7 @@ import { Archive } from "../archive/archive.ts";
 import { deriveCommitted } from "../archive/derive.ts";
 import * as keys from "../archive/keys.ts";
 import { type AssetReader, assetsIn } from "../archive/known-assets.ts";
-import { deriveClaimed, MAX_AHEAD, requireRegistered } from "../committee/claim.ts";
+import { deriveProposed, MAX_AHEAD, requireRegistered } from "../committee/proposed.ts";
 import { Refusal } from "../committee/refusal.ts";
 import type { IssuedVault, MintRecord } from "./usage-book.ts";
 
@@ -97,7 +97,7 @@ export class Issuer {
    *
    * @throws Refusal with the reason, if it signs for none
    */
-  async consent(batch: ClaimedBatch): Promise<IssuerConsent> {
+  async consent(batch: ProposedBatch): Promise<IssuerConsent> {
     const { assets, content, refused } = await this.archive.inTurn(() => this.#take(batch));
     const { mode, batchNumber } = batch;
     const message = { mode, batchNumber, content, assetsHash: assetsHash(assets) };
@@ -135,7 +135,7 @@ export class Issuer {
   }
 
   /** Checks everything, then writes data and record durably. Returns what the issuer signs of the batch. */
-  async #take(batch: ClaimedBatch) {
+  async #take(batch: ProposedBatch) {
     const { mode, batchNumber, dataHash } = batch;
     const batchId = batchIdOf(mode, batchNumber);
     if ((await this.archive.commit(mode, batchNumber)) !== null)
@@ -144,7 +144,7 @@ export class Issuer {
     if (batchNumber >= committed + MAX_AHEAD)
       throw new Refusal("ahead", `L1 has only ${committed} ${mode} batches: commit those before ${batchNumber} first`);
     const signed = await this.#signed(mode, batchNumber);
-    const derived = await deriveClaimed(batch, this.archive.kzg);
+    const derived = await deriveProposed(batch, this.archive.kzg);
     const { content } = derived;
     const vaults = this.#here(derived.slots);
     const named = (await this.#named(vaults)).filter(({ suspended }) => !suspended);

@@ -1,5 +1,5 @@
 import { type Address, type Hash, MODES } from "../../model.ts";
-import type { ClaimedBatch, Settlement } from "../../ports.ts";
+import type { ProposedBatch, Settlement } from "../../ports.ts";
 import { typedDataDomain } from "../../protocol/typed-data.ts";
 import { nonsense, RemoteSigner, signatureIn } from "../committee/member-service.ts";
 import type { IssuerConsent } from "./issuer.ts";
@@ -8,11 +8,11 @@ import type { IssuerConsent } from "./issuer.ts";
 export interface IssuerClient {
   readonly address: Address;
   /** The issuer's consent. Rejects when it consents to no asset, or cannot be reached. */
-  consent(batch: ClaimedBatch, signal: AbortSignal): Promise<IssuerConsent>;
+  consent(batch: ProposedBatch, signal: AbortSignal): Promise<IssuerConsent>;
 }
 
-/** An operator's claim about a batch when it asks for a consent. */
-export type ConsentRequest = Pick<ClaimedBatch, "mode" | "batchNumber" | "batchRoot" | "vaultCount" | "dataHash">;
+/** What an operator says of a batch when it asks for a consent. */
+export type ConsentRequest = Pick<ProposedBatch, "mode" | "batchNumber" | "batchRoot" | "vaultCount" | "dataHash">;
 
 /**
  * The operator's signed request. Without it, a stranger's batch could fill the issuer's store.
@@ -48,12 +48,12 @@ export function consentRequestTypedData(
  * await new Settler({ engine, l1, committee, issuers: [issuer], fromBlock }).run(signal);
  */
 export class RemoteIssuer extends RemoteSigner implements IssuerClient {
-  async consent(batch: ClaimedBatch, signal: AbortSignal): Promise<IssuerConsent> {
+  async consent(batch: ProposedBatch, signal: AbortSignal): Promise<IssuerConsent> {
     const { mode, batchNumber, batchRoot, vaultCount, dataHash, data } = batch;
     const { operator, settlement } = this.options;
     const request = await operator.signTypedData(consentRequestTypedData(settlement, batch));
-    const claim = new URLSearchParams({ batchRoot, vaultCount: `${vaultCount}`, dataHash });
-    const path = `/v1/batches/${mode}-${batchNumber}/consent?${claim}`;
+    const asked = new URLSearchParams({ batchRoot, vaultCount: `${vaultCount}`, dataHash });
+    const path = `/v1/batches/${mode}-${batchNumber}/consent?${asked}`;
     const answer = await this.sendBatch(path, data, request, signal);
     const { assets, refused } = answer;
     if (!isListOf(assets, isAssetType) || !isListOf(refused, isRefused)) throw nonsense("no assets of the consent");

@@ -21,7 +21,7 @@ import { tellSealed } from "../../tenants/events/event-log.ts";
 import { waitAgain } from "../../transfers/close.ts";
 import { listsOfBatch } from "../../vaults/transfer-lists.ts";
 import type { AdoptedBatches, AdoptedEntry, Dropped, Incoming } from "./incoming.ts";
-import { type Holder, incomingBatches, isBatch, putAdoptedLists } from "./incoming.ts";
+import { type Holder, incomingBatches, isPlace, putAdoptedLists } from "./incoming.ts";
 
 type LostEntry = EntryOf<"historyAdopted">["lost"][number];
 
@@ -78,7 +78,7 @@ export async function adoptHistory(
     for (const key of unbound) group.remove(key);
     for (const [mode, tree] of trees) ledger.histories.put(group, mode, tree);
     for (const { mode, batchNumber, runs } of lost) {
-      const { record, vaults } = dropped.find((batch) => isBatch(batch.record, { mode, batchNumber })) as Dropped;
+      const { record, vaults } = dropped.find((batch) => isPlace(batch.record, { mode, batchNumber })) as Dropped;
       // The lists of a batch of transfers wait for another batch.
       if (!record.transfers) tellFailed(ledger, group, record, vaults, failing(runs));
     }
@@ -115,7 +115,7 @@ async function lostOf(ledger: Ledger, dropped: readonly Dropped[], incoming: rea
   for (const { record, vaults } of dropped) {
     const { mode, batchNumber } = record;
     const isSameKind = ({ lists }: Incoming) => (lists !== null) === record.transfers;
-    const there = incoming.find((one) => isBatch(one.entry, record) && isSameKind(one));
+    const there = incoming.find((one) => isPlace(one.entry, record) && isSameKind(one));
     const runs: LostRun[] = [];
     for (let slot = 0; slot < vaults.count; slot++) {
       const own = vaults.at(slot);

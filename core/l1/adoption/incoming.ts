@@ -4,7 +4,7 @@ import { MintmarkError } from "../../errors.ts";
 import { completed, derivedAgain, tokenHashOf } from "../../ledger/batch-vaults.ts";
 import type { Ledger, Recorded } from "../../ledger/ledger.ts";
 import { type Address, batchIdOf, type Hash, type Mode, type VaultId } from "../../model.ts";
-import type { AssetId, ClaimedBatch } from "../../ports.ts";
+import type { AssetId, ProposedBatch } from "../../ports.ts";
 import type { VaultEntry } from "../../protocol/batch-data.ts";
 import { decodeBatch } from "../../protocol/batch-decoder.ts";
 import { unpayable } from "../../protocol/blob.ts";
@@ -28,7 +28,7 @@ import { changeActivity, readActivity } from "../../vaults/activity.ts";
 import { latestTransferList, makerOf, putTransferList, slotCount } from "../../vaults/transfer-lists.ts";
 import { placeOf, readVaults } from "../../vaults/vaults.ts";
 
-export interface AdoptedBatch extends ClaimedBatch {
+export interface AdoptedBatch extends ProposedBatch {
   /** The batch's manifest on L1, if the data name more assets. Vaults of those pay nobody. */
   readonly assets?: readonly AssetId[];
   /** Assets that this store cannot hold, by {@link assetName}. */
@@ -76,9 +76,9 @@ export async function incomingBatches(
     return batchNumber < (firsts.get(mode) ?? Number.POSITIVE_INFINITY);
   };
   const adopting: Adopting = { ...context, isKept, known: new Map() };
-  const claimed = adopted.flatMap(({ batches }) => batches);
+  const arrived = adopted.flatMap(({ batches }) => batches);
   const incoming = new Map<AdoptedBatch, Incoming>();
-  for (const batch of claimed) {
+  for (const batch of arrived) {
     if (isTransferData(batch.mode, batch.data)) continue;
     const made = await incomingBatch(adopting, batch, dropped);
     incoming.set(batch, made);
@@ -86,7 +86,7 @@ export async function incomingBatches(
     for (const [slot, vault] of made.vaults.entries())
       adopting.known.set(packVaultId({ mode, batchNumber, slot }), { vault, hops: 0 });
   }
-  for (const batch of claimed) {
+  for (const batch of arrived) {
     if (!isTransferData(batch.mode, batch.data)) continue;
     const { lists, vaults } = await adoptedTransfers(adopting, batch);
     const columns = columnsOf(ledger, vaults);
@@ -94,7 +94,7 @@ export async function incomingBatches(
     const derived = deriveTransfers(batch.batchNumber, groups, columns, (index) => ledger.assetAt(index));
     incoming.set(batch, { ...incomingOf(batch, vaults, columns, derived, []), inBlobs: false, lists });
   }
-  return claimed.map((batch) => incoming.get(batch) as Incoming);
+  return arrived.map((batch) => incoming.get(batch) as Incoming);
 }
 
 /** A vault that L1 can pay. */
@@ -128,7 +128,7 @@ async function incomingBatch(adopting: Adopting, batch: AdoptedBatch, dropped: r
   const { ledger, holderOf } = adopting;
   const { mode, batchNumber, data } = batch;
   const inBlobs = isBlobBatchData(data);
-  const here = dropped.find(({ record }) => isBatch(record, batch) && !record.transfers)?.vaults;
+  const here = dropped.find(({ record }) => isPlace(record, batch) && !record.transfers)?.vaults;
   const now = ledger.now();
   const slots = slotsIn(ledger, batch);
   const voids = runsOf(slots.flatMap((found, slot) => (typeof found === "string" ? [[slot, found] as const] : [])));
@@ -156,7 +156,7 @@ async function incomingBatch(adopting: Adopting, batch: AdoptedBatch, dropped: r
 
 type BatchPlace = Pick<BatchRecord, "mode" | "batchNumber">;
 
-export function isBatch(one: BatchPlace, { mode, batchNumber }: BatchPlace): boolean {
+export function isPlace(one: BatchPlace, { mode, batchNumber }: BatchPlace): boolean {
   return one.mode === mode && one.batchNumber === batchNumber;
 }
 
@@ -245,7 +245,7 @@ export interface Adopting {
  * read. L1 checks no record, so a hostile operator can commit one over an unknown vault, or over vaults of several
  * owners under one signature. Such a record takes its slots and moves nothing.
  */
-export async function adoptedTransfers(adopting: Adopting, { batchNumber, data }: ClaimedBatch) {
+export async function adoptedTransfers(adopting: Adopting, { batchNumber, data }: ProposedBatch) {
   const { ledger, group, known } = adopting;
   const now = ledger.now();
   const vaults: StoredVault[] = [];

@@ -1,5 +1,5 @@
 import { type ErrorCode, MintmarkError } from "../../errors.ts";
-import type { ClaimedBatch } from "../../ports.ts";
+import type { ProposedBatch } from "../../ports.ts";
 import { BatchDataError } from "../../protocol/batch-data.ts";
 import { decodeBatchData } from "../../protocol/batch-decoder.ts";
 import { tokenIdOf } from "../../protocol/blob.ts";
@@ -16,12 +16,12 @@ import { Refusal } from "./refusal.ts";
 export const MAX_AHEAD = 16;
 
 /**
- * Derives a batch from its data and compares the result with the operator's claim, before any signature. A rollup batch
+ * Derives a batch from its data and compares the result with what the operator says, before any signature. A rollup batch
  * may be in blobs, whose commitments take about 50 ms each. Rejects with `kzg_unavailable` when they cannot be computed.
  *
  * @throws Refusal `data_hash`, `malformed`, or `root`
  */
-export async function deriveClaimed(batch: ClaimedBatch, kzg: Pick<Kzg, "commitment">): Promise<DerivedBatch> {
+export async function deriveProposed(batch: ProposedBatch, kzg: Pick<Kzg, "commitment">): Promise<DerivedBatch> {
   const { mode, batchNumber, dataHash, data } = batch;
   const inBlobs = mode === "zk-rollup" && isBlobBatchData(data);
   if (!inBlobs && bytesToHex(keccak256(data)) !== dataHash) throw badHash();
@@ -43,7 +43,7 @@ function badHash(): Refusal {
  *
  * @throws Refusal `unregistered`, or `malformed`
  */
-export async function requireRegistered({ data }: ClaimedBatch, derived: DerivedBatch, assets: KnownAssets) {
+export async function requireRegistered({ data }: ProposedBatch, derived: DerivedBatch, assets: KnownAssets) {
   const vaults = vaultsOf(derived);
   // A vault counts only if its asset was registered before its batch, and only final registrations are permanent.
   await assets.learn(vaults);
