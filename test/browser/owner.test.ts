@@ -200,8 +200,25 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
     const other = stub({ name: "Other", account: bob });
     const { tab, problems } = await signIn([other, stub()]);
     expect(await tab.getByRole("button", { name: "Withdraw by the operator" }).count()).toBe(0);
-    asked.length = 0;
     await box(tab, 1).check();
+    // A lying server would use the signature in another contract, or on another chain.
+    asked.length = 0;
+    for (const [truth, lie] of [
+      [/"verifyingContract":"0x../g, '"verifyingContract":"0xee'],
+      [/"chainId":\d+/g, '"chainId":1'],
+    ] as const) {
+      const prepare = "**/owner/v1/withdrawals/prepare";
+      await tab.route(prepare, async (route) => {
+        const response = await route.fetch();
+        await route.fulfill({ response, body: (await response.text()).replace(truth, lie) });
+      });
+      const prepared = tab.waitForResponse(prepare);
+      await press(tab, "Withdraw by the operator");
+      await prepared;
+      await tab.getByText("The server prepared another withdrawal than the one you asked for.").waitFor();
+      await tab.unroute(prepare);
+    }
+    expect(asked).not.toContain("eth_signTypedData_v4");
     await press(tab, "Withdraw by the operator");
     await rowOf(tab, 1).getByText("accepted").waitFor();
     await spent(tab, 1);

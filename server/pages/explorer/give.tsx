@@ -5,11 +5,10 @@ import { requireTransfers } from "../../client/transfer.ts";
 import { blobText } from "../shared/format.ts";
 import { Button } from "../shared/parts.tsx";
 import { Amount } from "../shared/tokens.tsx";
-import { signTyped } from "../shared/wallets.ts";
 import { jsonAsOwner, type SignedIn } from "./sign-in.ts";
 import { relayVaults, settlement } from "./source.tsx";
 import { fateOf } from "./transfer-view.tsx";
-import { type Change, requireAsked } from "./withdrawals.ts";
+import { type Change, signAsked } from "./withdrawals.ts";
 
 const NOBODY: Hex = `0x${"00".repeat(20)}`;
 /** The vaults that this page has given away, with their transfer. */
@@ -68,16 +67,10 @@ export async function giveAway(
     const receiver = to === null ? ({ redeem: true } as const) : { to };
     const transfers = some.map(({ vaultId }) => ({ vaultId: String(vaultId), ...receiver }));
     const prepared = await jsonAsOwner<TransferPreparation>(signedIn, "/owner/v1/transfers/prepare", { transfers });
-    const { contract, chainId } = await settlement();
     const { typedData } = prepared;
-    requireAsked("transfer", () => {
-      requireTransfers(prepared, transfers);
-      const { domain } = typedData;
-      const isHere =
-        String(domain.chainId) === chainId && domain.verifyingContract.toLowerCase() === contract.toLowerCase();
-      if (!isHere) throw new Error("The message is for another contract.");
-    });
-    const signature = await signTyped(signedIn, typedData);
+    const { chainId } = await settlement();
+    const check = () => requireTransfers(prepared, transfers);
+    const signature = await signAsked(signedIn, "transfer", typedData, chainId, check);
     // What was signed is what is sent.
     const sent = await jsonAsOwner<OwnersTransfer>(signedIn, "/owner/v1/transfers", {
       ...typedData.message,

@@ -1,12 +1,12 @@
 import type { ComponentChildren } from "preact";
 import type { VaultContent } from "../../../core/protocol/verifier.ts";
-import type { OwnersListReply, WithdrawalPreparation } from "../../client/index.ts";
+import type { OwnersListReply, TypedData, WithdrawalPreparation } from "../../client/index.ts";
 import { requireWithdrawal } from "../../client/withdraw.ts";
 import { sentenceOf } from "../shared/format.ts";
 import { shortName } from "../shared/tokens.tsx";
 import { signTyped, switchChain } from "../shared/wallets.ts";
 import { asOwner, jsonAsOwner, type SignedIn } from "./sign-in.ts";
-import { relayVaults } from "./source.tsx";
+import { relayVaults, settlement } from "./source.tsx";
 
 /** How a token stands, in words. */
 export interface Standing {
@@ -49,9 +49,9 @@ export async function byRelay(
         vaultIds,
       });
       const wanted = { vaultIds, recipient: signedIn.address, signer: signedIn.provider };
-      requireAsked("withdrawal", () => requireWithdrawal(prepared, wanted));
-      const { typedData, submit } = prepared;
-      const list = { ...submit.body, signature: await signTyped(signedIn, typedData) };
+      const check = () => requireWithdrawal(prepared, wanted);
+      const signature = await signAsked(signedIn, "withdrawal", prepared.typedData, String(group[0]?.chainId), check);
+      const list = { ...prepared.submit.body, signature };
       const reply = await jsonAsOwner<OwnersListReply>(signedIn, "/owner/v1/withdrawals", list);
       for (const { vaultId, error } of reply.vaults)
         if (error === null) change(BigInt(vaultId), ON_THE_WAY.accepted, "waiting");
@@ -62,13 +62,28 @@ export async function byRelay(
   return refused.map(({ vaultId, error }) => `${named(vaultId)} was not accepted. ${error?.detail ?? ""}`);
 }
 
-/** The server prepares the message, so the page checks that it says what the owner asked for. */
-export function requireAsked(what: string, check: () => void): void {
+/**
+ * The owner's signature over a message for the contract that pays tokens of a chain. The server prepares the message, so
+ * the page first checks that it says what the owner asked for, to that contract.
+ */
+export async function signAsked(
+  signedIn: SignedIn,
+  what: string,
+  typedData: TypedData,
+  chainId: string,
+  check: () => void,
+): Promise<unknown> {
+  const { portals } = await settlement();
+  const { domain } = typedData;
   try {
     check();
+    const contract = portals.find((portal) => portal.chainId === chainId)?.contract.toLowerCase();
+    if (String(domain.chainId) !== chainId || domain.verifyingContract.toLowerCase() !== contract)
+      throw new Error("The message is for another contract.");
   } catch (cause) {
     throw new Error(`The server prepared another ${what} than the one you asked for. Do not sign it.`, { cause });
   }
+  return signTyped(signedIn, typedData);
 }
 
 /**
