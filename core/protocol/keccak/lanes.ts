@@ -4,39 +4,68 @@ import type { FunctionFrame } from "./wasm-binary.ts";
 
 /**
  * The type of a lane of the keccak state: 64 bits of one state, or 64 bits each of two independent states, permuted
- * together. The generators in this folder use it for both.
+ * together. The generators in this folder use this interface for both.
  */
-export type LaneKind = typeof scalarLanes;
+export interface LaneKind {
+  readonly states: 1 | 2;
+  /**
+   * Lanes kept complemented between rounds. Without an and-not instruction, chi costs one complement per lane; with
+   * these six, one per row (Keccak implementation overview 3.2, section 2.2, "lane complementing").
+   */
+  readonly complemented: readonly number[];
+  /** Whether a round accumulates its output's column parities, or the next round reads it all again. Measured. */
+  readonly accumulatesParities: boolean;
+  /** Allocates the places of a permutation in one function. */
+  workspace(frame: FunctionFrame): Workspace;
+  xor(left: Code, right: Code): Code;
+  and(left: Code, right: Code): Code;
+  or(left: Code, right: Code): Code;
+  not(value: Code): Code;
+  notAnd(left: Code, right: Code): Code;
+  shl(value: Code, bits: number): Code;
+  shrU(value: Code, bits: number): Code;
+  /** Rotates towards the high bits, 0 to 63. */
+  rotl(value: Code, bits: number, scratch: Place): Code;
+  /** The same 64 bits in every state. */
+  splat(value: Code): Code;
+  /** {@link splat} of 8 bytes in memory. */
+  splatFrom(address: Code, offset?: number): Code;
+  /** 8 bytes from one address a state. */
+  gather(addresses: readonly Code[], offset: number): Code;
+  /** Writes 8 bytes to one address a state. */
+  scatter(addresses: readonly Code[], value: Code, offset: number): Code;
+}
 
 /** One state, in 64-bit integers. */
-export const scalarLanes = {
+export const scalarLanes: LaneKind = {
   states: 1,
-  /** Allocates the places of a permutation in one function. */
+  complemented: [1, 2, 8, 12, 17, 20],
+  accumulatesParities: false,
   workspace: scalarWorkspace,
   xor: i64.xor,
   and: i64.and,
   or: i64.or,
-  notAnd: (left: Code, right: Code): Code => i64.and(i64.not(left), right),
-  shl: (value: Code, bits: number) => i64.shl(value, i64.const(BigInt(bits))),
-  shrU: (value: Code, bits: number) => i64.shrU(value, i64.const(BigInt(bits))),
-  /** Rotates towards the high bits, 0 to 63. */
-  rotl: (value: Code, bits: number, _scratch: Place) => (bits === 0 ? value : i64.rotl(value, i64.const(BigInt(bits)))),
-  /** The same 64 bits in every state; `splatFrom` those of 8 bytes in memory. */
-  splat: (value: Code) => value,
+  not: i64.not,
+  notAnd: (left, right) => i64.and(i64.not(left), right),
+  shl: (value, bits) => i64.shl(value, i64.const(BigInt(bits))),
+  shrU: (value, bits) => i64.shrU(value, i64.const(BigInt(bits))),
+  rotl: (value, bits) => (bits === 0 ? value : i64.rotl(value, i64.const(BigInt(bits)))),
+  splat: (value) => value,
   splatFrom: i64.load,
-  /** 8 bytes from one address a state. */
-  gather: ([address = []]: readonly Code[], offset: number) => i64.load(address, offset),
-  /** Writes 8 bytes to one address a state. */
-  scatter: ([address = []]: readonly Code[], value: Code, offset: number) => i64.store(address, value, offset),
+  gather: ([address = []], offset) => i64.load(address, offset),
+  scatter: ([address = []], value, offset) => i64.store(address, value, offset),
 };
 
 /** Two states in the halves of 128-bit vectors. There is no vector rotation, so a rotation costs two shifts. */
 export const vectorLanes: LaneKind = {
   states: 2,
+  complemented: [],
+  accumulatesParities: true,
   workspace: vectorWorkspace,
   xor: v128.xor,
   and: v128.and,
   or: v128.or,
+  not: (value) => v128.xor(value, i64x2.splat(i64.const(-1n))),
   notAnd: (left, right) => v128.andNot(right, left),
   shl: (value, bits) => i64x2.shl(value, i32.const(bits)),
   shrU: (value, bits) => i64x2.shrU(value, i32.const(bits)),

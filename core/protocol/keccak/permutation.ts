@@ -28,8 +28,14 @@ export function roundConstants(): Uint8Array {
   return bytes;
 }
 
+/** A lane in the generator: its place, and whether the place holds its complement. */
+export interface Lane {
+  readonly place: Place;
+  readonly complemented: boolean;
+}
+
 /** A state. `null` is a lane known to be zero, which costs nothing. */
-type State = readonly (Place | null)[];
+export type State = readonly (Lane | null)[];
 
 /** A permutation in one function. The caller fills {@link Permutation.state}, inserts the code, and reads the state. */
 export class Permutation {
@@ -54,64 +60,143 @@ export class Permutation {
    * @param outputs - number of wanted lanes, from lane 0; 1 to 5 or 25
    */
   code(zero: readonly number[] = [], outputs = LANES): Code {
-    const { even, odd, parity, constant } = this.#space;
-    const input = even.map((place, i) => (zero.includes(i) ? null : place));
-    const parities = parity.map((place, x) => {
-      const column = FIVE.map((y) => input[x + 5 * y]).filter((lane) => lane != null);
-      return place.set(column.map((lane) => lane.get).reduce(this.#kind.xor));
-    });
+    const { even, odd, constant } = this.#space;
+    const plain = lanes(even, []);
+    const [evenBetween, oddBetween] = [lanes(even, this.#kind.complemented), lanes(odd, this.#kind.complemented)];
+    const input = plain.map((lane, i) => (zero.includes(i) ? null : lane));
+    const round = (from: State, to: readonly Lane[], offset: number, position: Position, wanted = LANES) =>
+      emitRound(this.#kind, this.#space, { from, to: to.slice(0, wanted), position, offset });
     const next = i32.add(local.get(constant), i32.const(16));
     return sequence(
       local.set(constant, i32.const(0)),
-      ...parities,
-      this.#round(input, odd, 0),
+      round(input, oddBetween, 0, "first"),
       loop(
-        this.#round(odd, even, 8),
-        this.#round(even, odd, 16),
+        round(oddBetween, evenBetween, 8, "between"),
+        round(evenBetween, oddBetween, 16, "between"),
         branchIf(0, i32.ltU(local.tee(constant, next), i32.const(8 * (ROUNDS - 2)))),
       ),
-      this.#round(odd, even.slice(0, outputs), 8, true),
+      round(oddBetween, plain, 8, "last", outputs),
     );
   }
+}
 
-  /**
-   * One round, theta to iota, one row of the result at a time.
-   *
-   * @param offset - of the round constant, in bytes from the local that counts them
-   */
-  #round(from: State, to: readonly Place[], offset: number, isLast = false): Code {
-    const kind = this.#kind;
-    const { parity, effect, row, scratch, constant } = this.#space;
-    const iota = kind.splatFrom(local.get(constant), offset);
-    // Theta's effect on each column: D[x] = C[x-1] ^ (C[x+1] <<< 1).
-    const theta = FIVE.map((x) => {
-      const turned = kind.rotl(at(parity, (x + 1) % 5).get, 1, scratch);
-      return at(effect, x).set(kind.xor(at(parity, (x + 4) % 5).get, turned));
+function lanes(places: readonly Place[], complemented: readonly number[]): readonly Lane[] {
+  return places.map((place, i) => ({ place, complemented: complemented.includes(i) }));
+}
+
+type Position = "first" | "between" | "last";
+
+interface Round {
+  readonly from: State;
+  readonly to: readonly Lane[];
+  readonly position: Position;
+  /** Of the round constant, in bytes from the local that counts them. */
+  readonly offset: number;
+}
+
+/** One round, theta to iota, one row of the result at a time. */
+function emitRound(kind: LaneKind, space: Workspace, { from, to, position, offset }: Round): Code {
+  const parities = columnParities(space, from);
+  const effects = emitTheta(kind, space, parities);
+  const accumulates = kind.accumulatesParities && position !== "last";
+  const constant = kind.splatFrom(local.get(space.constant), offset);
+  const rows = FIVE.filter((y) => 5 * y < to.length).map((y) => {
+    const row = emitRhoPi(kind, space, from, effects.lanes, y);
+    const results = to.slice(5 * y, 5 * y + 5).map((lane, x) => {
+      const value = emitChi(kind, row.lanes, x, lane.complemented);
+      const result = x === 0 && y === 0 ? kind.xor(value, constant) : value;
+      return accumulates ? emitResult(kind, space, lane.place, result, x, y) : lane.place.set(result);
     });
-    const rows = FIVE.filter((y) => 5 * y < to.length).map((y) => {
-      // Row y after rho and pi: its lane x is lane (x + 3y, x) of the input with theta's effect, rotated.
-      const turned = FIVE.map((x) => {
-        const column = (x + 3 * y) % 5;
-        const added = at(effect, column).get;
-        const source = from[column + 5 * x] ?? null;
-        const sum = source === null ? added : kind.xor(source.get, added);
-        return at(row, x).set(kind.rotl(sum, at(ROTATIONS, column + 5 * x), scratch));
-      });
-      // Chi: a ^ (~b & c).
-      const results = to.slice(5 * y, 5 * y + 5).map((place, x) => {
-        const product = kind.notAnd(at(row, (x + 1) % 5).get, at(row, (x + 2) % 5).get);
-        const chi = kind.xor(at(row, x).get, product);
-        const result = x === 0 && y === 0 ? kind.xor(chi, iota) : chi;
-        if (isLast) return place.set(result);
-        // Adds it to its column's parity for the next round while it is at hand.
-        const sum = at(parity, x);
-        const added = y === 0 ? scratch.get : kind.xor(sum.get, scratch.get);
-        return sequence(scratch.set(result), place.set(scratch.get), sum.set(added));
-      });
-      return sequence(...turned, ...results);
-    });
-    return sequence(...theta, ...rows);
-  }
+    return sequence(row.code, ...results);
+  });
+  // The previous round has accumulated the parities of its output.
+  const known = kind.accumulatesParities && position !== "first";
+  return sequence(known ? [] : emitParities(kind, parities, from), effects.code, ...rows);
+}
+
+/** Writes a lane of a round's result. Adds it to its column's parity for the next round while it is at hand. */
+function emitResult(kind: LaneKind, space: Workspace, to: Place, value: Code, x: number, y: number): Code {
+  const parity = at(space.parity, x);
+  const fresh = space.scratch;
+  return sequence(
+    fresh.set(value),
+    to.set(fresh.get),
+    parity.set(y === 0 ? fresh.get : kind.xor(parity.get, fresh.get)),
+  );
+}
+
+/** C[x], the parities of the columns, for theta. */
+function columnParities(space: Workspace, from: State): readonly Lane[] {
+  return FIVE.map((x) => {
+    const complements = FIVE.filter((y) => from[x + 5 * y]?.complemented);
+    return { place: at(space.parity, x), complemented: complements.length % 2 === 1 };
+  });
+}
+
+function emitParities(kind: LaneKind, parities: readonly Lane[], from: State): Code {
+  return parities.map(({ place }, x) => {
+    const column = FIVE.map((y) => from[x + 5 * y]).filter((lane) => lane != null);
+    return place.set(column.map((lane) => lane.place.get).reduce(kind.xor));
+  });
+}
+
+/** Theta's effect on each column: D[x] = C[x-1] ^ (C[x+1] <<< 1). */
+function emitTheta(
+  kind: LaneKind,
+  space: Workspace,
+  parities: readonly Lane[],
+): { code: Code; lanes: readonly Lane[] } {
+  const effects = FIVE.map((x) => {
+    const left = at(parities, (x + 4) % 5);
+    const right = at(parities, (x + 1) % 5);
+    const place = at(space.effect, x);
+    const value = kind.xor(left.place.get, kind.rotl(right.place.get, 1, space.scratch));
+    return { place, complemented: left.complemented !== right.complemented, code: place.set(value) };
+  });
+  return { code: effects.map(({ code }) => code), lanes: effects };
+}
+
+/** Row y after rho and pi: its lane x is lane (x + 3y, x) of the round's input with theta's effect, rotated. */
+function emitRhoPi(
+  kind: LaneKind,
+  space: Workspace,
+  from: State,
+  effects: readonly Lane[],
+  y: number,
+): { code: Code; lanes: readonly Lane[] } {
+  const row = FIVE.map((x) => {
+    const column = (x + 3 * y) % 5;
+    const source = from[column + 5 * x] ?? null;
+    const effect = at(effects, column);
+    const place = at(space.row, x);
+    const sum = source === null ? effect.place.get : kind.xor(source.place.get, effect.place.get);
+    const value = kind.rotl(sum, at(ROTATIONS, column + 5 * x), space.scratch);
+    const complemented = effect.complemented !== (source?.complemented ?? false);
+    return { place, complemented, code: place.set(value) };
+  });
+  return { code: row.map(({ code }) => code), lanes: row };
+}
+
+/**
+ * Chi for one lane, an expression: a ^ (~b & c), or its complement. The cost depends on which operands are
+ * complemented: with b' for ~b, ~b & c is b' & c, and ~b & ~c' is ~(b | c'), the complement of one instruction.
+ */
+function emitChi(kind: LaneKind, row: readonly Lane[], x: number, complement: boolean): Code {
+  const a = at(row, x);
+  const b = at(row, (x + 1) % 5);
+  const c = at(row, (x + 2) % 5);
+  const [valueB, valueC] = [b.place.get, c.place.get];
+  const wanted = complement !== a.complemented;
+  // If both or neither of b and c are complemented, one must be inverted; the result is possible either way.
+  const [product, complemented] =
+    b.complemented === c.complemented
+      ? wanted
+        ? [b.complemented ? kind.or(kind.not(valueB), valueC) : kind.or(valueB, kind.not(valueC)), true]
+        : [b.complemented ? kind.notAnd(valueC, valueB) : kind.notAnd(valueB, valueC), false]
+      : b.complemented
+        ? [kind.and(valueB, valueC), false]
+        : [kind.or(valueB, valueC), true];
+  return kind.xor(a.place.get, complemented === wanted ? product : kind.not(product));
 }
 
 function at<T>(items: readonly T[], index: number): T {

@@ -17,11 +17,19 @@ const CHUNK_BLOCKS = Math.floor(INPUT_BYTES / RATE);
  * probe. Each kernel owns one memory of 256 KiB; inputs of any size pass through it in chunks.
  */
 export function wasmKernel(): Keccak | null {
+  compiled ??= { instantiate: compile() };
+  return compiled.instantiate && new WasmKernel(compiled.instantiate());
+}
+
+let compiled: { readonly instantiate: (() => KeccakExports) | null } | undefined;
+
+function compile(): (() => KeccakExports) | null {
   const engine = (globalThis as { readonly WebAssembly?: WebAssemblyInterface }).WebAssembly;
   const bytes = keccakModule();
   if (!engine?.validate(bytes)) return null;
   try {
-    return new WasmKernel(new engine.Instance(new engine.Module(bytes)).exports as KeccakExports);
+    const module = new engine.Module(bytes);
+    return () => new engine.Instance(module).exports as KeccakExports;
   } catch {
     return null;
   }
