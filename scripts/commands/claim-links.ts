@@ -34,6 +34,7 @@ export const claimLinksCommand = command({
     "--page <url>": "the address of the server for holders, if it is another than --url",
     ...OVER_HTTP,
   },
+  flags: { assetId: "--asset", expiresAt: "--expires" },
   work: claimLinks,
 });
 
