@@ -25,13 +25,16 @@ ${[
   "reads. Secrets come from the environment or standard input, never from arguments.",
 ].join(" ")}`;
 
-/** In the order of the help. */
-const COMMANDS = [
-  ...[...localCommands, serverCommand, ...memberCommands],
-  ...[deployCommand, upCommand, doctorCommand, ...storeCommands, addOperations, inspectCommand],
-  ...[dropCommand, claimLinksCommand, ...transferCommands, ...sessionCommands],
-  ...[rebuildCommand, checkContractCommand, exitKitCommand, exitPageCommand, exitCommand, addCompletion],
-];
+/** In the order of the help, by what they are for. */
+const COMMANDS = {
+  "Try it on this machine:": localCommands,
+  "Deploy, and look after a deployment:": [deployCommand, upCommand, doctorCommand, checkContractCommand],
+  "Processes:": [serverCommand, ...memberCommands],
+  "A store, through its server or alone:": [...storeCommands, addOperations, inspectCommand],
+  "Applications and owners, over HTTP:": [dropCommand, claimLinksCommand, ...transferCommands, ...sessionCommands],
+  "Proofs and exits, without the operator:": [rebuildCommand, exitKitCommand, exitPageCommand, exitCommand],
+  "This command line:": [addCompletion],
+} as const;
 
 /** Every command, ready to parse. */
 export function buildProgram(): Command {
@@ -50,7 +53,11 @@ export function buildProgram(): Command {
       return "";
     })
     .addHelpText("after", `\n${EXIT_HELP}`);
-  for (const add of COMMANDS) add(program);
+  for (const [heading, commands] of Object.entries(COMMANDS)) {
+    program.commandsGroup(heading);
+    for (const add of commands) add(program);
+  }
+  program.helpCommand("help [command]", "print the help of a command");
   // Commander would end the process with 1 for a wrong argument.
   onEvery(program, (command) => command.exitOverride());
   return program;
