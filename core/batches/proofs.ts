@@ -23,7 +23,7 @@ import * as runs from "../sealing/void-runs.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { batchDataKey, pageRootsKey } from "../store/store-keys.ts";
 import type { VaultColumns } from "../store/vault-columns.ts";
-import { makerOf, sourceOf, spenderOf } from "../vaults/transfer-lists.ts";
+import { makerOf, sourceOf, spenderOf } from "../vaults/stored-lists.ts";
 import { batchAt, decodePage, type LocatedVault, pageKeys, placeOf, readVaults } from "../vaults/vaults.ts";
 import { corruptBatch, findBatch, headerOf, sealedCount, stateOver } from "./batches.ts";
 

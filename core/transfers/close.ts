@@ -16,7 +16,7 @@ import { chunkKey } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, encodeColumns, highWord, lowWord } from "../store/vault-columns.ts";
 import { requireText } from "../validate.ts";
 import { changeActivity, putActivity } from "../vaults/activity.ts";
-import { listsOfBatch, outputsOf, putTransferList, slotCount, unitsOf, usersOf } from "../vaults/transfer-lists.ts";
+import { listsOfBatch, outputsOf, putTransferList, slotCount, unitsOf, usersOf } from "../vaults/stored-lists.ts";
 import { examine, failWaiting, isFinal, type Spent, waitingLists } from "./faults.ts";
 
 /** Least seconds between the closing of a batch and a deadline in it: the commit must be mined before. */

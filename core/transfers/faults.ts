@@ -9,7 +9,7 @@ import { endOf, PREFIX, transferDigestKey } from "../store/store-keys.ts";
 import type { StoredVault } from "../store/vault-columns.ts";
 import { tell } from "../tenants/events/event-log.ts";
 import { putActivity, readActivities } from "../vaults/activity.ts";
-import { listsOfBatch, putTransferList, readTransferList } from "../vaults/transfer-lists.ts";
+import { listsOfBatch, putTransferList, readTransferList } from "../vaults/stored-lists.ts";
 import { hasSlot, placeOf, readVaults } from "../vaults/vaults.ts";
 import { powersOf } from "./powers.ts";
 

@@ -11,7 +11,7 @@ import { chunkKey } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, decodeChunk, encodeChunk, type StoredVault } from "../store/vault-columns.ts";
 import { tell } from "../tenants/events/event-log.ts";
 import { putActivity, readActivities, readActivity } from "../vaults/activity.ts";
-import * as lists from "../vaults/transfer-lists.ts";
+import * as lists from "../vaults/stored-lists.ts";
 import { hasSlot, placeOf, readVaults } from "../vaults/vaults.ts";
 import { powersOf } from "./powers.ts";
 

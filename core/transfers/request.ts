@@ -21,7 +21,7 @@ import { requireKey } from "../tenants/api-keys.ts";
 import { putUser, recipientKey, recipientOf } from "../tenants/users.ts";
 import { requireAddress } from "../validate.ts";
 import { putActivity } from "../vaults/activity.ts";
-import * as lists from "../vaults/transfer-lists.ts";
+import * as lists from "../vaults/stored-lists.ts";
 import { decodeActivity, hasSlot, ownedBy, placeOf, readVaults } from "../vaults/vaults.ts";
 import { requireCarried } from "./close.ts";
 import { readApproval, readSession } from "./powers.ts";

@@ -12,11 +12,11 @@ import { activityKey, transferDigestKey, transferListKey } from "../store/store-
 import { requireScope } from "../tenants/api-keys.ts";
 import { requireAddress, requireHash, requireUuid } from "../validate.ts";
 import { decodeActivity } from "../vaults/vaults.ts";
-import type { TransferFilter, TransferList, VaultHistory } from "./list.ts";
-import { historyOf, listTransfers, transferListView } from "./list.ts";
 import { readSession } from "./powers.ts";
 import type { Asked, TransferCaller, TransferRequest } from "./request.ts";
 import { askedList, requestTransfers, requireDeadline, requireTransferable } from "./request.ts";
+import type { TransferFilter, TransferList, VaultHistory } from "./views.ts";
+import { historyOf, listTransfers, transferListView } from "./views.ts";
 
 export function transfersOf(context: EngineContext): Transfers {
   return {

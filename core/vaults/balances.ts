@@ -8,8 +8,8 @@ import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
 import { readUserRequests, sequenceIn } from "../store/journal.ts";
 import { activityKey, userTransactionKey } from "../store/store-keys.ts";
 import { fastTokenIdOf } from "../store/token-id.ts";
+import { outputsOf, placeIn, readTransferList } from "./stored-lists.ts";
 import { collect, type Found } from "./transaction-scan.ts";
-import { outputsOf, placeIn, readTransferList } from "./transfer-lists.ts";
 import { decodeActivity, failureOf, heldBack, readVaults, vaultViews } from "./vaults.ts";
 
 /** A user's balances by token, in the order of first mints: each ERC-721 vault, other vaults summed, no void ones. */

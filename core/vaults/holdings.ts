@@ -8,11 +8,11 @@ import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
 import { contentOf } from "../sealing/contents.ts";
 import { requireNotVoid } from "../sealing/void-runs.ts";
 import { type Balance, balancesFrom } from "./balances.ts";
+import { placeIn } from "./stored-lists.ts";
 import { vaultsOfToken } from "./token-vaults.ts";
 import type { VaultFilter } from "./transaction-range.ts";
 import { type Found, findPage } from "./transaction-scan.ts";
 import { matches } from "./transactions.ts";
-import { placeIn } from "./transfer-lists.ts";
 import { batchAt, lostAt, placeOf, readVault, readVaults, vaultViews } from "./vaults.ts";
 
 /** The vault that a mint or a transfer made. Null if there is none, or not yet, or L1's history lacks it. */

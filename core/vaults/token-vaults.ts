@@ -12,8 +12,8 @@ import { type AssetRecord, itemSlotsRecord } from "../store/records.ts";
 import { bindingKey, endOf, itemKey, itemsOf } from "../store/store-keys.ts";
 import type { VaultColumns } from "../store/vault-columns.ts";
 import { isVisible } from "../tenants/asset-view.ts";
+import { tipOf } from "./stored-lists.ts";
 import type { VaultFilter } from "./transaction-range.ts";
-import { tipOf } from "./transfer-lists.ts";
 import { hasSlot, readVaults, vaultViews } from "./vaults.ts";
 
 const MOST_ASSETS = 100; // Most assets that a search by token id alone covers

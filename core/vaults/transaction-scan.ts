@@ -10,8 +10,8 @@ import type { StoreReader } from "../store/ports.ts";
 import { type TransferListRecord, type WithdrawalRecord, withdrawalRecord } from "../store/records.ts";
 import * as keys from "../store/store-keys.ts";
 import { blockOf, firstOfBlock, markKey, transactionKey } from "../store/store-keys.ts";
+import { decodeTransferList, outputsOf, placeIn, readTransferList, type TransferOutput } from "./stored-lists.ts";
 import { narrow, type Part, type TransactionFilter } from "./transaction-range.ts";
-import { decodeTransferList, outputsOf, placeIn, readTransferList, type TransferOutput } from "./transfer-lists.ts";
 import { hasSlot, type LocatedVault, placeOf, readVault, readVaults } from "./vaults.ts";
 
 /** A transaction without its user's id. */

@@ -10,9 +10,9 @@ import { vaultIdOf } from "../store/mint-entry.ts";
 import type { BatchRecord, TransferListRecord } from "../store/records.ts";
 import { orNull } from "../validate.ts";
 import { withdrawalView } from "./activity.ts";
+import { amountsOf, failureOfFault, placeIn, type TransferOutput } from "./stored-lists.ts";
 import { findMint, type TransactionFilter } from "./transaction-range.ts";
 import { type Found, findPage, findTransfer, findWithdrawal, mintTransactions } from "./transaction-scan.ts";
-import { amountsOf, failureOfFault, placeIn, type TransferOutput } from "./transfer-lists.ts";
 import { type Usage, type UsageOptions, usageOf } from "./usage.ts";
 import { batchOfRecord, failureOf, lostAt, present, statusOf, tokenIn, voidAt } from "./vaults.ts";
 

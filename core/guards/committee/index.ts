@@ -1,4 +1,11 @@
 /** The data availability committee: a member, the client of its service, and the collector of signatures. */
+
+export {
+  type AttestationRequest,
+  type AttestationTerms,
+  attestationRequestTypedData,
+  requestSigner,
+} from "./attestation-request.ts";
 export {
   type Collector,
   type CollectorOptions,
@@ -9,9 +16,3 @@ export {
 export { CommitteeMember, type MemberOptions } from "./member.ts";
 export { RemoteMember, type RemoteOptions } from "./member-service.ts";
 export { REFUSAL_REASONS, Refusal, type RefusalReason } from "./refusal.ts";
-export {
-  type AttestationRequest,
-  type AttestationTerms,
-  attestationRequestTypedData,
-  requestSigner,
-} from "./request.ts";

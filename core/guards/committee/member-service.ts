@@ -3,8 +3,8 @@ import { MintmarkError } from "../../errors.ts";
 import { type Address, batchIdOf, type Hex } from "../../model.ts";
 import type { ProposedBatch, Settlement } from "../../ports.ts";
 import { readBody } from "../archive/batch-source.ts";
+import { type AttestationTerms, attestationRequestTypedData } from "./attestation-request.ts";
 import type { MemberClient } from "./collector.ts";
-import { type AttestationTerms, attestationRequestTypedData } from "./request.ts";
 
 /** Longer responses are refused. The longest is an issuer's, with a reason for each of 255 assets. */
 const MAX_ANSWER_BYTES = 256 * 1024;

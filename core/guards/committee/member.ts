@@ -13,9 +13,9 @@ import type { Commit } from "../archive/keys.ts";
 import * as keys from "../archive/keys.ts";
 import { type AssetReader, assetsIn } from "../archive/known-assets.ts";
 import type { IndexEntries } from "../archive/vault-index.ts";
+import { type AttestationTerms, attestationTypedData } from "./attestation-request.ts";
 import { deriveProposed, MAX_AHEAD, requireRegistered } from "./proposed.ts";
 import { Refusal } from "./refusal.ts";
-import { type AttestationTerms, attestationTypedData } from "./request.ts";
 import { requireValid } from "./transfer-check.ts";
 
 /** Options of {@link CommitteeMember.open}. */

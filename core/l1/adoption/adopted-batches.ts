@@ -19,7 +19,7 @@ import * as keys from "../../store/store-keys.ts";
 import { CHUNK_VAULTS, type StoredVault, type VaultColumns } from "../../store/vault-columns.ts";
 import { tellSealed } from "../../tenants/events/event-log.ts";
 import { waitAgain } from "../../transfers/close.ts";
-import { listsOfBatch } from "../../vaults/transfer-lists.ts";
+import { listsOfBatch } from "../../vaults/stored-lists.ts";
 import type { AdoptedBatches, AdoptedEntry, Dropped, Incoming } from "./incoming.ts";
 import { type Holder, incomingBatches, isPlace, putAdoptedLists } from "./incoming.ts";
 

@@ -25,7 +25,7 @@ import type { StoredVault } from "../../store/vault-columns.ts";
 import { CHUNK_VAULTS, encodeChunk, highWord, lowWord, VaultColumns } from "../../store/vault-columns.ts";
 import { orNull } from "../../validate.ts";
 import { changeActivity, readActivity } from "../../vaults/activity.ts";
-import { latestTransferList, makerOf, putTransferList, slotCount } from "../../vaults/transfer-lists.ts";
+import { latestTransferList, makerOf, putTransferList, slotCount } from "../../vaults/stored-lists.ts";
 import { placeOf, readVaults } from "../../vaults/vaults.ts";
 
 export interface AdoptedBatch extends ProposedBatch {

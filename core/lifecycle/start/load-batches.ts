@@ -13,7 +13,7 @@ import { leftOutPlaces } from "../../sealing/void-runs.ts";
 import type { BatchRecord } from "../../store/records.ts";
 import { batchDataKey, batchTokensKey, pageRootsKey } from "../../store/store-keys.ts";
 import { decodeIntoColumns, type VaultColumns } from "../../store/vault-columns.ts";
-import { listsOfBatch } from "../../vaults/transfer-lists.ts";
+import { listsOfBatch } from "../../vaults/stored-lists.ts";
 
 /** Reads a mode's batches: the state tree over the sealed ones, the vaults of the others. Returns those to be sealed. */
 export async function loadBatches(ledger: Ledger, mode: Mode): Promise<readonly OpenBatch[]> {

@@ -10,10 +10,10 @@ import { packVaultId } from "../protocol/vault.ts";
 import { readEntry } from "../store/journal.ts";
 import type { TransferListRecord } from "../store/records.ts";
 import { activityKey, requestByKey, transfersOf } from "../store/store-keys.ts";
+import * as lists from "../vaults/stored-lists.ts";
 import { narrow } from "../vaults/transaction-range.ts";
 import { requestsIn } from "../vaults/transaction-scan.ts";
 import { statusOfTransfer } from "../vaults/transactions.ts";
-import * as lists from "../vaults/transfer-lists.ts";
 import { batchAt, decodeActivity, hasSlot, placeOf, readVault, readVaults, statusOf } from "../vaults/vaults.ts";
 
 /** Most work of one page, which has at least one list: a scan of 10,000 mints costs about the same. */
