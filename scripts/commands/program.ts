@@ -46,10 +46,11 @@ export function buildProgram(): Command {
       outputError: (text, write) => write(`${text.trim().replaceAll(/\s+/g, " ")} (see --help)\n`),
     })
     .addHelpText("beforeAll", ({ command, error }) => {
-      const [name = "help"] = command.args;
+      const asked = command.args[0] === "help";
+      const [name = "help"] = asked ? command.args.slice(1) : command.args;
       const isCommand = command.commands.length === 0 || name === "help" || name.startsWith("-");
-      // Commander would ignore an unknown command before `--help`. Without the option it refuses it.
-      if (!error && !isCommand) command.parse([name], { from: "user" });
+      // Commander would ignore an unknown command before `--help` or after `help`. Alone it refuses it.
+      if ((asked || !error) && !isCommand) command.parse([name], { from: "user" });
       return "";
     })
     .addHelpText("after", `\n${EXIT_HELP}`);

@@ -77,7 +77,7 @@ describe("the command line", () => {
       "error: unknown option '--prot' (Did you mean --port?) (see --help)\n",
     ]);
     // Commander itself would show the help of the parent.
-    for (const args of [["members"], ["members", "--help"]]) {
+    for (const args of [["members"], ["members", "--help"], ["help", "members"]]) {
       const mistyped = await mintmark(args);
       const told = "error: unknown command 'members' (Did you mean member?) (see --help)\n";
       expect([mistyped.code, mistyped.stdout, mistyped.stderr]).toEqual([2, "", told]);
