@@ -13,8 +13,9 @@ export type CodeReader = (address: Address) => Promise<unknown>;
 
 /**
  * Checks that a contract has the code of this version or of an earlier release, which later versions know for ever: a
- * settlement contract with both contracts whose code it runs on its own storage, or a mirror. Every byte counts, immutable values too. Rejects with `l1_failed`, and names the first
- * part that differs. An account that delegates to other code (EIP-7702) differs.
+ * settlement contract with both contracts whose code it runs on its own storage, or a mirror. Every byte counts,
+ * immutable values too. Rejects with `l1_failed`, and names the first part that differs. An account that delegates to
+ * other code (EIP-7702) differs.
  *
  * It says nothing about what the constructor wrote. `mintmark check-contract` checks that too.
  *

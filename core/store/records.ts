@@ -417,6 +417,14 @@ export const transferSessionRecord = layout({
   blockNumber: bigVarint, // Of the authorization
 });
 export type TransferSessionRecord = ValueOf<typeof transferSessionRecord>;
+export const NO_SESSION: TransferSessionRecord = {
+  authorizedAt: 0n,
+  until: 0n,
+  limit: 0n,
+  assetType: `0x${"00".repeat(32)}`,
+  revokedAt: 0n,
+  blockNumber: 0n,
+};
 
 /** When an account approved and cancelled a list of transfers on L1, in seconds; 0 for never. */
 export const transferApprovalRecord = layout({
@@ -425,6 +433,7 @@ export const transferApprovalRecord = layout({
   blockNumber: bigVarint, // Of the approval
 });
 export type TransferApprovalRecord = ValueOf<typeof transferApprovalRecord>;
+export const NO_APPROVAL: TransferApprovalRecord = { approvedAt: 0n, cancelledAt: 0n, blockNumber: 0n };
 
 export const l1EventRecord = layout({
   vaultId: nullable(u64), // The vault of the event; null for a cancelled list, and for an import

@@ -10,11 +10,11 @@ import { requireAddress } from "../validate.ts";
 import { hashText, isSecret } from "./api-keys.ts";
 import { type Right, requireRight, rightsOf, SCOPES_OF } from "./roles.ts";
 
-/** Lifetime of a signIn: half a day. */
+/** Lifetime of a sign-in: half a day. */
 const SIGN_IN_MS = 12 * 3_600_000;
 
 /**
- * The secret of a link or of a signIn: the person's id and 32 random bytes, in hex. Only SHA-256 of the random part is
+ * The secret of a link or of a sign-in: the person's id and 32 random bytes, in hex. Only SHA-256 of the random part is
  * stored; it is random, so no slower hash is needed.
  */
 const SECRET = /^([0-9a-f]{32})([0-9a-f]{64})$/;
@@ -84,7 +84,7 @@ export function signInsOf(context: EngineContext): SignIns {
   };
 }
 
-/** The person of a sign-in, as one who makes changes. Throws `role_missing`, `credentials_invalid`, `application_not_found`. */
+/** A signed-in person as the actor of changes. Throws `role_missing`, `credentials_invalid`, `application_not_found`. */
 export function actorOf(ledger: Ledger, signIn: SignIn, right: Right, applicationId?: Uuid): Actor {
   const personIndex = ledger.personIndices.get(signIn.person.personId) ?? -1;
   const named = applicationId === undefined ? null : ledger.application(applicationId).applicationIndex;

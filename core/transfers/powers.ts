@@ -5,8 +5,7 @@ import type { TransferPowers } from "../protocol/transfer-rules.ts";
 import type { Entry } from "../store/entries.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
-import type * as records from "../store/records.ts";
-import { l1EventRecord, NO_EVENT, transferApprovalRecord, transferSessionRecord } from "../store/records.ts";
+import * as records from "../store/records.ts";
 import { l1EventKey, transferApprovalKey, transferSessionKey } from "../store/store-keys.ts";
 
 /** What lets others than the owner's key move vaults, or takes back what was signed, as L1 tells it. */
@@ -17,27 +16,18 @@ export type PowerEvent = L1Event & {
 /** Reads a record: of the store, or with a group's changes. */
 export type ReadRecord = (key: Buffer) => Promise<Buffer | undefined>;
 
-const NO_SESSION: records.TransferSessionRecord = {
-  authorizedAt: 0n,
-  until: 0n,
-  limit: 0n,
-  assetType: `0x${"00".repeat(32)}`,
-  revokedAt: 0n,
-  blockNumber: 0n,
-};
-
 /** The session of an owner with a key; null when L1 has told of none. */
 export async function readSession(read: ReadRecord, owner: Address, key: Address) {
   const stored = await read(transferSessionKey(owner, key));
-  return stored === undefined ? null : decodeRecord(transferSessionRecord, stored, `The session of key ${key}`);
+  return stored === undefined ? null : decodeRecord(records.transferSessionRecord, stored, `The session of key ${key}`);
 }
-
-const NO_APPROVAL: records.TransferApprovalRecord = { approvedAt: 0n, cancelledAt: 0n, blockNumber: 0n };
 
 /** When and where an account approved a digest on L1, and when it cancelled it. */
 export async function readApproval(read: ReadRecord, owner: Address, digest: Hash) {
   const stored = await read(transferApprovalKey(owner, digest));
-  return stored === undefined ? NO_APPROVAL : decodeRecord(transferApprovalRecord, stored, `The approval of ${digest}`);
+  return stored === undefined
+    ? records.NO_APPROVAL
+    : decodeRecord(records.transferApprovalRecord, stored, `The approval of ${digest}`);
 }
 
 /** The powers of a list over the vaults of its owner, as L1 has told them until now. */
@@ -62,7 +52,7 @@ export async function applyPower(ledger: Ledger, group: Group, event: PowerEvent
   if ((await read(eventKey)) !== undefined) return;
   const owner = event.owner.toLowerCase() as Address;
   const note = (of: Partial<records.L1EventRecord>) =>
-    group.stage(eventKey, encodeRecord(l1EventRecord, { ...NO_EVENT, ...of }));
+    group.stage(eventKey, encodeRecord(records.l1EventRecord, { ...records.NO_EVENT, ...of }));
   if (event.type === "transfersApproved" || event.type === "transfersCancelled") {
     const { digest } = event;
     const known = await readApproval(read, owner, digest);
@@ -74,7 +64,7 @@ export async function applyPower(ledger: Ledger, group: Group, event: PowerEvent
     return;
   }
   const key = event.key.toLowerCase() as Address;
-  const known = (await readSession(read, owner, key)) ?? NO_SESSION;
+  const known = (await readSession(read, owner, key)) ?? records.NO_SESSION;
   const isRevoked = event.type === "sessionRevoked";
   if (isRevoked) {
     const { revokedAt } = event;
@@ -98,8 +88,8 @@ export async function revertPower(ledger: Ledger, group: Group, { session, appro
   }
   if (session === null) return;
   const { owner, key, isRevoked } = session;
-  const known = (await readSession(read, owner, key)) ?? NO_SESSION;
-  const before = isRevoked ? { ...known, revokedAt: 0n } : { ...NO_SESSION, revokedAt: known.revokedAt };
+  const known = (await readSession(read, owner, key)) ?? records.NO_SESSION;
+  const before = isRevoked ? { ...known, revokedAt: 0n } : { ...records.NO_SESSION, revokedAt: known.revokedAt };
   if (before.authorizedAt === 0n && before.revokedAt === 0n) group.remove(transferSessionKey(owner, key));
   else putSession(group, owner, key, before);
 }
@@ -108,9 +98,9 @@ export async function revertPower(ledger: Ledger, group: Group, { session, appro
 function putApproval(group: Group, owner: Address, digest: Hash, approval: records.TransferApprovalRecord): void {
   const key = transferApprovalKey(owner, digest);
   if (approval.approvedAt === 0n && approval.cancelledAt === 0n) group.remove(key);
-  else group.stage(key, encodeRecord(transferApprovalRecord, approval));
+  else group.stage(key, encodeRecord(records.transferApprovalRecord, approval));
 }
 
 function putSession(group: Group, owner: Address, key: Address, session: records.TransferSessionRecord): void {
-  group.stage(transferSessionKey(owner, key), encodeRecord(transferSessionRecord, session));
+  group.stage(transferSessionKey(owner, key), encodeRecord(records.transferSessionRecord, session));
 }

@@ -141,7 +141,7 @@ export abstract class ArchiveReads {
     return isCommitted && !(await this.store.has(keys.batchKey("missing", mode, batchNumber), keys.TEXT));
   }
 
-  /** The vault's proof, with the transfers since the mint. It is verified before return. Throws as {@link Archive.vaultContent}. */
+  /** The vault's proof with the transfers since the mint, verified. Throws as {@link Archive.vaultContent}. */
   async vaultProof(vaultId: VaultId): Promise<BatchVaultProof & { readonly header: BatchHeader }> {
     await this.vaultContent(vaultId);
     return chainProof(vaultId, this.kzg, async (mode, batchNumber) => {
@@ -172,7 +172,7 @@ export abstract class ArchiveReads {
     }
   }
 
-  /** Pairs of vaults of one ERC-721 token of a chain, by one way of reading their blobs. L1's sequence decides which of the two is earlier. */
+  /** Pairs of vaults of one ERC-721 token of a chain, by one way of reading blobs. L1's sequence orders the two. */
   async *duplicates(chainId: bigint) {
     for await (const [key, holder] of this.store.iterator<string, string>(keys.within(`duplicate/${chainId}/`))) {
       const [, , assetType, scheme] = key.split("/");

@@ -8,9 +8,9 @@ import { ClusterStore } from "./cluster-store.ts";
 import type { JournalStatus, Leadership, Server, SharedJournal } from "./ports.ts";
 
 const LEASE_MS = 3_000; // Lease of a leader, in ms: nobody else leads during it
-const SIZE_LOOK_MS = 30_000; // Pause between a leader's checks of the journal's size, in ms
+const SIZE_CHECK_MS = 30_000; // Pause between a leader's checks of the journal's size, in ms
 const JOURNAL_BYTES = 1 << 30;
-const LOOK_MS = 50; // Pause between a standby's reads of the journal, in ms
+const POLL_MS = 50; // Pause between a standby's reads of the journal, in ms
 /** After this many ms without a heartbeat of the leader in the journal, a standby calls its reads unreliable. */
 const STALE_MS = 5_000;
 
@@ -141,7 +141,7 @@ export class ClusterNode implements AsyncDisposable {
 
   /** Resolves when this server's reads show the write at this position. Rejects with the signal's reason. */
   async reached(position: number, signal: AbortSignal): Promise<void> {
-    while (this.#store.length < position) await pause(LOOK_MS / 5, undefined, { signal });
+    while (this.#store.length < position) await pause(POLL_MS / 5, undefined, { signal });
   }
 
   /** The server's role, as soon as it has one. Rejects when the node ends. The engine is closed when the role ends. */
@@ -206,7 +206,7 @@ export class ClusterNode implements AsyncDisposable {
       if (!isPassing && !this.#stop.signal.aborted) throw error;
       if (isPassing && this.#role === null) await this.#standBy();
     }
-    await pause(LOOK_MS, undefined, { signal: this.#stop.signal }).catch(() => {});
+    await pause(POLL_MS, undefined, { signal: this.#stop.signal }).catch(() => {});
   }
 
   async #keepLead({ available }: Leadership): Promise<void> {
@@ -223,7 +223,7 @@ export class ClusterNode implements AsyncDisposable {
     } catch (error) {
       if (!(error instanceof MintmarkError)) throw error;
     }
-    this.#pruneAt = performance.now() + SIZE_LOOK_MS;
+    this.#pruneAt = performance.now() + SIZE_CHECK_MS;
   }
 
   async #follow(status: JournalStatus): Promise<void> {

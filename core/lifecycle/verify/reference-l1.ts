@@ -77,16 +77,6 @@ type PowerEntry = EntryOf<"transferSessionAuthorized"> | EntryOf<"transferSessio
 
 const isApproval = (event: PowerEntry): event is ApprovalEntry => "digest" in event;
 
-const NO_APPROVAL: records.TransferApprovalRecord = { approvedAt: 0n, cancelledAt: 0n, blockNumber: 0n };
-const NO_SESSION: records.TransferSessionRecord = {
-  authorizedAt: 0n,
-  until: 0n,
-  limit: 0n,
-  assetType: `0x${"00".repeat(32)}`,
-  revokedAt: 0n,
-  blockNumber: 0n,
-};
-
 /** The part of the reference for sessions and approvals of transfers: every event of L1, in its order. */
 export class ReferencePowers extends Part<{ readonly portals: ReferencePortals }> {
   #events: PowerEntry[] = [];
@@ -126,7 +116,7 @@ export class ReferencePowers extends Part<{ readonly portals: ReferencePortals }
         const key = keys.transferApprovalKey(owner, event.digest);
         this.out.put(key, records.transferApprovalRecord, approval, `the approval of ${at}`);
       } else {
-        const session = this.#session(owner, event.key) ?? NO_SESSION;
+        const session = this.#session(owner, event.key) ?? records.NO_SESSION;
         const key = keys.transferSessionKey(owner, event.key);
         this.out.put(key, records.transferSessionRecord, session, `the session of ${at}`);
       }
@@ -134,7 +124,7 @@ export class ReferencePowers extends Part<{ readonly portals: ReferencePortals }
   }
 
   #approval(owner: Address, digest: Hash): records.TransferApprovalRecord {
-    let approval = NO_APPROVAL;
+    let approval = records.NO_APPROVAL;
     for (const event of this.#events) {
       if (!isApproval(event) || event.owner !== owner || event.digest !== digest) continue;
       if (event.kind === "transfersCancelled") approval = { ...approval, cancelledAt: event.cancelledAt };
@@ -147,7 +137,7 @@ export class ReferencePowers extends Part<{ readonly portals: ReferencePortals }
     let session: records.TransferSessionRecord | null = null;
     for (const event of this.#events) {
       if (isApproval(event) || event.owner !== owner || event.key !== key) continue;
-      const before: records.TransferSessionRecord = session ?? NO_SESSION;
+      const before: records.TransferSessionRecord = session ?? records.NO_SESSION;
       if (event.kind === "transferSessionRevoked") session = { ...before, revokedAt: event.revokedAt };
       else {
         const { until, limit, assetType, authorizedAt, blockNumber } = event;

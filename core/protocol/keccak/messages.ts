@@ -18,8 +18,9 @@ function takeNext(message: Local, length: Local): Code {
 
 /**
  * `(ends: i32, count: i32, start: i32, delta: i32, output: i32)`: hashes `count` messages, at least one, packed from
- * `start`. End offsets are at `ends`; `delta` turns one into an address. Two messages are hashed at a time. Each half of the twin state hashes its own message and takes the next one when done, so
- * messages of different lengths keep both halves busy:
+ * `start`. End offsets are at `ends`; `delta` turns one into an address. Two messages are hashed at a time. Each half of
+ * the twin state hashes its own message and takes the next one when done, so messages of different lengths keep both
+ * halves busy:
  *
  * ```
  *   low half    m0 m0 m2 m3 m3 m3

@@ -130,7 +130,7 @@ export class WalletChallenges {
   }
 }
 
-/** Owners of vaults sign in, and get a short sign-in for their address. */
+/** Owners of vaults sign in for a short time, and get a token for their address. */
 export class OwnerChallenges extends WalletChallenges {
   readonly #secret: Uint8Array;
   readonly #audience: string;

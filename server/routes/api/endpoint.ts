@@ -49,7 +49,7 @@ interface Callers {
 export interface Success<S extends z.ZodType = z.ZodType> {
   readonly status: 200 | 201 | 202;
   readonly description: string;
-  /** The JSON body has one of these schemas. The server writes it by the schema if there is one. Absent for binary answers. */
+  /** The JSON body has one of these schemas. Absent for binary answers. A single one also writes the body. */
   readonly schemas?: readonly S[];
   readonly mediaType?: string;
   /** Describes the answer as Server-Sent Events. */
