@@ -23,7 +23,7 @@ import { EVENT_TYPES } from "../core/store/event-record.ts";
 import { genesisOf } from "../core/store/genesis.ts";
 import { decodeEntry, encodeEntry, readJournal } from "../core/store/journal.ts";
 import { LevelStore } from "../core/store/level-store.ts";
-import { FORMAT_KEY, journalKey, PREFIX } from "../core/store/store-keys.ts";
+import { FORMAT_KEY, keyOf, PREFIX } from "../core/store/store-keys.ts";
 import { messageOf, signatureHeaders } from "../core/tenants/delivery/dispatcher.ts";
 import { USERS } from "../scripts/sandbox/accounts.ts";
 import { openTest, SETTLEMENT } from "./core/engine/fixture.ts";
@@ -199,7 +199,7 @@ describe("a store goes from one format to the next in one atomic step", () => {
       ["behind-step", { type: "put", key: FORMAT_KEY, value }, "Use the version 1.1.0"],
       [
         "behind-genesis",
-        { type: "put", key: journalKey(0), value: encodeEntry(0, genesis) },
+        { type: "put", key: keyOf.journal(0), value: encodeEntry(0, genesis) },
         "Use the version that wrote it",
       ],
     ] as const) {

@@ -11,7 +11,7 @@ import { kindOf, manifestRoot, batchRoot as rootOf } from "../protocol/manifest.
 import type { EngineState } from "../protocol/proof.ts";
 import { slotCountOf } from "../sealing/void-runs.ts";
 import type { BatchRecord } from "../store/records.ts";
-import { batchDataKey } from "../store/store-keys.ts";
+import { keyOf } from "../store/store-keys.ts";
 import { requireMode } from "../validate.ts";
 import { present } from "../vaults/vaults.ts";
 
@@ -148,7 +148,7 @@ export function batchesOf(context: EngineContext): Batches {
       const { assets, content, batchRoot, dataHash, inBlobs, transfers } = batch;
       if (assets === null || content === null || batchRoot === null || dataHash === null)
         throw new MintmarkError("proof_not_ready", "The batch is still open.");
-      const data = await ledger.store.get(batchDataKey(mode, batchNumber));
+      const data = await ledger.store.get(keyOf.batchData(mode, batchNumber));
       if (data === undefined) throw corruptBatch(mode, batchNumber, "data");
       const whole = rootOf(kindOf(mode, inBlobs, transfers), manifestRoot(assets), content);
       const roots = { batchRoot: whole, rootOnL1: batchRoot };

@@ -21,7 +21,7 @@ import { contentIn, contentOf, pointsIn } from "../sealing/contents.ts";
 import { columnLeaves } from "../sealing/seal-columns.ts";
 import * as runs from "../sealing/void-runs.ts";
 import type { BatchRecord } from "../store/records.ts";
-import { batchDataKey, pageRootsKey } from "../store/store-keys.ts";
+import { keyOf } from "../store/store-keys.ts";
 import type { VaultColumns } from "../store/vault-columns.ts";
 import { makerOf, sourceOf, spenderOf } from "../vaults/stored-lists.ts";
 import { batchAt, decodePage, type LocatedVault, pageKeys, placeOf, readVaults } from "../vaults/vaults.ts";
@@ -104,7 +104,7 @@ async function openedVault(ledger: Ledger, vaultId: VaultId, onKzgProofs: OnKzgP
 
 async function blobRecords(ledger: Ledger, record: BatchRecord): Promise<BlobRecords> {
   const { mode, batchNumber } = record;
-  const keys = [batchDataKey(mode, batchNumber), pageRootsKey(mode, batchNumber)];
+  const keys = [keyOf.batchData(mode, batchNumber), keyOf.pageRoots(mode, batchNumber)];
   const [data, commitments] = await ledger.store.getMany(keys);
   if (data === undefined || commitments === undefined) throw corruptBatch(mode, batchNumber, "blobs");
   const records = { data, commitments, leftOut: runs.leftOutPlaces(record) };
@@ -233,8 +233,8 @@ async function provableBatch(ledger: Ledger, { mode, batchNumber }: VaultPlace, 
   const keys = [...wanted.values()].map(({ firstSlot, leafCount }) =>
     pageKeys(mode, batchNumber, firstSlot, leafCount),
   );
-  const [pageRoots, ...records] = await ledger.store.getMany([pageRootsKey(mode, batchNumber), ...keys.flat()]);
-  const given = record.given ? await ledger.store.get(batchDataKey(mode, batchNumber)) : undefined;
+  const [pageRoots, ...records] = await ledger.store.getMany([keyOf.pageRoots(mode, batchNumber), ...keys.flat()]);
+  const given = record.given ? await ledger.store.get(keyOf.batchData(mode, batchNumber)) : undefined;
   if (pageRoots === undefined) throw corruptBatch(mode, batchNumber, "page roots");
   const tree = new PagedBatchTree(record.vaultCount, pageRoots);
   if (bytesToHex(tree.root) !== record.content) throw stale(ledger, record, "page roots");
@@ -325,7 +325,7 @@ export async function provenRefutation(ledger: Ledger, vaultId: VaultId): Promis
 /** The record of a slot with its proof, and the vault that it spends. */
 async function provenHop(ledger: Ledger, batchNumber: number, slot: number) {
   const record = findBatch(ledger, "zk-rollup", batchNumber);
-  const keys = [batchDataKey("zk-rollup", batchNumber), pageRootsKey("zk-rollup", batchNumber)];
+  const keys = [keyOf.batchData("zk-rollup", batchNumber), keyOf.pageRoots("zk-rollup", batchNumber)];
   const [data, pageRoots] = await ledger.store.getMany(keys);
   if (data === undefined || pageRoots === undefined) throw corruptBatch("zk-rollup", batchNumber, "transfers");
   const groups = decodeTransferData(data);

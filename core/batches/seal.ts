@@ -12,7 +12,7 @@ import { stateLeafOf } from "../sealing/contents.ts";
 import { type DerivedBatch, deriveBatch, deriveTransfers } from "../sealing/derive-batch.ts";
 import type { Group } from "../store/group.ts";
 import type { BatchRecord } from "../store/records.ts";
-import { batchDataKey, batchTokensKey, pageRootsKey } from "../store/store-keys.ts";
+import { keyOf } from "../store/store-keys.ts";
 import { tellSealed } from "../tenants/events/event-log.ts";
 import { batchView, committedVaults } from "./batches.ts";
 
@@ -182,7 +182,7 @@ export function putDerived(
   { mode, batchNumber }: Pick<BatchRecord, "mode" | "batchNumber">,
   { data, pageRoots, tokens }: DerivedBatch,
 ): void {
-  group.put(batchDataKey(mode, batchNumber), data);
-  group.put(pageRootsKey(mode, batchNumber), pageRoots);
-  group.put(batchTokensKey(mode, batchNumber), tokens);
+  group.put(keyOf.batchData(mode, batchNumber), data);
+  group.put(keyOf.pageRoots(mode, batchNumber), pageRoots);
+  group.put(keyOf.batchTokens(mode, batchNumber), tokens);
 }

@@ -12,7 +12,7 @@ import { addedRuns, leftOutFailure, leftOutPlaces, mergedRuns, runAt } from "../
 import type { Entry } from "../store/entries.ts";
 import type { Group } from "../store/group.ts";
 import type { ActivityRecord, BatchRecord, LeftOutAsset, VoidRun } from "../store/records.ts";
-import { activityKey, batchTokensKey } from "../store/store-keys.ts";
+import { keyOf } from "../store/store-keys.ts";
 import { amountOf, type VaultColumns } from "../store/vault-columns.ts";
 import { tell } from "../tenants/events/event-log.ts";
 import { requireText } from "../validate.ts";
@@ -172,8 +172,8 @@ interface FailingVault {
 /** The vaults of these slots that somebody has asked to withdraw, in their order. */
 export async function requestedIn(ledger: Ledger, mode: Mode, batchNumber: number, failing: readonly VoidRun[]) {
   const found: FailingVault[] = [];
-  const gte = activityKey(packVaultId({ mode, batchNumber, slot: 0 }));
-  const lte = activityKey(packVaultId({ mode, batchNumber, slot: MAX_BATCH_VAULTS - 1 }));
+  const gte = keyOf.activity(packVaultId({ mode, batchNumber, slot: 0 }));
+  const lte = keyOf.activity(packVaultId({ mode, batchNumber, slot: MAX_BATCH_VAULTS - 1 }));
   for await (const [key, stored] of ledger.store.entries({ gte, lte })) {
     const vaultId = key.readBigUInt64BE(1);
     const run = runAt(failing, unpackVaultId(vaultId).slot);
@@ -283,6 +283,6 @@ export async function failLeftOut(ledger: Ledger, group: Group, batch: BatchReco
   const runs = mergedRuns(known, since);
   ledger.putVoids(group, mode, batchNumber, runs);
   const { tokens } = await recordsAgain(ledger, batch, vaults, runs);
-  group.put(batchTokensKey(mode, batchNumber), tokens);
+  group.put(keyOf.batchTokens(mode, batchNumber), tokens);
   await failSlots(ledger, group, batch, vaults, added, pending);
 }

@@ -5,7 +5,7 @@ import { tokenIdOfBytes } from "../protocol/blob.ts";
 import type { BatchPlace, Derived, DerivedBatch, DerivedVoid } from "../sealing/derive-batch.ts";
 import { deriveBatch, withContent } from "../sealing/derive-batch.ts";
 import type { BatchRecord } from "../store/records.ts";
-import { chunksOf, endOf } from "../store/store-keys.ts";
+import { endOf, prefixOf } from "../store/store-keys.ts";
 import { shortDecimalIn } from "../store/token-id.ts";
 import { decodeIntoColumns, type NewVault, VaultColumns } from "../store/vault-columns.ts";
 import type { Ledger } from "./ledger.ts";
@@ -70,7 +70,7 @@ export async function* chunkRecords(
   ledger: Ledger,
   { mode, batchNumber }: { readonly mode: Mode; readonly batchNumber: number },
 ): AsyncGenerator<Buffer> {
-  const prefix = chunksOf(mode, batchNumber);
+  const prefix = prefixOf.chunk(mode, batchNumber);
   for await (const [, record] of ledger.store.entries({ gte: prefix, lt: endOf(prefix) })) yield record;
 }
 

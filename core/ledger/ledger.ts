@@ -11,7 +11,7 @@ import { encodeEntry } from "../store/journal.ts";
 import { encodeRecord } from "../store/layout.ts";
 import type { Store } from "../store/ports.ts";
 import * as records from "../store/records.ts";
-import * as keys from "../store/store-keys.ts";
+import { HEAD_KEY, keyOf } from "../store/store-keys.ts";
 import { TokenHasher } from "../store/token-id.ts";
 import { TokenIndex } from "../store/tokens/token-index.ts";
 import { type Changes, type Transition, Writer } from "../store/writer.ts";
@@ -61,16 +61,16 @@ export class Ledger {
   readonly receiptSigner: ReceiptSigner | undefined;
   readonly emit: Emit;
 
-  readonly applications = new Table(keys.applicationKey, records.applicationRecord);
-  readonly keys = new Table(keys.apiKeyKey, records.keyRecord);
-  readonly webhooks = new Table(keys.webhookKey, records.webhookRecord);
-  readonly people = new Table(keys.personKey, records.personRecord);
+  readonly applications = new Table(keyOf.application, records.applicationRecord);
+  readonly keys = new Table(keyOf.key, records.keyRecord);
+  readonly webhooks = new Table(keyOf.webhook, records.webhookRecord);
+  readonly people = new Table(keyOf.person, records.personRecord);
   /** By log: 0 the operator's, else the application's index + 1. */
-  readonly auditCounts = new Table(keys.auditCountKey, records.auditCountRecord);
-  readonly assets = new Table(keys.assetKey, records.assetRecord);
-  readonly portals = new Table(keys.portalKey, records.portalRecord);
+  readonly auditCounts = new Table(keyOf.auditCount, records.auditCountRecord);
+  readonly assets = new Table(keyOf.asset, records.assetRecord);
+  readonly portals = new Table(keyOf.portal, records.portalRecord);
   /** By asset id: assets with metadata of their own. */
-  readonly collections = new Table(keys.collectionKey, records.collectionRecord);
+  readonly collections = new Table(keyOf.collection, records.collectionRecord);
   readonly enablements = new Table<string, boolean>();
   readonly batches = byMode(() => new Table<number, records.BatchRecord>());
   readonly voids = byMode(() => new Table<number, readonly records.VoidedRun[]>());
@@ -167,7 +167,7 @@ export class Ledger {
 
   append(group: Group, time: number, record: Buffer): Recorded {
     const sequence = this.head.journalLength;
-    group.put(keys.journalKey(sequence), record);
+    group.put(keyOf.journal(sequence), record);
     this.head = { ...this.head, journalLength: sequence + 1, time };
     return { sequence, time };
   }
@@ -201,7 +201,7 @@ export class Ledger {
     const log = applicationIndex === null ? 0 : applicationIndex + 1;
     const { count: number } = this.auditCounts.latest(log) ?? { count: 0 };
     this.auditCounts.put(group, log, { log, count: number + 1 });
-    group.put(keys.auditKey(log, number), keys.journalKey(sequence).subarray(1));
+    group.put(keyOf.audit(log, number), keyOf.journal(sequence).subarray(1));
   }
 
   putPerson(group: Group, record: records.PersonRecord): void {
@@ -237,14 +237,14 @@ export class Ledger {
 
   putVoids(group: Group, mode: Mode, batchNumber: number, runs: readonly records.VoidedRun[]): void {
     this.voids[mode].put(group, batchNumber, runs);
-    group.put(keys.voidsKey(mode, batchNumber), encodeRecord(records.voidsRecord, { mode, batchNumber, runs }));
+    group.put(keyOf.voids(mode, batchNumber), encodeRecord(records.voidsRecord, { mode, batchNumber, runs }));
   }
 
   putLost(group: Group, record: records.LostRecord): void {
     const { mode, batchNumber, upTo } = record;
     const earlier = this.lost[mode].latest(batchNumber) ?? [];
     this.lost[mode].put(group, batchNumber, [...earlier, record]);
-    group.put(keys.lostKey(mode, batchNumber, upTo), encodeRecord(records.lostRecord, record));
+    group.put(keyOf.lost(mode, batchNumber, upTo), encodeRecord(records.lostRecord, record));
   }
 
   putPortal(group: Group, record: records.PortalRecord): void {
@@ -260,7 +260,7 @@ export class Ledger {
     const before = this.batches[record.mode].latest(record.batchNumber);
     this.batches[record.mode].put(group, record.batchNumber, record);
     group.onDurable(() => this.commits.changed(before, record));
-    group.put(keys.batchKey(record.mode, record.batchNumber), encodeRecord(records.batchRecord, record));
+    group.put(keyOf.batch(record.mode, record.batchNumber), encodeRecord(records.batchRecord, record));
   }
 
   /** The application in the writer's view. Throws `application_not_found`. */
@@ -293,7 +293,7 @@ export class Ledger {
     this.portals.flush(group);
     if (group.operations.length === 0) return;
     const head = this.head;
-    group.put(keys.HEAD_KEY, encodeRecord(records.headRecord, head));
+    group.put(HEAD_KEY, encodeRecord(records.headRecord, head));
     group.onDurable(() => {
       this.durableHead = head;
     });

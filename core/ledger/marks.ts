@@ -1,6 +1,6 @@
 import { MODES } from "../model.ts";
 import type { Group } from "../store/group.ts";
-import { assetMark, blockOf, markKey, modeMark } from "../store/store-keys.ts";
+import { blockOf, prefixOf, requestByKey } from "../store/store-keys.ts";
 import type { Ledger } from "./ledger.ts";
 
 const PRESENT = Buffer.from([1]); // The value of a key whose presence says everything
@@ -25,7 +25,9 @@ export function markRequest(
     if (ledger.marks.get(applicationIndex, mark) === block) continue;
     ledger.marks.set(applicationIndex, mark, block);
     const key =
-      mark >= 0 ? assetMark(applicationIndex, mark) : modeMark(applicationIndex, MODES[-1 - mark] ?? "validium");
-    group.put(markKey(key, block), PRESENT);
+      mark >= 0
+        ? prefixOf.assetMark(applicationIndex, mark)
+        : prefixOf.modeMark(applicationIndex, MODES[-1 - mark] ?? "validium");
+    group.put(requestByKey(key, block), PRESENT);
   }
 }

@@ -8,7 +8,7 @@ import type { TransferGroup } from "../protocol/transfer-data.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import type { Group } from "../store/group.ts";
 import type { BatchRecord } from "../store/records.ts";
-import { chunkKey } from "../store/store-keys.ts";
+import { keyOf } from "../store/store-keys.ts";
 import { shortDecimalIn } from "../store/token-id.ts";
 import type { Holder, NewVault, TokenHashOf } from "../store/vault-columns.ts";
 import {
@@ -145,7 +145,7 @@ export class OpenBatch {
     for (const chunk of this.#dirtyChunks) {
       const first = chunk * CHUNK_VAULTS;
       const end = Math.min(first + CHUNK_VAULTS, this.vaults.count);
-      group.put(chunkKey(this.mode, this.batchNumber, chunk), encodeColumns(this.vaults, first, end));
+      group.put(keyOf.chunk(this.mode, this.batchNumber, chunk), encodeColumns(this.vaults, first, end));
     }
     this.#dirtyChunks.clear();
     this.#lastDirty = -1;

@@ -2,7 +2,7 @@ import { MintmarkError } from "../errors.ts";
 import type { Uuid } from "../model.ts";
 import { decodeRecord } from "../store/layout.ts";
 import { userIdRecord, userRecord } from "../store/records.ts";
-import { userIdKey, userKey } from "../store/store-keys.ts";
+import { keyOf } from "../store/store-keys.ts";
 import { requireUuid } from "../validate.ts";
 import type { Ledger } from "./ledger.ts";
 
@@ -17,7 +17,7 @@ export async function readUsers(ledger: Ledger, applicationIndex: number, userIn
 
 /** The same; undefined for a user of another application, whose vault an adopted list takes, too. */
 export async function readOwnUsers(ledger: Ledger, applicationIndex: number, userIndices: readonly number[]) {
-  const records = await ledger.store.getMany(userIndices.map((index) => userKey(applicationIndex, index)));
+  const records = await ledger.store.getMany(userIndices.map((index) => keyOf.user(applicationIndex, index)));
   return records.map((record, i) =>
     record === undefined ? undefined : decodeRecord(userRecord, record, `User ${userIndices[i]}`),
   );
@@ -26,7 +26,7 @@ export async function readOwnUsers(ledger: Ledger, applicationIndex: number, use
 /** A user from the indices. Throws `application_not_found`, `user_not_found`. */
 export async function findUser(ledger: Ledger, applicationId: Uuid, userId: Uuid) {
   const { applicationIndex } = ledger.application(applicationId);
-  const record = await ledger.store.get(userIdKey(applicationIndex, requireUuid("userId", userId)));
+  const record = await ledger.store.get(keyOf.userId(applicationIndex, requireUuid("userId", userId)));
   if (record === undefined) throw new MintmarkError("user_not_found");
   return { ...decodeRecord(userIdRecord, record, `User ${userId}`), applicationIndex };
 }

@@ -12,7 +12,7 @@ import { claimDigest } from "../protocol/typed-data.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord, MAX_TIME } from "../store/layout.ts";
 import { type ClaimRecord, claimNumber, claimRecord } from "../store/records.ts";
-import { applicationClaimKey, claimKey, claimsOfApplication, endOf } from "../store/store-keys.ts";
+import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
 import { requireKey, requireScope } from "../tenants/api-keys.ts";
 import { requireAddress } from "../validate.ts";
 import type { Decision } from "./mint.ts";
@@ -44,7 +44,7 @@ async function createAll(
   // A link mints to an owner who may be new.
   requireScope(principal, "users");
   const asked = askedClaims(ledger, claims);
-  const keys = asked.map(({ link }) => claimKey(link));
+  const keys = asked.map(({ link }) => keyOf.claim(link));
   const stored = await ledger.store.getMany(keys);
   const fresh = [...asked.keys()].filter((i) => stored[i] === undefined);
   await checkEntries(context, principal, claims, fresh, signal);
@@ -83,8 +83,8 @@ async function createAll(
             ...{ applicationIndex, keyIndex, number, mint, expiresAt, status: "open", createdAt },
             ...{ ownerAddress: null, signature: null, mintId: null, mintSequence: null, decidedAt: null },
           };
-          group.stage(claimKey(link), encodeRecord(claimRecord, record));
-          group.put(applicationClaimKey(applicationIndex, number), hexToBytes(link));
+          group.stage(keyOf.claim(link), encodeRecord(claimRecord, record));
+          group.put(keyOf.applicationClaim(applicationIndex, number), hexToBytes(link));
           return record;
         });
       },
@@ -172,7 +172,7 @@ async function take(
   const earlier = earlierTaking(ledger, record, owner);
   if (earlier !== null) return replayedResult(ledger, earlier);
   const decision: Decision = {
-    key: claimKey(link),
+    key: keyOf.claim(link),
     earlier: (stored) => earlierTaking(ledger, stored === undefined ? record : recordOf(stored), owner),
     decide(group, { sequence: mintSequence, mintId }) {
       const taken = { ownerAddress: owner, signature, mintId, mintSequence };
@@ -214,11 +214,11 @@ function principalOf(ledger: Ledger, { applicationIndex, keyIndex }: ClaimRecord
 }
 
 function putClaim(group: Group, link: Address, record: ClaimRecord): void {
-  group.stage(claimKey(link), encodeRecord(claimRecord, record));
+  group.stage(keyOf.claim(link), encodeRecord(claimRecord, record));
 }
 
 async function storedClaim(ledger: Ledger, link: Address): Promise<ClaimRecord> {
-  const stored = await ledger.store.get(claimKey(link));
+  const stored = await ledger.store.get(keyOf.claim(link));
   if (stored === undefined) throw new MintmarkError("claim_not_found");
   return recordOf(stored);
 }
@@ -229,7 +229,7 @@ async function cancel(
   link: Address,
   signal?: AbortSignal,
 ): Promise<Claim> {
-  const key = claimKey(link);
+  const key = keyOf.claim(link);
   const record = await writer.run<ClaimRecord>(
     {
       weight: 1,
@@ -253,13 +253,13 @@ async function cancel(
 }
 
 async function claimPage(ledger: Ledger, applicationIndex: number, { after, limit }: PageStart) {
-  const prefix = claimsOfApplication(applicationIndex);
-  const start = after === null ? { gte: prefix } : { gt: applicationClaimKey(applicationIndex, after) };
+  const prefix = prefixOf.applicationClaim(applicationIndex);
+  const start = after === null ? { gte: prefix } : { gt: keyOf.applicationClaim(applicationIndex, after) };
   const links: Address[] = [];
   for await (const [, link] of ledger.store.entries({ ...start, lt: endOf(prefix), limit: limit + 1 }))
     links.push(bytesToHex(link));
   const page = links.slice(0, limit);
-  const stored = await ledger.store.getMany(page.map(claimKey));
+  const stored = await ledger.store.getMany(page.map(keyOf.claim));
   const records = stored.map((record) => {
     if (record === undefined) throw new MintmarkError("store_corrupt", "A claim link that an index names is missing.");
     return recordOf(record);

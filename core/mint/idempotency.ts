@@ -6,7 +6,7 @@ import type { Hex } from "../model.ts";
 import { readMintHeaders } from "../store/journal.ts";
 import { decodeRecord } from "../store/layout.ts";
 import { idempotencyRecord } from "../store/records.ts";
-import { idempotencyKeyKey } from "../store/store-keys.ts";
+import { keyOf } from "../store/store-keys.ts";
 
 /** The key of a request that must be done once: SHA-256 of the caller's key, and a fingerprint of the request. */
 export interface Idempotency {
@@ -24,7 +24,7 @@ export function earlierMint(record: Buffer | undefined, idempotency: Idempotency
 }
 
 export function idempotencyKeyOf(applicationIndex: number, { key }: Pick<Idempotency, "key">): Buffer {
-  return idempotencyKeyKey(applicationIndex, Buffer.from(key.slice(2), "hex"));
+  return keyOf.idempotency(applicationIndex, key);
 }
 
 export function idempotencyKeyHash(key: string): Hex {
@@ -81,7 +81,7 @@ async function readForgettable(ledger: Ledger, from: number, before: number): Pr
     if (keys.length === KEYS_AT_ONCE || upTo - from === ENTRIES_AT_ONCE) return { from, upTo, keys, last: false };
     upTo = sequence + 1;
     if (header === null || header.idempotency === null) continue;
-    keys.push(idempotencyKeyKey(header.applicationIndex, Buffer.from(header.idempotency.key.slice(2), "hex")));
+    keys.push(keyOf.idempotency(header.applicationIndex, header.idempotency.key));
   }
   return { from, upTo, keys, last: true };
 }

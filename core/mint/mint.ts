@@ -11,7 +11,7 @@ import { encodeRecord } from "../store/layout.ts";
 import { FAULTY, type MintColumns } from "../store/mint-columns.ts";
 import { encodeMintEntry, type MintHeader, type PlacedColumns } from "../store/mint-entry.ts";
 import { type ApplicationRecord, type AssetRecord, idempotencyRecord, type KeyRecord } from "../store/records.ts";
-import { journalKey, mintKey, mintReferenceKey, transactionKey, userTransactionKey } from "../store/store-keys.ts";
+import { keyOf } from "../store/store-keys.ts";
 import { amountOf } from "../store/vault-columns.ts";
 import type { Transition } from "../store/writer.ts";
 import { requireKey } from "../tenants/api-keys.ts";
@@ -370,13 +370,13 @@ function supplyFault({ nextTokenId, supplyCap, minted }: AssetRecord, total: big
 
 /** The index records of a mint: by id, sequence, user, reference and idempotency key. */
 function indexMint(group: Group, header: MintHeader, columns: MintColumns, sequence: number): void {
-  const reference = journalKey(sequence).subarray(1);
-  group.put(mintKey(header.mintId), reference);
-  group.put(transactionKey(header.applicationIndex, header.firstSequence), reference);
+  const reference = keyOf.journal(sequence).subarray(1);
+  group.put(keyOf.mint(header.mintId), reference);
+  group.put(keyOf.transaction(header.applicationIndex, header.firstSequence), reference);
   for (const { userIndex } of header.users)
-    group.put(userTransactionKey(header.applicationIndex, userIndex, header.firstSequence), reference);
+    group.put(keyOf.userTransaction(header.applicationIndex, userIndex, header.firstSequence), reference);
   for (const [, name] of columns.references())
-    group.put(mintReferenceKey(header.applicationIndex, name, header.firstSequence), reference);
+    group.put(keyOf.mintReference(header.applicationIndex, name, header.firstSequence), reference);
   if (header.idempotency === null) return;
   const { digest } = header.idempotency;
   group.stage(

@@ -2,7 +2,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { Group } from "../store/group.ts";
 import type { MintColumns } from "../store/mint-columns.ts";
 import type { AssetRecord } from "../store/records.ts";
-import { bindingKey, keyString } from "../store/store-keys.ts";
+import { keyOf, keyString } from "../store/store-keys.ts";
 import { hexOf } from "../store/vault-columns.ts";
 import type { EntryReport } from "./form.ts";
 import { tokenIdAt } from "./requested-tokens.ts";
@@ -32,7 +32,7 @@ export class RequestedBindings {
   ask(asset: AssetRecord, entry: number): void {
     const short = this.#columns.shortId[entry] as number;
     if (short >= 0 && this.#ledger.bindings.get(asset.assetIndex, short)) return;
-    this.#asked.push({ entry, key: bindingKey(asset.assetIndex, tokenIdAt(this.#columns, asset, entry)) });
+    this.#asked.push({ entry, key: keyOf.binding(asset.assetIndex, tokenIdAt(this.#columns, asset, entry)) });
   }
 
   addKeys(keys: Buffer[]): void {

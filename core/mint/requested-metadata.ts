@@ -2,7 +2,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { Group } from "../store/group.ts";
 import { FAULTY, type MintColumns } from "../store/mint-columns.ts";
 import type { AssetRecord } from "../store/records.ts";
-import { keyString, metadataKey } from "../store/store-keys.ts";
+import { keyOf, keyString } from "../store/store-keys.ts";
 import { metadataAt, metadataFault, putMetadata } from "../tenants/metadata.ts";
 import type { EntryReport } from "./form.ts";
 import { tokenIdAt } from "./requested-tokens.ts";
@@ -29,7 +29,7 @@ export class RequestedMetadata {
       if (this.#columns.isMarked(entry, FAULTY)) continue;
       const asset = this.#assetAt(this.#columns, entry);
       if (asset.standard === "erc20" || asset.nextTokenId !== null) continue;
-      const key = metadataKey(asset.assetId, tokenIdAt(this.#columns, asset, entry));
+      const key = keyOf.metadata(asset.assetId, tokenIdAt(this.#columns, asset, entry));
       this.#asked.push({ entry, key });
       keys.push(key);
     }
@@ -73,7 +73,7 @@ export class RequestedMetadata {
       const asset = this.#assetAt(columns, entry);
       const tokenId = tokenIdAt(columns, asset, entry);
       const metadata = columns.metadataAt(entry) ?? "";
-      const name = keyString(metadataKey(asset.assetId, tokenId));
+      const name = keyString(keyOf.metadata(asset.assetId, tokenId));
       if (this.#same.get(name) === metadata) continue;
       this.#same.delete(name);
       const tokens = changed.get(asset) ?? [];

@@ -4,7 +4,7 @@ import type { OpenBatch } from "../ledger/open-batch.ts";
 import type { Hex } from "../model.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
-import { chunkKey, keyString } from "../store/store-keys.ts";
+import { keyOf, keyString } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, decodeChunk, type StoredVault } from "../store/vault-columns.ts";
 
 /**
@@ -84,5 +84,5 @@ export class TokenLookup {
 }
 
 function chunkKeyOf({ mode, batchNumber, slot }: VaultPlace): Buffer {
-  return chunkKey(mode, batchNumber, Math.floor(slot / CHUNK_VAULTS));
+  return keyOf.chunk(mode, batchNumber, Math.floor(slot / CHUNK_VAULTS));
 }

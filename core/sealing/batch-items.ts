@@ -2,7 +2,7 @@ import type { Mode } from "../model.ts";
 import { tokenIdOfBytes } from "../protocol/blob.ts";
 import { encodeRecord } from "../store/layout.ts";
 import { type AssetRecord, itemSlotsRecord } from "../store/records.ts";
-import { itemKey } from "../store/store-keys.ts";
+import { keyOf } from "../store/store-keys.ts";
 import type { VaultColumns } from "../store/vault-columns.ts";
 
 /** The slots of a batch by ERC-1155 id, as store records in four arrays, which are cheap to pass between threads. */
@@ -42,7 +42,7 @@ export function itemsOf(
     const assetIndex = vaults.assetIndex[first] as number;
     const blob = vaults.blobs.subarray(vaults.blobStart(first), vaults.blobEnd[first]);
     const tokenId = tokenIdOfBytes("erc1155", assetAt(assetIndex).blobScheme, blob) ?? 0n;
-    keys.push(itemKey(assetIndex, tokenId, mode, batchNumber));
+    keys.push(keyOf.item(assetIndex, tokenId, mode, batchNumber));
     values.push(encodeRecord(itemSlotsRecord, slots));
   }
   return {

@@ -9,7 +9,7 @@ import { encodeEntry, type Journaled, readEntry } from "./journal.ts";
 import { decodeRecord, encodeRecord, hash } from "./layout.ts";
 import type { Store, StoreOperation, StoreReader } from "./ports.ts";
 import { headRecord, portalRecord } from "./records.ts";
-import { HEAD_KEY, journalKey, portalKey, SECRET_KEY, SEED_KEY } from "./store-keys.ts";
+import { HEAD_KEY, keyOf, SECRET_KEY, SEED_KEY } from "./store-keys.ts";
 
 export function genesisOf(given: { settlement: Settlement; environment: Environment }): EntryOf<"genesis"> {
   const { settlement, environment } = given;
@@ -27,9 +27,9 @@ export async function createStore(store: Store, genesis: EntryOf<"genesis">, tim
   const head = { journalLength: 1, time, userCount: 0, keysForgotten: 0 };
   const home = { chainId: genesis.chainId, contract: genesis.contract, observed: null, finalized: null };
   await store.write([
-    { type: "put", key: journalKey(0), value: encodeEntry(time, genesis) },
+    { type: "put", key: keyOf.journal(0), value: encodeEntry(time, genesis) },
     ...newSecrets(),
-    { type: "put", key: portalKey(genesis.chainId), value: encodeRecord(portalRecord, home) },
+    { type: "put", key: keyOf.portal(genesis.chainId), value: encodeRecord(portalRecord, home) },
     { type: "put", key: HEAD_KEY, value: encodeRecord(headRecord, head) },
   ]);
 }

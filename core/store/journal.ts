@@ -5,7 +5,7 @@ import { ENTRY_KINDS, type Entry, type EntryKind, type EntryOf, MINT_KIND } from
 import { checkedRecord, uuid } from "./layout.ts";
 import { decodeMint, MintEntries, type MintEntry, mintHeader } from "./mint-entry.ts";
 import type { KeyRange, StoreReader } from "./ports.ts";
-import { endOf, journalKey, PREFIX } from "./store-keys.ts";
+import { endOf, keyOf, PREFIX } from "./store-keys.ts";
 
 const TRANSFERS_KIND = ENTRY_KINDS.byName.transfersRequested.number; // Its entries begin with the list's id
 
@@ -48,14 +48,14 @@ function decodeContent(number: number, reader: ByteReader, name: string): Entry 
 
 /** The keys of the journal from an entry on. */
 export function journalFrom(sequence: number): KeyRange {
-  return { gte: journalKey(sequence), lt: endOf(Buffer.from([PREFIX.journal])) };
+  return { gte: keyOf.journal(sequence), lt: endOf(Buffer.from([PREFIX.journal])) };
 }
 
 /** The whole journal in order. Throws `store_corrupt` at a damaged entry or a gap. */
 export async function* readJournal(store: Pick<StoreReader, "entries">): AsyncGenerator<Journaled> {
   let sequence = 0;
   for await (const [key, record] of store.entries(journalFrom(0))) {
-    if (!key.equals(journalKey(sequence)))
+    if (!key.equals(keyOf.journal(sequence)))
       throw new MintmarkError("store_corrupt", `Journal entry ${sequence} is missing.`);
     yield decodeEntry(sequence, record);
     sequence++;
@@ -116,7 +116,7 @@ export type UserRequest =
 
 /** The mints and transfers at these sequences, in that order, without other kinds. Throws `store_corrupt` for a gap. */
 export async function readUserRequests(store: Pick<StoreReader, "getMany">, sequences: readonly number[]) {
-  const records = await store.getMany(sequences.map(journalKey));
+  const records = await store.getMany(sequences.map(keyOf.journal));
   return records.flatMap((record, i): UserRequest[] => {
     const name = `Journal entry ${sequences[i]}`;
     if (record === undefined) throw new MintmarkError("store_corrupt", `${name} is missing.`);
@@ -135,7 +135,7 @@ export async function readTime(store: Pick<StoreReader, "get">, sequence: number
 }
 
 async function readRecord(store: Pick<StoreReader, "get">, sequence: number): Promise<Buffer> {
-  const record = await store.get(journalKey(sequence));
+  const record = await store.get(keyOf.journal(sequence));
   if (record === undefined) throw new MintmarkError("store_corrupt", `Journal entry ${sequence} is missing.`);
   return record;
 }

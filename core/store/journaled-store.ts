@@ -2,7 +2,7 @@ import { MintmarkError } from "../errors.ts";
 import { requireInteger } from "../protocol/bounds.ts";
 import { journalFrom } from "./journal.ts";
 import type { Journal, Store, StoreOperation, StoreReader } from "./ports.ts";
-import { journalKey, PREFIX } from "./store-keys.ts";
+import { keyOf, PREFIX } from "./store-keys.ts";
 
 const ENTRIES_AT_ONCE = 1_024; // Entries copied at once
 /** Last entries of a journal that must equal the store's. Ids in them are random, so another store's differ. */
@@ -82,7 +82,7 @@ export async function requireBeginning(store: StoreReader, journal: Journal): Pr
   const length = await answered(async () => journal.length());
   requireInteger("the journal's length", length, 0, Number.MAX_SAFE_INTEGER);
   if (length === 0) return 0;
-  if ((await store.get(journalKey(length - 1))) === undefined) {
+  if ((await store.get(keyOf.journal(length - 1))) === undefined) {
     throw new MintmarkError(
       "store_mismatch",
       "The journal is longer than the store's own: make a store from the journal.",
@@ -90,7 +90,7 @@ export async function requireBeginning(store: StoreReader, journal: Journal): Pr
   }
   let number = Math.max(0, length - ENTRIES_COMPARED);
   for (const entry of await answered(() => readUpTo(journal, number, length))) {
-    const own = await store.get(journalKey(number));
+    const own = await store.get(keyOf.journal(number));
     if (own === undefined || !own.equals(entry))
       throw new MintmarkError("store_mismatch", `Entry ${number} of the journal differs from this store's.`);
     number++;

@@ -4,7 +4,7 @@ import { MintmarkError } from "../errors.ts";
 import { journalFrom } from "./journal.ts";
 import { entriesMissing, LevelFolder } from "./level-folder.ts";
 import type { Database, Journal, KeyRange, Store, StoreOperation, StoreReader } from "./ports.ts";
-import { journalKey, PREFIX } from "./store-keys.ts";
+import { keyOf, PREFIX } from "./store-keys.ts";
 
 const BINARY = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;
 const OPEN_DATABASES = new WeakSet<Database>(); // Databases that an engine in this process has open
@@ -195,7 +195,7 @@ export class LevelJournal implements Journal, AsyncDisposable {
     if (length !== this.#length)
       throw new MintmarkError("store_mismatch", `The journal holds ${this.#length} entries, not ${length}.`);
     await this.#store.raiseFormat();
-    await this.#store.write(entries.map((value, i) => ({ type: "put", key: journalKey(length + i), value })));
+    await this.#store.write(entries.map((value, i) => ({ type: "put", key: keyOf.journal(length + i), value })));
     this.#length += entries.length;
   }
 

@@ -11,7 +11,7 @@ import { MAX_UINT64, requireBigint } from "../protocol/bounds.ts";
 import type { EntryOf } from "../store/entries.ts";
 import type { Group } from "../store/group.ts";
 import type { AssetRecord } from "../store/records.ts";
-import { enablementKey } from "../store/store-keys.ts";
+import { keyOf } from "../store/store-keys.ts";
 import { readUuid, requireAddress, requireFlag, requireModeOrNull, requireText } from "../validate.ts";
 import { assetView, durableAsset, isVisible, latestAsset, requireVisible } from "./asset-view.ts";
 import { tell } from "./events/event-log.ts";
@@ -262,7 +262,7 @@ function putEnabled(
   const { time } = ledger.record(group, { kind: "assetEnabled", applicationIndex, assetIndex, enabled });
   tell(ledger, group, applicationIndex, time, { type: enabled ? "asset.enabled" : "asset.disabled", assetId });
   ledger.enablements.put(group, enablementId(applicationIndex, assetIndex), enabled);
-  const key = enablementKey(applicationIndex, assetIndex);
+  const key = keyOf.enablement(applicationIndex, assetIndex);
   if (enabled) group.put(key, Buffer.from([1]));
   else group.remove(key);
 }

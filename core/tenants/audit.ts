@@ -8,7 +8,7 @@ import { decimalAmount } from "../protocol/quantized.ts";
 import type { Entry } from "../store/entries.ts";
 import { readEntry } from "../store/journal.ts";
 import type { MintEntry } from "../store/mint-entry.ts";
-import { auditKey } from "../store/store-keys.ts";
+import { keyOf } from "../store/store-keys.ts";
 
 /** One change, with the one who made it. */
 export interface AuditEntry {
@@ -41,7 +41,7 @@ async function readAudit(ledger: Ledger, log: number, { after, limit }: PageStar
   const count = ledger.auditCounts.get(log)?.count ?? 0;
   const newest = Math.min(after ?? count, count) - 1;
   const numbers = Array.from({ length: Math.min(limit, newest + 1) }, (_, i) => newest - i);
-  const records = await ledger.store.getMany(numbers.map((number) => auditKey(log, number)));
+  const records = await ledger.store.getMany(numbers.map((number) => keyOf.audit(log, number)));
   const data: AuditEntry[] = [];
   for (const [i, record] of records.entries()) {
     if (record === undefined) throw new MintmarkError("store_corrupt", `Act ${numbers[i]} of an audit log is missing.`);

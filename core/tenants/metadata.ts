@@ -10,7 +10,7 @@ import { readMetadata } from "../protocol/metadata.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import { type AssetRecord, type CollectionRecord, type MetadataRecord, metadataRecord } from "../store/records.ts";
-import { metadataKey } from "../store/store-keys.ts";
+import { keyOf } from "../store/store-keys.ts";
 import { orNull } from "../validate.ts";
 import { durableAsset, latestAsset, requireVisible } from "./asset-view.ts";
 
@@ -32,7 +32,7 @@ export function putMetadata(
   if (tokens.length === 0) return;
   const { time: updatedAt } = ledger.record(group, { kind: "metadataSet", assetId, tokens });
   for (const { tokenId, metadata } of tokens)
-    group.stage(metadataKey(assetId, tokenId), encodeRecord(metadataRecord, { metadata, frozen: false, updatedAt }));
+    group.stage(keyOf.metadata(assetId, tokenId), encodeRecord(metadataRecord, { metadata, frozen: false, updatedAt }));
 }
 
 /** Why the application can set no token's metadata of an asset; null when it can. */
@@ -86,7 +86,7 @@ async function change<T>(
 ): Promise<T> {
   const { ledger, writer } = context;
   // The id as stored, because keys hold it.
-  const keys = tokenIds.map((tokenId) => metadataKey(latestAsset(ledger, assetId).assetId, tokenId));
+  const keys = tokenIds.map((tokenId) => keyOf.metadata(latestAsset(ledger, assetId).assetId, tokenId));
   return writer.run(
     {
       weight: Math.max(1, keys.length),
@@ -155,7 +155,7 @@ async function freezeTokens(
     for (const [i, tokenId] of unique.entries()) {
       const record = records[i];
       if (!record || record.frozen) continue;
-      group.stage(metadataKey(assetId, tokenId), encodeRecord(metadataRecord, { ...record, frozen: true }));
+      group.stage(keyOf.metadata(assetId, tokenId), encodeRecord(metadataRecord, { ...record, frozen: true }));
     }
   };
   await change(context, of, unique, apply, signal);
@@ -223,7 +223,7 @@ export function metadataOf(context: EngineContext): Metadata {
   };
   const stored = async (assetId: Uuid, tokenId: bigint): Promise<MetadataRecord | null> => {
     requireBigint("tokenId", tokenId, 0n, MAX_UINT256);
-    return metadataAt(await context.ledger.store.get(metadataKey(assetId, tokenId)));
+    return metadataAt(await context.ledger.store.get(keyOf.metadata(assetId, tokenId)));
   };
   const served: Metadata["served"] = async (assetId, token) => {
     const asset = publicAsset(assetId);

@@ -10,7 +10,7 @@ import { type Address, MAX_REFERENCE, type User, type Uuid } from "../model.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import { ownerRecord, userIdRecord, userRecord } from "../store/records.ts";
-import * as keys from "../store/store-keys.ts";
+import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
 import { requireAddress, requireText, requireUuid } from "../validate.ts";
 
 /** Most users created at once. */
@@ -20,7 +20,7 @@ type UserFacts = Pick<CachedUser, "userIndex" | "userId" | "ownerAddress">;
 
 /** The key that finds a user by id, or by the address of its owner. */
 export function recipientKey(applicationIndex: number, recipient: Uuid | Address): Buffer {
-  return isOwner(recipient) ? keys.ownerKey(applicationIndex, recipient) : keys.userIdKey(applicationIndex, recipient);
+  return isOwner(recipient) ? keyOf.owner(applicationIndex, recipient) : keyOf.userId(applicationIndex, recipient);
 }
 
 /** The facts in the record under {@link recipientKey}. */
@@ -47,13 +47,13 @@ export function putUser(
   const facts = { applicationIndex, userIndex, userId, ownerAddress, reference };
   const { time: createdAt } = ledger.record(group, { kind: "userCreated", ...facts });
   ledger.head = { ...ledger.head, userCount: userIndex + 1 };
-  group.stage(keys.userIdKey(applicationIndex, userId), encodeRecord(userIdRecord, { userIndex, ownerAddress }));
+  group.stage(keyOf.userId(applicationIndex, userId), encodeRecord(userIdRecord, { userIndex, ownerAddress }));
   const record = { userId, ownerAddress, createdAt, reference };
-  group.put(keys.userKey(applicationIndex, userIndex), encodeRecord(userRecord, record));
+  group.put(keyOf.user(applicationIndex, userIndex), encodeRecord(userRecord, record));
   const owned = encodeRecord(ownerRecord, { userIndex, userId });
-  if (isFirst) group.stage(keys.ownerKey(applicationIndex, ownerAddress), owned);
-  else group.put(keys.ownerUserKey(applicationIndex, ownerAddress, userIndex), owned);
-  if (reference !== null) group.put(keys.userReferenceKey(applicationIndex, reference, userIndex), Buffer.from([1]));
+  if (isFirst) group.stage(keyOf.owner(applicationIndex, ownerAddress), owned);
+  else group.put(keyOf.ownerUser(applicationIndex, ownerAddress, userIndex), owned);
+  if (reference !== null) group.put(keyOf.userReference(applicationIndex, reference, userIndex), Buffer.from([1]));
   const user = { userIndex, userId, ownerAddress };
   ledger.users.remember(applicationIndex, userId, user);
   if (isFirst) ledger.users.remember(applicationIndex, ownerAddress, user);
@@ -90,8 +90,8 @@ async function findOrCreate(
 ): Promise<User[]> {
   const { applicationIndex } = ledger.application(applicationId);
   const keysOf = ({ userId, ownerAddress }: AskedUser) => [
-    keys.ownerKey(applicationIndex, ownerAddress),
-    ...(userId === null ? [] : [keys.userIdKey(applicationIndex, userId)]),
+    keyOf.owner(applicationIndex, ownerAddress),
+    ...(userId === null ? [] : [keyOf.userId(applicationIndex, userId)]),
   ];
   const named = asked.flatMap(keysOf);
   const indices = await writer.run<number[]>(
@@ -169,20 +169,20 @@ async function userPage(
   { after, limit }: PageStart,
 ): Promise<PageEntries<User>> {
   const { applicationIndex } = ledger.application(applicationId);
-  const keyOf = (userIndex: number): Buffer => {
-    if (ownerAddress !== undefined) return keys.ownerUserKey(applicationIndex, ownerAddress, userIndex);
-    if (reference !== undefined) return keys.userReferenceKey(applicationIndex, reference, userIndex);
-    return keys.userKey(applicationIndex, userIndex);
+  const keyAt = (userIndex: number): Buffer => {
+    if (ownerAddress !== undefined) return keyOf.ownerUser(applicationIndex, ownerAddress, userIndex);
+    if (reference !== undefined) return keyOf.userReference(applicationIndex, reference, userIndex);
+    return keyOf.user(applicationIndex, userIndex);
   };
   const prefix =
     ownerAddress !== undefined
-      ? keys.ownerKey(applicationIndex, ownerAddress)
+      ? keyOf.owner(applicationIndex, ownerAddress)
       : reference !== undefined
-        ? keys.userReferencesOf(applicationIndex, reference)
-        : keys.usersOf(applicationIndex);
+        ? prefixOf.userReference(applicationIndex, reference)
+        : prefixOf.user(applicationIndex);
   const reverse = order === "desc";
-  const start = after === null || reverse ? { gte: prefix } : { gt: keyOf(after) };
-  const end = after === null || !reverse ? keys.endOf(prefix) : keyOf(after);
+  const start = after === null || reverse ? { gte: prefix } : { gt: keyAt(after) };
+  const end = after === null || !reverse ? endOf(prefix) : keyAt(after);
   const indices: number[] = [];
   for await (const [key, record] of ledger.store.entries({ ...start, lt: end, reverse, limit: limit + 1 })) {
     const isOwned = ownerAddress !== undefined;

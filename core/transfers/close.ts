@@ -12,7 +12,7 @@ import type { Transfer } from "../protocol/transfer.ts";
 import { MAX_TRANSFER_SLOTS } from "../protocol/transfer-data.ts";
 import type { Group } from "../store/group.ts";
 import type { TransferListRecord } from "../store/records.ts";
-import { chunkKey } from "../store/store-keys.ts";
+import { keyOf } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, encodeColumns, highWord, lowWord } from "../store/vault-columns.ts";
 import { requireText } from "../validate.ts";
 import { changeActivity, putActivity } from "../vaults/activity.ts";
@@ -78,7 +78,7 @@ function putBatched(ledger: Ledger, group: Group, ready: readonly Ready[]): Open
   for (const one of ready) putOutputs(ledger, group, batch, one, time);
   for (let first = 0; first < vaults.count; first += CHUNK_VAULTS) {
     const end = Math.min(first + CHUNK_VAULTS, vaults.count);
-    group.put(chunkKey("zk-rollup", batchNumber, first / CHUNK_VAULTS), encodeColumns(vaults, first, end));
+    group.put(keyOf.chunk("zk-rollup", batchNumber, first / CHUNK_VAULTS), encodeColumns(vaults, first, end));
   }
   return batch;
 }

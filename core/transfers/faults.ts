@@ -5,7 +5,7 @@ import { runAt } from "../sealing/void-runs.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord } from "../store/layout.ts";
 import { type ActivityRecord, type TransferListRecord, transferIdRecord } from "../store/records.ts";
-import { endOf, PREFIX, transferDigestKey } from "../store/store-keys.ts";
+import { endOf, keyOf, PREFIX } from "../store/store-keys.ts";
 import type { StoredVault } from "../store/vault-columns.ts";
 import { tell } from "../tenants/events/event-log.ts";
 import { putActivity, readActivities } from "../vaults/activity.ts";
@@ -114,7 +114,7 @@ export async function failWaiting(ledger: Ledger, group: Group, list: TransferLi
     const freed = { ...activity, spentBy: null, updatedAt: time };
     putActivity(ledger, group, transfers[i] as TransferListRecord["transfers"][number], freed);
   }
-  group.remove(transferDigestKey(digest));
+  group.remove(keyOf.transferDigest(digest));
   putTransferList(group, { ...list, status: "failed", failure, updatedAt: time }, list);
   tell(ledger, group, applicationIndex, time, { type: "transfer.failed", transferId, failure });
 }

@@ -7,7 +7,7 @@ import { packVaultId } from "../protocol/vault.ts";
 import { runAt } from "../sealing/void-runs.ts";
 import type { Group } from "../store/group.ts";
 import type { ActivityRecord, BatchRecord, TransferListRecord } from "../store/records.ts";
-import { chunkKey } from "../store/store-keys.ts";
+import { keyOf } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, decodeChunk, encodeChunk, type StoredVault } from "../store/vault-columns.ts";
 import { tell } from "../tenants/events/event-log.ts";
 import { putActivity, readActivities, readActivity } from "../vaults/activity.ts";
@@ -122,11 +122,11 @@ function putFaults(
 /** The vaults that a batch of transfers has made, a record of them at a time. */
 function outputsIn(ledger: Ledger, group: Group, { batchNumber }: BatchRecord) {
   const chunks = new Map<number, { readonly vaults: StoredVault[]; isChanged: boolean }>();
-  const keyOf = (index: number) => chunkKey("zk-rollup", batchNumber, index);
+  const keyAt = (index: number) => keyOf.chunk("zk-rollup", batchNumber, index);
   const chunkAt = async (index: number) => {
     const known = chunks.get(index);
     if (known !== undefined) return known;
-    const record = await group.read(ledger.store, keyOf(index));
+    const record = await group.read(ledger.store, keyAt(index));
     const chunk = { vaults: record === undefined ? [] : decodeChunk(record), isChanged: false };
     chunks.set(index, chunk);
     return chunk;
@@ -151,7 +151,7 @@ function outputsIn(ledger: Ledger, group: Group, { batchNumber }: BatchRecord) {
     },
     flush(): void {
       for (const [index, { vaults, isChanged }] of chunks)
-        if (isChanged) group.stage(keyOf(index), encodeChunk(vaults));
+        if (isChanged) group.stage(keyAt(index), encodeChunk(vaults));
     },
   };
 }

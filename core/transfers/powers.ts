@@ -6,7 +6,7 @@ import type { Entry } from "../store/entries.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import * as records from "../store/records.ts";
-import { l1EventKey, transferApprovalKey, transferSessionKey } from "../store/store-keys.ts";
+import { keyOf } from "../store/store-keys.ts";
 
 /** What lets others than the owner's key move vaults, or takes back what was signed, as L1 tells it. */
 export type PowerEvent = L1Event & {
@@ -18,13 +18,13 @@ export type ReadRecord = (key: Buffer) => Promise<Buffer | undefined>;
 
 /** The session of an owner with a key; null when L1 has told of none. */
 export async function readSession(read: ReadRecord, owner: Address, key: Address) {
-  const stored = await read(transferSessionKey(owner, key));
+  const stored = await read(keyOf.transferSession(owner, key));
   return stored === undefined ? null : decodeRecord(records.transferSessionRecord, stored, `The session of key ${key}`);
 }
 
 /** When and where an account approved a digest on L1, and when it cancelled it. */
 export async function readApproval(read: ReadRecord, owner: Address, digest: Hash) {
-  const stored = await read(transferApprovalKey(owner, digest));
+  const stored = await read(keyOf.transferApproval(owner, digest));
   return stored === undefined
     ? records.NO_APPROVAL
     : decodeRecord(records.transferApprovalRecord, stored, `The approval of ${digest}`);
@@ -48,7 +48,7 @@ export async function applyPower(ledger: Ledger, group: Group, event: PowerEvent
   const { blockNumber, logIndex } = event;
   const at = { blockNumber, logIndex };
   const read: ReadRecord = (key) => group.read(ledger.store, key);
-  const eventKey = l1EventKey(ledger.settlement.chainId, blockNumber, logIndex);
+  const eventKey = keyOf.l1Event(ledger.settlement.chainId, blockNumber, logIndex);
   if ((await read(eventKey)) !== undefined) return;
   const owner = event.owner.toLowerCase() as Address;
   const note = (of: Partial<records.L1EventRecord>) =>
@@ -90,17 +90,17 @@ export async function revertPower(ledger: Ledger, group: Group, { session, appro
   const { owner, key, isRevoked } = session;
   const known = (await readSession(read, owner, key)) ?? records.NO_SESSION;
   const before = isRevoked ? { ...known, revokedAt: 0n } : { ...records.NO_SESSION, revokedAt: known.revokedAt };
-  if (before.authorizedAt === 0n && before.revokedAt === 0n) group.remove(transferSessionKey(owner, key));
+  if (before.authorizedAt === 0n && before.revokedAt === 0n) group.remove(keyOf.transferSession(owner, key));
   else putSession(group, owner, key, before);
 }
 
 /** Writes an approval, or removes one that says nothing. */
 function putApproval(group: Group, owner: Address, digest: Hash, approval: records.TransferApprovalRecord): void {
-  const key = transferApprovalKey(owner, digest);
+  const key = keyOf.transferApproval(owner, digest);
   if (approval.approvedAt === 0n && approval.cancelledAt === 0n) group.remove(key);
   else group.stage(key, encodeRecord(records.transferApprovalRecord, approval));
 }
 
 function putSession(group: Group, owner: Address, key: Address, session: records.TransferSessionRecord): void {
-  group.stage(transferSessionKey(owner, key), encodeRecord(records.transferSessionRecord, session));
+  group.stage(keyOf.transferSession(owner, key), encodeRecord(records.transferSessionRecord, session));
 }

@@ -14,7 +14,7 @@ import { runAt } from "../sealing/void-runs.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import { type ActivityRecord, type TransferListRecord, transferIdRecord } from "../store/records.ts";
-import * as keys from "../store/store-keys.ts";
+import { keyOf, requestByKey, transferIndexes } from "../store/store-keys.ts";
 import type { StoredVault } from "../store/vault-columns.ts";
 import type { Transition } from "../store/writer.ts";
 import { requireKey } from "../tenants/api-keys.ts";
@@ -93,7 +93,7 @@ interface Signed extends AskedList, Pick<TransferListRecord, "signature" | "sess
 function taking(ledger: Ledger, caller: TransferCaller, signed: Signed): Transition<TransferListRecord | Uuid> {
   const { digest, deadline, transfers, asked } = signed;
   const { applicationIndex } = (asked[0] as Asked).vault;
-  const digestKey = keys.transferDigestKey(digest);
+  const digestKey = keyOf.transferDigest(digest);
   // The distinct owners who get vaults, and those of them that the cache lacks.
   const receivers = [...new Set(transfers.filter((transfer) => !isRedemption(transfer)).map(({ to }) => to))];
   let unknown: Address[] = [];
@@ -101,7 +101,7 @@ function taking(ledger: Ledger, caller: TransferCaller, signed: Signed): Transit
     weight: lists.slotCount(transfers),
     keys() {
       unknown = receivers.filter((owner) => ledger.users.get(applicationIndex, owner) === undefined);
-      const spent = transfers.map(({ vaultId }) => keys.activityKey(vaultId));
+      const spent = transfers.map(({ vaultId }) => keyOf.activity(vaultId));
       return [digestKey, ...spent, ...unknown.map((owner) => recipientKey(applicationIndex, owner))];
     },
     apply(group, [taken, ...stored]) {
@@ -111,7 +111,7 @@ function taking(ledger: Ledger, caller: TransferCaller, signed: Signed): Transit
       ledger.requirePromising();
       requireDeadline(ledger, deadline);
       const activities = transfers.map(({ vaultId }, i) =>
-        decodeActivity(group.resolve(keys.activityKey(vaultId), stored[i])),
+        decodeActivity(group.resolve(keyOf.activity(vaultId), stored[i])),
       );
       requireTransferable(ledger, asked, activities);
       for (const [i, owner] of unknown.entries()) {
@@ -171,12 +171,11 @@ function userOf(ledger: Ledger, group: Group, application: number, ownerAddress:
 /** The index records of a list: by sequence, by each user who gives or gets, by each vault that it spends, and by asset. */
 function indexTransfers(ledger: Ledger, group: Group, list: TransferListRecord): void {
   const { applicationIndex, firstSequence, journalSequence, transfers } = list;
-  const reference = keys.journalKey(journalSequence).subarray(1);
-  group.put(keys.transactionKey(applicationIndex, firstSequence), reference);
+  const reference = keyOf.journal(journalSequence).subarray(1);
+  group.put(keyOf.transaction(applicationIndex, firstSequence), reference);
   for (const user of lists.usersOf(lists.outputsOf(list)))
-    group.put(keys.userTransactionKey(applicationIndex, user, firstSequence), reference);
-  for (const of of keys.transferIndexes(applicationIndex, transfers))
-    group.put(keys.requestByKey(of, firstSequence), reference);
+    group.put(keyOf.userTransaction(applicationIndex, user, firstSequence), reference);
+  for (const of of transferIndexes(applicationIndex, transfers)) group.put(requestByKey(of, firstSequence), reference);
   // Vaults of either mode go into a rollup batch, so a transfer belongs to both.
   const bits = (1 << MODES.length) - 1;
   const assets = new Set(transfers.map(({ assetIndex }) => assetIndex));

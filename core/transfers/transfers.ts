@@ -8,7 +8,7 @@ import type { Address, Hash, Uuid, VaultId } from "../model.ts";
 import type { Transfer } from "../protocol/transfer.ts";
 import { decodeRecord } from "../store/layout.ts";
 import { type TransferListRecord, transferIdRecord, transferListRecord } from "../store/records.ts";
-import { activityKey, transferDigestKey, transferListKey } from "../store/store-keys.ts";
+import { keyOf } from "../store/store-keys.ts";
 import { requireScope } from "../tenants/api-keys.ts";
 import { requireAddress, requireHash, requireUuid } from "../validate.ts";
 import { decodeActivity } from "../vaults/vaults.ts";
@@ -35,7 +35,7 @@ export function transfersOf(context: EngineContext): Transfers {
     async get(caller, given) {
       const { ledger } = context;
       const transferId = given.startsWith("0x") ? await idOfDigest(ledger, given as Hash) : given;
-      const stored = await ledger.store.get(transferListKey(requireUuid("transferId", transferId)));
+      const stored = await ledger.store.get(keyOf.transferList(requireUuid("transferId", transferId)));
       const list = stored === undefined ? null : decodeRecord(transferListRecord, stored, `Transfer ${transferId}`);
       if (list === null || !(await isListOf(ledger, caller, list))) throw new MintmarkError("transfer_not_found");
       return transferListView(ledger, list);
@@ -70,7 +70,7 @@ async function prepareTransfers(ledger: Ledger, caller: TransferCaller, preparat
   const { deadline = now + VALID_SECONDS } = preparation;
   const { transfers, digest, asked } = await askedList(ledger, caller, { ...preparation, deadline });
   requireDeadline(ledger, deadline);
-  const activities = await ledger.store.getMany(transfers.map(({ vaultId }) => activityKey(vaultId)));
+  const activities = await ledger.store.getMany(transfers.map(({ vaultId }) => keyOf.activity(vaultId)));
   requireTransferable(ledger, asked, activities.map(decodeActivity));
   return { owner: (asked[0] as Asked).vault.owner, transfers, deadline, digest };
 }
@@ -103,7 +103,7 @@ async function sessionOf(ledger: Ledger, owner: Address, key: Address): Promise<
 
 /** The list that was taken under a signed message last. */
 async function idOfDigest(ledger: Ledger, digest: Hash): Promise<Uuid> {
-  const stored = await ledger.store.get(transferDigestKey(requireHash("digest", digest)));
+  const stored = await ledger.store.get(keyOf.transferDigest(requireHash("digest", digest)));
   if (stored === undefined) throw new MintmarkError("transfer_not_found");
   return decodeRecord(transferIdRecord, stored, "The transfers of a digest");
 }

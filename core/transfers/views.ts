@@ -9,7 +9,7 @@ import { tokenIdOf } from "../protocol/blob.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import { readEntry } from "../store/journal.ts";
 import type { TransferListRecord } from "../store/records.ts";
-import { activityKey, requestByKey, transfersOf } from "../store/store-keys.ts";
+import { keyOf, prefixOf, requestByKey } from "../store/store-keys.ts";
 import * as lists from "../vaults/stored-lists.ts";
 import { narrow } from "../vaults/transaction-range.ts";
 import { requestsIn } from "../vaults/transaction-scan.ts";
@@ -34,7 +34,7 @@ async function pageOf(
   { after, limit }: PageStart,
 ): Promise<PageEntries<TransferList>> {
   const { applicationIndex } = ledger.application(applicationId);
-  const index = transfersOf(applicationIndex);
+  const index = prefixOf.applicationTransfer(applicationIndex);
   const [part] = (await narrow(ledger, applicationId, { createdAfter, createdBefore }, "transfer")) ?? [];
   const { from, to } = part?.within ?? { from: 0, to: 0 };
   const range = { from, to: Math.min(to, after ?? to), ascending: false };
@@ -207,7 +207,7 @@ export async function historyOf(ledger: Ledger, vaultId: VaultId): Promise<Vault
     const source = lists.sourceOf(maker);
     maker = source === null ? null : await lists.makerOf(ledger, source);
   }
-  const { spentBy } = decodeActivity(await ledger.store.get(activityKey(vaultId)));
+  const { spentBy } = decodeActivity(await ledger.store.get(keyOf.activity(vaultId)));
   if (spentBy === null) return { before, after: [] };
   const list = await lists.readTransferList(ledger, spentBy);
   const outputs = lists.outputsOf(list).filter(({ transfer }) => transfer.vaultId === vaultId);

@@ -7,7 +7,7 @@ import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import type { ActivityRecord, WithdrawalRecord } from "../store/records.ts";
 import { activityRecord, WITHDRAWAL_STATUSES, withdrawalIdRecord, withdrawalRecord } from "../store/records.ts";
-import * as keys from "../store/store-keys.ts";
+import { keyOf, prefixOf, requestByKey } from "../store/store-keys.ts";
 import { tell, withdrawalEvent } from "../tenants/events/event-log.ts";
 import { requireUuid } from "../validate.ts";
 import { decodeActivity } from "./vaults.ts";
@@ -29,12 +29,12 @@ export function putActivity(
   { vaultId, userIndex }: Pick<WithdrawalRecord, "vaultId" | "userIndex">,
   activity: ActivityRecord,
 ): void {
-  group.stage(keys.activityKey(vaultId), encodeRecord(activityRecord, activity));
+  group.stage(keyOf.activity(vaultId), encodeRecord(activityRecord, activity));
   group.onDurable(() => ledger.tokenSums.forget(userIndex));
 }
 
 export async function readActivity(ledger: Ledger, group: Group, vaultId: bigint): Promise<ActivityRecord> {
-  return decodeActivity(await group.read(ledger.store, keys.activityKey(vaultId)));
+  return decodeActivity(await group.read(ledger.store, keyOf.activity(vaultId)));
 }
 
 /** Reads and writes the activity of a user's vault. */
@@ -49,7 +49,7 @@ export async function changeActivity(
 
 /** The activities of many vaults, in order. Readers give no group. */
 export async function readActivities(ledger: Ledger, group: Group | null, vaultIds: readonly VaultId[]) {
-  const of = vaultIds.map(keys.activityKey);
+  const of = vaultIds.map(keyOf.activity);
   const records = await ledger.store.getMany(of);
   return of.map((key, i) => decodeActivity(group === null ? records[i] : group.resolve(key, records[i])));
 }
@@ -64,15 +64,15 @@ export function putWithdrawal(
 ): void {
   if (before?.status !== record.status) {
     if (before !== null) group.remove(statusKey(before));
-    group.put(statusKey(record), keys.journalKey(record.journalSequence).subarray(1));
+    group.put(statusKey(record), keyOf.journal(record.journalSequence).subarray(1));
   }
   if (isPending(record) !== (before !== null && isPending(before))) {
-    const key = keys.pendingWithdrawalKey(record.chainId, record.journalSequence);
+    const key = keyOf.pendingWithdrawal(record.chainId, record.journalSequence);
     if (isPending(record)) group.put(key, encodeRecord(withdrawalIdRecord, record.withdrawalId));
     else group.remove(key);
   }
   tell(ledger, group, record.applicationIndex, record.updatedAt, withdrawalEvent(type, record));
-  group.stage(keys.withdrawalKey(record.withdrawalId), encodeRecord(withdrawalRecord, record));
+  group.stage(keyOf.withdrawal(record.withdrawalId), encodeRecord(withdrawalRecord, record));
   group.onDurable(() => {
     const application = ledger.applications.get(record.applicationIndex);
     if (application === undefined) return;
@@ -83,12 +83,12 @@ export function putWithdrawal(
 }
 
 function statusKey({ applicationIndex, status, sequence }: WithdrawalRecord): Buffer {
-  return keys.requestByKey(keys.withdrawalsOfStatus(applicationIndex, WITHDRAWAL_STATUSES.indexOf(status)), sequence);
+  return requestByKey(prefixOf.statusWithdrawal(applicationIndex, WITHDRAWAL_STATUSES.indexOf(status)), sequence);
 }
 
 /** A withdrawal in the writer's view. Throws `withdrawal_not_found`. */
 export async function latestWithdrawal(ledger: Ledger, group: Group, withdrawalId: Uuid): Promise<WithdrawalRecord> {
-  const record = await group.read(ledger.store, keys.withdrawalKey(requireUuid("withdrawalId", withdrawalId)));
+  const record = await group.read(ledger.store, keyOf.withdrawal(requireUuid("withdrawalId", withdrawalId)));
   if (record === undefined) throw new MintmarkError("withdrawal_not_found");
   return decodeRecord(withdrawalRecord, record, `Withdrawal ${withdrawalId}`);
 }

@@ -6,7 +6,7 @@ import { findUser } from "../ledger/user-records.ts";
 import type { Hex, Uuid, Vault } from "../model.ts";
 import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
 import { readUserRequests, sequenceIn } from "../store/journal.ts";
-import { activityKey, userTransactionKey } from "../store/store-keys.ts";
+import { keyOf } from "../store/store-keys.ts";
 import { fastTokenIdOf } from "../store/token-id.ts";
 import { outputsOf, placeIn, readTransferList } from "./stored-lists.ts";
 import { collect, type Found } from "./transaction-scan.ts";
@@ -89,7 +89,7 @@ const ENTRIES_AT_ONCE = 64; // Journal entries per read
 /** Adds the transactions from `sums.upTo` to another sequence. Reads mints from their records, without objects. */
 export async function addTransactions(ledger: Ledger, holding: Holding, sums: TokenSums, to: number): Promise<void> {
   const { applicationIndex, userIndex } = holding;
-  const at = (sequence: number) => userTransactionKey(applicationIndex, userIndex, sequence);
+  const at = (sequence: number) => keyOf.userTransaction(applicationIndex, userIndex, sequence);
   let sequences: number[] = [];
   for await (const [, reference] of ledger.store.entries({ gte: at(sums.upTo), lt: at(to) })) {
     sequences.push(sequenceIn(reference));
@@ -151,7 +151,7 @@ async function addTransfers(ledger: Ledger, user: number, sums: TokenSums, trans
 
 /** Reads only vaults with withdrawals or transfers, which are few. */
 async function addActivity(ledger: Ledger, made: readonly Made[]): Promise<void> {
-  const records = await ledger.store.getMany(made.map(({ place }) => activityKey(packVaultId(place))));
+  const records = await ledger.store.getMany(made.map(({ place }) => keyOf.activity(packVaultId(place))));
   const touched = made.flatMap((one, i) => (records[i] === undefined ? [] : [{ ...one, record: records[i] }]));
   const places = touched.map(({ place }) => place);
   const vaults = await readVaults(ledger, places);

@@ -9,7 +9,7 @@ import type { StoredEvent } from "../store/event-record.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import { type BatchRecord, type TransferListRecord, transferIdRecord, transferListRecord } from "../store/records.ts";
-import * as keys from "../store/store-keys.ts";
+import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
 import { tell } from "../tenants/events/event-log.ts";
 import { decodeActivity, readVaults } from "./vaults.ts";
 
@@ -60,7 +60,7 @@ export async function amountsOf(ledger: Ledger, listed: readonly Listed[]): Prom
   const burnt = listed.filter(
     ({ output: { holderIndex, transfer } }, i) => places[i] !== null && holderIndex === null && transfer.amount === 0n,
   );
-  const activities = await ledger.store.getMany(burnt.map(({ output }) => keys.activityKey(output.transfer.vaultId)));
+  const activities = await ledger.store.getMany(burnt.map(({ output }) => keyOf.activity(output.transfer.vaultId)));
   const left = new Map(burnt.map(({ output }, i) => [output, decodeActivity(activities[i]).transferred]));
   return listed.map(({ output }, i) => {
     const { transfer, isChange, holderIndex } = output;
@@ -83,12 +83,12 @@ export function placeIn({ batchNumber, firstSlot }: TransferListRecord, position
 
 /** A list as readers see it. Throws `store_corrupt` when it is missing. */
 export async function readTransferList(ledger: Ledger, transferId: Uuid): Promise<TransferListRecord> {
-  return decodeTransferList(await ledger.store.get(keys.transferListKey(transferId)), transferId);
+  return decodeTransferList(await ledger.store.get(keyOf.transferList(transferId)), transferId);
 }
 
 /** The same in the writer's view. */
 export async function latestTransferList(ledger: Ledger, group: Group, transferId: Uuid): Promise<TransferListRecord> {
-  return decodeTransferList(await group.read(ledger.store, keys.transferListKey(transferId)), transferId);
+  return decodeTransferList(await group.read(ledger.store, keyOf.transferList(transferId)), transferId);
 }
 
 export function decodeTransferList(record: Buffer | undefined, transferId: Uuid): TransferListRecord {
@@ -102,14 +102,15 @@ export function failureOfFault({ vaultId, fault }: TransferListRecord["transfers
 
 /** Writes a list, and its place among those that wait or among those of its batch. */
 export function putTransferList(group: Group, record: TransferListRecord, before: TransferListRecord | null): void {
-  const { transferId, status, batchNumber, firstSlot } = record;
+  const { transferId, journalSequence, status, batchNumber, firstSlot } = record;
+  const waiting = keyOf.waitingTransfers(journalSequence, transferId);
   const id = encodeRecord(transferIdRecord, transferId);
-  if (before?.status === "waiting" && status !== "waiting") group.remove(keys.waitingTransfersKey(record));
+  if (before?.status === "waiting" && status !== "waiting") group.remove(waiting);
   if (before !== null && before.batchNumber !== null && before.firstSlot !== null)
-    group.remove(keys.batchTransfersKey(before.batchNumber, before.firstSlot));
-  if (status === "waiting") group.put(keys.waitingTransfersKey(record), id);
-  if (batchNumber !== null && firstSlot !== null) group.stage(keys.batchTransfersKey(batchNumber, firstSlot), id);
-  group.stage(keys.transferListKey(transferId), encodeRecord(transferListRecord, record));
+    group.remove(keyOf.batchTransfers(before.batchNumber, before.firstSlot));
+  if (status === "waiting") group.put(waiting, id);
+  if (batchNumber !== null && firstSlot !== null) group.stage(keyOf.batchTransfers(batchNumber, firstSlot), id);
+  group.stage(keyOf.transferList(transferId), encodeRecord(transferListRecord, record));
 }
 
 /** Tells a list's application of it, and of each redemption, so that it sees a used ticket at once. */
@@ -128,11 +129,11 @@ export function tellAccepted(ledger: Ledger, group: Group, list: TransferListRec
 
 /** The lists of a batch of transfers, in slot order. Throws `store_corrupt` unless they fill its slots. */
 export async function listsOfBatch(ledger: Ledger, { batchNumber, vaultCount }: BatchRecord) {
-  const prefix = keys.batchTransfersOf(batchNumber);
+  const prefix = prefixOf.batchTransfers(batchNumber);
   const ids: Uuid[] = [];
-  for await (const [, id] of ledger.store.entries({ gte: prefix, lt: keys.endOf(prefix) }))
+  for await (const [, id] of ledger.store.entries({ gte: prefix, lt: endOf(prefix) }))
     ids.push(decodeRecord(transferIdRecord, id, "A list of a batch"));
-  const records = await ledger.store.getMany(ids.map(keys.transferListKey));
+  const records = await ledger.store.getMany(ids.map(keyOf.transferList));
   const lists = records.map((record, i) => decodeTransferList(record, ids[i] as Uuid));
   if (slotCount(lists.flatMap(({ transfers }) => transfers)) === vaultCount) return lists;
   const name = batchIdOf("zk-rollup", batchNumber);
@@ -172,7 +173,7 @@ export async function makersOf(ledger: Ledger, places: readonly VaultPlace[]): P
 /** The last list of a batch of transfers that begins at a slot or before; null for a batch of mints. */
 async function listIdAt(ledger: Ledger, { mode, batchNumber, slot }: VaultPlace) {
   if (mode !== "zk-rollup" || ledger.batches[mode].get(batchNumber)?.transfers !== true) return null;
-  const range = { gte: keys.batchTransfersOf(batchNumber), lte: keys.batchTransfersKey(batchNumber, slot) };
+  const range = { gte: prefixOf.batchTransfers(batchNumber), lte: keyOf.batchTransfers(batchNumber, slot) };
   for await (const [key, id] of ledger.store.entries({ ...range, reverse: true, limit: 1 }))
     return { id: decodeRecord(transferIdRecord, id, "A list of a batch"), firstSlot: key.readUInt32BE(5) };
   return null;
@@ -180,7 +181,7 @@ async function listIdAt(ledger: Ledger, { mode, batchNumber, slot }: VaultPlace)
 
 /** The list that spends a vault, with its first output of the vault and that output's place; null for none. */
 export async function spenderOf(ledger: Ledger, vaultId: bigint) {
-  const { spentBy } = decodeActivity(await ledger.store.get(keys.activityKey(vaultId)));
+  const { spentBy } = decodeActivity(await ledger.store.get(keyOf.activity(vaultId)));
   if (spentBy === null) return null;
   const list = await readTransferList(ledger, spentBy);
   const output = outputsOf(list).find(({ transfer }) => transfer.vaultId === vaultId);

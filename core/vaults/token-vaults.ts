@@ -9,7 +9,7 @@ import { MAX_UINT256, requireBigint } from "../protocol/bounds.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import { decodeRecord } from "../store/layout.ts";
 import { type AssetRecord, itemSlotsRecord } from "../store/records.ts";
-import { bindingKey, endOf, itemKey, itemsOf } from "../store/store-keys.ts";
+import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
 import type { VaultColumns } from "../store/vault-columns.ts";
 import { isVisible } from "../tenants/asset-view.ts";
 import { tipOf } from "./stored-lists.ts";
@@ -74,13 +74,13 @@ async function placesOfUnique(ledger: Ledger, asset: AssetRecord, tokenId: bigin
 
 /** The places of an ERC-1155 id after a position: from records of sealed batches, and from vaults in memory. */
 async function placesOfItem(ledger: Ledger, { assetIndex }: AssetRecord, tokenId: bigint, { after, limit }: PageStart) {
-  const blob = await ledger.store.get(bindingKey(assetIndex, tokenId));
+  const blob = await ledger.store.get(keyOf.binding(assetIndex, tokenId));
   if (blob === undefined) return [];
   const places: VaultPlace[] = [];
   for (const mode of MODES) {
     const start = after === null ? 0 : Math.floor(after / (2 * MAX_BATCH_VAULTS));
-    const prefix = itemsOf(assetIndex, tokenId, mode);
-    const range = { gte: itemKey(assetIndex, tokenId, mode, start), lt: endOf(prefix) };
+    const prefix = prefixOf.item(assetIndex, tokenId, mode);
+    const range = { gte: keyOf.item(assetIndex, tokenId, mode, start), lt: endOf(prefix) };
     const found: VaultPlace[] = [];
     for await (const [key, record] of ledger.store.entries(range)) {
       const batchNumber = key.readUInt32BE(key.length - 4);

@@ -7,7 +7,7 @@ import { type Journaled, readMint, readTime, sequenceIn } from "../store/journal
 import { decodeRecord } from "../store/layout.ts";
 import type { MintEntry } from "../store/mint-entry.ts";
 import { type BatchRecord, ownerRecord, userIdRecord, WITHDRAWAL_STATUSES } from "../store/records.ts";
-import * as keys from "../store/store-keys.ts";
+import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
 import { orNull, requireAddress, requireUuid } from "../validate.ts";
 import { makerOf, slotCount } from "./stored-lists.ts";
 import { placeOf, readVault, statusOfBatch } from "./vaults.ts";
@@ -65,8 +65,8 @@ export async function narrow(
         : await spansOf(ledger, filter, find, { from, to });
     return spans.flatMap(({ modes, ...span }): Part[] => {
       if (modes.length === 0) return type === undefined ? [{ users, indexes, within: span }] : [];
-      const marks = asset === undefined ? [] : [keys.assetMark(applicationIndex, asset)];
-      if (modes.length === 1) marks.push(keys.modeMark(applicationIndex, modes[0] as Mode));
+      const marks = asset === undefined ? [] : [prefixOf.assetMark(applicationIndex, asset)];
+      if (modes.length === 1) marks.push(prefixOf.modeMark(applicationIndex, modes[0] as Mode));
       return [{ users, reference, marks, ...(type !== undefined && { indexes }), within: span }];
     });
   }
@@ -97,8 +97,12 @@ function transferIndexes(
   { vaultId }: TransactionFilter,
   users: readonly number[] | undefined,
 ): Buffer[] {
-  if (vaultId !== undefined) return [keys.transfersOfVault(applicationIndex, vaultId)];
-  return users?.map((user) => keys.requestsOfUser(applicationIndex, user)) ?? [keys.transfersOf(applicationIndex)];
+  if (vaultId !== undefined) return [prefixOf.vaultTransfer(applicationIndex, vaultId)];
+  return (
+    users?.map((user) => prefixOf.userTransaction(applicationIndex, user)) ?? [
+      prefixOf.applicationTransfer(applicationIndex),
+    ]
+  );
 }
 
 /** The most selective indexes of withdrawals. */
@@ -109,13 +113,15 @@ function withdrawalIndexes(
   asset: number | undefined,
   type: Transaction["type"] | undefined,
 ): Buffer[] {
-  if (vaultId !== undefined) return [keys.withdrawalsOfVault(applicationIndex, vaultId)];
-  if (users !== undefined) return users.map((user) => keys.withdrawalsOfUser(applicationIndex, user));
+  if (vaultId !== undefined) return [prefixOf.vaultWithdrawal(applicationIndex, vaultId)];
+  if (users !== undefined) return users.map((user) => prefixOf.userWithdrawal(applicationIndex, user));
   const number = (WITHDRAWAL_STATUSES as readonly (Status | undefined)[]).indexOf(status);
   // For mints and withdrawals together, a status means that of either.
-  if (type === "withdrawal" && number >= 0) return [keys.withdrawalsOfStatus(applicationIndex, number)];
+  if (type === "withdrawal" && number >= 0) return [prefixOf.statusWithdrawal(applicationIndex, number)];
   return [
-    asset === undefined ? keys.withdrawalsOf(applicationIndex) : keys.withdrawalsOfAsset(applicationIndex, asset),
+    asset === undefined
+      ? prefixOf.applicationWithdrawal(applicationIndex)
+      : prefixOf.assetWithdrawal(applicationIndex, asset),
   ];
 }
 
@@ -207,7 +213,7 @@ export async function sequenceAt(ledger: Ledger, applicationIndex: number, end: 
 }
 
 async function requestAt(ledger: Ledger, applicationIndex: number, sequence: number) {
-  const range = { gte: keys.transactionKey(applicationIndex, 0), lte: keys.transactionKey(applicationIndex, sequence) };
+  const range = { gte: keyOf.transaction(applicationIndex, 0), lte: keyOf.transaction(applicationIndex, sequence) };
   for await (const [key, reference] of ledger.store.entries({ ...range, reverse: true, limit: 1 })) {
     const firstSequence = Number(key.readBigUInt64BE(key.length - 8));
     return { firstSequence, time: await readTime(ledger.store, sequenceIn(reference)) };
@@ -219,16 +225,16 @@ async function requestAt(ledger: Ledger, applicationIndex: number, sequence: num
 async function usersOf(ledger: Ledger, applicationIndex: number, { userId, ownerAddress }: TransactionFilter) {
   const owned = ownerAddress === undefined ? undefined : await usersOfOwner(ledger, applicationIndex, ownerAddress);
   if (userId === undefined) return owned;
-  const record = await ledger.store.get(keys.userIdKey(applicationIndex, requireUuid("userId", userId)));
+  const record = await ledger.store.get(keyOf.userId(applicationIndex, requireUuid("userId", userId)));
   if (record === undefined) return [];
   const { userIndex } = decodeRecord(userIdRecord, record, `User ${userId}`);
   return owned === undefined || owned.includes(userIndex) ? [userIndex] : [];
 }
 
 async function usersOfOwner(ledger: Ledger, applicationIndex: number, ownerAddress: Address): Promise<number[]> {
-  const prefix = keys.ownerKey(applicationIndex, requireAddress("ownerAddress", ownerAddress));
+  const prefix = keyOf.owner(applicationIndex, requireAddress("ownerAddress", ownerAddress));
   const users: number[] = [];
-  for await (const [, record] of ledger.store.entries({ gte: prefix, lt: keys.endOf(prefix), limit: MOST_USERS }))
+  for await (const [, record] of ledger.store.entries({ gte: prefix, lt: endOf(prefix), limit: MOST_USERS }))
     users.push(decodeRecord(ownerRecord, record, "An owner").userIndex);
   return users;
 }
@@ -256,7 +262,7 @@ function batchOf(ledger: Ledger, batchId: string) {
 /** The journal entry of an application's mint. Throws `mint_not_found`. */
 export async function findMint(ledger: Ledger, applicationId: Uuid, mintId: Uuid): Promise<Journaled<MintEntry>> {
   const { applicationIndex } = ledger.application(applicationId);
-  const reference = await ledger.store.get(keys.mintKey(requireUuid("mintId", mintId)));
+  const reference = await ledger.store.get(keyOf.mint(requireUuid("mintId", mintId)));
   const found = reference === undefined ? null : await readMint(ledger.store, sequenceIn(reference));
   if (found === null || found.entry.applicationIndex !== applicationIndex) throw new MintmarkError("mint_not_found");
   return found;

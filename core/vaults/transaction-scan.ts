@@ -8,8 +8,7 @@ import { decodeRecord } from "../store/layout.ts";
 import type { MintEntry, PlacedMint } from "../store/mint-entry.ts";
 import type { StoreReader } from "../store/ports.ts";
 import { type TransferListRecord, type WithdrawalRecord, withdrawalRecord } from "../store/records.ts";
-import * as keys from "../store/store-keys.ts";
-import { blockOf, firstOfBlock, markKey, transactionKey } from "../store/store-keys.ts";
+import { blockOf, firstOfBlock, keyOf, prefixOf, requestByKey } from "../store/store-keys.ts";
 import { decodeTransferList, outputsOf, placeIn, readTransferList, type TransferOutput } from "./stored-lists.ts";
 import { narrow, type Part, type TransactionFilter } from "./transaction-range.ts";
 import { hasSlot, type LocatedVault, placeOf, readVault, readVaults } from "./vaults.ts";
@@ -89,15 +88,14 @@ function requestsOf(
   { users, reference, marks = [], indexes }: Part,
   range: RequestRange,
 ): AsyncGenerator<number> {
-  if (reference !== undefined)
-    return requestsIn(store, (at) => keys.mintReferenceKey(application, reference, at), range);
-  const within = indexes ?? users?.map((user) => keys.requestsOfUser(application, user));
+  if (reference !== undefined) return requestsIn(store, (at) => keyOf.mintReference(application, reference, at), range);
+  const within = indexes ?? users?.map((user) => prefixOf.userTransaction(application, user));
   if (within !== undefined) {
-    const indexKeys = within.map((of) => (at: number) => keys.requestByKey(of, at));
+    const indexKeys = within.map((of) => (at: number) => requestByKey(of, at));
     return requestsInAny(store, indexKeys, range);
   }
   if (marks.length > 0) return requestsInBlocks(store, application, marks, range);
-  return requestsIn(store, (at) => keys.transactionKey(application, at), range);
+  return requestsIn(store, (at) => keyOf.transaction(application, at), range);
 }
 
 function referenceOf({ source }: Found): string | null {
@@ -152,7 +150,7 @@ export async function findWithdrawal(
   applicationIndex: number,
   withdrawalId: Uuid,
 ): Promise<Found | undefined> {
-  const stored = await ledger.store.get(keys.withdrawalKey(withdrawalId));
+  const stored = await ledger.store.get(keyOf.withdrawal(withdrawalId));
   if (stored === undefined) return undefined;
   const record = decodeRecord(withdrawalRecord, stored, `Withdrawal ${withdrawalId}`);
   if (record.applicationIndex !== applicationIndex) return undefined;
@@ -167,7 +165,7 @@ export async function findWithdrawal(
 }
 
 export async function findTransfer(ledger: Ledger, applicationIndex: number, transferId: Uuid, position: number) {
-  const stored = await ledger.store.get(keys.transferListKey(transferId));
+  const stored = await ledger.store.get(keyOf.transferList(transferId));
   if (stored === undefined) return undefined;
   const list = decodeTransferList(stored, transferId);
   return list.applicationIndex === applicationIndex ? (await transfersIn(ledger, list))[position] : undefined;
@@ -268,7 +266,7 @@ export async function* requestsInBlocks(
   marks: readonly Buffer[],
   { from, to, ascending }: RequestRange,
 ): AsyncGenerator<number> {
-  const at = (sequence: number) => transactionKey(applicationIndex, sequence);
+  const at = (sequence: number) => keyOf.transaction(applicationIndex, sequence);
   const first = blockOf(await requestHolding(store, at, from));
   for await (const block of blocksWith(store, marks, first, blockOf(to - 1), ascending)) {
     const end = Math.min(to, firstOfBlock(block + 1));
@@ -285,8 +283,8 @@ async function* blocksWith(store: Entries, marks: readonly Buffer[], first: numb
     for (let i = 0; agreed < marks.length; i = (i + 1) % marks.length) {
       const mark = marks[i] as Buffer;
       const range = ascending
-        ? { gte: markKey(mark, at), lte: markKey(mark, last) }
-        : { gte: markKey(mark, first), lte: markKey(mark, at), reverse: true };
+        ? { gte: requestByKey(mark, at), lte: requestByKey(mark, last) }
+        : { gte: requestByKey(mark, first), lte: requestByKey(mark, at), reverse: true };
       const next = await firstBlock(store, range);
       if (next === null) return;
       agreed = next === at ? agreed + 1 : 1;

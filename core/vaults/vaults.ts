@@ -9,7 +9,7 @@ import type { Group } from "../store/group.ts";
 import { decodeRecord } from "../store/layout.ts";
 import type { ActivityRecord, AssetRecord, BatchRecord, VoidedRun } from "../store/records.ts";
 import { activityRecord } from "../store/records.ts";
-import { activityKey, chunkKey } from "../store/store-keys.ts";
+import { keyOf } from "../store/store-keys.ts";
 import { fastTokenIdOf } from "../store/token-id.ts";
 import type { StoredVault } from "../store/vault-columns.ts";
 import { CHUNK_VAULTS, decodeChunk, decodeIntoColumns, VaultColumns } from "../store/vault-columns.ts";
@@ -128,7 +128,7 @@ export async function readVaults(ledger: Ledger, places: readonly VaultPlace[], 
 /** Keys of the vaults of a page's slots. A page begins where a record begins. */
 export function pageKeys(mode: Mode, batchNumber: number, firstSlot: number, count: number): Buffer[] {
   const first = firstSlot / CHUNK_VAULTS;
-  return Array.from({ length: Math.ceil(count / CHUNK_VAULTS) }, (_, i) => chunkKey(mode, batchNumber, first + i));
+  return Array.from({ length: Math.ceil(count / CHUNK_VAULTS) }, (_, i) => keyOf.chunk(mode, batchNumber, first + i));
 }
 
 /** The vaults in the records of {@link pageKeys}. Throws `store_corrupt` unless there are `count`. */
@@ -158,7 +158,7 @@ export async function vaultViews(ledger: Ledger, applicationIndex: number, locat
   const userIndices = [...new Set(located.map(({ vault }) => vault.userIndex))];
   const [users, activities] = await Promise.all([
     readUsers(ledger, applicationIndex, userIndices),
-    ledger.store.getMany(located.map(({ place }) => activityKey(packVaultId(place)))),
+    ledger.store.getMany(located.map(({ place }) => keyOf.activity(packVaultId(place)))),
   ]);
   const userIds = new Map(userIndices.map((index, i) => [index, users[i]?.userId ?? ""]));
   return located.map(({ place, vault }, i): Vault => {
@@ -209,5 +209,5 @@ function chunkIdOf({ mode, batchNumber, slot }: VaultPlace): string {
 }
 
 function chunkKeyOf({ mode, batchNumber, slot }: VaultPlace): Buffer {
-  return chunkKey(mode, batchNumber, Math.floor(slot / CHUNK_VAULTS));
+  return keyOf.chunk(mode, batchNumber, Math.floor(slot / CHUNK_VAULTS));
 }

@@ -15,7 +15,7 @@ import { runAt } from "../../sealing/void-runs.ts";
 import type { EntryOf } from "../../store/entries.ts";
 import type { Group } from "../../store/group.ts";
 import type { AssetRecord, BatchRecord, LostRun, VoidRun } from "../../store/records.ts";
-import * as keys from "../../store/store-keys.ts";
+import { DIVERGENCE_KEY, keyOf, keyString } from "../../store/store-keys.ts";
 import { CHUNK_VAULTS, type StoredVault, type VaultColumns } from "../../store/vault-columns.ts";
 import { tellSealed } from "../../tenants/events/event-log.ts";
 import { waitAgain } from "../../transfers/close.ts";
@@ -69,7 +69,7 @@ export async function adoptHistory(
     const entry = { kind: "historyAdopted", firsts, failure: LOST, batches, lost, inBlobs, transfers } as const;
     const recorded = ledger.record(group, entry);
     const { sequence, time } = recorded;
-    group.operations.push({ type: "del", key: keys.DIVERGENCE_KEY });
+    group.operations.push({ type: "del", key: DIVERGENCE_KEY });
     ledger.divergence = null;
     for (const { record } of dropped)
       for (const list of record.transfers ? await listsOfBatch(ledger, record) : [])
@@ -153,10 +153,10 @@ function drop(ledger: Ledger, group: Group, { record, vaults }: Dropped): void {
   // A transfer makes no token.
   if (!record.transfers) releaseVaults(ledger, group, record, vaults, valid);
   const chunks = Array.from({ length: Math.ceil(vaults.count / CHUNK_VAULTS) }, (_, i) =>
-    keys.chunkKey(mode, batchNumber, i),
+    keyOf.chunk(mode, batchNumber, i),
   );
-  const whole = [keys.batchKey, keys.batchDataKey, keys.pageRootsKey, keys.batchTokensKey, keys.batchApplicationsKey];
-  const gone = [...whole, keys.voidsKey].map((keyOf) => keyOf(mode, batchNumber));
+  const whole = [keyOf.batch, keyOf.batchData, keyOf.pageRoots, keyOf.batchTokens, keyOf.batchApplications];
+  const gone = [...whole, keyOf.voids].map((keyOf) => keyOf(mode, batchNumber));
   const items = itemRecords(itemsOf(record, vaults, (index) => ledger.assetAt(index), null));
   for (const key of [...gone, ...chunks, ...items.map(({ key }) => key)]) group.operations.push({ type: "del", key });
   ledger.batches[mode].remove(group, batchNumber);
@@ -194,7 +194,7 @@ function putAdopted(
 ): void {
   const { mode, batchNumber, chunks, voids, given, batchRoot, dataHash, stateRoot } = entry;
   beginAt(ledger, mode, batchNumber);
-  for (const [i, chunk] of chunks.entries()) group.put(keys.chunkKey(mode, batchNumber, i), hexToBytes(chunk));
+  for (const [i, chunk] of chunks.entries()) group.put(keyOf.chunk(mode, batchNumber, i), hexToBytes(chunk));
   putDerived(group, entry, derived);
   for (const { key, value } of itemRecords(derived.items)) group.put(key, value);
   const mintCount = lists === null ? vaults.length : 0;
@@ -242,7 +242,7 @@ function bindIds(ledger: Ledger, group: Group, vaults: readonly StoredVault[], v
 function bindingOf(ledger: Ledger, { assetIndex, blob }: Pick<StoredVault, "assetIndex" | "blob">): Buffer | null {
   const { standard, blobScheme } = ledger.assetAt(assetIndex);
   const tokenId = standard === "erc1155" ? tokenIdOf(standard, blobScheme, blob) : null;
-  return tokenId === null ? null : keys.bindingKey(assetIndex, tokenId);
+  return tokenId === null ? null : keyOf.binding(assetIndex, tokenId);
 }
 
 /** The bindings of dropped batches that no kept batch needs. Reads kept batches only when there are such bindings. */
@@ -252,13 +252,13 @@ async function unboundBy(
   dropped: readonly VaultColumns[],
 ): Promise<Iterable<Buffer>> {
   const unbound = new Map<string, Buffer>();
-  for (const vaults of dropped) for (const key of bindingsIn(ledger, vaults)) unbound.set(keys.keyString(key), key);
+  for (const vaults of dropped) for (const key of bindingsIn(ledger, vaults)) unbound.set(keyString(key), key);
   for (const { mode, first } of adopted) {
     for (let number = 0; number < first && unbound.size > 0; number++) {
       const record = ledger.batches[mode].latest(number);
       if (record === undefined) throw new MintmarkError("store_corrupt", `${batchIdOf(mode, number)} is missing.`);
       const stays = await readBatchVaults(ledger, record);
-      for (const key of bindingsIn(ledger, stays)) unbound.delete(keys.keyString(key));
+      for (const key of bindingsIn(ledger, stays)) unbound.delete(keyString(key));
     }
   }
   return unbound.values();

@@ -20,7 +20,7 @@ import type { Group } from "../../store/group.ts";
 import { decodeRecord, encodeRecord } from "../../store/layout.ts";
 import type { AdoptedList, BatchRecord, TransferListRecord, VoidRun } from "../../store/records.ts";
 import { ownerRecord, transferIdRecord } from "../../store/records.ts";
-import { ownerKey, transferDigestKey } from "../../store/store-keys.ts";
+import { keyOf } from "../../store/store-keys.ts";
 import type { StoredVault } from "../../store/vault-columns.ts";
 import { CHUNK_VAULTS, encodeChunk, highWord, lowWord, VaultColumns } from "../../store/vault-columns.ts";
 import { orNull } from "../../validate.ts";
@@ -337,13 +337,13 @@ async function listOf(adopting: Adopting, signed: TransferGroup, sources: readon
 }
 
 async function listOfDigest(ledger: Ledger, group: Group, digest: Hash): Promise<TransferListRecord | null> {
-  const stored = await group.read(ledger.store, transferDigestKey(digest));
+  const stored = await group.read(ledger.store, keyOf.transferDigest(digest));
   if (stored === undefined) return null;
   return latestTransferList(ledger, group, decodeRecord(transferIdRecord, stored, "The transfers of a digest"));
 }
 
 async function userOf(ledger: Ledger, group: Group, application: number, owner: Address): Promise<number | null> {
-  const stored = await group.read(ledger.store, ownerKey(application, owner));
+  const stored = await group.read(ledger.store, keyOf.owner(application, owner));
   return stored === undefined ? null : decodeRecord(ownerRecord, stored, "An owner's user").userIndex;
 }
 
@@ -364,7 +364,7 @@ export async function putAdoptedLists(
     const transfers = list.transfers.map((transfer) => ({ ...transfer, fault: null }));
     const record: TransferListRecord = { ...fresh, ...before, ...list, ...batched, transfers };
     putTransferList(group, record, before);
-    group.stage(transferDigestKey(list.digest), encodeRecord(transferIdRecord, list.transferId));
+    group.stage(keyOf.transferDigest(list.digest), encodeRecord(transferIdRecord, list.transferId));
     for (const { vaultId, userIndex, amount } of list.transfers) {
       const parts = vaults.slice(firstSlot, firstSlot + slotCount([{ amount }]));
       firstSlot += parts.length;

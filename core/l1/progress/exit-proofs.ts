@@ -11,7 +11,7 @@ import type { BatchVaultProof, VaultStateProof } from "../../protocol/proof.ts";
 import type { VaultPlace } from "../../protocol/vault.ts";
 import { decodeRecord } from "../../store/layout.ts";
 import { importRecord } from "../../store/records.ts";
-import { importKey } from "../../store/store-keys.ts";
+import { keyOf } from "../../store/store-keys.ts";
 import { requireMode } from "../../validate.ts";
 import { batchOfRecord, placeOf } from "../../vaults/vaults.ts";
 
@@ -31,7 +31,7 @@ export async function exitHeader(ledger: Ledger, chainId: bigint, place: VaultPl
   const header = headerOf(batch);
   if (header !== null && batch.transfers) return headerOf(batchOfRecord(ledger, await proofs.originOf(ledger, place)));
   if (header === null || chainId === ledger.settlement.chainId) return header;
-  const stored = await ledger.store.get(importKey(chainId, place.mode, place.batchNumber));
+  const stored = await ledger.store.get(keyOf.import(chainId, place.mode, place.batchNumber));
   if (stored === undefined) return null;
   const { committedAt, l1Sequence } = decodeRecord(importRecord, stored, "A mirror's batch");
   return { ...header, committedAt, sequence: l1Sequence };

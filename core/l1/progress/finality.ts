@@ -8,7 +8,7 @@ import { MAX_UINT64, requireBigint } from "../../protocol/bounds.ts";
 import type { Group } from "../../store/group.ts";
 import { decodeRecord } from "../../store/layout.ts";
 import { type BatchRecord, bigRecord, l1EventRecord, type WithdrawalRecord } from "../../store/records.ts";
-import * as keys from "../../store/store-keys.ts";
+import { endOf, keyOf, placeOfL1Event, prefixOf } from "../../store/store-keys.ts";
 import { judgeSpender } from "../../transfers/judge.ts";
 import { revertPower } from "../../transfers/powers.ts";
 import { requireHash } from "../../validate.ts";
@@ -42,8 +42,8 @@ export async function recordFinalized(
       const changed: BatchRecord = { ...batch, status: "finalized", finalizedAt: time };
       batches.push(await putBatch(ledger, group, changed, "batchFinalized", time));
     }
-    const from = keys.l1EventsFrom(chainId, finalized === null ? 0n : finalized + 1n);
-    for await (const [, stored] of ledger.store.entries({ gte: from, lt: keys.l1EventsFrom(chainId, upTo + 1n) })) {
+    const from = prefixOf.l1Event(chainId, finalized === null ? 0n : finalized + 1n);
+    for await (const [, stored] of ledger.store.entries({ gte: from, lt: prefixOf.l1Event(chainId, upTo + 1n) })) {
       for (const withdrawalId of decodeRecord(l1EventRecord, stored, "An L1 event").withdrawalIds) {
         const known = await vaults.latestWithdrawal(ledger, group, withdrawalId);
         if (known.status !== "settled") continue;
@@ -108,16 +108,16 @@ export async function recordReorg(
 
 /** Newest first, so that each step undoes the last one. */
 async function revertEvents(ledger: Ledger, group: Group, chainId: bigint, blockNumber: bigint, time: number) {
-  const [gte, lt] = [keys.l1EventsFrom(chainId, blockNumber), keys.endOf(keys.l1EventsOf(chainId))];
+  const [gte, lt] = [prefixOf.l1Event(chainId, blockNumber), endOf(prefixOf.l1Event(chainId))];
   for await (const [key, stored] of ledger.store.entries({ gte, lt, reverse: true })) {
     const event = decodeRecord(l1EventRecord, stored, "An L1 event");
     const { vaultId, withdrawalIds, imported } = event;
     group.remove(key);
     await revertPower(ledger, group, event);
-    if (imported !== null) group.remove(keys.importKey(chainId, imported.mode, imported.batchNumber));
+    if (imported !== null) group.remove(keyOf.import(chainId, imported.mode, imported.batchNumber));
     if (vaultId !== null) {
-      const place = keys.placeOfL1Event(key);
-      group.remove(keys.vaultEventKey(vaultId, place.blockNumber, place.logIndex));
+      const place = placeOfL1Event(key);
+      group.remove(keyOf.vaultEvent(vaultId, place.blockNumber, place.logIndex));
       const withdrawn = await withdrawnBefore(ledger, vaultId, blockNumber);
       const { userIndex } = await readVault(ledger, placeOf(vaultId));
       await vaults.changeActivity(ledger, group, { vaultId, userIndex }, { withdrawn, updatedAt: time });
@@ -140,7 +140,7 @@ function undecided(known: WithdrawalRecord, time: number): WithdrawalRecord {
 }
 
 async function withdrawnBefore(ledger: Ledger, vaultId: bigint, blockNumber: bigint): Promise<bigint> {
-  const [gte, lt] = [keys.vaultEventsOf(vaultId), keys.vaultEventKey(vaultId, blockNumber, 0)];
+  const [gte, lt] = [prefixOf.vaultEvent(vaultId), keyOf.vaultEvent(vaultId, blockNumber, 0)];
   const newest = ledger.store.entries({ gte, lt, reverse: true, limit: 1 });
   for await (const [, stored] of newest) return decodeRecord(bigRecord, stored, "A vault's event");
   return 0n;

@@ -7,7 +7,7 @@ import type { Group } from "../../store/group.ts";
 import { decodeRecord, encodeRecord } from "../../store/layout.ts";
 import type { ActivityRecord, PortalRecord, WithdrawalRecord } from "../../store/records.ts";
 import * as records from "../../store/records.ts";
-import { authorizationKey, importKey, l1EventKey, vaultEventKey, withdrawalListKey } from "../../store/store-keys.ts";
+import { keyOf } from "../../store/store-keys.ts";
 import { judgeSpender } from "../../transfers/judge.ts";
 import { applyPower } from "../../transfers/powers.ts";
 import { orNull, requireHash } from "../../validate.ts";
@@ -90,7 +90,7 @@ type WithdrawnFacts = Pick<EntryOf<"vaultWithdrawn">, "chainId" | "vaultId" | "q
 async function applyWithdrawn(ledger: Ledger, group: Group, event: L1Event, facts: WithdrawnFacts): Promise<void> {
   const { blockNumber, logIndex } = event;
   const { chainId, vaultId, total } = facts;
-  const eventKey = l1EventKey(chainId, blockNumber, logIndex);
+  const eventKey = keyOf.l1Event(chainId, blockNumber, logIndex);
   if ((await group.read(ledger.store, eventKey)) !== undefined) return;
   const txHash = requireHash("txHash", event.txHash);
   const { time } = ledger.record(group, { kind: "vaultWithdrawn", ...facts, blockNumber, logIndex, txHash });
@@ -111,20 +111,20 @@ async function applyWithdrawn(ledger: Ledger, group: Group, event: L1Event, fact
   const { userIndex } = await readVault(ledger, placeOf(vaultId));
   vaults.putActivity(ledger, group, { vaultId, userIndex }, activity);
   group.stage(eventKey, encodeRecord(records.l1EventRecord, { ...records.NO_EVENT, vaultId, withdrawalIds: decided }));
-  group.put(vaultEventKey(vaultId, blockNumber, logIndex), encodeRecord(records.bigRecord, total));
+  group.put(keyOf.vaultEvent(vaultId, blockNumber, logIndex), encodeRecord(records.bigRecord, total));
   await judgeSpender(ledger, group, vaultId, time);
 }
 
 /** A mirror knows a batch, so its vaults are withdrawn there with this header. The first header stays. */
 async function applyImported(ledger: Ledger, group: Group, chainId: bigint, event: Imported): Promise<void> {
   const { mode, batchNumber, blockNumber, logIndex, committedAt, sequence: l1Sequence } = event;
-  const key = importKey(chainId, mode, batchNumber);
+  const key = keyOf.import(chainId, mode, batchNumber);
   if ((await group.read(ledger.store, key)) !== undefined) return;
   const header = { committedAt, l1Sequence };
   ledger.record(group, { kind: "batchImported", chainId, mode, batchNumber, blockNumber, logIndex, ...header });
   group.stage(key, encodeRecord(records.importRecord, header));
   const imported = { ...records.NO_EVENT, imported: { mode, batchNumber } };
-  group.stage(l1EventKey(chainId, blockNumber, logIndex), encodeRecord(records.l1EventRecord, imported));
+  group.stage(keyOf.l1Event(chainId, blockNumber, logIndex), encodeRecord(records.l1EventRecord, imported));
 }
 
 /** Only the very withdrawal that a request asks for settles it. Any other one makes its authorization unusable. */
@@ -151,7 +151,7 @@ async function applyCancelled(
   event: L1Event & { readonly type: "authorizationCancelled" },
 ): Promise<void> {
   const { blockNumber, logIndex } = event;
-  const eventKey = l1EventKey(chainId, blockNumber, logIndex);
+  const eventKey = keyOf.l1Event(chainId, blockNumber, logIndex);
   if ((await group.read(ledger.store, eventKey)) !== undefined) return;
   const digest = requireHash("digest", event.digest);
   const { vaultId, withdrawalIds } = await authorizedBy(ledger, group, digest);
@@ -176,13 +176,13 @@ async function applyCancelled(
 
 /** What was accepted for a signed digest: the withdrawal of its vault, or those of a list's vaults. */
 async function authorizedBy(ledger: Ledger, group: Group, digest: Hash) {
-  const single = await group.read(ledger.store, authorizationKey(digest));
+  const single = await group.read(ledger.store, keyOf.authorization(digest));
   if (single !== undefined) {
     const withdrawalId = decodeRecord(records.withdrawalIdRecord, single, "An authorization");
     const { vaultId } = await vaults.latestWithdrawal(ledger, group, withdrawalId);
     return { vaultId, withdrawalIds: [withdrawalId] };
   }
-  const list = await group.read(ledger.store, withdrawalListKey(digest));
+  const list = await group.read(ledger.store, keyOf.withdrawalList(digest));
   if (list === undefined) return { vaultId: null, withdrawalIds: [] };
   const { vaults: listed } = decodeRecord(records.withdrawalListRecord, list, "A list of withdrawals");
   return { vaultId: null, withdrawalIds: listed.flatMap(({ withdrawalId }) => withdrawalId ?? []) };

@@ -7,7 +7,7 @@ import { MAX_UINT64, requireBigint } from "../../protocol/bounds.ts";
 import type { Group } from "../../store/group.ts";
 import { decodeRecord, encodeRecord } from "../../store/layout.ts";
 import { checkpointRecord, type PortalRecord } from "../../store/records.ts";
-import { blockOfCheckpoint, checkpointKey, checkpointsOf, endOf } from "../../store/store-keys.ts";
+import { blockOfCheckpoint, endOf, keyOf, prefixOf } from "../../store/store-keys.ts";
 import { requireAddress } from "../../validate.ts";
 
 /** The contract that pays on a chain, in the writer's view. Throws `chain_not_supported`. */
@@ -63,24 +63,24 @@ export interface ReadOptions extends WaitOptions {
 
 /** Those of a chain, newest first. */
 export async function* checkpoints(ledger: Ledger, chainId: bigint): AsyncGenerator<Checkpoint> {
-  const prefix = checkpointsOf(chainId);
+  const prefix = prefixOf.checkpoint(chainId);
   for await (const [key, stored] of ledger.store.entries({ gte: prefix, lt: endOf(prefix), reverse: true }))
     yield { number: blockOfCheckpoint(key), hash: decodeRecord(checkpointRecord, stored, "A checkpoint") };
 }
 
 export function putCheckpoint(group: Group, chainId: bigint, block: bigint, hash: Hash): void {
-  group.put(checkpointKey(chainId, block), encodeRecord(checkpointRecord, hash));
+  group.put(keyOf.checkpoint(chainId, block), encodeRecord(checkpointRecord, hash));
 }
 
 export async function dropCheckpoints(ledger: Ledger, group: Group, chainId: bigint, fromBlock: bigint): Promise<void> {
-  const range = { gte: checkpointKey(chainId, fromBlock), lt: endOf(checkpointsOf(chainId)) };
+  const range = { gte: keyOf.checkpoint(chainId, fromBlock), lt: endOf(prefixOf.checkpoint(chainId)) };
   for await (const [key] of ledger.store.entries(range)) group.remove(key);
 }
 
 /** Keeps the newest final checkpoints, of which one at `finalized` itself is the first. */
 export async function pruneCheckpoints(ledger: Ledger, group: Group, chainId: bigint, finalized: bigint) {
   let kept = 1;
-  const range = { gte: checkpointsOf(chainId), lt: checkpointKey(chainId, finalized), reverse: true };
+  const range = { gte: prefixOf.checkpoint(chainId), lt: keyOf.checkpoint(chainId, finalized), reverse: true };
   for await (const [key] of ledger.store.entries(range)) if (++kept > FINAL_KEPT) group.remove(key);
 }
 

@@ -8,7 +8,7 @@ import type { WithdrawalEventType } from "../../store/event-record.ts";
 import type { Group } from "../../store/group.ts";
 import { decodeRecord } from "../../store/layout.ts";
 import { type WithdrawalRecord, withdrawalIdRecord, withdrawalListRecord } from "../../store/records.ts";
-import { endOf, pendingWithdrawalKey, pendingWithdrawalsOf, withdrawalListKey } from "../../store/store-keys.ts";
+import { endOf, keyOf, prefixOf } from "../../store/store-keys.ts";
 import { requireHash, requireText } from "../../validate.ts";
 import * as vaults from "../../vaults/activity.ts";
 import { placeOf, readVault } from "../../vaults/vaults.ts";
@@ -16,7 +16,7 @@ import { exitHeader } from "../progress/exit-proofs.ts";
 import { readWithdrawal } from "./requests.ts";
 
 export async function* pendingWithdrawals(ledger: Ledger, chainId: bigint, { after = -1 }: PendingOptions = {}) {
-  const newer = { gte: pendingWithdrawalKey(chainId, after + 1), lt: endOf(pendingWithdrawalsOf(chainId)) };
+  const newer = { gte: keyOf.pendingWithdrawal(chainId, after + 1), lt: endOf(prefixOf.pendingWithdrawal(chainId)) };
   for await (const [, stored] of ledger.store.entries(newer)) {
     const pending = await pendingWithdrawal(ledger, decodeRecord(withdrawalIdRecord, stored, "A pending withdrawal"));
     // The list comes from a snapshot, so the withdrawal may have settled since.
@@ -42,7 +42,7 @@ export async function pendingWithdrawal(ledger: Ledger, withdrawalId: Uuid): Pro
 
 async function authorizationOf(ledger: Ledger, { digest, deadline, signature }: WithdrawalRecord) {
   if (signature !== "0x") return { deadline, signature };
-  const stored = await ledger.store.get(withdrawalListKey(digest));
+  const stored = await ledger.store.get(keyOf.withdrawalList(digest));
   if (stored === undefined) throw new MintmarkError("store_corrupt", `The list of digest ${digest} is missing.`);
   const { vaults: listed, ...list } = decodeRecord(withdrawalListRecord, stored, "A list of withdrawals");
   return { deadline, signature: list.signature, list: listed };

@@ -14,7 +14,7 @@ import type { Group } from "../../store/group.ts";
 import { decodeRecord, encodeRecord } from "../../store/layout.ts";
 import type { ActivityRecord, WithdrawalRecord } from "../../store/records.ts";
 import { bigRecord, withdrawalIdRecord, withdrawalListRecord, withdrawalRecord } from "../../store/records.ts";
-import * as keys from "../../store/store-keys.ts";
+import { endOf, keyOf, prefixOf, requestByKey } from "../../store/store-keys.ts";
 import type { StoredVault } from "../../store/vault-columns.ts";
 import { requireKey } from "../../tenants/api-keys.ts";
 import { requireAddress } from "../../validate.ts";
@@ -81,7 +81,7 @@ export async function requestWithdrawals(
   const digest = isList
     ? withdrawalListDigest(portal, { vaults: listed, ...common })
     : withdrawalDigest(portal, { ...first, ...common });
-  const key = (isList ? keys.withdrawalListKey : keys.authorizationKey)(digest);
+  const key = (isList ? keyOf.withdrawalList : keyOf.authorization)(digest);
   const earlier = decodeSigned(await ledger.store.get(key), listed, isList);
   if (!isList && earlier === undefined) {
     requireDeadline(ledger, deadline);
@@ -92,7 +92,7 @@ export async function requestWithdrawals(
   const outcomes = await writer.run<Outcome[]>(
     {
       weight: listed.length,
-      keys: () => [key, ...listed.map(({ vaultId }) => keys.activityKey(vaultId))],
+      keys: () => [key, ...listed.map(({ vaultId }) => keyOf.activity(vaultId))],
       apply(group, [stored, ...activities]) {
         if (!("owner" in caller)) requireKey(ledger, caller);
         const known = decodeSigned(group.resolve(key, stored), listed, isList);
@@ -107,7 +107,7 @@ export async function requestWithdrawals(
           const [vault, earlierId] = [found[i] ?? null, list.vaults[i]?.withdrawalId ?? null];
           if (vault === null) return new MintmarkError("vault_not_found");
           if (earlierId !== null) return { withdrawalId: earlierId, repeated: true };
-          const activity = decodeActivity(group.resolve(keys.activityKey(each.vaultId), activities[i]));
+          const activity = decodeActivity(group.resolve(keyOf.activity(each.vaultId), activities[i]));
           const ownFault = faultOf(() => {
             if (isList) requireListable(ledger, each.vaultId);
             requireAcceptable(ledger, caller, each, vault, activity);
@@ -161,15 +161,15 @@ async function signedTotal(
   asked: Asked & { readonly withdrawnBefore?: bigint },
 ) {
   const { vaultId, quantity } = asked;
-  const { withdrawn } = decodeActivity(await ledger.store.get(keys.activityKey(vaultId)));
+  const { withdrawn } = decodeActivity(await ledger.store.get(keyOf.activity(vaultId)));
   const totals = new Set([0n, withdrawn]);
-  const events = keys.vaultEventsOf(vaultId);
-  const newest = { gte: events, lt: keys.endOf(events), reverse: true, limit: MAX_TOTALS };
+  const events = prefixOf.vaultEvent(vaultId);
+  const newest = { gte: events, lt: endOf(events), reverse: true, limit: MAX_TOTALS };
   for await (const [, total] of ledger.store.entries(newest))
     totals.add(decodeRecord(bigRecord, total, "A vault's total"));
   const before = [...totals];
   const digests = before.map((withdrawnBefore) => withdrawalDigest(portal, { ...asked, withdrawnBefore }));
-  const ids = await ledger.store.getMany(digests.map(keys.authorizationKey));
+  const ids = await ledger.store.getMany(digests.map(keyOf.authorization));
   for (const [i, id] of ids.entries()) {
     if (id === undefined) continue;
     const { signature } = await readWithdrawal(ledger, decodeRecord(withdrawalIdRecord, id, "An authorization"));
@@ -181,7 +181,7 @@ async function signedTotal(
 
 /** Throws `store_corrupt` when it is missing. */
 export async function readWithdrawal(ledger: Ledger, withdrawalId: Uuid): Promise<WithdrawalRecord> {
-  const stored = await ledger.store.get(keys.withdrawalKey(withdrawalId));
+  const stored = await ledger.store.get(keyOf.withdrawal(withdrawalId));
   if (stored === undefined) throw new MintmarkError("store_corrupt", `Withdrawal ${withdrawalId} is missing.`);
   return decodeRecord(withdrawalRecord, stored, `Withdrawal ${withdrawalId}`);
 }
@@ -358,16 +358,16 @@ function acceptWithdrawal(
   const times = { ...notYet, createdAt: recorded.time, updatedAt: recorded.time };
   const journalSequence = recorded.sequence;
   const record: WithdrawalRecord = { ...facts, journalSequence, status: "accepted", ...untouched, ...times };
-  const reference = keys.journalKey(journalSequence).subarray(1);
-  group.put(keys.transactionKey(applicationIndex, sequence), reference);
-  group.put(keys.userTransactionKey(applicationIndex, userIndex, sequence), reference);
-  group.put(keys.applicationWithdrawalKey(applicationIndex, sequence), reference);
+  const reference = keyOf.journal(journalSequence).subarray(1);
+  group.put(keyOf.transaction(applicationIndex, sequence), reference);
+  group.put(keyOf.userTransaction(applicationIndex, userIndex, sequence), reference);
+  group.put(keyOf.applicationWithdrawal(applicationIndex, sequence), reference);
   for (const of of [
-    keys.withdrawalsOfUser(applicationIndex, userIndex),
-    keys.withdrawalsOfAsset(applicationIndex, vault.assetIndex),
-    keys.withdrawalsOfVault(applicationIndex, accepted.vaultId),
+    prefixOf.userWithdrawal(applicationIndex, userIndex),
+    prefixOf.assetWithdrawal(applicationIndex, vault.assetIndex),
+    prefixOf.vaultWithdrawal(applicationIndex, accepted.vaultId),
   ])
-    group.put(keys.requestByKey(of, sequence), reference);
+    group.put(requestByKey(of, sequence), reference);
   const { mode } = placeOf(accepted.vaultId);
   markRequest(ledger, group, applicationIndex, sequence, [vault.assetIndex], 1 << MODES.indexOf(mode));
   putWithdrawal(ledger, group, record, null, "withdrawal.accepted");

@@ -9,7 +9,7 @@ import type { ListedVault, PortalIdentity } from "../../ports.ts";
 import { MAX_UINT64, requireBigint } from "../../protocol/bounds.ts";
 import { decodeRecord } from "../../store/layout.ts";
 import { withdrawalRecord } from "../../store/records.ts";
-import { activityKey, withdrawalKey } from "../../store/store-keys.ts";
+import { keyOf } from "../../store/store-keys.ts";
 import { requireScope } from "../../tenants/api-keys.ts";
 import { requireAddress, requireUuid } from "../../validate.ts";
 import { withdrawalView } from "../../vaults/activity.ts";
@@ -89,7 +89,7 @@ async function prepareWithdrawals(ledger: Ledger, caller: WithdrawalCaller, prep
   const { deadline = now + VALID_SECONDS } = preparation;
   requireBigint("deadline", deadline, 0n, MAX_UINT64);
   requests.requireDeadline(ledger, deadline);
-  const activities = await ledger.store.getMany(asked.map(({ vaultId }) => activityKey(vaultId)));
+  const activities = await ledger.store.getMany(asked.map(({ vaultId }) => keyOf.activity(vaultId)));
   const vaults: ListedVault[] = [];
   const refused: { vaultId: VaultId; error: MintmarkError }[] = [];
   for (const [i, { vaultId, quantity }] of asked.entries()) {
@@ -145,7 +145,7 @@ export function withdrawalsOf(context: EngineContext): Withdrawals {
     async get(applicationId, withdrawalId) {
       const { ledger } = context;
       const { applicationIndex } = ledger.application(applicationId);
-      const stored = await ledger.store.get(withdrawalKey(requireUuid("withdrawalId", withdrawalId)));
+      const stored = await ledger.store.get(keyOf.withdrawal(requireUuid("withdrawalId", withdrawalId)));
       const record = stored === undefined ? null : decodeRecord(withdrawalRecord, stored, `Withdrawal ${withdrawalId}`);
       if (record?.applicationIndex !== applicationIndex) throw new MintmarkError("withdrawal_not_found");
       return withdrawalView(ledger, record);

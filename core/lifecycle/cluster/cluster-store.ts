@@ -6,7 +6,7 @@ import { genesisIn } from "../../store/genesis.ts";
 import { decodeEntry, readEntry } from "../../store/journal.ts";
 import { LevelStore } from "../../store/level-store.ts";
 import type { KeyRange, Store, StoreOperation, StoreReader } from "../../store/ports.ts";
-import { FORMAT_KEY, HEAD_KEY, journalKey, POSITION_KEY, PREFIX } from "../../store/store-keys.ts";
+import { FORMAT_KEY, HEAD_KEY, keyOf, POSITION_KEY, PREFIX } from "../../store/store-keys.ts";
 import type { SharedJournal } from "./ports.ts";
 
 /** Number of the journal's entries in this store, and the SHA-256 of the last one. */
@@ -165,7 +165,7 @@ export async function* partsOf(store: StoreReader, last: readonly Buffer[]): Asy
   let operations: StoreOperation[] = [];
   let bytes = 0;
   // What tells the format comes first, so that a server of another version refuses it before it writes.
-  for (const key of [FORMAT_KEY, journalKey(0)]) {
+  for (const key of [FORMAT_KEY, keyOf.journal(0)]) {
     const value = await store.get(key);
     if (value !== undefined) operations.push({ type: "put", key, value });
   }
@@ -212,7 +212,7 @@ async function clear(store: LevelStore): Promise<void> {
   await store.write(left);
 }
 
-const GENESIS_KEY = journalKey(0);
+const GENESIS_KEY = keyOf.journal(0);
 
 /** Throws `store_mismatch` for a write that tells of a format which this version cannot read. */
 function requireKnown(operations: readonly StoreOperation[]): void {

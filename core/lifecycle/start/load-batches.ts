@@ -11,7 +11,7 @@ import type { DerivedBatch, DerivedRecords } from "../../sealing/derive-batch.ts
 import { deriveGiven, deriveTransfers, withCommitments } from "../../sealing/derive-batch.ts";
 import { leftOutPlaces } from "../../sealing/void-runs.ts";
 import type { BatchRecord } from "../../store/records.ts";
-import { batchDataKey, batchTokensKey, pageRootsKey } from "../../store/store-keys.ts";
+import { keyOf } from "../../store/store-keys.ts";
 import { decodeIntoColumns, type VaultColumns } from "../../store/vault-columns.ts";
 import { listsOfBatch } from "../../vaults/stored-lists.ts";
 
@@ -126,9 +126,9 @@ async function recheckBatch(ledger: Ledger, batch: BatchRecord): Promise<void> {
   const { mode, batchNumber } = batch;
   const vaults = await readBatchVaults(ledger, batch);
   const [data, pageRoots, tokens] = await ledger.store.getMany([
-    batchDataKey(mode, batchNumber),
-    pageRootsKey(mode, batchNumber),
-    batchTokensKey(mode, batchNumber),
+    keyOf.batchData(mode, batchNumber),
+    keyOf.pageRoots(mode, batchNumber),
+    keyOf.batchTokens(mode, batchNumber),
   ]);
   const records = await recordsOf(ledger, batch, vaults, data);
   // The commitments of blobs are taken as stored, because the store must open where no KZG runs. They lead to the content.

@@ -7,7 +7,7 @@ import { type BatchTokens, decodeBatchTokens, SHARDS } from "../../store/batch-t
 import { readEntry } from "../../store/journal.ts";
 import { decodeRecord } from "../../store/layout.ts";
 import { type BatchRecord, headRecord } from "../../store/records.ts";
-import { batchTokensKey, endOf, HEAD_KEY, journalKey } from "../../store/store-keys.ts";
+import { endOf, HEAD_KEY, keyOf } from "../../store/store-keys.ts";
 import { TokenIndex } from "../../store/tokens/token-index.ts";
 import { loadBatches } from "./load-batches.ts";
 import { LOADED_PREFIXES, loadRecord } from "./load-record.ts";
@@ -90,7 +90,7 @@ async function readTokens(ledger: Ledger, batches: readonly BatchRecord[]): Prom
 }
 
 function readRecords(ledger: Ledger, batches: readonly BatchRecord[]): Promise<(Buffer | undefined)[]> {
-  const records = ledger.store.getMany(batches.map(({ mode, batchNumber }) => batchTokensKey(mode, batchNumber)));
+  const records = ledger.store.getMany(batches.map(({ mode, batchNumber }) => keyOf.batchTokens(mode, batchNumber)));
   // The failure surfaces at the await, unless an earlier record is damaged.
   records.catch(() => {});
   return records;
@@ -112,6 +112,6 @@ function tokensOf(
 /** Head and journal are written together, so a difference is damage. */
 async function requireJournalEnd({ store, head }: Ledger): Promise<void> {
   await readEntry(store, head.journalLength - 1);
-  if ((await store.get(journalKey(head.journalLength))) !== undefined)
+  if ((await store.get(keyOf.journal(head.journalLength))) !== undefined)
     throw new MintmarkError("store_corrupt", "The journal goes on after the store's head.");
 }

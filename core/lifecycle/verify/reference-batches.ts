@@ -10,7 +10,7 @@ import type { EntryOf } from "../../store/entries.ts";
 import type { BatchEventType } from "../../store/event-record.ts";
 import type { BatchRecord, VoidedRun, VoidRun } from "../../store/records.ts";
 import { batchApplicationsRecord, batchRecord, voidsRecord } from "../../store/records.ts";
-import * as keys from "../../store/store-keys.ts";
+import { keyOf } from "../../store/store-keys.ts";
 import { CHUNK_VAULTS, encodeChunk, type StoredVault } from "../../store/vault-columns.ts";
 import type { Commit, Derived, Given } from "./reference-derive.ts";
 import { deriveBatch, deriveGiven, deriveTransfers } from "./reference-derive.ts";
@@ -67,13 +67,13 @@ function isIn({ firstSlot, count }: VoidRun, slot: number): boolean {
 }
 
 export function putBatch(out: Output, record: BatchRecord): void {
-  out.put(keys.batchKey(record.mode, record.batchNumber), batchRecord, record, batchName(record));
+  out.put(keyOf.batch(record.mode, record.batchNumber), batchRecord, record, batchName(record));
 }
 
 export function putChunks(out: Output, { mode, batchNumber }: Place, vaults: readonly StoredVault[]): void {
   for (let first = 0; first < vaults.length; first += CHUNK_VAULTS) {
     const name = `vaults ${first} to ${first + CHUNK_VAULTS - 1} of batch ${batchNumber} of ${mode}`;
-    const key = keys.chunkKey(mode, batchNumber, first / CHUNK_VAULTS);
+    const key = keyOf.chunk(mode, batchNumber, first / CHUNK_VAULTS);
     out.bytes(key, encodeChunk(vaults.slice(first, first + CHUNK_VAULTS)), name);
   }
 }
@@ -154,7 +154,7 @@ export class ReferenceBatches extends Part<{
     this.#trees[mode].append(derived.leaf);
     this.#take(batch, derived, { stateRoot: this.root(mode) });
     if (!this.isReplaced(record)) {
-      const key = keys.batchApplicationsKey(mode, batchNumber);
+      const key = keyOf.batchApplications(mode, batchNumber);
       out.put(key, batchApplicationsRecord, applications, `the applications of ${batchName(record)}`);
     }
     this.#tell("batch.sealed", batch);
@@ -251,7 +251,7 @@ export class ReferenceBatches extends Part<{
       const { mode, batchNumber } = record;
       const runs = { mode, batchNumber, runs: voids };
       if (voids.length > 0)
-        this.out.put(keys.voidsKey(mode, batchNumber), voidsRecord, runs, `the void slots of ${batchName(record)}`);
+        this.out.put(keyOf.voids(mode, batchNumber), voidsRecord, runs, `the void slots of ${batchName(record)}`);
     }
   }
 
@@ -362,9 +362,9 @@ export class ReferenceBatches extends Part<{
     if ((this.parts.voidings.get(name) ?? 0) > 0 || this.isReplaced(batch.record)) return;
     batch.vaults = [];
     const tokens = this.parts.tokens.recordOf(withoutVoids(minted, batch.voids));
-    this.out.bytes(keys.batchDataKey(mode, batchNumber), data, `the data of ${name}`);
-    this.out.bytes(keys.pageRootsKey(mode, batchNumber), pageRoots, `the page roots of ${name}`);
-    this.out.bytes(keys.batchTokensKey(mode, batchNumber), tokens, `the tokens of ${name}`);
+    this.out.bytes(keyOf.batchData(mode, batchNumber), data, `the data of ${name}`);
+    this.out.bytes(keyOf.pageRoots(mode, batchNumber), pageRoots, `the page roots of ${name}`);
+    this.out.bytes(keyOf.batchTokens(mode, batchNumber), tokens, `the tokens of ${name}`);
   }
 
   /** Adds all leaves again, because the tree cannot remove any. */

@@ -2,14 +2,14 @@ import type { Address, Hash } from "../../model.ts";
 import type { TransferPowers } from "../../protocol/transfer-rules.ts";
 import type { EntryOf } from "../../store/entries.ts";
 import * as records from "../../store/records.ts";
-import * as keys from "../../store/store-keys.ts";
+import { keyOf } from "../../store/store-keys.ts";
 import { type Handlers, Part } from "./reference-records.ts";
 
 /** The part of the reference for the progress of reading each chain, the settlement contract's first. */
 export class ReferencePortals extends Part {
   readonly #byChain = this.kept<bigint, records.PortalRecord>(
     "the contract on chain",
-    keys.portalKey,
+    keyOf.portal,
     records.portalRecord,
   );
   readonly #hashes = new Map<bigint, Map<bigint, Hash>>(); // Hashes of the last blocks read of each chain
@@ -66,7 +66,7 @@ export class ReferencePortals extends Part {
     for (const [chainId, hashes] of this.#hashes) {
       for (const [number, hash] of hashes) {
         const name = `the hash of block ${number} of chain ${chainId}`;
-        this.out.put(keys.checkpointKey(chainId, number), records.checkpointRecord, hash, name);
+        this.out.put(keyOf.checkpoint(chainId, number), records.checkpointRecord, hash, name);
       }
     }
   }
@@ -109,15 +109,15 @@ export class ReferencePowers extends Part<{ readonly portals: ReferencePortals }
       const told = isApproval(event)
         ? { approval: { owner, digest: event.digest, isCancelled: event.kind === "transfersCancelled" } }
         : { session: { owner, key: event.key, isRevoked: event.kind === "transferSessionRevoked" } };
-      const key = keys.l1EventKey(this.parts.portals.home, blockNumber, logIndex);
+      const key = keyOf.l1Event(this.parts.portals.home, blockNumber, logIndex);
       this.out.put(key, records.l1EventRecord, { ...records.NO_EVENT, ...told }, at);
       if (isApproval(event)) {
         const approval = this.#approval(owner, event.digest);
-        const key = keys.transferApprovalKey(owner, event.digest);
+        const key = keyOf.transferApproval(owner, event.digest);
         this.out.put(key, records.transferApprovalRecord, approval, `the approval of ${at}`);
       } else {
         const session = this.#session(owner, event.key) ?? records.NO_SESSION;
-        const key = keys.transferSessionKey(owner, event.key);
+        const key = keyOf.transferSession(owner, event.key);
         this.out.put(key, records.transferSessionRecord, session, `the session of ${at}`);
       }
     }

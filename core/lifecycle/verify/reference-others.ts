@@ -1,7 +1,7 @@
 import type { Address, Uuid } from "../../model.ts";
 import { hexToBytes } from "../../protocol/hex.ts";
 import * as records from "../../store/records.ts";
-import * as keys from "../../store/store-keys.ts";
+import { keyOf, keyString } from "../../store/store-keys.ts";
 import { type Handlers, Part } from "./reference-records.ts";
 
 const CHECKED_BEFORE_MS = 60_000; // Most milliseconds between the check of a link and the time of its entry
@@ -12,10 +12,10 @@ const UNDECIDED = { status: "open", ownerAddress: null, signature: null, mintId:
  * audit logs, and webhooks. It holds all of it, because any of it can still change.
  */
 export class ReferenceOthers extends Part {
-  readonly #claims = this.kept<Address, records.ClaimRecord>("claim link", keys.claimKey, records.claimRecord);
-  readonly #collections = this.kept("the metadata of asset", keys.collectionKey, records.collectionRecord);
-  readonly #people = this.kept("person", keys.personKey, records.personRecord);
-  readonly #webhooks = this.kept("webhook", keys.webhookKey, records.webhookRecord);
+  readonly #claims = this.kept<Address, records.ClaimRecord>("claim link", keyOf.claim, records.claimRecord);
+  readonly #collections = this.kept("the metadata of asset", keyOf.collection, records.collectionRecord);
+  readonly #people = this.kept("person", keyOf.person, records.personRecord);
+  readonly #webhooks = this.kept("webhook", keyOf.webhook, records.webhookRecord);
   readonly #tokens = new Map<string, { readonly key: Buffer; readonly record: records.MetadataRecord }>();
   readonly #logs = new Map<number, number>(); // The number of acts of each audit log
 
@@ -26,7 +26,7 @@ export class ReferenceOthers extends Part {
         const number = records.claimNumber(this.out.sequence, i);
         const facts = { applicationIndex, keyIndex, number, mint, expiresAt };
         this.#claims.set(link, { ...facts, ...UNDECIDED, createdAt: this.out.time, decidedAt: null });
-        const at = keys.applicationClaimKey(applicationIndex, number);
+        const at = keyOf.applicationClaim(applicationIndex, number);
         this.out.bytes(at, hexToBytes(link), `the index of claim link ${link}`);
       }
     },
@@ -87,7 +87,7 @@ export class ReferenceOthers extends Part {
       if (count < 1 || count >= sequence) this.out.report(`entry ${sequence} names changes that are not there`);
       const log = applicationIndex === null ? 0 : applicationIndex + 1;
       const acts = this.#logs.get(log) ?? 0;
-      this.out.index(keys.auditKey(log, acts), `act ${acts} of audit log ${log}`);
+      this.out.index(keyOf.audit(log, acts), `act ${acts} of audit log ${log}`);
       this.#logs.set(log, acts + 1);
     },
     webhookCreated: (entry) => {
@@ -117,7 +117,7 @@ export class ReferenceOthers extends Part {
     for (const { key, record } of this.#tokens.values())
       this.out.put(key, records.metadataRecord, record, "the metadata of a token");
     for (const [log, count] of this.#logs)
-      this.out.put(keys.auditCountKey(log), records.auditCountRecord, { log, count }, `the length of audit log ${log}`);
+      this.out.put(keyOf.auditCount(log), records.auditCountRecord, { log, count }, `the length of audit log ${log}`);
   }
 
   #decide(link: Address, change: Partial<records.ClaimRecord>): void {
@@ -126,8 +126,8 @@ export class ReferenceOthers extends Part {
   }
 
   #token(assetId: string, tokenId: bigint) {
-    const key = keys.metadataKey(assetId, tokenId);
-    const name = keys.keyString(key);
+    const key = keyOf.metadata(assetId, tokenId);
+    const name = keyString(key);
     return { key, name, record: this.#tokens.get(name)?.record };
   }
 
@@ -136,7 +136,7 @@ export class ReferenceOthers extends Part {
     const rotations = before + 1;
     this.#webhooks.change(webhookIndex, { rotations, rotatedAt: this.out.time });
     if (rotationId === undefined) return;
-    const key = keys.rotationKey(applicationIndex, rotationId);
+    const key = keyOf.rotation(applicationIndex, rotationId);
     this.out.put(key, records.rotationRecord, { webhookIndex, rotations }, `rotation ${rotationId}`);
   }
 

@@ -1,7 +1,7 @@
 import type { EntryKind, EntryOf } from "../../store/entries.ts";
 import { encodeEvent, type StoredEvent } from "../../store/event-record.ts";
 import { encodeRecord, type Field } from "../../store/layout.ts";
-import * as keys from "../../store/store-keys.ts";
+import { keyOf, PREFIX } from "../../store/store-keys.ts";
 
 /** A record that the store must hold with exactly this value. */
 export interface Expected {
@@ -40,14 +40,14 @@ export class Output {
 
   /** A record that names an entry of the journal. */
   index(key: Buffer, name: string, sequence = this.sequence): void {
-    this.bytes(key, keys.journalKey(sequence).subarray(1), name);
+    this.bytes(key, keyOf.journal(sequence).subarray(1), name);
   }
 
   /** An event of an application. */
   tell(applicationIndex: number, event: StoredEvent): void {
     const sequence = this.eventsOf(applicationIndex) + 1;
     this.#events[applicationIndex] = sequence;
-    const key = keys.applicationEventKey(applicationIndex, sequence);
+    const key = keyOf.applicationEvent(applicationIndex, sequence);
     this.bytes(key, encodeEvent(this.time, event), `event ${sequence} of application ${applicationIndex}`);
   }
 
@@ -117,12 +117,9 @@ export abstract class Part<Others extends object = object> {
 
 const FEW = [
   ...["head", "divergence", "application", "key", "asset", "metadata", "collection", "claim", "webhook", "person"],
-  ...["auditCount", "enablement", "batch", "voids", "activity", "withdrawal", "withdrawalBy", "pendingWithdrawal"],
+  ...["auditCount", "enablement", "batch", "voids", "activity", "withdrawal", "userWithdrawal", "pendingWithdrawal"],
   ...["authorization", "withdrawalList", "transferList", "transferDigest", "waitingTransfers", "batchTransfers"],
   ...["transferSession", "transferApproval", "l1Event", "vaultEvent", "portal", "checkpoint"],
 ] as const;
 /** Prefixes with few records, or with records that can still change. The end compares them whole. */
-export const COMPARED_WHOLE: ReadonlySet<number> = new Set([
-  keys.PREFIX.import,
-  ...FEW.map((name) => keys.PREFIX[name]),
-]);
+export const COMPARED_WHOLE: ReadonlySet<number> = new Set([PREFIX.import, ...FEW.map((name) => PREFIX[name])]);

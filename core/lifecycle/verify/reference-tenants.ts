@@ -2,7 +2,7 @@ import type { Mode } from "../../model.ts";
 import { assetType } from "../../protocol/asset.ts";
 import type { EntryOf } from "../../store/entries.ts";
 import * as records from "../../store/records.ts";
-import * as keys from "../../store/store-keys.ts";
+import { blockOf, keyOf, keyString, prefixOf, requestByKey } from "../../store/store-keys.ts";
 import type { StoredVault } from "../../store/vault-columns.ts";
 import { type Handlers, Part } from "./reference-records.ts";
 
@@ -32,9 +32,9 @@ const UNMINTED = {
 
 /** The part of the reference for applications, keys, assets and users. */
 export class ReferenceTenants extends Part {
-  readonly #applications = this.kept("application", keys.applicationKey, records.applicationRecord);
-  readonly #keys = this.kept("key", keys.apiKeyKey, records.keyRecord);
-  readonly #assets = this.kept("asset", keys.assetKey, records.assetRecord);
+  readonly #applications = this.kept("application", keyOf.application, records.applicationRecord);
+  readonly #keys = this.kept("key", keyOf.key, records.keyRecord);
+  readonly #assets = this.kept("asset", keyOf.asset, records.assetRecord);
   readonly #enabled = new Map<string, Buffer>(); // By application and asset
   readonly #owners: Owner[] = [];
   readonly #known = new Set<string>(); // Owners that have a user, by application
@@ -69,7 +69,7 @@ export class ReferenceTenants extends Part {
     assetFault: ({ assetIndex, fault }) => this.#assets.change(assetIndex, { fault }),
     assetEnabled: ({ applicationIndex, assetIndex, enabled }) => {
       const id = `${applicationIndex}:${assetIndex}`;
-      if (enabled) this.#enabled.set(id, keys.enablementKey(applicationIndex, assetIndex));
+      if (enabled) this.#enabled.set(id, keyOf.enablement(applicationIndex, assetIndex));
       else this.#enabled.delete(id);
       const type = enabled ? "asset.enabled" : "asset.disabled";
       this.out.tell(applicationIndex, { type, assetId: (this.asset(assetIndex) ?? NO_ASSET).assetId });
@@ -99,15 +99,15 @@ export class ReferenceTenants extends Part {
     if (this.#applications.get(applicationIndex)?.nextSequence !== sequence)
       this.out.report(`${request} is out of sequence`);
     this.#applications.change(applicationIndex, { nextSequence: sequence + count });
-    const block = keys.blockOf(sequence);
+    const block = blockOf(sequence);
     for (const mark of [
-      ...[...new Set(assets)].map((asset) => keys.assetMark(applicationIndex, asset)),
-      ...[...new Set(modes)].map((mode) => keys.modeMark(applicationIndex, mode)),
+      ...[...new Set(assets)].map((asset) => prefixOf.assetMark(applicationIndex, asset)),
+      ...[...new Set(modes)].map((mode) => prefixOf.modeMark(applicationIndex, mode)),
     ]) {
-      const name = keys.keyString(mark);
+      const name = keyString(mark);
       if (this.#marked.get(name) === block) continue;
       this.#marked.set(name, block);
-      this.out.mark(keys.markKey(mark, block), `a mark of block ${block}`);
+      this.out.mark(requestByKey(mark, block), `a mark of block ${block}`);
     }
   }
 
@@ -141,15 +141,15 @@ export class ReferenceTenants extends Part {
     this.#owners.push({ applicationIndex, owner: ownerAddress });
     const owned = `${applicationIndex} ${ownerAddress}`;
     const ownerAt = this.#known.has(owned)
-      ? keys.ownerUserKey(applicationIndex, ownerAddress, userIndex)
-      : keys.ownerKey(applicationIndex, ownerAddress);
+      ? keyOf.ownerUser(applicationIndex, ownerAddress, userIndex)
+      : keyOf.owner(applicationIndex, ownerAddress);
     this.#known.add(owned);
     out.put(ownerAt, records.ownerRecord, { userIndex, userId }, `the owner of user ${userId}`);
     if (reference !== null)
-      out.mark(keys.userReferenceKey(applicationIndex, reference, userIndex), `the reference of user ${userId}`);
+      out.mark(keyOf.userReference(applicationIndex, reference, userIndex), `the reference of user ${userId}`);
     const record = { userId, ownerAddress, createdAt: out.time, reference };
-    out.put(keys.userKey(applicationIndex, userIndex), records.userRecord, record, `user ${userId}`);
+    out.put(keyOf.user(applicationIndex, userIndex), records.userRecord, record, `user ${userId}`);
     const index = { userIndex, ownerAddress };
-    out.put(keys.userIdKey(applicationIndex, userId), records.userIdRecord, index, `the index of user ${userId}`);
+    out.put(keyOf.userId(applicationIndex, userId), records.userIdRecord, index, `the index of user ${userId}`);
   }
 }

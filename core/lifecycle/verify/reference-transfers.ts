@@ -6,7 +6,7 @@ import { packVaultId, unpackVaultId, type VaultPlace } from "../../protocol/vaul
 import type { EntryOf } from "../../store/entries.ts";
 import type { AdoptedList, BatchRecord, TransferListRecord } from "../../store/records.ts";
 import { transferIdRecord, transferListRecord } from "../../store/records.ts";
-import * as keys from "../../store/store-keys.ts";
+import { keyOf, requestByKey, transferIndexes } from "../../store/store-keys.ts";
 import type { StoredVault } from "../../store/vault-columns.ts";
 import { type Place, putChunks, type ReferenceBatches } from "./reference-batches.ts";
 import type { ReferencePortals, ReferencePowers } from "./reference-l1.ts";
@@ -29,7 +29,7 @@ export class ReferenceTransfers extends Part<{
   /** A vault among the records that are final. */
   readonly vaultAt: VaultAt;
 }> {
-  readonly #lists = this.kept("transfer", keys.transferListKey, transferListRecord);
+  readonly #lists = this.kept("transfer", keyOf.transferList, transferListRecord);
   readonly #batches = new Map<number, readonly string[]>(); // The lists of each batch of transfers, in slot order
   /** The vaults that each batch of transfers has made, also of one that was taken back. */
   readonly #outputs = new Map<number, StoredVault[]>();
@@ -77,9 +77,9 @@ export class ReferenceTransfers extends Part<{
     this.#lists.set(transferId, { ...entry, transfers, ...waiting, ...times });
     const users = new Set(transfers.flatMap(({ userIndex, receiverIndex }) => [userIndex, receiverIndex ?? userIndex]));
     for (const key of [
-      keys.transactionKey(applicationIndex, firstSequence),
-      ...[...users].map((user) => keys.userTransactionKey(applicationIndex, user, firstSequence)),
-      ...keys.transferIndexes(applicationIndex, transfers).map((of) => keys.requestByKey(of, firstSequence)),
+      keyOf.transaction(applicationIndex, firstSequence),
+      ...[...users].map((user) => keyOf.userTransaction(applicationIndex, user, firstSequence)),
+      ...transferIndexes(applicationIndex, transfers).map((of) => requestByKey(of, firstSequence)),
     ])
       out.index(key, `an index of transfer ${transferId}`);
     const redeemed = transfers.filter(isRedemption);
@@ -281,12 +281,12 @@ export class ReferenceTransfers extends Part<{
     const { out } = this;
     super.finish();
     for (const list of this.#lists.values()) {
-      const { transferId, digest, status, batchNumber, firstSlot } = list;
+      const { transferId, journalSequence, digest, status, batchNumber, firstSlot } = list;
       const put = (key: Buffer, name: string) =>
         out.put(key, transferIdRecord, transferId, `${name} of transfer ${transferId}`);
-      if (status !== "failed") put(keys.transferDigestKey(digest), "the digest");
-      if (status === "waiting") put(keys.waitingTransfersKey(list), "the wait");
-      if (batchNumber !== null && firstSlot !== null) put(keys.batchTransfersKey(batchNumber, firstSlot), "the slots");
+      if (status !== "failed") put(keyOf.transferDigest(digest), "the digest");
+      if (status === "waiting") put(keyOf.waitingTransfers(journalSequence, transferId), "the wait");
+      if (batchNumber !== null && firstSlot !== null) put(keyOf.batchTransfers(batchNumber, firstSlot), "the slots");
     }
     // L1 may have given the vaults that transfers have made other units until now.
     for (const [batchNumber, vaults] of this.#outputs) {

@@ -2,7 +2,7 @@ import { packVaultId, unpackVaultId } from "../../protocol/vault.ts";
 import type { EntryOf } from "../../store/entries.ts";
 import type { WithdrawalEventType } from "../../store/event-record.ts";
 import * as records from "../../store/records.ts";
-import * as keys from "../../store/store-keys.ts";
+import { keyOf, prefixOf, requestByKey } from "../../store/store-keys.ts";
 import type { Place } from "./reference-batches.ts";
 import { type Handlers, Part } from "./reference-records.ts";
 
@@ -36,10 +36,10 @@ export class ReferenceWithdrawals extends Part<{
   /** Called when units withdrawn of a vault have changed. */
   readonly whenWithdrawn: (vaultId: bigint) => void;
 }> {
-  readonly #withdrawals = this.kept("withdrawal", keys.withdrawalKey, records.withdrawalRecord);
+  readonly #withdrawals = this.kept("withdrawal", keyOf.withdrawal, records.withdrawalRecord);
   readonly #activities = this.kept<bigint, records.ActivityRecord>(
     "the activity of vault",
-    keys.activityKey,
+    keyOf.activity,
     records.activityRecord,
   );
   readonly #assets = new Map<string, number>(); // The asset of each withdrawal
@@ -84,9 +84,9 @@ export class ReferenceWithdrawals extends Part<{
     this.#reserve(vaultId, withdrawalId);
     if (this.#lists.has(digest)) this.#listed.set(listedName(digest, entry), withdrawalId);
     const name = `an index of withdrawal ${withdrawalId}`;
-    this.out.index(keys.transactionKey(applicationIndex, sequence), name);
-    this.out.index(keys.userTransactionKey(applicationIndex, userIndex, sequence), name);
-    this.out.index(keys.applicationWithdrawalKey(applicationIndex, sequence), name);
+    this.out.index(keyOf.transaction(applicationIndex, sequence), name);
+    this.out.index(keyOf.userTransaction(applicationIndex, userIndex, sequence), name);
+    this.out.index(keyOf.applicationWithdrawal(applicationIndex, sequence), name);
     this.#tell("withdrawal.accepted", withdrawalId);
   }
 
@@ -162,16 +162,16 @@ export class ReferenceWithdrawals extends Part<{
         return { ...vault, withdrawalId: this.#listed.get(listedName(digest, vault)) ?? null };
       });
       const record = { signature, vaults: listed };
-      out.put(keys.withdrawalListKey(digest), records.withdrawalListRecord, record, `the list of digest ${digest}`);
+      out.put(keyOf.withdrawalList(digest), records.withdrawalListRecord, record, `the list of digest ${digest}`);
     }
     for (const { chainId, blockNumber, logIndex, vaultId, withdrawalIds, total, imported } of this.#events) {
       const name = `event ${logIndex} of block ${blockNumber} of chain ${chainId}`;
       const event = { ...records.NO_EVENT, vaultId, withdrawalIds, imported };
-      out.put(keys.l1EventKey(chainId, blockNumber, logIndex), records.l1EventRecord, event, name);
+      out.put(keyOf.l1Event(chainId, blockNumber, logIndex), records.l1EventRecord, event, name);
       if (vaultId !== null && total !== null)
-        out.put(keys.vaultEventKey(vaultId, blockNumber, logIndex), records.bigRecord, total, name);
+        out.put(keyOf.vaultEvent(vaultId, blockNumber, logIndex), records.bigRecord, total, name);
       if (imported !== null)
-        out.put(keys.importKey(chainId, imported.mode, imported.batchNumber), records.importRecord, imported, name);
+        out.put(keyOf.import(chainId, imported.mode, imported.batchNumber), records.importRecord, imported, name);
     }
   }
 
@@ -181,20 +181,20 @@ export class ReferenceWithdrawals extends Part<{
     // Two requests with one digest share their authorization record. The later one wrote it last.
     if (!this.#lists.has(digest))
       this.out.put(
-        keys.authorizationKey(digest),
+        keyOf.authorization(digest),
         records.withdrawalIdRecord,
         withdrawalId,
         `the authorization of ${name}`,
       );
     for (const of of [
-      keys.withdrawalsOfUser(applicationIndex, userIndex),
-      keys.withdrawalsOfAsset(applicationIndex, this.#assets.get(withdrawalId) ?? 0),
-      keys.withdrawalsOfVault(applicationIndex, vaultId),
-      keys.withdrawalsOfStatus(applicationIndex, records.WITHDRAWAL_STATUSES.indexOf(status)),
+      prefixOf.userWithdrawal(applicationIndex, userIndex),
+      prefixOf.assetWithdrawal(applicationIndex, this.#assets.get(withdrawalId) ?? 0),
+      prefixOf.vaultWithdrawal(applicationIndex, vaultId),
+      prefixOf.statusWithdrawal(applicationIndex, records.WITHDRAWAL_STATUSES.indexOf(status)),
     ])
-      this.out.index(keys.requestByKey(of, record.sequence), `an index of ${name}`, journalSequence);
+      this.out.index(requestByKey(of, record.sequence), `an index of ${name}`, journalSequence);
     if (!isPending(record)) return;
-    const key = keys.pendingWithdrawalKey(chainId, journalSequence);
+    const key = keyOf.pendingWithdrawal(chainId, journalSequence);
     this.out.put(key, records.withdrawalIdRecord, withdrawalId, `pending ${name}`);
   }
 

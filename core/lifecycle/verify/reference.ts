@@ -6,7 +6,7 @@ import type { Journaled } from "../../store/journal.ts";
 import type { MintEntry } from "../../store/mint-entry.ts";
 import type { AdoptedList, DivergenceRecord } from "../../store/records.ts";
 import { divergenceRecord, headRecord, idempotencyRecord, lostRecord } from "../../store/records.ts";
-import * as keys from "../../store/store-keys.ts";
+import { DIVERGENCE_KEY, HEAD_KEY, keyOf, PREFIX } from "../../store/store-keys.ts";
 import { decodeChunk, type StoredVault } from "../../store/vault-columns.ts";
 import { batchName, type Place, putChunks, ReferenceBatches, withoutVoids } from "./reference-batches.ts";
 import type { Commit } from "./reference-derive.ts";
@@ -21,7 +21,7 @@ import { ReferenceWithdrawals } from "./reference-withdrawals.ts";
 
 /** Later mints of a bound ERC-1155 id return its binding again. The others do not follow from the journal. */
 const UNCOUNTED: ReadonlySet<number> = new Set(
-  (["secret", "position", "format", "binding"] as const).map((name) => keys.PREFIX[name]),
+  (["secret", "position", "format", "binding"] as const).map((name) => PREFIX[name]),
 );
 
 type AdoptedBatch = EntryOf<"historyAdopted">["batches"][number];
@@ -118,8 +118,8 @@ export class Reference {
   /** The number of records under a prefix; null where the reference cannot tell. */
   countOf(prefix: number): number | null {
     if (COMPARED_WHOLE.has(prefix) || UNCOUNTED.has(prefix)) return null;
-    if (prefix === keys.PREFIX.journal) return this.entries;
-    if (prefix === keys.PREFIX.seed) return 1;
+    if (prefix === PREFIX.journal) return this.entries;
+    if (prefix === PREFIX.seed) return 1;
     return this.#out.countOf(prefix);
   }
 
@@ -128,9 +128,8 @@ export class Reference {
     await this.#compareSuspects();
     const counts = { userCount: this.#parts.tenants.userCount, keysForgotten: this.#keysForgotten };
     const head = { journalLength: this.entries, time: this.#out.time, ...counts };
-    this.#out.put(keys.HEAD_KEY, headRecord, head, "the head");
-    if (this.#divergence !== null)
-      this.#out.put(keys.DIVERGENCE_KEY, divergenceRecord, this.#divergence, "the divergence");
+    this.#out.put(HEAD_KEY, headRecord, head, "the head");
+    if (this.#divergence !== null) this.#out.put(DIVERGENCE_KEY, divergenceRecord, this.#divergence, "the divergence");
     for (const part of Object.values<Part>(this.#parts)) part.finish();
     return this.#out.take();
   }
@@ -210,18 +209,18 @@ export class Reference {
   #mint({ applicationIndex, firstSequence, mintId, keyIndex, users, mints, references, idempotency }: MintEntry): void {
     const out = this.#out;
     const name = `an index of mint ${mintId}`;
-    out.index(keys.mintKey(mintId), name);
-    out.index(keys.transactionKey(applicationIndex, firstSequence), name);
+    out.index(keyOf.mint(mintId), name);
+    out.index(keyOf.transaction(applicationIndex, firstSequence), name);
     for (const reference of new Set(references.values()))
-      out.index(keys.mintReferenceKey(applicationIndex, reference, firstSequence), name);
+      out.index(keyOf.mintReference(applicationIndex, reference, firstSequence), name);
     if (idempotency !== null && out.sequence >= this.#sources.foreseen.keysForgotten) {
-      const at = keys.idempotencyKeyKey(applicationIndex, Buffer.from(hexToBytes(idempotency.key)));
+      const at = keyOf.idempotency(applicationIndex, idempotency.key);
       const record = { digest: idempotency.digest, sequence: out.sequence };
       out.put(at, idempotencyRecord, record, `the idempotency record of mint ${mintId}`);
     }
     let next = 0;
     for (const { userIndex, count } of users) {
-      out.index(keys.userTransactionKey(applicationIndex, userIndex, firstSequence), name);
+      out.index(keyOf.userTransaction(applicationIndex, userIndex, firstSequence), name);
       for (const mint of mints.slice(next, next + count))
         this.#parts.vaults.place(mint, applicationIndex, userIndex, this.#adoptions.length > 0);
       next += count;
@@ -278,7 +277,7 @@ export class Reference {
     }
     for (const each of lost) {
       this.#parts.withdrawals.failIn(each, each.runs, () => failure);
-      const key = keys.lostKey(each.mode, each.batchNumber, upTo);
+      const key = keyOf.lost(each.mode, each.batchNumber, upTo);
       this.#out.put(key, lostRecord, { ...each, upTo, failure, since }, "lost mints");
     }
     for (const [i, batch] of batches.entries()) {

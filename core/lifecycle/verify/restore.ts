@@ -6,7 +6,7 @@ import { newSecrets, readSeed } from "../../store/genesis.ts";
 import { decodeEntry, readJournal } from "../../store/journal.ts";
 import { LevelStore } from "../../store/level-store.ts";
 import type { Database, Journal, Store, StoreOperation } from "../../store/ports.ts";
-import { HEAD_KEY, journalKey } from "../../store/store-keys.ts";
+import { HEAD_KEY, keyOf } from "../../store/store-keys.ts";
 import { Reference } from "./reference.ts";
 import type { Expected } from "./reference-records.ts";
 import { foreseen, storedVault } from "./verify.ts";
@@ -50,7 +50,7 @@ export async function restoreStore(
     for await (const entry of journal.read(0)) {
       options.signal?.throwIfAborted();
       if (sequence === 0) await records.put(formatOver(entry));
-      await records.put([{ type: "put", key: journalKey(sequence++), value: entry }]);
+      await records.put([{ type: "put", key: keyOf.journal(sequence++), value: entry }]);
     }
     await records.flush();
     return await derive(target, records, kzg, options);

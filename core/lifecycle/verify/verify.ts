@@ -6,7 +6,7 @@ import type { VaultPlace } from "../../protocol/vault.ts";
 import { readSeed } from "../../store/genesis.ts";
 import { readJournal, readJournalKinds } from "../../store/journal.ts";
 import type { Store, StoreReader } from "../../store/ports.ts";
-import { chunkKey, endOf, keyString, PREFIX } from "../../store/store-keys.ts";
+import { endOf, keyOf, keyString, PREFIX } from "../../store/store-keys.ts";
 import { CHUNK_VAULTS, decodeChunk, type StoredVault } from "../../store/vault-columns.ts";
 import { type Foreseen, Reference } from "./reference.ts";
 import { batchName } from "./reference-batches.ts";
@@ -102,7 +102,7 @@ export async function storedVault(
   store: Pick<StoreReader, "get">,
   { mode, batchNumber, slot }: VaultPlace,
 ): Promise<StoredVault | undefined> {
-  const record = await store.get(chunkKey(mode, batchNumber, Math.floor(slot / CHUNK_VAULTS)));
+  const record = await store.get(keyOf.chunk(mode, batchNumber, Math.floor(slot / CHUNK_VAULTS)));
   return record && decodeChunk(record)[slot % CHUNK_VAULTS];
 }
 

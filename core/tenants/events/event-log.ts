@@ -9,7 +9,7 @@ import { decodeEvent, encodeEvent } from "../../store/event-record.ts";
 import type { Group } from "../../store/group.ts";
 import { decodeRecord, encodeRecord } from "../../store/layout.ts";
 import { type BatchRecord, batchApplicationsRecord, type WithdrawalRecord } from "../../store/records.ts";
-import { applicationEventKey, batchApplicationsKey } from "../../store/store-keys.ts";
+import { keyOf } from "../../store/store-keys.ts";
 import type { VaultColumns } from "../../store/vault-columns.ts";
 
 /** Events read from disk at once: the memory held for a reader that stops reading. */
@@ -19,7 +19,7 @@ const PAGE = 128;
 export function tell(ledger: Ledger, group: Group, applicationIndex: number, time: number, event: StoredEvent): void {
   const application = ledger.applications.change(group, applicationIndex);
   application.eventCount += 1;
-  group.put(applicationEventKey(applicationIndex, application.eventCount), encodeEvent(time, event));
+  group.put(keyOf.applicationEvent(applicationIndex, application.eventCount), encodeEvent(time, event));
 }
 
 /** Records which applications have vaults in a sealed batch, and adds an event for each. */
@@ -27,14 +27,14 @@ export function tellSealed(ledger: Ledger, group: Group, batch: BatchRecord, { h
   const applications = [...new Set([...holders.values()].map(({ applicationIndex }) => applicationIndex))];
   applications.sort((a, b) => a - b);
   const record = encodeRecord(batchApplicationsRecord, applications);
-  group.put(batchApplicationsKey(batch.mode, batch.batchNumber), record);
+  group.put(keyOf.batchApplications(batch.mode, batch.batchNumber), record);
   for (const index of applications) tell(ledger, group, index, time, batchEvent("batch.sealed", batch));
 }
 
 /** Adds an event about a sealed batch for each of its applications. */
 export async function tellBatch(ledger: Ledger, group: Group, type: BatchEventType, batch: BatchRecord, time: number) {
   const name = `The applications of ${batchIdOf(batch.mode, batch.batchNumber)}`;
-  const record = await ledger.store.get(batchApplicationsKey(batch.mode, batch.batchNumber));
+  const record = await ledger.store.get(keyOf.batchApplications(batch.mode, batch.batchNumber));
   if (record === undefined) throw new MintmarkError("store_corrupt", `${name} are missing.`);
   for (const index of decodeRecord(batchApplicationsRecord, record, name))
     tell(ledger, group, index, time, batchEvent(type, batch));
@@ -99,7 +99,7 @@ function sharedEvents(ledger: Ledger, application: number, first: number, last: 
 }
 
 async function readEvents(ledger: Ledger, application: number, first: number, last: number) {
-  const keys = Array.from({ length: last - first + 1 }, (_, i) => applicationEventKey(application, first + i));
+  const keys = Array.from({ length: last - first + 1 }, (_, i) => keyOf.applicationEvent(application, first + i));
   const records = await ledger.store.getMany(keys);
   const stored = records.map((record, i) => {
     const name = `Event ${first + i} of application ${application}`;

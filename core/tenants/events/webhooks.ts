@@ -10,7 +10,7 @@ import { EVENT_TYPES } from "../../store/event-record.ts";
 import type { Group } from "../../store/group.ts";
 import { decodeRecord, encodeRecord } from "../../store/layout.ts";
 import { rotationRecord, type WebhookRecord } from "../../store/records.ts";
-import { rotationKey } from "../../store/store-keys.ts";
+import { keyOf } from "../../store/store-keys.ts";
 import { requireText, requireUuid } from "../../validate.ts";
 import { tell } from "./event-log.ts";
 
@@ -109,7 +109,7 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
         const { webhookIndex } = record;
         const rotations = record.rotations + 1;
         if (rotationId !== null) {
-          const key = rotationKey(applicationIndex, rotationId);
+          const key = keyOf.rotation(applicationIndex, rotationId);
           const stored = await group.read(ledger.store, key);
           if (stored !== undefined) {
             const known = decodeRecord(rotationRecord, stored, `Rotation ${rotationId}`);

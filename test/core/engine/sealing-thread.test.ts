@@ -6,7 +6,7 @@ import { SealingThread } from "../../../core/sealing/sealing-thread.ts";
 import { decodeRecord } from "../../../core/store/layout.ts";
 import { LevelStore } from "../../../core/store/level-store.ts";
 import { batchRecord } from "../../../core/store/records.ts";
-import { batchKey } from "../../../core/store/store-keys.ts";
+import { keyOf } from "../../../core/store/store-keys.ts";
 import { VaultColumns } from "../../../core/store/vault-columns.ts";
 import { type Fixture, fixture, mintOf, openTest, requestOf } from "./fixture.ts";
 
@@ -70,7 +70,7 @@ describe("large batches", () => {
     await minted;
     await closed;
     const store = await LevelStore.open(database, true);
-    const left = await Promise.all([0, 1, 2].map((number) => store.get(batchKey("validium", number))));
+    const left = await Promise.all([0, 1, 2].map((number) => store.get(keyOf.batch("validium", number))));
     expect(left.map((record = Buffer.of()) => decodeRecord(batchRecord, record, "a batch").status)).toEqual([
       "open",
       "open",
