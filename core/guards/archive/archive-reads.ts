@@ -1,47 +1,52 @@
-import { zeroAddress } from "viem";
 import { MintmarkError } from "../../errors.ts";
 import type { Address, BlobScheme, Hash, Mode, VaultId } from "../../model.ts";
-import type { BatchHeader, Settlement, VaultContent } from "../../ports.ts";
+import type { Settlement, VaultContent } from "../../ports.ts";
 import { stateCommitment } from "../../protocol/commitment.ts";
 import { bytesToHex, hexToBytes } from "../../protocol/hex.ts";
-import type { Kzg } from "../../protocol/kzg/kzg-thread.ts";
-import type { BatchVaultProof, EngineState } from "../../protocol/proof.ts";
+import { type Kzg, KzgThread } from "../../protocol/kzg/kzg-thread.ts";
+import type { EngineState } from "../../protocol/proof.ts";
 import { StateTree } from "../../protocol/state-tree.ts";
-import type { TransferGroup } from "../../protocol/transfer-data.ts";
-import { packVaultId, unpackVaultId } from "../../protocol/vault.ts";
+import { unpackVaultId } from "../../protocol/vault.ts";
 import type { Database } from "../../store/ports.ts";
-import { chainProof, type DerivedBatch, deriveCommitted, isBatch, vaultIn, vaultsAt } from "./derive.ts";
+import { type DerivedBatch, deriveCommitted, isBatch, vaultsAt } from "./derive.ts";
 import type { Commit } from "./keys.ts";
 import * as keys from "./keys.ts";
-import type {
-  InvalidTransfer,
-  JudgedRecord,
-  OutputVault,
-  Spending,
-  TransferCommit,
-  TransferIndex,
-} from "./transfer-index.ts";
+import { type AssetReader, KnownAssets } from "./known-assets.ts";
 
-/** Reads of an archive: committed batches and their data, vaults with their proofs, and withdrawals. */
+/** Options of {@link Archive.open}. */
+export interface ArchiveOptions {
+  /** A store of its own, not shared; closed with the archive. */
+  readonly store: Database;
+  readonly l1: AssetReader;
+  /** Checks and opens blobs; not closed with the archive. Default: a thread of its own, which the first blob starts. */
+  readonly kzg?: Kzg;
+}
+
+/** Reads of an archive: committed batches and their data, owners, and withdrawals. */
 export abstract class ArchiveReads {
   /** A store of its own, not shared. */
   readonly store: Database;
   readonly settlement: Settlement;
   /** Checks and opens blobs. */
   readonly kzg: Kzg;
+  readonly assets: KnownAssets;
+  protected readonly l1: AssetReader;
+  protected readonly ownKzg: KzgThread | null;
   protected readonly trees: Readonly<Record<Mode, StateTree>> = {
     validium: new StateTree(),
     "zk-rollup": new StateTree(),
   };
-  protected abstract readonly transfers: TransferIndex;
   protected readonly vaultCounts: Record<Mode, number> = { validium: 0, "zk-rollup": 0 };
   /** The batch derived last: consecutive proofs often use one batch. */
   #derived: { readonly key: string; readonly batch: DerivedBatch } | null = null;
 
-  protected constructor(store: Database, settlement: Settlement, kzg: Kzg) {
+  protected constructor({ store, l1, kzg }: ArchiveOptions) {
+    this.ownKzg = kzg === undefined ? new KzgThread() : null;
     this.store = store;
-    this.settlement = settlement;
-    this.kzg = kzg;
+    this.l1 = l1;
+    this.settlement = l1.settlement;
+    this.kzg = kzg ?? (this.ownKzg as KzgThread);
+    this.assets = new KnownAssets(l1);
   }
 
   /** The state of all committed batches that the archive has read. */
@@ -68,9 +73,13 @@ export abstract class ArchiveReads {
     return this.vaultCounts[mode];
   }
 
+  /** The record under a key; undefined without one. */
+  text(key: string): Promise<string | undefined> {
+    return this.store.get<string, string>(key, keys.TEXT);
+  }
+
   async commit(mode: Mode, batchNumber: number): Promise<Commit | null> {
-    const key = keys.batchKey("commit", mode, batchNumber);
-    return keys.commitFromText(mode, batchNumber, await this.store.get<string, string>(key, keys.TEXT));
+    return keys.commitFromText(mode, batchNumber, await this.text(keys.batchKey("commit", mode, batchNumber)));
   }
 
   /** The data of a committed batch; null while no source has given it. */
@@ -89,50 +98,10 @@ export abstract class ArchiveReads {
     return found.map((key) => ({ mode: key.split("/")[1] as Mode, batchNumber: keys.batchNumberOf(key) }));
   }
 
-  /** Throws `vault_not_found`, `vault_void`; `proof_not_ready` when the batch's data is missing, or that of a vault behind it. */
-  async vaultContent(vaultId: VaultId): Promise<VaultContent> {
-    const output = await this.output(vaultId);
-    if (output !== null && output.owner !== zeroAddress) {
-      const { chainId, owner, assetType, amount, blob } = output;
-      return { vaultId, chainId, owner, assetType, amount, blob };
-    }
-    const commit = await this.#commitOf(vaultId);
-    const batch = await this.derived(commit);
-    if (batch.transfers !== null && (await this.transfers.isWaiting(vaultId, commit))) throw unknownBefore(commit);
-    const fault = await this.store.get<string, string>(keys.vaultKey("unpayable", vaultId), keys.TEXT);
-    if (fault !== undefined) throw new MintmarkError("vault_void", `L1 never pays the vault: ${fault}.`);
-    return vaultIn(batch, vaultId);
-  }
-
-  /** The vault that a valid record made; null for any other id. One that was redeemed belongs to the zero address. */
-  output(vaultId: VaultId): Promise<OutputVault | null> {
-    return this.transfers.output(vaultId);
-  }
-
-  /** The committed record that spends a vault, valid or not; null while there is none. */
-  spending(vaultId: VaultId): Promise<Spending | null> {
-    return this.transfers.spending(vaultId);
-  }
-
-  /** The committed records that move nothing. */
-  invalidTransfers(): AsyncGenerator<InvalidTransfer> {
-    return this.transfers.invalid();
-  }
-
-  /** The verdicts over records as a commit would get them; null while the data of a vault is missing. */
-  judge(groups: readonly TransferGroup[], commit: TransferCommit): Promise<readonly JudgedRecord[] | null> {
-    return this.transfers.judge(groups, commit);
-  }
-
   /** Batches of transfers with a record that waits for the data of the vault that it spends, in order. */
   async unjudged(): Promise<number[]> {
     const found = await Array.fromAsync(this.store.keys<string>(keys.within("unjudged/zk-rollup/")));
     return found.map(keys.batchNumberOf);
-  }
-
-  /** Whether a record of a batch waits for the data of the vault that it spends. */
-  isUnjudged(batchNumber: number): Promise<boolean> {
-    return this.store.has(keys.batchKey("unjudged", "zk-rollup", batchNumber), keys.TEXT);
   }
 
   /** Whether L1 has committed the batch and the archive has its data. */
@@ -141,18 +110,9 @@ export abstract class ArchiveReads {
     return isCommitted && !(await this.store.has(keys.batchKey("missing", mode, batchNumber), keys.TEXT));
   }
 
-  /** The vault's proof with the transfers since the mint, verified. Throws as {@link Archive.vaultContent}. */
-  async vaultProof(vaultId: VaultId): Promise<BatchVaultProof & { readonly header: BatchHeader }> {
-    await this.vaultContent(vaultId);
-    return chainProof(vaultId, this.kzg, async (mode, batchNumber) => {
-      const commit = await this.#commitOf(packVaultId({ mode, batchNumber, slot: 0 }));
-      return { commit, batch: await this.derived(commit) };
-    });
-  }
-
   /** Units of a vault that L1 has paid out or voided. */
   async withdrawn(vaultId: VaultId): Promise<bigint> {
-    return BigInt((await this.store.get<string, string>(keys.vaultKey("withdrawn", vaultId), keys.TEXT)) ?? "0");
+    return BigInt((await this.text(keys.vaultKey("withdrawn", vaultId))) ?? "0");
   }
 
   /** Number of vaults with withdrawn or voided units. */
@@ -179,13 +139,6 @@ export abstract class ArchiveReads {
       const reading = { assetType: assetType as Hash, scheme: scheme as BlobScheme };
       yield { ...reading, holder: BigInt(holder), vaultId: keys.vaultIdOf(key) };
     }
-  }
-
-  async #commitOf(vaultId: VaultId): Promise<Commit> {
-    const { mode, batchNumber } = unpackVaultId(vaultId);
-    const commit = await this.commit(mode, batchNumber);
-    if (commit === null) throw new MintmarkError("vault_not_found", `L1 has no batch ${mode}-${batchNumber} yet.`);
-    return commit;
   }
 
   /** Single vaults of a committed batch that the archive {@link holds}, without those that do not exist. */
@@ -216,9 +169,4 @@ export abstract class ArchiveReads {
     this.#derived = { key, batch };
     return batch;
   }
-}
-
-function unknownBefore({ mode, batchNumber }: Commit): MintmarkError {
-  const detail = `The data of vaults that ${mode}-${batchNumber} transfers is missing; rebuild with a member that has it.`;
-  return new MintmarkError("proof_not_ready", detail);
 }

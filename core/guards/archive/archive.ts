@@ -5,25 +5,13 @@ import type { CommitEvent, L1Block, L1Event, ProposedBatch } from "../../ports.t
 import { BatchDataError } from "../../protocol/batch-data.ts";
 import { stateLeaf } from "../../protocol/commitment.ts";
 import { hexToBytes } from "../../protocol/hex.ts";
-import { type Kzg, KzgThread } from "../../protocol/kzg/kzg-thread.ts";
-import type { Database } from "../../store/ports.ts";
-import { ArchiveReads } from "./archive-reads.ts";
-import { checkedBatch, type Registry } from "./committed-data.ts";
+import type { ArchiveOptions } from "./archive-reads.ts";
+import { ArchiveTransfers, type Changes, type InvalidTransfer, type TransferChanges } from "./archive-transfers.ts";
+import { checkedBatch } from "./committed-data.ts";
 import { type DerivedBatch, deriveCommitted, vaultsOf } from "./derive.ts";
 import type { Commit, Position } from "./keys.ts";
 import * as keys from "./keys.ts";
-import { type AssetReader, KnownAssets } from "./known-assets.ts";
-import { type Changes, type InvalidTransfer, type TransferChanges, TransferIndex } from "./transfer-index.ts";
 import { type IndexEntries, type TakenAt, VaultIndex } from "./vault-index.ts";
-
-/** Options of {@link Archive.open}. */
-export interface ArchiveOptions {
-  /** A store of its own, not shared; closed with the archive. */
-  readonly store: Database;
-  readonly l1: AssetReader;
-  /** Checks and opens blobs; not closed with the archive. Default: a thread of its own, which the first blob starts. */
-  readonly kzg?: Kzg;
-}
 
 type BatchData = Pick<ProposedBatch, "dataHash" | "data">;
 
@@ -39,25 +27,11 @@ const VERSION = 7;
  * const archive = await Archive.open({ store: new Level("./archive"), l1 });
  * await follow({ archive, l1, fromBlock, sources: [new HttpBatchSource("https://member.example")] });
  */
-export class Archive extends ArchiveReads {
-  readonly assets: KnownAssets;
-  readonly #l1: Registry;
-  readonly #index: VaultIndex;
-  protected readonly transfers: TransferIndex;
-  readonly #ownKzg: KzgThread | null;
+export class Archive extends ArchiveTransfers {
+  readonly #index = new VaultIndex(this.store, this.assets);
   #position: Position | null = null;
   #lastCommitBlock: bigint | null = null; // The block of the newest commit here; null before the first
   readonly #turns = new Turns(); // A change reads and writes the vault index as one step, so changes run one at a time
-
-  private constructor({ store, l1, kzg }: ArchiveOptions) {
-    const own = kzg === undefined ? new KzgThread() : null;
-    super(store, l1.settlement, kzg ?? (own as KzgThread));
-    this.#ownKzg = own;
-    this.#l1 = l1;
-    this.assets = new KnownAssets(l1);
-    this.#index = new VaultIndex(store, this.assets);
-    this.transfers = new TransferIndex(this, this.assets);
-  }
 
   /**
    * Opens an archive; creates it in an empty store. Rejects with `store_mismatch` when the store holds something else.
@@ -70,8 +44,8 @@ export class Archive extends ArchiveReads {
 
   async close(): Promise<void> {
     await this.#turns.run(async () => {});
-    await this.#ownKzg?.close();
-    await this.transfers.close();
+    await this.ownKzg?.close();
+    await this.signers.close();
     await this.store.close();
   }
 
@@ -125,7 +99,7 @@ export class Archive extends ArchiveReads {
         const commit = await this.commit("zk-rollup", batchNumber);
         const batch = commit && (await this.derived(commit));
         if (commit === null || batch?.transfers == null) continue;
-        const judged = await this.transfers.changes(batch.transfers, commit);
+        const judged = await this.transferChanges(batch.transfers, commit);
         if (judged.isWhole) judged.changes.set(keys.batchKey("unjudged", "zk-rollup", batchNumber), null);
         await this.write(judged.changes);
         invalid.push(...judged.invalid);
@@ -137,7 +111,7 @@ export class Archive extends ArchiveReads {
   async #changesBy(event: L1Event): Promise<Changes> {
     if (event.type === "withdrawn") return this.#withdrawals([event.vaultId], event.withdrawnTotal);
     if (event.type === "duplicateVoided") return this.#voids(event.laterVaultId);
-    return this.transfers.powerChanges(event);
+    return this.powerChanges(event);
   }
 
   async #withdrawals(vaultIds: readonly VaultId[], total: bigint): Promise<Changes> {
@@ -162,7 +136,7 @@ export class Archive extends ArchiveReads {
    */
   async indexing(mode: Mode, batchNumber: number, batch: DerivedBatch, taken: TakenAt | null): Promise<IndexEntries> {
     const key = keys.batchKey("indexed", mode, batchNumber);
-    const indexed = await this.store.get<string, string>(key, keys.TEXT);
+    const indexed = await this.text(key);
     const name = [batch.dataHash, batch.leftOut, batch.unnamed].join(" ");
     if (indexed === name) return { puts: new Map(), repeats: [] };
     // The member signed a batch that L1 did not take, or took without some assets: those vaults do not exist.
@@ -178,7 +152,7 @@ export class Archive extends ArchiveReads {
 
   /** Removes a validium batch that L1 did not take from the index, with the member's record, in one write. */
   async unindex(batchNumber: number, record: string): Promise<void> {
-    const indexed = await this.store.get<string, string>(keys.batchKey("indexed", "validium", batchNumber), keys.TEXT);
+    const indexed = await this.text(keys.batchKey("indexed", "validium", batchNumber));
     if (indexed === undefined) return this.store.del(record, keys.TEXT);
     await this.#unindex("validium", batchNumber, indexed, record);
   }
@@ -222,14 +196,14 @@ export class Archive extends ArchiveReads {
   /** The writes for a batch's data, after checking it. */
   async #dataEntries(commit: Commit, data: Uint8Array): Promise<TransferChanges> {
     const { mode, batchNumber } = commit;
-    const batch = await checkedBatch(commit, data, this.kzg, this.#l1);
+    const batch = await checkedBatch(commit, data, this.kzg, this.l1);
     const { puts: indexed } = await this.indexing(mode, batchNumber, batch, commit);
     const { unnamed } = batch;
     const puts = new Map(indexed);
     if (unnamed.length > 0)
       puts.set(keys.batchKey("commit", mode, batchNumber), keys.commitToText({ ...commit, unnamed }));
     if (batch.transfers === null) return { changes: puts, invalid: [], isWhole: true };
-    const judged = await this.transfers.changes(batch.transfers, commit);
+    const judged = await this.transferChanges(batch.transfers, commit);
     if (!judged.isWhole) judged.changes.set(keys.batchKey("unjudged", mode, batchNumber), "");
     return { ...judged, changes: new Map([...puts, ...judged.changes]) };
   }
@@ -287,7 +261,7 @@ export class Archive extends ArchiveReads {
   async #open(): Promise<void> {
     const { chainId, contract } = this.settlement;
     const meta = JSON.stringify({ format: FORMAT, version: VERSION, chainId: chainId.toString(), contract });
-    const found = await this.store.get<string, string>(keys.META, keys.TEXT);
+    const found = await this.text(keys.META);
     if (found === undefined) {
       for await (const _ of this.store.keys({ limit: 1 }))
         throw new MintmarkError("store_mismatch", "The folder holds another kind of store. Give an empty folder.");
@@ -300,7 +274,7 @@ export class Archive extends ArchiveReads {
     } else if (found !== meta) {
       throw new MintmarkError("store_mismatch", `The store is ${found}, not ${meta}.`);
     }
-    this.#position = keys.fromText<Position>(await this.store.get<string, string>(keys.POSITION, keys.TEXT));
+    this.#position = keys.fromText<Position>(await this.text(keys.POSITION));
     for (const mode of MODES) {
       for await (const [key, text] of this.store.iterator<string, string>(keys.within(`commit/${mode}/`)))
         this.#append(keys.commitFromText(mode, keys.batchNumberOf(key), text) as Commit);

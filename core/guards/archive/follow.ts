@@ -3,10 +3,10 @@ import { blockRanges, eventsUpTo, overlapping, requireBlock } from "../../blocks
 import { MintmarkError } from "../../errors.ts";
 import type { L1Event, L1Reader } from "../../ports.ts";
 import type { Archive } from "./archive.ts";
+import type { InvalidTransfer } from "./archive-transfers.ts";
 import { CommittedData, type DataSources } from "./committed-data.ts";
 import { type VoidedDuplicate, type VoidingPortal, voidDuplicates } from "./duplicates.ts";
 import { nextBlock } from "./keys.ts";
-import type { InvalidTransfer } from "./transfer-index.ts";
 
 /** The part of L1 that an archive follows. */
 export type FollowedChain = Pick<

@@ -241,7 +241,7 @@ export class CommitteeMember {
   }
 
   async #signed(batchNumber: number): Promise<Signed | null> {
-    const stored = await this.archive.store.get<string, string>(keys.signedKey(batchNumber), keys.TEXT);
+    const stored = await this.archive.text(keys.signedKey(batchNumber));
     return stored === undefined ? null : JSON.parse(stored);
   }
 }

@@ -4,8 +4,8 @@ import type { L1Event, L1Reader } from "../../ports.ts";
 import type { TransferGroup } from "../../protocol/transfer-data.ts";
 import { TRANSFER_FAULTS } from "../../protocol/transfer-rules.ts";
 import type { Archive } from "../archive/archive.ts";
+import type { JudgedRecord } from "../archive/archive-transfers.ts";
 import { nextBlock } from "../archive/keys.ts";
-import type { JudgedRecord } from "../archive/transfer-index.ts";
 import { Refusal } from "./refusal.ts";
 
 /**

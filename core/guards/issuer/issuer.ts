@@ -207,7 +207,7 @@ export class Issuer {
 
   /** The first final batch that was not settled. */
   async #firstUnsettled(mode: Mode): Promise<number> {
-    return Number((await this.archive.store.get<string, string>(settledKey(mode), keys.TEXT)) ?? "0");
+    return Number((await this.archive.text(settledKey(mode))) ?? "0");
   }
 
   /** Only tokens of the state's own chain have issuers. */
@@ -240,11 +240,7 @@ export class Issuer {
 
   /** Oldest first. */
   async #signed(mode: Mode, batchNumber: number): Promise<readonly Signed[]> {
-    return (
-      keys.fromText(
-        await this.archive.store.get<string, string>(keys.batchKey("consent", mode, batchNumber), keys.TEXT),
-      ) ?? []
-    );
+    return keys.fromText(await this.archive.text(keys.batchKey("consent", mode, batchNumber))) ?? [];
   }
 }
 

@@ -1,6 +1,8 @@
 import { zeroAddress, zeroHash } from "viem";
-import type { Address, Hash, Mode, VaultId } from "../../model.ts";
-import type { BatchHeader, L1Event, Settlement, VaultContent } from "../../ports.ts";
+import { MintmarkError } from "../../errors.ts";
+import type { Address, Hash, VaultId } from "../../model.ts";
+import type { BatchHeader, L1Event, VaultContent } from "../../ports.ts";
+import type { BatchVaultProof } from "../../protocol/proof.ts";
 import { SignerThread } from "../../protocol/signers/signer-thread.ts";
 import { type Transfer, transfersDigest } from "../../protocol/transfer.ts";
 import { type TransferGroup, type TransferOutput, transferOutputs } from "../../protocol/transfer-data.ts";
@@ -12,12 +14,11 @@ import {
   transferFault,
   transferredVault,
 } from "../../protocol/transfer-rules.ts";
-import { unpackVaultId } from "../../protocol/vault.ts";
-import type { Database } from "../../store/ports.ts";
-import type { DerivedBatch } from "./derive.ts";
+import { packVaultId, unpackVaultId } from "../../protocol/vault.ts";
+import { ArchiveReads } from "./archive-reads.ts";
+import { chainProof, vaultIn } from "./derive.ts";
 import type { Commit } from "./keys.ts";
 import * as keys from "./keys.ts";
-import type { KnownAssets } from "./known-assets.ts";
 
 /** Why a record moves nothing. `no_vault`: L1 has no vault with this id, or a left-out or void one. */
 export type RecordFault = TransferFault | "no_vault";
@@ -74,18 +75,6 @@ interface SpentVault extends TransferableVault {
   readonly origin: VaultId;
 }
 
-/** The reads of the archive that hold the index. */
-interface Batches {
-  readonly store: Database;
-  readonly settlement: Settlement;
-  commit(mode: Mode, batchNumber: number): Promise<Commit | null>;
-  holds(mode: Mode, batchNumber: number): Promise<boolean>;
-  derived(commit: Commit): Promise<DerivedBatch>;
-  vaultsAt(commit: Commit, ids: readonly VaultId[]): Promise<VaultContent[]>;
-  isUnjudged(batchNumber: number): Promise<boolean>;
-  withdrawn(vaultId: VaultId): Promise<bigint>;
-}
-
 /** Changes of the store; null deletes a key. */
 export type Changes = Map<string, string | null>;
 
@@ -98,29 +87,50 @@ export interface TransferChanges {
 }
 
 /**
- * Judges the records of committed transfer batches exactly as L1 does, and keeps the owner of each vault since. A verdict
+ * Vaults and their transfers in an archive. Judges the records of committed transfer batches exactly as L1 does, and
+ * keeps the owner of each vault since. A verdict
  * can be made late, because powers count by their times, and a vault that a valid record spends pays nothing. Only a
  * voided duplicate changes a verdict, to `exhausted`, and it does so on L1 too.
  */
-export class TransferIndex {
-  readonly #batches: Batches;
-  readonly #assets: KnownAssets;
-  readonly #signers = new SignerThread();
+export abstract class ArchiveTransfers extends ArchiveReads {
+  protected readonly signers = new SignerThread();
 
-  constructor(batches: Batches, assets: KnownAssets) {
-    this.#batches = batches;
-    this.#assets = assets;
+  /** Throws `vault_not_found`, `vault_void`; `proof_not_ready` when the batch's data is missing, or that of a vault behind it. */
+  async vaultContent(vaultId: VaultId): Promise<VaultContent> {
+    const output = await this.output(vaultId);
+    if (output !== null && output.owner !== zeroAddress) {
+      const { chainId, owner, assetType, amount, blob } = output;
+      return { vaultId, chainId, owner, assetType, amount, blob };
+    }
+    const commit = await this.#commitOf(vaultId);
+    const batch = await this.derived(commit);
+    if (batch.transfers !== null && (await (await this.#waitingIn(commit))(vaultId))) throw unknownBefore(commit);
+    const fault = await this.text(keys.vaultKey("unpayable", vaultId));
+    if (fault !== undefined) throw new MintmarkError("vault_void", `L1 never pays the vault: ${fault}.`);
+    return vaultIn(batch, vaultId);
   }
 
-  close(): Promise<void> {
-    return this.#signers.close();
+  /** The vault's proof with the transfers since the mint, verified. Throws as {@link Archive.vaultContent}. */
+  async vaultProof(vaultId: VaultId): Promise<BatchVaultProof & { readonly header: BatchHeader }> {
+    await this.vaultContent(vaultId);
+    return chainProof(vaultId, this.kzg, async (mode, batchNumber) => {
+      const commit = await this.#commitOf(packVaultId({ mode, batchNumber, slot: 0 }));
+      return { commit, batch: await this.derived(commit) };
+    });
+  }
+
+  async #commitOf(vaultId: VaultId): Promise<Commit> {
+    const { mode, batchNumber } = unpackVaultId(vaultId);
+    const commit = await this.commit(mode, batchNumber);
+    if (commit === null) throw new MintmarkError("vault_not_found", `L1 has no batch ${mode}-${batchNumber} yet.`);
+    return commit;
   }
 
   /**
    * What a committed batch changes. A record waits while the data of its vault is missing, and the others do not wait for
    * it: otherwise one vault with withheld data would keep everybody in the batch from their proofs.
    */
-  async changes(groups: readonly TransferGroup[], commit: TransferCommit): Promise<TransferChanges> {
+  protected async transferChanges(groups: readonly TransferGroup[], commit: TransferCommit): Promise<TransferChanges> {
     const { judged, isWhole } = await this.#judge(groups, commit);
     const changes: Changes = new Map();
     const invalid: InvalidTransfer[] = [];
@@ -148,7 +158,7 @@ export class TransferIndex {
     return { changes, invalid, isWhole };
   }
 
-  /** The verdicts, in data order; null while the data of a vault is missing. */
+  /** The verdicts over records as a commit would get them, in data order; null while the data of a vault is missing. */
   async judge(groups: readonly TransferGroup[], commit: TransferCommit): Promise<readonly JudgedRecord[] | null> {
     const { judged, isWhole } = await this.#judge(groups, commit);
     return isWhole ? judged : null;
@@ -160,9 +170,9 @@ export class TransferIndex {
     const { found: vaults, waiting } = await this.#vaults(ids, commit);
     const outputs = Map.groupBy(transferOutputs(groups, commit.batchNumber), ({ transfer }) => transfer);
     const judged: JudgedRecord[] = [];
-    const digests = groups.map((group) => transfersDigest(this.#batches.settlement, group));
+    const digests = groups.map((group) => transfersDigest(this.settlement, group));
     const signers = await Promise.all(
-      groups.map(({ signature }, i) => this.#signers.recover(digests[i] as Hash, signature)),
+      groups.map(({ signature }, i) => this.signers.recover(digests[i] as Hash, signature)),
     );
     for (const [i, { transfers, deadline }] of groups.entries()) {
       const [digest, signer] = [digests[i] as Hash, signers[i] as Address | null];
@@ -202,7 +212,7 @@ export class TransferIndex {
     const byBatch = Map.groupBy(ids, (id) => id >> 20n);
     for (const same of byBatch.values()) {
       const { mode, batchNumber } = unpackVaultId(same[0] as VaultId);
-      const commit = await this.#batches.commit(mode, batchNumber);
+      const commit = await this.commit(mode, batchNumber);
       // Its id may become a vault later, which the record cannot spend.
       if (commit === null || commit.sequence >= sequence) continue;
       const known: VaultId[] = [];
@@ -218,15 +228,12 @@ export class TransferIndex {
   }
 
   /** Whether data is missing without which nobody knows what a committed batch has under an id of its own. */
-  async isWaiting(vaultId: VaultId, commit: Commit): Promise<boolean> {
-    return (await this.#waitingIn(commit))(vaultId);
-  }
-
   async #waitingIn(commit: Commit): Promise<(vaultId: VaultId) => Promise<boolean>> {
     const { mode, batchNumber } = commit;
-    if (!(await this.#batches.holds(mode, batchNumber))) return async () => true;
-    if (mode !== "zk-rollup" || !(await this.#batches.isUnjudged(batchNumber))) return async () => false;
-    const { transfers } = await this.#batches.derived(commit);
+    if (!(await this.holds(mode, batchNumber))) return async () => true;
+    if (mode !== "zk-rollup" || !(await this.#has(keys.batchKey("unjudged", mode, batchNumber))))
+      return async () => false;
+    const { transfers } = await this.derived(commit);
     const outputs = transferOutputs(transfers ?? [], batchNumber);
     return async (vaultId) => {
       const output = outputs[unpackVaultId(vaultId).slot];
@@ -236,13 +243,12 @@ export class TransferIndex {
 
   async #vaultsIn(commit: Commit, ids: readonly VaultId[], notBefore = 0n): Promise<SpentVault[]> {
     const outputs = (await Promise.all(ids.map((id) => this.output(id)))).filter((output) => output !== null);
-    const vaults: (VaultContent | OutputVault)[] =
-      outputs.length > 0 ? outputs : await this.#batches.vaultsAt(commit, ids);
-    await this.#assets.learn(vaults, notBefore);
+    const vaults: (VaultContent | OutputVault)[] = outputs.length > 0 ? outputs : await this.vaultsAt(commit, ids);
+    await this.assets.learn(vaults, notBefore);
     return Promise.all(
       vaults.map(async (content): Promise<SpentVault> => {
         const { vaultId, owner, amount, chainId, assetType } = content;
-        const registration = this.#assets.known(chainId, assetType);
+        const registration = this.assets.known(chainId, assetType);
         const isOutput = "origin" in content;
         // Only mints after the registration count. An output's origin was judged before.
         const counts = registration !== null && (isOutput || commit.sequence >= registration.since);
@@ -250,10 +256,10 @@ export class TransferIndex {
           vaultId,
           owner: owner.toLowerCase() as Address,
           amount,
-          withdrawn: await this.#batches.withdrawn(vaultId),
+          withdrawn: await this.withdrawn(vaultId),
           standard: registration?.standard ?? "erc20",
           assetType,
-          transferable: counts && (await this.#batches.store.has(keys.transferableKey(chainId, assetType), keys.TEXT)),
+          transferable: counts && (await this.#has(keys.transferableKey(chainId, assetType))),
           hops: isOutput ? content.hops : 0,
           content,
           origin: isOutput ? content.origin : vaultId,
@@ -273,25 +279,25 @@ export class TransferIndex {
     return { approvedAt: stored?.approvedAt ?? 0n, cancelledAt: stored?.cancelledAt ?? 0n };
   }
 
-  /** The vault that a valid record made, a redeemed one too; null for any other id. */
+  /** The vault that a valid record made; null for any other id. One that was redeemed belongs to the zero address. */
   async output(vaultId: VaultId): Promise<OutputVault | null> {
     const stored = await this.#read<Omit<OutputVault, "vaultId">>(keys.vaultKey("output", vaultId));
     return stored && { vaultId, ...stored };
   }
 
-  /** The committed record that spends a vault; null while there is none. */
+  /** The committed record that spends a vault, valid or not; null while there is none. */
   spending(vaultId: VaultId): Promise<Spending | null> {
     return this.#read(keys.vaultKey("spent", vaultId));
   }
 
   /** The committed records that move nothing, by their first output. */
-  async *invalid(): AsyncGenerator<InvalidTransfer> {
-    for await (const [key, stored] of this.#batches.store.iterator<string, string>(keys.within("invalid/")))
+  async *invalidTransfers(): AsyncGenerator<InvalidTransfer> {
+    for await (const [key, stored] of this.store.iterator<string, string>(keys.within("invalid/")))
       yield { outId: keys.vaultIdOf(key), ...(keys.fromText(stored) as Omit<InvalidTransfer, "outId">) };
   }
 
   /** The changes by an event that gives or takes a power; none by other events. Repeats change nothing. */
-  async powerChanges(event: L1Event): Promise<Changes> {
+  protected async powerChanges(event: L1Event): Promise<Changes> {
     const changed = (key: string, power: object): Changes => new Map([[key, keys.toText(power)]]);
     switch (event.type) {
       case "assetTransferable":
@@ -318,9 +324,18 @@ export class TransferIndex {
   }
 
   async #read<T>(key: string): Promise<T | null> {
-    return keys.fromText(await this.#batches.store.get<string, string>(key, keys.TEXT));
+    return keys.fromText(await this.text(key));
+  }
+
+  #has(key: string): Promise<boolean> {
+    return this.store.has(key, keys.TEXT);
   }
 }
 
 /** A key that was revoked first can never have a session. */
 const NO_SESSION = { authorizedAt: 0n, until: 0n, limit: 0n, assetType: zeroHash, revokedAt: 0n };
+
+function unknownBefore({ mode, batchNumber }: Commit): MintmarkError {
+  const detail = `The data of vaults that ${mode}-${batchNumber} transfers is missing; rebuild with a member that has it.`;
+  return new MintmarkError("proof_not_ready", detail);
+}
