@@ -16,10 +16,11 @@ import type { EntryOf } from "../../store/entries.ts";
 import type { Group } from "../../store/group.ts";
 import type { AssetRecord, BatchRecord, LostRun, VoidRun } from "../../store/records.ts";
 import { DIVERGENCE_KEY, keyOf, keyString } from "../../store/store-keys.ts";
-import { CHUNK_VAULTS, type StoredVault, type VaultColumns } from "../../store/vault-columns.ts";
+import type { StoredVault, VaultColumns } from "../../store/vault-columns.ts";
 import { tellSealed } from "../../tenants/events/event-log.ts";
 import { waitAgain } from "../../transfers/close.ts";
 import { listsOfBatch } from "../../vaults/stored-lists.ts";
+import { pageKeys } from "../../vaults/vaults.ts";
 import type { AdoptedBatches, AdoptedEntry, Dropped, Incoming } from "./incoming.ts";
 import { type Holder, incomingBatches, isPlace, putAdoptedLists } from "./incoming.ts";
 
@@ -152,19 +153,17 @@ function drop(ledger: Ledger, group: Group, { record, vaults }: Dropped): void {
   const valid = Array.from({ length: vaults.count }, (_, slot) => slot).filter((slot) => runAt(voids, slot) === null);
   // A transfer makes no token.
   if (!record.transfers) releaseVaults(ledger, group, record, vaults, valid);
-  const chunks = Array.from({ length: Math.ceil(vaults.count / CHUNK_VAULTS) }, (_, i) =>
-    keyOf.chunk(mode, batchNumber, i),
-  );
   const whole = [keyOf.batch, keyOf.batchData, keyOf.pageRoots, keyOf.batchTokens, keyOf.batchApplications];
   const gone = [...whole, keyOf.voids].map((keyOf) => keyOf(mode, batchNumber));
-  const items = itemRecords(itemsOf(record, vaults, (index) => ledger.assetAt(index), null));
-  for (const key of [...gone, ...chunks, ...items.map(({ key }) => key)]) group.operations.push({ type: "del", key });
+  const items = itemsOf(record, vaults, (index) => ledger.assetAt(index), null);
+  gone.push(...pageKeys(mode, batchNumber, 0, vaults.count), ...Array.from(itemRecords(items), ({ key }) => key));
+  for (const key of gone) group.operations.push({ type: "del", key });
   ledger.batches[mode].remove(group, batchNumber);
   ledger.voids[mode].remove(group, batchNumber);
   ledger.refs.truncate(mode, batchNumber);
 }
 
-/** Adds a batch's vaults to supplies and token index. */
+/** Adds a batch's vaults to supplies, token index and bound ERC-1155 ids. */
 function addVaults(ledger: Ledger, group: Group, { mode, batchNumber }: BatchRecord, vaults: VaultColumns): void {
   const voids = ledger.voids[mode].latest(batchNumber) ?? [];
   const firstOrdinal = ledger.refs.firstOrdinalOf(mode, batchNumber);
@@ -181,6 +180,8 @@ function addVaults(ledger: Ledger, group: Group, { mode, batchNumber }: BatchRec
       if (nextTokenId !== null && behind > nextTokenId) nextTokenId = behind;
     }
     assets.set(assetIndex, { ...asset, minted: asset.minted + amount, nextTokenId });
+    const binding = bindingOf(ledger, { assetIndex, blob });
+    if (binding !== null) group.stage(binding, Buffer.from(hexToBytes(blob)));
   }
   for (const asset of assets.values()) ledger.putAsset(group, asset);
 }
@@ -206,10 +207,7 @@ function putAdopted(
   ledger.putBatch(group, record);
   const runs = voids.map((run) => ({ ...run, voidedAt: time, leftOut: false }));
   if (runs.length > 0) ledger.putVoids(group, mode, batchNumber, runs);
-  if (lists === null) {
-    addVaults(ledger, group, record, columns);
-    bindIds(ledger, group, vaults, voids);
-  }
+  if (lists === null) addVaults(ledger, group, record, columns);
   tellSealed(ledger, group, record, columns, time);
 }
 
@@ -228,14 +226,6 @@ function beginAt({ batches, refs }: Ledger, mode: Mode, batchNumber: number): nu
   const vaultsBefore = before === undefined ? 0 : refs.vaultsBefore(mode, batchNumber - 1) + vaults;
   refs.set(mode, batchNumber, firstOrdinal, vaultsBefore);
   return firstOrdinal;
-}
-
-/** Binds ERC-1155 ids as L1's history has them. */
-function bindIds(ledger: Ledger, group: Group, vaults: readonly StoredVault[], voids: readonly VoidRun[]): void {
-  for (const [slot, vault] of vaults.entries()) {
-    const key = runAt(voids, slot) === null ? bindingOf(ledger, vault) : null;
-    if (key !== null) group.stage(key, Buffer.from(hexToBytes(vault.blob)));
-  }
 }
 
 /** The binding record of a vault's ERC-1155 id; null for other standards. */

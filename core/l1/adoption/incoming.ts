@@ -3,13 +3,13 @@ import { zeroAddress } from "viem";
 import { MintmarkError } from "../../errors.ts";
 import { completed, derivedAgain, tokenHashOf } from "../../ledger/batch-vaults.ts";
 import type { Ledger, Recorded } from "../../ledger/ledger.ts";
-import { type Address, batchIdOf, type Hash, type Mode, type VaultId } from "../../model.ts";
+import { type Address, batchIdOf, type Hash, type Hex, type Mode, type VaultId } from "../../model.ts";
 import type { AssetId, ProposedBatch } from "../../ports.ts";
 import type { VaultEntry } from "../../protocol/batch-data.ts";
 import { decodeBatch } from "../../protocol/batch-decoder.ts";
 import { unpayable } from "../../protocol/blob.ts";
 import { isBlobBatchData, readBlobBatchData, trustedSlots } from "../../protocol/blob-batch.ts";
-import { bytesToHex, hexToBytes } from "../../protocol/hex.ts";
+import { bytesToHex } from "../../protocol/hex.ts";
 import { isRedemption, type Transfer, transfersDigest } from "../../protocol/transfer.ts";
 import { decodeTransferData, isTransferData, type TransferGroup } from "../../protocol/transfer-data.ts";
 import { packVaultId, unpackVaultId } from "../../protocol/vault.ts";
@@ -18,11 +18,11 @@ import { runsOf } from "../../sealing/void-runs.ts";
 import type { EntryOf } from "../../store/entries.ts";
 import type { Group } from "../../store/group.ts";
 import { decodeRecord, encodeRecord } from "../../store/layout.ts";
-import type { AdoptedList, BatchRecord, TransferListRecord, VoidRun } from "../../store/records.ts";
+import type { AdoptedList, BatchRecord, TransferListRecord } from "../../store/records.ts";
 import { ownerRecord, transferIdRecord } from "../../store/records.ts";
 import { keyOf } from "../../store/store-keys.ts";
 import type { StoredVault } from "../../store/vault-columns.ts";
-import { CHUNK_VAULTS, encodeChunk, highWord, lowWord, VaultColumns } from "../../store/vault-columns.ts";
+import { CHUNK_VAULTS, decodeIntoColumns, encodeChunk, VaultColumns } from "../../store/vault-columns.ts";
 import { orNull } from "../../validate.ts";
 import { changeActivity, readActivity } from "../../vaults/activity.ts";
 import { latestTransferList, makerOf, putTransferList, slotCount } from "../../vaults/stored-lists.ts";
@@ -89,10 +89,10 @@ export async function incomingBatches(
   for (const batch of arrived) {
     if (!isTransferData(batch.mode, batch.data)) continue;
     const { lists, vaults } = await adoptedTransfers(adopting, batch);
-    const columns = columnsOf(ledger, vaults);
+    const stored = storedOf(ledger, vaults);
     const groups = decodeTransferData(batch.data);
-    const derived = deriveTransfers(batch.batchNumber, groups, columns, (index) => ledger.assetAt(index));
-    incoming.set(batch, { ...incomingOf(batch, vaults, columns, derived, []), inBlobs: false, lists });
+    const derived = deriveTransfers(batch.batchNumber, groups, stored.columns, (index) => ledger.assetAt(index));
+    incoming.set(batch, incomingOf(batch, stored, derived, { lists }));
   }
   return arrived.map((batch) => incoming.get(batch) as Incoming);
 }
@@ -127,7 +127,6 @@ function manifestOf({ data, assets }: AdoptedBatch): readonly AssetId[] {
 async function incomingBatch(adopting: Adopting, batch: AdoptedBatch, dropped: readonly Dropped[]): Promise<Incoming> {
   const { ledger, holderOf } = adopting;
   const { mode, batchNumber, data } = batch;
-  const inBlobs = isBlobBatchData(data);
   const here = dropped.find(({ record }) => isPlace(record, batch) && !record.transfers)?.vaults;
   const now = ledger.now();
   const slots = slotsIn(ledger, batch);
@@ -141,17 +140,17 @@ async function incomingBatch(adopting: Adopting, batch: AdoptedBatch, dropped: r
     const owner = entry.owner.toLowerCase() as Address;
     return { ...holderOf(owner), owner, assetIndex, amount, blob, createdAt: now, updatedAt: now };
   });
-  const columns = columnsOf(ledger, vaults);
+  const stored = storedOf(ledger, vaults);
+  const { columns } = stored;
   // Vaults of hostile blobs can share elements, so blobs of this engine may not hold them.
-  const again = () => derivedAgain(ledger, { mode, batchNumber, inBlobs }, columns, voids);
+  const again = () => derivedAgain(ledger, { mode, batchNumber, inBlobs: isBlobBatchData(data) }, columns, voids);
   const derived = await orNull("batch_too_large", again);
-  if (derived !== null && isOf(derived, batch))
-    return { ...incomingOf(batch, vaults, columns, derived, voids), inBlobs, lists: null };
+  if (derived !== null && isOf(derived, batch)) return incomingOf(batch, stored, derived, { voids });
   // No engine makes this batch of these vaults, or L1 holds vaults that it never pays.
-  const assetAt = (index: number) => ledger.assetAt(index);
   const assets = manifestOf(batch);
-  const given = await completed(ledger, deriveGiven(batch, { data, assets }, columns, assetAt, voids));
-  return { ...incomingOf(batch, vaults, columns, given, voids, assets), inBlobs, lists: null };
+  const made = deriveGiven(batch, { data, assets }, columns, (index) => ledger.assetAt(index), voids);
+  const given = { data: bytesToHex(data), assets };
+  return incomingOf(batch, stored, await completed(ledger, made), { voids, given });
 }
 
 type BatchPlace = Pick<BatchRecord, "mode" | "batchNumber">;
@@ -160,17 +159,16 @@ export function isPlace(one: BatchPlace, { mode, batchNumber }: BatchPlace): boo
   return one.mode === mode && one.batchNumber === batchNumber;
 }
 
-function columnsOf(ledger: Ledger, vaults: VaultList): VaultColumns {
+/** Vaults as the store and as the engine have them. */
+function storedOf(ledger: Ledger, vaults: VaultList) {
   const columns = new VaultColumns();
-  for (const vault of vaults) {
-    const blobs = hexToBytes(vault.blob);
-    const { applicationIndex, userIndex, assetIndex, amount, createdAt, updatedAt } = vault;
-    const amounts = { amountHigh: highWord(amount), amountLow: lowWord(amount) };
-    const added = { assetIndex, ...amounts, blobs, start: 0, end: blobs.length };
-    const holder = { applicationIndex, userIndex, owner: hexToBytes(vault.owner) };
-    columns.push(holder, added, createdAt, updatedAt, tokenHashOf(ledger, added));
+  const chunks: Hex[] = [];
+  for (let first = 0; first < vaults.length; first += CHUNK_VAULTS) {
+    const chunk = encodeChunk(vaults.slice(first, first + CHUNK_VAULTS));
+    decodeIntoColumns(chunk, columns, (vault) => tokenHashOf(ledger, vault));
+    chunks.push(bytesToHex(chunk));
   }
-  return columns;
+  return { vaults, columns, chunks };
 }
 
 function isOf(derived: DerivedBatch, { batchRoot, dataHash }: AdoptedBatch): boolean {
@@ -179,22 +177,17 @@ function isOf(derived: DerivedBatch, { batchRoot, dataHash }: AdoptedBatch): boo
 
 function incomingOf(
   batch: AdoptedBatch,
-  vaults: VaultList,
-  columns: VaultColumns,
+  { chunks, ...stored }: ReturnType<typeof storedOf>,
   derived: DerivedBatch,
-  voids: readonly VoidRun[],
-  givenAssets: readonly AssetId[] | null = null,
-) {
+  { voids = [], given = null, lists = null }: Partial<Pick<AdoptedEntry, "voids" | "given"> & Pick<Incoming, "lists">>,
+): Incoming {
   const { mode, batchNumber, batchRoot, dataHash, data } = batch;
   if (!isOf(derived, batch)) {
     const name = batchIdOf(mode, batchNumber);
     throw new MintmarkError("l1_failed", `The data of ${name} do not make the root that L1 has of it.`);
   }
-  const chunks = Array.from({ length: Math.ceil(vaults.length / CHUNK_VAULTS) }, (_, chunk) =>
-    bytesToHex(encodeChunk(vaults.slice(chunk * CHUNK_VAULTS, (chunk + 1) * CHUNK_VAULTS))),
-  );
-  const given = givenAssets && { data: bytesToHex(data), assets: givenAssets };
-  return { entry: { mode, batchNumber, chunks, voids, given, batchRoot, dataHash }, vaults, columns, derived };
+  const entry = { mode, batchNumber, chunks, voids, given, batchRoot, dataHash };
+  return { entry, ...stored, derived, inBlobs: lists === null && isBlobBatchData(data), lists };
 }
 
 /** The asset of a vault, by type. Throws `asset_not_found` when the operator must add it first. */
