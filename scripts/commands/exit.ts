@@ -1,14 +1,10 @@
 import { exitPageHtml } from "../../server/pages/exit.ts";
 import { exitSettings } from "../../server/process/settings/process-settings.ts";
-import { addressOf, nowInSeconds, processAccount, tokensOf, unitsOf } from "../cli/arguments.ts";
+import { addressOf, processAccount, tokensOf, unitsOf } from "../cli/arguments.ts";
 import { command } from "../cli/command.ts";
 import { UsageError } from "../cli/errors.ts";
 import { writeNamed } from "../cli/output.ts";
-import { type DescribedPlan, describeExit, exitFromFile, exitFromFiles, signExits, unitsInKit } from "../exit/exit.ts";
-import { jsonText } from "../files.ts";
-
-/** Seconds until a signed list's deadline. */
-const SIGNED_SECONDS = 86_400n;
+import { type DescribedPlan, describeExit, exitFromFile, exitFromFiles, unitsInKit } from "../exit/exit.ts";
 
 export const exitPageCommand = command({
   usage: "exit-page <file>",
@@ -29,11 +25,9 @@ export const exitCommand = command({
     "exit sword.json --wait --rpc https://rpc.example < owner.key",
     "exit sword.json --dry-run",
     "exit kits/*.json",
-    "exit kits/*.json --sign > list.json",
   ],
   settings: exitSettings,
   options: {
-    "--sign": "sign once for all kits and print the list, for POST /api/v1/withdrawals/bulk; good for a day",
     "--wait": "wait until an ERC-721 has matured, instead of failing",
     "--amount <tokens>": "whole tokens, such as 12.5; default all that is left",
     "--units <number>": "in the place of --amount: units, as the API counts them",
@@ -51,15 +45,11 @@ export const exitCommand = command({
     const isJson = given.json === true;
     const say = (line: string) => (isJson ? process.stderr : process.stdout).write(`${line}\n`);
     const [kit = ""] = kits;
-    if (given.sign === true || kits.length > 1) {
+    if (kits.length > 1) {
       if (isPart || given.wait === true || given.dryRun === true)
-        throw new UsageError("--amount, --units, --wait and --dry-run are for one kit, and not for --sign");
-      const all = { kits, rpcUrl, account, signal, ...recipient, ...search };
-      if (given.sign === true) {
-        const deadline = nowInSeconds() + SIGNED_SECONDS;
-        return void process.stdout.write(jsonText(await signExits({ ...all, deadline }), 0));
-      }
-      const exits = await exitFromFiles({ ...all, onSent: (txHash) => say(`sent transaction ${txHash}`) });
+        throw new UsageError("--amount, --units, --wait and --dry-run are for one kit");
+      const onSent = (txHash: string) => say(`sent transaction ${txHash}`);
+      const exits = await exitFromFiles({ kits, rpcUrl, account, signal, onSent, ...recipient, ...search });
       for (const { vaultId, txHash, refusal } of exits) say(`vault ${vaultId}: ${refusal ?? `paid by ${txHash}`}`);
       const refused = exits.filter(({ refusal }) => refusal !== null).length;
       if (refused > 0) throw new Error(`${refused} of ${exits.length} vaults were not paid`);

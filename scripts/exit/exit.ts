@@ -1,13 +1,11 @@
 import { readFile, writeFile } from "node:fs/promises";
 import type { LocalAccount } from "viem";
 import { createPublicClient, erc20Abi, http } from "viem";
-import { MintmarkError } from "../../core/errors.ts";
 import type { ExitKit, ExitOptions, ExitPlan } from "../../core/guards/exit/index.ts";
 import * as exits from "../../core/guards/exit/index.ts";
 import { connectPortal } from "../../core/l1/index.ts";
 import type { Units } from "../../core/protocol/quantized.ts";
-import { isTransferred } from "../../core/protocol/transfer-proof.ts";
-import { withdrawalListTypedData } from "../../core/protocol/typed-data.ts";
+import { jsonText } from "../files.ts";
 
 /** In place of a connection: an RPC of the kits' chain, and the account of the vaults' owner. */
 interface Owner {
@@ -59,24 +57,6 @@ export async function exitFromFiles({ kits: paths, ...rest }: ExitFromFilesOptio
   return exits.exitWithKits({ ...exit, kits: await Promise.all(paths.map(readExitKit)) });
 }
 
-/** The owner's one signature for all that is left of many vaults, for `POST /api/v1/withdrawals/bulk`. Sends nothing. */
-export async function signExits({ kits: paths, ...rest }: ExitFromFilesOptions & { readonly deadline: bigint }) {
-  const { account, deadline } = rest;
-  const { kit, l1, recipient = kit.tip.owner } = await connect({ kit: paths[0] ?? "", ...rest });
-  const vaults = [];
-  for (const path of paths) {
-    const kit = await readExitKit(path);
-    const { withdrawnBefore, quantity } = await exits.planExit({ kit, l1, account: account.address, recipient });
-    if (isTransferred(kit)) {
-      const detail = `Vault ${kit.tip.vaultId} has transfers. Its owner withdraws it alone, without a list.`;
-      throw new MintmarkError("validation_failed", detail);
-    }
-    vaults.push({ vaultId: kit.vault.vaultId, withdrawnBefore, quantity });
-  }
-  const message = { vaults, recipient, deadline };
-  return { ...message, signature: await account.signTypedData(withdrawalListTypedData(l1.settlement, message)) };
-}
-
 async function connect({ kit: path, rpcUrl, account, ...rest }: Omit<ExitFromFileOptions, "onPlan">) {
   const kit = await readExitKit(path);
   const polling = rest.pollingMs === undefined ? {} : { pollingMs: rest.pollingMs };
@@ -94,7 +74,7 @@ export async function readExitKit(path: string): Promise<ExitKit> {
 }
 
 export function exitKitText(kit: ExitKit): string {
-  return `${JSON.stringify(exits.exitKitToJson(kit), null, 2)}\n`;
+  return jsonText(exits.exitKitToJson(kit));
 }
 
 /** Never replaces a file, which may be the only copy of another kit. */
