@@ -3,8 +3,7 @@ import { readFileSync } from "node:fs";
 import { MemoryLevel } from "memory-level";
 import { expect, test } from "vitest";
 import { Archive } from "../core/guards/archive/index.ts";
-import { GuardMetrics } from "../server/process/guards/metrics.ts";
-import { Metrics } from "../server/process/metrics.ts";
+import { GuardMetrics, Metrics } from "../server/process/metrics.ts";
 import { createWorld } from "./server/fixture.ts";
 
 const FOLDER = "examples/monitoring";

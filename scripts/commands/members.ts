@@ -9,8 +9,8 @@ import * as mirroring from "../../core/guards/mirror/index.ts";
 import { connectL1, connectMirror, readL1 } from "../../core/l1/index.ts";
 import { Stack } from "../../core/stack.ts";
 import type { Guard, GuardServerOptions } from "../../server/process/guards/guard.ts";
-import { GuardMetrics } from "../../server/process/guards/metrics.ts";
-import { serveMetrics } from "../../server/process/metrics.ts";
+
+import { GuardMetrics, serveMetrics } from "../../server/process/metrics.ts";
 import { MirrorChain } from "../../server/process/mirror-chain.ts";
 import * as processes from "../../server/process/settings/process-settings.ts";
 import { stopSignalFromStart } from "../../server/process/shutdown.ts";

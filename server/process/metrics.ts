@@ -1,6 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { Archive } from "../../core/guards/archive/index.ts";
 import { type Attempt, type Engine, MODES, type Mode, type PortalIdentity } from "../../core/index.ts";
 import { HeldBytes } from "../http/access/rate-account.ts";
 import { meaningOf } from "../http/errors.ts";
@@ -102,8 +103,34 @@ export class Metrics {
   }
 }
 
+/** Prometheus metrics of a committee member or an issuer; docs/operating.md lists them. */
+export class GuardMetrics {
+  readonly registry = new Registry();
+  readonly #answers: Counter;
+
+  constructor(archive: Archive) {
+    const { counter, gauge } = metricsIn(this.registry);
+    const asked = "Batches that an operator asked to have signed: `signed`, or the reason of the refusal.";
+    this.#answers = counter("mintmark_signing_requests_total", asked, "answer");
+    gauge("mintmark_archive_block", "The newest block of L1 that the archive holds.", [], function () {
+      this.set(Number(archive.position?.block ?? 0n));
+    });
+    gauge("mintmark_archive_missing_batches", "Committed batches without data.", [], async function () {
+      this.set((await archive.missing()).length);
+    });
+  }
+
+  answered(answer: string): void {
+    this.#answers.inc({ answer });
+  }
+
+  close(): void {
+    this.registry.clear();
+  }
+}
+
 /** Makes metrics of a registry, which begins with those of the process. */
-export function metricsIn(registry: Registry) {
+function metricsIn(registry: Registry) {
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
   return {

@@ -1,4 +1,4 @@
-import type { LocalAccount } from "viem";
+import type { LocalAccount, TypedDataDefinition } from "viem";
 import { MintmarkError } from "../../errors.ts";
 import { type Address, batchIdOf, type Hex } from "../../model.ts";
 import type { ProposedBatch, Settlement } from "../../ports.ts";
@@ -15,6 +15,13 @@ interface ServiceOptions {
   /** The member's or issuer's own address; its signatures are checked against it. */
   readonly address: Address;
   readonly url: string;
+}
+
+/** The same, with the operator that asks. */
+export interface RemoteOptions extends ServiceOptions {
+  /** Signs the requests. Holds the operator role of the contract. */
+  readonly operator: LocalAccount;
+  readonly settlement: Settlement;
 }
 
 /** The client of a service over HTTP. Checks every answer; the caller's signal limits the time. */
@@ -44,20 +51,21 @@ export abstract class RemoteService<Options extends ServiceOptions = ServiceOpti
   }
 }
 
-/** The same, with the operator that asks. */
-export interface RemoteOptions extends ServiceOptions {
-  /** Signs the requests. Holds the operator role of the contract. */
-  readonly operator: LocalAccount;
-  readonly settlement: Settlement;
-}
-
 /** The client of a service that takes batches from the operator. */
 export abstract class RemoteSigner extends RemoteService<RemoteOptions> {
-  /** The JSON object of the response to a batch: sends its data with an operator's signed request. */
-  protected async sendBatch(path: string, data: Uint8Array, request: Hex, signal: AbortSignal) {
-    return this.ask(path, {
+  /** The response to a batch, whose data goes with an operator's signed request. `terms` are what the request adds. */
+  protected async askFor(
+    name: "attestation" | "consent",
+    { mode, batchNumber, batchRoot, vaultCount, dataHash, data }: ProposedBatch,
+    request: TypedDataDefinition,
+    terms: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ) {
+    const asked = new URLSearchParams({ batchRoot, vaultCount: `${vaultCount}`, dataHash, ...terms });
+    const authorization = `Operator ${await this.options.operator.signTypedData(request)}`;
+    return this.ask(`/v1/batches/${batchIdOf(mode, batchNumber)}/${name}?${asked}`, {
       method: "POST",
-      headers: { "content-type": "application/octet-stream", authorization: `Operator ${request}` },
+      headers: { "content-type": "application/octet-stream", authorization },
       // A copy, because fetch does not accept a shared buffer.
       body: Uint8Array.from(data),
       signal,
@@ -100,14 +108,10 @@ function short(value: unknown): string {
  */
 export class RemoteMember extends RemoteSigner implements MemberClient {
   async sign(batch: ProposedBatch, terms: AttestationTerms, signal: AbortSignal): Promise<Hex> {
-    const { mode, batchNumber, batchRoot, vaultCount, dataHash, data } = batch;
     const { history, sequence, epoch } = terms;
-    const asked = attestationRequestTypedData(this.options.settlement, { ...batch, ...terms });
-    const request = await this.options.operator.signTypedData(asked);
-    const numbers = { vaultCount: `${vaultCount}`, epoch: `${epoch}`, sequence: `${sequence}` };
-    const query = new URLSearchParams({ batchRoot, dataHash, history, ...numbers });
-    const path = `/v1/batches/${batchIdOf(mode, batchNumber)}/attestation?${query}`;
-    return signatureIn(await this.sendBatch(path, data, request, signal));
+    const request = attestationRequestTypedData(this.options.settlement, { ...batch, ...terms });
+    const asked = { history, sequence: `${sequence}`, epoch: `${epoch}` };
+    return signatureIn(await this.askFor("attestation", batch, request, asked, signal));
   }
 
   async nextBatch(signal: AbortSignal): Promise<number> {

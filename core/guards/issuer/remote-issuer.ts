@@ -49,12 +49,8 @@ export function consentRequestTypedData(
  */
 export class RemoteIssuer extends RemoteSigner implements IssuerClient {
   async consent(batch: ProposedBatch, signal: AbortSignal): Promise<IssuerConsent> {
-    const { mode, batchNumber, batchRoot, vaultCount, dataHash, data } = batch;
-    const { operator, settlement } = this.options;
-    const request = await operator.signTypedData(consentRequestTypedData(settlement, batch));
-    const asked = new URLSearchParams({ batchRoot, vaultCount: `${vaultCount}`, dataHash });
-    const path = `/v1/batches/${mode}-${batchNumber}/consent?${asked}`;
-    const answer = await this.sendBatch(path, data, request, signal);
+    const request = consentRequestTypedData(this.options.settlement, batch);
+    const answer = await this.askFor("consent", batch, request, {}, signal);
     const { assets, refused } = answer;
     if (!isListOf(assets, isAssetType) || !isListOf(refused, isRefused)) throw nonsense("no assets of the consent");
     return { signature: signatureIn(answer), assets, refused };

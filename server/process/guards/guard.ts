@@ -14,7 +14,7 @@ import { accept } from "../../http/wire/body.ts";
 import { countFailures } from "../../routes/api/authentication.ts";
 import { batchOf } from "../../routes/batches.ts";
 import { sayHealthy } from "../../routes/service.ts";
-import type { GuardMetrics } from "./metrics.ts";
+import type { GuardMetrics } from "../metrics.ts";
 
 /** A service that checks batches and signs them: a committee member or an issuer. */
 export interface Guard {
@@ -38,8 +38,6 @@ export interface GuardServerOptions {
   readonly metrics?: GuardMetrics;
   /** Most bytes of different batches on their way to clients; default 256 MiB. */
   readonly maxOutgoingBytes?: number;
-  /** Timeout for receiving a whole request, in seconds. Default 120. */
-  readonly requestTimeoutSeconds?: number;
 }
 
 /** One kind of signature that operators request. */
@@ -57,26 +55,22 @@ export interface Signing<Terms extends object> {
 /** A batch that the operator asks to have signed: its identity, and what the query says of it. */
 export type Proposed<Terms> = Terms & { readonly mode: Mode; readonly batchNumber: number };
 
-declare module "fastify" {
-  interface FastifyRequest {
-    /** The batch that the operator's signature covers; null on other routes. */
-    proposed: unknown;
-  }
-}
-
 const AUTHORIZATION = /^Operator (0x[0-9a-fA-F]{130})$/;
 
-/** Fields of a proposed batch, as queries carry them. */
-export const proposedFields = {
-  hash: z
-    .string()
-    .regex(/^0x[0-9a-f]{64}$/, "Give 32 bytes of lower-case hex.")
-    .transform((text) => text as Hex),
+export const hash = z
+  .string()
+  .regex(/^0x[0-9a-f]{64}$/, "Give 32 bytes of lower-case hex.")
+  .transform((text) => text as Hex);
+
+/** What every query says of a proposed batch. */
+export const proposedTerms = z.strictObject({
+  batchRoot: hash,
   vaultCount: z
     .string()
     .regex(/^[1-9]\d{0,6}$/)
     .transform(Number),
-};
+  dataHash: hash,
+});
 
 /**
  * A guard's service, not listening yet. Anyone may read its state and the data of any batch. Only an account with the
@@ -87,7 +81,7 @@ export function buildGuardServer<Terms extends object>(
   signing: Signing<Terms>,
   options: GuardServerOptions,
 ): FastifyInstance {
-  const { l1, watcher, log, hosts = [], metrics, requestTimeoutSeconds = 120 } = options;
+  const { l1, watcher, log, hosts = [], metrics } = options;
   const { archive } = guard;
   const failures = failureBuckets();
   const outgoing = new OutgoingBatches(async (mode, batchNumber) => {
@@ -100,8 +94,7 @@ export function buildGuardServer<Terms extends object>(
     metrics?.answered(error.reason);
     return sendRefusal(error, request, reply);
   };
-  const app = fastifyApp({ log, hosts, requestTimeoutSeconds, bodyLimit: MAX_DATA_BYTES, errorHandler });
-  app.decorateRequest("proposed", null);
+  const app = fastifyApp({ log, hosts, requestTimeoutSeconds: 120, bodyLimit: MAX_DATA_BYTES, errorHandler });
   app.removeAllContentTypeParsers();
   accept(app, "application/octet-stream", (body) => body);
 
@@ -122,15 +115,19 @@ export function buildGuardServer<Terms extends object>(
     return data;
   });
 
-  app.post<{ Params: { batchId: string } }>(`/v1/batches/:batchId/${signing.name}`, {
+  const proposedIn = ({ params, query }: FastifyRequest): Proposed<Terms> => {
+    const [mode, batchNumber] = batchOf((params as { batchId: string }).batchId);
+    return { ...readAs(signing.terms, query), mode, batchNumber };
+  };
+
+  app.post(`/v1/batches/:batchId/${signing.name}`, {
     async onRequest(request, reply) {
-      const proposed = proposedIn(request, signing.terms);
-      request.proposed = proposed;
-      await countFailures(requireOperator(request, signing.request(proposed)), failures, request, reply);
+      const asked = signing.request(proposedIn(request));
+      await countFailures(requireOperator(request, asked), failures, request, reply);
     },
-    async handler({ proposed, body }) {
-      if (!Buffer.isBuffer(body)) throw new MintmarkError("validation_failed", "Send the batch's data.");
-      const signed = await signing.sign(proposed as Proposed<Terms>, body);
+    async handler(request) {
+      if (!Buffer.isBuffer(request.body)) throw new MintmarkError("validation_failed", "Send the batch's data.");
+      const signed = await signing.sign(proposedIn(request), request.body);
       metrics?.answered("signed");
       return signed;
     },
@@ -169,11 +166,6 @@ export async function statusOf({ address, archive }: Guard, { watcher }: Pick<Gu
     // The reason is only in the log: it may name the RPC.
     inStepWithL1: position !== null && watcher.lastError === null,
   };
-}
-
-function proposedIn<Terms extends object>({ params, query }: FastifyRequest, form: z.ZodType<Terms>): Proposed<Terms> {
-  const [mode, batchNumber] = batchOf((params as { batchId: string }).batchId);
-  return { ...readAs(form, query), mode, batchNumber };
 }
 
 /** What a request gives, in the form that a schema asks for. */

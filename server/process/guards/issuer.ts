@@ -15,12 +15,7 @@ interface IssuerServerOptions extends signing.GuardServerOptions {
   readonly records?: { readonly record: LocalMintRecord; readonly secret: string };
 }
 
-const terms = z.strictObject({
-  batchRoot: signing.proposedFields.hash,
-  vaultCount: signing.proposedFields.vaultCount,
-  dataHash: signing.proposedFields.hash,
-});
-type ProposedBatch = signing.Proposed<z.output<typeof terms>>;
+type ProposedBatch = signing.Proposed<z.output<typeof signing.proposedTerms>>;
 
 /** Most mints of one request. */
 const MAX_MINTS = 10_000;
@@ -67,7 +62,7 @@ export function buildIssuerServer({ issuer, records, ...options }: IssuerServerO
     issuer,
     {
       name: "consent",
-      terms,
+      terms: signing.proposedTerms,
       request: (proposed: ProposedBatch) => consentRequestTypedData(settlement, proposed),
       sign: (proposed: ProposedBatch, data) => issuer.consent({ ...proposed, data }),
     },

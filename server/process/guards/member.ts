@@ -4,7 +4,7 @@ import { attestationRequestTypedData, type CommitteeMember } from "../../../core
 import type { AttesterClient } from "../../../core/guards/mirror/index.ts";
 import type { Hex } from "../../../core/index.ts";
 import { addressGroup, type Quota, TokenBuckets } from "../../http/access/rate-limit.ts";
-import { buildGuardServer, type GuardServerOptions, proposedFields, readAs, statusOf } from "./guard.ts";
+import { buildGuardServer, type GuardServerOptions, hash, proposedTerms, readAs, statusOf } from "./guard.ts";
 
 export interface MemberServerOptions extends GuardServerOptions {
   /** The server does not close it. */
@@ -17,14 +17,7 @@ const integer = z
   .string()
   .regex(/^\d{1,19}$/)
   .transform(BigInt);
-const terms = z.strictObject({
-  batchRoot: proposedFields.hash,
-  vaultCount: proposedFields.vaultCount,
-  dataHash: proposedFields.hash,
-  history: proposedFields.hash,
-  sequence: integer,
-  epoch: integer,
-});
+const terms = proposedTerms.extend({ history: hash, sequence: integer, epoch: integer });
 
 /** A committee member's service, not listening yet; see {@link buildGuardServer}. */
 export function buildMemberServer({ member, attester, ...options }: MemberServerOptions): FastifyInstance {
