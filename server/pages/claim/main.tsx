@@ -6,6 +6,7 @@ import { claimTypedData } from "../../../core/protocol/index.ts";
 import type { PublicClaimLink, TakenClaimLink } from "../../client/index.ts";
 import { grouped } from "../shared/format.ts";
 import * as ui from "../shared/parts.tsx";
+import { request } from "../shared/request.ts";
 import { type Metadata, metadataAt, Picture, textIn } from "../shared/tokens.tsx";
 import { WalletButtons } from "../shared/wallet-buttons.tsx";
 import { accountsOf } from "../shared/wallets.ts";
@@ -22,13 +23,7 @@ function linkIn(fragment: string): { readonly secret: Hex; readonly address: Hex
   }
 }
 
-/** An answer of this server, or its reason as an error. */
-async function ask<T>(path: string, init?: RequestInit): Promise<T> {
-  const answer = await fetch(path, init);
-  const body = (await answer.json().catch(() => null)) as (T & { readonly detail?: string }) | null;
-  if (answer.ok && body !== null) return body;
-  throw new Error(body?.detail ?? "The server does not answer as it should. Try again later.");
-}
+const pathOf = (linkAddress: string) => `/public/v1/claims/${linkAddress}`;
 
 const ENDED: Readonly<Record<string, string>> = {
   claimed: "This link has been used.",
@@ -59,7 +54,7 @@ function App() {
 }
 
 function Link({ secret, address }: { secret: Hex; address: Hex }) {
-  const link = ui.useLoad(() => ask<PublicClaimLink>(`/public/v1/claims/${address}`), address);
+  const link = ui.useLoad(async (): Promise<PublicClaimLink> => (await request(pathOf(address))).json(), address);
   const [taken, setTaken] = useState<TakenClaimLink | null>(null);
   const title = taken ? "It is yours" : link.error ? "This link does not work" : "Claim a token";
   const ended = link.value && ENDED[link.value.status];
@@ -165,9 +160,8 @@ function Form({ secret, claim, onTaken }: FormProps) {
 async function take(key: Hex, { linkAddress, settlement }: PublicClaimLink, owner: Hex): Promise<TakenClaimLink> {
   const domain = { chainId: BigInt(settlement.chainId), contract: settlement.contract as Hex };
   const hash = hashTypedData(claimTypedData(domain, { link: linkAddress as Hex, owner }));
-  const body = JSON.stringify({ ownerAddress: owner, signature: await sign({ hash, privateKey: key, to: "hex" }) });
-  const headers = { "content-type": "application/json" };
-  return ask(`/public/v1/claims/${linkAddress}`, { method: "POST", headers, body });
+  const body = { ownerAddress: owner, signature: await sign({ hash, privateKey: key, to: "hex" }) };
+  return (await request(pathOf(linkAddress), { body })).json();
 }
 
 function Taken({ ownerAddress, vaults }: TakenClaimLink) {

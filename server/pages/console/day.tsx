@@ -104,7 +104,7 @@ export function Assets({ signIn }: { signIn: PersonSignIn }) {
       (asset) => (
         <span class="actions">
           {asset.enabled ? "yes" : "no"}
-          {canEnable && <ui.Action work={() => enable(asset)}>{asset.enabled ? "Disable" : "Enable"}</ui.Action>}
+          {canEnable && <ui.Action text={asset.enabled ? "Disable" : "Enable"} work={() => enable(asset)} />}
         </span>
       ),
     ],

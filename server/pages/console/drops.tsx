@@ -1,6 +1,6 @@
 import type { Drop, PersonSignIn } from "../../client/index.ts";
-import { call, download } from "./api.ts";
-import { Action, type Column, Form, Input, List, Shown, Status, Title, textOf, When } from "./parts.tsx";
+import { call } from "./api.ts";
+import { actions, type Column, download, Form, Input, List, Shown, Status, Title, textOf, When } from "./parts.tsx";
 import { AssetChoice, ModeChoice, useEnabledAssets } from "./tokens.tsx";
 
 /** Mints the rows of a file, with progress. A drop that has stopped goes on when the same file is chosen again. */
@@ -20,7 +20,7 @@ export function Drops({ signIn }: { signIn: PersonSignIn }) {
   const stop = ({ dropId }: Drop) => call("DELETE", `/api/v1/drops/${dropId}`);
   const result = async ({ dropId }: Drop) => {
     const lines = await call<string>("GET", `/api/v1/drops/${dropId}/result`);
-    download(`${dropId}.ndjson`, "application/x-ndjson", lines);
+    download(`${dropId}.ndjson`, new Blob([lines], { type: "application/x-ndjson" }));
   };
   const done = ({ minted, mintable, refused, unknown }: Drop) => minted + mintable + refused + unknown;
   const columns: Column<Drop>[] = [
@@ -39,17 +39,10 @@ export function Drops({ signIn }: { signIn: PersonSignIn }) {
     ["Minted", ({ minted, mintable }) => (minted + mintable).toLocaleString(), "number"],
     ["Refused", ({ refused }) => refused.toLocaleString(), "number"],
     ["Failure", ({ failure }) => failure?.detail ?? "–"],
-    [
-      "Actions",
-      (drop) => (
-        <span class="actions">
-          <Action work={() => result(drop)}>Result</Action>
-          {canMint && (drop.status === "running" || drop.status === "queued") && (
-            <Action work={() => stop(drop)}>Stop</Action>
-          )}
-        </span>
-      ),
-    ],
+    actions((drop) => {
+      const canStop = canMint && (drop.status === "running" || drop.status === "queued");
+      return [["Result", () => result(drop)], ...(canStop ? [["Stop", () => stop(drop)] as const] : [])];
+    }),
   ];
   return (
     <>

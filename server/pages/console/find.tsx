@@ -1,7 +1,7 @@
 import type { Asset, User } from "../../client/index.ts";
-import { callOrNull, type Listed, orNull, readAll } from "./api.ts";
+import { orNull } from "../shared/request.ts";
+import { call, type Listed, readAll } from "./api.ts";
 import { type Column, Shown, Table, Title, useFilters, useLoad } from "./parts.tsx";
-import { useAsset } from "./tokens.tsx";
 
 /** What the search has found: its kind, its name, and its page. */
 type Found = readonly [kind: string, name: string, page: string];
@@ -28,10 +28,10 @@ const LOOKUPS: readonly (readonly [form: RegExp, kind: string, path: string, pag
   ],
 ];
 
-/** The thing if the API knows the path; nothing for an empty list. */
-async function look(path: string, ...found: Found): Promise<readonly Found[]> {
-  const known = await callOrNull<Partial<Listed<unknown>>>(path);
-  return known === null || known.data?.length === 0 ? [] : [found];
+/** The thing if the API knows the path, by its own name if it has one; nothing for an empty list. */
+async function look(path: string, kind: string, text: string, page: string): Promise<readonly Found[]> {
+  const known = await orNull(call<Partial<Listed<unknown>> & { readonly name?: string }>("GET", path));
+  return known === null || known.data?.length === 0 ? [] : [[kind, known.name ?? text, page]];
 }
 
 /** Looks a text up wherever it can be an id, an address or a reference. */
@@ -42,12 +42,12 @@ async function find(typed: string): Promise<readonly Found[]> {
   // A token is also found as pages write it, such as Swords #17.
   const [, number] = /(?:^|#)(\d{1,78})$/.exec(text) ?? [];
   const hasAsset = number !== undefined || ADDRESS.test(text);
-  const assets = hasAsset ? (await Array.fromAsync(readAll<Asset>("/api/v1/assets?limit=100"))).flat() : [];
+  const assets = hasAsset ? await readAll<Asset>("/api/v1/assets?limit=100") : [];
   const ofAssets = assets.map(async ({ assetId, name, standard, contractAddress }): Promise<readonly Found[]> => {
     if (contractAddress === text) return [["Asset", name, `assets/${assetId}`]];
     if (number === undefined || standard === "erc20") return [];
     const path = `/api/v1/vaults?limit=1&assetId=${assetId}&tokenId=${number}`;
-    return look(path, "Token", number, `assets/${assetId}/${number}`);
+    return look(path, "Token", `${name} #${number}`, `assets/${assetId}/${number}`);
   });
   const lookups = LOOKUPS.filter(([form]) => form.test(text)).map(([, kind, path, page]) =>
     look(path.replace("*", at), kind, text, page.replace("*", at)),
@@ -57,24 +57,13 @@ async function find(typed: string): Promise<readonly Found[]> {
 }
 
 async function usersWith(reference: string): Promise<readonly Found[]> {
-  const pages = await orNull(Array.fromAsync(readAll<User>(`/api/v1/users?limit=100&reference=${reference}`)));
-  return (pages ?? []).flat().map(({ userId, reference }) => ["User", reference ?? userId, `users/${userId}`]);
-}
-
-function FoundAsset({ page, name }: { page: string; name: string }) {
-  const [, assetId = "", tokenId] = /^assets\/([^/]+)(?:\/(.*))?$/.exec(page) ?? [];
-  const asset = useAsset(assetId);
-  return <>{tokenId === undefined ? (asset?.name ?? name) : `${asset?.name ?? ""} #${tokenId}`}</>;
+  const users = await orNull(readAll<User>(`/api/v1/users?limit=100&reference=${reference}`));
+  return (users ?? []).map(({ userId, reference }) => ["User", reference ?? userId, `users/${userId}`]);
 }
 
 const FOUND: readonly Column<Found>[] = [
   ["Kind", ([kind]) => kind],
-  [
-    "Name",
-    ([, name, page]) => (
-      <a href={`#/${page}`}>{page.startsWith("assets/") ? <FoundAsset page={page} name={name} /> : name}</a>
-    ),
-  ],
+  ["Name", ([, name, page]) => <a href={`#/${page}`}>{name}</a>],
 ];
 
 /** Leads to the page of what a text names, at once if it names one thing. */

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { ApiKey, IssuedApiKey, PersonSignIn } from "../../client/index.ts";
 import { grouped } from "../shared/format.ts";
 import { call } from "./api.ts";
-import { Action, type Column, Form, Id, Input, List, Secret, Title, textOf, WHOLE, When } from "./parts.tsx";
+import { actions, type Column, Form, Id, Input, List, Secret, Title, textOf, WHOLE, When } from "./parts.tsx";
 
 const SCOPES = {
   mint: "mint",
@@ -39,22 +39,15 @@ export function Keys({ signIn }: { signIn: PersonSignIn }) {
     ],
     ["Created", ({ createdAt }) => <When at={createdAt} />],
     ["Revoked", ({ revokedAt }) => <When at={revokedAt} />],
-    [
-      "Actions",
-      (key) =>
-        canIssue &&
-        key.revokedAt === null && (
-          <span class="actions">
-            <Action work={() => rotate(key)}>Rotate</Action>
-            <Action
-              ask={`Revoke ${key.name ?? key.keyId}? Programs that use it stop at once.`}
-              work={() => revoke(key)}
-            >
-              Revoke
-            </Action>
-          </span>
-        ),
-    ],
+    actions((key) => {
+      const { name, keyId, revokedAt } = key;
+      const question = `Revoke ${name ?? keyId}? Programs that use it stop at once.`;
+      if (!canIssue || revokedAt !== null) return [];
+      return [
+        ["Rotate", () => rotate(key)],
+        ["Revoke", () => revoke(key), question],
+      ];
+    }),
   ];
   return (
     <>

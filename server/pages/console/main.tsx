@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Application, PersonSignIn } from "../../client/index.ts";
-import { call, chooseApplication, readSignIn, whenSignedOut } from "./api.ts";
+import { call, chooseApplication, whenSignedOut } from "./api.ts";
 import { Assets, Mint, Overview, Users } from "./day.tsx";
 import { Drops } from "./drops.tsx";
 import { Find } from "./find.tsx";
@@ -27,42 +27,36 @@ interface Context {
 }
 
 /** A page: its address after `#/`, its name (empty: the menu lacks it), and its content. */
-type Entry = readonly [path: string, name: string, page: (context: Context) => ComponentChildren, right?: Right];
+type Entry = readonly [path: string, name: string, Page: (context: Context) => ComponentChildren, right?: Right];
 type Right = PersonSignIn["rights"][number];
 
-const OF_APPLICATION: readonly Entry[] = [
-  ["overview", "Overview", () => <Overview />],
-  ["keys", "API keys", ({ signIn }) => <Keys signIn={signIn} />],
+const OF_APPLICATION: readonly [Entry, ...Entry[]] = [
+  ["overview", "Overview", Overview],
+  ["keys", "API keys", Keys],
   [
     "assets",
     "Assets",
-    ({ signIn, ids: [id, tokenId] }) =>
-      id === undefined ? <Assets signIn={signIn} /> : <AssetPage assetId={id} tokenId={tokenId} />,
+    ({ signIn, ids: [id, tokenId] }) => (id ? <AssetPage {...{ id, tokenId }} /> : <Assets signIn={signIn} />),
   ],
-  ["users", "Users", ({ signIn, ids: [id] }) => (id === undefined ? <Users signIn={signIn} /> : <UserPage id={id} />)],
-  ["mint", "Mint by hand", () => <Mint />, "mint"],
-  ["drops", "Drops", ({ signIn }) => <Drops signIn={signIn} />],
+  ["users", "Users", ({ signIn, ids: [id] }) => (id ? <UserPage id={id} /> : <Users signIn={signIn} />)],
+  ["mint", "Mint by hand", Mint, "mint"],
+  ["drops", "Drops", Drops],
   ["transactions", "Transactions", ({ ids: [id] }) => (id ? <TransactionPage id={id} /> : <Transactions />)],
   ["vaults", "Vaults", ({ ids: [id] }) => (id ? <VaultStory id={id} /> : <Vaults />)],
   ["transfers", "Transfers", ({ ids: [id] }) => (id ? <TransferPage id={id} /> : <Transfers />)],
   ["withdrawals", "Withdrawals", () => <Transactions title="Withdrawals" type="withdrawal" />],
-  ["webhooks", "Webhooks", () => <Webhooks />, "webhooks"],
+  ["webhooks", "Webhooks", Webhooks, "webhooks"],
   ["batches", "", ({ ids: [id = ""] }) => <BatchPage id={id} />],
-  ["find", "", () => <Find />],
+  ["find", "", Find],
 ];
-const OF_OPERATOR: readonly Entry[] = [
-  ["operations", "Operations", () => <Operating />],
-  ["applications", "Applications", ({ choose }) => <Applications onChoose={choose} />],
+const OF_OPERATOR: readonly [Entry, ...Entry[]] = [
+  ["operations", "Operations", Operating],
+  ["applications", "Applications", Applications],
 ];
 const OF_ALL: readonly Entry[] = [
-  ["team", "Team", (context) => <Team {...context} />],
-  ["audit", "Audit log", () => <Audit />],
+  ["team", "Team", Team],
+  ["audit", "Audit log", Audit],
 ];
-
-function pagesOf({ signIn, application }: Context): readonly Entry[] {
-  const pages = [...(application === null ? OF_OPERATOR : OF_APPLICATION), ...OF_ALL];
-  return pages.filter(([, , , right]) => right === undefined || signIn.rights.includes(right));
-}
 
 function App() {
   const [signIn, setSignIn] = useState<PersonSignIn | null | undefined>(undefined);
@@ -73,7 +67,7 @@ function App() {
     setError(null);
     if (link !== null) setSignIn(null);
     else
-      readSignIn().then(setSignIn, (failure) =>
+      call<PersonSignIn>("GET", "/console/v1/sign-in").then(setSignIn, (failure) =>
         "code" in failure && isSignedOut(failure.code) ? setSignIn(null) : setError(failure),
       );
   };
@@ -116,9 +110,9 @@ function Console({ signIn, path, onSignedOut }: { signIn: PersonSignIn; path: st
   };
   const application = signIn.person.applicationId ?? looked?.applicationId ?? null;
   const [asked = "", ...ids] = (path.split("?")[0] ?? "").split("/").map(decodeURIComponent);
-  const context: Context = { signIn, application, ids, choose };
-  const pages = pagesOf(context);
-  const shown = pages.find(([each]) => asked === each) ?? pages[0];
+  const own = application === null ? OF_OPERATOR : OF_APPLICATION;
+  const pages = [...own, ...OF_ALL].filter(([, , , right]) => right === undefined || signIn.rights.includes(right));
+  const [at, , Page] = pages.find(([each]) => asked === each) ?? own[0];
   const signOut = () => void call("DELETE", "/console/v1/sign-in").then(onSignedOut, onSignedOut);
   return (
     <>
@@ -154,13 +148,13 @@ function Console({ signIn, path, onSignedOut }: { signIn: PersonSignIn; path: st
           {pages
             .filter(([, name]) => name !== "")
             .map(([each, name]) => (
-              <a key={each} href={`#/${each}`} {...(each === shown?.[0] && { "aria-current": "page" })}>
+              <a key={each} href={`#/${each}`} {...(each === at && { "aria-current": "page" })}>
                 {name}
               </a>
             ))}
         </nav>
-        <main id="main" tabIndex={-1} key={`${shown?.[0]} ${ids.join("/")} ${context.application}`}>
-          {shown?.[2](context)}
+        <main id="main" tabIndex={-1} key={`${at} ${ids.join("/")} ${application}`}>
+          <Page {...{ signIn, application, ids, choose }} />
         </main>
       </div>
     </>

@@ -143,9 +143,7 @@ export function NewToken({ signIn }: { signIn: PersonSignIn }) {
       ) : (
         <div class="actions">
           <Button main disabled={busy} onClick={() => goOn(pending)} text="Go on with the token" />
-          <Action ask="Forget this token? Its contract stays on the chain." work={async () => keep(null)}>
-            Forget it
-          </Action>
+          <Action text="Forget it" ask="Forget this token? Its contract stays on the chain." work={() => keep(null)} />
         </div>
       )}
       {said && error === null && <Notice>{said}</Notice>}

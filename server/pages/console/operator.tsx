@@ -76,7 +76,7 @@ export function Operating() {
   );
 }
 
-export function Applications({ onChoose }: { onChoose: (application: Application) => void }) {
+export function Applications({ choose }: { choose: (application: Application) => void }) {
   const create = (fields: FormData) => call("POST", "/console/v1/applications", { name: ui.textOf(fields, "name") });
   const suspend = ({ applicationId, suspended }: Application) =>
     call(suspended ? "DELETE" : "PUT", `/console/v1/applications/${applicationId}/suspension`);
@@ -85,21 +85,12 @@ export function Applications({ onChoose }: { onChoose: (application: Application
     ["Id", ({ applicationId }) => <ui.Id of={applicationId} />],
     ["Status", ({ suspended }) => <ui.Status of={suspended ? "suspended" : "active"} />],
     ["Created", ({ createdAt }) => <ui.When at={createdAt} />],
-    [
-      "Actions",
-      (application) => (
-        <span class="actions">
-          <ui.Button onClick={() => onChoose(application)} text="Look into" />
-          {application.suspended ? (
-            <ui.Action work={() => suspend(application)}>Resume</ui.Action>
-          ) : (
-            <ui.Action ask={`Suspend ${application.name}? Its keys stop at once.`} work={() => suspend(application)}>
-              Suspend
-            </ui.Action>
-          )}
-        </span>
-      ),
-    ],
+    ui.actions((one) => [
+      ["Look into", () => choose(one)],
+      one.suspended
+        ? ["Resume", () => suspend(one)]
+        : ["Suspend", () => suspend(one), `Suspend ${one.name}? Its keys stop at once.`],
+    ]),
   ];
   return (
     <>

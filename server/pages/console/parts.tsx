@@ -1,10 +1,10 @@
 import type { ComponentChildren, ComponentProps } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import {
+  Action,
   Button,
   type Column,
   Failure,
-  Field,
   Id,
   More,
   onSent,
@@ -72,9 +72,10 @@ export const WHOLE = { inputMode: "numeric", title: "Digits only, such as 1001" 
 
 export function Input({ label, ...input }: ComponentProps<"input"> & { label: string; name: string }) {
   return (
-    <Field label={label}>
+    <label class="field">
+      {label}
       <input autocomplete="off" {...input} />
-    </Field>
+    </label>
   );
 }
 
@@ -85,7 +86,8 @@ export function Select({
   ...select
 }: ComponentProps<"select"> & { label: string; name: string; options: Readonly<Record<string, string>> }) {
   return (
-    <Field label={label}>
+    <label class="field">
+      {label}
       <select {...select}>
         {Object.entries(options).map(([value, text]) => (
           <option key={value} value={value}>
@@ -93,7 +95,7 @@ export function Select({
           </option>
         ))}
       </select>
-    </Field>
+    </label>
   );
 }
 
@@ -218,6 +220,19 @@ export function List<T, R = T>({
       )}
     </Shown>
   );
+}
+
+/** What a button does: its text, its work, and the question before it. */
+type Deed = readonly [text: string, work: () => unknown, ask?: string];
+
+/** The column of buttons for what can be done with an entry. */
+export function actions<T>(of: (entry: T) => readonly Deed[] | false): Column<T> {
+  const cell = (entry: T) => {
+    const deeds = of(entry) || [];
+    const buttons = deeds.map(([text, work, ask]) => <Action key={text} text={text} ask={ask} work={work} />);
+    return buttons.length > 0 && <span class="actions">{buttons}</span>;
+  };
+  return ["Actions", cell];
 }
 
 /** The link to the page of a thing, by its id. */

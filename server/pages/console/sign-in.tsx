@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
 import type { NewPersonSignIn, Person } from "../../client/index.ts";
 import { WalletButtons } from "../shared/wallet-buttons.tsx";
-import { type Provider, wallets } from "../shared/wallets.ts";
-import { call, signChallenge } from "./api.ts";
+import { type Provider, signChallenge, wallets } from "../shared/wallets.ts";
+import { call } from "./api.ts";
 import { Button, Failure, Title, useAction } from "./parts.tsx";
 
 /** The secret of an invitation's link; null without one. It leaves the address at once, so that no history keeps it. */
@@ -30,14 +30,14 @@ export function SignIn({ link, onSignedIn }: { link: string | null; onSignedIn: 
   const byLink = async () => onSignedIn(await open({ link }).catch(spend));
   const byWallet = (wallet: Provider) =>
     run(async () => {
-      const opened = await open(await signChallenge(wallet));
+      const opened = await open(await signChallenge(wallet, "console"));
       if (opened.others.length === 0) onSignedIn(opened);
       else setSeveral({ opened, wallet });
     });
   const chosen = ({ opened, wallet }: Several, { applicationId }: Person) =>
     run(async () => {
       if (applicationId === opened.person.applicationId) onSignedIn(opened);
-      else onSignedIn(await open({ ...(await signChallenge(wallet)), applicationId }));
+      else onSignedIn(await open({ ...(await signChallenge(wallet, "console")), applicationId }));
     });
   if (several !== null) {
     return (

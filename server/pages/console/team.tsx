@@ -1,8 +1,22 @@
 import { useState } from "preact/hooks";
 import type { AuditEntry, Invitation, Person, PersonSignIn } from "../../client/index.ts";
-import { wallets } from "../shared/wallets.ts";
-import { call, signChallenge } from "./api.ts";
-import { Action, ADDRESS, type Column, Form, Id, Input, List, Secret, Select, Title, textOf, When } from "./parts.tsx";
+import { signChallenge, wallets } from "../shared/wallets.ts";
+import { call } from "./api.ts";
+import {
+  Action,
+  ADDRESS,
+  actions,
+  type Column,
+  Form,
+  Id,
+  Input,
+  List,
+  Secret,
+  Select,
+  Title,
+  textOf,
+  When,
+} from "./parts.tsx";
 
 const ROLES = {
   viewer: "viewer: looks",
@@ -30,25 +44,15 @@ export function Team({ signIn, application }: { signIn: PersonSignIn; applicatio
     ["Role", ({ role }) => role],
     ["Wallet", ({ address }) => <Id of={address} />],
     ["Last sign-in", ({ signedInAt }) => <When at={signedInAt} />],
-    [
-      "Actions",
-      (person) =>
-        canManage &&
-        person.removedAt === null &&
-        person.personId !== signIn.person.personId && (
-          <span class="actions">
-            {Object.keys(roles)
-              .filter((role) => role !== person.role)
-              .map((role) => (
-                <Action key={role} work={() => change(person, role)}>{`Make ${role}`}</Action>
-              ))}
-            <Action work={() => link(person)}>New link</Action>
-            <Action ask={`Remove ${person.name}? Their sign-ins end at once.`} work={() => remove(person)}>
-              Remove
-            </Action>
-          </span>
-        ),
-    ],
+    actions((person) => {
+      if (!canManage || person.removedAt !== null || person.personId === signIn.person.personId) return [];
+      const others = Object.keys(roles).filter((role) => role !== person.role);
+      return [
+        ...others.map((role) => [`Make ${role}`, () => change(person, role)] as const),
+        ["New link", () => link(person)],
+        ["Remove", () => remove(person), `Remove ${person.name}? Their sign-ins end at once.`],
+      ];
+    }),
   ];
   return (
     <>
@@ -87,11 +91,12 @@ function OwnWallet({ signIn: { person } }: { signIn: PersonSignIn }) {
         {wallets().map(({ name, provider }) => (
           <Action
             key={name}
+            text={`Use ${name} from now on`}
             work={async () => {
-              const proof = await signChallenge(provider);
+              const proof = await signChallenge(provider, "console");
               setAddress((await call<Person>("PUT", "/console/v1/sign-in/wallet", proof)).address);
             }}
-          >{`Use ${name} from now on`}</Action>
+          />
         ))}
       </p>
     </>

@@ -185,7 +185,7 @@ export function VaultStory({ id, level = "page" }: { id: string; level?: "page" 
 }
 
 /** An asset, or one token of it: who has it, and its history when one vault holds it. */
-export function AssetPage({ assetId, tokenId }: { assetId: string; tokenId: string | undefined }) {
+export function AssetPage({ id: assetId, tokenId }: { id: string; tokenId: string | undefined }) {
   const asset = useAsset(assetId);
   const query = withQuery("/api/v1/vaults", { assetId, tokenId, limit: "2" });
   const name = asset?.name ?? "Asset";
@@ -227,7 +227,7 @@ export function UserPage({ id }: { id: string }) {
   const isOwner = id.startsWith("0x");
   const load = async (): Promise<readonly User[]> => {
     if (!isOwner) return [await call<User>("GET", `/api/v1/users/${id}`)];
-    return (await Array.fromAsync(readAll<User>(`/api/v1/users?limit=100&ownerAddress=${id}`))).flat();
+    return readAll<User>(`/api/v1/users?limit=100&ownerAddress=${id}`);
   };
   const of = isOwner ? { ownerAddress: id } : { userId: id };
   return (

@@ -1,5 +1,5 @@
 import type { Transaction } from "../../client/index.ts";
-import { download, readAll, withQuery } from "./api.ts";
+import { readAll, withQuery } from "./api.ts";
 import * as ui from "./parts.tsx";
 import { readAsset, Worth, wholeTokens } from "./tokens.tsx";
 
@@ -43,32 +43,30 @@ export function TransactionList({ label, of }: { label: string; of: Readonly<Rec
   return (
     <>
       <p>
-        <ui.Action work={() => exportCsv(withQuery(PATH, { ...of, limit: "100" }))}>Export as CSV</ui.Action>
+        <ui.Action text="Export as CSV" work={() => exportCsv(withQuery(PATH, { ...of, limit: "100" }))} />
       </p>
       <ui.List label={label} path={withQuery(PATH, of)} columns={COLUMNS} />
     </>
   );
 }
 
-const HEADER = [
+/** Columns of the exported file. Amounts are whole tokens, without groups of digits. */
+const EXPORTED = [
   ...["accepted", "type", "status", "asset", "symbol", "tokenId", "amount", "userId", "vaultId", "batchId"],
   ...["reference", "transactionId", "l1TxHash", "failure"],
 ];
 
-/** All pages of the list in one file. Amounts are whole tokens, without groups of digits. */
+/** All pages of the list in one file. */
 async function exportCsv(path: string): Promise<void> {
-  const lines = [HEADER];
-  for await (const page of readAll<Transaction>(path)) {
-    for (const one of page) {
-      const { name, symbol } = await readAsset(one.assetId);
-      const amount = isRest(one) ? "" : wholeTokens(one).replaceAll(",", "");
-      const { type, status, tokenId, userId, vaultId, batchId, reference, transactionId, l1TxHash, failure } = one;
-      const when = one.timestamps.accepted ?? "";
-      const ids = [tokenId, amount, userId, vaultId, batchId, reference, transactionId, l1TxHash, failure];
-      lines.push([when, type, status, name, symbol, ...ids.map((each) => each ?? "")]);
-    }
+  const lines = [EXPORTED];
+  for (const one of await readAll<Transaction>(path)) {
+    const { name: asset, symbol } = await readAsset(one.assetId);
+    const amount = isRest(one) ? "" : wholeTokens(one).replaceAll(",", "");
+    const cells: Readonly<Record<string, unknown>> = { ...one, ...one.timestamps, asset, symbol, amount };
+    lines.push(EXPORTED.map((column) => String(cells[column] ?? "")));
   }
-  download("transactions.csv", "text/csv", `${lines.map((line) => line.map(csvCell).join(",")).join("\r\n")}\r\n`);
+  const text = lines.map((line) => `${line.map(csvCell).join(",")}\r\n`).join("");
+  ui.download("transactions.csv", new Blob([text], { type: "text/csv" }));
 }
 
 /** Spreadsheets would run text that begins like a formula. */

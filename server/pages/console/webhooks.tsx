@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { IssuedWebhook, Webhook, WebhookAttempt } from "../../client/index.ts";
 import { call } from "./api.ts";
-import { Action, Button, type Column, Form, Input, List, Secret, Status, Title, textOf, When } from "./parts.tsx";
+import { actions, type Column, Form, Input, List, Secret, Status, Title, textOf, When } from "./parts.tsx";
 
 const PATH = "/api/v1/webhooks";
 
@@ -17,20 +17,13 @@ export function Webhooks() {
     ["Status", ({ status, failingSince }) => <Status of={failingSince === null ? status : `${status}, failing`} />],
     ["Delivered up to", ({ delivered }) => delivered.toLocaleString(), "number"],
     ["Last failure", ({ failure }) => failure ?? "–"],
-    [
-      "Actions",
-      (webhook) => (
-        <span class="actions">
-          <Button onClick={() => setChosen(webhook)} text="Deliveries" />
-          <Action work={act("POST", `/${webhook.webhookId}/test`)}>Test</Action>
-          <Action work={act("PUT", `/${webhook.webhookId}/enablement`)}>Deliver now</Action>
-          <Action work={() => rotate(webhook)}>New secret</Action>
-          <Action ask={`Delete ${webhook.url}?`} work={act("DELETE", `/${webhook.webhookId}`)}>
-            Delete
-          </Action>
-        </span>
-      ),
-    ],
+    actions((webhook) => [
+      ["Deliveries", () => setChosen(webhook)],
+      ["Test", act("POST", `/${webhook.webhookId}/test`)],
+      ["Deliver now", act("PUT", `/${webhook.webhookId}/enablement`)],
+      ["New secret", () => rotate(webhook)],
+      ["Delete", act("DELETE", `/${webhook.webhookId}`), `Delete ${webhook.url}?`],
+    ]),
   ];
   return (
     <>
@@ -57,10 +50,7 @@ function Deliveries({ of: { webhookId, url } }: { of: Webhook }) {
     ["Status", ({ status }) => status ?? "–", "number"],
     ["Took ms", ({ durationMs }) => durationMs.toLocaleString(), "number"],
     ["Failure", ({ failure }) => failure ?? "–"],
-    [
-      "Actions",
-      (attempt) => attempt.sequence !== null && <Action work={() => redeliver(attempt)}>Deliver again</Action>,
-    ],
+    actions((attempt) => attempt.sequence !== null && [["Deliver again", () => redeliver(attempt)]]),
   ];
   return (
     <>

@@ -1,7 +1,17 @@
 import type { BlobProof } from "../../../core/protocol/verifier.ts";
-import type { Batch, BatchPage, BlobProofs, PublicVaultHistory, State, VaultProof } from "../../client/index.ts";
+import type {
+  Batch,
+  BatchPage,
+  BlobProofs,
+  OwnerSignIn,
+  PublicVaultHistory,
+  State,
+  VaultProof,
+} from "../../client/index.ts";
+import { type Problem, request } from "../shared/request.ts";
+import { chooseWallet, type Provider, signChallenge, type Wallet } from "../shared/wallets.ts";
 
-// The operator's public API (/openapi.json) as used by this page. The page checks everything.
+// The operator's API (/openapi.json) as used by this page. The page checks everything.
 
 /** Numbers that the API writes as decimal text, which are bigint in the core. */
 const WHOLE = ["vaultId", "newVaultId", "chainId", "amount", "outId", "deadline", "committedAt", "sequence"] as const;
@@ -23,35 +33,6 @@ export interface Settings {
   readonly rpc: string | null;
   /** Vaults of an owner that the operator withdraws at its cost a day; 0 when it pays for none. */
   readonly relayVaults: number;
-}
-
-/** An answer that is a problem document. */
-export class Problem extends Error {
-  readonly code: string;
-
-  constructor(code: string, detail: string) {
-    super(detail);
-    this.code = code;
-  }
-}
-
-/** Reads an address, or posts a body to it. */
-export async function request(path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Response> {
-  const sent = {
-    method: "POST",
-    headers: { ...headers, "content-type": "application/json" },
-    body: JSON.stringify(body),
-  };
-  const response = await fetch(path, body === undefined ? { headers } : sent).catch(() => {
-    throw new Error("The operator's server is unreachable. Owners can withdraw without it: see the exit kit.");
-  });
-  if (response.ok) return response;
-  const { code = "unknown", detail = `The server answered ${response.status}.` } = await response
-    .json()
-    .catch(() => ({}));
-  if (code !== "rate_limited") throw new Problem(code, detail);
-  const seconds = Number(response.headers.get("retry-after")) || 1;
-  throw new Problem(code, `This server accepts no more requests from your network for now. Try again in ${seconds} s.`);
 }
 
 async function readExactly<T>(path: string): Promise<Exact<T>> {
@@ -87,4 +68,34 @@ export async function readBatches(cursor: string | null): Promise<{ data: readon
 
 export async function readBatchData(batchId: string): Promise<Uint8Array> {
   return new Uint8Array(await (await request(`${ofBatch(batchId)}/data`)).arrayBuffer());
+}
+
+/** An owner who has signed in, and its wallet. In memory only: it ends with the page. */
+export interface OwnSignIn extends OwnerSignIn {
+  readonly provider: Provider;
+}
+
+/** A sign-in, and its end at the server, which shows the sign-in again. */
+export interface SignedIn extends OwnSignIn {
+  end(): void;
+}
+
+export async function signIn(wallet: Wallet): Promise<OwnSignIn> {
+  const { provider } = wallet;
+  const body = await signChallenge(provider, "owner");
+  chooseWallet(wallet);
+  const opened: OwnerSignIn = await (await request("/owner/v1/sign-in", { body })).json();
+  return { ...opened, provider };
+}
+
+/** A request of the signed-in owner. A refused sign-in has ended. */
+export async function asOwner({ token, end }: SignedIn, path: string, body?: unknown): Promise<Response> {
+  return request(path, { body, headers: { authorization: `Bearer ${token}` } }).catch((error: Problem) => {
+    if (error.code.startsWith("credentials_")) end();
+    throw error;
+  });
+}
+
+export async function jsonAsOwner<T>(signedIn: SignedIn, path: string, body?: unknown): Promise<T> {
+  return (await asOwner(signedIn, path, body)).json();
 }

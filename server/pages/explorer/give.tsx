@@ -5,7 +5,7 @@ import { requireTransfers } from "../../client/transfer.ts";
 import { blobText } from "../shared/format.ts";
 import { Button } from "../shared/parts.tsx";
 import { Amount } from "../shared/tokens.tsx";
-import { jsonAsOwner, type SignedIn } from "./sign-in.ts";
+import { jsonAsOwner, type SignedIn } from "./api.ts";
 import { relayVaults, settlement } from "./source.tsx";
 import { fateOf } from "./transfer-view.tsx";
 import { type Change, signAsked } from "./withdrawals.ts";

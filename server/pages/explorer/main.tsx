@@ -1,7 +1,8 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Failure, Later, Search, Shown, show, Top, useHash, useLoad } from "../shared/parts.tsx";
-import { Problem, readSettings } from "./api.ts";
+import { Problem } from "../shared/request.ts";
+import { readSettings } from "./api.ts";
 import { batchView } from "./batch.tsx";
 import { Owner } from "./owner.tsx";
 import { Source, startSource } from "./source.tsx";

@@ -2,11 +2,11 @@ import { useEffect, useReducer, useRef, useState } from "preact/hooks";
 import type { Hash, Hex, VaultContent } from "../../../core/protocol/verifier.ts";
 import type { OwnersWithdrawal, OwnersWithdrawals } from "../../client/index.ts";
 import { blobText, counted, sentenceOf } from "../shared/format.ts";
-import { Button, code, Facts, More, Notice, onSent, useAction } from "../shared/parts.tsx";
+import { Button, code, download, Facts, More, Notice, onSent, useAction } from "../shared/parts.tsx";
 import { Amount, amountText, isImage, Picture, textIn, useMetadata } from "../shared/tokens.tsx";
+import { asOwner, jsonAsOwner, type SignedIn } from "./api.ts";
 import { followGiven, type Given, giveAway, Question } from "./give.tsx";
 import type { Registration } from "./l1.ts";
-import { asOwner, jsonAsOwner, type SignedIn } from "./sign-in.ts";
 import { l1, relayVaults, settlement } from "./source.tsx";
 import { type OwnTransfers, VaultLink } from "./transfer-view.tsx";
 import { byOwnTransaction, byRelay, type Change, ON_THE_WAY, PAID, type Standing } from "./withdrawals.ts";
@@ -235,9 +235,7 @@ function Card({ vault, signedIn, standing, isSelected, asked, onSelect, onHosted
   const name = textIn(metadata, "name");
   const save = async () => {
     const response = await asOwner(signedIn, `/owner/v1/vaults/${vaultId}/exit-kit`);
-    const address = URL.createObjectURL(await response.blob());
-    Object.assign(document.createElement("a"), { href: address, download: `exit-kit-${vaultId}.json` }).click();
-    URL.revokeObjectURL(address);
+    download(`exit-kit-${vaultId}.json`, await response.blob());
     setSaved(true);
   };
   const kind = standing?.kind ?? "ready";

@@ -4,10 +4,9 @@ import { counted } from "../shared/format.ts";
 import { Button, Failure, Notice, useAction } from "../shared/parts.tsx";
 import { WalletButtons } from "../shared/wallet-buttons.tsx";
 import { useWallets } from "../shared/wallets.ts";
-import { readBatches } from "./api.ts";
+import { type OwnSignIn, readBatches, type SignedIn, signIn } from "./api.ts";
 import { vaultsOf } from "./batch.tsx";
 import { OwnTokens } from "./own-tokens.tsx";
-import { type OwnSignIn, type SignedIn, signIn } from "./sign-in.ts";
 import { OwnTransfers } from "./transfer-view.tsx";
 
 /** In memory only: it ends with the page. */

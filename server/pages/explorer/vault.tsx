@@ -1,8 +1,9 @@
 import { bytesToHex, unpackVaultId, vaultLeaf, verifyVaultProof } from "../../../core/protocol/verifier.ts";
 import { blobText, counted, grouped } from "../shared/format.ts";
 import { code, type Fact, Facts, Later, Notice } from "../shared/parts.tsx";
+import { Problem } from "../shared/request.ts";
 import { Amount, AskedPicture, readMetadata, textIn } from "../shared/tokens.tsx";
-import { Problem, type Proof, readHistory, readProof } from "./api.ts";
+import { type Proof, readHistory, readProof } from "./api.ts";
 import { type Check, Checks, judged, keptByL1, same } from "./checks.tsx";
 import type { Registration, SettlementContract } from "./l1.ts";
 import { accordingToL1, l1, settlement } from "./source.tsx";

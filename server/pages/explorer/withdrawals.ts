@@ -5,7 +5,7 @@ import { requireWithdrawal } from "../../client/withdraw.ts";
 import { sentenceOf } from "../shared/format.ts";
 import { shortName } from "../shared/tokens.tsx";
 import { signTyped, switchChain } from "../shared/wallets.ts";
-import { asOwner, jsonAsOwner, type SignedIn } from "./sign-in.ts";
+import { asOwner, jsonAsOwner, type SignedIn } from "./api.ts";
 import { relayVaults, settlement } from "./source.tsx";
 
 /** How a token stands, in words. */

@@ -152,16 +152,6 @@ export function Shown<T>({ of, children }: { of: Loaded<T>; children: (value: T)
   return <>{children(of.value)}</>;
 }
 
-export function Field({ label, children }: { label: string; children: ComponentChildren }) {
-  return (
-    // biome-ignore lint/a11y/noLabelWithoutControl: the control is the child.
-    <label class="field">
-      {label}
-      {children}
-    </label>
-  );
-}
-
 /** What a form does with its fields when it is sent; the page stays. */
 export function onSent(send: (fields: FormData, form: HTMLFormElement) => unknown) {
   return (event: SubmitEvent) => {
@@ -199,7 +189,7 @@ export function Search({ find, ...input }: SearchProps) {
 export function useAction() {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<Error | null>(null);
-  const run = async (work: () => Promise<unknown>): Promise<void> => {
+  const run = async (work: () => unknown): Promise<void> => {
     setBusy(true);
     setError(null);
     try {
@@ -214,14 +204,14 @@ export function useAction() {
 }
 
 /** A button for one action. One that cannot be undone asks first. */
-export function Action({ children, ask, work }: { children: string; ask?: string; work: () => Promise<unknown> }) {
+export function Action({ text, ask, work }: { text: string; ask?: string | undefined; work: () => unknown }) {
   const { busy, error, run } = useAction();
   const click = () => {
     if (ask === undefined || confirm(ask)) void run(work);
   };
   return (
     <>
-      <Button disabled={busy} onClick={click} text={children} />
+      <Button disabled={busy} onClick={click} text={text} />
       {error && <span role="alert">{error.message}</span>}
     </>
   );
@@ -312,4 +302,11 @@ export function More({ left, show }: { left?: number; show: () => void }) {
 
 export function Status({ of }: { of: string }) {
   return <span class={`status ${of}`}>{of}</span>;
+}
+
+/** Hands the visitor a file. */
+export function download(name: string, file: Blob): void {
+  const href = URL.createObjectURL(file);
+  Object.assign(document.createElement("a"), { href, download: name }).click();
+  URL.revokeObjectURL(href);
 }

@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { decimalAmount, type Hex, type VaultContent } from "../../../core/protocol/verifier.ts";
 import { blobText, counted, grouped } from "./format.ts";
 import { Button, useLoad } from "./parts.tsx";
+import { orNull, request } from "./request.ts";
 
 // Names and images of tokens by their metadata, which no proof covers. A `data:` image is part of this server's answer.
 // The host of any other image would learn who looks at which token, so the page fetches those only on request.
@@ -25,10 +26,7 @@ export function readMetadata({ vaultId, chainId, assetType, blob }: Vault): Prom
 
 /** The answer of a public address for metadata; null for none. */
 export async function metadataAt(path: string): Promise<Metadata | null> {
-  const answer = await fetch(path);
-  if (answer.ok) return answer.json();
-  if (answer.status === 404) return null;
-  throw new Error(`This server has no names of tokens now. It answered ${answer.status}.`);
+  return orNull(request(path).then((answer) => answer.json()));
 }
 
 /** The same in a component. The vault is shown without it too. */

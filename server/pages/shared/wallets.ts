@@ -1,4 +1,7 @@
 import { useEffect, useReducer } from "preact/hooks";
+import { bytesToHex } from "../../../core/protocol/verifier.ts";
+import type { SignInChallenge } from "../../client/index.ts";
+import { request } from "./request.ts";
 
 /** An EIP-1193 provider: a wallet, or an Ethereum node behind `fetch`. */
 export interface Provider {
@@ -58,6 +61,17 @@ export function chooseWallet(one: Wallet): void {
 export async function accountsOf(provider: Provider): Promise<readonly `0x${string}`[]> {
   const accounts = (await provider.request({ method: "eth_requestAccounts" })) as readonly string[] | undefined;
   return (accounts ?? []).map((account) => account.toLowerCase() as `0x${string}`);
+}
+
+/** EIP-4361: this server writes the text, and the wallet signs it. */
+export async function signChallenge(provider: Provider, part: "owner" | "console") {
+  const [address] = await accountsOf(provider);
+  if (address === undefined) throw new Error("The wallet shows no account.");
+  const { message }: SignInChallenge = await (await request(`/${part}/v1/challenge`, { body: { address } })).json();
+  if (!message.startsWith(`${location.host} wants you to sign in`))
+    throw new Error("The text to sign names another site. Do not sign it.");
+  const params = [bytesToHex(new TextEncoder().encode(message)), address];
+  return { message, signature: await provider.request({ method: "personal_sign", params }) };
 }
 
 /** Has the wallet sign typed data (EIP-712) for its chain. */
