@@ -51,19 +51,14 @@ export function Users({ signIn }: { signIn: PersonSignIn }) {
     ["User", ({ userId }) => <ui.To page="users" id={userId} />],
     ["Created", ({ createdAt }) => <ui.When at={createdAt} />],
   ];
-  const create = (fields: FormData) =>
-    call("POST", "/api/v1/users", {
-      ownerAddress: ui.textOf(fields, "owner"),
-      reference: ui.textOf(fields, "reference"),
-    });
   return (
     <>
       <ui.Title lead="A user is an address on L1 that owns what you mint for it. Your own name for it is its reference.">
         Users
       </ui.Title>
       {signIn.rights.includes("users") && (
-        <ui.Form label="New user" action="Create user" send={create}>
-          <ui.Input label="Owner's address" name="owner" required {...ui.ADDRESS} />
+        <ui.Form label="New user" action="Create user" send={(user) => call("POST", "/api/v1/users", user)}>
+          <ui.Input label="Owner's address" name="ownerAddress" required {...ui.ADDRESS} />
           <ui.Input label="Reference (your own name)" name="reference" maxLength={64} />
         </ui.Form>
       )}
@@ -126,16 +121,9 @@ export function Mint() {
   const [minted, setMinted] = useState<readonly Vault[]>([]);
   const isFungible = (all: readonly Asset[]) =>
     (all.find(({ assetId }) => assetId === chosen) ?? all[0])?.standard === "erc20";
-  const send = async (fields: FormData) => {
+  const send = async ({ ownerAddress, ...mint }: ui.Texts) => {
     setMinted([]);
-    const mint = {
-      assetId: ui.textOf(fields, "assetId"),
-      dataAvailabilityMode: ui.textOf(fields, "mode"),
-      tokenId: ui.textOf(fields, "tokenId"),
-      amountDecimal: ui.textOf(fields, "amount") ?? "1",
-      reference: ui.textOf(fields, "reference"),
-    };
-    const body = { users: [{ ownerAddress: ui.textOf(fields, "owner"), mints: [mint] }] };
+    const body = { users: [{ ownerAddress, mints: [{ amountDecimal: "1", ...mint }] }] };
     const { vaults } = await call<{ vaults: readonly Vault[] }>("POST", "/api/v1/mint", body);
     setMinted(vaults);
   };
@@ -149,13 +137,13 @@ export function Mint() {
           ) : (
             <ui.Form label="Mint" action="Mint" send={send}>
               <AssetChoice assets={data} onChoose={setChosen} />
-              <ui.Input label="Owner's address" name="owner" required {...ui.ADDRESS} />
+              <ui.Input label="Owner's address" name="ownerAddress" required {...ui.ADDRESS} />
               {!isFungible(data) && (
                 <ui.Input label="Token id" name="tokenId" required pattern="\d{1,78}" {...ui.WHOLE} />
               )}
               <ui.Input
                 label="Amount in whole tokens"
-                name="amount"
+                name="amountDecimal"
                 required={isFungible(data)}
                 inputMode="decimal"
                 pattern="\d+(\.\d+)?"

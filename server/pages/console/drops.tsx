@@ -1,21 +1,16 @@
 import type { Drop, PersonSignIn } from "../../client/index.ts";
-import { call } from "./api.ts";
-import { actions, type Column, download, Form, Input, List, Shown, Status, Title, textOf, When } from "./parts.tsx";
+import { call, withQuery } from "./api.ts";
+import { actions, type Column, download, Form, Input, List, Shown, Status, type Texts, Title, When } from "./parts.tsx";
 import { AssetChoice, ModeChoice, useEnabledAssets } from "./tokens.tsx";
 
 /** Mints the rows of a file, with progress. A drop that has stopped goes on when the same file is chosen again. */
 export function Drops({ signIn }: { signIn: PersonSignIn }) {
   const assets = useEnabledAssets();
   const canMint = signIn.rights.includes("mint");
-  const upload = async (fields: FormData) => {
+  const upload = async (texts: Texts, fields: FormData) => {
     const file = fields.get("file") as File;
-    const query = new URLSearchParams({
-      assetId: textOf(fields, "assetId") ?? "",
-      dataAvailabilityMode: textOf(fields, "mode") ?? "",
-      ...(fields.get("dryRun") === "on" && { dryRun: "true" }),
-    });
     const type = /\.(?:ndjson|jsonl)$/.test(file.name) ? "application/x-ndjson" : "text/csv";
-    await call("POST", `/api/v1/drops?${query}`, file, type);
+    await call("POST", withQuery("/api/v1/drops", texts), file, type);
   };
   const stop = ({ dropId }: Drop) => call("DELETE", `/api/v1/drops/${dropId}`);
   const result = async ({ dropId }: Drop) => {
@@ -59,7 +54,7 @@ export function Drops({ signIn }: { signIn: PersonSignIn }) {
               <fieldset>
                 <legend>Try it first</legend>
                 <label>
-                  <input type="checkbox" name="dryRun" /> check every row and mint nothing
+                  <input type="checkbox" name="dryRun" value="true" /> check every row and mint nothing
                 </label>
               </fieldset>
             </Form>

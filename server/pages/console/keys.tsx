@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { ApiKey, IssuedApiKey, PersonSignIn } from "../../client/index.ts";
 import { grouped } from "../shared/format.ts";
 import { call } from "./api.ts";
-import { actions, type Column, Form, Id, Input, List, Secret, Title, textOf, WHOLE, When } from "./parts.tsx";
+import { actions, type Column, Form, Id, Input, List, Secret, type Texts, Title, WHOLE, When } from "./parts.tsx";
 
 const SCOPES = {
   mint: "mint",
@@ -21,10 +21,8 @@ export function Keys({ signIn }: { signIn: PersonSignIn }) {
   const scopes = Object.entries(SCOPES).filter(
     ([scope]) => signIn.person.role === "operator" || rights.includes(scope),
   );
-  const issue = async (fields: FormData) => {
-    const body = { name: textOf(fields, "name"), mintQuota: textOf(fields, "quota"), scopes: fields.getAll("scope") };
-    show(await call("POST", "/console/v1/keys", body));
-  };
+  const issue = async ({ name, mintQuota }: Texts, fields: FormData) =>
+    show(await call("POST", "/console/v1/keys", { name, mintQuota, scopes: fields.getAll("scope") }));
   const rotate = async ({ keyId }: ApiKey) => show(await call("POST", `/console/v1/keys/${keyId}/rotation`, {}));
   const revoke = ({ keyId }: ApiKey) => call("DELETE", `/console/v1/keys/${keyId}`);
   const columns: Column<ApiKey>[] = [
@@ -64,7 +62,7 @@ export function Keys({ signIn }: { signIn: PersonSignIn }) {
       {canIssue && (
         <Form label="New key" action="Create key" send={issue}>
           <Input label="Name" name="name" required maxLength={100} />
-          <Input label="Most mints (empty: no limit)" name="quota" pattern="\d{1,19}" {...WHOLE} />
+          <Input label="Most mints (empty: no limit)" name="mintQuota" pattern="\d{1,19}" {...WHOLE} />
           <fieldset>
             <legend>It may</legend>
             <div>

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { Asset, PersonSignIn, TokenCreation, TokenProgress } from "../../client/index.ts";
 import { accountsOf, type Provider, switchChain, wallet } from "../shared/wallets.ts";
 import { call } from "./api.ts";
-import { Action, Button, Failure, Form, Input, Notice, Select, textOf, useAction, useLoad } from "./parts.tsx";
+import { Action, Button, Failure, Form, Input, Notice, Select, type Texts, useAction, useLoad } from "./parts.tsx";
 
 /** A token on its way, which this browser keeps so that a reload goes on with it. */
 interface Pending {
@@ -94,15 +94,13 @@ export function NewToken({ signIn }: { signIn: PersonSignIn }) {
       keep(null);
       setSaid(`${asset.name} is here, registered and enabled.`);
     });
-  const create = async (fields: FormData) => {
+  const create = async ({ receiver, percent, transferable, ...token }: Texts) => {
     const provider = chosenWallet();
     const [account] = await accountsOf(provider);
-    const [receiver, percent] = [textOf(fields, "receiver"), textOf(fields, "percent")];
     const { chainId, data } = await call<TokenCreation>("POST", "/console/v1/tokens", {
-      ...{ standard, name: textOf(fields, "name"), symbol: textOf(fields, "symbol") },
-      ...{ cap: textOf(fields, "cap"), uri: textOf(fields, "uri"), admin: textOf(fields, "admin") ?? account },
+      ...{ admin: account, ...token },
       ...(percent !== undefined && { royalty: { receiver: receiver ?? account, percent } }),
-      transferable: fields.get("transferable") === "on",
+      transferable: transferable === "on",
     });
     await switchChain(provider, BigInt(chainId));
     setSaid("Confirm in your wallet that the token is created.");

@@ -77,7 +77,7 @@ export function Operating() {
 }
 
 export function Applications({ choose }: { choose: (application: Application) => void }) {
-  const create = (fields: FormData) => call("POST", "/console/v1/applications", { name: ui.textOf(fields, "name") });
+  const create = (application: ui.Texts) => call("POST", "/console/v1/applications", application);
   const suspend = ({ applicationId, suspended }: Application) =>
     call(suspended ? "DELETE" : "PUT", `/console/v1/applications/${applicationId}/suspension`);
   const columns: ui.Column<Application>[] = [

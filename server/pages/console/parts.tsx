@@ -13,7 +13,7 @@ import {
   useAction,
   useLoad,
 } from "../shared/parts.tsx";
-import { call, changes, readPages } from "./api.ts";
+import { call, changes, readPages, withQuery } from "./api.ts";
 
 export * from "../shared/parts.tsx";
 
@@ -38,15 +38,20 @@ interface FormProps {
   label: string;
   children: ComponentChildren;
   action: string;
-  send: (fields: FormData) => Promise<unknown>;
+  send: (texts: Texts, fields: FormData) => Promise<unknown>;
 }
 
-/** A form whose sending shows its failure. `send` gets the texts of the fields; empty ones are left out. */
+/** The texts of a form's fields by their names; empty ones are left out. */
+export type Texts = Readonly<Record<string, string | undefined>>;
+
+/** A form whose sending shows its failure. */
 export function Form({ label, children, action, send }: FormProps) {
   const { busy, error, run } = useAction();
   const submit = onSent((fields, form) =>
     run(async () => {
-      await send(fields);
+      const typed = [...fields].filter((entry): entry is [string, string] => typeof entry[1] === "string");
+      const trimmed = typed.map(([name, text]) => [name, text.trim()]).filter(([, text]) => text !== "");
+      await send(Object.fromEntries(trimmed), fields);
       // Choices stay, because the next entry mostly has the same.
       for (const input of form.querySelectorAll<HTMLInputElement>("input:not([type=checkbox])")) input.value = "";
     }),
@@ -99,12 +104,6 @@ export function Select({
   );
 }
 
-/** The text of a form's field; undefined when empty. */
-export function textOf(fields: FormData, name: string): string | undefined {
-  const value = fields.get(name);
-  return typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;
-}
-
 /** A secret that is shown once, with a button to copy it. */
 export function Secret({ title, secret, onDone }: { title: string; secret: string; onDone: () => void }) {
   const [copied, setCopied] = useState(false);
@@ -141,8 +140,7 @@ export function Filters({ label, children }: { label: string; children: Componen
   }, [JSON.stringify(filters)]);
   const apply = () => {
     const typed = named().map(({ name, value }) => [name, value.trim()] as const);
-    const given = Object.entries({ ...filters, ...Object.fromEntries(typed) }).filter(([, value]) => value !== "");
-    location.hash = `${location.hash.split("?")[0]}?${new URLSearchParams(given)}`;
+    location.hash = withQuery(`${location.hash.split("?")[0]}`, { ...filters, ...Object.fromEntries(typed) });
   };
   const others = Object.entries(filters).filter(([name]) => named().every((input) => input.name !== name));
   return (

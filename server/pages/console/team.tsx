@@ -13,8 +13,8 @@ import {
   List,
   Secret,
   Select,
+  type Texts,
   Title,
-  textOf,
   When,
 } from "./parts.tsx";
 
@@ -28,14 +28,7 @@ export function Team({ signIn, application }: { signIn: PersonSignIn; applicatio
   const [invited, show] = useState<Invitation | null>(null);
   const canManage = signIn.rights.includes("people");
   const roles = application === null ? { operator: "operator" } : ROLES;
-  const invite = async (fields: FormData) =>
-    show(
-      await call("POST", "/console/v1/people", {
-        name: textOf(fields, "name"),
-        role: textOf(fields, "role"),
-        address: textOf(fields, "address") ?? null,
-      }),
-    );
+  const invite = async (person: Texts) => show(await call("POST", "/console/v1/people", person));
   const link = async ({ personId }: Person) => show(await call("POST", `/console/v1/people/${personId}/links`));
   const remove = ({ personId }: Person) => call("DELETE", `/console/v1/people/${personId}`);
   const change = ({ personId }: Person, role: string) => call("PUT", `/console/v1/people/${personId}/role`, { role });

@@ -9,31 +9,28 @@ import { TransactionList } from "./transactions.tsx";
 
 // A page for each thing that the search finds, with its history.
 
-const VAULTS: readonly ui.Column<Vault>[] = [
+const columnsOf = (isNamed: boolean): readonly ui.Column<Vault>[] => [
   ["Vault", ({ vaultId }) => <ui.To page="vaults" id={vaultId} />],
-  ["Token", (vault) => <Worth of={vault} />],
+  [
+    "Token",
+    (vault) => (
+      <>
+        <Worth of={vault} />
+        {isNamed && vault.tokenId !== null && <Named key={vault.vaultId} of={vault} />}
+      </>
+    ),
+  ],
   ["Status", ({ status }) => <ui.Status of={status} />],
   ["Left", (vault) => wholeTokens({ ...vault, amount: vault.availableBalance }), "number"],
   ["Owner", ({ ownerAddress }) => <ui.To page="users" id={ownerAddress} />],
   ["Batch", ({ batchId }) => <ui.To page="batches" id={batchId} />],
 ];
-const NAMED = VAULTS.map((column): ui.Column<Vault> => {
-  if (column[0] !== "Token") return column;
-  const cell = (vault: Vault) => (
-    <>
-      <Worth of={vault} />
-      {vault.tokenId !== null && (
-        <Named key={`${vault.assetId} ${vault.tokenId}`} assetId={vault.assetId} tokenId={vault.tokenId} />
-      )}
-    </>
-  );
-  return ["Token", cell];
-});
 
 type Parameters = Readonly<Record<string, string | undefined>>;
 
-function VaultList({ of, columns = VAULTS }: { of: Parameters; columns?: typeof VAULTS }) {
-  return <ui.List label="Vaults" path={withQuery("/api/v1/vaults", { order: "desc", ...of })} columns={columns} />;
+function VaultList({ of, isNamed = false }: { of: Parameters; isNamed?: boolean }) {
+  const path = withQuery("/api/v1/vaults", { order: "desc", ...of });
+  return <ui.List label="Vaults" path={path} columns={columnsOf(isNamed)} />;
 }
 
 export function Vaults() {
@@ -51,7 +48,7 @@ export function Vaults() {
           options={{ "": "hidden", shown: "shown: their hosts learn your address" }}
         />
       </ui.Filters>
-      <VaultList of={filters} columns={images === "shown" ? NAMED : VAULTS} />
+      <VaultList of={filters} isNamed={images === "shown"} />
     </>
   );
 }
@@ -111,35 +108,25 @@ async function eventsOf(vaultId: string, { before, after }: VaultHistory, pages:
   return { events, more: lists.some(({ more }) => more) };
 }
 
-/** Where a vault's token is now, in a sentence. */
+/** Where a vault's token is now, in sentences. */
 function Whereabouts({ vault, history }: { vault: Vault; history: VaultHistory }) {
   const { status, ownerAddress, availableBalance, withdrawnBalance } = vault;
   const next = history.after.find(({ isChange }) => !isChange);
-  if (status === "failed") return <>Nowhere: the mint failed.</>;
-  return (
-    <>
-      {availableBalance !== "0" && (
-        <>
-          <ui.To page="users" id={ownerAddress} /> holds it{" "}
-          {status === "finalized"
-            ? "for certain: it is final on L1."
-            : `here. It is ${status}, and not final on L1 yet.`}{" "}
-        </>
-      )}
-      {withdrawnBalance !== "0" && <>{availableBalance === "0" ? "It" : "A part"} was withdrawn to L1. </>}
-      {next?.to === NOBODY && <>It was redeemed. </>}
-      {next !== undefined && next.to !== NOBODY && (
-        <>
-          <ui.To page="users" id={next.to} /> has it
-          {next.newVaultId === null
-            ? ", once the transfer is sealed"
-            : [" in vault ", <ui.To key="vault" page="vaults" id={next.newVaultId} />]}
-          .{" "}
-        </>
-      )}
-      {availableBalance === "0" && withdrawnBalance === "0" && next === undefined && <>It waits for a withdrawal.</>}
-    </>
-  );
+  if (status === "failed") return "Nowhere: the mint failed.";
+  const certainty =
+    status === "finalized" ? "for certain: it is final on L1." : `here. It is ${status}, and not final on L1 yet.`;
+  const holder = availableBalance !== "0" && [
+    <ui.To key="holder" page="users" id={ownerAddress} />,
+    ` holds it ${certainty} `,
+  ];
+  const withdrawn = withdrawnBalance !== "0" && `${holder ? "A part" : "It"} was withdrawn to L1. `;
+  if (next === undefined) return [holder, withdrawn, !holder && !withdrawn && "It waits for a withdrawal."];
+  if (next.to === NOBODY) return [holder, withdrawn, "It was redeemed. "];
+  const place =
+    next.newVaultId === null
+      ? ", once the transfer is sealed"
+      : [" in vault ", <ui.To key="vault" page="vaults" id={next.newVaultId} />];
+  return [holder, withdrawn, <ui.To key="next" page="users" id={next.to} />, " has it", place, "."];
 }
 
 /** A vault, where its token is, and what happened to it: as a page, or as a part of the token's page. */

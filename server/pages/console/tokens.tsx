@@ -61,7 +61,7 @@ export function Worth({ of, isRest = false }: { of: Units; isRest?: boolean }) {
 }
 
 /** The name and the image of a token. */
-export function Named({ assetId, tokenId }: { assetId: string; tokenId: string }) {
+export function Named({ of: { assetId, tokenId } }: { of: Units }) {
   const path = `/public/v1/metadata/${assetId}/${tokenId}`;
   const said = useLoad(() => metadataAt(path), path).value ?? {};
   const name = textIn(said, "name") ?? `Token ${tokenId}`;
@@ -100,7 +100,7 @@ export function ModeChoice() {
     <>
       <Select
         label="Data"
-        name="mode"
+        name="dataAvailabilityMode"
         aria-describedby="mode"
         options={{ validium: "validium", "zk-rollup": "rollup" }}
         onChange={(event) => setMode(event.currentTarget.value as keyof typeof MODES)}

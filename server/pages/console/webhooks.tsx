@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { IssuedWebhook, Webhook, WebhookAttempt } from "../../client/index.ts";
 import { call } from "./api.ts";
-import { actions, type Column, Form, Input, List, Secret, Status, Title, textOf, When } from "./parts.tsx";
+import { actions, type Column, Form, Input, List, Secret, Status, type Texts, Title, When } from "./parts.tsx";
 
 const PATH = "/api/v1/webhooks";
 
@@ -9,8 +9,7 @@ export function Webhooks() {
   const [issued, setIssued] = useState<IssuedWebhook | null>(null);
   const [chosen, setChosen] = useState<Webhook | null>(null);
   const act = (method: string, path: string) => () => call(method, PATH + path);
-  const create = async (fields: FormData) =>
-    setIssued(await call<IssuedWebhook>("POST", PATH, { url: textOf(fields, "url") }));
+  const create = async (webhook: Texts) => setIssued(await call("POST", PATH, webhook));
   const rotate = async ({ webhookId }: Webhook) => setIssued(await call("POST", `${PATH}/${webhookId}/secret`));
   const columns: Column<Webhook>[] = [
     ["Address", ({ url }) => url],
