@@ -6,7 +6,7 @@ import { quantizedAmount, type Units } from "../../core/protocol/quantized.ts";
 import { createClient } from "../../server/client/index.ts";
 import { accountOf, keyIn } from "../../server/process/account.ts";
 import { member } from "../../server/process/settings/fields.ts";
-import { instant } from "../../server/schemas/common.ts";
+import { instant } from "../../server/routes/api/fields.ts";
 import type { Options } from "./command.ts";
 import { UsageError } from "./errors.ts";
 

@@ -4,9 +4,8 @@ import { TOKEN_SECONDS } from "../http/access/access-token.ts";
 import { TOKEN_PATH } from "../http/access/oauth-error.ts";
 import { ServerError } from "../http/errors.ts";
 import { FORM } from "../http/wire/body.ts";
-import { requestComponent } from "../schemas/common.ts";
-import { accessToken } from "../schemas/service.ts";
 import { type Endpoint, endpoint, json, SIGN_IN } from "./api/endpoint.ts";
+import { requestComponent, responseComponent } from "./api/fields.ts";
 
 const tokenBody = requestComponent(
   "TokenRequest",
@@ -18,6 +17,13 @@ const tokenBody = requestComponent(
     scope: z.string().max(256).optional().describe("A subset of the key's scopes, separated by spaces."),
   }),
 );
+
+const accessToken = responseComponent("AccessToken", {
+  access_token: z.string(),
+  token_type: z.literal("Bearer"),
+  expires_in: z.int().describe("Seconds."),
+  scope: z.string(),
+});
 
 export const tokenEndpoints: readonly Endpoint[] = [
   endpoint("Tokens", "public", `POST ${TOKEN_PATH}`, "createAccessToken", {

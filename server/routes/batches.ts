@@ -1,8 +1,85 @@
-import { MintmarkError, type Mode } from "../../core/index.ts";
-import { batch, batchPage, batchQuery, blobProofs, state } from "../schemas/batches.ts";
-import { batchView } from "../schemas/wire.ts";
-import { type Endpoint, endpoint, json } from "./api/endpoint.ts";
-import { paidBy } from "./vaults.ts";
+import type { FastifyRequest } from "fastify";
+import { z } from "zod";
+import { BATCH_KINDS, type Batch, type Engine, MintmarkError, type Mode, type ProofOptions } from "../../core/index.ts";
+import { type Endpoint, endpoint, json, paged } from "./api/endpoint.ts";
+import { mode, outAddress, outDecimal, outHash, outTime, page, responseComponent } from "./api/fields.ts";
+
+const BATCH_STATUSES = ["open", "sealed", "submitted", "settled", "finalized"] as const;
+
+export const batch = responseComponent("Batch", {
+  batchId: z.string(),
+  mode,
+  batchNumber: z.int(),
+  kind: z
+    .enum(BATCH_KINDS)
+    .describe(
+      "Where the batch's data are: with the committee (`validium`), in a transaction's calldata, or in blobs, which Ethereum's nodes keep for about 18 days. A batch of `transfers` has no mints, and its data are in calldata.",
+    ),
+  vaultCount: z.int(),
+  status: z.enum(BATCH_STATUSES),
+  assets: z
+    .array(z.strictObject({ chainId: outDecimal, assetType: outHash }))
+    .describe("The batch's manifest: the assets of its vaults, ascending. Empty while it is open."),
+  leftOut: z
+    .array(z.strictObject({ chainId: outDecimal, assetType: outHash, failure: z.string() }))
+    .describe(
+      "Assets that L1 leaves out of the batch because their issuer's consent is missing, with the reason. Their mints fail when the commit is final.",
+    ),
+  content: outHash
+    .nullable()
+    .describe(
+      "Root of the tree of the batch's vaults; of a batch in blobs, the hash of its count, manifest and blobs.",
+    ),
+  batchRoot: outHash.nullable().describe("The root over the content and the manifest."),
+  dataHash: outHash.nullable(),
+  stateRoot: outHash.nullable().describe("Root of the mode's state tree after this batch."),
+  l1TxHash: outHash.nullable(),
+  l1BlockNumber: outDecimal.nullable(),
+  committedAt: outDecimal.nullable().describe("L1 block time, seconds since 1970."),
+  l1Sequence: outDecimal.nullable().describe("Global order of commits on L1."),
+  timestamps: z.partialRecord(z.enum(BATCH_STATUSES), outTime),
+});
+
+/** 48 bytes: a compressed point. */
+const outPoint = z
+  .string()
+  .regex(/^0x[0-9a-f]{96}$/)
+  .meta({ examples: [`0xc0${"00".repeat(47)}`] });
+
+const blobProofs = responseComponent("BlobProofs", {
+  data: z
+    .array(z.strictObject({ commitment: outPoint, proof: outPoint }))
+    .describe("KZG commitment and proof of each blob, in order; empty for a batch without blobs."),
+});
+const batches = { ...paged("BatchPage", batch), query: z.strictObject({ mode: mode.optional(), ...page }) };
+
+const roots = z.strictObject({
+  countValidium: z.int(),
+  countRollup: z.int(),
+  rootValidium: outHash,
+  rootRollup: outHash,
+  commitment: outHash,
+});
+
+export const portal = responseComponent(
+  "Portal",
+  z
+    .strictObject({ chainId: outDecimal, contract: outAddress })
+    .describe("A contract that pays withdrawals of its own chain's tokens."),
+);
+
+const state = responseComponent("State", {
+  chainId: outDecimal,
+  contract: z.string(),
+  engineVersion: z.int(),
+  portals: z
+    .array(portal)
+    .describe(
+      "The contracts that pay withdrawals, each of its own chain's tokens: the settlement contract, then its mirrors. Owners sign for these.",
+    ),
+  sealed: roots.describe("Of all sealed batches."),
+  committed: roots.describe("Of the batches committed on L1."),
+});
 
 // Batches and state are the same for everyone, so each read exists twice: under /api with credentials, under /public without.
 const PRIVATE = { base: "/api/v1", access: "read", name: "" } as const;
@@ -12,12 +89,8 @@ function readsOfBatches({ base, access, name }: typeof PRIVATE | typeof PUBLIC):
   return [
     endpoint("Batches", access, `GET ${base}/batches`, `list${name}Batches`, {
       summary: "Batches, newest first",
-      query: batchQuery,
-      success: json(200, "One page.", batchPage),
-      async handle({ engine, query }) {
-        const page = await engine.batches.list(query);
-        return { ...page, data: page.data.map(batchView) };
-      },
+      ...batches,
+      handle: ({ engine, query }) => batchesOf(engine, query),
     }),
     endpoint("Batches", access, `GET ${base}/batches/{batchId}`, `get${name}Batch`, {
       summary: "One batch: roots, counts, L1 transaction",
@@ -69,4 +142,24 @@ export function batchOf(batchId: string): [Mode, number] {
   const [, mode, number] = /^(validium|zk-rollup)-(0|[1-9]\d{0,9})$/.exec(batchId) ?? [];
   if (mode === undefined || Number(number) >= 2 ** 32) throw new MintmarkError("batch_not_found");
   return [mode as Mode, Number(number)];
+}
+
+/** A page of batches, as {@link batchView} shows each. */
+export async function batchesOf({ batches }: Engine, filter: Parameters<Engine["batches"]["list"]>[0]) {
+  const page = await batches.list(filter);
+  return { ...page, data: page.data.map(batchView) };
+}
+
+/** A batch with the assets that L1 leaves out by their names. */
+export function batchView(from: Batch) {
+  const leftOut = (from.leftOut ?? []).flatMap(({ asset, failure }) => {
+    const named = from.assets[asset];
+    return named === undefined ? [] : [{ ...named, failure }];
+  });
+  return { ...from, leftOut };
+}
+
+/** Proofs by KZG cost the caller of the request. */
+export function paidBy({ account }: FastifyRequest): ProofOptions {
+  return { onKzgProofs: (proofs) => account?.prove(proofs) };
 }

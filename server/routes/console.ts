@@ -1,11 +1,105 @@
-import { MintmarkError, MODES, type Uuid } from "../../core/index.ts";
-import * as s from "../schemas/console.ts";
-import { challenge, challengeBody } from "../schemas/owner.ts";
-import { application } from "../schemas/service.ts";
-
+import { z } from "zod";
+import { MintmarkError, MODES, RIGHTS, ROLES, SCOPES, type Uuid } from "../../core/index.ts";
 import { requireConsole, setSignIn } from "./api/console-sign-in.ts";
-import { type Endpoint, endpoint, json, SIGN_IN, type SignedIn } from "./api/endpoint.ts";
-import { originOf } from "./owner.ts";
+import { type Endpoint, endpoint, json, paged, SIGN_IN, type SignedIn } from "./api/endpoint.ts";
+import * as s from "./api/fields.ts";
+import { challenge, challengeBody, originOf } from "./owner.ts";
+import { application } from "./service.ts";
+
+export const role = z.enum(ROLES, `Give one of ${ROLES.join(", ")}.`);
+const name = s.nameUpTo(100);
+const applicationId = s.outUuid.nullable().describe("null: the operator's.");
+const message = z.string().min(1).max(2048);
+const signature = s.signature;
+const link = z
+  .string()
+  .regex(/^[0-9a-f]{96}$/, "Give the part of the link after `#link=`.")
+  .describe("The part of an invitation's link after `#link=`.");
+
+const signInBody = s.requestComponent(
+  "PersonSignInProof",
+  z.union([z.strictObject({ link }), z.strictObject({ message, signature, applicationId: s.uuid.nullish() })]),
+);
+
+export const person = s.responseComponent("Person", {
+  personId: s.outUuid,
+  applicationId,
+  applicationName: z.string().nullable().describe("null: the operator's."),
+  role,
+  name: z.string(),
+  address: s.outAddress.nullable().describe("The wallet that signs in."),
+  keyId: z.string().nullable().describe("Of the person's own mints and withdrawals."),
+  linkExpiresAt: s.outTime.nullable().describe("Of the link that was not used yet; null without one."),
+  createdAt: s.outTime,
+  signedInAt: s.outTime.nullable(),
+  removedAt: s.outTime.nullable(),
+});
+const personSignIn = s.responseComponent("PersonSignIn", {
+  person,
+  rights: z.array(z.enum(RIGHTS)),
+  expiresAt: s.outTime,
+});
+const newPersonSignIn = s.responseComponent("NewPersonSignIn", {
+  ...personSignIn.shape,
+  others: z
+    .array(person)
+    .describe("The same wallet's people of other teams. Sign in again with `applicationId` to choose one."),
+});
+export const invitation = s.responseComponent("Invitation", {
+  person,
+  link: z
+    .string()
+    .nullable()
+    .describe("Signs in once: the console's address and `#link=` and this. null for a wallet."),
+});
+
+export const apiKey = s.responseComponent("ApiKey", {
+  keyId: z.string(),
+  applicationId: s.outUuid,
+  name: z.string().nullable(),
+  scopes: z.array(z.enum(SCOPES)),
+  mintQuota: s.outDecimal.nullable().describe("Most entries that the key may ever mint; null: no limit."),
+  mintsUsed: s.outDecimal,
+  createdAt: s.outTime,
+  expiresAt: s.outTime.nullable(),
+  revokedAt: s.outTime.nullable(),
+});
+const issuedKey = s.responseComponent("IssuedApiKey", {
+  key: apiKey,
+  secret: z.string().describe("The whole key. It is shown this once."),
+});
+const expiresAt = s.future.nullish();
+const keyBody = s.requestComponent("NewApiKey", {
+  name: name.nullish(),
+  scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length).optional(),
+  expiresAt,
+  mintQuota: s.mintQuota.nullish(),
+});
+
+const auditEntry = s.responseComponent("AuditEntry", {
+  sequence: z.int(),
+  time: s.outTime,
+  personId: s.outUuid.nullable().describe("null: the operator's command line."),
+  personName: z.string().nullable(),
+  action: z.string(),
+  count: z.int(),
+  subject: z.string().nullable(),
+  detail: z.string().nullable(),
+});
+const operations = s.responseComponent("Operations", {
+  checks: z.array(z.strictObject({ name: z.string(), ok: z.boolean(), detail: z.string() })),
+  commits: z
+    .array(
+      z.strictObject({
+        batchId: z.string(),
+        vaultCount: z.int(),
+        mintCount: z.int(),
+        settledAt: s.outTime,
+        gas: s.outDecimal.nullable().describe("Of the commit; null while L1 does not answer."),
+      }),
+    )
+    .describe("The newest batches that L1 has committed, newest first; at most 50 of each mode."),
+});
 
 const PATH = "/console/v1";
 const PERSON = `${PATH}/people/{personId}`;
@@ -33,10 +127,10 @@ export const consoleEndpoints: readonly Endpoint[] = [
     summary: "Sign a person in by a wallet's signature, or by a link that works once",
     description:
       "Sets a cookie for 12 hours. Needs the header `Mintmark-Console: 1`, as every call with the cookie. A wallet of several teams signs in where it was last, or to `applicationId`; null names the operator.",
-    body: s.signInBody,
+    body: signInBody,
     example: SIGNED,
     oneByOne: true,
-    success: json(201, "The sign-in.", s.newPersonSignIn),
+    success: json(201, "The sign-in.", newPersonSignIn),
     errors: [...SIGN_IN, "signature_invalid", "application_suspended", "application_not_found"],
     async handle({ service, body, request, reply }) {
       requireConsole(request);
@@ -50,12 +144,12 @@ export const consoleEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Console", "person", `GET ${PATH}/sign-in`, "getPersonSignIn", {
     summary: "Who is signed in, with the rights of the role",
-    success: json(200, "The sign-in.", s.personSignIn),
+    success: json(200, "The sign-in.", personSignIn),
     handle: ({ signedIn: { signIn } }) => signIn,
   }),
   endpoint("Console", "person", `DELETE ${PATH}/sign-in`, "deletePersonSignIn", {
     summary: "Sign out",
-    success: json(200, "The sign-in that has ended.", s.personSignIn),
+    success: json(200, "The sign-in that has ended.", personSignIn),
     async handle({ service, signedIn: { signIn, token }, reply }) {
       await service.engine.people.signOut(token);
       setSignIn(reply, service, null);
@@ -64,9 +158,9 @@ export const consoleEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Console", "person", `PUT ${PATH}/sign-in/wallet`, "setPersonWallet", {
     summary: "Set the wallet that signs the person in from now on",
-    body: s.walletBody,
+    body: s.requestComponent("PersonWallet", { message, signature }),
     example: SIGNED,
-    success: json(200, "The person.", s.person),
+    success: json(200, "The person.", person),
     errors: ["signature_invalid", "person_not_found"],
     async handle({ service, signedIn: { signIn }, body: { message, signature }, request }) {
       const address = await service.people.prove(message, signature, originOf(request, service));
@@ -75,91 +169,87 @@ export const consoleEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Console", "person", `GET ${PATH}/keys`, "listConsoleKeys", {
     summary: "The application's API keys, without their secrets",
-    query: s.pageQuery,
-    success: json(200, "A page, newest first.", s.keyList),
+    ...paged("ApiKeyList", apiKey, "A page, newest first."),
     handle: ({ engine, signedIn, query }) => engine.keys.list(applicationOf(signedIn), { ...query, ...NEWEST }),
   }),
   endpoint("Console", "person", `POST ${PATH}/keys`, "createConsoleKey", {
     ...ofKeys,
     summary: "Issue an API key, with scopes that the person's role has",
-    body: s.keyBody,
+    body: keyBody,
     example: { name: "Shop", scopes: ["mint", "read"] },
-    success: json(201, "The key, with its secret.", s.issuedKey),
+    success: json(201, "The key, with its secret.", issuedKey),
     errors: ["too_many_keys"],
     handle: async ({ engine, signedIn, body }) => engine.keys.issue(applicationOf(signedIn), body),
   }),
   endpoint("Console", "person", `POST ${PATH}/keys/{keyId}/rotation`, "rotateConsoleKey", {
     ...ofKeys,
     summary: "Issue a key like another one, which stays valid until it is revoked",
-    body: s.rotationBody,
+    body: s.requestComponent("KeyRotation", { expiresAt }),
     example: {},
-    success: json(201, "The new key, with its secret.", s.issuedKey),
+    success: json(201, "The new key, with its secret.", issuedKey),
     errors: ["key_not_found", "too_many_keys"],
     handle: async ({ engine, params: { keyId }, body }) => engine.keys.rotate(keyId, body),
   }),
   endpoint("Console", "person", `DELETE ${PATH}/keys/{keyId}`, "deleteConsoleKey", {
     ...ofKeys,
     summary: "Revoke an API key and its tokens at once",
-    success: json(200, "The revoked key.", s.apiKey),
+    success: json(200, "The revoked key.", apiKey),
     errors: ["key_not_found"],
     handle: ({ engine, params: { keyId } }) => engine.keys.revoke(keyId),
   }),
   endpoint("Console", "person", `GET ${PATH}/people`, "listConsolePeople", {
     summary: "The people of the application, or of the operator, with removed ones",
-    query: s.pageQuery,
-    success: json(200, "A page, newest first.", s.personList),
+    ...paged("PersonList", person, "A page, newest first."),
     handle: ({ engine, signedIn: { applicationId }, query }) =>
       engine.people.list(applicationId, { ...query, ...NEWEST }),
   }),
   endpoint("Console", "person", `POST ${PATH}/people`, "createConsolePerson", {
     ...ofPeople,
     summary: "Invite a person, by a wallet or by a link that works once",
-    body: s.personBody,
+    body: s.requestComponent("NewPerson", { name, role, address: s.address.nullish() }),
     example: { name: "Ada", role: "developer" },
-    success: json(201, "The person, with the link.", s.invitation),
+    success: json(201, "The person, with the link.", invitation),
     errors: ["too_many_people"],
     handle: ({ engine, signedIn: { applicationId }, body }) => engine.people.invite({ ...body, applicationId }),
   }),
   endpoint("Console", "person", `PUT ${PERSON}/role`, "setConsolePersonRole", {
     ...ofPeople,
     summary: "Give a person another role, at once",
-    body: s.roleBody,
+    body: s.requestComponent("PersonRole", { role }),
     example: { role: "viewer" },
-    success: json(200, "The person.", s.person),
+    success: json(200, "The person.", person),
     errors: ["person_not_found"],
     handle: ({ engine, params: { personId }, body: { role } }) => engine.people.changeRole(personId, role),
   }),
   endpoint("Console", "person", `POST ${PERSON}/links`, "createConsolePersonLink", {
     ...ofPeople,
     summary: "Make a new link that signs a person in once, within a week",
-    success: json(201, "The person, with the link.", s.invitation),
+    success: json(201, "The person, with the link.", invitation),
     errors: ["person_not_found"],
     handle: ({ engine, params: { personId } }) => engine.people.link(personId),
   }),
   endpoint("Console", "person", `DELETE ${PERSON}`, "deleteConsolePerson", {
     ...ofPeople,
     summary: "End a person's sign-ins and rights for ever",
-    success: json(200, "The removed person.", s.person),
+    success: json(200, "The removed person.", person),
     errors: ["person_not_found"],
     handle: ({ engine, params: { personId } }) => engine.people.remove(personId),
   }),
   endpoint("Console", "person", `GET ${PATH}/audit`, "listAuditEntries", {
     summary: "Who did what in the application, or for the operator",
-    query: s.pageQuery,
-    success: json(200, "A page, newest first; 10,000 acts are kept.", s.auditLog),
+    ...paged("AuditLog", auditEntry, "A page, newest first; 10,000 acts are kept."),
     handle: ({ engine, signedIn: { applicationId }, query }) => engine.people.audit(applicationId, query),
   }),
   endpoint("Console", "person", `GET ${PATH}/applications`, "listConsoleApplications", {
     ...ofOperator,
     summary: "All applications",
-    query: s.pageQuery,
-    success: json(200, "A page, newest first.", s.applicationList),
+    ...paged("ApplicationList", application, "A page, newest first."),
     handle: ({ engine, query }) => engine.applications.list({ ...query, ...NEWEST }),
   }),
   endpoint("Console", "person", `POST ${PATH}/applications`, "createConsoleApplication", {
     ...ofOperator,
     summary: "Create an application",
-    body: s.newApplicationBody,
+    body: s.requestComponent("NewApplication", { name: s.nameUpTo(200) }),
     example: { name: "My game" },
     success: json(201, "The application.", application),
     handle: ({ engine, body }) => engine.applications.create(body),
@@ -177,7 +267,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
   endpoint("Console", "person", `GET ${PATH}/operations`, "getOperations", {
     ...ofOperator,
     summary: "Whether the server is ready, part by part, and the gas of the newest commits",
-    success: json(200, "The operations.", s.operations),
+    success: json(200, "The operations.", operations),
     async handle({ engine, service: { readiness, commitGas } }) {
       const findings = await readiness.findings();
       const pages = await Promise.all(MODES.map((mode) => engine.batches.list({ mode, limit: 50 })));

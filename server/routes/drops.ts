@@ -1,10 +1,38 @@
 import { Readable } from "node:stream";
+import { z } from "zod";
 import { type Drops, MintmarkError } from "../../core/index.ts";
 import { ServerError } from "../http/errors.ts";
 import { idOfRequest } from "../http/idempotency.ts";
-import { drop, dropList, dropQuery } from "../schemas/drops.ts";
 import type { Service } from "../service.ts";
 import { type Endpoint, endpoint, json, ROWS } from "./api/endpoint.ts";
+import { askedMode, flag, outTime, outUuid, responseComponent, uuid } from "./api/fields.ts";
+
+const dropQuery = z.strictObject({
+  assetId: uuid.optional().describe("Of rows that name none."),
+  dataAvailabilityMode: askedMode.optional().describe("Of rows that name none."),
+  dryRun: flag.optional().describe("`true` checks every row and mints nothing."),
+  unsure: z
+    .enum(["minted", "lost"])
+    .optional()
+    .describe("The answer to `drop_unsure`: what became of the rows that its `detail` names."),
+});
+
+const drop = responseComponent("Drop", {
+  dropId: outUuid,
+  status: z.enum(["queued", "running", "done", "failed", "stopped"]),
+  dryRun: z.boolean(),
+  rows: z.int().describe("Rows of the drop."),
+  minted: z.int().describe("Rows that are minted; 0 with `dryRun`."),
+  mintable: z.int().describe("Rows that `dryRun` found good; 0 without it."),
+  refused: z.int().describe("Rows that are not minted; the result says why."),
+  unknown: z.int().describe("Rows that an earlier upload of the same drop minted or refused."),
+  failure: z
+    .strictObject({ code: z.string(), detail: z.string() })
+    .nullable()
+    .describe("Why it failed: a code of the table of errors, or `drop_unsure`. Upload the same rows again to go on."),
+  createdAt: outTime,
+  finishedAt: outTime.nullable(),
+});
 
 const PATH = "/api/v1/drops";
 /** Bytes of rows, and of a result, that cost one unit of rate. */
@@ -56,7 +84,11 @@ export const dropEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Drops", "read", `GET ${PATH}`, "listDrops", {
     summary: "Drops of the application, newest first",
-    success: json(200, "Unfinished drops, and the last twenty finished ones.", dropList),
+    success: json(
+      200,
+      "Unfinished drops, and the last twenty finished ones.",
+      responseComponent("DropList", { data: z.array(drop) }),
+    ),
     handle: async ({ service: { drops }, applicationId }) => ({ data: (await drops?.list(applicationId)) ?? [] }),
   }),
   endpoint("Drops", "read", `GET ${PATH}/{dropId}`, "getDrop", {

@@ -1,13 +1,103 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { type Engine, MintmarkError, type Principal } from "../../core/index.ts";
+import { z } from "zod";
+import { type Engine, type EventData, MintmarkError, type Principal } from "../../core/index.ts";
 import { eventJson } from "../../core/internal.ts";
 import { invalid } from "../http/errors.ts";
 import { eventStream } from "../http/wire/event-stream.ts";
-import { eventSequence } from "../schemas/common.ts";
-import { eventPage, eventQuery } from "../schemas/events.ts";
 import type { Service } from "../service.ts";
 import { authenticate } from "./api/authentication.ts";
 import { type Endpoint, endpoint, json } from "./api/endpoint.ts";
+import * as s from "./api/fields.ts";
+import { eventSequence } from "./api/fields.ts";
+
+const batch = z.strictObject({
+  batchId: z.string(),
+  dataAvailabilityMode: s.mode,
+  vaultCount: z.int().describe("Vaults of all applications."),
+  batchRoot: s.outHash,
+  l1TxHash: s.outHash.nullable(),
+  l1BlockNumber: s.outDecimal.nullable(),
+});
+
+const withdrawal = z.strictObject({
+  withdrawalId: s.outUuid,
+  userId: s.outUuid,
+  chainId: s.outDecimal,
+  vaultId: s.outDecimal,
+  quantity: s.outDecimal,
+  recipient: s.outAddress,
+  l1TxHash: s.outHash.nullable(),
+  l1BlockNumber: s.outDecimal.nullable(),
+  failure: z.string().nullable(),
+});
+
+const redeemed = z.strictObject({
+  transferId: s.outUuid,
+  userId: s.outUuid,
+  vaultId: s.outDecimal,
+  amount: s.outDecimal.describe("Units; 0: all that was left of the vault."),
+});
+const asset = z.strictObject({ assetId: s.outUuid });
+
+const DATA = {
+  "mint.accepted": z.strictObject({ mintId: s.outUuid, users: z.int(), mints: z.int() }),
+  "mint.failed": z.strictObject({ firstVaultId: s.outDecimal, vaults: z.int(), failure: z.string() }),
+  "asset.enabled": asset,
+  "asset.disabled": asset,
+  "batch.sealed": batch,
+  "batch.submitted": batch,
+  "batch.settled": batch,
+  "batch.finalized": batch,
+  "batch.reverted": batch,
+  "withdrawal.accepted": withdrawal,
+  "withdrawal.submitted": withdrawal,
+  "withdrawal.attempt_refused": withdrawal,
+  "withdrawal.settled": withdrawal,
+  "withdrawal.finalized": withdrawal,
+  "withdrawal.failed": withdrawal,
+  "withdrawal.reverted": withdrawal,
+  "transfer.accepted": z.strictObject({ transferId: s.outUuid, transfers: z.int(), redemptions: z.int() }),
+  "transfer.redeemed": redeemed,
+  "transfer.failed": z.strictObject({ transferId: s.outUuid, failure: z.string() }),
+  "webhook.disabled": z.strictObject({ webhookId: s.outUuid, failure: z.string() }),
+} as const satisfies Record<keyof EventData, z.ZodType>;
+
+type Type = keyof typeof DATA;
+type Wire<T extends Type> = z.ZodObject<{
+  sequence: z.ZodInt;
+  type: z.ZodLiteral<T>;
+  createdAt: typeof s.outTime;
+  data: (typeof DATA)[T];
+}>;
+
+const events = Object.entries(DATA).map(([type, data]) =>
+  z.strictObject({
+    sequence: z.int().describe("1, 2, 3 … within the application, consecutive."),
+    type: z.literal(type),
+    createdAt: s.outTime,
+    data,
+  }),
+) as unknown as { [T in Type]: Wire<T> }[Type][];
+
+/** One event; its type is the discriminator. */
+export const event = s.responseComponent(
+  "Event",
+  z.discriminatedUnion("type", events as [(typeof events)[0], ...typeof events]),
+);
+
+export const eventType = z.enum(Object.keys(DATA) as [Type, ...Type[]]);
+
+const eventPage = s.responseComponent("EventPage", {
+  data: z.array(event),
+  hasMore: z.boolean().describe("Whether there are more now: continue after the last one's sequence."),
+});
+
+const eventQuery = z.strictObject({
+  after: s.eventSequence
+    .optional()
+    .describe("Only events after this one; default all. A Last-Event-ID header has precedence."),
+  limit: s.page.limit,
+});
 
 const LAST_EVENT_ID = "Last-Event-ID";
 const LAST_EVENT_POINTER = "/headers/last-event-id";

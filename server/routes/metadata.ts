@@ -1,20 +1,89 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { ServedMetadata } from "../../core/index.ts";
+import { z } from "zod";
+import { MAX_METADATA_TOKENS, type ServedMetadata } from "../../core/index.ts";
 import { sendTag, tagOf } from "../http/etag.ts";
-import * as s from "../schemas/metadata.ts";
 import { type Endpoint, endpoint, entriesOf, json } from "./api/endpoint.ts";
+import { outDecimal, outTime, requestComponent, responseComponent, tokenId, uuid } from "./api/fields.ts";
+
+/** JSON of a token or a contract. The core checks it. */
+export const metadataJson = requestComponent(
+  "Metadata",
+  z
+    .looseObject({
+      name: z.string().max(200).optional(),
+      description: z.string().max(4_000).optional(),
+      image: z
+        .string()
+        .optional()
+        .describe("An `https://` or `ipfs://` address, or a `data:` image in base64: PNG, JPEG, GIF, WebP or AVIF."),
+      external_url: z.string().optional().describe("An `https://` address."),
+      animation_url: z.string().optional().describe("An `https://` or `ipfs://` address."),
+      attributes: z
+        .array(
+          z.looseObject({ trait_type: z.string().optional(), value: z.union([z.string(), z.number(), z.boolean()]) }),
+        )
+        .max(100)
+        .optional(),
+    })
+    .describe(
+      "Metadata in the form of ERC-721 or ERC-1155, at most 8,192 bytes, six levels and 1,000 values. Other fields pass unchanged.",
+    ),
+);
+
+const outJson = z.record(z.string(), z.unknown());
+
+const tokenMetadata = responseComponent("TokenMetadata", {
+  tokenId: outDecimal,
+  metadata: outJson.describe("As it was set."),
+  frozen: z.boolean().describe("Whether it never changes again."),
+  hidden: z.boolean().describe("Whether the asset's placeholder is served in its place."),
+  updatedAt: outTime,
+});
+
+const collection = responseComponent("Collection", {
+  contractMetadata: outJson.nullable().describe("The contract's metadata (ERC-7572); null for name and symbol only."),
+  placeholder: outJson.nullable().describe("Served as the metadata of every token until the reveal; null for none."),
+  frozen: z.boolean().describe("Whether no token's metadata can change."),
+  updatedAt: outTime,
+});
+
+/** A token's id as `tokenURI` ends with it, or as clients of ERC-1155 put it in the place of `{id}`. */
+const servedParams = z.strictObject({
+  assetId: uuid,
+  tokenId: z
+    .string()
+    .regex(/^[0-9a-fA-F]{1,78}(?:\.json)?$/, "Give the token's id, in decimal digits or as 64 hex digits.")
+    .transform((text) => text.replace(/\.json$/, "")),
+});
+
+const tokens = z
+  .array(z.strictObject({ tokenId, metadata: z.unknown() }))
+  .min(1)
+  .max(MAX_METADATA_TOKENS);
+const bulkResult = responseComponent("MetadataListResult", { tokens: z.int() });
+
+const freezeBody = requestComponent("MetadataFreeze", { tokenIds: z.array(tokenId).min(1).max(MAX_METADATA_TOKENS) });
+
+const collectionBody = requestComponent("CollectionChange", {
+  contractMetadata: metadataJson.nullish().describe("The contract's metadata (ERC-7572); null removes it."),
+  placeholder: metadataJson.nullish().describe("Hides every token behind this; null reveals them."),
+});
 
 const ASSET = "/api/v1/assets/{assetId}";
 /** A change is seen within this time, whatever stands between. */
 const FRESH = "public, max-age=60";
 const FOR_EVER = "public, max-age=31536000, immutable";
 const DENIED = ["asset_not_found", "asset_shared"] as const;
-const asToken = json(200, "The metadata.", s.tokenMetadata);
-const asCollection = json(200, "The asset's metadata.", s.collection);
+const asToken = json(200, "The metadata.", tokenMetadata);
+const asCollection = json(200, "The asset's metadata.", collection);
 const served = {
   headers: { "If-None-Match": "The `ETag` of an earlier response." },
   success: {
-    ...json(200, "JSON for wallets and marketplaces, to be read from any page.", s.servedMetadata),
+    ...json(
+      200,
+      "JSON for wallets and marketplaces, to be read from any page.",
+      responseComponent("ServedMetadata", z.record(z.string(), z.unknown())),
+    ),
     headers: { ETag: "Identifies this version.", "Cache-Control": "For ever when it is frozen, else a minute." },
     unchanged: "`If-None-Match` names the present version.",
   },
@@ -24,7 +93,7 @@ export const metadataEndpoints: readonly Endpoint[] = [
   endpoint("Metadata", "mint", `PUT ${ASSET}/tokens/{tokenId}/metadata`, "setTokenMetadata", {
     summary: "Set the metadata of a token, minted or not",
     description: "Public at once, unless the asset has a placeholder. The asset must be reserved for the application.",
-    coreBody: s.metadataJson,
+    coreBody: metadataJson,
     example: {
       name: "Card 7",
       image: "https://cards.example/7.png",
@@ -45,10 +114,10 @@ export const metadataEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Metadata", "mint", `POST ${ASSET}/metadata`, "setMetadataOfTokens", {
     summary: "Set the metadata of up to 1,000 tokens, all or none",
-    body: s.bulkBody,
+    body: requestComponent("MetadataList", { tokens }),
     example: { tokens: [{ tokenId: "7", metadata: { name: "Card 7" } }] },
     cost: entriesOf("tokens"),
-    success: json(200, "All are set.", s.bulkResult),
+    success: json(200, "All are set.", bulkResult),
     errors: [...DENIED, "metadata_frozen"],
     async handle({ engine, applicationId, params: { assetId }, body: { tokens } }) {
       await engine.metadata.setAll(applicationId, assetId, tokens as Parameters<typeof engine.metadata.setAll>[2]);
@@ -57,9 +126,9 @@ export const metadataEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Metadata", "assets", `PUT ${ASSET}/metadata/frozen`, "freezeMetadataOfTokens", {
     summary: "Freeze the metadata of up to 1,000 tokens for ever",
-    body: s.freezeBody,
+    body: freezeBody,
     example: { tokenIds: ["7"] },
-    success: json(200, "All are frozen.", s.bulkResult),
+    success: json(200, "All are frozen.", bulkResult),
     errors: [...DENIED, "metadata_not_found", "metadata_hidden", "metadata_frozen"],
     async handle({ engine, applicationId, params: { assetId }, body: { tokenIds } }) {
       await engine.metadata.freezeTokens(applicationId, assetId, tokenIds);
@@ -75,7 +144,7 @@ export const metadataEndpoints: readonly Endpoint[] = [
   endpoint("Metadata", "assets", `PUT ${ASSET}/collection`, "changeCollection", {
     summary: "Set the contract's metadata, hide all tokens behind a placeholder, or reveal them",
     description: "Fields that are absent stay as they are.",
-    coreBody: s.collectionBody,
+    coreBody: collectionBody,
     example: { contractMetadata: { name: "Cards", image: "https://cards.example/all.png" }, placeholder: null },
     success: asCollection,
     errors: [...DENIED, "metadata_frozen"],
@@ -113,7 +182,7 @@ export const metadataEndpoints: readonly Endpoint[] = [
     summary: "The metadata of a token, for `tokenURI` (ERC-721) and `uri` (ERC-1155)",
     description:
       "Takes the id in decimal digits. Of an ERC-1155 asset it takes 64 hex digits too, as clients write `{id}`.",
-    params: s.servedParams,
+    params: servedParams,
     errors: ["asset_not_found", "metadata_not_found"],
     handle: async ({ engine, params: { assetId, tokenId }, request, reply }) =>
       send(await engine.metadata.served(assetId, tokenId), request, reply),

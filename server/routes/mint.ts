@@ -1,11 +1,61 @@
 import type { FastifyReply } from "fastify";
-import type { z } from "zod";
-import { countMints } from "../../core/internal.ts";
+import { z } from "zod";
+import { countMints, type FieldForm, MINT_FORM, USER_FORM } from "../../core/internal.ts";
 import type { Code } from "../http/errors.ts";
 import { idempotencyKeyOf } from "../http/idempotency.ts";
-import { mintAnswer } from "../http/wire/mint-answer.ts";
-import { dryRunReply, mintBody, mintQuery, mintReply } from "../schemas/mint.ts";
 import { type Call, type Endpoint, endpoint, json } from "./api/endpoint.ts";
+import * as s from "./api/fields.ts";
+import { metadataJson } from "./metadata.ts";
+import { mintAnswer, mintReply } from "./mint-answer.ts";
+
+/** The schema of a field, from the form by which the core reads it. */
+function schemaOf({ text, least, kind, fault, about }: FieldForm): z.ZodType {
+  const texts = text === undefined ? [] : [z.string().regex(text, said(fault))];
+  const numbers = least === undefined ? [] : [z.int().min(least)];
+  const schema = kind === undefined ? oneOf([...numbers, ...texts], said(fault)) : KINDS[kind];
+  return about === undefined ? schema.optional() : schema.optional().meta({ description: about });
+}
+
+const KINDS: Readonly<Record<NonNullable<FieldForm["kind"]>, z.ZodType>> = {
+  uuid: z.guid(),
+  reference: s.reference,
+  metadata: metadataJson,
+  mode: s.mode,
+};
+
+function oneOf(schemas: readonly z.ZodType[], fault: string): z.ZodType {
+  const [only] = schemas;
+  return only !== undefined && schemas.length === 1 ? only : z.union(schemas, fault);
+}
+
+/** A fault as a sentence. */
+function said(fault: string): string {
+  return `${fault.charAt(0).toUpperCase()}${fault.slice(1)}.`;
+}
+
+function schemasOf<F extends Readonly<Record<string, FieldForm>>>(form: F): { readonly [K in keyof F]: z.ZodType } {
+  const schemas = Object.entries(form).map(([name, field]) => [name, schemaOf(field)] as const);
+  return Object.fromEntries(schemas) as { [K in keyof F]: z.ZodType };
+}
+
+/** An entry of a mint. */
+export const mintEntry = s.requestComponent("MintEntry", { ...schemasOf(MINT_FORM), assetId: z.guid() });
+
+/** The fields of a user, besides its entries. */
+const mintUser = schemasOf(USER_FORM);
+
+/** The body of a mint, for the documentation. The core itself reads it, and reports every bad entry at once. */
+export const mintBody = s.requestComponent("MintRequest", {
+  users: z.array(z.strictObject({ ...mintUser, mints: z.array(mintEntry).min(1) })).min(1),
+});
+
+const mintQuery = z.strictObject({ dryRun: s.flag.optional().describe("`true` checks everything and mints nothing.") });
+
+const dryRunReply = s.responseComponent("DryRunReply", {
+  dryRun: z.literal(true),
+  users: z.int().describe("Users in the request."),
+  mints: z.int().describe("Entries that would have been minted."),
+});
 
 /** RFC 9745: the alias was deprecated from the start, 2026-01-01. */
 const ALIAS_DEPRECATED_SINCE = "@1767225600";

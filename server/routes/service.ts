@@ -1,11 +1,83 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
 import { ServerError } from "../http/errors.ts";
 import { sendTag, tagOf } from "../http/etag.ts";
 import { MAX_IDEMPOTENCY_KEY } from "../http/idempotency.ts";
-import * as s from "../schemas/service.ts";
 import type { Service } from "../service.ts";
 import { tokenEndpoints } from "./access-token.ts";
 import { type Endpoint, endpoint, json } from "./api/endpoint.ts";
+import * as s from "./api/fields.ts";
+
+const readiness = s.responseComponent("Readiness", {
+  status: z.literal("Ready"),
+  checks: z.record(z.string(), z.string()).describe("The result of each check."),
+});
+
+const limits = s.responseComponent("Limits", {
+  usersPerRequest: z.int(),
+  mintsPerRequest: z.int(),
+  bodyBytes: z.int(),
+  requestTimeoutSeconds: z.number(),
+  pageEntries: z.int(),
+  streamsPerKey: z.int(),
+  idempotencyKeyCharacters: z.int(),
+  heldBytesPerKey: z
+    .int()
+    .describe("Bytes of request bodies and unread responses that the server holds for one key at once."),
+  rollupData: z
+    .enum(["calldata", "blobs"])
+    .describe(
+      "Where vaults of `zk-rollup` go from now on. Those that blobs cannot hold go into calldata all the same; each batch names its kind.",
+    ),
+  rateLimit: z
+    .strictObject({ units: z.int(), windowSeconds: z.int() })
+    .describe(
+      "Per API key. A request costs the largest of: one unit; one for each mint entry; one for each KiB of a body above 16 KiB; one for each 4 KiB of a JSON response; one for each MiB of a batch's data.",
+    ),
+});
+
+const DEFAULT_MODE = {
+  description: "The mode of mints without one, of assets without a default of their own; null: they need one.",
+};
+
+export const application = s.responseComponent("Application", {
+  applicationId: s.outUuid,
+  name: z.string(),
+  suspended: z.boolean(),
+  dataAvailabilityMode: s.mode.nullable().meta(DEFAULT_MODE),
+  createdAt: s.outTime,
+});
+
+const applicationBody = s.requestComponent("ApplicationDefaults", {
+  dataAvailabilityMode: s.askedMode.nullable().meta(DEFAULT_MODE),
+});
+
+const usage = s.responseComponent("Usage", {
+  mints: s.outDecimal.describe("Entries that the application's keys have minted."),
+  transactions: z
+    .int()
+    .describe("Mints, withdrawals and transfers. Each transferred vault counts, and so does the change of a split."),
+  keys: z.array(
+    z.strictObject({
+      keyId: z.string(),
+      mintsUsed: s.outDecimal,
+      mintQuota: s.outDecimal.nullable().describe("Most entries that the key may ever mint; null: no limit."),
+      revokedAt: s.outTime.nullable(),
+    }),
+  ),
+  periods: z
+    .array(z.strictObject({ since: s.outTime, until: s.outTime, transactions: z.int() }))
+    .describe("Transactions accepted from `since` to before `until`, in order, without a gap."),
+});
+
+const usageQuery = z.strictObject({
+  since: s.instant.optional().describe("RFC 3339 with zone; default 30 intervals before `until`."),
+  until: s.instant.optional().describe("RFC 3339 with zone; default now."),
+  interval: z
+    .enum(["hour", "day", "month"])
+    .optional()
+    .describe("The periods, in UTC; at most 100 of them. Default `day`."),
+});
 
 /** The limits of a server, for `GET /api/v1/limits` and the OpenAPI document. */
 export function limitsOf({ engine, streams, memory, ...service }: Omit<Service, "document">) {
@@ -48,30 +120,30 @@ function documentOf(service: Service) {
   return made;
 }
 
-const application = json(200, "The application.", s.application);
+const oneApplication = json(200, "The application.", application);
 
 export const serviceEndpoints: readonly Endpoint[] = [
   endpoint("Service", "any", "GET /api/v1/limits", "getLimits", {
     summary: "The limits of this server",
-    success: json(200, "The limits.", s.limits),
+    success: json(200, "The limits.", limits),
     handle: ({ service }) => limitsOf(service),
   }),
   endpoint("Service", "any", "GET /api/v1/application", "getApplication", {
     summary: "The application that the credentials belong to",
-    success: application,
+    success: oneApplication,
     handle: ({ engine, applicationId }) => engine.applications.get(applicationId),
   }),
   endpoint("Service", "assets", "PUT /api/v1/application/defaults", "setApplicationDefaults", {
     summary: "Set the mode of the application's mints that name none",
-    body: s.applicationBody,
+    body: applicationBody,
     example: { dataAvailabilityMode: "validium" },
-    success: application,
+    success: oneApplication,
     handle: ({ engine, applicationId, body }) => engine.applications.change(applicationId, body),
   }),
   endpoint("Service", "read", "GET /api/v1/usage", "getUsage", {
     summary: "The usage of the application and each of its keys, in total and by hour, day or month",
-    query: s.usageQuery,
-    success: json(200, "The usage.", s.usage),
+    query: usageQuery,
+    success: json(200, "The usage.", usage),
     inTurn: true,
     handle: ({ engine, applicationId, query }) => engine.transactions.usage(applicationId, query),
   }),
@@ -79,13 +151,16 @@ export const serviceEndpoints: readonly Endpoint[] = [
   endpoint("Service", "public", "GET /healthz", "getHealth", {
     unmetered: true,
     summary: "Whether the process is alive",
-    success: { ...json(200, "Alive.", s.health), text: HEALTHY },
+    success: {
+      ...json(200, "Alive.", s.responseComponent("Health", { status: z.literal("Healthy"), version: z.string() })),
+      text: HEALTHY,
+    },
     handle: ({ service, request, reply }) => sayHealthy(request, reply, service.version),
   }),
   endpoint("Service", "public", "GET /readyz", "getReadiness", {
     unmetered: true,
     summary: "Whether the server can serve: its store, the open batches, and the checks of its operator",
-    success: json(200, "Ready.", s.readiness),
+    success: json(200, "Ready.", readiness),
     errors: ["not_ready"],
     async handle({ service, request }) {
       if (service.draining()) throw new ServerError("shutting_down");
@@ -103,7 +178,7 @@ export const serviceEndpoints: readonly Endpoint[] = [
     summary: "This document",
     headers: { "If-None-Match": "The `ETag` of an earlier response." },
     success: {
-      ...json(200, "OpenAPI 3.1.", s.openApi),
+      ...json(200, "OpenAPI 3.1.", s.responseComponent("OpenApiDocument", z.looseObject({ openapi: z.string() }))),
       headers: { ETag: "Identifies this version of the document." },
       unchanged: "`If-None-Match` names the present document.",
     },

@@ -1,10 +1,156 @@
 import { zeroAddress } from "viem";
-import type { z } from "zod";
-import { MintmarkError } from "../../core/index.ts";
-import { transfersDigest } from "../../core/protocol/index.ts";
-import { transferPreparationToWire } from "../http/wire/typed-data.ts";
-import * as s from "../schemas/transfers.ts";
-import { type Endpoint, endpoint, entriesOf, json } from "./api/endpoint.ts";
+import { z } from "zod";
+import { type Hex, MintmarkError, STATUSES } from "../../core/index.ts";
+import { CHECKSUM_WRONG, checksumHolds } from "../../core/internal.ts";
+import { MAX_GROUP_TRANSFERS, MAX_TRANSFER_HOPS, TRANSFERS_TYPES, transfersDigest } from "../../core/protocol/index.ts";
+import { type Endpoint, endpoint, entriesOf, json, paged } from "./api/endpoint.ts";
+import * as s from "./api/fields.ts";
+import { submissionOf, transferPreparationToWire, typedDataExample, typedDataOf } from "./typed-data.ts";
+import { vaultContent } from "./vaults.ts";
+
+const part = s.amount.describe(
+  "Quantized units for the receiver; 0 is all that is left. Less than that splits the vault.",
+);
+
+/** As signed: the zero address is the receiver of a redemption. */
+const signedReceiver = z
+  .string()
+  .regex(/^0x[0-9a-fA-F]{40}$/, "Give an address: 0x and 40 hex digits.")
+  .refine(checksumHolds, CHECKSUM_WRONG)
+  .transform((text) => text.toLowerCase() as Hex)
+  .describe("The receiver. The zero address redeems: it burns the units.");
+
+function listOf<S extends z.ZodType>(transfer: S) {
+  return z
+    .array(transfer)
+    .min(1, "Give at least one transfer.")
+    .max(MAX_GROUP_TRANSFERS, `Give at most ${MAX_GROUP_TRANSFERS} transfers.`);
+}
+
+const transferBody = s.requestComponent("NewTransfer", {
+  transfers: listOf(z.strictObject({ vaultId: s.vaultId, amount: part, to: signedReceiver })).describe(
+    "In the order that was signed, each vault once. All have one owner and one application.",
+  ),
+  deadline: s.seconds.describe("Seconds since 1970, as signed, as a decimal string."),
+  signature: z
+    .string()
+    .regex(
+      /^0x(?:[0-9a-fA-F]{128}(?:[0-9a-fA-F]{2})?)?$/,
+      "Give 0x and 64 or 65 bytes in hex, or 0x for an approval on L1.",
+    )
+    .transform((text) => text.toLowerCase() as Hex)
+    .describe(
+      "EIP-712 `Transfers(Transfer[] transfers,uint64 deadline)Transfer(uint64 vaultId,uint64 amount,address to)` by the owner or by a session key of the owner, in the settlement contract's domain. `0x` if the owner has approved the list on L1.",
+    ),
+});
+
+const transferPreparationBody = s.requestComponent("NewTransferPreparation", {
+  transfers: listOf(
+    z
+      .strictObject({
+        vaultId: s.vaultId,
+        amount: part.prefault("0"),
+        to: s.address.optional().describe("The receiver."),
+        redeem: z.literal(true).optional().describe("Instead of `to`: burn the units for ever."),
+      })
+      .refine(({ to, redeem }) => (to === undefined) !== (redeem === undefined), "Give either to or redeem."),
+  ),
+  deadline: s.seconds
+    .optional()
+    .describe("Seconds since 1970, an hour to 30 days ahead, as a decimal string. Default: in a day."),
+});
+
+/** What the documentation shows of a preparation. */
+const EXAMPLE = {
+  transfers: [{ vaultId: "1048578", amount: "0", to: `0x${"70".repeat(20)}` }],
+  deadline: "1893456000",
+};
+
+const transferPreparation = s.responseComponent("TransferPreparation", {
+  ownerAddress: s.outAddress,
+  digest: s.outHash.describe("What the signature signs."),
+  typedData: typedDataOf(["Transfers"], typedDataExample("Transfers", TRANSFERS_TYPES, EXAMPLE)),
+  submit: submissionOf({ path: "/api/v1/transfers", body: EXAMPLE }),
+});
+
+const burntOrGiven = s.outDecimal
+  .nullable()
+  .describe("Units of the new vault, or burnt. null while unknown: the batch settles how much is left of a vault.");
+
+const transferred = z.strictObject({
+  transactionId: z.string(),
+  vaultId: s.outDecimal.describe("The vault that is spent."),
+  assetId: s.outUuid,
+  tokenId: s.outDecimal.nullable().describe("null for ERC-20."),
+  userId: s.outUuid.describe("The user who gives."),
+  from: s.outAddress.describe("The address of the user who gives."),
+  to: s.outAddress.nullable().describe("The receiver; the zero address redeems. null for change."),
+  toUserId: s.outUuid.nullable().describe("The user of the new vault; null for a redemption."),
+  isChange: z.boolean().describe("Whether it is what the giver keeps of a split vault."),
+  newVaultId: s.outDecimal
+    .nullable()
+    .describe("null before the batch is sealed, and for a redemption. It is certain once the status is `settled`."),
+  amount: burntOrGiven,
+  ...s.outUnits,
+  hops: z
+    .int()
+    .describe(`Transfers since the mint, this one included. A vault can be transferred ${MAX_TRANSFER_HOPS} times.`),
+  failure: z.string().nullable().describe("Why this transfer moves nothing."),
+});
+
+const listFields = {
+  transferId: s.outUuid,
+  status: z
+    .enum(STATUSES)
+    .describe(
+      "A receiver can rely on a transfer that is `finalized` and has no `failure` in `transfers`. Before that the word of the operator is all.",
+    ),
+  digest: s.outHash,
+  deadline: s.outDecimal,
+  l1TxHash: s.outHash.nullable(),
+  l1BlockNumber: s.outDecimal.nullable(),
+  failure: z.string().nullable(),
+  createdAt: s.outTime,
+  updatedAt: s.outTime,
+};
+
+const transferList = s.responseComponent("Transfer", {
+  ...listFields,
+  transfers: z.array(transferred).describe("As signed; a split has two entries, its change second."),
+});
+
+const ownersTransferList = s.responseComponent("OwnersTransfer", {
+  ...listFields,
+  transfers: z.array(transferred.omit({ userId: true, toUserId: true })),
+});
+
+const step = z.strictObject({
+  status: z.enum(STATUSES),
+  vaultId: s.outDecimal.describe("The vault that is spent."),
+  from: s.outAddress.describe("Its owner."),
+  to: s.outAddress.describe("The receiver; the zero address redeems. Of change it is the giver."),
+  isChange: z.boolean(),
+  newVaultId: s.outDecimal.nullable().describe("null before the batch is sealed, and for a redemption."),
+  amount: burntOrGiven,
+  createdAt: s.outTime,
+});
+
+function historyOf<S extends z.ZodType>(each: S) {
+  return z.strictObject({
+    before: z
+      .array(each)
+      .describe(`The transfers from the mint to the vault, oldest first; at most ${MAX_TRANSFER_HOPS}.`),
+    after: z.array(each).describe("What took the vault: the receiver's part and the change. Empty while nothing did."),
+  });
+}
+
+const history = s.responseComponent("VaultHistory", historyOf(step.extend({ transferId: s.outUuid })));
+const publicHistory = s.responseComponent(
+  "PublicVaultHistory",
+  historyOf(step).extend({
+    vault: vaultContent.nullable().describe("What the vault holds; null for one that holds nothing."),
+  }),
+);
 
 /** What refuses a list of transfers before anyone has signed it. */
 const PREPARATION_ERRORS = [
@@ -38,10 +184,10 @@ export const transferEndpoints: readonly Endpoint[] = [
     summary: "What an owner signs to give vaults or parts of them away, or to redeem them",
     description:
       "Answers EIP-712 typed data for `eth_signTypedData_v4`, and the request to send with the signature. Changes nothing. One vault that cannot be transferred refuses all.",
-    body: s.transferPreparationBody,
+    body: transferPreparationBody,
     cost: entriesOf("transfers"),
     example: PREPARE,
-    success: json(200, "What to sign.", s.transferPreparation),
+    success: json(200, "What to sign.", transferPreparation),
     errors: PREPARATION_ERRORS,
     async handle({ engine, principal, body }) {
       const prepared = await engine.transfers.prepare(principal, asSigned(body));
@@ -52,10 +198,10 @@ export const transferEndpoints: readonly Endpoint[] = [
     summary: "Transfer or redeem up to 1,024 vaults with one signature of their owner",
     description:
       "Takes all transfers or none, and holds their vaults at once. Owner and receivers pay no gas. The same signed list always returns the same transfer; a failed one is tried anew.",
-    body: s.transferBody,
+    body: transferBody,
     cost: entriesOf("transfers"),
     example: REQUEST,
-    success: { ...json(202, "Accepted.", s.transferList), headers: { Location: "Path of the transfer." } },
+    success: { ...json(202, "Accepted.", transferList), headers: { Location: "Path of the transfer." } },
     errors: REQUEST_ERRORS,
     async handle({ engine, principal, body, reply }) {
       const accepted = await engine.transfers.request(principal, body);
@@ -67,14 +213,14 @@ export const transferEndpoints: readonly Endpoint[] = [
     summary: "Transfers of the application, newest first",
     description:
       "A page can be shorter than `limit` even if there is a next one: it examines a bounded number of transfers. `GET /api/v1/transactions?type=transfer` lists each vault of them, with more filters.",
-    query: s.transferQuery,
-    success: json(200, "One page.", s.transferPage),
+    ...paged("TransferPage", transferList),
+    query: z.strictObject({ status: z.enum(STATUSES).optional(), ...s.createdBetween, ...s.page }),
     inTurn: true,
     handle: ({ engine, applicationId, query }) => engine.transfers.list(applicationId, query),
   }),
   endpoint("Vaults", "read", "GET /api/v1/vaults/{vaultId}/history", "getVaultHistory", {
     summary: "The transfers that led to a vault, and what took it",
-    success: json(200, "The transfers, waiting ones too.", s.history),
+    success: json(200, "The transfers, waiting ones too.", history),
     errors: ["vault_not_found"],
     async handle({ engine, applicationId, params: { vaultId } }) {
       await engine.vaults.get(applicationId, vaultId);
@@ -83,7 +229,7 @@ export const transferEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Vaults", "public", "GET /public/v1/vaults/{vaultId}/history", "getPublicVaultHistory", {
     summary: "The transfers in sealed batches that led to a vault, and that took it",
-    success: json(200, "The transfers; L1 holds the data of each.", s.publicHistory),
+    success: json(200, "The transfers; L1 holds the data of each.", publicHistory),
     errors: ["vault_not_found", "vault_void"],
     async handle({ engine, params: { vaultId } }) {
       const { before, after } = await engine.transfers.history(vaultId);
@@ -95,7 +241,7 @@ export const transferEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Transfers", "read", "GET /api/v1/transfers/{transferId}", "getTransfer", {
     summary: "One transfer, with every vault that it takes and makes",
-    success: json(200, "The transfer.", s.transferList),
+    success: json(200, "The transfer.", transferList),
     errors: ["transfer_not_found"],
     handle: ({ engine, applicationId, params }) => engine.transfers.get(applicationId, params.transferId),
   }),
@@ -106,10 +252,10 @@ export const ownerTransferEndpoints: readonly Endpoint[] = [
   endpoint("Owners", "owner", "POST /owner/v1/transfers/prepare", "prepareOwnerTransfers", {
     summary: "What the signed-in owner signs to transfer or redeem its vaults",
     description: "Like `POST /api/v1/transfers/prepare`, for the owner's vaults in any one application.",
-    body: s.transferPreparationBody,
+    body: transferPreparationBody,
     cost: entriesOf("transfers"),
     example: PREPARE,
-    success: json(200, "What to sign.", s.transferPreparation),
+    success: json(200, "What to sign.", transferPreparation),
     errors: [...PREPARATION_ERRORS, "owner_relay_off"],
     async handle({ engine, service: { ownerRelay }, owner, body }) {
       // Refuse before the owner signs for nothing.
@@ -121,10 +267,10 @@ export const ownerTransferEndpoints: readonly Endpoint[] = [
   endpoint("Owners", "owner", "POST /owner/v1/transfers", "createOwnerTransfer", {
     summary: "Transfer or redeem vaults of the signed-in owner with one signature",
     description: "Like `POST /api/v1/transfers`. The operator bears the gas for only so many vaults of an owner a day.",
-    body: s.transferBody,
+    body: transferBody,
     cost: entriesOf("transfers"),
     example: REQUEST,
-    success: json(202, "Accepted.", s.ownersTransferList),
+    success: json(202, "Accepted.", ownersTransferList),
     errors: [...REQUEST_ERRORS, "owner_relay_off"],
     async handle({ engine, service: { ownerRelay }, owner, body }) {
       // A repeated list is answered as before, and costs nothing more.
@@ -137,14 +283,14 @@ export const ownerTransferEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Owners", "owner", "GET /owner/v1/transfers/{transferId}", "getOwnerTransfer", {
     summary: "One transfer that the signed-in owner has signed",
-    success: json(200, "As it is now.", s.ownersTransferList),
+    success: json(200, "As it is now.", ownersTransferList),
     errors: ["transfer_not_found"],
     handle: ({ engine, owner, params }) => engine.transfers.get({ owner }, params.transferId),
   }),
 ];
 
 /** A preparation as it is signed: a redemption is a transfer to the zero address. */
-function asSigned({ transfers, deadline }: z.output<typeof s.transferPreparationBody>) {
+function asSigned({ transfers, deadline }: z.output<typeof transferPreparationBody>) {
   return {
     transfers: transfers.map(({ vaultId, amount, to = zeroAddress }) => ({ vaultId, amount, to })),
     ...(deadline !== undefined && { deadline }),

@@ -1,16 +1,47 @@
 import { z } from "zod";
-import { MintmarkError } from "../../core/index.ts";
+import { MAX_NEW_USERS, MintmarkError } from "../../core/index.ts";
 import { idOfRequest } from "../http/idempotency.ts";
-import { page } from "../schemas/common.ts";
-import { balancePage, user, userBody, userPage, userQuery, usersBody, usersReply } from "../schemas/users.ts";
-import { vaultPage } from "../schemas/vaults.ts";
-import { type Endpoint, endpoint, entriesOf, json } from "./api/endpoint.ts";
+import { type Endpoint, endpoint, entriesOf, json, paged } from "./api/endpoint.ts";
+import * as s from "./api/fields.ts";
+import { vaultPages } from "./vaults.ts";
+
+export const user = s.responseComponent("User", {
+  userId: s.outUuid,
+  ownerAddress: s.outAddress,
+  reference: z.string().nullable().describe("Your own name for the user."),
+  createdAt: s.outTime,
+});
+const userQuery = z.strictObject({
+  ownerAddress: s.address.optional(),
+  reference: s.reference.optional(),
+  ...s.orderedPage,
+});
+
+const newUser = z.strictObject({
+  userId: s.uuid.optional().describe("Your own id for the user; default a new one."),
+  ownerAddress: s.address.describe("The L1 address that owns the user's mints. It never changes."),
+  reference: s.reference.optional().describe("Your own name for the user; need not be unique."),
+});
+
+const usersBody = s.requestComponent("NewUsers", {
+  users: z.array(newUser).min(1, "Give at least one user.").max(MAX_NEW_USERS, `Give at most ${MAX_NEW_USERS} users.`),
+});
+
+export const balance = s.responseComponent("Balance", {
+  assetId: s.outUuid,
+  ...s.outUnits,
+  tokenId: s.outDecimal.nullable(),
+  mintingBlob: s.outHex,
+  amount: s.outDecimal,
+  available: s.outDecimal,
+  withdrawn: s.outDecimal,
+});
 
 export const userEndpoints: readonly Endpoint[] = [
   endpoint("Users", "users", "POST /api/v1/users", "createUser", {
     summary: "Register a user with the L1 address that owns its tokens",
     description: "Repeating it with the same id and address changes nothing and returns the same.",
-    body: userBody,
+    body: s.requestComponent("NewUser", newUser),
     example: {
       userId: "6f1d3c1e-4f0a-4b7e-9a51-0c5d6f2b7a11",
       ownerAddress: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
@@ -39,7 +70,11 @@ export const userEndpoints: readonly Endpoint[] = [
         { ownerAddress: "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc" },
       ],
     },
-    success: json(201, "The users, new and existing.", usersReply),
+    success: json(
+      201,
+      "The users, new and existing.",
+      s.responseComponent("CreatedUsers", { users: z.array(user).describe("In request order.") }),
+    ),
     errors: ["user_exists"],
     handle: async ({ engine, applicationId, body }) => ({
       users: await engine.users.createAll(applicationId, body.users),
@@ -47,8 +82,8 @@ export const userEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Users", "read", "GET /api/v1/users", "listUsers", {
     summary: "Users of the application, by owner or by reference",
+    ...paged("UserPage", user),
     query: userQuery,
-    success: json(200, "One page.", userPage),
     handle: ({ engine, applicationId, query }) => engine.users.list(applicationId, query),
   }),
   endpoint("Users", "read", "GET /api/v1/users/{userId}", "getUser", {
@@ -59,8 +94,7 @@ export const userEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Users", "read", "GET /api/v1/users/{userId}/vaults", "listUserVaults", {
     summary: "Vaults of one user, oldest first",
-    query: z.strictObject(page),
-    success: json(200, "One page.", vaultPage),
+    ...vaultPages,
     errors: ["user_not_found"],
     async handle({ engine, applicationId, params: { userId }, query }) {
       await engine.users.get(applicationId, userId);
@@ -69,8 +103,7 @@ export const userEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Users", "read", "GET /api/v1/users/{userId}/balances", "listUserBalances", {
     summary: "A user's holdings by token, in the order of first mints",
-    query: z.strictObject(page),
-    success: json(200, "One page.", balancePage),
+    ...paged("BalancePage", balance),
     errors: ["user_not_found"],
     handle: ({ engine, applicationId, params: { userId }, query }) =>
       engine.vaults.balances(applicationId, userId, query),

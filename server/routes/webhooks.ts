@@ -1,24 +1,58 @@
 import type { FastifyReply } from "fastify";
+import { z } from "zod";
 import * as core from "../../core/index.ts";
 import { ForbiddenAddress, type Reach, requireReachable } from "../../core/internal.ts";
 import { invalid, later } from "../http/errors.ts";
 import { idOfRequest } from "../http/idempotency.ts";
-import * as s from "../schemas/webhooks.ts";
 import { type Endpoint, endpoint, json } from "./api/endpoint.ts";
+import { outTime, outUuid, requestComponent, responseComponent } from "./api/fields.ts";
+import { eventType } from "./events.ts";
+
+const webhookBody = requestComponent("NewWebhook", {
+  url: z.string().max(2000).describe("`https:`; in the sandbox also `http:`."),
+  types: z.array(eventType).max(50).optional().describe("Types of event; default all, also if empty."),
+});
+
+const fields = {
+  webhookId: outUuid,
+  url: z.string(),
+  types: z.array(z.string()).describe("Types of event; all if empty."),
+  status: z.enum(["active", "disabled"]),
+  delivered: z.int().describe("Sequence of the last event that was delivered, or skipped for its type."),
+  failingSince: outTime.nullable(),
+  failure: z.string().nullable().describe("Why the last delivery failed."),
+  createdAt: outTime,
+};
+
+const webhook = responseComponent("Webhook", fields);
+
+const issuedWebhook = responseComponent("IssuedWebhook", {
+  ...fields,
+  secret: z.string().describe("Verifies deliveries. Shown once."),
+});
+
+const webhookAttempt = responseComponent("WebhookAttempt", {
+  kind: z.enum(["delivery", "test", "redelivery"]),
+  sequence: z.int().nullable().describe("Of the event; null for a test."),
+  time: outTime.describe("The time when it began."),
+  durationMs: z.int(),
+  status: z.int().nullable().describe("The endpoint's HTTP status; null without a response."),
+  failure: z.string().nullable().describe("null when the endpoint accepted it."),
+});
 
 const PATH = "/api/v1/webhooks";
 const one = { errors: ["webhook_not_found"] } as const;
-const attempted = json(200, "The outcome.", s.webhookAttempt);
-const found = json(200, "The webhook.", s.webhook);
+const attempted = json(200, "The outcome.", webhookAttempt);
+const found = json(200, "The webhook.", webhook);
 
 export const webhookEndpoints: readonly Endpoint[] = [
   endpoint("Webhooks", "webhooks", `POST ${PATH}`, "createWebhook", {
     summary: "Deliver events to an address",
     description:
       "All later events are posted there in order, each at least once, signed according to Standard Webhooks. The secret is shown once.",
-    body: s.webhookBody,
+    body: webhookBody,
     example: { url: "https://example.com/mintmark", types: ["mint.accepted", "withdrawal.settled"] },
-    success: json(201, "The webhook and its secret.", s.issuedWebhook),
+    success: json(201, "The webhook and its secret.", issuedWebhook),
     errors: ["too_many_webhooks"],
     async handle({ engine, service, applicationId, principal, body: { url, types = [] }, request, reply }) {
       requireAllowed(service.webhookReach, url);
@@ -28,7 +62,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Webhooks", "webhooks", `GET ${PATH}`, "listWebhooks", {
     summary: "The application's webhooks and their status",
-    success: json(200, "All of them.", s.webhookList),
+    success: json(200, "All of them.", responseComponent("WebhookList", { data: z.array(webhook) })),
     handle: ({ engine, applicationId }) => engine.webhooks.list(applicationId),
   }),
   endpoint("Webhooks", "webhooks", `GET ${PATH}/{webhookId}`, "getWebhook", {
@@ -53,7 +87,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
     description:
       "For a day deliveries also have a signature by the old secret, so that the endpoint can change over. A repetition with the same Idempotency-Key returns the same secret, even after a restart. Once a later rotation has replaced that secret, it is refused.",
     keysInStore: true,
-    success: json(200, "The webhook and its new secret.", s.issuedWebhook),
+    success: json(200, "The webhook and its new secret.", issuedWebhook),
     async handle({ engine, applicationId, principal, params, request, reply }) {
       const asked = idOfRequest("rotationId", principal, request);
       return issued(reply, await engine.webhooks.rotateSecret(applicationId, params.webhookId, asked));
@@ -79,7 +113,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
   endpoint("Webhooks", "webhooks", `GET ${PATH}/{webhookId}/deliveries`, "listWebhookDeliveries", {
     ...one,
     summary: "The last 50 attempts at a webhook since the server started, newest first",
-    success: json(200, "The attempts.", s.webhookAttempts),
+    success: json(200, "The attempts.", responseComponent("WebhookAttemptList", { data: z.array(webhookAttempt) })),
     async handle({ engine, service: { webhooks }, applicationId, params }) {
       const { webhookId } = await engine.webhooks.get(applicationId, params.webhookId);
       return { data: webhooks.attempts(webhookId) };

@@ -1,11 +1,158 @@
-import type { z } from "zod";
+import { z } from "zod";
 import * as core from "../../core/index.ts";
-import { MAX_LISTED_VAULTS } from "../../core/protocol/index.ts";
+import { MAX_LISTED_VAULTS, TYPED_DATA_TYPES } from "../../core/protocol/index.ts";
 import type { Account } from "../http/access/rate-account.ts";
-import { preparationToWire } from "../http/wire/typed-data.ts";
-import { listedView } from "../schemas/wire.ts";
-import * as s from "../schemas/withdrawals.ts";
-import { type Endpoint, endpoint, entriesOf, json } from "./api/endpoint.ts";
+import { type Endpoint, endpoint, entriesOf, json, paged } from "./api/endpoint.ts";
+import * as s from "./api/fields.ts";
+import { preparationToWire, submissionOf, typedDataExample, typedDataOf } from "./typed-data.ts";
+
+/** What a withdrawal takes from a vault, and what else the owner signs. */
+const taken = { vaultId: s.vaultId, quantity: s.amount.describe("Quantized units, as a decimal string.") };
+const signed = {
+  recipient: s.address.optional().describe("Default: the owner."),
+  deadline: s.seconds.describe("Seconds since 1970, as signed, as a decimal string."),
+};
+
+function vaultsOf<V extends z.ZodType>(vault: V) {
+  return z
+    .array(vault)
+    .min(1, "Give at least one vault.")
+    .max(MAX_LISTED_VAULTS, `Give at most ${MAX_LISTED_VAULTS} vaults.`);
+}
+
+export const withdrawalBody = s.requestComponent("NewWithdrawal", {
+  ...taken,
+  ...signed,
+  signature: s.signature.describe(
+    "The owner's EIP-712 `Withdrawal(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity,address recipient,uint64 deadline)`, `withdrawnBefore` being the vault's `withdrawnBalance`. The domain has name Mintmark, version 1, and the chain and contract that pay the token: its own chain, and there the settlement contract or its mirror.",
+  ),
+});
+
+export const withdrawalListBody = s.requestComponent("NewWithdrawalList", {
+  vaults: vaultsOf(
+    z.strictObject({
+      ...taken,
+      withdrawnBefore: s.amount.prefault("0").describe("The vault's `withdrawnBalance`. Default: 0."),
+    }),
+  ).describe("In the order that was signed. All have one owner, and their tokens live on one chain."),
+  ...signed,
+  signature: s.signature.describe(
+    "The owner's EIP-712 `WithdrawalList(ListedVault[] vaults,address recipient,uint64 deadline)ListedVault(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity)`, with the domain of a single withdrawal.",
+  ),
+});
+
+/** The fields of a preparation that say how, not what. */
+const signing = {
+  recipient: s.address.optional().describe("Default: the owner."),
+  deadline: s.seconds.optional().describe("Seconds since 1970, as a decimal string. Default: in seven days."),
+};
+
+const prepared = z.strictObject({
+  vaultId: s.vaultId,
+  quantity: s.amount.optional().describe("Quantized units. Default: all that are left."),
+});
+
+export const preparationBody = s.requestComponent(
+  "NewWithdrawalPreparation",
+  z
+    .strictObject({
+      vaults: vaultsOf(prepared).optional().describe("The vaults; or else name `ownerAddress` and `assetId`."),
+      ownerAddress: s.address.optional().describe("With `assetId`: all vaults of this owner and token."),
+      assetId: s.uuid.optional(),
+      tokenId: s.tokenId.optional().describe("With `assetId`: of this token id only."),
+      cursor: s.page.cursor.describe("`nextCursor` of the preparation before, with the same token."),
+      ...signing,
+    })
+    .refine(
+      ({ vaults, ownerAddress, assetId, tokenId, cursor }) =>
+        vaults === undefined
+          ? ownerAddress !== undefined && assetId !== undefined
+          : [ownerAddress, assetId, tokenId, cursor].every((field) => field === undefined),
+      "Give either vaults, or ownerAddress and assetId.",
+    ),
+);
+
+export const ownersPreparationBody = s.requestComponent("NewOwnersPreparation", {
+  vaultIds: z.array(s.vaultId).min(1, "Give at least one vault.").max(MAX_LISTED_VAULTS),
+  ...signing,
+});
+
+const WITHDRAWAL_STATUSES = ["accepted", "submitted", "settled", "finalized", "failed"] as const;
+
+export const withdrawal = s.responseComponent("Withdrawal", {
+  withdrawalId: s.outUuid,
+  userId: s.outUuid,
+  chainId: s.outDecimal.describe("Of the vault's token; `l1TxHash` and `l1BlockNumber` are of this chain."),
+  vaultId: s.outDecimal,
+  quantity: s.outDecimal,
+  recipient: s.outAddress,
+  withdrawnBefore: s.outDecimal,
+  deadline: s.outDecimal,
+  status: z.enum(WITHDRAWAL_STATUSES),
+  l1TxHash: s.outHash.nullable(),
+  l1BlockNumber: s.outDecimal.nullable(),
+  failure: z.string().nullable(),
+  createdAt: s.outTime,
+  updatedAt: s.outTime,
+});
+
+const refusal = z.strictObject({ code: z.string(), detail: z.string() });
+
+/** What came of a list, with each withdrawal as the caller may see it. */
+function listReply<W extends z.ZodType>(shown: W) {
+  const error = refusal.nullable().describe("Why this vault was not accepted; null when it was.");
+  const one = z.strictObject({ vaultId: s.outDecimal, withdrawal: shown.nullable(), error });
+  return z.strictObject({ vaults: z.array(one).describe("In the order of the request.") });
+}
+
+export const withdrawalListReply = s.responseComponent("WithdrawalListReply", listReply(withdrawal));
+
+/** The user's id is the application's own. */
+export const ownersWithdrawal = s.responseComponent("OwnersWithdrawal", withdrawal.omit({ userId: true }));
+
+export const ownersListReply = s.responseComponent("OwnersListReply", listReply(ownersWithdrawal));
+
+export const ownersQuery = z.strictObject({
+  vaultId: z
+    .union([s.vaultId, z.array(s.vaultId).max(100)], "Give 1 to 100 vault ids.")
+    .transform((given) => (typeof given === "bigint" ? [given] : given))
+    .describe("Repeat it for several, up to 100."),
+});
+
+export const ownersWithdrawals = s.responseComponent("OwnersWithdrawals", {
+  vaults: z
+    .array(z.strictObject({ vaultId: s.outDecimal, withdrawal: ownersWithdrawal.nullable() }))
+    .describe("In the order of the request; `withdrawal` is null for a vault that has none, or another owner."),
+});
+
+/** A preparation as the documentation shows it. */
+const EXAMPLE = { vaultId: "1048578", quantity: "1", recipient: `0x${"70".repeat(20)}`, deadline: "1893456000" };
+
+export const preparation = s.responseComponent("WithdrawalPreparation", {
+  ownerAddress: s.outAddress.describe("Who signs."),
+  typedData: typedDataOf(
+    ["Withdrawal", "WithdrawalList"],
+    typedDataExample("Withdrawal", { Withdrawal: TYPED_DATA_TYPES.Withdrawal }, { ...EXAMPLE, withdrawnBefore: "0" }),
+  ),
+  submit: submissionOf({ path: "/api/v1/withdrawals", body: EXAMPLE }),
+  refused: z
+    .array(z.strictObject({ vaultId: s.outDecimal, error: refusal }))
+    .meta({ description: "Vaults that cannot be withdrawn now, and are left out.", examples: [[]] }),
+  nextCursor: z
+    .string()
+    .nullable()
+    .describe("For the owner's further vaults of the token; null when there are none, or vaults were named."),
+});
+
+export const withdrawalQuery = z.strictObject({
+  status: z.enum(WITHDRAWAL_STATUSES).optional(),
+  userId: s.uuid.optional(),
+  ownerAddress: s.address.optional().describe("Of all users of this owner."),
+  assetId: s.uuid.optional(),
+  vaultId: s.vaultId.optional(),
+  ...s.createdBetween,
+  ...s.page,
+});
 
 /** What refuses a preparation or a list as a whole. */
 const LIST_ERRORS = ["history_diverged", "vault_not_found", "chain_not_supported", "deadline_invalid"] as const;
@@ -31,10 +178,10 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
     summary: "What an owner signs to withdraw from vaults, or from all of a token, with one signature",
     description:
       "Answers EIP-712 typed data for `eth_signTypedData_v4`, and the request to send with the signature. Changes nothing. Leaves vaults out that cannot be withdrawn now; it is an error when none is left.",
-    body: s.preparationBody,
+    body: preparationBody,
     cost: entriesOf("vaults"),
     example: { vaults: [{ vaultId: "9223372036854775808" }, { vaultId: "9223372036854775809", quantity: "50" }] },
-    success: json(200, "What to sign.", s.preparation),
+    success: json(200, "What to sign.", preparation),
     errors: [...LIST_ERRORS, ...VAULT_ERRORS, "cursor_invalid"],
     async handle({ engine, service: { turns }, applicationId, principal, body, request }) {
       const { vaults, recipient, deadline } = body;
@@ -52,9 +199,9 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
     summary: "Withdraw from a vault to its token's chain with its owner's signature",
     description:
       "Reserves the quantity at once. The withdrawal is sent to the token's chain when the vault's batch is available there and has matured. The same signed request always returns the same withdrawal.",
-    body: s.withdrawalBody,
+    body: withdrawalBody,
     example: { vaultId: "9223372036854775808", quantity: "1", ...SIGNED },
-    success: { ...json(202, "Accepted.", s.withdrawal), headers: { Location: "Path of the withdrawal." } },
+    success: { ...json(202, "Accepted.", withdrawal), headers: { Location: "Path of the withdrawal." } },
     errors: [...LIST_ERRORS, ...VAULT_ERRORS, ...SIGNED_ERRORS],
     async handle({ engine, principal, body, reply }) {
       const accepted = await engine.withdrawals.request(principal, body);
@@ -66,7 +213,7 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
     summary: "Withdraw from up to 256 vaults with one signature of their owner",
     description:
       "Accepts or refuses each vault separately; check each entry of the response. The same signed list returns the same withdrawals, and retries refused vaults.",
-    body: s.withdrawalListBody,
+    body: withdrawalListBody,
     cost: entriesOf("vaults"),
     example: {
       vaults: [
@@ -75,7 +222,7 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
       ],
       ...SIGNED,
     },
-    success: json(202, "The result for each vault.", s.withdrawalListReply),
+    success: json(202, "The result for each vault.", withdrawalListReply),
     errors: [...LIST_ERRORS, ...SIGNED_ERRORS],
     handle: async ({ engine, principal, body }) => ({
       vaults: (await engine.withdrawals.requestList(principal, body)).map(listedView),
@@ -84,14 +231,14 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
   endpoint("Withdrawals", "read", "GET /api/v1/withdrawals", "listWithdrawals", {
     summary: "Withdrawals of the application, newest first",
     description: "A page can be shorter than `limit` even if there is a next one.",
-    query: s.withdrawalQuery,
-    success: json(200, "One page.", s.withdrawalPage),
+    ...paged("WithdrawalPage", withdrawal),
+    query: withdrawalQuery,
     inTurn: true,
     handle: ({ engine, applicationId, query }) => engine.withdrawals.list(applicationId, query),
   }),
   endpoint("Withdrawals", "read", "GET /api/v1/withdrawals/{withdrawalId}", "getWithdrawal", {
     summary: "One withdrawal",
-    success: json(200, "The withdrawal.", s.withdrawal),
+    success: json(200, "The withdrawal.", withdrawal),
     errors: ["withdrawal_not_found"],
     handle: ({ engine, applicationId, params }) => engine.withdrawals.get(applicationId, params.withdrawalId),
   }),
@@ -107,10 +254,10 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
     summary: "What the signed-in owner signs to withdraw its vaults",
     description:
       "Like `POST /api/v1/withdrawals/prepare`, for whole vaults of the owner in any application. Ask for a vault that a transfer made alone: its answer is a single `Withdrawal`.",
-    body: s.ownersPreparationBody,
+    body: ownersPreparationBody,
     cost: entriesOf("vaultIds"),
     example: { vaultIds: ["9223372036854775808", "9223372036854775809"] },
-    success: json(200, "What to sign.", s.preparation),
+    success: json(200, "What to sign.", preparation),
     errors: [...LIST_ERRORS, ...VAULT_ERRORS, "owner_relay_off"],
     async handle({ engine, service: { ownerRelay }, owner, body: { vaultIds, ...signing } }) {
       // Refuse before the owner signs for nothing.
@@ -124,10 +271,10 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
     summary: "Withdraw up to 256 vaults of the signed-in owner with one signature",
     description:
       "Takes whole vaults: `quantity` is all that is left of each. Otherwise like the list of an application. For a vault that a transfer made, alone, the signature is over a single `Withdrawal`.",
-    body: s.withdrawalListBody,
+    body: withdrawalListBody,
     cost: entriesOf("vaults"),
     example: { vaults: [{ vaultId: "9223372036854775808", quantity: "1" }], ...SIGNED },
-    success: json(202, "The result for each vault.", s.ownersListReply),
+    success: json(202, "The result for each vault.", ownersListReply),
     errors: [...LIST_ERRORS, ...VAULT_ERRORS, ...SIGNED_ERRORS, "owner_relay_off"],
     async handle({ engine, service: { ownerRelay }, owner, body }) {
       const vaultIds = body.vaults.map(({ vaultId }) => vaultId);
@@ -141,8 +288,8 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Owners", "owner", `GET ${OWNERS}`, "listOwnerWithdrawals", {
     summary: "The newest withdrawal of each of the signed-in owner's vaults",
-    query: s.ownersQuery,
-    success: json(200, "As they are now.", s.ownersWithdrawals),
+    query: ownersQuery,
+    success: json(200, "As they are now.", ownersWithdrawals),
     async handle({ engine, owner, query: { vaultId: vaultIds } }) {
       const newest = await engine.withdrawals.newestOf(owner, vaultIds);
       return { vaults: vaultIds.map((vaultId, i) => ({ vaultId, withdrawal: newest[i] ?? null })) };
@@ -156,6 +303,11 @@ function covers(newest: core.Withdrawal | null | undefined, withdrawnBefore: big
   return newest.status === "accepted" || newest.status === "submitted" || newest.withdrawnBefore === withdrawnBefore;
 }
 
+/** The result for a vault of a list. */
+function listedView({ vaultId, withdrawal, error }: core.ListedWithdrawal) {
+  return { vaultId, withdrawal, error: error && { code: error.code, detail: error.message } };
+}
+
 function countAccepted(listed: readonly core.ListedWithdrawal[]): number {
   return listed.filter((each) => each.error === null && !each.repeated).length;
 }
@@ -167,7 +319,7 @@ function countAccepted(listed: readonly core.ListedWithdrawal[]): number {
 async function vaultsOfToken(
   engine: core.Engine,
   { applicationId }: core.Principal,
-  { ownerAddress, assetId, tokenId, cursor }: z.output<typeof s.preparationBody>,
+  { ownerAddress, assetId, tokenId, cursor }: z.output<typeof preparationBody>,
   turn: () => Promise<unknown>,
   account: Account | null,
 ) {

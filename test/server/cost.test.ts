@@ -5,9 +5,8 @@ import { MintmarkError } from "../../core/index.ts";
 import { HeldBytes } from "../../server/http/access/rate-account.ts";
 import { EventLoopTurns } from "../../server/http/turns.ts";
 import { BufferPool } from "../../server/http/wire/buffer-pool.ts";
-import { mintAnswer } from "../../server/http/wire/mint-answer.ts";
 import { Metrics } from "../../server/process/metrics.ts";
-import { mintToWire } from "../../server/schemas/wire.ts";
+import { mintAnswer, mintToWire } from "../../server/routes/mint-answer.ts";
 import { createWorld, entries, refusal, SETTLEMENT, type World } from "./fixture.ts";
 
 const MIB = 1024 * 1024;

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { shutDown } from "../../server/process/shutdown.ts";
-import { event } from "../../server/schemas/events.ts";
+import { event } from "../../server/routes/events.ts";
 import { eventually } from "../eventually.ts";
 import { createWorld, entries, refusal, type World, type WorldOptions } from "./fixture.ts";
 import { EventStreamClient, listen } from "./sse.ts";

@@ -9,8 +9,8 @@ import { buildServer } from "../../server/app.ts";
 import { TOKEN_PATH } from "../../server/http/access/oauth-error.ts";
 import { type Code, statusOf } from "../../server/http/errors.ts";
 import { type Endpoint, errorsOf } from "../../server/routes/api/endpoint.ts";
+import { oauthError, problemDocument } from "../../server/routes/api/openapi.ts";
 import { ENDPOINTS } from "../../server/routes/index.ts";
-import { oauthError, problemDocument } from "../../server/schemas/service.ts";
 import type { ServerOptions } from "../../server/service.ts";
 
 export const SETTLEMENT = { chainId: 31_337n, contract: `0x${"5e".repeat(20)}`, engineVersion: 5 } as const;

@@ -3,8 +3,7 @@ import { privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
 import { MODES } from "../../core/index.ts";
 import { BufferPool } from "../../server/http/wire/buffer-pool.ts";
-import { mintAnswer } from "../../server/http/wire/mint-answer.ts";
-import { mintToWire } from "../../server/schemas/wire.ts";
+import { mintAnswer, mintToWire } from "../../server/routes/mint-answer.ts";
 import { createWorld, OWNER } from "./fixture.ts";
 
 const KEY = `0x${"2a".repeat(32)}` as const;

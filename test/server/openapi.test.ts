@@ -4,8 +4,8 @@ import { z } from "zod";
 import { ERROR_CODES } from "../../core/index.ts";
 import { type Code, meaningOf, SERVER_ERROR_CODES, STATUS_OF, statusOf } from "../../server/http/errors.ts";
 import { errorsOf } from "../../server/routes/api/endpoint.ts";
+import { eventType } from "../../server/routes/events.ts";
 import { ENDPOINTS } from "../../server/routes/index.ts";
-import { eventType } from "../../server/schemas/events.ts";
 import { createWorld, OWNER } from "./fixture.ts";
 
 interface Operation {

@@ -1,12 +1,12 @@
 import { z } from "zod";
 import { MintmarkError } from "../../../core/index.ts";
 import { quantizedAmount } from "../../../core/internal.ts";
-import { PATH, uuid, vaultId } from "../../schemas/common.ts";
-import { mintBody } from "../../schemas/mint.ts";
-import { transactionQuery } from "../../schemas/transactions.ts";
-import { vaultQuery } from "../../schemas/vaults.ts";
-import * as wire from "../../schemas/wire.ts";
-import { withdrawalBody, withdrawalQuery } from "../../schemas/withdrawals.ts";
+import { PATH, pageOf, standard, uuid, vaultId } from "../../routes/api/fields.ts";
+import { mintBody } from "../../routes/mint.ts";
+import { mintToWire } from "../../routes/mint-answer.ts";
+import { transaction, transactionQuery } from "../../routes/transactions.ts";
+import { vault, vaultProof, vaultQuery } from "../../routes/vaults.ts";
+import * as withdrawals from "../../routes/withdrawals.ts";
 import { operation } from "./operation.ts";
 import { ofApplication } from "./tenants.ts";
 
@@ -22,7 +22,7 @@ const byKey = z.strictObject({
 const user = mintBody.shape.users.element.shape;
 // A person types whole tokens; `--units` counts as the API does.
 const { amount: units, amountDecimal: amount, ...entry } = user.mints.element.shape;
-const { quantity, ...withdrawal } = withdrawalBody.shape;
+const { quantity, ...withdrawal } = withdrawals.withdrawalBody.shape;
 
 /** Operations of an application over its HTTP API, for a team's own terminal. */
 export const APPLICATION_OPERATIONS = {
@@ -49,7 +49,7 @@ export const APPLICATION_OPERATIONS = {
       };
       const request = { users: [{ userId, ownerAddress, mints: [mint] }] };
       if (dryRun) return { dryRun, ...(await engine.mints.check(principal, request)) };
-      return wire.mintToWire(await engine.mint(principal, request, { ...(idempotencyKey && { idempotencyKey }) }));
+      return mintToWire(await engine.mint(principal, request, { ...(idempotencyKey && { idempotencyKey }) }));
     },
   }),
   "vaults.list": operation({
@@ -57,39 +57,40 @@ export const APPLICATION_OPERATIONS = {
     examples: [APPLICATION, `${APPLICATION} ${ASSET} --token 1001`],
     input: ofApplication.extend(vaultQuery.shape),
     columns: ["vaultId", "status", "ownerAddress", "assetId", "tokenId", "amount", "availableBalance", "batchId"],
-    run: async (engine, { applicationId, ...filter }) =>
-      wire.pageToWire(await engine.vaults.list(applicationId, filter), wire.vaultToWire),
+    answer: pageOf(vault),
+    run: async (engine, { applicationId, ...filter }) => engine.vaults.list(applicationId, filter),
   }),
   "vaults.show": operation({
     summary: "show one vault",
     examples: [`9223372036854775808 ${APPLICATION}`],
     input: ofApplication.extend({ vaultId }),
     args: ["vaultId"],
-    run: async (engine, { applicationId, vaultId }) =>
-      wire.vaultToWire(await engine.vaults.get(applicationId, vaultId)),
+    answer: vault,
+    run: (engine, { applicationId, vaultId }) => engine.vaults.get(applicationId, vaultId),
   }),
   "vaults.proof": operation({
     summary: "show a vault's path to its batch root",
     examples: ["9223372036854775808 --json"],
     input: z.strictObject({ vaultId }),
     args: ["vaultId"],
-    run: async (engine, { vaultId }) => wire.proofToWire(await engine.proofs.vault(vaultId)),
+    answer: vaultProof,
+    run: (engine, { vaultId }) => engine.proofs.vault(vaultId),
   }),
   "transactions.list": operation({
     summary: "list an application's mints, withdrawals and transfers, newest first; all their fields with --json",
     examples: [APPLICATION, `${APPLICATION} --type mint --status settled`],
     input: ofApplication.extend(transactionQuery.shape),
     columns: ["transactionId", "type", "status", "assetId", "tokenId", "amount", "vaultId", "l1TxHash", "failure"],
-    run: async (engine, { applicationId, ...filter }) =>
-      wire.pageToWire(await engine.transactions.list(applicationId, filter), wire.transactionToWire),
+    answer: pageOf(transaction),
+    run: async (engine, { applicationId, ...filter }) => engine.transactions.list(applicationId, filter),
   }),
   "transactions.show": operation({
     summary: "show one transaction, with the time of each status",
     examples: [`01a1fd1b-bfbe-7246-add7-f4566c613096.0 ${APPLICATION}`],
     input: ofApplication.extend({ transactionId: PATH.transactionId }),
     args: ["transactionId"],
-    run: async (engine, { applicationId, transactionId }) =>
-      wire.transactionToWire(await engine.transactions.get(applicationId, transactionId)),
+    answer: transaction,
+    run: (engine, { applicationId, transactionId }) => engine.transactions.get(applicationId, transactionId),
   }),
   withdraw: operation({
     summary: "withdraw from a vault to its token's chain, with its owner's signature",
@@ -101,43 +102,41 @@ export const APPLICATION_OPERATIONS = {
         units: quantity.optional().describe("in the place of --amount: units, as the API counts them"),
       }),
     args: ["vaultId"],
+    answer: withdrawals.withdrawal,
     async run(engine, { apiKey, amount, units, ...asked }) {
       const principal = await engine.keys.authenticate(apiKey);
       if ((amount === undefined) === (units === undefined))
         throw new MintmarkError("validation_failed", "Give --amount or --units, as the owner has signed it.");
       const held =
         units ?? quantizedAmount(`${amount}`, await engine.vaults.get(principal.applicationId, asked.vaultId));
-      return wire.withdrawalToWire(await engine.withdrawals.request(principal, { ...asked, quantity: held }));
+      return await engine.withdrawals.request(principal, { ...asked, quantity: held });
     },
   }),
   "withdrawals.list": operation({
     summary: "list an application's withdrawals, newest first; all their fields with --json",
     examples: [APPLICATION, `${APPLICATION} --status accepted`],
-    input: ofApplication.extend(withdrawalQuery.shape),
+    input: ofApplication.extend(withdrawals.withdrawalQuery.shape),
     columns: ["withdrawalId", "status", "userId", "vaultId", "quantity", "l1TxHash", "failure"],
-    run: async (engine, { applicationId, ...filter }) =>
-      wire.pageToWire(await engine.withdrawals.list(applicationId, filter), wire.withdrawalToWire),
+    answer: pageOf(withdrawals.withdrawal),
+    run: async (engine, { applicationId, ...filter }) => engine.withdrawals.list(applicationId, filter),
   }),
   "withdrawals.show": operation({
     summary: "show one withdrawal, with the reason for waiting",
     examples: [`${WITHDRAWAL} ${APPLICATION}`],
     input: ofApplication.extend({ withdrawalId: uuid }),
     args: ["withdrawalId"],
-    run: async (engine, { applicationId, withdrawalId }) =>
-      wire.withdrawalToWire(await engine.withdrawals.get(applicationId, withdrawalId)),
+    answer: withdrawals.withdrawal,
+    run: (engine, { applicationId, withdrawalId }) => engine.withdrawals.get(applicationId, withdrawalId),
   }),
   "withdrawals.pending": operation({
     summary: "list what the next commit may send, of every application; all fields with --json",
     examples: [""],
     input: z.strictObject({}),
     columns: ["withdrawalId", "standard", "vaultId", "quantity", "recipient", "deadline", "status"],
-    async run(engine) {
-      const chains = engine.operator
-        .portals()
-        .map(({ chainId }) => Array.fromAsync(engine.operator.pendingWithdrawals(chainId)));
-      return (await Promise.all(chains))
-        .flat()
-        .map(({ withdrawal, standard }) => ({ ...wire.withdrawalToWire(withdrawal), standard }));
+    answer: z.array(withdrawals.withdrawal.extend({ standard })),
+    async run({ operator }) {
+      const chains = operator.portals().map(({ chainId }) => Array.fromAsync(operator.pendingWithdrawals(chainId)));
+      return (await Promise.all(chains)).flat().map(({ withdrawal, standard }) => ({ ...withdrawal, standard }));
     },
   }),
 };

@@ -1,9 +1,10 @@
 import { isAbsolute } from "node:path";
 import { z } from "zod";
 import { BLOB_SCHEMES, LevelJournal, MAX_AMOUNT, MODES } from "../../../core/index.ts";
-import { batchOf } from "../../routes/batches.ts";
-import { address, batchId, mode, page, standard, uuid } from "../../schemas/common.ts";
-import { assetToOperator, assetToWire, batchToWire, decimal, pageToWire } from "../../schemas/wire.ts";
+import { address, batchId, mode, page, pageOf, standard, uuid } from "../../routes/api/fields.ts";
+import { writerOf } from "../../routes/api/writer.ts";
+import { asset } from "../../routes/assets.ts";
+import { batch, batchesOf, batchOf, batchView } from "../../routes/batches.ts";
 import { whole } from "../settings/fields.ts";
 import { operation } from "./operation.ts";
 import { ofApplication } from "./tenants.ts";
@@ -12,8 +13,11 @@ const ID = "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21";
 const APPLICATION = "--application 01a1fd1b-bf5c-743a-abf0-3c3fec348cab";
 
 export const ofAsset = z.strictObject({ assetId: uuid });
+/** An asset without the fields that depend on an application. */
+export const operatorsAsset = asset.omit({ enabled: true, mintingAvailable: true, unavailableReason: true });
 const enablement = {
   input: ofAsset.extend(ofApplication.shape),
+  answer: asset,
   args: ["assetId"],
   examples: [`${ID} ${APPLICATION}`],
 } as const;
@@ -65,14 +69,16 @@ export const LEDGER_OPERATIONS = {
       ...facts.shape,
     }),
     args: ["contractAddress"],
-    run: async (engine, input) => assetToOperator(await engine.assets.add(input)),
+    answer: operatorsAsset,
+    run: (engine, input) => engine.assets.add(input),
   }),
   "assets.change": operation({
     summary: "change an asset: its mode and its blobs at any time, all else before the first mint",
     examples: [`${ID} --mode zk-rollup`, `${ID} --standard erc1155 --scheme imx`],
     input: ofAsset.extend({ ...token.partial().shape, ...facts.shape }),
     args: ["assetId"],
-    run: async (engine, { assetId, ...changes }) => assetToOperator(await engine.assets.change(assetId, changes)),
+    answer: operatorsAsset,
+    run: (engine, { assetId, ...changes }) => engine.assets.change(assetId, changes),
   }),
   "assets.remove": operation({
     summary: "remove an asset without mints",
@@ -98,34 +104,35 @@ export const LEDGER_OPERATIONS = {
     ],
     run: (engine, { applicationId }) =>
       applicationId === undefined
-        ? Array.fromAsync(engine.operator.assets(), assetToOperator)
-        : Array.fromAsync(engine.assets.list(applicationId), assetToWire),
+        ? Array.fromAsync(engine.operator.assets(), writerOf(operatorsAsset))
+        : Array.fromAsync(engine.assets.list(applicationId), writerOf(asset)),
   }),
   "assets.whitelist": operation({
     summary: "let applications enable and mint the asset",
     examples: [ID, `${ID} --remove`],
     input: ofAsset.extend({ remove: z.boolean().default(false).describe("take it off the list again") }),
     args: ["assetId"],
-    run: async ({ assets }, { assetId, remove }) =>
-      assetToOperator(await (remove ? assets.unlist(assetId) : assets.whitelist(assetId))),
+    answer: operatorsAsset,
+    run: ({ assets }, { assetId, remove }) => (remove ? assets.unlist(assetId) : assets.whitelist(assetId)),
   }),
   "assets.enable": operation({
     ...enablement,
     summary: "enable the asset for an application",
-    run: async (engine, { applicationId, assetId }) => assetToWire(await engine.assets.enable(applicationId, assetId)),
+    run: (engine, { applicationId, assetId }) => engine.assets.enable(applicationId, assetId),
   }),
   "assets.disable": operation({
     ...enablement,
     summary: "disable the asset for an application",
-    run: async (engine, { applicationId, assetId }) => assetToWire(await engine.assets.disable(applicationId, assetId)),
+    run: (engine, { applicationId, assetId }) => engine.assets.disable(applicationId, assetId),
   }),
   "batches.seal": operation({
     summary: "close the open batches now, of one mode or of both",
     examples: ["", "--mode zk-rollup"],
     input: z.strictObject({ dataAvailabilityMode: mode.optional() }),
+    answer: z.array(batch),
     async run(engine, { dataAvailabilityMode: mode }) {
       const sealed = await Promise.all((mode ? [mode] : MODES).map((each) => engine.operator.seal(each)));
-      return sealed.filter((batch) => batch !== null).map(batchToWire);
+      return sealed.filter((batch) => batch !== null).map(batchView);
     },
   }),
   "batches.status": operation({
@@ -133,7 +140,8 @@ export const LEDGER_OPERATIONS = {
     examples: ["", "--mode validium --limit 5 --json"],
     input: z.strictObject({ mode: mode.optional(), ...page }),
     columns: ["batchId", "vaultCount", "status", "l1BlockNumber", "l1TxHash"],
-    run: async (engine, filter) => pageToWire(await engine.batches.list(filter), batchToWire),
+    answer: pageOf(batch),
+    run: (engine, filter) => batchesOf(engine, filter),
   }),
   "export.batch": operation({
     summary: "write a sealed batch's encoded data to a file",
@@ -143,7 +151,7 @@ export const LEDGER_OPERATIONS = {
     file: "data",
     async run(engine, input) {
       const { data, assets, ...batch } = await engine.batches.getSealed(...batchOf(input.batchId));
-      const named = assets.map(({ chainId, assetType }) => ({ chainId: decimal(chainId), assetType }));
+      const named = assets.map(({ chainId, assetType }) => ({ chainId: `${chainId}`, assetType }));
       return { ...batch, assets: named, data: Buffer.from(data).toString("hex") };
     },
   }),

@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { Engine } from "../../../core/index.ts";
+import { type Shown, writerOf } from "../../routes/api/writer.ts";
 
 /**
  * One operation on an engine. It is also a command, whose options and help derive from `input`: a field's description
@@ -32,13 +33,20 @@ export interface Running {
   progress(where: string): void;
 }
 
-/** Ties an operation to the schema of its input. */
-export function operation<S extends z.ZodObject>(
-  definition: Omit<Operation, "input" | "args" | "run"> & {
-    readonly input: S;
-    readonly args?: readonly (keyof S["shape"] & string)[];
-    run(engine: Engine, input: z.output<S>, running: Running): Promise<unknown>;
-  },
-): Operation {
-  return { ...definition, run: (engine, given, running) => definition.run(engine, given as z.output<S>, running) };
+/** Ties an operation to the schema of its input, and to that of its answer, which is JSON already without one. */
+export function operation<S extends z.ZodObject, A extends z.ZodType = z.ZodUnknown>({
+  answer,
+  run,
+  ...definition
+}: Omit<Operation, "input" | "args" | "run"> & {
+  readonly input: S;
+  readonly args?: readonly (keyof S["shape"] & string)[];
+  readonly answer?: A;
+  run(engine: Engine, input: z.output<S>, running: Running): Promise<Shown<z.output<A>>>;
+}): Operation {
+  const write = answer === undefined ? (made: unknown) => made : writerOf(answer);
+  return {
+    ...definition,
+    run: async (engine, given, running) => write(await run(engine, given as z.output<S>, running)),
+  };
 }

@@ -1,5 +1,5 @@
 import { type Engine, type Issue, MintmarkError } from "../../../core/index.ts";
-import { wording } from "../../schemas/wording.ts";
+import { check } from "../../routes/api/endpoint.ts";
 import { APPLICATION_OPERATIONS } from "./application.ts";
 import { LEDGER_OPERATIONS } from "./ledger.ts";
 import type { Operation, Running } from "./operation.ts";
@@ -35,12 +35,9 @@ export async function operate(engine: Engine, name: string, input: unknown, runn
  * @param except - fields that are still missing
  */
 export function requireInput({ input }: Operation, given: unknown, except: readonly string[] = []): unknown {
-  const { data, error } = input.safeParse(given, { error: wording });
-  const issues = (error?.issues ?? [])
-    .filter(({ path: [field] }) => !except.includes(String(field)))
-    .map(({ path, message }): Issue => {
-      return { pointer: `/${path.map(String).join("/")}`, code: "validation_failed", detail: message };
-    });
+  const found: Issue[] = [];
+  const data = check(input, given, [], found);
+  const issues = found.filter(({ pointer }) => !except.includes(pointer.slice(1)));
   if (issues.length > 0) throw new MintmarkError("validation_failed", undefined, { issues });
   return data;
 }

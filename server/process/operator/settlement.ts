@@ -6,12 +6,11 @@ import { RemoteMember } from "../../../core/guards/committee/index.ts";
 import { type Asset, type Engine, KzgThread, MintmarkError } from "../../../core/index.ts";
 import { connectL1, readL1 } from "../../../core/l1/index.ts";
 import { adoptFromL1 } from "../../../core/l1/settlement/index.ts";
-import { assetToOperator } from "../../schemas/wire.ts";
 import { accountOf } from "../account.ts";
 import { member, privateKey, url, whole } from "../settings/fields.ts";
 import { SETTINGS } from "../settings/settings.ts";
 import { reserveSettling, settlerOver } from "../settling.ts";
-import { ofAsset } from "./ledger.ts";
+import { ofAsset, operatorsAsset } from "./ledger.ts";
 import { operation } from "./operation.ts";
 
 const ID = "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21";
@@ -59,10 +58,11 @@ export const SETTLEMENT_OPERATIONS = {
         .meta({ description: "the paying account's private key", secret: "MINTMARK_REGISTRAR_KEY" }),
     }),
     args: ["assetId"],
+    answer: operatorsAsset,
     async run(engine, { assetId, rpc, registrarKey }) {
       const asset = await findAsset(engine, assetId);
-      const { chainId, contract } = engine.settlement;
-      const l1 = await readL1({ rpc, contract, chainId });
+      const { settlement } = engine;
+      const l1 = await readL1({ ...settlement, rpc });
       const registration = () => l1.registration(asset.chainId, asset.assetType);
       let registered = await registration();
       if (registered === null) {
@@ -72,12 +72,12 @@ export const SETTLEMENT_OPERATIONS = {
             "L1's registry does not have the token; give a key that pays for the registration.",
           );
         }
-        const registrar = await connectL1({ rpc, contract, chainId, account: privateKeyToAccount(registrarKey) });
+        const registrar = await connectL1({ ...settlement, rpc, account: privateKeyToAccount(registrarKey) });
         await registrar.registerAsset(asset);
         registered = await registration();
       }
       // This chain's node cannot read a token of another chain.
-      const isHere = asset.chainId === chainId;
+      const isHere = asset.chainId === settlement.chainId;
       // Mints in a scheme other than L1's could never be withdrawn. An ERC-20 has no blobs.
       if (isHere && asset.standard !== "erc20" && registered?.blobScheme !== asset.blobScheme) {
         const detail = `L1 reads this token's blobs as ${registered?.blobScheme}; the asset here has ${asset.blobScheme}, permanently.`;
@@ -85,7 +85,7 @@ export const SETTLEMENT_OPERATIONS = {
       }
       const transferable = isHere && (await l1.isTransferable(asset));
       const facts = { transferable, ...(isHere && (await l1.token(asset.contractAddress, asset.standard))) };
-      return assetToOperator(await engine.operator.recordRegistered(assetId, facts));
+      return await engine.operator.recordRegistered(assetId, facts);
     },
   }),
   "batches.adopt": operation({
@@ -111,8 +111,7 @@ export const SETTLEMENT_OPERATIONS = {
         .meta({ description: "folder of blobs, asked first", env: "MINTMARK_BLOBS", isPath: true }),
     }),
     async run(engine, { rpc, fromBlock, confirmations, peers, members, beacons, blobs: folder }, { signal }) {
-      const finality = confirmations === undefined ? "finalized" : { confirmations };
-      const l1 = await readL1({ ...engine.settlement, rpc, finality });
+      const l1 = await readL1({ ...engine.settlement, rpc, finality: finalityOf(confirmations) });
       const urls = new Set([...peers, ...members.map(({ url }) => url)]);
       const sources = [...urls].map((url) => new HttpBatchSource(url));
       const folders = folder === undefined ? [] : [new BlobFolder(folder)];
@@ -127,30 +126,28 @@ export const SETTLEMENT_OPERATIONS = {
       "--from-block 19000000 --threshold 2 --members 0x…=https://a.example,0x…=https://b.example",
     ],
     input: commit,
-    async run(engine, input, { signal }) {
+    async run(engine, { rpc, confirmations, members, operatorKey, operatorSigner, ...terms }, { signal }) {
       using _ = reserveSettling(engine, { code: "l1_failed", detail: "Another commit is in progress; wait for it." });
-      return await settle(engine, input, signal);
+      const operator = await accountOf({ key: operatorKey, signer: operatorSigner });
+      if (operator === undefined) throw new MintmarkError("validation_failed", NO_KEY);
+      const { settlement } = engine;
+      const kzg = new KzgThread();
+      try {
+        const finality = finalityOf(confirmations);
+        const l1 = await connectL1({ ...settlement, rpc, account: operator, finality, kzg });
+        const asked = members.map((member) => new RemoteMember({ ...member, operator, settlement }));
+        return await settlerOver({ ...terms, engine, l1, members: asked }).settler.round(signal);
+      } finally {
+        await kzg.close();
+      }
     },
   }),
 };
 
-/** One round of the settler: reads L1, commits sealed batches, and sends due withdrawals. */
-async function settle(engine: Engine, input: z.output<typeof commit>, signal: AbortSignal): Promise<unknown> {
-  const { chainId, contract } = engine.settlement;
-  const operator = await accountOf({ key: input.operatorKey, signer: input.operatorSigner });
-  if (operator === undefined)
-    throw new MintmarkError("validation_failed", "Give the operator's key, its keystore, or MINTMARK_OPERATOR_SIGNER.");
-  const finality = input.confirmations === undefined ? "finalized" : { confirmations: input.confirmations };
-  const kzg = new KzgThread();
-  try {
-    const l1 = await connectL1({ rpc: input.rpc, contract, chainId, account: operator, finality, kzg });
-    const { settlement } = engine;
-    const members = input.members.map((member) => new RemoteMember({ ...member, operator, settlement }));
-    const { fromBlock, threshold } = input;
-    return await settlerOver({ engine, l1, fromBlock, members, threshold }).settler.round(signal);
-  } finally {
-    await kzg.close();
-  }
+const NO_KEY = "Give the operator's key, its keystore, or MINTMARK_OPERATOR_SIGNER.";
+
+function finalityOf(confirmations: bigint | undefined) {
+  return confirmations === undefined ? "finalized" : { confirmations };
 }
 
 async function findAsset(engine: Engine, wanted: string): Promise<Asset> {

@@ -1,29 +1,38 @@
 import { z } from "zod";
 import { type Engine, type Invitation, ROLES, SCOPES } from "../../../core/index.ts";
-import { address, instant, mode, page, reference, uuid } from "../../schemas/common.ts";
-import * as wire from "../../schemas/wire.ts";
+import { address, future, mintQuota, mode, nameUpTo, page, pageOf, reference, uuid } from "../../routes/api/fields.ts";
+import { apiKey, invitation, person, role } from "../../routes/console.ts";
+import { application } from "../../routes/service.ts";
+import { balance, user } from "../../routes/users.ts";
 import { operation, type Running } from "./operation.ts";
 
 const ID = "01a1fd1b-bf5c-743a-abf0-3c3fec348cab";
 const OF_ID = `--application ${ID}`;
 const USER = "6f1d3c1e-4f0a-4b7e-9a51-0c5d6f2b7a10";
 
-const future = instant.refine((time) => time > Date.now(), "Give a time in the future.");
 const expiresAt = future.optional().describe("RFC 3339, such as 2027-01-01T00:00:00Z; default never");
 const keyId = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, "Give a key's id, the part after mm_test_ or mm_live_.");
 const id = uuid.optional().describe("its id; default a fresh one");
 const defaultMode = mode.describe("for mints that name no mode; default none, they must name one");
 export const ofApplication = z.strictObject({ applicationId: uuid.describe("the application's id") });
-const oneApplication = { input: ofApplication, args: ["applicationId"], examples: [ID] } as const;
+const oneApplication = { input: ofApplication, args: ["applicationId"], examples: [ID], answer: application } as const;
 
 const PERSON = "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21";
 const ofPerson = z.strictObject({ personId: uuid });
 const onePerson = { input: ofPerson, args: ["personId"], examples: [PERSON] } as const;
 
-/** An invitation with the whole address to open. */
-function opened(invitation: Invitation, { origin = "<the server's address>" }: Running) {
-  const { link, ...rest } = wire.invitationToWire(invitation);
-  return { ...rest, link, url: link && `${origin}/console#link=${link}` };
+/** With the whole address to open. */
+const opening = invitation.extend({ url: z.string().nullable() });
+
+function opened(invited: Invitation, { origin = "<the server's address>" }: Running) {
+  return { ...invited, url: invited.link && `${origin}/console#link=${invited.link}` };
+}
+
+/** With the whole key, which is not stored: it is shown only this once. */
+const issued = apiKey.extend({ apiKey: z.string() });
+
+function withSecret({ key, secret }: Awaited<ReturnType<Engine["keys"]["issue"]>>) {
+  return { ...key, apiKey: secret };
 }
 
 /** Applications, their keys, their people and their users. */
@@ -31,37 +40,35 @@ export const TENANT_OPERATIONS = {
   "applications.create": operation({
     summary: "create an application",
     examples: ['"My game"', `"My game" --id ${ID}`],
-    input: z.strictObject({
-      name: z.string().min(1, "Give a name.").max(200, "Give at most 200 characters."),
-      applicationId: id,
-      dataAvailabilityMode: defaultMode.optional(),
-    }),
+    input: z.strictObject({ name: nameUpTo(200), applicationId: id, dataAvailabilityMode: defaultMode.optional() }),
     args: ["name"],
-    run: async (engine, input) => wire.applicationToWire(await engine.applications.create(input)),
+    answer: application,
+    run: (engine, input) => engine.applications.create(input),
   }),
   "applications.change": operation({
     summary: "set the mode of mints that name none",
     examples: [`${ID} --mode validium`, ID],
     input: ofApplication.extend({ dataAvailabilityMode: defaultMode.nullable().default(null) }),
     args: ["applicationId"],
-    run: async (engine, { applicationId, ...changes }) =>
-      wire.applicationToWire(await engine.applications.change(applicationId, changes)),
+    answer: application,
+    run: (engine, { applicationId, ...changes }) => engine.applications.change(applicationId, changes),
   }),
   "applications.list": operation({
     summary: "list applications",
     examples: ["", "--json"],
     input: z.strictObject({}),
-    run: (engine) => Array.fromAsync(engine.applications.list(), wire.applicationToWire),
+    answer: z.array(application),
+    run: (engine) => Array.fromAsync(engine.applications.list()),
   }),
   "applications.suspend": operation({
     summary: "refuse every request of an application, at once",
     ...oneApplication,
-    run: async (engine, { applicationId }) => wire.applicationToWire(await engine.applications.suspend(applicationId)),
+    run: (engine, { applicationId }) => engine.applications.suspend(applicationId),
   }),
   "applications.resume": operation({
     summary: "accept an application's requests again",
     ...oneApplication,
-    run: async (engine, { applicationId }) => wire.applicationToWire(await engine.applications.resume(applicationId)),
+    run: (engine, { applicationId }) => engine.applications.resume(applicationId),
   }),
   "keys.issue": operation({
     summary: "issue a key; it is shown only this once",
@@ -74,45 +81,45 @@ export const TENANT_OPERATIONS = {
         .describe(`of ${SCOPES.join(", ")}, with commas between; default all`),
       name: z.string().min(1).max(100).optional().describe("what its holder calls it"),
       expiresAt,
-      mintQuota: z
-        .string()
-        .regex(/^\d{1,19}$/, "Give a whole number of mints.")
-        .transform(BigInt)
-        .optional()
-        .describe("most mint entries that it may ever make; default no limit"),
+      mintQuota: mintQuota.optional().describe("most mint entries that it may ever make; default no limit"),
     }),
-    run: async (engine, { applicationId, ...options }) => issuedToJson(await engine.keys.issue(applicationId, options)),
+    answer: issued,
+    run: async (engine, { applicationId, ...options }) => withSecret(await engine.keys.issue(applicationId, options)),
   }),
   "keys.list": operation({
     summary: "list an application's keys, without their secrets",
     examples: [OF_ID],
     input: ofApplication,
-    run: (engine, { applicationId }) => Array.fromAsync(engine.keys.list(applicationId), wire.apiKeyToWire),
+    answer: z.array(apiKey),
+    run: (engine, { applicationId }) => Array.fromAsync(engine.keys.list(applicationId)),
   }),
   "keys.rotate": operation({
     summary: "issue a key with the scopes and the remaining quota of another, which stays valid until you revoke it",
     examples: ["5e5e01a1fd1bbf5c"],
     input: z.strictObject({ keyId, expiresAt }),
     args: ["keyId"],
-    run: async (engine, { keyId, ...options }) => issuedToJson(await engine.keys.rotate(keyId, options)),
+    answer: issued,
+    run: async (engine, { keyId, ...options }) => withSecret(await engine.keys.rotate(keyId, options)),
   }),
   "keys.revoke": operation({
     summary: "revoke a key and its tokens at once",
     examples: ["5e5e01a1fd1bbf5c"],
     input: z.strictObject({ keyId }),
     args: ["keyId"],
-    run: async (engine, input) => wire.apiKeyToWire(await engine.keys.revoke(input.keyId)),
+    answer: apiKey,
+    run: (engine, input) => engine.keys.revoke(input.keyId),
   }),
   "people.invite": operation({
     summary: "add a person to an application's team, or to the operator's; prints a link that signs in once",
     examples: [`"Ada" --role admin ${OF_ID}`, `"Bob" --role operator --address 0x70997970…`],
     input: z.strictObject({
-      name: z.string().min(1, "Give a name.").max(100, "Give at most 100 characters."),
-      role: z.enum(ROLES, `Give one of ${ROLES.join(", ")}.`).describe(`one of ${ROLES.join(", ")}`),
+      name: nameUpTo(100),
+      role: role.describe(`one of ${ROLES.join(", ")}`),
       applicationId: uuid.nullable().default(null).describe("the application's id; default none, the operator's team"),
       address: address.optional().describe("the wallet that signs in; default none, and the person gets a link"),
     }),
     args: ["name"],
+    answer: opening,
     run: async (engine, person, running) => opened(await engine.people.invite(person), running),
   }),
   "people.list": operation({
@@ -120,24 +127,28 @@ export const TENANT_OPERATIONS = {
     examples: [OF_ID, ""],
     input: z.strictObject({ applicationId: uuid.nullable().default(null).describe("default: the operator's team") }),
     columns: ["personId", "name", "role", "address", "signedInAt", "removedAt"],
-    run: (engine, { applicationId }) => Array.fromAsync(engine.people.list(applicationId), wire.personToWire),
+    answer: z.array(person),
+    run: (engine, { applicationId }) => Array.fromAsync(engine.people.list(applicationId)),
   }),
   "people.change": operation({
     summary: "give a person another role",
     examples: [`${PERSON} --role developer`],
-    input: ofPerson.extend({ role: z.enum(ROLES, `Give one of ${ROLES.join(", ")}.`) }),
+    input: ofPerson.extend({ role }),
     args: ["personId"],
-    run: async (engine, { personId, role }) => wire.personToWire(await engine.people.changeRole(personId, role)),
+    answer: person,
+    run: (engine, { personId, role }) => engine.people.changeRole(personId, role),
   }),
   "people.link": operation({
     summary: "make a new link that signs a person in once, within a week",
     ...onePerson,
+    answer: opening,
     run: async (engine, { personId }, running) => opened(await engine.people.link(personId), running),
   }),
   "people.remove": operation({
     summary: "end a person's sign-ins and rights for ever",
     ...onePerson,
-    run: async (engine, { personId }) => wire.personToWire(await engine.people.remove(personId)),
+    answer: person,
+    run: (engine, { personId }) => engine.people.remove(personId),
   }),
   "users.create": operation({
     summary: "register a user by its owner's L1 address",
@@ -148,7 +159,8 @@ export const TENANT_OPERATIONS = {
       reference: reference.optional().describe("the application's own name for it, at most 64 characters"),
     }),
     args: ["ownerAddress"],
-    run: async (engine, { applicationId, ...user }) => wire.userToWire(await engine.users.create(applicationId, user)),
+    answer: user,
+    run: (engine, { applicationId, ...user }) => engine.users.create(applicationId, user),
   }),
   "users.list": operation({
     summary: "list users, a page at a time",
@@ -158,25 +170,18 @@ export const TENANT_OPERATIONS = {
       reference: reference.optional().describe("those with this reference"),
       ...page,
     }),
-    run: async (engine, { applicationId, ...options }) =>
-      wire.pageToWire(await engine.users.list(applicationId, options), wire.userToWire),
+    answer: pageOf(user),
+    run: async (engine, { applicationId, ...options }) => engine.users.list(applicationId, options),
   }),
   "users.show": operation({
     summary: "show a user and its first 100 balances",
     examples: [`${USER} ${OF_ID}`],
     input: ofApplication.extend({ userId: uuid }),
     args: ["userId"],
+    answer: user.extend({ balances: pageOf(balance) }),
     run: async (engine, { applicationId, userId }) => ({
-      ...wire.userToWire(await engine.users.get(applicationId, userId)),
-      balances: wire.pageToWire(
-        await engine.vaults.balances(applicationId, userId, { limit: 100 }),
-        wire.balanceToWire,
-      ),
+      ...(await engine.users.get(applicationId, userId)),
+      balances: await engine.vaults.balances(applicationId, userId, { limit: 100 }),
     }),
   }),
 };
-
-/** With the whole key, which is not stored: it is shown only this once. */
-function issuedToJson({ key, secret }: Awaited<ReturnType<Engine["keys"]["issue"]>>) {
-  return { ...wire.apiKeyToWire(key), apiKey: secret };
-}

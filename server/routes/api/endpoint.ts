@@ -5,10 +5,9 @@ import * as core from "../../../core/index.ts";
 import { type Code, STATUS_OF } from "../../http/errors.ts";
 import { adviceFor, inOurSpelling } from "../../http/spellings.ts";
 import type { FORM } from "../../http/wire/body.ts";
-import { type ParamsOf, paramsOf } from "../../schemas/common.ts";
-import { wording } from "../../schemas/wording.ts";
-import { type Shown, writerOf } from "../../schemas/writer.ts";
 import type { Service } from "../../service.ts";
+import { type ParamsOf, page, pageOf, paramsOf, responseComponent } from "./fields.ts";
+import { type Shown, writerOf } from "./writer.ts";
 
 /**
  * The credentials of a route: a scope of a key or a person; `any` for each valid credential of an application; `person`
@@ -65,6 +64,11 @@ export interface Success<S extends z.ZodType = z.ZodType> {
 /** An answer in JSON, of this schema. */
 export function json<S extends z.ZodType>(status: 200 | 201 | 202, description: string, schema: S) {
   return { status, description, schemas: [schema] } as const satisfies Success<S>;
+}
+
+/** The query and the answer of a list in pages, which the documentation calls `id`. */
+export function paged<S extends z.ZodType>(id: string, entry: S, description = "One page.") {
+  return { query: z.strictObject(page), success: json(200, description, responseComponent(id, pageOf(entry))) };
 }
 
 /** Groups of the documentation. */
@@ -296,7 +300,8 @@ function inputs(schemas: Inputs<z.ZodType, z.ZodType, z.ZodType>, defaults: unkn
   return { params, query, body };
 }
 
-function check(schema: z.ZodType, value: unknown, prefix: readonly string[], issues: core.Issue[]): unknown {
+/** What a schema makes of a value; adds what it refuses to `issues`, with pointers that begin with `prefix`. */
+export function check(schema: z.ZodType, value: unknown, prefix: readonly string[], issues: core.Issue[]): unknown {
   const result = schema.safeParse(value, { error: wording });
   if (result.success) return result.data;
   for (const issue of result.error.issues) {
@@ -331,3 +336,34 @@ const unknownParameter = (name: string) => `Unknown parameter.${adviceFor(name)}
 function pointer(path: readonly string[]): string {
   return path.map((part) => `/${part.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 }
+
+/** Says what to give, where a schema has no words of its own. For the `error` option of `safeParse`. */
+function wording(issue: z.core.$ZodRawIssue): string | undefined {
+  switch (issue.code) {
+    case "invalid_type":
+      if (issue.input === undefined) return "This is missing.";
+      return Array.isArray(issue.input)
+        ? "Give one value, not a list."
+        : `Give ${KINDS[issue.expected] ?? issue.expected}.`;
+    case "invalid_value":
+      return `Give ${issue.values.length > 1 ? "one of " : ""}${issue.values.map(String).join(", ")}.`;
+    case "too_big":
+      return `Give at most ${issue.maximum}${UNITS[issue.origin] ?? ""}.`;
+    case "too_small":
+      return `Give at least ${issue.minimum}${UNITS[issue.origin] ?? ""}.`;
+    case "invalid_format":
+      return issue.format === "guid" ? "Give a UUID." : undefined;
+    default:
+      return undefined;
+  }
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  string: "a string",
+  number: "a number",
+  int: "a whole number",
+  boolean: "true or false",
+  array: "a list",
+  object: "an object",
+};
+const UNITS: Readonly<Record<string, string>> = { string: " characters", array: " entries" };

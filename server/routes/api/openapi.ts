@@ -1,11 +1,35 @@
 import { z } from "zod";
 import { TOKEN_PATH } from "../../http/access/oauth-error.ts";
 import { type Code, meaningOf, statusOf } from "../../http/errors.ts";
-import { requestComponents, responseComponents } from "../../schemas/common.ts";
-import { event, eventType } from "../../schemas/events.ts";
-import { oauthError, problemDocument } from "../../schemas/service.ts";
+import { event, eventType } from "../events.ts";
 import { bodyTypesOf, type Endpoint, errorsOf, isScope, type Tag, takesIdempotencyKey } from "./endpoint.ts";
+import { requestComponents, responseComponent, responseComponents } from "./fields.ts";
 import { exampleOf } from "./openapi-examples.ts";
+
+/** RFC 9457, with this API's extension members. */
+export const problemDocument = responseComponent("Problem", {
+  type: z.string(),
+  title: z.string(),
+  status: z.int(),
+  code: z.string().describe("Stable; never renamed."),
+  detail: z.string(),
+  requestId: z.string(),
+  errors: z
+    .array(z.strictObject({ pointer: z.string(), code: z.string(), detail: z.string() }))
+    .describe(
+      "The bad entries, at most 100. `pointer` is a JSON pointer into the body; for a query parameter, path parameter or header it starts with /query, /path or /headers.",
+    ),
+  moreErrors: z.boolean().describe("Whether `errors` is incomplete."),
+});
+
+/** The problem document of the token route. RFC 6749 adds two members and another media type. */
+export const oauthError = responseComponent(
+  "OAuthError",
+  problemDocument.extend({
+    error: z.string().describe("The RFC 6749 error, such as `invalid_client`."),
+    error_description: z.string(),
+  }),
+);
 
 /** Descriptions of the groups of operations. */
 const TAGS: Readonly<Record<Tag, string>> = {

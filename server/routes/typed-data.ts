@@ -1,7 +1,8 @@
-import { getTypesForEIP712Domain } from "viem";
-import type { PreparedTransfers, PreparedWithdrawals, Settlement } from "../../../core/index.ts";
-import { transfersTypedData, withdrawalListTypedData, withdrawalTypedData } from "../../../core/protocol/index.ts";
-import { decimal } from "../../schemas/wire.ts";
+import { getTypesForEIP712Domain, stringify } from "viem";
+import { z } from "zod";
+import type { PreparedTransfers, PreparedWithdrawals, Settlement } from "../../core/index.ts";
+import { transfersTypedData, withdrawalListTypedData, withdrawalTypedData } from "../../core/protocol/index.ts";
+import { outAddress } from "./api/fields.ts";
 
 /**
  * A preparation as plain JSON: typed data that every wallet takes for `eth_signTypedData_v4`, with the domain's type and
@@ -28,10 +29,7 @@ export function preparationToWire(
     ownerAddress: owner,
     typedData,
     submit: isSingle && paths.one !== null ? { path: paths.one, body: single } : { path: paths.list, body: list },
-    refused: refused.map(({ vaultId, error: { code, message: detail } }) => ({
-      vaultId: decimal(vaultId),
-      error: { code, detail },
-    })),
+    refused: refused.map(({ vaultId, error: { code, message: detail } }) => ({ vaultId, error: { code, detail } })),
     nextCursor,
   };
 }
@@ -58,10 +56,43 @@ export function typedDataToWire<T extends string>(typed: {
     domain,
     types: { EIP712Domain: getTypesForEIP712Domain({ domain }), ...typed.types },
     primaryType: typed.primaryType,
-    message: plain(typed.message) as Record<string, unknown>,
+    message: JSON.parse(stringify(typed.message)) as Record<string, unknown>,
   };
 }
 
-function plain(value: unknown): unknown {
-  return JSON.parse(JSON.stringify(value, (_, each) => (typeof each === "bigint" ? decimal(each) : each)));
+/** Typed data of an example. */
+export function typedDataExample<T extends string>(
+  primaryType: T,
+  types: Parameters<typeof typedDataToWire>[0]["types"],
+  message: unknown,
+) {
+  const domain = { name: "Mintmark", version: "1", chainId: 1n, verifyingContract: `0x${"5e".repeat(20)}` } as const;
+  return typedDataToWire({ domain, types, primaryType, message });
+}
+
+/** EIP-712 typed data as wallets take them. */
+export function typedDataOf<const T extends string>(primaryTypes: readonly T[], example: unknown) {
+  return z
+    .strictObject({
+      domain: z.strictObject({
+        name: z.string(),
+        version: z.string(),
+        chainId: z.int(),
+        verifyingContract: outAddress,
+      }),
+      types: z.record(z.string(), z.array(z.strictObject({ name: z.string(), type: z.string() }))),
+      primaryType: z.enum(primaryTypes),
+      message: z.record(z.string(), z.unknown()),
+    })
+    .meta({
+      description: "For `eth_signTypedData_v4` as it is. Whole numbers of the message are decimal strings.",
+      examples: [example],
+    });
+}
+
+/** The request to send with the signature. */
+export function submissionOf(example: { readonly path: string; readonly body: unknown }) {
+  return z
+    .strictObject({ path: z.string(), body: z.record(z.string(), z.unknown()) })
+    .meta({ description: "Add `signature` to `body`, and POST it to `path`.", examples: [example] });
 }

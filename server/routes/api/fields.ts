@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { type Hex, MAX_AMOUNT, MAX_REFERENCE, MODES, STANDARDS } from "../../core/index.ts";
-import { CHECKSUM_WRONG, checksumHolds, isVisible, NOT_HIDDEN, readSpelling } from "../../core/internal.ts";
+import { type Hex, MAX_AMOUNT, MAX_REFERENCE, MODES, STANDARDS } from "../../../core/index.ts";
+import { CHECKSUM_WRONG, checksumHolds, isVisible, NOT_HIDDEN, readSpelling } from "../../../core/internal.ts";
 
 /** Named schemas of the OpenAPI document: of requests and of responses. */
 export const requestComponents = z.registry<{ id: string }>();
@@ -104,6 +104,19 @@ export const standard = z.enum(STANDARDS, `Give one of ${STANDARDS.join(", ")}.`
 export const instant = z.iso
   .datetime({ offset: true, error: 'Give a time with its zone, such as "2026-11-21T07:56:56Z".' })
   .transform((text) => Date.parse(text));
+
+/** A time in the future. */
+export const future = instant.refine((time) => time > Date.now(), "Give a time in the future.");
+
+export const mintQuota = z
+  .string()
+  .regex(/^\d{1,19}$/, "Give a whole number of mints.")
+  .transform(BigInt);
+
+/** What people call something, of at most `most` characters. */
+export function nameUpTo(most: number) {
+  return z.string().min(1, "Give a name.").max(most, `Give at most ${most} characters.`);
+}
 
 /** Query parameters of lists by creation time. */
 export const createdBetween = {

@@ -1,12 +1,43 @@
-import { type AcceptedColumns, MAX_BATCH_VAULTS, type MintResult, MODES } from "../../../core/index.ts";
-import { mintTransaction, receipt as receiptSchema } from "../../schemas/mint.ts";
-import { decimal, vaultToWire } from "../../schemas/wire.ts";
-import { time, writerOf } from "../../schemas/writer.ts";
-import { AsciiWriter } from "./ascii-writer.ts";
-import type { BufferPool } from "./buffer-pool.ts";
+import { z } from "zod";
+import { type AcceptedColumns, MAX_BATCH_VAULTS, type MintResult, MODES, STATUSES } from "../../core/index.ts";
+import { AsciiWriter } from "../http/wire/ascii-writer.ts";
+import type { BufferPool } from "../http/wire/buffer-pool.ts";
+import * as s from "./api/fields.ts";
+import { time, writerOf } from "./api/writer.ts";
+import { vault } from "./vaults.ts";
 
+const mintTransaction = s.responseComponent("MintTransaction", {
+  transactionId: z.string(),
+  userIndex: z.int().min(0).describe("Position in the request's `users`."),
+  mintIndex: z.int().min(0).describe("Position in that user's `mints`, where an entry of `quantity` n counts as n."),
+  vaultId: s.outDecimal,
+  status: z.enum(STATUSES),
+});
+
+const receiptShown = s.responseComponent("MintReceipt", {
+  root: s.outHash.describe("Root of the tree of the vaults' leaves, in their order here."),
+  count: z.int().describe("The number of these vaults."),
+  time: z.int().describe("Time of the acknowledgement in milliseconds since 1970, as signed."),
+  signer: s.outAddress,
+  signature: z.string().describe("EIP-712 `MintReceipt(bytes32 root,uint32 count,uint64 time)`."),
+  chainIds: z.record(z.string(), s.outDecimal).describe("The chain of each asset's token."),
+});
+
+export const mintReply = s.responseComponent("MintReply", {
+  mintId: s.outUuid,
+  vaults: z.array(vault).describe("Every vault that the request touched, once, with its state after it."),
+  transactions: z.array(mintTransaction).describe("One per entry, in request order."),
+  receipt: receiptShown
+    .nullable()
+    .describe(
+      "The operator's signed receipt for the vaults as of this mint, whatever later mints add; null without a receipt key.",
+    ),
+});
+
+const replyToWire = writerOf(mintReply);
+const vaultToWire = writerOf(vault);
 const mintedToWire = writerOf(mintTransaction);
-const receiptToWire = writerOf(receiptSchema);
+const receiptToWire = writerOf(receiptShown);
 
 /** Usual and most bytes of a vault and a transaction: blobs have up to 255 bytes, token ids 78 digits. */
 const USUAL_VAULT_BYTES = 640;
@@ -22,6 +53,12 @@ const FEW = 16;
 const OBJECTS_AT_ONCE = 500;
 /** Entries that are written from columns in one turn: some ten milliseconds with the longest blobs. */
 const COLUMNS_AT_ONCE = 2_000;
+
+/** The result of a mint as JSON, for commands. */
+export async function mintToWire(result: MintResult) {
+  const { mintId, vaults, transactions } = result;
+  return replyToWire({ mintId, vaults, transactions, receipt: await result.receipt() });
+}
 
 /**
  * The bytes of `JSON.stringify(await mintToWire(result))`. A long one is made in pieces, each in its turn. The answer to
@@ -141,19 +178,19 @@ function addTokenId(answer: AsciiWriter, columns: AcceptedColumns, entry: number
   }
   answer.bytes(TOKEN);
   if (tokenId === null) answer.slice(columns.blobs, blobStart, columns.blobEnd[entry] as number);
-  else answer.text(decimal(tokenId));
+  else answer.text(`${tokenId}`);
   answer.bytes(QUOTE);
 }
 
 function addAmount(answer: AsciiWriter, amount: bigint): void {
   if (amount <= Number.MAX_SAFE_INTEGER) answer.decimal(Number(amount));
-  else answer.text(decimal(amount));
+  else answer.text(`${amount}`);
 }
 
 function addVaultId(answer: AsciiWriter, { mode, batchNumber, slot }: AcceptedColumns, entry: number): void {
   const within = (batchNumber[entry] as number) * MAX_BATCH_VAULTS + (slot[entry] as number);
   if (mode[entry] === 0) answer.decimal(within);
-  else answer.text(decimal(ROLLUP_BIT | BigInt(within)));
+  else answer.text(`${ROLLUP_BIT | BigInt(within)}`);
 }
 
 const USER_INDEX = ascii('","userIndex":');
