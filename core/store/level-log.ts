@@ -1,3 +1,5 @@
+import { ByteReader } from "./binary.ts";
+
 /**
  * LevelDB's log of writes that are not in its tables yet. When LevelDB opens it, it silently drops what it cannot read.
  * So the log is read here first.
@@ -12,7 +14,7 @@
 const BLOCK_BYTES = 32_768;
 const HEAD_BYTES = 7;
 const WRITE_HEAD_BYTES = 12;
-const [FULL, FIRST, MIDDLE, LAST] = [1, 2, 3, 4];
+const [FULL, FIRST, LAST] = [1, 2, 4]; // MIDDLE is 3
 const CRC_MASK = 0xa282ead8;
 /** CRC-32C of each byte; `node:zlib` has only the other CRC-32. */
 const CRC_TABLE = Int32Array.from({ length: 256 }, (_, byte) => {
@@ -44,26 +46,30 @@ export class LogHole extends Error {
  * @throws LogHole
  */
 export function* readLog(log: Buffer, expected?: bigint): Generator<LogWrite, void, void> {
-  let parts: Buffer[] = [];
-  let began = 0;
-  for (let at = 0; ; ) {
-    at = recordStart(at);
-    if (at >= log.length) return;
-    const record = readRecord(log, at);
-    const begins = record?.type === FULL || record?.type === FIRST;
-    if (record === null || begins !== (parts.length === 0)) {
-      if (laterWrite(log, at, expected)) throw new LogHole(at);
+  for (let at = 0; at < log.length; ) {
+    const { payload, end } = readPayload(log, at);
+    if (payload === null) {
+      if (laterWrite(log, end, expected)) throw new LogHole(end);
       return;
     }
-    if (begins) began = at;
-    parts.push(record.payload);
-    at = record.end;
-    if (record.type === FIRST || record.type === MIDDLE) continue;
-    const write = readWrite(parts.length === 1 ? record.payload : Buffer.concat(parts));
-    if (write === null || (expected !== undefined && write.sequence !== expected)) throw new LogHole(began);
-    parts = [];
+    const write = readWrite(payload);
+    if (write === null || (expected !== undefined && write.sequence !== expected)) throw new LogHole(at);
     expected = write.next;
     yield write;
+    at = end;
+  }
+}
+
+/** The payload that begins at a position, from one record or several, and its end; null where a record is missing. */
+function readPayload(log: Buffer, start: number): { readonly payload: Buffer | null; readonly end: number } {
+  const parts: Buffer[] = [];
+  for (let at = start; ; ) {
+    const record = readRecord(log, at);
+    const begins = record?.type === FULL || record?.type === FIRST;
+    if (record === null || begins !== (parts.length === 0)) return { payload: null, end: at };
+    parts.push(record.payload);
+    at = recordStart(record.end);
+    if (record.type === FULL || record.type === LAST) return { payload: Buffer.concat(parts), end: at };
   }
 }
 
@@ -112,12 +118,12 @@ function laterWrite(log: Buffer, from: number, expected: bigint | undefined): bo
 
 /** The keys that a write puts, in order. */
 export function* putKeys({ operations }: LogWrite): Generator<Buffer, void, void> {
-  const reader = new FieldReader(operations);
-  while (!reader.atEnd) {
-    const isPut = reader.number() === 1;
-    const key = reader.bytes();
+  const reader = new ByteReader(operations);
+  while (!reader.ended) {
+    const isPut = reader.varint() === 1;
+    const key = reader.bytes(reader.varint());
     if (!isPut) continue;
-    reader.bytes();
+    reader.skip(reader.varint());
     yield key;
   }
 }
@@ -140,52 +146,19 @@ const LOG_NUMBER = 2;
  * the format of a log. LevelDB trusts a truncated one, and then deletes or overwrites the tables that it lacks.
  */
 export function oldestLog(manifest: Buffer): number | null {
-  let parts: Buffer[] = [];
   let number: number | null = null;
   for (let at = 0; ; ) {
-    const record = readRecord(manifest, recordStart(at));
-    if (record === null) return number;
-    at = record.end;
-    parts.push(record.payload);
-    if (record.type === FIRST || record.type === MIDDLE) continue;
-    const reader = new FieldReader(Buffer.concat(parts));
-    parts = [];
-    while (!reader.atEnd) {
-      const tag = reader.number();
+    const { payload, end } = readPayload(manifest, at);
+    if (payload === null) return number;
+    at = end;
+    const reader = new ByteReader(payload);
+    while (!reader.ended) {
+      const tag = reader.varint();
       for (const kind of MANIFEST_FIELDS[tag] ?? "") {
-        if (kind === "b") reader.bytes();
-        else if (tag === LOG_NUMBER) number = reader.number();
-        else reader.number();
+        const value = reader.varint();
+        if (kind === "b") reader.skip(value);
+        else if (tag === LOG_NUMBER) number = value;
       }
     }
-  }
-}
-
-/** Reads LevelDB's varints, and byte strings after their length. */
-class FieldReader {
-  readonly #data: Buffer;
-  #at = 0;
-
-  constructor(data: Buffer) {
-    this.#data = data;
-  }
-
-  get atEnd(): boolean {
-    return this.#at >= this.#data.length;
-  }
-
-  number(): number {
-    let value = 0;
-    for (let shift = 0; ; shift += 7) {
-      const byte = this.#data[this.#at++] ?? 0;
-      value += (byte & 0x7f) * 2 ** shift;
-      if (byte < 0x80) return value;
-    }
-  }
-
-  bytes(): Buffer {
-    const length = this.number();
-    this.#at += length;
-    return this.#data.subarray(this.#at - length, this.#at);
   }
 }
