@@ -8,7 +8,7 @@ import { SealingThread } from "../sealing/sealing-thread.ts";
 import type { Entry } from "../store/entries.ts";
 import { type Group, Table } from "../store/group.ts";
 import { encodeEntry } from "../store/journal.ts";
-import { encodeRecord } from "../store/layout.ts";
+import { emptyOf, encodeRecord } from "../store/layout.ts";
 import type { Store } from "../store/ports.ts";
 import * as records from "../store/records.ts";
 import { HEAD_KEY, keyOf } from "../store/store-keys.ts";
@@ -105,12 +105,12 @@ export class Ledger {
   readonly webhookIndices = new Map<Uuid, number>();
   readonly personIndices = new Map<Uuid, number>();
   readonly assetIndices = new Map<Uuid, number>();
-  head: records.HeadRecord = { journalLength: 0, time: 0, userCount: 0, keysForgotten: 0 };
+  head = emptyOf(records.headRecord);
   /** Why mints are refused; null while L1's history is a prefix of this store's. */
   divergence: records.DivergenceRecord | null = null;
   reorganisations = 0; // Entries recorded since the opening, for all chains
   awaitsComparison = false; // Whether the store must be compared with L1 before it mints
-  durableHead: records.HeadRecord = this.head;
+  durableHead = this.head;
 
   constructor(store: Store, options: EngineOptions, limits: Limits, emit: Emit, seed: Uint8Array) {
     this.store = store;

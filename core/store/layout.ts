@@ -116,6 +116,13 @@ export function layout<S extends Fields>(fields: S): Field<RecordOf<S>> {
   };
 }
 
+const ZEROS = new Uint8Array(256);
+
+/** The value whose bytes are all zero: numbers are 0, lists are empty, and what can be null is null. */
+export function emptyOf<T>(field: Field<T>): T {
+  return field.read(new ByteReader(ZEROS));
+}
+
 /** Fields of one layout with these names, in their order. */
 export function each<F, const N extends string>(field: F, ...names: N[]): { readonly [K in N]: F } {
   return Object.fromEntries(names.map((name) => [name, field])) as { readonly [K in N]: F };

@@ -4,6 +4,7 @@ import {
   address,
   bigVarint,
   each,
+  emptyOf,
   type Field,
   flag,
   hash,
@@ -287,6 +288,7 @@ export const activityRecord = layout({
   transferred: bigVarint, // Units that its transfer has put into other vaults; 0 while the list waits
 });
 export type ActivityRecord = ValueOf<typeof activityRecord>;
+export const UNTOUCHED = emptyOf(activityRecord);
 
 export const WITHDRAWAL_STATUSES = ["accepted", "submitted", "settled", "finalized", "failed"] as const;
 
@@ -417,14 +419,7 @@ export const transferSessionRecord = layout({
   blockNumber: bigVarint, // Of the authorization
 });
 export type TransferSessionRecord = ValueOf<typeof transferSessionRecord>;
-export const NO_SESSION: TransferSessionRecord = {
-  authorizedAt: 0n,
-  until: 0n,
-  limit: 0n,
-  assetType: `0x${"00".repeat(32)}`,
-  revokedAt: 0n,
-  blockNumber: 0n,
-};
+export const NO_SESSION = emptyOf(transferSessionRecord);
 
 /** When an account approved and cancelled a list of transfers on L1, in seconds; 0 for never. */
 export const transferApprovalRecord = layout({
@@ -433,7 +428,7 @@ export const transferApprovalRecord = layout({
   blockNumber: bigVarint, // Of the approval
 });
 export type TransferApprovalRecord = ValueOf<typeof transferApprovalRecord>;
-export const NO_APPROVAL: TransferApprovalRecord = { approvedAt: 0n, cancelledAt: 0n, blockNumber: 0n };
+export const NO_APPROVAL = emptyOf(transferApprovalRecord);
 
 export const l1EventRecord = layout({
   vaultId: nullable(u64), // The vault of the event; null for a cancelled list, and for an import
@@ -445,10 +440,4 @@ export const l1EventRecord = layout({
   approval: nullable(layout({ owner: address, digest: hash, isCancelled: flag })),
 });
 export type L1EventRecord = ValueOf<typeof l1EventRecord>;
-export const NO_EVENT: L1EventRecord = {
-  vaultId: null,
-  withdrawalIds: [],
-  imported: null,
-  session: null,
-  approval: null,
-};
+export const NO_EVENT = emptyOf(l1EventRecord);

@@ -8,7 +8,7 @@ import { runAt } from "../sealing/void-runs.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord } from "../store/layout.ts";
 import type { ActivityRecord, AssetRecord, BatchRecord, VoidedRun } from "../store/records.ts";
-import { activityRecord } from "../store/records.ts";
+import { activityRecord, UNTOUCHED } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import { fastTokenIdOf } from "../store/token-id.ts";
 import type { StoredVault } from "../store/vault-columns.ts";
@@ -138,16 +138,6 @@ export function decodePage(records: readonly (Buffer | undefined)[], count: numb
   if (vaults.count === count) return vaults;
   throw new MintmarkError("store_corrupt", `Vaults of ${batchId} are missing.`);
 }
-
-const UNTOUCHED: ActivityRecord = {
-  withdrawn: 0n,
-  reserved: 0n,
-  pending: [],
-  updatedAt: 0,
-  refusal: null,
-  spentBy: null,
-  transferred: 0n,
-};
 
 /** Changes of a vault since it was sealed. */
 export function decodeActivity(record: Buffer | undefined): ActivityRecord {

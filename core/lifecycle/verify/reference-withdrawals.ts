@@ -16,15 +16,6 @@ interface SeenEvent {
   readonly imported: EntryOf<"batchImported"> | null;
 }
 
-const UNTOUCHED: records.ActivityRecord = {
-  withdrawn: 0n,
-  reserved: 0n,
-  pending: [],
-  updatedAt: 0,
-  refusal: null,
-  spentBy: null,
-  transferred: 0n,
-};
 const NOT_YET = { settledAt: null, finalizedAt: null, failedAt: null };
 const OVERTAKEN = "The owner has withdrawn from this vault on L1, so the authorization is no longer good.";
 const CANCELLED = "The owner has cancelled the authorization on L1.";
@@ -146,7 +137,7 @@ export class ReferenceWithdrawals extends Part<{
   }
 
   activity(vaultId: bigint): records.ActivityRecord {
-    return this.#activities.get(vaultId) ?? UNTOUCHED;
+    return this.#activities.get(vaultId) ?? records.UNTOUCHED;
   }
 
   changeActivity(vaultId: bigint, change: Partial<records.ActivityRecord>): void {
