@@ -9,7 +9,7 @@ import { tokenIdOf } from "../protocol/blob.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import { readEntry } from "../store/journal.ts";
 import type { TransferListRecord } from "../store/records.ts";
-import { keyOf, prefixOf, requestByKey } from "../store/store-keys.ts";
+import { keyOf, prefixOf } from "../store/store-keys.ts";
 import * as lists from "../vaults/stored-lists.ts";
 import { narrow } from "../vaults/transaction-range.ts";
 import { requestsIn } from "../vaults/transaction-scan.ts";
@@ -42,7 +42,7 @@ async function pageOf(
   let work = 0;
   let last = 0;
   let next: number | null = null;
-  const requests = requestsIn(ledger.store, (at) => requestByKey(index, at), range);
+  const requests = requestsIn(ledger.store, index, range);
   for await (const sequence of range.from < range.to ? requests : []) {
     if (found.length === limit || work >= MOST_WORK) {
       next = last;

@@ -27,36 +27,30 @@ export async function balancesFrom(ledger: Ledger, applicationId: Uuid, userId: 
 }
 
 /** Whether a mint or a transfer is the first valid one of its token. That one gives the token its place in the list. */
-function isFirst(ledger: Ledger, sums: TokenSums, { sequence, source }: Found, userIndex: number): boolean {
-  if (source.type === "transfer") {
-    const { list, output, assetIndex, blob } = source;
-    if (output.holderIndex !== userIndex || placeIn(list, output.position) === null) return false;
-    return ledger.standards[assetIndex] === "erc721" || sums.of(assetIndex, blob)?.first === sequence;
+function isFirst(ledger: Ledger, sums: TokenSums, found: Found, userIndex: number): boolean {
+  const { sequence, source, made, assetIndex, blob } = found;
+  const isUnique = ledger.standards[assetIndex] === "erc721";
+  if (made === null) return false;
+  if (source.type === "transfer" && source.output.holderIndex !== userIndex) return false;
+  if (source.type === "mint") {
+    if (source.mint.amountBefore !== 0n) return false;
+    if (isUnique) return failureOf(ledger, source.mint, source.journalSequence) === null;
   }
-  if (source.type !== "mint" || source.mint.amountBefore !== 0n) return false;
-  const { assetIndex, blob } = source.mint;
-  if (ledger.standards[assetIndex] === "erc721") return failureOf(ledger, source.mint, source.journalSequence) === null;
-  return sums.of(assetIndex, blob)?.first === sequence;
+  return isUnique || sums.of(assetIndex, blob)?.first === sequence;
 }
 
-async function balancesOf(ledger: Ledger, applicationIndex: number, sums: TokenSums, found: readonly Found[]) {
-  const firsts = found.flatMap(({ source }) => (source.type === "withdrawal" ? [] : [{ source, ...tokenOf(source) }]));
+async function balancesOf(ledger: Ledger, applicationIndex: number, sums: TokenSums, firsts: readonly Found[]) {
   const unique = firsts.filter(({ assetIndex }) => ledger.standards[assetIndex] === "erc721");
-  const places = unique.flatMap(({ place }) => place ?? []);
+  const places = unique.flatMap(({ made }) => made ?? []);
   const vaults = await vaultViews(ledger, applicationIndex, await readVaults(ledger, places));
-  const vaultOf = new Map(unique.map(({ source }, i) => [source, vaults[i]]));
-  return firsts.flatMap(({ source, assetIndex, blob }) => {
-    const vault = vaultOf.get(source);
-    const sum = vault === undefined ? sums.of(assetIndex, blob) : undefined;
+  const vaultOf = new Map(unique.map((first, i) => [first, vaults[i]]));
+  return firsts.flatMap((first) => {
+    const vault = vaultOf.get(first);
+    const sum = vault === undefined ? sums.of(first.assetIndex, first.blob) : undefined;
     if (sum !== undefined) return sum.amount === 0n ? [] : [balanceOfSum(ledger, sum)];
     // A vault that was transferred is its receiver's balance now.
     return vault === undefined || vault.amount === vault.transferredBalance ? [] : [balanceOfVault(vault)];
   });
-}
-
-function tokenOf(source: Exclude<Found["source"], { readonly type: "withdrawal" }>) {
-  if (source.type === "transfer") return { ...source, place: placeIn(source.list, source.output.position) };
-  return { place: source.mint, assetIndex: source.mint.assetIndex, blob: source.mint.blob };
 }
 
 function balanceOfVault({ assetId, quantum, decimals, tokenId, mintingBlob, amount, ...vault }: Vault): Balance {

@@ -8,7 +8,6 @@ import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
 import { contentOf } from "../sealing/contents.ts";
 import { requireNotVoid } from "../sealing/void-runs.ts";
 import { type Balance, balancesFrom } from "./balances.ts";
-import { placeIn } from "./stored-lists.ts";
 import { vaultsOfToken } from "./token-vaults.ts";
 import type { VaultFilter } from "./transaction-range.ts";
 import { type Found, findPage } from "./transaction-scan.ts";
@@ -16,11 +15,9 @@ import { matches } from "./transactions.ts";
 import { batchAt, lostAt, placeOf, readVault, readVaults, vaultViews } from "./vaults.ts";
 
 /** The vault that a mint or a transfer made. Null if there is none, or not yet, or L1's history lacks it. */
-function vaultOf(ledger: Ledger, { source }: Found): VaultPlace | null {
-  if (source.type === "withdrawal") return null;
-  if (source.type === "transfer")
-    return source.output.holderIndex === null ? null : placeIn(source.list, source.output.position);
-  return lostAt(ledger, source.mint, source.journalSequence) === null ? source.mint : null;
+function vaultOf(ledger: Ledger, { source, made }: Found): VaultPlace | null {
+  if (source.type === "transfer") return source.output.holderIndex === null ? null : made;
+  return source.type === "mint" && lostAt(ledger, source.mint, source.journalSequence) !== null ? null : made;
 }
 
 /** Whether a vault is of the user or the owner of a list. A transfer is found under its giver, too. */

@@ -17,6 +17,10 @@ import { hasSlot, type LocatedVault, placeOf, readVault, readVaults } from "./va
 export interface Found {
   readonly sequence: number;
   readonly userIndex: number;
+  readonly place: VaultPlace; // Of the vault that is minted, withdrawn or spent
+  readonly made: VaultPlace | null; // Of the vault that it makes; null for none, and for none yet
+  readonly assetIndex: number;
+  readonly blob: PlacedMint["blob"];
   readonly source:
     | {
         readonly type: "mint";
@@ -27,21 +31,8 @@ export interface Found {
         readonly mint: PlacedMint;
         readonly reference: string | null; // The caller's own name for it
       }
-    | {
-        readonly type: "withdrawal";
-        readonly record: WithdrawalRecord;
-        readonly place: VaultPlace;
-        readonly assetIndex: number;
-        readonly blob: PlacedMint["blob"];
-      }
-    | {
-        readonly type: "transfer";
-        readonly list: TransferListRecord;
-        readonly output: TransferOutput;
-        readonly place: VaultPlace; // Of the vault that is spent
-        readonly assetIndex: number;
-        readonly blob: PlacedMint["blob"];
-      };
+    | { readonly type: "withdrawal"; readonly record: WithdrawalRecord }
+    | { readonly type: "transfer"; readonly list: TransferListRecord; readonly output: TransferOutput };
 }
 
 /** Whether a transaction is one of these users': of a transfer, who gives or who gets. */
@@ -50,56 +41,24 @@ function isOf(users: readonly number[], { userIndex, source }: Found): boolean {
   return source.type === "transfer" && source.output.holderIndex !== null && users.includes(source.output.holderIndex);
 }
 
-export interface Scan {
+interface Scan {
   readonly applicationIndex: number;
   readonly parts: readonly Part[]; // In order, without overlap
   readonly order: Order;
   readonly after: number | null; // End of the page before
-  readonly onTransfers?: (slots: number) => void; // Is told of the vaults of each list of transfers that the scan reads
-}
-
-/** Transactions by sequence. An index record stands for a whole request, of which the filter may want a part. */
-export async function* scanTransactions(ledger: Ledger, scan: Scan): AsyncGenerator<Found> {
-  for (const part of scan.order === "asc" ? scan.parts : scan.parts.toReversed()) yield* scanPart(ledger, scan, part);
-}
-
-async function* scanPart(ledger: Ledger, scan: Scan, part: Part): AsyncGenerator<Found> {
-  const { order, after, applicationIndex } = scan;
-  const { users, reference, within } = part;
-  const ascending = order === "asc";
-  const from = ascending && after !== null ? Math.max(within.from, after + 1) : within.from;
-  const to = !ascending && after !== null ? Math.min(within.to, after) : within.to;
-  if (from >= to) return;
-  for await (const request of requestsOf(ledger, applicationIndex, part, { from, to, ascending })) {
-    const found = await transactionsAt(ledger, request);
-    if (found[0]?.source.type === "transfer") scan.onTransfers?.(found.length);
-    for (const one of ascending ? found : found.reverse()) {
-      const isWithin = one.sequence >= from && one.sequence < to;
-      const isOfUser = users === undefined || isOf(users, one);
-      if (isWithin && isOfUser && (reference === undefined || referenceOf(one) === reference)) yield one;
-    }
-  }
 }
 
 /** The requests that may hold a transaction of the part, from the most selective index. */
 function requestsOf(
   { store }: Ledger,
   application: number,
-  { users, reference, marks = [], indexes }: Part,
+  { users, reference, marks = [], indexes = users?.map((user) => prefixOf.userTransaction(application, user)) }: Part,
   range: RequestRange,
 ): AsyncGenerator<number> {
-  if (reference !== undefined) return requestsIn(store, (at) => keyOf.mintReference(application, reference, at), range);
-  const within = indexes ?? users?.map((user) => prefixOf.userTransaction(application, user));
-  if (within !== undefined) {
-    const indexKeys = within.map((of) => (at: number) => requestByKey(of, at));
-    return requestsInAny(store, indexKeys, range);
-  }
+  if (reference !== undefined) return requestsIn(store, prefixOf.mintReference(application, reference), range);
+  if (indexes !== undefined) return requestsInAny(store, indexes, range);
   if (marks.length > 0) return requestsInBlocks(store, application, marks, range);
-  return requestsIn(store, (at) => keyOf.transaction(application, at), range);
-}
-
-function referenceOf({ source }: Found): string | null {
-  return source.type === "mint" ? source.reference : null;
+  return requestsIn(store, prefixOf.transaction(application), range);
 }
 
 async function transactionsAt(ledger: Ledger, sequence: number): Promise<Found[]> {
@@ -113,22 +72,18 @@ async function transactionsAt(ledger: Ledger, sequence: number): Promise<Found[]
 }
 
 export function mintTransactions({ sequence: journalSequence, time, entry }: Journaled<MintEntry>): Found[] {
-  const found: Found[] = [];
-  for (const { userIndex, count } of entry.users) {
-    for (let i = 0; i < count; i++) {
-      const position = found.length;
-      const mint = entry.mints[position];
-      if (mint === undefined) throw new MintmarkError("store_corrupt", "A mint's entry ends early.");
-      const reference = entry.references.get(position) ?? null;
-      const source = { type: "mint" as const, journalSequence, time, mintId: entry.mintId, position, mint, reference };
-      found.push({ sequence: entry.firstSequence + position, userIndex, source });
-    }
-  }
-  return found;
+  const { mintId, firstSequence, references } = entry;
+  const users = entry.users.flatMap(({ userIndex, count }) => Array<number>(count).fill(userIndex));
+  return entry.mints.map((mint, position): Found => {
+    const reference = references.get(position) ?? null;
+    const vault = { place: mint, made: mint, assetIndex: mint.assetIndex, blob: mint.blob };
+    const source = { type: "mint", journalSequence, time, mintId, position, mint, reference } as const;
+    return { sequence: firstSequence + position, userIndex: users[position] as number, ...vault, source };
+  });
 }
 
 /** The transactions of a list of transfers: one for each vault that it makes. */
-export async function transfersIn(ledger: Ledger, list: TransferListRecord): Promise<Found[]> {
+async function transfersIn(ledger: Ledger, list: TransferListRecord): Promise<Found[]> {
   const outputs = outputsOf(list);
   const places = outputs.map(({ transfer }) => placeOf(transfer.vaultId));
   // A hostile operator's record can spend an id that no batch has made. Then its own slot stands for that vault.
@@ -138,10 +93,10 @@ export async function transfersIn(ledger: Ledger, list: TransferListRecord): Pro
   const spent = await readVaults(ledger, known);
   return outputs.map((output, i): Found => {
     const { position, transfer } = output;
-    const { vault } = spent[i] as LocatedVault;
-    const place = places[i] as VaultPlace;
-    const source = { type: "transfer", list, output, place, assetIndex: vault.assetIndex, blob: vault.blob } as const;
-    return { sequence: list.firstSequence + position, userIndex: transfer.userIndex, source };
+    const { assetIndex, blob } = (spent[i] as LocatedVault).vault;
+    const vault = { place: places[i] as VaultPlace, made: placeIn(list, position), assetIndex, blob };
+    const source = { type: "transfer", list, output } as const;
+    return { sequence: list.firstSequence + position, userIndex: transfer.userIndex, ...vault, source };
   });
 }
 
@@ -161,7 +116,7 @@ export async function findWithdrawal(
   const gone = held.find(({ slot }) => slot === place.slot);
   const { assetIndex, blob } = gone ?? (await readVault(ledger, place));
   const { sequence, userIndex } = record;
-  return { sequence, userIndex, source: { type: "withdrawal", record, place, assetIndex, blob } };
+  return { sequence, userIndex, place, made: null, assetIndex, blob, source: { type: "withdrawal", record } };
 }
 
 export async function findTransfer(ledger: Ledger, applicationIndex: number, transferId: Uuid, position: number) {
@@ -195,19 +150,34 @@ export async function findPage(
   return collect(ledger, { applicationIndex, parts, order, after }, limit, wanted);
 }
 
-/** As many matches as fit a page, and the start of the next one; null at the end. */
+/**
+ * As many matches as fit a page, by sequence, and the start of the next one; null at the end. An index record stands for
+ * a whole request, of which the part may want some transactions.
+ */
 export async function collect(ledger: Ledger, scan: Scan, limit: number, wanted: (found: Found) => boolean) {
+  const { applicationIndex, parts, order, after } = scan;
+  const ascending = order === "asc";
   const found: Found[] = [];
   let scanned = 0;
   let last = 0;
-  const onTransfers = (slots: number) => {
-    scanned += slots * SLOT_WEIGHT;
-  };
-  for await (const one of scanTransactions(ledger, { ...scan, onTransfers })) {
-    if (found.length === limit || scanned >= SCAN_BOUND) return { found, next: last };
-    if (wanted(one)) found.push(one);
-    last = one.sequence;
-    scanned += one.source.type === "mint" ? 1 : WITHDRAWAL_WEIGHT;
+  for (const part of ascending ? parts : parts.toReversed()) {
+    const { users, reference, within } = part;
+    const from = ascending && after !== null ? Math.max(within.from, after + 1) : within.from;
+    const to = !ascending && after !== null ? Math.min(within.to, after) : within.to;
+    if (from >= to) continue;
+    for await (const request of requestsOf(ledger, applicationIndex, part, { from, to, ascending })) {
+      const requested = await transactionsAt(ledger, request);
+      if (requested[0]?.source.type === "transfer") scanned += requested.length * SLOT_WEIGHT;
+      for (const one of ascending ? requested : requested.reverse()) {
+        const { sequence, source } = one;
+        if (sequence < from || sequence >= to || (users !== undefined && !isOf(users, one))) continue;
+        if (reference !== undefined && (source.type !== "mint" || source.reference !== reference)) continue;
+        if (found.length === limit || scanned >= SCAN_BOUND) return { found, next: last };
+        if (wanted(one)) found.push(one);
+        last = sequence;
+        scanned += source.type === "mint" ? 1 : WITHDRAWAL_WEIGHT;
+      }
+    }
   }
   return { found, next: null };
 }
@@ -215,35 +185,22 @@ export async function collect(ledger: Ledger, scan: Scan, limit: number, wanted:
 type Entries = Pick<StoreReader, "entries">;
 
 /** An application's requests within a range of sequences, from an index. */
-export interface RequestRange {
+interface RequestRange {
   readonly from: number;
   readonly to: number; // Exclusive
   readonly ascending: boolean;
 }
 
 /** Journal sequences of the requests in an index. */
-export async function* requestsIn(
-  store: Entries,
-  at: (sequence: number) => Buffer,
-  { from, to, ascending }: RequestRange,
-): AsyncGenerator<number> {
-  const start = await requestHolding(store, at, from);
-  for await (const [, reference] of store.entries({ gte: at(start), lt: at(to), reverse: !ascending }))
+export async function* requestsIn(store: Entries, index: Buffer, { from, to, ascending }: RequestRange) {
+  const gte = requestByKey(index, await requestHolding(store, index, from));
+  for await (const [, reference] of store.entries({ gte, lt: requestByKey(index, to), reverse: !ascending }))
     yield sequenceIn(reference);
 }
 
 /** Merges several indexes into one order. Each request comes once. */
-export async function* requestsInAny(
-  store: Entries,
-  indexes: readonly ((sequence: number) => Buffer)[],
-  range: RequestRange,
-): AsyncGenerator<number> {
-  const [only] = indexes;
-  if (only !== undefined && indexes.length === 1) {
-    yield* requestsIn(store, only, range);
-    return;
-  }
-  const streams = indexes.map((at) => requestsIn(store, at, range));
+async function* requestsInAny(store: Entries, indexes: readonly Buffer[], range: RequestRange): AsyncGenerator<number> {
+  const streams = indexes.map((index) => requestsIn(store, index, range));
   try {
     const heads = await Promise.all(streams.map((stream) => stream.next()));
     for (;;) {
@@ -260,17 +217,17 @@ export async function* requestsInAny(
 }
 
 /** The requests in the blocks that have every mark. */
-export async function* requestsInBlocks(
+async function* requestsInBlocks(
   store: Entries,
   applicationIndex: number,
   marks: readonly Buffer[],
   { from, to, ascending }: RequestRange,
 ): AsyncGenerator<number> {
-  const at = (sequence: number) => keyOf.transaction(applicationIndex, sequence);
-  const first = blockOf(await requestHolding(store, at, from));
+  const first = blockOf(await requestHolding(store, prefixOf.transaction(applicationIndex), from));
   for await (const block of blocksWith(store, marks, first, blockOf(to - 1), ascending)) {
     const end = Math.min(to, firstOfBlock(block + 1));
-    const range = { gte: at(firstOfBlock(block)), lt: at(end), reverse: !ascending };
+    const [gte, lt] = [firstOfBlock(block), end].map((sequence) => keyOf.transaction(applicationIndex, sequence));
+    const range = { gte, lt, reverse: !ascending };
     for await (const [, reference] of store.entries(range)) yield sequenceIn(reference);
   }
 }
@@ -285,7 +242,7 @@ async function* blocksWith(store: Entries, marks: readonly Buffer[], first: numb
       const range = ascending
         ? { gte: requestByKey(mark, at), lte: requestByKey(mark, last) }
         : { gte: requestByKey(mark, first), lte: requestByKey(mark, at), reverse: true };
-      const next = await firstBlock(store, range);
+      const next = await firstNumber(store, range);
       if (next === null) return;
       agreed = next === at ? agreed + 1 : 1;
       at = next;
@@ -295,15 +252,15 @@ async function* blocksWith(store: Entries, marks: readonly Buffer[], first: numb
   }
 }
 
-async function firstBlock(store: Entries, range: Parameters<Entries["entries"]>[0]): Promise<number | null> {
+/** The number at the end of the first key in a range; null when it holds none. */
+async function firstNumber(store: Entries, range: Parameters<Entries["entries"]>[0]): Promise<number | null> {
   for await (const [key] of store.entries({ ...range, limit: 1 })) return Number(key.readBigUInt64BE(key.length - 8));
   return null;
 }
 
 /** The first sequence of the newest request at or before a sequence, which it may reach; else the sequence. */
-async function requestHolding(store: Entries, at: (sequence: number) => Buffer, sequence: number): Promise<number> {
+async function requestHolding(store: Entries, index: Buffer, sequence: number): Promise<number> {
   if (sequence === 0) return 0;
-  for await (const [key] of store.entries({ gte: at(0), lte: at(sequence), reverse: true, limit: 1 }))
-    return Number(key.readBigUInt64BE(key.length - 8));
-  return sequence;
+  const range = { gte: index, lte: requestByKey(index, sequence) };
+  return (await firstNumber(store, { ...range, reverse: true })) ?? sequence;
 }

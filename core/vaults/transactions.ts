@@ -21,45 +21,24 @@ async function findMintTransaction(ledger: Ledger, applicationId: Uuid, mintId: 
   return mint === null ? undefined : mintTransactions(mint)[position];
 }
 
-function assetIndexOf({ source }: Found): number {
-  return source.type === "mint" ? source.mint.assetIndex : source.assetIndex;
-}
-
-function matchesAsset(ledger: Ledger, found: Found, assetId: Uuid | undefined): boolean {
-  return assetId === undefined || assetIndexOf(found) === ledger.assetIndices.get(assetId.toLowerCase());
-}
-
-function placeOfFound({ source }: Found): VaultPlace {
-  return source.type === "mint" ? source.mint : source.place;
-}
-
 /** A transfer's own batch, once it has one. */
-function batchIdOfFound(found: Found): string {
-  const { source } = found;
-  const made = source.type === "transfer" ? placeIn(source.list, source.output.position) : null;
-  const { mode, batchNumber } = made ?? placeOfFound(found);
+function batchIdOfFound({ place, made }: Found): string {
+  const { mode, batchNumber } = made ?? place;
   return batchIdOf(mode, batchNumber);
 }
 
 /** The conditions that {@link findPage} does not check. */
 export function matches(ledger: Ledger, found: Found, filter: TransactionFilter): boolean {
-  const { source } = found;
-  const place = placeOfFound(found);
+  const { source, place, made, assetIndex } = found;
+  const isVault = (at: VaultPlace | null) => at !== null && packVaultId(at) === filter.vaultId;
   return (
     (filter.type === undefined || filter.type === source.type) &&
-    matchesAsset(ledger, found, filter.assetId) &&
-    (filter.vaultId === undefined || isVault(source, filter.vaultId)) &&
+    (filter.assetId === undefined || assetIndex === ledger.assetIndices.get(filter.assetId.toLowerCase())) &&
+    (filter.vaultId === undefined || isVault(place) || isVault(made)) &&
     (filter.batchId === undefined || filter.batchId === batchIdOfFound(found)) &&
     (filter.dataAvailabilityMode === undefined || filter.dataAvailabilityMode === place.mode) &&
     (filter.status === undefined || filter.status === statusOfFound(ledger, found))
   );
-}
-
-function isVault(source: Found["source"], vaultId: bigint): boolean {
-  if (source.type === "mint") return vaultIdOf(source.mint) === vaultId;
-  if (source.type === "withdrawal") return source.record.vaultId === vaultId;
-  const made = placeIn(source.list, source.output.position);
-  return source.output.transfer.vaultId === vaultId || (made !== null && packVaultId(made) === vaultId);
 }
 
 function statusOfFound(ledger: Ledger, found: Found): Transaction["status"] {
@@ -89,11 +68,9 @@ async function views(ledger: Ledger, applicationIndex: number, found: readonly F
 }
 
 function view(ledger: Ledger, found: Found, userId: Uuid, moved: ReadonlyMap<Found["source"], bigint>): Transaction {
-  const { source, sequence } = found;
-  const place = placeOfFound(found);
-  const asset = ledger.assetAt(assetIndexOf(found));
+  const { source, sequence, place, made, assetIndex, blob: mintingBlob } = found;
+  const asset = ledger.assetAt(assetIndex);
   const { assetId, quantum, decimals } = asset;
-  const mintingBlob = source.type === "mint" ? source.mint.blob : source.blob;
   const common = {
     mintingBlob,
     tokenId: tokenIn(asset, mintingBlob),
@@ -133,7 +110,6 @@ function view(ledger: Ledger, found: Found, userId: Uuid, moved: ReadonlyMap<Fou
   }
   if (source.type === "transfer") {
     const { list, output } = source;
-    const made = placeIn(list, output.position);
     const batch = made === null ? null : batchOfRecord(ledger, made);
     const { fault, vaultId } = output.transfer;
     const failed = list.status === "failed" || fault !== null ? list.updatedAt : null;
