@@ -1,5 +1,5 @@
 import type { Ledger } from "../ledger/ledger.ts";
-import { type Address, type Asset, MAX_BATCH_VAULTS, type Uuid } from "../model.ts";
+import { type Address, type Asset, type Hex, MAX_BATCH_VAULTS, type Uuid } from "../model.ts";
 import { tokenIdOfBytes } from "../protocol/blob.ts";
 import type { MintColumns } from "../store/mint-columns.ts";
 import type { PlacedColumns } from "../store/mint-entry.ts";
@@ -50,8 +50,14 @@ export class MintedColumns implements AcceptedColumns {
   }
 
   tokenId(entry: number): bigint | null {
+    const short = this.#columns.shortId[entry] as number;
+    if (short >= 0) return BigInt(short);
     const { standard, blobScheme } = this.asset(entry);
     return tokenIdOfBytes(standard, blobScheme, this.#columns.blobBytes(entry));
+  }
+
+  blobAt(entry: number): Hex {
+    return this.#columns.blobAt(entry);
   }
 
   lastEntries(): Uint32Array {

@@ -9,9 +9,9 @@ import type { MintReceipt, ReceiptSigner } from "../protocol/receipt.ts";
 import { receiptContents, receiptRoot, receiptTypedData } from "../protocol/receipt.ts";
 import { type Journaled, readMint } from "../store/journal.ts";
 import { MintColumns } from "../store/mint-columns.ts";
-import { BLOBS_BIT, type MintEntry, PlacedColumns, type PlacedMint, vaultIdOf } from "../store/mint-entry.ts";
-import { fastTokenIdOf, shortDecimalIn } from "../store/token-id.ts";
-import { amountOf, highWord, lowWord } from "../store/vault-columns.ts";
+import { type MintEntry, PlacedColumns, type PlacedMint, vaultIdOf } from "../store/mint-entry.ts";
+import { shortDecimalIn } from "../store/token-id.ts";
+import { highWord, lowWord } from "../store/vault-columns.ts";
 import { findMint } from "../vaults/transaction-range.ts";
 import { lostAt, readVaults, statusOf, vaultViews } from "../vaults/vaults.ts";
 import type { AcceptedColumns } from "./accepted-columns.ts";
@@ -20,11 +20,6 @@ import type { Minted } from "./mint.ts";
 
 /** Top bit of the vault ids of rollup batches. */
 const ROLLUP_BIT = 1n << 63n;
-
-interface Holder {
-  readonly userId: Uuid;
-  readonly ownerAddress: Address;
-}
 
 /**
  * The first answer to a mint. Its lists are made on first access, because they hold an object for each
@@ -36,6 +31,7 @@ export class AcceptedResult implements MintResult {
   readonly replayed: boolean;
   readonly #ledger: Ledger;
   readonly #minted: Minted;
+  #columns: MintedColumns | null = null;
   #vaults: Vault[] | null = null;
   #transactions: MintTransaction[] | null = null;
 
@@ -47,19 +43,20 @@ export class AcceptedResult implements MintResult {
   }
 
   get vaults(): readonly Vault[] {
-    this.#vaults ??= acceptedVaults(this.#ledger, this.#minted);
+    this.#vaults ??= acceptedVaults(this.columns);
     return this.#vaults;
   }
 
   get transactions(): readonly MintTransaction[] {
-    const { header, columns, placed } = this.#minted;
-    const at = (entry: number) => ({ vaultId: vaultIdAt(columns, placed, entry), status: "accepted" }) as const;
-    this.#transactions ??= transactionsOf(header, at);
+    const { columns } = this;
+    const at = (entry: number) => ({ vaultId: vaultIdAt(columns, entry), status: "accepted" }) as const;
+    this.#transactions ??= transactionsOf(this.#minted.header, at);
     return this.#transactions;
   }
 
-  get columns(): AcceptedColumns {
-    return new MintedColumns(this.#ledger, this.#minted);
+  get columns(): MintedColumns {
+    this.#columns ??= new MintedColumns(this.#ledger, this.#minted);
+    return this.#columns;
   }
 
   async receipt({ signal }: WaitOptions = {}): Promise<MintReceipt | null> {
@@ -93,35 +90,43 @@ function transactionsOf(
 }
 
 /** Each vault once, as it stood after its last entry. */
-function acceptedVaults(ledger: Ledger, { time, columns, placed, users }: Minted): Vault[] {
-  const vaults = new Map<VaultId, Vault>();
-  let entry = 0;
-  for (const [i, holder] of users.entries()) {
-    for (const end = entry + (columns.userCounts[i] ?? 0); entry < end; entry++) {
-      const vaultId = vaultIdAt(columns, placed, entry);
-      vaults.set(vaultId, acceptedVault(ledger, vaultId, placedMint(columns, placed, entry), holder, time));
-    }
-  }
-  return [...vaults.values()];
+function acceptedVaults(columns: MintedColumns): Vault[] {
+  const { time, users } = columns;
+  let user = 0;
+  let end = users[0]?.entries ?? 0;
+  return Array.from(columns.lastEntries(), (entry): Vault => {
+    // A user's vaults come together, in the order of the users.
+    for (; entry >= end; end += users[user]?.entries ?? 0) user++;
+    const { userId, ownerAddress } = users[user] as Minted["users"][number];
+    const { assetId, assetType, quantum, decimals } = columns.asset(entry);
+    const mode = MODES[columns.mode[entry] as number] ?? "validium";
+    const amount = columns.amountAfter(entry);
+    return {
+      vaultId: vaultIdAt(columns, entry),
+      userId,
+      ownerAddress,
+      assetId,
+      assetType,
+      quantum,
+      decimals,
+      mintingBlob: columns.blobAt(entry),
+      tokenId: columns.tokenId(entry),
+      dataAvailabilityMode: mode,
+      amount,
+      availableBalance: amount,
+      withdrawnBalance: 0n,
+      transferredBalance: 0n,
+      batchId: batchIdOf(mode, columns.batchNumber[entry] as number),
+      status: "accepted",
+      createdAt: time - (columns.age[entry] as number),
+      updatedAt: time,
+    };
+  });
 }
 
-function vaultIdAt(columns: MintColumns, { batchNumber, slot }: PlacedColumns, entry: number): VaultId {
+function vaultIdAt({ mode, batchNumber, slot }: AcceptedColumns, entry: number): VaultId {
   const within = BigInt((batchNumber[entry] as number) * MAX_BATCH_VAULTS + (slot[entry] as number));
-  return columns.mode[entry] === 0 ? within : ROLLUP_BIT | within;
-}
-
-function placedMint(columns: MintColumns, placed: PlacedColumns, entry: number): PlacedMint {
-  return {
-    assetIndex: columns.assetIndex[entry] as number,
-    mode: MODES[columns.mode[entry] as number] ?? "validium",
-    batchNumber: placed.batchNumber[entry] as number,
-    inBlobs: ((placed.bits[entry] as number) & BLOBS_BIT) !== 0,
-    slot: placed.slot[entry] as number,
-    amountBefore: amountOf(placed.beforeHigh[entry] as number, placed.beforeLow[entry] as number),
-    age: placed.age[entry] as number,
-    amount: amountOf(columns.amountHigh[entry] as number, columns.amountLow[entry] as number),
-    blob: columns.blobAt(entry),
-  };
+  return mode[entry] === 0 ? within : ROLLUP_BIT | within;
 }
 
 /** A mint as it was accepted, read again from its journal entry. */
@@ -147,31 +152,6 @@ async function readMinted(ledger: Ledger, { time, entry }: Journaled<MintEntry>)
     if (mint.amountBefore > 0n) placed.grew(i, highWord(mint.amountBefore), lowWord(mint.amountBefore), mint.age);
   }
   return { time, header: entry, columns, placed, users: holders };
-}
-
-function acceptedVault(ledger: Ledger, vaultId: VaultId, mint: PlacedMint, holder: Holder, time: number): Vault {
-  const asset = ledger.assetAt(mint.assetIndex);
-  const amount = mint.amountBefore + mint.amount;
-  return {
-    vaultId,
-    userId: holder.userId,
-    ownerAddress: holder.ownerAddress,
-    assetId: asset.assetId,
-    assetType: asset.assetType,
-    quantum: asset.quantum,
-    decimals: asset.decimals,
-    mintingBlob: mint.blob,
-    tokenId: fastTokenIdOf(asset.standard, asset.blobScheme, mint.blob),
-    dataAvailabilityMode: mint.mode,
-    amount,
-    availableBalance: amount,
-    withdrawnBalance: 0n,
-    transferredBalance: 0n,
-    batchId: batchIdOf(mint.mode, mint.batchNumber),
-    status: "accepted",
-    createdAt: time - mint.age,
-    updatedAt: time,
-  };
 }
 
 /** The first answer to the mint at a journal sequence. */
