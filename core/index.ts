@@ -21,13 +21,11 @@ export type {
 export type { EngineEvents } from "./ledger/event-hub.ts";
 export type { List, OrderedPage, PageOptions } from "./ledger/list.ts";
 export { DEFAULT_LIMITS, type EngineOptions } from "./ledger/options.ts";
-export { type RestoreOptions, restoreStore } from "./lifecycle/verify/restore.ts";
-export type { VerifyOptions, VerifyReport } from "./lifecycle/verify/verify.ts";
-export type { AcceptedColumns } from "./mint/accepted-columns.ts";
+export { type RestoreOptions, restoreStore, type VerifyOptions, type VerifyReport } from "./lifecycle/verify/verify.ts";
 export type { Claim, Claims, FoundClaim, NewClaim, TakenClaim } from "./mint/claims.ts";
 export { MAX_NEW_CLAIMS } from "./mint/claims.ts";
 export { type DropJob, Drops, type DropsOptions, type DropUpload } from "./mint/drops/drops.ts";
-export type { MintResult, MintTransaction } from "./mint/mint-results.ts";
+export type { AcceptedColumns, MintResult, MintTransaction } from "./mint/mint-results.ts";
 export type { MintOptions, Mints } from "./mint/mints.ts";
 export * from "./model.ts";
 export type { Operator, SettlementPort } from "./operator.ts";

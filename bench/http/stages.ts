@@ -12,7 +12,7 @@ const STAGES: readonly (readonly [stage: string, whose: RegExp])[] = [
   [PARSE, /\/server\/http\/wire\/(body|json)\.ts/],
   ["check the key", /\/server\/http\/access\/(authentication|access-token)\.ts|\/core\/tenants\/api-keys\.ts/],
   ["count its rate and memory", /\/server\/http\/access\//],
-  ["make the answer", /\/server\/http\/wire\/|\/core\/mint\/(mint-results|accepted-columns)\.ts/],
+  ["make the answer", /\/server\/http\/wire\/|\/core\/mint\/mint-results\.ts/],
   ["read the request's columns", /\/core\/(mint\/(reader|form)|store\/columns\/mint-columns)\.ts|\/zod\//],
   ["write to the store", /\/core\/store\/|\/(classic-level|abstract-level)\//],
   ["seal", /\/core\/(sealing|protocol)\//],

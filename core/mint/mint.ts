@@ -20,12 +20,11 @@ import { tell } from "../tenants/events/event-log.ts";
 import { isOwner, putUser, recipientKey, recipientOf } from "../tenants/users.ts";
 import type { EntryReport, Issues } from "./form.ts";
 import { earlierMint, type Idempotency, idempotencyKeyOf } from "./idempotency.ts";
-import { numberTokens } from "./numbering.ts";
 import { placeEntries } from "./placing.ts";
 import type { ReadMint } from "./reader.ts";
 import { RequestedBindings } from "./requested-bindings.ts";
 import { RequestedMetadata } from "./requested-metadata.ts";
-import { RequestedTokens } from "./requested-tokens.ts";
+import { numberTokens, RequestedTokens } from "./requested-tokens.ts";
 
 /** An accepted request, as it is in the journal. */
 export interface Minted {

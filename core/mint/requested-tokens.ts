@@ -1,12 +1,70 @@
+import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { OpenBatch } from "../ledger/open-batch.ts";
 import { FIRST_PENDING } from "../ledger/vault-refs.ts";
-import { tokenIdOfBytes } from "../protocol/blob.ts";
-import { columnOf, type MintColumns } from "../store/mint-columns.ts";
+import type { Hex } from "../model.ts";
+import { blobTextOf, tokenIdOf, tokenIdOfBytes } from "../protocol/blob.ts";
+import type { VaultPlace } from "../protocol/vault.ts";
+import { columnOf, MintColumns } from "../store/mint-columns.ts";
 import type { AssetRecord } from "../store/records.ts";
+import { keyOf, keyString } from "../store/store-keys.ts";
+import { MAX_SHORT_ID } from "../store/token-id.ts";
+import { CHUNK_VAULTS, decodeChunk, type StoredVault } from "../store/vault-columns.ts";
 import type { EntryReport } from "./form.ts";
-import type { Numbered } from "./numbering.ts";
-import { TokenLookup } from "./uniqueness.ts";
+
+/** A request with an id for each token that the engine numbers, one entry a token. */
+export interface Numbered {
+  readonly columns: MintColumns;
+  /** By entry here: the entry of the original request. */
+  readonly origins: Uint32Array;
+}
+
+/** Gives each entry without a token id the next ids of its asset, in the order of the request. */
+export function numberTokens(columns: MintColumns, assetAt: (assetIndex: number) => AssetRecord): Numbered {
+  const { count, assetIndex, mode, amountHigh, amountLow } = columns;
+  const numbered = new MintColumns(columns.minted);
+  const origins = new Uint32Array(columns.minted);
+  const next = new Map<number, bigint>();
+  const texts: Uint8Array[] = [];
+  let end = 0;
+  let to = 0;
+  const add = (entry: number, blob: Uint8Array, shortId: number): void => {
+    origins[to] = entry;
+    numbered.assetIndex[to] = assetIndex[entry] as number;
+    numbered.setMode(to, mode[entry] as number);
+    numbered.setAmount(to, amountHigh[entry] as number, amountLow[entry] as number);
+    numbered.shortId[to] = shortId;
+    const reference = columns.referenceAt(entry);
+    if (reference !== null) numbered.setReference(to, reference);
+    const metadata = columns.metadataAt(entry);
+    if (metadata !== null) numbered.setMetadata(to, metadata);
+    end += blob.length;
+    numbered.blobEnd[to++] = end;
+    texts.push(blob);
+  };
+  for (let entry = 0; entry < count; entry++) {
+    const asset = assetAt(assetIndex[entry] as number);
+    if (asset.nextTokenId === null) {
+      add(entry, columns.blobBytes(entry), columns.shortId[entry] as number);
+      continue;
+    }
+    let id = next.get(asset.assetIndex) ?? asset.nextTokenId;
+    for (let i = columns.quantityAt(entry); i > 0; i--, id++) {
+      const isShort = asset.blobScheme === "mintmark" && id <= MAX_SHORT_ID;
+      add(entry, Buffer.from(blobTextOf(asset.blobScheme, String(id)), "latin1"), isShort ? Number(id) : -1);
+    }
+    next.set(asset.assetIndex, id);
+  }
+  numbered.blobs = Buffer.concat(texts);
+  numbered.recipients.push(...columns.recipients);
+  let entry = 0;
+  for (const entries of columns.userCounts) {
+    let tokens = 0;
+    for (const behind = entry + entries; entry < behind; entry++) tokens += columns.quantityAt(entry);
+    numbered.userCounts.push(tokens);
+  }
+  return { columns: numbered, origins };
+}
 
 /** Refs from here on are positions in the request: their vaults have no place yet. */
 const PENDING = FIRST_PENDING;
@@ -140,4 +198,84 @@ export class RequestedTokens {
     if (earlier.some(isSame))
       report(entry, this.#columns.tokenField(entry), "duplicate_mint", "occurs more than once in this request");
   }
+}
+
+/**
+ * Decides whether ERC-721 tokens exist. The index gives the vaults whose tokens have the same hash: nearly always none.
+ * Vaults on disk are read before the transition, the others are in memory.
+ */
+export class TokenLookup {
+  readonly #ledger: Ledger;
+  /** Records to read, by {@link keyString}, with their places. */
+  readonly #asked = new Map<string, Buffer>();
+  readonly #inMemory = new Map<number, OpenBatch>();
+  readonly #stored = new Map<string, Buffer>();
+  /** Decoded on first use: a request can name a token of ten thousand records, and the first few may decide. */
+  readonly #chunks = new Map<string, StoredVault[]>();
+
+  constructor(ledger: Ledger) {
+    this.#ledger = ledger;
+  }
+
+  /** Notes the records to read for these refs, which the index has for one hash. */
+  prepare(refs: readonly number[]): void {
+    for (const ref of refs) {
+      const place = this.#ledger.refs.placeOf(ref);
+      const batch = this.#ledger.unsealed.at(place);
+      // The ledger drops a batch from memory once it is on disk, so this keeps it.
+      if (batch !== undefined) this.#inMemory.set(ref, batch);
+      else {
+        const key = chunkKeyOf(place);
+        this.#asked.set(keyString(key), key);
+      }
+    }
+  }
+
+  /** The records that {@link prepare} asks for. */
+  keys(): Buffer[] {
+    return [...this.#asked.values()];
+  }
+
+  /** @param stored - in the order of `keys`, from a position on */
+  receive(stored: readonly (Buffer | undefined)[], from: number): void {
+    let at = from;
+    for (const name of this.#asked.keys()) {
+      const record = stored[at++];
+      if (record === undefined)
+        throw new MintmarkError("store_corrupt", "Vaults that the index of tokens names are missing.");
+      this.#stored.set(name, record);
+    }
+  }
+
+  /** Whether a vault of these refs holds the token. */
+  holds(refs: readonly number[], assetIndex: number, tokenId: bigint): boolean {
+    const { standard, blobScheme } = this.#ledger.assetAt(assetIndex);
+    return refs.some((ref) => {
+      const vault = this.#vaultOf(ref);
+      return vault.assetIndex === assetIndex && tokenIdOf(standard, blobScheme, vault.blob) === tokenId;
+    });
+  }
+
+  #vaultOf(ref: number): { readonly assetIndex: number; readonly blob: Hex } {
+    const place = this.#ledger.refs.placeOf(ref);
+    const batch = this.#inMemory.get(ref) ?? this.#ledger.unsealed.at(place);
+    if (batch !== undefined) return batch.vaults.at(place.slot);
+    const vault = this.#chunk(keyString(chunkKeyOf(place)))?.[place.slot % CHUNK_VAULTS];
+    if (vault === undefined)
+      throw new MintmarkError("store_corrupt", "A vault that the index of tokens names is missing.");
+    return vault;
+  }
+
+  #chunk(name: string): StoredVault[] | undefined {
+    const known = this.#chunks.get(name);
+    const record = this.#stored.get(name);
+    if (known !== undefined || record === undefined) return known;
+    const chunk = decodeChunk(record);
+    this.#chunks.set(name, chunk);
+    return chunk;
+  }
+}
+
+function chunkKeyOf({ mode, batchNumber, slot }: VaultPlace): Buffer {
+  return keyOf.chunk(mode, batchNumber, Math.floor(slot / CHUNK_VAULTS));
 }

@@ -9,25 +9,18 @@ import { packVaultId, type VaultPlace } from "../../protocol/vault.ts";
 import type { EntryOf } from "../../store/entries.ts";
 import type { BatchEventType } from "../../store/event-record.ts";
 import type { BatchRecord, VoidedRun, VoidRun } from "../../store/records.ts";
-import { batchApplicationsRecord, batchRecord, voidsRecord } from "../../store/records.ts";
+import { batchApplicationsRecord, voidsRecord } from "../../store/records.ts";
 import { keyOf } from "../../store/store-keys.ts";
-import { CHUNK_VAULTS, encodeChunk, type StoredVault } from "../../store/vault-columns.ts";
+import type { StoredVault } from "../../store/vault-columns.ts";
 import type { Commit, Derived, Given } from "./reference-derive.ts";
 import { deriveBatch, deriveGiven, deriveTransfers } from "./reference-derive.ts";
-import { type Handlers, type Output, Part } from "./reference-records.ts";
+import { type Handlers, Part } from "./reference-records.ts";
 import { NO_ASSET, type ReferenceTenants } from "./reference-tenants.ts";
-import type { ReferenceTokens } from "./reference-tokens.ts";
+import { batchName, NOT_SEALED, type Place, putBatch, type ReferenceTokens } from "./reference-vaults.ts";
 
-export type Place = Pick<BatchRecord, "mode" | "batchNumber">;
 /** The journal's claims about a batch. */
 type Roots = Readonly<Record<"batchRoot" | "dataHash" | "stateRoot", Hash>>;
 
-export const NOT_SEALED = {
-  status: "open",
-  ...{ batchRoot: null, dataHash: null, stateRoot: null, content: null, assets: null, sealedAt: null },
-  ...{ l1TxHash: null, l1BlockNumber: null, committedAt: null, l1Sequence: null },
-  ...{ submittedAt: null, settledAt: null, finalizedAt: null, leftOut: null, given: false },
-} as const;
 /** The state of a batch that is sealed anew. */
 const UNSENT = { status: "sealed", l1TxHash: null, submittedAt: null, leftOut: null, given: false } as const;
 
@@ -51,10 +44,6 @@ interface Sealed {
   readonly applications: readonly number[]; // Those with vaults in it
 }
 
-export function batchName({ mode, batchNumber }: Place): string {
-  return `batch ${batchNumber} of ${mode}`;
-}
-
 /** The vaults of a batch by slot; null for a void slot. */
 export function withoutVoids(vaults: readonly StoredVault[], runs: readonly VoidRun[]): (StoredVault | null)[] {
   const held: (StoredVault | null)[] = [...vaults];
@@ -64,18 +53,6 @@ export function withoutVoids(vaults: readonly StoredVault[], runs: readonly Void
 
 function isIn({ firstSlot, count }: VoidRun, slot: number): boolean {
   return slot >= firstSlot && slot < firstSlot + count;
-}
-
-export function putBatch(out: Output, record: BatchRecord): void {
-  out.put(keyOf.batch(record.mode, record.batchNumber), batchRecord, record, batchName(record));
-}
-
-export function putChunks(out: Output, { mode, batchNumber }: Place, vaults: readonly StoredVault[]): void {
-  for (let first = 0; first < vaults.length; first += CHUNK_VAULTS) {
-    const name = `vaults ${first} to ${first + CHUNK_VAULTS - 1} of batch ${batchNumber} of ${mode}`;
-    const key = keyOf.chunk(mode, batchNumber, first / CHUNK_VAULTS);
-    out.bytes(key, encodeChunk(vaults.slice(first, first + CHUNK_VAULTS)), name);
-  }
 }
 
 /** The part of the reference for sealed batches: roots, void slots, status on L1, and the events of all that. */

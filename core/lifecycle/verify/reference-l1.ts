@@ -2,8 +2,8 @@ import type { Address, Hash } from "../../model.ts";
 import type { TransferPowers } from "../../protocol/transfer-rules.ts";
 import type { EntryOf } from "../../store/entries.ts";
 import * as records from "../../store/records.ts";
-import { keyOf } from "../../store/store-keys.ts";
-import { type Handlers, Part } from "./reference-records.ts";
+import { endOf, keyOf, prefixOf } from "../../store/store-keys.ts";
+import { type Handlers, hexOfKey, keyOfHex, Part } from "./reference-records.ts";
 
 /** The part of the reference for the progress of reading each chain, the settlement contract's first. */
 export class ReferencePortals extends Part {
@@ -12,7 +12,7 @@ export class ReferencePortals extends Part {
     keyOf.portal,
     records.portalRecord,
   );
-  readonly #hashes = new Map<bigint, Map<bigint, Hash>>(); // Hashes of the last blocks read of each chain
+  readonly #hashes = this.kept("the hash of the block at", keyOfHex, records.checkpointRecord);
 
   readonly on = {
     genesis: (entry) => this.#add(entry),
@@ -40,35 +40,25 @@ export class ReferencePortals extends Part {
   finalize({ chainId, blockNumber, blockHash }: EntryOf<"l1Finalized">): void {
     this.#byChain.change(chainId, { finalized: blockNumber });
     this.#note(chainId, blockNumber, blockHash);
-    const hashes = this.#hashes.get(chainId);
-    const below = [...(hashes?.keys() ?? [])].filter((number) => number < blockNumber).sort((a, b) => (a < b ? 1 : -1));
-    for (const number of below.slice(63)) hashes?.delete(number);
+    const chain = hexOfKey(prefixOf.checkpoint(chainId));
+    const block = hexOfKey(keyOf.checkpoint(chainId, blockNumber));
+    const below = [...this.#hashes.keys()].filter((at) => at >= chain && at < block).sort();
+    for (const at of below.slice(0, -63)) this.#hashes.delete(at);
   }
 
   #note(chainId: bigint, blockNumber: bigint, hash: Hash | null): void {
-    if (hash === null) return;
-    const hashes = this.#hashes.get(chainId) ?? new Map<bigint, Hash>();
-    this.#hashes.set(chainId, hashes.set(blockNumber, hash));
+    if (hash !== null) this.#hashes.set(hexOfKey(keyOf.checkpoint(chainId, blockNumber)), hash);
   }
 
   revert({ chainId, blockNumber }: EntryOf<"l1Reorganised">): void {
-    const hashes = this.#hashes.get(chainId);
-    for (const number of [...(hashes?.keys() ?? [])]) if (number >= blockNumber) hashes?.delete(number);
+    const block = hexOfKey(keyOf.checkpoint(chainId, blockNumber));
+    const end = hexOfKey(endOf(prefixOf.checkpoint(chainId)));
+    for (const at of [...this.#hashes.keys()]) if (at >= block && at < end) this.#hashes.delete(at);
     const { observed = null, finalized = null } = this.#byChain.get(chainId) ?? {};
     if (observed === null || observed < blockNumber) return;
     const before = blockNumber > 0n ? blockNumber - 1n : null;
     const isDeep = finalized !== null && blockNumber <= finalized;
     this.#byChain.change(chainId, { observed: before, finalized: isDeep ? before : finalized });
-  }
-
-  override finish(): void {
-    super.finish();
-    for (const [chainId, hashes] of this.#hashes) {
-      for (const [number, hash] of hashes) {
-        const name = `the hash of block ${number} of chain ${chainId}`;
-        this.out.put(keyOf.checkpoint(chainId, number), records.checkpointRecord, hash, name);
-      }
-    }
   }
 }
 

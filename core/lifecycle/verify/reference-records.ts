@@ -85,6 +85,10 @@ export class Kept<K, T> extends Map<K, T> {
   }
 }
 
+/** For records that their keys name. */
+export const hexOfKey = (key: Buffer): string => key.toString("hex");
+export const keyOfHex = (hex: string): Buffer => Buffer.from(hex, "hex");
+
 /** What entries of some kinds do. Each kind is of one part. */
 export type Handlers = { readonly [K in EntryKind]?: (entry: EntryOf<K>) => void | Promise<void> };
 

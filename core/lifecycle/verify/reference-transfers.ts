@@ -8,10 +8,11 @@ import type { AdoptedList, BatchRecord, TransferListRecord } from "../../store/r
 import { transferIdRecord, transferListRecord } from "../../store/records.ts";
 import { keyOf, requestByKey, transferIndexes } from "../../store/store-keys.ts";
 import type { StoredVault } from "../../store/vault-columns.ts";
-import { type Place, putChunks, type ReferenceBatches } from "./reference-batches.ts";
+import type { ReferenceBatches } from "./reference-batches.ts";
 import type { ReferencePortals, ReferencePowers } from "./reference-l1.ts";
 import { type Handlers, Part } from "./reference-records.ts";
 import type { ReferenceTenants } from "./reference-tenants.ts";
+import { type Place, putChunks } from "./reference-vaults.ts";
 import type { ReferenceWithdrawals } from "./reference-withdrawals.ts";
 
 /** A vault of a sealed batch. */

@@ -3,8 +3,8 @@ import type { EntryOf } from "../../store/entries.ts";
 import type { WithdrawalEventType } from "../../store/event-record.ts";
 import * as records from "../../store/records.ts";
 import { keyOf, prefixOf, requestByKey } from "../../store/store-keys.ts";
-import type { Place } from "./reference-batches.ts";
 import { type Handlers, Part } from "./reference-records.ts";
+import type { Place } from "./reference-vaults.ts";
 
 interface SeenEvent {
   readonly chainId: bigint;

@@ -8,15 +8,13 @@ import type { AdoptedList, DivergenceRecord } from "../../store/records.ts";
 import { divergenceRecord, headRecord, idempotencyRecord, lostRecord } from "../../store/records.ts";
 import { DIVERGENCE_KEY, HEAD_KEY, keyOf, PREFIX } from "../../store/store-keys.ts";
 import { decodeChunk, type StoredVault } from "../../store/vault-columns.ts";
-import { batchName, type Place, putChunks, ReferenceBatches, withoutVoids } from "./reference-batches.ts";
+import { ReferenceBatches, withoutVoids } from "./reference-batches.ts";
 import type { Commit } from "./reference-derive.ts";
 import { ReferencePortals, ReferencePowers } from "./reference-l1.ts";
-import { ReferenceOthers } from "./reference-others.ts";
 import { COMPARED_WHOLE, type Expected, type Handlers, Output, type Part } from "./reference-records.ts";
 import { ReferenceTenants } from "./reference-tenants.ts";
-import { ReferenceTokens, tokenName } from "./reference-tokens.ts";
 import { ReferenceTransfers, type VaultAt } from "./reference-transfers.ts";
-import { ReferenceVaults } from "./reference-vaults.ts";
+import { batchName, type Place, putChunks, ReferenceTokens, ReferenceVaults, tokenName } from "./reference-vaults.ts";
 import { ReferenceWithdrawals } from "./reference-withdrawals.ts";
 
 /** Later mints of a bound ERC-1155 id return its binding again. The others do not follow from the journal. */
@@ -49,7 +47,6 @@ interface Sources {
 /** The parts, each after those that it asks. */
 function partsOf(out: Output, { seed, foreseen, commit, vaultAt }: Sources, adoptions: readonly (readonly Place[])[]) {
   const voidings = new Map(foreseen.voidings);
-  const others = new ReferenceOthers({ out });
   const tenants = new ReferenceTenants({ out });
   const portals = new ReferencePortals({ out });
   const tokens = new ReferenceTokens({ out, tenants, seed });
@@ -59,7 +56,7 @@ function partsOf(out: Output, { seed, foreseen, commit, vaultAt }: Sources, adop
   const whenWithdrawn = (vaultId: bigint) => transfers.judgeSpender(vaultId);
   const withdrawals = new ReferenceWithdrawals({ out, whenWithdrawn });
   const transfers = new ReferenceTransfers({ out, tenants, portals, powers, batches, withdrawals, vaultAt });
-  return { others, tenants, portals, tokens, batches, vaults, withdrawals, transfers, powers };
+  return { tenants, portals, tokens, batches, vaults, withdrawals, transfers, powers };
 }
 
 /**
@@ -82,9 +79,9 @@ export class Reference {
     this.#sources = sources;
     this.#adoptions = [...sources.foreseen.adoptions];
     this.#parts = partsOf(this.#out, sources, this.#adoptions);
-    const { others, tenants, portals, batches, withdrawals, transfers, powers } = this.#parts;
+    const { tenants, portals, batches, withdrawals, transfers, powers } = this.#parts;
     this.#on = {
-      ...{ ...others.on, ...tenants.on, ...portals.on, ...batches.on, ...withdrawals.on, ...transfers.on },
+      ...{ ...tenants.on, ...portals.on, ...batches.on, ...withdrawals.on, ...transfers.on },
       ...{ ...powers.on, ...this.#onSeveral() },
     };
   }

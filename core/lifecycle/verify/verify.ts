@@ -1,17 +1,21 @@
 import { MintmarkError } from "../../errors.ts";
 import type { Settlement } from "../../ports.ts";
 import { stateCommitment } from "../../protocol/commitment.ts";
+import { KzgThread } from "../../protocol/kzg/kzg-thread.ts";
 import type { EngineState } from "../../protocol/proof.ts";
 import type { VaultPlace } from "../../protocol/vault.ts";
-import { readSeed } from "../../store/genesis.ts";
-import { readJournal, readJournalKinds } from "../../store/journal.ts";
-import type { Store, StoreReader } from "../../store/ports.ts";
-import { endOf, keyOf, keyString, PREFIX } from "../../store/store-keys.ts";
+import { FORMAT_VERSION, formatRecord, requireFormat } from "../../store/format.ts";
+import { newSecrets, readSeed } from "../../store/genesis.ts";
+import { decodeEntry, readJournal, readJournalKinds } from "../../store/journal.ts";
+import { LevelStore } from "../../store/level-store.ts";
+import type { Database, Journal, Store, StoreOperation, StoreReader } from "../../store/ports.ts";
+import { endOf, HEAD_KEY, keyOf, keyString, PREFIX } from "../../store/store-keys.ts";
 import { CHUNK_VAULTS, decodeChunk, type StoredVault } from "../../store/vault-columns.ts";
 import { type Foreseen, Reference } from "./reference.ts";
-import { batchName } from "./reference-batches.ts";
 import type { Commit } from "./reference-derive.ts";
 import { COMPARED_WHOLE, type Expected } from "./reference-records.ts";
+import type { VaultAt } from "./reference-transfers.ts";
+import { batchName } from "./reference-vaults.ts";
 
 const MAX_PROBLEMS = 100;
 const PROGRESS_EVERY = 1024;
@@ -25,7 +29,7 @@ const PROGRESS_EVERY = 1024;
 export async function verifyStore(
   opened: Store,
   settlement: Settlement,
-  { signal, onProgress }: VerifyOptions,
+  options: VerifyOptions,
   commit: Commit,
 ): Promise<VerifyReport> {
   return opened.atSnapshot(async (store) => {
@@ -33,22 +37,16 @@ export async function verifyStore(
     const report = (problem: string): void => {
       if (problems.length < MAX_PROBLEMS) problems.push(problem);
     };
-    const vaultAt = (place: VaultPlace) => storedVault(store, place);
-    const sources = { seed: await readSeed(store), foreseen: await foreseen(store), commit, vaultAt };
-    const reference = new Reference(report, sources);
+    const reference = await referenceOf(store, report, commit, (place) => storedVault(store, place));
     try {
-      for await (const journaled of readJournal(store)) {
-        signal?.throwIfAborted();
-        await compare(store, await reference.apply(journaled), report);
-        if (reference.entries % PROGRESS_EVERY === 0) onProgress?.(reference.entries);
-      }
+      await derive(store, reference, options, (expected) => compare(store, expected, report));
     } catch (error) {
       // Records after a damaged entry cannot be derived, so the comparison ends here.
       if (!(error instanceof MintmarkError) || error.code !== "store_corrupt") throw error;
       report(error.message);
     }
     if (problems.length === 0) await compareRest(store, reference, report);
-    onProgress?.(reference.entries);
+    options.onProgress?.(reference.entries);
     const { entries: journalEntries, roots, totals } = reference;
     const batches = roots.countValidium + roots.countRollup;
     const state = { ...roots, commitment: stateCommitment(settlement, roots) };
@@ -57,8 +55,26 @@ export async function verifyStore(
   });
 }
 
+async function referenceOf(store: StoreReader, report: (problem: string) => void, commit: Commit, vaultAt: VaultAt) {
+  return new Reference(report, { seed: await readSeed(store), foreseen: await foreseen(store), commit, vaultAt });
+}
+
+/** Derives the records of the whole journal, and passes on those that are final. */
+async function derive(
+  store: StoreReader,
+  reference: Reference,
+  { signal, onProgress }: VerifyOptions,
+  take: (records: readonly Expected[]) => Promise<void>,
+): Promise<void> {
+  for await (const journaled of readJournal(store)) {
+    signal?.throwIfAborted();
+    await take(await reference.apply(journaled));
+    if (reference.entries % PROGRESS_EVERY === 0) onProgress?.(reference.entries);
+  }
+}
+
 /** Reads ahead what later entries change. Leaves damage to the following read. */
-export async function foreseen(store: Pick<StoreReader, "entries">): Promise<Foreseen> {
+async function foreseen(store: Pick<StoreReader, "entries">): Promise<Foreseen> {
   const voidings = new Map<string, number>();
   const adoptions: Foreseen["adoptions"][number][] = [];
   let keysForgotten = 0;
@@ -98,7 +114,7 @@ async function compare(
 }
 
 /** A vault in the records; undefined when there is none. */
-export async function storedVault(
+async function storedVault(
   store: Pick<StoreReader, "get">,
   { mode, batchNumber, slot }: VaultPlace,
 ): Promise<StoredVault | undefined> {
@@ -152,4 +168,95 @@ export interface VerifyReport {
   readonly state: EngineState;
   /** At most 100; each names the record. */
   readonly problems: readonly string[];
+}
+
+/** Options of {@link restoreStore}. */
+export interface RestoreOptions {
+  /** Stops between two entries; the store is then useless. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called from time to time with the number of derived journal entries. */
+  readonly onProgress?: (entries: number) => void;
+}
+
+const RECORDS_AT_ONCE = 4_096;
+
+/**
+ * Creates a store from a journal: copies the journal and derives every record with the second implementation, which
+ * `verify` uses too. Resolves with the number of entries. An engine on the store continues with the same roots.
+ *
+ * The store gets a new random secret: it refuses earlier cursors, and each webhook signs with another secret.
+ *
+ * @param store - empty; closed when this settles. Its head is written last, so the engine refuses a partial store
+ * @throws MintmarkError `store_mismatch` when the store is not empty or the journal has another format;
+ * `store_corrupt` for an invalid journal
+ *
+ * @example
+ * await restoreStore(await LevelJournal.open("/other-disk/journal"), "./data");
+ */
+export async function restoreStore(
+  journal: Journal,
+  store: string | Database | Store,
+  options: RestoreOptions = {},
+): Promise<number> {
+  const target = await LevelStore.of(store, true);
+  const kzg = new KzgThread();
+  try {
+    for await (const _ of target.entries({ limit: 1 }))
+      throw new MintmarkError("store_mismatch", "The new store already holds records; give an empty one.");
+    const records = recordsIn(target);
+    await records.put(newSecrets());
+    let sequence = 0;
+    for await (const entry of journal.read(0)) {
+      options.signal?.throwIfAborted();
+      if (sequence === 0) await records.put(formatOver(entry));
+      await records.put([{ type: "put", key: keyOf.journal(sequence++), value: entry }]);
+    }
+    await records.flush();
+    const report = (problem: string): never => {
+      throw new MintmarkError("store_corrupt", `The journal gives no store: ${problem}.`);
+    };
+    const commit: Commit = (blob) => kzg.commitment(blob);
+    const reference = await referenceOf(target, report, commit, async (place) => {
+      await records.flush();
+      return storedVault(target, place);
+    });
+    await derive(target, reference, options, (expected) => records.put(expected.map(asPut)));
+    if (reference.entries === 0) report("it is empty");
+    const last = await reference.finish();
+    await records.put(last.filter(({ key }) => !key.equals(HEAD_KEY)).map(asPut));
+    await records.flush();
+    await target.write(last.filter(({ key }) => key.equals(HEAD_KEY)).map(asPut));
+    options.onProgress?.(reference.entries);
+    return reference.entries;
+  } finally {
+    await kzg.close();
+    await target.close();
+  }
+}
+
+/** The new store's records have this version's format, whatever the journal's genesis says. Throws `store_mismatch`. */
+function formatOver(first: Uint8Array): readonly StoreOperation[] {
+  const { entry } = decodeEntry(0, first);
+  if (entry.kind !== "genesis") return [];
+  requireFormat("The journal", entry.formatVersion);
+  return entry.formatVersion === FORMAT_VERSION ? [] : [formatRecord(FORMAT_VERSION)];
+}
+
+function asPut({ key, value }: Expected): StoreOperation {
+  return { type: "put", key, value };
+}
+
+/** Buffered writes of records. */
+function recordsIn(store: Store) {
+  let waiting: StoreOperation[] = [];
+  const flush = async (): Promise<void> => {
+    const operations = waiting;
+    waiting = [];
+    if (operations.length > 0) await store.write(operations);
+  };
+  const put = async (operations: readonly StoreOperation[]): Promise<void> => {
+    for (const operation of operations) waiting.push(operation);
+    if (waiting.length >= RECORDS_AT_ONCE) await flush();
+  };
+  return { put, flush };
 }

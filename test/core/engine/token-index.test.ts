@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Hex } from "../../../core/index.ts";
 import { Output } from "../../../core/lifecycle/verify/reference-records.ts";
 import { ReferenceTenants } from "../../../core/lifecycle/verify/reference-tenants.ts";
-import { ReferenceTokens } from "../../../core/lifecycle/verify/reference-tokens.ts";
+import { ReferenceTokens } from "../../../core/lifecycle/verify/reference-vaults.ts";
 import { tokenIdOf } from "../../../core/protocol/blob.ts";
 import { fastTokenIdOf, TokenHasher } from "../../../core/store/token-id.ts";
 import { TokenIndex } from "../../../core/store/tokens/token-index.ts";
