@@ -24,6 +24,7 @@ function passedOn(flags: readonly string[]): string[] {
   });
 }
 
+/** A question that the thread has not answered. */
 interface Asked<Question, Answer> {
   readonly question: Question;
   readonly resolve: (answer: Answer | Promise<Answer>) => void;
@@ -32,28 +33,22 @@ interface Asked<Question, Answer> {
 
 /**
  * A thread that answers questions in their order, so that the event loop goes on. It starts with the first one, and
- * never keeps the process alive when idle. If it does not start, or after it died, the caller's thread does the work.
+ * never keeps the process alive when idle.
  */
-export class HelperThread<Question, Answer> {
+export abstract class AnsweringThread<Question, Answer> {
   readonly #script: URL;
-  readonly #name: string;
-  readonly #here: (question: Question) => Answer | Promise<Answer>;
+  protected readonly name: string;
   readonly #asked: Asked<Question, Answer>[] = [];
   #worker: Worker | null = null;
-  #fault: Error | null = null;
   #closed = false;
 
-  /** @param here - answers a question on the caller's thread */
-  constructor(script: URL, name: string, here: (question: Question) => Answer | Promise<Answer>) {
+  constructor(script: URL, name: string) {
     this.#script = script;
-    this.#name = name;
-    this.#here = here;
+    this.name = name;
   }
 
-  /** Why the caller's thread answers all questions; null while this thread runs, or can. The process also warns of it. */
-  get fault(): Error | null {
-    return this.#fault;
-  }
+  /** Called with the open questions when the thread does not start, or has died. The next question starts another. */
+  protected abstract lost(asked: readonly Asked<Question, Answer>[], cause: unknown): void;
 
   /** Number of questions that the thread has not answered. */
   protected get waiting(): number {
@@ -66,12 +61,11 @@ export class HelperThread<Question, Answer> {
   /** Rejects with `engine_closed` when the thread is closed first. */
   async ask(question: Question): Promise<Answer> {
     this.requireOpen();
-    const worker = this.#started();
-    if (worker === null) return this.#here(question);
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     this.#asked.push({ question, resolve, reject });
-    worker.ref();
-    worker.postMessage(question);
+    const worker = this.#started();
+    worker?.ref();
+    worker?.postMessage(question);
     return promise;
   }
 
@@ -87,14 +81,15 @@ export class HelperThread<Question, Answer> {
   }
 
   #started(): Worker | null {
-    if (this.#worker !== null || this.#fault !== null) return this.#worker;
+    if (this.#worker !== null) return this.#worker;
     try {
-      const worker = startThread(this.#script, this.#name)
-        .on("error", (cause) => this.#died(cause))
-        .on("exit", () => this.#died());
-      this.#worker = worker.on("message", (answer: Answer) => this.#answer(worker, answer));
+      const worker = startThread(this.#script, this.name)
+        .on("error", (cause) => this.#ended(worker, cause))
+        .on("exit", () => this.#ended(worker, new Error("The thread has ended.")))
+        .on("message", (answer: Answer) => this.#answer(worker, answer));
+      this.#worker = worker;
     } catch (cause) {
-      this.#died(cause);
+      this.#ended(null, cause);
     }
     return this.#worker;
   }
@@ -107,20 +102,45 @@ export class HelperThread<Question, Answer> {
     this.answered();
   }
 
-  #died(cause: unknown = new Error("The thread has ended.")): void {
+  #ended(worker: Worker | null, cause: unknown): void {
+    if (this.#worker !== worker) return;
     this.#worker = null;
-    if (!this.#closed && this.#fault === null) {
-      const message = `The thread ${this.#name} does not run, which slows requests down. Restart the process.`;
-      process.emitWarning(message, { type: "MintmarkWarning", detail: `${cause}` });
-      this.#fault = new Error(message, { cause });
-    }
-    for (const { question, resolve, reject } of this.#asked.splice(0)) {
+    if (!this.#closed) this.lost(this.#asked.splice(0), cause);
+    this.answered();
+  }
+}
+
+/** An {@link AnsweringThread} whose work the caller's thread does for good when it does not start, or after it died. */
+export class HelperThread<Question, Answer> extends AnsweringThread<Question, Answer> {
+  readonly #here: (question: Question) => Answer | Promise<Answer>;
+  #fault: Error | null = null;
+
+  /** @param here - answers a question on the caller's thread */
+  constructor(script: URL, name: string, here: (question: Question) => Answer | Promise<Answer>) {
+    super(script, name);
+    this.#here = here;
+  }
+
+  /** Why the caller's thread answers all questions; null while this thread runs, or can. The process also warns of it. */
+  get fault(): Error | null {
+    return this.#fault;
+  }
+
+  override async ask(question: Question): Promise<Answer> {
+    this.requireOpen();
+    return this.#fault === null ? super.ask(question) : this.#here(question);
+  }
+
+  protected override lost(asked: readonly Asked<Question, Answer>[], cause: unknown): void {
+    const message = `The thread ${this.name} does not run, which slows requests down. Restart the process.`;
+    process.emitWarning(message, { type: "MintmarkWarning", detail: `${cause}` });
+    this.#fault = new Error(message, { cause });
+    for (const { question, resolve, reject } of asked) {
       try {
         resolve(this.#here(question));
       } catch (error) {
         reject(error);
       }
     }
-    this.answered();
   }
 }

@@ -27,13 +27,11 @@ function failing(at: "start" | "job" | "first job") {
     const [at, fault] = ${JSON.stringify([at, fault])};
     if (!existsSync(fault)) await import(${JSON.stringify(new URL("../../core/protocol/kzg/kzg-worker.ts", import.meta.url))});
     else if (at === "start") throw Object.assign(new Error("cannot allocate memory"), { code: "ENOMEM" });
-    else {
+    else
       parentPort.on("message", () => {
         if (at === "first job") rmSync(fault);
         process.exit(1);
-      });
-      parentPort.postMessage("ready");
-    }`,
+      });`,
   );
   const kzg = new KzgThread(pathToFileURL(script));
   onTestFinished(async () => {

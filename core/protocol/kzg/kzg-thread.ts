@@ -1,8 +1,6 @@
-import { once } from "node:events";
-import type { Worker } from "node:worker_threads";
 import { MintmarkError } from "../../errors.ts";
 import type { Hex } from "../../model.ts";
-import { startThread } from "../../thread.ts";
+import { AnsweringThread } from "../../thread.ts";
 import { BLOB_BYTES } from "../blob-batch.ts";
 import { ELEMENT_BYTES } from "../elements.ts";
 import { bytesToHex, hexToBytes } from "../hex.ts";
@@ -34,15 +32,16 @@ export type KzgJob =
 /** Points of G1, or the library's words about a bad job. */
 export type KzgAnswer = readonly Uint8Array[] | string;
 
-interface Waiting {
-  readonly resolve: (points: readonly Uint8Array[]) => void;
-  readonly reject: (reason: unknown) => void;
-}
-
 /** Beside the source file, or beside its compiled form. */
 const WORKER = new URL(`./kzg-worker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url);
 
-class ThreadDied extends MintmarkError {}
+class Jobs extends AnsweringThread<KzgJob, KzgAnswer> {
+  protected override lost(asked: Parameters<AnsweringThread<KzgJob, KzgAnswer>["lost"]>[0], cause: unknown): void {
+    const why = cause instanceof Error ? cause.message.split("\n", 1)[0] : String(cause);
+    const message = `The thread of the native KZG code does not run (${why}).`;
+    for (const { reject } of asked) reject(new MintmarkError("kzg_unavailable", message, { cause }));
+  }
+}
 
 /**
  * A {@link Kzg} over native code, so that the event loop goes on. Its thread starts with the first job, for which it
@@ -61,16 +60,11 @@ class ThreadDied extends MintmarkError {}
  * const l1 = await connectL1({ rpc, contract, account, finality, kzg });
  */
 export class KzgThread implements Kzg {
-  #started: Promise<Worker> | null = null;
-  #exited: Promise<unknown> = Promise.resolve();
-  /** Given to the thread, which answers in this order. */
-  readonly #waiting: Waiting[] = [];
-  #isClosed = false;
-  readonly #script: URL;
+  readonly #thread: Jobs;
 
   /** @param script - the thread's code; default this library's own */
   constructor(script: URL = WORKER) {
-    this.#script = script;
+    this.#thread = new Jobs(script, "mintmark-kzg");
   }
 
   isAvailable(): Promise<boolean> {
@@ -103,65 +97,17 @@ export class KzgThread implements Kzg {
 
   /** Ends the thread once the native code is done with its present job. All jobs reject with `engine_closed` at once. */
   async close(): Promise<void> {
-    this.#isClosed = true;
-    this.#rejectAll(new MintmarkError("engine_closed"));
-    const worker = await this.#started?.catch(() => null);
-    await worker?.terminate();
-    await this.#exited;
+    await this.#thread.close();
   }
 
   async #ask(job: KzgJob): Promise<readonly Uint8Array[]> {
-    return this.#askOnce(job).catch((error: unknown) => {
+    const points = await this.#thread.ask(job).catch((error: unknown) => {
       // Perhaps another job ended the thread, or the memory was short for a moment.
-      if (error instanceof ThreadDied) return this.#askOnce(job);
+      if (error instanceof MintmarkError && error.code === "kzg_unavailable") return this.#thread.ask(job);
       throw error;
     });
-  }
-
-  async #askOnce(job: KzgJob): Promise<readonly Uint8Array[]> {
-    if (this.#isClosed) throw new MintmarkError("engine_closed");
-    this.#started ??= this.#start();
-    const worker = await this.#started;
-    if (this.#isClosed) throw new MintmarkError("engine_closed");
-    const { promise, resolve, reject } = Promise.withResolvers<readonly Uint8Array[]>();
-    this.#waiting.push({ resolve, reject });
-    worker.ref();
-    worker.postMessage(job);
-    return promise;
-  }
-
-  /** A thread that takes jobs: its first message says so. */
-  async #start(): Promise<Worker> {
-    try {
-      const worker = startThread(this.#script, "mintmark-kzg");
-      const ended = Promise.withResolvers<never>();
-      worker.on("error", ended.reject).on("exit", () => ended.reject(undefined));
-      this.#exited = new Promise((exited) => worker.on("exit", exited));
-      await Promise.race([once(worker, "message"), ended.promise]);
-      worker.on("message", (answer: KzgAnswer) => this.#answered(worker, answer));
-      ended.promise.catch((cause: unknown) => {
-        this.#started = null;
-        this.#rejectAll(new ThreadDied("kzg_unavailable", "The thread of the native KZG code has ended.", { cause }));
-      });
-      if (this.#waiting.length === 0) worker.unref();
-      return worker;
-    } catch (error) {
-      this.#started = null;
-      throw this.#isClosed ? new MintmarkError("engine_closed") : unavailable(error);
-    }
-  }
-
-  #answered(worker: Worker, points: KzgAnswer): void {
-    // The end of a thread keeps the process alive, which `unref` would undo.
-    if (this.#isClosed) return;
-    const waiting = this.#waiting.shift();
-    if (typeof points === "string") waiting?.reject(new MintmarkError("validation_failed", points));
-    else waiting?.resolve(points);
-    if (this.#waiting.length === 0) worker.unref();
-  }
-
-  #rejectAll(reason: MintmarkError): void {
-    for (const { reject } of this.#waiting.splice(0)) reject(reason);
+    if (typeof points === "string") throw new MintmarkError("validation_failed", points);
+    return points;
   }
 }
 
@@ -181,9 +127,4 @@ function checked(blob: Uint8Array): Uint8Array {
     throw new MintmarkError("validation_failed", `a blob has ${BLOB_BYTES} bytes, not ${blob.length}`);
   }
   return blob;
-}
-
-function unavailable(cause?: unknown): MintmarkError {
-  const why = cause instanceof Error ? ` (${cause.message.split("\n", 1)[0]})` : "";
-  return new MintmarkError("kzg_unavailable", `The thread of the native KZG code does not start${why}.`, { cause });
 }

@@ -32,7 +32,6 @@ const TABLES_AFTER = 24;
 let provenByCells = 0;
 const made = Buffer.from(context.blobToKzgCommitment(probe())).toString("hex");
 if (made !== PROBE_COMMITMENT) throw new Error("the library's trusted setup is not Ethereum's");
-parentPort?.postMessage("ready");
 
 /**
  * Does one job after the other, by synchronous calls. After an asynchronous call, the library frees the arguments on the
