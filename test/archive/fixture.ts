@@ -1,6 +1,6 @@
 import { MemoryLevel } from "memory-level";
 import { Archive } from "../../core/guards/archive/archive.ts";
-import type { BatchSource } from "../../core/guards/archive/batch-source.ts";
+import type { BatchSource } from "../../core/guards/archive/sources.ts";
 import type { CommitteeMember } from "../../core/guards/committee/member.ts";
 import type { Database } from "../../core/store/ports.ts";
 import type { World } from "../settlement/fixture.ts";

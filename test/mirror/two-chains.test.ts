@@ -1,6 +1,7 @@
 import { erc20Abi, erc721Abi } from "viem";
 import { afterAll, describe, expect, test } from "vitest";
-import { advanceMirror, collectState, importBatch } from "../../core/guards/mirror/relay.ts";
+import { collectSignatures } from "../../core/guards/committee/collector.ts";
+import { advanceMirror, importBatch } from "../../core/guards/mirror/relay.ts";
 import type { Mode, VaultId } from "../../core/index.ts";
 import { MODES } from "../../core/model.ts";
 import type { WithdrawalCall } from "../../core/ports.ts";
@@ -61,17 +62,18 @@ async function signed(
     countRollup,
     commitment,
   };
-  const inForce = await world.mirror.committee();
+  const { epoch } = await world.mirror.committee();
+  const typedData = mirroredStateTypedData(target, { ...state, epoch });
   const members = world.attesters.map(({ address }) => ({
     address,
     // A member's key over exactly this message, as it might be used for another mirror.
     attest: async () => {
       const member = COMMITTEE.find((account) => account.address.toLowerCase() === address);
       if (member === undefined) throw new Error("not a member");
-      return member.signTypedData(mirroredStateTypedData(target, { ...state, epoch: inForce.epoch }));
+      return member.signTypedData(typedData);
     },
   }));
-  return collectState(target, inForce, state, { members, threshold: THRESHOLD });
+  return collectSignatures({ members, threshold: THRESHOLD }, { typedData, ask: (member) => member.attest() });
 }
 
 describe("a mirror on another chain", () => {

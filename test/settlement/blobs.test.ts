@@ -1,6 +1,6 @@
 import { custom, erc721Abi } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { BatchSource } from "../../core/guards/archive/batch-source.ts";
+import type { BatchSource } from "../../core/guards/archive/sources.ts";
 import { exitWithKit, exitWithKits, exportExitKit } from "../../core/guards/exit/index.ts";
 import { openEngine, type VaultId } from "../../core/index.ts";
 import { connectL1 } from "../../core/l1/connect.ts";

@@ -4,10 +4,9 @@ import type { AssetId, CommittedBlobs, L1Reader } from "../../ports.ts";
 import { BLOB_BYTES, blobBatchData } from "../../protocol/blob-batch.ts";
 import type { Kzg } from "../../protocol/kzg/kzg-thread.ts";
 import { versionedHash } from "../../protocol/kzg.ts";
-import type { BatchSource } from "./batch-source.ts";
-import type { BlobSource } from "./blob-source.ts";
 import { type DerivedBatch, deriveCommitted, hasBlobs, isBatch } from "./derive.ts";
 import type { Commit } from "./keys.ts";
+import type { BatchSource, BlobSource } from "./sources.ts";
 
 /** Where the data of committed batches comes from. */
 export interface DataSources {

@@ -15,4 +15,4 @@ export {
 } from "./collector.ts";
 export { CommitteeMember, type MemberOptions } from "./member.ts";
 export { RemoteMember, type RemoteOptions } from "./member-service.ts";
-export { REFUSAL_REASONS, Refusal, type RefusalReason } from "./refusal.ts";
+export { REFUSAL_REASONS, Refusal, type RefusalReason } from "./proposed.ts";

@@ -2,7 +2,7 @@ import type { LocalAccount, TypedDataDefinition } from "viem";
 import { MintmarkError } from "../../errors.ts";
 import { type Address, batchIdOf, type Hex } from "../../model.ts";
 import type { ProposedBatch, Settlement } from "../../ports.ts";
-import { readBody } from "../archive/batch-source.ts";
+import { readBody } from "../archive/sources.ts";
 import { type AttestationTerms, attestationRequestTypedData } from "./attestation-request.ts";
 import type { MemberClient } from "./collector.ts";
 

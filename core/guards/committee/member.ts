@@ -14,9 +14,7 @@ import * as keys from "../archive/keys.ts";
 import { type AssetReader, assetsIn } from "../archive/known-assets.ts";
 import type { IndexEntries } from "../archive/vault-index.ts";
 import { type AttestationTerms, attestationTypedData } from "./attestation-request.ts";
-import { deriveProposed, MAX_AHEAD, requireRegistered } from "./proposed.ts";
-import { Refusal } from "./refusal.ts";
-import { requireValid } from "./transfer-check.ts";
+import { deriveProposed, MAX_AHEAD, Refusal, requireRegistered, requireValid } from "./proposed.ts";
 
 /** Options of {@link CommitteeMember.open}. */
 export interface MemberOptions {

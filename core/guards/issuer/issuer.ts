@@ -15,8 +15,7 @@ import { Archive } from "../archive/archive.ts";
 import { deriveCommitted } from "../archive/derive.ts";
 import * as keys from "../archive/keys.ts";
 import { type AssetReader, assetsIn } from "../archive/known-assets.ts";
-import { deriveProposed, MAX_AHEAD, requireRegistered } from "../committee/proposed.ts";
-import { Refusal } from "../committee/refusal.ts";
+import { deriveProposed, MAX_AHEAD, Refusal, requireRegistered } from "../committee/proposed.ts";
 import type { IssuedVault, MintRecord } from "./usage-book.ts";
 
 /** Options of an issuer. */

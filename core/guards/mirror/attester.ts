@@ -39,11 +39,16 @@ export class MirrorAttester implements AttesterClient {
   async attest(mirror: MirrorIdentity, counts: StateCounts, epoch: bigint): Promise<Hex> {
     // Anyone may ask, so the chain is asked only about unknown counts.
     if (!this.#source.hasHad(counts)) await this.#source.follow();
-    const { countValidium, countRollup, commitment } = this.#source.stateAt(counts);
-    const { chainId: sourceChainId, contract: sourceContract } = this.#source.settlement;
-    const message = { sourceChainId, sourceContract, countValidium, countRollup, commitment, epoch };
-    return this.#account.signTypedData(mirroredStateTypedData(mirror, message));
+    return this.#account.signTypedData(stateTypedData(this.#source, mirror, counts, epoch));
   }
+}
+
+/** What members sign of a state of the source. Rejects as {@link SourceHistory.stateAt}. */
+export function stateTypedData(source: SourceHistory, mirror: MirrorIdentity, counts: StateCounts, epoch: bigint) {
+  const { countValidium, countRollup, commitment } = source.stateAt(counts);
+  const { chainId: sourceChainId, contract: sourceContract } = source.settlement;
+  const message = { sourceChainId, sourceContract, countValidium, countRollup, commitment, epoch };
+  return mirroredStateTypedData(mirror, message);
 }
 
 /**

@@ -18,9 +18,6 @@ export interface MirrorStep {
   readonly acceptedAt: bigint;
 }
 
-/** The committee in force. */
-export type MirrorCommittee = Awaited<ReturnType<L1Reader["committee"]>>;
-
 /** The reads of a mirror that an exit kit needs. No account. */
 export type MirrorReader = Pick<MirrorContract, "stepCount" | "step" | "isImported" | "settlement" | "maturity"> &
   Pick<MirrorContract, "registration" | "token" | "verifyVault"> &
@@ -31,12 +28,13 @@ export interface MirrorContract
   extends Portal,
     L1Owner,
     L1Voider,
-    Pick<L1Reader, "opensBlobs" | "registration" | "registrations" | "token" | "supplyCap" | "verifyVault"> {
+    Pick<
+      L1Reader,
+      "committee" | "opensBlobs" | "registration" | "registrations" | "token" | "supplyCap" | "verifyVault"
+    > {
   readonly source: MirrorIdentity;
   /** The newest accepted state commitment of the source. */
   commitment(): Promise<Hash>;
-  /** The committee in force. */
-  committee(): Promise<MirrorCommittee>;
   /** Number of accepted steps. */
   stepCount(): Promise<number>;
   /** The step with this sequence. */

@@ -1,15 +1,14 @@
 import { MintmarkError } from "../../errors.ts";
-import type { Hex, Mode } from "../../model.ts";
+import type { Mode } from "../../model.ts";
 import type { BatchHeader, ProvenVault } from "../../ports.ts";
 import { committeeHash } from "../../protocol/attestation.ts";
 import { countOf, type StateLeafContent } from "../../protocol/commitment.ts";
 import type { BatchVaultProof } from "../../protocol/proof.ts";
-import { type MirroredStateMessage, mirroredStateTypedData } from "../../protocol/typed-data.ts";
 import { unpackVaultId } from "../../protocol/vault.ts";
 import { type VoidingPortal, type VoidOptions, voidDuplicates } from "../archive/duplicates.ts";
 import { collectSignatures, committeeOf } from "../committee/collector.ts";
-import type { AttesterClient, MirrorIdentity } from "./attester.ts";
-import { type MirrorCommittee, type MirrorContract, type MirrorStep, stepOf } from "./contract.ts";
+import { type AttesterClient, stateTypedData } from "./attester.ts";
+import { type MirrorContract, type MirrorStep, stepOf } from "./contract.ts";
 import type { SourceHistory } from "./history.ts";
 
 /** The committee that signs a source's states. */
@@ -18,28 +17,6 @@ export interface AttesterCommittee {
   readonly threshold: number;
   /** Timeout of one member in milliseconds; default 10,000. */
   readonly timeoutMs?: number;
-}
-
-/**
- * Collects the committee's signatures over a state for one mirror.
- *
- * @returns an attestation, docs/protocol.md 5
- * @throws MintmarkError `l1_failed` when too few sign, or the mirror has another committee in force
- */
-export async function collectState(
-  mirror: MirrorIdentity,
-  { epoch, committeeHash: inForce }: MirrorCommittee,
-  state: Omit<MirroredStateMessage, "epoch">,
-  committee: AttesterCommittee,
-  signal?: AbortSignal,
-): Promise<Hex> {
-  if (committeeHash(epoch, committeeOf(committee)) !== inForce)
-    throw new MintmarkError("l1_failed", `mirror ${mirror.contract} has another committee in force (epoch ${epoch})`);
-  return collectSignatures(committee, {
-    typedData: mirroredStateTypedData(mirror, { ...state, epoch }),
-    ask: (member, limit) => member.attest(mirror, state, epoch, limit),
-    signal,
-  });
 }
 
 /** Options of {@link advanceMirror}. */
@@ -56,6 +33,8 @@ export interface RelayOptions {
  * Brings a mirror to the newest final state of its source. Returns the number of steps: one for each run of commits of
  * one mode. Reads the mirror's position each time, so anyone may relay, and a restarted relayer repeats nothing.
  *
+ * @throws MintmarkError `l1_failed` when too few members sign, or the mirror has another committee in force
+ *
  * @example
  * const mirror = await connectMirror({ rpc, contract, account: relayer });
  * await advanceMirror({ source: new SourceHistory(l1, fromBlock), mirror, committee });
@@ -70,10 +49,16 @@ export async function advanceMirror({ source, mirror, committee, onStep, signal 
     const { mode, count } = growth;
     const first = countOf(mode, counts);
     const to = mode === "validium" ? { ...counts, countValidium: count } : { ...counts, countRollup: count };
-    const { countValidium, countRollup, commitment } = source.stateAt(to);
-    const { chainId: sourceChainId, contract: sourceContract } = source.settlement;
-    const state = { sourceChainId, sourceContract, countValidium, countRollup, commitment };
-    const attestation = await collectState(mirror.settlement, await mirror.committee(), state, committee, signal);
+    const { epoch, committeeHash: inForce } = await mirror.committee();
+    if (committeeHash(epoch, committeeOf(committee)) !== inForce) {
+      const detail = `mirror ${mirror.settlement.contract} has another committee in force (epoch ${epoch})`;
+      throw new MintmarkError("l1_failed", detail);
+    }
+    const attestation = await collectSignatures(committee, {
+      typedData: stateTypedData(source, mirror.settlement, to, epoch),
+      ask: (member, limit) => member.attest(mirror.settlement, to, epoch, limit),
+      signal,
+    });
     await mirror.advance(source.stateAt(counts), growth, attestation, { signal });
     onStep?.({ mode, first, count });
     counts = to;
