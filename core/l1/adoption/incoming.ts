@@ -10,7 +10,7 @@ import { decodeBatch } from "../../protocol/batch-decoder.ts";
 import { unpayable } from "../../protocol/blob.ts";
 import { isBlobBatchData, readBlobBatchData, trustedSlots } from "../../protocol/blob-batch.ts";
 import { bytesToHex } from "../../protocol/hex.ts";
-import { isRedemption, type Transfer, transfersDigest } from "../../protocol/transfer.ts";
+import { isRedemption, transfersDigest } from "../../protocol/transfer.ts";
 import { decodeTransferData, isTransferData, type TransferGroup } from "../../protocol/transfer-data.ts";
 import { packVaultId, unpackVaultId } from "../../protocol/vault.ts";
 import { type DerivedBatch, deriveGiven, deriveTransfers } from "../../sealing/derive-batch.ts";
@@ -25,7 +25,7 @@ import type { StoredVault } from "../../store/vault-columns.ts";
 import { CHUNK_VAULTS, decodeIntoColumns, encodeChunk, VaultColumns } from "../../store/vault-columns.ts";
 import { orNull } from "../../validate.ts";
 import { changeActivity, readActivity } from "../../vaults/activity.ts";
-import { latestTransferList, makerOf, putTransferList, slotCount } from "../../vaults/stored-lists.ts";
+import * as storedLists from "../../vaults/stored-lists.ts";
 import { placeOf, readVaults } from "../../vaults/vaults.ts";
 
 export interface AdoptedBatch extends ProposedBatch {
@@ -248,31 +248,21 @@ export async function adoptedTransfers(adopting: Adopting, { batchNumber, data }
     for (const { vaultId } of signed.transfers) sources.push(await sourceOf(adopting, vaultId));
     const { list, receivers } = await listOf(adopting, signed, sources);
     lists.push(list);
-    for (const [i, transfer] of signed.transfers.entries()) {
-      const { vault: source, hops } = sources[i] as AdoptedVault;
+    const transfers = list.transfers.map((transfer) => ({ ...transfer, fault: null }));
+    for (const output of storedLists.outputsOf({ transfers })) {
+      const { index, transfer, isChange, holderIndex } = output;
+      const { vault: source, hops } = sources[index] as AdoptedVault;
       const vault = source ?? nothing(adopting);
-      const { withdrawn } = await readActivity(ledger, group, transfer.vaultId);
-      const receiver = receivers[i] ?? null;
-      const made = { ...vault, createdAt: now, updatedAt: now };
-      const [paid, change] = partsOf(transfer, vault.amount - withdrawn);
-      const parts = [
-        receiver === null ? { ...made, amount: 0n } : { ...made, ...receiver, owner: transfer.to, amount: paid },
-      ];
-      if (transfer.amount !== 0n) parts.push({ ...made, amount: change });
-      for (const part of parts) {
-        const outId = packVaultId({ mode: "zk-rollup", batchNumber, slot: vaults.length });
-        vaults.push(part);
-        known.set(outId, { vault: part, hops: hops + 1 });
-      }
+      const rest = vault.amount - (await readActivity(ledger, group, transfer.vaultId)).withdrawn;
+      const holder = isChange || holderIndex === null ? {} : { ...receivers[index], owner: transfer.to };
+      // Nothing is known of a record that asks for more than is left, or for all of nothing.
+      const amount = transfer.amount >= rest ? 0n : storedLists.unitsOf(output, rest);
+      const made = { ...vault, ...holder, amount, createdAt: now, updatedAt: now };
+      known.set(packVaultId({ mode: "zk-rollup", batchNumber, slot: vaults.length }), { vault: made, hops: hops + 1 });
+      vaults.push(made);
     }
   }
   return { lists, vaults };
-}
-
-/** Units of receiver and owner, as far as they are known. */
-function partsOf({ amount }: Transfer, rest: bigint): readonly [bigint, bigint] {
-  if (rest <= 0n || amount >= rest) return [0n, 0n];
-  return amount === 0n ? [rest, 0n] : [amount, rest - amount];
 }
 
 /** What stands for an unknown vault: no units, of the settlement contract, as in a void slot. */
@@ -289,7 +279,7 @@ async function sourceOf({ ledger, known, isKept }: Adopting, vaultId: VaultId): 
   const batch = isKept(vaultId) ? ledger.batches[place.mode].latest(place.batchNumber) : undefined;
   if (batch === undefined || place.slot >= batch.vaultCount) return { vault: null, hops: 0 };
   const [located] = await readVaults(ledger, [place]);
-  const maker = await makerOf(ledger, place);
+  const maker = await storedLists.makerOf(ledger, place);
   return { vault: located?.vault as StoredVault, hops: maker?.output.transfer.hops ?? 0 };
 }
 
@@ -332,7 +322,8 @@ async function listOf(adopting: Adopting, signed: TransferGroup, sources: readon
 async function listOfDigest(ledger: Ledger, group: Group, digest: Hash): Promise<TransferListRecord | null> {
   const stored = await group.read(ledger.store, keyOf.transferDigest(digest));
   if (stored === undefined) return null;
-  return latestTransferList(ledger, group, decodeRecord(transferIdRecord, stored, "The transfers of a digest"));
+  const transferId = decodeRecord(transferIdRecord, stored, "The transfers of a digest");
+  return storedLists.latestTransferList(ledger, group, transferId);
 }
 
 async function userOf(ledger: Ledger, group: Group, application: number, owner: Address): Promise<number | null> {
@@ -356,10 +347,10 @@ export async function putAdoptedLists(
     const batched = { status: "batched", batchNumber, firstSlot, failure: null, updatedAt: time } as const;
     const transfers = list.transfers.map((transfer) => ({ ...transfer, fault: null }));
     const record: TransferListRecord = { ...fresh, ...before, ...list, ...batched, transfers };
-    putTransferList(group, record, before);
+    storedLists.putTransferList(group, record, before);
     group.stage(keyOf.transferDigest(list.digest), encodeRecord(transferIdRecord, list.transferId));
     for (const { vaultId, userIndex, amount } of list.transfers) {
-      const parts = vaults.slice(firstSlot, firstSlot + slotCount([{ amount }]));
+      const parts = vaults.slice(firstSlot, firstSlot + storedLists.slotCount([{ amount }]));
       firstSlot += parts.length;
       const transferred = parts.reduce((sum, part) => sum + part.amount, 0n);
       const spent = { spentBy: list.transferId, transferred, updatedAt: time };
