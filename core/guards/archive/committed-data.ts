@@ -1,5 +1,6 @@
 import { MintmarkError } from "../../errors.ts";
-import type { Hash } from "../../model.ts";
+import { messageOf } from "../../message.ts";
+import { batchIdOf, type Hash } from "../../model.ts";
 import type { AssetId, CommittedBlobs, L1Reader } from "../../ports.ts";
 import { BLOB_BYTES, blobBatchData } from "../../protocol/blob-batch.ts";
 import type { Kzg } from "../../protocol/kzg/kzg-thread.ts";
@@ -60,7 +61,7 @@ export class CommittedData {
     take: (data: Uint8Array) => Promise<T>,
     onFault: (source: Source, error: unknown) => void,
     signal?: AbortSignal,
-  ): Promise<{ readonly taken: T } | null> {
+  ): Promise<T | null> {
     const { wasteMs = 120_000 } = this.#from;
     for (const [source, read] of this.#readers(commit)) {
       const patience = wasteMs - (this.#wasted.get(source) ?? 0);
@@ -71,7 +72,7 @@ export class CommittedData {
       let free = 0;
       try {
         const data = await read(signal ? AbortSignal.any([late, signal]) : late);
-        if (data !== null) return { taken: await take(data) };
+        if (data !== null) return await take(data);
         free = FREE_MS;
         onFault(source, null);
       } catch (error) {
@@ -84,14 +85,26 @@ export class CommittedData {
     return null;
   }
 
-  /** As {@link find}, for data that makes the committed batch. */
+  /** The committed batch from its data. Rejects with the code and the fault of each source when none gives it. */
   async batch(
     commit: CommittedBatch,
-    onFault: (source: Source, error: unknown) => void,
+    code: "proof_not_ready" | "l1_failed",
     signal?: AbortSignal,
-  ): Promise<{ readonly data: Uint8Array; readonly batch: DerivedBatch } | null> {
+  ): Promise<{ readonly data: Uint8Array; readonly batch: DerivedBatch }> {
+    const faults: string[] = [];
+    const onFault = ({ name }: Source, error: unknown) => {
+      faults.push(`${name}: ${error === null ? "does not have it" : messageOf(error)}`);
+    };
     const check = async (data: Uint8Array) => ({ data, batch: await checkedBatch(commit, data, this.#kzg, this.#l1) });
-    return (await this.find(commit, check, onFault, signal))?.taken ?? null;
+    const found = await this.find(commit, check, onFault, signal);
+    if (found !== null) return found;
+    const others = commit.blobs === undefined ? "" : ", a beacon node or a folder of blobs";
+    const advice = `name a member or a server as a source (--peers)${others}`;
+    const asked = faults.length === 0 ? advice : `${faults.join("; ")}; ${advice}`;
+    throw new MintmarkError(
+      code,
+      `No source gave the data of ${batchIdOf(commit.mode, commit.batchNumber)}: ${asked}.`,
+    );
   }
 
   /** The sources of a batch, in order. Each reads its data, or null when it does not have it. */

@@ -1,8 +1,7 @@
 import { zeroAddress } from "viem";
 import { commitsIn } from "../../blocks.ts";
 import { MintmarkError } from "../../errors.ts";
-import { messageOf } from "../../message.ts";
-import { batchIdOf, type Mode, type Standard, type VaultId } from "../../model.ts";
+import { batchIdOf, type Standard, type VaultId } from "../../model.ts";
 import type { CommitEvent, L1Reader, ProvenVault } from "../../ports.ts";
 import { tokenIdOf } from "../../protocol/blob.ts";
 import { type Kzg, withKzg } from "../../protocol/kzg/kzg-thread.ts";
@@ -95,45 +94,16 @@ export interface ProveFromL1Options extends DataSources {
  * const kit = await exportExitKit(await proveFromL1(vaultId, { l1, fromBlock }), l1);
  */
 export async function proveFromL1(vaultId: VaultId, options: ProveFromL1Options): Promise<BatchVaultProof> {
-  const commitOf = commitFinder(options);
+  const { l1, fromBlock, signal } = options;
+  const commits = new Map<string, CommitEvent>();
+  for await (const commit of commitsIn(l1, fromBlock, await l1.blockNumber(), signal))
+    commits.set(batchIdOf(commit.mode, commit.batchNumber), commit);
   return withKzg(options.kzg, async (kzg) => {
-    const data = new CommittedData(options.l1, kzg, options);
+    const data = new CommittedData(l1, kzg, options);
     return chainProof(vaultId, kzg, async (mode, batchNumber) => {
-      const commit = await commitOf(mode, batchNumber);
-      return { commit, batch: await batchOf(commit, data, options.signal) };
+      const commit = commits.get(batchIdOf(mode, batchNumber));
+      if (commit !== undefined) return { commit, ...(await data.batch(commit, "proof_not_ready", signal)) };
+      throw new MintmarkError("batch_not_found", `L1 has not committed ${batchIdOf(mode, batchNumber)}.`);
     });
   });
-}
-
-/** A batch as its data makes it. Rejects with `proof_not_ready` when no source has the data. */
-async function batchOf(commit: CommitEvent, data: CommittedData, signal?: AbortSignal) {
-  const faults: string[] = [];
-  const onFault = ({ name }: { readonly name: string }, error: unknown) => {
-    faults.push(`${name}: ${error === null ? "does not have it" : messageOf(error)}`);
-  };
-  const found = await data.batch(commit, onFault, signal);
-  if (found !== null) return found.batch;
-  const asked = faults.length === 0 ? "name a member or the engine's server as a source" : faults.join("; ");
-  const batchId = batchIdOf(commit.mode, commit.batchNumber);
-  throw new MintmarkError("proof_not_ready", `No source gave the data of ${batchId}: ${asked}.`);
-}
-
-/**
- * Finds L1's commits, each read once and in order: a transfer comes after the batch of the vault that it spends. Rejects
- * with `batch_not_found`.
- */
-function commitFinder({ l1, fromBlock, signal }: ProveFromL1Options) {
-  const read = new Map<string, CommitEvent>();
-  let rest: AsyncIterator<CommitEvent> | null = null;
-  return async (mode: Mode, batchNumber: number): Promise<CommitEvent> => {
-    rest ??= commitsIn(l1, fromBlock, await l1.blockNumber(), signal);
-    const id = batchIdOf(mode, batchNumber);
-    for (;;) {
-      const known = read.get(id);
-      if (known !== undefined) return known;
-      const { value: next, done } = await rest.next();
-      if (done) throw new MintmarkError("batch_not_found", `L1 has not committed ${id}.`);
-      read.set(batchIdOf(next.mode, next.batchNumber), next);
-    }
-  };
 }

@@ -1,7 +1,7 @@
 import { commitsIn } from "../../blocks.ts";
 import { MintmarkError } from "../../errors.ts";
 import { CommittedData, type DataSources } from "../../guards/archive/committed-data.ts";
-import { type Address, batchIdOf, MODES, type Standard } from "../../model.ts";
+import { type Address, MODES, type Standard } from "../../model.ts";
 import type { SettlementPort } from "../../operator.ts";
 import type { AssetId, CommitEvent, L1Reader } from "../../ports.ts";
 import { isBlobBatchData } from "../../protocol/blob-batch.ts";
@@ -56,7 +56,7 @@ async function adoptWith(options: AdoptOptions, committed: CommittedData): Promi
     const batches: AdoptedBatch[] = [];
     for (const commit of there.slice(first)) {
       signal?.throwIfAborted();
-      const { data, batch } = await batchOf(commit, committed, signal);
+      const { data, batch } = await committed.batch(commit, "l1_failed", signal);
       const kind = kindOf(mode, commit.blobs !== undefined, batch.transfers !== null);
       // The store learns from L1's events which assets L1 left out.
       const whole = batchRoot(kind, manifestRoot(batch.assets), batch.content);
@@ -115,17 +115,4 @@ async function isOurs(engine: SettlementPort, commit: CommitEvent): Promise<bool
     if (error instanceof MintmarkError && ["batch_not_found", "proof_not_ready"].includes(error.code)) return false;
     throw error;
   }
-}
-
-/** A batch with its data, from L1 or from a source. */
-async function batchOf(commit: CommitEvent, committed: CommittedData, signal: AbortSignal | undefined) {
-  let cause: unknown;
-  const onFault = (_: unknown, error: unknown) => {
-    cause = error ?? cause;
-  };
-  const found = await committed.batch(commit, onFault, signal);
-  if (found !== null) return found;
-  const batchId = batchIdOf(commit.mode, commit.batchNumber);
-  const advice = "Name members or servers that have it (--peers); for blobs also beacon nodes or a folder.";
-  throw new MintmarkError("l1_failed", `Nobody gives the data of ${batchId}. ${advice}`, { cause });
 }
