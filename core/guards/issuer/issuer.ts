@@ -12,7 +12,7 @@ import { compareAssets } from "../../protocol/manifest.ts";
 import { vaultLeaves } from "../../protocol/vault.ts";
 import type { Database } from "../../store/ports.ts";
 import { Archive } from "../archive/archive.ts";
-import { deriveCommitted } from "../archive/derive.ts";
+import { type DerivedBatch, deriveCommitted, vaultsOf } from "../archive/derive.ts";
 import * as keys from "../archive/keys.ts";
 import { type AssetReader, assetsIn } from "../archive/known-assets.ts";
 import { deriveProposed, MAX_AHEAD, Refusal, requireRegistered } from "../committee/proposed.ts";
@@ -145,7 +145,7 @@ export class Issuer {
     const signed = await this.#signed(mode, batchNumber);
     const derived = await deriveProposed(batch, this.archive.kzg);
     const { content } = derived;
-    const vaults = this.#here(derived.slots);
+    const vaults = this.#here(derived);
     const named = (await this.#named(vaults)).filter(({ suspended }) => !suspended);
     if (named.length === 0) throw new Refusal("not_issuer", `${batchId} holds no asset of issuer ${this.address}`);
     const before = signed.flatMap((earlier) => earlier.assets);
@@ -191,7 +191,7 @@ export class Issuer {
     if (data !== null) {
       // L1 left some assets out of the batch, so it pays nobody of those.
       const commit = await this.archive.commit(mode, batchNumber);
-      const vaults = this.#here(deriveCommitted(commit ?? { mode, batchNumber }, data).slots);
+      const vaults = this.#here(deriveCommitted(commit ?? { mode, batchNumber }, data));
       const signed = (await this.#signed(mode, batchNumber)).flatMap(({ assets }) => assets);
       const types = new Set([...(await this.#named(vaults)), ...signed].map(({ assetType }) => assetType));
       const own = vaults.filter(({ assetType }) => types.has(assetType));
@@ -210,9 +210,8 @@ export class Issuer {
   }
 
   /** Only tokens of the state's own chain have issuers. */
-  #here(slots: readonly (VaultContent | null)[]): VaultContent[] {
-    const { chainId } = this.archive.settlement;
-    return slots.filter((vault) => vault !== null).filter((vault) => vault.chainId === chainId);
+  #here(batch: DerivedBatch): VaultContent[] {
+    return vaultsOf(batch).filter(({ chainId }) => chainId === this.archive.settlement.chainId);
   }
 
   /** The assets of these vaults that name this issuer, in the manifest's order. */

@@ -22,6 +22,8 @@ export interface Guard {
   readonly archive: Archive;
   /** The stored data of a batch, committed or signed; null without any. */
   data(mode: Mode, batchNumber: number): Promise<Uint8Array | null>;
+  /** The first batch that it still needs, if it takes them in order. */
+  nextBatch?(): Promise<number>;
 }
 
 /** Of a batch: over ten times one of 65,536 vaults with short blobs. */
@@ -103,10 +105,23 @@ export function buildGuardServer<Terms extends object>(
   app.get("/healthz", async (request, reply) => sayHealthy(request, reply, packageJson.version));
 
   app.get("/readyz", async () => {
-    // The reason is only in the log: it may name the RPC.
     if (!isInStep())
       throw new ServerError("not_ready", "The archive is not up to date with L1; the log has the reason.");
     return { status: "Ready" };
+  });
+
+  app.get("/v1/status", async () => {
+    const { settlement, position } = archive;
+    return {
+      address: guard.address,
+      chainId: settlement.chainId.toString(),
+      contract: settlement.contract,
+      l1Block: position === null ? null : position.block.toString(),
+      missingBatches: (await archive.missing()).map(({ mode, batchNumber }) => `${mode}-${batchNumber}`),
+      // The reason is only in the log: it may name the RPC.
+      inStepWithL1: isInStep(),
+      ...(guard.nextBatch && { nextBatch: await guard.nextBatch() }),
+    };
   });
 
   app.get<{ Params: { batchId: string } }>("/public/v1/batches/:batchId/data", async ({ params }, reply) => {
@@ -152,20 +167,6 @@ export function buildGuardServer<Terms extends object>(
 export function failureBuckets(): TokenBuckets {
   const now = () => performance.now();
   return new TokenBuckets("failed-authentication", DEFAULT_RATE_LIMITS.failedAuthentication, now);
-}
-
-/** The status of a guard. */
-export async function statusOf({ address, archive }: Guard, { watcher }: Pick<GuardServerOptions, "watcher">) {
-  const { settlement, position } = archive;
-  return {
-    address,
-    chainId: settlement.chainId.toString(),
-    contract: settlement.contract,
-    l1Block: position === null ? null : position.block.toString(),
-    missingBatches: (await archive.missing()).map(({ mode, batchNumber }) => `${mode}-${batchNumber}`),
-    // The reason is only in the log: it may name the RPC.
-    inStepWithL1: position !== null && watcher.lastError === null,
-  };
 }
 
 /** What a request gives, in the form that a schema asks for. */

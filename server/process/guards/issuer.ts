@@ -68,7 +68,6 @@ export function buildIssuerServer({ issuer, records, ...options }: IssuerServerO
     },
     options,
   );
-  app.get("/v1/status", () => signing.statusOf(issuer, options));
   if (records !== undefined) addRecordRoutes(app, records);
   return app;
 }

@@ -4,7 +4,7 @@ import { attestationRequestTypedData, type CommitteeMember } from "../../../core
 import type { AttesterClient } from "../../../core/guards/mirror/index.ts";
 import type { Hex } from "../../../core/index.ts";
 import { addressGroup, type Quota, TokenBuckets } from "../../http/access/rate-limit.ts";
-import { buildGuardServer, type GuardServerOptions, hash, proposedTerms, readAs, statusOf } from "./guard.ts";
+import { buildGuardServer, type GuardServerOptions, hash, proposedTerms, readAs } from "./guard.ts";
 
 export interface MemberServerOptions extends GuardServerOptions {
   /** The server does not close it. */
@@ -32,7 +32,6 @@ export function buildMemberServer({ member, attester, ...options }: MemberServer
     },
     options,
   );
-  app.get("/v1/status", async () => ({ ...(await statusOf(member, options)), nextBatch: await member.nextBatch() }));
   if (attester !== undefined) addMirrorRoute(app, attester);
   return app;
 }
