@@ -131,7 +131,7 @@ export abstract class ArchiveTransfers extends ArchiveReads {
    * it: otherwise one vault with withheld data would keep everybody in the batch from their proofs.
    */
   protected async transferChanges(groups: readonly TransferGroup[], commit: TransferCommit): Promise<TransferChanges> {
-    const { judged, isWhole } = await this.#judge(groups, commit);
+    const { judged, isWhole } = await this.judge(groups, commit);
     const changes: Changes = new Map();
     const invalid: InvalidTransfer[] = [];
     for (const { transfer, outputs, vault, fault } of judged) {
@@ -158,14 +158,8 @@ export abstract class ArchiveTransfers extends ArchiveReads {
     return { changes, invalid, isWhole };
   }
 
-  /** The verdicts over records as a commit would get them, in data order; null while the data of a vault is missing. */
-  async judge(groups: readonly TransferGroup[], commit: TransferCommit): Promise<readonly JudgedRecord[] | null> {
-    const { judged, isWhole } = await this.#judge(groups, commit);
-    return isWhole ? judged : null;
-  }
-
-  /** Verdicts in data order, without the records that wait for data. */
-  async #judge(groups: readonly TransferGroup[], commit: TransferCommit) {
+  /** The verdicts over records as a commit would get them, in data order, without the records that wait for data. */
+  async judge(groups: readonly TransferGroup[], commit: TransferCommit) {
     const ids = groups.flatMap(({ transfers }) => transfers.map(({ vaultId }) => vaultId));
     const { found: vaults, waiting } = await this.#vaults(ids, commit);
     const outputs = Map.groupBy(transferOutputs(groups, commit.batchNumber), ({ transfer }) => transfer);

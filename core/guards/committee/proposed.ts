@@ -136,8 +136,8 @@ export async function requireValid(
   const newest = await l1.block("latest");
   if (newest === null) throw new MintmarkError("l1_failed", "the node has no newest block");
   const committedAt = newest.timestamp + COMMIT_SLACK;
-  const judged = await archive.judge(groups, { batchNumber, sequence, committedAt });
-  if (judged === null) throw new Refusal("behind", "this member lacks the data of a vault in the batch: ask again");
+  const { judged, isWhole } = await archive.judge(groups, { batchNumber, sequence, committedAt });
+  if (!isWhole) throw new Refusal("behind", "this member lacks the data of a vault in the batch: ask again");
   for (const { transfer, fault, sessionUntil, deadline } of judged) {
     const { vaultId } = transfer;
     if (fault === "no_vault") throw new Refusal("behind", `this member knows no final vault ${vaultId}: ask again`);

@@ -2,5 +2,5 @@
 export { type ExitKit, requireWholeKit } from "./kit.ts";
 export { parseExitKit } from "./parse.ts";
 export { type Standing, standingOf } from "./standing.ts";
-export { type ExitOptions, type ExitPlan, type ExitResult, exitWithKit, planExit } from "./withdraw.ts";
-export { type ExitAllOptions, exitWithKits, type VaultExit } from "./withdraw-all.ts";
+export type { ExitAllOptions, ExitOptions, ExitPlan, ExitResult, VaultExit } from "./withdraw.ts";
+export { exitWithKit, exitWithKits, planExit } from "./withdraw.ts";
