@@ -10,10 +10,11 @@ import { decimalAmount } from "../protocol/quantized.ts";
 import { isSignedBy } from "../protocol/signature.ts";
 import { claimDigest } from "../protocol/typed-data.ts";
 import type { Group } from "../store/group.ts";
-import { decodeRecord, encodeRecord, MAX_TIME } from "../store/layout.ts";
-import { type ClaimRecord, claimNumber, claimRecord } from "../store/records.ts";
+import { decodeRecord, emptyOf, encodeRecord, MAX_TIME } from "../store/layout.ts";
+import { type ApplicationRecord, type ClaimRecord, claimNumber, claimRecord } from "../store/records.ts";
 import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
 import { requireKey, requireScope } from "../tenants/api-keys.ts";
+import { refuse } from "../tenants/metadata.ts";
 import { requireAddress } from "../validate.ts";
 import type { Decision } from "./mint.ts";
 import { type MintResult, replayedResult } from "./mint-results.ts";
@@ -79,11 +80,9 @@ async function createAll(
             sequence,
             created.findIndex((each) => each.link === link),
           );
-          const record: ClaimRecord = {
-            ...{ applicationIndex, keyIndex, number, mint, expiresAt, status: "open", createdAt },
-            ...{ ownerAddress: null, signature: null, mintId: null, mintSequence: null, decidedAt: null },
-          };
-          group.stage(keyOf.claim(link), encodeRecord(claimRecord, record));
+          const facts = { applicationIndex, keyIndex, number, mint, expiresAt, createdAt };
+          const record: ClaimRecord = { ...emptyOf(claimRecord), ...facts };
+          putClaim(group, link, record);
           group.put(keyOf.applicationClaim(applicationIndex, number), hexToBytes(link));
           return record;
         });
@@ -124,11 +123,6 @@ function jsonOf(mint: unknown): string {
     throw new MintmarkError("validation_failed", problem, { cause });
   }
   throw new MintmarkError("validation_failed", problem);
-}
-
-function refuse(issues: readonly Issue[]): void {
-  const [first] = issues;
-  if (first !== undefined) throw new MintmarkError(first.code, `${first.pointer}: ${first.detail}`, { issues });
 }
 
 /** Runs every check of a mint on the entries of new links, as if one owner claimed all of them now. */
@@ -217,39 +211,25 @@ function putClaim(group: Group, link: Address, record: ClaimRecord): void {
   group.stage(keyOf.claim(link), encodeRecord(claimRecord, record));
 }
 
-async function storedClaim(ledger: Ledger, link: Address): Promise<ClaimRecord> {
+/** A claim link, of this application if one is given. Throws `claim_not_found`. */
+async function storedClaim(ledger: Ledger, link: Address, application?: ApplicationRecord): Promise<ClaimRecord> {
   const stored = await ledger.store.get(keyOf.claim(link));
-  if (stored === undefined) throw new MintmarkError("claim_not_found");
-  return recordOf(stored);
+  const claim = stored && recordOf(stored);
+  const isOthers = application !== undefined && claim?.applicationIndex !== application.applicationIndex;
+  if (claim === undefined || isOthers) throw new MintmarkError("claim_not_found");
+  return claim;
 }
 
-async function cancel(
-  { ledger, writer }: EngineContext,
-  applicationId: Uuid,
-  link: Address,
-  signal?: AbortSignal,
-): Promise<Claim> {
-  const key = keyOf.claim(link);
-  const record = await writer.run<ClaimRecord>(
-    {
-      weight: 1,
-      keys: () => [key],
-      apply(group, [stored]) {
-        const { applicationIndex } = ledger.latestApplication(applicationId);
-        const known = group.resolve(key, stored);
-        const claim = known === undefined ? null : recordOf(known);
-        if (claim?.applicationIndex !== applicationIndex) throw new MintmarkError("claim_not_found");
-        if (claim.status === "cancelled") return claim;
-        if (claim.status === "claimed") throw new MintmarkError("claim_taken", "The link has been used already.");
-        const { time: decidedAt } = ledger.record(group, { kind: "claimCancelled", link });
-        const cancelled: ClaimRecord = { ...claim, status: "cancelled", decidedAt };
-        putClaim(group, link, cancelled);
-        return cancelled;
-      },
-    },
-    signal,
-  );
-  return claimView(ledger, link, record);
+function cancel(context: EngineContext, applicationId: Uuid, link: Address, wait?: WaitOptions): Promise<Claim> {
+  return context.change(async (ledger, group) => {
+    const claim = await storedClaim(ledger, link, ledger.latestApplication(applicationId));
+    if (claim.status === "cancelled") return claimView(ledger, link, claim);
+    if (claim.status === "claimed") throw new MintmarkError("claim_taken", "The link has been used already.");
+    const { time: decidedAt } = ledger.record(group, { kind: "claimCancelled", link });
+    const cancelled = { ...claim, status: "cancelled", decidedAt } as const;
+    putClaim(group, link, cancelled);
+    return claimView(ledger, link, cancelled);
+  }, wait);
 }
 
 async function claimPage(ledger: Ledger, applicationIndex: number, { after, limit }: PageStart) {
@@ -300,17 +280,14 @@ export function claimsOf(context: EngineContext): Claims {
     async get(applicationId, address) {
       const { ledger } = context;
       const link = linkOf(address);
-      const record = await storedClaim(ledger, link);
-      if (record.applicationIndex !== ledger.application(applicationId).applicationIndex)
-        throw new MintmarkError("claim_not_found");
-      return claimView(ledger, link, record);
+      return claimView(ledger, link, await storedClaim(ledger, link, ledger.application(applicationId)));
     },
     list: (applicationId, page = {}) =>
       listOf(context, "claims", applicationId, page, (start) => {
         const { ledger } = context;
         return claimPage(ledger, ledger.application(applicationId).applicationIndex, start);
       }),
-    cancel: async (applicationId, address, wait) => cancel(context, applicationId, linkOf(address), wait?.signal),
+    cancel: async (applicationId, address, wait) => cancel(context, applicationId, linkOf(address), wait),
     async find(address) {
       const { ledger } = context;
       const link = linkOf(address);

@@ -10,7 +10,8 @@ import { assetType } from "../protocol/asset.ts";
 import { MAX_UINT64, requireBigint } from "../protocol/bounds.ts";
 import type { EntryOf } from "../store/entries.ts";
 import type { Group } from "../store/group.ts";
-import type { AssetRecord } from "../store/records.ts";
+import { emptyOf } from "../store/layout.ts";
+import { type AssetRecord, assetRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import { readUuid, requireAddress, requireFlag, requireModeOrNull, requireText } from "../validate.ts";
 import { assetView, durableAsset, isVisible, latestAsset, requireVisible } from "./asset-view.ts";
@@ -44,16 +45,7 @@ function putAdded(ledger: Ledger, group: Group, given: GivenAsset, applicationIn
   const assetIndex = ledger.assets.latestCount;
   const { time } = ledger.record(group, { ...given, assetIndex, applicationIndex });
   const { kind: _, ...facts } = given;
-  const fresh = {
-    minted: 0n,
-    whitelisted: false,
-    registered: false,
-    minterLocked: null,
-    fault: null,
-    removed: false,
-    transferable: null,
-  };
-  const record: AssetRecord = { ...facts, assetIndex, applicationIndex, ...fresh, createdAt: time };
+  const record: AssetRecord = { ...emptyOf(assetRecord), ...facts, assetIndex, applicationIndex, createdAt: time };
   ledger.putAsset(group, record);
   return record;
 }

@@ -56,10 +56,9 @@ function requireTokens<T>(tokens: readonly T[], idOf: (token: T) => unknown): vo
 }
 
 /** Throws all faults as one error, if there are any. */
-function refuse(issues: readonly Issue[]): void {
+export function refuse(issues: readonly Issue[]): void {
   const [first] = issues;
-  if (first === undefined) return;
-  throw new MintmarkError(first.code, `${first.pointer}: ${first.detail}`, { issues });
+  if (first !== undefined) throw new MintmarkError(first.code, `${first.pointer}: ${first.detail}`, { issues });
 }
 
 /** The JSON of metadata. Throws `validation_failed` with the fault's place, below `at`. */

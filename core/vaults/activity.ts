@@ -8,7 +8,7 @@ import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import type { ActivityRecord, WithdrawalRecord } from "../store/records.ts";
 import { activityRecord, WITHDRAWAL_STATUSES, withdrawalIdRecord, withdrawalRecord } from "../store/records.ts";
 import { keyOf, prefixOf, requestByKey } from "../store/store-keys.ts";
-import { tell, withdrawalEvent } from "../tenants/events/event-log.ts";
+import { tell } from "../tenants/events/event-log.ts";
 import { requireUuid } from "../validate.ts";
 import { decodeActivity } from "./vaults.ts";
 
@@ -71,7 +71,7 @@ export function putWithdrawal(
     if (isPending(record)) group.put(key, encodeRecord(withdrawalIdRecord, record.withdrawalId));
     else group.remove(key);
   }
-  tell(ledger, group, record.applicationIndex, record.updatedAt, withdrawalEvent(type, record));
+  tell(ledger, group, record.applicationIndex, record.updatedAt, { type, ...record });
   group.stage(keyOf.withdrawal(record.withdrawalId), encodeRecord(withdrawalRecord, record));
   group.onDurable(() => {
     const application = ledger.applications.get(record.applicationIndex);

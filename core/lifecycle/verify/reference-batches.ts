@@ -8,15 +8,16 @@ import type { TransferGroup } from "../../protocol/transfer-data.ts";
 import { packVaultId, type VaultPlace } from "../../protocol/vault.ts";
 import type { EntryOf } from "../../store/entries.ts";
 import type { BatchEventType } from "../../store/event-record.ts";
+import { emptyOf } from "../../store/layout.ts";
 import type { BatchRecord, VoidedRun, VoidRun } from "../../store/records.ts";
-import { batchApplicationsRecord, voidsRecord } from "../../store/records.ts";
+import { batchApplicationsRecord, batchRecord, voidsRecord } from "../../store/records.ts";
 import { keyOf } from "../../store/store-keys.ts";
 import type { StoredVault } from "../../store/vault-columns.ts";
 import type { Commit, Derived, Given } from "./reference-derive.ts";
 import { deriveBatch, deriveGiven, deriveTransfers } from "./reference-derive.ts";
 import { type Handlers, Part } from "./reference-records.ts";
 import { NO_ASSET, type ReferenceTenants } from "./reference-tenants.ts";
-import { batchName, NOT_SEALED, type Place, putBatch, type ReferenceTokens } from "./reference-vaults.ts";
+import { batchName, type Place, putBatch, type ReferenceTokens } from "./reference-vaults.ts";
 
 /** The journal's claims about a batch. */
 type Roots = Readonly<Record<"batchRoot" | "dataHash" | "stateRoot", Hash>>;
@@ -117,7 +118,7 @@ export class ReferenceBatches extends Part<{
     const { out } = this;
     const { batchNumber, mintCount, inBlobs } = entry;
     const record: BatchRecord = {
-      ...NOT_SEALED,
+      ...emptyOf(batchRecord),
       ...{ mode, batchNumber, mintCount, inBlobs, status: "sealed", vaultCount: vaults.length },
       ...{ openedAt: vaults[0]?.createdAt ?? out.time, sealedAt: out.time },
       ...{ transfers: groups !== null, given: given !== null },
@@ -317,10 +318,9 @@ export class ReferenceBatches extends Part<{
   }
 
   #tell(type: BatchEventType, { record, applications }: Sealed): void {
-    const { mode, batchNumber, vaultCount, batchRoot, l1TxHash, l1BlockNumber } = record;
+    const { batchRoot } = record;
     if (batchRoot === null) return;
-    const event = { type, mode, batchNumber, vaultCount, batchRoot, l1TxHash, l1BlockNumber } as const;
-    for (const application of applications) this.out.tell(application, event);
+    for (const application of applications) this.out.tell(application, { type, ...record, batchRoot });
   }
 
   #derive({ record, vaults, voids, given }: Sealed): Promise<Derived> {

@@ -24,7 +24,7 @@ export class ReferencePortals extends Part {
   } satisfies Handlers;
 
   #add({ chainId, contract }: EntryOf<"genesis"> | EntryOf<"mirrorAdded">): void {
-    this.#byChain.set(chainId, { chainId, contract, observed: null, finalized: null });
+    this.#byChain.add(chainId, { chainId, contract });
   }
 
   /** The settlement contract's chain: batches are committed there. */

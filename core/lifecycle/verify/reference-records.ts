@@ -1,6 +1,6 @@
 import type { EntryKind, EntryOf } from "../../store/entries.ts";
 import { encodeEvent, type StoredEvent } from "../../store/event-record.ts";
-import { encodeRecord, type Field } from "../../store/layout.ts";
+import { emptyOf, encodeRecord, type Field } from "../../store/layout.ts";
 import { keyOf, PREFIX } from "../../store/store-keys.ts";
 
 /** A record that the store must hold with exactly this value. */
@@ -71,17 +71,27 @@ export class Output {
 
 /** Records of one kind that later entries change, by number or name. */
 export class Kept<K, T> extends Map<K, T> {
-  readonly #whenMissing: (id: K) => void;
+  readonly #out: Output;
+  readonly #kind: string;
+  readonly #empty: T;
 
-  constructor(whenMissing: (id: K) => void) {
+  constructor(out: Output, kind: string, field: Field<T>) {
     super();
-    this.#whenMissing = whenMissing;
+    this.#out = out;
+    this.#kind = kind;
+    this.#empty = emptyOf(field);
+  }
+
+  /** Adds a record of now with these facts. */
+  add(id: K, facts: Partial<T>): void {
+    const { time } = this.#out;
+    this.set(id, { ...this.#empty, createdAt: time, updatedAt: time, ...facts });
   }
 
   change(id: K, change: Partial<T>): void {
     const record = this.get(id);
-    if (record === undefined) this.#whenMissing(id);
-    else this.set(id, { ...record, ...change });
+    if (record !== undefined) this.set(id, { ...record, ...change });
+    else this.#out.report(`the journal changes ${this.#kind} ${id}, which it never created`);
   }
 }
 
@@ -106,7 +116,7 @@ export abstract class Part<Others extends object = object> {
 
   /** Records of one kind, which {@link finish} puts out. Reports changes of one that no entry has created. */
   protected kept<K, T>(kind: string, keyOf: (id: K) => Buffer, field: Field<T>): Kept<K, T> {
-    const kept = new Kept<K, T>((id) => this.out.report(`the journal changes ${kind} ${id}, which it never created`));
+    const kept = new Kept<K, T>(this.out, kind, field);
     this.#kept.push(() => {
       for (const [id, record] of kept) this.out.put(keyOf(id), field, record, `${kind} ${id}`);
     });

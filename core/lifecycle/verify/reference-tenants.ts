@@ -2,6 +2,7 @@ import type { Address, Mode, Uuid } from "../../model.ts";
 import { assetType } from "../../protocol/asset.ts";
 import { hexToBytes } from "../../protocol/hex.ts";
 import type { EntryOf } from "../../store/entries.ts";
+import { emptyOf } from "../../store/layout.ts";
 import * as records from "../../store/records.ts";
 import { blockOf, keyOf, keyString, prefixOf, requestByKey } from "../../store/store-keys.ts";
 import type { StoredVault } from "../../store/vault-columns.ts";
@@ -14,25 +15,9 @@ interface Owner {
 }
 
 /** What stands for an asset that the journal has not added. */
-export const NO_ASSET = {
-  assetId: "00000000-0000-0000-0000-000000000000",
-  chainId: 0n,
-  assetType: `0x${"00".repeat(32)}`,
-} as const;
-
-/** Changeable facts of a new asset. */
-const UNMINTED = {
-  minted: 0n,
-  whitelisted: false,
-  registered: false,
-  minterLocked: null,
-  fault: null,
-  removed: false,
-  transferable: null,
-};
+export const NO_ASSET = emptyOf(records.assetRecord);
 
 const CHECKED_BEFORE_MS = 60_000; // Most milliseconds between the check of a link and the time of its entry
-const UNDECIDED = { status: "open", ownerAddress: null, signature: null, mintId: null, mintSequence: null } as const;
 
 /**
  * The part of the reference for applications with their keys, assets, users, claim links, metadata and webhooks, and
@@ -55,23 +40,16 @@ export class ReferenceTenants extends Part {
   readonly #marked = new Map<string, number>();
 
   readonly on = {
-    applicationCreated: (entry) => {
-      const fresh = { suspended: false, createdAt: this.out.time, nextSequence: 0, eventCount: 0 };
-      this.#applications.set(this.#applications.size, { ...entry, ...fresh });
-    },
+    applicationCreated: (entry) => this.#applications.add(this.#applications.size, entry),
     applicationChanged: ({ applicationIndex, dataAvailabilityMode }) =>
       this.#applications.change(applicationIndex, { dataAvailabilityMode }),
     applicationSuspended: ({ applicationIndex, suspended }) =>
       this.#applications.change(applicationIndex, { suspended }),
-    keyIssued: (entry) => {
-      const fresh = { mintsUsed: 0n, createdAt: this.out.time, revokedAt: null };
-      this.#keys.set(this.#keys.size, { ...entry, ...fresh });
-    },
+    keyIssued: (entry) => this.#keys.add(this.#keys.size, entry),
     keyRevoked: ({ keyIndex }) => this.#keys.change(keyIndex, { revokedAt: this.out.time }),
     assetAdded: (entry) => {
       const type = assetType(entry.standard, entry.contractAddress, entry.quantum);
-      const record = { ...entry, ...UNMINTED, assetType: type, createdAt: this.out.time };
-      this.#assets.set(this.#assets.size, record);
+      this.#assets.add(this.#assets.size, { ...entry, assetType: type });
     },
     assetChanged: ({ assetIndex, rawBlobs, dataAvailabilityMode }) =>
       this.#assets.change(assetIndex, { rawBlobs, dataAvailabilityMode }),
@@ -92,8 +70,7 @@ export class ReferenceTenants extends Part {
       for (const [i, { link, mint, expiresAt }] of claims.entries()) {
         if (this.#claims.has(link)) this.out.report(`claim link ${link} is created twice`);
         const number = records.claimNumber(this.out.sequence, i);
-        const facts = { applicationIndex, keyIndex, number, mint, expiresAt };
-        this.#claims.set(link, { ...facts, ...UNDECIDED, createdAt: this.out.time, decidedAt: null });
+        this.#claims.add(link, { applicationIndex, keyIndex, number, mint, expiresAt });
         const at = keyOf.applicationClaim(applicationIndex, number);
         this.out.bytes(at, hexToBytes(link), `the index of claim link ${link}`);
       }
@@ -126,10 +103,7 @@ export class ReferenceTenants extends Part {
         this.out.report(`the frozen metadata of asset ${assetId} changes`);
       this.#collections.set(assetId, { ...entry, updatedAt: this.out.time });
     },
-    personInvited: (entry) => {
-      const fresh = { link: null, signIns: [], createdAt: this.out.time, signedInAt: null, removedAt: null };
-      this.#people.set(this.#people.size, { ...entry, ...fresh });
-    },
+    personInvited: (entry) => this.#people.add(this.#people.size, entry),
     personChanged: ({ personIndex, role, keyIndex }) => this.#people.change(personIndex, { role, keyIndex }),
     personRemoved: ({ personIndex }) =>
       this.#people.change(personIndex, { link: null, signIns: [], removedAt: this.out.time }),
@@ -154,11 +128,7 @@ export class ReferenceTenants extends Part {
       this.out.index(keyOf.audit(log, acts), `act ${acts} of audit log ${log}`);
       this.#logs.set(log, acts + 1);
     },
-    webhookCreated: (entry) => {
-      const fresh = { rotations: 0, rotatedAt: null, failingSince: null, failure: null } as const;
-      const record = { ...entry, ...fresh, status: "active", createdAt: this.out.time } as const;
-      this.#webhooks.set(this.#webhooks.size, record);
-    },
+    webhookCreated: (entry) => this.#webhooks.add(this.#webhooks.size, entry),
     webhookDeleted: ({ webhookIndex }) => this.#webhooks.change(webhookIndex, { status: "deleted" }),
     webhookSecretRotated: ({ webhookIndex }) => this.#rotate(webhookIndex),
     webhookSecretRotatedOnce: ({ webhookIndex, rotationId }) => this.#rotate(webhookIndex, rotationId),
@@ -255,7 +225,7 @@ export class ReferenceTenants extends Part {
   }
 
   #decide(link: Address, change: Partial<records.ClaimRecord>): void {
-    if ((this.#claims.get(link) ?? UNDECIDED).status !== "open") this.out.report(`claim link ${link} is decided twice`);
+    if ((this.#claims.get(link)?.status ?? "open") !== "open") this.out.report(`claim link ${link} is decided twice`);
     this.#claims.change(link, { ...change, decidedAt: this.out.time });
   }
 

@@ -73,9 +73,7 @@ export class ReferenceTransfers extends Part<{
     const count = transfers.reduce((sum, transfer) => sum + slotsOf(transfer), 0);
     const assets = transfers.map(({ assetIndex }) => assetIndex);
     tenants.advance(`transfer ${transferId}`, { applicationIndex, sequence: firstSequence, count }, assets, MODES);
-    const waiting = { status: "waiting", batchNumber: null, firstSlot: null, failure: null } as const;
-    const times = { journalSequence: out.sequence, createdAt: out.time, updatedAt: out.time };
-    this.#lists.set(transferId, { ...entry, transfers, ...waiting, ...times });
+    this.#lists.add(transferId, { ...entry, transfers, journalSequence: out.sequence });
     const users = new Set(transfers.flatMap(({ userIndex, receiverIndex }) => [userIndex, receiverIndex ?? userIndex]));
     for (const key of [
       keyOf.transaction(applicationIndex, firstSequence),

@@ -3,6 +3,7 @@ import { tokenIdOf } from "../../protocol/blob.ts";
 import { hexToBytes } from "../../protocol/hex.ts";
 import { packVaultId, unpackVaultId, type VaultPlace } from "../../protocol/vault.ts";
 import { encodeBatchTokens } from "../../store/batch-tokens.ts";
+import { emptyOf } from "../../store/layout.ts";
 import { type PlacedMint, vaultIdOf } from "../../store/mint-entry.ts";
 import { type BatchRecord, batchRecord, itemSlotsRecord } from "../../store/records.ts";
 import { keyOf, keyString } from "../../store/store-keys.ts";
@@ -12,13 +13,6 @@ import { type Expected, type Output, Part } from "./reference-records.ts";
 import type { ReferenceTenants } from "./reference-tenants.ts";
 
 export type Place = Pick<BatchRecord, "mode" | "batchNumber">;
-
-export const NOT_SEALED = {
-  status: "open",
-  ...{ batchRoot: null, dataHash: null, stateRoot: null, content: null, assets: null, sealedAt: null },
-  ...{ l1TxHash: null, l1BlockNumber: null, committedAt: null, l1Sequence: null },
-  ...{ submittedAt: null, settledAt: null, finalizedAt: null, leftOut: null, given: false },
-} as const;
 
 export function batchName({ mode, batchNumber }: Place): string {
   return `batch ${batchNumber} of ${mode}`;
@@ -317,7 +311,7 @@ export class ReferenceVaults extends Part<{ readonly tenants: ReferenceTenants; 
     for (const mode of MODES) {
       for (const [batchNumber, { vaults, ...facts }] of this.#growing[mode]) {
         const place = { mode, batchNumber, openedAt: vaults[0]?.createdAt ?? 0, vaultCount: vaults.length };
-        putBatch(this.out, { ...NOT_SEALED, ...facts, ...place });
+        putBatch(this.out, { ...emptyOf(batchRecord), ...facts, ...place });
         putChunks(this.out, place, vaults);
       }
     }

@@ -67,11 +67,9 @@ export class ReferenceWithdrawals extends Part<{
   /** Applies a request for a vault of an asset. */
   request(entry: EntryOf<"withdrawalRequested">, assetIndex: number): void {
     const { withdrawalId, applicationIndex, userIndex, sequence, digest, vaultId } = entry;
-    const { sequence: journalSequence, time } = this.out;
+    const { sequence: journalSequence } = this.out;
     this.#assets.set(withdrawalId, assetIndex);
-    const untouched = { l1TxHash: null, l1BlockNumber: null, failure: null, submittedAt: null, ...NOT_YET };
-    const facts = { ...entry, journalSequence, status: "accepted" as const };
-    this.#withdrawals.set(withdrawalId, { ...facts, ...untouched, createdAt: time, updatedAt: time });
+    this.#withdrawals.add(withdrawalId, { ...entry, journalSequence });
     this.#reserve(vaultId, withdrawalId);
     if (this.#lists.has(digest)) this.#listed.set(listedName(digest, entry), withdrawalId);
     const name = `an index of withdrawal ${withdrawalId}`;

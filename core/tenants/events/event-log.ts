@@ -4,18 +4,18 @@ import type { EngineEvents, EventHub } from "../../ledger/event-hub.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import { readUsers } from "../../ledger/user-records.ts";
 import { type ApplicationEvent, batchIdOf, type EventData, type EventType, type Uuid } from "../../model.ts";
-import type { BatchEventType, StoredEvent, WithdrawalEventType } from "../../store/event-record.ts";
+import type { BatchEventType, StoredEvent } from "../../store/event-record.ts";
 import { decodeEvent, encodeEvent } from "../../store/event-record.ts";
 import type { Group } from "../../store/group.ts";
 import { decodeRecord, encodeRecord } from "../../store/layout.ts";
-import { type BatchRecord, batchApplicationsRecord, type WithdrawalRecord } from "../../store/records.ts";
+import { type BatchRecord, batchApplicationsRecord } from "../../store/records.ts";
 import { keyOf } from "../../store/store-keys.ts";
 import type { VaultColumns } from "../../store/vault-columns.ts";
 
 /** Events read from disk at once: the memory held for a reader that stops reading. */
 const PAGE = 128;
 
-/** Adds an event for an application, in the same write as its cause. */
+/** Adds an event for an application, in the same write as its cause. Only fields of its type are stored. */
 export function tell(ledger: Ledger, group: Group, applicationIndex: number, time: number, event: StoredEvent): void {
   const application = ledger.applications.change(group, applicationIndex);
   application.eventCount += 1;
@@ -41,15 +41,9 @@ export async function tellBatch(ledger: Ledger, group: Group, type: BatchEventTy
 }
 
 function batchEvent(type: BatchEventType, batch: BatchRecord): StoredEvent {
-  const { mode, batchNumber, vaultCount, batchRoot, l1TxHash, l1BlockNumber } = batch;
+  const { batchRoot } = batch;
   if (batchRoot === null) throw new Error("an event of a batch that is not sealed");
-  return { type, mode, batchNumber, vaultCount, batchRoot, l1TxHash, l1BlockNumber };
-}
-
-export function withdrawalEvent(type: WithdrawalEventType, withdrawal: WithdrawalRecord): StoredEvent {
-  const { withdrawalId, userIndex, chainId, vaultId, quantity, recipient, l1TxHash, l1BlockNumber, failure } =
-    withdrawal;
-  return { type, withdrawalId, userIndex, chainId, vaultId, quantity, recipient, l1TxHash, l1BlockNumber, failure };
+  return { type, ...batch, batchRoot };
 }
 
 /**
