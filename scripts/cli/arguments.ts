@@ -39,6 +39,13 @@ export function tokensOf(text: unknown, name: string, units: Units): bigint {
   }
 }
 
+/** The units that `--amount` and `--units` name; undefined without both. `whole` tells what a whole token has. */
+export async function partOf({ amount, units }: Options, whole: () => Promise<Units>): Promise<bigint | undefined> {
+  if (amount !== undefined && units !== undefined) throw new UsageError("give --amount or --units, not both");
+  if (units !== undefined) return unitsOf(units, "--units");
+  return amount === undefined ? undefined : tokensOf(amount, "--amount", await whole());
+}
+
 /** A time, such as `2026-12-01T00:00:00Z`, or a duration from now, such as `12h`, in seconds since 1970. */
 export function secondsOf(text: unknown, name: string): bigint {
   const [, count, unit = ""] = /^([1-9]\d{0,4})([mhd])$/.exec(String(text)) ?? [];

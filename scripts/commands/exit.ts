@@ -1,10 +1,12 @@
+import { type ExitPlan, exitWithKit, exitWithKits, planExit } from "../../core/guards/exit/index.ts";
+import type { Hash } from "../../core/index.ts";
 import { exitPageHtml } from "../../server/pages/exit.ts";
 import { exitSettings } from "../../server/process/settings/process-settings.ts";
-import { addressOf, processAccount, tokensOf, unitsOf } from "../cli/arguments.ts";
+import { addressOf, partOf, processAccount } from "../cli/arguments.ts";
 import { command } from "../cli/command.ts";
 import { UsageError } from "../cli/errors.ts";
 import { writeNamed } from "../cli/output.ts";
-import { type DescribedPlan, describeExit, exitFromFile, exitFromFiles, unitsInKit } from "../exit/exit.ts";
+import { described, openKit, readExitKit, unitsInKit } from "../exit/exit.ts";
 
 export const exitPageCommand = command({
   usage: "exit-page <file>",
@@ -36,56 +38,52 @@ export const exitCommand = command({
       "where to look first for a transfer that spends the vault; default the newest block, and back",
     "--dry-run": "check the kit against the chain and show the effects",
   },
-  async work({ args: kits, options: given, progress, signal }, { MINTMARK_RPC_URL: rpcUrl }) {
-    const isPart = given.amount !== undefined || given.units !== undefined;
-    if (given.amount !== undefined && given.units !== undefined)
-      throw new UsageError("give --amount or --units, not both");
+  async work({ args: files, options: given, progress, signal }, { MINTMARK_RPC_URL: rpcUrl }) {
+    const [file = "", ...others] = files;
+    const ofOne = [given.amount, given.units, given.wait, given.dryRun];
+    if (others.length > 0 && ofOne.some((option) => option !== undefined))
+      throw new UsageError("--amount, --units, --wait and --dry-run are for one kit");
     const recipient = given.recipient === undefined ? {} : { recipient: addressOf(given.recipient, "--recipient") };
     const search = given.fromBlock === undefined ? {} : { fromBlock: blockOf(given.fromBlock) };
     const { account } = await processAccount("OWNER");
+    const exit = { ...(await openKit(file, rpcUrl, account)), signal, ...recipient, ...search };
     const isJson = given.json === true;
     const say = (line: string) => (isJson ? process.stderr : process.stdout).write(`${line}\n`);
-    const [kit = ""] = kits;
-    if (kits.length > 1) {
-      if (isPart || given.wait === true || given.dryRun === true)
-        throw new UsageError("--amount, --units, --wait and --dry-run are for one kit");
-      const onSent = (txHash: string) => say(`sent transaction ${txHash}`);
-      const exits = await exitFromFiles({ kits, rpcUrl, account, signal, onSent, ...recipient, ...search });
-      for (const { vaultId, txHash, refusal } of exits) say(`vault ${vaultId}: ${refusal ?? `paid by ${txHash}`}`);
-      const refused = exits.filter(({ refusal }) => refusal !== null).length;
-      if (refused > 0) throw new Error(`${refused} of ${exits.length} vaults were not paid`);
-      return isJson ? exits : undefined;
+    const onSent = (txHash: Hash) => say(`sent transaction ${txHash}`);
+    if (others.length > 0) {
+      const all = { ...exit, kits: [exit.kit, ...(await Promise.all(others.map(readExitKit)))], onSent };
+      const ended = await exitWithKits(all);
+      for (const { vaultId, txHash, refusal } of ended) say(`vault ${vaultId}: ${refusal ?? `paid by ${txHash}`}`);
+      const refused = ended.filter(({ refusal }) => refusal !== null).length;
+      if (refused > 0) throw new Error(`${refused} of ${ended.length} vaults were not paid`);
+      return isJson ? ended : undefined;
     }
-    const quantity = isPart && {
-      quantity:
-        given.units === undefined
-          ? tokensOf(given.amount, "--amount", await unitsInKit(kit, rpcUrl))
-          : unitsOf(given.units, "--units"),
-    };
-    const options = { kit, rpcUrl, account, signal, ...quantity, ...recipient, ...search };
+    const quantity = await partOf(given, () => unitsInKit(exit.kit, rpcUrl));
+    const one = { ...exit, ...(quantity !== undefined && { quantity }) };
+    const onPlan = (plan: ExitPlan) => say(sentenceOf(plan));
     if (given.dryRun === true) {
-      const plan = await describeExit(options);
-      say(sentenceOf(plan));
-      return isJson ? plan : undefined;
+      const plan = await planExit(one);
+      onPlan(plan);
+      return isJson ? described(plan) : undefined;
     }
-    const result = await exitFromFile({
-      ...options,
+    const result = await exitWithKit({
+      ...{ ...one, onPlan, onSent },
       immature: given.wait === true ? "wait" : "refuse",
-      onPlan: (plan) => say(sentenceOf(plan)),
       onWait: (seconds) => progress(`not mature yet: ${seconds} s of L1's clock to go`),
-      onSent: (txHash) => say(`sent transaction ${txHash}`),
     });
     const { blockNumber, gasUsed, recipient: to, held, heldBefore } = result;
     say(`mined in block ${blockNumber} for ${gasUsed} gas`);
     say(`${to} now holds ${held} of the token on L1, ${heldBefore} before`);
-    return isJson ? result : undefined;
+    return isJson ? described(result) : undefined;
   },
 });
 
-function sentenceOf({ vaultId, quantity, token, recipient, contract, chainId, baseUnits }: DescribedPlan): string {
+function sentenceOf({ kit, quantity, recipient, baseUnits }: ExitPlan): string {
+  const { token, settlement } = kit;
   const what = token.tokenId === null ? `${token.standard}` : `${token.standard} id ${token.tokenId}`;
+  const from = `vault ${kit.tip.vaultId} from ${settlement.contract} on chain ${settlement.chainId}`;
   return (
-    `the kit is valid: withdrawing ${quantity} unit(s) of vault ${vaultId} from ${contract} on chain ${chainId}\n` +
+    `the kit is valid: withdrawing ${quantity} unit(s) of ${from}\n` +
     `  mints ${baseUnits} of ${token.address} (${what}) to ${recipient}`
   );
 }

@@ -4,8 +4,8 @@ import type { Address, Hash } from "../../core/index.ts";
 import { connectL1 } from "../../core/l1/index.ts";
 import * as api from "../../server/client/index.ts";
 import { sessionSettings } from "../../server/process/settings/process-settings.ts";
-import { addressOf, addressOfServer, processAccount, secondsOf, tokensOf, unitsOf } from "../cli/arguments.ts";
-import { command, type Given, type Options } from "../cli/command.ts";
+import { addressOf, addressOfServer, partOf, processAccount, secondsOf } from "../cli/arguments.ts";
+import { command, type Given } from "../cli/command.ts";
 import { UsageError } from "../cli/errors.ts";
 import { chainOf } from "../cli/l1.ts";
 
@@ -96,8 +96,8 @@ async function requireOpen(digest: string, signal: AbortSignal): Promise<void> {
 
 async function give({ options, args: vaultIds, ...running }: Given, receiver: { to: Address } | { redeem: true }) {
   const { signal, progress } = running;
-  const isPart = options.amount !== undefined || options.units !== undefined;
-  if (isPart && vaultIds.length > 1) throw new UsageError("--amount and --units are for one vault");
+  if ((options.amount ?? options.units) !== undefined && vaultIds.length > 1)
+    throw new UsageError("--amount and --units are for one vault");
   const bySession = options.session === true;
   // The bounds of a session must cover the deadline, and sessions are short.
   const deadline = options.deadline ?? (bySession ? "2h" : undefined);
@@ -111,8 +111,9 @@ async function give({ options, args: vaultIds, ...running }: Given, receiver: { 
     apiKey === undefined
       ? api.createClient({ baseUrl, accessToken: await signedIn(baseUrl, account, signal) })
       : api.createClient({ baseUrl, apiKey });
-  const part = isPart ? { amount: `${await partOf(options, client, vaultIds[0] ?? "", apiKey === undefined)}` } : {};
-  const transfers = vaultIds.map((vaultId) => ({ vaultId, ...part, ...receiver }));
+  const part = await partOf(options, () => unitsOfVault(client, vaultIds[0] ?? "", apiKey === undefined));
+  const amount = part === undefined ? {} : { amount: `${part}` };
+  const transfers = vaultIds.map((vaultId) => ({ vaultId, ...amount, ...receiver }));
   return api.transfer(client, {
     transfers,
     ...until,
@@ -124,15 +125,13 @@ async function give({ options, args: vaultIds, ...running }: Given, receiver: { 
   });
 }
 
-/** The units that the options name. The server tells how many units are a whole token. */
-async function partOf({ amount, units }: Options, client: api.MintmarkClient, vaultId: string, asOwner: boolean) {
-  if (units !== undefined && amount !== undefined) throw new UsageError("give --amount or --units, not both");
-  if (units !== undefined) return unitsOf(units, "--units");
+/** What a whole token of a vault has, as the server tells. */
+async function unitsOfVault(client: api.MintmarkClient, vaultId: string, asOwner: boolean) {
   const params = { path: { vaultId } };
   const { quantum = "1", decimals = 0 } = asOwner
     ? ((await api.answer(client.GET("/public/v1/vaults/{vaultId}/metadata", { params }))) as Record<string, never>)
     : await api.answer(client.GET("/api/v1/vaults/{vaultId}", { params }));
-  return tokensOf(amount, "--amount", { quantum: BigInt(quantum), decimals });
+  return { quantum: BigInt(quantum), decimals };
 }
 
 /** The token of an owner's sign-in, by the owner's signature over the server's challenge. */

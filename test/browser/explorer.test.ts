@@ -3,8 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { exitWithKit } from "../../core/guards/exit/index.ts";
 import { until } from "../../scripts/demo/until.ts";
-import { exitFromFile } from "../../scripts/exit/exit.ts";
+import { openKit } from "../../scripts/exit/exit.ts";
 import { USERS } from "../../scripts/sandbox/accounts.ts";
 import { type Sandbox, startSandbox } from "../../scripts/sandbox/sandbox.ts";
 import { addWallet, hasChromium, launchChromium, visit } from "./chromium.ts";
@@ -158,8 +159,7 @@ describe.skipIf(!hasChromium)("the explorer, in Chromium", () => {
     const file = await download.path();
     const kit = JSON.parse(await readFile(file, "utf8"));
     expect(kit).toMatchObject({ format: "mintmark-exit-kit", contract, vault: { owner: owner.address.toLowerCase() } });
-    const exit = await exitFromFile({ kit: file, rpcUrl, account: owner, immature: "wait", pollingMs: 200 });
-    expect(exit.vaultId).toBe(BigInt(kit.vault.vaultId));
+    await exitWithKit({ ...(await openKit(file, rpcUrl, owner)), immature: "wait", pollingMs: 200 });
     await tab.goto(`${page}#/vaults/${kit.vault.vaultId}`);
     await tab.getByText("1 of 1").waitFor();
     // With a wallet at hand, L1 is read through it.
