@@ -1,4 +1,4 @@
-import { REQUEST, Workload, type World } from "../engine-workload.ts";
+import { REQUEST, type World } from "../engine-workload.ts";
 
 /** A kind of request to measure, with its size and the amount of work for a figure. */
 export interface Kind {
@@ -32,34 +32,10 @@ export const QUICK: readonly Kind[] = KINDS.map((kind) => {
   return { ...kind, warmUp: kind.warmUp / 10, round: kind.round / 10, rounds: 1, halfSeconds: 2 };
 });
 
-export interface LoadFigures {
-  /** Requests a second at saturation. */
-  readonly rate: number;
-  /** CPU time of the server's process, all threads, µs a request, at saturation. */
-  readonly serverCpu: number;
-  /** Milliseconds at half of that rate, from the time when a request was due. */
-  readonly p50: number;
-  readonly p99: number;
-}
-
-/** The input of the process that loads a server. */
+/** The input of the process that loads a server. Its output is the figures, by the keys of the table's columns. */
 export interface LoadPlan {
   readonly port: number;
   readonly serverPid: number;
   readonly world: World;
   readonly kinds: readonly Kind[];
-}
-
-/** Its output: the figures of each kind. */
-export type LoadResult = Readonly<Partial<Record<Kind["name"], LoadFigures>>>;
-
-/** Makes bodies of mint requests without repeated tokens, before the clock starts. */
-export type Bodies = (kind: Kind, count: number) => readonly Buffer[];
-
-export function bodiesOf(world: World): Bodies {
-  const workload = new Workload(world);
-  return ({ name }, count) => {
-    const request = () => (name === "bulk" ? workload.bulk() : workload.single());
-    return Array.from({ length: count }, () => Buffer.from(JSON.stringify(request())));
-  };
 }

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { open, settle } from "../engine-workload.ts";
 import { inFolder, type Progress, run } from "../harness.ts";
 import type { Row, SectionResult } from "../report.ts";
-import { KINDS, type Kind, type LoadPlan, type LoadResult } from "./load.ts";
+import { KINDS, type Kind, type LoadPlan } from "./load.ts";
 import { appendPaced, quantile } from "./paced.ts";
 import { startServer } from "./server.ts";
 import { STAGE_NAMES, stageShares } from "./stages.ts";
@@ -46,16 +46,7 @@ async function diskRow(server: Row, kinds: readonly Kind[], progress: Progress):
 }
 
 async function row(label: string, which: "engine" | "bare", kinds: readonly Kind[], progress: Progress): Promise<Row> {
-  const result = await underLoad(which, kinds, (line) => progress(`${label}, ${line}`));
-  const values: Record<string, number | null> = {};
-  for (const { name, mintsPerRequest } of kinds) {
-    const { rate, serverCpu, p50, p99 } = result[name] ?? {};
-    if (rate === undefined || serverCpu === undefined) throw new Error(`the load has not measured ${name}`);
-    values[`${name}Rate`] = rate * mintsPerRequest;
-    values[`${name}Cpu`] = serverCpu / mintsPerRequest;
-    values[`${name}P50`] = p50 ?? null;
-    values[`${name}P99`] = p99 ?? null;
-  }
+  const values = await underLoad(which, kinds, (line) => progress(`${label}, ${line}`));
   return { label, ours: which === "engine", values };
 }
 
@@ -86,7 +77,7 @@ async function underLoad(which: "engine" | "bare", kinds: readonly Kind[], progr
     await engine.close();
     await using server = await startServer(which, store, world, options);
     const input: LoadPlan = { kinds, port: server.port, serverPid: server.pid, world };
-    return JSON.parse(await run("./http/load-process.ts", [], { input, progress })) as LoadResult;
+    return JSON.parse(await run("./http/load-process.ts", [], { input, progress })) as Row["values"];
   });
 }
 

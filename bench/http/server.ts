@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import packageJson from "../../package.json" with { type: "json" };
 import { freePort } from "../../scripts/sandbox/port.ts";
-import { endProcess, MAIN, untilAnswer } from "../../scripts/sandbox/process.ts";
+import { endOf, endProcess, MAIN, untilAnswer } from "../../scripts/sandbox/process.ts";
 import { SETTLEMENT, type World } from "../engine-workload.ts";
 
 /** Units of rate a second that no run reaches; the most that the server takes. The limiter still counts. */
@@ -45,8 +45,6 @@ export async function startServer(
     env: { PATH: process.env.PATH, ...settings, ...(which === "bare" && { BENCH_KEY: apiKey }) },
     stdio: ["ignore", "ignore", "inherit"],
   });
-  const ended = new AbortController();
-  child.once("exit", () => ended.abort(new Error("the server ended before its first response")));
-  await untilAnswer(`http://127.0.0.1:${port}/healthz`, ({ ok }) => ok, ended.signal);
+  await untilAnswer(`http://127.0.0.1:${port}/healthz`, ({ ok }) => ok, endOf(child));
   return { pid: child.pid ?? 0, port, [Symbol.asyncDispose]: () => endProcess(child, "SIGTERM") };
 }

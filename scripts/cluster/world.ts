@@ -6,18 +6,17 @@ import { setTimeout as pause } from "node:timers/promises";
 import { toHex } from "viem";
 import { ClusterNode, PostgresJournal } from "../../core/lifecycle/cluster/index.ts";
 import { Stack } from "../../core/stack.ts";
+import { answer, createClient, everyEntry, type MintReply } from "../../server/client/index.ts";
 import type { Deployment } from "../deploy/record.ts";
 import { COMMITTEE, OPERATOR, THRESHOLD } from "../sandbox/accounts.ts";
 import { startChain } from "../sandbox/chain.ts";
 import { freePort } from "../sandbox/port.ts";
-import { endProcess, startMintmark, untilAnswer } from "../sandbox/process.ts";
+import { endOf, endProcess, startMintmark, untilAnswer } from "../sandbox/process.ts";
 import { deployTo, seed } from "../sandbox/sandbox.ts";
 import { PostgresServer } from "./postgres.ts";
 
-interface StateReply {
-  readonly sealed: { readonly commitment: string };
-  readonly committed: { readonly countRollup: number; readonly commitment: string };
-}
+/** While a server's role changes, it does not listen, or it answers 503. Half a minute of retries is more than that. */
+const RETRIES = { retries: 12 };
 
 export class ClusterServer {
   readonly name: string;
@@ -42,11 +41,9 @@ export class ClusterServer {
 
   /** Resolves with its first response. */
   async answers(): Promise<void> {
-    const ended = new AbortController();
-    this.#process.once("exit", () => ended.abort());
-    const late = AbortSignal.timeout(120_000);
-    await untilAnswer(`${this.url}/readyz`, () => true, AbortSignal.any([ended.signal, late])).catch(() => {
-      throw new Error(`${this.url} does not answer`);
+    const given = AbortSignal.any([endOf(this.#process), AbortSignal.timeout(120_000)]);
+    await untilAnswer(`${this.url}/readyz`, () => true, given).catch((cause: unknown) => {
+      throw new Error(`${this.url} does not answer`, { cause });
     });
   }
 
@@ -103,26 +100,26 @@ export class Minter {
 
   async mint(): Promise<void> {
     const { facts, members } = this.#world;
-    const assetId = facts.assets.find(({ standard }) => standard === "erc721")?.assetId;
-    const sword = { assetId, amount: 1, dataAvailabilityMode: "zk-rollup" };
+    const assetId = facts.assets.find(({ standard }) => standard === "erc721")?.assetId ?? "";
+    const sword = { assetId, amount: 1, dataAvailabilityMode: "zk-rollup" } as const;
     const mints = Array.from({ length: this.#perRequest }, () => ({ ...sword, tokenId: String(++this.#tokenId) }));
-    const body = JSON.stringify({ users: [{ userId: facts.users[0]?.userId, mints }] });
-    const key = `${this.#name}-${this.#request++}`;
-    const headers = { "x-api-key": facts.apiKey, "content-type": "application/json", "idempotency-key": key };
+    const body = { users: [{ userId: facts.users[0]?.userId ?? "", mints }] };
+    const headers = { "idempotency-key": `${this.#name}-${this.#request++}` };
     for (;;) {
-      const signal = AbortSignal.timeout(15_000);
       const { url = "" } = members[this.#server % members.length] ?? {};
-      const reply = await fetch(`${url}/api/v1/mint`, { method: "POST", headers, body, signal }).catch(() => null);
-      const said = await reply?.text().catch(() => "");
-      if (reply?.ok === true && said) {
-        const { vaults } = JSON.parse(said) as { vaults: { vaultId: string }[] };
-        this.acknowledged.push(...vaults.map(({ vaultId }) => vaultId));
-        this.position = reply.headers.get("mintmark-position") ?? "";
+      const client = createClient({ baseUrl: url, apiKey: facts.apiKey, retries: 0 });
+      const signal = AbortSignal.timeout(15_000);
+      const reply = await client.POST("/api/v1/mint", { body, headers, signal }).catch(() => null);
+      if (reply?.data !== undefined) {
+        this.acknowledged.push(...(reply.data as MintReply).vaults.map(({ vaultId }) => vaultId));
+        this.position = reply.response.headers.get("mintmark-position") ?? "";
         return;
       }
-      const isPassing = reply === null || reply.status === 503 || said?.includes("idempotency_in_progress");
+      const code = reply?.error?.code;
+      const isPassing = reply === null || reply.response.status === 503 || code === "idempotency_in_progress";
       // An engine that closes is no matter of a cluster's clients: another server leads, or soon does.
-      if (!isPassing || said?.includes("engine_closed")) throw new Error(`a mint was refused: ${said}`);
+      if (!isPassing || code === "engine_closed")
+        throw new Error(`a mint was refused: ${JSON.stringify(reply?.error)}`);
       this.#server++;
       await pause(100);
     }
@@ -221,15 +218,10 @@ async function seedJournal(folder: string, url: string, at: { shard: string; key
 }
 
 export async function vaultsOf(url: string, apiKey: string, userId: string): Promise<ReadonlySet<string>> {
-  const found = new Set<string>();
-  for (let cursor = ""; ; ) {
-    const from = cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`;
-    const reply = await asked(`${url}/api/v1/vaults?userId=${userId}&limit=100${from}`, { "x-api-key": apiKey });
-    const page = (await reply.json()) as { data: { vaultId: string }[]; pagination: { nextCursor: string | null } };
-    for (const { vaultId } of page.data) found.add(vaultId);
-    if (page.pagination.nextCursor === null) return found;
-    cursor = page.pagination.nextCursor;
-  }
+  const client = createClient({ baseUrl: url, apiKey, ...RETRIES });
+  const page = (cursor: string | undefined) =>
+    client.GET("/api/v1/vaults", { params: { query: { userId, limit: 100, ...(cursor && { cursor }) } } });
+  return new Set((await Array.fromAsync(everyEntry(page))).map(({ vaultId }) => vaultId));
 }
 
 export async function leaderOf(members: readonly ClusterServer[]): Promise<ClusterServer> {
@@ -244,22 +236,8 @@ export async function leaderOf(members: readonly ClusterServer[]): Promise<Clust
   throw new Error("nobody leads the cluster");
 }
 
-export async function stateOf(url: string): Promise<StateReply> {
-  return (await (await asked(`${url}/public/v1/state`)).json()) as StateReply;
-}
-
-/** The good answer of a server. While its role changes, it does not listen, or it answers 503. */
-async function asked(url: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
-  for (let left = 300; ; left--) {
-    const reply = await fetch(url, { headers }).catch((error: unknown) => {
-      if (left === 0) throw error;
-      return null;
-    });
-    if (reply?.ok === true) return reply;
-    const said = await reply?.text();
-    if (reply && (reply.status !== 503 || left === 0)) throw new Error(`${url} answered ${reply.status}: ${said}`);
-    await pause(100);
-  }
+export function stateOf(url: string) {
+  return answer(createClient({ baseUrl: url, ...RETRIES }).GET("/public/v1/state"));
 }
 
 /** The state commitment of each server, once they are equal, and L1 has every batch, of which there is one. */

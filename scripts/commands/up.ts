@@ -49,15 +49,13 @@ export const upCommand = command({
     const closed = new AbortController();
     process.once("SIGHUP", () => closed.abort());
     const stop = AbortSignal.any([signal, closed.signal]);
-    const running = await startProcesses(folder, result.processes, { progress, signal: stop });
+    const { ended, stop: stopAll } = await startProcesses(folder, result.processes, { progress, signal: stop });
     process.stdout.write(options.json === true ? `${JSON.stringify(shown(result), null, 2)}\n` : screen(result));
     say("all processes are ready; Ctrl-C stops them");
-    const stopped = stop.aborted ? null : once(stop, "abort");
-    try {
-      await Promise.race([stopped, running.ended]);
-    } finally {
-      await running.stop();
-    }
+    const over = AbortSignal.any([stop, ended]);
+    if (!over.aborted) await once(over, "abort");
+    await stopAll();
+    if (!stop.aborted) throw ended.reason;
   },
 });
 

@@ -3,9 +3,8 @@ import { resolve } from "node:path";
 import { createPublicClient, erc20Abi, erc721Abi, formatUnits, getContract, type Hex, http, parseAbi } from "viem";
 import type { Address } from "../../core/index.ts";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
-import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
 import * as api from "../../server/client/index.ts";
-import { jsonText } from "../files.ts";
+import { print } from "../cli/output.ts";
 import { USERS } from "../sandbox/accounts.ts";
 import { type SandboxDescription, type SandboxOptions, startSandbox } from "../sandbox/sandbox.ts";
 import { until } from "./until.ts";
@@ -23,7 +22,6 @@ export type DemoResult = Awaited<ReturnType<typeof runDemo>>;
 const MINTS_PER_USER_AND_STANDARD = 10;
 /** The sandbox's points have 18 decimals and a quantum of 10^9 base units. */
 const UNITS_OF_POINT = 1_000_000_000;
-const QUANTUM = 1_000_000_000n;
 /** More than the 61 bytes of text that blobs hold of a vault. */
 const DESCRIPTION = "a potion from the demo, described in more letters than a blob holds";
 
@@ -66,12 +64,7 @@ async function runDemo(sandbox: SandboxDescription, say: (line: string) => void)
   const chosen = (["erc20", "erc721", "erc1155"] as const).map((standard) => choose(sandbox, minted.vaults, standard));
   const paidFrom = chosen.map(({ vault }) => kinds.get(vault.batchId));
   const before = await Promise.all(chosen.map((choice) => held(chain, choice)));
-  const requested: string[] = [];
-  for (const choice of chosen) requested.push((await requestWithdrawal(client, chain, choice)).withdrawalId);
-  const withdrawalsNow = () => Promise.all(requested.map((withdrawalId) => withdrawal(client, withdrawalId)));
-  const done = await until("every withdrawal settled", withdrawalsNow, allAre("settled", "finalized", "failed"));
-  for (const { withdrawalId, status, failure } of done)
-    if (status === "failed") throw new Error(`withdrawal ${withdrawalId} failed: ${failure}`);
+  const done = await Promise.all(chosen.map((choice) => withdrawn(client, choice)));
   for (const [index, choice] of chosen.entries()) {
     const gained = (await held(chain, choice)) - (before[index] ?? 0n);
     const tokens = (amount: bigint) => formatUnits(amount, choice.asset.decimals);
@@ -155,9 +148,8 @@ async function costsByKind(mints: readonly api.Transaction[], kinds: ReadonlyMap
 
 /** A vault of this mint to withdraw from: another user for each standard, and one vault of each kind. */
 function choose({ users, assets }: SandboxDescription, vaults: readonly api.Vault[], standard: Standard) {
-  const points = 100n * BigInt(UNITS_OF_POINT);
-  const plan = { erc20: [0, "validium", points], erc721: [1, "zk-rollup", 1n], erc1155: [2, "zk-rollup", 3n] } as const;
-  const [index, mode, quantity] = plan[standard];
+  const plan = { erc20: [0, "validium"], erc721: [1, "zk-rollup"], erc1155: [2, "zk-rollup"] } as const;
+  const [index, mode] = plan[standard];
   const asset = assets.find((known) => known.standard === standard);
   const user = users[index];
   const vault = vaults.find(
@@ -165,8 +157,8 @@ function choose({ users, assets }: SandboxDescription, vaults: readonly api.Vaul
   );
   const owner = USERS[index]?.owner;
   if (!asset || !user || !vault || !owner) throw new Error(`the mint reply holds no ${standard} vault of ${mode}`);
-  const gain = standard === "erc20" ? quantity * QUANTUM : quantity;
-  return { standard, asset, user, vault, owner, quantity, gain };
+  const gain = BigInt(vault.amount) * BigInt(vault.quantum);
+  return { standard, asset, user, vault, owner, gain };
 }
 
 type Choice = ReturnType<typeof choose>;
@@ -182,18 +174,12 @@ async function held(chain: ChainReader, { standard, asset, user, vault }: Choice
   return owner?.toLowerCase() === user.ownerAddress ? 1n : 0n;
 }
 
-async function requestWithdrawal(client: api.MintmarkClient, chain: ChainReader, choice: Choice) {
-  const { vault, owner, quantity, user } = choice;
-  const deadline = BigInt(Math.floor(Date.now() / 1000) + 3_600);
-  const [vaultId, withdrawnBefore] = [BigInt(vault.vaultId), BigInt(vault.withdrawnBalance)];
-  const message = { vaultId, withdrawnBefore, quantity, recipient: user.ownerAddress, deadline };
-  const signature = await owner.signTypedData(withdrawalTypedData(await chain.settlement(), message));
-  const body = { vaultId: vault.vaultId, quantity: String(quantity), deadline: String(deadline), signature };
-  return api.answer(client.POST("/api/v1/withdrawals", { body }));
-}
-
-function withdrawal(client: api.MintmarkClient, withdrawalId: string): Promise<api.Withdrawal> {
-  return api.answer(client.GET("/api/v1/withdrawals/{withdrawalId}", { params: { path: { withdrawalId } } }));
+/** All of a vault, by its owner's signature, once L1 has paid it. */
+async function withdrawn(client: api.MintmarkClient, { vault, owner }: Choice): Promise<api.Withdrawal> {
+  const asked = { vaultIds: [vault.vaultId], signer: owner, wait: true, pollingMs: 250 };
+  const [{ withdrawal = null, error = null } = {}] = await api.withdraw(client, asked);
+  if (withdrawal !== null && withdrawal.status !== "failed") return withdrawal;
+  throw new Error(`the withdrawal of vault ${vault.vaultId} failed: ${withdrawal?.failure ?? error?.detail}`);
 }
 
 async function averageGas(done: readonly api.Withdrawal[], chain: ChainReader): Promise<number> {
@@ -219,7 +205,6 @@ function chainReader(rpcUrl: string, address: Address) {
       const { blobVersionedHashes = [] } = await client.getTransaction({ hash });
       return { gas, blobGas: BigInt(blobVersionedHashes.length) * GAS_PER_BLOB };
     },
-    settlement: async () => ({ chainId: BigInt(await client.getChainId()), contract: address }),
     erc20: (token: Address) => getContract({ abi: erc20Abi, address: token, client }).read,
     erc721: (token: Address) => getContract({ abi: erc721Abi, address: token, client }).read,
     erc1155: (token: Address) => getContract({ abi: ERC1155, address: token, client }).read,
@@ -235,8 +220,12 @@ export async function demo(folder: string, isJson: boolean, told: Told): Promise
   const say = (line: string) => (isJson ? process.stderr : process.stdout).write(`${line}\n`);
   const result = await resultOf(folder, say, told);
   const failed = result.checks.filter(({ ok }) => !ok).length;
-  if (isJson) process.stdout.write(jsonText(result));
-  else say(`\n${table(result)}\n\n${result.checks.length - failed} of ${result.checks.length} checks passed`);
+  if (isJson) print(result, true);
+  else {
+    say("");
+    print(figures(result), false);
+    say(`\n${result.checks.length - failed} of ${result.checks.length} checks passed`);
+  }
   return failed === 0;
 }
 
@@ -265,21 +254,19 @@ async function runningSandbox(folder: string): Promise<SandboxDescription | null
   }
 }
 
-function table({ mints, vaults, batches, withdrawals, gasPerWithdrawal }: DemoResult): string {
-  const { validium, blobs, calldata } = batches;
-  const kinds = [validium, blobs, calldata];
-  const counts = kinds.map((kind) => kind.batches);
-  const rows = [
-    ["", "validium", "blobs", "calldata", "all"],
-    ["mints", ...kinds.map((kind) => kind.mints), mints],
-    ["vaults", "", "", "", vaults],
-    ["batches", ...counts, counts.reduce((sum, count) => sum + count, 0)],
-    ["gas per mint", ...kinds.map((kind) => kind.gasPerMint), ""],
-    ["blob gas per mint", ...kinds.map((kind) => kind.blobGasPerMint), ""],
-    ["withdrawals", ...kinds.map((kind) => kind.withdrawals), withdrawals],
-    ["gas per withdrawal", "", "", "", gasPerWithdrawal],
+/** The rows of a table. */
+function figures({ mints, vaults, batches, withdrawals, gasPerWithdrawal }: DemoResult): unknown {
+  const row = (name: string, field: keyof DemoResult["batches"][Kind] | null, all: number | null) => {
+    return { "": name, ...byKind((kind) => (field === null ? null : batches[kind][field])), all };
+  };
+  const count = KINDS.reduce((sum, kind) => sum + batches[kind].batches, 0);
+  return [
+    row("mints", "mints", mints),
+    row("vaults", null, vaults),
+    row("batches", "batches", count),
+    row("gas per mint", "gasPerMint", null),
+    row("blob gas per mint", "blobGasPerMint", null),
+    row("withdrawals", "withdrawals", withdrawals),
+    row("gas per withdrawal", null, gasPerWithdrawal),
   ];
-  return rows
-    .map(([name, ...cells]) => `${String(name).padEnd(20)}${cells.map((cell) => String(cell).padStart(12)).join("")}`)
-    .join("\n");
 }

@@ -33,6 +33,14 @@ export async function endProcess(child: ChildProcess, signal: NodeJS.Signals, mo
   clearTimeout(limit);
 }
 
+/** Aborts once a process has ended, or could not start. */
+export function endOf(child: ChildProcess, told = (how: unknown) => `the process ended with ${how}`): AbortSignal {
+  const ended = new AbortController();
+  child.once("exit", (code, signal) => ended.abort(new Error(told(code ?? signal))));
+  child.once("error", (error) => ended.abort(error));
+  return ended.signal;
+}
+
 /** Asks a URL until its answer is as wanted. Rejects with the signal's reason once it aborts. */
 export async function untilAnswer(url: string, isWanted: (reply: Response) => boolean, signal: AbortSignal) {
   for (;;) {
