@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { filled } from "./engine.ts";
+import { engineSection, filled } from "./engine.ts";
 import { inFolder, median, type Progress } from "./harness.ts";
 import { markdownTable } from "./report.ts";
 
@@ -12,23 +12,8 @@ const TURNS = 5;
 /** Mints in each revision's store before the measurement. */
 const BEFORE = 10_000;
 
-const FIGURES = [
-  { key: "bulkLoop", label: "bulk: event loop's CPU, µs a mint", best: Math.min },
-  { key: "bulkCpu", label: "bulk: all threads' CPU, µs a mint", best: Math.min },
-  { key: "bulk", label: "bulk: thousand mints/s", best: Math.max },
-  { key: "singlesLoop", label: "singles: event loop's CPU, µs a mint", best: Math.min },
-  { key: "singlesCpu", label: "singles: all threads' CPU, µs a mint", best: Math.min },
-  { key: "singles", label: "singles: thousand mints/s", best: Math.max },
-  { key: "steady", label: "memory after the run, MB", best: Math.min },
-] as const;
-
-export type MintFigures = Readonly<Record<(typeof FIGURES)[number]["key"], number>>;
-
-/** One turn of both revisions, one right after the other. */
-export interface Turn {
-  readonly there: MintFigures;
-  readonly here: MintFigures;
-}
+/** Figures of both revisions, one right after the other, by the keys of the engine section's columns. */
+export type Turn = Readonly<Record<"there" | "here", Readonly<Record<string, number>>>>;
 
 /**
  * Measures this working copy and another revision in turns, each through its own `engine-workload.ts`, so that a slow
@@ -43,7 +28,7 @@ export async function measureAgainst(revision: string, progress: Progress): Prom
     const turns: Turn[] = [];
     for (let turn = 1; turn <= TURNS; turn++) {
       const said = (name: string) => (line: string) => progress(`turn ${turn} of ${TURNS}, ${name}: ${line}`);
-      const mint = async (name: string, its?: string) => (await filled("mint", BEFORE, said(name), its)) as MintFigures;
+      const mint = (name: string, its?: string) => filled("mint", BEFORE, said(name), its);
       // They take turns in going first, so neither always finds the disk as the other left it.
       const there = turn % 2 === 0 ? null : await mint(revision, workload);
       const here = await mint("this one");
@@ -87,12 +72,15 @@ function run(cwd: string, program: string, ...words: readonly string[]): void {
 
 /** The best of all turns, the ratio of both, and the least and greatest ratio of a turn. */
 export function againstText(revision: string, turns: readonly Turn[]): string {
-  const rows = FIGURES.map(({ key, label, best }) => {
-    const there = best(...turns.map((turn) => turn.there[key]));
-    const here = best(...turns.map((turn) => turn.here[key]));
-    const ratios = turns.map((turn) => turn.here[key] / turn.there[key]);
+  const figures = engineSection.columns.filter(({ key }) => turns.every(({ here }) => key in here));
+  const rows = figures.map(({ key, label, unit, better }) => {
+    const best = better === "lower" ? Math.min : Math.max;
+    const of = (side: keyof Turn) => turns.map((turn) => turn[side][key] ?? Number.NaN);
+    const [there, here] = [best(...of("there")), best(...of("here"))];
+    const ratios = of("here").map((figure, i) => figure / (of("there")[i] ?? Number.NaN));
     const [least, most] = [Math.min(...ratios), Math.max(...ratios)];
-    return { label, ours: false, values: { there, here, ratio: here / there, least, median: median(ratios), most } };
+    const values = { there, here, ratio: here / there, least, median: median(ratios), most };
+    return { label: `${label}, ${unit}`, ours: false, values };
   });
   const columns = [
     { key: "there", label: revision, unit: "best" },

@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import type { Engine } from "../core/index.ts";
-import type { MintFigures } from "./against.ts";
 import { CALLERS, REQUEST, SINGLE_CALLERS, type World } from "./engine-workload.ts";
 import { costOf, fromCallers, inFolder, median, medians } from "./harness.ts";
 
@@ -125,7 +124,7 @@ async function measured(mints: number) {
 }
 
 /** The figures of minting, and those that `afterwards` takes before memory is read. */
-async function minted(mints: number, afterwards?: (engine: Engine) => Promise<object>): Promise<MintFigures> {
+async function minted(mints: number, afterwards?: (engine: Engine) => Promise<object>) {
   const world = await worldOf();
   await warmUp();
   const engine = await open(join(folder, "store"));
@@ -138,7 +137,7 @@ async function minted(mints: number, afterwards?: (engine: Engine) => Promise<ob
   globalThis.gc?.();
   const steady = megabytes();
   await engine.close();
-  return { ...figures, ...further, steady } as MintFigures;
+  return { ...figures, ...further, steady };
 }
 
 /** Pages of each filter that are timed. */

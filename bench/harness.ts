@@ -59,37 +59,30 @@ export interface Subject extends Omit<Row, "values"> {
 export async function measuredRows(columns: readonly Column[], subjects: readonly Subject[], progress: Progress) {
   const rows = subjects.map(({ works, ...row }) => ({ ...row, values: {} as Record<string, number | null> }));
   for (const { key, better } of columns) {
-    const able = subjects.flatMap(({ label, works: { [key]: work } }) => (work ? { label, work } : []));
-    const times = await measure(able, (line) => progress(`${key}, ${line}`));
-    for (const { label, values } of rows) {
-      const ns = times.get(label);
-      values[key] = ns === undefined ? null : better === "lower" ? ns : 1e6 / ns;
+    const measured = subjects.flatMap(({ label, works: { [key]: work } }, row) =>
+      work ? [{ label, work, row, spent: 0, samples: [] as number[] }] : [],
+    );
+    for (const { label, work } of measured) {
+      progress(`${key}, warming up: ${label}`);
+      round(work);
     }
+    // The engine compiles hot code on another thread. This lets it finish.
+    await sleep(300);
+    for (let i = 0; i < ROUNDS; i++) {
+      for (const subject of measured) {
+        if (i >= MIN_ROUNDS && subject.spent > SUBJECT_BUDGET_MS) continue;
+        progress(`${key}, round ${i + 1} of ${ROUNDS}: ${subject.label}`);
+        const { operations, ns } = round(subject.work);
+        subject.samples.push(ns / operations);
+        subject.spent += ns / 1e6;
+        await sleep(0);
+      }
+    }
+    for (const { values } of rows) values[key] = null;
+    for (const { row, samples } of measured)
+      Object.assign(rows[row]?.values ?? {}, { [key]: better === "lower" ? median(samples) : 1e6 / median(samples) });
   }
   return rows;
-}
-
-async function measure(subjects: readonly { readonly label: string; readonly work: Work }[], progress: Progress) {
-  for (const { label, work } of subjects) {
-    progress(`warming up: ${label}`);
-    round(work);
-  }
-  // The engine compiles hot code on another thread. This lets it finish.
-  await sleep(300);
-  const samples = new Map(subjects.map(({ label }) => [label, [] as number[]]));
-  const spent = new Map<string, number>();
-  for (let i = 0; i < ROUNDS; i++) {
-    for (const { label, work } of subjects) {
-      const before = spent.get(label) ?? 0;
-      if (i >= MIN_ROUNDS && before > SUBJECT_BUDGET_MS) continue;
-      progress(`round ${i + 1} of ${ROUNDS}: ${label}`);
-      const { operations, ns } = round(work);
-      samples.get(label)?.push(ns / operations);
-      spent.set(label, before + ns / 1e6);
-      await sleep(0);
-    }
-  }
-  return new Map([...samples].map(([label, values]) => [label, median(values)]));
 }
 
 function round(work: Work): { operations: number; ns: number } {

@@ -1,5 +1,14 @@
 import { network } from "hardhat";
-import { type Address, concatHex, type Hex, keccak256, parseEventLogs, type TypedDataDefinition, toHex } from "viem";
+import {
+  type Address,
+  concatHex,
+  custom,
+  type Hex,
+  keccak256,
+  parseEventLogs,
+  type TypedDataDefinition,
+  toHex,
+} from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { packedConsents, SCHEME_VALUE, STANDARD_VALUE } from "../../core/l1/arguments.ts";
 import { type OwnToken, TOKEN_CONTRACT, tokenArguments } from "../../core/l1/own-token.ts";
@@ -8,6 +17,8 @@ import type { BatchHeader } from "../../core/ports.ts";
 import { assetType } from "../../core/protocol/asset.ts";
 import { compactSignature, encodeAttestation } from "../../core/protocol/attestation.ts";
 import { assetsHash, consentTypedData } from "../../core/protocol/consent.ts";
+import { deployContract } from "../../scripts/deploy/deployer.ts";
+import { OPERATOR } from "../../scripts/sandbox/accounts.ts";
 
 export const CHAIN_ID = 31_337n;
 const THRESHOLD = 3;
@@ -29,11 +40,10 @@ export type GasChain = Awaited<ReturnType<typeof openGasChain>>;
 
 /** An in-process chain with the settlement contract, a committee of 3 of 5, and a registered token of each standard. */
 export async function openGasChain() {
-  const { viem, networkHelpers } = await network.create("local");
+  const { viem, networkHelpers, provider } = await network.create("local");
   const client = await viem.getPublicClient();
-  const [deployer] = await viem.getWalletClients();
-  if (deployer === undefined) throw new Error("the chain has no accounts");
-  const operator = deployer.account.address;
+  const by = { account: OPERATOR, client, transport: custom(provider), chainId: Number(CHAIN_ID) };
+  const operator = OPERATOR.address;
   const receiptOf = async (hash: Hex | Promise<Hex>) => {
     const receipt = await client.getTransactionReceipt({ hash: await hash });
     if (receipt.status !== "success") throw new Error(`transaction ${await hash} failed`);
@@ -43,19 +53,18 @@ export async function openGasChain() {
   const members = Array.from({ length: MEMBERS }, (_, i) => account(`member ${i}`));
   members.sort((a, b) => (a.address.toLowerCase() < b.address.toLowerCase() ? -1 : 1));
   const committee = { members: members.map(({ address }) => address), threshold: THRESHOLD };
-  const transfersCode = (await viem.deployContract("Transfers")).address;
+  const transfers = await deployContract(by, "Transfers", []);
   const roles = { admin: operator, guardian: operator, operator, committee: committee.members, threshold: THRESHOLD };
-  const state = await viem.deployContract("StateCommitment", [
-    { ...roles, changeDelay: 604_800n, maturity: 0n, transfersCode },
-  ]);
+  const terms = { ...roles, changeDelay: 604_800n, maturity: 0n, transfersCode: transfers.address };
+  const created = await deployContract(by, "StateCommitment", [terms]);
+  const state = await viem.getContractAt("StateCommitment", created.address);
   const settlement = { chainId: CHAIN_ID, contract: state.address };
   /** A token of this project whose minter is `minter`. */
   const deploy = async (standard: Standard, terms: Partial<OwnToken>, minter: Address = state.address) => {
     const royalty = { receiver: operator, fraction: 0n };
     const own = { standard, name: "Card", symbol: "CARD", uri: "ipfs://cards/", royalty, admin: operator, ...terms };
-    const args = [...tokenArguments(minter, own)];
-    const { address } = await viem.deployContract(TOKEN_CONTRACT[standard] as string, args);
-    return { standard, address, type: assetType(standard, address, 1n) };
+    const deployed = await deployContract(by, TOKEN_CONTRACT[standard], tokenArguments(minter, own));
+    return { standard, ...deployed, type: assetType(standard, deployed.address, 1n) };
   };
   const register = async (token: Awaited<ReturnType<typeof deploy>>, at: Registry = state) => {
     const { standard, address } = token;
@@ -74,7 +83,8 @@ export async function openGasChain() {
   const erc1155 = await register(deployed[2]);
   const issued = await register(deployed[3]);
   return {
-    ...{ viem, networkHelpers, client, gasOf, operator, committee, transfersCode, state, settlement },
+    ...{ viem, networkHelpers, client, by, gasOf, operator, committee, state, settlement },
+    created: { transfers, state: created },
     /** One more token, whose minter and registry is the settlement contract, or another. */
     token: async (standard: Standard, terms: Partial<OwnToken>, at: Registry = state) =>
       register(await deploy(standard, terms, at.address), at),

@@ -1,6 +1,5 @@
 import { DasContextJs } from "@crate-crypto/node-eth-kzg";
-import { type Address, bytesToHex, encodeFunctionData, type Hash, hexToBytes, keccak256, toHex } from "viem";
-import { mnemonicToAccount } from "viem/accounts";
+import { type Address, bytesToHex, encodeFunctionData, type Hash, type Hex, hexToBytes, keccak256, toHex } from "viem";
 import { packedAssets } from "../../core/l1/arguments.ts";
 import type { VaultContent } from "../../core/ports.ts";
 import type { VaultEntry } from "../../core/protocol/batch-data.ts";
@@ -14,6 +13,7 @@ import { elementPlaces, openedProof } from "../../core/protocol/opening.ts";
 import { proveVault, type VaultProof } from "../../core/protocol/proof.ts";
 import { validiumBatchTypedData } from "../../core/protocol/typed-data.ts";
 import { unpackVaultId, vaultLeaves } from "../../core/protocol/vault.ts";
+import { OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import { CHAIN_ID, type GasChain, openGasChain, owners } from "./chain.ts";
 import { type Measurement, measurement, type Section } from "./report.ts";
 
@@ -38,15 +38,24 @@ interface Series {
   readonly beginnings?: readonly Beginning[];
 }
 
-/** A fresh contract's batches, sent by `commit`: the mean of the steady ones, and the beginnings. */
-async function series(wanted: Series, chain: GasChain, commit: (batch: number) => Promise<Hash>) {
-  const { label, count, aim, beginnings = [] } = wanted;
-  const gas: number[] = [];
-  for (let batch = 0; batch <= STEADY.to; batch++) gas.push(await chain.gasOf(commit(batch)));
-  const steady = gas.slice(STEADY.from);
-  const mean = steady.reduce((a, b) => a + b, 0) / steady.length;
-  const first = beginnings.map((name) => measurement(`— the same, ${name}`, gas[BEGINNINGS[name]] as number, count));
-  return [measurement(label, mean, count, aim), ...first];
+/** Commits the next batch of a contract. */
+type Commit = (batch: number) => Promise<Hash>;
+
+/** The batches of a fresh contract for each series: the mean of the steady ones, and the beginnings. */
+async function measured<S extends Series>(all: readonly S[], committing: (chain: GasChain, wanted: S) => Commit) {
+  const measurements: Measurement[] = [];
+  for (const wanted of all) {
+    const { label, count, aim, beginnings = [] } = wanted;
+    const chain = await openGasChain();
+    const commit = committing(chain, wanted);
+    const gas: number[] = [];
+    for (let batch = 0; batch <= STEADY.to; batch++) gas.push(await chain.gasOf(commit(batch)));
+    const steady = gas.slice(STEADY.from);
+    measurements.push(measurement(label, steady.reduce((a, b) => a + b, 0) / steady.length, count, aim));
+    for (const name of beginnings)
+      measurements.push(measurement(`— the same, ${name}`, gas[BEGINNINGS[name]] as number, count));
+  }
+  return measurements;
 }
 
 interface RollupSeries extends Series {
@@ -69,24 +78,16 @@ const ROLLUP: readonly RollupSeries[] = [
 ];
 
 export async function rollupSection(): Promise<Section> {
-  const measurements: Measurement[] = [];
-  for (const each of ROLLUP) {
-    const chain = await openGasChain();
+  const measurements = await measured(ROLLUP, (chain, each) => async (batch) => {
     const { type: assetType } = chain.tokens[each.issued ? "issued" : "erc721"];
-    const commit = async (batch: number) => {
-      const holders = owners(each.owners, `batch ${batch} owner`);
-      const slots = Array.from({ length: each.count }, (_, slot) => {
-        const owner = holders[slot % each.owners] as Address;
-        return { chainId: CHAIN_ID, owner, assetType, amount: 1n, blob: toHex(String(each.id(slot, batch))) };
-      });
-      const { root } = new BatchTree(vaultLeaves(placeVaults(slots, "zk-rollup", batch)));
-      const consents = each.issued ? await chain.consentTo("zk-rollup", batch, bytesToHex(root)) : "0x";
-      const data = bytesToHex(encodeBatchData(slots, "gas"));
-      const history = await chain.state.read.history();
-      return chain.state.write.commitRollupBatch([history, consents, BigInt(batch), data]);
-    };
-    measurements.push(...(await series(each, chain, commit)));
-  }
+    const holders = owners(each.owners, `batch ${batch} owner`);
+    const slots = Array.from({ length: each.count }, (_, slot) => {
+      const owner = holders[slot % each.owners] as Address;
+      return { chainId: CHAIN_ID, owner, assetType, amount: 1n, blob: toHex(String(each.id(slot, batch))) };
+    });
+    const consent = each.issued ? (root: Hash) => chain.consentTo("zk-rollup", batch, root) : undefined;
+    return (await sendCalldata(chain, slots, batch, "gas", consent)).hash;
+  });
   return {
     title: "Rollup batches",
     method: `The table has ERC-721 mints, with the gas of the whole \`commitRollupBatch\` transaction. Each figure is the mean of
@@ -103,16 +104,12 @@ export async function blobSection(): Promise<Section> {
     { count: BLOB_ELEMENTS, label: "4,096 mints in one blob", aim: 21, beginnings: ["first batch ever"] },
     { count: 6 * BLOB_ELEMENTS, label: "24,576 mints in six blobs", aim: 4, beginnings: ["first batch ever"] },
   ];
-  const measurements: Measurement[] = [];
-  for (const each of sizes) {
-    const chain = await openGasChain();
+  const measurements = await measured(sizes, (chain, { count }) => {
     const card = { chainId: CHAIN_ID, assetType: chain.tokens.erc721.type, amount: 1n };
-    const slots = owners(each.count, "blob owner").map((owner, i) => {
-      return { ...card, owner, blob: toHex(String(100_000 + i)) };
-    });
+    const slots = owners(count, "blob owner").map((owner, i) => ({ ...card, owner, blob: toHex(String(100_000 + i)) }));
     const send = blobSender(chain, slots);
-    measurements.push(...(await series(each, chain, async () => (await send()).hash)));
-  }
+    return async () => (await send()).hash;
+  });
   return {
     title: "Rollup batches in blobs",
     method: `The table has the execution gas of the whole \`commitBlobBatch\` transaction, for mints each to another owner. A mint takes
@@ -123,29 +120,28 @@ export async function blobSection(): Promise<Section> {
 }
 
 export async function validiumSection(): Promise<Section> {
-  const commits = async (wanted: Series, issued: boolean) => {
-    const chain = await openGasChain();
+  const sizes = [
+    { label: "3 of 5 signatures", count: 1, aim: 95_000, beginnings: EVERY, asset: "erc721" },
+    { label: "3 of 5 signatures, and the consent of an issuer's key", count: 1, aim: 98_000, asset: "issued" },
+  ] as const;
+  const measurements = await measured(sizes, (chain, { asset }) => async (batchNumber) => {
     const { state } = chain;
-    const assets = [{ chainId: CHAIN_ID, assetType: chain.tokens[issued ? "issued" : "erc721"].type }];
-    return series(wanted, chain, async (batchNumber) => {
-      const [content, dataHash] = [keccak256(toHex(`content ${batchNumber}`)), keccak256(toHex(`data ${batchNumber}`))];
-      const root = batchRoot("validium", manifestRoot(assets), content);
-      const history = await state.read.history();
-      const message = { history, batchNumber, batchRoot: root, vaultCount: VALIDIUM_VAULTS, dataHash, epoch: 0n };
-      const attestation = await chain.attest(validiumBatchTypedData(chain.settlement, message));
-      const consents = issued ? await chain.consentTo("validium", batchNumber, content) : "0x";
-      const batch = [history, BigInt(batchNumber), content, VALIDIUM_VAULTS, dataHash, packedAssets(assets)] as const;
-      return state.write.commitValidiumBatch([...batch, attestation, consents]);
-    });
-  };
-  const signed = { label: "3 of 5 signatures", count: 1, aim: 95_000, beginnings: EVERY };
-  const consented = { label: "3 of 5 signatures, and the consent of an issuer's key", count: 1, aim: 98_000 };
+    const assets = [{ chainId: CHAIN_ID, assetType: chain.tokens[asset].type }];
+    const [content, dataHash] = [keccak256(toHex(`content ${batchNumber}`)), keccak256(toHex(`data ${batchNumber}`))];
+    const root = batchRoot("validium", manifestRoot(assets), content);
+    const history = await state.read.history();
+    const message = { history, batchNumber, batchRoot: root, vaultCount: VALIDIUM_VAULTS, dataHash, epoch: 0n };
+    const attestation = await chain.attest(validiumBatchTypedData(chain.settlement, message));
+    const consents = asset === "issued" ? await chain.consentTo("validium", batchNumber, content) : "0x";
+    const batch = [history, BigInt(batchNumber), content, VALIDIUM_VAULTS, dataHash, packedAssets(assets)] as const;
+    return state.write.commitValidiumBatch([...batch, attestation, consents]);
+  });
   return {
     title: "Validium batches",
     method: `The table has the gas of \`commitValidiumBatch\` with a committee of 3 of 5, for a batch of ${VALIDIUM_VAULTS.toLocaleString("en")} vaults of one asset.
 The size does not matter. Figures are means of batches ${STEADY.from} to ${STEADY.to}, as above.`,
     unit: "batch",
-    measurements: [...(await commits(signed, false)), ...(await commits(consented, true))],
+    measurements,
   };
 }
 
@@ -158,18 +154,24 @@ export interface Sent {
 /** Commits slots as the next batch, with this number. */
 export type Send = (chain: GasChain, slots: readonly VaultEntry[], number: number) => Promise<Sent>;
 
-export const sendCalldata: Send = async ({ state }, slots, number) => {
-  const data = bytesToHex(encodeBatchData(slots));
-  const hash = await state.write.commitRollupBatch([await state.read.history(), "0x", BigInt(number), data]);
+/** @param consent - of the issuer to the batch with this root; default none */
+export async function sendCalldata(
+  { state }: GasChain,
+  slots: readonly VaultEntry[],
+  number: number,
+  least: "bytes" | "gas" = "bytes",
+  consent: (root: Hash) => Promise<Hex> = async () => "0x",
+): Promise<Sent> {
+  const data = bytesToHex(encodeBatchData(slots, least));
   const { assets } = decodeBatch(hexToBytes(data));
   const tree = new BatchTree(vaultLeaves(placeVaults(slots, "zk-rollup", number)));
+  const args = [await state.read.history(), await consent(bytesToHex(tree.root)), BigInt(number), data] as const;
+  const hash = await state.write.commitRollupBatch(args);
   return { hash, proofOf: (vault) => proveVault({ tree, assets }, vault) };
-};
+}
 
 export const sendBlobs: Send = (chain, slots) => blobSender(chain, slots)();
 
-/** Hardhat's first account, the operator: only a key can sign a transaction with blobs. */
-const OPERATOR = mnemonicToAccount("test test test test test test test test test test test junk");
 let context: DasContextJs | undefined;
 const kzg = () => (context ??= DasContextJs.create({ usePrecomp: false }));
 

@@ -1,5 +1,6 @@
 import { type Address, type Hex, size } from "viem";
 import { type ContractName, readArtifact } from "../../core/l1/artifact.ts";
+import { deployContract } from "../../scripts/deploy/deployer.ts";
 import { account, openGasChain, owners } from "./chain.ts";
 import { measurement, type Section } from "./report.ts";
 
@@ -55,34 +56,23 @@ const CODE_LIMIT = 24_576;
 const COMMITTEE = 5;
 
 export async function deploymentSection(): Promise<Section> {
-  const { client, state, transfersCode, tokens, viem } = await openGasChain();
+  const { by, state, created, tokens } = await openGasChain();
   const admin = account("administrator").address;
   const source = { sourceChainId: 1n, sourceContract: state.address };
   const terms = { committee: owners(COMMITTEE, "member").toSorted(), threshold: 3, changeDelay: 604_800n };
-  const mirror = await viem.deployContract("StateMirror", [{ admin, ...source, ...terms, maturity: 86_400n }]);
-  const lock = await viem.deployContract("AdminTimeLock", [604_800n, [admin], [admin]]);
-  const blocks = new Map<string, number>();
-  for (let number = 1n; number <= (await client.getBlockNumber()); number++) {
-    const block = await client.getBlock({ blockNumber: number });
-    for (const hash of block.transactions) {
-      const { contractAddress, gasUsed } = await client.getTransactionReceipt({ hash });
-      if (contractAddress) blocks.set(contractAddress.toLowerCase(), Number(gasUsed));
-    }
-  }
-  const deployed: readonly (readonly [ContractName, Address])[] = [
-    ["StateCommitment", state.address],
-    ["Transfers", transfersCode],
-    ["StateMirror", mirror.address],
-    ["AdminTimeLock", lock.address],
-    ["MintableERC20", tokens.erc20.address],
-    ["MintableERC721", tokens.erc721.address],
-    ["MintableERC1155", tokens.erc1155.address],
+  const mirror = { admin, ...source, ...terms, maturity: 86_400n };
+  const deployed: readonly (readonly [ContractName, { readonly gasUsed: bigint }])[] = [
+    ["StateCommitment", created.state],
+    ["Transfers", created.transfers],
+    ["StateMirror", await deployContract(by, "StateMirror", [mirror])],
+    ["AdminTimeLock", await deployContract(by, "AdminTimeLock", [604_800n, [admin], [admin]])],
+    ["MintableERC20", tokens.erc20],
+    ["MintableERC721", tokens.erc721],
+    ["MintableERC1155", tokens.erc1155],
   ];
-  const measurements = deployed.map(([name, address]) => {
-    const gas = blocks.get(address.toLowerCase());
-    if (gas === undefined) throw new Error(`found no deployment of ${name}`);
+  const measurements = deployed.map(([name, { gasUsed }]) => {
     const bytes = size(readArtifact(name).deployedBytecode).toLocaleString("en");
-    return measurement(`${name}, ${bytes} bytes of code`, gas);
+    return measurement(`${name}, ${bytes} bytes of code`, Number(gasUsed));
   });
   return {
     title: "Deployment",

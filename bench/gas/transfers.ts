@@ -3,15 +3,14 @@ import { packedHops, provenVaultArguments } from "../../core/l1/arguments.ts";
 import type { ProvenHop, VaultContent } from "../../core/ports.ts";
 import { compactBytes } from "../../core/protocol/attestation.ts";
 import { placeVaults } from "../../core/protocol/batch-decoder.ts";
-import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
 import { BatchTree } from "../../core/protocol/batch-tree.ts";
 import { unpackHashes } from "../../core/protocol/hex.ts";
-import { proveVault } from "../../core/protocol/proof.ts";
 import type { Transfer } from "../../core/protocol/transfer.ts";
 import * as transferring from "../../core/protocol/transfer.ts";
 import { encodeTransferData, type TransferGroup, transferLeaves } from "../../core/protocol/transfer-data.ts";
-import { packVaultId, vaultLeaves } from "../../core/protocol/vault.ts";
+import { packVaultId } from "../../core/protocol/vault.ts";
 import { account, BY_CALLER, CHAIN_ID, type GasChain, openGasChain, owners } from "./chain.ts";
+import { sendCalldata } from "./commits.ts";
 import { type Measurement, measurement, type Section } from "./report.ts";
 
 const OWN_SIGNATURE_AIM = 3_750;
@@ -43,10 +42,9 @@ batches of ${BATCH}, the storage word shared; the owner calls.`,
 
 async function commits(): Promise<Measurement[]> {
   const chain = await openGasChain();
-  const { state } = chain;
   const { address: owner } = account("drop");
   const minted = { chainId: CHAIN_ID, assetType: chain.tokens.erc721.type, owner, amount: 1n, blob: "0x31" } as const;
-  await state.write.commitRollupBatch([await state.read.history(), "0x", 0n, bytesToHex(encodeBatchData([minted]))]);
+  await sendCalldata(chain, [minted], 0);
   for (let i = 0; i < WARM; i++) await commit(chain, [unsigned([whole(OTHERS + i, "warm")])]);
   const order = Array.from({ length: DROP }, (_, i) => i);
   order.sort((a, b) => (keccak256(toHex(a)) < keccak256(toHex(b)) ? -1 : 1));
@@ -111,14 +109,10 @@ async function exits(): Promise<Measurement[]> {
     const owner = slot < 64 ? (named(slot).address.toLowerCase() as Address) : stranger;
     return { ...asset, owner, amount: 1n, blob: toHex(String(100_000 + slot)) };
   });
-  const data = bytesToHex(encodeBatchData(slots));
-  const minted = await chain.header(state.write.commitRollupBatch([await state.read.history(), "0x", 0n, data]));
+  const { hash, proofOf } = await sendCalldata(chain, slots, 0);
+  const header = await chain.header(hash);
   const vaults = placeVaults(slots, "zk-rollup", 0) as readonly VaultContent[];
-  const tree = new BatchTree(vaultLeaves(vaults));
-  const origin = (slot: number) => {
-    const proof = proveVault({ tree, assets: [asset] }, vaults[slot] as VaultContent);
-    return provenVaultArguments({ ...proof, header: minted });
-  };
+  const origin = (slot: number) => provenVaultArguments({ ...proofOf(vaults[slot] as VaultContent), header });
   let filler = 0;
   /** A batch with records of these vaults, and others of 256 signatures in all. */
   const hop = async (moves: readonly { vaultId: bigint; by: string; to: string }[]) => {

@@ -74,6 +74,16 @@ export class Connection implements Disposable {
   }
 }
 
+/** Posts over connections to a target; opens one where each is busy. */
+export function poster(target: Target, open: DisposableStack): (body: Buffer) => Promise<void> {
+  const idle: Connection[] = [];
+  return async (body) => {
+    const connection = idle.pop() ?? open.use(new Connection(target));
+    await connection.post(body);
+    idle.push(connection);
+  };
+}
+
 /**
  * Sends each body once over `connections` connections; each sends the next one after its last response.
  *
@@ -81,12 +91,7 @@ export class Connection implements Disposable {
  */
 export async function saturate(target: Target, bodies: readonly Buffer[], connections: number): Promise<number> {
   using open = new DisposableStack();
-  const idle = Array.from({ length: connections }, () => open.use(new Connection(target)));
   const start = performance.now();
-  await fromCallers(connections, bodies, async (body) => {
-    const connection = idle.pop() as Connection;
-    await connection.post(body);
-    idle.push(connection);
-  });
+  await fromCallers(connections, bodies, poster(target, open));
   return (bodies.length / (performance.now() - start)) * 1000;
 }

@@ -1,7 +1,7 @@
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Connection, type Target } from "./connection.ts";
+import { poster, type Target } from "./connection.ts";
 
 /**
  * Sends requests evenly at a rate, without waiting for earlier responses, and measures each from the time when it was
@@ -12,19 +12,13 @@ import { Connection, type Target } from "./connection.ts";
  */
 export async function sendPaced(target: Target, rate: number, bodies: readonly Buffer[]): Promise<number[]> {
   using connections = new DisposableStack();
-  const idle: Connection[] = [];
-  const post = async (body: Buffer, due: number) => {
-    const connection = idle.pop() ?? connections.use(new Connection(target));
-    await connection.post(body);
-    idle.push(connection);
-    return performance.now() - due;
-  };
+  const post = poster(target, connections);
   const pending: Promise<number>[] = [];
   const start = performance.now();
   for (const [i, body] of bodies.entries()) {
     const due = start + (i / rate) * 1000;
     while (performance.now() < due) await sleep(1);
-    pending.push(post(body, due));
+    pending.push(post(body).then(() => performance.now() - due));
   }
   const times = await Promise.all(pending);
   return times.sort((a, b) => a - b);

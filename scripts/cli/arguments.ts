@@ -123,7 +123,7 @@ export const addressOfServer = (url: unknown) => setting(url, "MINTMARK_URL", "t
 export async function clientOf({ url, keyStdin }: Options) {
   const baseUrl = addressOfServer(url);
   const apiKey = await requiredSecret("MINTMARK_API_KEY", keyStdin === true);
-  return { baseUrl, client: createClient({ baseUrl, apiKey }) };
+  return { baseUrl, apiKey, client: createClient({ baseUrl, apiKey }) };
 }
 
 export function textOf(option: Options[string]): string | undefined {

@@ -49,9 +49,8 @@ export async function openStore(store: string, createIfMissing: boolean): Promis
 
 /** Applies the cluster's whole journal, and resolves with the number of its entries. */
 export async function restoreFromCluster(store: string, signal: AbortSignal, onProgress: (entries: number) => void) {
-  const journal = await openJournal(settings(store));
-  if (journal === undefined) throw new UsageError("give the backup's folder, or MINTMARK_JOURNAL for the cluster's");
-  await using _ = journal;
+  const missing = "give the backup's folder, or MINTMARK_JOURNAL for the cluster's";
+  await using journal = await journalOf(settings(store), missing);
   const { confirmed } = await journal.status();
   const local = await ClusterStore.open(store, journal);
   try {
@@ -65,10 +64,14 @@ export async function restoreFromCluster(store: string, signal: AbortSignal, onP
 /** Begins the cluster's journal with a store, and resolves with the number of its entries. */
 export async function beginCluster(store: string): Promise<number> {
   const read = settings(store);
-  const journal = await openJournal(read);
-  if (journal === undefined) throw new UsageError("give MINTMARK_JOURNAL, the cluster's journal");
-  await using _ = journal;
+  await using journal = await journalOf(read, "give MINTMARK_JOURNAL, the cluster's journal");
   return await beginJournal(store, { journal, server: ownServer(), ...storeOptions(read) });
+}
+
+async function journalOf(read: ReturnType<typeof settings>, missing: string): Promise<PostgresJournal> {
+  const journal = await openJournal(read);
+  if (journal === undefined) throw new UsageError(missing);
+  return journal;
 }
 
 function storeOptions(read: ReturnType<typeof settings>) {

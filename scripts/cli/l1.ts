@@ -19,19 +19,22 @@ export function chainOf({ MINTMARK_RPC_URL: rpc, MINTMARK_CONTRACT: contract, ..
 }
 
 /** Opens a LevelDB folder, created if missing. Rejects with a plain sentence when another process has it. */
-export async function openLevel(folder: string): Promise<Level<Uint8Array, Uint8Array>> {
+export async function openLevel(
+  folder: string,
+  taken = `another process has ${folder} open; stop it first`,
+): Promise<Level<Uint8Array, Uint8Array>> {
   await mkdir(folder, { recursive: true });
   const store = new Level<Uint8Array, Uint8Array>(folder, { keyEncoding: "view", valueEncoding: "view" });
   try {
     await store.open();
   } catch (error) {
-    throw isLocked(error) ? new UsageError(`another process has ${folder} open; stop it first`) : error;
+    throw isLocked(error) ? new UsageError(taken) : error;
   }
   return store;
 }
 
 /** Whether LevelDB could not open a folder because another process, or this one, has it open. */
-export function isLocked(error: unknown): boolean {
+function isLocked(error: unknown): boolean {
   return error instanceof Error && (error.cause as { code?: string } | undefined)?.code === "LEVEL_LOCKED";
 }
 

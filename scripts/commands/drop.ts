@@ -3,7 +3,14 @@ import { access, rm } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { MintmarkError } from "../../core/index.ts";
 import * as core from "../../core/internal.ts";
-import { ApiError, answer, type MintmarkClient, type MintRequest, mint } from "../../server/client/index.ts";
+import {
+  ApiError,
+  answer,
+  createClient,
+  type MintmarkClient,
+  type MintRequest,
+  mint,
+} from "../../server/client/index.ts";
 import { clientOf, EXAMPLE_ASSET, OVER_HTTP, textOf } from "../cli/arguments.ts";
 import { command, type Given, type Running } from "../cli/command.ts";
 import { UsageError } from "../cli/errors.ts";
@@ -44,7 +51,10 @@ async function drop({ options, args: [file = ""], ...running }: Given): Promise<
   await access(file);
   const format = formatOf(options.format, file);
   const unsure = options.unsure === undefined ? undefined : oneOf("--unsure", ["minted", "lost"], options.unsure);
-  const { client } = await clientOf(options);
+  const { client, ...server } = await clientOf(options);
+  // Tries again while the server is away or busy, until the command is stopped.
+  const endless = { retries: Number.POSITIVE_INFINITY, maxWaitMs: Number.POSITIVE_INFINITY };
+  const patient = createClient({ ...server, ...endless, fetch: telling(running.progress) });
   const limits = await answer(client.GET("/api/v1/limits", { signal: running.signal }));
   const defaults = { assetId: textOf(options.asset), dataAvailabilityMode: textOf(options.mode) };
   const survey = await core.surveyOf(createReadStream(file), format, defaults, limits);
@@ -60,7 +70,7 @@ async function drop({ options, args: [file = ""], ...running }: Given): Promise<
     source: createReadStream(file),
     format,
     defaults,
-    minting: mintingOver(client, dryRun, running),
+    minting: mintingOver(patient, dryRun, running.signal),
     result,
     progress,
     unsure,
@@ -105,43 +115,36 @@ async function refusedIn(result: string): Promise<unknown[]> {
   return found;
 }
 
-/** Problems of the server that pass, not of the request. */
-const PASSING = new Set([
-  "backpressure",
-  "engine_closed",
-  "idempotency_in_progress",
-  "journal_unavailable",
-  "l1_not_compared",
-  "not_leader",
-  "not_ready",
-  "overloaded",
-  "rate_limited",
-  "shutting_down",
-  "store_failed",
-]);
-const BACKOFF = { firstMs: 500, maxMs: 30_000 };
-
-/** Mints over HTTP. Retries while the server is away or busy, until the command is stopped. */
-function mintingOver(client: MintmarkClient, dryRun: boolean, { signal, progress }: Running): core.Minting {
-  const sent = async (body: MintRequest, idempotencyKey: string) => {
-    if (!dryRun) return mint(client, body, { idempotencyKey, signal });
-    await answer(client.POST("/api/v1/mint", { body, params: { query: { dryRun: true } }, signal }));
-    return null;
+/** A `fetch` that says why a request is sent again. */
+function telling(progress: Running["progress"]): typeof fetch {
+  return async (request) => {
+    try {
+      const reply = await fetch(request);
+      if (reply.status === 429 || reply.status === 503) progress(`the server answers ${reply.status}; trying again`);
+      // A proxy answers in the place of a server that is away.
+      if (reply.status === 502 || reply.status === 504) throw new TypeError(`a proxy answers ${reply.status}`);
+      return reply;
+    } catch (error) {
+      progress("the server does not answer; trying again");
+      throw error;
+    }
   };
+}
+
+/** Mints over HTTP. */
+function mintingOver(client: MintmarkClient, dryRun: boolean, signal: AbortSignal): core.Minting {
   return {
     async mint(body: object, idempotencyKey) {
-      for (let attempt = 1; ; attempt++) {
-        try {
-          return await sent(body as MintRequest, idempotencyKey);
-        } catch (error) {
-          signal.throwIfAborted();
-          if (error instanceof ApiError && !PASSING.has(error.code)) {
-            const { code, detail, errors } = error.problem;
-            throw new core.RequestRefused({ code, detail, issues: errors });
-          }
-          progress(`${error instanceof ApiError ? error.code : "the server does not answer"}; trying again`);
-        }
-        await core.pause(core.backoffDelay(BACKOFF, attempt), signal);
+      try {
+        if (!dryRun) return await mint(client, body as MintRequest, { idempotencyKey, signal });
+        const checked = { body: body as MintRequest, params: { query: { dryRun: true } }, signal };
+        await answer(client.POST("/api/v1/mint", checked));
+        return null;
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(error instanceof ApiError)) throw error;
+        const { code, detail, errors: issues } = error.problem;
+        throw new core.RequestRefused({ code, detail, issues });
       }
     },
   };

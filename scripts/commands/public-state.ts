@@ -2,6 +2,7 @@ import { Archive, rebuild } from "../../core/guards/archive/index.ts";
 import { exportExitKit, proveFromL1 } from "../../core/guards/exit/index.ts";
 import { proofOnMirror } from "../../core/guards/mirror/index.ts";
 import { readL1, readMirror } from "../../core/l1/index.ts";
+import { Stack } from "../../core/stack.ts";
 import { exitKitSettings, rebuildSettings } from "../../server/process/settings/process-settings.ts";
 import { textOf } from "../cli/arguments.ts";
 import { command } from "../cli/command.ts";
@@ -73,10 +74,8 @@ async function withArchive<T>(
   l1: Awaited<ReturnType<typeof readL1>>,
   work: (archive: Archive) => Promise<T>,
 ): Promise<T> {
+  await using stack = new Stack();
   const archive = await Archive.open({ store: await openLevel(folder), l1 });
-  try {
-    return await work(archive);
-  } finally {
-    await archive.close();
-  }
+  stack.defer(() => archive.close());
+  return await work(archive);
 }

@@ -1,7 +1,6 @@
 import { createWriteStream } from "node:fs";
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { Level } from "level";
 import { createPublicClient, http } from "viem";
 import { pause } from "../../core/backoff.ts";
 import { HttpBatchSource, Watcher, type WatcherOptions } from "../../core/guards/archive/index.ts";
@@ -15,7 +14,7 @@ import { ProgressLog } from "../../server/jobs/progress-log.ts";
 import { serveOperator } from "../../server/process/operator/socket.ts";
 import { reserveSettling, SETTLES_BY_ITSELF, startSettling } from "../../server/process/settling.ts";
 import { shutDown } from "../../server/process/shutdown.ts";
-import { isLocked, openLevel } from "../cli/l1.ts";
+import { openLevel } from "../cli/l1.ts";
 import { deploy } from "../deploy/deploy.ts";
 import { type Deployer, lower } from "../deploy/deployer.ts";
 import { type Deployment, recordPath } from "../deploy/record.ts";
@@ -74,7 +73,10 @@ export async function startSandbox(options: SandboxOptions) {
   const { onProgress = () => {} } = options;
   await using whole = new Stack();
   const folder = resolve(options.folder);
-  whole.defer(await lockFolder(folder));
+  // The lock belongs to the operating system, on an empty database, so a dead process holds none.
+  const taken = `a sandbox already runs in ${folder}; stop it first, or set MINTMARK_SANDBOX to another folder`;
+  const lock = await openLevel(resolve(folder, "lock"), taken);
+  whole.defer(() => lock.close());
   for (const name of ["engine", "committee", "deployments", "sandbox.json"])
     await rm(resolve(folder, name), { recursive: true, force: true });
 
@@ -160,22 +162,6 @@ export async function startSandbox(options: SandboxOptions) {
     stopServer: () => stack[Symbol.asyncDispose](),
     stop: () => running[Symbol.asyncDispose](),
   };
-}
-
-/**
- * Locks a folder for this process and returns the function that unlocks it. The lock belongs to the operating system,
- * on an empty database, so a dead process holds none. Rejects when another process or sandbox has the folder.
- */
-async function lockFolder(folder: string): Promise<() => Promise<void>> {
-  await mkdir(folder, { recursive: true });
-  const lock = new Level(resolve(folder, "lock"));
-  try {
-    await lock.open();
-  } catch (error) {
-    if (!isLocked(error)) throw error;
-    throw new Error(`a sandbox already runs in ${folder}; stop it first, or set MINTMARK_SANDBOX to another folder`);
-  }
-  return () => lock.close();
 }
 
 function tellPort(what: string, wanted: number, taken: number, onProgress: (step: string) => void): void {

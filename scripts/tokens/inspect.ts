@@ -4,23 +4,6 @@ import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import type { BlobScheme, Standard } from "../../core/index.ts";
 import { askL1, saysNothing } from "../../core/l1/failure.ts";
 
-/** What a token contract of somebody else is, and whether withdrawals can mint it. */
-export interface Inspection {
-  readonly standard: Standard | null;
-  readonly name: string | null;
-  readonly symbol: string | null;
-  readonly decimals: number | null;
-  /** Whether its code names `mintFor`; null for a proxy, whose code does not tell. */
-  readonly mintFor: boolean | null;
-  /** Accounts that the contract names, and whether each may mint. */
-  readonly minters: readonly { readonly role: string; readonly address: Address; readonly mints: boolean }[];
-  /** The schemes whose blob minted the id that was meant. */
-  readonly schemes: readonly BlobScheme[];
-  /** The result of a mint by the settlement contract; null where none was named. */
-  readonly withdrawal: { readonly works: boolean; readonly reason: string | null } | null;
-  readonly next: string;
-}
-
 const ABI = parseAbi([
   "function supportsInterface(bytes4 id) view returns (bool)",
   "function name() view returns (string)",
@@ -50,24 +33,27 @@ const BLOBS: Readonly<Record<BlobScheme, (id: bigint) => Hex>> = {
 };
 
 /**
- * Looks at a token contract by calls that change nothing.
+ * What a token contract of somebody else is, and whether withdrawals can mint it, by calls that change nothing.
  *
  * @param settlement - the contract that would mint at a withdrawal; optional
  */
-export async function inspectToken(client: PublicClient, token: Address, settlement?: Address): Promise<Inspection> {
+export async function inspectToken(client: PublicClient, token: Address, settlement?: Address) {
   const code = (await askL1("reading the token's code", () => client.getCode({ address: token }))) ?? "0x";
   if (code === "0x") throw new Error(`${token} has no code on this chain. Check the address and the network.`);
   const read = reader(client, token);
   const standard = await standardOf(read);
   const mintFor = await namesMintFor(client, token, code);
   const tried = standard === null ? null : { client, token, standard };
-  const minters = [];
+  // Accounts that the contract names, and whether each may mint.
+  const minters: (Minter & { readonly mints: boolean })[] = [];
+  // Those whose blob minted the id that was meant.
   let schemes: readonly BlobScheme[] = [];
   for (const named of await mintersOf(read, settlement)) {
     const own = tried === null ? [] : await schemesFor(tried, named.address);
     if (schemes.length === 0) schemes = own;
     minters.push({ ...named, mints: own.length > 0 });
   }
+  // The result of a mint by the settlement contract; null where none was named.
   const withdrawal =
     settlement === undefined || tried === null ? null : await mintOf(tried, settlement, schemes[0] ?? "mintmark");
   const facts = { standard, mintFor, minters, schemes, withdrawal };
@@ -75,7 +61,12 @@ export async function inspectToken(client: PublicClient, token: Address, settlem
     ...{ standard, name: await read("name"), symbol: await read("symbol"), decimals: await read("decimals") },
     ...facts,
     next: nextStep(token, settlement, facts),
-  } as Inspection;
+  };
+}
+
+interface Minter {
+  readonly role: string;
+  readonly address: Address;
 }
 
 interface Tried {
@@ -90,6 +81,7 @@ const BEACON = "0xa3f0ad74e5423aebfd80d3ef4346578335a9a72aeaee59ff6cb3582b35133d
 /** The code of a minimal proxy (ERC-1167), with its implementation. */
 const MINIMAL = /^0x363d3d373d3d3d363d73([0-9a-f]{40})5af4/;
 
+/** Whether a token's code names `mintFor`; null for a proxy, whose code does not tell. */
 async function namesMintFor(client: PublicClient, token: Address, code: Hex): Promise<boolean | null> {
   if (code.includes(MINT_FOR)) return true;
   const slotOf = async (slot: Hex) => ((await client.getStorageAt({ address: token, slot })) ?? "0x").slice(-40);
@@ -123,7 +115,7 @@ async function standardOf(read: Read): Promise<Standard | null> {
 }
 
 async function mintersOf(read: Read, settlement: Address | undefined) {
-  const found: { role: string; address: Address }[] = [];
+  const found: Minter[] = [];
   for (const role of NAMED) {
     const address = (await read(role)) as Address | null;
     if (address !== null && BigInt(address) !== 0n) found.push({ role: `${role}()`, address });
@@ -173,7 +165,13 @@ function reasonOf({ error }: SimulatedCall): string {
   return (shortMessage || error?.message || "it reverts without a reason").split("\n").slice(0, 3).join(" ");
 }
 
-type Facts = Omit<Inspection, "name" | "symbol" | "decimals" | "next">;
+interface Facts {
+  readonly standard: Standard | null;
+  readonly mintFor: boolean | null;
+  readonly minters: readonly Minter[];
+  readonly schemes: readonly BlobScheme[];
+  readonly withdrawal: { readonly works: boolean } | null;
+}
 
 function nextStep(token: Address, settlement: Address | undefined, facts: Facts): string {
   const { standard, mintFor, minters, schemes, withdrawal } = facts;

@@ -2,7 +2,6 @@ import { randomBytes } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { Keystore } from "ox";
-import type { LocalAccount } from "viem";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import type { Address } from "../../core/index.ts";
 import { accountOf } from "../../server/process/account.ts";
@@ -22,18 +21,10 @@ interface RoleKey extends Signing {
   readonly keystore: string;
 }
 
-export interface Accounts {
-  readonly deployer: LocalAccount;
-  /** Of the members of this folder. */
-  readonly members: readonly RoleKey[];
-  /** For settings: a keystore, or a signing service. */
-  readonly signers: Readonly<Record<"operator" | "receipt" | "watcher", Signing>>;
-  /** Every account that pays, by role. */
-  readonly payers: readonly { readonly role: string; readonly address: Address }[];
-}
+export type Accounts = Awaited<ReturnType<typeof accountsOf>>;
 
 /** Makes the keys that the folder lacks, and opens the deployer's. */
-export async function accountsOf(folder: string, terms: Answers, progress: (line: string) => void): Promise<Accounts> {
+export async function accountsOf(folder: string, terms: Answers, progress: (line: string) => void) {
   const services = terms.signers;
   const own = (["deployer", "operator", "receipt", "watcher"] as const).filter((role) => services[role] === undefined);
   const memberRoles = Array.from({ length: terms.members }, (_, at) => `member-${at + 1}`);
@@ -46,6 +37,7 @@ export async function accountsOf(folder: string, terms: Answers, progress: (line
   if (deployer === undefined) throw new Error("there is no deployer's key");
   const members = memberRoles.map((role) => keys.get(role) as RoleKey);
   const paying = (["deployer", "operator", "watcher"] as const).map((role) => ({ ...signing(role), role }));
+  // Every account that pays, by role.
   const payers = [...paying, ...members];
   const signers = { operator: signing("operator"), receipt: signing("receipt"), watcher: signing("watcher") };
   return { deployer, members, signers, payers };
