@@ -8,7 +8,7 @@ import { type Element, MerkleTree as FixedMerkleTree } from "fixed-merkle-tree";
 import { MerkleTree as MerkleTreeJs } from "merkletreejs";
 import { keccak256 } from "../core/protocol/hash.ts";
 import { hashNode } from "../core/protocol/merkle.ts";
-import { BATCH, check, LEAVES, leafBytes, leafList, type TreeSubject } from "./trees.ts";
+import { BATCH, check, LEAVES, leafBytes, leafList, type TreeSubject } from "./tree-subject.ts";
 
 /** A hash for a library that lets its caller choose. */
 interface PeerHash {
