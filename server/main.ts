@@ -15,7 +15,6 @@ import { swept } from "./http/log.ts";
 import { Chain } from "./jobs/chain.ts";
 import { type GasOf, ProgressLog } from "./jobs/progress-log.ts";
 import { NotReady, type ReadinessCheck } from "./jobs/readiness.ts";
-import { unsettledChecks } from "./jobs/settlement-checks.ts";
 import { accountOf } from "./process/account.ts";
 import { joinCluster } from "./process/cluster.ts";
 import { Metrics, serveMetrics } from "./process/metrics.ts";
@@ -24,7 +23,13 @@ import { serveOperator } from "./process/operator/socket.ts";
 import { reach, soon, UNREACHED } from "./process/reach.ts";
 import { ConfigError } from "./process/settings/config.ts";
 import type { Config } from "./process/settings/settings.ts";
-import { reserveSettling, SETTLES_BY_ITSELF, type Settling, startSettling } from "./process/settling.ts";
+import {
+  reserveSettling,
+  SETTLES_BY_ITSELF,
+  type Settling,
+  startSettling,
+  unsettledChecks,
+} from "./process/settling.ts";
 import { shutDown } from "./process/shutdown.ts";
 import { handleClusterError, serveInCluster } from "./process/standby.ts";
 import { startupError } from "./process/startup-error.ts";

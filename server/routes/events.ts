@@ -1,14 +1,14 @@
-import type { FastifyReply, FastifyRequest } from "fastify";
+import { once } from "node:events";
+import { PassThrough } from "node:stream";
+import type { FastifyRequest } from "fastify";
 import { z } from "zod";
-import { type Engine, type EventData, MintmarkError, type Principal } from "../../core/index.ts";
+import { type ApplicationEvent, type Engine, type EventData, MintmarkError, type Principal } from "../../core/index.ts";
 import { eventJson } from "../../core/internal.ts";
 import { invalid } from "../http/errors.ts";
-import { eventStream } from "../http/wire/event-stream.ts";
 import type { Service } from "../service.ts";
 import { authenticate } from "./api/authentication.ts";
 import { type Endpoint, endpoint, json } from "./api/endpoint.ts";
 import * as s from "./api/fields.ts";
-import { eventSequence } from "./api/fields.ts";
 
 const batch = z.strictObject({
   batchId: z.string(),
@@ -121,8 +121,12 @@ export const eventEndpoints: readonly Endpoint[] = [
       const from = seen ?? after;
       const pointer = seen === null ? "/query/after" : LAST_EVENT_POINTER;
       const events = eventsAfter(service.engine, applicationId, from, pointer);
-      if (wantsStream(request)) return stream(service, principal, from, request, reply);
-      return page(events, limit);
+      if (!(request.headers.accept ?? "").includes("text/event-stream") || request.method !== "GET")
+        return page(events, limit);
+      const answer = stream(service, principal, from, request);
+      // Proxies that buffer responses would delay events.
+      reply.headers({ "content-type": "text/event-stream", "x-accel-buffering": "no" });
+      return answer;
     },
   }),
 ];
@@ -131,13 +135,9 @@ export const eventEndpoints: readonly Endpoint[] = [
 function lastEventId(request: FastifyRequest): number | null {
   const header = request.headers["last-event-id"];
   if (header === undefined || header === "") return null;
-  const read = eventSequence.safeParse(header);
+  const read = s.eventSequence.safeParse(header);
   if (read.success) return read.data;
   throw invalid(LAST_EVENT_POINTER, read.error.issues[0]?.message ?? "");
-}
-
-function wantsStream({ method, headers: { accept = "" } }: FastifyRequest): boolean {
-  return method === "GET" && accept.includes("text/event-stream");
 }
 
 /**
@@ -161,23 +161,61 @@ async function page(events: ReturnType<Engine["events"]["stream"]>, limit: numbe
   return { data, hasMore: false };
 }
 
-function stream(service: Service, principal: Principal, after: number, request: FastifyRequest, reply: FastifyReply) {
+/** Time after which a client reconnects. */
+const RETRY_MS = 2000;
+
+/**
+ * Events as Server-Sent Events (WHATWG HTML, 9.2): `id` is the sequence, `data` the event as one line of JSON. Writes
+ * no faster than the client reads; comments keep the connection alive. Ends when the client leaves, the server stops,
+ * or the caller may no longer read, which each heartbeat checks; the client's next request gets the reason.
+ */
+function stream(service: Service, { applicationId, keyId }: Principal, after: number, request: FastifyRequest) {
   const { engine, streams, heartbeatMs, stopping } = service;
-  const { applicationId, keyId } = principal;
   const closed = streams.take(keyId);
-  try {
-    const events = eventStream({
-      open: (signal) => engine.events.stream(applicationId, { after, follow: true, signal }),
-      allowed: () => authenticate(request, service),
-      onAccess: (changed) =>
-        engine.events.on("access", (event) => (event.applicationId ?? applicationId) === applicationId && changed()),
-      ...{ heartbeatMs, stopping, closed },
-    });
-    // Proxies that buffer responses would delay events.
-    reply.headers({ "content-type": "text/event-stream", "x-accel-buffering": "no" });
-    return events;
-  } catch (error) {
+  const ended = new AbortController();
+  const { signal } = ended;
+  const events = engine.events.stream(applicationId, { after, follow: true, signal });
+  const answer = new PassThrough({ encoding: "utf8" });
+  const end = (): void => ended.abort();
+  const check = (): void => void authenticate(request, service).catch(end);
+  const heartbeat = setInterval(() => {
+    check();
+    if (!answer.writableNeedDrain) answer.write(":\n\n");
+  }, heartbeatMs);
+  const deaf = engine.events.on("access", (event) => {
+    if ((event.applicationId ?? applicationId) === applicationId) check();
+  });
+  signal.addEventListener("abort", () => {
+    clearInterval(heartbeat);
+    deaf();
     closed();
-    throw error;
-  }
+  });
+  stopping.addEventListener("abort", end, { signal });
+  if (stopping.aborted) end();
+  answer.once("close", end);
+  answer.write(`retry: ${RETRY_MS}\n\n`);
+  const write = async () => {
+    for await (const event of events) if (!answer.write(frameOf(event))) await once(answer, "drain", { signal });
+  };
+  void write()
+    .catch((error) => {
+      // Its own end is no failure. Any other, such as a damaged record, cuts the response off.
+      if (!signal.aborted) answer.destroy(error);
+    })
+    .finally(() => {
+      end();
+      answer.end();
+    });
+  return answer;
+}
+
+/** Concurrent readers get the same event, whose text is made once. */
+const frames = new WeakMap<ApplicationEvent, string>();
+
+function frameOf(event: ApplicationEvent): string {
+  const known = frames.get(event);
+  if (known !== undefined) return known;
+  const frame = `id: ${event.sequence}\ndata: ${JSON.stringify(eventJson(event))}\n\n`;
+  frames.set(event, frame);
+  return frame;
 }

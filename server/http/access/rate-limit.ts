@@ -1,5 +1,5 @@
 import type { FastifyReply } from "fastify";
-import { later } from "../errors.ts";
+import { later, ServerError } from "../errors.ts";
 
 /** Units per window. {@link Account} defines their costs. */
 export interface Quota {
@@ -128,6 +128,28 @@ export class TokenBuckets {
       if (oldest !== undefined) this.#buckets.delete(oldest);
     }
     return bucket;
+  }
+}
+
+/** The open streams of each key, up to a limit. */
+export class StreamSlots {
+  readonly perKey: number;
+  readonly #open = new Map<string, number>();
+
+  constructor(perKey: number) {
+    this.perKey = perKey;
+  }
+
+  /** Takes a slot of the key; returns the function that releases it. Throws `too_many_streams`. */
+  take(keyId: string): () => void {
+    const open = this.#open.get(keyId) ?? 0;
+    if (open >= this.perKey) throw new ServerError("too_many_streams");
+    this.#open.set(keyId, open + 1);
+    return () => {
+      const left = (this.#open.get(keyId) ?? 1) - 1;
+      if (left > 0) this.#open.set(keyId, left);
+      else this.#open.delete(keyId);
+    };
   }
 }
 
