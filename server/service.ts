@@ -1,8 +1,16 @@
 import { randomBytes } from "node:crypto";
 import type { FastifyInstance } from "fastify";
 import type { KitChain } from "../core/guards/exit/index.ts";
-import { type DispatcherOptions, Drops, type Engine, type L1Reader, WebhookDispatcher } from "../core/index.ts";
-import { type Pace, pause } from "../core/internal.ts";
+import {
+  type Address,
+  type DispatcherOptions,
+  Drops,
+  type Engine,
+  type Hash,
+  type L1Reader,
+  WebhookDispatcher,
+} from "../core/index.ts";
+import { type Creation, type Pace, pause } from "../core/internal.ts";
 import packageJson from "../package.json" with { type: "json" };
 import { AccessTokens, type IdentityProvider } from "./http/access/access-token.ts";
 import { DEFAULT_OWNER_RELAY_VAULTS, OwnerRelay } from "./http/access/owner-relay.ts";
@@ -16,8 +24,15 @@ import { EventLoopTurns } from "./http/turns.ts";
 import { OutgoingBatches } from "./http/wire/batch-data.ts";
 import { BufferPool } from "./http/wire/buffer-pool.ts";
 import { CommitGas, type GasChain } from "./jobs/chain.ts";
-import { NewTokens, type TokenChain } from "./jobs/new-tokens.ts";
 import { engineChecks, Readiness, type ReadinessCheck } from "./jobs/readiness.ts";
+
+/** What new tokens need of the settlement chain. */
+export interface TokenChain
+  extends Pick<L1Reader, "registration" | "finalizedBlockNumber" | "isTransferable" | "token"> {
+  creation(txHash: Hash): Promise<Creation | null>;
+  /** Whether the settlement contract mints it; null when the token does not say. */
+  isMinter(token: Address): Promise<boolean | null>;
+}
 
 /** The parts of a chain that the routes use. */
 export type ServerChain = KitChain & GasChain & Partial<TokenChain> & Pick<L1Reader, "verifySignature">;
@@ -135,7 +150,8 @@ export function serviceOf(
     ownerRelay: new OwnerRelay(options.ownerRelayVaults ?? DEFAULT_OWNER_RELAY_VAULTS, now),
     origin: options.origin,
     chains,
-    newTokens: new NewTokens(options.newTokens ?? false, home),
+    /** The settlement chain, where admins of applications may create tokens. */
+    newTokens: options.newTokens ? home : undefined,
     explorerRpc: options.explorerRpc,
     rateLimit: meters.key.quota,
     bodyBytes: engine.limits.mintsPerRequest * ENTRY_BYTES + engine.limits.usersPerRequest * USER_BYTES,

@@ -60,7 +60,7 @@ export function consolePage({ engine, newTokens }: Pick<Service, "engine" | "new
     policy: contentPolicy({ "img-src": "'self' https: data:" }),
     styles: [[chartStyle], [new URL("./console/style.css", import.meta.url)]],
     others: () => {
-      const settings = { environment: engine.environment, newTokens: newTokens.areOn };
+      const settings = { environment: engine.environment, newTokens: newTokens !== undefined };
       return [pageFile("settings.json", JSON.stringify(settings))];
     },
   });

@@ -1,8 +1,24 @@
+import { v7 as uuidv7 } from "uuid";
+import { zeroAddress } from "viem";
 import { z } from "zod";
-import { isVisible, NOT_HIDDEN, type OwnToken } from "../../core/internal.ts";
-import { invalid } from "../http/errors.ts";
+import * as core from "../../core/index.ts";
+import {
+  assetIdOf,
+  assetType,
+  isVisible,
+  LOCK_MINTER,
+  NO_CAP,
+  NOT_HIDDEN,
+  type OwnToken,
+  readTokenCreation,
+  registrationCalldata,
+  tokenCreationInput,
+} from "../../core/internal.ts";
+import { invalid, ServerError } from "../http/errors.ts";
+import type { TokenChain } from "../service.ts";
 import { type Endpoint, endpoint, json } from "./api/endpoint.ts";
 import * as s from "./api/fields.ts";
+import type { Shown } from "./api/writer.ts";
 import { asset } from "./assets.ts";
 import { applicationOf } from "./console.ts";
 import { originOf } from "./owner.ts";
@@ -77,12 +93,14 @@ export const newTokenEndpoints: readonly Endpoint[] = [
     },
     success: json(200, "The transaction. Nothing changes until the wallet sends it.", tokenCreation),
     errors: ["new_tokens_off"],
-    handle({ service, signedIn, body, request }) {
-      const { newTokens, engine } = service;
-      const { origin } = originOf(request, service);
+    handle({ engine, service, signedIn, body, request }) {
+      if (service.newTokens === undefined) throw new ServerError("new_tokens_off");
+      const to = { applicationId: applicationOf(signedIn), salt: uuidv7() };
+      const assetId = assetIdOf(to);
       const template = body.standard === "erc1155" ? "{id}" : "";
-      const uriOf = (assetId: string) => `${origin}/public/v1/metadata/${assetId}/${template}`;
-      return newTokens.creation(engine, applicationOf(signedIn), tokenOf(body), uriOf);
+      const uri = `${originOf(request, service).origin}/public/v1/metadata/${assetId}/${template}`;
+      const { contract, chainId } = engine.settlement;
+      return { assetId, chainId, data: tokenCreationInput(contract, { uri, ...tokenOf(body) }, to) };
     },
   }),
   endpoint("Console", "person", `PUT ${PATH}/{txHash}`, "addToken", {
@@ -90,10 +108,75 @@ export const newTokenEndpoints: readonly Endpoint[] = [
     summary: "How far the token of a transaction is; adds its asset once the registration is final",
     success: json(200, "The progress, and the transactions that are missing.", tokenProgress),
     errors: ["new_tokens_off", "asset_exists", "l1_failed"],
-    handle: async ({ engine, service: { newTokens }, signedIn, params: { txHash } }) =>
-      newTokens.progress(engine, applicationOf(signedIn), txHash),
+    async handle({ engine, service: { newTokens }, signedIn, params: { txHash } }) {
+      const chain = await newTokens?.();
+      if (chain?.creation === undefined) throw new ServerError("new_tokens_off");
+      return await progressOf(engine, chain as Required<typeof chain>, applicationOf(signedIn), txHash);
+    },
   }),
 ];
+
+/**
+ * How far the token of a transaction is, and the transactions that it still needs; adds its asset once the registration
+ * is final. The transaction names the application, so nobody adds another's token. Rejects with `validation_failed` for
+ * another transaction, `asset_exists`, `l1_failed`.
+ */
+async function progressOf(
+  engine: core.Engine,
+  chain: TokenChain,
+  applicationId: string,
+  txHash: core.Hash,
+): Promise<Shown<z.output<typeof tokenProgress>>> {
+  const { contract: minter, chainId } = engine.settlement;
+  const at = { contractAddress: null, lock: null, register: null, asset: null };
+  const created = await chain.creation(txHash);
+  if (created === null) return { ...at, status: "sent" };
+  const token = readTokenCreation(minter, created.input);
+  // An issuer could hold up batches with the mints of others.
+  if (token?.applicationId !== applicationId || token.issuer !== zeroAddress)
+    throw new core.MintmarkError("validation_failed", NOT_OURS);
+  const { contract: contractAddress } = created;
+  const id = { chainId, assetType: assetType(token.standard, contractAddress, token.quantum ?? 1n) };
+  if ((await chain.isMinter(contractAddress)) !== true) throw new core.MintmarkError("validation_failed", NOT_MINTER);
+  const { minterLocked } = await chain.token(contractAddress, token.standard);
+  const isRegistered = (await chain.registration(chainId, id.assetType)) !== null;
+  if (!minterLocked || !isRegistered) {
+    const lock = minterLocked ? null : { from: token.admin, to: contractAddress, data: LOCK_MINTER };
+    const data = registrationCalldata(chainId, contractAddress, token);
+    return { ...at, contractAddress, status: "created", lock, register: isRegistered ? null : { to: minter, data } };
+  }
+  const final = await chain.finalizedBlockNumber();
+  if (created.blockNumber > final || (await chain.registration(chainId, id.assetType, final)) === null)
+    return { ...at, contractAddress, status: "registered" };
+  const assetId = assetIdOf(token);
+  await addAsset(engine, token, assetId, contractAddress);
+  await engine.operator.recordRegistered(assetId, { minterLocked, transferable: await chain.isTransferable(id) });
+  return { ...at, contractAddress, status: "added", asset: await engine.assets.get(applicationId, assetId) };
+}
+
+const NOT_MINTER = "Another account than the settlement contract mints this token. Create another token.";
+const NOT_OURS =
+  "This transaction did not create a token of this package for this application and this settlement contract. Create one with the form.";
+
+/** Adds the asset, unless an earlier call did. */
+async function addAsset(
+  engine: core.Engine,
+  token: NonNullable<ReturnType<typeof readTokenCreation>>,
+  assetId: string,
+  contractAddress: core.Address,
+): Promise<void> {
+  const { applicationId, standard, name, symbol, quantum = 1n, blobScheme = "mintmark", cap = NO_CAP } = token;
+  const decimals = standard === "erc20" ? 18 : 0;
+  const supplyCap = standard !== "erc20" || cap === NO_CAP ? null : cap / quantum;
+  const facts = { standard, name, symbol, quantum, blobScheme, decimals, supplyCap, contractAddress };
+  try {
+    await engine.assets.add({ ...facts, assetId, applicationId });
+  } catch (error) {
+    if (!(error instanceof core.MintmarkError) || error.code !== "asset_exists") throw error;
+    const known = await engine.assets.get(applicationId, assetId).catch(() => null);
+    if (known?.contractAddress !== contractAddress) throw error;
+  }
+}
 
 /** What the form asks for, in base units. */
 function tokenOf({ cap, royalty, ...asked }: z.output<typeof newTokenBody>): OwnToken {
