@@ -14,8 +14,7 @@ import { mountPage } from "./pages/files.ts";
 import { guidePage } from "./pages/guide.ts";
 import { mountHome } from "./pages/home.ts";
 import { claimPage, consolePage, explorerPage, referencePage } from "./pages/scripted.ts";
-import { authenticate, authenticateOwner, countFailure, countFailures } from "./routes/api/authentication.ts";
-import { authenticatePerson } from "./routes/api/console-sign-in.ts";
+import { countFailure, countFailures, identify } from "./routes/api/authentication.ts";
 import {
   bodyTypesOf,
   type Endpoint,
@@ -158,9 +157,7 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
       // Liveness stays until the end; readiness reports the shutdown itself.
       if (service.stopping.aborted && !unmetered) throw new ServerError("shutting_down");
       try {
-        if (access === "owner") request.owner = await authenticateOwner(request, service);
-        else if (access === "person") request.signedIn = await authenticatePerson(request, service);
-        else if (access !== "public") request.principal = await authenticate(request, service);
+        if (access !== "public") await identify(access, request, service);
       } catch (error) {
         countFailure(error, meters.failedAuthentication, request, reply);
         throw error;

@@ -1,7 +1,6 @@
 import { maxHeaderSize } from "node:http";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { ERROR_CODES, type ErrorCode, type Issue, MAX_ISSUES, MintmarkError } from "../../core/index.ts";
-import { oauthErrorOf, TOKEN_PATH } from "./access/oauth-error.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -44,6 +43,9 @@ export const SERVER_ERROR_CODES = {
 export type ServerErrorCode = keyof typeof SERVER_ERROR_CODES;
 /** Every code of this server's answers. */
 export type Code = ErrorCode | ServerErrorCode;
+
+/** The route with the errors of RFC 6749, 5.2. */
+export const TOKEN_PATH = "/oauth/token";
 
 /** The HTTP status of every code. A test compares it with the table of docs/api.md. */
 export const STATUS_OF: Readonly<Record<Code, number>> = {
@@ -193,39 +195,22 @@ export function later(code: "rate_limited" | "overloaded", seconds: number, deta
   return new ServerError(code, detail, { headers: { "retry-after": String(seconds) } });
 }
 
-/** RFC 9457 problem details: the body of every answer from 400 up. */
-export interface Problem {
-  readonly type: string;
-  readonly title: string;
-  readonly status: number;
-  readonly code: Code;
-  readonly detail: string;
-  readonly requestId: string;
-  readonly errors: readonly WireIssue[];
-  /** Whether `errors` is incomplete. */
-  readonly moreErrors: boolean;
-}
-
 const WWW_AUTHENTICATE = 'ApiKey realm="mintmark", Bearer realm="mintmark"';
 
-/** Builds the problem document of a code. */
+/**
+ * RFC 9457 problem details: the body of every answer from 400 up.
+ *
+ * @param moreErrors - whether `errors` is incomplete
+ */
 export function problem(
   code: Code,
   requestId: string,
   detail: string = meaningOf(code),
   errors: readonly WireIssue[] = [],
   moreErrors = false,
-): Problem {
-  return {
-    type: `urn:mintmark:error:${code}`,
-    title: meaningOf(code),
-    status: STATUS_OF[code],
-    code,
-    detail,
-    requestId,
-    errors,
-    moreErrors,
-  };
+) {
+  const [type, title, status] = [`urn:mintmark:error:${code}`, meaningOf(code), STATUS_OF[code]];
+  return { type, title, status, code, detail, requestId, errors, moreErrors };
 }
 
 /** The error handler: turns each error into a problem document. The log shows only the server's faults as errors. */
@@ -253,6 +238,29 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
       // As bytes, because Fastify adds a charset to text, which this media type does not have.
       .send(Buffer.from(JSON.stringify(isOAuth ? { ...oauthErrorOf(body, request.body), ...body } : body)))
   );
+}
+
+/** The errors of RFC 6749, 5.2, for codes of the token route. */
+const OAUTH_ERRORS: Readonly<Partial<Record<Code, string>>> = {
+  credentials_missing: "invalid_client",
+  credentials_invalid: "invalid_client",
+  credentials_expired: "invalid_client",
+  application_suspended: "unauthorized_client",
+  scope_missing: "invalid_scope",
+  rate_limited: "temporarily_unavailable",
+  internal: "server_error",
+};
+
+/** The members that RFC 6749 adds to a problem. `form` is the body, if one was read. */
+function oauthErrorOf({ code, status, detail, errors }: ReturnType<typeof problem>, form: unknown) {
+  const [field] = errors;
+  const sentence = field === undefined ? detail : `${field.pointer.slice(1)}: ${field.detail}`;
+  // RFC 6749 allows printable ASCII without quotes and backslashes.
+  const error_description = sentence.replaceAll('"', "'").replaceAll(/[^ !#-[\]-~]/g, "?");
+  const asksForGrant = Boolean((form as { grant_type?: unknown } | undefined)?.grant_type);
+  const isOtherGrant = code === "validation_failed" && field?.pointer === "/grant_type" && asksForGrant;
+  const usual = status >= 500 ? "temporarily_unavailable" : "invalid_request";
+  return { error: isOtherGrant ? "unsupported_grant_type" : (OAUTH_ERRORS[code] ?? usual), error_description };
 }
 
 /** The media types that the route takes. */

@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { MintmarkError, SCOPES, type Scope } from "../../core/index.ts";
 import { TOKEN_SECONDS } from "../http/access/access-token.ts";
-import { TOKEN_PATH } from "../http/access/oauth-error.ts";
-import { ServerError } from "../http/errors.ts";
+import { ServerError, TOKEN_PATH } from "../http/errors.ts";
 import { FORM } from "../http/wire/body.ts";
 import { type Endpoint, endpoint, json, SIGN_IN } from "./api/endpoint.ts";
 import { requestComponent, responseComponent } from "./api/fields.ts";

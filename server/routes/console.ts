@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { MintmarkError, MODES, RIGHTS, ROLES, SCOPES, type Uuid } from "../../core/index.ts";
-import { requireConsole, setSignIn } from "./api/console-sign-in.ts";
+import { requireConsole, setSignIn } from "./api/authentication.ts";
 import { type Endpoint, endpoint, json, paged, SIGN_IN, type SignedIn } from "./api/endpoint.ts";
 import * as s from "./api/fields.ts";
 import { challenge, challengeBody, originOf } from "./owner.ts";

@@ -6,7 +6,7 @@ import { type ApplicationEvent, type Engine, type EventData, MintmarkError, type
 import { eventJson } from "../../core/internal.ts";
 import { invalid } from "../http/errors.ts";
 import type { Service } from "../service.ts";
-import { authenticate } from "./api/authentication.ts";
+import { identify } from "./api/authentication.ts";
 import { type Endpoint, endpoint, json } from "./api/endpoint.ts";
 import * as s from "./api/fields.ts";
 
@@ -177,7 +177,7 @@ function stream(service: Service, { applicationId, keyId }: Principal, after: nu
   const events = engine.events.stream(applicationId, { after, follow: true, signal });
   const answer = new PassThrough({ encoding: "utf8" });
   const end = (): void => ended.abort();
-  const check = (): void => void authenticate(request, service).catch(end);
+  const check = (): void => void identify("read", request, service).catch(end);
   const heartbeat = setInterval(() => {
     check();
     if (!answer.writableNeedDrain) answer.write(":\n\n");

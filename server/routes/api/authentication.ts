@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Address, MintmarkError, type Principal } from "../../../core/index.ts";
+import { readUuid } from "../../../core/internal.ts";
 import { addressGroup, type TokenBuckets } from "../../http/access/rate-limit.ts";
 import { STATUS_OF } from "../../http/errors.ts";
 import type { Service } from "../../service.ts";
-import { personOf } from "./console-sign-in.ts";
-import type { SignedIn } from "./endpoint.ts";
+import type { Access, SignedIn } from "./endpoint.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -18,44 +18,35 @@ declare module "fastify" {
 }
 
 /**
- * Identifies the caller by X-Api-Key, a bearer token, or both; without either by a person's sign-in of the console.
- * Rejects with `credentials_*`, `application_suspended` or `role_missing`.
+ * Identifies the caller as a route asks, and notes it at the request: an owner, a person of the console, or a program by
+ * X-Api-Key, a bearer token, or both; without either by a person's sign-in. Rejects with `credentials_*`,
+ * `application_suspended` or `role_missing`.
  */
-export async function authenticate(request: FastifyRequest, service: Service): Promise<Principal> {
-  const { engine, tokens } = service;
-  const key = request.headers["x-api-key"];
-  const authorization = request.headers.authorization;
-  if (key === undefined && authorization === undefined) {
-    request.signedIn = await personOf(request, service);
-    if (request.signedIn === null) throw new MintmarkError("credentials_missing");
-    const { signIn, applicationId } = request.signedIn;
-    return engine.people.principal(signIn, applicationId ?? undefined);
-  }
-  const byKey = key === undefined ? null : await engine.keys.authenticate(String(key));
-  const byToken = authorization === undefined ? null : await tokens.verify(bearer(authorization));
-  if (byKey !== null && byToken !== null && byKey.applicationId !== byToken.applicationId) {
-    throw new MintmarkError("credentials_invalid", "X-Api-Key and Authorization name different applications.");
-  }
-  if (byKey !== null && byToken !== null) {
+export async function identify(access: Access, request: FastifyRequest, service: Service): Promise<void> {
+  const { engine, tokens, owners } = service;
+  const { "x-api-key": key, authorization } = request.headers;
+  if (access === "owner") {
+    if (authorization === undefined) throw new MintmarkError("credentials_missing", NO_OWNER);
+    request.owner = await owners.owner(bearer(authorization));
+  } else if (access === "person" || (key === undefined && authorization === undefined)) {
+    const signedIn = await personOf(request, service);
+    if (signedIn === null)
+      throw new MintmarkError("credentials_missing", access === "person" ? "Sign in to the console." : undefined);
+    request.signedIn = signedIn;
+    if (access !== "person")
+      request.principal = await engine.people.principal(signedIn.signIn, signedIn.applicationId ?? undefined);
+  } else {
+    const byKey = key === undefined ? null : await engine.keys.authenticate(String(key));
+    const byToken = authorization === undefined ? null : await tokens.verify(bearer(authorization));
+    if (byKey !== null && byToken !== null && byKey.applicationId !== byToken.applicationId)
+      throw new MintmarkError("credentials_invalid", "X-Api-Key and Authorization name different applications.");
     // A token with a key limits the key's scopes.
-    return { ...byToken, scopes: byToken.scopes.filter((scope) => byKey.scopes.includes(scope)) };
+    const scopes = byToken?.scopes.filter((scope) => byKey?.scopes.includes(scope) ?? true);
+    request.principal = byToken && scopes ? { ...byToken, scopes } : byKey;
   }
-  const principal = byKey ?? byToken;
-  if (principal === null) throw new MintmarkError("credentials_missing");
-  return principal;
 }
 
-/** The owner of a sign-in. Rejects with a `credentials_*` code. */
-export async function authenticateOwner(request: FastifyRequest, { owners }: Service): Promise<Address> {
-  const { authorization } = request.headers;
-  if (authorization === undefined) {
-    throw new MintmarkError(
-      "credentials_missing",
-      "Sign in with the owner's wallet, and send: Authorization: Bearer <token>.",
-    );
-  }
-  return owners.owner(bearer(authorization));
-}
+const NO_OWNER = "Sign in with the owner's wallet, and send: Authorization: Bearer <token>.";
 
 function bearer(authorization: string): string {
   const token = /^Bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(authorization)?.[1];
@@ -87,13 +78,67 @@ export async function countFailures<T>(
 }
 
 /** Counts a failed authentication. Throws `rate_limited` past the limit. */
-export function countFailure(
-  error: unknown,
-  failures: TokenBuckets,
-  request: FastifyRequest,
+export function countFailure(error: unknown, failures: TokenBuckets, { ip }: FastifyRequest, reply: FastifyReply) {
+  if (error instanceof MintmarkError && STATUS_OF[error.code] === 401) failures.spend(addressGroup(ip), 1, reply);
+}
+
+/**
+ * A person's sign-in in a browser: a cookie that no script reads and no other site's request carries (HttpOnly,
+ * SameSite=Strict). It counts only with the header `Mintmark-Console`, which a browser sends to another origin only
+ * when that origin allows it, and this server never does. So neither another site nor another host of the same site can
+ * act in a person's name.
+ */
+const COOKIE = "mintmark_sign_in";
+/** Browsers keep this name only when its own host has set it over TLS, so no other host of the site can plant one. */
+const SECURE_COOKIE = `__Host-${COOKIE}`;
+const HEADER = "mintmark-console";
+
+/** The person of a request's sign-in; null without one. Rejects as `engine.people.signedIn` does. */
+async function personOf(request: FastifyRequest, { engine, origin }: Service): Promise<SignedIn | null> {
+  const token = cookieOf(request, cookieFor(origin));
+  if (token === undefined || !isFromConsole(request)) return null;
+  const signIn = await engine.people.signedIn(token);
+  return { signIn, token, applicationId: signIn.person.applicationId ?? namedApplication(request) };
+}
+
+/** Throws `credentials_missing` for a request that no console of this origin made: it could sign a visitor in. */
+export function requireConsole(request: FastifyRequest): void {
+  if (isFromConsole(request)) return;
+  throw new MintmarkError("credentials_missing", "Send the header Mintmark-Console: 1.");
+}
+
+/** Gives the browser a sign-in; null takes it away. */
+export function setSignIn(
   reply: FastifyReply,
+  { origin }: Pick<Service, "origin">,
+  signIn: { readonly token: string; readonly expiresAt: number } | null,
 ): void {
-  if (error instanceof MintmarkError && STATUS_OF[error.code] === 401) {
-    failures.spend(addressGroup(request.ip), 1, reply);
-  }
+  const seconds = signIn === null ? 0 : Math.max(0, Math.floor((signIn.expiresAt - Date.now()) / 1000));
+  const name = cookieFor(origin);
+  const secure = name === SECURE_COOKIE ? "; Secure" : "";
+  const value = `${name}=${signIn?.token ?? ""}; Max-Age=${seconds}; Path=/; HttpOnly; SameSite=Strict${secure}`;
+  reply.header("set-cookie", value);
+}
+
+function isFromConsole({ headers }: FastifyRequest): boolean {
+  return headers[HEADER] === "1" && (headers["sec-fetch-site"] ?? "same-origin") === "same-origin";
+}
+
+/** Over plain HTTP, as in the sandbox, a browser would not keep a secure cookie. */
+function cookieFor(origin: Service["origin"]): string {
+  return origin?.protocol === "https:" ? SECURE_COOKIE : COOKIE;
+}
+
+function cookieOf({ headers: { cookie = "" } }: FastifyRequest, name: string): string | undefined {
+  const pairs = cookie.split(";").map((pair) => pair.trim());
+  return pairs.find((each) => each.startsWith(`${name}=`))?.slice(name.length + 1) || undefined;
+}
+
+/** The application that a person of the operator looks at. Throws `application_not_found` for no id. */
+function namedApplication({ headers }: FastifyRequest): string | null {
+  const name = headers["mintmark-application"];
+  if (name === undefined) return null;
+  const applicationId = readUuid(name);
+  if (applicationId === null) throw new MintmarkError("application_not_found");
+  return applicationId;
 }

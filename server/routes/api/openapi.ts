@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { TOKEN_PATH } from "../../http/access/oauth-error.ts";
-import { type Code, meaningOf, statusOf } from "../../http/errors.ts";
+import { type Code, meaningOf, statusOf, TOKEN_PATH } from "../../http/errors.ts";
 import { event, eventType } from "../events.ts";
 import { bodyTypesOf, type Endpoint, errorsOf, isScope, type Tag, takesIdempotencyKey } from "./endpoint.ts";
 import { requestComponents, responseComponent, responseComponents } from "./fields.ts";
