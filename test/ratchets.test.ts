@@ -49,7 +49,6 @@ const LINES: Readonly<Record<string, number>> = {
   "scripts/deploy": 800,
   // Raised for the keys, accounts and versions of all processes.
   "scripts/doctor": 400,
-  "scripts/exit": 150,
   // Raised to say at once that Hardhat is missing.
   "scripts/sandbox": 500,
   "scripts/tokens": 400,

@@ -1,12 +1,15 @@
-import { type ExitPlan, exitWithKit, exitWithKits, planExit } from "../../core/guards/exit/index.ts";
+import { readFile, writeFile } from "node:fs/promises";
+import { createPublicClient, erc20Abi, http } from "viem";
+import * as exits from "../../core/guards/exit/index.ts";
 import type { Hash } from "../../core/index.ts";
+import { connectPortal } from "../../core/l1/index.ts";
 import { exitPageHtml } from "../../server/pages/exit.ts";
 import { exitSettings } from "../../server/process/settings/process-settings.ts";
 import { addressOf, partOf, processAccount } from "../cli/arguments.ts";
 import { command } from "../cli/command.ts";
 import { UsageError } from "../cli/errors.ts";
 import { writeNamed } from "../cli/output.ts";
-import { described, openKit, readExitKit, unitsInKit } from "../exit/exit.ts";
+import { jsonText } from "../files.ts";
 
 export const exitPageCommand = command({
   usage: "exit-page <file>",
@@ -46,27 +49,29 @@ export const exitCommand = command({
     const recipient = given.recipient === undefined ? {} : { recipient: addressOf(given.recipient, "--recipient") };
     const search = given.fromBlock === undefined ? {} : { fromBlock: blockOf(given.fromBlock) };
     const { account } = await processAccount("OWNER");
-    const exit = { ...(await openKit(file, rpcUrl, account)), signal, ...recipient, ...search };
+    const kit = await readExitKit(file);
+    const l1 = await connectPortal({ rpc: rpcUrl, ...kit.settlement, account });
+    const exit = { kit, l1, account: account.address, signal, ...recipient, ...search };
     const isJson = given.json === true;
     const say = (line: string) => (isJson ? process.stderr : process.stdout).write(`${line}\n`);
     const onSent = (txHash: Hash) => say(`sent transaction ${txHash}`);
     if (others.length > 0) {
-      const all = { ...exit, kits: [exit.kit, ...(await Promise.all(others.map(readExitKit)))], onSent };
-      const ended = await exitWithKits(all);
+      const all = { ...exit, kits: [kit, ...(await Promise.all(others.map(readExitKit)))], onSent };
+      const ended = await exits.exitWithKits(all);
       for (const { vaultId, txHash, refusal } of ended) say(`vault ${vaultId}: ${refusal ?? `paid by ${txHash}`}`);
       const refused = ended.filter(({ refusal }) => refusal !== null).length;
       if (refused > 0) throw new Error(`${refused} of ${ended.length} vaults were not paid`);
       return isJson ? ended : undefined;
     }
-    const quantity = await partOf(given, () => unitsInKit(exit.kit, rpcUrl));
+    const quantity = await partOf(given, () => unitsInKit(kit, rpcUrl));
     const one = { ...exit, ...(quantity !== undefined && { quantity }) };
-    const onPlan = (plan: ExitPlan) => say(sentenceOf(plan));
+    const onPlan = (plan: exits.ExitPlan) => say(sentenceOf(plan));
     if (given.dryRun === true) {
-      const plan = await planExit(one);
+      const plan = await exits.planExit(one);
       onPlan(plan);
       return isJson ? described(plan) : undefined;
     }
-    const result = await exitWithKit({
+    const result = await exits.exitWithKit({
       ...{ ...one, onPlan, onSent },
       immature: given.wait === true ? "wait" : "refuse",
       onWait: (seconds) => progress(`not mature yet: ${seconds} s of L1's clock to go`),
@@ -78,7 +83,7 @@ export const exitCommand = command({
   },
 });
 
-function sentenceOf({ kit, quantity, recipient, baseUnits }: ExitPlan): string {
+function sentenceOf({ kit, quantity, recipient, baseUnits }: exits.ExitPlan): string {
   const { token, settlement } = kit;
   const what = token.tokenId === null ? `${token.standard}` : `${token.standard} id ${token.tokenId}`;
   const from = `vault ${kit.tip.vaultId} from ${settlement.contract} on chain ${settlement.chainId}`;
@@ -91,4 +96,31 @@ function sentenceOf({ kit, quantity, recipient, baseUnits }: ExitPlan): string {
 function blockOf(text: unknown): bigint {
   if (typeof text !== "string" || !/^\d{1,18}$/.test(text)) throw new UsageError("--from-block: give a block's number");
   return BigInt(text);
+}
+
+/** The units of a kit's token. The kit has no decimals, so the token tells them. */
+async function unitsInKit({ token }: exits.ExitKit, rpcUrl: string) {
+  const { standard, address, quantum } = token;
+  const call = { address, abi: erc20Abi, functionName: "decimals" } as const;
+  const node = createPublicClient({ transport: http(rpcUrl) });
+  return { quantum, decimals: standard === "erc20" ? await node.readContract(call) : 0 };
+}
+
+/** A plan, or an exit's result, with its context, for people. */
+function described<Plan extends exits.ExitPlan>({ kit: { tip, token, settlement }, ...plan }: Plan) {
+  const { address, standard, tokenId } = token;
+  return { vaultId: tip.vaultId, token: { address, standard, tokenId }, ...settlement, ...plan };
+}
+
+export async function readExitKit(path: string): Promise<exits.ExitKit> {
+  return exits.parseExitKit(await readFile(path, "utf8"));
+}
+
+export function exitKitText(kit: exits.ExitKit): string {
+  return jsonText(exits.exitKitToJson(kit));
+}
+
+/** Never replaces a file, which may be the only copy of another kit. */
+export function writeExitKit(path: string, kit: exits.ExitKit): Promise<void> {
+  return writeFile(path, exitKitText(kit), { flag: "wx" });
 }

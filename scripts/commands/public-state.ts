@@ -8,7 +8,7 @@ import { textOf } from "../cli/arguments.ts";
 import { command } from "../cli/command.ts";
 import { messageOf, UsageError } from "../cli/errors.ts";
 import { chainOf, openLevel, sourcesOf } from "../cli/l1.ts";
-import { exitKitText, writeExitKit } from "../exit/exit.ts";
+import { exitKitText, writeExitKit } from "./exit.ts";
 
 /** What anybody makes of L1's state, without the server. */
 export const rebuildCommand = command({

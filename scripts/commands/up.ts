@@ -5,6 +5,7 @@ import { readConfig } from "../../server/process/settings/config.ts";
 import { doctorSettings, upSettings } from "../../server/process/settings/process-settings.ts";
 import { command } from "../cli/command.ts";
 import { UsageError } from "../cli/errors.ts";
+import { print } from "../cli/output.ts";
 import { examine, type Finding } from "../doctor/doctor.ts";
 import { NETWORK_NAMES, networks } from "../up/networks.ts";
 import { settingsIn } from "../up/processes.ts";
@@ -41,16 +42,14 @@ export const upCommand = command({
       progress: process.stderr.isTTY ? progress : progressLines(say),
       pollMs: settings.MINTMARK_POLL_MS,
     });
-    if (options.start !== true) {
-      if (options.json !== true) process.stdout.write(screen(result));
-      return options.json === true ? shown(result) : undefined;
-    }
+    if (options.start !== true) return options.json === true ? shown(result) : screen(result);
     // The processes are in no group of this terminal, so it must end them when the terminal closes.
     const closed = new AbortController();
     process.once("SIGHUP", () => closed.abort());
     const stop = AbortSignal.any([signal, closed.signal]);
     const { ended, stop: stopAll } = await startProcesses(folder, result.processes, { progress, signal: stop });
-    process.stdout.write(options.json === true ? `${JSON.stringify(shown(result), null, 2)}\n` : screen(result));
+    if (options.json === true) print(shown(result), true);
+    else screen(result);
     say("all processes are ready; Ctrl-C stops them");
     const over = AbortSignal.any([stop, ended]);
     if (!over.aborted) await once(over, "abort");
@@ -82,20 +81,21 @@ function shown({ processes, ...result }: UpResult): unknown {
   return { ...result, processes: processes.map(({ name, command, readyUrl }) => ({ name, command, readyUrl })) };
 }
 
-function screen({ contract, explorer, chainId, folder, assets, apiKeyFile, processes, spent }: UpResult): string {
-  const [server] = processes;
-  const cost = Object.entries(spent).map(([step, ether]) => `${step} ${ether}`);
-  const rows = [
-    ["contract", `${contract} on chain ${chainId}`],
-    ...(explorer === null ? [] : [["explorer", explorer]]),
-    ["assets", assets.map(({ symbol, assetId }) => `${symbol} ${assetId}`).join(", ") || "none yet"],
-    ["API key", `in ${apiKeyFile}`],
-    ["server", new URL(server?.readyUrl ?? "").origin],
-    ["settings", `${folder}/<process>/settings.env; systemd/ and compose.yaml use them`],
-    ["cost", cost.join(", ")],
-    ["check it", `npx mintmark doctor --folder ${folder}`],
-  ];
-  return `${rows.map(([name = "", text = ""]) => `${name.padEnd(11)} ${text}`).join("\n")}\n`;
+/** The result for people. */
+function screen({ contract, explorer, chainId, folder, assets, apiKeyFile, processes, spent }: UpResult): void {
+  const rows = {
+    contract: `${contract} on chain ${chainId}`,
+    ...(explorer !== null && { explorer }),
+    assets: assets.map(({ symbol, assetId }) => `${symbol} ${assetId}`).join(", ") || "none yet",
+    "API key": `in ${apiKeyFile}`,
+    server: new URL(processes[0]?.readyUrl ?? "").origin,
+    settings: `${folder}/<process>/settings.env; systemd/ and compose.yaml use them`,
+    cost: Object.entries(spent)
+      .map(([step, ether]) => `${step} ${ether}`)
+      .join(", "),
+    "check it": `npx mintmark doctor --folder ${folder}`,
+  };
+  print(rows, false);
 }
 
 export const doctorCommand = command({

@@ -28,10 +28,9 @@ export const NETWORK_NAMES = Object.keys(KNOWN);
 
 /** The known networks; asynchronous, because viem's list takes long to load. */
 export async function networks() {
-  const chains = (await import("viem/chains")) as unknown as Readonly<Record<string, Chain>>;
-  return Object.entries(KNOWN).flatMap(([name, [key, facts]]) => {
-    const chain = chains[key];
-    if (chain === undefined) return [];
+  const chains = await import("viem/chains");
+  return Object.entries(KNOWN).map(([name, [key, facts]]) => {
+    const chain: Chain = chains[key];
     const { name: title, id: chainId, testnet: isTest = false, nativeCurrency, rpcUrls, blockExplorers } = chain;
     // A public RPC limits requests, so a server needs one of its own.
     const [rpc = ""] = rpcUrls.default.http;

@@ -5,7 +5,7 @@ import type { ExitKit } from "../../core/guards/exit/index.ts";
 import { exitKitToJson, exitWithKit, exportExitKit, parseExitKit, proveFromL1 } from "../../core/guards/exit/index.ts";
 import type { VaultId } from "../../core/index.ts";
 import { connectL1 } from "../../core/l1/connect.ts";
-import { exitKitText } from "../../scripts/exit/exit.ts";
+import { exitKitText } from "../../scripts/commands/exit.ts";
 import { at, createWorld, MATURITY, type World } from "../settlement/fixture.ts";
 import { chainOf, openArchive, sourceOf } from "./fixture.ts";
 

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { exitWithKit } from "../../core/guards/exit/index.ts";
+import { exitWithKit, parseExitKit } from "../../core/guards/exit/index.ts";
+import { connectPortal } from "../../core/l1/index.ts";
 import { until } from "../../scripts/demo/until.ts";
-import { openKit } from "../../scripts/exit/exit.ts";
 import { USERS } from "../../scripts/sandbox/accounts.ts";
 import { type Sandbox, startSandbox } from "../../scripts/sandbox/sandbox.ts";
 import { addWallet, hasChromium, launchChromium, visit } from "./chromium.ts";
@@ -157,9 +157,11 @@ describe.skipIf(!hasChromium)("the explorer, in Chromium", () => {
     ]);
     expect(problems).toEqual([]);
     const file = await download.path();
-    const kit = JSON.parse(await readFile(file, "utf8"));
+    const text = await readFile(file, "utf8");
+    const [kit, parsed] = [JSON.parse(text), parseExitKit(text)];
     expect(kit).toMatchObject({ format: "mintmark-exit-kit", contract, vault: { owner: owner.address.toLowerCase() } });
-    await exitWithKit({ ...(await openKit(file, rpcUrl, owner)), immature: "wait", pollingMs: 200 });
+    const l1 = await connectPortal({ rpc: rpcUrl, ...parsed.settlement, account: owner });
+    await exitWithKit({ kit: parsed, l1, account: owner.address, immature: "wait", pollingMs: 200 });
     await tab.goto(`${page}#/vaults/${kit.vault.vaultId}`);
     await tab.getByText("1 of 1").waitFor();
     // With a wallet at hand, L1 is read through it.

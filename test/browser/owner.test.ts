@@ -8,8 +8,8 @@ import { type Abi, createPublicClient, createWalletClient, erc20Abi, type Hex, h
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { exportExitKit } from "../../core/guards/exit/index.ts";
 import { readL1 } from "../../core/l1/index.ts";
+import { exitKitText } from "../../scripts/commands/exit.ts";
 import { until } from "../../scripts/demo/until.ts";
-import { exitKitText } from "../../scripts/exit/exit.ts";
 import { ADMIN, USERS } from "../../scripts/sandbox/accounts.ts";
 import { type Sandbox, startSandbox } from "../../scripts/sandbox/sandbox.ts";
 import { answer, createClient, type MintmarkClient, mint } from "../../server/client/index.ts";

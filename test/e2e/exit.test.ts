@@ -9,7 +9,7 @@ import { exportExitKit } from "../../core/guards/exit/index.ts";
 import type { VaultId } from "../../core/index.ts";
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";
-import { exitKitText, readExitKit } from "../../scripts/exit/exit.ts";
+import { exitKitText, readExitKit } from "../../scripts/commands/exit.ts";
 import { COMMITTEE } from "../../scripts/sandbox/accounts.ts";
 import { at } from "../settlement/fixture.ts";
 import { type MembersWorld, startMembersWorld } from "./member-world.ts";

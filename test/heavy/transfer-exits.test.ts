@@ -8,7 +8,7 @@ import { connectL1 } from "../../core/l1/index.ts";
 import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
 import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
 import { packVaultId, unpackVaultId } from "../../core/protocol/vault.ts";
-import { exitKitText } from "../../scripts/exit/exit.ts";
+import { exitKitText } from "../../scripts/commands/exit.ts";
 import { chainOf, openArchive } from "../archive/fixture.ts";
 import { at, commitUnseen, MATURITY } from "../settlement/fixture.ts";
 import {
