@@ -19,9 +19,11 @@ export function joined(store: string, journal: PostgresJournal, options: Joining
 }
 
 const ROUNDS = 5;
-/** Requests of a round: of 1,000 mints, and of one. */
-const BULK = 60;
-const SINGLES = 5_000;
+/** The requests of a round. */
+const KINDS = {
+  bulk: { count: 60, callers: CALLERS, mints: REQUEST, next: (workload: Workload) => workload.bulk() },
+  singles: { count: 5_000, callers: SINGLE_CALLERS, mints: 1, next: (workload: Workload) => workload.single() },
+} as const;
 
 /** What is measured, with the value of `synchronous_standby_names` that it needs; null without a journal. */
 const SUBJECTS = [
@@ -38,25 +40,22 @@ interface Subject {
   readonly rounds: Record<string, number>[];
 }
 
-/** Thousand mints a second, and the median ms of a request. */
-async function send({ engine, world }: Subject, requests: readonly unknown[], callers: number, mints: number) {
-  const latencies: number[] = [];
-  const mint = async (request: unknown) => {
-    const start = performance.now();
-    await engine.mint(world.principal, request);
-    latencies.push(performance.now() - start);
-  };
-  const { ms } = await costOf(() => fromCallers(callers, requests, mint));
-  return [(requests.length * mints) / ms, median(latencies)] as const;
-}
-
-async function round(subject: Subject): Promise<Record<string, number>> {
-  const { workload } = subject;
-  const large = Array.from({ length: BULK }, () => workload.bulk());
-  const [bulk, bulkMs] = await send(subject, large, CALLERS, REQUEST);
-  const small = Array.from({ length: SINGLES }, () => workload.single());
-  const [singles, singlesMs] = await send(subject, small, SINGLE_CALLERS, 1);
-  return { bulk, bulkMs, singles, singlesMs };
+/** Of each kind, thousand mints a second, and the median ms of a request. */
+async function round({ engine, world, workload }: Subject): Promise<Record<string, number>> {
+  const figures: Record<string, number> = {};
+  for (const [kind, { count, callers, mints, next }] of Object.entries(KINDS)) {
+    const requests = Array.from({ length: count }, () => next(workload));
+    const latencies: number[] = [];
+    const mint = async (request: unknown) => {
+      const start = performance.now();
+      await engine.mint(world.principal, request);
+      latencies.push(performance.now() - start);
+    };
+    const { ms } = await costOf(() => fromCallers(callers, requests, mint));
+    figures[kind] = (count * mints) / ms;
+    figures[`${kind}Ms`] = median(latencies);
+  }
+  return figures;
 }
 
 /** Has the primary wait for these standbys from the next commit on. */

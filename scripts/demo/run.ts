@@ -70,7 +70,7 @@ async function runDemo(sandbox: SandboxDescription, say: (line: string) => void)
     const tokens = (amount: bigint) => formatUnits(amount, choice.asset.decimals);
     check(`${choice.asset.symbol} that ${choice.user.name} gained on L1`, tokens(gained), tokens(choice.gain));
   }
-  const gasPerWithdrawal = await averageGas(done, chain);
+  const gasPerWithdrawal = Math.round(Number((await chain.gasOf(hashesOf(done))).gas) / done.length);
   const withdrawalsOf = (kind: Kind) => paidFrom.filter((from) => from === kind).length;
   const batches = byKind((kind) => ({ ...costs[kind], withdrawals: withdrawalsOf(kind) }));
   return { mints, vaults: minted.vaults.length, batches, withdrawals: done.length, gasPerWithdrawal, checks };
@@ -100,12 +100,10 @@ function mintRequest({ users, assets }: SandboxDescription): api.MintRequest {
   };
 }
 
-async function mintTransactions(client: api.MintmarkClient, mintId: string): Promise<api.Transaction[]> {
-  const all: api.Transaction[] = [];
+function mintTransactions(client: api.MintmarkClient, mintId: string): Promise<api.Transaction[]> {
   const page = (cursor: string | undefined) =>
     client.GET("/api/v1/transactions", { params: { query: { mintId, limit: 100, ...(cursor && { cursor }) } } });
-  for await (const transaction of api.everyEntry(page)) all.push(transaction);
-  return all;
+  return Array.fromAsync(api.everyEntry(page));
 }
 
 function allAre(...wanted: readonly string[]) {
@@ -127,23 +125,19 @@ async function kindsOf(client: api.MintmarkClient, mints: readonly api.Transacti
 }
 
 async function costsByKind(mints: readonly api.Transaction[], kinds: ReadonlyMap<string, Kind>, chain: ChainReader) {
-  const costs = byKind(() => ({ batches: 0, mints: 0, gas: 0n, blobGas: 0n }));
-  const read = new Set<string>();
-  for (const { batchId, l1TxHash } of mints) {
-    const cost = costs[kinds.get(batchId) ?? "calldata"];
-    cost.mints++;
-    if (l1TxHash === null || read.has(l1TxHash)) continue;
-    read.add(l1TxHash);
-    const { gas, blobGas } = await chain.gasOf(l1TxHash);
-    cost.batches++;
-    cost.gas += gas;
-    cost.blobGas += blobGas;
+  const costs = byKind(() => ({ batches: 0, mints: 0, gasPerMint: 0, blobGasPerMint: 0 }));
+  for (const [kind, mine] of Map.groupBy(mints, ({ batchId }) => kinds.get(batchId) ?? "calldata")) {
+    const commits = hashesOf(mine);
+    const { gas, blobGas } = await chain.gasOf(commits);
+    const [gasPerMint, blobGasPerMint] = [gas, blobGas].map((amount) => Math.round(Number(amount) / mine.length));
+    Object.assign(costs[kind], { batches: commits.length, mints: mine.length, gasPerMint, blobGasPerMint });
   }
-  const perMint = (amount: bigint, count: number) => (count === 0 ? 0 : Math.round(Number(amount) / count));
-  return byKind((kind) => {
-    const { batches, mints: count, gas, blobGas } = costs[kind];
-    return { batches, mints: count, gasPerMint: perMint(gas, count), blobGasPerMint: perMint(blobGas, count) };
-  });
+  return costs;
+}
+
+/** The transactions that brought mints or withdrawals to L1. */
+function hashesOf(all: readonly { readonly l1TxHash: Hex | null }[]): Hex[] {
+  return [...new Set(all.flatMap(({ l1TxHash }) => l1TxHash ?? []))];
 }
 
 /** A vault of this mint to withdraw from: another user for each standard, and one vault of each kind. */
@@ -182,13 +176,6 @@ async function withdrawn(client: api.MintmarkClient, { vault, owner }: Choice): 
   throw new Error(`the withdrawal of vault ${vault.vaultId} failed: ${withdrawal?.failure ?? error?.detail}`);
 }
 
-async function averageGas(done: readonly api.Withdrawal[], chain: ChainReader): Promise<number> {
-  const hashes = new Set(done.map(({ l1TxHash }) => l1TxHash).filter((hash) => hash !== null));
-  let gas = 0n;
-  for (const hash of hashes) gas += (await chain.gasOf(hash)).gas;
-  return Math.round(Number(gas) / done.length);
-}
-
 /** EIP-4844. */
 const GAS_PER_BLOB = 131_072n;
 const ERC1155 = parseAbi(["function balanceOf(address owner, uint256 id) view returns (uint256)"]);
@@ -198,12 +185,17 @@ function chainReader(rpcUrl: string, address: Address) {
   const client = createPublicClient({ transport: http(rpcUrl) });
   return {
     state: getContract({ abi: stateCommitmentAbi, address, client }).read,
-    /** From the receipt. The local chain's receipts leave the blob gas out: there it follows from the blobs. */
-    async gasOf(hash: Hex): Promise<{ readonly gas: bigint; readonly blobGas: bigint }> {
-      const { gasUsed: gas, blobGasUsed, type } = await client.getTransactionReceipt({ hash });
-      if (blobGasUsed !== undefined || type !== "eip4844") return { gas, blobGas: blobGasUsed ?? 0n };
-      const { blobVersionedHashes = [] } = await client.getTransaction({ hash });
-      return { gas, blobGas: BigInt(blobVersionedHashes.length) * GAS_PER_BLOB };
+    /** From the receipts. Those of the local chain leave the blob gas out: there it follows from the blobs. */
+    async gasOf(hashes: readonly Hex[]) {
+      let [gas, blobGas] = [0n, 0n];
+      for (const hash of hashes) {
+        const receipt = await client.getTransactionReceipt({ hash });
+        const isBlobs = receipt.type === "eip4844" && receipt.blobGasUsed === undefined;
+        const { blobVersionedHashes = [] } = isBlobs ? await client.getTransaction({ hash }) : {};
+        gas += receipt.gasUsed;
+        blobGas += receipt.blobGasUsed ?? BigInt(blobVersionedHashes.length) * GAS_PER_BLOB;
+      }
+      return { gas, blobGas };
     },
     erc20: (token: Address) => getContract({ abi: erc20Abi, address: token, client }).read,
     erc721: (token: Address) => getContract({ abi: erc721Abi, address: token, client }).read,

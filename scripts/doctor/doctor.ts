@@ -55,7 +55,8 @@ const GIB = 1024 ** 3;
 
 /** Looks at a running or a stopped deployment. Never rejects: what cannot be asked is a finding. */
 export async function examine(config: Config, places: Places): Promise<Finding[]> {
-  const rpc = config.MINTMARK_RPC_URL;
+  const { MINTMARK_RPC_URL: rpc, MINTMARK_CONTRACT: address } = config;
+  const contract = { abi: stateCommitmentAbi, address };
   const client =
     rpc === undefined ? null : createPublicClient({ transport: http(rpc, { timeout: TIMEOUT_MS, retryCount: 1 }) });
   const parties = partiesOf(config, places);
@@ -67,7 +68,18 @@ export async function examine(config: Config, places: Places): Promise<Finding[]
     server: () => server(config, places),
     metrics: () => metrics(config),
     committee: () => committee(config, client),
-    ...(client && chainChecks(config, client, places, parties)),
+    ...(client && {
+      chain: () => chain(config, client),
+      finality: () => finality(client),
+      code: async () => {
+        await requireOwnCode(codeOn(client), { chainId: config.MINTMARK_CHAIN_ID, contract: address });
+        return ok("the contract and its parts have this package's code");
+      },
+      role: () => role(parties[0], client, contract),
+      balance: async () => (await Promise.all(parties.map((party) => balance(config, client, party)))).flat(),
+      locks: () => locks(config, client, contract),
+      blobs: async () => blobs(config, places),
+    }),
   };
   const findings = await Promise.all(
     Object.entries(checks).map(async ([check, look]) => {
@@ -97,8 +109,8 @@ async function versions({ MINTMARK_STORE: store }: Config): Promise<Result> {
   return ok(`${found}; they read the store's format`);
 }
 
-/** The keys of the settings. */
-function partiesOf(config: Config, { members, watcher }: Places): Party[] {
+/** The keys of the settings, the operator's first. */
+function partiesOf(config: Config, { members, watcher }: Places): [operator: Party, ...Party[]] {
   type Source = Parameters<typeof accountOf>[0];
   const partyOf = (role: string, settings: Readonly<Record<string, unknown>>, signer: Source["signer"]): Party => {
     const [key, keystore, passwordFile] = ["KEY", "KEYSTORE", "PASSWORD_FILE"].map(
@@ -204,24 +216,6 @@ async function metrics({ MINTMARK_METRICS_PORT: port, MINTMARK_METRICS_HOST: hos
 
 /** The doctor's own look at the metrics counts as no scrape. */
 export const DOCTOR = "mintmark-doctor";
-
-function chainChecks(config: Config, client: PublicClient, places: Places, parties: readonly Party[]) {
-  const operator = parties.find(({ role }) => role === "operator") as Party;
-  const { MINTMARK_CONTRACT: address } = config;
-  const contract = { abi: stateCommitmentAbi, address } as const;
-  return {
-    chain: () => chain(config, client),
-    finality: () => finality(client),
-    code: async () => {
-      await requireOwnCode(codeOn(client), { chainId: config.MINTMARK_CHAIN_ID, contract: address });
-      return ok("the contract and its parts have this package's code");
-    },
-    role: () => role(operator, client, contract),
-    balance: async () => (await Promise.all(parties.map((party) => balance(config, client, party)))).flat(),
-    locks: () => locks(config, client, contract),
-    blobs: async () => blobs(config, places),
-  };
-}
 
 type Contract = { readonly abi: typeof stateCommitmentAbi; readonly address: `0x${string}` };
 

@@ -58,12 +58,6 @@ async function unmet({ client }: Deployer, needs: readonly Need[]): Promise<Miss
   return needs.map((need, at) => ({ ...need, has: balances[at] ?? 0n })).filter(({ has, wei }) => has < wei);
 }
 
-/** The line that says what to send to an account. */
-function fundingLine({ role, address, wei, has }: Missing, symbol: string): string {
-  const more = has > 0n ? ` more (it has ${formatEther(has)})` : "";
-  return `\n  ${role.padEnd(10)} ${address}  ${formatEther(wei - has)} ${symbol}${more}`;
-}
-
 /** Shows what to send where, and waits for it. */
 export async function fund(by: Deployer, { options, plan, payers, symbol }: Deploying): Promise<void> {
   // An interrupted run has paid for a part already.
@@ -73,7 +67,10 @@ export async function fund(by: Deployer, { options, plan, payers, symbol }: Depl
   const needs = payers.map((payer) => ({ ...payer, wei: weiFor(gasOfRole(payer.role, gas), price) }));
   let missing: readonly Missing[] | null = await unmet(by, needs);
   if (missing.length > 0 && isLocalChain(BigInt(by.chainId))) return give(by, missing);
-  const lines = missing.map((need) => fundingLine(need, symbol));
+  const lines = missing.map(({ role, address, wei, has }) => {
+    const more = has > 0n ? ` more (it has ${formatEther(has)})` : "";
+    return `\n  ${role.padEnd(10)} ${address}  ${formatEther(wei - has)} ${symbol}${more}`;
+  });
   if (missing.length > 0) options.say(`Send ${symbol} to these accounts:${lines.join("")}`);
   while (missing?.length !== 0) {
     const roles = missing?.map(({ role }) => role).join(", ");
