@@ -1,7 +1,7 @@
 import type { EIP1193Provider, EIP1193RequestFn, LocalAccount, Transport, WalletRpcSchema } from "viem";
 import { createClient, custom, http, toHex } from "viem";
 import { toAccount } from "viem/accounts";
-import { getChainId, readContract } from "viem/actions";
+import { getChainId } from "viem/actions";
 import { pause } from "../backoff.ts";
 import { MintmarkError } from "../errors.ts";
 import type { EngineOptions } from "../ledger/options.ts";
@@ -13,7 +13,7 @@ import { type CommitterOptions, ViemCommitter } from "./committer.ts";
 import { codeOn, type Finality, type L1Connection } from "./connection.ts";
 import { askL1 } from "./failure.ts";
 import { type Sender, ViemPortal } from "./portal.ts";
-import { minedReceipt, ViemReader } from "./reader.ts";
+import { minedReceipt, ViemReader, viewsOf } from "./reader.ts";
 
 /** Chain and contract to connect to. */
 export interface L1Options {
@@ -71,11 +71,9 @@ export async function connectPortal(options: L1WriteOptions): Promise<OwnerPorta
 
 async function connect(options: L1Options): Promise<L1Connection> {
   const connection = await connectTo(options, "StateCommitment");
-  const { client, settlement } = connection;
-  const { chainId, contract } = settlement;
-  const engineVersion = await askL1(`reading the engine version of ${contract} on chain ${chainId}`, () =>
-    readContract(client, { abi: stateCommitmentAbi, address: contract, functionName: "engineVersion" }),
-  );
+  const { settlement } = connection;
+  const doing = `reading the engine version of ${settlement.contract} on chain ${settlement.chainId}`;
+  const engineVersion = await viewsOf(connection, stateCommitmentAbi)(doing, "engineVersion", []);
   return { ...connection, settlement: { ...settlement, engineVersion: Number(engineVersion) } };
 }
 

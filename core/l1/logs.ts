@@ -108,7 +108,7 @@ function placeOf(log: DecodedLog): { txHash: Hash; blockNumber: bigint; logIndex
   return { txHash: transactionHash, blockNumber, logIndex };
 }
 
-function modeOf(value: unknown): Mode {
+export function modeOf(value: unknown): Mode {
   const mode = MODES[value as number];
   if (mode === undefined) throw new MintmarkError("l1_failed", `the contract reported the unknown mode ${value}`);
   return mode;

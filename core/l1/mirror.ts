@@ -1,9 +1,6 @@
-import { readContract } from "viem/actions";
-import { MintmarkError } from "../errors.ts";
-import type { MirrorIdentity } from "../guards/mirror/attester.ts";
 import type { MirrorContract, MirrorReader, MirrorStep } from "../guards/mirror/contract.ts";
 import type { Growth } from "../guards/mirror/history.ts";
-import { type Address, type Hash, type Hex, MODES, type Mode } from "../model.ts";
+import type { Address, Hash, Hex, Mode } from "../model.ts";
 import type { L1Receipt, L1SendOptions } from "../ports.ts";
 import type { StateLeafContent, StateRoots } from "../protocol/commitment.ts";
 import { stateMirrorAbi as abi } from "./abi.ts";
@@ -11,8 +8,8 @@ import { MODE_VALUE } from "./arguments.ts";
 import { ViemCommitter } from "./committer.ts";
 import { connectTo, type L1Options, type L1WriteOptions } from "./connect.ts";
 import type { L1Connection } from "./connection.ts";
-import { askL1 } from "./failure.ts";
-import { ViemReader } from "./reader.ts";
+import { modeOf } from "./logs.ts";
+import { ViemReader, viewsOf } from "./reader.ts";
 
 /**
  * Connects to a `StateMirror` for reading, and for relaying and withdrawing with `account`. Rejects with `l1_failed`.
@@ -22,16 +19,12 @@ import { ViemReader } from "./reader.ts";
  */
 export async function connectMirror(options: L1WriteOptions): Promise<ViemMirror> {
   const connection = await connectTo(options, "StateMirror");
-  const { client, settlement } = connection;
-  const read = { abi, address: settlement.contract } as const;
-  const [sourceChainId, sourceContract] = await askL1(`reading the source of mirror ${settlement.contract}`, () =>
-    Promise.all([
-      readContract(client, { ...read, functionName: "sourceChainId" }),
-      readContract(client, { ...read, functionName: "sourceContract" }),
-    ]),
-  );
-  const source = { chainId: sourceChainId, contract: sourceContract.toLowerCase() as Address };
-  return new ViemMirror(connection, source, options);
+  const doing = `reading the source of mirror ${connection.settlement.contract}`;
+  const view = viewsOf(connection, abi);
+  const chainId = await view(doing, "sourceChainId", []);
+  const contract = (await view(doing, "sourceContract", [])).toLowerCase() as Address;
+  const writer = new MirrorWriter(connection, options.account, options);
+  return Object.assign(writer, mirrorViews(connection), { source: { chainId, contract } });
 }
 
 /**
@@ -54,23 +47,9 @@ export async function readMirror(options: L1Options): Promise<MirrorReader> {
  * const mirror: ViemMirror = await connectMirror({ rpc, contract, account: relayer });
  * await advanceMirror({ source, mirror, committee });
  */
-export class ViemMirror extends ViemCommitter implements MirrorContract {
-  readonly source: MirrorIdentity;
-  readonly commitment: MirrorContract["commitment"];
-  readonly stepCount: MirrorContract["stepCount"];
-  readonly step: MirrorContract["step"];
-  readonly isImported: MirrorContract["isImported"];
+export type ViemMirror = MirrorWriter & ReturnType<typeof mirrorViews> & Pick<MirrorContract, "source">;
 
-  constructor(connection: L1Connection, source: MirrorIdentity, options: L1WriteOptions) {
-    super(connection, options.account, options);
-    this.source = source;
-    const { commitment, stepCount, step, isImported } = mirrorViews(connection);
-    this.commitment = commitment;
-    this.stepCount = stepCount;
-    this.step = step;
-    this.isImported = isImported;
-  }
-
+class MirrorWriter extends ViemCommitter implements Pick<MirrorContract, "advance" | "importBatch"> {
   async advance(from: StateRoots, growth: Growth, attestation: Hex, options?: L1SendOptions): Promise<L1Receipt> {
     const counts = { countValidium: BigInt(from.countValidium), countRollup: BigInt(from.countRollup) };
     const grown = { ...growth, mode: MODE_VALUE[growth.mode], count: BigInt(growth.count) };
@@ -90,26 +69,18 @@ export class ViemMirror extends ViemCommitter implements MirrorContract {
 }
 
 /** What a mirror tells beside the settlement contract's functions. */
-function mirrorViews({ client, settlement }: L1Connection) {
-  const view = { abi, address: settlement.contract } as const;
+function mirrorViews(connection: L1Connection) {
+  const view = viewsOf(connection, abi);
   return {
-    commitment: (): Promise<Hash> =>
-      askL1("reading the mirrored commitment", () => readContract(client, { ...view, functionName: "commitment" })),
-    async stepCount(): Promise<number> {
-      const ask = () => readContract(client, { ...view, functionName: "stepCount" });
-      return Number(await askL1("asking the mirror for its steps", ask));
-    },
+    commitment: () => view("reading the mirrored commitment", "commitment", []),
+    stepCount: async () => Number(await view("asking the mirror for its steps", "stepCount", [])),
     async step(sequence: number): Promise<MirrorStep> {
-      const ask = () => readContract(client, { ...view, functionName: "step", args: [BigInt(sequence)] });
-      const step = await askL1(`reading step ${sequence} of the mirror`, ask);
-      const mode = MODES[step.mode];
-      if (mode === undefined) throw new MintmarkError("l1_failed", `the mirror reported the unknown mode ${step.mode}`);
-      return { ...step, first: Number(step.first), count: Number(step.count), sequence, mode };
+      const step = await view(`reading step ${sequence} of the mirror`, "step", [BigInt(sequence)]);
+      return { ...step, first: Number(step.first), count: Number(step.count), sequence, mode: modeOf(step.mode) };
     },
     async isImported(mode: Mode, batchNumber: number): Promise<boolean> {
       const args = [MODE_VALUE[mode], BigInt(batchNumber)] as const;
-      const ask = () => readContract(client, { ...view, functionName: "batchHeaderHash", args });
-      return BigInt(await askL1(`asking the mirror for ${mode} batch ${batchNumber}`, ask)) !== 0n;
+      return BigInt(await view(`asking the mirror for ${mode} batch ${batchNumber}`, "batchHeaderHash", args)) !== 0n;
     },
   };
 }

@@ -46,14 +46,7 @@ export interface Creation {
   readonly blockNumber: bigint;
 }
 
-type View = ContractFunctionName<typeof abi, "view" | "pure">;
-type ViewAnswer<F extends View, A extends ViewArgs<F> = ViewArgs<F>> = ContractFunctionReturnType<
-  typeof abi,
-  "view" | "pure",
-  F,
-  A
->;
-type ViewArgs<F extends View> = ContractFunctionArgs<typeof abi, "view" | "pure", F>;
+type ViewAnswer<F extends "asset" | "issuerOf"> = ContractFunctionReturnType<typeof abi, "view", F>;
 
 function nullIfMissing(error: unknown): null {
   if (error instanceof viem.TransactionNotFoundError || error instanceof viem.TransactionReceiptNotFoundError)
@@ -64,9 +57,11 @@ function nullIfMissing(error: unknown): null {
 /** {@link L1Reader} over a viem client. */
 export class ViemReader extends ViemTokens implements ports.L1Reader, ports.IssuerReader {
   protected readonly logs: ReturnType<typeof logReader>;
+  protected readonly view: ReturnType<typeof viewsOf<typeof abi>>;
 
   constructor(connection: L1Connection) {
     super(connection);
+    this.view = viewsOf(connection, abi);
     this.logs = logReader(connection.client, connection.settlement.contract);
   }
 
@@ -266,18 +261,20 @@ export class ViemReader extends ViemTokens implements ports.L1Reader, ports.Issu
     };
     return askInBulk(`${doing} of ${assets.length} assets`, assets, ASSETS_PER_CALL, ask);
   }
+}
 
-  /** Asks a view of the contract, as of a block. */
-  protected view<F extends View, A extends ViewArgs<F>>(
+/** Asks views of a contract, as of a block. */
+export function viewsOf<const A extends viem.Abi>({ client, settlement }: L1Connection, abi: A) {
+  return <F extends ContractFunctionName<A, "view" | "pure">, Args extends ContractFunctionArgs<A, "view" | "pure", F>>(
     doing: string,
     functionName: F,
-    args: A,
+    args: Args,
     blockNumber?: bigint,
-  ): Promise<ViewAnswer<F, A>> {
-    const read = { abi, address: this.settlement.contract, functionName, args, blockNumber };
+  ): Promise<ContractFunctionReturnType<A, "view" | "pure", F, Args>> => {
+    const read = { abi, address: settlement.contract, functionName, args, blockNumber };
     // viem's types cannot follow a union of functions; the signature above ties arguments and answer to the function.
-    return askL1(doing, () => actions.readContract(this.client, read as never)) as never;
-  }
+    return askL1(doing, () => actions.readContract(client, read as never)) as never;
+  };
 }
 
 /** The receipt of a transaction; null while it is not mined. */
