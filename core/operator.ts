@@ -28,8 +28,8 @@ import { bringUp, type CopyOptions, requireCopy } from "./store/journaled-store.
 import type { Journal } from "./store/ports.ts";
 import { allAssets, markAssetRegistered, type RegisteredFacts, setMintingFault } from "./tenants/assets.ts";
 import type { Deliveries } from "./tenants/events/webhooks.ts";
-import { closeTransfers, takeBackTransfers } from "./transfers/close.ts";
-import { transferFault, waitingSince } from "./transfers/faults.ts";
+import { closeTransfers, takeBackTransfers, waitingSince } from "./transfers/close.ts";
+import { faultOfBatch } from "./transfers/judge.ts";
 import { requireMode } from "./validate.ts";
 
 /**
@@ -73,7 +73,7 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries) {
      *
      * @param l1Time - seconds of L1's newest block
      */
-    transferFault: ofLedger(transferFault),
+    transferFault: ofLedger(faultOfBatch),
     /**
      * Makes slots void that L1 refuses, so the batch can be committed without them. Their mints fail with these
      * reasons. Rejects with `batch_committed` once L1 has the batch. The caller must ensure that no earlier transaction

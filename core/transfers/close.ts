@@ -11,13 +11,15 @@ import { hexToBytes } from "../protocol/hex.ts";
 import type { Transfer } from "../protocol/transfer.ts";
 import { MAX_TRANSFER_SLOTS } from "../protocol/transfer-data.ts";
 import type { Group } from "../store/group.ts";
-import type { TransferListRecord } from "../store/records.ts";
-import { keyOf } from "../store/store-keys.ts";
+import { decodeRecord } from "../store/layout.ts";
+import { type TransferListRecord, transferIdRecord } from "../store/records.ts";
+import { endOf, keyOf, PREFIX } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, encodeColumns, highWord, lowWord } from "../store/vault-columns.ts";
+import { tell } from "../tenants/events/event-log.ts";
 import { requireText } from "../validate.ts";
-import { changeActivity, putActivity } from "../vaults/activity.ts";
-import { listsOfBatch, outputsOf, putTransferList, slotCount, unitsOf, usersOf } from "../vaults/stored-lists.ts";
-import { examine, failWaiting, isFinal, type Spent, waitingLists } from "./faults.ts";
+import { changeActivity, putActivity, readActivities } from "../vaults/activity.ts";
+import * as stored from "../vaults/stored-lists.ts";
+import { examine, isFinal, type Spent } from "./judge.ts";
 
 /** Least seconds between the closing of a batch and a deadline in it: the commit must be mined before. */
 const MIN_LEFT = 900n;
@@ -46,6 +48,36 @@ export async function closeTransfers(ledger: Ledger, wait?: WaitOptions): Promis
   return batch === undefined ? null : batchView(batch);
 }
 
+/** The lists that wait for a batch, oldest first. Reads one at a time, because many can wait while L1 halts. */
+async function* waitingLists(ledger: Ledger, limit: number): AsyncGenerator<TransferListRecord> {
+  const prefix = Buffer.from([PREFIX.waitingTransfers]);
+  for await (const [, id] of ledger.store.entries({ gte: prefix, lt: endOf(prefix), limit }))
+    yield await stored.readTransferList(ledger, decodeRecord(transferIdRecord, id, "A waiting transfer"));
+}
+
+/** When the oldest list without a batch was taken, in milliseconds since 1970; null when none waits. */
+export async function waitingSince(ledger: Ledger): Promise<number | null> {
+  for await (const { createdAt } of waitingLists(ledger, 1)) return createdAt;
+  return null;
+}
+
+/** Gives up a list that waits for a batch: its vaults are free, and its owner can sign them anew. */
+async function failWaiting(ledger: Ledger, group: Group, list: TransferListRecord, failure: string) {
+  const { transferId, applicationIndex, digest, transfers } = list;
+  const ids = transfers.map(({ vaultId }) => vaultId);
+  const activities = await readActivities(ledger, group, ids);
+  const { time } = ledger.record(group, { kind: "transfersFailed", transferId, failure });
+  for (const [i, activity] of activities.entries()) {
+    // L1's history may hold another transfer of the vault, which this store has adopted.
+    if (activity.spentBy !== transferId) continue;
+    const freed = { ...activity, spentBy: null, updatedAt: time };
+    putActivity(ledger, group, transfers[i] as TransferListRecord["transfers"][number], freed);
+  }
+  group.remove(keyOf.transferDigest(digest));
+  stored.putTransferList(group, { ...list, status: "failed", failure, updatedAt: time }, list);
+  tell(ledger, group, applicationIndex, time, { type: "transfer.failed", transferId, failure });
+}
+
 /** The waiting lists, oldest first, until one does not fit; then in the order of their vaults, which costs L1 the least. */
 async function readyLists(ledger: Ledger, group: Group): Promise<Ready[]> {
   const ready: Ready[] = [];
@@ -70,7 +102,7 @@ async function readyLists(ledger: Ledger, group: Group): Promise<Ready[]> {
 /** Makes the outputs of these lists the vaults of a closed batch. */
 function putBatched(ledger: Ledger, group: Group, ready: readonly Ready[]): OpenBatch {
   const lists = ready.map(({ list }) => list);
-  const batch = openAhead(ledger, "zk-rollup", slotCount(lists.flatMap(({ transfers }) => transfers)));
+  const batch = openAhead(ledger, "zk-rollup", stored.slotCount(lists.flatMap(({ transfers }) => transfers)));
   const { batchNumber, vaults } = batch;
   batch.transfers = lists;
   const transferIds = lists.map(({ transferId }) => transferId);
@@ -87,11 +119,11 @@ function putOutputs(ledger: Ledger, group: Group, batch: OpenBatch, { list, spen
   const { batchNumber, vaults } = batch;
   const firstSlot = vaults.count;
   const batched = { ...list, status: "batched", batchNumber, firstSlot, updatedAt: time } as const;
-  for (const output of outputsOf(list)) {
+  for (const output of stored.outputsOf(list)) {
     const { index, transfer, isChange, holderIndex } = output;
     const { vault, activity } = spent[index] as Spent;
     const rest = vault.amount - activity.withdrawn;
-    const amount = unitsOf(output, rest);
+    const amount = stored.unitsOf(output, rest);
     const blobs = hexToBytes(vault.blob);
     const content = { amountHigh: highWord(amount), amountLow: lowWord(amount), blobs, start: 0, end: blobs.length };
     const isOwners = isChange || holderIndex === null;
@@ -102,14 +134,14 @@ function putOutputs(ledger: Ledger, group: Group, batch: OpenBatch, { list, spen
     vaults.push(holder, { assetIndex: vault.assetIndex, ...content }, time, time, 0);
     if (!isChange) putActivity(ledger, group, transfer, { ...activity, transferred: rest, updatedAt: time });
   }
-  putTransferList(group, batched, list);
+  stored.putTransferList(group, batched, list);
   forgetSums(ledger, group, list);
 }
 
 /** The balances of all who give or get change. */
 function forgetSums(ledger: Ledger, group: Group, list: TransferListRecord): void {
   group.onDurable(() => {
-    for (const user of usersOf(outputsOf(list))) ledger.tokenSums.forget(user);
+    for (const user of stored.usersOf(stored.outputsOf(list))) ledger.tokenSums.forget(user);
   });
 }
 
@@ -134,7 +166,7 @@ export async function takeBackTransfers(
   const record = await ledger.writer.alone(async (group) => {
     const batch = latestUncommitted(ledger, "zk-rollup", batchNumber);
     if (!batch.transfers) throw new MintmarkError("validation_failed", "The batch is not one of transfers.");
-    const lists = await listsOfBatch(ledger, batch);
+    const lists = await stored.listsOfBatch(ledger, batch);
     const vaults = await readBatchVaults(ledger, batch);
     const run = { firstSlot: 0, count: batch.vaultCount, failure: reason };
     const pending = await pendingIn(ledger, "zk-rollup", batchNumber, [run]);
@@ -160,7 +192,7 @@ export async function waitAgain(ledger: Ledger, group: Group, list: TransferList
   const waiting = { status: "waiting", batchNumber: null, firstSlot: null, updatedAt: time } as const;
   const transfers = list.transfers.map((transfer) => ({ ...transfer, fault: null }));
   const again: TransferListRecord = { ...list, transfers, ...waiting };
-  putTransferList(group, again, list);
+  stored.putTransferList(group, again, list);
   return again;
 }
 
@@ -196,7 +228,7 @@ export class BatchLoad {
   }
 
   take(transfers: readonly Transfer[]): boolean {
-    const taken = slotCount(transfers);
+    const taken = stored.slotCount(transfers);
     const ids = transfers.map(({ vaultId }) => vaultId);
     const isFar = ids.some((id) => id - (ids[0] as bigint) >= NEAR || (ids[0] as bigint) - id >= NEAR);
     const perRecord = RECORD_BYTES + (isFar ? WHOLE_ID_BYTES : 0) + (taken > transfers.length ? AMOUNT_BYTES : 0);

@@ -1,8 +1,8 @@
+import { findBatch } from "../batches/batches.ts";
 import { failWithdrawals } from "../batches/void-slots.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Address, VaultId } from "../model.ts";
-import type { CommittedRecord, TransferFault, TransferPowers } from "../protocol/transfer-rules.ts";
-import { transferFault } from "../protocol/transfer-rules.ts";
+import { type TransferFault, type TransferPowers, transferFault } from "../protocol/transfer-rules.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import { runAt } from "../sealing/void-runs.ts";
 import type { Group } from "../store/group.ts";
@@ -15,10 +15,75 @@ import * as lists from "../vaults/stored-lists.ts";
 import { hasSlot, placeOf, readVaults } from "../vaults/vaults.ts";
 import { powersOf } from "./powers.ts";
 
-/** A vault that a record spends; null for an id that no batch has made, which L1 marks as spent all the same. */
-interface Judged {
-  readonly vault: StoredVault | null;
+const COMMIT_SECONDS = 600n; // Least seconds between L1's newest block and a deadline, when a commit is sent
+const MISSING = "L1's history lacks a vault of the transfers.";
+
+/** A vault that a transfer takes, as L1 has it now. */
+export interface Spent {
+  readonly vault: StoredVault;
   readonly activity: ActivityRecord;
+}
+
+/**
+ * Examines a list, with a group's changes, for a commit at this time in seconds. Returns the vaults that it takes, and
+ * why L1 would not count all transfers; null when it would.
+ */
+export async function examine(ledger: Ledger, group: Group | null, list: TransferListRecord, commitAt: bigint) {
+  const ids = list.transfers.map(({ vaultId }) => vaultId);
+  const places = ids.map(placeOf);
+  if (!places.every((place) => hasSlot(ledger, place))) return { spent: [], failure: MISSING };
+  const vaults = await readVaults(ledger, places);
+  const activities = await readActivities(ledger, group, ids);
+  const spent = vaults.map(({ vault }, i) => ({ vault, activity: activities[i] as ActivityRecord }));
+  const read = (key: Buffer) => (group === null ? ledger.store.get(key) : group.read(ledger.store, key));
+  const powers = await powersOf(read, (spent[0] as Spent).vault.owner, list);
+  return { spent, failure: failureOf(ledger, list, spent, powers, commitAt) };
+}
+
+function failureOf(
+  ledger: Ledger,
+  list: TransferListRecord,
+  spent: readonly Spent[],
+  powers: TransferPowers,
+  commitAt: bigint,
+): string | null {
+  if (list.deadline < commitAt) return "The deadline came before L1 could take the transfers.";
+  for (const [i, transfer] of list.transfers.entries()) {
+    const { vault, activity } = spent[i] as Spent;
+    if (vault.userIndex !== transfer.userIndex || vault.assetIndex !== transfer.assetIndex)
+      return `Vault ${transfer.vaultId} is another one in L1's history.`;
+    if (vault.owner !== spent[0]?.vault.owner) return "The vaults of the list have several owners.";
+    if (activity.spentBy !== list.transferId) return `Another transfer of vault ${transfer.vaultId} is on L1.`;
+    const fault = faultAt(ledger, list, transfer, { vault, activity }, powers, commitAt);
+    if (fault !== null) return lists.failureOfFault({ ...transfer, fault });
+  }
+  return null;
+}
+
+/** A deep reorganisation may have taken a vault's batch back. The list waits until it is final again. */
+export function isFinal(ledger: Ledger, { transfers }: TransferListRecord): boolean {
+  return transfers.every(({ vaultId }) => {
+    const { mode, batchNumber } = placeOf(vaultId);
+    return ledger.batches[mode].latest(batchNumber)?.status === "finalized";
+  });
+}
+
+/**
+ * Why a sealed batch of transfers must not go to L1 after this time (seconds); null when it may. L1 takes a record that
+ * does not count, and then the vault's owner can never transfer it again.
+ */
+export async function faultOfBatch(ledger: Ledger, batchNumber: number, l1Time: bigint): Promise<string | null> {
+  for (const list of await lists.listsOfBatch(ledger, findBatch(ledger, "zk-rollup", batchNumber))) {
+    const { failure } = await examine(ledger, null, list, l1Time + COMMIT_SECONDS);
+    if (failure !== null) return failure;
+    if (!isFinal(ledger, list)) return "A vault of the transfers is not final on L1 now.";
+  }
+  return null;
+}
+
+/** A vault that a record spends; null for an id that no batch has made, which L1 marks as spent all the same. */
+interface Judged extends Pick<Spent, "activity"> {
+  readonly vault: StoredVault | null;
 }
 
 /** Decides the transfers of a batch that L1 has just committed, by L1's own rule. */
@@ -53,7 +118,14 @@ async function judge(ledger: Ledger, group: Group, batch: BatchRecord, committed
     for (const { vault } of spent)
       if (vault !== null && !powers.has(vault.owner))
         powers.set(vault.owner, await powersOf((key) => group.read(ledger.store, key), vault.owner, list));
-    const faults = list.transfers.map((_, i) => faultOf(ledger, batch, list, i, spent[i] as Judged, powers));
+    const faults = list.transfers.map((transfer, i) => {
+      const { vault, activity } = spent[i] as Judged;
+      if (vault === null) return transfer.fault ?? "exhausted";
+      const its = powers.get(vault.owner) as TransferPowers;
+      const fault = faultAt(ledger, list, transfer, { vault, activity }, its, batch.committedAt ?? 0n);
+      // A fault stays as it was first seen.
+      return fault && (transfer.fault ?? fault);
+    });
     for (const [i, transfer] of list.transfers.entries()) {
       const { vault, activity } = spent[i] as Judged;
       const transferred = faults[i] === null && vault !== null ? vault.amount - activity.withdrawn : 0n;
@@ -74,17 +146,15 @@ async function judge(ledger: Ledger, group: Group, batch: BatchRecord, committed
   for (const vaultId of changed) await judgeSpender(ledger, group, vaultId, time);
 }
 
-/** Why L1 does not count a committed transfer; null when it does. A fault stays as it was first seen. */
-function faultOf(
+/** Why L1 does not count a transfer of a list that is committed at this time; null when it does. */
+function faultAt(
   ledger: Ledger,
-  { committedAt }: BatchRecord,
-  { transfers, deadline }: TransferListRecord,
-  i: number,
-  { vault, activity }: Judged,
-  powers: ReadonlyMap<Address, TransferPowers>,
+  { deadline }: TransferListRecord,
+  transfer: TransferListRecord["transfers"][number],
+  { vault, activity }: Spent,
+  powers: TransferPowers,
+  committedAt: bigint,
 ): TransferFault | null {
-  const transfer = transfers[i] as TransferListRecord["transfers"][number];
-  if (vault === null) return transfer.fault ?? "exhausted";
   const { mode, batchNumber, slot } = placeOf(transfer.vaultId);
   const { standard, assetType, chainId, transferable } = ledger.assetAt(vault.assetIndex);
   const isVoid = runAt(ledger.voids[mode].latest(batchNumber) ?? [], slot) !== null;
@@ -98,9 +168,7 @@ function faultOf(
     transferable: transferable === true && chainId === ledger.settlement.chainId,
     hops: transfer.hops - 1,
   };
-  const record: CommittedRecord = { transfer, deadline, committedAt: committedAt ?? 0n };
-  const fault = transferFault(source, record, powers.get(vault.owner) as TransferPowers);
-  return fault === null ? null : (transfer.fault ?? fault);
+  return transferFault(source, { transfer, deadline, committedAt }, powers);
 }
 
 function putFaults(
