@@ -22,7 +22,7 @@ import { putUser, recipientKey, recipientOf } from "../tenants/users.ts";
 import { requireAddress } from "../validate.ts";
 import { putActivity } from "../vaults/activity.ts";
 import * as lists from "../vaults/stored-lists.ts";
-import { decodeActivity, hasSlot, ownedBy, placeOf, readVaults } from "../vaults/vaults.ts";
+import { decodeActivity, ownVaults, placeOf } from "../vaults/vaults.ts";
 import { requireCarried } from "./close.ts";
 import { readApproval, readSession } from "./powers.ts";
 
@@ -224,28 +224,23 @@ function receiverOf({ to }: Transfer, i: number): Address {
 
 /** The vaults that the transfers take. Rejects with `vault_not_found` and, for several owners, `validation_failed`. */
 async function askedVaults(ledger: Ledger, caller: TransferCaller, transfers: readonly Transfer[]): Promise<Asked[]> {
-  const issues: Issue[] = [];
-  const places = transfers.map(({ vaultId }) => placeOf(vaultId));
-  for (const [i, place] of places.entries())
-    if (!hasSlot(ledger, place, "get")) issues.push(issueAt(i, "vault_not_found"));
-  if (issues.length > 0) throw refusal(issues);
-  const found = await readVaults(ledger, places);
-  const isOwn = ownedBy(ledger, caller);
+  const found = await ownVaults(ledger, caller, transfers);
   // A burnt slot holds no units, and is nobody's vault.
-  for (const [i, { vault }] of found.entries())
-    if (vault.amount === 0n || !isOwn(vault)) issues.push(issueAt(i, "vault_not_found"));
+  const issues = found.flatMap((vault, i) => (vault?.amount ? [] : [issueAt(i, "vault_not_found")]));
   if (issues.length > 0) throw refusal(issues);
-  const [first] = found;
-  const isCommon = ({ vault }: (typeof found)[number]) =>
-    vault.owner === first?.vault.owner && vault.applicationIndex === first.vault.applicationIndex;
-  if (!found.every(isCommon)) {
+  const vaults = found as readonly StoredVault[];
+  const [first] = vaults;
+  const isCommon = ({ owner, applicationIndex }: StoredVault) =>
+    owner === first?.owner && applicationIndex === first.applicationIndex;
+  if (!vaults.every(isCommon)) {
     const detail = "The vaults of a list have one owner and one application. Sign a list for each.";
     throw new MintmarkError("validation_failed", detail);
   }
+  const places = transfers.map(({ vaultId }) => placeOf(vaultId));
   const makers = await lists.makersOf(ledger, places);
-  return found.map(({ place, vault }, i) => {
+  return vaults.map((vault, i) => {
     const hops = (makers[i]?.output.transfer.hops ?? 0) + 1;
-    return { transfer: transfers[i] as Transfer, place, vault, hops };
+    return { transfer: transfers[i] as Transfer, place: places[i] as VaultPlace, vault, hops };
   });
 }
 

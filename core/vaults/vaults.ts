@@ -21,10 +21,7 @@ export interface LocatedVault {
 }
 
 /** Whether a vault is the caller's: an application's own, or an owner's of any application. */
-export function ownedBy(
-  ledger: Ledger,
-  caller: Principal | { readonly owner: Address },
-): (vault: StoredVault) => boolean {
+function ownedBy(ledger: Ledger, caller: Principal | { readonly owner: Address }): (vault: StoredVault) => boolean {
   if ("owner" in caller) {
     const owner = requireAddress("owner", caller.owner);
     return (vault) => vault.owner === owner;
@@ -105,6 +102,22 @@ export async function readVault(ledger: Ledger, place: VaultPlace): Promise<Stor
   const [vault] = await readVaults(ledger, [place]);
   if (vault === undefined) throw new MintmarkError("vault_not_found");
   return vault.vault;
+}
+
+/** The content of each vault, in order; null for one that is not the caller's. Throws for a malformed id. */
+export async function ownVaults(
+  ledger: Ledger,
+  caller: Principal | { readonly owner: Address },
+  asked: readonly { readonly vaultId: VaultId }[],
+): Promise<(StoredVault | null)[]> {
+  const isOwn = ownedBy(ledger, caller);
+  const places = asked.map(({ vaultId }) => placeOf(vaultId));
+  const found = await readVaults(
+    ledger,
+    places.filter((place) => hasSlot(ledger, place, "get")),
+  );
+  const own = new Map(found.filter(({ vault }) => isOwn(vault)).map(({ place, vault }) => [place, vault]));
+  return places.map((place) => own.get(place) ?? null);
 }
 
 /** Reads vaults with the group's changes, in this order, each record once. Throws `store_corrupt` if one is missing. */

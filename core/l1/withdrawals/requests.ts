@@ -19,7 +19,7 @@ import type { StoredVault } from "../../store/vault-columns.ts";
 import { requireKey } from "../../tenants/api-keys.ts";
 import { requireAddress } from "../../validate.ts";
 import { putActivity, putWithdrawal, reserve, withdrawalView } from "../../vaults/activity.ts";
-import { batchAt, decodeActivity, ownedBy, placeOf, readVaults } from "../../vaults/vaults.ts";
+import { batchAt, decodeActivity, ownVaults, placeOf } from "../../vaults/vaults.ts";
 import { portalOf } from "../progress/portals.ts";
 
 /** Earlier totals of a vault among which a repeated request is recognised. */
@@ -222,25 +222,6 @@ export function requireEachOnce(listed: readonly Pick<ListedVault, "vaultId">[])
     throw new MintmarkError("validation_failed", `A list has 1 to ${MAX_LISTED_VAULTS} vaults.`);
   if (new Set(listed.map(({ vaultId }) => vaultId)).size !== listed.length)
     throw new MintmarkError("validation_failed", "A list names each vault once.");
-}
-
-/** The content of each vault; null for one that is not the caller's. */
-export async function ownVaults(
-  ledger: Ledger,
-  caller: WithdrawalCaller,
-  listed: readonly Pick<ListedVault, "vaultId">[],
-): Promise<(StoredVault | null)[]> {
-  const isOwn = ownedBy(ledger, caller);
-  const places = listed.map(({ vaultId }) => {
-    const place = placeOf(vaultId);
-    return faultOf(() => batchAt(ledger, place)) === null ? place : null;
-  });
-  const known = places.flatMap((place) => place ?? []);
-  const vaults = await readVaults(ledger, known);
-  return places.map((place) => {
-    const vault = place === null ? undefined : vaults.shift()?.vault;
-    return vault !== undefined && isOwn(vault) ? vault : null;
-  });
 }
 
 /** Whose vaults they are, and where they are paid: one signature is one owner's, for the contract of one chain. */

@@ -14,7 +14,7 @@ import { requireScope } from "../../tenants/api-keys.ts";
 import { requireAddress, requireUuid } from "../../validate.ts";
 import { withdrawalView } from "../../vaults/activity.ts";
 import { listWithdrawals, type WithdrawalFilter } from "../../vaults/transactions.ts";
-import { decodeActivity } from "../../vaults/vaults.ts";
+import { decodeActivity, ownVaults } from "../../vaults/vaults.ts";
 import { portalOf } from "../progress/portals.ts";
 import type { ListedWithdrawal, WithdrawalCaller, WithdrawalListRequest } from "./requests.ts";
 import * as requests from "./requests.ts";
@@ -83,7 +83,7 @@ export interface PreparedWithdrawals {
 async function prepareWithdrawals(ledger: Ledger, caller: WithdrawalCaller, preparation: WithdrawalPreparation) {
   const { vaults: asked } = preparation;
   requests.requireEachOnce(asked);
-  const found = await requests.ownVaults(ledger, caller, asked);
+  const found = await ownVaults(ledger, caller, asked);
   const { owner, chainId } = requests.commonTo(ledger, found);
   const now = BigInt(Math.floor(ledger.journalClock.now() / 1000));
   const { deadline = now + VALID_SECONDS } = preparation;
@@ -132,7 +132,7 @@ export function withdrawalsOf(context: EngineContext): Withdrawals {
     async newestOf(owner, vaultIds) {
       const { ledger } = context;
       const asked = vaultIds.map((vaultId) => ({ vaultId }));
-      const vaults = await requests.ownVaults(ledger, { owner }, asked);
+      const vaults = await ownVaults(ledger, { owner }, asked);
       return Promise.all(
         vaults.map(async (vault, i) => {
           const application = vault && ledger.applications.get(vault.applicationIndex);
