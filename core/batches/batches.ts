@@ -1,7 +1,8 @@
 import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { firstWhere, type List, listOf, type PageEntries, type PageOptions, type PageStart } from "../ledger/list.ts";
+import type { List, PageEntries, PageOptions, PageStart } from "../ledger/list.ts";
+import { firstWhere, listOf, tablePage } from "../ledger/list.ts";
 import { openBatchRecord } from "../ledger/open-batch.ts";
 import { type Batch, batchIdOf, MODES, type Mode } from "../model.ts";
 import type { BatchHeader, StoredBatch } from "../ports.ts";
@@ -60,20 +61,14 @@ function openBatch(ledger: Ledger, mode: Mode): Batch {
 }
 
 /** Newest first: by number for one mode, by number and then mode for both. Reads no batch before the page. */
-function batchPage(ledger: Ledger, { mode: of }: BatchFilter, { after, limit }: PageStart): PageEntries<Batch> {
+function batchPage(ledger: Ledger, { mode: of }: BatchFilter, start: PageStart): PageEntries<Batch> {
   const modes = of === undefined ? MODES : [of];
-  const newest = Math.max(...modes.map((mode) => ledger.batches[mode].count)) * MODES.length;
-  const data: Batch[] = [];
-  let last = Math.min(after ?? newest, newest);
-  for (let at = last - 1; at >= 0; at--) {
+  const count = Math.max(...modes.map((mode) => ledger.batches[mode].count)) * MODES.length;
+  const get = (at: number) => {
     const mode = MODES[at % MODES.length] as Mode;
-    const batch = modes.includes(mode) ? ledger.batches[mode].get(Math.floor(at / MODES.length)) : undefined;
-    if (batch === undefined) continue;
-    if (data.length === limit) return { data, next: last };
-    data.push(batchView(batch));
-    last = at;
-  }
-  return { data, next: null };
+    return modes.includes(mode) ? ledger.batches[mode].get(Math.floor(at / MODES.length)) : undefined;
+  };
+  return tablePage({ count, get }, { ...start, after: Math.min(start.after ?? count, count) }, batchView, "desc");
 }
 
 export function stateOver(ledger: Ledger, countValidium: number, countRollup: number): EngineState {

@@ -60,7 +60,7 @@ function scopeOf(list: string, owner: string, filter: object): string {
 
 /** A page of a table whose records are numbered from 0, without those of which `view` is null. */
 export function tablePage<V, T>(
-  table: Table<number, V>,
+  table: Pick<Table<number, V>, "count" | "get">,
   { after, limit }: PageStart,
   view: (record: V) => T | null,
   order: Order = "asc",
