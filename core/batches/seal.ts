@@ -125,7 +125,9 @@ export function sealLater(ledger: Ledger, closed: OpenBatch): Promise<BatchRecor
   const before = sealings.get(batchNumber - 1);
   // One commit carries fewer transfers than mints, so they take the event loop for some ms only.
   const derived =
-    closed.transfers === null ? derivedBatch(ledger, closed, closed.vaults) : lazily(() => derivedHere(ledger, closed));
+    closed.transfers === null
+      ? derivedBatch(ledger, closed, closed.vaults)
+      : nextPass().then(() => derivedHere(ledger, closed));
   const sealed = Promise.allSettled([derived, before]).then(([outcome]) =>
     ledger.writer.run({
       weight: 1,
@@ -144,11 +146,6 @@ export function sealLater(ledger: Ledger, closed: OpenBatch): Promise<BatchRecor
   // A failure here means that the writer failed or closed. The writer reports that.
   sealed.catch(() => {}).finally(() => sealings.delete(batchNumber));
   return sealed;
-}
-
-async function lazily<T>(make: () => T): Promise<T> {
-  await nextPass();
-  return make();
 }
 
 /** Journals a closed batch, and writes its derived records and its place in the state tree. */

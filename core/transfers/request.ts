@@ -143,9 +143,9 @@ function putRequested(ledger: Ledger, group: Group, signed: Signed, receivers: r
   const { digest, deadline, signature, sessionKey, asked } = signed;
   const { applicationIndex } = (asked[0] as Asked).vault;
   const users = new Map(receivers.map((owner) => [owner, userOf(ledger, group, applicationIndex, owner)]));
-  const application = ledger.applications.latest(applicationIndex);
-  if (application === undefined) throw new Error("a vault's application is missing");
-  const { nextSequence: firstSequence } = application;
+  const application = ledger.applications.change(group, applicationIndex);
+  const firstSequence = application.nextSequence;
+  application.nextSequence += lists.slotCount(signed.transfers);
   const transfers = asked.map(({ transfer: { vaultId, amount, to }, vault: { userIndex, assetIndex }, hops }) => {
     const receiverIndex = users.get(to) ?? null;
     return { vaultId, amount, to, receiverIndex, userIndex, assetIndex, hops, fault: null };
@@ -155,7 +155,6 @@ function putRequested(ledger: Ledger, group: Group, signed: Signed, receivers: r
   const { sequence: journalSequence, time } = ledger.record(group, { kind: "transfersRequested", ...facts });
   const waiting = { status: "waiting", batchNumber: null, firstSlot: null, failure: null } as const;
   const list: TransferListRecord = { ...facts, journalSequence, ...waiting, createdAt: time, updatedAt: time };
-  ledger.putApplication(group, { ...application, nextSequence: firstSequence + lists.slotCount(transfers) });
   lists.putTransferList(group, list, null);
   indexTransfers(ledger, group, list);
   lists.tellAccepted(ledger, group, list);

@@ -61,7 +61,7 @@ export function putWithdrawal(
   record: WithdrawalRecord,
   before: WithdrawalRecord | null,
   type: WithdrawalEventType,
-): void {
+): WithdrawalRecord {
   if (before?.status !== record.status) {
     if (before !== null) group.remove(statusKey(before));
     group.put(statusKey(record), keyOf.journal(record.journalSequence).subarray(1));
@@ -80,6 +80,7 @@ export function putWithdrawal(
     // The record lacks the user's id, so listeners get it one read later.
     ledger.emit("withdrawal", async () => ({ applicationId, type, withdrawal: await withdrawalView(ledger, record) }));
   });
+  return record;
 }
 
 function statusKey({ applicationIndex, status, sequence }: WithdrawalRecord): Buffer {

@@ -59,7 +59,7 @@ async function openCopy(firstToken: number): Promise<Operator> {
     },
     async commit() {
       const attempts = new Attempts(undefined);
-      const consents = new Consents({ engine, l1, issuers: [] });
+      const consents = new Consents({ engine, l1 });
       const options = { ...parts, consents, checks: [], refused: new RefusedSlots(engine, l1, Date.now) };
       const committed = await attempts.of(() => commitSealed(options, attempts));
       attempts.end();

@@ -1,5 +1,5 @@
 import { recoverAddress } from "viem";
-import { backoffDelay, pause } from "../../backoff.ts";
+import { pause, repeat } from "../../backoff.ts";
 import type { LeftOut } from "../../batches/void-slots.ts";
 import type { IssuerClient, IssuerConsent } from "../../guards/issuer/index.ts";
 import { messageOf } from "../../message.ts";
@@ -20,14 +20,13 @@ export interface ConsentStanding {
   readonly failure: string | null;
 }
 
-export interface ConsentsOptions {
+/** Some of the options of the settler, which explains them. */
+interface ConsentsOptions {
   readonly engine: SettlementPort;
   readonly l1: Pick<L1Reader, "settlement"> & IssuerReader;
-  readonly issuers: readonly IssuerClient[];
-  /** Milliseconds after which a batch is committed without the assets of an issuer that is silent; default 30 000. */
-  readonly waitMs?: number | undefined;
-  /** Called when an issuer gives a new reason. */
-  readonly onRefusal?: ((issuer: Address, batchId: string, error: unknown) => void) | undefined;
+  readonly issuers?: readonly IssuerClient[];
+  readonly consentMs?: number;
+  readonly onIssuerRefusal?: (issuer: Address, batchId: string, error: unknown) => void;
 }
 
 const WAIT_MS = 30_000;
@@ -82,7 +81,8 @@ export class Consents {
 
   constructor(options: ConsentsOptions) {
     this.#options = options;
-    this.#clients = new Map(options.issuers.map((client) => [client.address.toLowerCase() as Address, client]));
+    const { issuers = [] } = options;
+    this.#clients = new Map(issuers.map((client) => [client.address.toLowerCase() as Address, client]));
   }
 
   /** Starts asking for every sealed batch that L1 lacks, without waiting for an issuer. Returns their number. */
@@ -160,9 +160,9 @@ export class Consents {
       const digest = consentDigest(l1.settlement, message);
       const known = this.#asked.get(digest);
       if (known !== undefined) return known;
-      const { waitMs = WAIT_MS } = this.#options;
-      const patience = this.#tardy.has(issuer) ? TARDY_MS : end === null ? waitMs : LATE_MS;
-      end = Math.max(end ?? 0, performance.now() + Math.min(waitMs, patience));
+      const { consentMs = WAIT_MS } = this.#options;
+      const patience = this.#tardy.has(issuer) ? TARDY_MS : end === null ? consentMs : LATE_MS;
+      end = Math.max(end ?? 0, performance.now() + Math.min(consentMs, patience));
       const asking = this.#begin(batch, issuer, own, suspended);
       this.#asked.set(digest, asking);
       return asking;
@@ -172,7 +172,7 @@ export class Consents {
   }
 
   #begin(batch: SealedBatch, issuer: Address, assets: readonly ConsentAsset[], suspended: boolean): Asking {
-    const { onRefusal = () => {} } = this.#options;
+    const { onIssuerRefusal = () => {} } = this.#options;
     const batchId = batchIdOf(batch.mode, batch.batchNumber);
     const client = this.#clients.get(issuer);
     const unasked = client === undefined ? "no address of its service is configured" : null;
@@ -183,31 +183,27 @@ export class Consents {
     const asking: Asking = { standing, given: null, reasons: new Map(), done, fault, stop };
     const refused = (error: unknown) => {
       const failure = messageOf(error);
-      if (asking.standing.failure !== failure) onRefusal(issuer, batchId, error);
+      if (asking.standing.failure !== failure) onIssuerRefusal(issuer, batchId, error);
       asking.standing = { ...standing, state: "refused", failure };
     };
-    const ask = async (): Promise<void> => {
-      if (client === undefined || fault !== null) return refused(fault);
-      for (let attempt = 1; !stop.signal.aborted; attempt++) {
-        try {
-          const limit = AbortSignal.any([stop.signal, AbortSignal.timeout(QUESTION_MS)]);
-          const answer = await client.consent(batch, limit);
-          asking.given = await this.#checked(batch, issuer, assets, answer);
-          this.#tardy.delete(issuer);
-          consented();
-          asking.reasons = new Map(answer.refused.map(({ assetType, reason }) => [assetType, reason]));
-          if (asking.given.assets.length < assets.length)
-            throw new Error(answer.refused[0]?.reason ?? "it consents to some of its assets only");
-          asking.standing = { ...standing, state: "given" };
-          return;
-        } catch (error) {
-          if (stop.signal.aborted) break;
-          refused(error);
-          await pause(backoffDelay(BACKOFF, attempt), stop.signal).catch(() => {});
-        }
-      }
+    if (client === undefined || fault !== null) {
+      refused(fault);
+      consented();
+      return asking;
+    }
+    const ask = async (signal: AbortSignal): Promise<void> => {
+      const answer = await client.consent(batch, AbortSignal.any([signal, AbortSignal.timeout(QUESTION_MS)]));
+      asking.given = await this.#checked(batch, issuer, assets, answer);
+      this.#tardy.delete(issuer);
+      consented();
+      asking.reasons = new Map(answer.refused.map(({ assetType, reason }) => [assetType, reason]));
+      if (asking.given.assets.length < assets.length)
+        throw new Error(answer.refused[0]?.reason ?? "it consents to some of its assets only");
+      asking.standing = { ...standing, state: "given" };
+      stop.abort();
     };
-    void ask().then(consented);
+    const onRound = (error: unknown) => (error === null ? undefined : refused(error));
+    void repeat(ask, { intervalMs: 0, backoff: BACKOFF, onRound }, stop.signal).then(consented);
     return asking;
   }
 

@@ -9,9 +9,9 @@ import { countOf } from "../../protocol/commitment.ts";
 import type { VaultPlace } from "../../protocol/vault.ts";
 import type { VoidSlots } from "../../sealing/void-runs.ts";
 import type { BatchCheck } from "./commit.ts";
-import { type Follow, type FollowOptions, followerOf } from "./follower.ts";
+import { type FollowOptions, followerOf } from "./follower.ts";
 import { Preflight } from "./preflight.ts";
-import { Attempts, Rounds, type RoundsOptions, steadyClock } from "./rounds.ts";
+import { Attempts, Rounds, type RoundsOptions } from "./rounds.ts";
 import { WithdrawalSender } from "./withdrawal-sender.ts";
 
 /** Most milliseconds that an examination delays a commit. */
@@ -38,13 +38,6 @@ export interface MirrorRound {
   readonly withdrawn: number;
 }
 
-interface Joined {
-  readonly mirror: SettledMirror;
-  readonly follow: Follow;
-  readonly sender: WithdrawalSender;
-  readonly preflight: Preflight;
-}
-
 /** Kinds of work of a mirror's settler, each in its own loop. */
 export type MirrorWork = "follow" | "assets" | "withdraw";
 
@@ -58,12 +51,12 @@ export type MirrorWork = "follow" | "assets" | "withdraw";
  */
 export class MirrorSettler extends Rounds<MirrorRound, MirrorWork> implements BatchCheck {
   readonly #options: MirrorSettlerOptions;
-  #joined: Joined | null = null;
+  #joined: Awaited<ReturnType<typeof joined>> | null = null;
 
   /** Only `follow` connects to the mirror. Until then there is nothing else to do. */
   protected readonly passes = {
     follow: async (signal?: AbortSignal) => {
-      this.#joined ??= await this.#join();
+      this.#joined ??= await joined(this.#options);
       await this.#joined.follow(signal);
     },
     assets: async (signal?: AbortSignal) => (await this.#joined?.preflight.check(signal)) ?? 0,
@@ -72,7 +65,7 @@ export class MirrorSettler extends Rounds<MirrorRound, MirrorWork> implements Ba
       if (this.#joined === null) return done;
       const { mirror, follow, sender } = this.#joined;
       const attempts = new Attempts(signal);
-      done.imported = await attempts.of(async () => this.#import(await sender.awaitedBatches(), mirror, signal));
+      done.imported = await attempts.of(async () => this.#import(await sender.queue.awaitedBatches(), mirror, signal));
       if (done.imported > 0) await follow(signal);
       done.withdrawn = await attempts.of(() => sender.send(signal));
       attempts.end();
@@ -109,22 +102,6 @@ export class MirrorSettler extends Rounds<MirrorRound, MirrorWork> implements Ba
     }
   }
 
-  async #join(): Promise<Joined> {
-    const { engine, source, connect } = this.#options;
-    const mirror = await connect();
-    const { chainId, contract } = mirror.settlement;
-    const { settlement } = source;
-    if (mirror.source.chainId !== settlement.chainId || mirror.source.contract !== settlement.contract)
-      throw new MintmarkError("l1_failed", `${contract} on chain ${chainId} is no mirror of ${settlement.contract}`);
-    // Only now, because a store keeps its mirror for ever.
-    await engine.operator.addMirror(mirror.settlement);
-    engine.operator.placeInBlobs(chainId, await mirror.opensBlobs());
-    const steady = steadyClock(this.#options);
-    const follow = followerOf(engine, mirror, this.#options);
-    const sender = new WithdrawalSender(engine, mirror, follow, steady);
-    return { mirror, follow, sender, preflight: new Preflight(engine, mirror, steady) };
-  }
-
   /** Returns the number of batches whose commits are final, and that the mirror knows now. */
   async #import(awaited: readonly VaultPlace[], mirror: SettledMirror, signal?: AbortSignal): Promise<number> {
     const { source, committee } = this.#options;
@@ -141,4 +118,20 @@ export class MirrorSettler extends Rounds<MirrorRound, MirrorWork> implements Ba
     for (const { mode, batchNumber } of unaccepted) await importBatch({ source, mirror }, mode, batchNumber, signal);
     return final.length;
   }
+}
+
+/** Connects to the mirror, and makes what works on it. */
+async function joined(options: MirrorSettlerOptions) {
+  const { engine, source, connect, clock = () => performance.now() } = options;
+  const mirror = await connect();
+  const { chainId, contract } = mirror.settlement;
+  const { settlement } = source;
+  if (mirror.source.chainId !== settlement.chainId || mirror.source.contract !== settlement.contract)
+    throw new MintmarkError("l1_failed", `${contract} on chain ${chainId} is no mirror of ${settlement.contract}`);
+  // Only now, because a store keeps its mirror for ever.
+  await engine.operator.addMirror(mirror.settlement);
+  engine.operator.placeInBlobs(chainId, await mirror.opensBlobs());
+  const follow = followerOf(engine, mirror, options);
+  const sender = new WithdrawalSender(engine, mirror, follow, clock);
+  return { mirror, follow, sender, preflight: new Preflight(engine, mirror, clock) };
 }

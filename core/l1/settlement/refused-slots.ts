@@ -56,7 +56,8 @@ export class RefusedSlots {
     if (isTransferData(mode, batch.data)) {
       const fault = await this.#transferFault(batchNumber);
       const failure = fault ?? this.#unsignedFor(batch.batchRoot);
-      if (failure === null || !(await this.#isGone(batch, signal))) return false;
+      if (failure === null) return false;
+      if ((await this.#mayBeSent(batchNumber)) && !(await this.#isUnusable(batch, signal))) return false;
       await this.#engine.operator.takeBackTransfers(batchNumber, failure, { givesUp: fault === null });
       return true;
     }
@@ -96,11 +97,6 @@ export class RefusedSlots {
   async #mayBeSent(batchNumber: number): Promise<boolean> {
     const { l1TxHash } = await this.#engine.batches.get("zk-rollup", batchNumber);
     return l1TxHash !== null || batchNumber < this.#firstUnsent;
-  }
-
-  /** Whether no transaction can commit the transfers: none was sent, or none can be mined any more. */
-  async #isGone(batch: SealedBatch, signal?: AbortSignal): Promise<boolean> {
-    return !(await this.#mayBeSent(batch.batchNumber)) || this.#isUnusable(batch, signal);
   }
 
   async #transferFault(batchNumber: number): Promise<string | null> {

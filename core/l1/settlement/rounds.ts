@@ -11,10 +11,6 @@ export interface RoundsOptions {
   readonly clock?: Clock;
 }
 
-export function steadyClock({ clock = () => performance.now() }: Pick<RoundsOptions, "clock">): Clock {
-  return clock;
-}
-
 const BACKOFF: Backoff = { firstMs: 1_000, maxMs: 60_000 };
 
 /** One pass of one kind of work: reads the current state, and does a bounded part of the work. */

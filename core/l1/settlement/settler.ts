@@ -8,7 +8,7 @@ import { Consents } from "./consents.ts";
 import { type FollowOptions, followerOf } from "./follower.ts";
 import { Preflight } from "./preflight.ts";
 import { RefusedSlots } from "./refused-slots.ts";
-import { Attempts, Rounds, type RoundsOptions, steadyClock } from "./rounds.ts";
+import { Attempts, Rounds, type RoundsOptions } from "./rounds.ts";
 import { WithdrawalSender } from "./withdrawal-sender.ts";
 
 /** When to close an open batch that is not full. The engine's limits define full. */
@@ -75,16 +75,15 @@ export class Settler extends Rounds<Round, SettlerWork> {
   constructor(options: SettlerOptions) {
     super(options);
     this.#options = options;
-    const { engine, l1, committee, mirrors = [], sealing = {}, clock = Date.now } = options;
-    const steady = steadyClock(options);
+    const { engine, l1, committee, mirrors = [], sealing = {} } = options;
+    const { clock: steady = () => performance.now(), clock = Date.now } = options;
     const follow = followerOf(engine, l1, options);
     const sender = new WithdrawalSender(engine, l1, follow, steady);
     const sealDue = sealingOf(engine, sealing, clock);
     const preflight = new Preflight(engine, l1, steady);
     const refused = new RefusedSlots(engine, l1, steady, options.signingMs);
     const checks = [preflight, ...mirrors];
-    const { issuers = [], consentMs, onIssuerRefusal } = options;
-    const consents = new Consents({ engine, l1, issuers, waitMs: consentMs, onRefusal: onIssuerRefusal });
+    const consents = new Consents(options);
     this.consents = consents;
     this.passes = {
       follow: (signal?: AbortSignal) =>

@@ -35,7 +35,7 @@ export class WithdrawalSender {
   readonly #engine: SettlementPort;
   readonly #portal: Portal;
   readonly #follow: Follow;
-  readonly #queue: ReturnType<typeof pendingQueue>;
+  readonly queue: ReturnType<typeof pendingQueue>;
   readonly #clock: Clock;
   /** Withdrawals that the contract refused last time. A new process tries each at once, which is harmless. */
   readonly #refused = new Map<Uuid, Refused>();
@@ -46,13 +46,8 @@ export class WithdrawalSender {
     this.#engine = engine;
     this.#portal = portal;
     this.#follow = follow;
-    this.#queue = pendingQueue(engine, portal.settlement.chainId);
+    this.queue = pendingQueue(engine, portal.settlement.chainId);
     this.#clock = clock;
-  }
-
-  /** Batches that withdrawals wait for and the contract does not know yet, each once. */
-  awaitedBatches(): Promise<readonly VaultPlace[]> {
-    return this.#queue.awaitedBatches();
   }
 
   /**
@@ -72,7 +67,7 @@ export class WithdrawalSender {
     const [moment, most] = await Promise.all([this.#now(), this.#portal.mostWithdrawals()]);
     const isHeld = (withdrawalId: Uuid) => this.#refusalsOf(withdrawalId).notBefore > this.#clock();
     const ready: PendingWithdrawal[] = [];
-    for await (const pending of this.#queue.ready(moment, isHeld)) {
+    for await (const pending of this.queue.ready(moment, isHeld)) {
       signal?.throwIfAborted();
       if (!(await this.#isGivenUp(pending, moment))) ready.push(pending);
       if (ready.length === PER_PASS * most) break;

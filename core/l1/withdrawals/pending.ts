@@ -4,7 +4,6 @@ import type { Ledger } from "../../ledger/ledger.ts";
 import type { Hash, Standard, Uuid, Withdrawal } from "../../model.ts";
 import type { BatchHeader, WithdrawalAuthorization } from "../../ports.ts";
 import { MAX_UINT64, requireBigint } from "../../protocol/bounds.ts";
-import type { WithdrawalEventType } from "../../store/event-record.ts";
 import type { Group } from "../../store/group.ts";
 import { decodeRecord } from "../../store/layout.ts";
 import { type WithdrawalRecord, withdrawalIdRecord, withdrawalListRecord } from "../../store/records.ts";
@@ -70,21 +69,23 @@ export interface PendingOptions {
 
 export async function recordWithdrawalSubmitted(ledger: Ledger, withdrawalId: Uuid, txHash: Hash, wait?: WaitOptions) {
   const l1TxHash = requireHash("txHash", txHash);
-  return changePending(ledger, withdrawalId, "withdrawal.submitted", wait?.signal, (known, group) => {
+  return changePending(ledger, withdrawalId, wait, (known, group) => {
     if (known.l1TxHash === l1TxHash) return known;
     const { withdrawalId, submittedAt } = known;
     const { time } = ledger.record(group, { kind: "withdrawalSubmitted", withdrawalId, txHash: l1TxHash });
-    return { ...known, status: "submitted", l1TxHash, submittedAt: submittedAt ?? time, updatedAt: time };
+    const submitted = { status: "submitted", l1TxHash, submittedAt: submittedAt ?? time, updatedAt: time } as const;
+    return vaults.putWithdrawal(ledger, group, { ...known, ...submitted }, known, "withdrawal.submitted");
   });
 }
 
 export async function recordWithdrawalAttempt(ledger: Ledger, withdrawalId: Uuid, failure: string, wait?: WaitOptions) {
   const reason = requireText("failure", failure, 2000);
-  return changePending(ledger, withdrawalId, "withdrawal.attempt_refused", wait?.signal, (known, group) => {
+  return changePending(ledger, withdrawalId, wait, (known, group) => {
     if (known.failure === reason) return known;
     const { withdrawalId } = known;
     const { time } = ledger.record(group, { kind: "withdrawalAttempted", withdrawalId, failure: reason });
-    return { ...known, failure: reason, updatedAt: time };
+    const refused = { ...known, failure: reason, updatedAt: time };
+    return vaults.putWithdrawal(ledger, group, refused, known, "withdrawal.attempt_refused");
   });
 }
 
@@ -97,32 +98,26 @@ export async function recordWithdrawalFailed(
 ): Promise<Withdrawal> {
   const reason = requireText("failure", failure, 2000);
   requireBigint("l1Time", l1Time, 0n, MAX_UINT64);
-  const record = await ledger.writer.alone(async (group) => {
-    const known = await vaults.latestWithdrawal(ledger, group, withdrawalId);
-    if (!vaults.isPending(known)) return known;
+  return changePending(ledger, withdrawalId, wait, async (known, group) => {
     const activity = await vaults.readActivity(ledger, group, known.vaultId);
     const usable = known.deadline >= l1Time && activity.withdrawn <= known.withdrawnBefore;
     if (usable) throw new MintmarkError("withdrawal_pending", "The authorization can still be used on L1.");
     const facts = { withdrawalId: known.withdrawalId, failure: reason };
     const { time } = ledger.record(group, { kind: "withdrawalFailed", ...facts });
     return vaults.putFailed(ledger, group, known, activity, reason, time);
-  }, wait?.signal);
-  return vaults.withdrawalView(ledger, record);
+  });
 }
 
 /** Changes a pending withdrawal. Any other one stays as it is. */
 async function changePending(
   ledger: Ledger,
   withdrawalId: Uuid,
-  type: WithdrawalEventType,
-  signal: AbortSignal | undefined,
-  change: (known: WithdrawalRecord, group: Group) => WithdrawalRecord,
+  wait: WaitOptions | undefined,
+  change: (known: WithdrawalRecord, group: Group) => WithdrawalRecord | Promise<WithdrawalRecord>,
 ): Promise<Withdrawal> {
   const record = await ledger.writer.alone(async (group) => {
     const known = await vaults.latestWithdrawal(ledger, group, withdrawalId);
-    const changed = vaults.isPending(known) ? change(known, group) : known;
-    if (changed !== known) vaults.putWithdrawal(ledger, group, changed, known, type);
-    return changed;
-  }, signal);
+    return vaults.isPending(known) ? change(known, group) : known;
+  }, wait?.signal);
   return vaults.withdrawalView(ledger, record);
 }

@@ -328,12 +328,9 @@ function acceptWithdrawal(
   accepted: Accepted,
 ): WithdrawalRecord {
   const { applicationIndex, userIndex } = vault;
-  const application = ledger.applications.latest(applicationIndex);
-  if (application === undefined) throw new Error("a vault's application is missing");
-  const sequence = application.nextSequence;
+  const sequence = ledger.applications.change(group, applicationIndex).nextSequence++;
   const facts = { withdrawalId: uuidv7(), applicationIndex, userIndex, sequence, ...accepted };
   const recorded = ledger.record(group, { kind: "withdrawalRequested", ...facts });
-  ledger.putApplication(group, { ...application, nextSequence: sequence + 1 });
   const untouched = { l1TxHash: null, l1BlockNumber: null, failure: null };
   const notYet = { submittedAt: null, settledAt: null, finalizedAt: null, failedAt: null };
   const times = { ...notYet, createdAt: recorded.time, updatedAt: recorded.time };
@@ -342,8 +339,8 @@ function acceptWithdrawal(
   const reference = keyOf.journal(journalSequence).subarray(1);
   group.put(keyOf.transaction(applicationIndex, sequence), reference);
   group.put(keyOf.userTransaction(applicationIndex, userIndex, sequence), reference);
-  group.put(keyOf.applicationWithdrawal(applicationIndex, sequence), reference);
   for (const of of [
+    prefixOf.applicationWithdrawal(applicationIndex),
     prefixOf.userWithdrawal(applicationIndex, userIndex),
     prefixOf.assetWithdrawal(applicationIndex, vault.assetIndex),
     prefixOf.vaultWithdrawal(applicationIndex, accepted.vaultId),
