@@ -47,7 +47,7 @@ export async function readMirror(options: L1Options): Promise<MirrorReader> {
  * const mirror: ViemMirror = await connectMirror({ rpc, contract, account: relayer });
  * await advanceMirror({ source, mirror, committee });
  */
-export type ViemMirror = MirrorWriter & ReturnType<typeof mirrorViews> & Pick<MirrorContract, "source">;
+export type ViemMirror = ViemCommitter & MirrorContract;
 
 class MirrorWriter extends ViemCommitter implements Pick<MirrorContract, "advance" | "importBatch"> {
   async advance(from: StateRoots, growth: Growth, attestation: Hex, options?: L1SendOptions): Promise<L1Receipt> {
