@@ -1,7 +1,6 @@
-import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { pageScript } from "./bundle.ts";
-import { documentOf, type Page, pageFile } from "./files.ts";
+import { contentPolicy, documentOf, hashSource, type Page, pageFile } from "./files.ts";
 
 /**
  * The static exit page: one HTML file with its script and style, which works from a disk. Its policy allows these two by
@@ -10,17 +9,13 @@ import { documentOf, type Page, pageFile } from "./files.ts";
 export async function exitPageHtml(): Promise<{ readonly html: string; readonly policy: string }> {
   const style = await readFile(new URL("shared/style.css", import.meta.url), "utf8");
   const script = (await pageScript("exit")).toString();
-  const policy = [
-    "default-src 'none'",
-    `script-src '${hashOf(script)}' 'wasm-unsafe-eval'`,
-    `style-src '${hashOf(style)}'`,
-    "img-src data:",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "require-trusted-types-for 'script'",
-    "trusted-types 'none'",
-  ].join("; ");
-  const head = `<meta http-equiv="content-security-policy" content="${policy}">
+  const policy = contentPolicy({
+    "script-src": `${hashSource(script)} 'wasm-unsafe-eval'`,
+    "style-src": hashSource(style),
+    "img-src": "data:",
+    "connect-src": "'none'",
+  });
+  const head = `<meta http-equiv="content-security-policy" content="${policy.replace("frame-ancestors 'none'; ", "")}">
     <meta name="referrer" content="no-referrer">
     <link rel="icon" href="data:,">
     <style>${style}</style>`;
@@ -34,17 +29,12 @@ export async function exitPageHtml(): Promise<{ readonly html: string; readonly 
 /** The same file, served, and as a file to save. */
 export const exitPage: Page = {
   address: "/exit",
-  policy: "default-src 'none'; frame-ancestors 'none'",
+  policy: contentPolicy(),
   async load() {
     const { html, policy } = await exitPageHtml();
-    const served = { policy: `${policy}; frame-ancestors 'none'` };
     return [
-      { ...pageFile("", html, "index.html"), ...served },
-      { ...pageFile("mintmark-exit.html", html), ...served },
+      { ...pageFile("", html, "index.html"), policy },
+      { ...pageFile("mintmark-exit.html", html), policy },
     ];
   },
 };
-
-function hashOf(text: string): string {
-  return `sha256-${createHash("sha256").update(text).digest("base64")}`;
-}

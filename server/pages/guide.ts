@@ -1,11 +1,10 @@
 import { spawn } from "node:child_process";
-import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { readdir, readFile } from "node:fs/promises";
 import { constants, setPriority } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { contentPolicy, type Page, pageFile } from "./files.ts";
+import { contentPolicy, documentOf, hashSource, type Page, pageFile } from "./files.ts";
 
 /** The site that `npm run docs` builds from `docs/`. The package brings it built. */
 const FOLDER = fileURLToPath(new URL("../../docs/.vitepress/dist/", import.meta.url));
@@ -28,8 +27,8 @@ async function build(): Promise<void> {
   if (code !== 0) throw new Error("The guide could not be built. `npm run docs` says why.");
 }
 
-const UNBUILT = `<!doctype html><html lang="en"><title>Guide</title><h1>The guide is not built here</h1>
-<p>Run <code>npm run docs</code> in the repository, then start the server again. The package brings it built.</p></html>`;
+const UNBUILT = `<h1>The guide is not built here</h1>
+<p>Run <code>npm run docs</code> in the repository, then start the server again. The package brings it built.</p>`;
 
 /** The guide. It asks this server alone, and searches in the browser. */
 export const guidePage: Page = {
@@ -40,7 +39,7 @@ export const guidePage: Page = {
     await building?.catch(() => {});
     const entries = await readdir(FOLDER, { recursive: true, withFileTypes: true }).catch(() => []);
     const paths = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
-    if (paths.length === 0) return [pageFile("", UNBUILT, "index.html")];
+    if (paths.length === 0) return [pageFile("", documentOf("Guide", "", UNBUILT), "index.html")];
     return Promise.all(
       paths.map(async (path) => {
         const body = await readFile(path);
@@ -55,7 +54,7 @@ export const guidePage: Page = {
 /** The generator writes short scripts into each page, so the policy names them by their hashes. Vue has a policy. */
 function policyOf(html: string): string {
   const inline = [...html.matchAll(/<script(?![^>]*\ssrc=)[^>]*>([\s\S]*?)<\/script>/g)];
-  const hashes = inline.map(([, text = ""]) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`);
+  const hashes = inline.map(([, text = ""]) => hashSource(text));
   return contentPolicy({
     "script-src": ["'self'", ...new Set(hashes)].join(" "),
     // The theme's own icons.

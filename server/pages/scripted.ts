@@ -10,8 +10,8 @@ interface Parts {
   readonly policy: string;
   /** What a browser without scripts shows. */
   readonly noScript: string;
-  /** Styles before and after the one that all pages share. */
-  readonly styles?: readonly [before: readonly URL[], after: readonly URL[]];
+  /** Styles behind the one that all pages share. */
+  readonly styles?: readonly URL[];
   readonly others?: () => Promise<readonly PageFile[]> | readonly PageFile[];
 }
 
@@ -19,7 +19,7 @@ const SHARED = new URL("./shared/style.css", import.meta.url);
 
 /** The page of a folder here, which its script draws. */
 function scriptedPage(folder: (typeof SCRIPTS)[number], parts: Parts): Page {
-  const { title, address = `/${folder}`, policy, styles: [before, after] = [[], []], others = () => [] } = parts;
+  const { title, address = `/${folder}`, policy, styles = [], others = () => [] } = parts;
   const head = `${styledBy(address)}
     <script type="module" src="${address}/${folder}.js"></script>`;
   const body = `<div id="app"><main><p class="quiet">Loading…</p></main></div>
@@ -28,11 +28,10 @@ function scriptedPage(folder: (typeof SCRIPTS)[number], parts: Parts): Page {
     address,
     policy,
     async load() {
-      const styles = [...before, SHARED, ...after].map((url) => readFile(url, "utf8"));
+      const read = await Promise.all([SHARED, ...styles].map((url) => readFile(url, "utf8")));
       return [
         pageFile("", documentOf(title, head, body), "index.html"),
-        // The newline ends a library's last comment.
-        pageFile("style.css", (await Promise.all(styles)).join("\n")),
+        pageFile("style.css", read.join("\n")),
         pageFile(`${folder}.js`, await pageScript(folder)),
         ...(await others()),
       ];
@@ -58,7 +57,7 @@ export function consolePage({ engine, newTokens }: Pick<Service, "engine" | "new
     noScript: "The console needs JavaScript. The same is possible with the HTTP API: /docs.",
     // Images of tokens are at other hosts; the page asks for them only when its reader wants them.
     policy: contentPolicy({ "img-src": "'self' https: data:" }),
-    styles: [[chartStyle], [new URL("./console/style.css", import.meta.url)]],
+    styles: [chartStyle, new URL("./console/style.css", import.meta.url)],
     others: () => {
       const settings = { environment: engine.environment, newTokens: newTokens !== undefined };
       return [pageFile("settings.json", JSON.stringify(settings))];
@@ -102,5 +101,5 @@ export const referencePage = scriptedPage("reference", {
   title: "Mintmark API",
   noScript: "The reference needs JavaScript. The document it shows is at /openapi.json.",
   policy: contentPolicy(),
-  styles: [[], [new URL("./reference/style.css", import.meta.url)]],
+  styles: [new URL("./reference/style.css", import.meta.url)],
 });

@@ -8,8 +8,7 @@ import { grouped } from "../shared/format.ts";
 import * as ui from "../shared/parts.tsx";
 import { request } from "../shared/request.ts";
 import { type Metadata, metadataAt, Picture, textIn } from "../shared/tokens.tsx";
-import { WalletButtons } from "../shared/wallet-buttons.tsx";
-import { accountsOf } from "../shared/wallets.ts";
+import { accountsOf, WalletButtons } from "../shared/wallets.tsx";
 
 /** The link's private key and address. The key is in the fragment, which browsers send to no server. */
 function linkIn(fragment: string): { readonly secret: Hex; readonly address: Hex } | null {
@@ -135,7 +134,7 @@ function Form({ secret, claim, onTaken }: FormProps) {
     }),
   );
   return (
-    <form class="claim" onSubmit={submit}>
+    <form class="claim" autocomplete="off" onSubmit={submit}>
       <label for="owner">Your address on Ethereum. It will own the token, and nobody can change it later.</label>
       <WalletButtons
         verb="Use"
@@ -146,8 +145,6 @@ function Form({ secret, claim, onTaken }: FormProps) {
         value={owner}
         onInput={(event) => setOwner(event.currentTarget.value)}
         placeholder="0x…"
-        autocomplete="off"
-        spellcheck={false}
         required
       />
       <ui.Button submit main disabled={busy} text="Claim" />

@@ -5,16 +5,14 @@ import { call, chooseApplication, whenSignedOut } from "./api.ts";
 import { Assets, Mint, Overview, Users } from "./day.tsx";
 import { Drops } from "./drops.tsx";
 import { Find } from "./find.tsx";
-import { Keys } from "./keys.tsx";
 import { Applications, Operating } from "./operator.tsx";
 import { Button, Failure, Search, show, Title, Top, useHash } from "./parts.tsx";
+import { Keys, Webhooks } from "./programs.tsx";
 import { SignIn, takeLink } from "./sign-in.tsx";
 import { Audit, Team } from "./team.tsx";
 import { AssetPage, BatchPage, UserPage, VaultStory, Vaults } from "./things.tsx";
 import { forgetAssets } from "./tokens.tsx";
-import { TransactionPage, Transactions } from "./transactions.tsx";
-import { TransferPage, Transfers } from "./transfers-page.tsx";
-import { Webhooks } from "./webhooks.tsx";
+import { TransactionPage, Transactions, TransferPage, Transfers } from "./transactions.tsx";
 
 /** What every page is given. */
 interface Context {

@@ -3,27 +3,25 @@ import { call } from "./api.ts";
 import { Chart } from "./chart.tsx";
 import * as ui from "./parts.tsx";
 
-/** Words for the readiness checks. */
+/** Readiness checks whose name does not say what they look at. */
 const CHECKS: Readonly<Record<string, string>> = {
-  assets: "Assets",
-  clock: "Clock",
   commit: "Commits",
   committee: "Committee members",
-  consents: "Consents",
   follow: "Reading L1",
-  issuers: "Issuers",
   kzg: "KZG, for blobs",
   l1Clock: "L1's clock",
   l1Lag: "Blocks behind L1",
-  openBatches: "Open batches",
   operator: "Operator's role",
   operatorBalance: "Operator's balance",
   seal: "Sealing",
-  settlement: "Settlement",
-  store: "Store",
-  threads: "Threads",
   withdraw: "Withdrawals",
 };
+
+/** The name of a check in words: `openBatches` as `Open batches`. */
+function wordsOf(name: string): string {
+  const words = name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  return CHECKS[name] ?? `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
+}
 
 const BATCHES: readonly ui.Column<Batch>[] = [
   ["Batch", ({ batchId }) => <a href={`/explorer#/batches/${batchId}`}>{batchId}</a>],
@@ -52,7 +50,7 @@ export function Operating() {
                 label="Readiness"
                 entries={checks}
                 columns={[
-                  ["Check", ({ name }) => CHECKS[name] ?? name],
+                  ["Check", ({ name }) => wordsOf(name)],
                   [
                     "Status",
                     ({ ok }) => <span class={`status ${ok ? "done" : "failed"}`}>{ok ? "ok" : "failed"}</span>,

@@ -1,18 +1,6 @@
 import type { ComponentChildren, ComponentProps } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import {
-  Action,
-  Button,
-  type Column,
-  Failure,
-  Id,
-  More,
-  onSent,
-  Shown,
-  Table,
-  useAction,
-  useLoad,
-} from "../shared/parts.tsx";
+import * as shared from "../shared/parts.tsx";
 import { call, changes, readPages, withQuery } from "./api.ts";
 
 export * from "../shared/parts.tsx";
@@ -46,8 +34,8 @@ export type Texts = Readonly<Record<string, string | undefined>>;
 
 /** A form whose sending shows its failure. */
 export function Form({ label, children, action, send }: FormProps) {
-  const { busy, error, run } = useAction();
-  const submit = onSent((fields, form) =>
+  const { busy, error, run } = shared.useAction();
+  const submit = shared.onSent((fields, form) =>
     run(async () => {
       const typed = [...fields].filter((entry): entry is [string, string] => typeof entry[1] === "string");
       const trimmed = typed.map(([name, text]) => [name, text.trim()]).filter(([, text]) => text !== "");
@@ -58,11 +46,11 @@ export function Form({ label, children, action, send }: FormProps) {
   );
   return (
     <>
-      <form class="fields" aria-label={label} onSubmit={submit}>
+      <form class="fields" autocomplete="off" aria-label={label} onSubmit={submit}>
         {children}
-        <Button main submit disabled={busy} text={action} />
+        <shared.Button main submit disabled={busy} text={action} />
       </form>
-      {error && <Failure error={error} />}
+      {error && <shared.Failure error={error} />}
     </>
   );
 }
@@ -79,7 +67,7 @@ export function Input({ label, ...input }: ComponentProps<"input"> & { label: st
   return (
     <label class="field">
       {label}
-      <input autocomplete="off" {...input} />
+      <input {...input} />
     </label>
   );
 }
@@ -118,8 +106,8 @@ export function Secret({ title, secret, onDone }: { title: string; secret: strin
       </p>
       <code>{secret}</code>
       <div class="actions">
-        <Button onClick={() => void copy()} text={copied ? "Copied" : "Copy"} />
-        <Button onClick={onDone} text="I have stored it" />
+        <shared.Button onClick={() => void copy()} text={copied ? "Copied" : "Copy"} />
+        <shared.Button onClick={onDone} text="I have stored it" />
       </div>
     </div>
   );
@@ -148,12 +136,13 @@ export function Filters({ label, children }: { label: string; children: Componen
       <form
         ref={form}
         class="fields"
+        autocomplete="off"
         aria-label={label}
         onChange={(event) => event.target instanceof HTMLSelectElement && apply()}
-        onSubmit={onSent(apply)}
+        onSubmit={shared.onSent(apply)}
       >
         {children}
-        <Button submit text="Find" />
+        <shared.Button submit text="Find" />
       </form>
       {form.current !== null && others.length > 0 && (
         <p class="quiet">
@@ -174,7 +163,7 @@ export const STATUSES = ["accepted", "batched", "submitted", "settled", "finaliz
 
 /** What a path of the API says. It is read again every few seconds. */
 export function Live<T>({ path, children }: { path: string; children: (value: T) => ComponentChildren }) {
-  return <Shown of={useLoad(() => call<T>("GET", path), path, 5_000)}>{children}</Shown>;
+  return <shared.Shown of={shared.useLoad(() => call<T>("GET", path), path, 5_000)}>{children}</shared.Shown>;
 }
 
 /** A list of the API as a table that grows by pages. It is read again every few seconds, and after each change. */
@@ -188,7 +177,7 @@ export function List<T, R = T>({
 }: {
   label: string;
   path: string;
-  columns: readonly Column<R>[];
+  columns: readonly shared.Column<R>[];
   /** A row's id, which rows with buttons need. */
   idOf?: (row: R) => string;
   empty?: string;
@@ -196,16 +185,16 @@ export function List<T, R = T>({
   rowsOf?: (entries: readonly T[]) => readonly R[];
 }) {
   const [pages, setPages] = useState(1);
-  const loaded = useLoad(() => readPages<T>(path, pages), `${path} ${pages}`, 5_000);
+  const loaded = shared.useLoad(() => readPages<T>(path, pages), `${path} ${pages}`, 5_000);
   useEffect(() => {
     changes.addEventListener("change", loaded.reload);
     return () => changes.removeEventListener("change", loaded.reload);
   }, [loaded.reload]);
   return (
-    <Shown of={loaded}>
+    <shared.Shown of={loaded}>
       {({ data, more }) => (
         <>
-          <Table
+          <shared.Table
             label={label}
             columns={columns}
             idOf={idOf}
@@ -213,10 +202,10 @@ export function List<T, R = T>({
             // A page can be empty although more follow: the work for one is bounded.
             empty={more ? "None among the newest. Show more looks further back." : empty}
           />
-          {more && <More show={() => setPages(pages + 1)} />}
+          {more && <shared.More show={() => setPages(pages + 1)} />}
         </>
       )}
-    </Shown>
+    </shared.Shown>
   );
 }
 
@@ -224,10 +213,10 @@ export function List<T, R = T>({
 type Deed = readonly [text: string, work: () => unknown, ask?: string];
 
 /** The column of buttons for what can be done with an entry. */
-export function actions<T>(of: (entry: T) => readonly Deed[] | false): Column<T> {
+export function actions<T>(of: (entry: T) => readonly Deed[] | false): shared.Column<T> {
   const cell = (entry: T) => {
     const deeds = of(entry) || [];
-    const buttons = deeds.map(([text, work, ask]) => <Action key={text} text={text} ask={ask} work={work} />);
+    const buttons = deeds.map(([text, work, ask]) => <shared.Action key={text} text={text} ask={ask} work={work} />);
     return buttons.length > 0 && <span class="actions">{buttons}</span>;
   };
   return ["Actions", cell];
@@ -235,6 +224,6 @@ export function actions<T>(of: (entry: T) => readonly Deed[] | false): Column<T>
 
 /** The link to the page of a thing, by its id. */
 export function To({ page, id }: { page: string; id: string | null }) {
-  const shown = <Id of={id} />;
+  const shown = <shared.Id of={id} />;
   return id === null ? shown : <a href={`#/${page}/${encodeURIComponent(id)}`}>{shown}</a>;
 }

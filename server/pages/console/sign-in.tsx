@@ -1,7 +1,6 @@
 import { useState } from "preact/hooks";
 import type { NewPersonSignIn, Person } from "../../client/index.ts";
-import { WalletButtons } from "../shared/wallet-buttons.tsx";
-import { type Provider, signChallenge, wallets } from "../shared/wallets.ts";
+import { type Provider, signChallenge, WalletButtons, wallets } from "../shared/wallets.tsx";
 import { call } from "./api.ts";
 import { Button, Failure, Title, useAction } from "./parts.tsx";
 

@@ -1,22 +1,8 @@
 import { useState } from "preact/hooks";
 import type { AuditEntry, Invitation, Person, PersonSignIn } from "../../client/index.ts";
-import { signChallenge, wallets } from "../shared/wallets.ts";
+import { signChallenge, wallets } from "../shared/wallets.tsx";
 import { call } from "./api.ts";
-import {
-  Action,
-  ADDRESS,
-  actions,
-  type Column,
-  Form,
-  Id,
-  Input,
-  List,
-  Secret,
-  Select,
-  type Texts,
-  Title,
-  When,
-} from "./parts.tsx";
+import * as ui from "./parts.tsx";
 
 const ROLES = {
   viewer: "viewer: looks",
@@ -28,16 +14,16 @@ export function Team({ signIn, application }: { signIn: PersonSignIn; applicatio
   const [invited, show] = useState<Invitation | null>(null);
   const canManage = signIn.rights.includes("people");
   const roles = application === null ? { operator: "operator" } : ROLES;
-  const invite = async (person: Texts) => show(await call("POST", "/console/v1/people", person));
+  const invite = async (person: ui.Texts) => show(await call("POST", "/console/v1/people", person));
   const link = async ({ personId }: Person) => show(await call("POST", `/console/v1/people/${personId}/links`));
   const remove = ({ personId }: Person) => call("DELETE", `/console/v1/people/${personId}`);
   const change = ({ personId }: Person, role: string) => call("PUT", `/console/v1/people/${personId}/role`, { role });
-  const columns: Column<Person>[] = [
+  const columns: ui.Column<Person>[] = [
     ["Name", (person) => <span class={person.removedAt === null ? "" : "gone"}>{person.name}</span>],
     ["Role", ({ role }) => role],
-    ["Wallet", ({ address }) => <Id of={address} />],
-    ["Last sign-in", ({ signedInAt }) => <When at={signedInAt} />],
-    actions((person) => {
+    ["Wallet", ({ address }) => <ui.Id of={address} />],
+    ["Last sign-in", ({ signedInAt }) => <ui.When at={signedInAt} />],
+    ui.actions((person) => {
       if (!canManage || person.removedAt !== null || person.personId === signIn.person.personId) return [];
       const others = Object.keys(roles).filter((role) => role !== person.role);
       return [
@@ -49,22 +35,24 @@ export function Team({ signIn, application }: { signIn: PersonSignIn; applicatio
   ];
   return (
     <>
-      <Title lead="Each person has a role. The engine checks it before each change, and logs who made it.">Team</Title>
+      <ui.Title lead="Each person has a role. The engine checks it before each change, and logs who made it.">
+        Team
+      </ui.Title>
       {invited?.link && (
-        <Secret
+        <ui.Secret
           title={`Link for ${invited.person.name}. It signs in once, within a week.`}
           secret={`${location.origin}/console#link=${invited.link}`}
           onDone={() => show(null)}
         />
       )}
       {canManage && (
-        <Form label="New person" action="Invite" send={invite}>
-          <Input label="Name" name="name" required maxLength={100} />
-          <Select label="Role" name="role" options={roles} />
-          <Input label="Wallet (empty: by link)" name="address" {...ADDRESS} />
-        </Form>
+        <ui.Form label="New person" action="Invite" send={invite}>
+          <ui.Input label="Name" name="name" required maxLength={100} />
+          <ui.Select label="Role" name="role" options={roles} />
+          <ui.Input label="Wallet (empty: by link)" name="address" {...ui.ADDRESS} />
+        </ui.Form>
       )}
-      <List idOf={({ personId }) => personId} label="People" path="/console/v1/people" columns={columns} />
+      <ui.List idOf={({ personId }) => personId} label="People" path="/console/v1/people" columns={columns} />
       <OwnWallet signIn={signIn} />
     </>
   );
@@ -82,7 +70,7 @@ function OwnWallet({ signIn: { person } }: { signIn: PersonSignIn }) {
       </p>
       <p class="actions">
         {wallets().map(({ name, provider }) => (
-          <Action
+          <ui.Action
             key={name}
             text={`Use ${name} from now on`}
             work={async () => {
@@ -131,8 +119,8 @@ const ACTIONS: Readonly<Record<string, string>> = {
   withdrawalRequested: "requested the withdrawal",
 };
 
-const ENTRIES: readonly Column<AuditEntry>[] = [
-  ["When", ({ time }) => <When at={time} />],
+const ENTRIES: readonly ui.Column<AuditEntry>[] = [
+  ["When", ({ time }) => <ui.When at={time} />],
   ["Who", ({ personName }) => personName ?? "the operator's command line"],
   [
     "Did what",
@@ -152,15 +140,17 @@ const PAGES: Readonly<Record<string, (id: string) => string>> = {
 
 function Subject({ action, id }: { action: string; id: string | null }) {
   const page = PAGES[action];
-  const shown = <Id of={id} />;
+  const shown = <ui.Id of={id} />;
   return page === undefined || id === null ? shown : <a href={`#/${page(id)}`}>{shown}</a>;
 }
 
 export function Audit() {
   return (
     <>
-      <Title lead="Who did what, newest first. The journal holds each entry together with its change.">Audit log</Title>
-      <List label="Audit log" path="/console/v1/audit" columns={ENTRIES} />
+      <ui.Title lead="Who did what, newest first. The journal holds each entry together with its change.">
+        Audit log
+      </ui.Title>
+      <ui.List label="Audit log" path="/console/v1/audit" columns={ENTRIES} />
     </>
   );
 }

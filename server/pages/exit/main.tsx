@@ -1,11 +1,10 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { requireWholeKit } from "../../../core/guards/exit/browser.ts";
-import { decimalAmount } from "../../../core/protocol/verifier.ts";
 import { counted, grouped, moment, sentenceOf } from "../shared/format.ts";
 import { Button, code, Facts, Failure, Notice, show, useAction } from "../shared/parts.tsx";
-import { WalletButtons } from "../shared/wallet-buttons.tsx";
-import { accountsOf, switchChain, useWallets, type Wallet } from "../shared/wallets.ts";
+import { amountText } from "../shared/tokens.tsx";
+import { accountsOf, switchChain, useWallets, type Wallet, WalletButtons } from "../shared/wallets.tsx";
 import { type Checked, check, type ExitKit, type Outcome, parseExitKit, withdraw } from "../withdraw/main.tsx";
 
 /** Kits of one owner and one contract. */
@@ -87,10 +86,8 @@ function nameOf({ kit: { token }, checked }: Named): string {
 /** Whole tokens where the token's contract tells its decimals. Null for the one token of an ERC-721. */
 function amountOf({ kit: { token, tip }, checked }: Named): string | null {
   const units = checked?.left ?? tip.amount;
-  if (token.standard !== "erc20") return units === 1n ? null : grouped(`${units * token.quantum}`);
-  const { decimals = null, symbol = null } = checked ?? {};
-  if (decimals === null) return `${grouped(`${units * token.quantum}`)} base units`;
-  return [grouped(decimalAmount(units, { decimals, quantum: token.quantum })), symbol ?? ""].join(" ").trim();
+  if (token.standard !== "erc20") return units === 1n ? null : grouped(`${units}`);
+  return amountText(units, "0x", { ...checked, quantum: String(token.quantum) });
 }
 
 function Kit({ kit, checked }: Named) {

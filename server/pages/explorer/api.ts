@@ -1,15 +1,7 @@
 import type { BlobProof } from "../../../core/protocol/verifier.ts";
-import type {
-  Batch,
-  BatchPage,
-  BlobProofs,
-  OwnerSignIn,
-  PublicVaultHistory,
-  State,
-  VaultProof,
-} from "../../client/index.ts";
+import type * as client from "../../client/index.ts";
 import { type Problem, request } from "../shared/request.ts";
-import { chooseWallet, type Provider, signChallenge, type Wallet } from "../shared/wallets.ts";
+import { chooseWallet, type Provider, signChallenge, type Wallet } from "../shared/wallets.tsx";
 
 // The operator's API (/openapi.json) as used by this page. The page checks everything.
 
@@ -21,12 +13,13 @@ type Exact<T> = T extends object
   ? { readonly [K in keyof T]: K extends (typeof WHOLE)[number] ? Whole<T[K]> : Exact<T[K]> }
   : T;
 
-export type { Batch, State };
+export type Batch = client.Batch;
+export type State = client.State;
 export type Roots = State["committed"];
 /** `hops` are the transfers since the mint, and `vault` is the minted one. */
-export type Proof = Required<Exact<VaultProof>>;
+export type Proof = Required<Exact<client.VaultProof>>;
 /** Where a vault comes from and went, and what it holds; null for nothing. */
-export type History = Exact<PublicVaultHistory>;
+export type History = Exact<client.PublicVaultHistory>;
 
 export interface Settings {
   readonly environment: string;
@@ -53,16 +46,17 @@ export const readSettings = () => read<Settings>("/explorer/settings.json");
 export const readState = () => read<State>("/public/v1/state");
 export const readBatch = (batchId: string) => read<Batch>(ofBatch(batchId));
 export const readBlobProofs = async (batchId: string): Promise<readonly BlobProof[]> =>
-  (await read<BlobProofs>(`${ofBatch(batchId)}/blobs`)).data;
+  (await read<client.BlobProofs>(`${ofBatch(batchId)}/blobs`)).data;
 export const readProof = async (vaultId: string): Promise<Proof> => ({
   hops: [],
-  ...(await readExactly<VaultProof>(`${ofVault(vaultId)}/proof`)),
+  ...(await readExactly<client.VaultProof>(`${ofVault(vaultId)}/proof`)),
 });
-export const readHistory = (vaultId: string | bigint) => readExactly<PublicVaultHistory>(`${ofVault(vaultId)}/history`);
+export const readHistory = (vaultId: string | bigint) =>
+  readExactly<client.PublicVaultHistory>(`${ofVault(vaultId)}/history`);
 
 export async function readBatches(cursor: string | null): Promise<{ data: readonly Batch[]; next: string | null }> {
   const query = cursor === null ? "" : `&cursor=${encodeURIComponent(cursor)}`;
-  const { data, pagination } = await read<BatchPage>(`/public/v1/batches?limit=20${query}`);
+  const { data, pagination } = await read<client.BatchPage>(`/public/v1/batches?limit=20${query}`);
   return { data, next: pagination.nextCursor };
 }
 
@@ -71,7 +65,7 @@ export async function readBatchData(batchId: string): Promise<Uint8Array> {
 }
 
 /** An owner who has signed in, and its wallet. In memory only: it ends with the page. */
-export interface OwnSignIn extends OwnerSignIn {
+export interface OwnSignIn extends client.OwnerSignIn {
   readonly provider: Provider;
 }
 
@@ -84,7 +78,7 @@ export async function signIn(wallet: Wallet): Promise<OwnSignIn> {
   const { provider } = wallet;
   const body = await signChallenge(provider, "owner");
   chooseWallet(wallet);
-  const opened: OwnerSignIn = await (await request("/owner/v1/sign-in", { body })).json();
+  const opened: client.OwnerSignIn = await (await request("/owner/v1/sign-in", { body })).json();
   return { ...opened, provider };
 }
 

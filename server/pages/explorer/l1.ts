@@ -1,5 +1,5 @@
 import * as protocol from "../../../core/protocol/verifier.ts";
-import type { Provider } from "../shared/wallets.ts";
+import type { Provider } from "../shared/wallets.tsx";
 import type { Roots } from "./api.ts";
 
 /** An Ethereum node at an address. */
@@ -46,8 +46,7 @@ export class SettlementContract {
   /** Rejects with a `MintmarkError` unless all code of the contract is that of this page's version. */
   async requireOwnCode(): Promise<void> {
     await this.#checkChain();
-    const codeOf = (address: protocol.Hex) =>
-      this.#provider.request({ method: "eth_getCode", params: [address, "latest"] });
+    const codeOf = (address: protocol.Hex) => this.#ask("eth_getCode", address, "latest");
     await protocol.requireOwnCode(codeOf, { chainId: this.#chainId, contract: this.#address }, "StateCommitment");
   }
 
@@ -76,12 +75,7 @@ export class SettlementContract {
 
   /** The registration of an asset type; null when there is none. */
   async registration(chainId: bigint, assetType: protocol.Hash): Promise<Registration | null> {
-    const [kind = 0n, token = 0n, quantum = 0n] = await this.#call(
-      "asset(uint64,uint256)",
-      5,
-      chainId,
-      BigInt(assetType),
-    );
+    const [kind = 0n, token = 0n, quantum = 0n] = await this.#call("asset(uint64,uint256)", 5, chainId, assetType);
     const standard = STANDARDS[Number(kind)] ?? null;
     return standard && { standard, token: `0x${token.toString(16).padStart(40, "0")}`, quantum };
   }
@@ -106,13 +100,10 @@ export class SettlementContract {
     blob: protocol.Hex,
   ): Promise<string | null> {
     const bytes = (blob.length - 2) / 2;
-    const words = [BigInt(recipient), quantity, 96n, BigInt(bytes)].map(digits);
+    const words = [recipient, quantity, 96n, BigInt(bytes)].map(digits);
     const data = `0x19ee6e3f${words.join("")}${blob.slice(2).padEnd(64 * Math.ceil(bytes / 32), "0")}`;
     try {
-      await this.#provider.request({
-        method: "eth_call",
-        params: [{ from: this.#address, to: token, data }, "latest"],
-      });
+      await this.#ask("eth_call", { from: this.#address, to: token, data }, "latest");
       return null;
     } catch (error) {
       const reason = error instanceof Error ? error.message : String((error as { message?: unknown })?.message);
@@ -123,31 +114,34 @@ export class SettlementContract {
   }
 
   /** Calls a view with word arguments and results, by the contract ABI: selector, then 32 bytes each. */
-  async #call(signature: string, results: number, ...args: readonly bigint[]): Promise<readonly bigint[]> {
+  async #call(signature: string, results: number, ...args: readonly Word[]): Promise<readonly bigint[]> {
     this.#rightChain ??= this.#checkChain();
     await this.#rightChain;
     const selector = protocol.bytesToHex(protocol.keccak256(new TextEncoder().encode(signature))).slice(0, 10);
     const data = selector + args.map(digits).join("");
-    const answer = await this.#provider.request({
-      method: "eth_call",
-      params: [{ to: this.#address, data }, "latest"],
-    });
+    const answer = await this.#ask("eth_call", { to: this.#address, data }, "latest");
     if (typeof answer !== "string" || !/^0x(?:[0-9a-f]{64})+$/i.test(answer) || answer.length !== 2 + 64 * results) {
       throw new Error(`There is no settlement contract at ${this.#address} on this chain.`);
     }
     return Array.from({ length: results }, (_, i) => BigInt(`0x${answer.slice(2 + 64 * i, 66 + 64 * i)}`));
   }
 
+  #ask(method: string, ...params: readonly unknown[]): Promise<unknown> {
+    return this.#provider.request({ method, params });
+  }
+
   async #checkChain(): Promise<void> {
-    const chainId = BigInt(String(await this.#provider.request({ method: "eth_chainId" })));
+    const chainId = BigInt(String(await this.#ask("eth_chainId")));
     if (chainId === this.#chainId) return;
     throw new Error(`This Ethereum node serves chain ${chainId}; the vaults are settled on chain ${this.#chainId}.`);
   }
 }
 
+type Word = bigint | protocol.Hex;
+
 /** A word of 32 bytes in hex, without a prefix. */
-function digits(value: bigint): string {
-  return value.toString(16).padStart(64, "0");
+function digits(value: Word): string {
+  return BigInt(value).toString(16).padStart(64, "0");
 }
 
 function word(value = 0n): protocol.Hash {

@@ -5,11 +5,10 @@ import { blobText, counted, sentenceOf } from "../shared/format.ts";
 import { Button, code, download, Facts, More, Notice, onSent, useAction } from "../shared/parts.tsx";
 import { Amount, amountText, isImage, Picture, textIn, useMetadata } from "../shared/tokens.tsx";
 import { asOwner, jsonAsOwner, type SignedIn } from "./api.ts";
-import { followGiven, type Given, giveAway, Question } from "./give.tsx";
 import type { Registration } from "./l1.ts";
+import * as acts from "./owner-acts.tsx";
 import { l1, relayVaults, settlement } from "./source.tsx";
 import { type OwnTransfers, VaultLink } from "./transfer-view.tsx";
-import { byOwnTransaction, byRelay, type Change, ON_THE_WAY, PAID, type Standing } from "./withdrawals.ts";
 
 const PAGE = 24;
 const POLLING_MS = 2_000;
@@ -31,9 +30,9 @@ export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
   const [question, setQuestion] = useState<{ readonly to: Hex | null } | null>(null);
   const [, redraw] = useReducer((drawn: number) => drawn + 1, 0);
   const page = useRef({
-    standings: new Map<bigint, Standing>(),
+    standings: new Map<bigint, acts.Standing>(),
     selected: new Set<bigint>(),
-    given: new Map() as Given,
+    given: new Map() as acts.Given,
     isFollowing: false,
     isShown: true,
     vaults,
@@ -55,7 +54,7 @@ export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
   useEffect(() => leave, []);
 
   /** Shows how a token stands. A spent one, or one on its way, cannot be selected. */
-  function set(vaultId: bigint, text: Standing["text"], kind: Standing["kind"]): void {
+  function set(vaultId: bigint, text: acts.Standing["text"], kind: acts.Standing["kind"]): void {
     standings.set(vaultId, { text, kind });
     if (kind !== "ready") selected.delete(vaultId);
     redraw(null);
@@ -74,7 +73,7 @@ export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
     setQuestion(isWrong ? null : { to: to as Hex | null });
   }
 
-  async function run(work: (...by: [SignedIn, readonly VaultContent[], Change]) => Promise<readonly string[]>) {
+  async function run(work: (...by: [SignedIn, readonly VaultContent[], acts.Change]) => Promise<readonly string[]>) {
     setBusy(true);
     setQuestion(null);
     setNotices([]);
@@ -101,8 +100,8 @@ export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
       const told = settled ? BigInt(withdrawnBefore) + BigInt(quantity) : 0n;
       const withdrawn = paid.get(vaultId) ?? told;
       const can = relayed === 0 ? "You can withdraw it." : "You can withdraw it or give it away.";
-      if (withdrawn >= amount) set(vaultId, PAID, "spent");
-      else if (status in ON_THE_WAY) set(vaultId, ON_THE_WAY[status], "waiting");
+      if (withdrawn >= amount) set(vaultId, acts.PAID, "spent");
+      else if (status in acts.ON_THE_WAY) set(vaultId, acts.ON_THE_WAY[status], "waiting");
       else if (status === "failed") set(vaultId, `The withdrawal failed: ${failure ?? "no reason given"}`, "ready");
       else if (withdrawn === 0n) set(vaultId, can, "ready");
       else set(vaultId, [<Amount key="paid" of={vault} amount={withdrawn} />, ` of it is on L1. ${can}`], "ready");
@@ -118,7 +117,7 @@ export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
       await new Promise((resolve) => setTimeout(resolve, POLLING_MS));
       const some = waiting();
       for (let first = 0; first < some.length; first += 100) await look(some.slice(first, first + 100));
-      await followGiven(signedIn, given, set).catch(() => undefined);
+      await acts.followGiven(signedIn, given, set).catch(() => undefined);
     }
     page.isFollowing = false;
   }
@@ -161,28 +160,22 @@ export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
                 <Button
                   main
                   disabled={busy}
-                  onClick={() => run((...by) => byRelay(...by, (vaultId) => transfers.made(vaultId)))}
+                  onClick={() => run((...by) => acts.byRelay(...by, (vaultId) => transfers.made(vaultId)))}
                   text="Withdraw by the operator"
                 />
               )}
               <Button
                 main={relayed === 0}
                 disabled={busy}
-                onClick={() => run(byOwnTransaction)}
+                onClick={() => run(acts.byOwnTransaction)}
                 text="Withdraw by my own transaction"
               />
             </div>
             {relayed > 0 && (
               <details>
                 <summary>Give away or redeem</summary>
-                <form class="choices" onSubmit={give}>
-                  <input
-                    name="receiver"
-                    aria-label="Receiver's address"
-                    placeholder="0x…"
-                    autocomplete="off"
-                    spellcheck={false}
-                  />
+                <form class="choices" autocomplete="off" onSubmit={give}>
+                  <input name="receiver" aria-label="Receiver's address" placeholder="0x…" />
                   <Button submit disabled={busy} text="Give to this address" />
                   <Button disabled={busy} onClick={() => ask(null)} text="Redeem" />
                 </form>
@@ -192,10 +185,10 @@ export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
         )}
         {busy && <p class="quiet">Answer the request in your wallet…</p>}
         {question && (
-          <Question
+          <acts.Question
             vaults={chosen}
             to={question.to}
-            onSign={() => run((by, some, change) => giveAway(by, some, question.to, given, change))}
+            onSign={() => run((by, some, change) => acts.giveAway(by, some, question.to, given, change))}
             onCancel={() => setQuestion(null)}
           />
         )}
@@ -212,7 +205,7 @@ export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
 interface CardProps {
   readonly vault: VaultContent;
   readonly signedIn: SignedIn;
-  readonly standing: Standing | undefined;
+  readonly standing: acts.Standing | undefined;
   readonly isSelected: boolean;
   /** Whether the owner wants images of other hosts. */
   readonly asked: boolean;

@@ -1,7 +1,7 @@
 import { useReducer, useState } from "preact/hooks";
 import type { Hex } from "../../../core/protocol/verifier.ts";
 import { Button, Later, Notice, onSent } from "../shared/parts.tsx";
-import { type Provider, useWallets, wallet } from "../shared/wallets.ts";
+import { type Provider, useWallets, wallet } from "../shared/wallets.tsx";
 import { readState, type Settings, type State } from "./api.ts";
 import { node, SettlementContract } from "./l1.ts";
 
@@ -98,17 +98,9 @@ export function Source({ onChange }: { onChange: () => void }) {
         {hasWallet && pick("wallet", "My wallet")}
         {settings.rpc !== null && pick("operator", "The operator's node")}
       </div>
-      <form class="address" onSubmit={submit} noValidate>
+      <form class="address" autocomplete="off" onSubmit={submit} noValidate>
         <label for="rpc">My Ethereum node</label>
-        <input
-          id="rpc"
-          name="rpc"
-          type="url"
-          placeholder="https://your.ethereum.node"
-          defaultValue={ownAddress}
-          spellcheck={false}
-          autocomplete="off"
-        />
+        <input id="rpc" name="rpc" type="url" placeholder="https://your.ethereum.node" defaultValue={ownAddress} />
         <Button submit pressed={choice === "own"} text="Use my node" />
         {isWrong && <Notice problem>Give an https:// address, or http://localhost with its port.</Notice>}
       </form>

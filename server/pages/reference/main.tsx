@@ -1,6 +1,6 @@
-import { type ComponentChildren, render } from "preact";
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { Button, code, Failure, onSent, Shown, useAction, useLoad } from "../shared/parts.tsx";
+import { Button, code, Failure, onSent, Shown, show, useAction, useLoad } from "../shared/parts.tsx";
 
 // biome-ignore lint/suspicious/noExplicitAny: a part of the OpenAPI document; test/server/openapi.test.ts holds its form.
 type Part = Readonly<Record<string, any>>;
@@ -107,18 +107,18 @@ function Try({ listed }: { listed: Listed }) {
   const [media] = Object.values<Part>(requestBody?.content ?? {});
   const submit = onSent((fields) => run(async () => setSent(await send(listed, fields))));
   return (
-    <form class="claim" aria-label={`Try ${operationId}`} onSubmit={submit}>
+    <form class="claim" autocomplete="off" aria-label={`Try ${operationId}`} onSubmit={submit}>
       {parameters.map(({ name, in: place, required = false, description, schema }: Part) => (
         <label key={name}>
           {code(name)} {place}, {typeOf(schema)} {required && <strong>required</strong>}
           <Text of={description ?? schema.description} />
-          <input name={name} required={required} autocomplete="off" spellcheck={false} />
+          <input name={name} required={required} />
         </label>
       ))}
       {media && (
         <label>
           Body
-          <textarea name="body" rows={10} spellcheck={false} defaultValue={pretty(media.example ?? {})} />
+          <textarea name="body" rows={10} defaultValue={pretty(media.example ?? {})} />
         </label>
       )}
       <Button submit main disabled={busy} text="Send" />
@@ -167,7 +167,7 @@ function Reference({ of: { info, tags, paths } }: { of: Part }) {
     `${method} ${path} ${summary} ${operationId}`.toLowerCase().includes(filter),
   );
   const listedIn = (tag: string) => wanted.filter(([, , one]) => one.tags.includes(tag));
-  const shared = { autocomplete: "off", spellcheck: false };
+  const said = (text: string) => ({ "aria-label": text, placeholder: text, autocomplete: "off" });
   const keep = (event: { currentTarget: HTMLInputElement }) => {
     credential = event.currentTarget.value.trim();
   };
@@ -180,15 +180,10 @@ function Reference({ of: { info, tags, paths } }: { of: Part }) {
         <a href="/guide/api">rules of all requests</a>
       </p>
       <div class="choices">
+        <input {...said("API key or token")} type="password" onInput={keep} />
         <input
-          type="password"
-          aria-label="API key or token"
-          placeholder="API key or token"
-          {...shared}
-          onInput={keep}
-        />
-        <input
-          {...{ type: "search", "aria-label": "Filter", placeholder: "Filter: mint, /vaults, …", ...shared }}
+          {...said("Filter: mint, /vaults, …")}
+          type="search"
           onInput={(event) => setFilter(event.currentTarget.value.toLowerCase())}
         />
       </div>
@@ -211,11 +206,12 @@ function App() {
     schemas = document.components.schemas;
     return document;
   };
-  return <Shown of={useLoad(read, null)}>{(document) => <Reference of={document} />}</Shown>;
+  const loaded = useLoad(read, null);
+  return (
+    <main>
+      <Shown of={loaded}>{(document) => <Reference of={document} />}</Shown>
+    </main>
+  );
 }
 
-const main = document.querySelector("main");
-if (main !== null) {
-  main.replaceChildren();
-  render(<App />, main);
-}
+show(<App />);

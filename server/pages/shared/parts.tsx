@@ -177,8 +177,8 @@ export function Search({ find, ...input }: SearchProps) {
   });
   return (
     <search>
-      <form class="search" onSubmit={search}>
-        <input name="q" type="search" autocomplete="off" spellcheck={false} {...input} />
+      <form class="search" autocomplete="off" onSubmit={search}>
+        <input name="q" type="search" {...input} />
         <Button submit text="Find" />
       </form>
     </search>

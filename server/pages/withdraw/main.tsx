@@ -3,7 +3,7 @@ import { readContract } from "viem/actions";
 import { type ExitKit, exitWithKit, exitWithKits, parseExitKit, planExit } from "../../../core/guards/exit/browser.ts";
 import type { Hash } from "../../../core/index.ts";
 import { connectWallet } from "../../../core/l1/index.ts";
-import type { Provider } from "../shared/wallets.ts";
+import type { Provider } from "../shared/wallets.tsx";
 
 // An owner's own withdrawal through its wallet: the part of the pages that needs an Ethereum library.
 

@@ -1,6 +1,7 @@
 import { useEffect, useReducer } from "preact/hooks";
 import { bytesToHex } from "../../../core/protocol/verifier.ts";
 import type { SignInChallenge } from "../../client/index.ts";
+import { Button } from "./parts.tsx";
 import { request } from "./request.ts";
 
 /** An EIP-1193 provider: a wallet, or an Ethereum node behind `fetch`. */
@@ -94,4 +95,23 @@ export async function switchChain(provider: Provider, chainId: bigint): Promise<
     if ((error as { code?: unknown } | null)?.code !== 4902) throw error;
     throw new Error(`Your wallet does not know chain ${chainId}. Add that network to the wallet, then try again.`);
   }
+}
+
+interface WalletButtonsProps {
+  /** Before the wallet's name, such as `Use`. */
+  verb: string;
+  onChoose: (wallet: Wallet) => unknown;
+  main?: boolean;
+  disabled?: boolean;
+}
+
+/** A button for each wallet of this browser. */
+export function WalletButtons({ verb, onChoose, ...rest }: WalletButtonsProps) {
+  return (
+    <div class="choices">
+      {useWallets().map((wallet) => (
+        <Button key={wallet.name} onClick={() => onChoose(wallet)} text={`${verb} ${wallet.name}`} {...rest} />
+      ))}
+    </div>
+  );
 }

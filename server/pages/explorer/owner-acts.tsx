@@ -1,0 +1,220 @@
+import { type ComponentChildren, Fragment } from "preact";
+import type { Hex, VaultContent } from "../../../core/protocol/verifier.ts";
+import type * as client from "../../client/index.ts";
+import { requireTransfers } from "../../client/transfer.ts";
+import { requireWithdrawal } from "../../client/withdraw.ts";
+import { blobText, sentenceOf } from "../shared/format.ts";
+import { Button } from "../shared/parts.tsx";
+import { Amount, shortName } from "../shared/tokens.tsx";
+import { signTyped, switchChain } from "../shared/wallets.tsx";
+import { asOwner, jsonAsOwner, type SignedIn } from "./api.ts";
+import { relayVaults, settlement } from "./source.tsx";
+import { fateOf } from "./transfer-view.tsx";
+
+// What an owner does with its tokens by its wallet: withdrawals, gifts and redemptions.
+
+/** How a token stands, in words. */
+export interface Standing {
+  readonly text: ComponentChildren;
+  readonly kind: "ready" | "waiting" | "spent";
+}
+
+export type Change = (vaultId: bigint, text: Standing["text"], kind: Standing["kind"]) => void;
+
+/** What the page says of a withdrawal on its way, by the operator's status, and of a paid one. */
+export const ON_THE_WAY: Readonly<Record<string, string>> = {
+  accepted: "Accepted. It waits for its batch and its turn.",
+  submitted: "Sent to L1.",
+};
+export const PAID = "It is on L1, in your wallet.";
+
+/** Most vaults of one signature, when the operator pays for as many a day. */
+const MOST = 256;
+
+/**
+ * Withdraws by the operator's relay: one signature for each chain, and for each list of vaults. L1 takes no list for
+ * vaults that transfers made, so each of them has its own signature.
+ *
+ * @returns what was refused, as sentences
+ */
+export async function byRelay(
+  signedIn: SignedIn,
+  vaults: readonly VaultContent[],
+  change: Change,
+  isTransferred: (vaultId: bigint) => boolean,
+): Promise<string[]> {
+  const refused: Pick<client.OwnersListReply["vaults"][number], "vaultId" | "error">[] = [];
+  const most = Math.min(MOST, relayVaults());
+  const key = ({ vaultId, chainId }: VaultContent) => (isTransferred(vaultId) ? `vault ${vaultId}` : `${chainId}`);
+  for (const group of Map.groupBy(vaults, key).values()) {
+    for (let first = 0; first < group.length; first += most) {
+      const part = group.slice(first, first + most);
+      const vaultIds = part.map(({ vaultId }) => String(vaultId));
+      const path = "/owner/v1/withdrawals";
+      const prepared = await jsonAsOwner<client.WithdrawalPreparation>(signedIn, `${path}/prepare`, { vaultIds });
+      const wanted = { vaultIds, recipient: signedIn.address, signer: signedIn.provider };
+      const check = () => requireWithdrawal(prepared, wanted);
+      const signature = await signAsked(signedIn, "withdrawal", prepared, String(group[0]?.chainId), check);
+      const list = { ...prepared.submit.body, signature };
+      const reply = await jsonAsOwner<client.OwnersListReply>(signedIn, path, list);
+      for (const { vaultId, error } of reply.vaults)
+        if (error === null) change(BigInt(vaultId), ON_THE_WAY.accepted, "waiting");
+      refused.push(...prepared.refused, ...reply.vaults.filter(({ error }) => error !== null));
+    }
+  }
+  const named = (id: string) => shortName(vaults.find(({ vaultId }) => `${vaultId}` === id));
+  return refused.map(({ vaultId, error }) => `${named(vaultId)} was not accepted. ${error?.detail ?? ""}`);
+}
+
+/**
+ * The owner's signature over a message for the contract that pays tokens of a chain. The server prepares the message, so
+ * the page first checks that it says what the owner asked for, to that contract.
+ */
+async function signAsked(
+  signedIn: SignedIn,
+  what: string,
+  { typedData }: client.TransferPreparation | client.WithdrawalPreparation,
+  chainId: string,
+  check: () => void,
+): Promise<unknown> {
+  const { portals } = await settlement();
+  const { domain } = typedData;
+  try {
+    check();
+    const contract = portals.find((portal) => portal.chainId === chainId)?.contract.toLowerCase();
+    if (String(domain.chainId) !== chainId || domain.verifyingContract.toLowerCase() !== contract)
+      throw new Error("The message is for another contract.");
+  } catch (cause) {
+    throw new Error(`The server prepared another ${what} than the one you asked for. Do not sign it.`, { cause });
+  }
+  return signTyped(signedIn, typedData);
+}
+
+/**
+ * Withdraws by the owner's own transactions. Each goes to one contract that pays, and takes up to 21 vaults.
+ *
+ * @returns what was refused, as sentences
+ */
+export async function byOwnTransaction(
+  signedIn: SignedIn,
+  vaults: readonly VaultContent[],
+  change: Change,
+): Promise<string[]> {
+  // The Ethereum library is loaded only here.
+  const { parseExitKit, withdraw } = await import("/explorer/withdraw.js");
+  const refused: string[] = [];
+  const kits = [];
+  for (const vault of vaults) {
+    const { vaultId } = vault;
+    try {
+      kits.push(parseExitKit(await (await asOwner(signedIn, `/owner/v1/vaults/${vaultId}/exit-kit`)).text()));
+    } catch (error) {
+      refused.push(`${shortName(vault)} cannot be withdrawn. ${sentenceOf(error)}`);
+    }
+  }
+  for (const group of Map.groupBy(kits, ({ vault }) => vault.chainId).values()) {
+    const [kit] = group;
+    if (kit === undefined) continue;
+    await switchChain(signedIn.provider, kit.settlement.chainId);
+    const sent = () => {
+      for (const { tip } of group) change(tip.vaultId, ON_THE_WAY.submitted, "waiting");
+    };
+    for (const { vaultId, refusal } of await withdraw(signedIn.provider, signedIn.address, group, sent)) {
+      if (refusal === null) change(vaultId, PAID, "spent");
+      else {
+        change(vaultId, "You can withdraw it.", "ready");
+        const vault = vaults.find((each) => each.vaultId === vaultId);
+        refused.push(`${shortName(vault)} was not paid. ${refusal}`);
+      }
+    }
+  }
+  return refused;
+}
+
+const NOBODY: Hex = `0x${"00".repeat(20)}`;
+/** The vaults that this page has given away, with their transfer. */
+export type Given = Map<bigint, { readonly transferId: string; readonly to: Hex }>;
+
+interface QuestionProps {
+  vaults: readonly VaultContent[];
+  /** null for a redemption. */
+  to: Hex | null;
+  onSign: () => void;
+  onCancel: () => void;
+}
+
+/** What the owner reads before the wallet asks. */
+export function Question({ vaults, to, onSign, onCancel }: QuestionProps) {
+  return (
+    <fieldset class="notice" aria-label="What you sign">
+      <p>
+        {to === null ? "You redeem " : "You give "}
+        {vaults.map((vault, i) => (
+          <Fragment key={vault.vaultId}>
+            {i > 0 && ", "}
+            {vault.blob === "0x" ? <Amount of={vault} /> : `token ${blobText(vault.blob)}`}
+          </Fragment>
+        ))}
+        {to === null ? ", with all that is left. The tokens are burnt for ever." : ", with all that is left, to "}
+        {to !== null && [<code key="to">{to}</code>, "."]}
+      </p>
+      <p>
+        Your wallet shows a message named "Transfers": the vault of each token, the amount 0 for all that is left, and{" "}
+        {to === null ? "the zero address" : "the receiver"}. Nobody can take it back after you have signed. It costs you
+        no gas.
+      </p>
+      <details>
+        <summary>The vaults</summary>
+        <p>{vaults.map(({ vaultId }) => vaultId).join(", ")}</p>
+      </details>
+      <div class="choices">
+        <Button main onClick={onSign} text="Sign in my wallet" />
+        <Button onClick={onCancel} text="Cancel" />
+      </div>
+    </fieldset>
+  );
+}
+
+/** Gives whole vaults to another owner, or redeems them, with one signature for each list of vaults. */
+export async function giveAway(
+  signedIn: SignedIn,
+  vaults: readonly VaultContent[],
+  to: Hex | null,
+  given: Given,
+  change: Change,
+): Promise<string[]> {
+  for (let first = 0; first < vaults.length; first += relayVaults()) {
+    const some = vaults.slice(first, first + relayVaults());
+    const receiver = to === null ? ({ redeem: true } as const) : { to };
+    const transfers = some.map(({ vaultId }) => ({ vaultId: String(vaultId), ...receiver }));
+    const prepared = await jsonAsOwner<client.TransferPreparation>(signedIn, "/owner/v1/transfers/prepare", {
+      transfers,
+    });
+    const { chainId } = await settlement();
+    const check = () => requireTransfers(prepared, transfers);
+    const signature = await signAsked(signedIn, "transfer", prepared, chainId, check);
+    // What was signed is what is sent.
+    const signed = { ...prepared.typedData.message, signature };
+    const sent = await jsonAsOwner<client.OwnersTransfer>(signedIn, "/owner/v1/transfers", signed);
+    for (const { vaultId } of some) {
+      given.set(vaultId, { transferId: sent.transferId, to: to ?? NOBODY });
+      change(vaultId, `It is ${fateOf(to ?? NOBODY)}; accepted.`, "waiting");
+    }
+  }
+  return [];
+}
+
+/** Shows how the vaults stand that this page has given away. */
+export async function followGiven(signedIn: SignedIn, given: Given, change: Change): Promise<void> {
+  for (const transferId of new Set([...given.values()].map((each) => each.transferId))) {
+    const { status, failure } = await jsonAsOwner<client.OwnersTransfer>(signedIn, `/owner/v1/transfers/${transferId}`);
+    for (const [vaultId, { to, transferId: own }] of given) {
+      if (own !== transferId) continue;
+      if (status === "failed") {
+        given.delete(vaultId);
+        change(vaultId, `That failed: ${failure ?? "no reason given"}`, "ready");
+      } else if (status === "settled" || status === "finalized") change(vaultId, `It is ${fateOf(to)}.`, "spent");
+      else change(vaultId, `It is ${fateOf(to)}; ${status}.`, "waiting");
+    }
+  }
+}
