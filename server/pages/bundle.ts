@@ -7,7 +7,6 @@ import type { BuildOptions, Plugin } from "esbuild";
 /** The folder that holds `core` and `server`. */
 const ROOT = new URL("../../", import.meta.url);
 
-/** Names of the pages that have a script. */
 export const SCRIPTS = ["claim", "console", "exit", "explorer", "reference", "withdraw"] as const;
 
 const JSX = { jsx: "automatic", jsxImportSource: "preact" } as const;
@@ -67,7 +66,6 @@ export function bundleOptions(page: (typeof SCRIPTS)[number]): BuildOptions & { 
   };
 }
 
-/** The style of the console's charts. */
 export const chartStyle = import.meta.url.endsWith(".js")
   ? new URL("console/uPlot.css", import.meta.url)
   : new URL("./uPlot.min.css", import.meta.resolve("uplot"));

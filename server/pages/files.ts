@@ -118,7 +118,7 @@ const IS_TEXT = /^text\/|json|svg/;
 export function mountPage(app: FastifyInstance, page: Page): void {
   let loading: Promise<ReadonlyMap<string, Served>> | undefined;
   const answer = async (request: FastifyRequest, reply: FastifyReply, path: string) => {
-    loading ??= page.load().then(toServe);
+    loading ??= page.load().then(async (files) => new Map(await Promise.all(files.map(toServe))));
     // After a failure, the next request loads the page again.
     loading.catch(() => {
       loading = undefined;
@@ -143,11 +143,8 @@ export function mountPage(app: FastifyInstance, page: Page): void {
   app.get(`${page.address}/*`, (request, reply) => answer(request, reply, (request.params as { "*": string })["*"]));
 }
 
-async function toServe(files: readonly PageFile[]): Promise<ReadonlyMap<string, Served>> {
-  const served = await Promise.all(
-    files.map(async (file) => ({ ...file, representations: await representationsOf(file) })),
-  );
-  return new Map(served.map((file) => [file.path, file]));
+async function toServe(file: PageFile): Promise<readonly [path: string, Served]> {
+  return [file.path, { ...file, representations: await representationsOf(file) }];
 }
 
 /** Compressed once, off the loop. Pages hold nothing secret, so their sizes tell nothing. */

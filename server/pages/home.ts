@@ -5,7 +5,6 @@ import { contentPolicy, documentOf, styledBy } from "./files.ts";
 /** The page needs only the explorer's style. */
 const POLICY = contentPolicy({ "script-src": "'none'", "connect-src": "'none'" });
 
-/** This server's pages: the name in JSON, the address, and what people read. */
 const PAGES: readonly (readonly [name: string, address: string, title: string, meaning: string])[] = [
   ["guide", "/guide/", "Guide", "Quick starts, concepts and reference, with a search."],
   ["reference", "/docs", "API reference", "Every request, to read and to try."],

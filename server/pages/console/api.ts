@@ -1,6 +1,5 @@
 import { type Problem, request } from "../shared/request.ts";
 
-/** A page of a list. */
 export interface Listed<T> {
   readonly data: readonly T[];
   readonly pagination: { readonly nextCursor: string | null };
@@ -13,7 +12,6 @@ export function chooseApplication(applicationId: string | null): void {
   chosen = applicationId;
 }
 
-/** Called when the server no longer knows the sign-in. */
 let onSignedOut: () => void = () => {};
 
 export function whenSignedOut(call: () => void): void {
@@ -52,7 +50,6 @@ export async function readPages<T>(path: string, pages: number) {
   let cursor: string | undefined;
   for (let page = 0; page < pages; ) {
     const listed = await call<Listed<T>>("GET", withQuery(path, { cursor })).catch(async (error: Problem) => {
-      // Who reads all of a list can wait.
       if (pages < Number.POSITIVE_INFINITY || !(error.seconds > 0)) throw error;
       await new Promise((done) => setTimeout(done, error.seconds * 1_000));
       return null;

@@ -67,7 +67,6 @@ export function Users({ signIn }: { signIn: PersonSignIn }) {
   );
 }
 
-/** How much exists of an asset, in whole tokens. */
 export function mintedOf(asset: Asset): string {
   const { minted, supplyCap } = asset;
   const whole = (amount: string) => wholeTokens({ ...asset, amount });

@@ -3,7 +3,6 @@ import { orNull } from "../shared/request.ts";
 import { call, type Listed, readAll } from "./api.ts";
 import { type Column, Shown, Table, Title, useFilters, useLoad } from "./parts.tsx";
 
-/** What the search has found: its kind, its name, and its page. */
 type Found = readonly [kind: string, name: string, page: string];
 
 const ADDRESS = /^0x[0-9a-f]{40}$/i;

@@ -14,7 +14,6 @@ import { AssetPage, BatchPage, UserPage, VaultStory, Vaults } from "./things.tsx
 import { forgetAssets } from "./tokens.tsx";
 import { TransactionPage, Transactions, TransferPage, Transfers } from "./transactions.tsx";
 
-/** What every page is given. */
 interface Context {
   readonly signIn: PersonSignIn;
   /** null: a person of the operator who looks at no application. */
@@ -128,9 +127,7 @@ function Console({ signIn, path, onSignedOut }: { signIn: PersonSignIn; path: st
             find={(q) => {
               location.hash = `#/find?${new URLSearchParams({ q })}`;
             }}
-            required
-            maxLength={80}
-            aria-label="Find anything"
+            label="Find anything"
             placeholder="Token, vault, user, address, reference…"
           />
         )}

@@ -27,8 +27,8 @@ const BATCHES: readonly ui.Column<Batch>[] = [
   ["Batch", ({ batchId }) => <a href={`/explorer#/batches/${batchId}`}>{batchId}</a>],
   ["Status", ({ status }) => <ui.Status of={status} />],
   ["Vaults", ({ vaultCount }) => vaultCount.toLocaleString(), "number"],
-  ["Opened", ({ timestamps }) => <ui.When at={timestamps.open ?? null} />],
-  ["Final", ({ timestamps }) => <ui.When at={timestamps.finalized ?? null} />],
+  ["Opened", ({ timestamps }) => <ui.When at={timestamps.open} />],
+  ["Final", ({ timestamps }) => <ui.When at={timestamps.finalized} />],
   ["L1 transaction", ({ l1TxHash }) => <ui.Id of={l1TxHash} />],
 ];
 

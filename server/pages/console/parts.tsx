@@ -32,7 +32,6 @@ interface FormProps {
 /** The texts of a form's fields by their names; empty ones are left out. */
 export type Texts = Readonly<Record<string, string | undefined>>;
 
-/** A form whose sending shows its failure. */
 export function Form({ label, children, action, send }: FormProps) {
   const { busy, error, run } = shared.useAction();
   const submit = shared.onSent((fields, form) =>
@@ -92,7 +91,6 @@ export function Select({
   );
 }
 
-/** A secret that is shown once, with a button to copy it. */
 export function Secret({ title, secret, onDone }: { title: string; secret: string; onDone: () => void }) {
   const [copied, setCopied] = useState(false);
   const copy = async () => {
@@ -154,7 +152,6 @@ export function Filters({ label, children }: { label: string; children: Componen
   );
 }
 
-/** A choice of one value; empty for all. */
 export function Choice({ values, ...select }: { label: string; name: string; values: readonly string[] }) {
   return <Select options={{ "": "all", ...Object.fromEntries(values.map((each) => [each, each])) }} {...select} />;
 }
@@ -209,7 +206,6 @@ export function List<T, R = T>({
   );
 }
 
-/** What a button does: its text, its work, and the question before it. */
 type Deed = readonly [text: string, work: () => unknown, ask?: string];
 
 /** The column of buttons for what can be done with an entry. */
@@ -222,7 +218,6 @@ export function actions<T>(of: (entry: T) => readonly Deed[] | false): shared.Co
   return ["Actions", cell];
 }
 
-/** The link to the page of a thing, by its id. */
 export function To({ page, id }: { page: string; id: string | null }) {
   const shown = <shared.Id of={id} />;
   return id === null ? shown : <a href={`#/${page}/${encodeURIComponent(id)}`}>{shown}</a>;

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { AuditEntry, Invitation, Person, PersonSignIn } from "../../client/index.ts";
-import { signChallenge, wallets } from "../shared/wallets.tsx";
+import { type Provider, signChallenge, wallets } from "../shared/wallets.tsx";
 import { call } from "./api.ts";
 import * as ui from "./parts.tsx";
 
@@ -60,6 +60,10 @@ export function Team({ signIn, application }: { signIn: PersonSignIn; applicatio
 
 function OwnWallet({ signIn: { person } }: { signIn: PersonSignIn }) {
   const [address, setAddress] = useState(person.address);
+  const use = async (provider: Provider) => {
+    const proof = await signChallenge(provider, "console");
+    setAddress((await call<Person>("PUT", "/console/v1/sign-in/wallet", proof)).address);
+  };
   return (
     <>
       <h2>Your wallet</h2>
@@ -70,21 +74,13 @@ function OwnWallet({ signIn: { person } }: { signIn: PersonSignIn }) {
       </p>
       <p class="actions">
         {wallets().map(({ name, provider }) => (
-          <ui.Action
-            key={name}
-            text={`Use ${name} from now on`}
-            work={async () => {
-              const proof = await signChallenge(provider, "console");
-              setAddress((await call<Person>("PUT", "/console/v1/sign-in/wallet", proof)).address);
-            }}
-          />
+          <ui.Action key={name} text={`Use ${name} from now on`} work={() => use(provider)} />
         ))}
       </p>
     </>
   );
 }
 
-/** Words for the kinds of changes. */
 const ACTIONS: Readonly<Record<string, string>> = {
   acted: "did",
   applicationChanged: "changed the default mode of",
@@ -131,7 +127,6 @@ const ENTRIES: readonly ui.Column<AuditEntry>[] = [
   ["Id", ({ action, subject }) => <Subject action={action} id={subject} />],
 ];
 
-/** The pages of what some changes are about. */
 const PAGES: Readonly<Record<string, (id: string) => string>> = {
   mint: (id) => `transactions?mintId=${id}`,
   userCreated: (id) => `users/${id}`,

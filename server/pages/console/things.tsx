@@ -53,20 +53,13 @@ export function Vaults() {
   );
 }
 
-/** One line of what happened to a token. */
-interface Event {
-  readonly at: string;
-  readonly what: ComponentChildren;
-  readonly who: ComponentChildren;
-  readonly status: string;
-  readonly page: string;
-}
+type Event = readonly [at: string, what: ComponentChildren, who: ComponentChildren, status: string, page: string];
 
 const EVENTS: readonly ui.Column<Event>[] = [
-  ["When", ({ at, page }) => <ui.When at={at} page={page} />],
-  ["What", ({ what }) => what],
-  ["Who", ({ who }) => who],
-  ["Status", ({ status }) => <ui.Status of={status} />],
+  ["When", ([at, , , , page]) => <ui.When at={at} page={page} />],
+  ["What", ([, what]) => what],
+  ["Who", ([, , who]) => who],
+  ["Status", ([, , , status]) => <ui.Status of={status} />],
 ];
 
 const NOBODY = `0x${"00".repeat(20)}`;
@@ -81,34 +74,27 @@ async function eventsOf(vaultId: string, { before, after }: VaultHistory, pages:
     vaults.map((each) => readPages<Transaction>(`/api/v1/transactions?limit=100&vaultId=${each}`, pages)),
   );
   const own = lists.flatMap(({ data }) => data).filter(({ type }) => type !== "transfer");
-  const done = own.map(
-    (one): Event => ({
-      at: one.timestamps.accepted ?? "",
-      what: [one.type === "mint" ? "minted " : "withdrawn ", <Worth key="worth" of={one} />],
-      who: [one.type === "mint" ? "to " : "by ", <ui.To key="user" page="users" id={one.userId} />],
-      status: one.status,
-      page: `#/transactions/${one.transactionId}`,
-    }),
-  );
-  const moved = [...before, ...after]
-    .filter(({ isChange }) => !isChange)
-    .map(
-      (step): Event => ({
-        at: step.createdAt,
-        what: step.to === NOBODY ? "redeemed" : "transferred",
-        who: [
-          <ui.To key="from" page="users" id={step.from} />,
-          step.to !== NOBODY && [" to ", <ui.To key="to" page="users" id={step.to} />],
-        ],
-        status: step.status,
-        page: `#/transfers/${step.transferId}`,
-      }),
-    );
-  const events: readonly Event[] = [...done, ...moved].sort((a, b) => b.at.localeCompare(a.at));
+  const done = own.map((one): Event => {
+    const [what, who] = one.type === "mint" ? ["minted ", "to "] : ["withdrawn ", "by "];
+    return [
+      one.timestamps.accepted ?? "",
+      [what, <Worth key="worth" of={one} />],
+      [who, <ui.To key="user" page="users" id={one.userId} />],
+      one.status,
+      `#/transactions/${one.transactionId}`,
+    ];
+  });
+  const moves = [...before, ...after].filter(({ isChange }) => !isChange);
+  const moved = moves.map(({ createdAt, from, to, status, transferId }): Event => {
+    const [giver, receiver] = [from, to].map((id) => <ui.To key={id} page="users" id={id} />);
+    const isGone = to === NOBODY;
+    const who = isGone ? giver : [giver, " to ", receiver];
+    return [createdAt, isGone ? "redeemed" : "transferred", who, status, `#/transfers/${transferId}`];
+  });
+  const events = [...done, ...moved].sort(([a], [b]) => b.localeCompare(a));
   return { events, more: lists.some(({ more }) => more) };
 }
 
-/** Where a vault's token is now, in sentences. */
 function Whereabouts({ vault, history }: { vault: Vault; history: VaultHistory }) {
   const { status, ownerAddress, availableBalance, withdrawnBalance } = vault;
   const next = history.after.find(({ isChange }) => !isChange);
@@ -241,7 +227,6 @@ export function UserPage({ id }: { id: string }) {
   );
 }
 
-/** A batch, with what it holds of the application. */
 export function BatchPage({ id }: { id: string }) {
   return (
     <>
@@ -252,7 +237,7 @@ export function BatchPage({ id }: { id: string }) {
             of={[
               ["Status", <ui.Status of={status} />],
               ["Vaults of all applications", vaultCount.toLocaleString()],
-              ...Object.entries(timestamps).map(([step, at]) => [step, <ui.When at={at ?? null} />] as const),
+              ...Object.entries(timestamps).map(([step, at]) => [step, <ui.When at={at} />] as const),
               ["L1 transaction", <ui.Id of={l1TxHash} />],
               ["Data", <a href={`/explorer#/batches/${id}`}>Check it in the explorer</a>],
             ]}

@@ -6,7 +6,6 @@ import { metadataAt, Picture, textIn } from "../shared/tokens.tsx";
 import { call, type Listed } from "./api.ts";
 import { Select, useLoad } from "./parts.tsx";
 
-/** Units of a token, as the API gives them. */
 export interface Units {
   readonly assetId: string;
   readonly tokenId: string | null;
@@ -60,7 +59,6 @@ export function Worth({ of, isRest = false }: { of: Units; isRest?: boolean }) {
   );
 }
 
-/** The name and the image of a token. */
 export function Named({ of: { assetId, tokenId } }: { of: Units }) {
   const path = `/public/v1/metadata/${assetId}/${tokenId}`;
   const said = useLoad(() => metadataAt(path), path).value ?? {};
@@ -73,7 +71,6 @@ export function Named({ of: { assetId, tokenId } }: { of: Units }) {
   );
 }
 
-/** The enabled assets, for a form. */
 export function useEnabledAssets() {
   return useLoad(() => call<Listed<Asset>>("GET", "/api/v1/assets?enabled=true&limit=100"), "assets");
 }

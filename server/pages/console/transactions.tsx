@@ -10,12 +10,7 @@ const PATH = "/api/v1/transactions";
 const isRest = ({ type, amount }: Transaction) => type === "transfer" && amount === "0";
 
 export const COLUMNS: readonly ui.Column<Transaction>[] = [
-  [
-    "When",
-    ({ timestamps, transactionId }) => (
-      <ui.When at={timestamps.accepted ?? null} page={`#/transactions/${transactionId}`} />
-    ),
-  ],
+  ["When", ({ timestamps, transactionId: id }) => <ui.When at={timestamps.accepted} page={`#/transactions/${id}`} />],
   ["What", (one) => [`${one.type} `, <Worth key="worth" of={one} isRest={isRest(one)} />]],
   [
     "Status",
@@ -39,7 +34,6 @@ export const COLUMNS: readonly ui.Column<Transaction>[] = [
   ["Reference", ({ reference }) => reference ?? "–"],
 ];
 
-/** Transactions with some parameters of the API, newest first. */
 export function TransactionList({ label, of }: { label: string; of: Readonly<Record<string, string | undefined>> }) {
   return (
     <>
@@ -57,7 +51,6 @@ const EXPORTED = [
   ...["reference", "transactionId", "l1TxHash", "failure"],
 ];
 
-/** All pages of the list in one file. */
 async function exportCsv(path: string): Promise<void> {
   const lines = [EXPORTED];
   for (const one of await readAll<Transaction>(path)) {
@@ -113,7 +106,6 @@ export function Transactions({ title = "Transactions", type }: { title?: string;
   );
 }
 
-/** One transaction, with the time of each step. */
 export function TransactionPage({ id }: { id: string }) {
   return (
     <>
@@ -131,10 +123,9 @@ export function TransactionPage({ id }: { id: string }) {
               ["Vault", <ui.To page="vaults" id={one.vaultId} />],
               ["Batch", <ui.To page="batches" id={one.batchId} />],
               ["Reference", one.reference ?? "–"],
-              ...ui.STATUSES.map((status) => {
-                const at = one.timestamps[status];
-                return [status, at && <ui.When at={at} />] as const;
-              }),
+              ...ui.STATUSES.map(
+                (step) => [step, one.timestamps[step] && <ui.When at={one.timestamps[step]} />] as const,
+              ),
               ["L1 transaction", <ui.Id of={one.l1TxHash} />],
             ]}
           />
@@ -230,7 +221,6 @@ export function Transfers() {
   );
 }
 
-/** One signed list, with all that it gives. */
 export function TransferPage({ id }: { id: string }) {
   return (
     <>

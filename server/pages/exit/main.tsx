@@ -23,7 +23,6 @@ interface Connection {
   readonly spent: readonly string[];
 }
 
-/** Reads the files and checks each kit by itself. */
 async function readKits(files: Iterable<File>): Promise<Kits | null> {
   const read: ExitKit[] = [];
   for (const file of files) {

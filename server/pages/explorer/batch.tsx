@@ -12,19 +12,17 @@ import { TransferTable, transferCheck, VaultLink } from "./transfer-view.tsx";
 const AT_ONCE = 20_000;
 
 /** The vaults of a sealed batch, from its public data, without void slots. */
-export async function vaultsOf({ batchId, mode, batchNumber }: Batch): Promise<readonly protocol.VaultContent[]> {
-  const slots = protocol.placeVaults(decoded(await readBatchData(batchId)).slots, mode, batchNumber);
-  return slots.filter((vault) => vault !== null);
+export async function vaultsOf(batch: Batch): Promise<readonly protocol.VaultContent[]> {
+  return decoded(batch, await readBatchData(batch.batchId)).slots.filter((vault) => vault !== null);
 }
 
 /** The data names its kind itself. */
-function decoded(data: Uint8Array): ReturnType<typeof protocol.decodeBatch> {
-  if (!protocol.isBlobBatchData(data)) return protocol.decodeBatch(data);
-  const batch = protocol.readBlobBatchData(data);
-  return { slots: protocol.blobSlots(batch), assets: batch.assets };
+function decoded({ mode, batchNumber }: Batch, data: Uint8Array) {
+  const inBlobs = protocol.isBlobBatchData(data) ? protocol.readBlobBatchData(data) : null;
+  const { slots, assets } = inBlobs ? { ...inBlobs, slots: protocol.blobSlots(inBlobs) } : protocol.decodeBatch(data);
+  return { assets, slots: protocol.placeVaults(slots, mode, batchNumber) };
 }
 
-/** One batch, recomputed from its data. */
 export async function batchView(name: string) {
   const batch = await readBatch(name);
   const { batchRoot, dataHash, l1TxHash, l1BlockNumber, committedAt, vaultCount } = batch;
@@ -69,8 +67,7 @@ async function recomputed(batch: Batch) {
       </>
     );
   }
-  const { slots: entries, assets } = decoded(data);
-  const slots = protocol.placeVaults(entries, batch.mode, batch.batchNumber);
+  const { slots, assets } = decoded(batch, data);
   return (
     <>
       <Checks of={batchChecks(batch, data, assets, slots)} verdicts={verdicts()} />

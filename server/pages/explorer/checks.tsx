@@ -3,7 +3,6 @@ import { type BatchHeader, batchHeaderHash, type Mode } from "../../../core/prot
 import { sentenceOf } from "../shared/format.ts";
 import { l1, sourceName } from "./source.tsx";
 
-/** The outcome of one check: it holds, it fails, or it was not possible. */
 export type Outcome = "holds" | "fails" | "open";
 
 const SIGNS: Readonly<Record<Outcome | "waits", readonly [sign: string, spoken: string]>> = {
@@ -18,14 +17,12 @@ export type Result = readonly [Outcome, string];
 /** A claim, and its test, which describes its result. A rejection leaves the check open, with the reason. */
 export type Check = readonly [claim: string, test: () => Result | Promise<Result>];
 
-/** The result without a source of L1. */
 export const CHOOSE = "Choose below how to read L1.";
 
 export function judged(holds: boolean, how: string): Result {
   return [holds ? "holds" : "fails", how];
 }
 
-/** Whether a hash that was computed here is the claimed one. */
 export function same(computed: string, claimed: string | null): Result {
   return judged(computed === claimed, computed);
 }
@@ -77,7 +74,6 @@ export function Checks({ of, verdicts }: { of: readonly Check[]; verdicts: Reado
   );
 }
 
-/** Whether L1 keeps the hash of a batch's header. */
 export async function keptByL1(
   header: BatchHeader | null,
   { mode, batchNumber }: { readonly mode: Mode; readonly batchNumber: number },

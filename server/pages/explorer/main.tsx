@@ -11,7 +11,6 @@ import { vaultView } from "./vault.tsx";
 
 type View = (argument: string) => Promise<ComponentChildren>;
 
-/** The views, by the text after the address's `#`. */
 const ROUTES: readonly (readonly [RegExp, View])[] = [
   [/^\/?$/, stateView],
   [/^\/batches$/, batchesView],
@@ -82,7 +81,7 @@ function App() {
             </a>
           ))}
         </nav>
-        <Search find={find} aria-label="Vault or batch" placeholder="Vault id, or a batch: zk-rollup-0" />
+        <Search find={find} label="Vault or batch" placeholder="Vault id, or a batch: zk-rollup-0" />
       </Top>
       <main id="main" tabIndex={-1}>
         {settings.error && <h1>The explorer cannot start now</h1>}

@@ -7,7 +7,7 @@ import { Amount, amountText, isImage, Picture, textIn, useMetadata } from "../sh
 import { asOwner, jsonAsOwner, type SignedIn } from "./api.ts";
 import type { Registration } from "./l1.ts";
 import * as acts from "./owner-acts.tsx";
-import { l1, relayVaults, settlement } from "./source.tsx";
+import { l1, settings, settlement } from "./source.tsx";
 import { type OwnTransfers, VaultLink } from "./transfer-view.tsx";
 
 const PAGE = 24;
@@ -41,7 +41,7 @@ export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
   const { standings, selected, given } = page;
   const shown = vaults.slice(0, count);
   const chosen = shown.filter(({ vaultId }) => selected.has(vaultId));
-  const relayed = relayVaults();
+  const relayed = settings.relayVaults;
 
   useEffect(() => {
     const unseen = shown.filter(({ vaultId }) => !standings.has(vaultId));
@@ -66,7 +66,6 @@ export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
     redraw(null);
   }
 
-  /** Shows what the owner is about to sign. */
   function ask(to: string | null): void {
     const isWrong = to !== null && !ADDRESS.test(to);
     setNotices(isWrong ? ["Enter the receiver's address: 0x and 40 hex digits."] : []);
@@ -252,7 +251,7 @@ function Card({ vault, signedIn, standing, isSelected, asked, onSelect, onHosted
             />
             Select
           </label>
-          <Button label={`Download the exit kit of ${label}`} onClick={() => run(save)} text="Exit kit" />
+          <Button aria-label={`Download the exit kit of ${label}`} onClick={() => run(save)} text="Exit kit" />
           {isSaved && (
             <span role="status" class="quiet">
               saved

@@ -8,12 +8,11 @@ import { Button } from "../shared/parts.tsx";
 import { Amount, shortName } from "../shared/tokens.tsx";
 import { signTyped, switchChain } from "../shared/wallets.tsx";
 import { asOwner, jsonAsOwner, type SignedIn } from "./api.ts";
-import { relayVaults, settlement } from "./source.tsx";
+import { settings, settlement } from "./source.tsx";
 import { fateOf } from "./transfer-view.tsx";
 
 // What an owner does with its tokens by its wallet: withdrawals, gifts and redemptions.
 
-/** How a token stands, in words. */
 export interface Standing {
   readonly text: ComponentChildren;
   readonly kind: "ready" | "waiting" | "spent";
@@ -44,7 +43,7 @@ export async function byRelay(
   isTransferred: (vaultId: bigint) => boolean,
 ): Promise<string[]> {
   const refused: Pick<client.OwnersListReply["vaults"][number], "vaultId" | "error">[] = [];
-  const most = Math.min(MOST, relayVaults());
+  const most = Math.min(MOST, settings.relayVaults);
   const key = ({ vaultId, chainId }: VaultContent) => (isTransferred(vaultId) ? `vault ${vaultId}` : `${chainId}`);
   for (const group of Map.groupBy(vaults, key).values()) {
     for (let first = 0; first < group.length; first += most) {
@@ -183,8 +182,8 @@ export async function giveAway(
   given: Given,
   change: Change,
 ): Promise<string[]> {
-  for (let first = 0; first < vaults.length; first += relayVaults()) {
-    const some = vaults.slice(first, first + relayVaults());
+  for (let first = 0; first < vaults.length; first += settings.relayVaults) {
+    const some = vaults.slice(first, first + settings.relayVaults);
     const receiver = to === null ? ({ redeem: true } as const) : { to };
     const transfers = some.map(({ vaultId }) => ({ vaultId: String(vaultId), ...receiver }));
     const prepared = await jsonAsOwner<client.TransferPreparation>(signedIn, "/owner/v1/transfers/prepare", {

@@ -11,7 +11,6 @@ import { OwnTransfers } from "./transfer-view.tsx";
 /** In memory only: it ends with the page. */
 let signedIn: OwnSignIn | null = null;
 
-/** The signed-in owner's tokens: what they are, their exit kits, and their way to L1. */
 export function Owner() {
   const [ended, setEnded] = useState(false);
   const [, redraw] = useReducer((count: number) => count + 1, 0);

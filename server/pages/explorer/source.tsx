@@ -3,7 +3,7 @@ import type { Hex } from "../../../core/protocol/verifier.ts";
 import { Button, Later, Notice, onSent } from "../shared/parts.tsx";
 import { type Provider, useWallets, wallet } from "../shared/wallets.tsx";
 import { readState, type Settings, type State } from "./api.ts";
-import { node, SettlementContract } from "./l1.ts";
+import { node, type SettlementContract, settlementContract } from "./l1.ts";
 
 /** The source of L1 data: the visitor's wallet, a node of the visitor's choice, or the operator's node. */
 type Choice = "wallet" | "own" | "operator";
@@ -11,7 +11,7 @@ type Choice = "wallet" | "own" | "operator";
 const REMEMBERED = "mintmark.rpc";
 const NODE_ADDRESS = /^https:\/\/|^http:\/\/(?:127\.0\.0\.1|localhost)(?::\d+)?(?:\/|$)/;
 
-let settings: Settings = { environment: "", rpc: null, relayVaults: 0 };
+export let settings: Settings = { environment: "", rpc: null, relayVaults: 0 };
 let choice: Choice | null = null;
 let ownAddress = "";
 let operatorState: Promise<State> | undefined;
@@ -30,18 +30,13 @@ export async function l1(): Promise<SettlementContract | null> {
   const provider = chosenProvider();
   if (provider === null) return null;
   const { contract, chainId } = await settlement();
-  return new SettlementContract(provider, contract as Hex, BigInt(chainId));
+  return settlementContract(provider, contract as Hex, BigInt(chainId));
 }
 
 function chosenProvider(): Provider | null {
   if (choice === "wallet") return wallet();
   if (choice === "own") return node(ownAddress);
   return choice === "operator" && settings.rpc !== null ? node(settings.rpc) : null;
-}
-
-/** Vaults of an owner that the operator withdraws at its cost a day; 0 when it pays for none. */
-export function relayVaults(): number {
-  return settings.relayVaults;
 }
 
 /** The source of L1 data, worded so that a visitor can judge it. */
@@ -61,27 +56,21 @@ export function accordingToL1(finding: string): string {
 export function startSource(given: Settings): Settings {
   settings = given;
   ownAddress = stored((storage) => storage.getItem(REMEMBERED)) ?? "";
-  chooseFirst();
   return given;
 }
 
-function chooseFirst(): void {
-  choice ??= ownAddress !== "" ? "own" : wallet() !== null ? "wallet" : settings.rpc !== null ? "operator" : null;
-}
-
-/** The choice, below every view. */
 export function Source({ onChange }: { onChange: () => void }) {
   const [, redraw] = useReducer((count: number) => count + 1, 0);
   const [isWrong, setWrong] = useState(false);
   const hasWallet = useWallets().length > 0;
-  chooseFirst();
+  choice ??= ownAddress !== "" ? "own" : hasWallet ? "wallet" : settings.rpc !== null ? "operator" : null;
   const choose = (next: Choice) => {
     choice = next;
     redraw(null);
     onChange();
   };
   const pick = (value: Choice, label: string) => (
-    <Button pressed={choice === value} onClick={() => choose(value)} text={label} />
+    <Button aria-pressed={choice === value} onClick={() => choose(value)} text={label} />
   );
   const submit = onSent((fields) => {
     const address = String(fields.get("rpc")).trim();
@@ -101,7 +90,7 @@ export function Source({ onChange }: { onChange: () => void }) {
       <form class="address" autocomplete="off" onSubmit={submit} noValidate>
         <label for="rpc">My Ethereum node</label>
         <input id="rpc" name="rpc" type="url" placeholder="https://your.ethereum.node" defaultValue={ownAddress} />
-        <Button submit pressed={choice === "own"} text="Use my node" />
+        <Button submit aria-pressed={choice === "own"} text="Use my node" />
         {isWrong && <Notice problem>Give an https:// address, or http://localhost with its port.</Notice>}
       </form>
       <p class="quiet">{explain()}</p>

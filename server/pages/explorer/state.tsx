@@ -11,7 +11,6 @@ const MODES = [
   ["validium", "countValidium", "rootValidium", "Data kept by a committee, whose signatures L1 checked."],
 ] as const;
 
-/** The state: the operator's data, compared with L1. */
 export async function stateView() {
   const [state, { data: batches }] = await Promise.all([readState(), readBatches(null)]);
   const { sealed, committed } = state;
@@ -98,7 +97,6 @@ function stateChecks(committed: Roots, commitment: () => string): Check[] {
   ];
 }
 
-/** All batches, newest first, page by page. */
 export async function batchesView() {
   return (
     <>
@@ -124,7 +122,6 @@ async function batchPage(cursor: string | null) {
   );
 }
 
-/** Content that loads when the visitor asks for it. */
 export function OnDemand({ text, load }: { text: string } & Parameters<typeof Later>[0]) {
   const [asked, setAsked] = useState(false);
   return asked ? <Later load={load} /> : <Button onClick={() => setAsked(true)} text={text} />;

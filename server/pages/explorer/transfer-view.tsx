@@ -4,12 +4,10 @@ import { type Fact, Facts, LongTable } from "../shared/parts.tsx";
 import { type Batch, type History, type Proof, readBatchData, readHistory } from "./api.ts";
 import { type Check, judged, keptByL1 } from "./checks.tsx";
 
-/** What a transfer has made of a vault, in words. */
 export function fateOf(to: string): string {
   return protocol.isRedemption({ to: to as protocol.Hex }) ? "redeemed" : `given to ${brief(to)}`;
 }
 
-/** Whether the data of a batch of transfers give its root. */
 export function transferCheck({ batchRoot, batchNumber }: Batch, data: Uint8Array): Check {
   const test = () => {
     const leaves = protocol.transferLeaves(protocol.decodeTransferData(data), batchNumber);
@@ -19,7 +17,6 @@ export function transferCheck({ batchRoot, batchNumber }: Batch, data: Uint8Arra
   return ["The signed transfers in the data give the batch's root.", test];
 }
 
-/** The transfers of a batch. */
 export function TransferTable({ data, batchNumber }: { data: Uint8Array; batchNumber: number }) {
   const made = protocol.transferOutputs(protocol.decodeTransferData(data), batchNumber).map((output) => {
     const isKept = output.part === protocol.TransferPart.change;
@@ -115,7 +112,6 @@ export class OwnTransfers {
     return taken === undefined ? null : fateOf(taken.to);
   }
 
-  /** Whether a transfer made the vault. */
   made(vaultId: bigint): boolean {
     return this.#made.has(vaultId);
   }

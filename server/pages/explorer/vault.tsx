@@ -9,7 +9,6 @@ import type { Registration, SettlementContract } from "./l1.ts";
 import { accordingToL1, l1, settlement } from "./source.tsx";
 import { fateOf, HistoryFacts, hopChecks } from "./transfer-view.tsx";
 
-/** One vault: its content, and its proof checked here. */
 export async function vaultView(vaultId: string) {
   const heading = (
     <h1>

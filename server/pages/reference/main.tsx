@@ -75,7 +75,6 @@ function Media({ of = {} }: { of?: Part | undefined }) {
   ));
 }
 
-/** Long lines scroll, by keyboard too. */
 function Long({ text }: { text: string }) {
   // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling place must take the focus.
   return <pre tabIndex={0}>{code(text)}</pre>;

@@ -1,16 +1,12 @@
-import { type ComponentChild, type ComponentChildren, Fragment, render } from "preact";
+import { type ComponentChild, type ComponentChildren, type ComponentProps, Fragment, render } from "preact";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { brief, sentenceOf } from "./format.ts";
 
 /** What loads: its value, its failure, or neither yet. */
-export interface Loaded<T> {
-  readonly value: T | undefined;
-  readonly error: Error | null;
-  reload(): Promise<void>;
-}
+type Loaded<T> = ReturnType<typeof useLoad<T>>;
 
 /** Loads at once, when `key` changes, and while the page is visible every `everyMs`. */
-export function useLoad<T>(load: () => Promise<T>, key: unknown, everyMs?: number): Loaded<T> {
+export function useLoad<T>(load: () => Promise<T>, key: unknown, everyMs?: number) {
   const [state, set] = useState<{ value: T | undefined; error: Error | null }>({ value: undefined, error: null });
   const newest = useRef(load);
   newest.current = load;
@@ -33,7 +29,6 @@ export function useLoad<T>(load: () => Promise<T>, key: unknown, everyMs?: numbe
   return { ...state, reload };
 }
 
-/** Puts a page where its document has room for it. */
 export function show(page: ComponentChild): void {
   const place = document.getElementById("app");
   place?.replaceChildren();
@@ -89,21 +84,12 @@ export function Failure({ error, retry }: { error: unknown; retry?: (() => void)
   );
 }
 
-interface ButtonProps {
-  text: string;
-  onClick?: () => unknown;
-  /** Whether a page is about it. */
-  main?: boolean;
-  submit?: boolean;
-  disabled?: boolean;
-  label?: string;
-  pressed?: boolean;
-}
+type ButtonProps = ComponentProps<"button"> & { text: string; main?: boolean; submit?: boolean };
 
-export function Button({ text, main = false, submit = false, label, pressed, ...rest }: ButtonProps) {
-  const said = { ...(label && { "aria-label": label }), ...(pressed !== undefined && { "aria-pressed": pressed }) };
+/** A button; a `main` one is what its page is about. */
+export function Button({ text, main = false, submit = false, ...rest }: ButtonProps) {
   return (
-    <button type={submit ? "submit" : "button"} class={main ? "main" : undefined} {...said} {...rest}>
+    <button type={submit ? "submit" : "button"} class={main ? "main" : undefined} {...rest}>
       {text}
     </button>
   );
@@ -114,7 +100,6 @@ export function code(text: string) {
   return <code>{text}</code>;
 }
 
-/** A notice that screen readers announce. */
 export function Notice({ children, problem = false }: { children: ComponentChildren; problem?: boolean }) {
   return (
     <p class={problem ? "notice problem" : "notice"} role={problem ? "alert" : "status"}>
@@ -123,7 +108,6 @@ export function Notice({ children, problem = false }: { children: ComponentChild
   );
 }
 
-/** Content that loads when it is first shown. */
 export function Later({ load }: { load: () => Promise<ComponentChildren> }) {
   return <Shown of={useLoad(load, null)}>{(content) => content}</Shown>;
 }
@@ -161,16 +145,9 @@ export function onSent(send: (fields: FormData, form: HTMLFormElement) => unknow
   };
 }
 
-interface SearchProps {
-  find: (text: string) => void;
-  "aria-label": string;
-  placeholder: string;
-  required?: boolean;
-  maxLength?: number;
-}
+type SearchProps = { find: (text: string) => void; label: string; placeholder: string };
 
-/** A form in the head of a page that finds what was typed. */
-export function Search({ find, ...input }: SearchProps) {
+export function Search({ find, label, placeholder }: SearchProps) {
   const search = onSent((fields) => {
     const text = String(fields.get("q")).trim();
     if (text !== "") find(text);
@@ -178,14 +155,13 @@ export function Search({ find, ...input }: SearchProps) {
   return (
     <search>
       <form class="search" autocomplete="off" onSubmit={search}>
-        <input name="q" type="search" {...input} />
+        <input name="q" type="search" aria-label={label} placeholder={placeholder} maxLength={80} required />
         <Button submit text="Find" />
       </form>
     </search>
   );
 }
 
-/** One action at a time, with its failure. */
 export function useAction() {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<Error | null>(null);
@@ -217,7 +193,6 @@ export function Action({ text, ask, work }: { text: string; ask?: string | undef
   );
 }
 
-/** A column of a table: its title, and a cell's content. */
 export type Column<T> = readonly [title: string, cell: (entry: T) => ComponentChildren, kind?: "number"];
 
 interface TableProps<T> {
@@ -266,20 +241,18 @@ export function Table<T>({ label, columns, entries, idOf, empty = "None yet." }:
 }
 
 /** A time, which can lead to the page of what happened then. */
-export function When({ at, page }: { at: string | null; page?: string }) {
-  if (at === null) return <>–</>;
+export function When({ at, page }: { at: string | null | undefined; page?: string }) {
+  if (!at) return <>–</>;
   const text = new Date(at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
   const time = <time dateTime={at}>{text}</time>;
   return page === undefined ? time : <a href={page}>{time}</a>;
 }
 
-/** The beginning and the end of a long id, whole on hovering. */
 export function Id({ of }: { of: string | null }) {
   if (of === null) return <>–</>;
   return <code title={of}>{brief(of)}</code>;
 }
 
-/** A table that grows on demand. */
 export function LongTable<T>({ entries, ...rest }: TableProps<T>) {
   const [shown, setShown] = useState(25);
   return (
@@ -304,7 +277,6 @@ export function Status({ of }: { of: string }) {
   return <span class={`status ${of}`}>{of}</span>;
 }
 
-/** Hands the visitor a file. */
 export function download(name: string, file: Blob): void {
   const href = URL.createObjectURL(file);
   Object.assign(document.createElement("a"), { href, download: name }).click();

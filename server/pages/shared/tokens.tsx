@@ -8,7 +8,6 @@ import { orNull, request } from "./request.ts";
 // Names and images of tokens by their metadata, which no proof covers. A `data:` image is part of this server's answer.
 // The host of any other image would learn who looks at which token, so the page fetches those only on request.
 
-/** What the metadata of a token says. */
 export type Metadata = Readonly<Record<string, unknown>>;
 type Vault = Pick<VaultContent, "vaultId" | "chainId" | "assetType" | "blob">;
 
@@ -72,7 +71,6 @@ export function Picture({ source, name, asked }: { source: string | null; name: 
   return <img class="picture" src={source} alt={name} referrerpolicy="no-referrer" onError={() => setFailed(true)} />;
 }
 
-/** Whether browsers can fetch it. */
 export function isImage(source: string): boolean {
   return /^(?:https|data):/.test(source);
 }

@@ -1,3 +1,4 @@
+import type { ComponentProps } from "preact";
 import { useEffect, useReducer } from "preact/hooks";
 import { bytesToHex } from "../../../core/protocol/verifier.ts";
 import type { SignInChallenge } from "../../client/index.ts";
@@ -9,7 +10,6 @@ export interface Provider {
   request(call: { readonly method: string; readonly params?: readonly unknown[] }): Promise<unknown>;
 }
 
-/** A wallet of this browser. */
 export interface Wallet {
   /** The wallet's own name, which it chooses. */
   readonly name: string;
@@ -97,15 +97,12 @@ export async function switchChain(provider: Provider, chainId: bigint): Promise<
   }
 }
 
-interface WalletButtonsProps {
+type WalletButtonsProps = Omit<ComponentProps<typeof Button>, "text"> & {
   /** Before the wallet's name, such as `Use`. */
   verb: string;
   onChoose: (wallet: Wallet) => unknown;
-  main?: boolean;
-  disabled?: boolean;
-}
+};
 
-/** A button for each wallet of this browser. */
 export function WalletButtons({ verb, onChoose, ...rest }: WalletButtonsProps) {
   return (
     <div class="choices">

@@ -9,7 +9,6 @@ import type { Provider } from "../shared/wallets.tsx";
 
 export { type ExitKit, parseExitKit };
 
-/** The result for one vault. */
 export interface Outcome {
   readonly vaultId: bigint;
   /** The transaction that paid it; null when none did. */
