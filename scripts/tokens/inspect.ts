@@ -1,8 +1,10 @@
 import type { Address, Hex, PublicClient } from "viem";
-import { numberToHex, parseAbi, stringToHex, toFunctionSelector } from "viem";
+import { parseAbi, toFunctionSelector } from "viem";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import type { BlobScheme, Standard } from "../../core/index.ts";
 import { askL1, saysNothing } from "../../core/l1/failure.ts";
+import { BLOB_SCHEMES } from "../../core/model.ts";
+import { blobTextOf } from "../../core/protocol/blob.ts";
 
 const ABI = parseAbi([
   "function supportsInterface(bytes4 id) view returns (bool)",
@@ -24,13 +26,6 @@ const MINT_FOR = toFunctionSelector("mintFor(address,uint256,bytes)").slice(2);
 /** Contracts name their minter by one of these. */
 const NAMED = ["owner", "imx", "starkEx", "minter"] as const;
 const INTERFACES = { erc721: "0x80ac58cd", erc1155: "0xd9b67a26" } as const;
-
-/** How each scheme writes an id. */
-const BLOBS: Readonly<Record<BlobScheme, (id: bigint) => Hex>> = {
-  mintmark: (id) => stringToHex(id.toString()),
-  imx: (id) => stringToHex(`{${id}}:{}`),
-  raw32: (id) => numberToHex(id, { size: 32 }),
-};
 
 /**
  * What a token contract of somebody else is, and whether withdrawals can mint it, by calls that change nothing.
@@ -129,7 +124,7 @@ async function mintersOf(read: Read, settlement: Address | undefined) {
 /** The schemes in which a mint by an account makes the very id that its blob names; for an ERC-20, the empty blob. */
 async function schemesFor(tried: Tried, minter: Address): Promise<BlobScheme[]> {
   const found: BlobScheme[] = [];
-  const schemes = tried.standard === "erc20" ? (["mintmark"] as const) : (Object.keys(BLOBS) as BlobScheme[]);
+  const schemes = tried.standard === "erc20" ? (["mintmark"] as const) : BLOB_SCHEMES;
   for (const scheme of schemes) if ((await mintOf(tried, minter, scheme)).works) found.push(scheme);
   return found;
 }
@@ -139,8 +134,8 @@ async function mintOf({ client, token, standard }: Tried, minter: Address, schem
   // Nobody has this account, and hardly a token this id.
   const to = privateKeyToAddress(generatePrivateKey());
   const id = BigInt(to) >> 100n;
-  const blob = standard === "erc20" ? "0x" : BLOBS[scheme](id);
-  const mint = { abi: ABI, to: token, functionName: "mintFor", args: [to, 1n, blob] } as const;
+  const blob = standard === "erc20" ? "" : Buffer.from(blobTextOf(scheme, `${id}`), "latin1").toString("hex");
+  const mint = { abi: ABI, to: token, functionName: "mintFor", args: [to, 1n, `0x${blob}`] } as const;
   const ask =
     standard === "erc721"
       ? ({ abi: ABI, to: token, functionName: "ownerOf", args: [id] } as const)
