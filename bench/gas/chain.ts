@@ -10,7 +10,7 @@ import {
   toHex,
 } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
-import { packedConsents, SCHEME_VALUE, STANDARD_VALUE } from "../../core/l1/arguments.ts";
+import { packedConsents } from "../../core/l1/arguments.ts";
 import { type OwnToken, TOKEN_CONTRACT, tokenArguments } from "../../core/l1/own-token.ts";
 import type { Hash, Mode, Standard } from "../../core/model.ts";
 import type { BatchHeader } from "../../core/ports.ts";
@@ -18,6 +18,7 @@ import { assetType } from "../../core/protocol/asset.ts";
 import { compactSignature, encodeAttestation } from "../../core/protocol/attestation.ts";
 import { assetsHash, consentTypedData } from "../../core/protocol/consent.ts";
 import { deployContract } from "../../scripts/deploy/deployer.ts";
+import { registerToken } from "../../scripts/deploy/token.ts";
 import { OPERATOR } from "../../scripts/sandbox/accounts.ts";
 
 export const CHAIN_ID = 31_337n;
@@ -60,16 +61,15 @@ export async function openGasChain() {
   const state = await viem.getContractAt("StateCommitment", created.address);
   const settlement = { chainId: CHAIN_ID, contract: state.address };
   /** A token of this project whose minter is `minter`. */
-  const deploy = async (standard: Standard, terms: Partial<OwnToken>, minter: Address = state.address) => {
+  const deploy = async (standard: Standard, terms: Partial<OwnToken>, minter = state.address) => {
     const royalty = { receiver: operator, fraction: 0n };
     const own = { standard, name: "Card", symbol: "CARD", uri: "ipfs://cards/", royalty, admin: operator, ...terms };
     const deployed = await deployContract(by, TOKEN_CONTRACT[standard], tokenArguments(minter, own));
     return { standard, ...deployed, type: assetType(standard, deployed.address, 1n) };
   };
-  const register = async (token: Awaited<ReturnType<typeof deploy>>, at: Registry = state) => {
-    const { standard, address } = token;
-    const registration = [STANDARD_VALUE[standard], CHAIN_ID, address, 1n, SCHEME_VALUE.mintmark] as const;
-    return { ...token, gas: await gasOf(at.write.registerAsset(registration)) };
+  const register = async (token: Awaited<ReturnType<typeof deploy>>, at = state.address) => {
+    const registration = { ...token, chainId: CHAIN_ID, quantum: 1n, blobScheme: "mintmark" } as const;
+    return { ...token, gas: await gasOf((await registerToken(by, at, registration)) as Hex) };
   };
   const issuer = account("issuer");
   const deployed = [
@@ -86,8 +86,8 @@ export async function openGasChain() {
     ...{ viem, networkHelpers, client, by, gasOf, operator, committee, state, settlement },
     created: { transfers, state: created },
     /** One more token, whose minter and registry is the settlement contract, or another. */
-    token: async (standard: Standard, terms: Partial<OwnToken>, at: Registry = state) =>
-      register(await deploy(standard, terms, at.address), at),
+    token: async (standard: Standard, terms: Partial<OwnToken>, at = state.address) =>
+      register(await deploy(standard, terms, at), at),
     tokens: { erc20, erc721, erc1155, issued },
     /** What the event of a commit says. */
     header: async (hash: Hex | Promise<Hex>): Promise<BatchHeader> => {
@@ -118,10 +118,4 @@ export async function openGasChain() {
       return { account: owner };
     },
   };
-}
-
-/** A contract that registers tokens, and mints them. */
-interface Registry {
-  readonly address: Address;
-  readonly write: { registerAsset(args: readonly [number, bigint, Address, bigint, number]): Promise<Hex> };
 }

@@ -26,7 +26,7 @@ export async function mirrorSection(): Promise<Section> {
   const mirror = await chain.viem.deployContract("StateMirror", [
     { admin: owner, ...SOURCE_OF, ...signers, changeDelay: 0n, maturity: 0n },
   ]);
-  const card = await chain.token("erc721", { symbol: "C", uri: "" }, mirror);
+  const card = await chain.token("erc721", { symbol: "C", uri: "" }, mirror.address);
   const batch = batchOf(owner, card.type);
   const history = await historyOf(batch);
 

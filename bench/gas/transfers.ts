@@ -7,7 +7,13 @@ import { BatchTree } from "../../core/protocol/batch-tree.ts";
 import { unpackHashes } from "../../core/protocol/hex.ts";
 import type { Transfer } from "../../core/protocol/transfer.ts";
 import * as transferring from "../../core/protocol/transfer.ts";
-import { encodeTransferData, type TransferGroup, transferLeaves } from "../../core/protocol/transfer-data.ts";
+import {
+  encodeTransferData,
+  type TransferGroup,
+  transferLeaves,
+  transferOutputs,
+} from "../../core/protocol/transfer-data.ts";
+import { hopOf } from "../../core/protocol/transfer-proof.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";
 import { account, BY_CALLER, CHAIN_ID, type GasChain, openGasChain, owners } from "./chain.ts";
 import { sendCalldata } from "./commits.ts";
@@ -126,18 +132,8 @@ async function exits(): Promise<Measurement[]> {
     );
     const others = Array.from({ length: BATCH - moves.length }, () => unsigned([whole(OTHERS + filler++, "other")]));
     const batch = await commit(chain, [...groups, ...others]);
-    return groups.map(
-      ({ transfers, signature }, slot): ProvenHop => ({
-        outId: packVaultId({ mode: "zk-rollup", batchNumber: batch.batchNumber, slot }),
-        part: 0,
-        amount: 0n,
-        to: transfers[0]?.to ?? zeroAddress,
-        deadline: DEADLINE,
-        list: bytesToHex(transferring.transferList(transfers)),
-        signature,
-        header: batch.header,
-        siblings: unpackHashes(batch.tree.siblings(slot)),
-      }),
+    return transferOutputs(groups, batch.batchNumber).map((output, slot) =>
+      hopOf(groups, output, { header: batch.header, siblings: unpackHashes(batch.tree.siblings(slot)) }),
     );
   };
   const exit = async (

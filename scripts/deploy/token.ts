@@ -1,4 +1,4 @@
-import type { Address } from "viem";
+import type { Address, Hash } from "viem";
 import { SCHEME_VALUE, STANDARD_VALUE } from "../../core/l1/arguments.ts";
 import { type ContractName, readArtifact } from "../../core/l1/artifact.ts";
 import { type OwnToken, TOKEN_CONTRACT, tokenArguments } from "../../core/l1/own-token.ts";
@@ -54,18 +54,21 @@ export type Registration = Pick<TokenRecord, "standard" | "address" | "quantum" 
   readonly chainId: bigint;
 };
 
-/** Registers a token with a settlement contract or a mirror on this chain, unless it is registered. */
-export async function registerToken(by: Deployer, contract: Address, token: Registration): Promise<void> {
+/**
+ * Registers a token with a settlement contract or a mirror on this chain, unless it is registered. Resolves with the
+ * transaction, if there is one.
+ */
+export async function registerToken(by: Deployer, contract: Address, token: Registration): Promise<Hash | undefined> {
   const { standard, chainId, address, quantum, blobScheme } = token;
   const { abi } = readArtifact("StateCommitment");
   const args = [chainId, BigInt(assetType(standard, address, quantum))];
   const registered = await by.client.readContract({ abi, address: contract, functionName: "asset", args });
-  if ((registered as readonly [number, Address, bigint])[0] !== 0) return;
+  if ((registered as readonly [number, Address, bigint])[0] !== 0) return undefined;
   // This project's ERC-20 states `mintmark`. The registry has no scheme for another chain's token.
   const stated = standard === "erc20" ? "mintmark" : blobScheme;
   const scheme = SCHEME_VALUE[chainId === BigInt(by.chainId) ? stated : "imx"];
   const registration = [STANDARD_VALUE[standard], chainId, address, quantum, scheme];
-  await send(by, "StateCommitment", contract, "registerAsset", registration);
+  return send(by, "StateCommitment", contract, "registerAsset", registration);
 }
 
 /** Deploys, by `create`, the tokens without a record, and records each before the next. */
