@@ -19,7 +19,6 @@ export function joined(store: string, journal: PostgresJournal, options: Joining
 }
 
 const ROUNDS = 5;
-/** The requests of a round. */
 const KINDS = {
   bulk: { count: 60, callers: CALLERS, mints: REQUEST, next: (workload: Workload) => workload.bulk() },
   singles: { count: 5_000, callers: SINGLE_CALLERS, mints: 1, next: (workload: Workload) => workload.single() },

@@ -13,7 +13,6 @@ export interface Row {
   readonly tick?: string;
   /** A note that readers need to compare this row. */
   readonly note?: string;
-  /** Whether the subject is part of this project. */
   readonly ours: boolean;
   /** By column key; null where the subject cannot do it. */
   readonly values: Readonly<Record<string, number | null>>;
@@ -22,7 +21,6 @@ export interface Row {
 export interface SectionResult {
   readonly name: string;
   readonly title: string;
-  /** The method; a paragraph of Markdown. */
   readonly method: string;
   readonly columns: readonly Column[];
   readonly rows: readonly Row[];
@@ -60,14 +58,12 @@ export function machine() {
   };
 }
 
-/** Where and how a page was written. */
 export function writtenBy(command: string, { cpu, cores, node, platform }: Machine, end = ""): string {
   return wrapped(
     `\`${command} -- --write\` wrote this page on ${cpu}, ${cores} cores, ${platform}, Node ${node}${end}.`,
   );
 }
 
-/** A section as Markdown, without a heading. */
 export function sectionText(result: SectionResult): string {
   const remarks = notes(result);
   return [wrapped(result.method), "", markdownTable(result), ...(remarks === "" ? [] : ["", remarks])].join("\n");
@@ -143,7 +139,6 @@ export function wrapped(text: string): string {
   return [...found, line].join("\n");
 }
 
-/** The notes of the rows as a Markdown list; empty without any. */
 export function notes(result: SectionResult): string {
   return result.rows
     .filter(({ note }) => note !== undefined)

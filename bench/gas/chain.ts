@@ -89,7 +89,6 @@ export async function openGasChain() {
     token: async (standard: Standard, terms: Partial<OwnToken>, at = state.address) =>
       register(await deploy(standard, terms, at), at),
     tokens: { erc20, erc721, erc1155, issued },
-    /** What the event of a commit says. */
     header: async (hash: Hex | Promise<Hex>): Promise<BatchHeader> => {
       const { logs } = await receiptOf(hash);
       const [event] = parseEventLogs({ abi: state.abi, eventName: "BatchCommitted", logs });

@@ -3,7 +3,6 @@ export interface Measurement {
   readonly label: string;
   /** Gas of the whole transaction: intrinsic gas, calldata and execution. */
   readonly transactionGas: number;
-  /** The divisor of the transaction's gas. */
   readonly count: number;
   readonly each: number;
   /** The target for `each`; null for figures that only serve comparison. */

@@ -13,7 +13,6 @@ const HEAD_END = "\r\n\r\n";
 export class Connection implements Disposable {
   readonly #apiKey: string;
   readonly #socket: Socket;
-  /** The response's incomplete head. */
   #head = "";
   /** Remaining bytes of the response's body; null before its head is complete. */
   #left: number | null = null;

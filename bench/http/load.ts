@@ -1,6 +1,5 @@
 import { REQUEST, type World } from "../engine-workload.ts";
 
-/** A kind of request to measure, with its size and the amount of work for a figure. */
 export interface Kind {
   readonly name: "bulk" | "singles";
   readonly mintsPerRequest: number;

@@ -213,7 +213,6 @@ export function pinnedCode() {
   return Object.fromEntries(code) as Record<(typeof PINNED)[number], ReturnType<typeof codeOf>>;
 }
 
-/** The code that each release kept. */
 function releasedCode(): ReturnType<typeof pinnedCode>[] {
   const golden = new URL("test/golden/", ROOT);
   const kept = readdirSync(golden).map((release) => new URL(`${release}/contracts.json`, golden));

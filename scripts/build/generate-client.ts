@@ -32,7 +32,6 @@ interface Document {
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
 }
 
-/** The text of server/client/api.ts for the present endpoints. */
 function generatedClient(): string {
   const { paths, components } = openApiDocument(ENDPOINTS, packageJson.version, {}) as unknown as Document;
   const schemas = Object.entries(components.schemas).map(([name, schema]) => {

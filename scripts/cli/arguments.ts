@@ -104,7 +104,6 @@ export async function processAccount(party: string): Promise<{ account: LocalAcc
   return { account: privateKeyToAccount(given as `0x${string}`), secrets: [given] };
 }
 
-/** An option, or a variable of the environment. */
 export function setting(option: unknown, variable: string, what: string): string {
   const value = typeof option === "string" ? option : process.env[variable];
   if (value === undefined || value === "") throw new UsageError(`give ${what}, or ${variable}`);

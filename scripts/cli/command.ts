@@ -5,7 +5,6 @@ import { isSecret } from "../../server/process/settings/settings.ts";
 import { EXIT, exitCodeOf } from "./errors.ts";
 import { type Flags, print, printError, progressLine } from "./output.ts";
 
-/** Options as commander parsed them, by name. */
 export type Options = Readonly<Record<string, string | string[] | boolean | undefined>>;
 
 /** What a command is called with, besides its settings. */

@@ -19,7 +19,6 @@ export const addCompletion = (program: Command) =>
     },
   })(program);
 
-/** The words after a path of commands. */
 interface Line {
   /** Commands so far, separated by blanks; empty at the start. */
   readonly path: string;

@@ -22,7 +22,6 @@ export class UsageError extends Error {
 
 const UNREACHABLE = new Set(["store_locked", "store_failed", "journal_unavailable", "engine_closed", "l1_failed"]);
 
-/** Whether a server gave no answer to a request over HTTP. */
 function isUnanswered(error: unknown): error is TypeError {
   return error instanceof TypeError && error.message === "fetch failed";
 }

@@ -21,7 +21,6 @@ export function print(value: unknown, asJson: boolean, columns?: readonly string
   process.stdout.write(asJson ? jsonText(value) : `${text(value, columns)}\n`);
 }
 
-/** Writes a file that the caller has named. */
 export async function writeNamed(file: string, bytes: string | Uint8Array): Promise<void> {
   await writeFile(file, bytes).catch(({ code }) => {
     throw new UsageError(`${file} cannot be written (${code}); name another file`);
@@ -122,7 +121,6 @@ function isList(value: unknown): value is readonly Row[] | PageOfRows {
   return isPage(value) || (Array.isArray(value) && value.some(isRow));
 }
 
-/** A list inside an object. */
 function listed(list: unknown, columns?: readonly string[]): string {
   if (isPage(list))
     return `${table(list.data.map(inTokens))}${list.pagination.nextCursor === null ? "" : "\n… and more"}`;

@@ -57,7 +57,6 @@ export class ClusterServer {
     await this.answers();
   }
 
-  /** Suspends the process, or resumes it. */
   freeze(isFrozen: boolean): void {
     this.#process.kill(isFrozen ? "SIGSTOP" : "SIGCONT");
   }
@@ -74,12 +73,10 @@ export class ClusterServer {
   }
 }
 
-/** What clients know of a cluster. */
 type Clients = Pick<Servers, "facts"> & { readonly members: readonly { readonly url: string }[] };
 
 /** A client that repeats each mint, at the next server, until acknowledged. */
 export class Minter {
-  /** Vaults of acknowledged mints. */
   readonly acknowledged: string[] = [];
   /** `Mintmark-Position` of the newest response. */
   position = "0";

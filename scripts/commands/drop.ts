@@ -131,7 +131,6 @@ function telling(progress: Running["progress"]): typeof fetch {
   };
 }
 
-/** Mints over HTTP. */
 function mintingOver(client: MintmarkClient, dryRun: boolean, signal: AbortSignal): core.Minting {
   return {
     async mint(body: object, idempotencyKey) {

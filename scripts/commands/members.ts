@@ -160,7 +160,6 @@ function sentenceOf({ earlier, later, txHash }: VoidedDuplicate): string {
   return `voided vault ${later}, a duplicate of ${earlier}, by ${txHash}`;
 }
 
-/** The parts of a member's or an issuer's process. */
 interface GuardProcess {
   /** For the line printed once it listens. */
   readonly what: "member" | "issuer";

@@ -36,7 +36,6 @@ const COMMANDS = {
   "This command line:": [addCompletion],
 } as const;
 
-/** Every command, ready to parse. */
 export function buildProgram(): Command {
   const program = new Command("mintmark")
     .description(DESCRIPTION)

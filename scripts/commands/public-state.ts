@@ -68,7 +68,6 @@ export const exitKitCommand = command({
   },
 });
 
-/** Opens the archive of a folder for some work. */
 async function withArchive<T>(
   folder: string,
   l1: Awaited<ReturnType<typeof readL1>>,

@@ -221,7 +221,6 @@ async function statusOf(client: MintmarkClient, { settlement }: Chain, parties: 
   throw new Error(`the server is of ${theirs}, not of ${contract} on chain ${chainId}: look at --url and --contract`);
 }
 
-/** Waits for a status of the session at the server. */
 async function reached(wanted: Status, statusNow: () => Promise<Status>, { signal, progress }: Running): Promise<void> {
   for (;;) {
     const status = await statusNow();

@@ -81,7 +81,6 @@ function shown({ processes, ...result }: UpResult): unknown {
   return { ...result, processes: processes.map(({ name, command, readyUrl }) => ({ name, command, readyUrl })) };
 }
 
-/** The result for people. */
 function screen({ contract, explorer, chainId, folder, assets, apiKeyFile, processes, spent }: UpResult): void {
   const rows = {
     contract: `${contract} on chain ${chainId}`,

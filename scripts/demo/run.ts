@@ -246,7 +246,6 @@ async function runningSandbox(folder: string): Promise<SandboxDescription | null
   }
 }
 
-/** The rows of a table. */
 function figures({ mints, vaults, batches, withdrawals, gasPerWithdrawal }: DemoResult): unknown {
   const row = (name: string, field: keyof DemoResult["batches"][Kind] | null, all: number | null) => {
     return { "": name, ...byKind((kind) => (field === null ? null : batches[kind][field])), all };

@@ -34,7 +34,6 @@ export async function deployContract(by: Deployer, name: ContractName, args: rea
   return { address: lower(address), deployedAtBlock, gasUsed };
 }
 
-/** Sends a transaction to a contract's function and waits for it. */
 export async function send(by: Deployer, name: ContractName, address: Address, call: string, args: readonly unknown[]) {
   const { abi } = readArtifact(name);
   const request = { abi, address, functionName: call, args, account: by.account } as const;

@@ -8,7 +8,6 @@ import { deployMissing, deployToken, registerToken, type TokenConfig } from "./t
 /** Arguments of the constructor of `StateMirror`, which documents the roles. Members are in any order. */
 export type MirrorConfig = Omit<MirrorRecord, keyof Creation | "chainId" | "tokens"> & {
   readonly sourceChainId: bigint;
-  /** The settlement contract on that chain. */
   readonly sourceContract: Address;
 };
 

@@ -54,7 +54,6 @@ export type MirrorRecord = z.output<typeof mirrorRecord>;
 /** A deployment: the file for engines and operators. Integers are decimal strings in the file. */
 export type Deployment = z.output<typeof deployment>;
 
-/** Whether a record has a token with this standard and symbol. */
 export function isRecorded(recorded: readonly TokenRecord[] = [], token: Pick<TokenRecord, "standard" | "symbol">) {
   return recorded.some(({ standard, symbol }) => standard === token.standard && symbol === token.symbol);
 }
@@ -72,7 +71,6 @@ export async function readRecord(path: string): Promise<Deployment | undefined> 
   return parsed.data;
 }
 
-/** Replaces the whole record atomically. */
 export async function writeRecord(path: string, record: Deployment): Promise<void> {
   await writeWhole(path, jsonText(record));
 }

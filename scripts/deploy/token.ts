@@ -6,7 +6,6 @@ import { assetType } from "../../core/protocol/asset.ts";
 import { type Deployer, deployContract, lower, send } from "./deployer.ts";
 import { isRecorded, type TokenRecord } from "./record.ts";
 
-/** A token of this project to deploy and register. */
 export interface TokenConfig extends OwnToken {
   /** Makes the settlement contract the only minter forever; default true, because owners rely on it. */
   readonly lockMinter?: boolean;

@@ -16,7 +16,6 @@ import { type Config, isLocalChain } from "../../server/process/settings/setting
 import { messageOf } from "../cli/errors.ts";
 import { gasOfRole } from "../up/funds.ts";
 
-/** One thing that was looked at. */
 export interface Finding {
   readonly check: string;
   readonly status: "ok" | "warning" | "fault" | "unknown";
@@ -31,7 +30,6 @@ export interface Places {
   /** The settings of the members of this machine; null when they are not known. */
   readonly members: readonly Readonly<Record<string, string>>[] | null;
   readonly watcher: Readonly<Record<string, string>> | null;
-  /** Whether the server is meant to be stopped. */
   readonly isStopped: boolean;
 }
 

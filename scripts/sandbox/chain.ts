@@ -37,7 +37,6 @@ export function missingHardhat(): string | null {
   }
 }
 
-/** Throws where there is no Hardhat. */
 export function requireHardhat(): void {
   const missing = missingHardhat();
   if (missing !== null) throw new UsageError(`a local chain needs Hardhat: \`${missing}\` adds it`);

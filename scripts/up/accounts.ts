@@ -15,7 +15,6 @@ export interface Signing {
   readonly url?: string;
 }
 
-/** A key of the folder. */
 interface RoleKey extends Signing {
   readonly role: string;
   readonly keystore: string;
@@ -56,7 +55,6 @@ async function makeKeys(folder: string, roles: readonly string[]): Promise<Reado
   return keys;
 }
 
-/** The file with the password of a folder's keys. */
 export function passwordFile(folder: string): string {
   return join(folder, "password");
 }

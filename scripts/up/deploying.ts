@@ -95,7 +95,6 @@ async function forgetLost(by: Deployer, path: string, settled: number | null): P
   return true;
 }
 
-/** Waits for some blocks after the last transaction. */
 async function blocksOnTop(by: Deployer, { signal, progress, pollMs }: Deploying["options"]): Promise<void> {
   const height = () => by.client.getBlockNumber({ cacheTime: 0 }).catch(() => 0n);
   const target = (await height()) + CONFIRMATIONS;

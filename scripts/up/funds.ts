@@ -9,7 +9,6 @@ import { readRecord } from "../deploy/record.ts";
 import type { Accounts } from "./accounts.ts";
 import { deploymentIn, type UpOptions } from "./record.ts";
 
-/** An account, and the wei that it needs. */
 interface Need {
   readonly role: string;
   readonly address: Address;
@@ -18,7 +17,6 @@ interface Need {
 
 type Missing = Need & { readonly has: bigint };
 
-/** What a deployment works with. */
 export interface Deploying {
   readonly options: Pick<UpOptions, "folder" | "allow" | "say" | "progress" | "signal" | "pollMs">;
   readonly plan: DeploymentPlan;

@@ -1,6 +1,5 @@
 import type { Chain } from "viem";
 
-/** A public chain that `mintmark up` knows by name. */
 export type Network = Awaited<ReturnType<typeof networks>>[number];
 
 /** Time until a block is final, in words. */

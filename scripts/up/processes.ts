@@ -10,7 +10,6 @@ import type { Answers } from "./terms.ts";
 
 type Settings = Readonly<Record<string, string>>;
 
-/** A process of a deployment. */
 export interface Process {
   /** Also the names of its folder and its files. */
   readonly name: string;
@@ -155,7 +154,6 @@ function envText(settings: Settings, earlier: string): string {
   return `${lines.join("")}${YOURS}${added.map(([name, value]) => `${name}=${value}\n`).join("")}${yours}`;
 }
 
-/** The settings in a file that `mintmark up` wrote. */
 export function settingsIn(path: string): Record<string, string> {
   return parsed(readFileSync(path, "utf8"));
 }

@@ -38,19 +38,16 @@ export async function readUp(folder: string): Promise<UpRecord | undefined> {
   return parsed.data;
 }
 
-/** Replaces the whole record atomically. */
 export async function writeUp(folder: string, record: UpRecord): Promise<void> {
   await writeWhole(pathIn(folder), jsonText(record), 0o600);
 }
 
 const pathIn = (folder: string) => join(folder, "up.json");
 
-/** The path of the contracts' own record. */
 export function deploymentIn(folder: string, chainId: number): string {
   return recordPath(join(folder, "deployments"), chainId);
 }
 
-/** What `mintmark up` works with. */
 export interface UpOptions {
   readonly folder: string;
   readonly rpc: string;

@@ -7,7 +7,6 @@ import { type ContractName, readArtifact } from "../../core/l1/artifact.ts";
 /** The compiler's whole version, which Sourcify asks for. A test compares it with the compiler. */
 export const COMPILER_VERSION = "0.8.37+commit.f401782d";
 
-/** A deployed contract whose sources are to be published. */
 export interface Published {
   readonly name: ContractName;
   readonly address: Address;
