@@ -1,5 +1,6 @@
 import { type Address, encodeDeployData, formatEther, formatGwei, getContractError, zeroAddress } from "viem";
 import { type ContractName, readArtifact } from "../../core/l1/artifact.ts";
+import { codeOn } from "../../core/l1/connection.ts";
 import { askL1 } from "../../core/l1/failure.ts";
 import { MAX_MEMBERS } from "../../core/protocol/attestation.ts";
 import { isLocalChain } from "../../server/process/settings/settings.ts";
@@ -129,21 +130,17 @@ function tokenProblems(token: TokenConfig): string[] {
 
 /** The contract accepts rollup batches from plain accounts only. */
 async function requirePlainAccount(by: Deployer, operator: Address): Promise<void> {
-  if (await hasCode(by, operator))
+  if ((await codeOn(by.client)(operator)) !== "0x")
     throw new Error(`nothing was deployed: the operator ${operator} is a contract, not a plain account`);
 }
 
 /** An address of another chain, or a mistyped one, would administer nothing for ever. */
 async function requireMultisig(by: Deployer, multisig?: Address): Promise<void> {
-  if (multisig === undefined || isLocalChain(BigInt(by.chainId)) || (await hasCode(by, multisig))) return;
+  if (multisig === undefined || isLocalChain(BigInt(by.chainId))) return;
+  if ((await codeOn(by.client)(multisig)) !== "0x") return;
   throw new Error(
     `nothing was deployed: the multisig ${multisig} has no code on chain ${by.chainId}. Deploy it there first, or name a plain account by MINTMARK_ADMIN`,
   );
-}
-
-async function hasCode({ client }: Deployer, address: Address): Promise<boolean> {
-  const code = await askL1(`asking for the code of ${address}`, () => client.getCode({ address }));
-  return code !== undefined && code !== "0x";
 }
 
 /** Gas that the settlement contract's chain still needs. Constructors that refuse their arguments throw here. */

@@ -2,6 +2,7 @@ import type { Address, Hex, PublicClient } from "viem";
 import { parseAbi, toFunctionSelector } from "viem";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import type { BlobScheme, Standard } from "../../core/index.ts";
+import { codeOn } from "../../core/l1/connection.ts";
 import { askL1, saysNothing } from "../../core/l1/failure.ts";
 import { BLOB_SCHEMES } from "../../core/model.ts";
 import { blobTextOf } from "../../core/protocol/blob.ts";
@@ -33,7 +34,7 @@ const INTERFACES = { erc721: "0x80ac58cd", erc1155: "0xd9b67a26" } as const;
  * @param settlement - the contract that would mint at a withdrawal; optional
  */
 export async function inspectToken(client: PublicClient, token: Address, settlement?: Address) {
-  const code = (await askL1("reading the token's code", () => client.getCode({ address: token }))) ?? "0x";
+  const code = await codeOn(client)(token);
   if (code === "0x") throw new Error(`${token} has no code on this chain. Check the address and the network.`);
   const read = reader(client, token);
   const standard = await standardOf(read);
@@ -85,7 +86,7 @@ async function namesMintFor(client: PublicClient, token: Address, code: Hex): Pr
     const upgradable = await slotOf(IMPLEMENTATION);
     const behind = MINIMAL.exec(code)?.[1] ?? upgradable;
     if (isNone(behind)) return isNone(await slotOf(BEACON)) ? false : null;
-    return ((await client.getCode({ address: `0x${behind}` })) ?? "0x").includes(MINT_FOR);
+    return (await codeOn(client)(`0x${behind}`)).includes(MINT_FOR);
   });
 }
 
