@@ -5,15 +5,10 @@ import { json } from "node:stream/consumers";
  * Attackers as a process of their own. Reads the port and a tenant's keys, and attacks until it is killed. It opens
  * each connection again a second after the server has closed it.
  */
-interface Plan {
-  readonly port: number;
-  readonly keys: readonly string[];
-}
-
 const AGAIN_MS = 1_000;
 const UNREAD_MS = 20_000;
 const MIB = 1024 * 1024;
-const { port, keys } = (await json(process.stdin)) as Plan;
+const { port, keys } = (await json(process.stdin)) as { readonly port: number; readonly keys: readonly string[] };
 
 /** Keeps one connection from a loopback address busy with `start`. */
 function hold(address: string, start: (socket: Socket) => void): void {

@@ -1,4 +1,5 @@
 import { readdir, readFile } from "node:fs/promises";
+import type { Profiler } from "node:inspector";
 import { join } from "node:path";
 
 const PARSE = "parse the body";
@@ -23,17 +24,7 @@ const STAGES: readonly (readonly [stage: string, whose: RegExp])[] = [
 ];
 const COLLECTION = "collect garbage";
 const REST = "the rest";
-export const STAGE_NAMES: readonly string[] = [...STAGES.map(([stage]) => stage), COLLECTION, REST];
-
-export interface Profile {
-  readonly nodes: readonly {
-    readonly id: number;
-    readonly callFrame: { readonly functionName: string; readonly url: string };
-    readonly children?: readonly number[];
-  }[];
-  readonly samples: readonly number[];
-  readonly timeDeltas: readonly number[];
-}
+export const STAGE_NAMES = [...STAGES.map(([stage]) => stage), COLLECTION, REST];
 
 /**
  * The share of each stage in a process's busy time, in percent, from the CPU profile of its main thread in a folder.
@@ -44,11 +35,11 @@ export async function stageShares(folder: string): Promise<Readonly<Record<strin
   // The sealing threads leave profiles too. Only the main thread's profile contains HTTP.
   const text = texts.find((each) => each.includes("node:_http_server"));
   if (text === undefined) throw new Error("the server left no CPU profile");
-  return sharesOf(JSON.parse(text) as Profile);
+  return sharesOf(JSON.parse(text) as Profiler.Profile);
 }
 
 /** Each sample counts for the innermost function of a stage, from the first parsed body to the last. */
-export function sharesOf({ nodes, samples, timeDeltas }: Profile): Readonly<Record<string, number>> {
+export function sharesOf({ nodes, samples = [], timeDeltas = [] }: Profiler.Profile): Readonly<Record<string, number>> {
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const stageOf = new Map<number, string | null>();
   const visit = (id: number, above: string): void => {

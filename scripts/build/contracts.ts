@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { posix } from "node:path";
+import type { CompilerOutput } from "hardhat/types/solidity";
 import { type Abi, keccak256, size } from "viem";
 import { type Artifact, type ContractName, readArtifact } from "../../core/l1/artifact.ts";
 import { answerHelp } from "../command.ts";
@@ -36,22 +37,6 @@ export function settingsFor(runs: number) {
 
 type Sources = Readonly<Record<string, string>>;
 
-interface Output {
-  readonly errors?: readonly { readonly severity: string; readonly formattedMessage: string }[];
-  readonly sources: Readonly<Record<string, { readonly ast: unknown }>>;
-  readonly contracts: Readonly<Record<string, Readonly<Record<string, CompiledContract>>>>;
-}
-
-interface Code {
-  readonly object: string;
-  readonly immutableReferences?: Artifact["immutableReferences"];
-}
-
-interface CompiledContract {
-  readonly abi: Abi;
-  readonly evm: { readonly bytecode: Code; readonly deployedBytecode: Code };
-}
-
 /** The interface of a contract whose fallback runs other code too, as its callers see it. */
 export function wholeInterface(own: Abi, lent: readonly Abi[]): Abi {
   const items = new Map(own.map((item) => [JSON.stringify(item), item]));
@@ -77,15 +62,15 @@ export function compile(job: Job): Artifact[] {
   const input = standardInput(sources, job.runs);
   const { compile: solc } = require("solc") as { compile(input: string): string };
   const text = JSON.stringify({ ...input, settings: { ...input.settings, outputSelection } });
-  const output = JSON.parse(solc(text)) as Output;
-  for (const { severity, formattedMessage } of output.errors ?? [])
+  const output = JSON.parse(solc(text)) as CompilerOutput;
+  for (const { severity, formattedMessage = "" } of output.errors ?? [])
     if (severity === "error" || !formattedMessage.includes("--> @")) process.stderr.write(`${formattedMessage}\n`);
   if (output.errors?.some(({ severity }) => severity === "error")) throw new Error("the contracts do not compile");
   const hash = hashOf(job, sources);
   return namesOf(job).map((contractName) => {
     const sourceName = job.sources[contractName] ?? "";
-    const { abi, evm } = contractIn(output, sourceName, contractName);
-    const { immutableReferences = {}, object } = evm.deployedBytecode;
+    const { abi, bytecode, deployedBytecode } = contractIn(output, sourceName, contractName);
+    const { immutableReferences = {}, object } = deployedBytecode;
     const lent = contractName === "StateCommitment" ? LENT : [];
     const abis = lent.map(([source, name]) => contractIn(output, source, name).abi);
     return {
@@ -96,7 +81,7 @@ export function compile(job: Job): Artifact[] {
       sources: Object.keys(sources),
       hash,
       abi: wholeInterface(abi, abis),
-      bytecode: `0x${evm.bytecode.object}`,
+      bytecode: `0x${bytecode.object}`,
       deployedBytecode: `0x${object}`,
       immutableReferences: named(immutableReferences, output),
     };
@@ -138,14 +123,18 @@ function sourcesOf(job: Job): Sources {
   return Object.fromEntries([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-function contractIn({ contracts }: Output, source: string, name: string): CompiledContract {
-  const found = contracts[source]?.[name];
-  if (found === undefined) throw new Error(`${source} has no contract ${name}`);
-  return found;
+function contractIn({ contracts }: CompilerOutput, source: string, name: string) {
+  const found = contracts?.[source]?.[name];
+  const { bytecode, deployedBytecode } = found?.evm ?? {};
+  if (!bytecode || !deployedBytecode) throw new Error(`${source} has no contract ${name}`);
+  return { abi: found?.abi as Abi, bytecode, deployedBytecode };
 }
 
 /** The compiler refers to immutable values by numbers of its own. */
-function named(references: Artifact["immutableReferences"], { sources }: Output): Artifact["immutableReferences"] {
+function named(
+  references: Artifact["immutableReferences"],
+  { sources }: CompilerOutput,
+): Artifact["immutableReferences"] {
   const names = new Map<string, string>();
   const visit = (node: unknown): void => {
     if (typeof node !== "object" || node === null) return;

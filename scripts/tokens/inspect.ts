@@ -142,21 +142,15 @@ async function mintOf({ client, token, standard }: Tried, minter: Address, schem
       ? ({ abi: ABI, to: token, functionName: "ownerOf", args: [id] } as const)
       : ({ abi: ABI, to: token, functionName: "balanceOf", args: standard === "erc20" ? [to] : [to, id] } as const);
   const { results } = await askL1("simulating a mint (eth_simulateV1)", () =>
-    client.simulateCalls({ account: minter, calls: [mint, ask] as never }),
+    client.simulateCalls({ account: minter, calls: [mint, ask as never] }),
   );
-  const [minted, asked] = results as unknown as [SimulatedCall, SimulatedCall];
-  if (minted.status === "failure") return { works: false, reason: reasonOf(minted) };
-  const works = standard === "erc721" ? String(asked.result).toLowerCase() === to.toLowerCase() : asked.result === 1n;
+  const [minted, asked] = results;
+  if (minted.status === "failure") return { works: false, reason: reasonOf(minted.error) };
+  const works = String(asked.result).toLowerCase() === (standard === "erc721" ? to.toLowerCase() : "1");
   return { works, reason: works ? null : "the mint went through, and made another token than its blob names" };
 }
 
-interface SimulatedCall {
-  readonly status: "success" | "failure";
-  readonly result?: unknown;
-  readonly error?: Error;
-}
-
-function reasonOf({ error }: SimulatedCall): string {
+function reasonOf(error: Error | undefined): string {
   const { shortMessage = "" } = (error ?? {}) as { shortMessage?: string };
   return (shortMessage || error?.message || "it reverts without a reason").split("\n").slice(0, 3).join(" ");
 }
