@@ -3,6 +3,7 @@ import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Hex } from "../model.ts";
+import type { Group } from "../store/group.ts";
 import { readMintHeaders } from "../store/journal.ts";
 import { decodeRecord } from "../store/layout.ts";
 import { idempotencyRecord } from "../store/records.ts";
@@ -36,16 +37,6 @@ const KEYS_AT_ONCE = 1_024;
 /** After this many entries without a key the step records how far it came, so that no later step reads them again. */
 const ENTRIES_AT_ONCE = 65_536;
 
-/** Idempotency keys of the mints from a journal sequence on. */
-interface Forgettable {
-  readonly from: number;
-  /** End of the range, exclusive. */
-  readonly upTo: number;
-  readonly keys: readonly Buffer[];
-  /** Whether every later key is too young. */
-  readonly last: boolean;
-}
-
 /**
  * Deletes the idempotency keys of mints before a time. Each step is a journal entry, so a replay of the journal deletes
  * the same keys.
@@ -58,52 +49,40 @@ export async function forgetIdempotencyKeys(
   before: number,
   signal?: AbortSignal,
 ): Promise<number> {
-  const { ledger } = context;
+  const { ledger, writer } = context;
   if (!Number.isSafeInteger(before) || before < 0)
     throw new MintmarkError("validation_failed", "before must be a time in milliseconds since 1970");
   let forgotten = 0;
   for (;;) {
     signal?.throwIfAborted();
-    const step = await readForgettable(ledger, ledger.durableHead.keysForgotten, before);
-    if (step.keys.length > 0 || step.upTo - step.from >= ENTRIES_AT_ONCE)
-      forgotten += await forget(context, step, signal);
-    if (step.last) return forgotten;
+    const from = ledger.durableHead.keysForgotten;
+    const { upTo, keys, isLast } = await readForgettable(ledger, from, before);
+    const apply = (group: Group): number => {
+      // Another caller deleted them first.
+      if (ledger.head.keysForgotten !== from) return 0;
+      ledger.record(group, { kind: "idempotencyForgotten", upTo });
+      ledger.head = { ...ledger.head, keysForgotten: upTo };
+      for (const key of keys) group.remove(key);
+      return keys.length;
+    };
+    if (keys.length > 0 || upTo - from >= ENTRIES_AT_ONCE)
+      forgotten += await writer.run({ weight: keys.length, keys: () => [], apply }, signal);
+    if (isLast) return forgotten;
   }
 }
 
-/** The next keys that are old enough. Reads only what is on disk. Time never goes back in the journal. */
-async function readForgettable(ledger: Ledger, from: number, before: number): Promise<Forgettable> {
+/** The next keys that are old enough, with the end of their mints. Reads only what is on disk. */
+async function readForgettable(ledger: Ledger, from: number, before: number) {
   const end = ledger.durableHead.journalLength;
   const keys: Buffer[] = [];
   let upTo = from;
   for await (const { sequence, time, header } of readMintHeaders(ledger.store, from)) {
+    // Time never goes back in the journal.
     if (sequence >= end || time >= before) break;
-    if (keys.length === KEYS_AT_ONCE || upTo - from === ENTRIES_AT_ONCE) return { from, upTo, keys, last: false };
+    if (keys.length === KEYS_AT_ONCE || upTo - from === ENTRIES_AT_ONCE) return { upTo, keys, isLast: false };
     upTo = sequence + 1;
     if (header === null || header.idempotency === null) continue;
     keys.push(keyOf.idempotency(header.applicationIndex, header.idempotency.key));
   }
-  return { from, upTo, keys, last: true };
-}
-
-function forget(
-  { ledger, writer }: EngineContext,
-  { from, upTo, keys }: Forgettable,
-  signal?: AbortSignal,
-): Promise<number> {
-  return writer.run<number>(
-    {
-      weight: keys.length,
-      keys: () => [],
-      apply(group) {
-        // Another caller deleted them first.
-        if (ledger.head.keysForgotten !== from) return 0;
-        ledger.record(group, { kind: "idempotencyForgotten", upTo });
-        ledger.head = { ...ledger.head, keysForgotten: upTo };
-        for (const key of keys) group.remove(key);
-        return keys.length;
-      },
-    },
-    signal,
-  );
+  return { upTo, keys, isLast: true };
 }

@@ -50,24 +50,16 @@ export function isVisible({ applicationIndex: ofOne, removed }: AssetRecord, app
   return !removed && (ofOne === null || ofOne === applicationIndex);
 }
 
-/** Throws `asset_not_found` unless the application can see the asset. */
-export function requireVisible(asset: AssetRecord, applicationIndex: number): void {
+/** An application, and an asset that it can see. Throws `application_not_found`, `asset_not_found`. */
+export function visibleAsset(ledger: Ledger, applicationId: Uuid, assetId: Uuid, view: "get" | "latest") {
+  const { applicationIndex } = ledger.application(applicationId, view);
+  const asset = findAsset(ledger, assetId, view);
   if (!isVisible(asset, applicationIndex)) throw new MintmarkError("asset_not_found");
+  return { applicationIndex, asset };
 }
 
-/** The asset as durable now, for readers of an application. Throws `asset_not_found`. */
-export function durableAsset(ledger: Ledger, applicationIndex: number, assetId: Uuid): AssetRecord {
-  const asset = findAsset(ledger, assetId, "get");
-  requireVisible(asset, applicationIndex);
-  return asset;
-}
-
-/** The asset in the writer's view. Throws `asset_not_found`. */
-export function latestAsset(ledger: Ledger, assetId: Uuid): AssetRecord {
-  return findAsset(ledger, assetId, "latest");
-}
-
-function findAsset(ledger: Ledger, assetId: Uuid, view: "get" | "latest"): AssetRecord {
+/** The asset in the writer's view, or as durable now. Throws `asset_not_found`. */
+export function findAsset(ledger: Ledger, assetId: Uuid, view: "get" | "latest"): AssetRecord {
   const asset = ledger.assets[view](ledger.assetIndices.get(String(assetId).toLowerCase()) ?? -1);
   if (asset === undefined) throw new MintmarkError("asset_not_found");
   return asset;

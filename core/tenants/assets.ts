@@ -14,7 +14,7 @@ import { emptyOf } from "../store/layout.ts";
 import { type AssetRecord, assetRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import { readUuid, requireAddress, requireFlag, requireModeOrNull, requireText } from "../validate.ts";
-import { assetView, durableAsset, isVisible, latestAsset, requireVisible } from "./asset-view.ts";
+import { assetView, findAsset, isVisible, visibleAsset } from "./asset-view.ts";
 import { tell } from "./events/event-log.ts";
 
 /** Most assets that belong to one application, with removed ones: each is kept in memory. */
@@ -88,7 +88,7 @@ function putRemoved(ledger: Ledger, group: Group, asset: AssetRecord): number[] 
  */
 function changeAsset(context: EngineContext, assetId: Uuid, changes: AssetChanges, wait?: WaitOptions): Promise<Asset> {
   return context.change((ledger, group) => {
-    const known = latestAsset(ledger, assetId);
+    const known = findAsset(ledger, assetId, "latest");
     const { assetId: id, nextTokenId: firstTokenId } = known;
     const given = newAsset(ledger, {
       ...known,
@@ -213,7 +213,7 @@ export function markAssetRegistered(
   wait?: WaitOptions,
 ): Promise<Asset> {
   return context.change((ledger, group) => {
-    const asset = latestAsset(ledger, assetId);
+    const asset = findAsset(ledger, assetId, "latest");
     const transferable = given ?? asset.transferable;
     const isKnown = asset.minterLocked === minterLocked && asset.transferable === transferable;
     if (asset.registered && isKnown) return assetView(ledger, asset, null);
@@ -233,7 +233,7 @@ export interface RegisteredFacts {
 export async function setMintingFault(context: EngineContext, assetId: Uuid, fault: string | null, wait?: WaitOptions) {
   const reason = fault === null ? null : requireText("fault", fault, 2000);
   return context.change((ledger, group) => {
-    const asset = latestAsset(ledger, assetId);
+    const asset = findAsset(ledger, assetId, "latest");
     if (asset.fault === reason) return assetView(ledger, asset, null);
     ledger.record(group, { kind: "assetFault", assetIndex: asset.assetIndex, fault: reason });
     return putChanged(ledger, group, { ...asset, fault: reason });
@@ -311,20 +311,18 @@ export type AssetChanges = Partial<Omit<NewAsset, "assetId" | "applicationId">>;
 export function assetsOf(context: EngineContext): Assets {
   const get: Assets["get"] = async (applicationId, assetId) => {
     const { ledger } = context;
-    const { applicationIndex } = ledger.application(applicationId);
-    return assetView(ledger, durableAsset(ledger, applicationIndex, assetId), applicationIndex);
+    const { applicationIndex, asset } = visibleAsset(ledger, applicationId, assetId, "get");
+    return assetView(ledger, asset, applicationIndex);
   };
   const setWhitelisted = (whitelisted: boolean) => (assetId: Uuid, wait?: WaitOptions) =>
     context.change((ledger, group) => {
-      const asset = latestAsset(ledger, assetId);
+      const asset = findAsset(ledger, assetId, "latest");
       if (asset.whitelisted === whitelisted) return assetView(ledger, asset, null);
       return assetView(ledger, putWhitelisted(ledger, group, asset, whitelisted), null);
     }, wait);
   const setEnabled = (enabled: boolean) => async (applicationId: Uuid, assetId: Uuid, wait?: WaitOptions) => {
     await context.change((ledger, group) => {
-      const { applicationIndex } = ledger.latestApplication(applicationId);
-      const asset = latestAsset(ledger, assetId);
-      requireVisible(asset, applicationIndex);
+      const { applicationIndex, asset } = visibleAsset(ledger, applicationId, assetId, "latest");
       const { assetIndex, whitelisted, assetId: known } = asset;
       const id = enablementId(applicationIndex, assetIndex);
       if ((ledger.enablements.latest(id) ?? false) === enabled) return;
@@ -337,7 +335,7 @@ export function assetsOf(context: EngineContext): Assets {
     add: (asset, wait) => addAsset(context, asset, wait),
     change: (assetId, changes, wait) => changeAsset(context, assetId, changes, wait),
     remove: (assetId, wait) =>
-      context.change((ledger, group) => void putRemoved(ledger, group, latestAsset(ledger, assetId)), wait),
+      context.change((ledger, group) => void putRemoved(ledger, group, findAsset(ledger, assetId, "latest")), wait),
     whitelist: setWhitelisted(true),
     unlist: setWhitelisted(false),
     enable: setEnabled(true),

@@ -12,7 +12,7 @@ import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import { type AssetRecord, type CollectionRecord, type MetadataRecord, metadataRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import { orNull } from "../validate.ts";
-import { durableAsset, latestAsset, requireVisible } from "./asset-view.ts";
+import { findAsset, visibleAsset } from "./asset-view.ts";
 
 /** Most tokens of one call. */
 export const MAX_METADATA_TOKENS = 1_000;
@@ -74,30 +74,28 @@ function jsonOrNull(metadata: unknown, at: string): string | null {
 }
 
 /** The tokens that a call names, with their stored records, in the writer. */
-type Change<T> = (group: Group, asset: AssetRecord, records: readonly (MetadataRecord | null)[]) => T;
+type Change = (group: Group, asset: AssetRecord, records: readonly (MetadataRecord | null)[]) => void;
 
-async function change<T>(
+async function change(
   context: EngineContext,
   [applicationId, assetId]: readonly [Uuid, Uuid],
   tokenIds: readonly bigint[],
-  apply: Change<T>,
+  apply: Change,
   signal: AbortSignal | undefined,
-): Promise<T> {
+): Promise<void> {
   const { ledger, writer } = context;
   // The id as stored, because keys hold it.
-  const keys = tokenIds.map((tokenId) => keyOf.metadata(latestAsset(ledger, assetId).assetId, tokenId));
-  return writer.run(
+  const keys = tokenIds.map((tokenId) => keyOf.metadata(findAsset(ledger, assetId, "latest").assetId, tokenId));
+  await writer.run(
     {
-      weight: Math.max(1, keys.length),
+      weight: keys.length,
       keys: () => keys,
       apply(group, stored) {
-        const { applicationIndex } = ledger.latestApplication(applicationId);
-        const asset = latestAsset(ledger, assetId);
-        requireVisible(asset, applicationIndex);
+        const { applicationIndex, asset } = visibleAsset(ledger, applicationId, assetId, "latest");
         const fault = metadataFault(ledger, asset, applicationIndex);
         if (fault !== null) throw new MintmarkError(fault.code, `This is refused: ${fault.detail}.`);
         const records = keys.map((key, i) => metadataAt(group.resolve(key, stored[i])));
-        return apply(group, asset, records);
+        apply(group, asset, records);
       },
     },
     signal,
@@ -113,9 +111,9 @@ async function setAll(
 ): Promise<void> {
   requireTokens(tokens, ({ tokenId }) => tokenId);
   const given = tokens.map(({ tokenId, metadata }, i) => ({ tokenId, metadata: jsonOf(metadata, at(i)) }));
-  const ids = new Set(given.map(({ tokenId }) => tokenId));
-  if (ids.size < given.length) throw new MintmarkError("validation_failed", "a token is named twice");
-  const apply: Change<void> = (group, asset, records) => {
+  const tokenIds = given.map(({ tokenId }) => tokenId);
+  if (new Set(tokenIds).size < given.length) throw new MintmarkError("validation_failed", "a token is named twice");
+  const apply: Change = (group, asset, records) => {
     const changed = given.filter(({ metadata }, i) => records[i]?.metadata !== metadata);
     const frozen = given.flatMap(({ metadata }, i): Issue[] => {
       const record = records[i];
@@ -125,7 +123,7 @@ async function setAll(
     refuse(frozen);
     putMetadata(context.ledger, group, asset, changed);
   };
-  await change(context, of, [...given.map(({ tokenId }) => tokenId)], apply, signal);
+  await change(context, of, tokenIds, apply, signal);
 }
 
 async function freezeTokens(
@@ -137,7 +135,7 @@ async function freezeTokens(
   requireTokens(tokenIds, (tokenId) => tokenId);
   const { ledger } = context;
   const unique = [...new Set(tokenIds)];
-  const apply: Change<void> = (group, { assetId, nextTokenId }, records) => {
+  const apply: Change = (group, { assetId, nextTokenId }, records) => {
     const missing = unique.flatMap((tokenId, i): Issue[] => {
       const refused = { pointer: `/tokenIds/${tokenIds.indexOf(tokenId)}`, code: "metadata_not_found" } as const;
       if (records[i] === null) return [{ ...refused, detail: "the token has no metadata" }];
@@ -174,9 +172,7 @@ async function changeCollection(
     ...(given.frozen && { frozen: true }),
   };
   return context.change((ledger, group) => {
-    const { applicationIndex } = ledger.latestApplication(applicationId);
-    const asset = latestAsset(ledger, assetId);
-    requireVisible(asset, applicationIndex);
+    const { applicationIndex, asset } = visibleAsset(ledger, applicationId, assetId, "latest");
     if (asset.applicationIndex !== applicationIndex) throw new MintmarkError("asset_shared");
     const known = ledger.collections.latest(asset.assetId) ?? emptyCollection(asset);
     const changed = { ...known, ...changes };
@@ -215,9 +211,8 @@ function parsed(json: string | null): JsonObject | null {
 export function metadataOf(context: EngineContext): Metadata {
   /** The asset for readers without credentials. */
   const publicAsset = (assetId: Uuid): AssetRecord => {
-    const { ledger } = context;
-    const asset = ledger.assets.get(ledger.assetIndices.get(String(assetId).toLowerCase()) ?? -1);
-    if (asset === undefined || asset.removed) throw new MintmarkError("asset_not_found");
+    const asset = findAsset(context.ledger, assetId, "get");
+    if (asset.removed) throw new MintmarkError("asset_not_found");
     return asset;
   };
   const stored = async (assetId: Uuid, tokenId: bigint): Promise<MetadataRecord | null> => {
@@ -247,8 +242,7 @@ export function metadataOf(context: EngineContext): Metadata {
       setAll(context, [applicationId, assetId], tokens, (i) => `/tokens/${i}/metadata`, wait?.signal),
     async get(applicationId, assetId, tokenId) {
       const { ledger } = context;
-      const { applicationIndex } = ledger.application(applicationId);
-      const asset = durableAsset(ledger, applicationIndex, assetId);
+      const { applicationIndex, asset } = visibleAsset(ledger, applicationId, assetId, "get");
       if (asset.applicationIndex !== applicationIndex) throw new MintmarkError("asset_shared");
       const record = await stored(asset.assetId, tokenId);
       if (record === null) throw new MintmarkError("metadata_not_found");
@@ -264,9 +258,8 @@ export function metadataOf(context: EngineContext): Metadata {
     freezeTokens: (applicationId, assetId, tokenIds, wait) =>
       freezeTokens(context, [applicationId, assetId], tokenIds, wait?.signal),
     async getCollection(applicationId, assetId) {
-      const { ledger } = context;
-      const asset = durableAsset(ledger, ledger.application(applicationId).applicationIndex, assetId);
-      return collectionView(ledger.collections.get(asset.assetId) ?? emptyCollection(asset));
+      const { asset } = visibleAsset(context.ledger, applicationId, assetId, "get");
+      return collectionView(context.ledger.collections.get(asset.assetId) ?? emptyCollection(asset));
     },
     changeCollection: (applicationId, assetId, { contractMetadata, placeholder }, wait) =>
       changeCollection(context, [applicationId, assetId], { contractMetadata, placeholder }, wait),

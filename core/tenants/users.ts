@@ -134,8 +134,7 @@ export async function createUser(context: EngineContext, applicationId: Uuid, us
     throw new MintmarkError("user_exists");
   };
   const [created] = await findOrCreate(context, applicationId, [asked], refuse, signal);
-  if (created === undefined) throw new Error("a user was neither found nor created");
-  return created;
+  return created as User;
 }
 
 async function createUsers(
@@ -157,8 +156,7 @@ async function createUsers(
 async function readUser(ledger: Ledger, applicationId: Uuid, userId: Uuid): Promise<User> {
   const { applicationIndex, userIndex } = await findUser(ledger, applicationId, userId);
   const [user] = await readUsers(ledger, applicationIndex, [userIndex]);
-  if (user === undefined) throw new MintmarkError("user_not_found");
-  return user;
+  return user as User;
 }
 
 /** A page of the users of an owner, of a reference, or of all. */
@@ -169,17 +167,13 @@ async function userPage(
   { after, limit }: PageStart,
 ): Promise<PageEntries<User>> {
   const { applicationIndex } = ledger.application(applicationId);
-  const keyAt = (userIndex: number): Buffer => {
-    if (ownerAddress !== undefined) return keyOf.ownerUser(applicationIndex, ownerAddress, userIndex);
-    if (reference !== undefined) return keyOf.userReference(applicationIndex, reference, userIndex);
-    return keyOf.user(applicationIndex, userIndex);
+  /** The key of a user in the index; without one, their prefix. */
+  const keyAt = (...user: [] | [userIndex: number]): Buffer => {
+    if (ownerAddress !== undefined) return prefixOf.ownerUser(applicationIndex, ownerAddress, ...user);
+    if (reference !== undefined) return prefixOf.userReference(applicationIndex, reference, ...user);
+    return prefixOf.user(applicationIndex, ...user);
   };
-  const prefix =
-    ownerAddress !== undefined
-      ? keyOf.owner(applicationIndex, ownerAddress)
-      : reference !== undefined
-        ? prefixOf.userReference(applicationIndex, reference)
-        : prefixOf.user(applicationIndex);
+  const prefix = keyAt();
   const reverse = order === "desc";
   const start = after === null || reverse ? { gte: prefix } : { gt: keyAt(after) };
   const end = after === null || !reverse ? endOf(prefix) : keyAt(after);

@@ -10,17 +10,19 @@ export interface Expected {
   readonly name: string;
 }
 
+export type Report = (problem: string) => void;
+
 /** The entry under way, the records that are final by it, and the faults of the journal. */
 export class Output {
   /** Of the entry under way. */
   sequence = 0;
   time = 0;
-  readonly report: (problem: string) => void;
+  readonly report: Report;
   readonly #counts = new Map<number, number>();
   readonly #events: number[] = []; // The number of events of each application
   #expected: Expected[] = [];
 
-  constructor(report: (problem: string) => void) {
+  constructor(report: Report) {
     this.report = report;
   }
 

@@ -11,7 +11,7 @@ import { decodeChunk, type StoredVault } from "../../store/vault-columns.ts";
 import { ReferenceBatches, withoutVoids } from "./reference-batches.ts";
 import type { Commit } from "./reference-derive.ts";
 import { ReferencePortals, ReferencePowers } from "./reference-l1.ts";
-import { COMPARED_WHOLE, type Expected, type Handlers, Output, type Part } from "./reference-records.ts";
+import { COMPARED_WHOLE, type Expected, type Handlers, Output, type Part, type Report } from "./reference-records.ts";
 import { ReferenceTenants } from "./reference-tenants.ts";
 import { ReferenceTransfers, type VaultAt } from "./reference-transfers.ts";
 import { batchName, type Place, putChunks, ReferenceTokens, ReferenceVaults, tokenName } from "./reference-vaults.ts";
@@ -74,7 +74,7 @@ export class Reference {
   #divergence: DivergenceRecord | null = null;
   #keysForgotten = 0;
 
-  constructor(report: (problem: string) => void, sources: Sources) {
+  constructor(report: Report, sources: Sources) {
     this.#out = new Output(report);
     this.#sources = sources;
     this.#adoptions = [...sources.foreseen.adoptions];

@@ -10,10 +10,10 @@ import { decodeEntry, readJournal, readJournalKinds } from "../../store/journal.
 import { LevelStore } from "../../store/level-store.ts";
 import type { Database, Journal, Store, StoreOperation, StoreReader } from "../../store/ports.ts";
 import { endOf, HEAD_KEY, keyOf, keyString, PREFIX } from "../../store/store-keys.ts";
-import { CHUNK_VAULTS, decodeChunk, type StoredVault } from "../../store/vault-columns.ts";
+import { CHUNK_VAULTS, decodeChunk } from "../../store/vault-columns.ts";
 import { type Foreseen, Reference } from "./reference.ts";
 import type { Commit } from "./reference-derive.ts";
-import { COMPARED_WHOLE, type Expected } from "./reference-records.ts";
+import { COMPARED_WHOLE, type Expected, type Report } from "./reference-records.ts";
 import type { VaultAt } from "./reference-transfers.ts";
 import { batchName } from "./reference-vaults.ts";
 
@@ -34,7 +34,7 @@ export async function verifyStore(
 ): Promise<VerifyReport> {
   return opened.atSnapshot(async (store) => {
     const problems: string[] = [];
-    const report = (problem: string): void => {
+    const report: Report = (problem) => {
       if (problems.length < MAX_PROBLEMS) problems.push(problem);
     };
     const reference = await referenceOf(store, report, commit, (place) => storedVault(store, place));
@@ -55,7 +55,7 @@ export async function verifyStore(
   });
 }
 
-async function referenceOf(store: StoreReader, report: (problem: string) => void, commit: Commit, vaultAt: VaultAt) {
+async function referenceOf(store: StoreReader, report: Report, commit: Commit, vaultAt: VaultAt) {
   return new Reference(report, { seed: await readSeed(store), foreseen: await foreseen(store), commit, vaultAt });
 }
 
@@ -74,7 +74,7 @@ async function derive(
 }
 
 /** Reads ahead what later entries change. Leaves damage to the following read. */
-async function foreseen(store: Pick<StoreReader, "entries">): Promise<Foreseen> {
+async function foreseen(store: StoreReader): Promise<Foreseen> {
   const voidings = new Map<string, number>();
   const adoptions: Foreseen["adoptions"][number][] = [];
   let keysForgotten = 0;
@@ -100,11 +100,7 @@ async function foreseen(store: Pick<StoreReader, "entries">): Promise<Foreseen> 
 }
 
 /** Compares records that an entry alone determines. */
-async function compare(
-  store: Pick<StoreReader, "getMany">,
-  expected: readonly Expected[],
-  report: (problem: string) => void,
-) {
+async function compare(store: StoreReader, expected: readonly Expected[], report: Report): Promise<void> {
   const stored = await store.getMany(expected.map(({ key }) => key));
   for (const [i, { key, value, name }] of expected.entries()) {
     const record = stored[i];
@@ -114,20 +110,13 @@ async function compare(
 }
 
 /** A vault in the records; undefined when there is none. */
-async function storedVault(
-  store: Pick<StoreReader, "get">,
-  { mode, batchNumber, slot }: VaultPlace,
-): Promise<StoredVault | undefined> {
+async function storedVault(store: StoreReader, { mode, batchNumber, slot }: VaultPlace) {
   const record = await store.get(keyOf.chunk(mode, batchNumber, Math.floor(slot / CHUNK_VAULTS)));
   return record && decodeChunk(record)[slot % CHUNK_VAULTS];
 }
 
 /** Compares the records that many entries determine, and the number of all others. */
-async function compareRest(
-  store: Pick<StoreReader, "entries">,
-  reference: Reference,
-  report: (problem: string) => void,
-) {
+async function compareRest(store: StoreReader, reference: Reference, report: Report): Promise<void> {
   const last = await reference.finish();
   const settled = new Map(last.map((expected) => [keyString(expected.key), expected]));
   const counts = new Map<number, number>();

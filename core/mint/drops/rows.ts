@@ -1,5 +1,6 @@
 import { pipeline } from "node:stream/promises";
 import { MintmarkError } from "../../errors.ts";
+import { MINT_FORM, USER_FORM } from "../form.ts";
 import { parseJson } from "../json.ts";
 
 /** The formats of a drop's rows. */
@@ -7,19 +8,7 @@ export const DROP_FORMATS = ["csv", "ndjson"] as const;
 export type DropFormat = (typeof DROP_FORMATS)[number];
 
 /** Fields of a row: of a mint's entry and its recipient. */
-const ROW_FIELDS = [
-  "ownerAddress",
-  "userId",
-  "assetId",
-  "tokenId",
-  "quantity",
-  "amount",
-  "amountDecimal",
-  "dataAvailabilityMode",
-  "reference",
-  "mintingBlob",
-  "metadata",
-] as const;
+const ROW_FIELDS = Object.keys({ ...USER_FORM, ...MINT_FORM });
 
 /** People type CSV files, so their columns are called as on the command line: `amount` counts whole tokens. */
 const CSV_FIELDS: Readonly<Record<string, string>> = { amount: "amountDecimal", units: "amount" };
@@ -227,7 +216,7 @@ function ndjsonRow(line: Uint8Array, row: number): Row | null {
   if (line.length > MAX_ROW_BYTES) throw new UnreadableRow(row, TOO_LONG);
   if (line.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d)) return null;
   const fields = readObject(line, row, "the line is not a JSON object");
-  const unknown = Object.keys(fields).find((name) => !ROW_FIELDS.some((field) => field === name));
+  const unknown = Object.keys(fields).find((name) => !ROW_FIELDS.includes(name));
   if (unknown !== undefined) {
     const detail = `the field ${JSON.stringify(unknown.slice(0, 64))} is unknown; the fields are ${ROW_FIELDS.join(", ")}`;
     throw new UnreadableRow(row, detail);

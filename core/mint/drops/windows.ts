@@ -90,14 +90,13 @@ function requestUser(rows: Window, defaults: DropDefaults): RequestUser {
 }
 
 /** The faults in the form of a window's rows, independent of the engine's state. */
-export function formErrors(
+function formErrors(
   window: Window,
   defaults: DropDefaults,
   limits: RequestLimits,
   format: DropFormat,
 ): { errors: readonly RowError[]; more: boolean } {
-  const request = requestWithout(new Map(), window, defaults);
-  if (request === null) return { errors: [], more: false };
+  const request = requestWithout(new Map(), window, defaults) as RowsRequest;
   try {
     requireForm(limits, request.body);
     return { errors: [], more: false };
