@@ -50,8 +50,30 @@ export class VaultIndex {
     const puts = new Map<string, string>();
     const repeats: Repeat[] = [];
     const minted = new Map<string, bigint>();
-    for (let start = 0; start < vaults.length; start += CHUNK)
-      await this.#chunk(vaults.slice(start, start + CHUNK), taken, puts, repeats, minted);
+    for (let start = 0; start < vaults.length; start += CHUNK) {
+      const all = vaults.slice(start, start + CHUNK).map((vault) => ({ vault, ...this.#takenBy(vault, taken) }));
+      for (const { vault, fault, units, tokens } of all) {
+        if (fault === null) puts.set(keys.ownerKey(vault.owner, vault.vaultId), "");
+        else puts.set(keys.vaultKey("unpayable", vault.vaultId), fault);
+        if (units !== null) minted.set(units.key, (minted.get(units.key) ?? 0n) + units.amount);
+        for (const { asset, reading, tokenId } of tokens) {
+          if (asset.standard !== "erc1155") continue;
+          const bound = keys.boundKey(reading, tokenId, unpackVaultId(vault.vaultId));
+          if (!puts.has(bound)) puts.set(bound, vault.blob);
+        }
+      }
+      const tokens = all.flatMap(({ vault, tokens }) => tokens.map((token) => ({ vault, ...token })));
+      const stored = await this.#store.getMany<string, string>(
+        tokens.map(({ key }) => key),
+        keys.TEXT,
+      );
+      for (const [i, { vault, asset, scheme, key }] of tokens.entries()) {
+        const mine = asset.standard === "erc721" ? vault.vaultId.toString() : vault.blob;
+        const holder = puts.get(key) ?? stored[i];
+        if (holder === undefined) puts.set(key, mine);
+        else if (holder !== mine) repeats.push({ vault, asset, scheme, holder });
+      }
+    }
     const lines = [...minted.keys()];
     const before = await this.#store.getMany<string, string>(lines, keys.TEXT);
     for (const [i, key] of lines.entries())
@@ -69,27 +91,23 @@ export class VaultIndex {
     /** Tokens by reading, with the vault that held them. */
     const freed = new Map<string, string>();
     for (const vault of vaults) {
-      const { vaultId, chainId, assetType, owner } = vault;
+      const { vaultId, owner } = vault;
       changes.set(keys.ownerKey(owner, vaultId), null).set(keys.vaultKey("unpayable", vaultId), null);
-      const known = this.#assetOf(vault, null);
-      const asset = known === null || this.#faultOf(vault, known) !== null ? null : known;
-      const units = asset && fungibleUnits(vault, asset);
+      const { units, tokens } = this.#takenBy(vault, null);
       if (units) {
         const before = changes.get(units.key) ?? (await this.#store.get<string, string>(units.key, keys.TEXT)) ?? "0";
         changes.set(units.key, (BigInt(before) - units.amount).toString());
       }
-      for (const { scheme, tokenId } of this.#tokensOf(vault, asset)) {
-        const reading = keys.readingKey(chainId, assetType, scheme);
-        if (asset?.standard === "erc1155") {
+      for (const { asset, reading, tokenId, key } of tokens) {
+        if (asset.standard === "erc1155") {
           const own = keys.boundKey(reading, tokenId, unpackVaultId(vaultId));
           if (changes.has(own)) continue;
-          changes.set(own, null).set(keys.tokenKey(reading, tokenId), await this.#boundBeside(own, reading, tokenId));
+          changes.set(own, null).set(key, await this.#boundBeside(own, reading, tokenId));
+        } else {
+          changes.set(keys.duplicateKey(reading, vaultId), null);
+          const holder = await this.#store.get<string, string>(key, keys.TEXT);
+          if (holder === vaultId.toString()) freed.set(`${reading}/${holder}`, key);
         }
-        if (asset?.standard !== "erc721") continue;
-        changes.set(keys.duplicateKey(reading, vaultId), null);
-        const token = keys.tokenKey(reading, tokenId);
-        const holder = await this.#store.get<string, string>(token, keys.TEXT);
-        if (holder === vaultId.toString()) freed.set(`${reading}/${holder}`, token);
       }
     }
     const heirs = new Map<string, string>();
@@ -111,63 +129,25 @@ export class VaultIndex {
     return null;
   }
 
-  async #chunk(
-    vaults: readonly VaultContent[],
-    taken: TakenAt | null,
-    puts: Map<string, string>,
-    repeats: Repeat[],
-    minted: Map<string, bigint>,
-  ): Promise<void> {
-    const tokens: { vault: VaultContent; asset: L1Registration; scheme: BlobScheme; key: string }[] = [];
-    for (const vault of vaults) {
-      const { vaultId, chainId, assetType, owner } = vault;
-      const asset = this.#assetOf(vault, taken);
-      const fault = asset === null ? null : this.#faultOf(vault, asset);
-      if (fault === null) puts.set(keys.ownerKey(owner, vaultId), "");
-      else puts.set(keys.vaultKey("unpayable", vaultId), fault);
-      if (asset === null || fault !== null) continue;
-      const units = fungibleUnits(vault, asset);
-      if (units !== null) minted.set(units.key, (minted.get(units.key) ?? 0n) + units.amount);
-      for (const { scheme, tokenId } of this.#tokensOf(vault, asset)) {
-        const reading = keys.readingKey(chainId, assetType, scheme);
-        tokens.push({ vault, asset, scheme, key: keys.tokenKey(reading, tokenId) });
-        if (asset.standard !== "erc1155") continue;
-        const bound = keys.boundKey(reading, tokenId, unpackVaultId(vaultId));
-        if (!puts.has(bound)) puts.set(bound, vault.blob);
-      }
-    }
-    const stored = await this.#store.getMany<string, string>(
-      tokens.map(({ key }) => key),
-      keys.TEXT,
-    );
-    for (const [i, { vault, asset, scheme, key }] of tokens.entries()) {
-      const mine = asset.standard === "erc721" ? vault.vaultId.toString() : vault.blob;
-      const holder = puts.get(key) ?? stored[i];
-      if (holder === undefined) puts.set(key, mine);
-      else if (holder !== mine) repeats.push({ vault, asset, scheme, holder });
-    }
-  }
-
-  /** The registration of a vault's asset; null when the vault does not count. */
-  #assetOf({ chainId, assetType }: VaultContent, taken: TakenAt | null): L1Registration | null {
+  /**
+   * What a vault that counts takes: a token for each way of reading its blob, or base units of an ERC-20; or why L1 never
+   * pays it, whatever way its blob is read.
+   */
+  #takenBy(vault: VaultContent, taken: TakenAt | null) {
+    const { chainId, assetType, blob } = vault;
     const asset = this.#assets.known(chainId, assetType);
-    return asset === null || (taken !== null && taken.sequence < asset.since) ? null : asset;
-  }
-
-  /** Why L1 never pays a vault, whatever way its blob is read; null when it does. */
-  #faultOf(vault: VaultContent, asset: L1Registration): string | null {
-    const faults = this.#assets.schemes(vault.chainId, asset).map((scheme) => unpayable(vault, asset.standard, scheme));
-    return faults.includes(null) ? null : (faults[0] ?? null);
-  }
-
-  /** The tokens that a vault can become, one for each way of reading its blob. */
-  #tokensOf(vault: VaultContent, asset: L1Registration | null): { readonly scheme: BlobScheme; tokenId: bigint }[] {
-    if (asset === null) return [];
-    return this.#assets.schemes(vault.chainId, asset).flatMap((scheme) => {
-      if (unpayable(vault, asset.standard, scheme) !== null) return [];
-      const tokenId = tokenIdOf(asset.standard, scheme, vault.blob);
-      return tokenId === null ? [] : [{ scheme, tokenId }];
+    if (asset === null || (taken !== null && taken.sequence < asset.since))
+      return { fault: null, units: null, tokens: [] };
+    const schemes = this.#assets.schemes(chainId, asset);
+    const faults = schemes.map((scheme) => unpayable(vault, asset.standard, scheme));
+    const tokens = schemes.flatMap((scheme, i) => {
+      const tokenId = faults[i] === null ? tokenIdOf(asset.standard, scheme, blob) : null;
+      if (tokenId === null) return [];
+      const reading = keys.readingKey(chainId, assetType, scheme);
+      return [{ asset, scheme, reading, tokenId, key: keys.tokenKey(reading, tokenId) }];
     });
+    const fault = faults.includes(null) ? null : (faults[0] ?? null);
+    return { fault, units: fault === null ? fungibleUnits(vault, asset) : null, tokens };
   }
 }
 
