@@ -8,7 +8,7 @@ import { Issuer, LocalMintRecord, MintPolicy } from "../../core/guards/issuer/in
 import * as mirroring from "../../core/guards/mirror/index.ts";
 import { connectL1, connectMirror, readL1 } from "../../core/l1/index.ts";
 import { Stack } from "../../core/stack.ts";
-import type { Guard, GuardServerOptions } from "../../server/process/guards/guard.ts";
+import type { Guard, GuardServerOptions } from "../../server/process/guards.ts";
 
 import { GuardMetrics, serveMetrics } from "../../server/process/metrics.ts";
 import { MirrorChain } from "../../server/process/mirror-chain.ts";
@@ -36,7 +36,7 @@ const member = command({
     const member = await CommitteeMember.open({ account, store, l1 });
     const source = new mirroring.SourceHistory(l1, settings.MINTMARK_FROM_BLOCK);
     const attester = new mirroring.MirrorAttester(account, source);
-    const { buildMemberServer } = await import("../../server/process/guards/member.ts");
+    const { buildMemberServer } = await import("../../server/process/guards.ts");
     await runGuard({
       what: "member",
       guard: member,
@@ -70,7 +70,7 @@ const issuer = command({
     const record = policy === undefined ? local : new MintPolicy(store, policy);
     const issuer = await Issuer.open({ account, store, l1, record, ...(address && { address }) });
     const records = secret === undefined ? {} : { records: { record: local, secret } };
-    const { buildIssuerServer } = await import("../../server/process/guards/issuer.ts");
+    const { buildIssuerServer } = await import("../../server/process/guards.ts");
     await runGuard({
       what: "issuer",
       guard: issuer,
