@@ -5,7 +5,7 @@ import { MemoryLevel } from "memory-level";
 import { BaseError, ContractFunctionRevertedError, stringify, toHex } from "viem";
 import { afterAll, expect, test } from "vitest";
 import type { Archive } from "../../core/guards/archive/archive.ts";
-import { committedProof, type DerivedBatch, deriveBatch } from "../../core/guards/archive/derive.ts";
+import { chainProof, type DerivedBatch, deriveBatch } from "../../core/guards/archive/derive.ts";
 import { follow } from "../../core/guards/archive/follow.ts";
 import { type Hex, type Mode, openEngine, restoreStore, type VaultId } from "../../core/index.ts";
 import { stateCommitmentAbi as abi } from "../../core/l1/abi.ts";
@@ -106,7 +106,7 @@ async function isPaidByL1(
   const header = await archive.commit(mode, batchNumber);
   if (header === null) throw new Error("L1 has no such batch");
   try {
-    const proof = await committedProof(derived, vaultId, header, kzg);
+    const proof = await chainProof(vaultId, kzg, async () => ({ commit: header, batch: derived }));
     const { owner, amount } = proof.vault;
     if (owner === NOBODY) return false;
     await world.chain.client.simulateContract({

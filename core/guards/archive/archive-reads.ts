@@ -92,6 +92,13 @@ export abstract class ArchiveReads {
     return (await this.store.get<string, Uint8Array>(keys.dataKey(dataHash), keys.BYTES)) ?? null;
   }
 
+  /** The data that another record names. Throws `store_corrupt` without it. */
+  async storedData(dataHash: Hash): Promise<Uint8Array> {
+    const data = await this.dataOf(dataHash);
+    if (data !== null) return data;
+    throw new MintmarkError("store_corrupt", `The data ${dataHash} is missing.`);
+  }
+
   /** Committed batches without data, in order. */
   async missing(): Promise<{ readonly mode: Mode; readonly batchNumber: number }[]> {
     const found = await Array.fromAsync(this.store.keys<string>(keys.within("missing/")));
@@ -143,8 +150,7 @@ export abstract class ArchiveReads {
 
   /** Single vaults of a committed batch that the archive {@link holds}, without those that do not exist. */
   async vaultsAt(commit: Commit, ids: readonly VaultId[]): Promise<VaultContent[]> {
-    const data = await this.dataOf(commit.dataHash);
-    if (data === null) throw new MintmarkError("store_corrupt", `The data ${commit.dataHash} is missing.`);
+    const data = await this.storedData(commit.dataHash);
     const unpayable = ids.map((id) => keys.vaultKey("unpayable", id));
     const faults = await this.store.getMany<string, string>(unpayable, keys.TEXT);
     return vaultsAt(

@@ -82,15 +82,12 @@ export type Changes = Map<string, string | null>;
 export interface TransferChanges {
   readonly changes: Changes;
   readonly invalid: readonly InvalidTransfer[];
-  /** Whether no record waits for data any more. */
-  readonly isWhole: boolean;
 }
 
 /**
  * Vaults and their transfers in an archive. Judges the records of committed transfer batches exactly as L1 does, and
- * keeps the owner of each vault since. A verdict
- * can be made late, because powers count by their times, and a vault that a valid record spends pays nothing. Only a
- * voided duplicate changes a verdict, to `exhausted`, and it does so on L1 too.
+ * keeps the owner of each vault since. A verdict can be made late, because powers count by their times, and a vault that
+ * a valid record spends pays nothing. Only a voided duplicate changes a verdict, to `exhausted`, and it does so on L1 too.
  */
 export abstract class ArchiveTransfers extends ArchiveReads {
   protected readonly signers = new SignerThread();
@@ -133,6 +130,7 @@ export abstract class ArchiveTransfers extends ArchiveReads {
   protected async transferChanges(groups: readonly TransferGroup[], commit: TransferCommit): Promise<TransferChanges> {
     const { judged, isWhole } = await this.judge(groups, commit);
     const changes: Changes = new Map();
+    changes.set(keys.batchKey("unjudged", "zk-rollup", commit.batchNumber), isWhole ? null : "");
     const invalid: InvalidTransfer[] = [];
     for (const { transfer, outputs, vault, fault } of judged) {
       const { vaultId } = transfer;
@@ -155,7 +153,7 @@ export abstract class ArchiveTransfers extends ArchiveReads {
         if (owner !== zeroAddress) changes.set(keys.ownerKey(owner, output.outId), "");
       }
     }
-    return { changes, invalid, isWhole };
+    return { changes, invalid };
   }
 
   /** The verdicts over records as a commit would get them, in data order, without the records that wait for data. */

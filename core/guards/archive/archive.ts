@@ -100,7 +100,6 @@ export class Archive extends ArchiveTransfers {
         const batch = commit && (await this.derived(commit));
         if (commit === null || batch?.transfers == null) continue;
         const judged = await this.transferChanges(batch.transfers, commit);
-        if (judged.isWhole) judged.changes.set(keys.batchKey("unjudged", "zk-rollup", batchNumber), null);
         await this.write(judged.changes);
         invalid.push(...judged.invalid);
       }
@@ -140,7 +139,7 @@ export class Archive extends ArchiveTransfers {
     const name = [batch.dataHash, batch.leftOut, batch.unnamed].join(" ");
     if (indexed === name) return { puts: new Map(), repeats: [] };
     // The member signed a batch that L1 did not take, or took without some assets: those vaults do not exist.
-    if (indexed !== undefined) await this.#unindex(mode, batchNumber, indexed);
+    if (indexed !== undefined) await this.unindex(batchNumber);
     const { puts, repeats } = await this.#index.entries(vaultsOf(batch), taken);
     const entries = new Map(puts).set(key, name);
     for (const { vault, asset, scheme, holder } of repeats) {
@@ -151,24 +150,15 @@ export class Archive extends ArchiveTransfers {
   }
 
   /** Removes a validium batch that L1 did not take from the index, with the member's record, in one write. */
-  async unindex(batchNumber: number, record: string): Promise<void> {
-    const indexed = await this.text(keys.batchKey("indexed", "validium", batchNumber));
-    if (indexed === undefined) return this.store.del(record, keys.TEXT);
-    await this.#unindex("validium", batchNumber, indexed, record);
-  }
-
-  /** @param indexed - hash of the batch's data, and the places of the assets that are left out, and not named */
-  async #unindex(mode: Mode, batchNumber: number, indexed: string, record?: string): Promise<void> {
-    const [dataHash, ...places] = indexed.split(" ");
+  async unindex(batchNumber: number, record?: string): Promise<void> {
+    const key = keys.batchKey("indexed", "validium", batchNumber);
+    const [dataHash, ...places] = (await this.text(key))?.split(" ") ?? [];
     const [leftOut = [], unnamed = []] = places.map((list) => list.split(",").filter(Boolean).map(Number));
-    const data = await this.dataOf(dataHash as Hash);
-    if (data === null) throw new MintmarkError("store_corrupt", `The data ${dataHash} is missing.`);
-    const commit = mode === "zk-rollup" ? await this.commit(mode, batchNumber) : null;
-    const batch = deriveCommitted({ ...commit, mode, batchNumber, leftOut, unnamed }, data);
-    const changes = await this.#index.removals(vaultsOf(batch));
-    changes.set(keys.batchKey("indexed", mode, batchNumber), null);
-    if (record !== undefined) changes.set(record, null);
-    await this.write(changes);
+    const place = { mode: "validium", batchNumber, leftOut, unnamed } as const;
+    const vaults =
+      dataHash === undefined ? [] : vaultsOf(deriveCommitted(place, await this.storedData(dataHash as Hash)));
+    const changes = (await this.#index.removals(vaults)).set(key, null);
+    await this.write(record === undefined ? changes : changes.set(record, null));
   }
 
   async #applyCommit(event: CommitEvent, data: Uint8Array | null, position: Position) {
@@ -202,10 +192,9 @@ export class Archive extends ArchiveTransfers {
     const puts = new Map(indexed);
     if (unnamed.length > 0)
       puts.set(keys.batchKey("commit", mode, batchNumber), keys.commitToText({ ...commit, unnamed }));
-    if (batch.transfers === null) return { changes: puts, invalid: [], isWhole: true };
-    const judged = await this.transferChanges(batch.transfers, commit);
-    if (!judged.isWhole) judged.changes.set(keys.batchKey("unjudged", mode, batchNumber), "");
-    return { ...judged, changes: new Map([...puts, ...judged.changes]) };
+    if (batch.transfers === null) return { changes: puts, invalid: [] };
+    const { changes, invalid } = await this.transferChanges(batch.transfers, commit);
+    return { invalid, changes: new Map([...puts, ...changes]) };
   }
 
   /** Writes changes at once, with a batch's data. */

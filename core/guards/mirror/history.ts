@@ -50,7 +50,8 @@ export class SourceHistory {
   readonly #fromBlock: bigint;
   #nextBlock: bigint;
   #lastCommitBlock: bigint; // The block of the newest known commit
-  readonly #follows = sharedRuns(() => this.#follow());
+  /** Reads the blocks that have become final since the last call. Rejects with `l1_failed`. */
+  readonly follow: () => Promise<void> = sharedRuns(() => this.#follow());
 
   /** @param fromBlock - the contract's deployment block */
   constructor(chain: SourceChain, fromBlock: bigint) {
@@ -64,11 +65,6 @@ export class SourceHistory {
   /** The newest known state. */
   get newest(): StateCounts {
     return { countValidium: this.#trees.validium.count, countRollup: this.#trees["zk-rollup"].count };
-  }
-
-  /** Reads the blocks that have become final since the last call. Rejects with `l1_failed`. */
-  follow(): Promise<void> {
-    return this.#follows();
   }
 
   async #follow(): Promise<void> {
