@@ -1,13 +1,4 @@
-/** One measured figure: a transaction, and its number of mints, withdrawals or batches. */
-export interface Measurement {
-  readonly label: string;
-  /** Gas of the whole transaction: intrinsic gas, calldata and execution. */
-  readonly transactionGas: number;
-  readonly count: number;
-  readonly each: number;
-  /** The target for `each`; null for figures that only serve comparison. */
-  readonly aim: number | null;
-}
+export type Measurement = ReturnType<typeof measurement>;
 
 export interface Section {
   readonly title: string;
@@ -17,7 +8,14 @@ export interface Section {
   readonly measurements: readonly Measurement[];
 }
 
-export function measurement(label: string, transactionGas: number, count = 1, aim: number | null = null): Measurement {
+/**
+ * One measured figure.
+ *
+ * @param transactionGas - of the whole transaction: intrinsic gas, calldata and execution
+ * @param count - its mints, withdrawals or batches
+ * @param aim - the target for each; null for figures that only serve comparison
+ */
+export function measurement(label: string, transactionGas: number, count = 1, aim: number | null = null) {
   return { label, transactionGas: Math.round(transactionGas), count, each: transactionGas / count, aim };
 }
 

@@ -1,5 +1,6 @@
 import { type Command, Option } from "commander";
 import { safeParse, type z } from "zod";
+import type { Running } from "../../server/process/operator/operation.ts";
 import { readSettings } from "../../server/process/settings/config.ts";
 import { isSecret } from "../../server/process/settings/settings.ts";
 import { EXIT, exitCodeOf } from "./errors.ts";
@@ -11,12 +12,6 @@ export type Options = Readonly<Record<string, string | string[] | boolean | unde
 export interface Given extends Running {
   readonly options: Options;
   readonly args: readonly string[];
-}
-
-export interface Running {
-  /** Aborts on Ctrl-C. */
-  readonly signal: AbortSignal;
-  progress(where: string): void;
 }
 
 /** A command of the command line. All have `--json`. */

@@ -1,16 +1,11 @@
 import { mkdir } from "node:fs/promises";
 import { Level } from "level";
 import { BeaconNode, BlobFolder, HttpBatchSource } from "../../core/guards/archive/index.ts";
-import type { Address } from "../../core/index.ts";
-import type { SourceSettings } from "../../server/process/settings/process-settings.ts";
+import type { GuardSettings, SourceSettings } from "../../server/process/settings/process-settings.ts";
 import { UsageError } from "./errors.ts";
 
-interface ChainSettings {
-  readonly MINTMARK_RPC_URL: string;
-  readonly MINTMARK_CONTRACT: Address;
-  /** For chains without a finality gadget; default the chain's own finality. */
-  readonly MINTMARK_CONFIRMATIONS?: number | undefined;
-}
+type ChainSettings = Pick<GuardSettings, "MINTMARK_RPC_URL" | "MINTMARK_CONTRACT"> &
+  Partial<Pick<GuardSettings, "MINTMARK_CONFIRMATIONS">>;
 
 /** The settlement contract that settings name, on its chain. */
 export function chainOf({ MINTMARK_RPC_URL: rpc, MINTMARK_CONTRACT: contract, ...settings }: ChainSettings) {

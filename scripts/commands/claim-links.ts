@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import { type Address, MAX_NEW_CLAIMS, MintmarkError } from "../../core/index.ts";
 import { ApiError, answer, type MintEntry } from "../../server/client/index.ts";
+import type { Running } from "../../server/process/operator/operation.ts";
 import { clientOf, EXAMPLE_ASSET, OVER_HTTP, textOf } from "../cli/arguments.ts";
-import { command, type Given, type Options, type Running } from "../cli/command.ts";
+import { command, type Given, type Options } from "../cli/command.ts";
 import { UsageError } from "../cli/errors.ts";
 
 const HEADER = "number,link,linkAddress";

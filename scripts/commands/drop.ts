@@ -11,8 +11,9 @@ import {
   type MintRequest,
   mint,
 } from "../../server/client/index.ts";
+import type { Running } from "../../server/process/operator/operation.ts";
 import { clientOf, EXAMPLE_ASSET, OVER_HTTP, textOf } from "../cli/arguments.ts";
-import { command, type Given, type Running } from "../cli/command.ts";
+import { command, type Given } from "../cli/command.ts";
 import { UsageError } from "../cli/errors.ts";
 
 /** Refused rows shown on a terminal; the result has all. */
@@ -37,17 +38,11 @@ export const dropCommand = command({
     ...OVER_HTTP,
   },
   work: drop,
-  failed: ({ refused, unknown, result }: Answer) =>
+  failed: ({ refused, unknown, result }: Awaited<ReturnType<typeof drop>>) =>
     refused + unknown === 0 ? null : `not every row is minted; ${result} has a line for each`,
 });
 
-interface Answer extends Omit<core.Counts, "bytes"> {
-  readonly rows: number;
-  readonly result: string;
-  readonly refusedRows: readonly unknown[];
-}
-
-async function drop({ options, args: [file = ""], ...running }: Given): Promise<Answer> {
+async function drop({ options, args: [file = ""], ...running }: Given) {
   await access(file);
   const format = formatOf(options.format, file);
   const unsure = options.unsure === undefined ? undefined : oneOf("--unsure", ["minted", "lost"], options.unsure);

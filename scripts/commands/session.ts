@@ -8,9 +8,10 @@ import { readUuid } from "../../core/internal.ts";
 import { connectL1 } from "../../core/l1/index.ts";
 import { assetType, sessionEndTypedData, sessionTypedData } from "../../core/protocol/index.ts";
 import { answer, createClient, type MintmarkClient, type SessionKey } from "../../server/client/index.ts";
+import type { Running } from "../../server/process/operator/operation.ts";
 import { sessionSettings } from "../../server/process/settings/process-settings.ts";
 import * as inputs from "../cli/arguments.ts";
-import { command, type Given, type Options, type Running } from "../cli/command.ts";
+import { command, type Given, type Options } from "../cli/command.ts";
 import { UsageError } from "../cli/errors.ts";
 import { chainOf } from "../cli/l1.ts";
 

@@ -2,18 +2,13 @@ import packageJson from "../../package.json" with { type: "json" };
 import { UsageError } from "../cli/errors.ts";
 import { freePort } from "./port.ts";
 
-/** A local chain in this process, with HTTP on the loopback interface only. */
-export interface LocalChain {
-  readonly rpcUrl: string;
-  readonly port: number;
-  stop(): Promise<void>;
-}
+export type LocalChain = Awaited<ReturnType<typeof startChain>>;
 
 /** The second chain is for tokens that live elsewhere than the state. */
 const CHAIN_IDS = { local: 31_337, other: 31_338 };
 
-/** Starts an in-memory chain. It mines each transaction at once, and an empty block every second to move its clock. */
-export async function startChain(network: keyof typeof CHAIN_IDS, wantedPort: number): Promise<LocalChain> {
+/** Starts an in-memory chain, with HTTP on the loopback interface only. It mines each transaction at once, and an empty block every second to move its clock. */
+export async function startChain(network: keyof typeof CHAIN_IDS, wantedPort: number) {
   requireHardhat();
   const { createHardhatRuntimeEnvironment } = await import("hardhat/hre");
   const port = await freePort(wantedPort);

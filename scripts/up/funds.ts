@@ -1,6 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { createWalletClient, formatEther } from "viem";
-import type { Address } from "../../core/index.ts";
 import { askL1 } from "../../core/l1/failure.ts";
 import { isLocalChain } from "../../server/process/settings/settings.ts";
 import { type DeploymentPlan, gasHere, priceOf } from "../deploy/check.ts";
@@ -9,12 +8,7 @@ import { readRecord } from "../deploy/record.ts";
 import type { Accounts } from "./accounts.ts";
 import { deploymentIn, type UpOptions } from "./record.ts";
 
-interface Need {
-  readonly role: string;
-  readonly address: Address;
-  readonly wei: bigint;
-}
-
+type Need = Accounts["payers"][number] & { readonly wei: bigint };
 type Missing = Need & { readonly has: bigint };
 
 export interface Deploying {
