@@ -67,45 +67,38 @@ function addOperation(program: Command, path: string, operation: Operation): voi
   added.option("--store <folder>", "the store's folder (MINTMARK_STORE)");
 }
 
-interface Field {
-  readonly name: string;
-  readonly flag: string;
-  /** The placeholder of its value in the help. */
-  readonly value: string;
-  readonly kind: z.core.$ZodTypeDef["type"];
-  readonly description: string;
-  readonly isRequired: boolean;
-  readonly isNullable: boolean;
-  /** Whether its default is false, rather than unchanged. */
-  readonly isSwitch: boolean;
-  readonly env?: string;
-  readonly secret?: string;
-  readonly isPath?: boolean;
+type Field = ReturnType<typeof fieldOf>;
+
+function fieldOf(group: string, name: string, schema: z.core.$ZodType) {
+  const layers = layersOf(schema as z.ZodType);
+  const [inner] = layers;
+  const {
+    description: about = "",
+    ...said
+  }: { description?: string; env?: string; secret?: string; isPath?: boolean } = Object.assign(
+    {},
+    ...layers.map((layer) => layer.meta()),
+  );
+  const kinds = layers.map(({ def }) => def.type);
+  const isRequired = !(schema as z.ZodType).safeParse(undefined).success;
+  // Where an application is created, its id is `--id`.
+  const flag = name === `${group.replace(/s$/, "")}Id` && !isRequired ? "id" : flagOf(name);
+  const choices = inner instanceof z.ZodEnum ? ` (${inner.options.join(", ")})` : "";
+  return {
+    ...{ ...said, name, flag, kind: inner.def.type, isRequired, isNullable: kinds.includes("nullable") },
+    description: `${about}${choices}`.trim(),
+    /** The placeholder of its value in the help. */
+    value: inner instanceof z.ZodGUID ? "uuid" : "value",
+    /** Whether its default is false, rather than unchanged. */
+    isSwitch: kinds.includes("default") && inner.def.type === "boolean",
+  };
 }
 
-function fieldOf(group: string, name: string, schema: z.core.$ZodType): Field {
-  let said: Partial<Field> & { description?: string } = {};
-  let isNullable = false;
-  let hasDefault = false;
-  let inner = schema as z.ZodType;
-  for (;;) {
-    said = { ...inner.meta(), ...said };
-    const { def } = inner._zod as unknown as { def: { type: Field["kind"]; innerType?: z.ZodType; in?: z.ZodType } };
-    isNullable ||= def.type === "nullable";
-    hasDefault ||= def.type === "default";
-    const next = def.innerType ?? def.in;
-    if (next === undefined) {
-      const isRequired = !(schema as z.ZodType).safeParse(undefined).success;
-      // Where an application is created, its id is `--id`.
-      const flag = name === `${group.replace(/s$/, "")}Id` && !isRequired ? "id" : flagOf(name);
-      const choices = inner instanceof z.ZodEnum ? ` (${inner.options.join(", ")})` : "";
-      const description = `${said.description ?? ""}${choices}`.trim();
-      const isSwitch = hasDefault && def.type === "boolean";
-      const value = inner instanceof z.ZodGUID ? "uuid" : "value";
-      return { ...said, name, flag, value, kind: def.type, description, isRequired, isNullable, isSwitch };
-    }
-    inner = next;
-  }
+/** A schema and those inside of it, the innermost first. */
+function layersOf(schema: z.ZodType): [inner: z.ZodType, ...z.ZodType[]] {
+  const { innerType, in: from } = schema.def as { innerType?: z.ZodType; in?: z.ZodType };
+  const inner = innerType ?? from;
+  return inner === undefined ? [schema] : [...layersOf(inner), schema];
 }
 
 function flagOf(name: string): string {
