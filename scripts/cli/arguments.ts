@@ -91,13 +91,11 @@ export async function processAccount(party: string): Promise<{ account: LocalAcc
   const sources = [inEnvironment, keystore, service].filter((source) => source !== undefined);
   if (sources.length > 1)
     throw new UsageError(`give one of ${variable}, ${variable}STORE and MINTMARK_${party}_SIGNER`);
-  if (keystore !== undefined || service !== undefined) {
-    const signer = service === undefined ? undefined : member.safeParse(service).data;
-    if (service !== undefined && signer === undefined)
-      throw new UsageError(`MINTMARK_${party}_SIGNER: give it as <address>=<url of its service>`);
-    const account = await accountOf({ keystore, passwordFile, signer });
-    if (account !== undefined) return { account, secrets: [] };
-  }
+  const signer = service === undefined ? undefined : member.safeParse(service).data;
+  if (service !== undefined && signer === undefined)
+    throw new UsageError(`MINTMARK_${party}_SIGNER: give it as <address>=<url of its service>`);
+  const account = await accountOf({ keystore, passwordFile, signer });
+  if (account !== undefined) return { account, secrets: [] };
   const given = inEnvironment ?? (await secret(variable, !process.stdin.isTTY));
   if (!given) throw new UsageError(`set ${variable} to the private key, or give it on standard input`);
   if (!/^0x[0-9a-fA-F]{64}$/.test(given)) throw new UsageError(`${variable}: not a private key (0x and 64 hex digits)`);

@@ -89,10 +89,9 @@ async function openInCluster(options: Omit<ClusterOptions, "journal" | "server">
 }
 
 function settings(store: string) {
-  const given = SETTINGS.map((name) => [name, process.env[name]] as const);
-  const known = Object.fromEntries(given.filter(([, value]) => value !== undefined));
+  const given = Object.fromEntries(SETTINGS.map((name) => [name, process.env[name]]));
   try {
-    return readStoreConfig({ ...known, MINTMARK_STORE: store });
+    return readStoreConfig({ ...given, MINTMARK_STORE: store });
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     throw new UsageError(`no server has ${store} open; to open it here, give the server's settings: ${error.message}`);

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { readConfig } from "../../server/process/settings/config.ts";
 import { doctorSettings, upSettings } from "../../server/process/settings/process-settings.ts";
@@ -24,7 +24,7 @@ export const upCommand = command({
   options: { "--yes": "spend without a question", "--start": "start the processes too, until Ctrl-C" },
   async work({ options, signal, progress }, settings) {
     const say = (line: string) => void process.stderr.write(`${line}\n`);
-    const { MINTMARK_NETWORK: wanted, MINTMARK_RPC_URL: rpc, MINTMARK_ANSWERS: answersFile } = settings;
+    const { MINTMARK_NETWORK: wanted, MINTMARK_RPC_URL: rpc, MINTMARK_ANSWERS: answers } = settings;
     const known = await networks();
     const expected = known.find(({ name }) => name === wanted.toLowerCase());
     if (expected === undefined && !/^https?:\/\//.test(wanted))
@@ -36,7 +36,7 @@ export const upCommand = command({
       ...{ folder, expected, known, say, signal },
       rpc: rpc ?? expected?.rpc ?? wanted,
       sourcify: settings.MINTMARK_SOURCIFY,
-      given: answersIn(answersFile),
+      given: answers as GivenAnswers | undefined,
       ask: async () => (isAllowed || !process.stdin.isTTY ? {} : askTerms()),
       allow: async (question) => isAllowed || confirm(question),
       progress: process.stderr.isTTY ? progress : progressLines(say),
@@ -57,16 +57,6 @@ export const upCommand = command({
     if (!stop.aborted) throw ended.reason;
   },
 });
-
-function answersIn(file: string | undefined): GivenAnswers | undefined {
-  if (file === undefined) return undefined;
-  if (!existsSync(file)) throw new UsageError(`--answers: there is no file ${file}`);
-  try {
-    return JSON.parse(readFileSync(file, "utf8")) as GivenAnswers;
-  } catch {
-    throw new UsageError(`--answers: ${file} is no JSON`);
-  }
-}
 
 /** Without a terminal each new step is a line of its own. */
 function progressLines(say: (line: string) => void): (line: string) => void {

@@ -100,10 +100,10 @@ const policy = z.strictObject({
     .min(1),
 });
 
+const jsonFile = json((path) => readFileSync(path, "utf8"), "Give a JSON file that can be read.");
+
 /** An issuer's policy, from the JSON file of this name. */
-const policyFile = json((path) => readFileSync(path, "utf8"), "Give a JSON file that can be read.")
-  .pipe(policy)
-  .transform(({ assets }) => assets);
+const policyFile = jsonFile.pipe(policy).transform(({ assets }) => assets);
 
 export const issuerSettings = z
   .object({
@@ -241,7 +241,7 @@ export const upSettings = z.object({
     .optional()
     .describe("A node of the network; default a public one, which limits requests."),
   MINTMARK_FOLDER: folder,
-  MINTMARK_ANSWERS: text
+  MINTMARK_ANSWERS: jsonFile
     .optional()
     .describe("JSON file of the terms; docs/guides/network.md has its form. Read by the first run only."),
   MINTMARK_SOURCIFY: url("the address of a Sourcify server")
