@@ -79,9 +79,7 @@ export function collectAttestations(options: CollectorOptions): Collector {
 
   return {
     standings: () => [...standings.values()],
-    async requireInForce() {
-      await epochInForce();
-    },
+    requireInForce: async () => void (await epochInForce()),
     async attest(batch, { history, sequence }: HistoryPoint, { signal } = {}) {
       signal?.throwIfAborted();
       const terms = { history, sequence, epoch: await epochInForce() };

@@ -8,11 +8,10 @@ import type { Kzg } from "../../protocol/kzg/kzg-thread.ts";
 import { isTransferData } from "../../protocol/transfer-data.ts";
 import type { Database } from "../../store/ports.ts";
 import { Archive } from "../archive/archive.ts";
-import { type BatchSummary, type DerivedBatch, deriveBatch, isBatch, vaultsOf } from "../archive/derive.ts";
+import { type BatchSummary, deriveBatch, isBatch, vaultsOf } from "../archive/derive.ts";
 import type { Commit } from "../archive/keys.ts";
 import * as keys from "../archive/keys.ts";
 import { type AssetReader, assetsIn } from "../archive/known-assets.ts";
-import type { IndexEntries } from "../archive/vault-index.ts";
 import { type AttestationTerms, attestationTypedData } from "./attestation-request.ts";
 import { deriveProposed, MAX_AHEAD, Refusal, requireRegistered, requireValid } from "./proposed.ts";
 
@@ -212,18 +211,12 @@ export class CommitteeMember {
     this.#next = Math.min(this.#next, from);
   }
 
-  /** Checks the batch and returns its index entries. */
+  /** Checks the batch and returns its index entries. Refuses tokens that exist already, and amounts above a cap. */
   async #check(batch: ProposedBatch): Promise<ReadonlyMap<string, string>> {
     const derived = await deriveProposed(batch, this.archive.kzg);
     await requireRegistered(batch, derived, this.archive.assets);
     const taken = await this.archive.commit("validium", batch.batchNumber);
-    const indexing = await this.archive.indexing("validium", batch.batchNumber, derived, taken);
-    await this.#requireNew(derived, indexing);
-    return indexing.puts;
-  }
-
-  /** Refuses tokens that exist already, and amounts above a token's cap. */
-  async #requireNew(derived: DerivedBatch, { puts, repeats }: IndexEntries): Promise<void> {
+    const { puts, repeats } = await this.archive.indexing("validium", batch.batchNumber, derived, taken);
     // For a token of another chain, a second reading is recorded for watchers there and refuses nothing here.
     const repeat = repeats.find(({ asset, scheme }) => scheme === asset.blobScheme);
     if (repeat !== undefined)
@@ -236,11 +229,11 @@ export class CommitteeMember {
       if (minted > cap)
         throw new Refusal("cap", `this would mint ${minted} base units of ${asset.token}, above its cap ${cap}`);
     }
+    return puts;
   }
 
   async #signed(batchNumber: number): Promise<Signed | null> {
-    const stored = await this.archive.text(keys.signedKey(batchNumber));
-    return stored === undefined ? null : JSON.parse(stored);
+    return keys.fromText(await this.archive.text(keys.signedKey(batchNumber)));
   }
 }
 

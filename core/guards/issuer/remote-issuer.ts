@@ -52,13 +52,10 @@ export class RemoteIssuer extends RemoteSigner implements IssuerClient {
     const request = consentRequestTypedData(this.options.settlement, batch);
     const answer = await this.askFor("consent", batch, request, {}, signal);
     const { assets, refused } = answer;
-    if (!isListOf(assets, isAssetType) || !isListOf(refused, isRefused)) throw nonsense("no assets of the consent");
+    if (!Array.isArray(assets) || !Array.isArray(refused) || !assets.every(isAssetType) || !refused.every(isRefused))
+      throw nonsense("no assets of the consent");
     return { signature: signatureIn(answer), assets, refused };
   }
-}
-
-function isListOf<T>(value: unknown, isEntry: (entry: unknown) => entry is T): value is readonly T[] {
-  return Array.isArray(value) && value.every(isEntry);
 }
 
 function isAssetType(value: unknown): value is Hash {

@@ -12,7 +12,7 @@ import { isBlobBatchData, readBlobBatchData, trustedSlots } from "../../protocol
 import { bytesToHex } from "../../protocol/hex.ts";
 import { isRedemption, transfersDigest } from "../../protocol/transfer.ts";
 import { decodeTransferData, isTransferData, type TransferGroup } from "../../protocol/transfer-data.ts";
-import { packVaultId, unpackVaultId } from "../../protocol/vault.ts";
+import { packVaultId } from "../../protocol/vault.ts";
 import { type DerivedBatch, deriveGiven, deriveTransfers } from "../../sealing/derive-batch.ts";
 import { runsOf } from "../../sealing/void-runs.ts";
 import type { EntryOf } from "../../store/entries.ts";
@@ -70,17 +70,12 @@ export async function incomingBatches(
   dropped: readonly Dropped[],
 ): Promise<Incoming[]> {
   const { ledger } = context;
-  const firsts = new Map(adopted.map(({ mode, first }) => [mode, first]));
-  const isKept = (vaultId: VaultId) => {
-    const { mode, batchNumber } = unpackVaultId(vaultId);
-    return batchNumber < (firsts.get(mode) ?? Number.POSITIVE_INFINITY);
-  };
-  const adopting: Adopting = { ...context, isKept, known: new Map() };
+  const adopting: Adopting = { ...context, dropped, known: new Map() };
   const arrived = adopted.flatMap(({ batches }) => batches);
   const incoming = new Map<AdoptedBatch, Incoming>();
   for (const batch of arrived) {
     if (isTransferData(batch.mode, batch.data)) continue;
-    const made = await incomingBatch(adopting, batch, dropped);
+    const made = await incomingBatch(adopting, batch);
     incoming.set(batch, made);
     const { mode, batchNumber } = batch;
     for (const [slot, vault] of made.vaults.entries())
@@ -124,8 +119,8 @@ function manifestOf({ data, assets }: AdoptedBatch): readonly AssetId[] {
 }
 
 /** A batch's vaults. A vault that this store has in the same slot keeps its user; the others get one by owner. */
-async function incomingBatch(adopting: Adopting, batch: AdoptedBatch, dropped: readonly Dropped[]): Promise<Incoming> {
-  const { ledger, holderOf } = adopting;
+async function incomingBatch(adopting: Adopting, batch: AdoptedBatch): Promise<Incoming> {
+  const { ledger, dropped, holderOf } = adopting;
   const { mode, batchNumber, data } = batch;
   const here = dropped.find(({ record }) => isPlace(record, batch) && !record.transfers)?.vaults;
   const now = ledger.now();
@@ -226,8 +221,7 @@ export interface Adopting {
   readonly group: Group;
   /** L1's vaults of the batches read so far. */
   readonly known: Map<VaultId, AdoptedVault>;
-  /** Whether this store keeps the batch of a vault. */
-  isKept(vaultId: VaultId): boolean;
+  readonly dropped: readonly Dropped[];
   /** The user of an owner that no mint of this store names. */
   holderOf(owner: Address): Holder;
 }
@@ -272,12 +266,13 @@ export function nothing({ ledger, holderOf }: Pick<Adopting, "ledger" | "holderO
   return { ...holderOf(owner), owner, assetIndex: 0, amount: 0n, blob: "0x", createdAt: time, updatedAt: time };
 }
 
-async function sourceOf({ ledger, known, isKept }: Adopting, vaultId: VaultId): Promise<AdoptedVault> {
+async function sourceOf({ ledger, known, dropped }: Adopting, vaultId: VaultId): Promise<AdoptedVault> {
   const adopted = known.get(vaultId);
   if (adopted !== undefined) return adopted;
   const place = placeOf(vaultId);
-  const batch = isKept(vaultId) ? ledger.batches[place.mode].latest(place.batchNumber) : undefined;
-  if (batch === undefined || place.slot >= batch.vaultCount) return { vault: null, hops: 0 };
+  const batch = ledger.batches[place.mode].latest(place.batchNumber);
+  const isKept = !dropped.some(({ record }) => isPlace(record, place));
+  if (!isKept || batch === undefined || place.slot >= batch.vaultCount) return { vault: null, hops: 0 };
   const [located] = await readVaults(ledger, [place]);
   const maker = await storedLists.makerOf(ledger, place);
   return { vault: located?.vault as StoredVault, hops: maker?.output.transfer.hops ?? 0 };
