@@ -33,8 +33,15 @@ export async function adopt(
 ): Promise<Adopted> {
   const { ledger } = context;
   if (ledger.divergence === null) throw new MintmarkError("validation_failed", "The store is not diverged from L1.");
+  const known = new Set([...ledger.assets.latestValues()].filter(({ removed }) => !removed).map(assetName));
   const unheld = new Set<string>();
-  for (const asset of assets) if (!(await hasAdded(context, asset, signal))) unheld.add(nameOf(ledger, asset));
+  for (const asset of assets) {
+    const name = nameOf(ledger, asset);
+    if (known.has(name)) continue;
+    // The store refuses a second asset of one contract.
+    const added = await orNull("asset_exists", () => addAsset(context, asset, { signal }));
+    (added === null ? unheld : known).add(name);
+  }
   const held = adopted.map((of) => ({ ...of, batches: of.batches.map((batch) => ({ ...batch, unheld })) }));
   const owners = ownersIn(ledger, held);
   const holders = new Map<Address, Holder>();
@@ -51,14 +58,6 @@ export async function adopt(
     return holder;
   };
   return adoptHistory(context, held, holderOf, signal);
-}
-
-/** Whether the store has the asset now. It refuses a second asset of one contract. */
-async function hasAdded(context: EngineContext, asset: NewAsset, signal: AbortSignal | undefined): Promise<boolean> {
-  const { ledger } = context;
-  const name = nameOf(ledger, asset);
-  for (const known of ledger.assets.latestValues()) if (!known.removed && assetName(known) === name) return true;
-  return (await orNull("asset_exists", () => addAsset(context, asset, { signal }))) !== null;
 }
 
 function nameOf(ledger: Ledger, { chainId, standard, contractAddress, quantum = 1n }: NewAsset): string {
