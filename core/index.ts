@@ -37,10 +37,9 @@ export type { VoidSlots } from "./sealing/void-runs.ts";
 export type { Copied, CopyOptions } from "./store/journaled-store.ts";
 export { LevelJournal } from "./store/level-store.ts";
 export type * from "./store/ports.ts";
-export type { IssuedKey, Keys, NewKey } from "./tenants/api-keys.ts";
+export { type IssuedKey, type Keys, type NewKey, RIGHTS, type Right } from "./tenants/api-keys.ts";
 export type { Applications, NewApplication } from "./tenants/applications.ts";
 export type { AssetChanges, AssetFilter, Assets, NewAsset, RegisteredFacts } from "./tenants/assets.ts";
-export type { AuditEntry } from "./tenants/audit.ts";
 export { type Attempt, type DispatcherOptions, WebhookDispatcher } from "./tenants/delivery/dispatcher.ts";
 export type { EventOptions, Events } from "./tenants/events/event-log.ts";
 export type { Deliveries, IssuedWebhook, NewWebhook, Webhook, Webhooks } from "./tenants/events/webhooks.ts";
@@ -54,8 +53,7 @@ export type {
   TokenMetadata,
 } from "./tenants/metadata.ts";
 export { MAX_METADATA_TOKENS } from "./tenants/metadata.ts";
-export type { Invitation, NewPerson, People } from "./tenants/people.ts";
-export { RIGHTS, type Right } from "./tenants/roles.ts";
+export type { AuditEntry, Invitation, NewPerson, People } from "./tenants/people.ts";
 export type { NewSignIn, Person, SignIn, WalletProof } from "./tenants/sign-ins.ts";
 export { MAX_NEW_USERS, type NewUser, type UserFilter, type Users } from "./tenants/users.ts";
 export type { TransferCaller, TransferRequest } from "./transfers/request.ts";

@@ -10,8 +10,7 @@ export {
   tokenCreationInput,
 } from "./l1/own-token.ts";
 export type { Creation } from "./l1/reader.ts";
-export { dropId, type Minting, RequestRefused, runDrop } from "./mint/drops/drop.ts";
-export type { Pace } from "./mint/drops/engine-minting.ts";
+export { dropId, type Minting, type Pace, RequestRefused, runDrop } from "./mint/drops/drop.ts";
 export type { Counts } from "./mint/drops/progress.ts";
 export { DROP_FORMATS, type DropFormat, sentenceOf } from "./mint/drops/rows.ts";
 export { type Survey, surveyOf } from "./mint/drops/windows.ts";

@@ -15,13 +15,7 @@ import {
   type VaultId,
 } from "../model.ts";
 import { tokenIdOfBytes } from "../protocol/blob.ts";
-import {
-  type MintReceipt,
-  type ReceiptSigner,
-  receiptContents,
-  receiptRoot,
-  receiptTypedData,
-} from "../protocol/receipt.ts";
+import { type MintReceipt, receiptContents, receiptRoot, receiptTypedData } from "../protocol/receipt.ts";
 import { type Journaled, readMint } from "../store/journal.ts";
 import { MintColumns } from "../store/mint-columns.ts";
 import { type MintEntry, PlacedColumns, type PlacedMint, vaultIdOf } from "../store/mint-entry.ts";
@@ -74,9 +68,16 @@ export class AcceptedResult implements MintResult {
   }
 
   async receipt({ signal }: WaitOptions = {}): Promise<MintReceipt | null> {
-    const { receiptSigner } = this.#ledger;
-    if (receiptSigner === undefined) return null;
-    return signReceipt(this.#ledger, receiptSigner, this.#minted.time, this.vaults, signal);
+    const { receiptSigner: signer, settlement } = this.#ledger;
+    if (signer === undefined) return null;
+    const { vaults } = this;
+    const chainIds: Record<Uuid, bigint> = {};
+    for (const { assetId } of vaults)
+      chainIds[assetId] ??= this.#ledger.assetAt(this.#ledger.assetIndices.get(assetId) ?? -1).chainId;
+    const root = receiptRoot(receiptContents(vaults, chainIds));
+    const message = { root, count: vaults.length, time: this.#minted.time };
+    const signature = await orAborted(signer.signTypedData(receiptTypedData(settlement, message)), signal);
+    return { ...message, signer: signer.address.toLowerCase() as Address, signature, chainIds };
   }
 
   /** The lists are getters of the class, so JSON would leave them out without this. */
@@ -195,10 +196,10 @@ export async function presentResult(ledger: Ledger, applicationId: Uuid, mintId:
     if (placed === undefined) throw new MintmarkError("store_corrupt", "A mint's entry ends early.");
     return { vaultId: vaultIdOf(placed), status: isLost(placed) ? "failed" : statusOf(ledger, placed) };
   });
-  const receipt: MintResult["receipt"] =
+  const receipt: MintResult["receipt"] = async (options) =>
     ledger.receiptSigner === undefined
-      ? NO_RECEIPT
-      : async (options) => new AcceptedResult(ledger, await readMinted(ledger, mint), true).receipt(options);
+      ? null
+      : new AcceptedResult(ledger, await readMinted(ledger, mint), true).receipt(options);
   return { mintId: entry.mintId, vaults, transactions, columns: null, replayed: false, receipt };
 }
 
@@ -229,25 +230,6 @@ export interface MintResult {
    * signer does.
    */
   receipt(wait?: WaitOptions): Promise<MintReceipt | null>;
-}
-
-const NO_RECEIPT: MintResult["receipt"] = async () => null;
-
-/** @param vaults - as they were acknowledged at that time, ms since 1970 */
-async function signReceipt(
-  ledger: Ledger,
-  signer: ReceiptSigner,
-  time: number,
-  vaults: readonly Vault[],
-  signal: AbortSignal | undefined,
-): Promise<MintReceipt> {
-  const chainIds: Record<Uuid, bigint> = {};
-  for (const { assetId } of vaults)
-    chainIds[assetId] ??= ledger.assetAt(ledger.assetIndices.get(assetId) ?? -1).chainId;
-  const message = { root: receiptRoot(receiptContents(vaults, chainIds)), count: vaults.length, time };
-  const signing = signer.signTypedData(receiptTypedData(ledger.settlement, message));
-  const signature = await orAborted(signing, signal);
-  return { ...message, signer: signer.address.toLowerCase() as Address, signature, chainIds };
 }
 
 /** What a mint left in memory, as its answer needs it. Copies only what the caller asks for. */

@@ -22,8 +22,7 @@ import type { EntryReport, Issues } from "./form.ts";
 import { earlierMint, type Idempotency, idempotencyKeyOf } from "./idempotency.ts";
 import { placeEntries } from "./placing.ts";
 import type { ReadMint } from "./reader.ts";
-import { RequestedBindings } from "./requested-bindings.ts";
-import { RequestedMetadata } from "./requested-metadata.ts";
+import { RequestedBindings, RequestedMetadata } from "./requested-records.ts";
 import { numberTokens, RequestedTokens } from "./requested-tokens.ts";
 
 /** An accepted request, as it is in the journal. */

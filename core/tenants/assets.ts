@@ -97,8 +97,9 @@ function changeAsset(context: EngineContext, assetId: Uuid, changes: AssetChange
       applicationId: undefined,
       firstTokenId: changes.firstTokenId === undefined ? firstTokenId : changes.firstTokenId,
     });
-    const { rawBlobs, dataAvailabilityMode } = given;
-    if (FIXED.every((name) => given[name] === known[name])) {
+    const { kind: _, rawBlobs, dataAvailabilityMode, ...fixed } = given;
+    const names = Object.keys(fixed) as (keyof typeof fixed)[];
+    if (names.every((name) => fixed[name] === known[name])) {
       const isSame = rawBlobs === known.rawBlobs && dataAvailabilityMode === known.dataAvailabilityMode;
       if (isSame) return assetView(ledger, known, null);
       ledger.record(group, { kind: "assetChanged", assetIndex: known.assetIndex, rawBlobs, dataAvailabilityMode });
@@ -125,20 +126,6 @@ function requireFew(ledger: Ledger, applicationIndex: number): void {
   if (own >= MAX_OWN_ASSETS)
     throw new MintmarkError("validation_failed", `An application has at most ${MAX_OWN_ASSETS} assets of its own.`);
 }
-
-/** Fields that cannot change after the first mint. */
-const FIXED = [
-  "standard",
-  "chainId",
-  "contractAddress",
-  "quantum",
-  "name",
-  "symbol",
-  "decimals",
-  "blobScheme",
-  "supplyCap",
-  "nextTokenId",
-] as const;
 
 function defined<T extends object>(fields: T): Partial<T> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<T>;

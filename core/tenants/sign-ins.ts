@@ -7,8 +7,7 @@ import type { Address, Principal, Role, Uuid } from "../model.ts";
 import type { Group } from "../store/group.ts";
 import { MAX_SIGN_INS, type PersonRecord } from "../store/records.ts";
 import { requireAddress } from "../validate.ts";
-import { hashText, isSecret } from "./api-keys.ts";
-import { type Right, requireRight, rightsOf, SCOPES_OF } from "./roles.ts";
+import { hashText, isSecret, type Right, requireRight, rightsOf, SCOPES_OF } from "./api-keys.ts";
 
 /** Lifetime of a sign-in: half a day. */
 const SIGN_IN_MS = 12 * 3_600_000;

@@ -3,8 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
-import { type DropTask, dropId, RequestRefused, runDrop, UnsureOutcome } from "../../core/mint/drops/drop.ts";
-import { engineMinting } from "../../core/mint/drops/engine-minting.ts";
+import {
+  type DropTask,
+  dropId,
+  engineMinting,
+  RequestRefused,
+  runDrop,
+  UnsureOutcome,
+} from "../../core/mint/drops/drop.ts";
 import { AnotherDrop } from "../../core/mint/drops/progress.ts";
 import { surveyOf } from "../../core/mint/drops/windows.ts";
 import { TokenBuckets } from "../../server/http/access/rate-limit.ts";

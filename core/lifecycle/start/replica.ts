@@ -10,7 +10,7 @@ import { type BatchRecord, batchRecord, headRecord } from "../../store/records.t
 import { PREFIX } from "../../store/store-keys.ts";
 import { CHUNK_VAULTS, decodeIntoColumns, VaultColumns } from "../../store/vault-columns.ts";
 import { historyOf } from "./load-batches.ts";
-import { enablementOf, loadRecord } from "./loading.ts";
+import { enablementOf, loadRecord } from "./start.ts";
 
 type Put = Extract<StoreOperation, { readonly type: "put" }>;
 

@@ -114,26 +114,22 @@ export class ReferencePowers extends Part<{ readonly portals: ReferencePortals }
   }
 
   #approval(owner: Address, digest: Hash): records.TransferApprovalRecord {
-    let approval = records.NO_APPROVAL;
-    for (const event of this.#events) {
-      if (!isApproval(event) || event.owner !== owner || event.digest !== digest) continue;
-      if (event.kind === "transfersCancelled") approval = { ...approval, cancelledAt: event.cancelledAt };
-      else approval = { ...approval, approvedAt: event.approvedAt, blockNumber: event.blockNumber };
-    }
-    return approval;
+    const approved = this.#last("transfersApproved", owner, digest);
+    const cancelled = this.#last("transfersCancelled", owner, digest);
+    return { ...records.NO_APPROVAL, ...approved, cancelledAt: cancelled?.cancelledAt ?? 0n };
   }
 
   #session(owner: Address, key: Address): records.TransferSessionRecord | null {
-    let session: records.TransferSessionRecord | null = null;
-    for (const event of this.#events) {
-      if (isApproval(event) || event.owner !== owner || event.key !== key) continue;
-      const before: records.TransferSessionRecord = session ?? records.NO_SESSION;
-      if (event.kind === "transferSessionRevoked") session = { ...before, revokedAt: event.revokedAt };
-      else {
-        const { until, limit, assetType, authorizedAt, blockNumber } = event;
-        session = { ...before, until, limit, assetType, authorizedAt, blockNumber };
-      }
-    }
-    return session;
+    const authorized = this.#last("transferSessionAuthorized", owner, key);
+    const revoked = this.#last("transferSessionRevoked", owner, key);
+    if (authorized === undefined && revoked === undefined) return null;
+    return { ...records.NO_SESSION, ...authorized, revokedAt: revoked?.revokedAt ?? 0n };
+  }
+
+  /** The last event of a kind about an owner's key or digest. */
+  #last<K extends PowerEntry["kind"]>(kind: K, owner: Address, of: Hash): EntryOf<K> | undefined {
+    return this.#events.findLast((event): event is Extract<PowerEntry, EntryOf<K>> => {
+      return event.kind === kind && event.owner === owner && (isApproval(event) ? event.digest : event.key) === of;
+    });
   }
 }

@@ -1,4 +1,11 @@
 import { createHash } from "node:crypto";
+import { backoffDelay, pause } from "../../backoff.ts";
+import { MintmarkError } from "../../errors.ts";
+import type { Principal } from "../../model.ts";
+import { countMints } from "../form.ts";
+import type { MintResult } from "../mint-results.ts";
+import type { MintOptions, Mints } from "../mints.ts";
+import type { RequestLimits } from "../reader.ts";
 import { type Counts, DropFiles, type Intent, type LeftOut } from "./progress.ts";
 import { columnOf, type DropFormat, rowsOf, sentenceOf } from "./rows.ts";
 import { type DropDefaults, type RowsRequest, requestWithout, type Window, windowsOf } from "./windows.ts";
@@ -193,4 +200,59 @@ function mintedLines({ order }: RowsRequest, { mintId, transactions, vaults }: M
       return [row, { status: "minted", mintId, transactionIds, vaultIds, tokenIds }];
     }),
   );
+}
+
+/** Codes of temporary failures while the engine runs. */
+const PASSING: ReadonlySet<string> = new Set([
+  "backpressure",
+  "l1_not_compared",
+  "idempotency_in_progress",
+  "journal_unavailable",
+]);
+/** Codes of failures that end with the next start, which resumes the drop. */
+const ENDING: ReadonlySet<string> = new Set(["engine_closed", "store_failed", "not_leader"]);
+const BACKOFF = { firstMs: 250, maxMs: 10_000 };
+
+/** The parts of an engine that mint a drop. */
+export interface DropEngine {
+  mint(principal: Principal, request: unknown, options?: MintOptions): Promise<MintResult>;
+  readonly mints: Pick<Mints, "check">;
+  readonly limits: RequestLimits;
+}
+
+/**
+ * Waits before each request of a drop. `tokens` is the number of its tokens; 0 for a request that is sent again. Rejects
+ * with the signal's reason.
+ */
+export type Pace = (principal: Principal, tokens: number, signal: AbortSignal) => Promise<void>;
+
+/**
+ * Mints in an engine of this process, with the key that uploaded the drop. A revoked key ends its drops. Rejects with
+ * the engine's own error when the engine ends.
+ */
+export function engineMinting(
+  engine: DropEngine,
+  pace: Pace,
+  principal: Principal,
+  dryRun: boolean,
+  signal: AbortSignal,
+): Minting {
+  return {
+    async mint(body, idempotencyKey) {
+      const tokens = Math.min(countMints(body), engine.limits.mintsPerRequest);
+      for (let attempt = 1; ; attempt++) {
+        await pace(principal, attempt === 1 ? tokens : 0, signal);
+        try {
+          if (!dryRun) return await engine.mint(principal, body, { idempotencyKey });
+          await engine.mints.check(principal, body);
+          return null;
+        } catch (error) {
+          if (!(error instanceof MintmarkError) || ENDING.has(error.code)) throw error;
+          const { code, message: detail, issues } = error;
+          if (!PASSING.has(code)) throw new RequestRefused({ code, detail, issues });
+        }
+        await pause(backoffDelay(BACKOFF, attempt), signal);
+      }
+    },
+  };
 }

@@ -7,8 +7,16 @@ import { Turns } from "../../at-once.ts";
 import { MintmarkError } from "../../errors.ts";
 import type { Principal } from "../../model.ts";
 import { hashUuid } from "../../store/binary.ts";
-import { type DropTask, dropId, RequestRefused, runDrop, UnsureOutcome } from "./drop.ts";
-import { type DropEngine, EngineEnded, engineMinting, type Pace } from "./engine-minting.ts";
+import {
+  type DropEngine,
+  type DropTask,
+  dropId,
+  engineMinting,
+  type Pace,
+  RequestRefused,
+  runDrop,
+  UnsureOutcome,
+} from "./drop.ts";
 import type { Counts } from "./progress.ts";
 import { type DropFormat, sentenceOf } from "./rows.ts";
 import { type DropDefaults, type Survey, surveyOf } from "./windows.ts";
@@ -300,8 +308,8 @@ export class Drops implements AsyncDisposable {
       });
       await this.#finish(job, "done", null);
     } catch (error) {
-      // The next start resumes it.
-      if (this.#closing.signal.aborted || error instanceof EngineEnded) return;
+      // The engine has ended. The next start resumes the drop.
+      if (this.#closing.signal.aborted || error instanceof MintmarkError) return;
       if (signal.aborted) await this.#finish(job, "stopped", null);
       else await this.#finish(job, "failed", this.#failureOf(error));
     }

@@ -63,11 +63,6 @@ const TEST_TYPE = "webhook.test";
  */
 const LEAST_TRIES = 8;
 
-/** Milliseconds until the next attempt: at least the backoff, longer if the endpoint asks, up to the longest wait. */
-export function waitBefore(backoff: Backoff, attempt: number, retryAfterMs = 0): number {
-  return Math.max(backoffDelay(backoff, attempt), Math.min(retryAfterMs, backoff.maxMs));
-}
-
 interface Running {
   readonly stop: AbortController;
   readonly done: Promise<void>;
@@ -231,7 +226,9 @@ export class WebhookDispatcher {
       if (outcome.failure !== recorded) await webhooks.recordFailing(webhook.webhookId, outcome.failure);
       recorded = outcome.failure;
       failingSince ??= Date.now();
-      await this.#pause(webhook.webhookId, waitBefore(backoff, attempt, outcome.retryAfterMs), signal);
+      // Longer if the endpoint asks, up to the longest wait.
+      const asked = Math.min(outcome.retryAfterMs ?? 0, backoff.maxMs);
+      await this.#pause(webhook.webhookId, Math.max(backoffDelay(backoff, attempt), asked), signal);
     }
   }
 

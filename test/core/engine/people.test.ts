@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Engine, Role, Uuid } from "../../../core/index.ts";
-import type { Right } from "../../../core/tenants/roles.ts";
+import type { Right } from "../../../core/tenants/api-keys.ts";
 import { all, fixture, knownAsset, mintOf, newTenant, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
 import { it } from "./it.ts";
 
