@@ -97,8 +97,6 @@ function round(work: Work): { operations: number; ns: number } {
   return { operations, ns: microseconds * 1000 };
 }
 
-export type Cost = Awaited<ReturnType<typeof costOf>>;
-
 /** What some work takes: wall-clock, and CPU time of the event loop and of all threads. */
 export async function costOf(work: () => Promise<unknown>) {
   const start = performance.now();

@@ -4,7 +4,7 @@ import { privateKeyToAccount } from "viem/accounts";
 import type { Engine, TransferRequest, VaultId } from "../core/index.ts";
 import { transfersDigest } from "../core/protocol/transfer.ts";
 import { open, SETTLEMENT, SINGLE_CALLERS } from "./engine-workload.ts";
-import { type Cost, costOf, fromCallers, inFolder, medians, type Progress, type Section } from "./harness.ts";
+import { costOf, fromCallers, inFolder, medians, type Progress, type Section } from "./harness.ts";
 import type { Row } from "./report.ts";
 
 /** Owners, each with a key of its own. */
@@ -82,25 +82,27 @@ function lists({ owners }: World, vaults: Map<Owner, VaultId[]>, length: number)
   });
 }
 
-function figures({ ms, loopUs, allUs }: Cost, transfers: number) {
-  return { rate: (transfers / ms) * 1_000, loop: loopUs / transfers, cpu: allUs / transfers };
+/** Medians of the rounds after the first one, which compiles the hot code. */
+async function measured(transfers: number, prepare: (round: number) => Promise<() => Promise<unknown>>) {
+  const rounds: Record<"rate" | "loop" | "cpu", number>[] = [];
+  for (let i = 0; i <= ROUNDS; i++) {
+    const { ms, loopUs, allUs } = await costOf(await prepare(i));
+    rounds.push({ rate: (transfers / ms) * 1_000, loop: loopUs / transfers, cpu: allUs / transfers });
+  }
+  return medians(rounds.slice(1));
 }
 
 async function engineRow(length: number, progress: Progress): Promise<Row> {
   return inFolder(async (folder) => {
     await using engine = await open(folder);
     const world = await settle(engine);
-    const rounds: ReturnType<typeof figures>[] = [];
-    for (let i = 0; i <= ROUNDS; i++) {
+    const send = (request: TransferRequest) => engine.transfers.request(world.principal, request);
+    const values = await measured(PER_ROUND, async (i) => {
       progress(`transfers: ${length} for a signature, round ${i} of ${ROUNDS}`);
       const requests = lists(world, await mint(world, i * PER_ROUND, PER_ROUND), length);
-      const send = (request: TransferRequest) => engine.transfers.request(world.principal, request);
-      const cost = await costOf(() => fromCallers(SINGLE_CALLERS, requests, send));
-      // The first round compiles the hot code.
-      if (i > 0) rounds.push(figures(cost, PER_ROUND));
-    }
-    const label = length === 1 ? REFERENCE : `engine, one signature for ${length}`;
-    return { label, ours: true, values: medians(rounds) };
+      return () => fromCallers(SINGLE_CALLERS, requests, send);
+    });
+    return { label: length === 1 ? REFERENCE : `engine, one signature for ${length}`, ours: true, values };
   });
 }
 
@@ -110,14 +112,10 @@ async function viemRow(progress: Progress): Promise<Row> {
   const account = privateKeyToAccount(`0x${"7a".repeat(32)}`);
   const hash: Hex = `0x${"7b".repeat(32)}`;
   const signature = await account.sign({ hash });
-  const rounds: ReturnType<typeof figures>[] = [];
-  for (let i = 0; i <= ROUNDS; i++) {
-    const cost = await costOf(async () => {
-      for (let j = 0; j < RECOVERIES; j++) await recoverAddress({ hash, signature });
-    });
-    if (i > 0) rounds.push(figures({ ...cost, loopUs: cost.allUs }, RECOVERIES));
-  }
-  return { label: "viem, signatures alone", ours: false, values: medians(rounds) };
+  const values = await measured(RECOVERIES, async () => async () => {
+    for (let j = 0; j < RECOVERIES; j++) await recoverAddress({ hash, signature });
+  });
+  return { label: "viem, signatures alone", ours: false, values: { ...values, loop: values.cpu } };
 }
 
 export const transfersSection: Section = {

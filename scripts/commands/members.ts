@@ -210,17 +210,14 @@ function fieldsOf({ earlier, later, txHash }: VoidedDuplicate) {
   return { earlier: `${earlier}`, later: `${later}`, txHash };
 }
 
-interface MirrorWatch {
-  /** The caller keeps it up to date with the settlement chain. */
-  readonly archive: Archive;
-  readonly source: mirroring.SourceHistory;
+type MirrorWatch = Pick<Parameters<typeof mirroring.voidOnMirror>[0], "archive" | "source"> & {
   readonly settings: Pick<z.output<typeof processes.watchSettings>, "MINTMARK_MIRRORS" | "MINTMARK_POLL_MS">;
   /** Pays there; needs no role. */
   readonly account: LocalAccount;
   readonly signal: AbortSignal;
   onVoided(chainId: string, voided: VoidedDuplicate): void;
   onError(chainId: string, reason: string): void;
-}
+};
 
 /** Voids duplicates on mirrors until the signal aborts. Each has its own rounds, so no chain waits for another. */
 async function watchMirrors({ archive, source, settings, account, ...watch }: MirrorWatch): Promise<void> {
