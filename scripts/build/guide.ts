@@ -17,7 +17,8 @@ mkdirSync(CACHE, { recursive: true });
 // One at a time, because each build deletes the files of another. A dead process holds no lock.
 const lock = new Level(join(CACHE, "lock"));
 while (!(await lock.open().then(() => true, isElsewhere))) await pause(200);
-if (builtAt() < newestSource()) {
+const builtAt = statSync(join(SITE, "index.html"), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+if (builtAt < newestSource()) {
   const command = join(ROOT, "node_modules/vitepress/bin/vitepress.js");
   const built = join(CACHE, "dist");
   execFileSync(process.execPath, [command, "build", DOCS, "--outDir", built], { stdio: "inherit" });
@@ -33,10 +34,6 @@ await lock.close();
 function isElsewhere({ cause }: Error): false {
   if (cause instanceof Error && "code" in cause && cause.code === "LEVEL_LOCKED") return false;
   throw cause;
-}
-
-function builtAt(): number {
-  return statSync(join(SITE, "index.html"), { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }
 
 function newestSource(): number {

@@ -19,11 +19,8 @@ export const addCompletion = (program: Command) =>
     },
   })(program);
 
-interface Line {
-  /** Commands so far, separated by blanks; empty at the start. */
-  readonly path: string;
-  readonly words: readonly string[];
-}
+/** The words after a path of commands, which blanks separate; it is empty at the start. */
+type Line = Readonly<{ path: string; words: readonly string[] }>;
 
 function linesOf(command: Command, path: readonly string[] = []): Line[] {
   const names = command.commands.map((child) => child.name());

@@ -23,14 +23,10 @@ export async function openLevel(
   try {
     await store.open();
   } catch (error) {
-    throw isLocked(error) ? new UsageError(taken) : error;
+    const { code } = ((error as Error).cause ?? {}) as { readonly code?: string };
+    throw code === "LEVEL_LOCKED" ? new UsageError(taken) : error;
   }
   return store;
-}
-
-/** Whether LevelDB could not open a folder because another process, or this one, has it open. */
-function isLocked(error: unknown): boolean {
-  return error instanceof Error && (error.cause as { code?: string } | undefined)?.code === "LEVEL_LOCKED";
 }
 
 /** The sources of batch data that the settings name: of blobs, and of whole batches. */

@@ -83,12 +83,10 @@ function entryOf({ asset, firstToken, token, amount, mode }: Options): (index: n
     const first = BigInt(String(firstToken));
     return (index) => ({ ...common, tokenId: String(first + BigInt(index)) });
   }
-  if (token !== undefined) {
-    const item = { ...common, tokenId: String(token), amount: String(amount ?? 1) };
-    return () => item;
-  }
-  const units = { ...common, ...(amount !== undefined && { amountDecimal: String(amount) }) };
-  return () => units;
+  const item = { tokenId: String(token), amount: String(amount ?? 1) };
+  const units = amount === undefined ? {} : { amountDecimal: String(amount) };
+  const entry = { ...common, ...(token === undefined ? units : item) };
+  return () => entry;
 }
 
 function newLinks(page: URL, count: number): Link[] {

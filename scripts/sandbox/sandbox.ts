@@ -4,8 +4,8 @@ import { resolve } from "node:path";
 import { createPublicClient, http } from "viem";
 import { pause } from "../../core/backoff.ts";
 import { HttpBatchSource, Watcher, type WatcherOptions } from "../../core/guards/archive/index.ts";
-import { CommitteeMember, type MemberOptions } from "../../core/guards/committee/member.ts";
-import { type Asset, type Engine, type Kzg, KzgThread, openEngine, type Uuid } from "../../core/index.ts";
+import { CommitteeMember } from "../../core/guards/committee/member.ts";
+import { type Asset, type Engine, KzgThread, openEngine, type Uuid } from "../../core/index.ts";
 import { connectL1, signatureChecks } from "../../core/l1/index.ts";
 import type { RollupData } from "../../core/l1/settlement/index.ts";
 import { Stack } from "../../core/stack.ts";
@@ -105,8 +105,14 @@ export async function startSandbox(options: SandboxOptions) {
   const deployed = await l1.blockNumber();
   while ((await l1.finalizedBlockNumber()) < deployed) await pause(100);
 
-  const members = await openMembers(folder, l1, kzg);
-  for (const member of members) stack.defer(() => member.close());
+  // They share a thread for KZG, of which each would load its own setup.
+  const members: CommitteeMember[] = [];
+  for (const [index, account] of COMMITTEE.entries()) {
+    const store = await openLevel(resolve(folder, "committee", `${index + 1}`));
+    const member = await CommitteeMember.open({ account, store, l1, kzg });
+    stack.defer(() => member.close());
+    members.push(member);
+  }
   const settling = await startSettling({
     ...{ engine, l1, operator: lower(OPERATOR.address), members, threshold: THRESHOLD },
     ...{ fromBlock: deployedAtBlock, mostLag: 100n, leastBalance: 0n },
@@ -140,9 +146,11 @@ export async function startSandbox(options: SandboxOptions) {
   const api = `http://127.0.0.1:${port}`;
   stack.use(await serveOperator(engine, store, () => api));
   stack.defer(followingL1(members, { l1, fromBlock: deployedAtBlock, sources: [new HttpBatchSource(api)] }));
+  const linkOf = async (applicationId: Uuid | null, role: "admin" | "operator") =>
+    `${api}/console#link=${(await engine.people.invite({ applicationId, role, name: "You" })).link}`;
   const description: SandboxDescription = {
     api,
-    consoleLinks: await consoleLinks(engine, facts.applicationId, api),
+    consoleLinks: { team: await linkOf(facts.applicationId, "admin"), operator: await linkOf(null, "operator") },
     rpcUrl: chain.rpcUrl,
     contract,
     fromBlock: Number(deployedAtBlock),
@@ -212,13 +220,6 @@ export async function seed(engine: Engine, { tokens, chainId }: Deployment) {
   return { apiKey, applicationId, users, assets };
 }
 
-async function consoleLinks({ people }: Engine, applicationId: Uuid, api: string) {
-  const team = await people.invite({ applicationId, role: "admin", name: "You" });
-  const operator = await people.invite({ applicationId: null, role: "operator", name: "You" });
-  const address = ({ link }: { readonly link: string | null }) => `${api}/console#link=${link}`;
-  return { team: address(team), operator: address(operator) };
-}
-
 /** Can be sent repeatedly: of its assets, only an ERC-721 is limited to one mint. */
 function mintExample({ users, assets }: Pick<SandboxDescription, "users" | "assets">) {
   const mints = assets
@@ -242,14 +243,4 @@ function followingL1(members: readonly CommitteeMember[], terms: Pick<WatcherOpt
     stopping.abort();
     return following;
   };
-}
-
-/** The members share a thread for KZG, of which each would load its own setup. */
-async function openMembers(folder: string, l1: MemberOptions["l1"], kzg: Kzg): Promise<CommitteeMember[]> {
-  const members: CommitteeMember[] = [];
-  for (const [index, account] of COMMITTEE.entries()) {
-    const store = await openLevel(resolve(folder, "committee", `${index + 1}`));
-    members.push(await CommitteeMember.open({ account, store, l1, kzg }));
-  }
-  return members;
 }
