@@ -100,7 +100,7 @@ export function collectAttestations(options: CollectorOptions): Collector {
 type Addressed = { readonly address: Address };
 
 /** Those who can sign a message, and how many of them must. */
-type Signers<M> = Pick<CollectorOptions, "threshold" | "timeoutMs"> & { readonly members: readonly M[] };
+export type Signers<M> = Pick<CollectorOptions, "threshold" | "timeoutMs"> & { readonly members: readonly M[] };
 
 /** A committee as attestations name it: its members by ascending address. */
 export function committeeOf({ threshold, members }: Signers<Addressed>) {

@@ -49,12 +49,10 @@ export abstract class RemoteService<Options extends ServiceOptions = ServiceOpti
     const { code, detail } = answer;
     throw new MintmarkError("l1_failed", `refused (${short(code)}): ${short(detail)}`);
   }
-}
 
-/** The client of a service that takes batches from the operator. */
-export abstract class RemoteSigner extends RemoteService<RemoteOptions> {
   /** The response to a batch, whose data goes with an operator's signed request. `terms` are what the request adds. */
   protected async askFor(
+    this: RemoteService<RemoteOptions>,
     name: "attestation" | "consent",
     { mode, batchNumber, batchRoot, vaultCount, dataHash, data }: ProposedBatch,
     request: TypedDataDefinition,
@@ -106,7 +104,7 @@ function short(value: unknown): string {
  * const member = new RemoteMember({ address, url: "https://member.example", operator, settlement });
  * const committee = collectAttestations({ members: [member], threshold: 1, l1 });
  */
-export class RemoteMember extends RemoteSigner implements MemberClient {
+export class RemoteMember extends RemoteService<RemoteOptions> implements MemberClient {
   async sign(batch: ProposedBatch, terms: AttestationTerms, signal: AbortSignal): Promise<Hex> {
     const { history, sequence, epoch } = terms;
     const request = attestationRequestTypedData(this.options.settlement, { ...batch, ...terms });

@@ -1,6 +1,6 @@
 import { MintmarkError } from "../../errors.ts";
-import type { Address, BlobScheme, Standard, VaultId } from "../../model.ts";
-import type { BatchHeader, ProvenHop, ProvenVault, Settlement } from "../../ports.ts";
+import { type Address, type BlobScheme, batchIdOf, type Standard, type VaultId } from "../../model.ts";
+import type { ProvenVault, Settlement } from "../../ports.ts";
 import { assetType } from "../../protocol/asset.ts";
 import { tokenIdOf } from "../../protocol/blob.ts";
 import { verifyVaultProof } from "../../protocol/proof.ts";
@@ -49,50 +49,27 @@ export const EXIT_KIT_VERSIONS = [1, 2] as const;
  * await writeFile("exit-kit.json", JSON.stringify(exitKitToJson(kit)));
  */
 export function exitKitToJson(kit: ExitKit) {
-  const { settlement, token, vault, header, siblings, assetPath, maturesAt, tip, hops = [], refutation } = kit;
-  const common = {
-    chainId: settlement.chainId.toString(),
-    contract: settlement.contract,
-    token: { ...token, quantum: token.quantum.toString(), tokenId: token.tokenId?.toString() ?? null },
-    vault: {
-      ...placeToJson(vault.vaultId),
-      chainId: vault.chainId.toString(),
-      owner: vault.owner,
-      assetType: vault.assetType,
-      amount: vault.amount.toString(),
-      blob: vault.blob,
-    },
-    header: headerToJson(header),
-    siblings: [...siblings],
-    assetPath: { index: assetPath.index, siblings: [...assetPath.siblings] },
-    maturesAt: maturesAt?.toString() ?? null,
-  };
+  const { settlement, token, vault, header, siblings, assetPath, maturesAt, tip, hops = [], refutation = null } = kit;
+  const { vaultId, chainId, owner, assetType, amount, blob } = vault;
+  const common = asText({
+    ...{ chainId: settlement.chainId, contract: settlement.contract, token },
+    vault: { ...placeOf(vaultId), chainId, owner, assetType, amount, blob },
+    ...{ header, siblings, assetPath, maturesAt },
+  });
   if (!isTransferred(kit)) return { format: EXIT_KIT_FORMAT, version: 1 as const, ...common };
-  return {
-    format: EXIT_KIT_FORMAT,
-    version: 2 as const,
-    ...common,
-    tip: { ...placeToJson(tip.vaultId), owner: tip.owner, amount: tip.amount.toString() },
-    hops: hops.map(hopToJson),
-    refutation: refutation === undefined ? null : hopToJson(refutation),
-  };
+  const paid = { ...placeOf(tip.vaultId), owner: tip.owner, amount: tip.amount };
+  return { format: EXIT_KIT_FORMAT, version: 2 as const, ...common, ...asText({ tip: paid, hops, refutation }) };
 }
 
-function placeToJson(vaultId: VaultId) {
+function placeOf(vaultId: VaultId) {
   const { mode, batchNumber, slot } = unpackVaultId(vaultId);
-  return { vaultId: vaultId.toString(), batchId: `${mode}-${batchNumber}`, slot };
+  return { vaultId, batchId: batchIdOf(mode, batchNumber), slot };
 }
 
-function headerToJson({ batchRoot, vaultCount, committedAt, sequence }: BatchHeader) {
-  return { batchRoot, vaultCount, committedAt: committedAt.toString(), sequence: sequence.toString() };
-}
+type Text<T> = T extends bigint ? string : T extends object ? { -readonly [K in keyof T]: Text<T[K]> } : T;
 
-function hopToJson({ outId, part, amount, to, deadline, list, signature, header, siblings }: ProvenHop) {
-  return {
-    ...{ outId: outId.toString(), part, amount: amount.toString(), to, deadline: deadline.toString(), list, signature },
-    header: headerToJson(header),
-    siblings: [...siblings],
-  };
+function asText<T>(value: T): Text<T> {
+  return JSON.parse(JSON.stringify(value, (_, part) => (typeof part === "bigint" ? part.toString() : part)));
 }
 
 /** The content of a kit file. */

@@ -1,7 +1,7 @@
 import { type Address, type Hash, MODES } from "../../model.ts";
 import type { ProposedBatch, Settlement } from "../../ports.ts";
 import { typedDataDomain } from "../../protocol/typed-data.ts";
-import { nonsense, RemoteSigner, signatureIn } from "../committee/member-service.ts";
+import { nonsense, type RemoteOptions, RemoteService, signatureIn } from "../committee/member-service.ts";
 import type { IssuerConsent } from "./issuer.ts";
 
 /** A way to ask one issuer: in this process, or over its service. */
@@ -47,7 +47,7 @@ export function consentRequestTypedData(
  * const issuer = new RemoteIssuer({ address, url: "https://issuer.example", operator, settlement });
  * await new Settler({ engine, l1, committee, issuers: [issuer], fromBlock }).run(signal);
  */
-export class RemoteIssuer extends RemoteSigner implements IssuerClient {
+export class RemoteIssuer extends RemoteService<RemoteOptions> implements IssuerClient {
   async consent(batch: ProposedBatch, signal: AbortSignal): Promise<IssuerConsent> {
     const request = consentRequestTypedData(this.options.settlement, batch);
     const answer = await this.askFor("consent", batch, request, {}, signal);

@@ -6,18 +6,13 @@ import { countOf, type StateLeafContent } from "../../protocol/commitment.ts";
 import type { BatchVaultProof } from "../../protocol/proof.ts";
 import { unpackVaultId } from "../../protocol/vault.ts";
 import { type VoidingPortal, type VoidOptions, voidDuplicates } from "../archive/duplicates.ts";
-import { collectSignatures, committeeOf } from "../committee/collector.ts";
+import { collectSignatures, committeeOf, type Signers } from "../committee/collector.ts";
 import { type AttesterClient, stateTypedData } from "./attester.ts";
 import { type MirrorContract, type MirrorStep, stepOf } from "./contract.ts";
 import type { SourceHistory } from "./history.ts";
 
 /** The committee that signs a source's states. */
-export interface AttesterCommittee {
-  readonly members: readonly AttesterClient[];
-  readonly threshold: number;
-  /** Timeout of one member in milliseconds; default 10,000. */
-  readonly timeoutMs?: number;
-}
+export type AttesterCommittee = Signers<AttesterClient>;
 
 /** Options of {@link advanceMirror}. */
 export interface RelayOptions {
