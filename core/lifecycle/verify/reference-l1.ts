@@ -5,7 +5,15 @@ import * as records from "../../store/records.ts";
 import { endOf, keyOf, prefixOf } from "../../store/store-keys.ts";
 import { type Handlers, hexOfKey, keyOfHex, Part } from "./reference-records.ts";
 
-/** The part of the reference for the progress of reading each chain, the settlement contract's first. */
+type ApprovalEntry = EntryOf<"transfersApproved"> | EntryOf<"transfersCancelled">;
+type PowerEntry = EntryOf<"transferSessionAuthorized"> | EntryOf<"transferSessionRevoked"> | ApprovalEntry;
+
+const isApproval = (event: PowerEntry): event is ApprovalEntry => "digest" in event;
+
+/**
+ * The part of the reference for the progress of reading each chain, the settlement contract's first, and for sessions
+ * and approvals of transfers: every event of L1, in its order.
+ */
 export class ReferencePortals extends Part {
   readonly #byChain = this.kept<bigint, records.PortalRecord>(
     "the contract on chain",
@@ -13,6 +21,7 @@ export class ReferencePortals extends Part {
     records.portalRecord,
   );
   readonly #hashes = this.kept("the hash of the block at", keyOfHex, records.checkpointRecord);
+  #events: PowerEntry[] = [];
 
   readonly on = {
     genesis: (entry) => this.#add(entry),
@@ -21,6 +30,10 @@ export class ReferencePortals extends Part {
       this.#byChain.change(chainId, { observed: blockNumber });
       this.#note(chainId, blockNumber, blockHash);
     },
+    transferSessionAuthorized: (entry) => void this.#events.push(entry),
+    transferSessionRevoked: (entry) => void this.#events.push(entry),
+    transfersApproved: (entry) => void this.#events.push(entry),
+    transfersCancelled: (entry) => void this.#events.push(entry),
   } satisfies Handlers;
 
   #add({ chainId, contract }: EntryOf<"genesis"> | EntryOf<"mirrorAdded">): void {
@@ -50,7 +63,9 @@ export class ReferencePortals extends Part {
     if (hash !== null) this.#hashes.set(hexOfKey(keyOf.checkpoint(chainId, blockNumber)), hash);
   }
 
+  /** Blocks from this one on were replaced. */
   revert({ chainId, blockNumber }: EntryOf<"l1Reorganised">): void {
+    if (this.isHome(chainId)) this.#events = this.#events.filter((event) => event.blockNumber < blockNumber);
     const block = hexOfKey(keyOf.checkpoint(chainId, blockNumber));
     const end = hexOfKey(endOf(prefixOf.checkpoint(chainId)));
     for (const at of [...this.#hashes.keys()]) if (at >= block && at < end) this.#hashes.delete(at);
@@ -60,31 +75,12 @@ export class ReferencePortals extends Part {
     const isDeep = finalized !== null && blockNumber <= finalized;
     this.#byChain.change(chainId, { observed: before, finalized: isDeep ? before : finalized });
   }
-}
-
-type ApprovalEntry = EntryOf<"transfersApproved"> | EntryOf<"transfersCancelled">;
-type PowerEntry = EntryOf<"transferSessionAuthorized"> | EntryOf<"transferSessionRevoked"> | ApprovalEntry;
-
-const isApproval = (event: PowerEntry): event is ApprovalEntry => "digest" in event;
-
-/** The part of the reference for sessions and approvals of transfers: every event of L1, in its order. */
-export class ReferencePowers extends Part<{ readonly portals: ReferencePortals }> {
-  #events: PowerEntry[] = [];
-
-  readonly on = {
-    transferSessionAuthorized: (entry) => void this.#events.push(entry),
-    transferSessionRevoked: (entry) => void this.#events.push(entry),
-    transfersApproved: (entry) => void this.#events.push(entry),
-    transfersCancelled: (entry) => void this.#events.push(entry),
-  } satisfies Handlers;
-
-  /** Blocks from this one on were replaced. */
-  revert(blockNumber: bigint): void {
-    this.#events = this.#events.filter((event) => event.blockNumber < blockNumber);
-  }
 
   /** The powers of a list over vaults of its owner. */
-  of(owner: Address, list: Pick<records.TransferListRecord, "digest" | "signature" | "sessionKey">): TransferPowers {
+  powersOf(
+    owner: Address,
+    list: Pick<records.TransferListRecord, "digest" | "signature" | "sessionKey">,
+  ): TransferPowers {
     const { approvedAt, cancelledAt } = this.#approval(owner, list.digest);
     const session = list.sessionKey === null ? null : this.#session(owner, list.sessionKey);
     const signer = list.signature === "0x" ? null : (list.sessionKey ?? owner);
@@ -93,13 +89,14 @@ export class ReferencePowers extends Part<{ readonly portals: ReferencePortals }
   }
 
   override finish(): void {
+    super.finish();
     for (const event of this.#events) {
       const { owner, blockNumber, logIndex } = event;
       const at = `event ${logIndex} of block ${blockNumber}`;
       const told = isApproval(event)
         ? { approval: { owner, digest: event.digest, isCancelled: event.kind === "transfersCancelled" } }
         : { session: { owner, key: event.key, isRevoked: event.kind === "transferSessionRevoked" } };
-      const key = keyOf.l1Event(this.parts.portals.home, blockNumber, logIndex);
+      const key = keyOf.l1Event(this.home, blockNumber, logIndex);
       this.out.put(key, records.l1EventRecord, { ...records.NO_EVENT, ...told }, at);
       if (isApproval(event)) {
         const approval = this.#approval(owner, event.digest);

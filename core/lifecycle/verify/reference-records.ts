@@ -92,7 +92,7 @@ export class Kept<K, T> extends Map<K, T> {
 
   change(id: K, change: Partial<T>): void {
     const record = this.get(id);
-    if (record !== undefined) this.set(id, { ...record, ...change });
+    if (record !== undefined) this.set(id, { ...record, updatedAt: this.#out.time, ...change });
     else this.#out.report(`the journal changes ${this.#kind} ${id}, which it never created`);
   }
 }

@@ -93,7 +93,10 @@ export class ReferenceTenants extends Part {
       }
     },
     metadataFrozen: ({ assetId, tokenIds }) => {
-      for (const tokenId of tokenIds) this.#tokens.change(hexOfKey(keyOf.metadata(assetId, tokenId)), { frozen: true });
+      for (const tokenId of tokenIds) {
+        const at = hexOfKey(keyOf.metadata(assetId, tokenId));
+        this.#tokens.change(at, { ...this.#tokens.get(at), frozen: true });
+      }
     },
     collectionChanged: (entry) => {
       const { assetId, placeholder, frozen } = entry;

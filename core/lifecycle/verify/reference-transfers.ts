@@ -9,7 +9,7 @@ import { transferIdRecord, transferListRecord } from "../../store/records.ts";
 import { keyOf, requestByKey, transferIndexes } from "../../store/store-keys.ts";
 import type { StoredVault } from "../../store/vault-columns.ts";
 import type { ReferenceBatches } from "./reference-batches.ts";
-import type { ReferencePortals, ReferencePowers } from "./reference-l1.ts";
+import type { ReferencePortals } from "./reference-l1.ts";
 import { type Handlers, Part } from "./reference-records.ts";
 import type { ReferenceTenants } from "./reference-tenants.ts";
 import { type Place, putChunks } from "./reference-vaults.ts";
@@ -24,7 +24,6 @@ const LESS = "L1 has given this vault less, because its transfer counts for less
 export class ReferenceTransfers extends Part<{
   readonly tenants: ReferenceTenants;
   readonly portals: ReferencePortals;
-  readonly powers: ReferencePowers;
   readonly batches: ReferenceBatches;
   readonly withdrawals: ReferenceWithdrawals;
   /** A vault among the records that are final. */
@@ -102,8 +101,7 @@ export class ReferenceTransfers extends Part<{
       const list = this.#lists.get(transferId);
       if (list?.status !== "waiting") this.out.report(`transfer ${transferId} is put into a batch, and does not wait`);
       if (list === undefined) continue;
-      const batched = { status: "batched", batchNumber, firstSlot: vaults.length, updatedAt: time } as const;
-      this.#lists.set(transferId, { ...list, ...batched });
+      this.#lists.change(transferId, { status: "batched", batchNumber, firstSlot: vaults.length });
       for (const { vaultId, amount, to, receiverIndex, userIndex } of list.transfers) {
         const vault = this.#vault(vaultId);
         if (vault === undefined) {
@@ -173,7 +171,7 @@ export class ReferenceTransfers extends Part<{
       });
       const { transferId, applicationIndex } = list;
       if (transfers.some(({ fault }, i) => fault !== list.transfers[i]?.fault))
-        this.#lists.set(transferId, { ...list, transfers, updatedAt: out.time });
+        this.#lists.change(transferId, { transfers });
       if (failure !== null) out.tell(applicationIndex, { type: "transfer.failed", transferId, failure });
     }
     for (const vaultId of changed) this.judgeSpender(vaultId);
@@ -200,7 +198,7 @@ export class ReferenceTransfers extends Part<{
       hops: hops - 1,
     };
     const record = { transfer, deadline: list.deadline, committedAt: batch.committedAt ?? 0n };
-    return transferFault(source, record, this.parts.powers.of(vault.owner, list));
+    return transferFault(source, record, this.parts.portals.powersOf(vault.owner, list));
   }
 
   /** A vault that a transfer takes. */
@@ -216,9 +214,8 @@ export class ReferenceTransfers extends Part<{
   takeBack(batchNumber: number): void {
     for (const list of this.ofBatch({ mode: "zk-rollup", batchNumber }) ?? []) {
       for (const { vaultId } of list.transfers) this.parts.withdrawals.changeActivity(vaultId, { transferred: 0n });
-      const waiting = { status: "waiting", batchNumber: null, firstSlot: null, updatedAt: this.out.time } as const;
       const transfers = list.transfers.map((transfer) => ({ ...transfer, fault: null }));
-      this.#lists.set(list.transferId, { ...list, transfers, ...waiting });
+      this.#lists.change(list.transferId, { transfers, status: "waiting", batchNumber: null, firstSlot: null });
     }
     this.#batches.delete(batchNumber);
   }
@@ -241,7 +238,6 @@ export class ReferenceTransfers extends Part<{
 
   /** L1's history holds these lists in a batch, with these vaults. */
   adopt(batchNumber: number, lists: readonly AdoptedList[], vaults: readonly StoredVault[]): void {
-    const { sequence, time } = this.out;
     this.#outputs.set(batchNumber, [...vaults]);
     this.#batches.set(
       batchNumber,
@@ -249,18 +245,16 @@ export class ReferenceTransfers extends Part<{
     );
     let firstSlot = 0;
     for (const list of lists) {
-      const known = this.#lists.get(list.transferId);
-      const { firstSequence, createdAt } = known ?? { firstSequence: 0, createdAt: time };
-      const origin = { firstSequence, journalSequence: known?.journalSequence ?? sequence, createdAt };
-      const batched = { status: "batched", batchNumber, firstSlot, failure: null, updatedAt: time } as const;
+      const { transferId } = list;
+      if (!this.#lists.has(transferId)) this.#lists.add(transferId, { journalSequence: this.out.sequence });
       const transfers = list.transfers.map((transfer) => ({ ...transfer, fault: null }));
-      this.#lists.set(list.transferId, { ...list, ...origin, ...batched, transfers });
+      this.#lists.change(transferId, { ...list, transfers, status: "batched", batchNumber, firstSlot, failure: null });
       for (const transfer of list.transfers) {
         const { vaultId } = transfer;
         const parts = vaults.slice(firstSlot, firstSlot + slotsOf(transfer));
         firstSlot += parts.length;
         const transferred = parts.reduce((sum, { amount }) => sum + amount, 0n);
-        this.parts.withdrawals.changeActivity(vaultId, { spentBy: list.transferId, transferred });
+        this.parts.withdrawals.changeActivity(vaultId, { spentBy: transferId, transferred });
       }
     }
   }
@@ -272,7 +266,7 @@ export class ReferenceTransfers extends Part<{
     for (const { vaultId } of list.transfers)
       if (this.parts.withdrawals.activity(vaultId).spentBy === transferId)
         this.parts.withdrawals.changeActivity(vaultId, { spentBy: null });
-    this.#lists.set(transferId, { ...list, status: "failed", failure, updatedAt: this.out.time });
+    this.#lists.change(transferId, { status: "failed", failure });
     this.out.tell(list.applicationIndex, { type: "transfer.failed", transferId, failure });
   }
 

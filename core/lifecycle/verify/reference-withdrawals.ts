@@ -225,7 +225,7 @@ export class ReferenceWithdrawals extends Part<{
 
   /** Changes a withdrawal, and tells of it. */
   #change(type: WithdrawalEventType, withdrawalId: string, change: Partial<records.WithdrawalRecord>): void {
-    this.#withdrawals.change(withdrawalId, { updatedAt: this.out.time, ...change });
+    this.#withdrawals.change(withdrawalId, change);
     this.#tell(type, withdrawalId);
   }
 

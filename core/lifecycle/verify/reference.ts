@@ -10,7 +10,7 @@ import { DIVERGENCE_KEY, HEAD_KEY, keyOf, PREFIX } from "../../store/store-keys.
 import { decodeChunk, type StoredVault } from "../../store/vault-columns.ts";
 import { ReferenceBatches, withoutVoids } from "./reference-batches.ts";
 import type { Commit } from "./reference-derive.ts";
-import { ReferencePortals, ReferencePowers } from "./reference-l1.ts";
+import { ReferencePortals } from "./reference-l1.ts";
 import { COMPARED_WHOLE, type Expected, type Handlers, Output, type Part, type Report } from "./reference-records.ts";
 import { ReferenceTenants } from "./reference-tenants.ts";
 import { ReferenceTransfers, type VaultAt } from "./reference-transfers.ts";
@@ -51,12 +51,11 @@ function partsOf(out: Output, { seed, foreseen, commit, vaultAt }: Sources, adop
   const portals = new ReferencePortals({ out });
   const tokens = new ReferenceTokens({ out, tenants, seed });
   const vaults = new ReferenceVaults({ out, tenants, tokens });
-  const powers = new ReferencePowers({ out, portals });
   const batches = new ReferenceBatches({ out, tenants, tokens, voidings, adoptions, commit });
   const whenWithdrawn = (vaultId: bigint) => transfers.judgeSpender(vaultId);
   const withdrawals = new ReferenceWithdrawals({ out, whenWithdrawn });
-  const transfers = new ReferenceTransfers({ out, tenants, portals, powers, batches, withdrawals, vaultAt });
-  return { tenants, portals, tokens, batches, vaults, withdrawals, transfers, powers };
+  const transfers = new ReferenceTransfers({ out, tenants, portals, batches, withdrawals, vaultAt });
+  return { tenants, portals, tokens, batches, vaults, withdrawals, transfers };
 }
 
 /**
@@ -79,10 +78,10 @@ export class Reference {
     this.#sources = sources;
     this.#adoptions = [...sources.foreseen.adoptions];
     this.#parts = partsOf(this.#out, sources, this.#adoptions);
-    const { tenants, portals, batches, withdrawals, transfers, powers } = this.#parts;
+    const { tenants, portals, batches, withdrawals, transfers } = this.#parts;
     this.#on = {
       ...{ ...tenants.on, ...portals.on, ...batches.on, ...withdrawals.on, ...transfers.on },
-      ...{ ...powers.on, ...this.#onSeveral() },
+      ...this.#onSeveral(),
     };
   }
 
@@ -186,10 +185,7 @@ export class Reference {
       },
       l1Reorganised: (entry) => {
         this.#parts.portals.revert(entry);
-        if (this.#parts.portals.isHome(entry.chainId)) {
-          this.#parts.powers.revert(entry.blockNumber);
-          this.#parts.batches.revert(entry.blockNumber);
-        }
+        if (this.#parts.portals.isHome(entry.chainId)) this.#parts.batches.revert(entry.blockNumber);
         this.#parts.withdrawals.revert(entry);
       },
       withdrawalRequested: (entry) => {
