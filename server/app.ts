@@ -237,7 +237,6 @@ const PATTERNS = ENDPOINTS.map(({ method, path }) => {
 
 const PAGES = /^\/(?:(?:explorer|docs|claim|exit|guide)(?:\/.*)?|console(?:\/(?!v1\/).*)?)?$/;
 
-/** Methods of the routes on this path. */
 function methodsOf(path: string): string[] {
   if (PAGES.test(path)) return ["GET"];
   return PATTERNS.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);

@@ -237,7 +237,6 @@ function describeCluster(node: ClusterNode): string {
   return `stands by, ${node.leader === null ? "no server leads" : `${node.lag} writes behind ${node.leader.name}`}`;
 }
 
-/** The options of every engine with these settings. */
 function engineOptions(config: Ready, chains: readonly Chain[], settlement: core.Settlement | undefined) {
   return {
     environment: config.MINTMARK_ENVIRONMENT,
@@ -292,7 +291,6 @@ function beyondHost(url: string): string[] {
   return [username, password, ...`${pathname}${search}`.split(/[/?&=]/)];
 }
 
-/** The fees of transactions on every chain. */
 function feesOf(config: Config) {
   return { replaceAfterMs: config.MINTMARK_REPLACE_SECONDS * 1000 };
 }

@@ -26,7 +26,6 @@ import { BufferPool } from "./http/wire/buffer-pool.ts";
 import { CommitGas, type GasChain } from "./jobs/chain.ts";
 import { engineChecks, Readiness, type ReadinessCheck } from "./jobs/readiness.ts";
 
-/** What new tokens need of the settlement chain. */
 export interface TokenChain
   extends Pick<L1Reader, "registration" | "finalizedBlockNumber" | "isTransferable" | "token"> {
   creation(txHash: Hash): Promise<Creation | null>;
@@ -34,7 +33,6 @@ export interface TokenChain
   isMinter(token: Address): Promise<boolean | null>;
 }
 
-/** The parts of a chain that the routes use. */
 export type ServerChain = KitChain & GasChain & Partial<TokenChain> & Pick<L1Reader, "verifySignature">;
 
 /** One response, for metrics. */
@@ -109,7 +107,6 @@ export interface ServerOptions {
   readonly trustedProxies?: readonly string[];
   /** Whether the engine refuses every change, so another server does webhooks and clean-up. Default false. */
   readonly onlyReads?: boolean;
-  /** Default: {@link handleError}. */
   readonly errorHandler?: typeof handleError;
   /** Adds hooks before the first route. */
   readonly extend?: (app: FastifyInstance) => Promise<void>;

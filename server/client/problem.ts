@@ -42,7 +42,6 @@ export async function answer<T>(call: Promise<Result<T>>): Promise<Exclude<T, un
   throw new Error(`${response.url} answered ${response.status}, but not like this API; is the address right?`);
 }
 
-/** How long a call waits. */
 export interface Waiting {
   readonly wait?: boolean;
   /** Milliseconds between two polls. */

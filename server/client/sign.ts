@@ -22,7 +22,6 @@ export type OwnerSigner =
   | Eip1193Provider
   | ((typedData: TypedData, ownerAddress: string) => Promise<string>);
 
-/** The signature of an owner over typed data. */
 export async function signWith(signer: OwnerSigner, typedData: TypedData, ownerAddress: string): Promise<string> {
   if (typeof signer === "function") return signer(typedData, ownerAddress);
   if ("signTypedData" in signer) {

@@ -114,7 +114,6 @@ class Crowds {
     this.count += 1;
   }
 
-  /** Returns whether the socket was here. */
   delete(name: string, socket: Socket): boolean {
     const crowd = this.#crowds.get(name);
     if (crowd?.delete(socket) !== true) return false;

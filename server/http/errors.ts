@@ -8,7 +8,6 @@ declare module "fastify" {
     problemCode: Code | null;
   }
   interface FastifyContextConfig {
-    /** Media types of the route's body. */
     bodyTypes?: readonly string[];
   }
 }
@@ -41,7 +40,6 @@ export const SERVER_ERROR_CODES = {
 } as const;
 
 export type ServerErrorCode = keyof typeof SERVER_ERROR_CODES;
-/** Every code of this server's answers. */
 export type Code = ErrorCode | ServerErrorCode;
 
 /** The route with the errors of RFC 6749, 5.2. */
@@ -170,7 +168,6 @@ export class ServerError extends Error {
   override readonly name = "ServerError";
   readonly code: ServerErrorCode;
   readonly issues: readonly WireIssue[];
-  /** Header fields of the answer, such as Allow. */
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(
@@ -263,7 +260,6 @@ function oauthErrorOf({ code, status, detail, errors }: ReturnType<typeof proble
   return { error: isOtherGrant ? "unsupported_grant_type" : (OAUTH_ERRORS[code] ?? usual), error_description };
 }
 
-/** The media types that the route takes. */
 function mediaDetail(code: Code, { routeOptions: { config } }: FastifyRequest): string | undefined {
   if (code !== "unsupported_media_type" || config.bodyTypes === undefined) return undefined;
   return `Send the body as ${config.bodyTypes.join(" or ")}, in UTF-8, without a Content-Encoding.`;
@@ -289,7 +285,6 @@ const RETRY_SECONDS: Partial<Record<ErrorCode, number>> = {
   journal_unavailable: 1,
 };
 
-/** What an answer says of an error. */
 function classify(error: unknown) {
   const isKnown = error instanceof MintmarkError || error instanceof ServerError;
   const known = isKnown ? error : new ServerError(fastifyCode(error));

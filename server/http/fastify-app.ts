@@ -7,7 +7,6 @@ import { answer, boundConnections, boundPieces } from "./connections.ts";
 import { handleError, notFoundHandler, problem, ServerError, type ServerErrorCode } from "./errors.ts";
 import { type LogOptions, logging } from "./log.ts";
 
-/** Milliseconds without progress after which a connection can be closed. */
 const STALLED_MS = 10_000;
 
 interface AppOptions
@@ -16,13 +15,11 @@ interface AppOptions
   readonly log?: LogOptions | undefined;
   /** Names of this server in `Host`, besides those that {@link HostNames} always accepts. */
   readonly hosts: readonly string[];
-  /** Timeout for receiving a whole request, in seconds. */
   readonly requestTimeoutSeconds: number;
   /** Milliseconds without progress after which a connection is closed. Default 10,000. */
   readonly stalledMs?: number | undefined;
   /** Most connections at once. Default 12,288: the store and L1 need file descriptors too. */
   readonly mostConnections?: number | undefined;
-  /** Default: {@link handleError}. */
   readonly errorHandler?: typeof handleError;
   /** Methods of the routes on a path, for 405. Default: none. */
   readonly methodsOf?: (path: string) => readonly string[];
@@ -76,7 +73,6 @@ export function fastifyApp(options: AppOptions): FastifyInstance {
   return app;
 }
 
-/** Ids of callers that are safe in logs and headers. */
 const SAFE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 /** The caller's X-Request-Id when it is safe (1 to 64 of `A-Z a-z 0-9 . _ -`), else a new UUIDv7. */
@@ -141,7 +137,6 @@ export function requireClear({ url = "", rawHeaders, headers, httpVersion }: Inc
   }
 }
 
-/** Whether a URL's escapes are UTF-8. */
 function isUtf8(url: string): boolean {
   try {
     return decodeURIComponent(url) !== "";

@@ -4,7 +4,6 @@ import { MintmarkError, type Principal } from "../../core/index.ts";
 import { hashUuid } from "../../core/internal.ts";
 import { invalid } from "./errors.ts";
 
-/** Longest Idempotency-Key, in characters. */
 export const MAX_IDEMPOTENCY_KEY = 255;
 /** Most characters of all kept answers. Above it, the application that keeps the most loses its oldest. */
 const MOST_CHARACTERS = 64 * 1024 * 1024;

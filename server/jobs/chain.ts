@@ -45,15 +45,12 @@ export class Chain<T extends ReachedChain = ReachedChain> {
   }
 }
 
-/** What the gas of commits needs of a chain. */
 export interface GasChain {
   /** Rejects when L1 has not mined the transaction. */
   gasUsed?(txHash: Hash): Promise<bigint>;
 }
 
-/** Most transactions whose gas is kept. */
 const MOST_KEPT = 1_000;
-/** Time for L1's node to answer. */
 const GAS_MS = 3_000;
 
 /** The gas of commits. L1's node is asked once for each transaction, because its gas never changes. */

@@ -2,7 +2,6 @@ import type { FastifyBaseLogger } from "fastify";
 import type { Batch, Engine, EngineEvents, Hash } from "../../core/index.ts";
 import { within } from "./readiness.ts";
 
-/** Gas of a mined transaction. */
 export type GasOf = (chainId: bigint, txHash: Hash) => Promise<bigint>;
 /** Called once for each mined transaction with known gas. */
 type OnGas = (chainId: bigint, work: "commit" | "withdrawal", gas: bigint) => void;

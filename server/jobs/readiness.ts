@@ -10,7 +10,6 @@ export class NotReady extends Error {
   override readonly name = "NotReady";
 }
 
-/** The result of one check. */
 export interface Finding {
   readonly name: string;
   /** Safe to show to anyone. */

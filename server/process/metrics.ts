@@ -18,7 +18,6 @@ interface MetricsChain {
 
 interface MetricsOptions {
   readonly engine: Engine;
-  /** The memory of the server's requests. */
   readonly memory?: HeldBytes;
   readonly chains?: readonly MetricsChain[];
   /** The checks of `/readyz` besides the engine's own. */
@@ -129,7 +128,6 @@ export class GuardMetrics {
   }
 }
 
-/** Makes metrics of a registry, which begins with those of the process. */
 function metricsIn(registry: Registry) {
   const registers = [registry];
   collectDefaultMetrics({ register: registry });

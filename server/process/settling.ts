@@ -31,7 +31,6 @@ interface SettledBy extends Omit<SettlerOptions, "committee"> {
 
 interface SettlingOptions extends Omit<SettledBy, "mirrors"> {
   readonly l1: Awaited<ReturnType<typeof connectL1>>;
-  /** Holds the contract's operator role. */
   readonly operator: Address;
   /** Deployment block of the settlement contract. */
   readonly fromBlock: bigint;
@@ -42,11 +41,9 @@ interface SettlingOptions extends Omit<SettledBy, "mirrors"> {
   readonly leastBalance: bigint;
   /** The contracts that pay withdrawals of other chains' tokens. */
   readonly mirrors?: readonly MirrorChain[];
-  /** Called with an error at a mirror. */
   readonly onMirrorError?: (chainId: bigint, error: unknown) => void;
 }
 
-/** A settler and its committee. */
 export function settlerOver(options: SettledBy) {
   const { engine, l1, members, threshold, onMemberFailure: onFailure } = options;
   const earlierBatch = (batchNumber: number) => engine.batches.getSealed("validium", batchNumber);

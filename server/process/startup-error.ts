@@ -3,7 +3,6 @@ import { type ErrorCode, MintmarkError } from "../../core/index.ts";
 import { KeystoreError } from "./account.ts";
 import { ConfigError } from "./settings/config.ts";
 
-/** Settings to check, by error. */
 const LOOK_AT: Partial<Record<ErrorCode, string>> = {
   l1_failed: "MINTMARK_RPC_URL, MINTMARK_CHAIN_ID and MINTMARK_CONTRACT must be of one chain",
   store_missing: "check MINTMARK_STORE",

@@ -38,7 +38,6 @@ const PATH = "/api/v1/drops";
 /** Bytes of rows, and of a result, that cost one unit of rate. */
 const ROWS_UNIT = 1024;
 const RESULT_UNIT = 1024 * 1024;
-/** Longest file of rows, in bytes. */
 const MAX_BYTES = 256 * 1024 * 1024;
 const one = { errors: ["drop_not_found"] } as const;
 

@@ -161,7 +161,6 @@ async function page(events: ReturnType<Engine["events"]["stream"]>, limit: numbe
   return { data, hasMore: false };
 }
 
-/** Time after which a client reconnects. */
 const RETRY_MS = 2000;
 
 /**

@@ -28,7 +28,6 @@ function oneOf(schemas: readonly z.ZodType[], fault: string): z.ZodType {
   return only !== undefined && schemas.length === 1 ? only : z.union(schemas, fault);
 }
 
-/** A fault as a sentence. */
 function said(fault: string): string {
   return `${fault.charAt(0).toUpperCase()}${fault.slice(1)}.`;
 }
@@ -38,10 +37,8 @@ function schemasOf<F extends Readonly<Record<string, FieldForm>>>(form: F): { re
   return Object.fromEntries(schemas) as { [K in keyof F]: z.ZodType };
 }
 
-/** An entry of a mint. */
 export const mintEntry = s.requestComponent("MintEntry", { ...schemasOf(MINT_FORM), assetId: z.guid() });
 
-/** The fields of a user, besides its entries. */
 const mintUser = schemasOf(USER_FORM);
 
 /** The body of a mint, for the documentation. The core itself reads it, and reports every bad entry at once. */
@@ -60,7 +57,6 @@ const dryRunReply = s.responseComponent("DryRunReply", {
 /** RFC 9745: the alias was deprecated from the start, 2026-01-01. */
 const ALIAS_DEPRECATED_SINCE = "@1767225600";
 
-/** Codes of every route that mints. */
 export const mintErrors = [
   "history_diverged",
   "l1_not_compared",

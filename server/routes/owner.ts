@@ -76,7 +76,6 @@ export function originOf(request: FastifyRequest, { origin }: Service): URL {
   throw invalid("/headers/host", detail, detail);
 }
 
-/** The portal that pays a vault's withdrawals. */
 async function payingChain({ chains }: Service, chainId: bigint): Promise<KitChain> {
   const chain = await chains.get(chainId)?.();
   if (chain !== undefined) return chain;

@@ -6,7 +6,6 @@ import { type Endpoint, endpoint, json } from "./api/endpoint.ts";
 import * as s from "./api/fields.ts";
 import { typedDataExample, typedDataOf, typedDataToWire } from "./typed-data.ts";
 
-/** A transaction that is ready to be sent. */
 const call = z.strictObject({ chainId: s.outDecimal, to: s.outAddress, data: s.outHex });
 
 const sessionPreparationBody = s.requestComponent("NewSessionKey", {

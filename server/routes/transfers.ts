@@ -60,7 +60,6 @@ const transferPreparationBody = s.requestComponent("NewTransferPreparation", {
     .describe("Seconds since 1970, an hour to 30 days ahead, as a decimal string. Default: in a day."),
 });
 
-/** What the documentation shows of a preparation. */
 const EXAMPLE = {
   transfers: [{ vaultId: "1048578", amount: "0", to: `0x${"70".repeat(20)}` }],
   deadline: "1893456000",

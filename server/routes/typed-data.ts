@@ -34,7 +34,6 @@ export function preparationToWire(
   };
 }
 
-/** What an owner signs to transfer, with the route that takes it. */
 export function transferPreparationToWire(
   settlement: Pick<Settlement, "chainId" | "contract">,
   { owner, transfers, deadline, digest }: PreparedTransfers,
@@ -60,7 +59,6 @@ export function typedDataToWire<T extends string>(typed: {
   };
 }
 
-/** Typed data of an example. */
 export function typedDataExample<T extends string>(
   primaryType: T,
   types: Parameters<typeof typedDataToWire>[0]["types"],

@@ -76,7 +76,6 @@ export const provenHop = s.responseComponent(
     .describe("A transfer in its batch. Time and sequence are 0 until L1 has committed the batch."),
 );
 
-/** What the leaf of a vault holds. */
 export const vaultContent = z.strictObject({
   vaultId: s.outDecimal,
   chainId: s.outDecimal,
@@ -114,7 +113,6 @@ const ownVaultProof = s.responseComponent(
   }),
 );
 
-/** Errors of a vault's proof. */
 export const PROOF_ERRORS = [
   "backpressure",
   "kzg_unavailable",

@@ -125,7 +125,6 @@ export const ownersWithdrawals = s.responseComponent("OwnersWithdrawals", {
     .describe("In the order of the request; `withdrawal` is null for a vault that has none, or another owner."),
 });
 
-/** A preparation as the documentation shows it. */
 const EXAMPLE = { vaultId: "1048578", quantity: "1", recipient: `0x${"70".repeat(20)}`, deadline: "1893456000" };
 
 export const preparation = s.responseComponent("WithdrawalPreparation", {
@@ -303,7 +302,6 @@ function covers(newest: core.Withdrawal | null | undefined, withdrawnBefore: big
   return newest.status === "accepted" || newest.status === "submitted" || newest.withdrawnBefore === withdrawnBefore;
 }
 
-/** The result for a vault of a list. */
 function listedView({ vaultId, withdrawal, error }: core.ListedWithdrawal) {
   return { vaultId, withdrawal, error: error && { code: error.code, detail: error.message } };
 }

@@ -3,7 +3,6 @@ import * as jose from "jose";
 import { type ApiKey, type Engine, MintmarkError, type Principal, SCOPES, type Scope } from "../../../core/index.ts";
 import { ServerError } from "../errors.ts";
 
-/** Lifetime of an access token. */
 export const TOKEN_SECONDS = 15 * 60;
 
 const ALGORITHM = "HS256";

@@ -14,7 +14,6 @@ export const PUBLIC = "public";
 
 /** Default of `MINTMARK_MEMORY_MIB`, in bytes. */
 export const DEFAULT_MEMORY_BYTES = 512 * 1024 * 1024;
-/** What a caller pays. */
 interface Prices {
   /** Bytes of a JSON response for one unit of rate. */
   readonly unitBytes: number;

@@ -25,7 +25,6 @@ export const DEFAULT_RATE_LIMITS: RateLimits = {
   publicReads: { units: 600, windowSeconds: 60 },
 };
 
-/** The result of a demand. */
 interface Grant {
   readonly granted: boolean;
   /** Whole units left. */

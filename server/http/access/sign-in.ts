@@ -4,9 +4,7 @@ import { type Hex, hashMessage, recoverMessageAddress } from "viem";
 import { createSiweMessage, parseSiweMessage } from "viem/siwe";
 import { type Address, type Engine, type L1Reader, MintmarkError } from "../../../core/index.ts";
 
-/** Time for an owner to sign, in seconds. */
 const CHALLENGE_SECONDS = 5 * 60;
-/** Lifetime of an owner's sign-in. */
 const SIGN_IN_SECONDS = 15 * 60;
 /** Hex digits of a nonce's random part, which the server's authentication code follows. */
 const RANDOM_DIGITS = 16;

@@ -43,7 +43,6 @@ export class AsciiWriter {
     for (let i = start; i < end; i++) this.#buffer[this.#at++] = from[i] as number;
   }
 
-  /** A range of bytes in lower-case hex. */
   hex(from: Uint8Array, start: number, end: number): void {
     for (let i = start; i < end; i++) {
       const byte = from[i] as number;

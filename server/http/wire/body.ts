@@ -7,7 +7,6 @@ import { ServerError } from "../errors.ts";
 import type { EventLoopTurns } from "../turns.ts";
 import { BufferPool } from "./buffer-pool.ts";
 
-/** The media type of OAuth's forms. */
 export const FORM = "application/x-www-form-urlencoded";
 
 /** Bodies up to this length are parsed at once; larger ones wait for their turn. */
@@ -15,7 +14,6 @@ const MOST_AT_ONCE = 64 * 1024;
 /** Shorter bodies are parsed without a check of their structure: it takes a few milliseconds at most. */
 const LEAST_COUNTED = 256 * 1024;
 
-/** Accepts JSON bodies only. */
 export function acceptJson(app: FastifyInstance, { buffers, turns, engine }: JsonService): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", async (request: FastifyRequest, payload: IncomingMessage) => {
@@ -139,7 +137,6 @@ export function acceptForm(app: FastifyInstance): void {
   });
 }
 
-/** Accepts bodies of these media types as streams. */
 export function acceptStreams(app: FastifyInstance, types: readonly string[]): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser([...types], (request: FastifyRequest, payload: IncomingMessage, done) => {

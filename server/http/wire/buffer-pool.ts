@@ -21,7 +21,6 @@ export class BufferPool {
     return buffer;
   }
 
-  /** Takes back a buffer that is no longer in use. */
   give(buffer: Buffer): void {
     if (buffer.length < LEAST_BYTES || this.#freeBytes + buffer.length > MOST_KEPT_BYTES) return;
     this.#free.push(buffer);

@@ -55,7 +55,6 @@ const facts = z
   })
   .partial();
 
-/** Assets, batches, backups, and the check of the store against its journal. */
 export const LEDGER_OPERATIONS = {
   "assets.add": operation({
     summary: "add a token contract",

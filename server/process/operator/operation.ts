@@ -7,7 +7,6 @@ import { type Shown, writerOf } from "../../routes/api/writer.ts";
  * is its help. `.meta()` adds `env`, a variable for the value, and `secret`, the only variable besides standard input.
  */
 export interface Operation {
-  /** The summary for `--help`. */
   readonly summary: string;
   /** Examples of the text after the command's name. */
   readonly examples: readonly [string, ...string[]];
@@ -20,7 +19,6 @@ export interface Operation {
   readonly file?: string;
   /** The next step for a bad result; null for others. */
   readonly failed?: (answer: unknown) => string | null;
-  /** Resolves with JSON. */
   run(engine: Engine, input: unknown, running: Running): Promise<unknown>;
 }
 

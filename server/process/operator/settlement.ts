@@ -21,7 +21,6 @@ const addresses = z
   .array(z.url({ protocol: /^https?$/ }))
   .max(255)
   .default([]);
-/** Options for reading a chain. */
 const followed = z.strictObject({
   rpc,
   fromBlock: blocks.meta({ description: "deployment block of the settlement contract", env: "MINTMARK_FROM_BLOCK" }),

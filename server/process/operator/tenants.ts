@@ -35,7 +35,6 @@ function withSecret({ key, secret }: Awaited<ReturnType<Engine["keys"]["issue"]>
   return { ...key, apiKey: secret };
 }
 
-/** Applications, their keys, their people and their users. */
 export const TENANT_OPERATIONS = {
   "applications.create": operation({
     summary: "create an application",

@@ -1,6 +1,5 @@
 // What `--help` and docs/configuration.md say of settings.
 
-/** Of the server. */
 export const ABOUT = {
   MINTMARK_STORE:
     "Folder of the store; one for each environment and contract. `mintmark init` creates it; the server never does.",
@@ -92,7 +91,6 @@ export const ABOUT = {
   MINTMARK_SHUTDOWN_SECONDS: "Time after which busy connections are closed.",
 };
 
-/** Of `mintmark deploy`. */
 export const ABOUT_DEPLOYMENT = {
   MINTMARK_RPC_URL: "The chain's RPC.",
   MINTMARK_ADMIN: "Schedules operators and committees; default the time lock, or the deployer without one.",

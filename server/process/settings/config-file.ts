@@ -2,7 +2,6 @@ import { readFileSync } from "node:fs";
 import { ALL_SETTINGS } from "./process-settings.ts";
 import { isSecret } from "./settings.ts";
 
-/** The settings of a configuration file, as environment variables. */
 interface ConfigFile {
   readonly texts: Readonly<Record<string, string>>;
   readonly problems: readonly string[];

@@ -6,7 +6,6 @@ import { CHECKSUM_WRONG, checksumHolds } from "../../../core/internal.ts";
 
 export const text = z.string().min(1);
 
-/** Settings with what is said about each. */
 export function described<S extends Readonly<Record<string, z.ZodType>>>(
   settings: S,
   about: Readonly<Record<keyof S, string>>,
@@ -43,7 +42,6 @@ export const listOf = <Z extends z.ZodType<unknown, string>>(element: Z, most = 
     .pipe(z.array(element).max(most))
     .default([]);
 
-/** What JSON holds. */
 export const json = (read: (given: string) => string, asked: string) =>
   z.string().transform((given, context) => {
     try {

@@ -44,7 +44,6 @@ const POLL = {
     .describe("Milliseconds between reads of a chain."),
 };
 const { MINTMARK_MIRRORS, MINTMARK_HOST, MINTMARK_HOSTS, MINTMARK_PORT, MINTMARK_LOG_LEVEL, MINTMARK_STORE } = SETTINGS;
-/** Settings of both a member and an issuer. */
 const signer = z.object({
   ...CHAIN,
   ...PEERS,
@@ -181,7 +180,6 @@ const threshold = z
   .regex(/^[1-9]\d{0,2}$/, "Give how many members must sign.")
   .transform(Number);
 const integer = whole(/^\d{1,78}$/, "Give a whole number as text.");
-/** A token to deploy. */
 export const tokenSetting = z.strictObject({
   standard: z.enum(["erc20", "erc721", "erc1155"]),
   name: text,
@@ -265,7 +263,6 @@ export const inspectSettings = z.object({
     .describe("Folder for an adapter contract with its test, for a token without `mintFor`."),
 });
 
-/** All settings of all processes. */
 export const ALL_SETTINGS: Readonly<Record<string, z.ZodType>> = Object.assign(
   {},
   ...[

@@ -9,7 +9,6 @@ import { DEFAULT_RATE_LIMITS } from "../../http/access/rate-limit.ts";
 import { ABOUT } from "./about.ts";
 import { address, count, described, json, listOf, member, privateKey, text, url, whole } from "./fields.ts";
 
-/** Units for the largest mint. */
 const LARGEST_REQUEST = DEFAULT_LIMITS.mintsPerRequest;
 const MIB = 1024 * 1024;
 
@@ -208,7 +207,6 @@ export const settings = variables.superRefine(
   { when: ({ value }) => typeof value === "object" },
 );
 
-/** The settings that open a store. */
 export const storeSettings = variables.pick({
   MINTMARK_STORE: true,
   MINTMARK_ENVIRONMENT: true,

@@ -77,7 +77,6 @@ export async function countFailures<T>(
   }
 }
 
-/** Counts a failed authentication. Throws `rate_limited` past the limit. */
 export function countFailure(error: unknown, failures: TokenBuckets, { ip }: FastifyRequest, reply: FastifyReply) {
   if (error instanceof MintmarkError && STATUS_OF[error.code] === 401) failures.spend(addressGroup(ip), 1, reply);
 }

@@ -15,7 +15,6 @@ import { type Shown, writerOf } from "./writer.ts";
  */
 export type Access = core.Scope | "any" | "person" | "owner" | "public";
 
-/** A person who has signed in to the console. */
 export interface SignedIn {
   readonly signIn: core.SignIn;
   readonly token: string;
@@ -25,7 +24,6 @@ export interface SignedIn {
 
 interface PublicCall<P, Q, B> {
   readonly service: Service;
-  /** The service's engine. */
   readonly engine: core.Engine;
   readonly params: P;
   readonly query: Q;
@@ -44,7 +42,6 @@ interface Callers {
   readonly person: { readonly signedIn: SignedIn };
 }
 
-/** The successful answer of an endpoint. */
 export interface Success<S extends z.ZodType = z.ZodType> {
   readonly status: 200 | 201 | 202;
   readonly description: string;
@@ -55,13 +52,11 @@ export interface Success<S extends z.ZodType = z.ZodType> {
   readonly stream?: string;
   /** The answer to a client that accepts only plain text. */
   readonly text?: string;
-  /** Descriptions of header fields, by name. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Says when the answer is 304, without a body. */
   readonly unchanged?: string;
 }
 
-/** An answer in JSON, of this schema. */
 export function json<S extends z.ZodType>(status: 200 | 201 | 202, description: string, schema: S) {
   return { status, description, schemas: [schema] } as const satisfies Success<S>;
 }
@@ -71,26 +66,27 @@ export function paged<S extends z.ZodType>(id: string, entry: S, description = "
   return { query: z.strictObject(page), success: json(200, description, responseComponent(id, pageOf(entry))) };
 }
 
-/** Groups of the documentation. */
-export type Tag =
-  | "Mint"
-  | "Drops"
-  | "Transactions"
-  | "Assets"
-  | "Metadata"
-  | "Claims"
-  | "Users"
-  | "Vaults"
-  | "Withdrawals"
-  | "Transfers"
-  | "Batches"
-  | "State"
-  | "Events"
-  | "Webhooks"
-  | "Console"
-  | "Owners"
-  | "Service"
-  | "Tokens";
+/** The groups of the documentation, each with its description. */
+export const TAGS = {
+  Mint: "Ask for tokens: many users, assets and modes in one request.",
+  Drops: "Many rows of a file, minted in the background.",
+  Transactions: "What became of mints, withdrawals and transfers.",
+  Assets: "The token contracts that can be minted.",
+  Metadata: "What wallets and marketplaces read of tokens: set, hidden, revealed, frozen, served.",
+  Claims: "Links that their holders exchange for a token, once.",
+  Users: "The application's users and the L1 addresses that own their tokens.",
+  Vaults: "What was minted, and the proofs of it.",
+  Withdrawals: "Bring vaults to L1 with their owner's signature.",
+  Transfers: "Give vaults away or redeem them with their owner's signature, before a withdrawal and without gas.",
+  Batches: "The sealed batches that L1 commits to; their data is public.",
+  State: "Roots and commitment over all batches.",
+  Events: "What happens to the application, in order.",
+  Webhooks: "The same events, sent to the application, signed and until they are taken.",
+  Console: "What a team's console needs besides the routes above, which take a person's sign-in too.",
+  Owners: "Sign in with a wallet, take the exit kits of one's own vaults, withdraw and transfer them.",
+  Service: "The server itself.",
+  Tokens: "Short-lived credentials for a key.",
+} as const;
 
 type Method = HTTPMethods & ("GET" | "POST" | "PUT" | "DELETE");
 
@@ -101,9 +97,7 @@ interface Description<S extends z.ZodType = z.ZodType> {
   readonly success: Success<S>;
   /** Error codes besides those of {@link errorsOf} for any such route. */
   readonly errors?: readonly Code[];
-  /** Descriptions of request header fields, by name. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** An example of the body. */
   readonly example?: unknown;
   /** Media type of the body besides `application/json`. */
   readonly bodyType?: typeof FORM;
@@ -124,7 +118,6 @@ interface Description<S extends z.ZodType = z.ZodType> {
 }
 
 const JSON_TYPE = "application/json";
-/** Media types of a drop's rows. */
 export const ROWS = ["text/csv", "application/x-ndjson"] as const;
 
 interface Inputs<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> {
@@ -137,7 +130,7 @@ interface Inputs<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> 
 
 /** One route: its input, its answers, and its handler. OpenAPI is generated from the same object. */
 export interface Endpoint extends Description, Inputs<z.ZodType, z.ZodType, z.ZodType> {
-  readonly tag: Tag;
+  readonly tag: keyof typeof TAGS;
   /** Names the operation for people and for generated clients, such as `listUsers`. */
   readonly operationId: string;
   readonly method: Method;
@@ -175,7 +168,7 @@ export function endpoint<
   Q extends z.ZodType = z.ZodUndefined,
   B extends z.ZodType = z.ZodUnknown,
 >(
-  tag: Tag,
+  tag: keyof typeof TAGS,
   access: A,
   route: R,
   operationId: string,
@@ -220,7 +213,6 @@ function isObject(made: unknown): boolean {
   return typeof made === "object" && !(made instanceof Uint8Array) && !(made instanceof Readable);
 }
 
-/** Media types that an endpoint's body can have. */
 export function bodyTypesOf({ bodyType, bodyStream }: Endpoint): readonly string[] {
   return bodyStream ?? (bodyType === undefined ? [JSON_TYPE] : [bodyType, JSON_TYPE]);
 }
@@ -256,7 +248,6 @@ const ANY_ROUTE = [
   "shutting_down",
 ] as const satisfies readonly Code[];
 
-/** Whether an access is a scope of keys. */
 export function isScope(access: Endpoint["access"]): access is core.Scope {
   return core.SCOPES.some((scope) => scope === access);
 }
@@ -332,7 +323,6 @@ function explain(issue: z.core.$ZodIssue, prefix: readonly string[]): core.Issue
 
 const unknownParameter = (name: string) => `Unknown parameter.${adviceFor(name)}`;
 
-/** A JSON pointer (RFC 6901). */
 function pointer(path: readonly string[]): string {
   return path.map((part) => `/${part.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 }

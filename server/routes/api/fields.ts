@@ -15,12 +15,10 @@ function named<S extends z.ZodType | z.ZodRawShape>(registry: typeof responseCom
   return schema as Component<S>;
 }
 
-/** Names a schema of a request. */
 export function requestComponent<S extends z.ZodType | z.ZodRawShape>(id: string, schema: S): Component<S> {
   return named(requestComponents, id, schema);
 }
 
-/** Names a schema of a response. */
 export function responseComponent<S extends z.ZodType | z.ZodRawShape>(id: string, schema: S): Component<S> {
   return named(responseComponents, id, schema);
 }
@@ -95,7 +93,6 @@ export function spelling<const V extends string>(values: readonly V[]) {
     .transform((text) => readSpelling(values, text) as V);
 }
 
-/** A mode in a request. */
 export const askedMode = spelling(MODES);
 export const mode = z.enum(MODES, `Give one of ${MODES.join(", ")}.`);
 export const standard = z.enum(STANDARDS, `Give one of ${STANDARDS.join(", ")}.`);
@@ -105,7 +102,6 @@ export const instant = z.iso
   .datetime({ offset: true, error: 'Give a time with its zone, such as "2026-11-21T07:56:56Z".' })
   .transform((text) => Date.parse(text));
 
-/** A time in the future. */
 export const future = instant.refine((time) => time > Date.now(), "Give a time in the future.");
 
 export const mintQuota = z
@@ -118,7 +114,6 @@ export function nameUpTo(most: number) {
   return z.string().min(1, "Give a name.").max(most, `Give at most ${most} characters.`);
 }
 
-/** Query parameters of lists by creation time. */
 export const createdBetween = {
   createdAfter: instant.optional().describe("Exclusive; RFC 3339 with zone."),
   createdBefore: instant.optional().describe("Exclusive; RFC 3339 with zone."),
@@ -152,7 +147,6 @@ export const eventSequence = z
   .regex(/^(?:0|[1-9]\d{0,14})$/, "Give the sequence of an event, or 0.")
   .transform(Number);
 
-/** The parameters of all paths, by name. */
 export const PATH = {
   applicationId: uuid,
   assetId: uuid,
@@ -187,7 +181,6 @@ export const PATH = {
 
 type NamesIn<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never;
 
-/** The schema of a path's parameters. */
 export type ParamsOf<Path extends string> = z.ZodObject<
   Pick<typeof PATH, NamesIn<Path> & keyof typeof PATH>,
   z.core.$strict
@@ -202,7 +195,6 @@ export function paramsOf(path: string): z.ZodType | undefined {
 
 // ---- pages
 
-/** Query parameters of every list. */
 export const page = {
   limit: z
     .string()
@@ -224,7 +216,6 @@ export const orderedPage = {
   ...page,
 };
 
-/** A page of `schema`. */
 export function pageOf<S extends z.ZodType>(schema: S) {
   return z.strictObject({
     data: z.array(schema),

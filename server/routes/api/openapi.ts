@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type Code, meaningOf, statusOf, TOKEN_PATH } from "../../http/errors.ts";
 import { event, eventType } from "../events.ts";
-import { bodyTypesOf, type Endpoint, errorsOf, isScope, type Tag, takesIdempotencyKey } from "./endpoint.ts";
+import { bodyTypesOf, type Endpoint, errorsOf, isScope, TAGS, takesIdempotencyKey } from "./endpoint.ts";
 import { requestComponents, responseComponent, responseComponents } from "./fields.ts";
 import { exampleOf } from "./openapi-examples.ts";
 
@@ -29,28 +29,6 @@ export const oauthError = responseComponent(
     error_description: z.string(),
   }),
 );
-
-/** Descriptions of the groups of operations. */
-const TAGS: Readonly<Record<Tag, string>> = {
-  Mint: "Ask for tokens: many users, assets and modes in one request.",
-  Drops: "Many rows of a file, minted in the background.",
-  Transactions: "What became of mints, withdrawals and transfers.",
-  Assets: "The token contracts that can be minted.",
-  Metadata: "What wallets and marketplaces read of tokens: set, hidden, revealed, frozen, served.",
-  Claims: "Links that their holders exchange for a token, once.",
-  Users: "The application's users and the L1 addresses that own their tokens.",
-  Vaults: "What was minted, and the proofs of it.",
-  Withdrawals: "Bring vaults to L1 with their owner's signature.",
-  Transfers: "Give vaults away or redeem them with their owner's signature, before a withdrawal and without gas.",
-  Batches: "The sealed batches that L1 commits to; their data is public.",
-  State: "Roots and commitment over all batches.",
-  Events: "What happens to the application, in order.",
-  Webhooks: "The same events, sent to the application, signed and until they are taken.",
-  Console: "What a team's console needs besides the routes above, which take a person's sign-in too.",
-  Owners: "Sign in with a wallet, take the exit kits of one's own vaults, withdraw and transfer them.",
-  Service: "The server itself.",
-  Tokens: "Short-lived credentials for a key.",
-};
 
 const EVENT_TYPES = eventType.options;
 
@@ -221,7 +199,6 @@ function unchanged({ unchanged: description, headers = {} }: Endpoint["success"]
   return { 304: { description, headers: headerFields({ ...COMMON_HEADERS, ...headers }), content: {} } };
 }
 
-/** One response for each status, with all its codes. */
 function failures(endpoint: Endpoint): Json {
   const { path } = endpoint;
   const byStatus = Map.groupBy(errorsOf(endpoint), (code) => statusOf(code, path));
