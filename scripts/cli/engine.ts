@@ -7,8 +7,7 @@ import { openJournal } from "../../server/process/cluster.ts";
 import type { Running } from "../../server/process/operator/operation.ts";
 import { operate } from "../../server/process/operator/operations.ts";
 import { askServer } from "../../server/process/operator/socket.ts";
-import { ConfigError, readStoreConfig } from "../../server/process/settings/config.ts";
-import { readConfigFile } from "../../server/process/settings/config-file.ts";
+import { ConfigError, readConfigFile, readStoreConfig } from "../../server/process/settings/config.ts";
 import { storeSettings } from "../../server/process/settings/settings.ts";
 import { UsageError } from "./errors.ts";
 

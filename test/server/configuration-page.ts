@@ -1,5 +1,5 @@
 import { Metrics } from "../../server/process/metrics.ts";
-import { fieldOf } from "../../server/process/settings/config-file.ts";
+import { fieldOf } from "../../server/process/settings/config.ts";
 import { isSecret, SETTINGS } from "../../server/process/settings/settings.ts";
 import { createWorld } from "./fixture.ts";
 

@@ -1,7 +1,7 @@
+import { readFileSync } from "node:fs";
 import type { z } from "zod";
-import { fieldOf, hint, NO_FILE, readConfigFile } from "./config-file.ts";
 import { ALL_SETTINGS } from "./process-settings.ts";
-import { type Config, SETTINGS, settings, storeSettings } from "./settings.ts";
+import { type Config, isSecret, SETTINGS, settings, storeSettings } from "./settings.ts";
 
 /** All missing or wrong settings, by name. Shows no values, because some are secret. */
 export class ConfigError extends Error {
@@ -39,8 +39,9 @@ export function readSettings<S extends z.ZodType>(
   known?: readonly string[],
   flags: Texts = {},
 ): z.output<S> {
-  const file = environment.MINTMARK_CONFIG === undefined ? NO_FILE : readConfigFile(environment.MINTMARK_CONFIG);
-  const texts = { ...file.texts, ...given(environment) };
+  const file = readConfigFile(environment.MINTMARK_CONFIG);
+  const given = Object.fromEntries(Object.entries(environment).filter(([, text]) => text !== undefined));
+  const texts: Texts = { ...file.texts, ...given };
   const result = schema.safeParse(texts);
   const issues = result.error?.issues ?? [];
   const unset = issues.filter(({ path: [name], code }) => code !== "custom" && texts[String(name)] === undefined);
@@ -61,13 +62,75 @@ export function readSettings<S extends z.ZodType>(
   return result.data;
 }
 
-function given(environment: Texts): Texts {
-  return Object.fromEntries(Object.entries(environment).filter(([, text]) => text !== undefined));
-}
-
 function unknownVariables(environment: Texts, known: readonly string[] | undefined): string[] {
   if (known === undefined) return [];
   return Object.keys(environment)
     .filter((name) => name.startsWith("MINTMARK_") && !(name in ALL_SETTINGS) && !OF_COMMANDS.test(name))
     .map((name) => `${name}: no such setting${hint(name, known)}`);
+}
+
+/** The field of a variable: `chainId` for `MINTMARK_CHAIN_ID`. */
+export function fieldOf(variable: string): string {
+  const [first = "", ...rest] = variable.replace("MINTMARK_", "").toLowerCase().split("_");
+  return first + rest.map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join("");
+}
+
+/** Reads a JSON object of texts, whole numbers, or arrays of texts. Lists all faults instead of throwing. */
+export function readConfigFile(path: string | undefined): {
+  readonly texts: Texts;
+  readonly problems: readonly string[];
+} {
+  if (path === undefined) return { texts: {}, problems: [] };
+  const fail = (detail: string) => ({ texts: {}, problems: [`MINTMARK_CONFIG: ${detail}`] });
+  let fields: unknown;
+  try {
+    fields = JSON.parse(readFileSync(path, "utf8"));
+  } catch (error) {
+    // A parser's message quotes the text, which could be secret.
+    return fail(error instanceof SyntaxError ? `${path} is not JSON.` : `${path} cannot be read.`);
+  }
+  if (typeof fields !== "object" || fields === null || Array.isArray(fields))
+    return fail(`${path} must hold an object.`);
+  const variables = new Map(Object.keys(ALL_SETTINGS).map((name) => [fieldOf(name), name]));
+  const texts: Record<string, string> = {};
+  const problems: string[] = [];
+  for (const [field, value] of Object.entries(fields)) {
+    const variable = variables.get(field);
+    const text = textOf(value);
+    if (variable === undefined)
+      problems.push(`${field} in ${path}: no such setting${hint(field, [...variables.keys()])}`);
+    else if (isSecret(variable)) problems.push(`${field} in ${path}: is secret; give ${variable} in the environment`);
+    else if (text === undefined)
+      problems.push(`${field} in ${path}: Give a text, a whole number, or an array of texts or objects.`);
+    else texts[variable] = text;
+  }
+  return { texts, problems };
+}
+
+function textOf(value: unknown): string | undefined {
+  if (typeof value === "string") return value;
+  if (typeof value === "number" && Number.isSafeInteger(value)) return String(value);
+  if (!Array.isArray(value)) return undefined;
+  if (value.every((item) => typeof item === "string")) return value.join(",");
+  return value.every((item) => typeof item === "object" && item !== null) ? JSON.stringify(value) : undefined;
+}
+
+/** `; did you mean …?` for a known name with at most two typing errors. */
+function hint(name: string, known: readonly string[]): string {
+  const near = known.map((candidate) => [distance(name, candidate), candidate] as const).sort(([a], [b]) => a - b)[0];
+  return near !== undefined && near[0] <= 2 ? `; did you mean ${near[1]}?` : "";
+}
+
+/** The Levenshtein distance of two words: insertions, deletions and changes of letters. */
+function distance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, i) => i);
+  for (const [i, letter] of [...from].entries()) {
+    const next = [i + 1];
+    for (const [j, other] of [...to].entries()) {
+      const change = (row[j] ?? 0) + (letter === other ? 0 : 1);
+      next.push(Math.min((next[j] ?? 0) + 1, (row[j + 1] ?? 0) + 1, change));
+    }
+    row = next;
+  }
+  return row[to.length] ?? 0;
 }
