@@ -1,14 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type Engine, MintmarkError } from "../core/index.ts";
-import { Stack } from "../core/internal.ts";
+import { repeat, Stack } from "../core/internal.ts";
 import { Account, type Caller, KEY_PRICES, PUBLIC, PUBLIC_PRICES } from "./http/access/rate-account.ts";
 import { addressGroup } from "./http/access/rate-limit.ts";
 import { RECOGNIZED } from "./http/connections.ts";
 import { ServerError } from "./http/errors.ts";
+import { tagOf } from "./http/etag.ts";
 import { fastifyApp } from "./http/fastify-app.ts";
 import { idempotencyKeyOf } from "./http/idempotency.ts";
 import { acceptForm, acceptJson, acceptStreams, FORM } from "./http/wire/body.ts";
-import { forgetOldKeys } from "./jobs/old-keys.ts";
 import { exitPage } from "./pages/exit.ts";
 import { mountPage } from "./pages/files.ts";
 import { guidePage } from "./pages/guide.ts";
@@ -43,6 +43,9 @@ declare module "fastify" {
 const SMALL_BODY_BYTES = 64 * 1024;
 /** As promised in docs/api.md. */
 const KEEP_IDEMPOTENCY_HOURS = 24;
+const HOUR_MS = 3_600_000;
+/** Milliseconds between two deletions of old idempotency keys, by which a key may be kept longer. */
+const FORGET_MS = 600_000;
 /** Paths of private answers: to applications, owners and people of the console. No cache keeps them. */
 const PRIVATE = /^\/(?:api|oauth|owner|console\/v1)\//;
 
@@ -60,8 +63,8 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   const { meters, ...parts } = serviceOf(options, stopping.signal, failed);
   const { mintExample: example } = options;
   const described = ENDPOINTS.map((each) => (example !== undefined && each.coreBody ? { ...each, example } : each));
-  const document = openApiDocument(described, parts.version, limitsOf(parts));
-  const service: Service = { ...parts, document: () => document };
+  const bytes = Buffer.from(JSON.stringify(openApiDocument(described, parts.version, limitsOf(parts))));
+  const service: Service = { ...parts, document: { bytes, tag: tagOf(bytes) } };
   const app = fastifyApp({
     log,
     hosts: [...(options.hosts ?? []), ...(options.origin ? [options.origin.hostname] : [])],
@@ -104,7 +107,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
 function workWhileListening(
   app: FastifyInstance,
   { engine, onlyReads, keepIdempotencyHours = KEEP_IDEMPOTENCY_HOURS }: ServerOptions,
-  { webhooks, drops }: Pick<Service, "webhooks" | "drops">,
+  { webhooks, drops, stopping }: Pick<Service, "webhooks" | "drops" | "stopping">,
 ): void {
   const failed = (what: string) => (error: unknown) => app.log.error({ err: error }, what);
   const work = new Stack();
@@ -112,9 +115,20 @@ function workWhileListening(
     if (onlyReads === true) return;
     webhooks.start();
     drops?.start().catch(failed("drops could not be resumed"));
-    work.use(
-      forgetOldKeys(engine, keepIdempotencyHours, failed("idempotency keys could not be deleted; trying again")),
+    const keyFailed = failed("idempotency keys could not be deleted; trying again");
+    const forgetting = repeat(
+      (signal) => {
+        const before = Math.floor(engine.operator.reachedTime()) - keepIdempotencyHours * HOUR_MS;
+        return engine.operator.forgetIdempotencyKeys(Math.max(0, before), { signal });
+      },
+      {
+        intervalMs: FORGET_MS,
+        backoff: { firstMs: 60_000, maxMs: HOUR_MS },
+        onRound: (error) => error !== null && keyFailed(error),
+      },
+      stopping,
     );
+    work.defer(() => forgetting);
   });
   if (drops !== null) work.use(drops);
   work.defer(() => webhooks.stop(new ServerError("shutting_down")));

@@ -120,7 +120,9 @@ const USER_BYTES = 256;
 /** Shorter than the idle timeout here and of common proxies. */
 const HEARTBEAT_MS = 15_000;
 /** The context of every route: the parts of a server, and the OpenAPI document that they make. */
-export type Service = Omit<ReturnType<typeof serviceOf>, "meters"> & { document(): unknown };
+export type Service = Omit<ReturnType<typeof serviceOf>, "meters"> & {
+  readonly document: { readonly bytes: Buffer; readonly tag: string };
+};
 
 /** The parts of a server. `failed` makes the listener of an error in the background. */
 export function serviceOf(
@@ -169,7 +171,6 @@ export function serviceOf(
     heartbeatMs: options.heartbeatMs ?? HEARTBEAT_MS,
     /** Aborted when the server begins to shut down. */
     stopping,
-    draining: () => stopping.aborted,
   };
 }
 

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { ServerError } from "../http/errors.ts";
-import { sendTag, tagOf } from "../http/etag.ts";
+import { sendTag } from "../http/etag.ts";
 import { MAX_IDEMPOTENCY_KEY } from "../http/idempotency.ts";
 import type { Service } from "../service.ts";
 import { tokenEndpoints } from "./access-token.ts";
@@ -108,18 +108,6 @@ export function sayHealthy({ headers: { accept = "" } }: FastifyRequest, reply: 
   return HEALTHY;
 }
 
-/** A server's document never changes, so its bytes are made once. */
-const documents = new WeakMap<Service, { readonly bytes: Buffer; readonly tag: string }>();
-
-function documentOf(service: Service) {
-  const known = documents.get(service);
-  if (known !== undefined) return known;
-  const bytes = Buffer.from(JSON.stringify(service.document()));
-  const made = { bytes, tag: tagOf(bytes) };
-  documents.set(service, made);
-  return made;
-}
-
 const oneApplication = json(200, "The application.", application);
 
 export const serviceEndpoints: readonly Endpoint[] = [
@@ -163,7 +151,7 @@ export const serviceEndpoints: readonly Endpoint[] = [
     success: json(200, "Ready.", readiness),
     errors: ["not_ready"],
     async handle({ service, request }) {
-      if (service.draining()) throw new ServerError("shutting_down");
+      if (service.stopping.aborted) throw new ServerError("shutting_down");
       const found = await service.readiness.findings();
       const failed = found.filter(({ error }) => error !== undefined);
       for (const { name, error } of failed) request.log.warn({ err: error, check: name }, "not ready");
@@ -183,7 +171,7 @@ export const serviceEndpoints: readonly Endpoint[] = [
       unchanged: "`If-None-Match` names the present document.",
     },
     handle({ service, request, reply }) {
-      const { bytes, tag } = documentOf(service);
+      const { bytes, tag } = service.document;
       reply.header("cache-control", "no-cache");
       if (sendTag(request, reply, tag)) return reply.send();
       request.account?.share();
