@@ -115,16 +115,7 @@ export const claimEndpoints: readonly Endpoint[] = [
     body: takeBody,
     example: { ownerAddress: `0x${"70".repeat(20)}`, signature: `0x${"ab".repeat(65)}` },
     success: json(200, "The mint, durable.", takenClaim),
-    errors: [
-      ...mintErrors,
-      "claim_not_found",
-      "claim_taken",
-      "claim_expired",
-      "claim_cancelled",
-      "signature_invalid",
-      "not_leader",
-      "journal_unavailable",
-    ],
+    errors: [...mintErrors, "claim_not_found", "claim_taken", "claim_expired", "claim_cancelled", "signature_invalid"],
     async handle({ engine, params: { linkAddress }, body }) {
       const { mintId, vaults } = await engine.claims.take(linkAddress, body);
       return { linkAddress, ownerAddress: body.ownerAddress, mintId, vaults };

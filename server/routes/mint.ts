@@ -145,11 +145,6 @@ const LONG = 2_000;
 /** Memory for an entry of a stored mint while its response is made: as objects, in pieces and as a whole. */
 const MINT_BYTES = 2 * 1024;
 
-function deprecate(reply: FastifyReply): void {
-  reply.header("deprecation", ALIAS_DEPRECATED_SINCE);
-  reply.header("link", '</api/v1/mint>; rel="successor-version"');
-}
-
 export const mintEndpoints: readonly Endpoint[] = [
   endpoint("Mint", "mint", "POST /api/v1/mint", "mint", {
     ...definition,
@@ -161,7 +156,8 @@ export const mintEndpoints: readonly Endpoint[] = [
     summary: "Alias of /api/v1/mint",
     deprecated: true,
     handle(call: MintCall) {
-      deprecate(call.reply);
+      call.reply.header("deprecation", ALIAS_DEPRECATED_SINCE);
+      call.reply.header("link", '</api/v1/mint>; rel="successor-version"');
       return mint(call);
     },
   }),

@@ -21,18 +21,6 @@ function domainOf({ host }: URL): string {
   return host.replace(/^\[::1\]/, "localhost");
 }
 
-interface Challenge {
-  /** EIP-4361 text, to be signed unchanged (`personal_sign`). */
-  readonly message: string;
-  readonly expiresAt: number;
-}
-
-export interface SignIn {
-  readonly token: string;
-  readonly address: Address;
-  readonly expiresAt: number;
-}
-
 /**
  * Sign-In with Ethereum (EIP-4361): the holder of a wallet proves its address. The server writes each challenge; it
  * names this server's origin and chain, says what the sign-in is for, and counts once. Its nonce shows that this process
@@ -54,11 +42,11 @@ export class WalletChallenges {
   }
 
   /** The message for the holder of `address` to sign. `origin` is this server's address in the browser. */
-  challenge(address: Address, origin: URL): Challenge {
+  challenge(address: Address, origin: URL) {
     return this.#write(address, origin, new Date(), randomBytes(RANDOM_DIGITS / 2).toString("hex"));
   }
 
-  #write(address: Address, origin: URL, issuedAt: Date, random: string): Challenge {
+  #write(address: Address, origin: URL, issuedAt: Date, random: string) {
     const expirationTime = new Date(issuedAt.getTime() + CHALLENGE_SECONDS * 1000);
     const withNonce = (nonce: string) =>
       createSiweMessage({
@@ -77,7 +65,7 @@ export class WalletChallenges {
   }
 
   /** The challenge with these words; undefined for a message that this process did not write for this origin. */
-  #read(message: string, origin: URL): (Challenge & { readonly address: Address; readonly nonce: string }) | undefined {
+  #read(message: string, origin: URL) {
     const { address, issuedAt, nonce = "" } = parseSiweMessage(message);
     try {
       const known = { address: address as Address, nonce: nonce.slice(0, RANDOM_DIGITS) };
@@ -141,8 +129,18 @@ export class OwnerChallenges extends WalletChallenges {
   }
 
   /** A sign-in for the signer of a challenge. Rejects as {@link prove} does. */
-  async open(message: string, signature: Hex, origin: URL): Promise<SignIn> {
-    return this.#signIn(await this.prove(message, signature, origin));
+  async open(message: string, signature: Hex, origin: URL) {
+    const address = await this.prove(message, signature, origin);
+    const expiresAt = Math.floor(Date.now() / 1000) + SIGN_IN_SECONDS;
+    const token = await new SignJWT()
+      .setProtectedHeader({ alg: ALGORITHM, typ: TYPE })
+      .setSubject(address)
+      .setIssuer(ISSUER)
+      .setAudience(this.#audience)
+      .setIssuedAt()
+      .setExpirationTime(expiresAt)
+      .sign(this.#secret);
+    return { token, address, expiresAt: expiresAt * 1000 };
   }
 
   /** The owner of a sign-in token. Rejects with `credentials_invalid` or `credentials_expired`. */
@@ -161,18 +159,5 @@ export class OwnerChallenges extends WalletChallenges {
         ? new MintmarkError("credentials_expired", "The sign-in has expired. Sign in again with the owner's wallet.")
         : new MintmarkError("credentials_invalid", "This token is not valid. Sign in with the owner's wallet.");
     }
-  }
-
-  async #signIn(address: Address): Promise<SignIn> {
-    const expiresAt = Math.floor(Date.now() / 1000) + SIGN_IN_SECONDS;
-    const token = await new SignJWT()
-      .setProtectedHeader({ alg: ALGORITHM, typ: TYPE })
-      .setSubject(address)
-      .setIssuer(ISSUER)
-      .setAudience(this.#audience)
-      .setIssuedAt()
-      .setExpirationTime(expiresAt)
-      .sign(this.#secret);
-    return { token, address, expiresAt: expiresAt * 1000 };
   }
 }

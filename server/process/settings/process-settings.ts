@@ -88,13 +88,7 @@ const policy = z.strictObject({
           capPerId: amount.optional(),
           perDay: amount.optional(),
         })
-        .transform(({ contractAddress: token, ids, cap, capPerId, perDay }) => ({
-          token,
-          ...(ids && { ids }),
-          ...(cap !== undefined && { cap }),
-          ...(capPerId !== undefined && { capPerId }),
-          ...(perDay !== undefined && { perDay }),
-        })),
+        .transform(({ contractAddress: token, ...bounds }) => ({ token, ...bounds })),
     )
     .min(1),
 });

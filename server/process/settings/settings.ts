@@ -172,36 +172,28 @@ export const settings = variables.superRefine(
         );
       }
     }
-    if (given.MINTMARK_JOURNAL !== undefined && (given.MINTMARK_JOURNAL_KEYS ?? []).length === 0) {
+    if (given.MINTMARK_JOURNAL !== undefined && (given.MINTMARK_JOURNAL_KEYS ?? []).length === 0)
       demand("MINTMARK_JOURNAL_KEYS", "Give the keys that encrypt the journal, the same on every server.");
-    }
-    if (given.MINTMARK_ENVIRONMENT === "live" && isLocalChain(given.MINTMARK_CHAIN_ID)) {
+    if (given.MINTMARK_ENVIRONMENT === "live" && isLocalChain(given.MINTMARK_CHAIN_ID))
       demand("MINTMARK_CHAIN_ID", "Give a public chain: this is a local test chain's id, for sandbox.");
-    }
     // Invalid values are still as given here, and reported already.
     const mirrored = [given.MINTMARK_MIRRORS].flat().map((mirror) => mirror?.chainId);
-    if (mirrored.length > 0 && sources.length === 0) {
+    if (mirrored.length > 0 && sources.length === 0)
       demand("MINTMARK_OPERATOR_KEY", "Give the operator's private key: withdrawals are sent to mirrors with it.");
-    }
-    if (mirrored.includes(given.MINTMARK_CHAIN_ID)) {
+    if (mirrored.includes(given.MINTMARK_CHAIN_ID))
       demand("MINTMARK_MIRRORS", "Give mirrors on other chains: on its own chain the settlement contract pays.");
-    }
-    if (given.MINTMARK_ENVIRONMENT === "live" && mirrored.some((chainId) => LOCAL_CHAINS.has(chainId))) {
+    if (given.MINTMARK_ENVIRONMENT === "live" && mirrored.some((chainId) => LOCAL_CHAINS.has(chainId)))
       demand("MINTMARK_MIRRORS", "Give mirrors on public chains: one has a local test chain's id, for sandbox.");
-    }
-    if (given.MINTMARK_ENVIRONMENT === "live" && given.MINTMARK_WEBHOOK_REACH !== "public") {
+    if (given.MINTMARK_ENVIRONMENT === "live" && given.MINTMARK_WEBHOOK_REACH !== "public")
       demand("MINTMARK_WEBHOOK_REACH", "Give public: a live server does not call into its own machine.");
-    }
     for (const name of ["MINTMARK_JWT_ISSUER", "MINTMARK_JWT_AUDIENCE"] as const) {
-      if (given.MINTMARK_JWKS !== undefined && given[name] === undefined) {
+      if (given.MINTMARK_JWKS !== undefined && given[name] === undefined)
         demand(
           name,
           "Give the required audience of the identity provider's tokens: keys alone do not show for whom they are.",
         );
-      }
-      if (given.MINTMARK_JWKS === undefined && given[name] !== undefined) {
+      if (given.MINTMARK_JWKS === undefined && given[name] !== undefined)
         demand("MINTMARK_JWKS", `Give the identity provider's keys: ${name} is useless without them.`);
-      }
     }
   },
   { when: ({ value }) => typeof value === "object" },

@@ -9,19 +9,17 @@ export const responseComponents = z.registry<{ id: string }>();
 /** A schema as it was given, or the strict object of the fields that were given. */
 type Component<S> = S extends z.ZodRawShape ? z.ZodObject<S, z.core.$strict> : S;
 
-function named<S extends z.ZodType | z.ZodRawShape>(registry: typeof responseComponents, id: string, given: S) {
-  const schema = given instanceof z.ZodType ? given : z.strictObject(given);
-  registry.add(schema, { id });
-  return schema as Component<S>;
+function naming(registry: typeof responseComponents) {
+  return <S extends z.ZodType | z.ZodRawShape>(id: string, given: S) => {
+    const schema = given instanceof z.ZodType ? given : z.strictObject(given);
+    registry.add(schema, { id });
+    return schema as Component<S>;
+  };
 }
 
-export function requestComponent<S extends z.ZodType | z.ZodRawShape>(id: string, schema: S): Component<S> {
-  return named(requestComponents, id, schema);
-}
-
-export function responseComponent<S extends z.ZodType | z.ZodRawShape>(id: string, schema: S): Component<S> {
-  return named(responseComponents, id, schema);
-}
+/** Each names a schema of the document. */
+export const requestComponent = naming(requestComponents);
+export const responseComponent = naming(responseComponents);
 
 // ---- values, in both directions
 
