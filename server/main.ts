@@ -12,8 +12,8 @@ import { buildServer } from "./app.ts";
 import { readJwks } from "./http/access/access-token.ts";
 import { HeldBytes } from "./http/access/rate-account.ts";
 import { swept } from "./http/log.ts";
-import { Chain } from "./jobs/chain.ts";
-import { type GasOf, ProgressLog } from "./jobs/progress-log.ts";
+import { Chain, gasOf } from "./jobs/chain.ts";
+import { ProgressLog } from "./jobs/progress-log.ts";
 import { NotReady, type ReadinessCheck } from "./jobs/readiness.ts";
 import { accountOf } from "./process/account.ts";
 import { joinCluster } from "./process/cluster.ts";
@@ -88,12 +88,8 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, term?: Ter
   const memory = new HeldBytes(config.MINTMARK_MEMORY_MIB * MIB);
   const metrics = metricsPort === undefined ? undefined : new Metrics({ engine, memory, chains, checks });
   await using _metrics = metrics && (await serveMetrics(metrics, metricsHost, metricsPort ?? 0, hosts));
-  const gasOf: GasOf = async (chainId, txHash) => {
-    const chain = chains.find(({ settlement }) => settlement.chainId === chainId);
-    if (chain === undefined) throw new Error("no node of this chain is configured");
-    return chain.gasUsed(txHash);
-  };
-  await using progress = new ProgressLog(engine, gasOf, metrics?.spent);
+  const connections = new Map(chains.map(({ settlement, connect }) => [settlement.chainId, connect]));
+  await using progress = new ProgressLog(engine, gasOf(connections), metrics?.spent);
   await using settlings = new Stack();
   const settle = async (operator: LocalAccount, l1: Awaited<ReturnType<typeof connectL1>>, signal: AbortSignal) => {
     const asking = { operator, settlement: engine.settlement };
@@ -144,7 +140,7 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, term?: Ter
     engine,
     log: { level: config.MINTMARK_LOG_LEVEL, secrets: secretsOf(config) },
     ...(metrics && { onAnswer: metrics.observe }),
-    chains: new Map(chains.map(({ settlement, connect }) => [settlement.chainId, connect])),
+    chains: connections,
     ...(config.MINTMARK_ORIGIN && { origin: config.MINTMARK_ORIGIN }),
     hosts: [...hosts, config.MINTMARK_HOST],
     ...(config.MINTMARK_EXPLORER_RPC && { explorerRpc: config.MINTMARK_EXPLORER_RPC }),

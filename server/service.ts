@@ -23,7 +23,7 @@ import type { LogOptions } from "./http/log.ts";
 import { EventLoopTurns } from "./http/turns.ts";
 import { OutgoingBatches } from "./http/wire/batch-data.ts";
 import { BufferPool } from "./http/wire/buffer-pool.ts";
-import { CommitGas, type GasChain } from "./jobs/chain.ts";
+import { type GasChain, gasOf } from "./jobs/chain.ts";
 import { engineChecks, Readiness, type ReadinessCheck } from "./jobs/readiness.ts";
 
 export interface TokenChain
@@ -156,7 +156,7 @@ export function serviceOf(
     bodyBytes: engine.limits.mintsPerRequest * ENTRY_BYTES + engine.limits.usersPerRequest * USER_BYTES,
     requestTimeoutSeconds: options.requestTimeoutSeconds ?? 30,
     readiness: new Readiness(() => ({ ...engineChecks(engine, memory), ...checks() }), now),
-    commitGas: new CommitGas(home),
+    gasOf: gasOf(chains),
     streams: new StreamSlots(options.streamsPerKey ?? 10),
     outgoingBatches: new OutgoingBatches(async (...batch) => (await engine.batches.getSealed(...batch)).data),
     buffers: new BufferPool(),

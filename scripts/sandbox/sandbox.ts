@@ -10,6 +10,7 @@ import { connectL1, signatureChecks } from "../../core/l1/index.ts";
 import type { RollupData } from "../../core/l1/settlement/index.ts";
 import { Stack } from "../../core/stack.ts";
 import { buildServer } from "../../server/app.ts";
+import { gasOf } from "../../server/jobs/chain.ts";
 import { ProgressLog } from "../../server/jobs/progress-log.ts";
 import { serveOperator } from "../../server/process/operator/socket.ts";
 import { reserveSettling, SETTLES_BY_ITSELF, startSettling } from "../../server/process/settling.ts";
@@ -99,7 +100,8 @@ export async function startSandbox(options: SandboxOptions) {
   const engine = await openEngine({ ...opening, ...signing });
   stack.defer(() => engine.close());
   stack.use(reserveSettling(engine, SETTLES_BY_ITSELF));
-  const progress = stack.use(new ProgressLog(engine, (_, txHash) => l1.gasUsed(txHash)));
+  const chains = new Map([[l1.settlement.chainId, async () => l1]]);
+  const progress = stack.use(new ProgressLog(engine, gasOf(chains)));
   const facts = await seed(engine, deployment);
   // A token accepts mints only after its registration is final.
   const deployed = await l1.blockNumber();
@@ -131,7 +133,7 @@ export async function startSandbox(options: SandboxOptions) {
     explorerRpc: chain.rpcUrl,
     newTokens: true,
     mintExample: mintExample(facts),
-    chains: new Map([[l1.settlement.chainId, async () => l1]]),
+    chains,
     log: { level: "info", stream: logFile },
     webhooks: { reach: "public-and-loopback" },
     drops: resolve(folder, "engine-drops"),

@@ -1,5 +1,5 @@
 import type { KitChain } from "../../core/guards/exit/index.ts";
-import type { Batch, Hash, L1Reader, PortalIdentity } from "../../core/index.ts";
+import type { Hash, L1Reader, PortalIdentity } from "../../core/index.ts";
 import { within } from "./readiness.ts";
 
 /** The parts of a chain that the server uses. */
@@ -36,10 +36,6 @@ export class Chain<T extends ReachedChain = ReachedChain> {
     return (await this.connect()).blockNumber();
   }
 
-  async gasUsed(txHash: Hash): Promise<bigint> {
-    return (await this.connect()).gasUsed(txHash);
-  }
-
   async operatorBalance(): Promise<bigint | undefined> {
     return (await this.connect()).operatorBalance?.();
   }
@@ -50,32 +46,27 @@ export interface GasChain {
   gasUsed?(txHash: Hash): Promise<bigint>;
 }
 
+/** The gas of a chain's mined transaction; null while its node does not answer, and without one. */
+export type GasOf = (chainId: bigint, txHash: Hash) => Promise<bigint | null>;
+
 const MOST_KEPT = 1_000;
-const GAS_MS = 3_000;
+const GAS_MS = 5_000;
 
-/** The gas of commits. L1's node is asked once for each transaction, because its gas never changes. */
-export class CommitGas {
-  readonly #chain: (() => Promise<GasChain>) | undefined;
-  readonly #kept = new Map<Hash, bigint>();
-
-  constructor(chain: (() => Promise<GasChain>) | undefined) {
-    this.#chain = chain;
-  }
-
-  /** The gas of a batch's commit; null for one that is not committed, or while L1 does not answer. */
-  async of({ l1TxHash }: Pick<Batch, "l1TxHash">): Promise<bigint | null> {
-    if (l1TxHash === null) return null;
-    const kept = this.#kept.get(l1TxHash);
-    if (kept !== undefined) return kept;
+/** Asks these chains for the gas of transactions, for each once, because it never changes. */
+export function gasOf(chains: ReadonlyMap<bigint, () => Promise<GasChain>>): GasOf {
+  const kept = new Map<Hash, bigint>();
+  return async (chainId, txHash) => {
+    const known = kept.get(txHash);
+    if (known !== undefined) return known;
     try {
-      const chain = await this.#chain?.();
+      const chain = await chains.get(chainId)?.();
       if (chain?.gasUsed === undefined) return null;
-      const gas = await within(GAS_MS, chain.gasUsed(l1TxHash), () => new Error("no answer"));
-      if (this.#kept.size >= MOST_KEPT) this.#kept.clear();
-      this.#kept.set(l1TxHash, gas);
+      const gas = await within(GAS_MS, chain.gasUsed(txHash), () => new Error("no answer"));
+      if (kept.size >= MOST_KEPT) kept.clear();
+      kept.set(txHash, gas);
       return gas;
     } catch {
       return null;
     }
-  }
+  };
 }

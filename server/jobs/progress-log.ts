@@ -1,29 +1,25 @@
 import type { FastifyBaseLogger } from "fastify";
 import type { Batch, Engine, EngineEvents, Hash } from "../../core/index.ts";
-import { within } from "./readiness.ts";
+import type { GasOf } from "./chain.ts";
 
-export type GasOf = (chainId: bigint, txHash: Hash) => Promise<bigint>;
 /** Called once for each mined transaction with known gas. */
 type OnGas = (chainId: bigint, work: "commit" | "withdrawal", gas: bigint) => void;
 
 type Line = readonly [level: "info" | "warn", fields: Readonly<Record<string, unknown>>, message: string];
 
-/** Timeout for a transaction's gas. Then the line has none. */
-const GAS_MS = 5_000;
-
 /** One log line for each step of a batch and of a withdrawal, once durable. */
 export class ProgressLog implements AsyncDisposable {
   readonly #engine: Engine;
-  readonly #gasOf: GasOf | null;
+  readonly #gasOf: GasOf;
   readonly #onGas: OnGas;
   readonly #unsubscribe: readonly (() => void)[];
   /** The first steps can precede the server's log. */
   #log = Promise.withResolvers<FastifyBaseLogger | null>();
   #last: Promise<void> = Promise.resolve();
   /** Withdrawals share transactions. */
-  #gas: { readonly txHash: Hash; readonly gas: Promise<bigint | undefined> } | null = null;
+  #gas: { readonly txHash: Hash; readonly gas: Promise<bigint | null> } | null = null;
 
-  constructor(engine: Engine, gasOf: GasOf | null, onGas: OnGas = () => {}) {
+  constructor(engine: Engine, gasOf: GasOf, onGas: OnGas = () => {}) {
     this.#engine = engine;
     this.#gasOf = gasOf;
     this.#onGas = onGas;
@@ -77,21 +73,20 @@ export class ProgressLog implements AsyncDisposable {
   }
 
   /** Keeps the order of the steps, even if a line waits for its gas. */
-  #put([level, fields, message]: Line, gas?: Promise<bigint | undefined>): void {
+  #put([level, fields, message]: Line, gas?: Promise<bigint | null>): void {
     const written = this.#last.then(async () => {
       const log = await this.#log.promise;
       const used = await gas;
-      log?.[level]({ ...fields, ...(used !== undefined && { gas: `${used}` }) }, message);
+      log?.[level]({ ...fields, ...(typeof used === "bigint" && { gas: `${used}` }) }, message);
     });
     this.#last = written;
   }
 
-  #gasUsed(work: "commit" | "withdrawal", chainId: bigint, txHash: Hash | null): Promise<bigint | undefined> {
-    if (this.#gasOf === null || txHash === null) return Promise.resolve(undefined);
+  #gasUsed(work: "commit" | "withdrawal", chainId: bigint, txHash: Hash | null): Promise<bigint | null> {
+    if (txHash === null) return Promise.resolve(null);
     if (this.#gas?.txHash !== txHash) {
-      const asked = within(GAS_MS, this.#gasOf(chainId, txHash), () => new Error("no answer"));
-      this.#gas = { txHash, gas: asked.catch(() => undefined) };
-      void this.#gas.gas.then((gas) => gas !== undefined && this.#onGas(chainId, work, gas));
+      this.#gas = { txHash, gas: this.#gasOf(chainId, txHash) };
+      void this.#gas.gas.then((gas) => gas !== null && this.#onGas(chainId, work, gas));
     }
     return this.#gas.gas;
   }

@@ -268,12 +268,15 @@ export const consoleEndpoints: readonly Endpoint[] = [
     ...ofOperator,
     summary: "Whether the server is ready, part by part, and the gas of the newest commits",
     success: json(200, "The operations.", operations),
-    async handle({ engine, service: { readiness, commitGas } }) {
+    async handle({ engine, service: { readiness, gasOf } }) {
       const findings = await readiness.findings();
       const pages = await Promise.all(MODES.map((mode) => engine.batches.list({ mode, limit: 50 })));
       const batches = pages.flatMap(({ data }) => data);
       const commits = await Promise.all(
-        batches.map(async (batch) => ({ batch, settled: batch.timestamps.settled, gas: await commitGas.of(batch) })),
+        batches.map(async (batch) => {
+          const gas = batch.l1TxHash && (await gasOf(engine.settlement.chainId, batch.l1TxHash));
+          return { batch, settled: batch.timestamps.settled, gas };
+        }),
       );
       return {
         checks: findings.map(({ name, detail, error }) => ({ name, detail, ok: error === undefined })),
