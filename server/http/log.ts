@@ -1,5 +1,5 @@
-import type { FastifyRequest, FastifyServerOptions } from "fastify";
-import { pathOf, RequestLog } from "./request-log.ts";
+import { hostname } from "node:os";
+import { type FastifyReply, type FastifyRequest, type FastifyServerOptions, LogController } from "fastify";
 
 /** API keys and the secrets of webhooks, anywhere in a line. */
 const SECRETS = /mm_(?:test|live)_[A-Za-z0-9_-]+|whsec_[A-Za-z0-9+/=_%-]+/g;
@@ -77,4 +77,47 @@ function withoutTokens(text: string): string {
 function without(line: string, secret: string): string {
   const digits = secret.replace(/^0x/, "");
   return line.replaceAll(digits, REDACTED).replaceAll(digits.toLowerCase(), REDACTED);
+}
+
+const INFO = 30;
+const ORIGIN = `"pid":${process.pid},"hostname":${JSON.stringify(hostname())}`;
+
+/** The URL without its query, which may contain a secret by mistake. */
+function pathOf({ url }: Pick<FastifyRequest, "url">): string | undefined {
+  return url?.split("?", 1)[0];
+}
+
+/** One line for each finished request: caller, request, answer and time. */
+class RequestLog extends LogController {
+  readonly #write: ((line: string) => void) | null;
+
+  /** @param write - null to log only failed requests */
+  constructor(write: ((line: string) => void) | null) {
+    super();
+    this.#write = write;
+  }
+
+  override incomingRequest(request: FastifyRequest): void {
+    // Node knows a socket's address only while it is open, or after an earlier read.
+    void request.ip;
+  }
+
+  override requestCompleted(error: Error | null | undefined, request: FastifyRequest, reply: FastifyReply): void {
+    if (error) {
+      request.log.error({ req: request, res: reply, responseTime: reply.elapsedTime, err: error }, "request errored");
+    } else this.#write?.(completed(request, reply));
+  }
+}
+
+/**
+ * Writes the line of `request.log.info({ req, res, responseTime }, "request completed")` in a third of the time. Every
+ * request has this line.
+ */
+function completed(request: FastifyRequest, { statusCode, elapsedTime }: FastifyReply): string {
+  const { id, method, ip } = request;
+  return (
+    `{"level":${INFO},"time":${Date.now()},${ORIGIN},"reqId":${JSON.stringify(id)},` +
+    `"req":{"method":"${method}","path":${JSON.stringify(pathOf(request))},"remoteAddress":${JSON.stringify(ip)}},` +
+    `"res":{"statusCode":${statusCode}},"responseTime":${elapsedTime},"msg":"request completed"}\n`
+  );
 }

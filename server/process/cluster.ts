@@ -28,25 +28,22 @@ const AGAIN: Backoff = { firstMs: 250, maxMs: 2_000 };
  * A wrong setting does not mend itself, so it throws.
  */
 export async function joinCluster(config: Config, options: JoinOptions, { secrets = [] }: LogOptions) {
+  const { MINTMARK_SERVER_NAME: name, MINTMARK_SERVER_URL: url, MINTMARK_HOST: host, MINTMARK_PORT: port } = config;
   for (let attempt = 1; ; attempt++) {
     try {
-      return await join(config, (await openJournal(config)) as PostgresJournal, options);
+      const journal = (await openJournal(config)) as PostgresJournal;
+      return await ClusterNode.join({
+        ...options,
+        store: config.MINTMARK_STORE,
+        journal,
+        server: { name: name ?? `${hostname()}-${process.pid}`, url: new URL(url ?? `http://${host}:${port}`).origin },
+        leaseMs: config.MINTMARK_LEASE_SECONDS * 1_000,
+        journalBytes: config.MINTMARK_JOURNAL_MIB * 1024 * 1024,
+      });
     } catch (error) {
       if (!(error instanceof MintmarkError) || error.code !== "journal_unavailable") throw error;
       console.error(swept(`${error.message}\nThe server tries again.`, secrets));
       await pause(backoffDelay(AGAIN, attempt));
     }
   }
-}
-
-function join(config: Config, journal: PostgresJournal, options: JoinOptions): Promise<ClusterNode> {
-  const { MINTMARK_SERVER_NAME: name, MINTMARK_SERVER_URL: url, MINTMARK_HOST: host, MINTMARK_PORT: port } = config;
-  return ClusterNode.join({
-    ...options,
-    store: config.MINTMARK_STORE,
-    journal,
-    server: { name: name ?? `${hostname()}-${process.pid}`, url: new URL(url ?? `http://${host}:${port}`).origin },
-    leaseMs: config.MINTMARK_LEASE_SECONDS * 1_000,
-    journalBytes: config.MINTMARK_JOURNAL_MIB * 1024 * 1024,
-  });
 }

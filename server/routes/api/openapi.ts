@@ -108,6 +108,7 @@ function webhooks(): Json {
 
 function operation(endpoint: Endpoint, schemas: Json): Json {
   const { operationId, tag, summary, description, deprecated, access } = endpoint;
+  const byStatus = Map.groupBy(errorsOf(endpoint), (code) => statusOf(code, endpoint.path));
   return {
     operationId,
     tags: [tag],
@@ -121,7 +122,9 @@ function operation(endpoint: Endpoint, schemas: Json): Json {
     responses: {
       [endpoint.success.status]: success(endpoint, schemas),
       ...unchanged(endpoint.success),
-      ...failures(endpoint),
+      ...Object.fromEntries(
+        [...byStatus].map(([status, codes]) => [status, failure(status, codes, endpoint.path === TOKEN_PATH)]),
+      ),
     },
   };
 }
@@ -196,13 +199,6 @@ function success(endpoint: Endpoint, components: Json): Json {
 function unchanged({ unchanged: description, headers = {} }: Endpoint["success"]): Json {
   if (description === undefined) return {};
   return { 304: { description, headers: headerFields({ ...COMMON_HEADERS, ...headers }), content: {} } };
-}
-
-function failures(endpoint: Endpoint): Json {
-  const { path } = endpoint;
-  const byStatus = Map.groupBy(errorsOf(endpoint), (code) => statusOf(code, path));
-  const isOAuth = path === TOKEN_PATH;
-  return Object.fromEntries([...byStatus].map(([status, codes]) => [status, failure(status, codes, isOAuth)]));
 }
 
 function failure(status: number, codes: readonly Code[], isOAuth: boolean): Json {
