@@ -63,29 +63,23 @@ const DATA = {
 } as const satisfies Record<keyof EventData, z.ZodType>;
 
 type Type = keyof typeof DATA;
-type Wire<T extends Type> = z.ZodObject<{
-  sequence: z.ZodInt;
-  type: z.ZodLiteral<T>;
-  createdAt: typeof s.outTime;
-  data: (typeof DATA)[T];
-}>;
+const TYPES = Object.keys(DATA) as [Type, ...Type[]];
+export const eventType = z.enum(TYPES);
 
-const events = Object.entries(DATA).map(([type, data]) =>
+const eventOf = <T extends Type>(type: T) =>
   z.strictObject({
     sequence: z.int().describe("1, 2, 3 … within the application, consecutive."),
     type: z.literal(type),
     createdAt: s.outTime,
-    data,
-  }),
-) as unknown as { [T in Type]: Wire<T> }[Type][];
+    data: DATA[type],
+  });
+type Events = { [T in Type]: ReturnType<typeof eventOf<T>> }[Type];
 
 /** One event; its type is the discriminator. */
 export const event = s.responseComponent(
   "Event",
-  z.discriminatedUnion("type", events as [(typeof events)[0], ...typeof events]),
+  z.discriminatedUnion("type", TYPES.map(eventOf) as unknown as [Events, ...Events[]]),
 );
-
-export const eventType = z.enum(Object.keys(DATA) as [Type, ...Type[]]);
 
 const eventPage = s.responseComponent("EventPage", {
   data: z.array(event),
