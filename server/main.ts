@@ -128,7 +128,10 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, term?: Ter
   const start = async () => {
     if (home === undefined) return;
     const l1 = await home.connect();
-    requireEngineVersion(engine, l1.settlement);
+    // The store was opened with the settings' version while L1 did not answer.
+    const { engineVersion } = l1.settlement;
+    if (engineVersion !== engine.settlement.engineVersion)
+      throw new ConfigError(`MINTMARK_ENGINE_VERSION: the contract has version ${engineVersion}.`);
     // Compares at once, so the first mints are not refused.
     if (!isStandby) await compare(engine, l1);
     if (operator && committer) await settle(operator, await committer.connect(), starting.signal);
@@ -263,10 +266,7 @@ const MIB = 1024 * 1024;
 /** Time for running requests when a server's role in the cluster changes. */
 const ROLE_CHANGE_MS = 1_000;
 
-/**
- * The settings that must never be in a log. Of the addresses of nodes and the signer all but the host,
- * because it often contains a key.
- */
+/** What no log may hold. Of the addresses of nodes and the signer all but the host: it often contains a key. */
 function secretsOf(config: Config): string[] {
   const { MINTMARK_JOURNAL: journal, MINTMARK_MIRRORS: mirrors } = config;
   const bytes = [config.MINTMARK_TOKEN_SECRET, ...config.MINTMARK_JOURNAL_KEYS];
@@ -335,12 +335,6 @@ const WAITING: Readonly<Record<string, ReadinessCheck>> = {
   },
 };
 
-/** The store was opened with the settings' version while L1 did not answer. */
-function requireEngineVersion({ settlement }: core.Engine, { engineVersion }: core.Settlement): void {
-  if (engineVersion === settlement.engineVersion) return;
-  throw new ConfigError(`MINTMARK_ENGINE_VERSION: the contract has version ${engineVersion}.`);
-}
-
 /** The engine reports the result to everyone who mints. */
 async function compare(engine: core.Engine, l1: Pick<core.L1Reader, "state">): Promise<void> {
   try {
@@ -350,9 +344,7 @@ async function compare(engine: core.Engine, l1: Pick<core.L1Reader, "state">): P
   }
 }
 
-/**
- * Servers of one cluster accept each other's tokens: without configured secrets they derive one from the journal's key.
- */
+/** Servers of a cluster accept each other's tokens: without a secret they derive one from the journal's key. */
 function tokenSecretOf({ MINTMARK_TOKEN_SECRET: given, MINTMARK_JOURNAL_KEYS: [key] }: Config) {
   if (given !== undefined) return { tokenSecret: given };
   return key && { tokenSecret: new Uint8Array(hkdfSync("sha256", key, "", "mintmark access tokens", 32)) };
@@ -386,11 +378,7 @@ export async function run(config: Config, stopped: Promise<NodeJS.Signals>): Pro
     const ready = { ...config, kzg, ...(operator && { operator }), ...(receiptSigner && { receiptSigner }) };
     await (config.MINTMARK_JOURNAL === undefined ? serve : serveCluster)(ready, stopped);
   } catch (error) {
-    report(error, secretsOf(config));
+    console.error(swept(startupError(error), secretsOf(config)));
+    process.exitCode = 1;
   }
-}
-
-function report(error: unknown, secrets: readonly string[]): void {
-  console.error(swept(startupError(error), secrets));
-  process.exitCode = 1;
 }

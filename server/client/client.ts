@@ -34,23 +34,18 @@ export function takesIdempotencyKey(method: string, path: string): boolean {
 export function createClient(options: ClientOptions): MintmarkClient {
   const { baseUrl, apiKey, accessToken } = options;
   const client = createFetchClient<Paths>({ baseUrl, fetch: retryingFetch(options) });
-  const credentials: Middleware = {
-    async onRequest({ request }) {
+  const headers: Middleware = {
+    async onRequest({ request, schemaPath }) {
       if (apiKey !== undefined) request.headers.set("x-api-key", apiKey);
       const token = typeof accessToken === "function" ? await accessToken() : accessToken;
       if (token !== undefined) request.headers.set("authorization", `Bearer ${token}`);
-      return request;
-    },
-  };
-  const idempotency: Middleware = {
-    onRequest({ request, schemaPath }) {
       if (takesIdempotencyKey(request.method, schemaPath) && !request.headers.has("idempotency-key")) {
         request.headers.set("idempotency-key", crypto.randomUUID());
       }
       return request;
     },
   };
-  client.use(credentials, idempotency);
+  client.use(headers);
   return client;
 }
 

@@ -194,11 +194,7 @@ export function later(code: "rate_limited" | "overloaded", seconds: number, deta
 
 const WWW_AUTHENTICATE = 'ApiKey realm="mintmark", Bearer realm="mintmark"';
 
-/**
- * RFC 9457 problem details: the body of every answer from 400 up.
- *
- * @param moreErrors - whether `errors` is incomplete
- */
+/** RFC 9457 problem details: the body of every answer from 400 up. `moreErrors`: whether `errors` is incomplete. */
 export function problem(
   code: Code,
   requestId: string,

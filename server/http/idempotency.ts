@@ -53,10 +53,7 @@ export class KeptAnswers {
   readonly #tenants = new Map<string, KeptOfTenant>();
   #characters = 0;
 
-  /**
-   * Throws `idempotency_key_reused` for another request under the same key, `idempotency_in_progress` while the first
-   * one runs.
-   */
+  /** Throws `idempotency_key_reused` for another request of the key, `idempotency_in_progress` while the first runs. */
   async once(
     request: FastifyRequest,
     reply: FastifyReply,

@@ -109,10 +109,7 @@ class RequestLog extends LogController {
   }
 }
 
-/**
- * Writes the line of `request.log.info({ req, res, responseTime }, "request completed")` in a third of the time. Every
- * request has this line.
- */
+/** The line of `request.log.info({ req, res, responseTime }, "request completed")`, made in a third of the time. */
 function completed(request: FastifyRequest, { statusCode, elapsedTime }: FastifyReply): string {
   const { id, method, ip } = request;
   return (

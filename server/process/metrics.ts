@@ -2,19 +2,15 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { Archive } from "../../core/guards/archive/index.ts";
-import { type Attempt, type Engine, MODES, type Mode, type PortalIdentity } from "../../core/index.ts";
+import { type Attempt, type Engine, MODES, type Mode } from "../../core/index.ts";
 import { HeldBytes } from "../http/access/rate-account.ts";
 import { meaningOf } from "../http/errors.ts";
 import { HostNames } from "../http/fastify-app.ts";
+import type { Chain } from "../jobs/chain.ts";
 import { engineChecks, Readiness, type ReadinessCheck, within } from "../jobs/readiness.ts";
 import type { Answer } from "../service.ts";
 
-/** A chain with a contract that pays withdrawals, for its metrics. */
-interface MetricsChain {
-  readonly settlement: PortalIdentity;
-  blockNumber(): Promise<bigint>;
-  operatorBalance?(): Promise<bigint | undefined>;
-}
+type MetricsChain = Pick<Chain, "settlement" | "blockNumber"> & Partial<Pick<Chain, "operatorBalance">>;
 
 interface MetricsOptions {
   readonly engine: Engine;

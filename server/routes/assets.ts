@@ -54,9 +54,7 @@ const assetQuery = z.strictObject({
   ...s.page,
 });
 
-/**
- * The standards of an `assetType` filter. Every asset of this service is mintable, so `mintable-erc20` equals `erc20`.
- */
+/** The standards of an `assetType` filter. Every asset here is mintable, so `mintable-erc20` equals `erc20`. */
 export function standardsOf(types: readonly AssetType[]): readonly Standard[] {
   return STANDARDS.filter((name) => types.includes(name) || types.includes(`mintable-${name}`));
 }

@@ -134,9 +134,7 @@ function lastEventId(request: FastifyRequest): number | null {
   throw invalid(LAST_EVENT_POINTER, read.error.issues[0]?.message ?? "");
 }
 
-/**
- * The events after a sequence. Throws `validation_failed` with the parameter's pointer when it is beyond the newest.
- */
+/** The events after a sequence. Throws `validation_failed` with the pointer when it is beyond the newest. */
 function eventsAfter(engine: Engine, applicationId: string, after: number, pointer: string) {
   try {
     return engine.events.stream(applicationId, { after });

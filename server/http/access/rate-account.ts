@@ -114,9 +114,7 @@ export class Account {
     this.#expected += more;
   }
 
-  /**
-   * Called once the response is made; repeats are harmless. Takes units on credit if needed, because the work is done.
-   */
+  /** Called once the response is made; repeats are harmless. Units are taken on credit, because the work is done. */
   answered(bytes: number, binary: boolean): void {
     const units = Math.min(Math.ceil(bytes / (binary ? BINARY_UNIT : this.#prices.unitBytes)), this.#meter.quota.units);
     if (units > this.#paid) this.#meter.owe(this.caller.name, units - this.#paid, this.#reply, this.caller.tenant);

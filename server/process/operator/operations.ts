@@ -14,13 +14,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...APPLICATION_OPERATIONS,
 };
 
-/**
- * Runs one operation and resolves with JSON.
- *
- * @param name - untrusted
- * @param input - untrusted; checked against the operation's schema
- * @throws MintmarkError `validation_failed` with every bad field, or the engine's own error
- */
+/** Runs one operation; its name and its input are untrusted. Rejects with `validation_failed`, or as the engine does. */
 export async function operate(engine: Engine, name: string, input: unknown, running: Running): Promise<unknown> {
   const found = Object.hasOwn(OPERATIONS, name) ? OPERATIONS[name] : undefined;
   if (found === undefined) {
@@ -29,11 +23,7 @@ export async function operate(engine: Engine, name: string, input: unknown, runn
   return found.run(engine.actingAsOperator(), requireInput(found, input), running);
 }
 
-/**
- * Reads an operation's input. Throws `validation_failed` with every bad field.
- *
- * @param except - fields that are still missing
- */
+/** Reads an operation's input. Throws `validation_failed` with every bad field, but for those of `except`. */
 export function requireInput({ input }: Operation, given: unknown, except: readonly string[] = []): unknown {
   const found: Issue[] = [];
   const data = check(input, given, [], found);

@@ -40,11 +40,7 @@ function fits(path: string): boolean {
   return Buffer.byteLength(path) <= MAX_PATH;
 }
 
-/**
- * Serves the operator of an engine until disposed. The caller holds the store, so an existing socket is stale.
- *
- * @param originOf - the server's address, once it listens
- */
+/** Serves the operator of an engine until disposed. The caller holds the store, so an existing socket is stale. */
 export async function serveOperator(
   engine: Engine,
   store: string,
@@ -117,11 +113,7 @@ function failureOf(error: unknown): Failure {
   return { code: "store_failed", detail: error instanceof Error ? error.message : String(error), issues: [] };
 }
 
-/**
- * Runs an operation on the server of a store. Resolves with undefined when no server listens there.
- *
- * @throws MintmarkError the server's error
- */
+/** Runs an operation on the server of a store, and rejects as it does. Undefined when no server listens there. */
 export async function askServer(
   store: string,
   request: Request,

@@ -15,9 +15,7 @@ const OF_COMMANDS =
 
 type Texts = Readonly<Record<string, string | undefined>>;
 
-/**
- * The process's settings, from the environment and the file. Throws `ConfigError` with all faults, unknown names too.
- */
+/** The server's settings, from environment and file. Throws `ConfigError` with all faults, unknown names too. */
 export function readConfig(environment: Texts): Config {
   return readSettings(settings, environment, Object.keys(SETTINGS));
 }

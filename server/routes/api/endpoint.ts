@@ -197,13 +197,11 @@ export function endpoint<
       const { principal, owner, signedIn } = request;
       const caller = access === "owner" ? owner : access === "person" ? signedIn : principal;
       if (access !== "public" && caller === null) throw new core.MintmarkError("credentials_missing");
-      const { engine } = service;
-      const applicationId = principal?.applicationId;
-      const callers = { principal, applicationId, owner, signedIn };
+      const callers = { principal, applicationId: principal?.applicationId, owner, signedIn };
       const parsed = inputs(schemas, defaults, request);
-      const call: unknown = { service, engine, ...callers, ...parsed, request, reply };
-      const known = call as Call<A, Given<P>, Given<Q>, Given<B>>;
-      return write === undefined ? handle(known) : answer(known);
+      const given: unknown = { service, engine: service.engine, ...callers, ...parsed, request, reply };
+      const call = given as Call<A, Given<P>, Given<Q>, Given<B>>;
+      return write === undefined ? handle(call) : answer(call);
     },
   };
 }

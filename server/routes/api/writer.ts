@@ -1,8 +1,6 @@
 import { z } from "zod";
 
-/**
- * An object of the core that a response schema can show: a whole number may be a bigint, and a time is milliseconds.
- */
+/** What a response schema can show of the core: a whole number may be a bigint, and a time is milliseconds. */
 export type Shown<T> = T extends string
   ? string extends T
     ? string | bigint | number
