@@ -4,7 +4,7 @@ import { revocationCalldata, sessionCalldata } from "../../core/l1/index.ts";
 import { SESSION_TYPES, sessionTypedData } from "../../core/protocol/index.ts";
 import { type Endpoint, endpoint, json } from "./api/endpoint.ts";
 import * as s from "./api/fields.ts";
-import { typedDataExample, typedDataOf, typedDataToWire } from "./typed-data.ts";
+import { typedDataOf, typedDataToWire } from "./typed-data.ts";
 
 const call = z.strictObject({ chainId: s.outDecimal, to: s.outAddress, data: s.outHex });
 
@@ -28,7 +28,7 @@ const MESSAGE = {
 };
 
 const sessionPreparation = s.responseComponent("SessionKeyPreparation", {
-  typedData: typedDataOf(["Session"], typedDataExample("Session", SESSION_TYPES, MESSAGE)),
+  typedData: typedDataOf(["Session"], SESSION_TYPES, MESSAGE),
   call: call.describe(
     "The transaction that opens the session. Any account can send it if the request had the owner's signature, so that the owner pays no gas; otherwise only the owner.",
   ),

@@ -5,7 +5,7 @@ import { CHECKSUM_WRONG, checksumHolds } from "../../core/internal.ts";
 import { MAX_GROUP_TRANSFERS, MAX_TRANSFER_HOPS, TRANSFERS_TYPES, transfersDigest } from "../../core/protocol/index.ts";
 import { type Endpoint, endpoint, entriesOf, json, paged } from "./api/endpoint.ts";
 import * as s from "./api/fields.ts";
-import { submissionOf, transferPreparationToWire, typedDataExample, typedDataOf } from "./typed-data.ts";
+import { submissionOf, transferPreparationToWire, typedDataOf } from "./typed-data.ts";
 import { vaultContent } from "./vaults.ts";
 
 const part = s.amount.describe(
@@ -68,7 +68,7 @@ const EXAMPLE = {
 const transferPreparation = s.responseComponent("TransferPreparation", {
   ownerAddress: s.outAddress,
   digest: s.outHash.describe("What the signature signs."),
-  typedData: typedDataOf(["Transfers"], typedDataExample("Transfers", TRANSFERS_TYPES, EXAMPLE)),
+  typedData: typedDataOf(["Transfers"], TRANSFERS_TYPES, EXAMPLE),
   submit: submissionOf({ path: "/api/v1/transfers", body: EXAMPLE }),
 });
 

@@ -59,17 +59,13 @@ export function typedDataToWire<T extends string>(typed: {
   };
 }
 
-export function typedDataExample<T extends string>(
-  primaryType: T,
+/** EIP-712 typed data as wallets take them; the documentation shows the first of these types. */
+export function typedDataOf<const T extends string>(
+  primaryTypes: readonly [T, ...T[]],
   types: Parameters<typeof typedDataToWire>[0]["types"],
   message: unknown,
 ) {
   const domain = { name: "Mintmark", version: "1", chainId: 1n, verifyingContract: `0x${"5e".repeat(20)}` } as const;
-  return typedDataToWire({ domain, types, primaryType, message });
-}
-
-/** EIP-712 typed data as wallets take them. */
-export function typedDataOf<const T extends string>(primaryTypes: readonly T[], example: unknown) {
   return z
     .strictObject({
       domain: z.strictObject({
@@ -84,7 +80,7 @@ export function typedDataOf<const T extends string>(primaryTypes: readonly T[], 
     })
     .meta({
       description: "For `eth_signTypedData_v4` as it is. Whole numbers of the message are decimal strings.",
-      examples: [example],
+      examples: [typedDataToWire({ domain, types, primaryType: primaryTypes[0], message })],
     });
 }
 

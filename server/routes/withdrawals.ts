@@ -4,7 +4,7 @@ import { MAX_LISTED_VAULTS, TYPED_DATA_TYPES } from "../../core/protocol/index.t
 import type { Account } from "../http/access/rate-account.ts";
 import { type Endpoint, endpoint, entriesOf, json, paged } from "./api/endpoint.ts";
 import * as s from "./api/fields.ts";
-import { preparationToWire, submissionOf, typedDataExample, typedDataOf } from "./typed-data.ts";
+import { preparationToWire, submissionOf, typedDataOf } from "./typed-data.ts";
 
 /** What a withdrawal takes from a vault, and what else the owner signs. */
 const taken = { vaultId: s.vaultId, quantity: s.amount.describe("Quantized units, as a decimal string.") };
@@ -131,7 +131,8 @@ export const preparation = s.responseComponent("WithdrawalPreparation", {
   ownerAddress: s.outAddress.describe("Who signs."),
   typedData: typedDataOf(
     ["Withdrawal", "WithdrawalList"],
-    typedDataExample("Withdrawal", { Withdrawal: TYPED_DATA_TYPES.Withdrawal }, { ...EXAMPLE, withdrawnBefore: "0" }),
+    { Withdrawal: TYPED_DATA_TYPES.Withdrawal },
+    { ...EXAMPLE, withdrawnBefore: "0" },
   ),
   submit: submissionOf({ path: "/api/v1/withdrawals", body: EXAMPLE }),
   refused: z
