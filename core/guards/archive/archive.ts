@@ -141,12 +141,7 @@ export class Archive extends ArchiveTransfers {
     // The member signed a batch that L1 did not take, or took without some assets: those vaults do not exist.
     if (indexed !== undefined) await this.unindex(batchNumber);
     const { puts, repeats } = await this.#index.entries(vaultsOf(batch), taken);
-    const entries = new Map(puts).set(key, name);
-    for (const { vault, asset, scheme, holder } of repeats) {
-      if (asset.standard !== "erc721") continue;
-      entries.set(keys.duplicateKey(keys.readingKey(vault.chainId, vault.assetType, scheme), vault.vaultId), holder);
-    }
-    return { puts: entries, repeats };
+    return { puts: puts.set(key, name), repeats };
   }
 
   /** Removes a validium batch that L1 did not take from the index, with the member's record, in one write. */
@@ -187,9 +182,8 @@ export class Archive extends ArchiveTransfers {
   async #dataEntries(commit: Commit, data: Uint8Array): Promise<TransferChanges> {
     const { mode, batchNumber } = commit;
     const batch = await checkedBatch(commit, data, this.kzg, this.l1);
-    const { puts: indexed } = await this.indexing(mode, batchNumber, batch, commit);
+    const { puts } = await this.indexing(mode, batchNumber, batch, commit);
     const { unnamed } = batch;
-    const puts = new Map(indexed);
     if (unnamed.length > 0)
       puts.set(keys.batchKey("commit", mode, batchNumber), keys.commitToText({ ...commit, unnamed }));
     if (batch.transfers === null) return { changes: puts, invalid: [] };

@@ -18,7 +18,7 @@ export interface Repeat {
 
 /** The writes that add a batch to the index. */
 export interface IndexEntries {
-  readonly puts: ReadonlyMap<string, string>;
+  readonly puts: Map<string, string>;
   readonly repeats: readonly Repeat[];
 }
 
@@ -67,11 +67,14 @@ export class VaultIndex {
         tokens.map(({ key }) => key),
         keys.TEXT,
       );
-      for (const [i, { vault, asset, scheme, key }] of tokens.entries()) {
+      for (const [i, { vault, asset, scheme, reading, key }] of tokens.entries()) {
         const mine = asset.standard === "erc721" ? vault.vaultId.toString() : vault.blob;
         const holder = puts.get(key) ?? stored[i];
         if (holder === undefined) puts.set(key, mine);
-        else if (holder !== mine) repeats.push({ vault, asset, scheme, holder });
+        else if (holder !== mine) {
+          if (asset.standard === "erc721") puts.set(keys.duplicateKey(reading, vault.vaultId), holder);
+          repeats.push({ vault, asset, scheme, holder });
+        }
       }
     }
     const lines = [...minted.keys()];
