@@ -236,7 +236,6 @@ async function readPosition(store: StoreReader): Promise<Position> {
   throw new MintmarkError("store_mismatch", detail);
 }
 
-/** Checks that the journal holds this store's last entry. */
 async function requireSameJournal(folder: string, journal: SharedJournal, { length, digest }: Position): Promise<void> {
   if (length === 0) return;
   const last = await journal.entry(length - 1);

@@ -17,7 +17,7 @@ import {
   runDrop,
   UnsureOutcome,
 } from "./drop.ts";
-import type { Counts } from "./progress.ts";
+import { type Counts, NO_ROWS } from "./progress.ts";
 import { type DropFormat, sentenceOf } from "./rows.ts";
 import { type DropDefaults, type Survey, surveyOf } from "./windows.ts";
 
@@ -343,7 +343,6 @@ export class Drops implements AsyncDisposable {
   }
 }
 
-const NO_ROWS = { minted: 0, mintable: 0, refused: 0, unknown: 0, bytes: 0 };
 const ASK_UNSURE = "Then upload the same rows again with ?unsure=minted or ?unsure=lost.";
 
 function isUnfinished({ status }: DropJob): boolean {

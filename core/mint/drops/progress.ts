@@ -117,7 +117,8 @@ interface Read {
   readonly intent: Intent | null;
 }
 
-const NOTHING: Done = { done: 0, bytes: 0, minted: 0, mintable: 0, refused: 0, unknown: 0 };
+export const NO_ROWS: Counts = { minted: 0, mintable: 0, refused: 0, unknown: 0, bytes: 0 };
+const NOTHING: Done = { ...NO_ROWS, done: 0 };
 
 function readProgress(text: string, id: string): Read {
   const whole = text.slice(0, text.lastIndexOf("\n") + 1);

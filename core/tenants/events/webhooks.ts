@@ -43,8 +43,7 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
     wait?: WaitOptions,
   ) =>
     context.change((ledger, group) => {
-      const { applicationIndex } = ledger.latestApplication(applicationId);
-      const record = requireOwn(latestOf(ledger, webhookId), applicationIndex);
+      const record = ownWebhook(ledger, applicationId, webhookId, "latest");
       ledger.record(group, { kind, webhookIndex: record.webhookIndex });
       return putWebhook(ledger, group, { ...record, ...changes });
     }, wait);
@@ -64,8 +63,7 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
   };
   const get: Webhooks["get"] = async (applicationId, webhookId) => {
     const { ledger } = context;
-    const { applicationIndex } = ledger.application(applicationId);
-    return webhookView(ledger, requireOwn(ledger.webhooks.get(indexOf(ledger, webhookId)), applicationIndex));
+    return webhookView(ledger, ownWebhook(ledger, applicationId, webhookId, "get"));
   };
   return {
     async create(applicationId, { url, types = [], webhookId: asked }, wait) {
@@ -104,9 +102,8 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
     async rotateSecret(applicationId, webhookId, { rotationId: asked, ...wait } = {}) {
       const rotationId = asked === undefined ? null : requireUuid("rotationId", asked);
       return context.change(async (ledger, group) => {
-        const { applicationIndex } = ledger.latestApplication(applicationId);
-        const record = requireOwn(latestOf(ledger, webhookId), applicationIndex);
-        const { webhookIndex } = record;
+        const record = ownWebhook(ledger, applicationId, webhookId, "latest");
+        const { applicationIndex, webhookIndex } = record;
         const rotations = record.rotations + 1;
         if (rotationId !== null) {
           const key = keyOf.rotation(applicationIndex, rotationId);
@@ -216,7 +213,10 @@ function requireSame(
   return record;
 }
 
-function requireOwn(record: WebhookRecord | undefined, applicationIndex: number): WebhookRecord {
+/** Throws `application_not_found`, `webhook_not_found`. */
+function ownWebhook(ledger: Ledger, applicationId: Uuid, webhookId: Uuid, view: "get" | "latest"): WebhookRecord {
+  const { applicationIndex } = ledger.application(applicationId, view);
+  const record = ledger.webhooks[view](indexOf(ledger, webhookId));
   if (record?.applicationIndex !== applicationIndex || record.status === "deleted")
     throw new MintmarkError("webhook_not_found");
   return record;
