@@ -209,9 +209,8 @@ export class TokenLookup {
   /** Records to read, by {@link keyString}, with their places. */
   readonly #asked = new Map<string, Buffer>();
   readonly #inMemory = new Map<number, OpenBatch>();
-  readonly #stored = new Map<string, Buffer>();
   /** Decoded on first use: a request can name a token of ten thousand records, and the first few may decide. */
-  readonly #chunks = new Map<string, StoredVault[]>();
+  readonly #chunks = new Map<string, Buffer | StoredVault[]>();
 
   constructor(ledger: Ledger) {
     this.#ledger = ledger;
@@ -243,7 +242,7 @@ export class TokenLookup {
       const record = stored[at++];
       if (record === undefined)
         throw new MintmarkError("store_corrupt", "Vaults that the index of tokens names are missing.");
-      this.#stored.set(name, record);
+      this.#chunks.set(name, record);
     }
   }
 
@@ -260,19 +259,14 @@ export class TokenLookup {
     const place = this.#ledger.refs.placeOf(ref);
     const batch = this.#inMemory.get(ref) ?? this.#ledger.unsealed.at(place);
     if (batch !== undefined) return batch.vaults.at(place.slot);
-    const vault = this.#chunk(keyString(chunkKeyOf(place)))?.[place.slot % CHUNK_VAULTS];
+    const name = keyString(chunkKeyOf(place));
+    const known = this.#chunks.get(name) ?? [];
+    const chunk = Buffer.isBuffer(known) ? decodeChunk(known) : known;
+    this.#chunks.set(name, chunk);
+    const vault = chunk[place.slot % CHUNK_VAULTS];
     if (vault === undefined)
       throw new MintmarkError("store_corrupt", "A vault that the index of tokens names is missing.");
     return vault;
-  }
-
-  #chunk(name: string): StoredVault[] | undefined {
-    const known = this.#chunks.get(name);
-    const record = this.#stored.get(name);
-    if (known !== undefined || record === undefined) return known;
-    const chunk = decodeChunk(record);
-    this.#chunks.set(name, chunk);
-    return chunk;
   }
 }
 

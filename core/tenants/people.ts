@@ -107,7 +107,11 @@ export function peopleOf(context: EngineContext): People {
       return change(personId, wait, set, true);
     },
     ...signInsOf(context),
-    audit: (applicationId, page = {}) => auditLog(context, applicationId, page),
+    audit: (applicationId, page = {}) =>
+      listOf(context, "audit", applicationId ?? "operator", page, (start, ledger) => {
+        const log = applicationId === null ? 0 : ledger.application(applicationId).applicationIndex + 1;
+        return readAudit(ledger, log, start);
+      }),
   };
 }
 
@@ -237,13 +241,6 @@ export interface AuditEntry {
   readonly subject: string | null;
   /** The subject's name, or what changed; null for none. */
   readonly detail: string | null;
-}
-
-export function auditLog(context: EngineContext, applicationId: Uuid | null, page: PageOptions): List<AuditEntry> {
-  return listOf(context, "audit", applicationId ?? "operator", page, (start, ledger) => {
-    const log = applicationId === null ? 0 : ledger.application(applicationId).applicationIndex + 1;
-    return readAudit(ledger, log, start);
-  });
 }
 
 /** Newest first. A position is the number of an entry in its log. */
