@@ -2,7 +2,7 @@ import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { BlobRecords, OnKzgProofs } from "../ledger/openings.ts";
 import { batchIdOf, type Hash, type Mode, type VaultId } from "../model.ts";
-import type { AssetId, BatchHeader, ProvenHop, VaultContent } from "../ports.ts";
+import type { BatchHeader, ProvenHop, VaultContent } from "../ports.ts";
 import { decodeSlots } from "../protocol/batch-decoder.ts";
 import { PagedBatchTree, pageOf } from "../protocol/batch-tree.ts";
 import { invariant, requireInteger } from "../protocol/bounds.ts";
@@ -35,14 +35,6 @@ export interface ProofOptions {
    * those of calls without, and `backpressure` refuses it when too many wait.
    */
   readonly onKzgProofs?: (proofs: number) => void;
-}
-
-interface ProvableBatch {
-  readonly record: BatchRecord;
-  readonly batchRoot: Hash;
-  readonly assets: readonly AssetId[];
-  readonly tree: PagedBatchTree;
-  readonly pages: ReadonlyMap<number, Page>; // The requested pages, by number
 }
 
 /** The vaults of a page and their leaves; zero for void slots. */
@@ -248,7 +240,7 @@ async function provableBatch(ledger: Ledger, { mode, batchNumber }: VaultPlace, 
     if (given === undefined) runs.clearVoidLeaves(leaves, runs.zeroRuns(voids), firstSlot);
     pages.set(page, { firstSlot, vaults, leaves });
   }
-  return { record, batchRoot, assets: record.assets ?? [], tree, pages } satisfies ProvableBatch;
+  return { record, batchRoot, assets: record.assets ?? [], tree, pages };
 }
 
 function givenLeaves(data: Uint8Array, first: VaultPlace, count: number): Uint8Array {
@@ -262,7 +254,7 @@ function givenLeaves(data: Uint8Array, first: VaultPlace, count: number): Uint8A
   );
 }
 
-function pageAt({ tree, pages }: ProvableBatch, slot: number): Page {
+function pageAt({ tree, pages }: Awaited<ReturnType<typeof provableBatch>>, slot: number): Page {
   const page = pages.get(pageOf(tree.count, slot).page);
   invariant(page !== undefined, `the page of slot ${slot} was not read`);
   return page;

@@ -25,8 +25,6 @@ import { putDerived } from "./seal.ts";
  * Makes slots of a sealed batch void in one atomic step. Their leaves become zero, the batch is sealed anew, and the
  * later state roots change. Their mints fail: supply and ERC-721 tokens become free, and pending withdrawals fail. Void
  * slots stay as they are.
- *
- * The caller makes sure that L1 can no longer commit the old batch.
  */
 export async function voidSlots(
   ledger: Ledger,
@@ -59,7 +57,7 @@ export async function failSlots(
   batch: BatchRecord,
   vaults: VaultColumns,
   added: readonly VoidRun[],
-  pending: readonly FailingVault[],
+  pending: Awaited<ReturnType<typeof pendingIn>>,
 ): Promise<void> {
   const slots = added.flatMap(({ firstSlot, count }) => Array.from({ length: count }, (_, i) => firstSlot + i));
   releaseVaults(ledger, group, batch, vaults, slots);
@@ -163,15 +161,9 @@ export function tellFailed(
   }
 }
 
-interface FailingVault {
-  readonly vaultId: VaultId;
-  readonly failure: string;
-  readonly activity: ActivityRecord;
-}
-
 /** The vaults of these slots that somebody has asked to withdraw, in their order. */
 export async function requestedIn(ledger: Ledger, mode: Mode, batchNumber: number, failing: readonly VoidRun[]) {
-  const found: FailingVault[] = [];
+  const found: { vaultId: VaultId; failure: string; activity: ActivityRecord }[] = [];
   const gte = keyOf.activity(packVaultId({ mode, batchNumber, slot: 0 }));
   const lte = keyOf.activity(packVaultId({ mode, batchNumber, slot: MAX_BATCH_VAULTS - 1 }));
   for await (const [key, stored] of ledger.store.entries({ gte, lte })) {

@@ -4,19 +4,13 @@ import { severalAtOnce } from "../at-once.ts";
 import { MintmarkError } from "../errors.ts";
 import { visible } from "../protocol/text.ts";
 
-/** Turns what viem threw into a short `l1_failed`. Our own errors and aborts pass unchanged. */
-function l1Failure(doing: string, error: unknown): Error {
-  if (error instanceof MintmarkError) return error;
-  if (error instanceof Error && error.name === "AbortError") return error;
-  return new MintmarkError("l1_failed", `${doing}: ${reasonOf(error)}`, { cause: error });
-}
-
-/** Runs one exchange with L1. Every failure becomes `l1_failed`. */
+/** Runs one exchange with L1. What viem throws becomes a short `l1_failed`; our own errors and aborts pass unchanged. */
 export async function askL1<T>(doing: string, exchange: () => Promise<T>): Promise<T> {
   try {
     return await exchange();
   } catch (error) {
-    throw l1Failure(doing, error);
+    if (error instanceof MintmarkError || (error instanceof Error && error.name === "AbortError")) throw error;
+    throw new MintmarkError("l1_failed", `${doing}: ${reasonOf(error)}`, { cause: error });
   }
 }
 

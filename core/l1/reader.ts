@@ -103,10 +103,8 @@ export class ViemReader extends ViemTokens implements ports.L1Reader, ports.Issu
   async finalizedBlockNumber(): Promise<bigint> {
     const { finality } = this.connection;
     if (finality === "finalized") {
-      const block = await askL1("asking for the finalized block", () =>
-        actions.getBlock(this.client, { blockTag: "finalized" }),
-      );
-      return block.number;
+      const ask = () => actions.getBlock(this.client, { blockTag: finality });
+      return (await askL1("asking for the finalized block", ask)).number;
     }
     const newest = await this.blockNumber();
     return newest > finality.confirmations ? newest - finality.confirmations : 0n;

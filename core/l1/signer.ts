@@ -61,14 +61,8 @@ interface TypedData {
   readonly types: Record<string, { name: string; type: string }[]>;
 }
 
-interface Signed {
-  readonly r: Hex;
-  readonly s: Hex;
-  readonly yParity: 0 | 1;
-}
-
 /** Asks the signer, and finds the parity with which the signature is the account's. */
-async function signed(signer: Signer, message: Hex): Promise<Signed> {
+async function signed(signer: Signer, message: Hex) {
   const { address } = signer;
   let signature: Hex;
   try {

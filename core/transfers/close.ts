@@ -150,11 +150,9 @@ export interface TakeBackOptions extends WaitOptions {
 }
 
 /**
- * Takes a batch of transfers back that L1 does not take, in one atomic step. L1 gets a batch of void slots under its
- * number, because later vault ids are promised. The lists wait again, and get other vaults from a later batch; or they
- * fail, and their vaults are free.
- *
- * The caller makes sure that L1 can no longer commit the old batch. Throws `batch_committed` once it has.
+ * Takes a batch of transfers back, in one atomic step. L1 gets a batch of void slots under its number, because later
+ * vault ids are promised. The lists wait again, and get other vaults from a later batch; or they fail, and their vaults
+ * are free.
  */
 export async function takeBackTransfers(
   ledger: Ledger,

@@ -74,13 +74,10 @@ export async function transferListView(ledger: Ledger, list: TransferListRecord)
   const indices = lists.usersOf(outputs);
   const users = await readOwnUsers(ledger, applicationIndex, indices);
   const userOf = new Map(indices.map((index, i) => [index, users[i]]));
-  // Both have the token. A vault that is spent can be gone, after a reorganisation deeper than finality.
-  const places = outputs.map(({ position, transfer }) => lists.placeIn(list, position) ?? placeOf(transfer.vaultId));
-  const vaults = places.every((place) => hasSlot(ledger, place)) ? await readVaults(ledger, places) : [];
   // An adopted list can take vaults of several applications, and ids that no batch has made.
   const spent = outputs.map(({ transfer }) => placeOf(transfer.vaultId)).filter((place) => hasSlot(ledger, place));
   const located = await readVaults(ledger, spent);
-  const owners = new Map(located.map(({ place, vault }) => [packVaultId(place), vault.owner]));
+  const vaults = new Map(located.map(({ place, vault }) => [packVaultId(place), vault]));
   const listed = outputs.map((output) => ({ list, output }));
   const amounts = await lists.amountsOf(ledger, listed);
   const batch = batchNumber === null ? undefined : ledger.batches["zk-rollup"].get(batchNumber);
@@ -92,15 +89,15 @@ export async function transferListView(ledger: Ledger, list: TransferListRecord)
     transfers: outputs.map(({ position, transfer, isChange, holderIndex }) => {
       const place = lists.placeIn(list, position);
       const asset = ledger.assetAt(transfer.assetIndex);
-      const blob = vaults[position]?.vault.blob;
+      const { blob = "0x", owner = zeroAddress } = vaults.get(transfer.vaultId) ?? {};
       const giver = userOf.get(transfer.userIndex);
       return {
         transactionId: `${transferId}.${position}`,
         vaultId: transfer.vaultId,
         assetId: asset.assetId,
-        tokenId: blob === undefined || blob === "0x" ? null : tokenIdOf(asset.standard, asset.blobScheme, blob),
+        tokenId: blob === "0x" ? null : tokenIdOf(asset.standard, asset.blobScheme, blob),
         userId: giver?.userId ?? "",
-        from: giver?.ownerAddress ?? owners.get(transfer.vaultId) ?? zeroAddress,
+        from: giver?.ownerAddress ?? owner,
         to: isChange ? null : transfer.to,
         toUserId: holderIndex === null ? null : (userOf.get(holderIndex)?.userId ?? ""),
         isChange,

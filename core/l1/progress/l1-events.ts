@@ -13,8 +13,7 @@ import { applyPower } from "../../transfers/powers.ts";
 import { orNull, requireHash } from "../../validate.ts";
 import * as vaults from "../../vaults/activity.ts";
 import { placeOf, readVault } from "../../vaults/vaults.ts";
-import { applyCommitted, foreign, type Imported, requireOurs } from "./batch-progress.ts";
-import { observing } from "./divergence.ts";
+import { applyCommitted, foreign, type Imported, observing, requireOurs } from "./batch-progress.ts";
 import { latestPortal, putCheckpoint, type ReadOptions } from "./portals.ts";
 
 export async function recordEvents(

@@ -87,7 +87,7 @@ async function commitFrom(mode: Mode, first: number, end: number, progress: Prog
       const payable = await withoutUnpayable(await engine.batches.getSealed(mode, first + commits.length), options);
       const { batch, consents } = await withConsents(payable, options);
       // Members judge transfers from L1's own history, so all commits before them must be there.
-      await (areTransfers(batch) ? Promise.all(commits) : commits.at(-MOST_UNDER_WAY));
+      await (isTransferData(batch.mode, batch.data) ? Promise.all(commits) : commits.at(-MOST_UNDER_WAY));
       const commit = await readyCommit(batch, consents, point, options).catch(async (error) => {
         if (mined === commits.length) throw error;
         // A member that has not signed the earlier batches must first see them on L1.
@@ -147,14 +147,10 @@ function pointAfter(batch: StoredBatch, { history, sequence }: HistoryPoint): Hi
   return { history: nextHistory(history, batch.mode, leaf), sequence: sequence + 1n };
 }
 
-function areTransfers({ mode, data }: SealedBatch): boolean {
-  return isTransferData(mode, data);
-}
-
 /** The batch without slots that nobody could withdraw from; for transfers that L1 must not take, what replaces them. */
 async function withoutUnpayable(batch: StoredBatch, { engine, checks, refused }: CommitOptions): Promise<StoredBatch> {
   const { mode, batchNumber } = batch;
-  if (areTransfers(batch)) await refused.takeBackInvalid(batchNumber);
+  if (isTransferData(batch.mode, batch.data)) await refused.takeBackInvalid(batchNumber);
   else {
     const voids: VoidSlots[] = [];
     for (const check of checks) voids.push(...(await check.checkBatch(batch)));
@@ -180,10 +176,10 @@ async function readyCommit(
   before: HistoryPoint,
   { engine, l1, committee, refused, signal }: CommitOptions,
 ) {
-  const isAttested = batch.mode === "validium" || areTransfers(batch);
+  const isAttested = batch.mode === "validium" || isTransferData(batch.mode, batch.data);
   const attested = isAttested ? committee.attest(batch, before, { signal }) : Promise.resolve("0x" as const);
   const attestation = await attested.catch((error) => {
-    if (areTransfers(batch) && !signal?.aborted) refused.notSigned(batch);
+    if (isTransferData(batch.mode, batch.data) && !signal?.aborted) refused.notSigned(batch);
     throw error;
   });
   return (isBehind: boolean, sent: () => void): Promise<unknown> => {

@@ -43,11 +43,6 @@ interface Unpayable {
   readonly due: number;
 }
 
-interface Tried {
-  readonly entry: Placed;
-  readonly reason: string | null;
-}
-
 /**
  * Finds mints that could never be withdrawn soon after they are made, and not at the exit. Runs between two rounds of
  * settling, so no caller waits. An asset is examined when it becomes available and regularly after: its minter role,
@@ -266,7 +261,7 @@ export class Preflight {
    * Tries the first mints of an ERC-721. Of an ERC-1155, tries each id once, and all entries of a refused id: a token
    * may refuse an amount alone.
    */
-  async #tryTokens(asset: Asset, entries: readonly Placed[], final: bigint, most: number): Promise<readonly Tried[]> {
+  async #tryTokens(asset: Asset, entries: readonly Placed[], final: bigint, most: number) {
     if (asset.standard === "erc721") return this.#try(asset, entries.slice(0, most), final);
     const idOf = ({ blob }: Placed) => tokenIdOf(asset.standard, asset.blobScheme, blob);
     const byId = Map.groupBy(entries, idOf);
@@ -278,7 +273,7 @@ export class Preflight {
     return others.length === 0 ? tried : [...tried, ...(await this.#try(asset, others, final))];
   }
 
-  async #try({ contractAddress }: Asset, entries: readonly Placed[], final: bigint): Promise<readonly Tried[]> {
+  async #try({ contractAddress }: Asset, entries: readonly Placed[], final: bigint) {
     const mints = entries.map(({ amount, blob }) => ({ quantity: amount, blob }));
     const reasons = await this.#chain.tryMints(contractAddress, mints, final);
     return entries.map((entry, i) => ({ entry, reason: reasons[i] ?? null }));

@@ -1,7 +1,7 @@
 import { MintmarkError } from "../../errors.ts";
 import type { Hash, Standard } from "../../model.ts";
 import type { SettlementPort } from "../../operator.ts";
-import type { AssetId, Clock, L1Committer, L1Reader, SealedBatch } from "../../ports.ts";
+import type { Clock, L1Committer, L1Reader, SealedBatch } from "../../ports.ts";
 import { readColumns } from "../../protocol/batch-columns.ts";
 import type { VaultEntry } from "../../protocol/batch-data.ts";
 import { encodeBatchData } from "../../protocol/batch-encoder.ts";
@@ -15,12 +15,6 @@ import { assetName } from "../adoption/incoming.ts";
 const GAS_MARGIN = 1.05;
 
 const SIGNING_MS = 600_000;
-
-/** Slots that L1 refuses now, and the assets that it does not know. */
-interface Refused {
-  readonly slots: readonly VoidSlots[];
-  readonly unregistered: readonly AssetId[];
-}
 
 /**
  * Makes slots void that L1 or the committee refuses, or takes refused transfers back, so that a refused batch does not
@@ -120,8 +114,11 @@ export class RefusedSlots {
     return true;
   }
 
-  /** Checks the rules of docs/protocol.md 4 and of the committee that depend on L1. */
-  async #refused(batch: SealedBatch): Promise<Refused> {
+  /**
+   * The slots that L1 refuses now, and the assets that it does not know, by those rules of docs/protocol.md 4 and of the
+   * committee that depend on L1.
+   */
+  async #refused(batch: SealedBatch) {
     const { mode, data } = batch;
     const entries = trustedSlots(data);
     const registrations = await this.#l1.registrations(batch.assets);

@@ -55,9 +55,6 @@ interface SignedRequest extends Omit<WithdrawalListRequest, "vaults"> {
   readonly vaults: readonly (Omit<ListedVault, "withdrawnBefore"> & { readonly withdrawnBefore?: bigint })[];
 }
 
-/**
- * The same signed request again answers the same withdrawals, and tries the vaults again that were not accepted before.
- */
 export async function requestWithdrawals(
   { ledger, writer }: EngineContext,
   caller: WithdrawalCaller,
