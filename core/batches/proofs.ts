@@ -45,21 +45,17 @@ interface Page {
 }
 
 /** Proves a vault from its page and the others' roots. Throws `vault_not_found`, `vault_void`, `proof_not_ready`. */
-export async function vaultProof(
-  ledger: Ledger,
-  vaultId: VaultId,
-  { onKzgProofs }: ProofOptions = {},
-): Promise<BatchVaultProof> {
+export async function vaultProof(ledger: Ledger, vaultId: VaultId, options?: ProofOptions): Promise<BatchVaultProof> {
   const place = provablePlace(ledger, vaultId, true);
   const { inBlobs, transfers } = findBatch(ledger, place.mode, place.batchNumber);
   if (transfers) {
     // Refuses a slot that a redemption left, or a transfer that did not count.
     await vaultContent(ledger, vaultId);
     const { originId, hops } = await provenHops(ledger, place);
-    const proof = await vaultProof(ledger, originId, { ...(onKzgProofs && { onKzgProofs }) });
+    const proof = await vaultProof(ledger, originId, options);
     return { ...proof, hops, header: headerOf(findBatch(ledger, place.mode, place.batchNumber)) && proof.header };
   }
-  if (inBlobs) return openedVault(ledger, vaultId, onKzgProofs);
+  if (inBlobs) return openedVault(ledger, vaultId, options?.onKzgProofs);
   const batch = await provableBatch(ledger, place, [place.slot]);
   const { batchRoot, record, assets, tree } = batch;
   const page = pageAt(batch, place.slot);

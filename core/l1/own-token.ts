@@ -1,6 +1,7 @@
 import type { AbiParameter } from "abitype";
 import * as viem from "viem";
 import type { Address, BlobScheme, Standard, Uuid } from "../model.ts";
+import { uuidText } from "../store/binary.ts";
 import { stateCommitmentAbi } from "./abi.ts";
 import { SCHEME_VALUE, STANDARD_VALUE } from "./arguments.ts";
 import { type ContractName, readArtifact } from "./artifact.ts";
@@ -65,7 +66,7 @@ export interface Destination {
 export function assetIdOf({ applicationId, salt }: Destination): Uuid {
   const hash = viem.keccak256(bytesOf(applicationId, salt));
   // A UUID of version 8.
-  return uuidOf(`${viem.slice(hash, 0, 6)}8${hash.slice(15, 18)}8${hash.slice(19, 34)}`);
+  return uuidText(viem.hexToBytes(`${viem.slice(hash, 0, 6)}8${hash.slice(15, 18)}8${hash.slice(19, 34)}`));
 }
 
 /**
@@ -89,7 +90,8 @@ export function readTokenCreation(minter: Address, input: viem.Hex): (OwnToken &
       const blobScheme = given.scheme === SCHEME_VALUE.imx ? "imx" : "mintmark";
       const token = { ...given, standard, blobScheme } as OwnToken;
       const { admin } = token;
-      const destination = { applicationId: uuidOf(viem.slice(input, -32, -16)), salt: uuidOf(viem.slice(input, -16)) };
+      const named = viem.hexToBytes(viem.slice(input, -32));
+      const destination = { applicationId: uuidText(named.subarray(0, 16)), salt: uuidText(named.subarray(16)) };
       if (tokenCreationInput(minter, token, destination) === input)
         return { ...token, ...destination, admin: admin.toLowerCase() as Address };
     } catch {
@@ -111,10 +113,6 @@ function constructorOf(standard: Standard): { readonly bytecode: viem.Hex; reado
 
 function bytesOf(applicationId: Uuid, salt: Uuid): viem.Hex {
   return `0x${(applicationId + salt).replaceAll("-", "")}`;
-}
-
-function uuidOf(bytes: string): Uuid {
-  return bytes.slice(2).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 }
 
 /** Calldata of `lockMinter`, for the token's admin. */

@@ -56,14 +56,8 @@ function nullIfMissing(error: unknown): null {
 
 /** {@link L1Reader} over a viem client. */
 export class ViemReader extends ViemTokens implements ports.L1Reader, ports.IssuerReader {
-  protected readonly logs: ReturnType<typeof logReader>;
-  protected readonly view: ReturnType<typeof viewsOf<typeof abi>>;
-
-  constructor(connection: L1Connection) {
-    super(connection);
-    this.view = viewsOf(connection, abi);
-    this.logs = logReader(connection.client, connection.settlement.contract);
-  }
+  protected readonly logs = logReader(this.client, this.settlement.contract);
+  protected readonly view: ReturnType<typeof viewsOf<typeof abi>> = viewsOf(this.connection, abi);
 
   async opensBlobs(): Promise<boolean> {
     const { data = "0x" } = await askL1("asking for the precompile 0x0a", () =>

@@ -49,14 +49,13 @@ export type MirrorWork = "follow" | "assets" | "withdraw";
  * @example
  * await new MirrorSettler({ engine, source, committee, fromBlock, connect: () => connectMirror(far) }).run(signal);
  */
-export class MirrorSettler extends Rounds<MirrorRound, MirrorWork> implements BatchCheck {
-  readonly #options: MirrorSettlerOptions;
+export class MirrorSettler extends Rounds<MirrorRound, MirrorWork, MirrorSettlerOptions> implements BatchCheck {
   #joined: Awaited<ReturnType<typeof joined>> | null = null;
 
   /** Only `follow` connects to the mirror. Until then there is nothing else to do. */
   protected readonly passes = {
     follow: async (signal?: AbortSignal) => {
-      this.#joined ??= await joined(this.#options);
+      this.#joined ??= await joined(this.options);
       await this.#joined.follow(signal);
     },
     assets: async (signal?: AbortSignal) => (await this.#joined?.preflight.check(signal)) ?? 0,
@@ -72,11 +71,6 @@ export class MirrorSettler extends Rounds<MirrorRound, MirrorWork> implements Ba
       return done;
     },
   };
-
-  constructor(options: MirrorSettlerOptions) {
-    super(options);
-    this.#options = options;
-  }
 
   /**
    * Follows, examines the tokens there, brings the state there, withdraws, follows. Throws the errors of steps at the
@@ -97,14 +91,14 @@ export class MirrorSettler extends Rounds<MirrorRound, MirrorWork> implements Ba
     try {
       return await orAborted(this.#joined.preflight.checkBatch(batch), AbortSignal.timeout(CHECK_MS));
     } catch (error) {
-      this.#options.onError?.(error);
+      this.options.onError?.(error);
       return [];
     }
   }
 
   /** Returns the number of batches whose commits are final, and that the mirror knows now. */
   async #import(awaited: readonly VaultPlace[], mirror: SettledMirror, signal?: AbortSignal): Promise<number> {
-    const { source, committee } = this.#options;
+    const { source, committee } = this.options;
     if (awaited.length === 0) return 0;
     await source.follow();
     const final = awaited.filter(({ mode, batchNumber }) => batchNumber < countOf(mode, source.newest));

@@ -1,4 +1,5 @@
 import { MintmarkError } from "../../errors.ts";
+import { firstWhere } from "../../ledger/list.ts";
 import type { Hash, Standard } from "../../model.ts";
 import type { SettlementPort } from "../../operator.ts";
 import type { Clock, L1Committer, L1Reader, SealedBatch } from "../../ports.ts";
@@ -179,13 +180,8 @@ export class RefusedSlots {
 
 /** The most slots of a batch, from the first one, whose commit is bounded by that much gas. */
 function slotsWithin(entries: readonly (VaultEntry | null)[], gas: number): number {
-  let [low, high] = [0, entries.length];
-  while (low < high) {
-    const middle = (low + high + 1) >>> 1;
-    if (contentGas(contentOf(readColumns(entries.slice(0, middle)))) <= gas) low = middle;
-    else high = middle - 1;
-  }
-  return low;
+  const gasTo = (slot: number) => contentGas(contentOf(readColumns(entries.slice(0, slot + 1))));
+  return firstWhere(entries.length, (slot) => gasTo(slot) > gas);
 }
 
 /** Why a vault does not fit the standard under which L1 has the asset. */

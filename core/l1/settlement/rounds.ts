@@ -20,12 +20,12 @@ export type Pass = (signal?: AbortSignal) => Promise<unknown>;
  * Kinds of work by name. {@link run} gives each its own loop, so none delays another. {@link round} runs one pass of
  * each in turn.
  */
-export abstract class Rounds<T, Name extends string> {
-  readonly #options: RoundsOptions;
+export abstract class Rounds<T, Name extends string, Options extends RoundsOptions> {
+  protected readonly options: Options;
   readonly #lastErrors = new Map<Name, unknown>();
 
-  constructor(options: RoundsOptions) {
-    this.#options = options;
+  constructor(options: Options) {
+    this.options = options;
   }
 
   protected abstract readonly passes: Readonly<Record<Name, Pass>>;
@@ -49,7 +49,7 @@ export abstract class Rounds<T, Name extends string> {
    * repeated with back-off.
    */
   async run(signal: AbortSignal): Promise<void> {
-    const { intervalMs = 2_000, onError = () => {} } = this.#options;
+    const { intervalMs = 2_000, onError = () => {} } = this.options;
     const loops = (Object.entries(this.passes) as [Name, Pass][]).map(([name, pass]) => {
       const onRound = (error: unknown) => {
         this.#lastErrors.set(name, error);

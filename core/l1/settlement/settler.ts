@@ -62,11 +62,10 @@ export type SettlerWork = "follow" | "seal" | "assets" | "consents" | "commit" |
  * @example
  * await new Settler({ engine, l1, committee, fromBlock }).run(signal);
  */
-export class Settler extends Rounds<Round, SettlerWork> {
+export class Settler extends Rounds<Round, SettlerWork, SettlerOptions> {
   /** The issuers' answers about waiting batches. */
   readonly consents: Consents;
   protected readonly passes;
-  readonly #options: SettlerOptions;
   #rollupDataIsChosen = false;
   #compared = false;
   /** Only an operator can mend a difference between engine and L1, so it is thrown once. */
@@ -74,7 +73,6 @@ export class Settler extends Rounds<Round, SettlerWork> {
 
   constructor(options: SettlerOptions) {
     super(options);
-    this.#options = options;
     const { engine, l1, committee, mirrors = [], sealing = {} } = options;
     const { clock: steady = () => performance.now(), clock = Date.now } = options;
     const follow = followerOf(engine, l1, options);
@@ -142,7 +140,7 @@ export class Settler extends Rounds<Round, SettlerWork> {
    * `kzg_unavailable` when `rollupData` asks for blobs that cannot be sent, and with `l1_failed`.
    */
   async chooseRollupData(): Promise<void> {
-    const { engine, l1, rollupData = "auto" } = this.#options;
+    const { engine, l1, rollupData = "auto" } = this.options;
     if (!this.#rollupDataIsChosen) await placeRollupData(engine, l1, rollupData);
     this.#rollupDataIsChosen = true;
   }
@@ -169,7 +167,7 @@ export class Settler extends Rounds<Round, SettlerWork> {
   }
 
   get #isDiverged(): boolean {
-    return this.#options.engine.operator.divergence() !== null;
+    return this.options.engine.operator.divergence() !== null;
   }
 }
 
