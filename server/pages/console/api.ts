@@ -5,18 +5,8 @@ export interface Listed<T> {
   readonly pagination: { readonly nextCursor: string | null };
 }
 
-/** The application that a person of the operator looks at. */
-let chosen: string | null = null;
-
-export function chooseApplication(applicationId: string | null): void {
-  chosen = applicationId;
-}
-
-let onSignedOut: () => void = () => {};
-
-export function whenSignedOut(call: () => void): void {
-  onSignedOut = call;
-}
+/** The application that a person of the operator looks at, and what follows once the server knows no sign-in. */
+export const caller = { application: null as string | null, onSignedOut: () => {} };
 
 /** Says "change" after each request that may have changed something. */
 export const changes = new EventTarget();
@@ -26,11 +16,11 @@ export async function call<T>(method: string, path: string, body?: unknown, type
   const headers = {
     accept: "application/json",
     "mintmark-console": "1",
-    ...(chosen !== null && { "mintmark-application": chosen }),
+    ...(caller.application && { "mintmark-application": caller.application }),
   };
   const isOfSignIn = path.endsWith("/sign-in");
   const response = await request(path, { method, body, type, headers }).catch((error: Problem) => {
-    if (error.code.startsWith("credentials_") && !isOfSignIn) onSignedOut();
+    if (error.code.startsWith("credentials_") && !isOfSignIn) caller.onSignedOut();
     throw error;
   });
   if (method !== "GET" && !isOfSignIn) changes.dispatchEvent(new Event("change"));

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
-import type { Asset, PersonSignIn, Usage, User, Vault } from "../../client/index.ts";
+import type { Asset, Drop, PersonSignIn, Usage, User, Vault } from "../../client/index.ts";
 import { grouped } from "../shared/format.ts";
-import { call } from "./api.ts";
+import { call, withQuery } from "./api.ts";
 import { Chart } from "./chart.tsx";
 import { NewToken } from "./new-token.tsx";
 import * as ui from "./parts.tsx";
@@ -160,6 +160,70 @@ export function Mint() {
         </p>
       ))}
       <ui.List label="Newest transactions" path="/api/v1/transactions?limit=10" columns={COLUMNS} />
+    </>
+  );
+}
+
+/** Mints the rows of a file, with progress. A drop that has stopped goes on when the same file is chosen again. */
+export function Drops({ signIn }: { signIn: PersonSignIn }) {
+  const assets = useEnabledAssets();
+  const canMint = signIn.rights.includes("mint");
+  const upload = async (texts: ui.Texts, fields: FormData) => {
+    const file = fields.get("file") as File;
+    const type = /\.(?:ndjson|jsonl)$/.test(file.name) ? "application/x-ndjson" : "text/csv";
+    await call("POST", withQuery("/api/v1/drops", texts), file, type);
+  };
+  const stop = ({ dropId }: Drop) => call("DELETE", `/api/v1/drops/${dropId}`);
+  const result = async ({ dropId }: Drop) => {
+    const lines = await call<string>("GET", `/api/v1/drops/${dropId}/result`);
+    ui.download(`${dropId}.ndjson`, new Blob([lines], { type: "application/x-ndjson" }));
+  };
+  const done = ({ minted, mintable, refused, unknown }: Drop) => minted + mintable + refused + unknown;
+  const columns: ui.Column<Drop>[] = [
+    ["When", ({ createdAt }) => <ui.When at={createdAt} />],
+    ["Status", ({ status, dryRun }) => <ui.Status of={dryRun ? `${status}, dry run` : status} />],
+    [
+      "Progress",
+      (drop) => (
+        <>
+          <progress value={done(drop)} max={drop.rows} aria-label={`${done(drop)} of ${drop.rows} rows`} />
+          <br />
+          {`${done(drop).toLocaleString()} of ${drop.rows.toLocaleString()} rows`}
+        </>
+      ),
+    ],
+    ["Minted", ({ minted, mintable }) => (minted + mintable).toLocaleString(), "number"],
+    ["Refused", ({ refused }) => refused.toLocaleString(), "number"],
+    ["Failure", ({ failure }) => failure?.detail ?? "–"],
+    ui.actions((drop) => {
+      const canStop = canMint && (drop.status === "running" || drop.status === "queued");
+      return [["Result", () => result(drop)], ...(canStop ? [["Stop", () => stop(drop)] as const] : [])];
+    }),
+  ];
+  return (
+    <>
+      <ui.Title lead="Mint the rows of a CSV or NDJSON file, up to a million. A row has ownerAddress and tokenId, or amount in whole tokens.">
+        Drops
+      </ui.Title>
+      {canMint && (
+        <ui.Shown of={assets}>
+          {({ data }) => (
+            <ui.Form label="New drop" action="Upload and mint" send={upload}>
+              <ui.Input label="File" name="file" type="file" required accept=".csv,.ndjson,.jsonl" />
+              <AssetChoice assets={data} />
+              <ModeChoice />
+              <fieldset>
+                <legend>Try it first</legend>
+                <label>
+                  <input type="checkbox" name="dryRun" value="true" /> check every row and mint nothing
+                </label>
+              </fieldset>
+            </ui.Form>
+          )}
+        </ui.Shown>
+      )}
+      <p class="quiet">A drop that was stopped, or has failed, goes on when you upload the same file again.</p>
+      <ui.List idOf={({ dropId }) => dropId} label="Drops" path="/api/v1/drops" columns={columns} />
     </>
   );
 }

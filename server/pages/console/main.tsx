@@ -1,16 +1,13 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Application, PersonSignIn } from "../../client/index.ts";
-import { call, chooseApplication, whenSignedOut } from "./api.ts";
-import { Assets, Mint, Overview, Users } from "./day.tsx";
-import { Drops } from "./drops.tsx";
-import { Find } from "./find.tsx";
+import { call, caller } from "./api.ts";
+import { Assets, Drops, Mint, Overview, Users } from "./day.tsx";
 import { Applications, Operating } from "./operator.tsx";
 import { Button, Failure, Search, show, Title, Top, useHash } from "./parts.tsx";
+import { Audit, SignIn, Team, takeLink } from "./people.tsx";
 import { Keys, Webhooks } from "./programs.tsx";
-import { SignIn, takeLink } from "./sign-in.tsx";
-import { Audit, Team } from "./team.tsx";
-import { AssetPage, BatchPage, UserPage, VaultStory, Vaults } from "./things.tsx";
+import { AssetPage, BatchPage, Find, UserPage, VaultStory, Vaults } from "./things.tsx";
 import { forgetAssets } from "./tokens.tsx";
 import { TransactionPage, Transactions, TransferPage, Transfers } from "./transactions.tsx";
 
@@ -69,7 +66,7 @@ function App() {
       );
   };
   useEffect(() => {
-    whenSignedOut(() => setSignIn(null));
+    caller.onSignedOut = () => setSignIn(null);
     // A link that is opened in a tab with the console changes the address only.
     addEventListener("hashchange", () => setLink((earlier) => takeLink() ?? earlier));
     start();
@@ -101,7 +98,7 @@ function Console({ signIn, path, onSignedOut }: { signIn: PersonSignIn; path: st
   const [looked, setLooked] = useState<Application | null>(null);
   const choose = (application: Application | null) => {
     forgetAssets();
-    chooseApplication(application?.applicationId ?? null);
+    caller.application = application?.applicationId ?? null;
     setLooked(application);
     location.hash = application === null ? "#/applications" : "#/overview";
   };

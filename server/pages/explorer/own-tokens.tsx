@@ -159,7 +159,7 @@ export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
                 <Button
                   main
                   disabled={busy}
-                  onClick={() => run((...by) => acts.byRelay(...by, (vaultId) => transfers.made(vaultId)))}
+                  onClick={() => run((...by) => acts.byRelay(...by, transfers.made))}
                   text="Withdraw by the operator"
                 />
               )}

@@ -40,11 +40,11 @@ export async function byRelay(
   signedIn: SignedIn,
   vaults: readonly VaultContent[],
   change: Change,
-  isTransferred: (vaultId: bigint) => boolean,
+  made: ReadonlySet<bigint>,
 ): Promise<string[]> {
   const refused: Pick<client.OwnersListReply["vaults"][number], "vaultId" | "error">[] = [];
   const most = Math.min(MOST, settings.relayVaults);
-  const key = ({ vaultId, chainId }: VaultContent) => (isTransferred(vaultId) ? `vault ${vaultId}` : `${chainId}`);
+  const key = ({ vaultId, chainId }: VaultContent) => (made.has(vaultId) ? `vault ${vaultId}` : `${chainId}`);
   for (const group of Map.groupBy(vaults, key).values()) {
     for (let first = 0; first < group.length; first += most) {
       const part = group.slice(first, first + most);

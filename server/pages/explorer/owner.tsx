@@ -6,7 +6,7 @@ import { useWallets, WalletButtons } from "../shared/wallets.tsx";
 import { type OwnSignIn, readBatches, type SignedIn, signIn } from "./api.ts";
 import { vaultsOf } from "./batch.tsx";
 import { OwnTokens } from "./own-tokens.tsx";
-import { OwnTransfers } from "./transfer-view.tsx";
+import { ownTransfers } from "./transfer-view.tsx";
 
 /** In memory only: it ends with the page. */
 let signedIn: OwnSignIn | null = null;
@@ -65,7 +65,7 @@ function Welcome({ onSignedIn }: { onSignedIn: (signedIn: OwnSignIn) => void }) 
  * Searches the public data of one page of batches, and offers to continue. Nobody learns which vaults it searches for.
  */
 function Found({ signedIn }: { signedIn: SignedIn }) {
-  const transfers = useRef(new OwnTransfers(signedIn.address)).current;
+  const transfers = useRef(ownTransfers(signedIn.address)).current;
   const [{ vaults, batches, next }, setFound] = useState({
     vaults: [] as readonly VaultContent[],
     batches: 0,

@@ -95,52 +95,48 @@ export function VaultLink({ of }: { of: bigint }) {
   return <a href={`#/vaults/${of}`}>{String(of)}</a>;
 }
 
+export type OwnTransfers = ReturnType<typeof ownTransfers>;
+
 /** What transfers do to one owner's vaults, as the public data of the batches tell. */
-export class OwnTransfers {
-  readonly #owner: string;
+export function ownTransfers(owner: string) {
   /** By vault that is taken: to whom it went, and the vault of the change. */
-  readonly #taken = new Map<bigint, { readonly to: string; readonly change: bigint | null }>();
-  readonly #made = new Set<bigint>();
-
-  constructor(owner: string) {
-    this.#owner = owner;
-  }
-
-  /** What became of a vault; null while no transfer takes it. */
-  fate(vaultId: bigint): string | null {
-    const taken = this.#taken.get(vaultId);
-    return taken === undefined ? null : fateOf(taken.to);
-  }
-
-  made(vaultId: bigint): boolean {
-    return this.#made.has(vaultId);
-  }
-
-  /** Reads a sealed batch of transfers. Returns the vaults that the owner got from others. */
-  async read({ batchId, batchNumber }: Batch): Promise<protocol.VaultContent[]> {
-    const outputs = protocol.transferOutputs(protocol.decodeTransferData(await readBatchData(batchId)), batchNumber);
-    for (const { part, outId, transfer } of outputs) {
-      this.#made.add(outId);
-      const change = part === protocol.TransferPart.change ? outId : null;
-      this.#taken.set(transfer.vaultId, { to: transfer.to, change });
-    }
-    const mine = outputs.filter(
-      ({ part, transfer }) => part === protocol.TransferPart.receiver && transfer.to === this.#owner,
-    );
-    return this.#contents(mine.map(({ outId }) => outId));
-  }
-
-  /** The vaults of change that the owner kept of these, and of those in turn. */
-  async changesOf(vaults: readonly protocol.VaultContent[]): Promise<protocol.VaultContent[]> {
-    const ids = vaults.flatMap(({ vaultId }) => this.#taken.get(vaultId)?.change ?? []);
-    if (ids.length === 0) return [];
-    const kept = await this.#contents(ids);
-    return [...kept, ...(await this.changesOf(kept))];
-  }
-
+  const taken = new Map<bigint, { readonly to: string; readonly change: bigint | null }>();
+  /** The vaults that transfers made. */
+  const made = new Set<bigint>();
   /** The contents of vaults that transfers made, as the operator tells them. Those that L1 does not count hold nothing. */
-  async #contents(ids: readonly bigint[]): Promise<protocol.VaultContent[]> {
+  const contentsOf = async (ids: readonly bigint[]) => {
     const read = await Promise.all(ids.map((vaultId) => readHistory(vaultId)));
     return read.flatMap(({ vault }) => vault ?? []);
-  }
+  };
+  return {
+    made: made as ReadonlySet<bigint>,
+
+    /** What became of a vault; null while no transfer takes it. */
+    fate(vaultId: bigint): string | null {
+      const to = taken.get(vaultId)?.to;
+      return to === undefined ? null : fateOf(to);
+    },
+
+    /** Reads a sealed batch of transfers. Returns the vaults that the owner got from others. */
+    async read({ batchId, batchNumber }: Batch): Promise<protocol.VaultContent[]> {
+      const outputs = protocol.transferOutputs(protocol.decodeTransferData(await readBatchData(batchId)), batchNumber);
+      for (const { part, outId, transfer } of outputs) {
+        made.add(outId);
+        const change = part === protocol.TransferPart.change ? outId : null;
+        taken.set(transfer.vaultId, { to: transfer.to, change });
+      }
+      const mine = outputs.filter(
+        ({ part, transfer }) => part === protocol.TransferPart.receiver && transfer.to === owner,
+      );
+      return contentsOf(mine.map(({ outId }) => outId));
+    },
+
+    /** The vaults of change that the owner kept of these, and of those in turn. */
+    async changesOf(vaults: readonly protocol.VaultContent[]): Promise<protocol.VaultContent[]> {
+      const ids = vaults.flatMap(({ vaultId }) => taken.get(vaultId)?.change ?? []);
+      if (ids.length === 0) return [];
+      const kept = await contentsOf(ids);
+      return [...kept, ...(await this.changesOf(kept))];
+    },
+  };
 }

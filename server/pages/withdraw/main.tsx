@@ -1,44 +1,32 @@
 import { createClient, custom, erc20Abi } from "viem";
 import { readContract } from "viem/actions";
-import { type ExitKit, exitWithKit, exitWithKits, parseExitKit, planExit } from "../../../core/guards/exit/browser.ts";
+import * as exit from "../../../core/guards/exit/browser.ts";
 import type { Hash } from "../../../core/index.ts";
 import { connectWallet } from "../../../core/l1/index.ts";
 import type { Provider } from "../shared/wallets.tsx";
 
 // An owner's own withdrawal through its wallet: the part of the pages that needs an Ethereum library.
 
-export { type ExitKit, parseExitKit };
+export { parseExitKit } from "../../../core/guards/exit/browser.ts";
+export type ExitKit = exit.ExitKit;
 
-export interface Outcome {
-  readonly vaultId: bigint;
-  /** The transaction that paid it; null when none did. */
-  readonly txHash: Hash | null;
-  /** Why it was not paid; null when it was. */
-  readonly refusal: string | null;
-}
+export type Outcome = Pick<exit.VaultExit, "vaultId" | "txHash" | "refusal">;
 
-/** What the contract says of a kit, by its owner's wallet. */
-export interface Checked {
-  /** Units that are left. */
-  readonly left: bigint;
-  /** What the token's contract says of itself; null where it says nothing. */
-  readonly name: string | null;
-  readonly symbol: string | null;
-  readonly decimals: number | null;
-}
+/** What the contract says of a kit, by its owner's wallet: the units that are left, and its token's names. */
+export type Checked = Awaited<ReturnType<typeof check>>;
 
 /** Has the kit's contract verify it. Rejects with what is wrong with the kit, and when nothing is left. */
-export async function check(provider: Provider, address: `0x${string}`, kit: ExitKit): Promise<Checked> {
+export async function check(provider: Provider, address: `0x${string}`, kit: ExitKit) {
   const l1 = await connect(provider, address, kit);
-  const { quantity } = await planExit({ kit, l1, account: address });
+  const { quantity } = await exit.planExit({ kit, l1, account: address });
   return { left: quantity, ...(await names(provider, kit)) };
 }
 
 /** What a contract may say of itself, without filling the page. */
 const MOST_CHARACTERS = 60;
 
-/** Not every token's contract has all of these. */
-async function names(provider: Provider, { token }: ExitKit): Promise<Pick<Checked, "name" | "symbol" | "decimals">> {
+/** What the token's contract says of itself; null where it says nothing. */
+async function names(provider: Provider, { token }: ExitKit) {
   const client = createClient({ transport: custom(provider) });
   const at = { abi: erc20Abi, address: token.address } as const;
   const none = () => null;
@@ -62,10 +50,10 @@ export async function withdraw(
   const l1 = await connect(provider, address, kit);
   try {
     if (more.length === 0) {
-      const { txHash } = await exitWithKit({ kit, l1, account: address, onSent });
+      const { txHash } = await exit.exitWithKit({ kit, l1, account: address, onSent });
       return [{ vaultId: kit.tip.vaultId, txHash, refusal: null }];
     }
-    const exits = await exitWithKits({ kits, l1, account: address, onSent });
+    const exits = await exit.exitWithKits({ kits, l1, account: address, onSent });
     return exits.map(({ vaultId, txHash, refusal }) => ({ vaultId, txHash, refusal: refusal && sentence(refusal) }));
   } catch (error) {
     throw error instanceof Error ? new Error(sentence(error.message), { cause: error }) : error;
