@@ -1,3 +1,4 @@
+import { pause } from "../../../core/backoff.ts";
 import { type Problem, request } from "../shared/request.ts";
 
 export interface Listed<T> {
@@ -41,7 +42,7 @@ export async function readPages<T>(path: string, pages: number) {
   for (let page = 0; page < pages; ) {
     const listed = await call<Listed<T>>("GET", withQuery(path, { cursor })).catch(async (error: Problem) => {
       if (pages < Number.POSITIVE_INFINITY || !(error.seconds > 0)) throw error;
-      await new Promise((done) => setTimeout(done, error.seconds * 1_000));
+      await pause(error.seconds * 1_000);
       return null;
     });
     if (listed === null) continue;

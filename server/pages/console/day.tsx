@@ -19,10 +19,7 @@ export function Overview() {
               {[
                 ["Mints", grouped(mints)],
                 ["Transactions", transactions.toLocaleString("en")],
-                [
-                  "Keys and people in use",
-                  keys.filter(({ revokedAt }) => revokedAt === null).length.toLocaleString("en"),
-                ],
+                ["Keys and people in use", keys.filter((key) => key.revokedAt === null).length.toLocaleString("en")],
               ].map(([name, figure]) => (
                 <section class="card" key={name}>
                   <h2>{name}</h2>

@@ -1,10 +1,11 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Application, PersonSignIn } from "../../client/index.ts";
+import type { Problem } from "../shared/request.ts";
 import { call, caller } from "./api.ts";
 import { Assets, Drops, Mint, Overview, Users } from "./day.tsx";
 import { Applications, Operating } from "./operator.tsx";
-import { Button, Failure, Search, show, Title, Top, useHash } from "./parts.tsx";
+import { Button, Failure, Search, show, Title, Top, useHash, useLoad } from "./parts.tsx";
 import { Audit, SignIn, Team, takeLink } from "./people.tsx";
 import { Keys, Webhooks } from "./programs.tsx";
 import { AssetPage, BatchPage, Find, UserPage, VaultStory, Vaults } from "./things.tsx";
@@ -53,33 +54,27 @@ const OF_ALL: readonly Entry[] = [
 ];
 
 function App() {
-  const [signIn, setSignIn] = useState<PersonSignIn | null | undefined>(undefined);
-  const [error, setError] = useState<Error | null>(null);
+  const [signIn, setSignIn] = useState<PersonSignIn | null>(null);
   const [link, setLink] = useState(takeLink);
   const path = useHash().replace(/^\//, "");
-  const start = () => {
-    setError(null);
-    if (link !== null) setSignIn(null);
-    else
-      call<PersonSignIn>("GET", "/console/v1/sign-in").then(setSignIn, (failure) =>
-        "code" in failure && isSignedOut(failure.code) ? setSignIn(null) : setError(failure),
-      );
-  };
+  const started = useLoad(async () => {
+    if (link === null) setSignIn(await call<PersonSignIn>("GET", "/console/v1/sign-in").catch(nobodyIfSignedOut));
+    return true;
+  }, null);
   useEffect(() => {
     caller.onSignedOut = () => setSignIn(null);
     // A link that is opened in a tab with the console changes the address only.
     addEventListener("hashchange", () => setLink((earlier) => takeLink() ?? earlier));
-    start();
   }, []);
-  if (error !== null) {
+  if (started.error !== null) {
     return (
       <main>
         <Title>The console cannot start now</Title>
-        <Failure error={error} retry={start} />
+        <Failure error={started.error} retry={started.reload} />
       </main>
     );
   }
-  if (signIn === undefined) return <p class="quiet">Loading…</p>;
+  if (started.value === undefined) return <p class="quiet">Loading…</p>;
   if (signIn === null || link !== null) {
     const signedIn = (opened: PersonSignIn) => {
       setLink(null);
@@ -90,8 +85,9 @@ function App() {
   return <Console signIn={signIn} path={path} onSignedOut={() => setSignIn(null)} />;
 }
 
-function isSignedOut(code: string): boolean {
-  return code.startsWith("credentials_") || code === "application_suspended";
+function nobodyIfSignedOut(failure: Problem): null {
+  if (failure.code.startsWith("credentials_") || failure.code === "application_suspended") return null;
+  throw failure;
 }
 
 function Console({ signIn, path, onSignedOut }: { signIn: PersonSignIn; path: string; onSignedOut: () => void }) {

@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import { pause } from "../../../core/backoff.ts";
 import type { Asset, PersonSignIn, TokenCreation, TokenProgress } from "../../client/index.ts";
 import { accountsOf, type Provider, switchChain, wallet } from "../shared/wallets.tsx";
 import { call } from "./api.ts";
@@ -31,10 +32,6 @@ async function send(provider: Provider, transaction: object): Promise<string> {
   return String(await provider.request({ method: "eth_sendTransaction", params: [transaction] }));
 }
 
-async function pause(): Promise<void> {
-  await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-}
-
 /** Waits until the chain has mined a transaction. Rejects when it failed there, or when a wallet may have replaced it. */
 async function mined(provider: Provider, hash: string): Promise<void> {
   for (const end = Date.now() + MINED_WITHIN_MS; Date.now() < end; ) {
@@ -42,7 +39,7 @@ async function mined(provider: Provider, hash: string): Promise<void> {
     const { status } = (receipt ?? {}) as { readonly status?: string };
     if (status === "0x0") throw new Error("The chain refused the transaction. Look at it in your wallet, then go on.");
     if (status !== undefined) return;
-    await pause();
+    await pause(POLL_MS);
   }
   throw new Error("No block has the transaction after ten minutes. If you sped it up or cancelled it, go on.");
 }
@@ -66,12 +63,8 @@ async function follow({ txHash, chainId }: Pending, tell: (text: string) => void
       continue;
     }
     tell(status === "registered" ? "The token is registered. The chain makes that final." : "The chain is at work.");
-    await pause();
+    await pause(POLL_MS);
   }
-}
-
-function pendingOf(key: string): Pending | null {
-  return JSON.parse(localStorage.getItem(key) ?? "null") as Pending | null;
 }
 
 /** Creates a token by the browser's wallet, which pays for it. Absent where the operator adds tokens itself. */
@@ -79,7 +72,7 @@ export function NewToken({ signIn }: { signIn: PersonSignIn }) {
   const key = `mintmark-new-token ${signIn.person.applicationId}`;
   const settings = useLoad(async () => (await fetch("/console/settings.json")).json(), "settings").value;
   const [standard, setStandard] = useState("erc721");
-  const [pending, setPending] = useState(() => pendingOf(key));
+  const [pending, setPending] = useState<Pending | null>(() => JSON.parse(localStorage.getItem(key) ?? "null"));
   const [said, setSaid] = useState<string | null>(null);
   const { busy, error, run } = useAction();
   if (settings === undefined || !settings.newTokens) return null;

@@ -16,6 +16,9 @@ const SCOPES = {
   transfer: "transfer",
 } as const;
 
+/** What most keys are for. */
+const USUAL: readonly string[] = ["mint", "read"];
+
 export function Keys({ signIn }: { signIn: PersonSignIn }) {
   const [issued, show] = useState<IssuedApiKey | null>(null);
   const rights: readonly string[] = signIn.rights;
@@ -31,12 +34,7 @@ export function Keys({ signIn }: { signIn: PersonSignIn }) {
     ["Name", (key) => <span class={key.revokedAt === null ? "" : "gone"}>{key.name ?? "–"}</span>],
     ["Id", ({ keyId }) => <ui.Id of={keyId} />],
     ["Scopes", (key) => key.scopes.join(", ")],
-    [
-      "Mints",
-      (key) =>
-        key.mintQuota === null ? grouped(key.mintsUsed) : `${grouped(key.mintsUsed)} of ${grouped(key.mintQuota)}`,
-      "number",
-    ],
+    ["Mints", ({ mintsUsed, mintQuota: most }) => grouped(mintsUsed) + (most ? ` of ${grouped(most)}` : ""), "number"],
     ["Created", ({ createdAt }) => <ui.When at={createdAt} />],
     ["Revoked", ({ revokedAt }) => <ui.When at={revokedAt} />],
     ui.actions((key) => {
@@ -70,12 +68,7 @@ export function Keys({ signIn }: { signIn: PersonSignIn }) {
             <div>
               {scopes.map(([scope, text]) => (
                 <label key={scope}>
-                  <input
-                    type="checkbox"
-                    name="scope"
-                    value={scope}
-                    defaultChecked={scope === "mint" || scope === "read"}
-                  />
+                  <input type="checkbox" name="scope" value={scope} defaultChecked={USUAL.includes(scope)} />
                   {text}
                 </label>
               ))}

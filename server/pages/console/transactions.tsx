@@ -71,15 +71,10 @@ function csvCell(text: string): string {
 
 /** The API's bounds are exclusive. A day is one of the person's time zone. */
 function between({ from, to, ...others }: Readonly<Record<string, string>>) {
-  const start = (day: string, days: number) => {
-    const date = new Date(`${day}T00:00:00`);
-    date.setDate(date.getDate() + days);
-    return date.getTime();
-  };
   return {
     ...others,
-    createdAfter: from && new Date(start(from, 0) - 1).toISOString(),
-    createdBefore: to && new Date(start(to, 1)).toISOString(),
+    createdAfter: from && new Date(Date.parse(`${from}T00:00:00`) - 1).toISOString(),
+    createdBefore: to && new Date(`${to}T24:00:00`).toISOString(),
   };
 }
 

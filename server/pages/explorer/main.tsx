@@ -24,16 +24,11 @@ const SECTIONS = [
   ["#/owner", "My tokens"],
 ] as const;
 
-const notFound: View = async () => (
-  <>
-    <h1>Nothing here</h1>
-    <p>Give a vault's id, or a batch such as zk-rollup-0.</p>
-  </>
-);
-
 /** Every view has a heading, also one that cannot be shown. */
 async function viewOf(path: string, retry: () => void): Promise<ComponentChildren> {
-  const [pattern, view] = ROUTES.find(([candidate]) => candidate.test(path)) ?? [null, notFound];
+  const [pattern, view] = ROUTES.find(([candidate]) => candidate.test(path)) ?? [];
+  if (!view)
+    return [<h1 key="title">Nothing here</h1>, <p key="hint">Give a vault's id, or a batch such as zk-rollup-0.</p>];
   try {
     return await view(pattern?.exec(path)?.[1] ?? "");
   } catch (error) {

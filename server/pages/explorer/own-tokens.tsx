@@ -1,4 +1,5 @@
 import { useEffect, useReducer, useRef, useState } from "preact/hooks";
+import { pause } from "../../../core/backoff.ts";
 import type { Hash, Hex, VaultContent } from "../../../core/protocol/verifier.ts";
 import type { OwnersWithdrawal, OwnersWithdrawals } from "../../client/index.ts";
 import { blobText, counted, sentenceOf } from "../shared/format.ts";
@@ -113,7 +114,7 @@ export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
     page.isFollowing = true;
     const waiting = () => page.vaults.filter(({ vaultId }) => standings.get(vaultId)?.kind === "waiting");
     while (page.isShown && waiting().length > 0) {
-      await new Promise((resolve) => setTimeout(resolve, POLLING_MS));
+      await pause(POLLING_MS);
       const some = waiting();
       for (let first = 0; first < some.length; first += 100) await look(some.slice(first, first + 100));
       await acts.followGiven(signedIn, given, set).catch(() => undefined);

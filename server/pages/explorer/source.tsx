@@ -1,7 +1,7 @@
 import { useReducer, useState } from "preact/hooks";
 import type { Hex } from "../../../core/protocol/verifier.ts";
 import { Button, Later, Notice, onSent } from "../shared/parts.tsx";
-import { type Provider, useWallets, wallet } from "../shared/wallets.tsx";
+import { useWallets, wallet } from "../shared/wallets.tsx";
 import { readState, type Settings, type State } from "./api.ts";
 import { node, type SettlementContract, settlementContract } from "./l1.ts";
 
@@ -27,16 +27,11 @@ export function settlement(): Promise<State> {
 
 /** The settlement contract through the chosen source; null before the visitor's choice. */
 export async function l1(): Promise<SettlementContract | null> {
-  const provider = chosenProvider();
-  if (provider === null) return null;
+  const address = choice === "own" ? ownAddress : choice === "operator" ? settings.rpc : null;
+  const provider = choice === "wallet" ? wallet() : address && node(address);
+  if (!provider) return null;
   const { contract, chainId } = await settlement();
   return settlementContract(provider, contract as Hex, BigInt(chainId));
-}
-
-function chosenProvider(): Provider | null {
-  if (choice === "wallet") return wallet();
-  if (choice === "own") return node(ownAddress);
-  return choice === "operator" && settings.rpc !== null ? node(settings.rpc) : null;
 }
 
 /** The source of L1 data, worded so that a visitor can judge it. */

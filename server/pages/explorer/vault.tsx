@@ -80,14 +80,15 @@ async function metadataOf(vault: Proof["vault"]) {
   const metadata = await readMetadata(vault);
   if (metadata === null) return null;
   const [name, image] = [textIn(metadata, "name"), textIn(metadata, "image")];
-  const facts: readonly Fact[] = [
-    ["Name", name],
-    ["Description", textIn(metadata, "description")],
-  ];
   return (
     <>
       <h2>Its metadata says</h2>
-      <Facts of={facts} />
+      <Facts
+        of={[
+          ["Name", name],
+          ["Description", textIn(metadata, "description")],
+        ]}
+      />
       {image && (
         <p>
           <AskedPicture source={image} name={name ?? "The token"} />
