@@ -9,11 +9,10 @@ import { tagOf } from "./http/etag.ts";
 import { fastifyApp } from "./http/fastify-app.ts";
 import { idempotencyKeyOf } from "./http/idempotency.ts";
 import { acceptForm, acceptJson, acceptStreams, FORM } from "./http/wire/body.ts";
-import { exitPage } from "./pages/exit.ts";
 import { mountPage } from "./pages/files.ts";
 import { guidePage } from "./pages/guide.ts";
 import { mountHome } from "./pages/home.ts";
-import { claimPage, consolePage, explorerPage, referencePage } from "./pages/scripted.ts";
+import { claimPage, consolePage, exitPage, explorerPage, referencePage } from "./pages/scripted.ts";
 import { countFailure, countFailures, identify } from "./routes/api/authentication.ts";
 import {
   bodyTypesOf,

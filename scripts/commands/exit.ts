@@ -3,7 +3,7 @@ import { createPublicClient, erc20Abi, http } from "viem";
 import * as exits from "../../core/guards/exit/index.ts";
 import type { Hash } from "../../core/index.ts";
 import { connectPortal } from "../../core/l1/index.ts";
-import { exitPageHtml } from "../../server/pages/exit.ts";
+import { exitPageHtml } from "../../server/pages/scripted.ts";
 import { exitSettings } from "../../server/process/settings/process-settings.ts";
 import { addressOf, partOf, processAccount } from "../cli/arguments.ts";
 import { command } from "../cli/command.ts";

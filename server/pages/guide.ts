@@ -18,7 +18,6 @@ export function buildGuide(): Promise<void> {
 }
 
 async function build(): Promise<void> {
-  // The package brings it built.
   if (import.meta.url.endsWith(".js")) return;
   const script = fileURLToPath(new URL("../../scripts/build/guide.ts", import.meta.url));
   const child = spawn(process.execPath, [script], { stdio: "ignore" });

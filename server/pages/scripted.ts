@@ -1,11 +1,10 @@
 import { readFile } from "node:fs/promises";
 import type { Service } from "../service.ts";
 import { chartStyle, pageScript, type SCRIPTS } from "./bundle.ts";
-import { contentPolicy, documentOf, type Page, type PageFile, pageFile, styledBy } from "./files.ts";
+import { contentPolicy, documentOf, hashSource, type Page, type PageFile, pageFile, styledBy } from "./files.ts";
 
 interface Parts {
   readonly title: string;
-  /** Default: the folder's name. */
   readonly address?: string;
   readonly policy: string;
   /** What a browser without scripts shows. */
@@ -17,7 +16,6 @@ interface Parts {
 
 const SHARED = new URL("./shared/style.css", import.meta.url);
 
-/** The page of a folder here, which its script draws. */
 function scriptedPage(folder: (typeof SCRIPTS)[number], parts: Parts): Page {
   const { title, address = `/${folder}`, policy, styles = [], others = () => [] } = parts;
   const head = `${styledBy(address)}
@@ -50,7 +48,6 @@ export const claimPage = scriptedPage("claim", {
   policy: contentPolicy({ "img-src": "'self' https: data:" }),
 });
 
-/** The console of applications' teams and of the operator. */
 export function consolePage({ engine, newTokens }: Pick<Service, "engine" | "newTokens">): Page {
   return scriptedPage("console", {
     title: "Mintmark console",
@@ -103,3 +100,40 @@ export const referencePage = scriptedPage("reference", {
   policy: contentPolicy(),
   styles: [new URL("./reference/style.css", import.meta.url)],
 });
+
+/**
+ * The static exit page: one HTML file with its script and style, which works from a disk. Its policy allows these two by
+ * their hashes, and no request at all: the page talks to the wallet only. The core hashes with WebAssembly.
+ */
+export async function exitPageHtml(): Promise<{ readonly html: string; readonly policy: string }> {
+  const style = await readFile(SHARED, "utf8");
+  const script = (await pageScript("exit")).toString();
+  const policy = contentPolicy({
+    "script-src": `${hashSource(script)} 'wasm-unsafe-eval'`,
+    "style-src": hashSource(style),
+    "img-src": "data:",
+    "connect-src": "'none'",
+  });
+  const head = `<meta http-equiv="content-security-policy" content="${policy.replace("frame-ancestors 'none'; ", "")}">
+    <meta name="referrer" content="no-referrer">
+    <link rel="icon" href="data:,">
+    <style>${style}</style>`;
+  const body = `<header class="top"><span class="brand">Mintmark</span></header>
+    <div id="app"></div>
+    <noscript><p class="notice">This page checks proofs in your browser, which needs JavaScript.</p></noscript>
+    <script type="module">${script}</script>`;
+  return { html: documentOf("Mintmark exit", head, body), policy };
+}
+
+/** The same file, served, and as a file to save. */
+export const exitPage: Page = {
+  address: "/exit",
+  policy: contentPolicy(),
+  async load() {
+    const { html, policy } = await exitPageHtml();
+    return [
+      { ...pageFile("", html, "index.html"), policy },
+      { ...pageFile("mintmark-exit.html", html), policy },
+    ];
+  },
+};

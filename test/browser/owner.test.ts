@@ -14,7 +14,7 @@ import { ADMIN, USERS } from "../../scripts/sandbox/accounts.ts";
 import { type Sandbox, startSandbox } from "../../scripts/sandbox/sandbox.ts";
 import { answer, createClient, type MintmarkClient, mint } from "../../server/client/index.ts";
 import { pageScript } from "../../server/pages/bundle.ts";
-import { exitPageHtml } from "../../server/pages/exit.ts";
+import { exitPageHtml } from "../../server/pages/scripted.ts";
 import { mintmark } from "../cli/cli.ts";
 import { axeFaults, hasChromium, launchChromium, SHAPES, visit } from "./chromium.ts";
 import { addWallets, type StubWallet } from "./wallets.ts";

@@ -1,5 +1,4 @@
-import { pause } from "../../../core/backoff.ts";
-import { type Problem, request } from "../shared/request.ts";
+import { type Problem, pause, request } from "../shared/request.ts";
 
 export interface Listed<T> {
   readonly data: readonly T[];

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
-import { pause } from "../../../core/backoff.ts";
 import type { Asset, PersonSignIn, TokenCreation, TokenProgress } from "../../client/index.ts";
+import { pause } from "../shared/request.ts";
 import { accountsOf, type Provider, switchChain, wallet } from "../shared/wallets.tsx";
 import { call } from "./api.ts";
 import { Action, Button, Failure, Form, Input, Notice, Select, type Texts, useAction, useLoad } from "./parts.tsx";

@@ -51,10 +51,7 @@ export function Operating() {
                 entries={checks}
                 columns={[
                   ["Check", ({ name }) => wordsOf(name)],
-                  [
-                    "Status",
-                    ({ ok }) => <span class={`status ${ok ? "done" : "failed"}`}>{ok ? "ok" : "failed"}</span>,
-                  ],
+                  ["Status", ({ ok }) => <ui.Status of={ok ? "ok" : "failed"} />],
                   ["Finding", ({ detail }) => detail],
                 ]}
               />

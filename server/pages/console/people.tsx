@@ -157,15 +157,10 @@ export function takeLink(): string | null {
   return link;
 }
 
-interface Several {
-  readonly opened: NewPersonSignIn;
-  readonly wallet: Provider;
-}
-
 /** @param link - waits for a click: programs that look into mails open links too, and each works once */
 export function SignIn({ link, onSignedIn }: { link: string | null; onSignedIn: (signIn: NewPersonSignIn) => void }) {
   const { busy, error, run } = ui.useAction();
-  const [several, setSeveral] = useState<Several | null>(null);
+  const [several, setSeveral] = useState<{ readonly opened: NewPersonSignIn; readonly wallet: Provider } | null>(null);
   const [isSpent, setSpent] = useState(false);
   const open = (proof: object) => call<NewPersonSignIn>("POST", "/console/v1/sign-in", proof);
   const spend = (error: { readonly code?: string }) => {
@@ -179,7 +174,7 @@ export function SignIn({ link, onSignedIn }: { link: string | null; onSignedIn: 
       if (opened.others.length === 0) onSignedIn(opened);
       else setSeveral({ opened, wallet });
     });
-  const chosen = ({ opened, wallet }: Several, { applicationId }: Person) =>
+  const chosen = ({ opened, wallet }: NonNullable<typeof several>, { applicationId }: Person) =>
     run(async () => {
       if (applicationId === opened.person.applicationId) onSignedIn(opened);
       else onSignedIn(await open({ ...(await signChallenge(wallet, "console")), applicationId }));

@@ -16,7 +16,6 @@ const SCOPES = {
   transfer: "transfer",
 } as const;
 
-/** What most keys are for. */
 const USUAL: readonly string[] = ["mint", "read"];
 
 export function Keys({ signIn }: { signIn: PersonSignIn }) {

@@ -1,18 +1,12 @@
 import { useState } from "preact/hooks";
 import { decimalAmount } from "../../../core/protocol/verifier.ts";
-import type { Asset } from "../../client/index.ts";
+import type { Asset, Vault } from "../../client/index.ts";
 import { grouped } from "../shared/format.ts";
 import { metadataAt, Picture, textIn } from "../shared/tokens.tsx";
 import { call, type Listed } from "./api.ts";
 import { Select, useLoad } from "./parts.tsx";
 
-export interface Units {
-  readonly assetId: string;
-  readonly tokenId: string | null;
-  readonly amount: string;
-  readonly quantum: string;
-  readonly decimals: number;
-}
+export type Units = Pick<Vault, "assetId" | "tokenId" | "amount" | "quantum" | "decimals">;
 
 /** Each asset is asked for once, however many rows name it. */
 const assets = new Map<string, Promise<Asset>>();

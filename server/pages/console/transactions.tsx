@@ -155,7 +155,7 @@ function rowsOf(lists: readonly Transfer[], opened: ReadonlySet<string>): readon
 
 function Receiver({ of: { to, failure } }: { of: Given }) {
   if (BigInt(to ?? 0) !== 0n) return <ui.To page="users" id={to} />;
-  return failure === null ? <span class="status done">redeemed</span> : <>not redeemed</>;
+  return failure === null ? <ui.Status of="redeemed" /> : <>not redeemed</>;
 }
 
 const columnsOf = (open: (list: Transfer) => void): readonly ui.Column<Row>[] => [

@@ -75,7 +75,6 @@ async function connect(wallet: Wallet, kits: Kits, say: (text: string) => void):
   return { wallet, ready, spent };
 }
 
-/** A token by its contract's own name, once the wallet has read it. */
 function nameOf({ kit: { token }, checked }: Named): string {
   if (token.tokenId !== null)
     return checked?.name ? `${checked.name}, token ${token.tokenId}` : `Token ${token.tokenId}`;

@@ -1,12 +1,11 @@
 import { useEffect, useReducer, useRef, useState } from "preact/hooks";
-import { pause } from "../../../core/backoff.ts";
-import type { Hash, Hex, VaultContent } from "../../../core/protocol/verifier.ts";
+import type { Hex, VaultContent } from "../../../core/protocol/verifier.ts";
 import type { OwnersWithdrawal, OwnersWithdrawals } from "../../client/index.ts";
 import { blobText, counted, sentenceOf } from "../shared/format.ts";
 import { Button, code, download, Facts, More, Notice, onSent, useAction } from "../shared/parts.tsx";
+import { pause } from "../shared/request.ts";
 import { Amount, amountText, isImage, Picture, textIn, useMetadata } from "../shared/tokens.tsx";
 import { asOwner, jsonAsOwner, type SignedIn } from "./api.ts";
-import type { Registration } from "./l1.ts";
 import * as acts from "./owner-acts.tsx";
 import { l1, settings, settlement } from "./source.tsx";
 import { type OwnTransfers, VaultLink } from "./transfer-view.tsx";
@@ -21,7 +20,6 @@ interface OwnTokensProps {
   vaults: readonly VaultContent[];
 }
 
-/** The owner's tokens as cards with a selection, and what can be done with the selected ones. */
 export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
   const [count, setCount] = useState(PAGE);
   const [isHosted, setHosted] = useState(false);
@@ -281,17 +279,13 @@ function Card({ vault, signedIn, standing, isSelected, asked, onSelect, onHosted
 async function paidOnL1(vaults: readonly VaultContent[]): Promise<ReadonlyMap<bigint, bigint>> {
   const [contract, { chainId }] = await Promise.all([l1(), settlement()]);
   if (contract === null) return new Map();
-  const registrations = new Map<Hash, Promise<Registration | null>>();
   const here = vaults.filter((vault) => String(vault.chainId) === chainId);
-  const paid = await Promise.all(
-    here.map(async ({ vaultId, chainId, assetType }) => {
-      const known = registrations.get(assetType) ?? contract.registration(chainId, assetType);
-      registrations.set(assetType, known);
-      const registered = await known;
-      return [vaultId, registered === null ? 0n : await contract.withdrawn(vaultId, registered.standard)] as const;
-    }),
-  );
-  return new Map(paid);
+  const paid = [...Map.groupBy(here, ({ assetType }) => assetType)].map(async ([assetType, some]) => {
+    const registered = await contract.registration(BigInt(chainId), assetType);
+    const paidOf = async (vaultId: bigint) => (registered ? contract.withdrawn(vaultId, registered.standard) : 0n);
+    return Promise.all(some.map(async ({ vaultId }) => [vaultId, await paidOf(vaultId)] as const));
+  });
+  return new Map((await Promise.all(paid)).flat());
 }
 
 async function newestOf(signedIn: SignedIn, vaults: readonly VaultContent[]) {

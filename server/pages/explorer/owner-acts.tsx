@@ -32,9 +32,7 @@ const MOST = 256;
 
 /**
  * Withdraws by the operator's relay: one signature for each chain, and for each list of vaults. L1 takes no list for
- * vaults that transfers made, so each of them has its own signature.
- *
- * @returns what was refused, as sentences
+ * vaults that transfers made, so each of them has its own signature. Returns what was refused, as sentences.
  */
 export async function byRelay(
   signedIn: SignedIn,
@@ -91,8 +89,7 @@ async function signAsked(
 
 /**
  * Withdraws by the owner's own transactions. Each goes to one contract that pays, and takes up to 21 vaults.
- *
- * @returns what was refused, as sentences
+ * Returns what was refused, as sentences.
  */
 export async function byOwnTransaction(
   signedIn: SignedIn,

@@ -8,7 +8,6 @@ import { vaultsOf } from "./batch.tsx";
 import { OwnTokens } from "./own-tokens.tsx";
 import { ownTransfers } from "./transfer-view.tsx";
 
-/** In memory only: it ends with the page. */
 let signedIn: OwnSignIn | null = null;
 
 export function Owner() {
@@ -61,9 +60,7 @@ function Welcome({ onSignedIn }: { onSignedIn: (signedIn: OwnSignIn) => void }) 
   );
 }
 
-/**
- * Searches the public data of one page of batches, and offers to continue. Nobody learns which vaults it searches for.
- */
+/** Searches the public data, a page of batches at a time. Nobody learns which vaults it searches for. */
 function Found({ signedIn }: { signedIn: SignedIn }) {
   const transfers = useRef(ownTransfers(signedIn.address)).current;
   const [{ vaults, batches, next }, setFound] = useState({

@@ -18,27 +18,23 @@ export function transferCheck({ batchRoot, batchNumber }: Batch, data: Uint8Arra
 }
 
 export function TransferTable({ data, batchNumber }: { data: Uint8Array; batchNumber: number }) {
-  const made = protocol.transferOutputs(protocol.decodeTransferData(data), batchNumber).map((output) => {
-    const isKept = output.part === protocol.TransferPart.change;
-    return { ...output, isKept, isGone: !isKept && protocol.isRedemption(output.transfer) };
+  const outputs = protocol.transferOutputs(protocol.decodeTransferData(data), batchNumber);
+  const made = outputs.map(({ part, outId, transfer: { vaultId, to, amount } }) => {
+    if (part === protocol.TransferPart.change)
+      return { vaultId, outId, units: "what is left", receiver: "kept by the giver" };
+    const isGone = protocol.isRedemption({ to });
+    const units = amount === 0n ? "all" : amount.toLocaleString("en");
+    return { vaultId, outId: isGone ? null : outId, units, receiver: isGone ? "redeemed" : <code>{to}</code> };
   });
   return (
     <LongTable
       label="Transfers"
       entries={made}
       columns={[
-        ["Taken vault", ({ transfer }) => <VaultLink of={transfer.vaultId} />],
-        ["New vault", ({ outId, isGone }) => (isGone ? "burnt" : <VaultLink of={outId} />)],
-        [
-          "Units",
-          ({ transfer: { amount }, isKept }) =>
-            isKept ? "what is left" : amount === 0n ? "all" : amount.toLocaleString("en"),
-        ],
-        [
-          "Receiver",
-          ({ transfer: { to }, isKept, isGone }) =>
-            isKept ? "kept by the giver" : isGone ? "redeemed" : <code>{to}</code>,
-        ],
+        ["Taken vault", ({ vaultId }) => <VaultLink of={vaultId} />],
+        ["New vault", ({ outId }) => (outId === null ? "burnt" : <VaultLink of={outId} />)],
+        ["Units", ({ units }) => units],
+        ["Receiver", ({ receiver }) => receiver],
       ]}
     />
   );
@@ -101,7 +97,6 @@ export type OwnTransfers = ReturnType<typeof ownTransfers>;
 export function ownTransfers(owner: string) {
   /** By vault that is taken: to whom it went, and the vault of the change. */
   const taken = new Map<bigint, { readonly to: string; readonly change: bigint | null }>();
-  /** The vaults that transfers made. */
   const made = new Set<bigint>();
   /** The contents of vaults that transfers made, as the operator tells them. Those that L1 does not count hold nothing. */
   const contentsOf = async (ids: readonly bigint[]) => {

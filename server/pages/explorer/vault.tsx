@@ -124,9 +124,7 @@ function vaultChecks(proof: Proof): Check[] {
   ];
 }
 
-/**
- * L1's data about the vault's token, and what it has paid; for another chain's token, the contract that pays there.
- */
+/** L1's data about the vault's token, and what it has paid, or the contract that pays on another chain. */
 async function payout({ vault, header }: Pick<Proof, "vault" | "header">, isTaken: boolean) {
   const contract = await l1();
   const registered = header === null ? null : await contract?.registration(vault.chainId, vault.assetType);

@@ -49,3 +49,5 @@ export async function orNull<T>(asked: Promise<T>): Promise<T | null> {
     throw error;
   }
 }
+
+export const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));

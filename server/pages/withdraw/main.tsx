@@ -64,7 +64,6 @@ function connect(wallet: Provider, address: `0x${string}`, { settlement }: ExitK
   return connectWallet({ wallet: wallet as Parameters<typeof connectWallet>[0]["wallet"], address, ...settlement });
 }
 
-/** What the contract's own reasons mean for an owner. */
 const MEANINGS: readonly (readonly [RegExp, string])[] = [
   [/NotMature\(/, "This token cannot leave yet: it still matures on L1. Try again later."],
   [
