@@ -135,7 +135,12 @@ export function serviceOf(
   const home = chains.get(engine.settlement.chainId);
   const tokenSecret = options.tokenSecret ?? randomBytes(32);
   const turns = new EventLoopTurns();
-  const meters = metersOf({ ...DEFAULT_RATE_LIMITS, ...options.rateLimits }, now);
+  const limits = { ...DEFAULT_RATE_LIMITS, ...options.rateLimits };
+  const meters: Meters = {
+    key: new TokenBuckets("key", limits.key, now, true),
+    failedAuthentication: new TokenBuckets("failed-authentication", limits.failedAuthentication, now),
+    publicReads: new TokenBuckets("public", limits.publicReads, now),
+  };
   const drops = { engine, pace: paceOf(turns, meters.key), onError: failed("a drop failed") };
   const verifySignature: ConstructorParameters<typeof WalletChallenges>[2] =
     home && (async (...signed) => (await home()).verifySignature(...signed));
@@ -175,14 +180,6 @@ export function serviceOf(
 }
 
 export type Meters = Readonly<Record<keyof RateLimits, TokenBuckets>>;
-
-function metersOf(limits: RateLimits, now: () => number): Meters {
-  return {
-    key: new TokenBuckets("key", limits.key, now, true),
-    failedAuthentication: new TokenBuckets("failed-authentication", limits.failedAuthentication, now),
-    publicReads: new TokenBuckets("public", limits.publicReads, now),
-  };
-}
 
 /** Rows cost their key what a mint request costs. A drop waits where a request would be refused. */
 export function paceOf(turns: EventLoopTurns, key: TokenBuckets): Pace {

@@ -93,19 +93,14 @@ export function engineChecks(engine: Engine, memory: HeldBytes): Readonly<Record
   return {
     memory: async () => {
       const held = `requests and responses hold ${Math.ceil(memory.total / MIB)} of ${memory.limit / MIB} MiB`;
-      if (memory.isFull) throw new NotReady(held);
-      return held;
+      return unless(memory.isFull ? held : null, held);
     },
     store: async () => {
       const { countValidium, countRollup } = await engine.batches.committedState();
       const count = countValidium + countRollup;
       return count === 1 ? "1 batch committed" : `${count} batches committed`;
     },
-    clock: async () => {
-      const fault = engine.operator.clockFault();
-      if (fault !== null) throw new NotReady(fault);
-      return "fits the journal";
-    },
+    clock: async () => unless(engine.operator.clockFault(), "fits the journal"),
     kzg: async () => {
       const fault = engine.operator.kzgFault();
       if (fault !== null) throw fault;
@@ -118,6 +113,12 @@ export function engineChecks(engine: Engine, memory: HeldBytes): Readonly<Record
     },
     openBatches: async () => MODES.map((mode) => describeOpenBatch(engine, mode)).join(", "),
   };
+}
+
+/** What is fine, without a fault. */
+export function unless(fault: string | null, fine: string): string {
+  if (fault !== null) throw new NotReady(fault);
+  return fine;
 }
 
 function describeOpenBatch(engine: Engine, mode: Mode): string {

@@ -5,6 +5,7 @@ import { privateKeyToAccount } from "viem/accounts";
 import { z } from "zod";
 import type { Hex } from "../../core/index.ts";
 import { httpSigner, signerAccount } from "../../core/l1/index.ts";
+import { json } from "./settings/fields.ts";
 
 /** Where an account's signatures come from: a private key, an encrypted file of it, or a signing service. */
 interface KeySource {
@@ -74,7 +75,9 @@ export async function keyIn(path: string, passwordFile = "-"): Promise<Hex> {
   const text = await readFile(path, "utf8").catch(() => {
     throw new KeystoreError(`The keystore ${path} cannot be read. Check the path and who may read it.`);
   });
-  const parsed = file.safeParse(jsonOf(text));
+  const parsed = json((given) => given, "")
+    .pipe(file)
+    .safeParse(text);
   if (!parsed.success) {
     const place = parsed.error.issues[0]?.path.join(".") || "the file";
     throw new KeystoreError(`${path} is no keystore of version 3 (Web3 Secret Storage): ${place} is wrong.`);
@@ -86,14 +89,6 @@ export async function keyIn(path: string, passwordFile = "-"): Promise<Hex> {
     return Keystore.decrypt(keystore, derived) as Hex;
   } catch {
     throw new KeystoreError(`The password does not open the keystore ${path}. Give the password it was made with.`);
-  }
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
   }
 }
 

@@ -16,7 +16,7 @@ import {
   type SettlerOptions,
   type SettlerWork,
 } from "../../core/l1/settlement/index.ts";
-import { NotReady, type ReadinessCheck, shown, within } from "../jobs/readiness.ts";
+import { NotReady, type ReadinessCheck, shown, unless, within } from "../jobs/readiness.ts";
 import type { MirrorChain } from "./mirror-chain.ts";
 import { ConfigError } from "./settings/config.ts";
 
@@ -71,8 +71,14 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
   const far: MirrorSettler[] = [];
   const source = new SourceHistory(l1, fromBlock);
   for (const mirror of mirrors) {
-    const { chainId } = mirror.settlement;
-    requireSameMirror(engine, mirror);
+    const { chainId, contract } = mirror.settlement;
+    const known = engine.operator.portals().find((portal) => portal.chainId === chainId);
+    // A store keeps the first mirror of a chain.
+    if (known !== undefined && known.contract !== contract)
+      throw new MintmarkError(
+        "store_mismatch",
+        `On chain ${chainId} this store's withdrawals are paid by ${known.contract}, not ${contract}.`,
+      );
     const parts = { engine, source, committee: mirror.committee };
     const told = { intervalMs, onError: (error: unknown) => options.onMirrorError?.(chainId, error) };
     far.push(new MirrorSettler({ ...parts, ...told, connect: mirror.connect, fromBlock: mirror.fromBlock }));
@@ -130,20 +136,16 @@ const MOST_BEHIND = 60;
 function settlementChecks(options: SettlingOptions, committee: Collector): Checks {
   const { engine, l1, operator, fromBlock, mostLag, leastBalance } = options;
   return {
-    operator: async () => {
-      const missing = await missingRole(options);
-      if (missing !== null) throw new NotReady(missing);
-      return `${operator} holds the operator role`;
-    },
+    operator: async () => unless(await missingRole(options), `${operator} holds the operator role`),
     operatorBalance: async () => {
       const balance = await l1.operatorBalance();
-      if (balance < leastBalance) throw new NotReady(`${operator} has ${etherText(balance)}: send it more`);
-      return etherText(balance);
+      const lack = balance < leastBalance ? `${operator} has ${etherText(balance)}: send it more` : null;
+      return unless(lack, etherText(balance));
     },
     l1Lag: async () => {
       const lag = (await l1.blockNumber()) - (engine.operator.portal(engine.settlement.chainId).observed ?? fromBlock);
-      if (lag > mostLag) throw new NotReady(`${lag} blocks behind L1, more than ${mostLag}`);
-      return lag === 1n ? "1 block" : `${lag} blocks`;
+      const fault = lag > mostLag ? `${lag} blocks behind L1, more than ${mostLag}` : null;
+      return unless(fault, lag === 1n ? "1 block" : `${lag} blocks`);
     },
     l1Clock: async () => {
       const block = await l1.block("latest");
@@ -199,8 +201,7 @@ async function committeeCheck({ engine, members, threshold }: SettlingOptions, c
   );
   const able = found.filter(({ able }) => able).length;
   const told = `${able} of ${found.length} can sign, ${threshold} must; ${found.map(({ told }) => told).join("; ")}`;
-  if (able < threshold) throw new NotReady(told);
-  return told;
+  return unless(able < threshold ? told : null, told);
 }
 
 async function answers(member: MemberClient): Promise<boolean> {
@@ -236,14 +237,6 @@ export function describeConsents(standings: readonly ConsentStanding[]): string 
     return `${issuer} ${state === "given" ? "has consented" : "is asked to consent"} to ${batchId}`;
   });
   return told.length === 0 ? "no batch waits for a consent" : told.join("; ");
-}
-
-/** A store keeps the first mirror of a chain. */
-function requireSameMirror(engine: Engine, { settlement: { chainId, contract } }: MirrorChain): void {
-  const known = engine.operator.portals().find((portal) => portal.chainId === chainId);
-  if (known === undefined || known.contract === contract) return;
-  const detail = `On chain ${chainId} this store's withdrawals are paid by ${known.contract}, not ${contract}.`;
-  throw new MintmarkError("store_mismatch", detail);
 }
 
 const UNSERVED = "not followed: missing in MINTMARK_MIRRORS, so withdrawals there wait";

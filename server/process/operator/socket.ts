@@ -31,13 +31,9 @@ const MAX_PATH = 100;
 /** The path of a server's socket for its operator. Throws when it is too long. */
 function operatorSocket(store: string): string {
   const absolute = resolve(store, "operator.sock");
-  const path = fits(absolute) ? absolute : relative(process.cwd(), absolute);
-  if (fits(path)) return path;
+  const path = [absolute, relative(process.cwd(), absolute)].find((each) => Buffer.byteLength(each) <= MAX_PATH);
+  if (path !== undefined) return path;
   throw new Error(`the path of the store is too long for a socket in it (${absolute}); use a shorter one`);
-}
-
-function fits(path: string): boolean {
-  return Buffer.byteLength(path) <= MAX_PATH;
 }
 
 /** Serves the operator of an engine until disposed. The caller holds the store, so an existing socket is stale. */
