@@ -224,11 +224,15 @@ if (import.meta.main) {
   );
   const [option, name] = process.argv.slice(2);
   const job = JOBS.find(({ sources }) => name !== undefined && name in sources);
-  if (option === "--input" && job !== undefined) {
+  // The end of the program would cut what a pipe has not taken yet.
+  if (option === "--input" && job !== undefined)
     process.stdout.write(`${JSON.stringify(standardInput(sourcesOf(job), job.runs))}\n`);
-    process.exit(0);
-  }
-  if (option !== undefined) throw new Error("usage: npm run build:contracts [-- --input NAME]");
+  else if (option === undefined) build();
+  else throw new Error("usage: npm run build:contracts [-- --input NAME]");
+}
+
+/** Compiles what changed, and writes the tracked files. */
+function build(): void {
   const changed = JOBS.filter((one) => !isCurrent(one));
   for (const [index, one] of changed.entries()) {
     process.stderr.write(`compiling ${namesOf(one).join(" and ")} (${index + 1} of ${changed.length})\n`);

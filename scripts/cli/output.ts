@@ -142,7 +142,9 @@ function table(rows: readonly Row[], columns?: readonly string[]): string {
   const names = columns ?? Object.keys(first);
   const lines = [names, ...rows.map((row) => names.map((name) => cell(row[name])))];
   const widths = names.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
-  const padded = lines.map((line) => line.map((field, at) => field.padEnd(widths[at] ?? 0)).join("  "));
+  const isOfNumbers = names.map((name) => rows.every((row) => /^(?:-|\d+(?:\.\d+)?)$/.test(cell(row[name]))));
+  const pad = (field: string, at: number) => field[isOfNumbers[at] ? "padStart" : "padEnd"](widths[at] ?? 0);
+  const padded = lines.map((line) => line.map(pad).join("  "));
   return padded.map((line) => line.trimEnd()).join("\n");
 }
 
