@@ -19,9 +19,12 @@ test("people read whole tokens, programs read units", () => {
     write.mockRestore();
   }
   const [list = "", transfer = "", json = "", narrow = ""] = written;
-  expect(list.trim().split("\n").slice(1)).toEqual(["      7    12.5       0.000000001", "      7       5                 1"]);
+  expect(list.trim().split("\n").slice(1)).toEqual([
+    "      7    12.5       0.000000001",
+    "      7       5                 1",
+  ]);
   expect(transfer).toContain("12.5");
   expect(transfer).not.toContain("quantum");
   expect(JSON.parse(json)).toEqual(page);
-  expect(narrow).toBe("transferId  t\n\ntransfers:\namount\n12.5\n");
+  expect(narrow).toBe("transferId  t\n\ntransfers:\namount\n  12.5\n");
 });
