@@ -41,37 +41,17 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   return (await openAs("leader", options)).engine;
 }
 
-/** An engine whose changes can be refused for a while, because its cluster's journal is away. */
-export interface Leading {
+/** The engine of a server in a cluster. */
+export interface ClusterEngine {
   readonly engine: Engine;
-  /** Refuses the waiting changes and all later ones for a reason; null takes changes again. */
+  /** Refuses the waiting changes and all later ones while the journal is away; null takes changes again. */
   refuse(reason: MintmarkError | null): void;
-}
-
-/** Opens a store whose writes others share. See {@link openEngine} for the options and errors. */
-export async function openLeader(options: EngineOptions): Promise<Leading> {
-  const { engine, ledger } = await openAs("leader", options);
-  return { engine, refuse: (reason) => ledger.writer.refuse(reason) };
-}
-
-/** An engine that only reads, and follows a leader's writes. Refuses every change with `not_leader`. */
-export interface Standby {
-  readonly engine: Engine;
-  /** Applies a write that the store already has. Returns false when the engine must be opened anew. */
+  /** Applies a leader's write that the store already has. Returns false when the engine must be opened anew. */
   apply(operations: readonly StoreOperation[]): boolean;
 }
 
-/** Opens a store with a leader's writes; see {@link openEngine} for the options and errors. */
-export async function openStandby(options: EngineOptions): Promise<Standby> {
-  const { engine, ledger } = await openAs("standby", options);
-  const replica = new Replica(ledger);
-  return { engine, apply: (operations) => replica.apply(operations) };
-}
-
-async function openAs(
-  role: "leader" | "standby",
-  options: EngineOptions,
-): Promise<{ readonly engine: Engine; readonly ledger: Ledger }> {
+/** Opens a leader, or a standby, which refuses every change with `not_leader`. See {@link openEngine} for the errors. */
+export async function openAs(role: "leader" | "standby", options: EngineOptions): Promise<ClusterEngine> {
   const limits = readLimits(options.limits);
   requireEnvironment(options.environment);
   const settlement = canonicalSettlement(options.settlement);
@@ -79,7 +59,8 @@ async function openAs(
   const { ledger, secret } = await openLedger({ ...options, settlement }, limits, events.emit, role);
   const context = new EngineContext(ledger, new Cursors(secret));
   const engine = engineOf(context, { events, secret, close: closing(ledger, events) });
-  return { engine, ledger };
+  const replica = new Replica(ledger);
+  return { engine, refuse: (reason) => ledger.writer.refuse(reason), apply: (operations) => replica.apply(operations) };
 }
 
 /** The engine whose changes the context's actor makes. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openLeader } from "../../core/engine.ts";
+import { openAs } from "../../core/engine.ts";
 import { MintmarkError } from "../../core/index.ts";
 import { knownAsset, memory, mintOf, newTenant, openTest, requestOf, SETTLEMENT } from "../core/engine/fixture.ts";
 
@@ -8,7 +8,7 @@ const LARGE = 1_100;
 
 test("a batch that is closed while changes are refused is still sealed, before the batch after it", async () => {
   const database = memory();
-  const { engine, refuse } = await openLeader({
+  const { engine, refuse } = await openAs("leader", {
     store: database,
     settlement: SETTLEMENT,
     environment: "sandbox",

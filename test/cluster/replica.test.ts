@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openStandby } from "../../core/engine.ts";
+import { openAs } from "../../core/engine.ts";
 import type { Engine, Uuid } from "../../core/index.ts";
 import { LevelStore } from "../../core/store/level-store.ts";
 import type { Store, StoreOperation } from "../../core/store/ports.ts";
@@ -62,7 +62,7 @@ test("a standby shows what its leader shows, and what a fresh start would show, 
   const made = await changeable({ store });
   const { engine, tenant, assets } = made;
   const options = { settlement: SETTLEMENT, environment: "sandbox", clock: made.clock.read } as const;
-  const standby = await openStandby({ ...options, store: copy });
+  const standby = await openAs("standby", { ...options, store: copy });
   store.told = async (operations) => {
     await copy.write(operations);
     expect(standby.apply(operations)).toBe(true);

@@ -1,6 +1,6 @@
 import { setMaxListeners } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
-import { type Engine, type Leading, openLeader, openStandby, type Standby } from "../../engine.ts";
+import { type ClusterEngine, type Engine, openAs } from "../../engine.ts";
 import { MintmarkError } from "../../errors.ts";
 import type { EngineOptions } from "../../ledger/options.ts";
 import { Stack } from "../../stack.ts";
@@ -57,9 +57,9 @@ export class ClusterNode implements AsyncDisposable {
   readonly #store: ClusterStore;
   readonly #stop = new AbortController();
   #role: ClusterRole | null = null;
-  #standby: Standby | null = null;
+  #standby: ClusterEngine | null = null;
   #leadership: Leadership | null = null;
-  #leading: Leading | null = null;
+  #leading: ClusterEngine | null = null;
   #status: JournalStatus;
   /** When the leader last prolonged its lease: a database that was cut off still answers, and knows nothing new. */
   #heardAt = performance.now();
@@ -269,7 +269,7 @@ export class ClusterNode implements AsyncDisposable {
   async #standBy(): Promise<void> {
     if (!(await this.#store.isReadable())) return;
     await this.#closeEngine();
-    const standby = await openStandby(this.#engineOptions);
+    const standby = await openAs("standby", this.#engineOptions);
     this.#standby = standby;
     this.#become({ role: "standby", engine: standby.engine });
   }
@@ -285,7 +285,7 @@ export class ClusterNode implements AsyncDisposable {
       await this.#store.requireEnd(leadership.length);
       const isNew = this.#store.length === 0;
       const createIfMissing = isNew && this.#options.createIfMissing === true;
-      const leading = await openLeader({ ...this.#engineOptions, createIfMissing });
+      const leading = await openAs("leader", { ...this.#engineOptions, createIfMissing });
       this.#leading = leading;
       this.#leadership = leadership;
       this.#pruneAt = performance.now();
