@@ -18,7 +18,7 @@ import { type Changes, type Transition, Writer } from "../store/writer.ts";
 import { CommitHistory } from "./commit-history.ts";
 import type { EventHub } from "./event-hub.ts";
 import { Followers } from "./followers.ts";
-import { JournalClock, type JournalClockOptions } from "./journal-clock.ts";
+import { JournalClock } from "./journal-clock.ts";
 import { type OpenBatch, openBatchRecord, UnsealedBatches } from "./open-batch.ts";
 import type { EngineOptions } from "./options.ts";
 import { RollupBlobs } from "./rollup-blobs.ts";
@@ -55,8 +55,7 @@ export class Ledger {
   readonly environment: Environment;
   readonly limits: Limits;
   readonly clock: Clock;
-  journalClock: JournalClock;
-  readonly #clocks: JournalClockOptions;
+  readonly journalClock: JournalClock;
   readonly verifySignature: EngineOptions["verifySignature"];
   readonly receiptSigner: ReceiptSigner | undefined;
   readonly emit: Emit;
@@ -120,10 +119,8 @@ export class Ledger {
     this.limits = limits;
     this.clock = options.clock ?? Date.now;
     // A caller's clock counts as monotonic too, unless the caller gives another.
-    const monotonic = options.monotonic ?? options.clock;
-    const mostAheadMs = options.clockAheadMs ?? Number.POSITIVE_INFINITY;
-    this.#clocks = { clock: this.clock, monotonic, mostAheadMs };
-    this.journalClock = new JournalClock(this.#clocks, 0);
+    const monotonic = options.monotonic ?? options.clock ?? (() => performance.now());
+    this.journalClock = new JournalClock(this.clock, monotonic, options.clockAheadMs ?? Number.POSITIVE_INFINITY);
     this.verifySignature = options.verifySignature;
     this.receiptSigner = options.receiptSigner;
     this.blobs = new RollupBlobs(options, (index) => this.assetAt(index).chainId);
@@ -146,11 +143,6 @@ export class Ledger {
   setOpen(batch: OpenBatch, vaultsBefore: number): void {
     this.unsealed.setOpen(batch);
     this.refs.set(batch.mode, batch.batchNumber, batch.firstOrdinal, vaultsBefore);
-  }
-
-  /** Checks the clock against the journal from here on. The head has just been read. */
-  startClock(): void {
-    this.journalClock = new JournalClock(this.#clocks, this.head.time);
   }
 
   /** The time of the next entry: the clock's if it fits the journal, and never before the newest entry's. */

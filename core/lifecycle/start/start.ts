@@ -105,7 +105,7 @@ export async function load(ledger: Ledger, seals: boolean): Promise<void> {
   const stored = await ledger.store.get(HEAD_KEY);
   if (stored === undefined) throw new MintmarkError("store_corrupt", "The store's head is missing.");
   ledger.head = decodeRecord(headRecord, stored, "The store's head");
-  ledger.startClock();
+  ledger.journalClock.start(ledger.head.time);
   await requireJournalEnd(ledger);
   ledger.durableHead = ledger.head;
   for (const prefix of LOADED_PREFIXES) {
