@@ -222,7 +222,7 @@ async function storedClaim(ledger: Ledger, link: Address, application?: Applicat
 
 function cancel(context: EngineContext, applicationId: Uuid, link: Address, wait?: WaitOptions): Promise<Claim> {
   return context.change(async (ledger, group) => {
-    const claim = await storedClaim(ledger, link, ledger.latestApplication(applicationId));
+    const claim = await storedClaim(ledger, link, ledger.application(applicationId, "latest"));
     if (claim.status === "cancelled") return claimView(ledger, link, claim);
     if (claim.status === "claimed") throw new MintmarkError("claim_taken", "The link has been used already.");
     const { time: decidedAt } = ledger.record(group, { kind: "claimCancelled", link });

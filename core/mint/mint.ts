@@ -123,7 +123,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
   }
 
   keys(): Buffer[] {
-    const application = this.#ledger.latestApplication(this.#principal.applicationId).applicationIndex;
+    const application = this.#ledger.application(this.#principal.applicationId, "latest").applicationIndex;
     const keys: Buffer[] = [];
     if (this.#idempotency !== null) keys.push(idempotencyKeyOf(application, this.#idempotency));
     if (this.#decision !== null) keys.push(this.#decision.key);
@@ -144,7 +144,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
   }
 
   apply(group: Group, stored: readonly (Buffer | undefined)[]): MintOutcome | null {
-    const application = this.#ledger.latestApplication(this.#principal.applicationId);
+    const application = this.#ledger.application(this.#principal.applicationId, "latest");
     const { applicationIndex } = application;
     const key = requireKey(this.#ledger, this.#principal);
     let at = 0;
@@ -373,8 +373,8 @@ function indexMint(group: Group, header: MintHeader, columns: MintColumns, seque
   group.put(keyOf.transaction(header.applicationIndex, header.firstSequence), reference);
   for (const { userIndex } of header.users)
     group.put(keyOf.userTransaction(header.applicationIndex, userIndex, header.firstSequence), reference);
-  for (const [, name] of columns.references())
-    group.put(keyOf.mintReference(header.applicationIndex, name, header.firstSequence), reference);
+  for (const name of columns.references ?? [])
+    if (name !== null) group.put(keyOf.mintReference(header.applicationIndex, name, header.firstSequence), reference);
   if (header.idempotency === null) return;
   const { digest } = header.idempotency;
   group.stage(

@@ -43,7 +43,7 @@ export type RequestLimits = Pick<Limits, "usersPerRequest" | "mintsPerRequest">;
  * @throws MintmarkError only when the whole request is unusable: no list of users, or above the limits
  */
 export function readMint(ledger: Ledger, { applicationId }: Principal, request: unknown): ReadMint {
-  const { applicationIndex, dataAvailabilityMode: defaultMode } = ledger.latestApplication(applicationId);
+  const { applicationIndex, dataAvailabilityMode: defaultMode } = ledger.application(applicationId, "latest");
   return read({ limits: ledger.limits, defaultMode, ledger, applicationIndex }, request);
 }
 
@@ -150,12 +150,12 @@ class Reader {
     this.#readMode(mint.dataAvailabilityMode, asset, entry);
     const { reference, metadata } = mint;
     if (reference !== undefined) {
-      if (isText(reference, MAX_REFERENCE)) this.columns.setReference(entry, reference);
+      if (isText(reference, MAX_REFERENCE)) this.columns.setText("references", entry, reference);
       else this.#report("/reference", "validation_failed", MINT_FORM.reference.fault);
     }
     if (metadata !== undefined) {
       const read = readMetadata(metadata);
-      if (typeof read === "string") this.columns.setMetadata(entry, read);
+      if (typeof read === "string") this.columns.setText("metadata", entry, read);
       else this.#report(`/metadata${read.pointer}`, "validation_failed", read.detail);
     }
   }

@@ -101,7 +101,7 @@ export class RequestedMetadata {
 
   addKeys(keys: Buffer[]): void {
     this.#from = keys.length;
-    for (const entry of this.#columns.entriesWithMetadata()) {
+    for (const [entry] of this.#columns.textsIn("metadata")) {
       if (this.#columns.isMarked(entry, FAULTY)) continue;
       const asset = this.#assetAt(this.#columns, entry);
       if (asset.standard === "erc20" || asset.nextTokenId !== null) continue;
@@ -118,7 +118,7 @@ export class RequestedMetadata {
    */
   check(group: Group, stored: readonly (Buffer | undefined)[], applicationIndex: number, report: EntryReport): void {
     const refused = new Set<number>();
-    for (const entry of this.#columns.entriesWithMetadata()) {
+    for (const [entry] of this.#columns.textsIn("metadata")) {
       if (this.#columns.isMarked(entry, FAULTY)) continue;
       const detail = "is for one token; give each token an entry of its own";
       const fault =
@@ -131,7 +131,7 @@ export class RequestedMetadata {
     }
     for (const [i, { entry, key }] of this.#asked.entries()) {
       const known = metadataAt(group.resolve(key, stored[this.#from + i]));
-      const metadata = this.#columns.metadataAt(entry) ?? "";
+      const metadata = this.#columns.metadata?.[entry] ?? "";
       if (known?.metadata === metadata) this.#same.set(keyString(key), metadata);
       else if (known?.frozen && !refused.has(entry))
         report(entry, "/metadata", "metadata_frozen", "this token's metadata is frozen");
@@ -145,10 +145,9 @@ export class RequestedMetadata {
    */
   put(group: Group, columns: MintColumns): void {
     const changed = new Map<AssetRecord, { tokenId: bigint; metadata: string }[]>();
-    for (const entry of columns.entriesWithMetadata()) {
+    for (const [entry, metadata] of columns.textsIn("metadata")) {
       const asset = this.#assetAt(columns, entry);
       const tokenId = tokenIdAt(columns, asset, entry);
-      const metadata = columns.metadataAt(entry) ?? "";
       const name = keyString(keyOf.metadata(asset.assetId, tokenId));
       if (this.#same.get(name) === metadata) continue;
       this.#same.delete(name);

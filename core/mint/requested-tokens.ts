@@ -34,10 +34,10 @@ export function numberTokens(columns: MintColumns, assetAt: (assetIndex: number)
     numbered.setMode(to, mode[entry] as number);
     numbered.setAmount(to, amountHigh[entry] as number, amountLow[entry] as number);
     numbered.shortId[to] = shortId;
-    const reference = columns.referenceAt(entry);
-    if (reference !== null) numbered.setReference(to, reference);
-    const metadata = columns.metadataAt(entry);
-    if (metadata !== null) numbered.setMetadata(to, metadata);
+    for (const column of ["references", "metadata"] as const) {
+      const text = columns[column]?.[entry];
+      if (text) numbered.setText(column, to, text);
+    }
     end += blob.length;
     numbered.blobEnd[to++] = end;
     texts.push(blob);

@@ -66,7 +66,7 @@ export class MintColumns {
   /** {@link BY_TOKEN_ID}, {@link BY_DECIMAL}, {@link BY_DEFAULT} and {@link FAULTY} of each entry; null while all are 0. */
   #marks: Uint8Array | null = null;
   #quantities: Uint32Array | null = null; // Tokens of each entry; null while every entry has one
-  #references: (string | null)[] | null = null; // By entry; null while there is none
+  references: (string | null)[] | null = null; // By entry; null while there is none
   metadata: (string | null)[] | null = null; // By entry, as JSON; null while there is none
   minted: number; // Tokens of all entries
 
@@ -127,31 +127,14 @@ export class MintColumns {
     this.minted += quantity - 1;
   }
 
-  setReference(entry: number, reference: string): void {
-    this.#references ??= Array<string | null>(this.count).fill(null);
-    this.#references[entry] = reference;
+  setText(column: "references" | "metadata", entry: number, text: string): void {
+    this[column] ??= Array<string | null>(this.count).fill(null);
+    this[column][entry] = text;
   }
 
-  referenceAt(entry: number): string | null {
-    return this.#references === null ? null : (this.#references[entry] ?? null);
-  }
-
-  references(): (readonly [entry: number, reference: string])[] {
-    if (this.#references === null) return [];
-    return this.#references.flatMap((reference, entry) => (reference === null ? [] : [[entry, reference] as const]));
-  }
-
-  setMetadata(entry: number, metadata: string): void {
-    this.metadata ??= Array<string | null>(this.count).fill(null);
-    this.metadata[entry] = metadata;
-  }
-
-  metadataAt(entry: number): string | null {
-    return this.metadata === null ? null : (this.metadata[entry] ?? null);
-  }
-
-  entriesWithMetadata(): number[] {
-    return this.metadata === null ? [] : this.metadata.flatMap((json, entry) => (json === null ? [] : [entry]));
+  /** The entries with a text in this column. */
+  textsIn(column: "references" | "metadata"): (readonly [entry: number, text: string])[] {
+    return this[column]?.flatMap((text, entry) => (text === null ? [] : [[entry, text] as const])) ?? [];
   }
 
   quantityAt(entry: number): number {
@@ -166,7 +149,7 @@ export class MintColumns {
       digest.update(column.subarray(0, this.count));
     digest.update(this.blobs.subarray(0, this.blobStart(this.count)));
     if (this.#quantities !== null) digest.update(this.#quantities);
-    if (this.#references !== null) digest.update(JSON.stringify(this.#references));
+    if (this.references !== null) digest.update(JSON.stringify(this.references));
     if (this.metadata !== null) digest.update(`metadata ${JSON.stringify(this.metadata)}`);
     return `0x${digest.digest("hex")}`;
   }

@@ -168,8 +168,7 @@ export function encodeMintEntry(time: number, header: MintHeader, columns: MintC
     to.bytes(blobs, start, end);
     start = end;
   }
-  const references = columns.references();
-  if (references.length > 0) REFERENCES.write(to, references);
+  if (columns.references !== null) REFERENCES.write(to, columns.textsIn("references"));
   return to.end();
 }
 
