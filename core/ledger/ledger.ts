@@ -6,7 +6,7 @@ import { SignerThread } from "../protocol/signers/signer-thread.ts";
 import { Recent } from "../recent.ts";
 import { SealingThread } from "../sealing/sealing-thread.ts";
 import type { Entry } from "../store/entries.ts";
-import { type Group, Table } from "../store/group.ts";
+import { type Group, RecordTable, Table } from "../store/group.ts";
 import { encodeEntry } from "../store/journal.ts";
 import { emptyOf, encodeRecord } from "../store/layout.ts";
 import type { Store } from "../store/ports.ts";
@@ -60,16 +60,21 @@ export class Ledger {
   readonly receiptSigner: ReceiptSigner | undefined;
   readonly emit: Emit;
 
-  readonly applications = new Table(keyOf.application, records.applicationRecord);
-  readonly keys = new Table(keyOf.key, records.keyRecord);
-  readonly webhooks = new Table(keyOf.webhook, records.webhookRecord);
-  readonly people = new Table(keyOf.person, records.personRecord);
+  readonly applications = new RecordTable(
+    keyOf.application,
+    records.applicationRecord,
+    "applicationIndex",
+    "applicationId",
+  );
+  readonly keys = new RecordTable(keyOf.key, records.keyRecord, "keyIndex", "keyId");
+  readonly webhooks = new RecordTable(keyOf.webhook, records.webhookRecord, "webhookIndex", "webhookId");
+  readonly people = new RecordTable(keyOf.person, records.personRecord, "personIndex", "personId");
   /** By log: 0 the operator's, else the application's index + 1. */
-  readonly auditCounts = new Table(keyOf.auditCount, records.auditCountRecord);
-  readonly assets = new Table(keyOf.asset, records.assetRecord);
-  readonly portals = new Table(keyOf.portal, records.portalRecord);
+  readonly auditCounts = new RecordTable(keyOf.auditCount, records.auditCountRecord, "log");
+  readonly assets = new RecordTable(keyOf.asset, records.assetRecord, "assetIndex");
+  readonly portals = new RecordTable(keyOf.portal, records.portalRecord, "chainId");
   /** By asset id: assets with metadata of their own. */
-  readonly collections = new Table(keyOf.collection, records.collectionRecord);
+  readonly collections = new RecordTable(keyOf.collection, records.collectionRecord, "assetId");
   readonly enablements = new Table<string, boolean>();
   readonly batches = byMode(() => new Table<number, records.BatchRecord>());
   readonly voids = byMode(() => new Table<number, readonly records.VoidedRun[]>());
@@ -98,11 +103,7 @@ export class Ledger {
     this.standards[assetIndex] === "erc1155" && this.assetAt(assetIndex).blobScheme !== "mintmark";
   readonly hasher: TokenHasher;
   tokens = new TokenIndex(); // Every ERC-721 token, in the writer's view
-  /** Indices never change, so one view is enough. The table says whether a record is on disk. */
-  readonly applicationIndices = new Map<Uuid, number>();
-  readonly keyIndices = new Map<string, number>();
-  readonly webhookIndices = new Map<Uuid, number>();
-  readonly personIndices = new Map<Uuid, number>();
+  /** The assets that were not removed, by id, in the writer's view. */
   readonly assetIndices = new Map<Uuid, number>();
   head = emptyOf(records.headRecord);
   /** Why mints are refused; null while L1's history is a prefix of this store's. */
@@ -192,33 +193,13 @@ export class Ledger {
     const { sequence } = this.record(group, { kind: "acted", personIndex, applicationIndex, count });
     const log = applicationIndex === null ? 0 : applicationIndex + 1;
     const { count: number } = this.auditCounts.latest(log) ?? { count: 0 };
-    this.auditCounts.put(group, log, { log, count: number + 1 });
+    this.auditCounts.set(group, { log, count: number + 1 });
     group.put(keyOf.audit(log, number), keyOf.journal(sequence).subarray(1));
-  }
-
-  putPerson(group: Group, record: records.PersonRecord): void {
-    this.personIndices.set(record.personId, record.personIndex);
-    this.people.put(group, record.personIndex, record);
-  }
-
-  loadPerson(record: records.PersonRecord): void {
-    this.personIndices.set(record.personId, record.personIndex);
-    this.people.load(record.personIndex, record);
-  }
-
-  putApplication(group: Group, record: records.ApplicationRecord): void {
-    this.applicationIndices.set(record.applicationId, record.applicationIndex);
-    this.applications.put(group, record.applicationIndex, record);
-  }
-
-  putKey(group: Group, record: records.KeyRecord): void {
-    this.keyIndices.set(record.keyId, record.keyIndex);
-    this.keys.put(group, record.keyIndex, record);
   }
 
   putAsset(group: Group, record: records.AssetRecord): void {
     this.indexAsset(record);
-    this.assets.put(group, record.assetIndex, record);
+    this.assets.set(group, record);
   }
 
   indexAsset({ assetId, assetIndex, standard, removed }: records.AssetRecord): void {
@@ -239,15 +220,6 @@ export class Ledger {
     group.put(keyOf.lost(mode, batchNumber, upTo), encodeRecord(records.lostRecord, record));
   }
 
-  putPortal(group: Group, record: records.PortalRecord): void {
-    this.portals.put(group, record.chainId, record);
-  }
-
-  putWebhook(group: Group, record: records.WebhookRecord): void {
-    this.webhookIndices.set(record.webhookId, record.webhookIndex);
-    this.webhooks.put(group, record.webhookIndex, record);
-  }
-
   putBatch(group: Group, record: records.BatchRecord): void {
     const before = this.batches[record.mode].latest(record.batchNumber);
     this.batches[record.mode].put(group, record.batchNumber, record);
@@ -255,16 +227,9 @@ export class Ledger {
     group.put(keyOf.batch(record.mode, record.batchNumber), encodeRecord(records.batchRecord, record));
   }
 
-  /** The application in the writer's view. Throws `application_not_found`. */
-  latestApplication(applicationId: Uuid): records.ApplicationRecord {
-    return this.application(applicationId, "latest");
-  }
-
-  /** The application in the readers' view. Throws `application_not_found`. */
+  /** The application. Throws `application_not_found`. */
   application(applicationId: Uuid, view: "get" | "latest" = "get"): records.ApplicationRecord {
-    const indices = this.applicationIndices;
-    const index = indices.get(applicationId) ?? indices.get(String(applicationId).toLowerCase());
-    const record = index === undefined ? undefined : this.applications[view](index);
+    const record = this.applications.named(applicationId, view);
     if (record === undefined) throw new MintmarkError("application_not_found");
     return record;
   }

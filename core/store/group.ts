@@ -77,23 +77,12 @@ export class Group {
   }
 }
 
-/**
- * Records in memory in two views: the writer's, perhaps not durable yet, and the readers'. Few enough to hold all. A
- * table with a key and a field writes each record that a group changes once.
- */
+/** Records in memory in two views: the writer's, perhaps not durable yet, and the readers'. Few enough to hold all. */
 export class Table<K, V> {
   readonly #latest = new Map<K, V>();
   readonly #durable = new Map<K, V>();
   /** The changes of the current group, shown to readers together. */
-  #filling: { readonly group: Group; readonly records: Map<K, V> } | null = null;
-  readonly #keyOf: ((key: K) => Buffer) | undefined;
-  readonly #field: Field<V> | undefined;
-
-  constructor(keyOf?: (key: K) => Buffer, field?: Field<V>) {
-    this.#keyOf = keyOf;
-    this.#field = field;
-  }
-
+  protected filling: { readonly group: Group; readonly records: Map<K, V> } | null = null;
   /** The writer's view. */
   latest(key: K): V | undefined {
     return this.#latest.get(key);
@@ -129,20 +118,20 @@ export class Table<K, V> {
   /** Sets a record: for the writer at once, for readers when the group is durable. */
   put(group: Group, key: K, value: V): void {
     this.#latest.set(key, value);
-    if (this.#filling?.group !== group) {
+    if (this.filling?.group !== group) {
       const records = new Map<K, V>();
-      this.#filling = { group, records };
+      this.filling = { group, records };
       group.onDurable(() => {
         for (const [changed, record] of records) this.#durable.set(changed, record);
-        if (this.#filling?.group === group) this.#filling = null;
+        if (this.filling?.group === group) this.filling = null;
       });
     }
-    this.#filling.records.set(key, value);
+    this.filling.records.set(key, value);
   }
 
   /** The record to change in place: the group's own copy, one for all its transitions. Readers see it later. */
   change(group: Group, key: K): Changing<V> {
-    const own = this.#filling?.group === group ? this.#filling.records.get(key) : undefined;
+    const own = this.filling?.group === group ? this.filling.records.get(key) : undefined;
     if (own !== undefined) return own;
     const before = this.#latest.get(key);
     if (before === undefined) throw new Error(`no record ${String(key)} to change`);
@@ -151,18 +140,10 @@ export class Table<K, V> {
     return copy;
   }
 
-  /** Writes the records that the group has changed; returns their keys. */
-  flush(group: Group): Iterable<K> {
-    if (this.#filling?.group !== group || this.#keyOf === undefined || this.#field === undefined) return [];
-    const { records } = this.#filling;
-    for (const [key, value] of records) group.put(this.#keyOf(key), encodeRecord(this.#field, value));
-    return records.keys();
-  }
-
   /** Removes a record: for readers when the group is durable. */
   remove(group: Group, key: K): void {
     this.#latest.delete(key);
-    if (this.#filling?.group === group) this.#filling.records.delete(key);
+    if (this.filling?.group === group) this.filling.records.delete(key);
     group.onDurable(() => this.#durable.delete(key));
   }
 
@@ -180,3 +161,50 @@ export class Table<K, V> {
 }
 
 type Changing<V> = { -readonly [K in keyof V]: V[K] };
+
+/** A table of stored records, by a number or name in them. Some have an id besides. */
+export class RecordTable<V, Key extends keyof V> extends Table<V[Key], V> {
+  readonly #keyOf: (key: V[Key]) => Buffer;
+  readonly #field: Field<V>;
+  readonly #key: Key;
+  readonly #id: keyof V | undefined;
+  /** By id. Keys never change, so one view is enough: the table says whether a record is on disk. */
+  readonly #keys = new Map<unknown, V[Key]>();
+
+  constructor(keyOf: (key: V[Key]) => Buffer, field: Field<V>, key: Key, id?: keyof V) {
+    super();
+    this.#keyOf = keyOf;
+    this.#field = field;
+    this.#key = key;
+    this.#id = id;
+  }
+
+  /** The record of an id, in lower case or not; undefined for an unknown one. */
+  named(id: string, view: "get" | "latest" = "get"): V | undefined {
+    const key = this.#keys.get(id) ?? this.#keys.get(String(id).toLowerCase());
+    return key === undefined ? undefined : this[view](key);
+  }
+
+  set(group: Group, record: V): void {
+    this.put(group, this.#keyIn(record), record);
+  }
+
+  /** Adds a record read from disk. */
+  add(record: V): void {
+    this.load(this.#keyIn(record), record);
+  }
+
+  /** Writes the records that the group has changed, each once; returns their keys. */
+  flush(group: Group): Iterable<V[Key]> {
+    if (this.filling?.group !== group) return [];
+    const { records } = this.filling;
+    for (const [key, record] of records) group.put(this.#keyOf(key), encodeRecord(this.#field, record));
+    return records.keys();
+  }
+
+  #keyIn(record: V): V[Key] {
+    const key = record[this.#key];
+    if (this.#id !== undefined) this.#keys.set(record[this.#id], key);
+    return key;
+  }
+}

@@ -99,8 +99,8 @@ function requireKeyOptions({ scopes = SCOPES, expiresAt = null, mintQuota = null
 
 /** The current key: it may have been revoked or suspended since the request's authentication. */
 export function requireKey(ledger: Ledger, principal: Principal): KeyRecord {
-  const key = ledger.keys.latest(ledger.keyIndices.get(principal.keyId) ?? -1);
-  const application = ledger.latestApplication(principal.applicationId);
+  const key = ledger.keys.named(principal.keyId, "latest");
+  const application = ledger.application(principal.applicationId, "latest");
   if (key === undefined || key.applicationIndex !== application.applicationIndex || key.revokedAt !== null)
     throw new MintmarkError("credentials_invalid");
   if (key.expiresAt !== null && key.expiresAt <= ledger.journalClock.present())
@@ -109,9 +109,9 @@ export function requireKey(ledger: Ledger, principal: Principal): KeyRecord {
   return key;
 }
 
-function newKeyId({ settlement, keyIndices }: Pick<Ledger, "settlement" | "keyIndices">): string {
+function newKeyId({ settlement, keys }: Pick<Ledger, "settlement" | "keys">): string {
   const keyId = contractTag(settlement.contract) + randomBytes(6).toString("hex");
-  return keyIndices.has(keyId) ? newKeyId({ settlement, keyIndices }) : keyId;
+  return keys.named(keyId, "latest") === undefined ? keyId : newKeyId({ settlement, keys });
 }
 
 function tokenOf(environment: Environment, keyId: string, secret: string): string {
@@ -150,7 +150,7 @@ export function putNewKey(
   };
   const { time } = ledger.record(group, { kind: "keyIssued", ...facts });
   const record: KeyRecord = { ...facts, mintsUsed: 0n, createdAt: time, revokedAt: null };
-  ledger.putKey(group, record);
+  ledger.keys.set(group, record);
   return record;
 }
 
@@ -159,7 +159,7 @@ export function putRevoked(ledger: Ledger, group: Group, key: KeyRecord): KeyRec
   if (key.revokedAt !== null) return key;
   const { time } = ledger.record(group, { kind: "keyRevoked", keyIndex: key.keyIndex });
   const revoked = { ...key, revokedAt: time };
-  ledger.putKey(group, revoked);
+  ledger.keys.set(group, revoked);
   const { applicationId } = keyView(ledger, revoked);
   group.onDurable(() => ledger.emit("access", { applicationId }));
   return revoked;
@@ -167,7 +167,7 @@ export function putRevoked(ledger: Ledger, group: Group, key: KeyRecord): KeyRec
 
 /** The current key. Throws `key_not_found`, also for a person's own key. */
 function programKey(ledger: Ledger, keyId: string): KeyRecord {
-  const key = ledger.keys.latest(ledger.keyIndices.get(keyId) ?? -1);
+  const key = ledger.keys.named(keyId, "latest");
   if (key === undefined || key.ofPerson) throw new MintmarkError("key_not_found");
   return key;
 }
@@ -230,7 +230,7 @@ export function keysOf(context: EngineContext): Keys {
       const asked = requireKeyOptions(options);
       const secret = randomBytes(32).toString("hex");
       const key = await context.change((ledger, group) => {
-        const { applicationIndex } = ledger.latestApplication(applicationId);
+        const { applicationIndex } = ledger.application(applicationId, "latest");
         requireWithinRole(ledger, context.actor, { applicationIndex, scopes: asked.scopes });
         requireFewKeys(ledger, applicationIndex);
         return keyView(ledger, putNewKey(ledger, group, applicationIndex, asked, secret));
@@ -269,7 +269,7 @@ export function keysOf(context: EngineContext): Keys {
     async authenticate(token) {
       const { ledger } = context;
       const [, tag, keyId = "", secret = "", checksum] = (typeof token === "string" && TOKEN.exec(token)) || [];
-      const key = ledger.keys.get(ledger.keyIndices.get(keyId) ?? -1);
+      const key = ledger.keys.named(keyId);
       const matches = isSecret(secret, key?.secretHash);
       const wellFormed = tag === TAG[ledger.environment] && checksum === checksumOf(`mm_${tag}_${keyId}_${secret}`);
       if (key === undefined || !matches || !wellFormed || key.revokedAt !== null)

@@ -19,14 +19,14 @@ export async function createApplication(context: EngineContext, application: New
   const applicationId =
     application.applicationId === undefined ? uuidv7() : requireUuid("applicationId", application.applicationId);
   return context.change((ledger, group) => {
-    if (ledger.applicationIndices.has(applicationId))
+    if (ledger.applications.named(applicationId, "latest"))
       throw new MintmarkError("validation_failed", "applicationId is taken");
     const applicationIndex = ledger.applications.latestCount;
     const facts = { applicationIndex, applicationId, name, dataAvailabilityMode };
     const { time } = ledger.record(group, { kind: "applicationCreated", ...facts });
     const fresh = { suspended: false, createdAt: time, nextSequence: 0, eventCount: 0 };
     const record: ApplicationRecord = { ...facts, ...fresh };
-    ledger.putApplication(group, record);
+    ledger.applications.set(group, record);
     return applicationView(record);
   }, wait);
 }
@@ -34,11 +34,11 @@ export async function createApplication(context: EngineContext, application: New
 export function applicationsOf(context: EngineContext): Applications {
   const setSuspended = (suspended: boolean) => (applicationId: Uuid, wait?: WaitOptions) =>
     context.change((ledger, group) => {
-      const application = ledger.latestApplication(applicationId);
+      const application = ledger.application(applicationId, "latest");
       if (application.suspended !== suspended) {
         const { applicationIndex } = application;
         ledger.record(group, { kind: "applicationSuspended", applicationIndex, suspended });
-        ledger.putApplication(group, { ...application, suspended });
+        ledger.applications.set(group, { ...application, suspended });
         group.onDurable(() => ledger.emit("access", { applicationId: application.applicationId }));
       }
       return applicationView({ ...application, suspended });
@@ -53,12 +53,12 @@ export function applicationsOf(context: EngineContext): Applications {
     async change(applicationId, changes, wait) {
       const dataAvailabilityMode = requireModeOrNull(changes.dataAvailabilityMode);
       return context.change((ledger, group) => {
-        const application = ledger.latestApplication(applicationId);
+        const application = ledger.application(applicationId, "latest");
         const changed = { ...application, dataAvailabilityMode };
         if (application.dataAvailabilityMode !== dataAvailabilityMode) {
           const { applicationIndex } = application;
           ledger.record(group, { kind: "applicationChanged", applicationIndex, dataAvailabilityMode });
-          ledger.putApplication(group, changed);
+          ledger.applications.set(group, changed);
         }
         return applicationView(changed);
       }, wait);

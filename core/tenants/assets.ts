@@ -30,7 +30,7 @@ export async function addAsset(context: EngineContext, asset: NewAsset, wait?: W
     requireUnknown(ledger, given);
     const { applicationId } = asset;
     const applicationIndex =
-      applicationId === undefined ? null : ledger.latestApplication(applicationId).applicationIndex;
+      applicationId === undefined ? null : ledger.application(applicationId, "latest").applicationIndex;
     if (applicationIndex !== null) requireFew(ledger, applicationIndex);
     const record = putAdded(ledger, group, given, applicationIndex);
     if (applicationIndex === null) return assetView(ledger, record, null);

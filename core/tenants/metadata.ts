@@ -183,7 +183,7 @@ async function changeCollection(
     const { contractMetadata, placeholder, frozen } = changed;
     const facts = { assetId: asset.assetId, contractMetadata, placeholder, frozen };
     const { time: updatedAt } = ledger.record(group, { kind: "collectionChanged", ...facts });
-    ledger.collections.put(group, asset.assetId, { ...facts, updatedAt });
+    ledger.collections.set(group, { ...facts, updatedAt });
     return collectionView({ ...facts, updatedAt });
   }, wait);
 }

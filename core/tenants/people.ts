@@ -52,10 +52,11 @@ export function peopleOf(context: EngineContext): People {
         address: address === undefined || address === null ? null : requireAddress("address", address),
       };
       return context.change((ledger, group) => {
-        const application = applicationId === null ? null : ledger.latestApplication(applicationId);
+        const application = applicationId === null ? null : ledger.application(applicationId, "latest");
         const applicationIndex = application?.applicationIndex ?? null;
         requireManager(ledger, context.actor, applicationIndex);
-        if (ledger.personIndices.has(facts.personId)) throw new MintmarkError("validation_failed", "personId is taken");
+        if (ledger.people.named(facts.personId, "latest"))
+          throw new MintmarkError("validation_failed", "personId is taken");
         const team = teamOf(ledger, applicationIndex);
         if (team.length >= MAX_PEOPLE) throw new MintmarkError("too_many_people");
         requireOwnWallet(team, facts.address);
@@ -131,7 +132,7 @@ function requireManager(ledger: Ledger, actor: Actor | null, applicationIndex: n
 }
 
 function requirePerson(ledger: Ledger, personId: Uuid): PersonRecord {
-  const person = ledger.people.latest(ledger.personIndices.get(String(personId).toLowerCase()) ?? -1);
+  const person = ledger.people.named(personId, "latest");
   if (person === undefined || person.removedAt !== null) throw new MintmarkError("person_not_found");
   return person;
 }
@@ -174,7 +175,7 @@ function giveLink(ledger: Ledger, group: Group, person: PersonRecord): Invitatio
 }
 
 function putView(ledger: Ledger, group: Group, record: PersonRecord): Person {
-  ledger.putPerson(group, record);
+  ledger.people.set(group, record);
   return personView(ledger, record);
 }
 

@@ -41,7 +41,7 @@ export function signInsOf(context: EngineContext): SignIns {
         const signIns = [...person.signIns, { tokenHash, openedAt, expiresAt }].slice(-MAX_SIGN_INS);
         const link = "link" in proof ? null : person.link;
         const signedIn = { ...person, signIns, link, signedInAt: openedAt };
-        ledger.putPerson(group, signedIn);
+        ledger.people.set(group, signedIn);
         return signInView(ledger, signedIn, expiresAt);
       }, wait);
       const others = found.slice(1).map((index) => personView(ledger, ledger.people.get(index) as PersonRecord));
@@ -62,12 +62,12 @@ export function signInsOf(context: EngineContext): SignIns {
         if (person === undefined || signIns.length === person.signIns.length) return;
         ledger.record(group, { kind: "personSignedOut", personIndex, tokenHash });
         tellAccess(ledger, group, person);
-        ledger.putPerson(group, { ...person, signIns });
+        ledger.people.set(group, { ...person, signIns });
       }, wait);
     },
     principal: async ({ person: { personId } }, applicationId) => {
       const { ledger } = context;
-      const person = usable(ledger, ledger.people.get(ledger.personIndices.get(personId) ?? -1));
+      const person = usable(ledger, ledger.people.named(personId));
       const own = person.applicationIndex === null ? null : ledger.applications.get(person.applicationIndex);
       const key = person.keyIndex === null ? undefined : ledger.keys.get(person.keyIndex);
       if (own && key) {
@@ -85,7 +85,7 @@ export function signInsOf(context: EngineContext): SignIns {
 
 /** A signed-in person as the actor of changes. Throws `role_missing`, `credentials_invalid`, `application_not_found`. */
 export function actorOf(ledger: Ledger, signIn: SignIn, right: Right, applicationId?: Uuid): Actor {
-  const personIndex = ledger.personIndices.get(signIn.person.personId) ?? -1;
+  const personIndex = ledger.people.named(signIn.person.personId, "latest")?.personIndex ?? -1;
   const named = applicationId === undefined ? null : ledger.application(applicationId).applicationIndex;
   const require = (): PersonRecord => {
     const person = usable(ledger, ledger.people.latest(personIndex));
@@ -112,7 +112,7 @@ export function secretOf(personId: Uuid, secret: string): string {
 function readSecret(ledger: Ledger, secret: string): readonly [PersonRecord | undefined, string] {
   const [, id = "", random = ""] = (typeof secret === "string" && SECRET.exec(secret)) || [];
   const personId = id.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
-  return [ledger.people.get(ledger.personIndices.get(personId) ?? -1), random];
+  return [ledger.people.named(personId), random];
 }
 
 /** Says how to make a new link. A used link still names its person. */

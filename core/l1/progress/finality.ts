@@ -35,7 +35,7 @@ export async function recordFinalized(
     const { time } = ledger.record(group, { kind: "l1Finalized", chainId, blockNumber: upTo, blockHash });
     if (blockHash !== null) putCheckpoint(group, chainId, upTo, blockHash);
     await pruneCheckpoints(ledger, group, chainId, upTo);
-    ledger.putPortal(group, { ...portal, finalized: upTo });
+    ledger.portals.set(group, { ...portal, finalized: upTo });
     const batches: BatchRecord[] = [];
     for (const batch of newestCommitted(ledger, chainId, ({ status }) => status === "settled")) {
       if (batch.l1BlockNumber === null || batch.l1BlockNumber > upTo) continue;
@@ -94,7 +94,7 @@ export async function recordReorg(
     group.onDurable(() => ledger.reorganisations++);
     if (observed !== null && observed >= blockNumber) {
       const before = blockNumber > 0n ? blockNumber - 1n : null;
-      ledger.putPortal(group, { ...portal, observed: before, finalized: isDeep ? before : finalized });
+      ledger.portals.set(group, { ...portal, observed: before, finalized: isDeep ? before : finalized });
     }
     const isGone = ({ l1BlockNumber }: BatchRecord) => l1BlockNumber !== null && l1BlockNumber >= blockNumber;
     for (const batch of newestCommitted(ledger, chainId, isGone)) {

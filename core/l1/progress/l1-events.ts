@@ -38,7 +38,7 @@ export async function recordEvents(
     for (const event of fresh) await applyEvent(ledger, group, chainId, event);
     ledger.record(group, { kind: "l1Observed", chainId, blockNumber: toBlock, blockHash });
     if (blockHash !== null) putCheckpoint(group, chainId, toBlock, blockHash);
-    ledger.putPortal(group, { ...portal, observed: toBlock });
+    ledger.portals.set(group, { ...portal, observed: toBlock });
   });
 }
 

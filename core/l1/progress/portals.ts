@@ -45,7 +45,7 @@ export async function addMirror(ledger: Ledger, mirror: PortalIdentity, wait?: W
       throw new MintmarkError("store_mismatch", detail);
     }
     ledger.record(group, { kind: "mirrorAdded", chainId, contract });
-    ledger.putPortal(group, { chainId, contract, observed: null, finalized: null });
+    ledger.portals.set(group, { chainId, contract, observed: null, finalized: null });
   }, wait?.signal);
 }
 

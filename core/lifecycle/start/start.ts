@@ -207,26 +207,17 @@ const LOADERS: ReadonlyMap<number, Load> = new Map<number, Load>([
   of(PREFIX.divergence, records.divergenceRecord, (ledger, record) => {
     ledger.divergence = record;
   }),
-  of(PREFIX.application, records.applicationRecord, (ledger, record) => {
-    ledger.applicationIndices.set(record.applicationId, record.applicationIndex);
-    ledger.applications.load(record.applicationIndex, record);
-  }),
-  of(PREFIX.key, records.keyRecord, (ledger, record) => {
-    ledger.keyIndices.set(record.keyId, record.keyIndex);
-    ledger.keys.load(record.keyIndex, record);
-  }),
+  of(PREFIX.application, records.applicationRecord, (ledger, record) => ledger.applications.add(record)),
+  of(PREFIX.key, records.keyRecord, (ledger, record) => ledger.keys.add(record)),
   of(PREFIX.asset, records.assetRecord, (ledger, record) => {
     ledger.indexAsset(record);
-    ledger.assets.load(record.assetIndex, record);
+    ledger.assets.add(record);
   }),
-  of(PREFIX.collection, records.collectionRecord, (ledger, record) => ledger.collections.load(record.assetId, record)),
-  of(PREFIX.person, records.personRecord, (ledger, record) => ledger.loadPerson(record)),
-  of(PREFIX.auditCount, records.auditCountRecord, (ledger, record) => ledger.auditCounts.load(record.log, record)),
-  of(PREFIX.webhook, records.webhookRecord, (ledger, record) => {
-    ledger.webhookIndices.set(record.webhookId, record.webhookIndex);
-    ledger.webhooks.load(record.webhookIndex, record);
-  }),
-  of(PREFIX.portal, records.portalRecord, (ledger, record) => ledger.portals.load(record.chainId, record)),
+  of(PREFIX.collection, records.collectionRecord, (ledger, record) => ledger.collections.add(record)),
+  of(PREFIX.person, records.personRecord, (ledger, record) => ledger.people.add(record)),
+  of(PREFIX.auditCount, records.auditCountRecord, (ledger, record) => ledger.auditCounts.add(record)),
+  of(PREFIX.webhook, records.webhookRecord, (ledger, record) => ledger.webhooks.add(record)),
+  of(PREFIX.portal, records.portalRecord, (ledger, record) => ledger.portals.add(record)),
   [PREFIX.enablement, (ledger: Ledger, key: Buffer) => ledger.enablements.load(enablementOf(key), true)],
   of(PREFIX.batch, records.batchRecord, (ledger, record) =>
     ledger.batches[record.mode].load(record.batchNumber, record),

@@ -56,7 +56,7 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
       const kind = isDisabled ? "webhookDisabled" : "webhookFailing";
       const { time } = ledger.record(group, { kind, webhookIndex, failure });
       const failing = { ...record, failingSince: record.failingSince ?? time, failure };
-      if (!isDisabled) return ledger.putWebhook(group, failing);
+      if (!isDisabled) return ledger.webhooks.set(group, failing);
       tell(ledger, group, applicationIndex, time, { type: "webhook.disabled", webhookId, failure });
       putWebhook(ledger, group, { ...failing, status: "disabled" });
     }, wait);
@@ -71,8 +71,8 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
       const wanted = requireTypes(types);
       const webhookId = asked === undefined ? uuidv7() : requireUuid("webhookId", asked);
       return context.change((ledger, group) => {
-        const { applicationIndex, eventCount: delivered } = ledger.latestApplication(applicationId);
-        const known = latestOf(ledger, webhookId);
+        const { applicationIndex, eventCount: delivered } = ledger.application(applicationId, "latest");
+        const known = ledger.webhooks.named(webhookId, "latest");
         if (known !== undefined)
           return issued(ledger, requireSame(known, { applicationIndex, url: address, types: wanted }), true);
         const present = [...ledger.webhooks.latestValues()].filter(
@@ -144,7 +144,7 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
     },
     secrets(webhookId) {
       const { ledger } = context;
-      const record = ledger.webhooks.get(indexOf(ledger, webhookId));
+      const record = ledger.webhooks.named(webhookId);
       if (record === undefined) throw new MintmarkError("webhook_not_found");
       const { rotations, rotatedAt } = record;
       const current = secretOf(webhookId, rotations);
@@ -157,7 +157,7 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
         const record = latestActive(ledger, webhookId);
         if (record === null || sequence <= record.delivered) return;
         ledger.record(group, { kind: "webhookDelivered", webhookIndex: record.webhookIndex, sequence });
-        ledger.putWebhook(group, { ...record, delivered: sequence, failingSince: null, failure: null });
+        ledger.webhooks.set(group, { ...record, delivered: sequence, failingSince: null, failure: null });
       };
       // Joins the write in progress, so deliveries do not delay mints.
       await context.writer.run({ weight: 1, keys: () => [], apply }, wait?.signal);
@@ -167,24 +167,15 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
   };
 }
 
-/** -1 when unknown. */
-function indexOf(ledger: Ledger, webhookId: Uuid): number {
-  return ledger.webhookIndices.get(String(webhookId).toLowerCase()) ?? -1;
-}
-
-function latestOf(ledger: Ledger, webhookId: Uuid): WebhookRecord | undefined {
-  return ledger.webhooks.latest(indexOf(ledger, webhookId));
-}
-
 /** null once deleted or disabled: a delivery in progress then no longer counts. */
 function latestActive(ledger: Ledger, webhookId: Uuid): WebhookRecord | null {
-  const record = latestOf(ledger, webhookId);
+  const record = ledger.webhooks.named(webhookId, "latest");
   return record?.status === "active" ? record : null;
 }
 
 /** Writes a registration, and notifies listeners. The progress of deliveries is written without. */
 function putWebhook(ledger: Ledger, group: Group, record: WebhookRecord): WebhookRecord {
-  ledger.putWebhook(group, record);
+  ledger.webhooks.set(group, record);
   const { webhookId } = record;
   group.onDurable(() => ledger.emit("webhook", { webhookId }));
   return record;
@@ -216,7 +207,7 @@ function requireSame(
 /** Throws `application_not_found`, `webhook_not_found`. */
 function ownWebhook(ledger: Ledger, applicationId: Uuid, webhookId: Uuid, view: "get" | "latest"): WebhookRecord {
   const { applicationIndex } = ledger.application(applicationId, view);
-  const record = ledger.webhooks[view](indexOf(ledger, webhookId));
+  const record = ledger.webhooks.named(webhookId, view);
   if (record?.applicationIndex !== applicationIndex || record.status === "deleted")
     throw new MintmarkError("webhook_not_found");
   return record;
