@@ -11,20 +11,20 @@ export type Uuid = string;
 /** u64 `mode << 63 | batchNumber << 20 | slot`; a decimal string in JSON. */
 export type VaultId = bigint;
 
-/** The place of a mint's data: the committee, or L1 calldata. */
-export type Mode = "validium" | "zk-rollup";
 /** Both modes. */
-export const MODES = ["validium", "zk-rollup"] as const satisfies readonly Mode[];
+export const MODES = ["validium", "zk-rollup"] as const;
+/** The place of a mint's data: the committee, or L1 calldata. */
+export type Mode = (typeof MODES)[number];
 
 /** Mints with a committee, in calldata, or in blobs; and transfers. The value on L1 is the position here. */
 export const BATCH_KINDS = ["validium", "calldata", "blobs", "transfers"] as const;
 /** A kind of batch. Those of `zk-rollup` hold mints in calldata or in blobs, or transfers. */
 export type BatchKind = (typeof BATCH_KINDS)[number];
 
-/** The token standards. */
-export type Standard = "erc20" | "erc721" | "erc1155";
 /** All token standards. */
-export const STANDARDS = ["erc20", "erc721", "erc1155"] as const satisfies readonly Standard[];
+export const STANDARDS = ["erc20", "erc721", "erc1155"] as const;
+/** A token standard. */
+export type Standard = (typeof STANDARDS)[number];
 
 /** The rule by which a minting blob names a token id; docs/protocol.md 1. */
 export const BLOB_SCHEMES = ["mintmark", "imx", "raw32"] as const;
@@ -131,17 +131,10 @@ export interface Asset {
   readonly unavailableReason: string | null;
 }
 
-/** `accepted → batched → submitted → settled → finalized`, or `failed`. */
-export type Status = "accepted" | "batched" | "submitted" | "settled" | "finalized" | "failed";
 /** Every status, in order. */
-export const STATUSES = [
-  "accepted",
-  "batched",
-  "submitted",
-  "settled",
-  "finalized",
-  "failed",
-] as const satisfies readonly Status[];
+export const STATUSES = ["accepted", "batched", "submitted", "settled", "finalized", "failed"] as const;
+/** `accepted → batched → submitted → settled → finalized`, or `failed`. */
+export type Status = (typeof STATUSES)[number];
 
 /** An owner's holding of one token in one slot of one batch. */
 export interface Vault {
@@ -173,7 +166,9 @@ export interface Vault {
 }
 
 /** One mint entry, one withdrawal, or one vault that a transfer makes, with its history. */
-export interface Transaction {
+export interface Transaction
+  extends Pick<Vault, "userId" | "vaultId" | "assetId" | "quantum" | "decimals" | "mintingBlob" | "tokenId" | "amount">,
+    Pick<Vault, "dataAvailabilityMode" | "batchId"> {
   /** `<mintId>.<position>`, the withdrawal's id, or `<transferId>.<position>`. */
   readonly transactionId: string;
   /** Strictly increasing within an application. */
@@ -183,18 +178,6 @@ export interface Transaction {
   readonly mintId: Uuid | null;
   /** The application's own name for the mint. */
   readonly reference: string | null;
-  readonly userId: Uuid;
-  readonly vaultId: VaultId;
-  readonly assetId: Uuid;
-  /** The asset's, as in {@link Vault}. */
-  readonly quantum: bigint;
-  readonly decimals: number;
-  readonly mintingBlob: Hex;
-  /** null for ERC-20. */
-  readonly tokenId: bigint | null;
-  readonly amount: bigint;
-  readonly dataAvailabilityMode: Mode;
-  readonly batchId: string;
   readonly l1TxHash: Hash | null;
   readonly l1BlockNumber: bigint | null;
   readonly failure: string | null;
@@ -306,20 +289,10 @@ export interface BatchEventData {
   readonly l1BlockNumber: bigint | null;
 }
 
-/** A withdrawal at the time of the event. */
-export interface WithdrawalEventData {
-  readonly withdrawalId: Uuid;
-  readonly userId: Uuid;
-  /** The chain of the vault's token, and of the transaction and block below. */
-  readonly chainId: bigint;
-  readonly vaultId: VaultId;
-  readonly quantity: bigint;
-  readonly recipient: Address;
-  readonly l1TxHash: Hash | null;
-  readonly l1BlockNumber: bigint | null;
-  /** Why L1 refused an attempt, or why the withdrawal failed. */
-  readonly failure: string | null;
-}
+/** A withdrawal at the time of the event. `failure`: why L1 refused an attempt, or why the withdrawal failed. */
+export interface WithdrawalEventData
+  extends Pick<Withdrawal, "withdrawalId" | "userId" | "chainId" | "vaultId" | "quantity" | "recipient">,
+    Pick<Withdrawal, "l1TxHash" | "l1BlockNumber" | "failure"> {}
 
 /** The data of each type of event. New types may be added; docs/api.md lists them. */
 export interface EventData {

@@ -3,7 +3,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { PageStart } from "../ledger/list.ts";
 import type { Holding, TokenSum, TokenSums } from "../ledger/token-sums-cache.ts";
 import { findUser } from "../ledger/user-records.ts";
-import type { Hex, Uuid, Vault } from "../model.ts";
+import type { Uuid, Vault } from "../model.ts";
 import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
 import { readUserRequests, sequenceIn } from "../store/journal.ts";
 import { keyOf } from "../store/store-keys.ts";
@@ -65,15 +65,8 @@ function balanceOfSum(ledger: Ledger, { assetIndex, blob, amount, heldBack, with
 }
 
 /** A user's balance of one token, over all vaults. */
-export interface Balance {
-  readonly assetId: Uuid;
-  /** The asset's quantum, as in `Vault`. */
-  readonly quantum: bigint;
-  readonly decimals: number;
-  /** null for ERC-20. */
-  readonly tokenId: bigint | null;
-  readonly mintingBlob: Hex;
-  readonly amount: bigint;
+export interface Balance
+  extends Pick<Vault, "assetId" | "quantum" | "decimals" | "tokenId" | "mintingBlob" | "amount"> {
   readonly available: bigint;
   readonly withdrawn: bigint;
 }

@@ -291,19 +291,12 @@ export interface TransactionFilter extends PageOptions {
 }
 
 /** Filter of a list of vaults. A list by `tokenId` has an order of its own. */
-export interface VaultFilter extends OrderedPage {
-  readonly userId?: Uuid | undefined;
-  readonly ownerAddress?: Address | undefined;
-  readonly assetId?: Uuid | undefined;
+export interface VaultFilter
+  extends OrderedPage,
+    Pick<TransactionFilter, "userId" | "ownerAddress" | "assetId" | "batchId" | "dataAvailabilityMode" | "status">,
+    Pick<TransactionFilter, "createdAfter" | "createdBefore"> {
   /** For ERC-721 and ERC-1155. Covers every visible asset unless `assetId` is given. */
   readonly tokenId?: bigint | undefined;
-  /** `validium-12`, `zk-rollup-3`. */
-  readonly batchId?: string | undefined;
-  readonly dataAvailabilityMode?: Mode | undefined;
-  readonly status?: Status | undefined;
   /** Vaults with a mint under this reference. */
   readonly reference?: string | undefined;
-  /** Milliseconds since 1970, exclusive. */
-  readonly createdAfter?: number | undefined;
-  readonly createdBefore?: number | undefined;
 }

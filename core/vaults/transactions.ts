@@ -3,7 +3,7 @@ import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type PageOptions } from "../ledger/list.ts";
 import { readOwnUsers } from "../ledger/user-records.ts";
-import { type Address, batchIdOf, type Transaction, type Uuid, type VaultId, type Withdrawal } from "../model.ts";
+import { batchIdOf, type Transaction, type Uuid, type Withdrawal } from "../model.ts";
 import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
 import { leftOutFailure } from "../sealing/void-runs.ts";
 import { vaultIdOf } from "../store/mint-entry.ts";
@@ -148,15 +148,9 @@ function timesOf(sent: Pick<BatchRecord, "sealedAt" | "submittedAt" | "settledAt
 }
 
 /** Filter of a list of withdrawals. */
-export interface WithdrawalFilter extends PageOptions {
-  readonly userId?: Uuid | undefined;
-  /** All users of this owner. */
-  readonly ownerAddress?: Address | undefined;
-  readonly assetId?: Uuid | undefined;
-  /** Time of the request: milliseconds since 1970, exclusive. */
-  readonly createdAfter?: number | undefined;
-  readonly createdBefore?: number | undefined;
-  readonly vaultId?: VaultId | undefined;
+export interface WithdrawalFilter
+  extends PageOptions,
+    Pick<TransactionFilter, "userId" | "ownerAddress" | "assetId" | "vaultId" | "createdAfter" | "createdBefore"> {
   readonly status?: Withdrawal["status"] | undefined;
 }
 

@@ -1,6 +1,6 @@
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { Uuid } from "../model.ts";
+import type { ApiKey, Uuid } from "../model.ts";
 import { sequenceAt } from "./transaction-range.ts";
 
 const INTERVALS = ["hour", "day", "month"] as const;
@@ -18,13 +18,7 @@ export interface Usage {
 }
 
 /** What one API key has minted, of the most that it may. */
-export interface KeyUsage {
-  readonly keyId: string;
-  readonly mintsUsed: bigint;
-  /** null for no bound. */
-  readonly mintQuota: bigint | null;
-  readonly revokedAt: number | null;
-}
+export interface KeyUsage extends Pick<ApiKey, "keyId" | "mintsUsed" | "mintQuota" | "revokedAt"> {}
 
 /** Transactions that were accepted from `since` to before `until`, ms since 1970. */
 export interface UsagePeriod {
