@@ -1,7 +1,6 @@
 import { type EventType, MODES } from "../model.ts";
-import { ByteReader } from "./binary.ts";
 import type { ContentOf, KindFields } from "./layout.ts";
-import { address, bigVarint, checkedRecord, hash, Kinds, nullable, oneOf, text, u64, uuid, varint } from "./layout.ts";
+import { address, bigVarint, hash, Kinds, nullable, oneOf, openRecord, text, u64, uuid, varint } from "./layout.ts";
 
 const BATCH = {
   mode: oneOf(MODES),
@@ -64,10 +63,8 @@ export function encodeEvent(time: number, event: StoredEvent): Buffer {
 }
 
 export function decodeEvent(record: Uint8Array, name: string): { readonly time: number; readonly event: StoredEvent } {
-  const reader = new ByteReader(checkedRecord(record, name), 1);
-  const time = reader.u48();
-  const { kind: type, content } = LAYOUTS.read(reader.u8(), reader, name);
-  const event = { type, ...content } as StoredEvent;
-  reader.end();
-  return { time, event };
+  const { time, number, from } = openRecord(record, name);
+  const { kind: type, content } = LAYOUTS.read(number, from, name);
+  from.end();
+  return { time, event: { type, ...content } as StoredEvent };
 }

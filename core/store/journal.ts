@@ -1,8 +1,7 @@
 import { MintmarkError } from "../errors.ts";
 import type { Uuid } from "../model.ts";
-import { ByteReader } from "./binary.ts";
 import { ENTRY_KINDS, type Entry, type EntryKind, type EntryOf, MINT_KIND } from "./entries.ts";
-import { checkedRecord, uuid } from "./layout.ts";
+import { openRecord, uuid } from "./layout.ts";
 import { decodeMint, MintEntries, type MintEntry, mintHeader } from "./mint-entry.ts";
 import type { KeyRange, StoreReader } from "./ports.ts";
 import { endOf, keyOf, PREFIX } from "./store-keys.ts";
@@ -32,18 +31,16 @@ export function encodeEntry(time: number, entry: Entry): Buffer {
 
 /** The inverse of {@link encodeEntry}. Throws `store_corrupt`. */
 export function decodeEntry(sequence: number, record: Uint8Array): Journaled {
-  const name = `Journal entry ${sequence}`;
-  const reader = new ByteReader(checkedRecord(record, name), 1);
-  const time = reader.u48();
-  const number = reader.u8();
-  const entry = number === MINT_KIND ? decodeMint(reader) : decodeContent(number, reader, name);
-  reader.end();
-  return { sequence, time, entry };
-}
-
-function decodeContent(number: number, reader: ByteReader, name: string): Entry {
-  const { kind, content } = ENTRY_KINDS.read(number, reader, name);
-  return { kind, ...content } as Entry;
+  const name = nameOf(sequence);
+  const { time, number, from } = openRecord(record, name);
+  if (number === MINT_KIND) {
+    const entry = decodeMint(from);
+    from.end();
+    return { sequence, time, entry };
+  }
+  const { kind, content } = ENTRY_KINDS.read(number, from, name);
+  from.end();
+  return { sequence, time, entry: { kind, ...content } as Entry };
 }
 
 /** The keys of the journal from an entry on. */
@@ -55,20 +52,17 @@ export function journalFrom(sequence: number): KeyRange {
 export async function* readJournal(store: Pick<StoreReader, "entries">): AsyncGenerator<Journaled> {
   let sequence = 0;
   for await (const [key, record] of store.entries(journalFrom(0))) {
-    if (!key.equals(keyOf.journal(sequence)))
-      throw new MintmarkError("store_corrupt", `Journal entry ${sequence} is missing.`);
-    yield decodeEntry(sequence, record);
+    yield decodeEntry(sequence, required(key.equals(keyOf.journal(sequence)) ? record : undefined, sequence));
     sequence++;
   }
 }
 
 /** The entries from a sequence on, without contents except headers of mints. Throws `store_corrupt`. */
-export async function* readMintHeaders(store: Pick<StoreReader, "entries">, from: number) {
-  for await (const [key, record] of store.entries(journalFrom(from))) {
+export async function* readMintHeaders(store: Pick<StoreReader, "entries">, first: number) {
+  for await (const [key, record] of store.entries(journalFrom(first))) {
     const sequence = Number(key.readBigUInt64BE(1));
-    const reader = new ByteReader(checkedRecord(record, `Journal entry ${sequence}`), 1);
-    const time = reader.u48();
-    yield { sequence, time, header: reader.u8() === MINT_KIND ? mintHeader.read(reader) : null };
+    const { time, number, from } = openRecord(record, nameOf(sequence));
+    yield { sequence, time, header: number === MINT_KIND ? mintHeader.read(from) : null };
   }
 }
 
@@ -80,22 +74,12 @@ export async function* readJournalKinds<K extends EntryKind>(
   const numbers = new Set(kinds.map((kind) => ENTRY_KINDS.byName[kind].number));
   for await (const [key, record] of store.entries(journalFrom(0))) {
     if (!numbers.has(record[KIND_AT] ?? -1) || key.length !== 9) continue;
-    let entry: Entry | MintEntry;
     try {
-      ({ entry } = decodeEntry(Number(key.readBigUInt64BE(1)), record));
+      yield decodeEntry(Number(key.readBigUInt64BE(1)), record).entry as Extract<Entry, EntryOf<K>>;
     } catch (error) {
       if (!(error instanceof MintmarkError) || error.code !== "store_corrupt") throw error;
-      continue;
     }
-    if (isOfKind(entry, kinds)) yield entry;
   }
-}
-
-function isOfKind<K extends EntryKind>(
-  entry: Entry | MintEntry,
-  kinds: readonly K[],
-): entry is Extract<Entry, EntryOf<K>> {
-  return kinds.some((kind) => kind === entry.kind);
 }
 
 /** The mint at this sequence number. An index record names it, so any other entry throws `store_corrupt`. */
@@ -106,7 +90,7 @@ export async function readMint(store: Pick<StoreReader, "get">, sequence: number
 }
 
 export async function readEntry(store: Pick<StoreReader, "get">, sequence: number): Promise<Journaled> {
-  return decodeEntry(sequence, await readRecord(store, sequence));
+  return decodeEntry(sequence, required(await store.get(keyOf.journal(sequence)), sequence));
 }
 
 /** A request of a user: its mints, or its list of transfers. */
@@ -118,25 +102,22 @@ export type UserRequest =
 export async function readUserRequests(store: Pick<StoreReader, "getMany">, sequences: readonly number[]) {
   const records = await store.getMany(sequences.map(keyOf.journal));
   return records.flatMap((record, i): UserRequest[] => {
-    const name = `Journal entry ${sequences[i]}`;
-    if (record === undefined) throw new MintmarkError("store_corrupt", `${name} is missing.`);
-    const reader = new ByteReader(checkedRecord(record, name), KIND_AT);
     const sequence = sequences[i] as number;
-    const kind = reader.u8();
-    if (kind === MINT_KIND) return [{ sequence, mints: new MintEntries(reader), transferId: null }];
-    return kind === TRANSFERS_KIND ? [{ sequence, mints: null, transferId: uuid.read(reader) }] : [];
+    const { number, from } = openRecord(required(record, sequence), nameOf(sequence));
+    if (number === MINT_KIND) return [{ sequence, mints: new MintEntries(from), transferId: null }];
+    return number === TRANSFERS_KIND ? [{ sequence, mints: null, transferId: uuid.read(from) }] : [];
   });
 }
 
 /** The time of the entry at this sequence; decodes nothing else. Throws `store_corrupt`. */
 export async function readTime(store: Pick<StoreReader, "get">, sequence: number): Promise<number> {
-  const record = checkedRecord(await readRecord(store, sequence), `Journal entry ${sequence}`);
-  return new ByteReader(record, 1).u48();
+  return openRecord(required(await store.get(keyOf.journal(sequence)), sequence), nameOf(sequence)).time;
 }
 
-async function readRecord(store: Pick<StoreReader, "get">, sequence: number): Promise<Buffer> {
-  const record = await store.get(keyOf.journal(sequence));
-  if (record === undefined) throw new MintmarkError("store_corrupt", `Journal entry ${sequence} is missing.`);
+const nameOf = (sequence: number) => `Journal entry ${sequence}`;
+
+function required(record: Buffer | undefined, sequence: number): Buffer {
+  if (record === undefined) throw new MintmarkError("store_corrupt", `${nameOf(sequence)} is missing.`);
   return record;
 }
 

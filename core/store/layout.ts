@@ -155,6 +155,12 @@ export function checkedRecord(record: Uint8Array, name: string): Uint8Array {
   return body;
 }
 
+/** The beginning of a record that {@link Kinds} wrote, up to its content. Throws `store_corrupt`. */
+export function openRecord(record: Uint8Array, name: string) {
+  const from = new ByteReader(checkedRecord(record, name), 1);
+  return { time: from.u48(), number: from.u8(), from };
+}
+
 /** Kinds of a record by name: each has a number on disk, and its fields. */
 export type KindFields = Readonly<Record<string, readonly [number, Fields]>>;
 
