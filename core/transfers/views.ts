@@ -35,7 +35,7 @@ async function pageOf(
 ): Promise<PageEntries<TransferList>> {
   const { applicationIndex } = ledger.application(applicationId);
   const index = prefixOf.applicationTransfer(applicationIndex);
-  const [part] = (await narrow(ledger, applicationId, { createdAfter, createdBefore }, "transfer")) ?? [];
+  const [part] = (await narrow(ledger, applicationId, { type: "transfer", createdAfter, createdBefore })) ?? [];
   const { from, to } = part?.within ?? { from: 0, to: 0 };
   const range = { from, to: Math.min(to, after ?? to), ascending: false };
   const found: TransferListRecord[] = [];

@@ -8,11 +8,11 @@ import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
 import { contentOf } from "../sealing/contents.ts";
 import { requireNotVoid } from "../sealing/void-runs.ts";
 import { type Balance, balancesFrom } from "./balances.ts";
-import { vaultsOfToken } from "./token-vaults.ts";
+import { isWanted, vaultsOfToken } from "./token-vaults.ts";
 import type { VaultFilter } from "./transaction-range.ts";
-import { type Found, findPage } from "./transaction-scan.ts";
-import { matches } from "./transactions.ts";
-import { batchAt, lostAt, placeOf, readVault, readVaults, vaultViews } from "./vaults.ts";
+import type { Found } from "./transaction-scan.ts";
+import { findPage } from "./transactions.ts";
+import { lostAt, placeOf, readVault, readVaults, vaultViews } from "./vaults.ts";
 
 /** The vault that a mint or a transfer made. Null if there is none, or not yet, or L1's history lacks it. */
 function vaultOf(ledger: Ledger, { source, made }: Found): VaultPlace | null {
@@ -20,18 +20,12 @@ function vaultOf(ledger: Ledger, { source, made }: Found): VaultPlace | null {
   return source.type === "mint" && lostAt(ledger, source.mint, source.journalSequence) !== null ? null : made;
 }
 
-/** Whether a vault is of the user or the owner of a list. A transfer is found under its giver, too. */
-function isHeld({ userId, ownerAddress }: Vault, filter: VaultFilter): boolean {
-  const isOwners = filter.ownerAddress === undefined || ownerAddress === filter.ownerAddress.toLowerCase();
-  return isOwners && (filter.userId === undefined || userId === filter.userId.toLowerCase());
-}
-
 /** Whether a mint lists its vault: the one that made it, or by reference the first one under that reference. */
 function listing(ledger: Ledger, filter: VaultFilter): (one: Found) => boolean {
   const listed = new Set<VaultId>();
   return (one) => {
     const place = vaultOf(ledger, one);
-    if (place === null || !matches(ledger, one, filter)) return false;
+    if (place === null) return false;
     if (filter.reference === undefined) return one.source.type !== "mint" || one.source.mint.amountBefore === 0n;
     const vaultId = packVaultId(place);
     if (listed.has(vaultId)) return false;
@@ -46,28 +40,25 @@ export function vaultsOf(context: EngineContext): Vaults {
       const { ledger } = context;
       const { applicationIndex } = ledger.application(applicationId);
       const place = placeOf(vaultId);
-      batchAt(ledger, place);
       const vault = await readVault(ledger, place);
       if (vault.applicationIndex !== applicationIndex || vault.amount === 0n)
         throw new MintmarkError("vault_not_found");
-      const [view] = await vaultViews(ledger, applicationIndex, [{ place, vault }]);
-      if (view === undefined) throw new MintmarkError("vault_not_found");
-      return view;
+      return (await vaultViews(ledger, applicationIndex, [{ place, vault }]))[0] as Vault;
     },
     list: (applicationId, filter = {}) =>
       listOf(context, "vaults", applicationId, filter, async (start) => {
         const { ledger } = context;
         if (filter.tokenId !== undefined)
           return vaultsOfToken(ledger, applicationId, { ...filter, tokenId: filter.tokenId }, start);
-        const { found, next } = await findPage(ledger, applicationId, filter, start, {
-          type: filter.reference === undefined ? undefined : "mint",
-          order: filter.order ?? "asc",
-          wanted: listing(ledger, filter),
-        });
+        const { userId, ownerAddress, reference, order = "asc" } = filter;
+        const narrowed = { ...filter, type: reference === undefined ? undefined : ("mint" as const) };
+        const listed = listing(ledger, filter);
+        const { found, next } = await findPage(ledger, applicationId, narrowed, order, start, listed);
         const places = found.flatMap((one) => vaultOf(ledger, one) ?? []);
         const { applicationIndex } = ledger.application(applicationId);
         const views = await vaultViews(ledger, applicationIndex, await readVaults(ledger, places));
-        return { data: views.filter((vault) => isHeld(vault, filter)), next };
+        // A transfer is found under its giver, too.
+        return { data: views.filter((vault) => isWanted(vault, { userId, ownerAddress })), next };
       }),
     balances: (applicationId, userId, page = {}) =>
       listOf(context, "balances", applicationId, { ...page, userId } as PageOptions, (start) =>

@@ -126,8 +126,8 @@ function positionOf({ mode, batchNumber, slot }: VaultPlace): number {
   return 2 * (batchNumber * MAX_BATCH_VAULTS + slot) + MODES.indexOf(mode);
 }
 
-/** The parts of a vault that its token's place does not tell. */
-function isWanted(vault: Vault, filter: VaultFilter): boolean {
+/** Whether a vault matches the parts of a filter that its place does not tell. */
+export function isWanted(vault: Vault, filter: VaultFilter): boolean {
   const { userId, ownerAddress, batchId, dataAvailabilityMode, status, createdAfter, createdBefore } = filter;
   return (
     (userId === undefined || vault.userId === userId.toLowerCase()) &&

@@ -34,13 +34,12 @@ export async function narrow(
   ledger: Ledger,
   applicationId: Uuid,
   filter: Omit<TransactionFilter, "order">,
-  type: Transaction["type"] | undefined,
 ): Promise<readonly Part[] | null> {
   const { applicationIndex, nextSequence } = ledger.application(applicationId);
   const users = await usersOf(ledger, applicationIndex, filter);
   const vault = await orNull("vault_not_found", () => vaultOf(ledger, applicationIndex, filter.vaultId));
   const mint = await orNull("mint_not_found", () => mintOf(ledger, applicationId, filter.mintId));
-  const { reference, assetId, createdAfter, createdBefore } = filter;
+  const { reference, assetId, type, createdAfter, createdBefore } = filter;
   if (users?.length === 0 || vault === null || mint === null) return null;
   if (reference !== undefined && type !== undefined && type !== "mint") return null;
   if (type === "withdrawal" && filter.status === "batched") return null;
@@ -53,7 +52,7 @@ export async function narrow(
   const to = createdBefore === undefined ? within.to : Math.min(within.to, await find(createdBefore));
   const asset = assetId === undefined ? undefined : ledger.assetIndices.get(assetId.toLowerCase());
   if (assetId !== undefined && asset === undefined) return null;
-  const withdrawals = withdrawalIndexes(applicationIndex, filter, users, asset, type);
+  const withdrawals = withdrawalIndexes(applicationIndex, filter, users, asset);
   const transfers = transferIndexes(applicationIndex, filter, users);
   // Both have other times than the batches of their vaults.
   const later = { withdrawal: withdrawals, transfer: transfers, mint: undefined };
@@ -108,10 +107,9 @@ function transferIndexes(
 /** The most selective indexes of withdrawals. */
 function withdrawalIndexes(
   applicationIndex: number,
-  { vaultId, status }: TransactionFilter,
+  { vaultId, status, type }: TransactionFilter,
   users: readonly number[] | undefined,
   asset: number | undefined,
-  type: Transaction["type"] | undefined,
 ): Buffer[] {
   if (vaultId !== undefined) return [prefixOf.vaultWithdrawal(applicationIndex, vaultId)];
   if (users !== undefined) return users.map((user) => prefixOf.userWithdrawal(applicationIndex, user));

@@ -1,7 +1,7 @@
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { Order, PageOptions, PageStart } from "../ledger/list.ts";
-import type { Transaction, Uuid } from "../model.ts";
+import type { Order } from "../ledger/list.ts";
+import type { Uuid } from "../model.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import { type Journaled, readEntry, sequenceIn } from "../store/journal.ts";
 import { decodeRecord } from "../store/layout.ts";
@@ -10,7 +10,7 @@ import type { StoreReader } from "../store/ports.ts";
 import { type TransferListRecord, type WithdrawalRecord, withdrawalRecord } from "../store/records.ts";
 import { blockOf, firstOfBlock, keyOf, prefixOf, requestByKey } from "../store/store-keys.ts";
 import { decodeTransferList, outputsOf, placeIn, readTransferList, type TransferOutput } from "./stored-lists.ts";
-import { narrow, type Part, type TransactionFilter } from "./transaction-range.ts";
+import type { Part } from "./transaction-range.ts";
 import { hasSlot, type LocatedVault, placeOf, readVault, readVaults } from "./vaults.ts";
 
 /** A transaction without its user's id. */
@@ -130,25 +130,6 @@ export async function findTransfer(ledger: Ledger, applicationIndex: number, tra
 const SCAN_BOUND = 10_000;
 const WITHDRAWAL_WEIGHT = 20;
 const SLOT_WEIGHT = 2; // Of each vault of a list of transfers: the whole list is read for any one of them
-
-interface Wanted extends Pick<Scan, "order"> {
-  readonly type: Transaction["type"] | undefined;
-  readonly wanted: (found: Found) => boolean;
-}
-
-/** The filter's user, mint, vault, batch and times say where to look; `wanted` decides the rest. */
-export async function findPage(
-  ledger: Ledger,
-  applicationId: Uuid,
-  filter: TransactionFilter | PageOptions,
-  { after, limit }: PageStart,
-  { wanted, order, type }: Wanted,
-) {
-  const { applicationIndex } = ledger.application(applicationId);
-  const parts = await narrow(ledger, applicationId, filter, type);
-  if (parts === null) return { found: [], next: null };
-  return collect(ledger, { applicationIndex, parts, order, after }, limit, wanted);
-}
 
 /**
  * As many matches as fit a page, by sequence, and the start of the next one; null at the end. An index record stands for

@@ -1,7 +1,7 @@
 import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { type List, listOf, type PageOptions } from "../ledger/list.ts";
+import { type List, listOf, type Order, type PageOptions, type PageStart } from "../ledger/list.ts";
 import { readOwnUsers } from "../ledger/user-records.ts";
 import { batchIdOf, type Transaction, type Uuid, type Withdrawal } from "../model.ts";
 import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
@@ -11,8 +11,8 @@ import type { BatchRecord, TransferListRecord } from "../store/records.ts";
 import { orNull } from "../validate.ts";
 import { withdrawalView } from "./activity.ts";
 import { amountsOf, failureOfFault, placeIn, type TransferOutput } from "./stored-lists.ts";
-import { findMint, type TransactionFilter } from "./transaction-range.ts";
-import { type Found, findPage, findTransfer, findWithdrawal, mintTransactions } from "./transaction-scan.ts";
+import { findMint, narrow, type TransactionFilter } from "./transaction-range.ts";
+import { collect, type Found, findTransfer, findWithdrawal, mintTransactions } from "./transaction-scan.ts";
 import { type Usage, type UsageOptions, usageOf } from "./usage.ts";
 import { batchOfRecord, failureOf, lostAt, present, statusOf, tokenIn, voidAt } from "./vaults.ts";
 
@@ -27,8 +27,24 @@ function batchIdOfFound({ place, made }: Found): string {
   return batchIdOf(mode, batchNumber);
 }
 
-/** The conditions that {@link findPage} does not check. */
-export function matches(ledger: Ledger, found: Found, filter: TransactionFilter): boolean {
+/** A page of the transactions that the filter matches, and that are wanted. */
+export async function findPage(
+  ledger: Ledger,
+  applicationId: Uuid,
+  filter: Omit<TransactionFilter, "order">,
+  order: Order,
+  { after, limit }: PageStart,
+  wanted = (_: Found) => true,
+) {
+  const { applicationIndex } = ledger.application(applicationId);
+  const parts = await narrow(ledger, applicationId, filter);
+  if (parts === null) return { found: [], next: null };
+  const scan = { applicationIndex, parts, order, after };
+  return collect(ledger, scan, limit, (one) => matches(ledger, one, filter) && wanted(one));
+}
+
+/** The filter's user, mint, vault, batch and times say where to look. This decides the rest. */
+function matches(ledger: Ledger, found: Found, filter: Omit<TransactionFilter, "order">): boolean {
   const { source, place, made, assetIndex } = found;
   const isVault = (at: VaultPlace | null) => at !== null && packVaultId(at) === filter.vaultId;
   return (
@@ -167,18 +183,12 @@ export function transactionsOf(context: EngineContext): Transactions {
           : ((await findMintTransaction(ledger, applicationId, id, Number(position))) ??
             (await findTransfer(ledger, applicationIndex, id.toLowerCase(), Number(position))));
       if (found === undefined) throw new MintmarkError("transaction_not_found");
-      const [view] = await views(ledger, applicationIndex, [found]);
-      if (view === undefined) throw new MintmarkError("transaction_not_found");
-      return view;
+      return (await views(ledger, applicationIndex, [found]))[0] as Transaction;
     },
     list: (applicationId, filter = {}) =>
       listOf(context, "transactions", applicationId, filter, async (start) => {
         const { ledger } = context;
-        const { found, next } = await findPage(ledger, applicationId, filter, start, {
-          type: filter.type,
-          order: filter.order ?? "desc",
-          wanted: (one) => matches(ledger, one, filter),
-        });
+        const { found, next } = await findPage(ledger, applicationId, filter, filter.order ?? "desc", start);
         return { data: await views(ledger, ledger.application(applicationId).applicationIndex, found), next };
       }),
     usage: async (applicationId, options = {}) => usageOf(context.ledger, applicationId, options),
@@ -189,12 +199,7 @@ export function transactionsOf(context: EngineContext): Transactions {
 export function listWithdrawals(context: EngineContext, applicationId: Uuid, filter: WithdrawalFilter) {
   return listOf(context, "withdrawals", applicationId, filter, async (start) => {
     const { ledger } = context;
-    const { vaultId, assetId, status } = filter;
-    const { found, next } = await findPage(ledger, applicationId, filter, start, {
-      type: "withdrawal",
-      order: "desc",
-      wanted: (one) => matches(ledger, one, { type: "withdrawal", vaultId, assetId, status }),
-    });
+    const { found, next } = await findPage(ledger, applicationId, { ...filter, type: "withdrawal" }, "desc", start);
     const records = found.flatMap(({ source }) => (source.type === "withdrawal" ? [source.record] : []));
     return { data: await Promise.all(records.map((record) => withdrawalView(ledger, record))), next };
   });
