@@ -54,11 +54,7 @@ function extend(ledger: Recorded, from: End, counts: (batch: BatchRecord) => boo
     const batch = mode && next(mode);
     if (mode === undefined || batch === undefined || !counts(batch)) return end;
     const leaf = bytesToHex(ledger.histories.of(mode).leaf(batch.batchNumber));
-    const { countValidium, countRollup } = end;
-    const history = nextHistory(end.history, mode, leaf);
-    end =
-      mode === "validium"
-        ? { countValidium: countValidium + 1, countRollup, history }
-        : { countValidium, countRollup: countRollup + 1, history };
+    const counted = mode === "validium" ? "countValidium" : "countRollup";
+    end = { ...end, [counted]: end[counted] + 1, history: nextHistory(end.history, mode, leaf) };
   }
 }

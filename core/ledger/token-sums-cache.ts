@@ -4,7 +4,7 @@ import { Recent } from "../recent.ts";
 const GENERATION = 50_000; // Sums in each generation, about 200 bytes each. A user without sums counts as one.
 
 /** Adds a user's later transactions to its sums. */
-export type AddTransactions = (sums: TokenSums) => Promise<void>;
+type AddTransactions = (sums: TokenSums) => Promise<void>;
 
 /** Sums under construction, and whether their inputs have changed since. */
 interface Summing {

@@ -55,12 +55,7 @@ export interface NewVault {
 }
 
 /** The columns that sealing reads, with their holders: a closed batch on its way to another thread. */
-export interface VaultParts {
-  readonly count: number;
-  readonly columns: readonly Uint32Array<ArrayBuffer>[];
-  readonly blobs: Uint8Array<ArrayBuffer>;
-  readonly holders: readonly Holder[];
-}
+export type VaultParts = ReturnType<VaultColumns["parts"]>;
 
 const FIRST_CAPACITY = 64;
 const USUAL_BLOB_BYTES = 16;
@@ -150,7 +145,7 @@ export class VaultColumns {
   }
 
   /** Copies for {@link of}. */
-  parts(): VaultParts {
+  parts() {
     const { count } = this;
     const columns = SEALED_COLUMNS.map((name) => this[name].slice(0, count));
     return { count, columns, blobs: this.blobs.slice(0, this.blobStart(count)), holders: [...this.#holders.values()] };
