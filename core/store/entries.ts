@@ -214,16 +214,7 @@ const KINDS = {
   transfersApproved: kind(76, { owner: address, digest: hash, approvedAt: u64, ...logPlace }),
   /** A signer has cancelled a list's digest on L1. */
   transfersCancelled: kind(77, { owner: address, digest: hash, cancelledAt: u64, ...logPlace }),
-  personInvited: kind(100, {
-    personIndex: varint,
-    personId: uuid,
-    applicationIndex: nullable(varint), // null: of the operator
-    role: oneOf(ROLES),
-    name: text,
-    address: nullable(address),
-    /** The key under which the person's mints and withdrawals are recorded; nobody has its secret. */
-    keyIndex: nullable(varint),
-  }),
+  personInvited: kind(100, records.personFacts),
   personChanged: kind(101, { personIndex: varint, role: oneOf(ROLES), keyIndex: nullable(varint) }),
   personRemoved: kind(102, { personIndex: varint }),
   /** A link that signs the person in once, by SHA-256 of its secret. It replaces an earlier one. */

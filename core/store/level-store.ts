@@ -1,6 +1,7 @@
 import type { AbstractSnapshot } from "abstract-level";
 import { Level } from "level";
 import { MintmarkError } from "../errors.ts";
+import { Stack } from "../stack.ts";
 import { journalFrom } from "./journal.ts";
 import { entriesMissing, LevelFolder } from "./level-folder.ts";
 import type { Database, Journal, KeyRange, Store, StoreOperation, StoreReader } from "./ports.ts";
@@ -39,21 +40,17 @@ export class LevelStore implements Store {
   ): Promise<LevelStore> {
     const sync = durability === "disk";
     if (typeof store !== "string") return new LevelStore(await opened(store), null, sync);
-    const folder = await LevelFolder.open(store, createIfMissing, sync).catch((error: unknown) => {
-      throw error instanceof MintmarkError ? error : openingFailure(error);
-    });
-    try {
-      const level = new LevelStore(await opened(new Level<Buffer, Buffer>(folder.path, BINARY)), folder, sync);
-      if (sync)
-        await level.#beginMark(folder).catch(async (error) => {
-          await level.#db.close();
-          throw error;
-        });
-      return level;
-    } catch (error) {
-      await folder[Symbol.asyncDispose]();
-      throw error;
-    }
+    await using begun = new Stack();
+    const folder = begun.use(
+      await LevelFolder.open(store, createIfMissing, sync).catch((error: unknown) => {
+        throw error instanceof MintmarkError ? error : openingFailure(error);
+      }),
+    );
+    const level = new LevelStore(await opened(new Level<Buffer, Buffer>(folder.path, BINARY)), folder, sync);
+    begun.defer(() => level.#db.close());
+    if (sync) await level.#beginMark(folder);
+    begun.move();
+    return level;
   }
 
   /** Opens a folder or a database as a store; returns a store unchanged. */

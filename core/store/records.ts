@@ -136,15 +136,20 @@ export const ownerRecord = layout({ userIndex: varint, userId: uuid });
 /** A signed-in browser, by SHA-256 of its secret. */
 const personSignIn = layout({ tokenHash: hash, openedAt: time, expiresAt: time });
 
-/** A person who works for an application, or for the operator. */
-export const personRecord = layout({
+export const personFacts = {
   personIndex: varint,
   personId: uuid,
-  applicationIndex: nullable(varint),
+  applicationIndex: nullable(varint), // null: of the operator
   role: oneOf(ROLES),
   name: text,
   address: nullable(address), // The wallet that signs in
+  /** The key under which the person's mints and withdrawals are recorded; nobody has its secret. */
   keyIndex: nullable(varint),
+} as const;
+
+/** A person who works for an application, or for the operator. */
+export const personRecord = layout({
+  ...personFacts,
   link: nullable(layout({ linkHash: hash, expiresAt: time })),
   signIns: listOf(personSignIn), // Oldest first, at most MAX_SIGN_INS
   createdAt: time,
