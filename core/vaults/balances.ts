@@ -1,4 +1,3 @@
-import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { PageStart } from "../ledger/list.ts";
 import type { Holding, TokenSum, TokenSums } from "../ledger/token-sums-cache.ts";
@@ -10,7 +9,7 @@ import { keyOf } from "../store/store-keys.ts";
 import { fastTokenIdOf } from "../store/token-id.ts";
 import { outputsOf, placeIn, readTransferList } from "./stored-lists.ts";
 import { collect, type Found } from "./transaction-scan.ts";
-import { decodeActivity, failureOf, heldBack, readVaults, vaultViews } from "./vaults.ts";
+import { decodeActivity, failureOf, heldBack, type LocatedVault, readVaults, vaultViews } from "./vaults.ts";
 
 /** A user's balances by token, in the order of first mints: each ERC-721 vault, other vaults summed, no void ones. */
 export async function balancesFrom(ledger: Ledger, applicationId: Uuid, userId: Uuid, { after, limit }: PageStart) {
@@ -143,8 +142,7 @@ async function addActivity(ledger: Ledger, made: readonly Made[]): Promise<void>
   const places = touched.map(({ place }) => place);
   const vaults = await readVaults(ledger, places);
   for (const [i, { sum, record }] of touched.entries()) {
-    const vault = vaults[i]?.vault;
-    if (vault === undefined) throw new MintmarkError("store_corrupt", "A vault is missing.");
+    const { vault } = vaults[i] as LocatedVault;
     const activity = decodeActivity(record);
     // What has moved on counts where it is now.
     const left = vault.amount - activity.transferred;

@@ -1,12 +1,13 @@
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { firstWhere, type OrderedPage, type PageOptions } from "../ledger/list.ts";
+import { findUser } from "../ledger/user-records.ts";
 import type { Address, Mode, Status, Transaction, Uuid, VaultId } from "../model.ts";
 import { batchIdOf, MODES } from "../model.ts";
 import { type Journaled, readMint, readTime, sequenceIn } from "../store/journal.ts";
 import { decodeRecord } from "../store/layout.ts";
 import type { MintEntry } from "../store/mint-entry.ts";
-import { type BatchRecord, ownerRecord, userIdRecord, WITHDRAWAL_STATUSES } from "../store/records.ts";
+import { type BatchRecord, ownerRecord, WITHDRAWAL_STATUSES } from "../store/records.ts";
 import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
 import { orNull, requireAddress, requireUuid } from "../validate.ts";
 import { makerOf, slotCount } from "./stored-lists.ts";
@@ -36,7 +37,7 @@ export async function narrow(
   filter: Omit<TransactionFilter, "order">,
 ): Promise<readonly Part[] | null> {
   const { applicationIndex, nextSequence } = ledger.application(applicationId);
-  const users = await usersOf(ledger, applicationIndex, filter);
+  const users = await usersOf(ledger, applicationId, filter);
   const vault = await orNull("vault_not_found", () => vaultOf(ledger, applicationIndex, filter.vaultId));
   const mint = await orNull("mint_not_found", () => mintOf(ledger, applicationId, filter.mintId));
   const { reference, assetId, type, createdAfter, createdBefore } = filter;
@@ -163,8 +164,9 @@ interface Window {
 /** The times of the mints in a batch, or in any batch of a status. */
 function windowsOf(ledger: Ledger, mode: Mode, batchId: string | undefined, status: Status | undefined): Window[] {
   if (batchId !== undefined) {
-    const batch = batchOf(ledger, batchId);
-    return batch?.mode === mode ? [windowOf(ledger, batch, batch)] : [];
+    const batchNumber = Number(batchId.slice(mode.length + 1));
+    const batch = batchId === batchIdOf(mode, batchNumber) ? ledger.batches[mode].get(batchNumber) : undefined;
+    return batch === undefined ? [] : [windowOf(ledger, batch, batch)];
   }
   if (status === "failed") return failedWindows(ledger, mode);
   const batches = ledger.batches[mode];
@@ -220,13 +222,12 @@ async function requestAt(ledger: Ledger, applicationIndex: number, sequence: num
 }
 
 /** The users that a filter names by id or owner; undefined when it names none. */
-async function usersOf(ledger: Ledger, applicationIndex: number, { userId, ownerAddress }: TransactionFilter) {
+async function usersOf(ledger: Ledger, applicationId: Uuid, { userId, ownerAddress }: TransactionFilter) {
+  const { applicationIndex } = ledger.application(applicationId);
   const owned = ownerAddress === undefined ? undefined : await usersOfOwner(ledger, applicationIndex, ownerAddress);
   if (userId === undefined) return owned;
-  const record = await ledger.store.get(keyOf.userId(applicationIndex, requireUuid("userId", userId)));
-  if (record === undefined) return [];
-  const { userIndex } = decodeRecord(userIdRecord, record, `User ${userId}`);
-  return owned === undefined || owned.includes(userIndex) ? [userIndex] : [];
+  const user = await orNull("user_not_found", () => findUser(ledger, applicationId, userId));
+  return user !== null && owned?.includes(user.userIndex) !== false ? [user.userIndex] : [];
 }
 
 async function usersOfOwner(ledger: Ledger, applicationIndex: number, ownerAddress: Address): Promise<number[]> {
@@ -247,14 +248,6 @@ async function mintOf(ledger: Ledger, applicationId: Uuid, mintId: Uuid | undefi
   if (mintId === undefined) return undefined;
   const { entry } = await findMint(ledger, applicationId, mintId);
   return { from: entry.firstSequence, to: entry.firstSequence + entry.mints.length };
-}
-
-function batchOf(ledger: Ledger, batchId: string) {
-  for (const mode of MODES) {
-    const batchNumber = Number(batchId.slice(mode.length + 1));
-    if (batchId === batchIdOf(mode, batchNumber)) return ledger.batches[mode].get(batchNumber) ?? null;
-  }
-  return null;
 }
 
 /** The journal entry of an application's mint. Throws `mint_not_found`. */

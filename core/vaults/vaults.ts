@@ -99,9 +99,7 @@ export function placeOf(vaultId: VaultId): VaultPlace {
 
 export async function readVault(ledger: Ledger, place: VaultPlace): Promise<StoredVault> {
   batchAt(ledger, place);
-  const [vault] = await readVaults(ledger, [place]);
-  if (vault === undefined) throw new MintmarkError("vault_not_found");
-  return vault.vault;
+  return ((await readVaults(ledger, [place]))[0] as LocatedVault).vault;
 }
 
 /** The content of each vault, in order; null for one that is not the caller's. Throws for a malformed id. */
