@@ -24,7 +24,7 @@ import type { EngineOptions } from "./options.ts";
 import { RollupBlobs } from "./rollup-blobs.ts";
 import { byMode, StateHistories } from "./state-histories.ts";
 import { TokenSumsCache } from "./token-sums-cache.ts";
-import { UserCache } from "./user-records.ts";
+import { UserCache } from "./user-cache.ts";
 import { VaultRefs } from "./vault-refs.ts";
 
 export interface Recorded {

@@ -2,7 +2,7 @@ import { requireUncommittedLimit, sealClosed } from "../batches/seal.ts";
 import type { Issue } from "../errors.ts";
 import { enablementId, type Ledger } from "../ledger/ledger.ts";
 import { markRequest } from "../ledger/marks.ts";
-import type { CachedUser } from "../ledger/user-records.ts";
+import type { CachedUser } from "../ledger/user-cache.ts";
 import type { Address, Principal, Uuid } from "../model.ts";
 import { hexToBytes } from "../protocol/hex.ts";
 import { timeUuid } from "../store/binary.ts";

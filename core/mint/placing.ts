@@ -1,7 +1,7 @@
 import { closeOpenBatches, openBatchFor } from "../batches/seal.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { OpenBatch } from "../ledger/open-batch.ts";
-import type { CachedUser } from "../ledger/user-records.ts";
+import type { CachedUser } from "../ledger/user-cache.ts";
 import { MODES } from "../model.ts";
 import type { MintColumns } from "../store/mint-columns.ts";
 import { PlacedColumns } from "../store/mint-entry.ts";

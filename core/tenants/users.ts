@@ -4,7 +4,7 @@ import { type Issue, MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type OrderedPage, type PageEntries, type PageStart } from "../ledger/list.ts";
-import type { CachedUser } from "../ledger/user-records.ts";
+import type { CachedUser } from "../ledger/user-cache.ts";
 import { findUser, readUsers } from "../ledger/user-records.ts";
 import { type Address, MAX_REFERENCE, type User, type Uuid } from "../model.ts";
 import type { Group } from "../store/group.ts";
