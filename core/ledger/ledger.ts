@@ -71,7 +71,8 @@ export class Ledger {
   readonly people = new RecordTable(keyOf.person, records.personRecord, "personIndex", "personId");
   /** By log: 0 the operator's, else the application's index + 1. */
   readonly auditCounts = new RecordTable(keyOf.auditCount, records.auditCountRecord, "log");
-  readonly assets = new RecordTable(keyOf.asset, records.assetRecord, "assetIndex");
+  /** A removed asset's id may name a later one. */
+  readonly assets = new RecordTable(keyOf.asset, records.assetRecord, "assetIndex", "assetId");
   readonly portals = new RecordTable(keyOf.portal, records.portalRecord, "chainId");
   /** By asset id: assets with metadata of their own. */
   readonly collections = new RecordTable(keyOf.collection, records.collectionRecord, "assetId");
@@ -103,8 +104,6 @@ export class Ledger {
     this.standards[assetIndex] === "erc1155" && this.assetAt(assetIndex).blobScheme !== "mintmark";
   readonly hasher: TokenHasher;
   tokens = new TokenIndex(); // Every ERC-721 token, in the writer's view
-  /** The assets that were not removed, by id, in the writer's view. */
-  readonly assetIndices = new Map<Uuid, number>();
   head = emptyOf(records.headRecord);
   /** Why mints are refused; null while L1's history is a prefix of this store's. */
   divergence: records.DivergenceRecord | null = null;
@@ -198,14 +197,8 @@ export class Ledger {
   }
 
   putAsset(group: Group, record: records.AssetRecord): void {
-    this.indexAsset(record);
+    this.standards[record.assetIndex] = record.standard;
     this.assets.set(group, record);
-  }
-
-  indexAsset({ assetId, assetIndex, standard, removed }: records.AssetRecord): void {
-    this.standards[assetIndex] = standard;
-    if (!removed) this.assetIndices.set(assetId, assetIndex);
-    else if (this.assetIndices.get(assetId) === assetIndex) this.assetIndices.delete(assetId);
   }
 
   putVoids(group: Group, mode: Mode, batchNumber: number, runs: readonly records.VoidedRun[]): void {

@@ -14,6 +14,7 @@ import { decodeRecord, emptyOf, encodeRecord, MAX_TIME } from "../store/layout.t
 import { type ApplicationRecord, type ClaimRecord, claimNumber, claimRecord } from "../store/records.ts";
 import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
 import { requireKey, requireScope } from "../tenants/api-keys.ts";
+import { findAsset } from "../tenants/asset-view.ts";
 import { refuse } from "../tenants/metadata.ts";
 import { requireAddress } from "../validate.ts";
 import type { Decision } from "./mint.ts";
@@ -259,9 +260,7 @@ function claimView(ledger: Ledger, linkAddress: Address, record: ClaimRecord): C
 /** A link without what is its issuer's alone. */
 function foundClaim(ledger: Ledger, { linkAddress, status, mint, expiresAt, ownerAddress }: Claim): FoundClaim {
   const { tokenId, mintingBlob = "", amount = 1, amountDecimal, quantity = 1 } = mint;
-  const index = ledger.assetIndices.get(String(mint.assetId).toLowerCase());
-  const asset = index === undefined ? undefined : ledger.assets.get(index);
-  if (asset === undefined) throw new MintmarkError("asset_not_found");
+  const asset = findAsset(ledger, String(mint.assetId), "get");
   const { assetId, standard, name, symbol, blobScheme, nextTokenId } = asset;
   const blob = canonicalBlob(String(mintingBlob));
   const named = tokenId === undefined ? null : BigInt(String(tokenId));

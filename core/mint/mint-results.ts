@@ -73,7 +73,7 @@ export class AcceptedResult implements MintResult {
     const { vaults } = this;
     const chainIds: Record<Uuid, bigint> = {};
     for (const { assetId } of vaults)
-      chainIds[assetId] ??= this.#ledger.assetAt(this.#ledger.assetIndices.get(assetId) ?? -1).chainId;
+      chainIds[assetId] ??= this.#ledger.assetAt(this.#ledger.assets.keyNamed(assetId) ?? -1).chainId;
     const root = receiptRoot(receiptContents(vaults, chainIds));
     const message = { root, count: vaults.length, time: this.#minted.time };
     const signature = await orAborted(signer.signTypedData(receiptTypedData(settlement, message)), signal);

@@ -178,9 +178,7 @@ class Reader {
   #findAsset(assetId: unknown, entry: number): AssetRecord | null {
     const { ledger, applicationIndex } = this.#context;
     if (typeof assetId === "string" && ledger !== null) {
-      const { assetIndices, assets } = ledger;
-      const index = assetIndices.get(assetId) ?? assetIndices.get(assetId.toLowerCase());
-      const asset = index === undefined ? undefined : assets.latest(index);
+      const asset = ledger.assets.named(assetId, "latest");
       if (asset !== undefined && isVisible(asset, applicationIndex)) return asset;
     }
     this.#isNamed = readUuid(assetId) !== null;

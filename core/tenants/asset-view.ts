@@ -60,7 +60,7 @@ export function visibleAsset(ledger: Ledger, applicationId: Uuid, assetId: Uuid,
 
 /** The asset in the writer's view, or as durable now. Throws `asset_not_found`. */
 export function findAsset(ledger: Ledger, assetId: Uuid, view: "get" | "latest"): AssetRecord {
-  const asset = ledger.assets[view](ledger.assetIndices.get(String(assetId).toLowerCase()) ?? -1);
-  if (asset === undefined) throw new MintmarkError("asset_not_found");
+  const asset = ledger.assets.named(assetId, view);
+  if (asset === undefined || asset.removed) throw new MintmarkError("asset_not_found");
   return asset;
 }

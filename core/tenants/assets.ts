@@ -184,7 +184,7 @@ function firstIdOf({ standard, firstTokenId = null }: NewAsset): bigint | null {
  * @param changed - the asset that the entry replaces
  */
 function requireUnknown(ledger: Ledger, entry: GivenAsset, changed?: number): void {
-  if (changed === undefined && ledger.assetIndices.has(entry.assetId))
+  if (changed === undefined && ledger.assets.named(entry.assetId, "latest")?.removed === false)
     throw new MintmarkError("asset_exists", "An asset with this id exists.");
   for (const known of ledger.assets.latestValues()) {
     if (known.removed || known.assetIndex === changed) continue;

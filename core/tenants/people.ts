@@ -335,7 +335,7 @@ function subjectOf(ledger: Ledger, entry: Entry | MintEntry): Subject {
     return named(key?.keyId, key?.name);
   }
   if ("assetId" in entry && !("assetIndex" in entry))
-    return named(entry.assetId, ledger.assets.get(ledger.assetIndices.get(entry.assetId) ?? -1)?.name);
+    return named(entry.assetId, ledger.assets.named(entry.assetId)?.name);
   if ("assetIndex" in entry) {
     const asset = ledger.assets.get(entry.assetIndex);
     return named(asset?.assetId, asset?.name);

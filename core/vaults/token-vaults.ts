@@ -46,8 +46,7 @@ export async function vaultsOfToken(
 
 /** The assets with token ids that an application sees, or the named one. */
 function assetsOf(ledger: Ledger, applicationIndex: number, assetId: Uuid | undefined): AssetRecord[] {
-  const named = assetId === undefined ? undefined : ledger.assetIndices.get(assetId.toLowerCase());
-  const assets = assetId === undefined ? [...ledger.assets.values()] : [ledger.assets.get(named ?? -1)];
+  const assets = assetId === undefined ? [...ledger.assets.values()] : [ledger.assets.named(assetId)];
   const seen = assets.flatMap((asset) =>
     asset !== undefined && asset.standard !== "erc20" && isVisible(asset, applicationIndex) ? [asset] : [],
   );

@@ -210,7 +210,7 @@ const LOADERS: ReadonlyMap<number, Load> = new Map<number, Load>([
   of(PREFIX.application, records.applicationRecord, (ledger, record) => ledger.applications.add(record)),
   of(PREFIX.key, records.keyRecord, (ledger, record) => ledger.keys.add(record)),
   of(PREFIX.asset, records.assetRecord, (ledger, record) => {
-    ledger.indexAsset(record);
+    ledger.standards[record.assetIndex] = record.standard;
     ledger.assets.add(record);
   }),
   of(PREFIX.collection, records.collectionRecord, (ledger, record) => ledger.collections.add(record)),
