@@ -31,17 +31,22 @@ export async function createApplication(context: EngineContext, application: New
   }, wait);
 }
 
+type ChangedFacts = Pick<ApplicationRecord, "suspended"> | Pick<ApplicationRecord, "dataAvailabilityMode">;
+
 export function applicationsOf(context: EngineContext): Applications {
-  const setSuspended = (suspended: boolean) => (applicationId: Uuid, wait?: WaitOptions) =>
+  const change = (applicationId: Uuid, facts: ChangedFacts, wait?: WaitOptions) =>
     context.change((ledger, group) => {
       const application = ledger.application(applicationId, "latest");
-      if (application.suspended !== suspended) {
-        const { applicationIndex } = application;
+      const changed = { ...application, ...facts };
+      const { applicationIndex, suspended, dataAvailabilityMode } = changed;
+      if (application.dataAvailabilityMode !== dataAvailabilityMode)
+        ledger.record(group, { kind: "applicationChanged", applicationIndex, dataAvailabilityMode });
+      else if (application.suspended !== suspended) {
         ledger.record(group, { kind: "applicationSuspended", applicationIndex, suspended });
-        ledger.applications.set(group, { ...application, suspended });
         group.onDurable(() => ledger.emit("access", { applicationId: application.applicationId }));
-      }
-      return applicationView({ ...application, suspended });
+      } else return applicationView(application);
+      ledger.applications.set(group, changed);
+      return applicationView(changed);
     }, wait);
   return {
     create: async (application, wait) => createApplication(context, application, wait),
@@ -50,21 +55,10 @@ export function applicationsOf(context: EngineContext): Applications {
       listOf(context, "applications", "", page, (start, ledger) =>
         tablePage(ledger.applications, start, applicationView, page.order),
       ),
-    async change(applicationId, changes, wait) {
-      const dataAvailabilityMode = requireModeOrNull(changes.dataAvailabilityMode);
-      return context.change((ledger, group) => {
-        const application = ledger.application(applicationId, "latest");
-        const changed = { ...application, dataAvailabilityMode };
-        if (application.dataAvailabilityMode !== dataAvailabilityMode) {
-          const { applicationIndex } = application;
-          ledger.record(group, { kind: "applicationChanged", applicationIndex, dataAvailabilityMode });
-          ledger.applications.set(group, changed);
-        }
-        return applicationView(changed);
-      }, wait);
-    },
-    suspend: setSuspended(true),
-    resume: setSuspended(false),
+    change: async (applicationId, { dataAvailabilityMode }, wait) =>
+      change(applicationId, { dataAvailabilityMode: requireModeOrNull(dataAvailabilityMode) }, wait),
+    suspend: (applicationId, wait) => change(applicationId, { suspended: true }, wait),
+    resume: (applicationId, wait) => change(applicationId, { suspended: false }, wait),
   };
 }
 
