@@ -6,7 +6,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import { markRequest } from "../ledger/marks.ts";
 import { type Address, type Hash, type Hex, MODES, type Principal, type Uuid } from "../model.ts";
 import { compactBytes } from "../protocol/attestation.ts";
-import type { Transfer } from "../protocol/transfer.ts";
+import type { Transfer, TransfersMessage } from "../protocol/transfer.ts";
 import { isRedemption, MAX_TRANSFER_HOPS, requireTransfers, transfersDigest } from "../protocol/transfer.ts";
 import { sessionCovers } from "../protocol/transfer-rules.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
@@ -26,12 +26,11 @@ import { decodeActivity, ownVaults, placeOf } from "../vaults/vaults.ts";
 import { requireCarried } from "./close.ts";
 import { readApproval, readSession } from "./powers.ts";
 
-/** What an owner has signed, in the order of the message. */
-export interface TransferRequest {
-  /** 1 to 1,024, each vault once. All vaults have one owner, and are of one application. */
-  readonly transfers: readonly Transfer[];
-  /** Seconds since 1970, as signed: an hour to 30 days ahead. */
-  readonly deadline: bigint;
+/**
+ * What an owner has signed, in the order of the message: each vault once, all of one owner and one application. The
+ * deadline is an hour to 30 days ahead.
+ */
+export interface TransferRequest extends TransfersMessage {
   /**
    * The owner's EIP-712 `Transfers` message, in the settlement contract's domain, or that of a key with a session of the
    * owner. `0x` when the owner has approved the transfers on L1.
@@ -196,19 +195,13 @@ export interface Asked {
 }
 
 /** A list as its owner signs it, with its vaults. */
-export interface AskedList {
-  readonly transfers: readonly Transfer[];
-  readonly deadline: bigint;
+export interface AskedList extends TransfersMessage {
   readonly digest: Hash;
   readonly asked: readonly Asked[];
 }
 
 /** Reads the vaults of a list, and checks what no later change touches. Throws as `Transfers.request` says. */
-export async function askedList(
-  ledger: Ledger,
-  caller: TransferCaller,
-  message: { readonly transfers: readonly Transfer[]; readonly deadline: bigint },
-): Promise<AskedList> {
+export async function askedList(ledger: Ledger, caller: TransferCaller, message: TransfersMessage): Promise<AskedList> {
   const { deadline } = message;
   const transfers = message.transfers.map((transfer, i) => ({ ...transfer, to: receiverOf(transfer, i) }));
   requireTransfers({ transfers, deadline });

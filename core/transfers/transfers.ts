@@ -5,7 +5,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { List } from "../ledger/list.ts";
 import { readUsers } from "../ledger/user-records.ts";
 import type { Address, Hash, Uuid, VaultId } from "../model.ts";
-import type { Transfer } from "../protocol/transfer.ts";
+import type { Transfer, TransfersMessage } from "../protocol/transfer.ts";
 import { decodeRecord } from "../store/layout.ts";
 import { type TransferListRecord, transferIdRecord, transferListRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
@@ -54,11 +54,8 @@ export interface TransferPreparation {
 }
 
 /** What the owner signs: `transfersTypedData(settlement, prepared)`. */
-export interface PreparedTransfers {
+export interface PreparedTransfers extends TransfersMessage {
   readonly owner: Address;
-  readonly transfers: readonly Transfer[];
-  /** Seconds since 1970. */
-  readonly deadline: bigint;
   /** Of the typed data. */
   readonly digest: Hash;
 }
