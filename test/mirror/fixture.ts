@@ -1,6 +1,5 @@
 import { custom, type LocalAccount } from "viem";
-import { MirrorAttester } from "../../core/guards/mirror/attester.ts";
-import { SourceHistory } from "../../core/guards/mirror/history.ts";
+import { MirrorAttester, SourceHistory } from "../../core/guards/mirror/history.ts";
 import type { Standard, Uuid } from "../../core/index.ts";
 import { readL1 } from "../../core/l1/connect.ts";
 import type { FeeOptions } from "../../core/l1/fees.ts";

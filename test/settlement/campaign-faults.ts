@@ -1,5 +1,5 @@
 import type { MemberClient } from "../../core/guards/committee/collector.ts";
-import type { AttesterClient } from "../../core/guards/mirror/attester.ts";
+import type { AttesterClient } from "../../core/guards/mirror/history.ts";
 import type { Engine } from "../../core/index.ts";
 
 /** A committee of which some do not answer for a while, or answer wrongly. */

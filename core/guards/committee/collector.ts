@@ -5,7 +5,7 @@ import type { Address, Hex } from "../../model.ts";
 import type { Committee, HistoryPoint, L1Reader, ProposedBatch } from "../../ports.ts";
 import type { MemberSignature } from "../../protocol/attestation.ts";
 import { committeeHash, compactSignature, encodeAttestation } from "../../protocol/attestation.ts";
-import { type AttestationTerms, attestationTypedData } from "./attestation-request.ts";
+import { type AttestationTerms, attestationTypedData } from "./member-service.ts";
 
 /** A client of one member, in this process or over its service. */
 export interface MemberClient {

@@ -1,12 +1,6 @@
 /** The data availability committee: a member, the client of its service, and the collector of signatures. */
 
 export {
-  type AttestationRequest,
-  type AttestationTerms,
-  attestationRequestTypedData,
-  requestSigner,
-} from "./attestation-request.ts";
-export {
   type Collector,
   type CollectorOptions,
   collectAttestations,
@@ -14,5 +8,12 @@ export {
   type MemberStanding,
 } from "./collector.ts";
 export { CommitteeMember, type MemberOptions } from "./member.ts";
-export { RemoteMember, type RemoteOptions } from "./member-service.ts";
+export {
+  type AttestationRequest,
+  type AttestationTerms,
+  attestationRequestTypedData,
+  RemoteMember,
+  type RemoteOptions,
+  requestSigner,
+} from "./member-service.ts";
 export { REFUSAL_REASONS, Refusal, type RefusalReason } from "./proposed.ts";

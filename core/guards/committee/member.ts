@@ -12,7 +12,7 @@ import { type BatchSummary, deriveBatch, isBatch, vaultsOf } from "../archive/de
 import type { Commit } from "../archive/keys.ts";
 import * as keys from "../archive/keys.ts";
 import { type AssetReader, assetsIn } from "../archive/known-assets.ts";
-import { type AttestationTerms, attestationTypedData } from "./attestation-request.ts";
+import { type AttestationTerms, attestationTypedData } from "./member-service.ts";
 import { deriveProposed, MAX_AHEAD, Refusal, requireRegistered, requireValid } from "./proposed.ts";
 
 /** Options of {@link CommitteeMember.open}. */

@@ -1,8 +1,7 @@
 import type { Hash, Hex, Mode } from "../../model.ts";
 import type { L1Owner, L1Reader, L1Receipt, L1SendOptions, L1Voider, Portal } from "../../ports.ts";
 import type { StateLeafContent, StateRoots } from "../../protocol/commitment.ts";
-import type { MirrorIdentity } from "./attester.ts";
-import type { Growth } from "./history.ts";
+import type { Growth, MirrorIdentity } from "./history.ts";
 
 /** One accepted step of the mirrored state. */
 export interface MirrorStep {

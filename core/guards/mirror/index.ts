@@ -1,8 +1,14 @@
 /** The state on another chain: the signatures for it, the relay, and proofs for withdrawals there. */
 
-export { type AttesterClient, MirrorAttester, type MirrorIdentity, RemoteAttester } from "./attester.ts";
 export type { MirrorContract, MirrorReader, MirrorStep } from "./contract.ts";
-export { type Growth, SourceHistory } from "./history.ts";
+export {
+  type AttesterClient,
+  type Growth,
+  MirrorAttester,
+  type MirrorIdentity,
+  RemoteAttester,
+  SourceHistory,
+} from "./history.ts";
 export {
   type AttesterCommittee,
   advanceMirror,

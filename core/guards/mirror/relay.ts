@@ -7,9 +7,8 @@ import type { BatchVaultProof } from "../../protocol/proof.ts";
 import { unpackVaultId } from "../../protocol/vault.ts";
 import { type VoidingPortal, type VoidOptions, voidDuplicates } from "../archive/duplicates.ts";
 import { collectSignatures, committeeOf, type Signers } from "../committee/collector.ts";
-import { type AttesterClient, stateTypedData } from "./attester.ts";
 import { type MirrorContract, type MirrorStep, stepOf } from "./contract.ts";
-import type { SourceHistory } from "./history.ts";
+import { type AttesterClient, type SourceHistory, stateTypedData } from "./history.ts";
 
 /** The committee that signs a source's states. */
 export type AttesterCommittee = Signers<AttesterClient>;
