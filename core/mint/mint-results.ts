@@ -22,6 +22,7 @@ import { type MintEntry, PlacedColumns, type PlacedMint, vaultIdOf } from "../st
 import type { AssetRecord } from "../store/records.ts";
 import { shortDecimalIn } from "../store/token-id.ts";
 import { amountOf, highWord, lowWord } from "../store/vault-columns.ts";
+import { findAsset } from "../tenants/asset-view.ts";
 import { findMint } from "../vaults/transaction-range.ts";
 import { lostAt, readVaults, statusOf, vaultViews } from "../vaults/vaults.ts";
 import type { Minted } from "./mint.ts";
@@ -72,8 +73,7 @@ export class AcceptedResult implements MintResult {
     if (signer === undefined) return null;
     const { vaults } = this;
     const chainIds: Record<Uuid, bigint> = {};
-    for (const { assetId } of vaults)
-      chainIds[assetId] ??= this.#ledger.assetAt(this.#ledger.assets.keyNamed(assetId) ?? -1).chainId;
+    for (const { assetId } of vaults) chainIds[assetId] ??= findAsset(this.#ledger, assetId, "latest").chainId;
     const root = receiptRoot(receiptContents(vaults, chainIds));
     const message = { root, count: vaults.length, time: this.#minted.time };
     const signature = await orAborted(signer.signTypedData(receiptTypedData(settlement, message)), signal);

@@ -179,14 +179,9 @@ export class RecordTable<V, Key extends keyof V> extends Table<V[Key], V> {
     this.#id = id;
   }
 
-  /** The key of an id, in lower case or not; undefined for an unknown one. */
-  keyNamed(id: string): V[Key] | undefined {
-    return this.#keys.get(id) ?? this.#keys.get(String(id).toLowerCase());
-  }
-
-  /** The record of an id. */
+  /** The record of an id, in lower case or not; undefined for an unknown one. */
   named(id: string, view: "get" | "latest" = "get"): V | undefined {
-    const key = this.keyNamed(id);
+    const key = this.#keys.get(id) ?? this.#keys.get(String(id).toLowerCase());
     return key === undefined ? undefined : this[view](key);
   }
 

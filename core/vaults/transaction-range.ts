@@ -51,7 +51,7 @@ export async function narrow(
   const find = (time: number) => sequenceAt(ledger, applicationIndex, nextSequence, time);
   const from = since === 0 ? within.from : Math.max(within.from, await find(since));
   const to = createdBefore === undefined ? within.to : Math.min(within.to, await find(createdBefore));
-  const asset = assetId === undefined ? undefined : ledger.assets.keyNamed(assetId);
+  const asset = assetId === undefined ? undefined : ledger.assets.named(assetId)?.assetIndex;
   if (assetId !== undefined && asset === undefined) return null;
   const withdrawals = withdrawalIndexes(applicationIndex, filter, users, asset);
   const transfers = transferIndexes(applicationIndex, filter, users);

@@ -49,7 +49,7 @@ function matches(ledger: Ledger, found: Found, filter: Omit<TransactionFilter, "
   const isVault = (at: VaultPlace | null) => at !== null && packVaultId(at) === filter.vaultId;
   return (
     (filter.type === undefined || filter.type === source.type) &&
-    (filter.assetId === undefined || assetIndex === ledger.assets.keyNamed(filter.assetId)) &&
+    (filter.assetId === undefined || assetIndex === ledger.assets.named(filter.assetId)?.assetIndex) &&
     (filter.vaultId === undefined || isVault(place) || isVault(made)) &&
     (filter.batchId === undefined || filter.batchId === batchIdOfFound(found)) &&
     (filter.dataAvailabilityMode === undefined || filter.dataAvailabilityMode === place.mode) &&
