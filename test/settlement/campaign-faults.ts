@@ -1,4 +1,4 @@
-import type { MemberClient } from "../../core/guards/committee/collector.ts";
+import type { MemberClient } from "../../core/guards/committee/member-service.ts";
 import type { AttesterClient } from "../../core/guards/mirror/history.ts";
 import type { Engine } from "../../core/index.ts";
 

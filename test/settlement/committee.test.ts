@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Level } from "level";
 import { MemoryLevel } from "memory-level";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { collectAttestations, type MemberClient } from "../../core/guards/committee/collector.ts";
+import { collectAttestations, type MemberClient } from "../../core/guards/committee/index.ts";
 import { CommitteeMember } from "../../core/guards/committee/member.ts";
 import type { SealedBatch } from "../../core/ports.ts";
 import { bytesToHex } from "../../core/protocol/hex.ts";

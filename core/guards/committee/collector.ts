@@ -5,16 +5,7 @@ import type { Address, Hex } from "../../model.ts";
 import type { Committee, HistoryPoint, L1Reader, ProposedBatch } from "../../ports.ts";
 import type { MemberSignature } from "../../protocol/attestation.ts";
 import { committeeHash, compactSignature, encodeAttestation } from "../../protocol/attestation.ts";
-import { type AttestationTerms, attestationTypedData } from "./member-service.ts";
-
-/** A client of one member, in this process or over its service. */
-export interface MemberClient {
-  readonly address: Address;
-  /** 65 bytes, `r ‖ s ‖ v`; rejects when the member refuses or is unreachable. */
-  sign(batch: ProposedBatch, terms: AttestationTerms, signal: AbortSignal): Promise<Hex>;
-  /** The number of the first validium batch that the member lacks. */
-  nextBatch?(signal: AbortSignal): Promise<number>;
-}
+import { type AttestationTerms, attestationTypedData, type MemberClient } from "./member-service.ts";
 
 /** The committee, and how to ask it. */
 export interface CollectorOptions {

@@ -4,7 +4,6 @@ export {
   type Collector,
   type CollectorOptions,
   collectAttestations,
-  type MemberClient,
   type MemberStanding,
 } from "./collector.ts";
 export { CommitteeMember, type MemberOptions } from "./member.ts";
@@ -12,6 +11,7 @@ export {
   type AttestationRequest,
   type AttestationTerms,
   attestationRequestTypedData,
+  type MemberClient,
   RemoteMember,
   type RemoteOptions,
   requestSigner,

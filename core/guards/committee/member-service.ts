@@ -7,7 +7,6 @@ import { transferBatchTypedData } from "../../protocol/transfer.ts";
 import { isTransferData } from "../../protocol/transfer-data.ts";
 import { TYPED_DATA_TYPES, type ValidiumBatchMessage, validiumBatchTypedData } from "../../protocol/typed-data.ts";
 import { readBody } from "../archive/sources.ts";
-import type { MemberClient } from "./collector.ts";
 
 /** Longer responses are refused. The longest is an issuer's, with a reason for each of 255 assets. */
 const MAX_ANSWER_BYTES = 256 * 1024;
@@ -98,6 +97,15 @@ function short(value: unknown): string {
   return String(value)
     .replaceAll(/[^\x20-\x7e]/g, " ")
     .slice(0, 200);
+}
+
+/** A client of one member, in this process or over its service. */
+export interface MemberClient {
+  readonly address: Address;
+  /** 65 bytes, `r ‖ s ‖ v`; rejects when the member refuses or is unreachable. */
+  sign(batch: ProposedBatch, terms: AttestationTerms, signal: AbortSignal): Promise<Hex>;
+  /** The number of the first validium batch that the member lacks. */
+  nextBatch?(signal: AbortSignal): Promise<number>;
 }
 
 /**
