@@ -11,6 +11,7 @@ import { bytesToHex } from "../protocol/hex.ts";
 import { kindOf, manifestRoot, batchRoot as rootOf } from "../protocol/manifest.ts";
 import type { EngineState } from "../protocol/proof.ts";
 import { slotCountOf } from "../sealing/void-runs.ts";
+import type { View } from "../store/group.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import { requireMode } from "../validate.ts";
@@ -31,30 +32,30 @@ export function batchView(record: BatchRecord): Batch {
 
 /** A batch in the readers' view. The open batch exists before its first mint. Throws `batch_not_found`. */
 export function findBatch(ledger: Ledger, mode: Mode, batchNumber: number): BatchRecord {
-  const batch = ledger.batches[mode].get(batchNumber);
+  const batch = ledger.batches[mode].durable.get(batchNumber);
   if (batch === undefined) throw new MintmarkError("batch_not_found");
   return batch;
 }
 
 /** The number of sealed batches of a mode, in the readers' view. */
 export function sealedCount(ledger: Ledger, mode: Mode): number {
-  const batches = ledger.batches[mode];
-  let count = batches.count;
+  const { durable: batches } = ledger.batches[mode];
+  let count = batches.size;
   while (batches.get(count - 1)?.status === "open") count--;
   return count;
 }
 
 /** The open batch of a mode, of two the first; empty before the first mint. */
 function openBatch(ledger: Ledger, mode: Mode): Batch {
-  const batches = ledger.batches[mode];
-  const newest = batches.get(batches.count - 1);
+  const { durable: batches } = ledger.batches[mode];
+  const newest = batches.get(batches.size - 1);
   if (newest?.status === "open") {
     // Other batches without a seal are closed.
     const first = batches.get(ledger.unsealed.open(mode).batchNumber);
     return batchView(first?.status === "open" ? first : newest);
   }
-  const number = batches.count;
-  const openedAt = number === 0 ? ledger.durableHead.time : (ledger.batches[mode].get(number - 1)?.sealedAt ?? 0);
+  const number = batches.size;
+  const openedAt = number === 0 ? ledger.durableHead.time : (batches.get(number - 1)?.sealedAt ?? 0);
   const nothing = { vaults: { count: 0 }, mintCount: 0, inBlobs: false, transfers: null };
   const empty = { mode, batchNumber: number, since: openedAt, ...nothing };
   return batchView(openBatchRecord(empty));
@@ -63,12 +64,12 @@ function openBatch(ledger: Ledger, mode: Mode): Batch {
 /** Newest first: by number for one mode, by number and then mode for both. Reads no batch before the page. */
 function batchPage(ledger: Ledger, { mode: of }: BatchFilter, start: PageStart): PageEntries<Batch> {
   const modes = of === undefined ? MODES : [of];
-  const count = Math.max(...modes.map((mode) => ledger.batches[mode].count)) * MODES.length;
+  const size = Math.max(...modes.map((mode) => ledger.batches[mode].durable.size)) * MODES.length;
   const get = (at: number) => {
     const mode = MODES[at % MODES.length] as Mode;
-    return modes.includes(mode) ? ledger.batches[mode].get(Math.floor(at / MODES.length)) : undefined;
+    return modes.includes(mode) ? ledger.batches[mode].durable.get(Math.floor(at / MODES.length)) : undefined;
   };
-  return tablePage({ count, get }, { ...start, after: Math.min(start.after ?? count, count) }, batchView, "desc");
+  return tablePage({ size, get }, { ...start, after: Math.min(start.after ?? size, size) }, batchView, "desc");
 }
 
 export function stateOver(ledger: Ledger, countValidium: number, countRollup: number): EngineState {
@@ -79,24 +80,25 @@ export function stateOver(ledger: Ledger, countValidium: number, countRollup: nu
 }
 
 /** The committed batches of a mode are its first ones, so bisection finds their number. */
-export function committedCount(ledger: Ledger, mode: Mode, view: "get" | "latest" = "get"): number {
+export function committedCount(ledger: Ledger, mode: Mode, view: View = "durable"): number {
   const batches = ledger.batches[mode];
-  return firstWhere(batches.latestCount, (number) => !isCommitted(batches[view](number)));
+  return firstWhere(batches.latest.size, (number) => !isCommitted(batches[view].get(number)));
 }
 
 /** Uncommitted vaults in the readers' view, with void slots and open batches. */
 export function uncommittedVaults(ledger: Ledger): number {
   return MODES.reduce((sum, mode) => {
-    const { count } = ledger.batches[mode];
+    const { durable } = ledger.batches[mode];
+    const count = durable.size;
     // The first of two open batches: how many vaults are before the second one is known only when both are closed.
     const first = Math.min(Math.max(0, count - 1), ledger.unsealed.open(mode).batchNumber);
     let vaults = ledger.refs.vaultsBefore(mode, first);
-    for (let number = first; number < count; number++) vaults += ledger.batches[mode].get(number)?.vaultCount ?? 0;
-    return sum + vaults - committedVaults(ledger, mode, "get");
+    for (let number = first; number < count; number++) vaults += durable.get(number)?.vaultCount ?? 0;
+    return sum + vaults - committedVaults(ledger, mode, "durable");
   }, 0);
 }
 
-export function committedVaults(ledger: Ledger, mode: Mode, view: "get" | "latest"): number {
+export function committedVaults(ledger: Ledger, mode: Mode, view: View): number {
   return ledger.refs.vaultsBefore(mode, committedCount(ledger, mode, view));
 }
 
@@ -107,7 +109,7 @@ export function corruptBatch(mode: Mode, batchNumber: number, what: string): Min
 
 /** A sealed batch in the writer's view. Throws `batch_not_found`, `proof_not_ready`. */
 export function latestBatch(ledger: Ledger, mode: Mode, batchNumber: number): BatchRecord {
-  const batch = ledger.batches[requireMode(mode)].latest(batchNumber);
+  const batch = ledger.batches[requireMode(mode)].latest.get(batchNumber);
   if (batch === undefined) throw new MintmarkError("batch_not_found");
   if (batch.status === "open") throw new MintmarkError("proof_not_ready", "The batch is still open.");
   return batch;

@@ -111,7 +111,7 @@ export async function blobProofs(ledger: Ledger, mode: Mode, batchNumber: number
 function stale(ledger: Ledger, record: BatchRecord, what: string): MintmarkError {
   const { mode, batchNumber } = record;
   const batches = ledger.batches[mode];
-  const same = batches.get(batchNumber) === record && batches.latest(batchNumber) === record;
+  const same = batches.durable.get(batchNumber) === record && batches.latest.get(batchNumber) === record;
   if (same) return corruptBatch(mode, batchNumber, what);
   return new MintmarkError("proof_not_ready", "Slots of the batch are becoming void: ask again.");
 }
@@ -215,7 +215,7 @@ async function provableBatch(ledger: Ledger, { mode, batchNumber }: VaultPlace, 
   const record = findBatch(ledger, mode, batchNumber);
   if (record.inBlobs)
     throw new MintmarkError("validation_failed", "Vaults in blobs have no common proof. Ask for each one's proof.");
-  const voids = ledger.voids[mode].get(batchNumber) ?? [];
+  const voids = ledger.voids[mode].durable.get(batchNumber) ?? [];
   const batchRoot = requireSealed(record);
   const wanted = new Map(slots.map((slot) => pageOf(record.vaultCount, slot)).map((page) => [page.page, page]));
   const keys = [...wanted.values()].map(({ firstSlot, leafCount }) =>

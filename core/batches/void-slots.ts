@@ -36,7 +36,7 @@ export async function voidSlots(
   const record = await ledger.writer.alone(async (group) => {
     const batch = latestUncommitted(ledger, mode, batchNumber);
     if (batch.transfers) throw new MintmarkError("validation_failed", "A batch of transfers is taken back as a whole.");
-    const added = addedRuns(ledger.voids[mode].latest(batchNumber) ?? [], slots, batch.vaultCount);
+    const added = addedRuns(ledger.voids[mode].latest.get(batchNumber) ?? [], slots, batch.vaultCount);
     if (added.length === 0) return batch;
     const vaults = await readBatchVaults(ledger, batch);
     const pending = await pendingIn(ledger, mode, batchNumber, added);
@@ -79,7 +79,7 @@ export async function sealAnew(
   entryOf: (roots: Roots) => Entry,
 ): Promise<{ readonly resealed: BatchRecord; readonly time: number }> {
   const { mode, batchNumber } = batch;
-  const known = ledger.voids[mode].latest(batchNumber) ?? [];
+  const known = ledger.voids[mode].latest.get(batchNumber) ?? [];
   const derived = await derivedAgain(ledger, batch, vaults, mergedRuns<VoidRun>(known, added));
   const { assets, content, batchRoot, dataHash } = derived;
   const resealed = putRoots(ledger, group, { ...batch, assets, content, batchRoot, dataHash });
@@ -266,7 +266,7 @@ export async function failLeftOut(ledger: Ledger, group: Group, batch: BatchReco
     const failure = failures[assetIndex] ?? null;
     if (failure !== null) slots.push({ firstSlot, count: 1, failure });
   }
-  const known = ledger.voids[mode].latest(batchNumber) ?? [];
+  const known = ledger.voids[mode].latest.get(batchNumber) ?? [];
   const added = addedRuns(known, slots, batch.vaultCount);
   if (added.length === 0) return;
   const pending = await pendingIn(ledger, mode, batchNumber, added);

@@ -49,7 +49,7 @@ function extend(ledger: Recorded, from: End, counts: (batch: BatchRecord) => boo
   let end = from;
   for (;;) {
     const sequence = BigInt(end.countValidium + end.countRollup);
-    const next = (mode: Mode) => ledger.batches[mode].get(countOf(mode, end));
+    const next = (mode: Mode) => ledger.batches[mode].durable.get(countOf(mode, end));
     const mode = MODES.find((each) => next(each)?.l1Sequence === sequence);
     const batch = mode && next(mode);
     if (mode === undefined || batch === undefined || !counts(batch)) return end;

@@ -6,7 +6,7 @@ import { SignerThread } from "../protocol/signers/signer-thread.ts";
 import { Recent } from "../recent.ts";
 import { SealingThread } from "../sealing/sealing-thread.ts";
 import type { Entry } from "../store/entries.ts";
-import { type Group, RecordTable, Table } from "../store/group.ts";
+import { type Group, RecordTable, Table, type View } from "../store/group.ts";
 import { encodeEntry } from "../store/journal.ts";
 import { emptyOf, encodeRecord } from "../store/layout.ts";
 import type { Store } from "../store/ports.ts";
@@ -191,7 +191,7 @@ export class Ledger {
     if (count === 0) return;
     const { sequence } = this.record(group, { kind: "acted", personIndex, applicationIndex, count });
     const log = applicationIndex === null ? 0 : applicationIndex + 1;
-    const { count: number } = this.auditCounts.latest(log) ?? { count: 0 };
+    const { count: number } = this.auditCounts.latest.get(log) ?? { count: 0 };
     this.auditCounts.set(group, { log, count: number + 1 });
     group.put(keyOf.audit(log, number), keyOf.journal(sequence).subarray(1));
   }
@@ -208,27 +208,27 @@ export class Ledger {
 
   putLost(group: Group, record: records.LostRecord): void {
     const { mode, batchNumber, upTo } = record;
-    const earlier = this.lost[mode].latest(batchNumber) ?? [];
+    const earlier = this.lost[mode].latest.get(batchNumber) ?? [];
     this.lost[mode].put(group, batchNumber, [...earlier, record]);
     group.put(keyOf.lost(mode, batchNumber, upTo), encodeRecord(records.lostRecord, record));
   }
 
   putBatch(group: Group, record: records.BatchRecord): void {
-    const before = this.batches[record.mode].latest(record.batchNumber);
+    const before = this.batches[record.mode].latest.get(record.batchNumber);
     this.batches[record.mode].put(group, record.batchNumber, record);
     group.onDurable(() => this.commits.changed(before, record));
     group.put(keyOf.batch(record.mode, record.batchNumber), encodeRecord(records.batchRecord, record));
   }
 
   /** The application. Throws `application_not_found`. */
-  application(applicationId: Uuid, view: "get" | "latest" = "get"): records.ApplicationRecord {
+  application(applicationId: Uuid, view: View = "durable"): records.ApplicationRecord {
     const record = this.applications.named(applicationId, view);
     if (record === undefined) throw new MintmarkError("application_not_found");
     return record;
   }
 
   assetAt(assetIndex: number): records.AssetRecord {
-    const record = this.assets.latest(assetIndex);
+    const record = this.assets.latest.get(assetIndex);
     if (record === undefined) throw new MintmarkError("store_corrupt", `Asset ${assetIndex} is missing.`);
     return record;
   }

@@ -1,6 +1,5 @@
 import { MintmarkError } from "../errors.ts";
 import type { Page } from "../model.ts";
-import type { Table } from "../store/group.ts";
 import type { EngineContext } from "./context.ts";
 import type { Ledger } from "./ledger.ts";
 
@@ -60,15 +59,15 @@ function scopeOf(list: string, owner: string, filter: object): string {
 
 /** A page of a table whose records are numbered from 0, without those of which `view` is null. */
 export function tablePage<V, T>(
-  table: Pick<Table<number, V>, "count" | "get">,
+  table: Pick<ReadonlyMap<number, V>, "size" | "get">,
   { after, limit }: PageStart,
   view: (record: V) => T | null,
   order: Order = "asc",
 ): PageEntries<T> {
   const data: T[] = [];
   const step = order === "asc" ? 1 : -1;
-  let last = after ?? (order === "asc" ? -1 : table.count);
-  for (let at = last + step; at >= 0 && at < table.count; at += step) {
+  let last = after ?? (order === "asc" ? -1 : table.size);
+  for (let at = last + step; at >= 0 && at < table.size; at += step) {
     const record = table.get(at);
     const entry = record === undefined ? null : view(record);
     if (entry === null) continue;

@@ -202,8 +202,8 @@ function earlierTaking(
 
 /** The caller that a link mints for: the key that created it. */
 function principalOf(ledger: Ledger, { applicationIndex, keyIndex }: ClaimRecord): Principal {
-  const application = ledger.applications.latest(applicationIndex);
-  const key = ledger.keys.latest(keyIndex);
+  const application = ledger.applications.latest.get(applicationIndex);
+  const key = ledger.keys.latest.get(keyIndex);
   if (application === undefined || key === undefined) throw new MintmarkError("store_corrupt");
   return { applicationId: application.applicationId, keyId: key.keyId, scopes: key.scopes };
 }
@@ -260,7 +260,7 @@ function claimView(ledger: Ledger, linkAddress: Address, record: ClaimRecord): C
 /** A link without what is its issuer's alone. */
 function foundClaim(ledger: Ledger, { linkAddress, status, mint, expiresAt, ownerAddress }: Claim): FoundClaim {
   const { tokenId, mintingBlob = "", amount = 1, amountDecimal, quantity = 1 } = mint;
-  const asset = findAsset(ledger, String(mint.assetId), "get");
+  const asset = findAsset(ledger, String(mint.assetId), "durable");
   const { assetId, standard, name, symbol, blobScheme, nextTokenId } = asset;
   const blob = canonicalBlob(String(mintingBlob));
   const named = tokenId === undefined ? null : BigInt(String(tokenId));

@@ -255,7 +255,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
     const { settlement, enablements } = this.#ledger;
     for (const { asset: read, high, low } of this.#uses.values()) {
       const asset = this.#ledger.assetAt(read.assetIndex);
-      const enabled = enablements.latest(enablementId(applicationIndex, asset.assetIndex)) ?? false;
+      const enabled = enablements.latest.get(enablementId(applicationIndex, asset.assetIndex)) ?? false;
       const reason = availability(settlement, asset, enabled);
       if (reason !== null) this.#reportAsset(asset, reason);
       if (supplyFault(asset, amountOf(high, low)) !== null) this.#reportSupply(asset);

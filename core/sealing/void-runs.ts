@@ -5,7 +5,7 @@ import { equalBytes, HASH_BYTES, hexToBytes } from "../protocol/hex.ts";
 import { compareAssets } from "../protocol/manifest.ts";
 import { zeroRoot } from "../protocol/merkle.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
-import type { Table } from "../store/group.ts";
+import type { Table, View } from "../store/group.ts";
 import type { BatchRecord, VoidedRun, VoidRun } from "../store/records.ts";
 import { requireText } from "../validate.ts";
 
@@ -21,15 +21,15 @@ export function runAt<R extends VoidRun>(runs: readonly R[], slot: number): R | 
   return run !== undefined && slot < run.firstSlot + run.count ? run : null;
 }
 
-type VoidTables = Readonly<Record<Mode, Pick<Table<number, readonly VoidedRun[]>, "get" | "latest">>>;
+type VoidTables = Readonly<Record<Mode, Pick<Table<number, readonly VoidedRun[]>, View>>>;
 
 /** Void slots of the batch that holds this slot; the slot itself is not void. Throws `vault_void` when it is. */
 export function requireNotVoid(
   voids: VoidTables,
   { mode, batchNumber, slot }: VaultPlace,
-  view: "get" | "latest" = "get",
+  view: View = "durable",
 ): readonly VoidedRun[] {
-  const runs = voids[mode][view](batchNumber) ?? [];
+  const runs = voids[mode][view].get(batchNumber) ?? [];
   const run = runAt(runs, slot);
   if (run !== null) throw new MintmarkError("vault_void", `The vault is void: ${run.failure}`);
   return runs;

@@ -77,43 +77,16 @@ export class Group {
   }
 }
 
-/** Records in memory in two views: the writer's, perhaps not durable yet, and the readers'. Few enough to hold all. */
+/** Records in memory in two views. Few enough to hold all. Each is in the order of the records' creation. */
 export class Table<K, V> {
   readonly #latest = new Map<K, V>();
   readonly #durable = new Map<K, V>();
+  /** The writer's view, perhaps not durable yet. */
+  readonly latest: ReadonlyMap<K, V> = this.#latest;
+  /** The readers' view. */
+  readonly durable: ReadonlyMap<K, V> = this.#durable;
   /** The changes of the current group, shown to readers together. */
   protected filling: { readonly group: Group; readonly records: Map<K, V> } | null = null;
-  /** The writer's view. */
-  latest(key: K): V | undefined {
-    return this.#latest.get(key);
-  }
-
-  /** The durable view. */
-  get(key: K): V | undefined {
-    return this.#durable.get(key);
-  }
-
-  get latestCount(): number {
-    return this.#latest.size;
-  }
-
-  get count(): number {
-    return this.#durable.size;
-  }
-
-  /** All durable records, in the order of their creation. */
-  values(): IterableIterator<V> {
-    return this.#durable.values();
-  }
-
-  keys(): IterableIterator<K> {
-    return this.#durable.keys();
-  }
-
-  /** All records of the writer's view, in the order of their creation. */
-  latestValues(): IterableIterator<V> {
-    return this.#latest.values();
-  }
 
   /** Sets a record: for the writer at once, for readers when the group is durable. */
   put(group: Group, key: K, value: V): void {
@@ -160,6 +133,9 @@ export class Table<K, V> {
   }
 }
 
+/** The view of a {@link Table} to read. */
+export type View = "durable" | "latest";
+
 type Changing<V> = { -readonly [K in keyof V]: V[K] };
 
 /** A table of stored records, by a number or name in them. Some have an id besides. */
@@ -180,9 +156,9 @@ export class RecordTable<V, Key extends keyof V> extends Table<V[Key], V> {
   }
 
   /** The record of an id, in lower case or not; undefined for an unknown one. */
-  named(id: string, view: "get" | "latest" = "get"): V | undefined {
+  named(id: string, view: View = "durable"): V | undefined {
     const key = this.#keys.get(id) ?? this.#keys.get(String(id).toLowerCase());
-    return key === undefined ? undefined : this[view](key);
+    return key === undefined ? undefined : this[view].get(key);
   }
 
   set(group: Group, record: V): void {

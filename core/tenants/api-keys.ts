@@ -74,7 +74,7 @@ const NOBODY = randomBytes(32);
 
 function keyView(ledger: Ledger, record: KeyRecord): ApiKey {
   const { keyId, applicationIndex, name, scopes, mintQuota, mintsUsed, createdAt, expiresAt, revokedAt } = record;
-  const application = ledger.applications.latest(applicationIndex);
+  const application = ledger.applications.latest.get(applicationIndex);
   if (application === undefined)
     throw new MintmarkError("store_corrupt", `Application ${applicationIndex} is missing.`);
   const { applicationId } = application;
@@ -142,7 +142,7 @@ export function putNewKey(
   secret: string,
 ): KeyRecord {
   const facts = {
-    keyIndex: ledger.keys.latestCount,
+    keyIndex: ledger.keys.latest.size,
     keyId: newKeyId(ledger),
     applicationIndex,
     secretHash: hashText(secret),
@@ -176,7 +176,7 @@ function programKey(ledger: Ledger, keyId: string): KeyRecord {
 function requireFewKeys(ledger: Ledger, applicationIndex: number): void {
   const now = ledger.journalClock.present();
   let inForce = 0;
-  for (const key of ledger.keys.latestValues()) {
+  for (const key of ledger.keys.latest.values()) {
     if (key.applicationIndex !== applicationIndex || key.ofPerson || key.revokedAt !== null) continue;
     if (key.expiresAt === null || key.expiresAt > now) inForce += 1;
   }
@@ -189,7 +189,7 @@ function requireWithinRole(
   actor: Actor | null,
   { applicationIndex, scopes }: Pick<KeyRecord, "applicationIndex" | "scopes">,
 ) {
-  const person = actor === null || actor.personIndex === null ? null : ledger.people.latest(actor.personIndex);
+  const person = actor === null || actor.personIndex === null ? null : ledger.people.latest.get(actor.personIndex);
   if (!person || person.role === "operator") return;
   if (person.applicationIndex !== applicationIndex) throw new MintmarkError("role_missing");
   for (const right of ["keys", ...scopes] as const) requireRight(person.role, right);
@@ -257,7 +257,7 @@ export function keysOf(context: EngineContext): Keys {
         const { applicationIndex: index } = ledger.application(applicationId);
         const view = (key: KeyRecord) =>
           key.applicationIndex === index && !key.ofPerson ? keyView(ledger, key) : null;
-        return tablePage(ledger.keys, start, view, page.order);
+        return tablePage(ledger.keys.durable, start, view, page.order);
       }),
     revoke: (keyId, wait) =>
       context.change((ledger, group) => {
@@ -276,7 +276,7 @@ export function keysOf(context: EngineContext): Keys {
         throw new MintmarkError("credentials_invalid");
       if (key.expiresAt !== null && key.expiresAt <= ledger.journalClock.present())
         throw new MintmarkError("credentials_expired");
-      const application = ledger.applications.get(key.applicationIndex);
+      const application = ledger.applications.durable.get(key.applicationIndex);
       if (application === undefined) throw new MintmarkError("store_corrupt", "A key's application is missing.");
       if (application.suspended) throw new MintmarkError("application_suspended");
       return { applicationId: application.applicationId, keyId, scopes: key.scopes };

@@ -21,7 +21,7 @@ export async function createApplication(context: EngineContext, application: New
   return context.change((ledger, group) => {
     if (ledger.applications.named(applicationId, "latest"))
       throw new MintmarkError("validation_failed", "applicationId is taken");
-    const applicationIndex = ledger.applications.latestCount;
+    const applicationIndex = ledger.applications.latest.size;
     const facts = { applicationIndex, applicationId, name, dataAvailabilityMode };
     const { time } = ledger.record(group, { kind: "applicationCreated", ...facts });
     const fresh = { suspended: false, createdAt: time, nextSequence: 0, eventCount: 0 };
@@ -53,7 +53,7 @@ export function applicationsOf(context: EngineContext): Applications {
     get: async (applicationId) => applicationView(context.ledger.application(applicationId)),
     list: (page = {}) =>
       listOf(context, "applications", "", page, (start, ledger) =>
-        tablePage(ledger.applications, start, applicationView, page.order),
+        tablePage(ledger.applications.durable, start, applicationView, page.order),
       ),
     change: async (applicationId, { dataAvailabilityMode }, wait) =>
       change(applicationId, { dataAvailabilityMode: requireModeOrNull(dataAvailabilityMode) }, wait),

@@ -2,6 +2,7 @@ import { type ErrorCode, MintmarkError } from "../errors.ts";
 import { enablementId, type Ledger } from "../ledger/ledger.ts";
 import type { Asset, Standard, Uuid } from "../model.ts";
 import type { Settlement } from "../ports.ts";
+import type { View } from "../store/group.ts";
 import type { AssetRecord } from "../store/records.ts";
 
 /** First engine version of a settlement contract that supports a standard. */
@@ -30,7 +31,8 @@ export function availability(
 /** An asset as shown to an application; `application` null for the operator, who has none enabled. */
 export function assetView(ledger: Ledger, asset: AssetRecord, applicationIndex: number | null): Asset {
   const enabled =
-    applicationIndex !== null && (ledger.enablements.get(enablementId(applicationIndex, asset.assetIndex)) ?? false);
+    applicationIndex !== null &&
+    (ledger.enablements.durable.get(enablementId(applicationIndex, asset.assetIndex)) ?? false);
   const reason = availability(ledger.settlement, asset, enabled);
   const exhausted = asset.supplyCap !== null && asset.minted >= asset.supplyCap;
   // The rest of the record is the ledger's own.
@@ -51,7 +53,7 @@ export function isVisible({ applicationIndex: ofOne, removed }: AssetRecord, app
 }
 
 /** An application, and an asset that it can see. Throws `application_not_found`, `asset_not_found`. */
-export function visibleAsset(ledger: Ledger, applicationId: Uuid, assetId: Uuid, view: "get" | "latest") {
+export function visibleAsset(ledger: Ledger, applicationId: Uuid, assetId: Uuid, view: View) {
   const { applicationIndex } = ledger.application(applicationId, view);
   const asset = findAsset(ledger, assetId, view);
   if (!isVisible(asset, applicationIndex)) throw new MintmarkError("asset_not_found");
@@ -59,7 +61,7 @@ export function visibleAsset(ledger: Ledger, applicationId: Uuid, assetId: Uuid,
 }
 
 /** The asset in the writer's view, or as durable now. Throws `asset_not_found`. */
-export function findAsset(ledger: Ledger, assetId: Uuid, view: "get" | "latest"): AssetRecord {
+export function findAsset(ledger: Ledger, assetId: Uuid, view: View): AssetRecord {
   const asset = ledger.assets.named(assetId, view);
   if (asset === undefined || asset.removed) throw new MintmarkError("asset_not_found");
   return asset;

@@ -42,7 +42,7 @@ export async function addAsset(context: EngineContext, asset: NewAsset, wait?: W
 }
 
 function putAdded(ledger: Ledger, group: Group, given: GivenAsset, applicationIndex: number | null): AssetRecord {
-  const assetIndex = ledger.assets.latestCount;
+  const assetIndex = ledger.assets.latest.size;
   const { time } = ledger.record(group, { ...given, assetIndex, applicationIndex });
   const { kind: _, ...facts } = given;
   const record: AssetRecord = { ...emptyOf(assetRecord), ...facts, assetIndex, applicationIndex, createdAt: time };
@@ -73,9 +73,9 @@ function putRegistered(
 function putRemoved(ledger: Ledger, group: Group, asset: AssetRecord): number[] {
   if (asset.minted !== 0n) throw new MintmarkError("asset_minted");
   const { assetIndex } = asset;
-  const enabled = [...ledger.applications.latestValues()]
+  const enabled = [...ledger.applications.latest.values()]
     .map(({ applicationIndex }) => applicationIndex)
-    .filter((applicationIndex) => ledger.enablements.latest(enablementId(applicationIndex, assetIndex)) === true);
+    .filter((applicationIndex) => ledger.enablements.latest.get(enablementId(applicationIndex, assetIndex)) === true);
   for (const applicationIndex of enabled) putEnabled(ledger, group, { ...asset, applicationIndex }, false);
   ledger.record(group, { kind: "assetRemoved", assetIndex });
   ledger.putAsset(group, { ...asset, removed: true });
@@ -122,7 +122,7 @@ function changeAsset(context: EngineContext, assetId: Uuid, changes: AssetChange
 /** Throws `validation_failed` when the application has as many assets of its own as it may. */
 function requireFew(ledger: Ledger, applicationIndex: number): void {
   let own = 0;
-  for (const asset of ledger.assets.latestValues()) if (asset.applicationIndex === applicationIndex) own += 1;
+  for (const asset of ledger.assets.latest.values()) if (asset.applicationIndex === applicationIndex) own += 1;
   if (own >= MAX_OWN_ASSETS)
     throw new MintmarkError("validation_failed", `An application has at most ${MAX_OWN_ASSETS} assets of its own.`);
 }
@@ -186,7 +186,7 @@ function firstIdOf({ standard, firstTokenId = null }: NewAsset): bigint | null {
 function requireUnknown(ledger: Ledger, entry: GivenAsset, changed?: number): void {
   if (changed === undefined && ledger.assets.named(entry.assetId, "latest")?.removed === false)
     throw new MintmarkError("asset_exists", "An asset with this id exists.");
-  for (const known of ledger.assets.latestValues()) {
+  for (const known of ledger.assets.latest.values()) {
     if (known.removed || known.assetIndex === changed) continue;
     if (known.chainId === entry.chainId && known.contractAddress === entry.contractAddress)
       throw new MintmarkError("asset_exists");
@@ -298,7 +298,7 @@ export type AssetChanges = Partial<Omit<NewAsset, "assetId" | "applicationId">>;
 export function assetsOf(context: EngineContext): Assets {
   const get: Assets["get"] = async (applicationId, assetId) => {
     const { ledger } = context;
-    const { applicationIndex, asset } = visibleAsset(ledger, applicationId, assetId, "get");
+    const { applicationIndex, asset } = visibleAsset(ledger, applicationId, assetId, "durable");
     return assetView(ledger, asset, applicationIndex);
   };
   const setWhitelisted = (whitelisted: boolean) => (assetId: Uuid, wait?: WaitOptions) =>
@@ -312,7 +312,7 @@ export function assetsOf(context: EngineContext): Assets {
       const { applicationIndex, asset } = visibleAsset(ledger, applicationId, assetId, "latest");
       const { assetIndex, whitelisted, assetId: known } = asset;
       const id = enablementId(applicationIndex, assetIndex);
-      if ((ledger.enablements.latest(id) ?? false) === enabled) return;
+      if ((ledger.enablements.latest.get(id) ?? false) === enabled) return;
       if (enabled && !whitelisted) throw new MintmarkError("asset_not_whitelisted");
       putEnabled(ledger, group, { applicationIndex, assetIndex, assetId: known }, enabled);
     }, wait);
@@ -331,7 +331,7 @@ export function assetsOf(context: EngineContext): Assets {
     list: (applicationId, filter = {}) =>
       listOf(context, "assets", applicationId, filter, (start, ledger) => {
         const { applicationIndex } = ledger.application(applicationId);
-        return tablePage(ledger.assets, start, (record) => {
+        return tablePage(ledger.assets.durable, start, (record) => {
           const asset = isVisible(record, applicationIndex) ? assetView(ledger, record, applicationIndex) : null;
           return asset !== null && assetMatches(asset, filter) ? asset : null;
         });
@@ -342,7 +342,7 @@ export function assetsOf(context: EngineContext): Assets {
 /** Every known asset, as shown to the operator: `enabled` is false. */
 export function allAssets(context: EngineContext, page: PageOptions): List<Asset> {
   return listOf(context, "all assets", "", page, (start, ledger) =>
-    tablePage(ledger.assets, start, (asset) => (asset.removed ? null : assetView(ledger, asset, null))),
+    tablePage(ledger.assets.durable, start, (asset) => (asset.removed ? null : assetView(ledger, asset, null))),
   );
 }
 

@@ -44,7 +44,7 @@ export function metadataFault(
   if (asset.standard === "erc20") return { code: "validation_failed", detail: "an ERC-20 asset has no tokens by id" };
   if (asset.applicationIndex !== applicationIndex)
     return { code: "asset_shared", detail: "the asset is not reserved for this application" };
-  if (ledger.collections.latest(asset.assetId)?.frozen === true)
+  if (ledger.collections.latest.get(asset.assetId)?.frozen === true)
     return { code: "metadata_frozen", detail: "the metadata of all tokens of this asset is frozen" };
   return null;
 }
@@ -147,7 +147,7 @@ async function freezeTokens(
     refuse(missing);
     const open = unique.filter((_, i) => records[i]?.frozen === false);
     if (open.length === 0) return;
-    if (ledger.collections.latest(assetId)?.placeholder) throw new MintmarkError("metadata_hidden");
+    if (ledger.collections.latest.get(assetId)?.placeholder) throw new MintmarkError("metadata_hidden");
     ledger.record(group, { kind: "metadataFrozen", assetId, tokenIds: open });
     for (const [i, tokenId] of unique.entries()) {
       const record = records[i];
@@ -174,7 +174,7 @@ async function changeCollection(
   return context.change((ledger, group) => {
     const { applicationIndex, asset } = visibleAsset(ledger, applicationId, assetId, "latest");
     if (asset.applicationIndex !== applicationIndex) throw new MintmarkError("asset_shared");
-    const known = ledger.collections.latest(asset.assetId) ?? emptyCollection(asset);
+    const known = ledger.collections.latest.get(asset.assetId) ?? emptyCollection(asset);
     const changed = { ...known, ...changes };
     if (known.frozen && changed.placeholder !== null && changed.placeholder !== known.placeholder)
       throw new MintmarkError("metadata_frozen", "The asset's metadata is frozen: a placeholder can only be removed.");
@@ -211,7 +211,7 @@ function parsed(json: string | null): JsonObject | null {
 export function metadataOf(context: EngineContext): Metadata {
   /** The asset for readers without credentials. */
   const publicAsset = (assetId: Uuid): AssetRecord => {
-    const asset = findAsset(context.ledger, assetId, "get");
+    const asset = findAsset(context.ledger, assetId, "durable");
     if (asset.removed) throw new MintmarkError("asset_not_found");
     return asset;
   };
@@ -222,7 +222,7 @@ export function metadataOf(context: EngineContext): Metadata {
   const served: Metadata["served"] = async (assetId, token) => {
     const asset = publicAsset(assetId);
     const tokenId = typeof token === "bigint" ? token : idInAddress(asset, token);
-    const { placeholder = null, frozen = false } = context.ledger.collections.get(asset.assetId) ?? {};
+    const { placeholder = null, frozen = false } = context.ledger.collections.durable.get(asset.assetId) ?? {};
     const record = await stored(asset.assetId, tokenId);
     // A frozen token was shown as final, so a later placeholder cannot hide it.
     if (placeholder !== null && asset.standard !== "erc20" && !record?.frozen)
@@ -232,7 +232,7 @@ export function metadataOf(context: EngineContext): Metadata {
   };
   const servedContract: Metadata["servedContract"] = async (assetId) => {
     const { assetId: id, name, symbol } = publicAsset(assetId);
-    const own = parsed(context.ledger.collections.get(id)?.contractMetadata ?? null);
+    const own = parsed(context.ledger.collections.durable.get(id)?.contractMetadata ?? null);
     return { json: JSON.stringify({ name, symbol, ...own }), final: false };
   };
   return {
@@ -242,11 +242,11 @@ export function metadataOf(context: EngineContext): Metadata {
       setAll(context, [applicationId, assetId], tokens, (i) => `/tokens/${i}/metadata`, wait?.signal),
     async get(applicationId, assetId, tokenId) {
       const { ledger } = context;
-      const { applicationIndex, asset } = visibleAsset(ledger, applicationId, assetId, "get");
+      const { applicationIndex, asset } = visibleAsset(ledger, applicationId, assetId, "durable");
       if (asset.applicationIndex !== applicationIndex) throw new MintmarkError("asset_shared");
       const record = await stored(asset.assetId, tokenId);
       if (record === null) throw new MintmarkError("metadata_not_found");
-      const { placeholder = null, frozen = false } = ledger.collections.get(asset.assetId) ?? {};
+      const { placeholder = null, frozen = false } = ledger.collections.durable.get(asset.assetId) ?? {};
       return {
         tokenId,
         metadata: parsed(record.metadata) ?? {},
@@ -258,8 +258,8 @@ export function metadataOf(context: EngineContext): Metadata {
     freezeTokens: (applicationId, assetId, tokenIds, wait) =>
       freezeTokens(context, [applicationId, assetId], tokenIds, wait?.signal),
     async getCollection(applicationId, assetId) {
-      const { asset } = visibleAsset(context.ledger, applicationId, assetId, "get");
-      return collectionView(context.ledger.collections.get(asset.assetId) ?? emptyCollection(asset));
+      const { asset } = visibleAsset(context.ledger, applicationId, assetId, "durable");
+      return collectionView(context.ledger.collections.durable.get(asset.assetId) ?? emptyCollection(asset));
     },
     changeCollection: (applicationId, assetId, { contractMetadata, placeholder }, wait) =>
       changeCollection(context, [applicationId, assetId], { contractMetadata, placeholder }, wait),
@@ -267,7 +267,7 @@ export function metadataOf(context: EngineContext): Metadata {
       changeCollection(context, [applicationId, assetId], { frozen: true }, wait),
     served,
     async servedVault({ chainId, assetType, blob }) {
-      const of = [...context.ledger.assets.values()].find(
+      const of = [...context.ledger.assets.durable.values()].find(
         (asset) => !asset.removed && asset.chainId === chainId && asset.assetType === assetType,
       );
       if (of === undefined) throw new MintmarkError("asset_not_found");

@@ -61,7 +61,7 @@ export function peopleOf(context: EngineContext): People {
         if (team.length >= MAX_PEOPLE) throw new MintmarkError("too_many_people");
         requireOwnWallet(team, facts.address);
         const keyIndex = giveKey(ledger, group, applicationIndex, facts);
-        const personIndex = ledger.people.latestCount;
+        const personIndex = ledger.people.latest.size;
         const invited = { personIndex, applicationIndex, keyIndex, ...facts };
         const { time } = ledger.record(group, { kind: "personInvited", ...invited });
         const fresh = { link: null, signIns: [], createdAt: time, signedInAt: null, removedAt: null };
@@ -74,12 +74,12 @@ export function peopleOf(context: EngineContext): People {
       listOf(context, "people", applicationId ?? "operator", page, (start, ledger) => {
         const index = applicationId === null ? null : ledger.application(applicationId).applicationIndex;
         const view = (record: PersonRecord) => (record.applicationIndex === index ? personView(ledger, record) : null);
-        return tablePage(ledger.people, start, view, page.order);
+        return tablePage(ledger.people.durable, start, view, page.order);
       }),
     changeRole: (personId, role, wait) =>
       change(personId, wait, (ledger, group, person) => {
         const { personIndex, applicationIndex } = person;
-        const application = applicationIndex === null ? null : ledger.applications.latest(applicationIndex);
+        const application = applicationIndex === null ? null : ledger.applications.latest.get(applicationIndex);
         requireRole(application?.applicationId ?? null, role);
         if (person.role === role) return personView(ledger, person);
         // A new key, because work under way keeps the rights of the key that it began with.
@@ -125,7 +125,7 @@ function requireRole(applicationId: Uuid | null, role: Role): Role {
 /** Throws `role_missing` when a person acts who may not change this person, or people of this application. */
 function requireManager(ledger: Ledger, actor: Actor | null, applicationIndex: number | null, self?: number): void {
   if (actor === null || actor.personIndex === null || actor.personIndex === self) return;
-  const by = usable(ledger, ledger.people.latest(actor.personIndex));
+  const by = usable(ledger, ledger.people.latest.get(actor.personIndex));
   if (by.role === "operator") return;
   requireRight(by.role, "people");
   if (by.applicationIndex !== applicationIndex) throw new MintmarkError("role_missing");
@@ -139,7 +139,7 @@ function requirePerson(ledger: Ledger, personId: Uuid): PersonRecord {
 
 /** The people of an application, or for null the operator's, who are not removed. */
 function teamOf(ledger: Ledger, applicationIndex: number | null): PersonRecord[] {
-  return [...ledger.people.latestValues()].filter(
+  return [...ledger.people.latest.values()].filter(
     (each) => each.applicationIndex === applicationIndex && each.removedAt === null,
   );
 }
@@ -163,7 +163,7 @@ function giveKey(
 }
 
 function takeKey(ledger: Ledger, group: Group, { keyIndex }: PersonRecord): void {
-  const key = keyIndex === null ? undefined : ledger.keys.latest(keyIndex);
+  const key = keyIndex === null ? undefined : ledger.keys.latest.get(keyIndex);
   if (key !== undefined) putRevoked(ledger, group, key);
 }
 
@@ -246,7 +246,7 @@ export interface AuditEntry {
 
 /** Newest first. A position is the number of an entry in its log. */
 async function readAudit(ledger: Ledger, log: number, { after, limit }: PageStart): Promise<PageEntries<AuditEntry>> {
-  const count = ledger.auditCounts.get(log)?.count ?? 0;
+  const count = ledger.auditCounts.durable.get(log)?.count ?? 0;
   const newest = Math.min(after ?? count, count) - 1;
   const numbers = Array.from({ length: Math.min(limit, newest + 1) }, (_, i) => newest - i);
   const records = await ledger.store.getMany(numbers.map((number) => keyOf.audit(log, number)));
@@ -263,7 +263,7 @@ async function readAct(ledger: Ledger, sequence: number): Promise<AuditEntry> {
   const { entry: act } = await readEntry(ledger.store, sequence);
   if (act.kind !== "acted") throw new MintmarkError("store_corrupt", `Journal entry ${sequence} is no act.`);
   const { entry, time } = await readChange(ledger, sequence, act.count);
-  const person = act.personIndex === null ? undefined : ledger.people.get(act.personIndex);
+  const person = act.personIndex === null ? undefined : ledger.people.durable.get(act.personIndex);
   return {
     sequence: sequence - 1,
     time,
@@ -321,29 +321,29 @@ function subjectOf(ledger: Ledger, entry: Entry | MintEntry): Subject {
   if (entry.kind === "claimsCreated") return named(entry.claims[0]?.link);
   if (entry.kind === "claimCancelled") return named(entry.link);
   if ("personIndex" in entry && entry.personIndex !== null) {
-    const person = ledger.people.get(entry.personIndex);
+    const person = ledger.people.durable.get(entry.personIndex);
     const role = "role" in entry ? `: ${entry.role}` : "";
     return named(person?.personId, `${person?.name ?? ""}${role}`);
   }
   if ("webhookIndex" in entry) {
-    const webhook = ledger.webhooks.get(entry.webhookIndex);
+    const webhook = ledger.webhooks.durable.get(entry.webhookIndex);
     // Some receivers put a secret into the path.
     return named(webhook?.webhookId, webhook && new URL(webhook.url).origin);
   }
   if ("keyIndex" in entry && entry.keyIndex !== null) {
-    const key = ledger.keys.get(entry.keyIndex);
+    const key = ledger.keys.durable.get(entry.keyIndex);
     return named(key?.keyId, key?.name);
   }
   if ("assetId" in entry && !("assetIndex" in entry))
     return named(entry.assetId, ledger.assets.named(entry.assetId)?.name);
   if ("assetIndex" in entry) {
-    const asset = ledger.assets.get(entry.assetIndex);
+    const asset = ledger.assets.durable.get(entry.assetIndex);
     return named(asset?.assetId, asset?.name);
   }
   if ("userId" in entry) return named(entry.userId, entry.reference);
   if ("withdrawalId" in entry) return named(entry.withdrawalId);
   if ("applicationIndex" in entry && entry.applicationIndex !== null) {
-    const application = ledger.applications.get(entry.applicationIndex);
+    const application = ledger.applications.durable.get(entry.applicationIndex);
     return named(application?.applicationId, application?.name);
   }
   return named(undefined);

@@ -21,7 +21,7 @@ const SECRET = /^([0-9a-f]{32})([0-9a-f]{64})$/;
 export function signInsOf(context: EngineContext): SignIns {
   /** For changes that people make to their own sign-ins. */
   const actingAs = (personIndex: number) => {
-    const { applicationIndex = null } = context.ledger.people.latest(personIndex) ?? {};
+    const { applicationIndex = null } = context.ledger.people.latest.get(personIndex) ?? {};
     return context.actingAs({ personIndex, applicationIndex, require: () => {} });
   };
   return {
@@ -34,7 +34,7 @@ export function signInsOf(context: EngineContext): SignIns {
       const opened = await actingAs(personIndex).change((_, group) => {
         // The link may have been used, and the person removed, since it was found.
         const again = "link" in proof ? byLink(ledger, proof.link) : personIndex;
-        const person = usable(ledger, ledger.people.latest(again));
+        const person = usable(ledger, ledger.people.latest.get(again));
         const expiresAt = ledger.now() + SIGN_IN_MS;
         const signIn = { personIndex, tokenHash, byLink: "link" in proof, expiresAt };
         const { time: openedAt } = ledger.record(group, { kind: "personSignedIn", ...signIn });
@@ -44,7 +44,8 @@ export function signInsOf(context: EngineContext): SignIns {
         ledger.people.set(group, signedIn);
         return signInView(ledger, signedIn, expiresAt);
       }, wait);
-      const others = found.slice(1).map((index) => personView(ledger, ledger.people.get(index) as PersonRecord));
+      const { durable: people } = ledger.people;
+      const others = found.slice(1).map((index) => personView(ledger, people.get(index) as PersonRecord));
       return { ...opened, token: secretOf(opened.person.personId, secret), others };
     },
     signedIn: async (token) => {
@@ -57,7 +58,7 @@ export function signInsOf(context: EngineContext): SignIns {
       const { person: found, tokenHash } = findSignIn(ledger, token);
       const { personIndex } = found;
       await actingAs(personIndex).change((_, group) => {
-        const person = ledger.people.latest(personIndex);
+        const person = ledger.people.latest.get(personIndex);
         const signIns = person?.signIns.filter((each) => each.tokenHash !== tokenHash) ?? [];
         if (person === undefined || signIns.length === person.signIns.length) return;
         ledger.record(group, { kind: "personSignedOut", personIndex, tokenHash });
@@ -68,8 +69,8 @@ export function signInsOf(context: EngineContext): SignIns {
     principal: async ({ person: { personId } }, applicationId) => {
       const { ledger } = context;
       const person = usable(ledger, ledger.people.named(personId));
-      const own = person.applicationIndex === null ? null : ledger.applications.get(person.applicationIndex);
-      const key = person.keyIndex === null ? undefined : ledger.keys.get(person.keyIndex);
+      const own = person.applicationIndex === null ? null : ledger.applications.durable.get(person.applicationIndex);
+      const key = person.keyIndex === null ? undefined : ledger.keys.durable.get(person.keyIndex);
       if (own && key) {
         if (applicationId !== undefined && applicationId !== own.applicationId)
           throw new MintmarkError("role_missing", "You are not a person of this application.");
@@ -88,7 +89,7 @@ export function actorOf(ledger: Ledger, signIn: SignIn, right: Right, applicatio
   const personIndex = ledger.people.named(signIn.person.personId, "latest")?.personIndex ?? -1;
   const named = applicationId === undefined ? null : ledger.application(applicationId).applicationIndex;
   const require = (): PersonRecord => {
-    const person = usable(ledger, ledger.people.latest(personIndex));
+    const person = usable(ledger, ledger.people.latest.get(personIndex));
     requireRight(person.role, right);
     if (person.applicationIndex !== null && named !== null && person.applicationIndex !== named)
       throw new MintmarkError("role_missing", "You are not a person of this application.");
@@ -100,7 +101,7 @@ export function actorOf(ledger: Ledger, signIn: SignIn, right: Right, applicatio
 
 /** Ends open streams of ended sign-ins, when that is durable. */
 export function tellAccess(ledger: Ledger, group: Group, { applicationIndex }: PersonRecord): void {
-  const application = applicationIndex === null ? undefined : ledger.applications.latest(applicationIndex);
+  const application = applicationIndex === null ? undefined : ledger.applications.latest.get(applicationIndex);
   group.onDurable(() => ledger.emit("access", { applicationId: application?.applicationId ?? null }));
 }
 
@@ -125,7 +126,7 @@ function newLink(person: PersonRecord | undefined): string {
 /** The person whose link this is. Throws `credentials_invalid`, also for a used one, or `credentials_expired`. */
 function byLink(ledger: Ledger, link: string): number {
   const [found, random] = readSecret(ledger, link);
-  const person = found === undefined ? undefined : ledger.people.latest(found.personIndex);
+  const person = found === undefined ? undefined : ledger.people.latest.get(found.personIndex);
   if (!isSecret(random, person?.link?.linkHash) || !person?.link)
     throw new MintmarkError("credentials_invalid", `This link was used, replaced or mistyped. ${newLink(person)}`);
   if (person.link.expiresAt <= ledger.journalClock.present())
@@ -141,7 +142,7 @@ function byLink(ledger: Ledger, link: string): number {
 function byAddress(ledger: Ledger, { address, applicationId }: WalletProof): readonly number[] {
   const wallet = requireAddress("address", address);
   const named = applicationId ? ledger.application(applicationId).applicationIndex : applicationId;
-  const people = [...ledger.people.values()].filter(
+  const people = [...ledger.people.durable.values()].filter(
     (person) =>
       person.address === wallet &&
       person.removedAt === null &&
@@ -176,13 +177,13 @@ export function usable(ledger: Ledger, person: PersonRecord | undefined): Person
 }
 
 function isSuspended(ledger: Ledger, { applicationIndex }: PersonRecord): boolean {
-  return applicationIndex !== null && ledger.applications.latest(applicationIndex)?.suspended === true;
+  return applicationIndex !== null && ledger.applications.latest.get(applicationIndex)?.suspended === true;
 }
 
 export function personView(ledger: Ledger, record: PersonRecord): Person {
   const { personId, applicationIndex, role, name, address, keyIndex, createdAt, signedInAt, removedAt } = record;
-  const application = applicationIndex === null ? null : ledger.applications.latest(applicationIndex);
-  const key = keyIndex === null ? null : ledger.keys.latest(keyIndex);
+  const application = applicationIndex === null ? null : ledger.applications.latest.get(applicationIndex);
+  const key = keyIndex === null ? null : ledger.keys.latest.get(keyIndex);
   const applicationId = application?.applicationId ?? null;
   const applicationName = application?.name ?? null;
   const linkExpiresAt = record.link?.expiresAt ?? null;

@@ -64,7 +64,7 @@ function failureOf(
 export function isFinal(ledger: Ledger, { transfers }: TransferListRecord): boolean {
   return transfers.every(({ vaultId }) => {
     const { mode, batchNumber } = placeOf(vaultId);
-    return ledger.batches[mode].latest(batchNumber)?.status === "finalized";
+    return ledger.batches[mode].latest.get(batchNumber)?.status === "finalized";
   });
 }
 
@@ -95,7 +95,7 @@ export async function judgeBatch(ledger: Ledger, group: Group, batch: BatchRecor
 export async function judgeSpender(ledger: Ledger, group: Group, vaultId: VaultId, time: number): Promise<void> {
   const { spentBy } = await readActivity(ledger, group, vaultId);
   const list = spentBy === null ? null : await lists.latestTransferList(ledger, group, spentBy);
-  const batch = list?.batchNumber == null ? undefined : ledger.batches["zk-rollup"].latest(list.batchNumber);
+  const batch = list?.batchNumber == null ? undefined : ledger.batches["zk-rollup"].latest.get(list.batchNumber);
   if (list === null || batch?.l1Sequence == null || !batch.transfers) return;
   await judge(ledger, group, batch, [list], time);
 }
@@ -157,7 +157,7 @@ function faultAt(
 ): TransferFault | null {
   const { mode, batchNumber, slot } = placeOf(transfer.vaultId);
   const { standard, assetType, chainId, transferable } = ledger.assetAt(vault.assetIndex);
-  const isVoid = runAt(ledger.voids[mode].latest(batchNumber) ?? [], slot) !== null;
+  const isVoid = runAt(ledger.voids[mode].latest.get(batchNumber) ?? [], slot) !== null;
   const source = {
     vaultId: transfer.vaultId,
     owner: vault.owner,

@@ -65,7 +65,7 @@ const NOT_COVERED =
 async function requireAuthorized(ledger: Ledger, { digest, deadline, asked }: AskedList, signature: Hex) {
   const { owner } = (asked[0] as Asked).vault;
   const read = (key: Buffer) => ledger.store.get(key);
-  const final = ledger.portals.get(ledger.settlement.chainId)?.finalized ?? -1n;
+  const final = ledger.portals.durable.get(ledger.settlement.chainId)?.finalized ?? -1n;
   if (signature === "0x") {
     const { approvedAt, cancelledAt, blockNumber } = await readApproval(read, owner, digest);
     if (cancelledAt !== 0n) throw new MintmarkError("signature_invalid", CANCELLED);
@@ -257,8 +257,8 @@ export function requireTransferable(ledger: Ledger, asked: readonly Asked[], act
 /** Why a vault cannot be transferred now; null when it can. Later its owner can still withdraw from it alone. */
 function faultOf(ledger: Ledger, { transfer, place, vault, hops }: Asked, activity: ActivityRecord) {
   const { standard, transferable, chainId } = ledger.assetAt(vault.assetIndex);
-  const batch = ledger.batches[place.mode].latest(place.batchNumber);
-  const run = runAt(ledger.voids[place.mode].latest(place.batchNumber) ?? [], place.slot);
+  const batch = ledger.batches[place.mode].latest.get(place.batchNumber);
+  const run = runAt(ledger.voids[place.mode].latest.get(place.batchNumber) ?? [], place.slot);
   const rest = vault.amount - activity.withdrawn;
   if (run !== null) return new MintmarkError("vault_void", `The vault is void: ${run.failure}`);
   if (transferable !== true || chainId !== ledger.settlement.chainId)

@@ -93,7 +93,7 @@ async function sessionOf(ledger: Ledger, owner: Address, key: Address): Promise<
   const known = await readSession((at) => ledger.store.get(at), ...given);
   if (known === null) return null;
   const { blockNumber, ...session } = known;
-  const { finalized = null } = ledger.portals.get(ledger.settlement.chainId) ?? {};
+  const { finalized = null } = ledger.portals.durable.get(ledger.settlement.chainId) ?? {};
   const isFinal = session.authorizedAt !== 0n && finalized !== null && blockNumber <= finalized;
   return { ...session, isFinal };
 }

@@ -80,7 +80,7 @@ export async function transferListView(ledger: Ledger, list: TransferListRecord)
   const vaults = new Map(located.map(({ place, vault }) => [packVaultId(place), vault]));
   const listed = outputs.map((output) => ({ list, output }));
   const amounts = await lists.amountsOf(ledger, listed);
-  const batch = batchNumber === null ? undefined : ledger.batches["zk-rollup"].get(batchNumber);
+  const batch = batchNumber === null ? undefined : ledger.batches["zk-rollup"].durable.get(batchNumber);
   return {
     transferId,
     status: statusOfList(ledger, list),

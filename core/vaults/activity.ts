@@ -74,7 +74,7 @@ export function putWithdrawal(
   tell(ledger, group, record.applicationIndex, record.updatedAt, { type, ...record });
   group.stage(keyOf.withdrawal(record.withdrawalId), encodeRecord(withdrawalRecord, record));
   group.onDurable(() => {
-    const application = ledger.applications.get(record.applicationIndex);
+    const application = ledger.applications.durable.get(record.applicationIndex);
     if (application === undefined) return;
     const { applicationId } = application;
     // The record lacks the user's id, so listeners get it one read later.

@@ -172,7 +172,7 @@ export async function makersOf(ledger: Ledger, places: readonly VaultPlace[]): P
 
 /** The last list of a batch of transfers that begins at a slot or before; null for a batch of mints. */
 async function listIdAt(ledger: Ledger, { mode, batchNumber, slot }: VaultPlace) {
-  if (mode !== "zk-rollup" || ledger.batches[mode].get(batchNumber)?.transfers !== true) return null;
+  if (mode !== "zk-rollup" || ledger.batches[mode].durable.get(batchNumber)?.transfers !== true) return null;
   const range = { gte: prefixOf.batchTransfers(batchNumber), lte: keyOf.batchTransfers(batchNumber, slot) };
   for await (const [key, id] of ledger.store.entries({ ...range, reverse: true, limit: 1 }))
     return { id: decodeRecord(transferIdRecord, id, "A list of a batch"), firstSlot: key.readUInt32BE(5) };

@@ -34,7 +34,7 @@ export async function vaultsOfToken(
   }
   // The index in memory can be a moment ahead of the disk.
   const ordered = places
-    .filter((place) => hasSlot(ledger, place, "get") && positionOf(place) > (after ?? -1))
+    .filter((place) => hasSlot(ledger, place, "durable") && positionOf(place) > (after ?? -1))
     .sort((a, b) => positionOf(a) - positionOf(b));
   const page = ordered.slice(0, limit);
   const own = (await readVaults(ledger, page)).filter(({ vault }) => vault.applicationIndex === applicationIndex);
@@ -46,7 +46,7 @@ export async function vaultsOfToken(
 
 /** The assets with token ids that an application sees, or the named one. */
 function assetsOf(ledger: Ledger, applicationIndex: number, assetId: Uuid | undefined): AssetRecord[] {
-  const assets = assetId === undefined ? [...ledger.assets.values()] : [ledger.assets.named(assetId)];
+  const assets = assetId === undefined ? [...ledger.assets.durable.values()] : [ledger.assets.named(assetId)];
   const seen = assets.flatMap((asset) =>
     asset !== undefined && asset.standard !== "erc20" && isVisible(asset, applicationIndex) ? [asset] : [],
   );
@@ -63,7 +63,7 @@ async function placesOfUnique(ledger: Ledger, asset: AssetRecord, tokenId: bigin
   const places = refs
     .filter((ref) => ref < FIRST_PENDING)
     .map((ref) => ledger.refs.placeOf(ref))
-    .filter((place) => hasSlot(ledger, place, "get"));
+    .filter((place) => hasSlot(ledger, place, "durable"));
   const located = await readVaults(ledger, places);
   const minted = located.filter(({ vault: { assetIndex, blob } }) => {
     return assetIndex === asset.assetIndex && tokenIdOf(asset.standard, asset.blobScheme, blob) === tokenId;
@@ -97,8 +97,8 @@ async function placesOfItem(ledger: Ledger, { assetIndex }: AssetRecord, tokenId
 
 async function unsealedPlaces(ledger: Ledger, mode: Mode, assetIndex: number, blob: Buffer): Promise<VaultPlace[]> {
   const places: VaultPlace[] = [];
-  for (let batchNumber = ledger.batches[mode].count - 1; batchNumber >= 0; batchNumber--) {
-    const batch = ledger.batches[mode].get(batchNumber);
+  for (let batchNumber = ledger.batches[mode].durable.size - 1; batchNumber >= 0; batchNumber--) {
+    const batch = ledger.batches[mode].durable.get(batchNumber);
     if (batch === undefined || batch.status !== "open") break;
     const inMemory = ledger.unsealed.at({ mode, batchNumber, slot: 0 })?.vaults;
     // A standby has the token index of an open batch, and not its vaults.

@@ -165,15 +165,15 @@ interface Window {
 function windowsOf(ledger: Ledger, mode: Mode, batchId: string | undefined, status: Status | undefined): Window[] {
   if (batchId !== undefined) {
     const batchNumber = Number(batchId.slice(mode.length + 1));
-    const batch = batchId === batchIdOf(mode, batchNumber) ? ledger.batches[mode].get(batchNumber) : undefined;
+    const batch = batchId === batchIdOf(mode, batchNumber) ? ledger.batches[mode].durable.get(batchNumber) : undefined;
     return batch === undefined ? [] : [windowOf(ledger, batch, batch)];
   }
   if (status === "failed") return failedWindows(ledger, mode);
-  const batches = ledger.batches[mode];
+  const { durable: batches } = ledger.batches[mode];
   // The batches of a mode reach each status in order.
   const rank = RANKS.indexOf(status ?? "accepted");
-  const first = firstWhere(batches.count, (number) => rankOf(batches.get(number)) <= rank);
-  const end = firstWhere(batches.count, (number) => rankOf(batches.get(number)) < rank);
+  const first = firstWhere(batches.size, (number) => rankOf(batches.get(number)) <= rank);
+  const end = firstWhere(batches.size, (number) => rankOf(batches.get(number)) < rank);
   const [oldest, newest] = [batches.get(first), batches.get(end - 1)];
   return first < end && oldest !== undefined && newest !== undefined ? [windowOf(ledger, oldest, newest)] : [];
 }
@@ -186,13 +186,15 @@ function rankOf(batch: BatchRecord | undefined): number {
 
 function windowOf(ledger: Ledger, oldest: BatchRecord, newest: BatchRecord): Window {
   // Mints of an adopted batch can be older than its first vault, because that can be L1's.
-  const isAdopted = [...ledger.lost[oldest.mode].values()].flat().some(({ since }) => since === oldest.sealedAt);
+  const { durable: lost } = ledger.lost[oldest.mode];
+  const isAdopted = [...lost.values()].flat().some(({ since }) => since === oldest.sealedAt);
   return { since: isAdopted ? 0 : oldest.openedAt, until: newest.sealedAt };
 }
 
 function failedWindows(ledger: Ledger, mode: Mode): Window[] {
-  const voided = [...ledger.voids[mode].keys()].flatMap((number) => ledger.batches[mode].get(number) ?? []);
-  const lost = [...ledger.lost[mode].values()].flat();
+  const { durable: batches } = ledger.batches[mode];
+  const voided = [...ledger.voids[mode].durable.keys()].flatMap((number) => batches.get(number) ?? []);
+  const lost = [...ledger.lost[mode].durable.values()].flat();
   return [
     ...voided.map((batch) => windowOf(ledger, batch, batch)),
     ...lost.map(({ since }) => ({ since: 0, until: since })),

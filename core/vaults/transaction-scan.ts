@@ -110,7 +110,7 @@ export async function findWithdrawal(
   const record = decodeRecord(withdrawalRecord, stored, `Withdrawal ${withdrawalId}`);
   if (record.applicationIndex !== applicationIndex) return undefined;
   const place = placeOf(record.vaultId);
-  const lost = ledger.lost[place.mode].get(place.batchNumber) ?? [];
+  const lost = ledger.lost[place.mode].durable.get(place.batchNumber) ?? [];
   const held = lost.filter(({ upTo }) => record.journalSequence < upTo).flatMap(({ withdrawn }) => withdrawn);
   // The vault's record is L1's now. The ledger keeps what lost vaults held.
   const gone = held.find(({ slot }) => slot === place.slot);

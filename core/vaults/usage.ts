@@ -46,7 +46,7 @@ export async function usageOf(ledger: Ledger, applicationId: Uuid, options: Usag
     const transactions = (sequences[i + 1] as number) - (sequences[i] as number);
     return { since: bounds[i] as number, until, transactions };
   });
-  const keys = [...ledger.keys.values()]
+  const keys = [...ledger.keys.durable.values()]
     .filter((key) => key.applicationIndex === applicationIndex)
     .map(({ keyId, mintsUsed, mintQuota, revokedAt }) => ({ keyId, mintsUsed, mintQuota, revokedAt }));
   const mints = keys.reduce((sum, { mintsUsed }) => sum + mintsUsed, 0n);

@@ -5,7 +5,7 @@ import type { Address, Hex, Mode, Principal, Status, Vault, VaultId } from "../m
 import { batchIdOf } from "../model.ts";
 import { packVaultId, unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
 import { runAt } from "../sealing/void-runs.ts";
-import type { Group } from "../store/group.ts";
+import type { Group, View } from "../store/group.ts";
 import { decodeRecord } from "../store/layout.ts";
 import type { ActivityRecord, AssetRecord, BatchRecord, VoidedRun } from "../store/records.ts";
 import { activityRecord, UNTOUCHED } from "../store/records.ts";
@@ -32,7 +32,7 @@ function ownedBy(ledger: Ledger, caller: Principal | { readonly owner: Address }
 
 /** Reason and time of a void slot; null when the slot is valid. */
 export function voidAt(ledger: Ledger, { mode, batchNumber, slot }: VaultPlace): VoidedRun | null {
-  const runs = ledger.voids[mode].get(batchNumber);
+  const runs = ledger.voids[mode].durable.get(batchNumber);
   return runs === undefined ? null : runAt(runs, slot);
 }
 
@@ -40,7 +40,7 @@ export type Placed = VaultPlace & { readonly amountBefore: bigint; readonly amou
 
 /** Why L1's history lacks the mint at a journal sequence; null when it has it. */
 export function lostAt(ledger: Ledger, mint: Placed, sequence: number): VoidedRun | null {
-  for (const { upTo, runs, failure, since: voidedAt } of ledger.lost[mint.mode].get(mint.batchNumber) ?? []) {
+  for (const { upTo, runs, failure, since: voidedAt } of ledger.lost[mint.mode].durable.get(mint.batchNumber) ?? []) {
     if (sequence >= upTo) continue;
     const run = runs.find(({ firstSlot, count }) => mint.slot >= firstSlot && mint.slot < firstSlot + count);
     if (run === undefined || mint.amountBefore + mint.amount <= run.above) continue;
@@ -71,19 +71,19 @@ export function present<Name extends string>(times: Partial<Record<Name, number 
 
 /** The batch of a place, in the readers' view. Throws `vault_not_found` when there is no such slot. */
 export function batchAt(ledger: Ledger, { mode, batchNumber, slot }: VaultPlace): BatchRecord {
-  const batch = ledger.batches[mode].get(batchNumber);
+  const batch = ledger.batches[mode].durable.get(batchNumber);
   if (batch === undefined || slot >= batch.vaultCount) throw new MintmarkError("vault_not_found");
   return batch;
 }
 
 /** Whether the store has a slot. The engine may have adopted another history after it reported the slot. */
-export function hasSlot(ledger: Ledger, place: VaultPlace, view: "get" | "latest" = "latest"): boolean {
-  return place.slot < (ledger.batches[place.mode][view](place.batchNumber)?.vaultCount ?? 0);
+export function hasSlot(ledger: Ledger, place: VaultPlace, view: View = "latest"): boolean {
+  return place.slot < (ledger.batches[place.mode][view].get(place.batchNumber)?.vaultCount ?? 0);
 }
 
 /** The batch of a stored record. The store can be a moment ahead of the readers' view. */
 export function batchOfRecord(ledger: Ledger, { mode, batchNumber }: Pick<VaultPlace, "mode" | "batchNumber">) {
-  const batch = ledger.batches[mode].get(batchNumber) ?? ledger.batches[mode].latest(batchNumber);
+  const batch = ledger.batches[mode].durable.get(batchNumber) ?? ledger.batches[mode].latest.get(batchNumber);
   if (batch === undefined) throw new MintmarkError("store_corrupt", `${batchIdOf(mode, batchNumber)} is missing.`);
   return batch;
 }
@@ -112,7 +112,7 @@ export async function ownVaults(
   const places = asked.map(({ vaultId }) => placeOf(vaultId));
   const found = await readVaults(
     ledger,
-    places.filter((place) => hasSlot(ledger, place, "get")),
+    places.filter((place) => hasSlot(ledger, place, "durable")),
   );
   const own = new Map(found.filter(({ vault }) => isOwn(vault)).map(({ place, vault }) => [place, vault]));
   return places.map((place) => own.get(place) ?? null);

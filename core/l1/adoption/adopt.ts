@@ -33,7 +33,7 @@ export async function adopt(
 ): Promise<Adopted> {
   const { ledger } = context;
   if (ledger.divergence === null) throw new MintmarkError("validation_failed", "The store is not diverged from L1.");
-  const known = new Set([...ledger.assets.latestValues()].filter(({ removed }) => !removed).map(assetName));
+  const known = new Set([...ledger.assets.latest.values()].filter(({ removed }) => !removed).map(assetName));
   const unheld = new Set<string>();
   for (const asset of assets) {
     const name = nameOf(ledger, asset);
@@ -88,7 +88,7 @@ function ownersIn(ledger: Ledger, adopted: readonly AdoptedBatches[]): ReadonlyS
       owners.add(typeof slot === "string" ? nobody : (slot.entry.owner.toLowerCase() as Address));
   }
   // An empty slot is kept with the store's first asset.
-  if (owners.has(nobody) && ledger.assets.latest(0) === undefined) {
+  if (owners.has(nobody) && ledger.assets.latest.get(0) === undefined) {
     const detail = "This store has no asset. Add the assets of L1's history, then adopt again.";
     throw new MintmarkError("asset_not_found", detail);
   }
@@ -101,12 +101,13 @@ function vaultCountsOf(ledger: Ledger, adopted: readonly AdoptedBatches[], mode:
   const first = there?.first ?? Number.POSITIVE_INFINITY;
   return (batchNumber: number): number | undefined =>
     batchNumber < first
-      ? ledger.batches[mode].latest(batchNumber)?.vaultCount
+      ? ledger.batches[mode].latest.get(batchNumber)?.vaultCount
       : there?.batches[batchNumber - first]?.vaultCount;
 }
 
 async function applicationOf(context: EngineContext, signal?: AbortSignal): Promise<Uuid> {
-  for (const { name, applicationId } of context.ledger.applications.values()) if (name === NAME) return applicationId;
+  for (const { name, applicationId } of context.ledger.applications.durable.values())
+    if (name === NAME) return applicationId;
   return (await createApplication(context, { name: NAME }, { signal })).applicationId;
 }
 

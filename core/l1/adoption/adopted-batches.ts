@@ -100,8 +100,8 @@ export async function adoptHistory(
 async function droppedBatches(ledger: Ledger, adopted: readonly AdoptedBatches[]): Promise<Dropped[]> {
   const dropped: Dropped[] = [];
   for (const { mode, first } of adopted) {
-    for (let number = first; number < ledger.batches[mode].latestCount; number++) {
-      const record = ledger.batches[mode].latest(number);
+    for (let number = first; number < ledger.batches[mode].latest.size; number++) {
+      const record = ledger.batches[mode].latest.get(number);
       if (record === undefined) throw new MintmarkError("store_corrupt", `${batchIdOf(mode, number)} is missing.`);
       if (record.status === "settled" || record.status === "finalized") throw new MintmarkError("batch_committed");
       dropped.push({ record, vaults: await readBatchVaults(ledger, record) });
@@ -121,7 +121,7 @@ async function lostOf(ledger: Ledger, dropped: readonly Dropped[], incoming: rea
     for (let slot = 0; slot < vaults.count; slot++) {
       const own = vaults.at(slot);
       const theirs = there?.vaults[slot];
-      const wasVoid = runAt(ledger.voids[mode].latest(batchNumber) ?? [], slot) !== null;
+      const wasVoid = runAt(ledger.voids[mode].latest.get(batchNumber) ?? [], slot) !== null;
       const isThere =
         theirs?.userIndex === own.userIndex && theirs.assetIndex === own.assetIndex && theirs.blob === own.blob;
       const above = isThere && !wasVoid && runAt(there?.entry.voids ?? [], slot) === null ? theirs.amount : 0n;
@@ -149,7 +149,7 @@ function failing(runs: readonly LostRun[]): VoidRun[] {
 
 function drop(ledger: Ledger, group: Group, { record, vaults }: Dropped): void {
   const { mode, batchNumber } = record;
-  const voids = ledger.voids[mode].latest(batchNumber) ?? [];
+  const voids = ledger.voids[mode].latest.get(batchNumber) ?? [];
   const valid = Array.from({ length: vaults.count }, (_, slot) => slot).filter((slot) => runAt(voids, slot) === null);
   // A transfer makes no token.
   if (!record.transfers) releaseVaults(ledger, group, record, vaults, valid);
@@ -165,7 +165,7 @@ function drop(ledger: Ledger, group: Group, { record, vaults }: Dropped): void {
 
 /** Adds a batch's vaults to supplies, token index and bound ERC-1155 ids. */
 function addVaults(ledger: Ledger, group: Group, { mode, batchNumber }: BatchRecord, vaults: VaultColumns): void {
-  const voids = ledger.voids[mode].latest(batchNumber) ?? [];
+  const voids = ledger.voids[mode].latest.get(batchNumber) ?? [];
   const firstOrdinal = ledger.refs.firstOrdinalOf(mode, batchNumber);
   const assets = new Map<number, AssetRecord>();
   for (let slot = 0; slot < vaults.count; slot++) {
@@ -220,7 +220,7 @@ function reopen(ledger: Ledger, mode: Mode, batchNumber: number): void {
 
 /** Places a batch behind the one before it. Returns the ordinal of its first vault. */
 function beginAt({ batches, refs }: Ledger, mode: Mode, batchNumber: number): number {
-  const before = batches[mode].latest(batchNumber - 1);
+  const before = batches[mode].latest.get(batchNumber - 1);
   const vaults = before?.vaultCount ?? 0;
   const firstOrdinal = before === undefined ? 0 : refs.firstOrdinalOf(mode, batchNumber - 1) + vaults;
   const vaultsBefore = before === undefined ? 0 : refs.vaultsBefore(mode, batchNumber - 1) + vaults;
@@ -245,7 +245,7 @@ async function unboundBy(
   for (const vaults of dropped) for (const key of bindingsIn(ledger, vaults)) unbound.set(keyString(key), key);
   for (const { mode, first } of adopted) {
     for (let number = 0; number < first && unbound.size > 0; number++) {
-      const record = ledger.batches[mode].latest(number);
+      const record = ledger.batches[mode].latest.get(number);
       if (record === undefined) throw new MintmarkError("store_corrupt", `${batchIdOf(mode, number)} is missing.`);
       const stays = await readBatchVaults(ledger, record);
       for (const key of bindingsIn(ledger, stays)) unbound.delete(keyString(key));

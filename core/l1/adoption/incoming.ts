@@ -188,7 +188,7 @@ function incomingOf(
 /** The asset of a vault, by type. Throws `asset_not_found` when the operator must add it first. */
 function assetIndices(ledger: Ledger): (asset: AssetId) => number {
   const indices = new Map<string, number>();
-  for (const { removed, chainId, assetType, assetIndex } of ledger.assets.latestValues())
+  for (const { removed, chainId, assetType, assetIndex } of ledger.assets.latest.values())
     if (!removed) indices.set(assetName({ chainId, assetType }), assetIndex);
   return (asset) => {
     const assetIndex = indices.get(assetName(asset));
@@ -270,7 +270,7 @@ async function sourceOf({ ledger, known, dropped }: Adopting, vaultId: VaultId):
   const adopted = known.get(vaultId);
   if (adopted !== undefined) return adopted;
   const place = placeOf(vaultId);
-  const batch = ledger.batches[place.mode].latest(place.batchNumber);
+  const batch = ledger.batches[place.mode].latest.get(place.batchNumber);
   const isKept = !dropped.some(({ record }) => isPlace(record, place));
   if (!isKept || batch === undefined || place.slot >= batch.vaultCount) return { vault: null, hops: 0 };
   const [located] = await readVaults(ledger, [place]);

@@ -43,7 +43,7 @@ export async function recordSubmitted(
 
 /** Throws {@link foreign} unless the batch on L1 or a mirror is the one that this store sealed. */
 export function requireOurs(ledger: Ledger, { chainId }: PortalIdentity, event: CommitEvent | Imported): void {
-  const batch = ledger.batches[event.mode].latest(event.batchNumber);
+  const batch = ledger.batches[event.mode].latest.get(event.batchNumber);
   const ours =
     (chainId === ledger.settlement.chainId) === (event.type === "batchCommitted") &&
     batch !== undefined &&

@@ -65,7 +65,7 @@ function newestCommitted(ledger: Ledger, chainId: bigint, isWanted: (batch: Batc
   return MODES.flatMap((mode) => {
     const wanted: BatchRecord[] = [];
     for (let at = committedCount(ledger, mode) - 1; at >= 0; at--) {
-      const batch = ledger.batches[mode].get(at);
+      const batch = ledger.batches[mode].durable.get(at);
       if (batch === undefined || !isWanted(batch)) break;
       wanted.push(batch);
     }

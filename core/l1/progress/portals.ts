@@ -12,18 +12,18 @@ import { requireAddress } from "../../validate.ts";
 
 /** The contract that pays on a chain, in the writer's view. Throws `chain_not_supported`. */
 export function latestPortal(ledger: Ledger, chainId: bigint): PortalRecord {
-  return requirePortal(ledger.portals.latest(chainId), chainId);
+  return requirePortal(ledger.portals.latest.get(chainId), chainId);
 }
 
 /** The same in the readers' view. */
 export function portalOf(ledger: Ledger, chainId: bigint): FollowedPortal {
-  return requirePortal(ledger.portals.get(chainId), chainId);
+  return requirePortal(ledger.portals.durable.get(chainId), chainId);
 }
 
 /** All paying contracts in the readers' view: the settlement contract, then the mirrors. */
 export function portals(ledger: Ledger): readonly FollowedPortal[] {
   const { chainId } = ledger.settlement;
-  const mirrors = [...ledger.portals.values()].filter((portal) => portal.chainId !== chainId);
+  const mirrors = [...ledger.portals.durable.values()].filter((portal) => portal.chainId !== chainId);
   return [portalOf(ledger, chainId), ...mirrors];
 }
 
@@ -38,7 +38,7 @@ export async function addMirror(ledger: Ledger, mirror: PortalIdentity, wait?: W
   requireBigint("chainId", chainId, 1n, MAX_UINT64);
   const contract = requireAddress("contract", mirror.contract);
   await ledger.writer.alone(async (group) => {
-    const known = ledger.portals.latest(chainId);
+    const known = ledger.portals.latest.get(chainId);
     if (known?.contract === contract && chainId !== ledger.settlement.chainId) return;
     if (known !== undefined) {
       const detail = `On chain ${chainId} this store's withdrawals are paid by ${known.contract}, not ${contract}.`;

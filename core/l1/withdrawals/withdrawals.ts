@@ -135,7 +135,7 @@ export function withdrawalsOf(context: EngineContext): Withdrawals {
       const vaults = await ownVaults(ledger, { owner }, asked);
       return Promise.all(
         vaults.map(async (vault, i) => {
-          const application = vault && ledger.applications.get(vault.applicationIndex);
+          const application = vault && ledger.applications.durable.get(vault.applicationIndex);
           if (!application) return null;
           const newest = { vaultId: vaultIds[i] as VaultId, limit: 1 };
           return (await listWithdrawals(context, application.applicationId, newest)).data[0] ?? null;

@@ -20,13 +20,13 @@ export async function loadBatches(ledger: Ledger, mode: Mode): Promise<readonly 
   const batches = ledger.batches[mode];
   const history = historyOf(ledger, mode);
   const unsealed: BatchRecord[] = [];
-  for (let number = history.count; number < batches.latestCount; number++) {
-    const batch = batches.get(number);
+  for (let number = history.count; number < batches.latest.size; number++) {
+    const batch = batches.durable.get(number);
     if (batch?.status !== "open") throw new MintmarkError("store_corrupt", `${batchIdOf(mode, number)} is missing.`);
     unsealed.push(batch);
   }
   ledger.histories.load(mode, history);
-  const newest = batches.get(history.count - 1);
+  const newest = batches.durable.get(history.count - 1);
   if (newest !== undefined) await recheckBatch(ledger, newest);
   return loadUnsealed(ledger, mode, unsealed);
 }
@@ -34,9 +34,9 @@ export async function loadBatches(ledger: Ledger, mode: Mode): Promise<readonly 
 /** The state tree over a mode's sealed batches. */
 export function historyOf(ledger: Ledger, mode: Mode): StateHistory {
   const history = new StateHistory();
-  for (let batch = ledger.batches[mode].get(0); batch !== undefined && batch.status !== "open"; ) {
+  for (let batch = ledger.batches[mode].durable.get(0); batch !== undefined && batch.status !== "open"; ) {
     history.append(stateLeafOf(batch));
-    batch = ledger.batches[mode].get(history.count);
+    batch = ledger.batches[mode].durable.get(history.count);
   }
   return history;
 }
@@ -112,7 +112,7 @@ async function recordsOf(
 ): Promise<DerivedBatch | DerivedRecords> {
   const { mode, batchNumber, assets, given, transfers } = batch;
   const assetAt = (index: number) => ledger.assetAt(index);
-  const voids = ledger.voids[mode].latest(batchNumber) ?? [];
+  const voids = ledger.voids[mode].latest.get(batchNumber) ?? [];
   if (transfers) return deriveTransfers(batchNumber, await listsOfBatch(ledger, batch), vaults, assetAt);
   if (!given || data === undefined) return recordsAgain(ledger, batch, vaults, voids);
   return deriveGiven(batch, { data, assets: assets ?? [] }, vaults, assetAt, voids);

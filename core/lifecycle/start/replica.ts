@@ -26,7 +26,7 @@ export class Replica {
   constructor(ledger: Ledger) {
     this.#ledger = ledger;
     for (const mode of MODES) {
-      for (const batch of ledger.batches[mode].values())
+      for (const batch of ledger.batches[mode].durable.values())
         if (batch.status === "open") this.#indexed.set(`${mode}:${batch.batchNumber}`, batch.vaultCount);
     }
   }
@@ -87,7 +87,7 @@ export class Replica {
   #batch(record: BatchRecord): void {
     const ledger = this.#ledger;
     const { mode, batchNumber } = record;
-    const before = ledger.batches[mode].get(batchNumber);
+    const before = ledger.batches[mode].durable.get(batchNumber);
     ledger.batches[mode].load(batchNumber, record);
     ledger.commits.changed(before, record);
     if (before === undefined) this.#begin(record);
@@ -122,7 +122,7 @@ export class Replica {
     for (let number = open.batchNumber; number < batchNumber; number++) {
       const first = refs.firstOrdinalOf(mode, number);
       const before = refs.vaultsBefore(mode, number);
-      const vaults = batches[mode].get(number)?.vaultCount ?? 0;
+      const vaults = batches[mode].durable.get(number)?.vaultCount ?? 0;
       const isBeside = number + 1 === batchNumber && number === open.batchNumber && canBeBeside;
       const known = number + 1 < batchNumber ? refs.firstOrdinalOf(mode, number + 1) : 0;
       refs.set(mode, number + 1, known || first + (isBeside ? MAX_ROLLUP_VAULTS : vaults), before + vaults);
@@ -142,7 +142,7 @@ export class Replica {
     const batchNumber = key.readUInt32BE(2);
     const first = key.readUInt16BE(6) * CHUNK_VAULTS;
     // A transfer makes no token.
-    if (ledger.batches[mode].get(batchNumber)?.transfers) return;
+    if (ledger.batches[mode].durable.get(batchNumber)?.transfers) return;
     const batch = `${mode}:${batchNumber}`;
     const known = this.#indexed.get(batch) ?? 0;
     const vaults = new VaultColumns();

@@ -151,7 +151,7 @@ async function loadTokens(ledger: Ledger): Promise<void> {
 function sealedBatches(ledger: Ledger, mode: Mode): BatchRecord[] {
   const sealed: BatchRecord[] = [];
   let firstOrdinal = 0;
-  for (const batch of ledger.batches[mode].values()) {
+  for (const batch of ledger.batches[mode].durable.values()) {
     if (batch.status === "open") break;
     ledger.refs.set(mode, batch.batchNumber, firstOrdinal, firstOrdinal);
     sealed.push(batch);
@@ -227,7 +227,7 @@ const LOADERS: ReadonlyMap<number, Load> = new Map<number, Load>([
   ),
   of(PREFIX.lost, records.lostRecord, (ledger, record) => {
     const { mode, batchNumber } = record;
-    ledger.lost[mode].load(batchNumber, [...(ledger.lost[mode].latest(batchNumber) ?? []), record]);
+    ledger.lost[mode].load(batchNumber, [...(ledger.lost[mode].latest.get(batchNumber) ?? []), record]);
   }),
 ]);
 

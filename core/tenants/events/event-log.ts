@@ -65,7 +65,7 @@ function applicationEvents(ledger: Ledger, applicationId: Uuid, { after = 0, fol
 async function* events(ledger: Ledger, applicationIndex: number, after: number, follow: boolean, end: AbortSignal) {
   for (let known = after; ; ) {
     end.throwIfAborted();
-    const newest = ledger.applications.get(applicationIndex)?.eventCount ?? 0;
+    const newest = ledger.applications.durable.get(applicationIndex)?.eventCount ?? 0;
     if (known < newest) {
       for (const event of await sharedEvents(ledger, applicationIndex, known + 1, Math.min(newest, known + PAGE))) {
         end.throwIfAborted();

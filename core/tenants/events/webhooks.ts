@@ -7,7 +7,7 @@ import type { Ledger } from "../../ledger/ledger.ts";
 import { type List, listOf, type PageOptions, tablePage } from "../../ledger/list.ts";
 import type { Environment, EventType, Uuid } from "../../model.ts";
 import { EVENT_TYPES } from "../../store/event-record.ts";
-import type { Group } from "../../store/group.ts";
+import type { Group, View } from "../../store/group.ts";
 import { decodeRecord, encodeRecord } from "../../store/layout.ts";
 import { rotationRecord, type WebhookRecord } from "../../store/records.ts";
 import { keyOf } from "../../store/store-keys.ts";
@@ -63,7 +63,7 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
   };
   const get: Webhooks["get"] = async (applicationId, webhookId) => {
     const { ledger } = context;
-    return webhookView(ledger, ownWebhook(ledger, applicationId, webhookId, "get"));
+    return webhookView(ledger, ownWebhook(ledger, applicationId, webhookId, "durable"));
   };
   return {
     async create(applicationId, { url, types = [], webhookId: asked }, wait) {
@@ -75,11 +75,11 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
         const known = ledger.webhooks.named(webhookId, "latest");
         if (known !== undefined)
           return issued(ledger, requireSame(known, { applicationIndex, url: address, types: wanted }), true);
-        const present = [...ledger.webhooks.latestValues()].filter(
+        const present = [...ledger.webhooks.latest.values()].filter(
           (each) => each.applicationIndex === applicationIndex && each.status !== "deleted",
         );
         if (present.length >= PER_APPLICATION) throw new MintmarkError("too_many_webhooks");
-        const webhookIndex = ledger.webhooks.latestCount;
+        const webhookIndex = ledger.webhooks.latest.size;
         const facts = { webhookIndex, webhookId, applicationIndex, url: address, types: wanted, delivered };
         const { time } = ledger.record(group, { kind: "webhookCreated", ...facts });
         const fresh = { status: "active", rotations: 0, rotatedAt: null, failingSince: null, failure: null } as const;
@@ -89,7 +89,7 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
     list: (applicationId, page = {}) =>
       listOf(context, "webhooks", applicationId, page, (start, ledger) => {
         const { applicationIndex } = ledger.application(applicationId);
-        return tablePage(ledger.webhooks, start, (record) =>
+        return tablePage(ledger.webhooks.durable, start, (record) =>
           record.applicationIndex === applicationIndex && record.status !== "deleted"
             ? webhookView(ledger, record)
             : null,
@@ -137,9 +137,9 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
     },
     deliverable() {
       const { ledger } = context;
-      const active = [...ledger.webhooks.values()].filter(({ status }) => status === "active");
+      const active = [...ledger.webhooks.durable.values()].filter(({ status }) => status === "active");
       return active
-        .filter(({ applicationIndex }) => ledger.applications.get(applicationIndex)?.suspended === false)
+        .filter(({ applicationIndex }) => ledger.applications.durable.get(applicationIndex)?.suspended === false)
         .map((record) => webhookView(ledger, record));
     },
     secrets(webhookId) {
@@ -183,7 +183,7 @@ function putWebhook(ledger: Ledger, group: Group, record: WebhookRecord): Webhoo
 
 function webhookView(ledger: Ledger, record: WebhookRecord): Webhook {
   const { webhookId, applicationIndex, url, types, status, delivered, failingSince, failure, createdAt } = record;
-  const application = ledger.applications.latest(applicationIndex);
+  const application = ledger.applications.latest.get(applicationIndex);
   if (application === undefined || status === "deleted") throw new MintmarkError("webhook_not_found");
   const { applicationId } = application;
   const wanted = types as readonly EventType[];
@@ -205,7 +205,7 @@ function requireSame(
 }
 
 /** Throws `application_not_found`, `webhook_not_found`. */
-function ownWebhook(ledger: Ledger, applicationId: Uuid, webhookId: Uuid, view: "get" | "latest"): WebhookRecord {
+function ownWebhook(ledger: Ledger, applicationId: Uuid, webhookId: Uuid, view: View): WebhookRecord {
   const { applicationIndex } = ledger.application(applicationId, view);
   const record = ledger.webhooks.named(webhookId, view);
   if (record?.applicationIndex !== applicationIndex || record.status === "deleted")
