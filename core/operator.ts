@@ -125,7 +125,7 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries) {
     verify: async (how: VerifyOptions = {}) =>
       verifyStore(ledger.store, ledger.settlement, how, (blob) => ledger.blobs.kzg.commitment(blob)),
     /** The fault of the system's clock, with the remedy; null when it fits the journal. */
-    clockFault: () => ledger.journalClock.fault(ledger.head.time),
+    clockFault: () => ledger.journalClock.fault(ledger.head.latest.time),
     /** Why closed batches in blobs wait for KZG, with code `kzg_unavailable`; null while none waits. */
     kzgFault: () => ledger.blobs.fault,
     /** Why batches are derived, or signatures found, on the event loop; null while their threads run, or can. */

@@ -55,7 +55,7 @@ function openBatch(ledger: Ledger, mode: Mode): Batch {
     return batchView(first?.status === "open" ? first : newest);
   }
   const number = batches.size;
-  const openedAt = number === 0 ? ledger.durableHead.time : (batches.get(number - 1)?.sealedAt ?? 0);
+  const openedAt = number === 0 ? ledger.head.durable.time : (batches.get(number - 1)?.sealedAt ?? 0);
   const nothing = { vaults: { count: 0 }, mintCount: 0, inBlobs: false, transfers: null };
   const empty = { mode, batchNumber: number, since: openedAt, ...nothing };
   return batchView(openBatchRecord(empty));
@@ -73,8 +73,8 @@ function batchPage(ledger: Ledger, { mode: of }: BatchFilter, start: PageStart):
 }
 
 export function stateOver(ledger: Ledger, countValidium: number, countRollup: number): EngineState {
-  const rootValidium = bytesToHex(ledger.histories.of("validium").root(countValidium));
-  const rootRollup = bytesToHex(ledger.histories.of("zk-rollup").root(countRollup));
+  const rootValidium = bytesToHex(ledger.histories.validium.durable.root(countValidium));
+  const rootRollup = bytesToHex(ledger.histories["zk-rollup"].durable.root(countRollup));
   const roots = { countValidium, countRollup, rootValidium, rootRollup };
   return { ...roots, commitment: stateCommitment(ledger.settlement, roots) };
 }

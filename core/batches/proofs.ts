@@ -147,7 +147,7 @@ export async function vaultStateProof(ledger: Ledger, vaultId: VaultId, at?: Sta
   if (batchNumber >= count) throw new MintmarkError("proof_not_ready", "That state does not hold the vault's batch.");
   const { dataHash, inBlobs } = findBatch(ledger, mode, batchNumber);
   if (dataHash === null) throw corruptBatch(mode, batchNumber, "data hash");
-  const siblings = unpackHashes(ledger.histories.of(mode).siblings(batchNumber, count));
+  const siblings = unpackHashes(ledger.histories[mode].durable.siblings(batchNumber, count));
   const path: StatePath = { dataHash, siblings, otherRoot: mode === "validium" ? rootRollup : rootValidium, ...counts };
   const proof = await vaultProof(ledger, vaultId);
   // The pairing of a vault in blobs would take 0.1 s of the event loop.
@@ -159,7 +159,7 @@ export async function vaultStateProof(ledger: Ledger, vaultId: VaultId, at?: Sta
 /** Proves that a sealed batch was appended to the earlier ones. Throws `batch_not_found`, `proof_not_ready`. */
 export function batchProof(ledger: Ledger, mode: Mode, batchNumber: number): BatchTransition {
   requireSealed(findBatch(ledger, mode, batchNumber));
-  const history = ledger.histories.of(mode);
+  const history = ledger.histories[mode].durable;
   const oldRoot = bytesToHex(history.root(batchNumber));
   const newRoot = bytesToHex(history.root(batchNumber + 1));
   return { oldRoot, newRoot, proof: proveBatch(history, batchNumber) };
@@ -172,8 +172,8 @@ export function consistencyProof(ledger: Ledger, before: StateCounts, after?: St
   requireInteger("older.countRollup", before.countRollup, 0, newer.countRollup);
   const older = stateOver(ledger, before.countValidium, before.countRollup);
   const proof = {
-    validium: proveConsistency(ledger.histories.of("validium"), older.countValidium, newer.countValidium),
-    rollup: proveConsistency(ledger.histories.of("zk-rollup"), older.countRollup, newer.countRollup),
+    validium: proveConsistency(ledger.histories.validium.durable, older.countValidium, newer.countValidium),
+    rollup: proveConsistency(ledger.histories["zk-rollup"].durable, older.countRollup, newer.countRollup),
   };
   const [from, to] = [committed(older), committed(newer)];
   invariant(verifyStateConsistency(ledger.settlement, from, to, proof), "a wrong consistency proof");

@@ -153,7 +153,7 @@ function sealBatch(ledger: Ledger, group: Group, closed: OpenBatch, derived: Der
   const { mode, batchNumber, mintCount } = closed;
   const vaultCount = closed.vaults.count;
   const { assets, content, batchRoot, dataHash } = derived;
-  const history = ledger.histories.latest(mode);
+  const history = ledger.histories[mode].latest;
   if (history.count !== batchNumber) throw new Error(`batch ${batchNumber} is sealed at place ${history.count}`);
   history.append(stateLeafOf({ batchNumber, vaultCount, content, dataHash, batchRoot }));
   const stateRoot = bytesToHex(history.root());

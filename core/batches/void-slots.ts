@@ -99,16 +99,16 @@ interface Roots {
 /** Writes a sealed batch with a new root, and the state roots from it on. */
 export function putRoots(ledger: Ledger, group: Group, changed: BatchRecord) {
   const { mode, batchNumber } = changed;
-  const history = ledger.histories.latest(mode).first(batchNumber);
+  const history = ledger.histories[mode].latest.first(batchNumber);
   history.append(stateLeafOf(changed));
   const resealed = { ...changed, stateRoot: bytesToHex(history.root()) };
   ledger.putBatch(group, resealed);
-  for (let next = batchNumber + 1; next < ledger.histories.latest(mode).count; next++) {
+  for (let next = batchNumber + 1; next < ledger.histories[mode].latest.count; next++) {
     const later = latestBatch(ledger, mode, next);
     history.append(stateLeafOf(later));
     ledger.putBatch(group, { ...later, stateRoot: bytesToHex(history.root()) });
   }
-  ledger.histories.put(group, mode, history);
+  ledger.histories[mode].put(group, history);
   return resealed;
 }
 
@@ -156,7 +156,7 @@ export function tellFailed(
       while (next < end && applicationOf(next) === application) next++;
       const firstVaultId = packVaultId({ mode, batchNumber, slot: start });
       const event = { type: "mint.failed", firstVaultId, vaults: next - start, failure } as const;
-      tell(ledger, group, application, ledger.head.time, event);
+      tell(ledger, group, application, ledger.head.latest.time, event);
     }
   }
 }
@@ -191,7 +191,7 @@ export async function failWithdrawals(
   group: Group,
   vaultId: VaultId,
   reason: string,
-  time = ledger.head.time,
+  time = ledger.head.latest.time,
 ): Promise<void> {
   const { pending } = await readActivity(ledger, group, vaultId);
   for (const withdrawalId of pending) {

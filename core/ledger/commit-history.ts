@@ -2,14 +2,14 @@ import { type Hash, MODES, type Mode } from "../model.ts";
 import type { PortalIdentity } from "../ports.ts";
 import { countOf, emptyHistory, nextHistory, type StateCounts } from "../protocol/commitment.ts";
 import { bytesToHex } from "../protocol/hex.ts";
-import type { Table } from "../store/group.ts";
+import type { StateHistory } from "../protocol/state-tree.ts";
+import type { Table, TwoViews } from "../store/group.ts";
 import type { BatchRecord } from "../store/records.ts";
-import type { StateHistories } from "./state-histories.ts";
 
 interface Recorded {
   readonly settlement: PortalIdentity;
   readonly batches: Readonly<Record<Mode, Table<number, BatchRecord>>>;
-  readonly histories: StateHistories;
+  readonly histories: Readonly<Record<Mode, TwoViews<StateHistory>>>;
 }
 
 /** The history after a number of commits of each mode. */
@@ -53,7 +53,7 @@ function extend(ledger: Recorded, from: End, counts: (batch: BatchRecord) => boo
     const mode = MODES.find((each) => next(each)?.l1Sequence === sequence);
     const batch = mode && next(mode);
     if (mode === undefined || batch === undefined || !counts(batch)) return end;
-    const leaf = bytesToHex(ledger.histories.of(mode).leaf(batch.batchNumber));
+    const leaf = bytesToHex(ledger.histories[mode].durable.leaf(batch.batchNumber));
     const counted = mode === "validium" ? "countValidium" : "countRollup";
     end = { ...end, [counted]: end[counted] + 1, history: nextHistory(end.history, mode, leaf) };
   }

@@ -3,10 +3,11 @@ import { type Environment, type Limits, MODES, type Mode, type Standard, type Uu
 import type { Clock, Settlement } from "../ports.ts";
 import type { ReceiptSigner } from "../protocol/receipt.ts";
 import { SignerThread } from "../protocol/signers/signer-thread.ts";
+import { StateHistory } from "../protocol/state-tree.ts";
 import { Recent } from "../recent.ts";
 import { SealingThread } from "../sealing/sealing-thread.ts";
 import type { Entry } from "../store/entries.ts";
-import { type Group, RecordTable, Table, type View } from "../store/group.ts";
+import { type Group, RecordTable, Table, TwoViews, type View } from "../store/group.ts";
 import { encodeEntry } from "../store/journal.ts";
 import { emptyOf, encodeRecord } from "../store/layout.ts";
 import type { Store } from "../store/ports.ts";
@@ -19,10 +20,9 @@ import { CommitHistory } from "./commit-history.ts";
 import type { EventHub } from "./event-hub.ts";
 import { Followers } from "./followers.ts";
 import { JournalClock } from "./journal-clock.ts";
-import { type OpenBatch, openBatchRecord, UnsealedBatches } from "./open-batch.ts";
+import { byMode, type OpenBatch, openBatchRecord, UnsealedBatches } from "./open-batch.ts";
 import type { EngineOptions } from "./options.ts";
 import { RollupBlobs } from "./rollup-blobs.ts";
-import { byMode, StateHistories } from "./state-histories.ts";
 import { TokenSumsCache } from "./token-sums-cache.ts";
 import { UserCache } from "./user-cache.ts";
 import { VaultRefs } from "./vault-refs.ts";
@@ -81,7 +81,8 @@ export class Ledger {
   readonly voids = byMode(() => new Table<number, readonly records.VoidedRun[]>());
   /** Mints that L1's history lacks, by the number of their batch. */
   readonly lost = byMode(() => new Table<number, readonly records.LostRecord[]>());
-  readonly histories = new StateHistories();
+  /** The state trees over all sealed batches. Readers do not ask a tree for batches that are not on disk. */
+  readonly histories = byMode(() => new TwoViews(new StateHistory()));
   readonly commits = new CommitHistory();
   readonly unsealed = new UnsealedBatches();
   readonly refs = new VaultRefs();
@@ -104,12 +105,11 @@ export class Ledger {
     this.standards[assetIndex] === "erc1155" && this.assetAt(assetIndex).blobScheme !== "mintmark";
   readonly hasher: TokenHasher;
   tokens = new TokenIndex(); // Every ERC-721 token, in the writer's view
-  head = emptyOf(records.headRecord);
+  readonly head = new TwoViews(emptyOf(records.headRecord));
   /** Why mints are refused; null while L1's history is a prefix of this store's. */
   divergence: records.DivergenceRecord | null = null;
   reorganisations = 0; // Entries recorded since the opening, for all chains
   awaitsComparison = false; // Whether the store must be compared with L1 before it mints
-  durableHead = this.head;
 
   constructor(store: Store, options: EngineOptions, limits: Limits, emit: Emit, seed: Uint8Array) {
     this.store = store;
@@ -148,7 +148,8 @@ export class Ledger {
   /** The time of the next entry: the clock's if it fits the journal, and never before the newest entry's. */
   now(): number {
     const now = this.journalClock.now();
-    return now > this.head.time ? now : this.head.time;
+    const { time } = this.head.latest;
+    return now > time ? now : time;
   }
 
   /** Appends an entry to the journal. The caller writes the derived records in the same group. */
@@ -158,9 +159,9 @@ export class Ledger {
   }
 
   append(group: Group, time: number, record: Buffer): Recorded {
-    const sequence = this.head.journalLength;
+    const sequence = this.head.latest.journalLength;
     group.put(keyOf.journal(sequence), record);
-    this.head = { ...this.head, journalLength: sequence + 1, time };
+    this.head.latest = { ...this.head.latest, journalLength: sequence + 1, time };
     return { sequence, time };
   }
 
@@ -170,9 +171,9 @@ export class Ledger {
     /** Returns what ends the change. */
     const begin = (group: Group) => {
       actor.require();
-      const before = this.head.journalLength;
+      const before = this.head.latest.journalLength;
       return <T>(value: T): T => {
-        this.#recordAct(group, actor, this.head.journalLength - before);
+        this.#recordAct(group, actor, this.head.latest.journalLength - before);
         return value;
       };
     };
@@ -242,11 +243,9 @@ export class Ledger {
       table.flush(group);
     this.portals.flush(group);
     if (group.operations.length === 0) return;
-    const head = this.head;
-    group.put(HEAD_KEY, encodeRecord(records.headRecord, head));
-    group.onDurable(() => {
-      this.durableHead = head;
-    });
+    const { latest } = this.head;
+    group.put(HEAD_KEY, encodeRecord(records.headRecord, latest));
+    this.head.put(group, latest);
   }
 }
 

@@ -20,7 +20,9 @@ import {
   VaultColumns,
   widthOfSum,
 } from "../store/vault-columns.ts";
-import { byMode } from "./state-histories.ts";
+
+/** One of each mode. */
+export const byMode = <T>(make: () => T): Readonly<Record<Mode, T>> => ({ validium: make(), "zk-rollup": make() });
 
 /** Assets below this index share one number with the user as key of a vault. Higher indices use a text. */
 const ASSETS = 2 ** 21;

@@ -1,6 +1,6 @@
 import { MODES, type Mode } from "../model.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
-import type { OpenBatch } from "./open-batch.ts";
+import { byMode, type OpenBatch } from "./open-batch.ts";
 
 export const FIRST_PENDING = 0xfff0_0000; // Refs from here on belong to a request that is being checked, not to vaults
 
@@ -11,9 +11,9 @@ export const FIRST_PENDING = 0xfff0_0000; // Refs from here on belong to a reque
  */
 export class VaultRefs {
   /** By batch number: the ordinal of the first vault. */
-  readonly #firstOrdinals: Readonly<Record<Mode, number[]>> = { validium: [], "zk-rollup": [] };
+  readonly #firstOrdinals = byMode((): number[] => []);
   /** By batch number: vaults in the mode's earlier batches. Of a batch beside an open one once both are closed. */
-  readonly #vaultsBefore: Readonly<Record<Mode, number[]>> = { validium: [], "zk-rollup": [] };
+  readonly #vaultsBefore = byMode((): number[] => []);
 
   firstOrdinalOf(mode: Mode, batchNumber: number): number {
     return this.#firstOrdinals[mode][batchNumber] ?? 0;

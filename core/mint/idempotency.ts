@@ -55,13 +55,13 @@ export async function forgetIdempotencyKeys(
   let forgotten = 0;
   for (;;) {
     signal?.throwIfAborted();
-    const from = ledger.durableHead.keysForgotten;
+    const from = ledger.head.durable.keysForgotten;
     const { upTo, keys, isLast } = await readForgettable(ledger, from, before);
     const apply = (group: Group): number => {
       // Another caller deleted them first.
-      if (ledger.head.keysForgotten !== from) return 0;
+      if (ledger.head.latest.keysForgotten !== from) return 0;
       ledger.record(group, { kind: "idempotencyForgotten", upTo });
-      ledger.head = { ...ledger.head, keysForgotten: upTo };
+      ledger.head.latest = { ...ledger.head.latest, keysForgotten: upTo };
       for (const key of keys) group.remove(key);
       return keys.length;
     };
@@ -73,7 +73,7 @@ export async function forgetIdempotencyKeys(
 
 /** The next keys that are old enough, with the end of their mints. Reads only what is on disk. */
 async function readForgettable(ledger: Ledger, from: number, before: number) {
-  const end = ledger.durableHead.journalLength;
+  const end = ledger.head.durable.journalLength;
   const keys: Buffer[] = [];
   let upTo = from;
   for await (const { sequence, time, header } of readMintHeaders(ledger.store, from)) {

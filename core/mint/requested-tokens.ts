@@ -139,7 +139,7 @@ export class RequestedTokens {
     for (let entry = 0; entry < count; entry++) {
       const hash = this.hashes[entry] as number;
       if (hash === 0) continue;
-      if (tokens.insertNew(hash, PENDING + entry)) continue;
+      if (tokens.insert(hash, PENDING + entry, true)) continue;
       if (this.#isNew?.[entry] !== 1) this.#check(tokens.candidates(hash) ?? [], entry, report);
       tokens.insert(hash, PENDING + entry);
     }

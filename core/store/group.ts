@@ -133,10 +133,35 @@ export class Table<K, V> {
   }
 }
 
-/** The view of a {@link Table} to read. */
+/** The view of a {@link Table} or {@link TwoViews} to read. */
 export type View = "durable" | "latest";
 
 type Changing<V> = { -readonly [K in keyof V]: V[K] };
+
+/** One value in the two views of a {@link Table}. */
+export class TwoViews<T> {
+  latest: T;
+  durable: T;
+
+  constructor(value: T) {
+    this.latest = value;
+    this.durable = value;
+  }
+
+  /** Sets the value: for the writer at once, for readers when the group is durable. */
+  put(group: Group, value: T): void {
+    this.latest = value;
+    group.onDurable(() => {
+      this.durable = value;
+    });
+  }
+
+  /** Sets a value read from disk. */
+  load(value: T): void {
+    this.latest = value;
+    this.durable = value;
+  }
+}
 
 /** A table of stored records, by a number or name in them. Some have an id besides. */
 export class RecordTable<V, Key extends keyof V> extends Table<V[Key], V> {

@@ -43,10 +43,10 @@ export function putUser(
   { userId, ownerAddress, reference }: Omit<User, "createdAt">,
   isFirst: boolean,
 ): UserFacts {
-  const userIndex = ledger.head.userCount;
+  const userIndex = ledger.head.latest.userCount;
   const facts = { applicationIndex, userIndex, userId, ownerAddress, reference };
   const { time: createdAt } = ledger.record(group, { kind: "userCreated", ...facts });
-  ledger.head = { ...ledger.head, userCount: userIndex + 1 };
+  ledger.head.latest = { ...ledger.head.latest, userCount: userIndex + 1 };
   group.stage(keyOf.userId(applicationIndex, userId), encodeRecord(userIdRecord, { userIndex, ownerAddress }));
   const record = { userId, ownerAddress, createdAt, reference };
   group.put(keyOf.user(applicationIndex, userIndex), encodeRecord(userRecord, record));

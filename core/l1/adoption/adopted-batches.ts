@@ -52,7 +52,7 @@ export async function adoptHistory(
     const unbound = await unboundBy(ledger, adopted, minted);
     const trees = new Map(
       adopted.map(({ mode, first }) => {
-        const history = ledger.histories.latest(mode);
+        const history = ledger.histories[mode].latest;
         return [mode, history.first(Math.min(first, history.count))];
       }),
     );
@@ -77,7 +77,7 @@ export async function adoptHistory(
         await waitAgain(ledger, group, list, time);
     for (const batch of dropped.toReversed()) drop(ledger, group, batch);
     for (const key of unbound) group.remove(key);
-    for (const [mode, tree] of trees) ledger.histories.put(group, mode, tree);
+    for (const [mode, tree] of trees) ledger.histories[mode].put(group, tree);
     for (const { mode, batchNumber, runs } of lost) {
       const { record, vaults } = dropped.find((batch) => isPlace(batch.record, { mode, batchNumber })) as Dropped;
       // The lists of a batch of transfers wait for another batch.

@@ -25,7 +25,7 @@ export async function loadBatches(ledger: Ledger, mode: Mode): Promise<readonly 
     if (batch?.status !== "open") throw new MintmarkError("store_corrupt", `${batchIdOf(mode, number)} is missing.`);
     unsealed.push(batch);
   }
-  ledger.histories.load(mode, history);
+  ledger.histories[mode].load(history);
   const newest = batches.durable.get(history.count - 1);
   if (newest !== undefined) await recheckBatch(ledger, newest);
   return loadUnsealed(ledger, mode, unsealed);
@@ -51,7 +51,7 @@ async function loadUnsealed(
   mode: Mode,
   unsealed: readonly BatchRecord[],
 ): Promise<readonly OpenBatch[]> {
-  const sealed = ledger.histories.latest(mode).count;
+  const sealed = ledger.histories[mode].latest.count;
   let before = ledger.refs.vaultsBefore(mode, sealed);
   const closed: OpenBatch[] = [];
   // Transfers close all batches before them.
@@ -66,7 +66,7 @@ async function loadUnsealed(
   }
   if (newest === undefined) {
     const next = sealed + unsealed.length;
-    ledger.setOpen(new OpenBatch(mode, next, ledger.head.time, before, ledger.limits, ledger.isForeign), before);
+    ledger.setOpen(new OpenBatch(mode, next, ledger.head.latest.time, before, ledger.limits, ledger.isForeign), before);
   }
   return closed;
 }

@@ -56,8 +56,7 @@ export class Replica {
     const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
     switch (key[0]) {
       case PREFIX.head:
-        ledger.head = decodeRecord(headRecord, bytes, "The store's head");
-        ledger.durableHead = ledger.head;
+        ledger.head.load(decodeRecord(headRecord, bytes, "The store's head"));
         return null;
       case PREFIX.batch:
         this.#batch(decodeRecord(batchRecord, bytes, `Record ${key.toString("hex")}`));
@@ -94,13 +93,13 @@ export class Replica {
     if (record.status === "open") return;
     this.#indexed.delete(`${mode}:${batchNumber}`);
     ledger.unsealed.release(record);
-    const history = ledger.histories.latest(mode);
+    const history = ledger.histories[mode].latest;
     if (history.count === batchNumber) {
       history.append(stateLeafOf(record));
-      ledger.histories.load(mode, history);
+      ledger.histories[mode].load(history);
     } else if (before?.batchRoot !== record.batchRoot) {
       // Slots of a sealed batch became void.
-      ledger.histories.load(mode, historyOf(ledger, mode));
+      ledger.histories[mode].load(historyOf(ledger, mode));
     }
   }
 

@@ -104,10 +104,9 @@ export function canonicalSettlement({ chainId, contract, engineVersion }: Settle
 export async function load(ledger: Ledger, seals: boolean): Promise<void> {
   const stored = await ledger.store.get(HEAD_KEY);
   if (stored === undefined) throw new MintmarkError("store_corrupt", "The store's head is missing.");
-  ledger.head = decodeRecord(headRecord, stored, "The store's head");
-  ledger.journalClock.start(ledger.head.time);
+  ledger.head.load(decodeRecord(headRecord, stored, "The store's head"));
+  ledger.journalClock.start(ledger.head.latest.time);
   await requireJournalEnd(ledger);
-  ledger.durableHead = ledger.head;
   for (const prefix of LOADED_PREFIXES) {
     const start = Buffer.from([prefix]);
     for await (const [key, value] of ledger.store.entries({ gte: start, lt: endOf(start) }))
@@ -195,8 +194,8 @@ function tokensOf(
 
 /** Head and journal are written together, so a difference is damage. */
 async function requireJournalEnd({ store, head }: Ledger): Promise<void> {
-  await readEntry(store, head.journalLength - 1);
-  if ((await store.get(keyOf.journal(head.journalLength))) !== undefined)
+  await readEntry(store, head.latest.journalLength - 1);
+  if ((await store.get(keyOf.journal(head.latest.journalLength))) !== undefined)
     throw new MintmarkError("store_corrupt", "The journal goes on after the store's head.");
 }
 

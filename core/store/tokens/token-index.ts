@@ -60,20 +60,20 @@ export class TokenIndex {
     return refs;
   }
 
-  /** @param ref - 1 to 2^32 - 1 */
-  insert(hash: number, ref: number): void {
-    const shard = this.#withRoom(hash & (SHARDS - 1));
+  /**
+   * Returns whether the token is inserted: always, unless it must be the only one with its hash.
+   *
+   * @param ref - 1 to 2^32 - 1
+   */
+  insert(hash: number, ref: number, onlyOne = false): boolean {
+    const number = hash & (SHARDS - 1);
+    const shard = this.#withRoom(number);
     let at = home(hash, shard);
-    while (shard[at + 1] !== 0) at = next(at, shard);
-    this.#put(shard, at, hash, ref);
-  }
-
-  /** {@link insert} unless a token has this hash. Returns whether it did. One walk instead of two. */
-  insertNew(hash: number, ref: number): boolean {
-    const shard = this.#withRoom(hash & (SHARDS - 1));
-    let at = home(hash, shard);
-    for (; shard[at + 1] !== 0; at = next(at, shard)) if (shard[at] === hash) return false;
-    this.#put(shard, at, hash, ref);
+    for (; shard[at + 1] !== 0; at = next(at, shard)) if (onlyOne && shard[at] === hash) return false;
+    shard[at] = hash;
+    shard[at + 1] = ref;
+    this.#counts[number] = (this.#counts[number] as number) + 1;
+    this.#size++;
     return true;
   }
 
@@ -91,14 +91,6 @@ export class TokenIndex {
     while ((this.#counts[number] as number) + more > (shard.length >>> 1) * MAX_LOAD) shard = grown(shard);
     this.#shards[number] = shard;
     return shard;
-  }
-
-  #put(shard: Uint32Array, at: number, hash: number, ref: number): void {
-    shard[at] = hash;
-    shard[at + 1] = ref;
-    const number = hash & (SHARDS - 1);
-    this.#counts[number] = (this.#counts[number] as number) + 1;
-    this.#size++;
   }
 
   move(hash: number, from: number, to: number): void {
