@@ -74,9 +74,6 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, term?: Ter
   const engine = alone ?? (term as Term).engine;
   if (home && !isStandby) engine.operator.awaitComparison();
   using _reserved = operator && reserveSettling(engine, SETTLES_BY_ITSELF);
-  let app: FastifyInstance | undefined;
-  const originOf = () => config.MINTMARK_ORIGIN?.origin ?? (listening ? app?.listeningOrigin : undefined);
-  await using _operator = await serveOperator(engine, config.MINTMARK_STORE, originOf);
   const { MINTMARK_JWKS: jwks, MINTMARK_JWT_ISSUER: issuer, MINTMARK_JWT_AUDIENCE: audience } = config;
   const identityProvider = jwks && issuer && audience ? { keys: await keySet(jwks), issuer, audience } : undefined;
   let settling: Settling | null = null;
@@ -89,57 +86,7 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, term?: Ter
   const metrics = metricsPort === undefined ? undefined : new Metrics({ engine, memory, chains, checks });
   await using _metrics = metrics && (await serveMetrics(metrics, metricsHost, metricsPort ?? 0, hosts));
   const connections = new Map(chains.map(({ settlement, connect }) => [settlement.chainId, connect]));
-  await using progress = new ProgressLog(engine, gasOf(connections), metrics?.spent);
-  await using settlings = new Stack();
-  const settle = async (operator: LocalAccount, l1: Awaited<ReturnType<typeof connectL1>>, signal: AbortSignal) => {
-    const asking = { operator, settlement: engine.settlement };
-    const { MINTMARK_SEAL_SECONDS: validium, MINTMARK_SEAL_SECONDS_ROLLUP: rollup = validium } = config;
-    const begun = await startSettling({
-      engine,
-      l1,
-      operator: operator.address,
-      members: config.MINTMARK_MEMBERS.map((member) => new RemoteMember({ ...member, ...asking })),
-      threshold: config.MINTMARK_THRESHOLD,
-      issuers: config.MINTMARK_ISSUERS.map((issuer) => new RemoteIssuer({ ...issuer, ...asking })),
-      consentMs: config.MINTMARK_CONSENT_SECONDS * 1000,
-      rollupData: config.MINTMARK_ROLLUP_DATA,
-      fromBlock: config.MINTMARK_FROM_BLOCK,
-      sealing: { maxAgeMs: { validium: validium * 1000, "zk-rollup": rollup * 1000 } },
-      intervalMs: config.MINTMARK_SETTLE_SECONDS * 1000,
-      mostLag: BigInt(config.MINTMARK_MOST_LAG),
-      leastBalance: config.MINTMARK_LEAST_BALANCE,
-      onError: (error) => app?.log.error({ err: error }, "settling failed; trying again"),
-      mirrors,
-      onMirrorError: (chainId, error) =>
-        app?.log.error({ err: error, chainId: `${chainId}` }, "a mirror failed; trying again"),
-      onMemberFailure: (member, error) => app?.log.warn({ err: error, member }, "a committee member did not sign"),
-      onIssuerRefusal: (issuer, batchId, error) =>
-        app?.log.warn(
-          { issuer, batchId, reason: error instanceof Error ? error.message : String(error) },
-          "an issuer did not consent",
-        ),
-    });
-    // The server may have ended meanwhile.
-    if (signal.aborted) await begun[Symbol.asyncDispose]();
-    else settling = settlings.use(begun);
-  };
-  const starting = new AbortController();
-  await using _starting = { [Symbol.asyncDispose]: async () => starting.abort() };
-  const start = async () => {
-    if (home === undefined) return;
-    const l1 = await home.connect();
-    // The store was opened with the settings' version while L1 did not answer.
-    const { engineVersion } = l1.settlement;
-    if (engineVersion !== engine.settlement.engineVersion)
-      throw new ConfigError(`MINTMARK_ENGINE_VERSION: the contract has version ${engineVersion}.`);
-    // Compares at once, so the first mints are not refused.
-    if (!isStandby) await compare(engine, l1);
-    if (operator && committer) await settle(operator, await committer.connect(), starting.signal);
-    started = true;
-  };
-  const begun = reach(start, starting.signal, (error, message) => app?.log.warn({ err: error }, message));
-  await soon(begun);
-  app = await buildServer({
+  const app = await buildServer({
     engine,
     log: { level: config.MINTMARK_LOG_LEVEL, secrets: secretsOf(config) },
     ...(metrics && { onAnswer: metrics.observe }),
@@ -166,7 +113,58 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, term?: Ter
     }),
     ...tokenSecretOf(config),
   });
-  progress.writeTo(app.log);
+  await using _progress = new ProgressLog(engine, app.log, gasOf(connections), metrics?.spent);
+  const originOf = () => config.MINTMARK_ORIGIN?.origin ?? (listening ? app.listeningOrigin : undefined);
+  await using _operator = await serveOperator(engine, config.MINTMARK_STORE, originOf);
+  await using settlings = new Stack();
+  const settle = async (operator: LocalAccount, l1: Awaited<ReturnType<typeof connectL1>>, signal: AbortSignal) => {
+    const asking = { operator, settlement: engine.settlement };
+    const { MINTMARK_SEAL_SECONDS: validium, MINTMARK_SEAL_SECONDS_ROLLUP: rollup = validium } = config;
+    const begun = await startSettling({
+      engine,
+      l1,
+      operator: operator.address,
+      members: config.MINTMARK_MEMBERS.map((member) => new RemoteMember({ ...member, ...asking })),
+      threshold: config.MINTMARK_THRESHOLD,
+      issuers: config.MINTMARK_ISSUERS.map((issuer) => new RemoteIssuer({ ...issuer, ...asking })),
+      consentMs: config.MINTMARK_CONSENT_SECONDS * 1000,
+      rollupData: config.MINTMARK_ROLLUP_DATA,
+      fromBlock: config.MINTMARK_FROM_BLOCK,
+      sealing: { maxAgeMs: { validium: validium * 1000, "zk-rollup": rollup * 1000 } },
+      intervalMs: config.MINTMARK_SETTLE_SECONDS * 1000,
+      mostLag: BigInt(config.MINTMARK_MOST_LAG),
+      leastBalance: config.MINTMARK_LEAST_BALANCE,
+      onError: (error) => app.log.error({ err: error }, "settling failed; trying again"),
+      mirrors,
+      onMirrorError: (chainId, error) =>
+        app.log.error({ err: error, chainId: `${chainId}` }, "a mirror failed; trying again"),
+      onMemberFailure: (member, error) => app.log.warn({ err: error, member }, "a committee member did not sign"),
+      onIssuerRefusal: (issuer, batchId, error) =>
+        app.log.warn(
+          { issuer, batchId, reason: error instanceof Error ? error.message : String(error) },
+          "an issuer did not consent",
+        ),
+    });
+    // The server may have ended meanwhile.
+    if (signal.aborted) await begun[Symbol.asyncDispose]();
+    else settling = settlings.use(begun);
+  };
+  const starting = new AbortController();
+  await using _starting = { [Symbol.asyncDispose]: async () => starting.abort() };
+  const start = async () => {
+    if (home === undefined) return;
+    const l1 = await home.connect();
+    // The store was opened with the settings' version while L1 did not answer.
+    const { engineVersion } = l1.settlement;
+    if (engineVersion !== engine.settlement.engineVersion)
+      throw new ConfigError(`MINTMARK_ENGINE_VERSION: the contract has version ${engineVersion}.`);
+    // Compares at once, so the first mints are not refused.
+    if (!isStandby) await compare(engine, l1);
+    if (operator && committer) await settle(operator, await committer.connect(), starting.signal);
+    started = true;
+  };
+  const begun = reach(start, starting.signal, (error, message) => app.log.warn({ err: error }, message));
+  await soon(begun);
   await app.listen({ host: config.MINTMARK_HOST, port: config.MINTMARK_PORT });
   listening = true;
   if (!started) app.log.warn(UNREACHED);

@@ -101,8 +101,21 @@ export async function startSandbox(options: SandboxOptions) {
   stack.defer(() => engine.close());
   stack.use(reserveSettling(engine, SETTLES_BY_ITSELF));
   const chains = new Map([[l1.settlement.chainId, async () => l1]]);
-  const progress = stack.use(new ProgressLog(engine, gasOf(chains)));
   const facts = await seed(engine, deployment);
+  const logFile = createWriteStream(resolve(folder, "server.log"));
+  stack.defer(() => new Promise<void>((done) => logFile.end(done)));
+  const app = await buildServer({
+    engine,
+    explorerRpc: chain.rpcUrl,
+    newTokens: true,
+    mintExample: mintExample(facts),
+    chains,
+    log: { level: "info", stream: logFile },
+    webhooks: { reach: "public-and-loopback" },
+    drops: resolve(folder, "engine-drops"),
+    checks: () => settling.checks,
+  });
+  stack.use(new ProgressLog(engine, app.log, gasOf(chains)));
   // A token accepts mints only after its registration is final.
   const deployed = await l1.blockNumber();
   while ((await l1.finalizedBlockNumber()) < deployed) await pause(100);
@@ -126,20 +139,6 @@ export async function startSandbox(options: SandboxOptions) {
   stack.use(settling);
 
   onProgress("starting the HTTP server");
-  const logFile = createWriteStream(resolve(folder, "server.log"));
-  stack.defer(() => new Promise<void>((done) => logFile.end(done)));
-  const app = await buildServer({
-    engine,
-    explorerRpc: chain.rpcUrl,
-    newTokens: true,
-    mintExample: mintExample(facts),
-    chains,
-    log: { level: "info", stream: logFile },
-    webhooks: { reach: "public-and-loopback" },
-    drops: resolve(folder, "engine-drops"),
-    checks: () => settling.checks,
-  });
-  progress.writeTo(app.log);
   const port = await freePort(options.port);
   await app.listen({ host: "127.0.0.1", port });
   stack.defer(() => shutDown(app));

@@ -10,17 +10,17 @@ type Line = readonly [level: "info" | "warn", fields: Readonly<Record<string, un
 /** One log line for each step of a batch and of a withdrawal, once durable. */
 export class ProgressLog implements AsyncDisposable {
   readonly #engine: Engine;
+  readonly #log: FastifyBaseLogger;
   readonly #gasOf: GasOf;
   readonly #onGas: OnGas;
   readonly #unsubscribe: readonly (() => void)[];
-  /** The first steps can precede the server's log. */
-  #log = Promise.withResolvers<FastifyBaseLogger | null>();
   #last: Promise<void> = Promise.resolve();
   /** Withdrawals share transactions. */
   #gas: { readonly txHash: Hash; readonly gas: Promise<bigint | null> } | null = null;
 
-  constructor(engine: Engine, gasOf: GasOf, onGas: OnGas = () => {}) {
+  constructor(engine: Engine, log: FastifyBaseLogger, gasOf: GasOf, onGas: OnGas = () => {}) {
     this.#engine = engine;
+    this.#log = log;
     this.#gasOf = gasOf;
     this.#onGas = onGas;
     const info = (message: string) => (batch: Batch) => this.#put(["info", fieldsOf(batch), message]);
@@ -40,15 +40,9 @@ export class ProgressLog implements AsyncDisposable {
     ];
   }
 
-  /** Writes the steps so far, and each later step. */
-  writeTo(log: FastifyBaseLogger): void {
-    this.#log.resolve(log);
-  }
-
   /** Resolves when all steps are written. */
   async [Symbol.asyncDispose](): Promise<void> {
     for (const stop of this.#unsubscribe) stop();
-    this.#log.resolve(null);
     await this.#last;
   }
 
@@ -74,12 +68,10 @@ export class ProgressLog implements AsyncDisposable {
 
   /** Keeps the order of the steps, even if a line waits for its gas. */
   #put([level, fields, message]: Line, gas?: Promise<bigint | null>): void {
-    const written = this.#last.then(async () => {
-      const log = await this.#log.promise;
+    this.#last = this.#last.then(async () => {
       const used = await gas;
-      log?.[level]({ ...fields, ...(typeof used === "bigint" && { gas: `${used}` }) }, message);
+      this.#log[level]({ ...fields, ...(typeof used === "bigint" && { gas: `${used}` }) }, message);
     });
-    this.#last = written;
   }
 
   #gasUsed(work: "commit" | "withdrawal", chainId: bigint, txHash: Hash | null): Promise<bigint | null> {
