@@ -5,8 +5,6 @@ import type { GasOf } from "./chain.ts";
 /** Called once for each mined transaction with known gas. */
 type OnGas = (chainId: bigint, work: "commit" | "withdrawal", gas: bigint) => void;
 
-type Line = readonly [level: "info" | "warn", fields: Readonly<Record<string, unknown>>, message: string];
-
 /** One log line for each step of a batch and of a withdrawal, once durable. */
 export class ProgressLog implements AsyncDisposable {
   readonly #engine: Engine;
@@ -23,17 +21,17 @@ export class ProgressLog implements AsyncDisposable {
     this.#log = log;
     this.#gasOf = gasOf;
     this.#onGas = onGas;
-    const info = (message: string) => (batch: Batch) => this.#put(["info", fieldsOf(batch), message]);
+    const info = (message: string) => (batch: Batch) => this.#put("info", fieldsOf(batch), message);
     this.#unsubscribe = [
       engine.events.on("batchSealed", info("batch sealed")),
       engine.events.on("batchCommitted", (batch) => this.#committed(batch)),
       engine.events.on("batchFinalized", info("batch final")),
       engine.events.on("batchReverted", (batch) =>
-        this.#put(["warn", fieldsOf(batch), "batch taken back by a reorganisation of L1; it is committed again"]),
+        this.#put("warn", fieldsOf(batch), "batch taken back by a reorganisation of L1; it is committed again"),
       ),
       engine.events.on("slotsVoided", ({ batch, slots }) => {
         for (const { count, failure } of slots) {
-          this.#put(["warn", { ...fieldsOf(batch), vaults: count, reason: failure }, "mints refused by L1"]);
+          this.#put("warn", { ...fieldsOf(batch), vaults: count, reason: failure }, "mints refused by L1");
         }
       }),
       engine.events.on("withdrawal", (event) => this.#withdrawal(event)),
@@ -49,25 +47,25 @@ export class ProgressLog implements AsyncDisposable {
   #committed(batch: Batch): void {
     const { chainId } = this.#engine.settlement;
     const fields = { ...fieldsOf(batch), txHash: batch.l1TxHash, block: batch.l1BlockNumber?.toString() };
-    this.#put(["info", fields, "batch committed"], this.#gasUsed("commit", chainId, batch.l1TxHash));
+    this.#put("info", fields, "batch committed", this.#gasUsed("commit", chainId, batch.l1TxHash));
   }
 
   #withdrawal({ type, withdrawal }: EngineEvents["withdrawal"]): void {
     const { withdrawalId, chainId, vaultId, quantity, l1TxHash: txHash, failure: reason } = withdrawal;
     const fields = { withdrawalId, chainId: `${chainId}`, vaultId: `${vaultId}`, quantity: `${quantity}` };
     if (type === "withdrawal.settled") {
-      this.#put(["info", { ...fields, txHash }, "withdrawal paid"], this.#gasUsed("withdrawal", chainId, txHash));
+      this.#put("info", { ...fields, txHash }, "withdrawal paid", this.#gasUsed("withdrawal", chainId, txHash));
     } else if (type === "withdrawal.attempt_refused") {
-      this.#put(["warn", { ...fields, reason }, "withdrawal refused by L1; trying again"]);
+      this.#put("warn", { ...fields, reason }, "withdrawal refused by L1; trying again");
     } else if (type === "withdrawal.failed") {
-      this.#put(["warn", { ...fields, reason }, "withdrawal given up"]);
+      this.#put("warn", { ...fields, reason }, "withdrawal given up");
     } else if (type === "withdrawal.reverted") {
-      this.#put(["warn", fields, "withdrawal taken back by a reorganisation of L1; it is paid again"]);
+      this.#put("warn", fields, "withdrawal taken back by a reorganisation of L1; it is paid again");
     }
   }
 
   /** Keeps the order of the steps, even if a line waits for its gas. */
-  #put([level, fields, message]: Line, gas?: Promise<bigint | null>): void {
+  #put(level: "info" | "warn", fields: object, message: string, gas?: Promise<bigint | null>): void {
     this.#last = this.#last.then(async () => {
       const used = await gas;
       this.#log[level]({ ...fields, ...(typeof used === "bigint" && { gas: `${used}` }) }, message);

@@ -3,7 +3,7 @@ import { MintmarkError, MODES, RIGHTS, ROLES, SCOPES, type Uuid } from "../../co
 import { requireConsole, setSignIn } from "./api/authentication.ts";
 import { type Endpoint, endpoint, json, paged, SIGN_IN, type SignedIn } from "./api/endpoint.ts";
 import * as s from "./api/fields.ts";
-import { challenge, challengeBody, originOf } from "./owner.ts";
+import { challenge, challengeBody, originOf, SIGNED_CHALLENGE } from "./owner.ts";
 import { application } from "./service.ts";
 
 export const role = z.enum(ROLES, `Give one of ${ROLES.join(", ")}.`);
@@ -110,11 +110,6 @@ const SUSPENSION = `${PATH}/applications/{applicationId}/suspension`;
 const ofApplication = { ...ofOperator, success: json(200, "The application.", application) } as const;
 const NEWEST = { order: "desc" } as const;
 
-const SIGNED = {
-  message: "localhost wants you to sign in with your Ethereum account: …",
-  signature: `0x${"00".repeat(65)}`,
-};
-
 export const consoleEndpoints: readonly Endpoint[] = [
   endpoint("Console", "public", `POST ${PATH}/challenge`, "createPersonChallenge", {
     summary: "A message (EIP-4361) for a person's wallet to sign",
@@ -128,7 +123,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
     description:
       "Sets a cookie for 12 hours. Needs the header `Mintmark-Console: 1`, as every call with the cookie. A wallet of several teams signs in where it was last, or to `applicationId`; null names the operator.",
     body: signInBody,
-    example: SIGNED,
+    example: SIGNED_CHALLENGE,
     oneByOne: true,
     success: json(201, "The sign-in.", newPersonSignIn),
     errors: [...SIGN_IN, "signature_invalid", "application_suspended", "application_not_found"],
@@ -159,7 +154,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
   endpoint("Console", "person", `PUT ${PATH}/sign-in/wallet`, "setPersonWallet", {
     summary: "Set the wallet that signs the person in from now on",
     body: s.requestComponent("PersonWallet", { message, signature }),
-    example: SIGNED,
+    example: SIGNED_CHALLENGE,
     success: json(200, "The person.", person),
     errors: ["signature_invalid", "person_not_found"],
     async handle({ service, signedIn: { signIn }, body: { message, signature }, request }) {

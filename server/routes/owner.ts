@@ -82,6 +82,11 @@ async function payingChain({ chains }: Service, chainId: bigint): Promise<KitCha
   throw new MintmarkError("l1_failed", `This server has no chain ${chainId} to check an exit kit with.`);
 }
 
+export const SIGNED_CHALLENGE = {
+  message: "localhost wants you to sign in with your Ethereum account: …",
+  signature: `0x${"00".repeat(65)}`,
+};
+
 export const ownerEndpoints: readonly Endpoint[] = [
   endpoint("Owners", "public", "POST /owner/v1/challenge", "createOwnerChallenge", {
     summary: "A message (EIP-4361) for an owner's wallet to sign",
@@ -94,10 +99,7 @@ export const ownerEndpoints: readonly Endpoint[] = [
     oneByOne: true,
     summary: "Exchange a signed challenge for an owner's sign-in of 15 minutes",
     body: signInBody,
-    example: {
-      message: "localhost wants you to sign in with your Ethereum account: …",
-      signature: `0x${"00".repeat(65)}`,
-    },
+    example: SIGNED_CHALLENGE,
     success: json(200, "The sign-in.", signIn),
     errors: ["credentials_invalid", "credentials_expired", "signature_invalid", "l1_failed"],
     handle: async ({ service, body, request }) =>

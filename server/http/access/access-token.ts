@@ -72,11 +72,9 @@ export class AccessTokens {
 
   /** A token for all of the principal's scopes, or for `scopes`. */
   issue(principal: Principal, scopes: readonly Scope[] = principal.scopes): Promise<string> {
-    return new jose.SignJWT({ client_id: principal.keyId, scope: scopes.join(" ") })
+    const { applicationId: sub, keyId: client_id } = principal;
+    return new jose.SignJWT({ sub, client_id, scope: scopes.join(" "), iss: ISSUER, aud: this.#audience })
       .setProtectedHeader({ alg: ALGORITHM, typ: TYPE })
-      .setSubject(principal.applicationId)
-      .setIssuer(ISSUER)
-      .setAudience(this.#audience)
       .setIssuedAt()
       .setExpirationTime(`${TOKEN_SECONDS}s`)
       .sign(this.#secret);

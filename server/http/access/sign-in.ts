@@ -132,13 +132,9 @@ export class OwnerChallenges extends WalletChallenges {
   async open(message: string, signature: Hex, origin: URL) {
     const address = await this.prove(message, signature, origin);
     const expiresAt = Math.floor(Date.now() / 1000) + SIGN_IN_SECONDS;
-    const token = await new SignJWT()
+    const token = await new SignJWT({ sub: address, iss: ISSUER, aud: this.#audience, exp: expiresAt })
       .setProtectedHeader({ alg: ALGORITHM, typ: TYPE })
-      .setSubject(address)
-      .setIssuer(ISSUER)
-      .setAudience(this.#audience)
       .setIssuedAt()
-      .setExpirationTime(expiresAt)
       .sign(this.#secret);
     return { token, address, expiresAt: expiresAt * 1000 };
   }

@@ -180,7 +180,7 @@ export function endpoint<
   const { handle, ...rest } = definition;
   const [method, path = ""] = route.split(" ") as [Method, string];
   const params = definition.params ?? paramsOf(path);
-  const schemas = { ...definition, ...(params && { params }) };
+  const described = { ...rest, ...(params && { params }), tag, access, operationId, method, path };
   const [shown, other] = rest.success.schemas ?? [];
   const write = shown !== undefined && other === undefined ? writerOf(shown) : undefined;
   const noQuery = definition.query?.safeParse({});
@@ -192,13 +192,13 @@ export function endpoint<
   // Parsed once, because most requests have no query.
   const defaults = noQuery?.success ? Object.freeze(noQuery.data) : undefined;
   return {
-    ...{ ...rest, ...(params && { params }), tag, access, operationId, method, path },
+    ...described,
     respond(service, request, reply) {
       const { principal, owner, signedIn } = request;
       const caller = access === "owner" ? owner : access === "person" ? signedIn : principal;
       if (access !== "public" && caller === null) throw new core.MintmarkError("credentials_missing");
       const callers = { principal, applicationId: principal?.applicationId, owner, signedIn };
-      const parsed = inputs(schemas, defaults, request);
+      const parsed = inputs(described, defaults, request);
       const given: unknown = { service, engine: service.engine, ...callers, ...parsed, request, reply };
       const call = given as Call<A, Given<P>, Given<Q>, Given<B>>;
       return write === undefined ? handle(call) : answer(call);
