@@ -1,8 +1,7 @@
 import { z } from "zod";
 import * as core from "../../core/index.ts";
 import { MAX_LISTED_VAULTS, TYPED_DATA_TYPES } from "../../core/protocol/index.ts";
-import type { Account } from "../http/access/rate-account.ts";
-import { type Endpoint, endpoint, entriesOf, json, paged } from "./api/endpoint.ts";
+import { type Call, type Endpoint, endpoint, entriesOf, json, paged } from "./api/endpoint.ts";
 import * as s from "./api/fields.ts";
 import { preparationToWire, submissionOf, typedDataOf } from "./typed-data.ts";
 
@@ -183,14 +182,11 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
     example: { vaults: [{ vaultId: "9223372036854775808" }, { vaultId: "9223372036854775809", quantity: "50" }] },
     success: json(200, "What to sign.", preparation),
     errors: [...LIST_ERRORS, ...VAULT_ERRORS, "cursor_invalid"],
-    async handle({ engine, service: { turns }, applicationId, principal, body, request }) {
-      const { vaults, recipient, deadline } = body;
-      const found =
-        vaults === undefined
-          ? await vaultsOfToken(engine, principal, body, () => turns.turn(applicationId), request.account)
-          : { vaults, nextCursor: null };
-      const wanted = { ...found, ...(recipient && { recipient }), ...(deadline !== undefined && { deadline }) };
-      const prepared = await engine.withdrawals.prepare(principal, wanted as core.WithdrawalPreparation);
+    async handle(call) {
+      const { vaults, recipient, deadline } = call.body;
+      const found = vaults === undefined ? await vaultsOfToken(call) : { vaults, nextCursor: null };
+      const wanted = { vaults: found.vaults, recipient, deadline };
+      const prepared = await call.engine.withdrawals.prepare(call.principal, wanted);
       const paths = { one: "/api/v1/withdrawals", list: "/api/v1/withdrawals/bulk" };
       return preparationToWire(prepared, paths, found.nextCursor);
     },
@@ -311,26 +307,21 @@ function countAccepted(listed: readonly core.ListedWithdrawal[]): number {
   return listed.filter((each) => each.error === null && !each.repeated).length;
 }
 
+type PreparationCall = Call<"withdraw", unknown, undefined, z.output<typeof preparationBody>>;
+
 /**
  * The owner's next vaults of a token with something left, at most a list of them. Spent ones are passed over, a page for
  * each unit of the rate.
  */
-async function vaultsOfToken(
-  engine: core.Engine,
-  { applicationId }: core.Principal,
-  { ownerAddress, assetId, tokenId, cursor }: z.output<typeof preparationBody>,
-  turn: () => Promise<unknown>,
-  account: Account | null,
-) {
-  const token = { ...(ownerAddress && { ownerAddress }), ...(assetId && { assetId }) };
-  const filter = { ...token, ...(tokenId !== undefined && { tokenId }) };
+async function vaultsOfToken({ engine, service, applicationId, body, request }: PreparationCall) {
+  const { ownerAddress, assetId, tokenId, cursor } = body;
   const vaults: { vaultId: bigint }[] = [];
   let next: string | null | undefined = cursor;
   for (let pages = 1; next !== null && vaults.length < MAX_LISTED_VAULTS; pages++) {
-    await turn();
-    account?.pay(pages);
+    await service.turns.turn(applicationId);
+    request.account?.pay(pages);
     const limit = Math.min(100, MAX_LISTED_VAULTS - vaults.length);
-    const page = await engine.vaults.list(applicationId, { ...filter, limit, ...(next && { cursor: next }) });
+    const page = await engine.vaults.list(applicationId, { ownerAddress, assetId, tokenId, limit, cursor: next });
     vaults.push(...page.data.filter((vault) => restOf(vault) > 0n && vault.status !== "failed"));
     next = page.nextCursor;
   }
