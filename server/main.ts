@@ -12,13 +12,13 @@ import { buildServer } from "./app.ts";
 import { readJwks } from "./http/access/access-token.ts";
 import { HeldBytes } from "./http/access/rate-account.ts";
 import { swept } from "./http/log.ts";
-import { Chain, gasOf } from "./jobs/chain.ts";
+import { type Chain, chainOf, finalityOf, gasOf } from "./jobs/chain.ts";
 import { ProgressLog } from "./jobs/progress-log.ts";
 import { NotReady, type ReadinessCheck } from "./jobs/readiness.ts";
 import { accountOf } from "./process/account.ts";
 import { joinCluster } from "./process/cluster.ts";
 import { Metrics, serveMetrics } from "./process/metrics.ts";
-import { MirrorChain } from "./process/mirror-chain.ts";
+import { mirrorChainOf } from "./process/mirror-chain.ts";
 import { serveOperator } from "./process/operator/socket.ts";
 import { reach, soon, UNREACHED } from "./process/reach.ts";
 import { ConfigError } from "./process/settings/config.ts";
@@ -83,9 +83,9 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, term?: Ter
   });
   const { MINTMARK_METRICS_HOST: metricsHost, MINTMARK_METRICS_PORT: metricsPort, MINTMARK_HOSTS: hosts } = config;
   const memory = new HeldBytes(config.MINTMARK_MEMORY_MIB * MIB);
-  const metrics = metricsPort === undefined ? undefined : new Metrics({ engine, memory, chains, checks });
-  await using _metrics = metrics && (await serveMetrics(metrics, metricsHost, metricsPort ?? 0, hosts));
   const connections = new Map(chains.map(({ settlement, connect }) => [settlement.chainId, connect]));
+  const metrics = metricsPort === undefined ? undefined : new Metrics({ engine, memory, chains: connections, checks });
+  await using _metrics = metrics && (await serveMetrics(metrics, metricsHost, metricsPort ?? 0, hosts));
   const app = await buildServer({
     engine,
     log: { level: config.MINTMARK_LOG_LEVEL, secrets: secretsOf(config) },
@@ -297,7 +297,7 @@ function chainsOf({ operator: account, ...keyless }: Ready, isOperated = true) {
   // The state's own committee signs for mirrors without one.
   const own = { members: config.MINTMARK_MEMBERS, threshold: config.MINTMARK_THRESHOLD };
   const mirrors = operator
-    ? config.MINTMARK_MIRRORS.map((mirror) => new MirrorChain({ ...own, ...mirror }, operator, feesOf(config)))
+    ? config.MINTMARK_MIRRORS.map((mirror) => mirrorChainOf({ ...own, ...mirror }, operator, feesOf(config)))
     : [];
   const chains: readonly Chain[] = home ? [home, ...mirrors] : mirrors;
   return { chains, home, committer, operator, mirrors };
@@ -305,25 +305,17 @@ function chainsOf({ operator: account, ...keyless }: Ready, isOperated = true) {
 
 /** The configured settlement chain, if any, checked against the store on connection. With a key it also commits. */
 function settlementChain(config: Ready) {
-  if (config.MINTMARK_RPC_URL === undefined) return {};
+  const { MINTMARK_RPC_URL: rpc, operator, kzg } = config;
+  if (rpc === undefined) return {};
   const settlement = { chainId: config.MINTMARK_CHAIN_ID, contract: config.MINTMARK_CONTRACT };
-  const options = {
-    rpc: config.MINTMARK_RPC_URL,
-    ...settlement,
-    ...(config.MINTMARK_CONFIRMATIONS !== undefined && {
-      finality: { confirmations: BigInt(config.MINTMARK_CONFIRMATIONS) },
-    }),
-  };
-  const { operator, kzg } = config;
-  if (operator === undefined) return { reader: new Chain(settlement, () => readL1(options)) };
+  const options = { rpc, ...settlement, finality: finalityOf(config.MINTMARK_CONFIRMATIONS) };
+  if (operator === undefined) return { reader: chainOf(settlement, () => readL1(options)) };
   const fees = {
     ...feesOf(config),
-    ...(config.MINTMARK_MAX_FEE_PER_GAS !== undefined && { maxFeePerGas: config.MINTMARK_MAX_FEE_PER_GAS }),
-    ...(config.MINTMARK_MAX_FEE_PER_BLOB_GAS !== undefined && {
-      maxFeePerBlobGas: config.MINTMARK_MAX_FEE_PER_BLOB_GAS,
-    }),
+    maxFeePerGas: config.MINTMARK_MAX_FEE_PER_GAS,
+    maxFeePerBlobGas: config.MINTMARK_MAX_FEE_PER_BLOB_GAS,
   };
-  const committer = new Chain(settlement, () => connectL1({ ...options, ...fees, kzg, account: operator }));
+  const committer = chainOf(settlement, () => connectL1({ ...options, ...fees, kzg, account: operator }));
   return { operator, committer };
 }
 

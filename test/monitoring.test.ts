@@ -19,7 +19,8 @@ const hasPromtool = (() => {
 test("alerts and dashboard ask only for metrics that exist", async () => {
   await using world = await createWorld();
   const { settlement } = world.engine;
-  const server = new Metrics({ engine: world.engine, chains: [{ settlement, blockNumber: async () => 0n }] });
+  const l1 = { blockNumber: async () => 0n };
+  const server = new Metrics({ engine: world.engine, chains: new Map([[1n, async () => l1]]) });
   const text = ["alerts.yml", "dashboard.json"].map((file) => readFileSync(`${FOLDER}/${file}`, "utf8")).join("\n");
   const known = new Set(server.registry.getMetricsAsArray().map(({ name }) => name));
   server.close();

@@ -11,7 +11,7 @@ import { Stack } from "../../core/stack.ts";
 import type { Guard, GuardServerOptions } from "../../server/process/guards.ts";
 
 import { GuardMetrics, serveMetrics } from "../../server/process/metrics.ts";
-import { MirrorChain } from "../../server/process/mirror-chain.ts";
+import { mirrorChainOf } from "../../server/process/mirror-chain.ts";
 import * as processes from "../../server/process/settings/process-settings.ts";
 import { stopSignalFromStart } from "../../server/process/shutdown.ts";
 import { processAccount } from "../cli/arguments.ts";
@@ -224,7 +224,7 @@ async function watchMirrors({ archive, source, settings, account, ...watch }: Mi
   const { MINTMARK_MIRRORS: mirrors, MINTMARK_POLL_MS: intervalMs } = settings;
   const watching = mirrors.map((setting) => {
     const chainId = `${setting.chainId}`;
-    const chain = new MirrorChain(setting, account, {});
+    const chain = mirrorChainOf(setting, account, {});
     const onVoided = (voided: VoidedDuplicate) => watch.onVoided(chainId, voided);
     const onRound = (error: unknown) => error === null || watch.onError(chainId, messageOf(error));
     const round = async (signal: AbortSignal) =>

@@ -1,44 +1,37 @@
 import type { KitChain } from "../../core/guards/exit/index.ts";
 import type { Hash, L1Reader, PortalIdentity } from "../../core/index.ts";
+import type { Finality } from "../../core/l1/index.ts";
 import { within } from "./readiness.ts";
 
 /** The parts of a chain that the server uses. */
-type ReachedChain = KitChain &
+export type ReachedChain = KitChain &
   Pick<L1Reader, "verifySignature" | "blockNumber"> & {
     gasUsed(txHash: Hash): Promise<bigint>;
     /** Absent without an account there. */
     operatorBalance?(): Promise<bigint>;
   };
 
+export type Chain<T extends ReachedChain = ReachedChain> = ReturnType<typeof chainOf<T>>;
+
 /** A chain that is connected and verified at first use, because its node may be down when the server starts. */
-export class Chain<T extends ReachedChain = ReachedChain> {
-  readonly settlement: PortalIdentity;
-  readonly #connect: () => Promise<T>;
-  #connected: Promise<T> | null = null;
-
-  constructor(settlement: PortalIdentity, connect: () => Promise<T>) {
-    this.settlement = settlement;
-    this.#connect = connect;
-  }
-
+export function chainOf<T extends ReachedChain>(settlement: PortalIdentity, reach: () => Promise<T>) {
+  let connected: Promise<T> | null = null;
   /** Rejects with `l1_failed`; the next call tries again. */
-  connect = (): Promise<T> => {
-    this.#connected ??= this.#connect().catch((error) => {
-      this.#connected = null;
+  const connect = (): Promise<T> => {
+    connected ??= reach().catch((error) => {
+      connected = null;
       throw error;
     });
-    return this.#connected;
+    return connected;
   };
+  const verifySignature: L1Reader["verifySignature"] = async (...signed) =>
+    (await connect()).verifySignature(...signed);
+  return { settlement, connect, verifySignature };
+}
 
-  verifySignature: L1Reader["verifySignature"] = async (...signed) => (await this.connect()).verifySignature(...signed);
-
-  async blockNumber(): Promise<bigint> {
-    return (await this.connect()).blockNumber();
-  }
-
-  async operatorBalance(): Promise<bigint | undefined> {
-    return (await this.connect()).operatorBalance?.();
-  }
+/** A block is final with so many above it; without a number, when the chain says so. */
+export function finalityOf(confirmations: bigint | number | undefined): Finality {
+  return confirmations === undefined ? "finalized" : { confirmations: BigInt(confirmations) };
 }
 
 export interface GasChain {

@@ -6,16 +6,16 @@ import { type Attempt, type Engine, MODES, type Mode } from "../../core/index.ts
 import { HeldBytes } from "../http/access/rate-account.ts";
 import { meaningOf } from "../http/errors.ts";
 import { HostNames } from "../http/fastify-app.ts";
-import type { Chain } from "../jobs/chain.ts";
+import type { ReachedChain } from "../jobs/chain.ts";
 import { engineChecks, Readiness, type ReadinessCheck, within } from "../jobs/readiness.ts";
 import type { Answer } from "../service.ts";
 
-type MetricsChain = Pick<Chain, "settlement" | "blockNumber"> & Partial<Pick<Chain, "operatorBalance">>;
+type MetricsChain = Pick<ReachedChain, "blockNumber" | "operatorBalance">;
 
 interface MetricsOptions {
   readonly engine: Engine;
   readonly memory?: HeldBytes;
-  readonly chains?: readonly MetricsChain[];
+  readonly chains?: ReadonlyMap<bigint, () => Promise<MetricsChain>>;
   /** The checks of `/readyz` besides the engine's own. */
   readonly checks?: () => Readonly<Record<string, ReadinessCheck>>;
 }
@@ -34,7 +34,7 @@ export class Metrics {
   readonly #deliveries: Counter;
   readonly #unsubscribe: readonly (() => void)[];
 
-  constructor({ engine, memory = new HeldBytes(), chains = [], checks = () => ({}) }: MetricsOptions) {
+  constructor({ engine, memory = new HeldBytes(), chains = new Map(), checks = () => ({}) }: MetricsOptions) {
     const { counter, gauge } = metricsIn(this.registry);
     this.#requests = new Histogram({
       name: "mintmark_http_request_seconds",
@@ -167,24 +167,25 @@ function batches({ batches }: Engine, gauge: MakeGauge): void {
 }
 
 /** If a chain does not answer in time, only its own gauges are missing. */
-function settlementOnL1(engine: Engine, chains: readonly MetricsChain[], gauge: MakeGauge): void {
-  if (chains.length === 0) return;
-  const asked = (name: string, help: string, ask: (chain: MetricsChain) => Promise<number | undefined>) =>
+function settlementOnL1(engine: Engine, chains: NonNullable<MetricsOptions["chains"]>, gauge: MakeGauge): void {
+  if (chains.size === 0) return;
+  const asked = (name: string, help: string, ask: (l1: MetricsChain, chainId: bigint) => Promise<number | undefined>) =>
     gauge(name, help, ["chain"], async function () {
-      const answers = chains.map(async (chain) => {
-        const labels = { chain: `${chain.settlement.chainId}` };
-        const answer = within(L1_MS, ask(chain), () => new Error("the chain does not answer"));
+      const answers = [...chains].map(async ([chainId, connect]) => {
+        const labels = { chain: `${chainId}` };
+        const asking = connect().then((l1) => ask(l1, chainId));
+        const answer = within(L1_MS, asking, () => new Error("the chain does not answer"));
         const value = await answer.catch(() => undefined);
         if (value === undefined) this.remove(labels);
         else this.set(labels, value);
       });
       await Promise.all(answers);
     });
-  asked("mintmark_l1_lag_blocks", "Blocks of a chain that the engine has not applied yet.", async (chain) => {
-    return Number((await chain.blockNumber()) - (engine.operator.portal(chain.settlement.chainId).observed ?? 0n));
+  asked("mintmark_l1_lag_blocks", "Blocks of a chain that the engine has not applied yet.", async (l1, chainId) => {
+    return Number((await l1.blockNumber()) - (engine.operator.portal(chainId).observed ?? 0n));
   });
-  asked("mintmark_operator_balance_ether", "Balance of the operator's account on a chain.", async (chain) => {
-    const balance = await chain.operatorBalance?.();
+  asked("mintmark_operator_balance_ether", "Balance of the operator's account on a chain.", async (l1) => {
+    const balance = await l1.operatorBalance?.();
     return balance === undefined ? undefined : Number(balance) / 1e18;
   });
 }

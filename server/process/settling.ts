@@ -253,7 +253,7 @@ async function describeMirror(
 ): Promise<string> {
   try {
     if (lastError !== null) throw lastError;
-    const asked = Promise.all([mirror.blockNumber(), mirror.operatorBalance()]);
+    const asked = mirror.connect().then((l1) => Promise.all([l1.blockNumber(), l1.operatorBalance()]));
     const [newest, balance] = await within(MIRROR_MS, asked, () => new NotReady("no answer"));
     const lag = newest - (engine.operator.portal(mirror.settlement.chainId).observed ?? mirror.fromBlock);
     const state = lag > mostLag ? "not up to date" : "in step";

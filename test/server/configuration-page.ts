@@ -49,9 +49,8 @@ function defaultOf(schema: (typeof SETTINGS)[keyof typeof SETTINGS]): string {
 
 async function metricRows(): Promise<string[]> {
   await using world = await createWorld();
-  const { settlement } = world.engine;
-  const chain = { settlement, blockNumber: async () => 0n, operatorBalance: async () => 0n };
-  const metrics = new Metrics({ engine: world.engine, chains: [chain] });
+  const chain = { blockNumber: async () => 0n, operatorBalance: async () => 0n };
+  const metrics = new Metrics({ engine: world.engine, chains: new Map([[1n, async () => chain]]) });
   const all = await metrics.registry.getMetricsAsJSON();
   metrics.close();
   return all

@@ -9,12 +9,12 @@ test("metrics count requests, problems and mints, show batches and L1, and name 
   await using world = await createWorld({ onAnswer: (answer) => metrics?.observe(answer) });
   let reachable = true;
   const chain = {
-    settlement: world.engine.settlement,
     blockNumber: async () => 7n,
     operatorBalance: () => (reachable ? Promise.resolve(5n * 10n ** 17n) : Promise.reject(new Error("down"))),
   };
   const checks = () => ({ purse: () => Promise.reject(new Error("empty")) });
-  metrics = new Metrics({ engine: world.engine, chains: [chain], checks });
+  const chains = new Map([[world.engine.settlement.chainId, async () => chain]]);
+  metrics = new Metrics({ engine: world.engine, chains, checks });
   await using server = await serveMetrics(metrics, "127.0.0.1", 0, ["metrics.example"]);
   const read = async () => (await fetch(`http://127.0.0.1:${server.port}/metrics`)).text();
 
@@ -70,9 +70,7 @@ test("a fault of the server is an internal error, and counts as one", async () =
 
 test("the metrics of a server are refused to another site's name", async () => {
   await using world = await createWorld();
-  await using server = await serveMetrics(new Metrics({ engine: world.engine, chains: [] }), "127.0.0.1", 0, [
-    "metrics.example",
-  ]);
+  await using server = await serveMetrics(new Metrics({ engine: world.engine }), "127.0.0.1", 0, ["metrics.example"]);
   const asked = (host: string) =>
     new Promise<{ status: number | undefined; text: string }>((resolve, reject) => {
       const options = { port: server.port, path: "/metrics", headers: { host } };

@@ -6,6 +6,7 @@ import { RemoteMember } from "../../../core/guards/committee/index.ts";
 import { type Asset, type Engine, KzgThread, MintmarkError } from "../../../core/index.ts";
 import { connectL1, readL1 } from "../../../core/l1/index.ts";
 import { adoptFromL1 } from "../../../core/l1/settlement/index.ts";
+import { finalityOf } from "../../jobs/chain.ts";
 import { accountOf } from "../account.ts";
 import { member, privateKey, url, whole } from "../settings/fields.ts";
 import { SETTINGS } from "../settings/settings.ts";
@@ -144,10 +145,6 @@ export const SETTLEMENT_OPERATIONS = {
 };
 
 const NO_KEY = "Give the operator's key, its keystore, or MINTMARK_OPERATOR_SIGNER.";
-
-function finalityOf(confirmations: bigint | undefined) {
-  return confirmations === undefined ? "finalized" : { confirmations };
-}
 
 async function findAsset(engine: Engine, wanted: string): Promise<Asset> {
   for await (const asset of engine.operator.assets()) if (asset.assetId === wanted) return asset;
