@@ -285,38 +285,30 @@ function beyondHost(url: string): string[] {
   return [username, password, ...`${pathname}${search}`.split(/[/?&=]/)];
 }
 
-function feesOf(config: Config) {
-  return { replaceAfterMs: config.MINTMARK_REPLACE_SECONDS * 1000 };
-}
-
-/** The chains of these settings, the settlement chain first; without the operator's key if they are only read. */
-function chainsOf({ operator: account, ...keyless }: Ready, isOperated = true) {
-  const config = isOperated && account !== undefined ? { ...keyless, operator: account } : keyless;
-  const { reader, committer, operator } = settlementChain(config);
-  const home = committer ?? reader;
-  // The state's own committee signs for mirrors without one.
-  const own = { members: config.MINTMARK_MEMBERS, threshold: config.MINTMARK_THRESHOLD };
-  const mirrors = operator
-    ? config.MINTMARK_MIRRORS.map((mirror) => mirrorChainOf({ ...own, ...mirror }, operator, feesOf(config)))
-    : [];
-  const chains: readonly Chain[] = home ? [home, ...mirrors] : mirrors;
-  return { chains, home, committer, operator, mirrors };
-}
-
-/** The configured settlement chain, if any, checked against the store on connection. With a key it also commits. */
-function settlementChain(config: Ready) {
-  const { MINTMARK_RPC_URL: rpc, operator, kzg } = config;
-  if (rpc === undefined) return {};
+/**
+ * The chains of these settings, the settlement chain first, checked against the store on connection. Without the
+ * operator's key they are only read.
+ */
+function chainsOf(config: Ready, isOperated = true) {
+  const { MINTMARK_RPC_URL: rpc, kzg } = config;
+  if (rpc === undefined) return { chains: [], mirrors: [] };
+  const operator = isOperated ? config.operator : undefined;
   const settlement = { chainId: config.MINTMARK_CHAIN_ID, contract: config.MINTMARK_CONTRACT };
   const options = { rpc, ...settlement, finality: finalityOf(config.MINTMARK_CONFIRMATIONS) };
-  if (operator === undefined) return { reader: chainOf(settlement, () => readL1(options)) };
+  const replacing = { replaceAfterMs: config.MINTMARK_REPLACE_SECONDS * 1000 };
   const fees = {
-    ...feesOf(config),
+    ...replacing,
     maxFeePerGas: config.MINTMARK_MAX_FEE_PER_GAS,
     maxFeePerBlobGas: config.MINTMARK_MAX_FEE_PER_BLOB_GAS,
   };
-  const committer = chainOf(settlement, () => connectL1({ ...options, ...fees, kzg, account: operator }));
-  return { operator, committer };
+  const committer = operator && chainOf(settlement, () => connectL1({ ...options, ...fees, kzg, account: operator }));
+  const home = committer ?? chainOf(settlement, () => readL1(options));
+  // The state's own committee signs for mirrors without one.
+  const own = { members: config.MINTMARK_MEMBERS, threshold: config.MINTMARK_THRESHOLD };
+  const mirrors = operator
+    ? config.MINTMARK_MIRRORS.map((mirror) => mirrorChainOf({ ...own, ...mirror }, operator, replacing))
+    : [];
+  return { chains: [home, ...mirrors], home, committer, operator, mirrors };
 }
 
 const WAITING: Readonly<Record<string, ReadinessCheck>> = {
