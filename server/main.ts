@@ -66,11 +66,10 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, term?: Ter
   await using _end = {
     [Symbol.asyncDispose]: async () => void (started || term || setImmediate(() => process.exit())),
   };
-  const alone =
+  await using alone =
     term === undefined
       ? await core.openEngine({ ...engineOptions(config, chains, l1?.settlement), store: config.MINTMARK_STORE })
       : undefined;
-  await using _alone = alone;
   const engine = alone ?? (term as Term).engine;
   if (home && !isStandby) engine.operator.awaitComparison();
   using _reserved = operator && reserveSettling(engine, SETTLES_BY_ITSELF);
