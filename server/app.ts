@@ -62,7 +62,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   const { meters, ...parts } = serviceOf(options, stopping.signal, failed);
   const { mintExample: example } = options;
   const described = ENDPOINTS.map((each) => (example !== undefined && each.coreBody ? { ...each, example } : each));
-  const bytes = Buffer.from(JSON.stringify(openApiDocument(described, parts.version, limitsOf(parts))));
+  const bytes = Buffer.from(JSON.stringify(openApiDocument(described, limitsOf(parts))));
   const service: Service = { ...parts, document: { bytes, tag: tagOf(bytes) } };
   const app = fastifyApp({
     log,

@@ -4,7 +4,6 @@
  */
 import { writeFileSync } from "node:fs";
 import type { z } from "zod";
-import packageJson from "../../package.json" with { type: "json" };
 import { openApiDocument } from "../../server/routes/api/openapi.ts";
 import { ENDPOINTS } from "../../server/routes/index.ts";
 import { answerHelp } from "../command.ts";
@@ -33,7 +32,7 @@ interface Document {
 }
 
 function generatedClient(): string {
-  const { paths, components } = openApiDocument(ENDPOINTS, packageJson.version, {}) as unknown as Document;
+  const { paths, components } = openApiDocument(ENDPOINTS, {}) as unknown as Document;
   const schemas = Object.entries(components.schemas).map(([name, schema]) => {
     const type = typeOf(schema);
     return schema.type === "object" && type.startsWith("{")

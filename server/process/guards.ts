@@ -14,7 +14,6 @@ import { consentRequestTypedData, type Issuer, type LocalMintRecord } from "../.
 import type { AttesterClient } from "../../core/guards/mirror/index.ts";
 import { type Address, type Hex, type L1Reader, MintmarkError, type Mode } from "../../core/index.ts";
 import { parseJson } from "../../core/internal.ts";
-import packageJson from "../../package.json" with { type: "json" };
 import { addressGroup, DEFAULT_RATE_LIMITS, type Quota, TokenBuckets } from "../http/access/rate-limit.ts";
 import { handleError, ServerError } from "../http/errors.ts";
 import { fastifyApp } from "../http/fastify-app.ts";
@@ -108,7 +107,7 @@ function buildGuardServer<Terms extends object>(
 
   const isInStep = () => archive.position !== null && watcher.lastError === null;
 
-  app.get("/healthz", async (request, reply) => sayHealthy(request, reply, packageJson.version));
+  app.get("/healthz", sayHealthy);
 
   app.get("/readyz", async () => {
     if (!isInStep())

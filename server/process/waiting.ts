@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { MintmarkError } from "../../core/index.ts";
-import packageJson from "../../package.json" with { type: "json" };
 import { ServerError } from "../http/errors.ts";
 import { fastifyApp } from "../http/fastify-app.ts";
 import type { LogOptions } from "../http/log.ts";
@@ -33,7 +32,7 @@ export async function listenMeanwhile<T>(
     const issues = [{ pointer: "/checks/cluster", code: "not_ready" as const, detail: reason }];
     throw new ServerError("not_ready", undefined, { issues });
   });
-  app.get("/healthz", async (request, reply) => sayHealthy(request, reply, packageJson.version));
+  app.get("/healthz", sayHealthy);
   try {
     await app.listen({ host, port });
     app.log.warn({ reason }, "the server has no role in the cluster yet");

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
+import packageJson from "../../package.json" with { type: "json" };
 import { ServerError } from "../http/errors.ts";
 import { sendTag } from "../http/etag.ts";
 import { MAX_IDEMPOTENCY_KEY } from "../http/idempotency.ts";
@@ -99,11 +100,11 @@ export function limitsOf({ engine, streams, memory, ...service }: Omit<Service, 
 const HEALTHY = "Healthy" as const;
 
 /** Reports that the process is alive: as JSON, or as plain text if the client accepts plain text, also beside JSON. */
-export function sayHealthy({ headers: { accept = "" } }: FastifyRequest, reply: FastifyReply, version: string) {
+export async function sayHealthy({ headers: { accept = "" } }: FastifyRequest, reply: FastifyReply) {
   reply.header("vary", "accept");
   // The original's client accepts both, and compares with the bare word.
   const wantsText = /(?:^|,)\s*text\/plain\b/i.test(accept);
-  if (!wantsText) return { status: HEALTHY, version } as const;
+  if (!wantsText) return { status: HEALTHY, version: packageJson.version } as const;
   reply.type("text/plain; charset=utf-8");
   return HEALTHY;
 }
@@ -143,7 +144,7 @@ export const serviceEndpoints: readonly Endpoint[] = [
       ...json(200, "Alive.", s.responseComponent("Health", { status: z.literal("Healthy"), version: z.string() })),
       text: HEALTHY,
     },
-    handle: ({ service, request, reply }) => sayHealthy(request, reply, service.version),
+    handle: ({ request, reply }) => sayHealthy(request, reply),
   }),
   endpoint("Service", "public", "GET /readyz", "getReadiness", {
     unmetered: true,

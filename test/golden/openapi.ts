@@ -1,4 +1,3 @@
-import packageJson from "../../package.json" with { type: "json" };
 import { openApiDocument } from "../../server/routes/api/openapi.ts";
 import { ENDPOINTS } from "../../server/routes/index.ts";
 
@@ -8,7 +7,7 @@ export type Json = { readonly [key: string]: Json } & readonly Json[];
 export function httpDocument(): Json {
   const kept = (name: string, each: unknown) =>
     /^examples?$/.test(name) || (/^(description|summary)$/.test(name) && typeof each === "string") ? undefined : each;
-  return JSON.parse(JSON.stringify(openApiDocument(ENDPOINTS, packageJson.version, {}), kept));
+  return JSON.parse(JSON.stringify(openApiDocument(ENDPOINTS, {}), kept));
 }
 
 /** `request`: what was accepted stays accepted. `answer`: nothing comes that was not promised. */

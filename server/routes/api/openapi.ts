@@ -1,4 +1,5 @@
 import { z } from "zod";
+import packageJson from "../../../package.json" with { type: "json" };
 import { type Code, meaningOf, statusOf, TOKEN_PATH } from "../../http/errors.ts";
 import { event, eventType } from "../events.ts";
 import { bodyTypesOf, type Endpoint, errorsOf, isScope, TAGS, takesIdempotencyKey } from "./endpoint.ts";
@@ -36,7 +37,7 @@ type Json = Record<string, unknown>;
 const SCHEMAS = "#/components/schemas/";
 
 /** The OpenAPI 3.1 document of these endpoints. `limits` is the answer of `GET /api/v1/limits`. */
-export function openApiDocument(endpoints: readonly Endpoint[], version: string, limits: unknown): Json {
+export function openApiDocument(endpoints: readonly Endpoint[], limits: unknown): Json {
   const schemas = components();
   const paths: Record<string, Json> = {};
   for (const endpoint of endpoints) {
@@ -46,7 +47,7 @@ export function openApiDocument(endpoints: readonly Endpoint[], version: string,
     openapi: "3.1.1",
     info: {
       title: "Mintmark",
-      version,
+      version: packageJson.version,
       description:
         "Layer-2 minting of ERC-20, ERC-721 and ERC-1155 tokens. Every error is an RFC 9457 problem document with a stable `code`.",
       license: { name: "MIT", identifier: "MIT" },
