@@ -2,7 +2,7 @@ import { type Hash, MAX_BATCH_VAULTS, MODES, type Mode } from "../model.ts";
 import type { BatchHeader, Settlement } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 import { hashOf } from "./hash.ts";
-import { bytesToHex, packed } from "./hex.ts";
+import { bytesToHex } from "./hex.ts";
 import { MAX_HEIGHT, zeroRoot } from "./merkle.ts";
 import { MAX_BATCH_NUMBER } from "./vault.ts";
 
@@ -64,14 +64,8 @@ export function stateCommitment(settlement: Pick<Settlement, "chainId" | "contra
   requireInteger("countValidium", state.countValidium, 0, MAX_BATCH_NUMBER);
   requireInteger("countRollup", state.countRollup, 0, MAX_BATCH_NUMBER);
   const { rootValidium, rootRollup, countValidium, countRollup } = state;
-  const contract = packed(
-    [1, 1, 8, 20],
-    COMMITMENT_PREFIX,
-    COMMITMENT_VERSION,
-    settlement.chainId,
-    settlement.contract,
-  );
-  return hashOf([30, 32, 32, 8, 8], contract, rootValidium, rootRollup, countValidium, countRollup);
+  const contract = [COMMITMENT_PREFIX, COMMITMENT_VERSION, settlement.chainId, settlement.contract];
+  return hashOf([1, 1, 8, 20, 32, 32, 8, 8], ...contract, rootValidium, rootRollup, countValidium, countRollup);
 }
 
 /**

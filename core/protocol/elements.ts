@@ -57,11 +57,6 @@ export interface ElementVault {
   readonly blob: Uint8Array;
 }
 
-interface Numbered {
-  readonly spelling: number;
-  readonly id: bigint;
-}
-
 /**
  * How many elements a vault takes.
  *
@@ -169,7 +164,7 @@ function formOf(amount: bigint, blob: Uint8Array): { readonly form: number; read
 }
 
 /** What a minting blob spells, in the order of the spellings: 32 digits are a decimal, not raw bytes. */
-function numberIn(blob: Uint8Array): Numbered | null {
+function numberIn(blob: Uint8Array): { readonly spelling: number; readonly id: bigint } | null {
   const decimal = decimalTokenId(blob);
   if (decimal !== null) return { spelling: 0, id: decimal };
   const end = blob.length - NO_BLUEPRINT.length;

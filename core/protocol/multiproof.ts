@@ -13,11 +13,6 @@ export interface TreeNodes {
   node(height: number, index: number): Uint8Array;
 }
 
-interface PlacedNode {
-  readonly index: number;
-  readonly hash: Uint8Array;
-}
-
 /**
  * The siblings that prove many slots of a batch at once: all that the slots' leaves do not determine, level by level
  * from the leaves, left to right, 32 bytes each, packed. Padding is included, so a verifier need not know the end of
@@ -29,17 +24,8 @@ interface PlacedNode {
 export function multiproofSiblings(tree: TreeNodes, slots: readonly number[]): Uint8Array {
   requireAscendingSlots(slots, tree.count);
   const siblings: Uint8Array[] = [];
-  let known = [...slots];
-  for (let height = 0; height < tree.height; height++) {
-    const parents: number[] = [];
-    for (let i = 0; i < known.length; i++) {
-      const index = known[i] as number;
-      parents.push(index >>> 1);
-      if (known[i + 1] === (index ^ 1)) i++;
-      else siblings.push(tree.node(height, index ^ 1));
-    }
-    known = parents;
-  }
+  for (const { height, index, isPair } of nodesAbove(slots, tree.height))
+    if (!isPair) siblings.push(tree.node(height, index ^ 1));
   const packed = new Uint8Array(siblings.length * HASH_BYTES);
   for (const [i, sibling] of siblings.entries()) packed.set(sibling, i * HASH_BYTES);
   return packed;
@@ -62,27 +48,32 @@ export function multiproofRoot(
   if (leaves.length !== slots.length * HASH_BYTES || siblings.length % HASH_BYTES !== 0) return null;
   const available = siblings.length / HASH_BYTES;
   let used = 0;
-  let level: PlacedNode[] = slots.map((index, i) => ({ index, hash: hashAt(leaves, i) }));
-  for (let height = treeHeight(count); height > 0; height--) {
-    const parents: PlacedNode[] = [];
-    for (let i = 0; i < level.length; i++) {
-      const node = level[i] as PlacedNode;
-      const next = level[i + 1];
-      let sibling: Uint8Array;
-      if (next?.index === (node.index ^ 1)) {
-        sibling = next.hash;
-        i++;
-      } else if (used < available) {
-        sibling = hashAt(siblings, used++);
-      } else {
-        return null;
-      }
-      const hash = (node.index & 1) === 0 ? hashNode(node.hash, sibling) : hashNode(sibling, node.hash);
-      parents.push({ index: node.index >>> 1, hash });
-    }
-    level = parents;
+  // The nodes of a level, then their parents.
+  const nodes = slots.map((_, i) => hashAt(leaves, i));
+  let next = 0;
+  for (const { index, isPair } of nodesAbove(slots, treeHeight(count))) {
+    if (!isPair && used === available) return null;
+    const node = nodes[next++] as Uint8Array;
+    const sibling = isPair ? (nodes[next++] as Uint8Array) : hashAt(siblings, used++);
+    nodes.push((index & 1) === 0 ? hashNode(node, sibling) : hashNode(sibling, node));
   }
-  return used === available && level.length === 1 ? (level[0] as PlacedNode).hash : null;
+  return used === available ? (nodes[next] as Uint8Array) : null;
+}
+
+/** What is hashed on the way to the root, from the leaves: each known node, and whether the next one is its sibling. */
+function* nodesAbove(slots: readonly number[], treeHeight: number) {
+  let known = slots;
+  for (let height = 0; height < treeHeight; height++) {
+    const parents: number[] = [];
+    for (let i = 0; i < known.length; i++) {
+      const index = known[i] as number;
+      const isPair = known[i + 1] === (index ^ 1);
+      if (isPair) i++;
+      parents.push(index >>> 1);
+      yield { height, index, isPair };
+    }
+    known = parents;
+  }
 }
 
 function requireAscendingSlots(slots: readonly number[], count: number): void {

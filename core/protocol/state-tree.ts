@@ -1,7 +1,7 @@
 import { MintmarkError } from "../errors.ts";
 import { invariant, requireInteger } from "./bounds.ts";
 import { foldPath } from "./hash.ts";
-import { HASH_BYTES, hashAt } from "./hex.ts";
+import { HASH_BYTES, hashAt, packed } from "./hex.ts";
 import { hashNode, MAX_HEIGHT, zeroRoot } from "./merkle.ts";
 import { MAX_BATCH_NUMBER } from "./vault.ts";
 
@@ -31,7 +31,7 @@ export const MAX_STATE_LEAVES = MAX_BATCH_NUMBER;
 export class StateTree {
   #count = 0;
   /** The siblings of the next free leaf: the frontier where the count has a bit, empty subtrees elsewhere. */
-  readonly #path = emptyPath();
+  readonly #path = packed([HASH_BYTES], ...Array.from({ length: MAX_HEIGHT }, (_, height) => zeroRoot(height)));
 
   /** The number of leaves, and of the next batch. */
   get count(): number {
@@ -52,13 +52,20 @@ export class StateTree {
   }
 
   /**
-   * Appends the state leaf of batch number `count`.
+   * Appends the state leaf of batch number `count`. It completes one subtree for every trailing 1 bit of the count.
    *
    * @param leaf - 32 bytes, copied
    * @throws MintmarkError `validation_failed` when the tree is full
    */
   append(leaf: Uint8Array): void {
-    advance(this.#path, this.#count, leaf);
+    requireNext(this.#count, leaf);
+    let node = leaf;
+    let height = 0;
+    for (; bit(this.#count, height) === 1; height++) {
+      node = hashNode(hashAt(this.#path, height), node);
+      this.#path.set(zeroRoot(height), height * HASH_BYTES);
+    }
+    this.#path.set(node, height * HASH_BYTES);
     this.#count++;
   }
 
@@ -106,8 +113,6 @@ export class StateHistory {
   #count = 0;
   /** `[h]` holds the completed nodes of height h, packed. Arrays grow by doubling. */
   readonly #completed: Uint8Array[] = Array.from({ length: MAX_HEIGHT + 1 }, () => new Uint8Array(HASH_BYTES));
-  /** The siblings of the next free leaf, as in {@link StateTree}. */
-  readonly #path = emptyPath();
 
   /** @param leaves - state leaves in batch order, 32 bytes each, packed */
   constructor(leaves: Uint8Array = new Uint8Array()) {
@@ -120,7 +125,14 @@ export class StateHistory {
 
   /** Appends the state leaf of batch number `count` and copies it. Throws as {@link StateTree.append} does. */
   append(leaf: Uint8Array): void {
-    advance(this.#path, this.#count, leaf, (height, node) => this.#store(height, this.#count >>> height, node));
+    requireNext(this.#count, leaf);
+    let node = leaf;
+    this.#store(0, this.#count, node);
+    for (let height = 0; bit(this.#count, height) === 1; height++) {
+      const index = this.#count >>> height;
+      node = hashNode(this.#node(height, index - 1), node);
+      this.#store(height + 1, index >>> 1, node);
+    }
     this.#count++;
   }
 
@@ -139,8 +151,7 @@ export class StateHistory {
   /** The root of the tree of `count` leaves. */
   root(count: number = this.#count): Uint8Array {
     requireInteger("count", count, 0, this.#count);
-    const path = count === this.#count ? this.#path : this.siblings(count, count);
-    return foldPath(zeroRoot(0), count, path);
+    return foldPath(zeroRoot(0), count, this.siblings(count, count));
   }
 
   /**
@@ -196,37 +207,10 @@ export class StateHistory {
   }
 }
 
-/** The siblings of leaf 0 of an empty tree. */
-function emptyPath(): Uint8Array<ArrayBuffer> {
-  const path = new Uint8Array(MAX_HEIGHT * HASH_BYTES);
-  for (let height = 0; height < MAX_HEIGHT; height++) path.set(zeroRoot(height), height * HASH_BYTES);
-  return path;
-}
-
-/**
- * Appends a leaf at position `count` with the siblings `path`, and moves `path` to the next position. The leaf
- * completes one subtree for every trailing 1 bit of the count. `completed` receives the leaf and each of these, from
- * below.
- *
- * @throws MintmarkError `validation_failed` when the tree is full, or the leaf is not 32 bytes
- */
-function advance(
-  path: Uint8Array,
-  count: number,
-  leaf: Uint8Array,
-  completed?: (height: number, node: Uint8Array) => void,
-): void {
+/** Throws `validation_failed` when the tree is full, or the leaf is not 32 bytes. */
+function requireNext(count: number, leaf: Uint8Array): void {
   requireInteger("batchNumber", count, 0, MAX_STATE_LEAVES - 1);
   requireInteger("length of a state leaf", leaf.length, HASH_BYTES, HASH_BYTES);
-  let node = leaf;
-  let height = 0;
-  completed?.(height, node);
-  for (; bit(count, height) === 1; height++) {
-    node = hashNode(hashAt(path, height), node);
-    path.set(zeroRoot(height), height * HASH_BYTES);
-    completed?.(height + 1, node);
-  }
-  path.set(node, height * HASH_BYTES);
 }
 
 function bit(count: number, height: number): number {
