@@ -1,5 +1,5 @@
 import { type Hash, MAX_BATCH_VAULTS, MODES, type Mode } from "../model.ts";
-import type { BatchHeader, Settlement } from "../ports.ts";
+import type { BatchHeader, PortalIdentity } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 import { hashOf } from "./hash.ts";
 import { bytesToHex } from "./hex.ts";
@@ -59,7 +59,7 @@ export function stateLeaf({ batchNumber, vaultCount, dataHash, batchRoot }: Stat
  * const state = await l1.state();
  * stateCommitment(l1.settlement, state) === state.commitment; // true
  */
-export function stateCommitment(settlement: Pick<Settlement, "chainId" | "contract">, state: StateRoots): Hash {
+export function stateCommitment(settlement: PortalIdentity, state: StateRoots): Hash {
   requireBigint("chainId", settlement.chainId, 0n, MAX_UINT64);
   requireInteger("countValidium", state.countValidium, 0, MAX_BATCH_NUMBER);
   requireInteger("countRollup", state.countRollup, 0, MAX_BATCH_NUMBER);
@@ -75,7 +75,7 @@ export function stateCommitment(settlement: Pick<Settlement, "chainId" | "contra
  * let history = emptyHistory(settlement);
  * for (const batch of commits) history = nextHistory(history, batch.mode, stateLeaf(batch));
  */
-export function emptyHistory(settlement: Pick<Settlement, "chainId" | "contract">): Hash {
+export function emptyHistory(settlement: PortalIdentity): Hash {
   const root = bytesToHex(zeroRoot(MAX_HEIGHT));
   return stateCommitment(settlement, { rootValidium: root, rootRollup: root, countValidium: 0, countRollup: 0 });
 }

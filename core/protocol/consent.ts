@@ -1,6 +1,6 @@
 import { hashTypedData } from "viem";
 import { type Hash, MODES, type Mode } from "../model.ts";
-import type { ConsentAsset, Settlement } from "../ports.ts";
+import type { ConsentAsset, PortalIdentity } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 import { hashOf } from "./hash.ts";
 import { HASH_BYTES, type Part } from "./hex.ts";
@@ -52,13 +52,13 @@ export function assetsHash(assets: readonly ConsentAsset[]): Hash {
  * const consent = { mode, batchNumber, content, assetsHash: assetsHash(assets) };
  * const signature = await issuer.signTypedData(consentTypedData(settlement, consent));
  */
-export function consentTypedData(domain: Pick<Settlement, "chainId" | "contract">, consent: IssuerConsent) {
+export function consentTypedData(domain: PortalIdentity, consent: IssuerConsent) {
   requireInteger("batchNumber", consent.batchNumber, 0, MAX_BATCH_NUMBER);
   const { mode, batchNumber, content, assetsHash } = consent;
   const message = { mode: MODES.indexOf(mode), batchNumber: BigInt(batchNumber), content, assetsHash } as const;
   return typedData(domain, ISSUER_CONSENT_TYPE, "IssuerConsent", message);
 }
 
-export function consentDigest(domain: Pick<Settlement, "chainId" | "contract">, consent: IssuerConsent): Hash {
+export function consentDigest(domain: PortalIdentity, consent: IssuerConsent): Hash {
   return hashTypedData(consentTypedData(domain, consent));
 }

@@ -1,5 +1,5 @@
 import type { Hash } from "../model.ts";
-import type { Settlement } from "../ports.ts";
+import type { PortalIdentity } from "../ports.ts";
 import { holds, invariant, requireInteger } from "./bounds.ts";
 import { type StateRoots, stateCommitment } from "./commitment.ts";
 import { foldPath } from "./hash.ts";
@@ -138,7 +138,7 @@ export interface StateConsistencyProof {
  * verifyStateConsistency(engine.settlement, at(older), at(newer), proof); // true
  */
 export function verifyStateConsistency(
-  settlement: Pick<Settlement, "chainId" | "contract">,
+  settlement: PortalIdentity,
   older: { readonly commitment: Hash; readonly state: StateRoots },
   newer: { readonly commitment: Hash; readonly state: StateRoots },
   proof: StateConsistencyProof,

@@ -1,6 +1,6 @@
 import { MintmarkError } from "../errors.ts";
 import { type Hash, MAX_BATCH_VAULTS, type Mode } from "../model.ts";
-import type { AssetId, AssetPath, BatchHeader, ProvenHop, Settlement, VaultContent } from "../ports.ts";
+import type { AssetId, AssetPath, BatchHeader, PortalIdentity, ProvenHop, VaultContent } from "../ports.ts";
 import type { BatchTree } from "./batch-tree.ts";
 import { holds, requireInteger } from "./bounds.ts";
 import type { StateRoots } from "./commitment.ts";
@@ -98,7 +98,7 @@ export function verifyVaultProof(expectedRoot: Hash, proof: VaultProof): boolean
  * verifyVaultInState(engine.settlement, commitment, proof, path); // true
  */
 export function verifyVaultInState(
-  settlement: Pick<Settlement, "chainId" | "contract">,
+  settlement: PortalIdentity,
   commitment: Hash,
   proof: VaultProof,
   path: StatePath,

@@ -1,7 +1,7 @@
 import { recoverTypedDataAddress } from "viem";
 import { MintmarkError } from "../errors.ts";
 import { type Address, type Hash, type Hex, MAX_BATCH_VAULTS, type Uuid, type VaultId } from "../model.ts";
-import type { Settlement, VaultContent } from "../ports.ts";
+import type { PortalIdentity, VaultContent } from "../ports.ts";
 import { BatchTree } from "./batch-tree.ts";
 import { requireInteger } from "./bounds.ts";
 import { foldPath } from "./hash.ts";
@@ -72,7 +72,7 @@ export interface MintReply {
  * @example
  * const signature = await operator.signTypedData(receiptTypedData(settlement, { root, count, time }));
  */
-export function receiptTypedData(settlement: Pick<Settlement, "chainId" | "contract">, message: ReceiptMessage) {
+export function receiptTypedData(settlement: PortalIdentity, message: ReceiptMessage) {
   const { root, count, time } = message;
   requireInteger("count", count, 1, MAX_BATCH_VAULTS);
   requireInteger("time", time, 0, Number.MAX_SAFE_INTEGER);
@@ -140,7 +140,7 @@ function receiptIn({ vaults, receipt }: MintReply, vaultId: VaultId | string): V
  * if (!(await verifyReceipt(settlement, operatorAddress, receipt))) throw new Error("not the operator's receipt");
  */
 export async function verifyReceipt(
-  settlement: Pick<Settlement, "chainId" | "contract">,
+  settlement: PortalIdentity,
   signer: Address,
   receipt: VaultReceipt,
 ): Promise<boolean> {

@@ -1,6 +1,6 @@
 import { MintmarkError } from "../errors.ts";
 import { type Address, type Hash, MAX_AMOUNT, type VaultId } from "../model.ts";
-import type { Settlement } from "../ports.ts";
+import type { PortalIdentity } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 import { hashOf, keccak256, textHash } from "./hash.ts";
 import { HASH_BYTES, packed, writeHex } from "./hex.ts";
@@ -88,7 +88,7 @@ const LEAF_BYTES = 74;
  * const message = { transfers: [{ vaultId, amount: 0n, to: friend }], deadline };
  * const signature = await owner.signTypedData(transfersTypedData(settlement, message));
  */
-export function transfersTypedData(settlement: Pick<Settlement, "chainId" | "contract">, message: TransfersMessage) {
+export function transfersTypedData(settlement: PortalIdentity, message: TransfersMessage) {
   requireTransfers(message);
   return typedData(settlement, TRANSFERS_TYPES, "Transfers", message);
 }
@@ -100,10 +100,7 @@ export function transfersTypedData(settlement: Pick<Settlement, "chainId" | "con
  * @example
  * await reader.approvedAt(owner, transfersDigest(settlement, { transfers, deadline }));
  */
-export function transfersDigest(
-  settlement: Pick<Settlement, "chainId" | "contract">,
-  { transfers, deadline }: TransfersMessage,
-): Hash {
+export function transfersDigest(settlement: PortalIdentity, { transfers, deadline }: TransfersMessage): Hash {
   const message = packed([32], TRANSFERS_TYPE_HASH, transferList(transfers), deadline);
   return hashOf([2, 32, 32], 0x1901, domainHash(settlement), keccak256(message));
 }
@@ -115,7 +112,7 @@ export function transfersDigest(
  * const session = { owner: player.address, key: game.address, until, limit: 10n, assetType };
  * const signature = await player.signTypedData(sessionTypedData(settlement, session));
  */
-export function sessionTypedData(settlement: Pick<Settlement, "chainId" | "contract">, session: SessionMessage) {
+export function sessionTypedData(settlement: PortalIdentity, session: SessionMessage) {
   requireBigint("until", session.until, 0n, MAX_UINT64);
   requireBigint("limit", session.limit, 1n, MAX_UINT64);
   const message = { ...session, assetType: BigInt(session.assetType) };
@@ -128,10 +125,7 @@ export function sessionTypedData(settlement: Pick<Settlement, "chainId" | "contr
  * @example
  * const signature = await player.signTypedData(sessionEndTypedData(settlement, { owner: player.address, key }));
  */
-export function sessionEndTypedData(
-  settlement: Pick<Settlement, "chainId" | "contract">,
-  { owner, key }: SessionEndMessage,
-) {
+export function sessionEndTypedData(settlement: PortalIdentity, { owner, key }: SessionEndMessage) {
   return typedData(settlement, SESSION_END_TYPES, "SessionEnd", { owner, key } as const);
 }
 
@@ -139,10 +133,7 @@ export function sessionEndTypedData(
  * The message that a committee member signs: it has checked every record of the batch. Its fields are those of a
  * validium batch, under another name, so that neither signature counts for the other.
  */
-export function transferBatchTypedData(
-  settlement: Pick<Settlement, "chainId" | "contract">,
-  batch: ValidiumBatchMessage,
-) {
+export function transferBatchTypedData(settlement: PortalIdentity, batch: ValidiumBatchMessage) {
   const { domain, types, message } = validiumBatchTypedData(settlement, batch);
   return { domain, types: { TransferBatch: types.ValidiumBatch }, primaryType: "TransferBatch", message } as const;
 }

@@ -1,6 +1,6 @@
 import { hashTypedData, type TypedDataDomain } from "viem";
 import { type Address, type Hash, MAX_AMOUNT, MAX_BATCH_VAULTS, type VaultId } from "../model.ts";
-import type { ListedVault, PortalIdentity, Settlement } from "../ports.ts";
+import type { ListedVault, PortalIdentity } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 import { keccak256, textHash } from "./hash.ts";
 import { packed } from "./hex.ts";
@@ -80,7 +80,7 @@ export const TYPED_DATA_TYPES = {
 } as const;
 
 /** EIP-712 domain of a settlement contract or a mirror. */
-export function typedDataDomain(settlement: Pick<Settlement, "chainId" | "contract">) {
+export function typedDataDomain(settlement: PortalIdentity) {
   return {
     name: "Mintmark",
     version: "1",
@@ -118,7 +118,7 @@ export function domainHash({ chainId, contract }: PortalIdentity): Uint8Array {
  * const signature = await member.signTypedData(validiumBatchTypedData(settlement, message));
  */
 export function validiumBatchTypedData(
-  settlement: Pick<Settlement, "chainId" | "contract">,
+  settlement: PortalIdentity,
   { history, batchNumber, batchRoot, vaultCount, dataHash, epoch }: ValidiumBatchMessage,
 ) {
   requireInteger("batchNumber", batchNumber, 0, MAX_BATCH_NUMBER);
@@ -137,10 +137,7 @@ export function validiumBatchTypedData(
  * const message = { sourceChainId: 1n, sourceContract, countValidium, countRollup, commitment, epoch: 1n };
  * const signature = await member.signTypedData(mirroredStateTypedData(mirror.settlement, message));
  */
-export function mirroredStateTypedData(
-  mirror: Pick<Settlement, "chainId" | "contract">,
-  message: MirroredStateMessage,
-) {
+export function mirroredStateTypedData(mirror: PortalIdentity, message: MirroredStateMessage) {
   requireBigint("sourceChainId", message.sourceChainId, 0n, MAX_UINT64);
   requireInteger("countValidium", message.countValidium, 0, MAX_BATCH_NUMBER);
   requireInteger("countRollup", message.countRollup, 0, MAX_BATCH_NUMBER);
@@ -157,7 +154,7 @@ export function mirroredStateTypedData(
  * const message = { vaultId, recipient, quantity: 1n, withdrawnBefore: 0n, deadline };
  * const signature = await owner.signTypedData(withdrawalTypedData(settlement, message));
  */
-export function withdrawalTypedData(settlement: Pick<Settlement, "chainId" | "contract">, message: WithdrawalMessage) {
+export function withdrawalTypedData(settlement: PortalIdentity, message: WithdrawalMessage) {
   requireListable(message);
   requireBigint("deadline", message.deadline, 0n, MAX_UINT64);
   return typedData(settlement, { Withdrawal: TYPED_DATA_TYPES.Withdrawal }, "Withdrawal", message);
@@ -169,10 +166,7 @@ export function withdrawalTypedData(settlement: Pick<Settlement, "chainId" | "co
  * @example
  * await isSignedBy(owner, withdrawalDigest(settlement, message), signature);
  */
-export function withdrawalDigest(
-  settlement: Pick<Settlement, "chainId" | "contract">,
-  message: WithdrawalMessage,
-): Hash {
+export function withdrawalDigest(settlement: PortalIdentity, message: WithdrawalMessage): Hash {
   return hashTypedData(withdrawalTypedData(settlement, message));
 }
 
@@ -183,10 +177,7 @@ export function withdrawalDigest(
  * const message = { vaults: [{ vaultId, withdrawnBefore: 0n, quantity: 1n }], recipient, deadline };
  * const signature = await owner.signTypedData(withdrawalListTypedData(settlement, message));
  */
-export function withdrawalListTypedData(
-  settlement: Pick<Settlement, "chainId" | "contract">,
-  message: WithdrawalListMessage,
-) {
+export function withdrawalListTypedData(settlement: PortalIdentity, message: WithdrawalListMessage) {
   requireInteger("vaults", message.vaults.length, 1, MAX_LISTED_VAULTS);
   message.vaults.forEach(requireListable);
   requireBigint("deadline", message.deadline, 0n, MAX_UINT64);
@@ -200,10 +191,7 @@ export function withdrawalListTypedData(
  * @example
  * await isSignedBy(owner, withdrawalListDigest(settlement, message), signature);
  */
-export function withdrawalListDigest(
-  settlement: Pick<Settlement, "chainId" | "contract">,
-  message: WithdrawalListMessage,
-): Hash {
+export function withdrawalListDigest(settlement: PortalIdentity, message: WithdrawalListMessage): Hash {
   return hashTypedData(withdrawalListTypedData(settlement, message));
 }
 
@@ -220,7 +208,7 @@ export interface ClaimMessage {
  * @example
  * const signature = await key.signTypedData(claimTypedData(settlement, { link: key.address, owner }));
  */
-export function claimTypedData(settlement: Pick<Settlement, "chainId" | "contract">, message: ClaimMessage) {
+export function claimTypedData(settlement: PortalIdentity, message: ClaimMessage) {
   return typedData(settlement, { Claim: TYPED_DATA_TYPES.Claim }, "Claim", message);
 }
 
@@ -230,7 +218,7 @@ export function claimTypedData(settlement: Pick<Settlement, "chainId" | "contrac
  * @example
  * await isSignedBy(link, claimDigest(settlement, { link, owner }), signature);
  */
-export function claimDigest(settlement: Pick<Settlement, "chainId" | "contract">, message: ClaimMessage): Hash {
+export function claimDigest(settlement: PortalIdentity, message: ClaimMessage): Hash {
   return hashTypedData(claimTypedData(settlement, message));
 }
 
