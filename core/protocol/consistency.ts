@@ -1,7 +1,7 @@
-import type { Hash } from "../model.ts";
+import type { Hash, Mode } from "../model.ts";
 import type { PortalIdentity } from "../ports.ts";
 import { holds, invariant, requireInteger } from "./bounds.ts";
-import { type StateRoots, stateCommitment } from "./commitment.ts";
+import { countOf, type StateRoots, stateCommitment } from "./commitment.ts";
 import { foldPath } from "./hash.ts";
 import { bytesToHex, equalBytes, HASH_BYTES, hexToBytes, packHashes, unpackHashes } from "./hex.ts";
 import { MAX_HEIGHT, pathHolds, zeroRoot } from "./merkle.ts";
@@ -147,17 +147,13 @@ export function verifyStateConsistency(
     () =>
       stateCommitment(settlement, older.state) === older.commitment.toLowerCase() &&
       stateCommitment(settlement, newer.state) === newer.commitment.toLowerCase() &&
-      verifyConsistency(validiumOf(older.state), validiumOf(newer.state), proof.validium) &&
-      verifyConsistency(rollupOf(older.state), rollupOf(newer.state), proof.rollup),
+      verifyConsistency(treeOf("validium", older.state), treeOf("validium", newer.state), proof.validium) &&
+      verifyConsistency(treeOf("zk-rollup", older.state), treeOf("zk-rollup", newer.state), proof.rollup),
   );
 }
 
-function validiumOf(state: StateRoots): TreeState {
-  return { root: state.rootValidium, count: state.countValidium };
-}
-
-function rollupOf(state: StateRoots): TreeState {
-  return { root: state.rootRollup, count: state.countRollup };
+function treeOf(mode: Mode, state: StateRoots): TreeState {
+  return { root: mode === "validium" ? state.rootValidium : state.rootRollup, count: countOf(mode, state) };
 }
 
 /** Whether the root is that of a tree with these left siblings on the path of `count`, and no leaf from `count` on. */
