@@ -25,7 +25,7 @@ function passedOn(flags: readonly string[]): string[] {
 }
 
 /** A question that the thread has not answered. */
-interface Asked<Question, Answer> {
+export interface Asked<Question, Answer> {
   readonly question: Question;
   readonly resolve: (answer: Answer | Promise<Answer>) => void;
   readonly reject: (reason: unknown) => void;

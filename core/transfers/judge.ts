@@ -2,7 +2,7 @@ import { findBatch } from "../batches/batches.ts";
 import { failWithdrawals } from "../batches/void-slots.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Address, VaultId } from "../model.ts";
-import { type TransferFault, type TransferPowers, transferFault } from "../protocol/transfer-rules.ts";
+import { TRANSFER_FAULTS, type TransferFault, type TransferPowers, transferFault } from "../protocol/transfer-rules.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import { runAt } from "../sealing/void-runs.ts";
 import type { Group } from "../store/group.ts";
@@ -55,7 +55,10 @@ function failureOf(
     if (vault.owner !== spent[0]?.vault.owner) return "The vaults of the list have several owners.";
     if (activity.spentBy !== list.transferId) return `Another transfer of vault ${transfer.vaultId} is on L1.`;
     const fault = faultAt(ledger, list, transfer, { vault, activity }, powers, commitAt);
-    if (fault !== null) return lists.failureOfFault({ ...transfer, fault });
+    if (fault === null) continue;
+    const { mode, batchNumber, slot } = placeOf(transfer.vaultId);
+    const why = runAt(ledger.voids[mode].latest.get(batchNumber) ?? [], slot)?.failure ?? TRANSFER_FAULTS[fault];
+    return `L1 would not count the transfer of vault ${transfer.vaultId}: ${why}`;
   }
   return null;
 }

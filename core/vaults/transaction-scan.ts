@@ -74,6 +74,7 @@ async function transactionsAt(ledger: Ledger, sequence: number): Promise<Found[]
 export function mintTransactions({ sequence: journalSequence, time, entry }: Journaled<MintEntry>): Found[] {
   const { mintId, firstSequence, references } = entry;
   const users = entry.users.flatMap(({ userIndex, count }) => Array<number>(count).fill(userIndex));
+  if (users.length !== entry.mints.length) throw new MintmarkError("store_corrupt", "A mint's entry ends early.");
   return entry.mints.map((mint, position): Found => {
     const reference = references.get(position) ?? null;
     const vault = { place: mint, made: mint, assetIndex: mint.assetIndex, blob: mint.blob };

@@ -11,6 +11,7 @@ import {
   type MintRequest,
   mint,
 } from "../../server/client/index.ts";
+import { codeOf, refusedForNow } from "../../server/client/retry.ts";
 import type { Running } from "../../server/process/operator/operation.ts";
 import { clientOf, EXAMPLE_ASSET, OVER_HTTP, textOf } from "../cli/arguments.ts";
 import { command, type Given } from "../cli/command.ts";
@@ -115,7 +116,8 @@ function telling(progress: Running["progress"]): typeof fetch {
   return async (request) => {
     try {
       const reply = await fetch(request);
-      if (reply.status === 429 || reply.status === 503) progress(`the server answers ${reply.status}; trying again`);
+      if (await refusedForNow(reply, request as Request))
+        progress(`the server answers ${(await codeOf(reply)) ?? reply.status}; trying again`);
       // A proxy answers in the place of a server that is away.
       if (reply.status === 502 || reply.status === 504) throw new TypeError(`a proxy answers ${reply.status}`);
       return reply;

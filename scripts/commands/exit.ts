@@ -37,8 +37,7 @@ export const exitCommand = command({
     "--amount <tokens>": "whole tokens, such as 12.5; default all that is left",
     "--units <number>": "in the place of --amount: units, as the API counts them",
     "--recipient <address>": "default the owner",
-    "--from-block <number>":
-      "where to look first for a transfer that spends the vault; default the newest block, and back",
+    "--from-block <number>": "where to look for a transfer that spends the vault; default the vault's commit",
     "--dry-run": "check the kit against the chain and show the effects",
   },
   async work({ args: files, options: given, progress, signal }, { MINTMARK_RPC_URL: rpcUrl }) {

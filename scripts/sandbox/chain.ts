@@ -7,7 +7,10 @@ export type LocalChain = Awaited<ReturnType<typeof startChain>>;
 /** The second chain is for tokens that live elsewhere than the state. */
 const CHAIN_IDS = { local: 31_337, other: 31_338 };
 
-/** Starts an in-memory chain, with HTTP on the loopback interface only. It mines each transaction at once, and an empty block every second to move its clock. */
+/**
+ * Starts an in-memory chain, with HTTP on the loopback interface only. It mines each transaction at once, and an empty
+ * block every second to move its clock.
+ */
 export async function startChain(network: keyof typeof CHAIN_IDS, wantedPort: number) {
   requireHardhat();
   const { createHardhatRuntimeEnvironment } = await import("hardhat/hre");

@@ -11,10 +11,15 @@ export interface RetryOptions {
 }
 
 const BACKOFF = { firstMs: 200, maxMs: 10_000 };
+/** Faults of a server that do not pass by themselves. */
+const LASTING: ReadonlySet<unknown> = new Set([
+  ...["drops_unavailable", "history_diverged", "kzg_unavailable"],
+  ...["store_locked", "store_mismatch", "store_missing"],
+]);
 const REPEATABLE = new Set(["GET", "HEAD", "PUT", "DELETE"]);
 
 /**
- * A `fetch` with retries: 429 after Retry-After; 503 and broken connections after Retry-After or a growing pause, if a
+ * A `fetch` with retries: 429 after Retry-After; a 503 that can pass and broken connections after Retry-After or a growing pause, if a
  * repetition changes nothing: reads, PUT, DELETE, and requests with an Idempotency-Key, whose first attempt may still
  * be in progress (409 `idempotency_in_progress`). The request's signal ends the wait too.
  */
@@ -35,16 +40,18 @@ export function retryingFetch(options: RetryOptions = {}): (request: Request) =>
   };
 }
 
-async function refusedForNow(response: Response, request: Request): Promise<boolean> {
+/** Whether the same request can be answered later. */
+export async function refusedForNow(response: Response, request: Request): Promise<boolean> {
   // For readiness, 503 is a result.
   if (new URL(request.url).pathname.endsWith("/readyz")) return false;
   if (response.status === 429) return true;
   if (!repeatable(request)) return false;
-  return response.status === 503 || (response.status === 409 && (await codeOf(response)) === "idempotency_in_progress");
+  if (response.status === 503) return !LASTING.has(await codeOf(response));
+  return response.status === 409 && (await codeOf(response)) === "idempotency_in_progress";
 }
 
 /** The code of a problem document; undefined for other responses. */
-async function codeOf(response: Response): Promise<unknown> {
+export async function codeOf(response: Response): Promise<unknown> {
   const problem: unknown = await response
     .clone()
     .json()

@@ -52,9 +52,9 @@ export function gasOf(chains: ReadonlyMap<bigint, () => Promise<GasChain>>): Gas
     const known = kept.get(txHash);
     if (known !== undefined) return known;
     try {
-      const chain = await chains.get(chainId)?.();
-      if (chain?.gasUsed === undefined) return null;
-      const gas = await within(GAS_MS, chain.gasUsed(txHash), () => new Error("no answer"));
+      const asked = async () => (await chains.get(chainId)?.())?.gasUsed?.(txHash);
+      const gas = await within(GAS_MS, asked(), () => new Error("no answer"));
+      if (gas === undefined) return null;
       if (kept.size >= MOST_KEPT) kept.clear();
       kept.set(txHash, gas);
       return gas;

@@ -162,10 +162,10 @@ const RETRY_MS = 2000;
  */
 function stream(service: Service, { applicationId, keyId }: Principal, after: number, request: FastifyRequest) {
   const { engine, streams, heartbeatMs, stopping } = service;
-  const closed = streams.take(keyId);
   const ended = new AbortController();
   const { signal } = ended;
   const events = engine.events.stream(applicationId, { after, follow: true, signal });
+  const closed = streams.take(keyId);
   const answer = new PassThrough({ encoding: "utf8" });
   const end = (): void => ended.abort();
   const check = (): void => void identify("read", request, service).catch(end);

@@ -92,7 +92,7 @@ export interface TransferChanges {
 export abstract class ArchiveTransfers extends ArchiveReads {
   protected readonly signers = new SignerThread();
 
-  /** Throws `vault_not_found`, `vault_void`; `proof_not_ready` when the batch's data is missing, or that of a vault behind it. */
+  /** Throws `vault_not_found`, `vault_void`; `proof_not_ready` without the batch's data, or that of a vault behind it. */
   async vaultContent(vaultId: VaultId): Promise<VaultContent> {
     const output = await this.output(vaultId);
     if (output !== null && output.owner !== zeroAddress) {

@@ -3,6 +3,7 @@ import { MintmarkError } from "../../errors.ts";
 import { type Hash, MODES, type Mode, type VaultId } from "../../model.ts";
 import type { CommitEvent, L1Block, L1Event, ProposedBatch } from "../../ports.ts";
 import { BatchDataError } from "../../protocol/batch-data.ts";
+import { invariant } from "../../protocol/bounds.ts";
 import { stateLeaf } from "../../protocol/commitment.ts";
 import { hexToBytes } from "../../protocol/hex.ts";
 import type { ArchiveOptions } from "./archive-reads.ts";
@@ -139,7 +140,10 @@ export class Archive extends ArchiveTransfers {
     const name = [batch.dataHash, batch.leftOut, batch.unnamed].join(" ");
     if (indexed === name) return { puts: new Map(), repeats: [] };
     // The member signed a batch that L1 did not take, or took without some assets: those vaults do not exist.
-    if (indexed !== undefined) await this.unindex(batchNumber);
+    if (indexed !== undefined) {
+      invariant(mode === "validium", "a rollup batch has other data than before");
+      await this.unindex(batchNumber);
+    }
     const { puts, repeats } = await this.#index.entries(vaultsOf(batch), taken);
     return { puts: puts.set(key, name), repeats };
   }

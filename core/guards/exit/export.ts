@@ -95,15 +95,23 @@ export interface ProveFromL1Options extends DataSources {
  */
 export async function proveFromL1(vaultId: VaultId, options: ProveFromL1Options): Promise<BatchVaultProof> {
   const { l1, fromBlock, signal } = options;
-  const commits = new Map<string, CommitEvent>();
-  for await (const commit of commitsIn(l1, fromBlock, await l1.blockNumber(), signal))
-    commits.set(batchIdOf(commit.mode, commit.batchNumber), commit);
+  const rest = commitsIn(l1, fromBlock, await l1.blockNumber(), signal);
+  const read = new Map<string, CommitEvent>();
+  /** Reads no further than the commit: a transfer comes after the batch of the vault that it spends. */
+  const commitOf = async (batchId: string): Promise<CommitEvent> => {
+    for (;;) {
+      const known = read.get(batchId);
+      if (known !== undefined) return known;
+      const { value: next, done } = await rest.next();
+      if (done) throw new MintmarkError("batch_not_found", `L1 has not committed ${batchId}.`);
+      read.set(batchIdOf(next.mode, next.batchNumber), next);
+    }
+  };
   return withKzg(options.kzg, async (kzg) => {
     const data = new CommittedData(l1, kzg, options);
     return chainProof(vaultId, kzg, async (mode, batchNumber) => {
-      const commit = commits.get(batchIdOf(mode, batchNumber));
-      if (commit !== undefined) return { commit, ...(await data.batch(commit, "proof_not_ready", signal)) };
-      throw new MintmarkError("batch_not_found", `L1 has not committed ${batchIdOf(mode, batchNumber)}.`);
+      const commit = await commitOf(batchIdOf(mode, batchNumber));
+      return { commit, ...(await data.batch(commit, "proof_not_ready", signal)) };
     });
   });
 }

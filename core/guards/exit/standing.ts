@@ -19,7 +19,7 @@ type TransferLog = Pick<L1Reader, "block" | "blockNumber" | "events" | "rollupDa
 
 /** Where to look for the record that spends a vault. */
 export interface SearchOptions {
-  /** Looks from this block on first, then back from it. Default: from the newest block back. */
+  /** Where to begin; default the block of the vault's commit. Blocks before it come last. */
   readonly fromBlock?: bigint;
   readonly signal?: AbortSignal;
 }
@@ -91,8 +91,10 @@ function whereItWent(vaultId: VaultId, { outId, part, to, amount, header }: Prov
 }
 
 /** The committed record that spends a kit's vault. There is at most one. */
-async function findSpending({ tip: { vaultId } }: ExitKit, l1: StandingChain, options: SearchOptions) {
-  for await (const event of searched(l1, options)) {
+async function findSpending({ tip, hops, header }: ExitKit, l1: StandingChain, options: SearchOptions) {
+  const { vaultId } = tip;
+  const start = options.fromBlock ?? (await blockAt(l1, (hops?.at(-1)?.header ?? header).committedAt));
+  for await (const event of commitsAround(start, l1, options.signal)) {
     if (event.transfers !== true) continue;
     const data = await l1.rollupData(event.txHash);
     if (data === null) throw new MintmarkError("proof_not_ready", `The node lacks transaction ${event.txHash}.`);
@@ -110,18 +112,33 @@ async function findSpending({ tip: { vaultId } }: ExitKit, l1: StandingChain, op
 }
 
 /**
- * The commits in the order of the search, back to the first: a hostile operator with enough members can commit a record
- * of a vault that does not exist yet.
+ * The commits from a block on, then those before it: a hostile operator with enough members can commit a record of a
+ * vault that does not exist yet.
  */
-async function* searched(l1: TransferLog, { fromBlock, signal }: SearchOptions): AsyncGenerator<CommitEvent> {
-  const newest = await l1.blockNumber();
-  const start = fromBlock ?? newest + 1n;
+async function* commitsAround(start: bigint, l1: TransferLog, signal?: AbortSignal): AsyncGenerator<CommitEvent> {
   let isFirstSeen = false;
-  for (const [from, to] of [...blockRanges(start, newest), ...[...blockRanges(0n, start - 1n)].reverse()]) {
-    if (isFirstSeen && to < start) return;
+  async function* within(from: bigint, to: bigint): AsyncGenerator<CommitEvent> {
     for await (const event of commitsIn(l1, from, to, signal)) {
       isFirstSeen ||= event.sequence === 0n;
       yield event;
     }
   }
+  yield* within(start, await l1.blockNumber());
+  for (const [from, to] of [...blockRanges(0n, start - 1n)].reverse()) {
+    if (isFirstSeen) return;
+    yield* within(from, to);
+  }
+}
+
+/** The first block at or after a time, in seconds since 1970. */
+async function blockAt(l1: Pick<L1Reader, "block" | "blockNumber">, time: bigint): Promise<bigint> {
+  let [low, high] = [0n, await l1.blockNumber()];
+  while (low < high) {
+    const middle = (low + high) / 2n;
+    const block = await l1.block(middle);
+    // A node can lack old blocks. The commit's own block is there, or its events could not be read either.
+    if (block === null || block.timestamp < time) low = middle + 1n;
+    else high = middle;
+  }
+  return low;
 }

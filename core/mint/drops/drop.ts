@@ -213,6 +213,11 @@ const PASSING: ReadonlySet<string> = new Set([
 const ENDING: ReadonlySet<string> = new Set(["engine_closed", "store_failed", "not_leader"]);
 const BACKOFF = { firstMs: 250, maxMs: 10_000 };
 
+/** Whether the engine has ended, or ends with this error. */
+export function hasEnded(error: unknown): boolean {
+  return error instanceof MintmarkError && ENDING.has(error.code);
+}
+
 /** The parts of an engine that mint a drop. */
 export interface DropEngine {
   mint(principal: Principal, request: unknown, options?: MintOptions): Promise<MintResult>;
@@ -247,7 +252,7 @@ export function engineMinting(
           await engine.mints.check(principal, body);
           return null;
         } catch (error) {
-          if (!(error instanceof MintmarkError) || ENDING.has(error.code)) throw error;
+          if (!(error instanceof MintmarkError) || hasEnded(error)) throw error;
           const { code, message: detail, issues } = error;
           if (!PASSING.has(code)) throw new RequestRefused({ code, detail, issues });
         }

@@ -12,6 +12,7 @@ import {
   type DropTask,
   dropId,
   engineMinting,
+  hasEnded,
   type Pace,
   RequestRefused,
   runDrop,
@@ -309,7 +310,7 @@ export class Drops implements AsyncDisposable {
       await this.#finish(job, "done", null);
     } catch (error) {
       // The engine has ended. The next start resumes the drop.
-      if (this.#closing.signal.aborted || error instanceof MintmarkError) return;
+      if (this.#closing.signal.aborted || hasEnded(error)) return;
       if (signal.aborted) await this.#finish(job, "stopped", null);
       else await this.#finish(job, "failed", this.#failureOf(error));
     }

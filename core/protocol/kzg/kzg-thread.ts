@@ -1,6 +1,6 @@
 import { MintmarkError } from "../../errors.ts";
 import type { Hex } from "../../model.ts";
-import { AnsweringThread } from "../../thread.ts";
+import { AnsweringThread, type Asked } from "../../thread.ts";
 import { BLOB_BYTES } from "../blob-batch.ts";
 import { ELEMENT_BYTES } from "../elements.ts";
 import { bytesToHex, hexToBytes } from "../hex.ts";
@@ -36,7 +36,7 @@ export type KzgAnswer = readonly Uint8Array[] | string;
 const WORKER = new URL(`./kzg-worker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url);
 
 class Jobs extends AnsweringThread<KzgJob, KzgAnswer> {
-  protected override lost(asked: Parameters<AnsweringThread<KzgJob, KzgAnswer>["lost"]>[0], cause: unknown): void {
+  protected override lost(asked: readonly Asked<KzgJob, KzgAnswer>[], cause: unknown): void {
     const why = cause instanceof Error ? cause.message.split("\n", 1)[0] : String(cause);
     const message = `The thread of the native KZG code does not run (${why}).`;
     for (const { reject } of asked) reject(new MintmarkError("kzg_unavailable", message, { cause }));
