@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, expectTypeOf, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, expectTypeOf, test, vi } from "vitest";
 import { takesIdempotencyKey as clientGivesKey } from "../../server/client/client.ts";
 import type { MintmarkClient, MintRequest, Vault } from "../../server/client/index.ts";
 import { ApiError, answer, createClient, mint } from "../../server/client/index.ts";
@@ -113,6 +113,9 @@ describe("the client", () => {
     const impatient = createClient({ baseUrl, apiKey: world.key, retries: 1 });
     const { error } = await impatient.GET("/api/v1/limits");
     expect(error?.code).toBe("shutting_down");
+    const lasting = vi.fn(async () => Response.json({ code: "history_diverged" }, { status: 503 }));
+    await createClient({ baseUrl, apiKey: world.key, fetch: lasting }).GET("/api/v1/limits");
+    expect(lasting).toHaveBeenCalledTimes(1);
   });
 });
 
