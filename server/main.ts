@@ -112,6 +112,8 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, term?: Ter
     }),
     ...tokenSecretOf(config),
   });
+  // A failure before it listens must end what it has begun.
+  await using _app = { [Symbol.asyncDispose]: async () => void (listening || (await app.close())) };
   await using _progress = new ProgressLog(engine, app.log, gasOf(connections), metrics?.spent);
   const originOf = () => config.MINTMARK_ORIGIN?.origin ?? (listening ? app.listeningOrigin : undefined);
   await using _operator = await serveOperator(engine, config.MINTMARK_STORE, originOf);
