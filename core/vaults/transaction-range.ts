@@ -229,7 +229,8 @@ async function usersOf(ledger: Ledger, applicationId: Uuid, { userId, ownerAddre
   const owned = ownerAddress === undefined ? undefined : await usersOfOwner(ledger, applicationIndex, ownerAddress);
   if (userId === undefined) return owned;
   const user = await orNull("user_not_found", () => findUser(ledger, applicationId, userId));
-  return user !== null && owned?.includes(user.userIndex) !== false ? [user.userIndex] : [];
+  if (user === null || (owned !== undefined && !owned.includes(user.userIndex))) return [];
+  return [user.userIndex];
 }
 
 async function usersOfOwner(ledger: Ledger, applicationIndex: number, ownerAddress: Address): Promise<number[]> {

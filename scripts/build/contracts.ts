@@ -2,6 +2,7 @@
  * `npm run build:contracts`: compiles the contracts that are deployed into contracts/compiled/, and writes
  * core/l1/abi.ts and core/protocol/contract-code.ts. All are tracked, so that only those who change a contract compile it.
  */
+import { execSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -231,7 +232,7 @@ if (import.meta.main) {
   else throw new Error("usage: npm run build:contracts [-- --input NAME]");
 }
 
-/** Compiles what changed, and writes the tracked files. */
+/** Compiles what changed, writes the tracked files, and has Hardhat build its artifacts of them. */
 function build(): void {
   const changed = JOBS.filter((one) => !isCurrent(one));
   for (const [index, one] of changed.entries()) {
@@ -242,4 +243,5 @@ function build(): void {
   const sources = Object.assign({}, ...JOBS.map(sourcesOf));
   writeFileSync(fileOf("sources"), `${JSON.stringify(sources, null, 1)}\n`);
   for (const [path, text] of Object.entries(generatedFiles())) writeFileSync(new URL(path, ROOT), text);
+  execSync("hardhat build --quiet --no-tests", { stdio: "inherit" });
 }

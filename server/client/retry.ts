@@ -19,9 +19,10 @@ const LASTING: ReadonlySet<unknown> = new Set([
 const REPEATABLE = new Set(["GET", "HEAD", "PUT", "DELETE"]);
 
 /**
- * A `fetch` with retries: 429 after Retry-After; a 503 that can pass and broken connections after Retry-After or a growing pause, if a
- * repetition changes nothing: reads, PUT, DELETE, and requests with an Idempotency-Key, whose first attempt may still
- * be in progress (409 `idempotency_in_progress`). The request's signal ends the wait too.
+ * A `fetch` with retries: 429 after Retry-After; broken connections, and a 503 that can pass, after Retry-After or a
+ * growing pause. The latter only if a repetition changes nothing: reads, PUT, DELETE, and requests with an
+ * Idempotency-Key, whose first attempt may still be in progress (409 `idempotency_in_progress`). The request's signal
+ * ends the wait too.
  */
 export function retryingFetch(options: RetryOptions = {}): (request: Request) => Promise<Response> {
   const { retries = 4, maxWaitMs = 30_000, fetch = globalThis.fetch } = options;

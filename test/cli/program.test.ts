@@ -1,4 +1,4 @@
-import { execFile, spawnSync } from "node:child_process";
+import { execFile, execFileSync, spawnSync } from "node:child_process";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -256,6 +256,11 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 
 test("there are npm scripts to ask", () => {
   expect(OURS.map(([name]) => name)).toEqual(expect.arrayContaining(["start", "demo", "server"]));
+});
+
+test("`npm run build:contracts -- --input` prints all of it to a pipe", () => {
+  const printed = execFileSync("npm", ["run", "-s", "build:contracts", "--", "--input", "Administration"]).toString();
+  expect(JSON.parse(printed)).toHaveProperty("settings.viaIR", true);
 });
 
 test.each(OURS)("`npm run %s -- --help` starts nothing", async (_, command) => {
