@@ -6,7 +6,7 @@ import { IMT } from "@zk-kit/imt";
 import { LeanIMT } from "@zk-kit/lean-imt";
 import { type Element, MerkleTree as FixedMerkleTree } from "fixed-merkle-tree";
 import { MerkleTree as MerkleTreeJs } from "merkletreejs";
-import { keccak256 } from "../core/protocol/hash.ts";
+import { keccak256 } from "../core/protocol/hex.ts";
 import { hashNode } from "../core/protocol/merkle.ts";
 import { BATCH, check, LEAVES, leafBytes, leafList, type TreeSubject } from "./tree-subject.ts";
 

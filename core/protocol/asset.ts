@@ -1,8 +1,7 @@
 import { MintmarkError } from "../errors.ts";
 import type { Address, Hash, Hex, Standard } from "../model.ts";
 import { requireBigint } from "./bounds.ts";
-import { hashOf, keccak256 } from "./hash.ts";
-import { hexToBytes, wordOf } from "./hex.ts";
+import { hashOf, hexToBytes, keccak256, wordOf } from "./hex.ts";
 
 /** First four bytes of keccak-256 of StarkEx's selector texts, such as `MintableERC20Token(address)`. */
 const SELECTORS: Readonly<Record<Standard, Hex>> = { erc20: "0x68646e2d", erc721: "0xb8b86672", erc1155: "0xbae32628" };

@@ -1,8 +1,7 @@
 import { MintmarkError } from "../errors.ts";
 import type { Address, Hash, Hex } from "../model.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
-import { hashOf } from "./hash.ts";
-import { bytesToHex, hexToBytes, packed, wordOf } from "./hex.ts";
+import { bytesToHex, hashOf, hexToBytes, packed, wordOf } from "./hex.ts";
 
 const COMMITTEE_PREFIX = 0x05;
 /** Half of the order of secp256k1. A signature's s is at most this, so each signature has one form. */

@@ -5,8 +5,7 @@ import { ASSET_ENTRY_BYTES, BatchDataError, type VaultEntry } from "./batch-data
 import { type DecodedBatch, type DecodeOptions, decodeBatchData } from "./batch-decoder.ts";
 import { requireInteger } from "./bounds.ts";
 import { ELEMENT_BYTES, type ElementVault, elementCount, ownerOf, readElements, writeElements } from "./elements.ts";
-import { hashOf, keccak256 } from "./hash.ts";
-import { bytesToHex, HASH_BYTES, hexToBytes, packed } from "./hex.ts";
+import { bytesToHex, HASH_BYTES, hashOf, hexToBytes, keccak256, packed } from "./hex.ts";
 import { compareAssets, MAX_BATCH_ASSETS, requireManifest } from "./manifest.ts";
 
 /** The first byte of the data of a blob batch. Data for calldata and committees begins with 0x01. */

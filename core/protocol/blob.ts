@@ -2,8 +2,7 @@ import { MintmarkError } from "../errors.ts";
 import type { BlobScheme, Hex, Standard } from "../model.ts";
 import type { VaultContent } from "../ports.ts";
 import { MAX_UINT256 } from "./bounds.ts";
-import { keccak256 } from "./hash.ts";
-import { bytesToHex, hexToBytes, wordOf } from "./hex.ts";
+import { bytesToHex, hexToBytes, keccak256, wordOf } from "./hex.ts";
 import { isVisible } from "./text.ts";
 
 /**

@@ -1,8 +1,7 @@
 import { type Hash, MAX_BATCH_VAULTS, MODES, type Mode } from "../model.ts";
 import type { BatchHeader, PortalIdentity } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
-import { hashOf } from "./hash.ts";
-import { bytesToHex } from "./hex.ts";
+import { bytesToHex, hashOf } from "./hex.ts";
 import { MAX_HEIGHT, zeroRoot } from "./merkle.ts";
 import { MAX_BATCH_NUMBER } from "./vault.ts";
 

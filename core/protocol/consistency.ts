@@ -2,8 +2,7 @@ import type { Hash, Mode } from "../model.ts";
 import type { PortalIdentity } from "../ports.ts";
 import { holds, invariant, requireInteger } from "./bounds.ts";
 import { countOf, type StateRoots, stateCommitment } from "./commitment.ts";
-import { foldPath } from "./hash.ts";
-import { bytesToHex, equalBytes, HASH_BYTES, hexToBytes, packHashes, unpackHashes } from "./hex.ts";
+import { bytesToHex, equalBytes, foldPath, HASH_BYTES, hexToBytes, packHashes, unpackHashes } from "./hex.ts";
 import { MAX_HEIGHT, pathHolds, zeroRoot } from "./merkle.ts";
 import { MAX_STATE_LEAVES, type StateHistory } from "./state-tree.ts";
 

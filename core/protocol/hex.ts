@@ -1,6 +1,9 @@
 import { bytesToHex as bareHex } from "@noble/hashes/utils.js";
 import { MintmarkError } from "../errors.ts";
 import type { Hash, Hex } from "../model.ts";
+import { createKeccak } from "./keccak/index.ts";
+
+/** Bytes as hex, as numbers and one behind the other, and their hash. */
 
 /** Bytes of a hash, a tree node or a storage word. */
 export const HASH_BYTES = 32;
@@ -96,6 +99,30 @@ export function packed(sizes: readonly number[], ...values: readonly Part[]): Ui
     at += sizeOf(i);
   }
   return bytes;
+}
+
+/** The protocol's only hash. The rest of the core imports it from here, so one module decides the implementation. */
+const shared = createKeccak();
+
+export const { hashPairs, hashMessages, foldPath } = shared;
+
+/**
+ * keccak-256 of a message of any length; a new array of 32 bytes.
+ *
+ * @example
+ * const dataHash = bytesToHex(keccak256(data));
+ */
+export function keccak256(message: Uint8Array): Uint8Array<ArrayBuffer> {
+  return shared.keccak256(message);
+}
+
+export function textHash(text: string): Uint8Array {
+  return keccak256(new TextEncoder().encode(text));
+}
+
+/** The hash of {@link packed} values. */
+export function hashOf(sizes: readonly number[], ...values: readonly Part[]): Hash {
+  return bytesToHex(keccak256(packed(sizes, ...values)));
 }
 
 /** An integer as a storage word. */

@@ -19,8 +19,7 @@ export {
 export { batchHeaderHash, emptyHistory, nextHistory, stateCommitment, stateLeaf } from "./commitment.ts";
 export { assetsHash, consentTypedData, type IssuerConsent } from "./consent.ts";
 export * from "./consistency.ts";
-export { keccak256 } from "./hash.ts";
-export { bytesToHex, hexToBytes } from "./hex.ts";
+export { bytesToHex, hexToBytes, keccak256 } from "./hex.ts";
 export { type BlobProof, type Opening, verifyBlob, verifyOpening, versionedHash } from "./kzg.ts";
 export { batchRoot, compareAssets, kindOf, manifestPath, manifestRoot } from "./manifest.ts";
 export { elementPlaces, type OpenableBatch, type OpenedVault, openedProof } from "./opening.ts";

@@ -2,8 +2,7 @@ import { MintmarkError } from "../errors.ts";
 import { BATCH_KINDS, type BatchKind, type Hash, type Mode } from "../model.ts";
 import type { AssetId, AssetPath } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
-import { foldPath, hashOf } from "./hash.ts";
-import { bytesToHex, HASH_BYTES, hashAt, hexToBytes, packHashes, unpackHashes } from "./hex.ts";
+import { bytesToHex, foldPath, HASH_BYTES, hashAt, hashOf, hexToBytes, packHashes, unpackHashes } from "./hex.ts";
 import { buildLevels, nodeIn, siblingsIn, treeHeight } from "./merkle.ts";
 
 /** Most assets of one batch: an index fits one byte, and a path has at most eight siblings. */

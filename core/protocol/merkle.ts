@@ -1,5 +1,4 @@
-import { foldPath, hashPairs } from "./hash.ts";
-import { equalBytes, HASH_BYTES, hashAt } from "./hex.ts";
+import { equalBytes, foldPath, HASH_BYTES, hashAt, hashPairs } from "./hex.ts";
 
 /** Height of the tallest tree of the protocol, the state tree. */
 export const MAX_HEIGHT = 32;

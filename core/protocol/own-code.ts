@@ -1,8 +1,7 @@
 import { MintmarkError } from "../errors.ts";
 import type { Address } from "../model.ts";
 import { contractCode, knownContracts, type ReleasedCode } from "./contract-code.ts";
-import { keccak256 } from "./hash.ts";
-import { bytesToHex, equalBytes, hexToBytes, wordOf } from "./hex.ts";
+import { bytesToHex, equalBytes, hexToBytes, keccak256, wordOf } from "./hex.ts";
 import { domainHash } from "./typed-data.ts";
 
 /** A contract that pays vaults. */

@@ -4,8 +4,7 @@ import { type Address, type Hash, type Hex, MAX_BATCH_VAULTS, type Uuid, type Va
 import type { PortalIdentity, VaultContent } from "../ports.ts";
 import { BatchTree } from "./batch-tree.ts";
 import { requireInteger } from "./bounds.ts";
-import { foldPath } from "./hash.ts";
-import { bytesToHex, packHashes, unpackHashes } from "./hex.ts";
+import { bytesToHex, foldPath, packHashes, unpackHashes } from "./hex.ts";
 import { treeHeight } from "./merkle.ts";
 import { struct, typedData } from "./typed-data.ts";
 import { vaultLeaf, vaultLeaves } from "./vault.ts";

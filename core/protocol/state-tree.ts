@@ -1,7 +1,6 @@
 import { MintmarkError } from "../errors.ts";
 import { invariant, requireInteger } from "./bounds.ts";
-import { foldPath } from "./hash.ts";
-import { HASH_BYTES, hashAt, packed } from "./hex.ts";
+import { foldPath, HASH_BYTES, hashAt, packed } from "./hex.ts";
 import { hashNode, MAX_HEIGHT, zeroRoot } from "./merkle.ts";
 import { MAX_BATCH_NUMBER } from "./vault.ts";
 

@@ -1,8 +1,7 @@
 import type { Address, VaultId } from "../model.ts";
 import type { ProvenHop, ProvenVault } from "../ports.ts";
 import { holds, requireInteger } from "./bounds.ts";
-import { foldPath } from "./hash.ts";
-import { bytesToHex, hexToBytes, packHashes } from "./hex.ts";
+import { bytesToHex, foldPath, hexToBytes, packHashes } from "./hex.ts";
 import { treeHeight } from "./merkle.ts";
 import {
   MAX_TRANSFER_HOPS,

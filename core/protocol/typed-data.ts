@@ -2,8 +2,7 @@ import { hashTypedData, type TypedDataDomain } from "viem";
 import { type Address, type Hash, MAX_AMOUNT, MAX_BATCH_VAULTS, type VaultId } from "../model.ts";
 import type { ListedVault, PortalIdentity } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
-import { keccak256, textHash } from "./hash.ts";
-import { packed } from "./hex.ts";
+import { keccak256, packed, textHash } from "./hex.ts";
 import { MAX_BATCH_NUMBER, unpackVaultId } from "./vault.ts";
 
 /** The message that a committee member signs: it has stored the batch's data and derived the root from it. */

@@ -3,8 +3,7 @@ import { MAX_AMOUNT, MAX_BATCH_VAULTS, MODES, type Mode, type VaultId } from "..
 import type { VaultContent } from "../ports.ts";
 import { MAX_BLOB_BYTES } from "./blob.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
-import { hashMessages, keccak256 } from "./hash.ts";
-import { HASH_BYTES, writeHex } from "./hex.ts";
+import { HASH_BYTES, hashMessages, keccak256, writeHex } from "./hex.ts";
 
 /** Batch numbers are below 2^32. */
 export const MAX_BATCH_NUMBER = 0xffff_ffff;

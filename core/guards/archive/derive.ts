@@ -4,8 +4,7 @@ import type { AssetId, BatchHeader, ProvenHop, VaultContent } from "../../ports.
 import { type DecodeOptions, decodeBatch, decodeSlots, placeVaults } from "../../protocol/batch-decoder.ts";
 import { BatchTree } from "../../protocol/batch-tree.ts";
 import * as blobBatches from "../../protocol/blob-batch.ts";
-import { keccak256 } from "../../protocol/hash.ts";
-import { bytesToHex, HASH_BYTES, unpackHashes } from "../../protocol/hex.ts";
+import { bytesToHex, HASH_BYTES, keccak256, unpackHashes } from "../../protocol/hex.ts";
 import type { Kzg } from "../../protocol/kzg/kzg-thread.ts";
 import { versionedHash } from "../../protocol/kzg.ts";
 import { batchRoot, compareAssets, kindOf, MAX_BATCH_ASSETS, manifestRoot } from "../../protocol/manifest.ts";

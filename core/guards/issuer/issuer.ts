@@ -5,8 +5,7 @@ import type { AssetId, ConsentAsset, IssuerReader, L1Reader, ProposedBatch, Vaul
 import { tokenIdOf } from "../../protocol/blob.ts";
 import { countOf } from "../../protocol/commitment.ts";
 import { assetsHash, consentTypedData } from "../../protocol/consent.ts";
-import { keccak256 } from "../../protocol/hash.ts";
-import { bytesToHex } from "../../protocol/hex.ts";
+import { bytesToHex, keccak256 } from "../../protocol/hex.ts";
 import type { Kzg } from "../../protocol/kzg/kzg-thread.ts";
 import { compareAssets } from "../../protocol/manifest.ts";
 import { vaultLeaves } from "../../protocol/vault.ts";

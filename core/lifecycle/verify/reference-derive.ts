@@ -13,8 +13,7 @@ import {
   readBlobBatchData,
 } from "../../protocol/blob-batch.ts";
 import { stateLeaf } from "../../protocol/commitment.ts";
-import { keccak256 } from "../../protocol/hash.ts";
-import { bytesToHex, hexToBytes } from "../../protocol/hex.ts";
+import { bytesToHex, hexToBytes, keccak256 } from "../../protocol/hex.ts";
 import { versionedHash } from "../../protocol/kzg.ts";
 import { kindOf, manifestRoot, batchRoot as rootOf } from "../../protocol/manifest.ts";
 import { transferBatchRoot } from "../../protocol/transfer.ts";

@@ -1,8 +1,7 @@
 import { parentPort } from "node:worker_threads";
 import { recover } from "tiny-secp256k1";
 import type { Address } from "../../model.ts";
-import { keccak256 } from "../hash.ts";
-import { bytesToHex, hexToBytes } from "../hex.ts";
+import { bytesToHex, hexToBytes, keccak256 } from "../hex.ts";
 import type { Signed, Signers } from "./signer-thread.ts";
 
 /** Half the order of the curve: L1 takes only a signature whose s is not above it. */
