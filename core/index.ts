@@ -4,7 +4,7 @@ export type { WaitOptions } from "./abort.ts";
 export type { Batches, BatchFilter } from "./batches/batches.ts";
 export type { BatchMultiproof, BatchTransition, ProofOptions, StateExtension } from "./batches/proofs.ts";
 export { type Engine, openEngine } from "./engine.ts";
-export * from "./errors.ts";
+export { ERROR_CODES, type ErrorCode, type Issue, MAX_ISSUES, MintmarkError } from "./errors.ts";
 export type { Adopted } from "./l1/adoption/adopted-batches.ts";
 export type { AdoptedBatches } from "./l1/adoption/incoming.ts";
 export type { VaultRefusal } from "./l1/progress/batch-progress.ts";

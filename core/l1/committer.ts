@@ -1,7 +1,6 @@
 import { encodeFunctionData, type LocalAccount, size, toHex } from "viem";
 import { getBalance, getBlock, getCode } from "viem/actions";
-import { MintmarkError } from "../errors.ts";
-import { messageOf } from "../message.ts";
+import { MintmarkError, messageOf } from "../errors.ts";
 import { type Asset, type BlobScheme, batchIdOf, type Hash, type Hex } from "../model.ts";
 import type * as ports from "../ports.ts";
 import { blobContent, blobsIn, isBlobBatchData, manifestHash, readBlobBatchData } from "../protocol/blob-batch.ts";

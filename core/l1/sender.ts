@@ -3,8 +3,7 @@ import { estimateFeesPerGas, getBlobBaseFee, getTransactionCount, sendRawTransac
 import { orAborted } from "../abort.ts";
 import { Turns } from "../at-once.ts";
 import { type Backoff, backoffDelay, pause } from "../backoff.ts";
-import { MintmarkError } from "../errors.ts";
-import { messageOf } from "../message.ts";
+import { MintmarkError, messageOf } from "../errors.ts";
 import type { Hash, Hex } from "../model.ts";
 import type { L1SendOptions } from "../ports.ts";
 import type { ProofForm } from "../protocol/kzg/kzg-thread.ts";

@@ -1,8 +1,7 @@
 import type { LocalAccount } from "viem";
 import * as viem from "viem";
 import { toAccount } from "viem/accounts";
-import { MintmarkError } from "../errors.ts";
-import { messageOf } from "../message.ts";
+import { MintmarkError, messageOf } from "../errors.ts";
 import type { Address, Hex } from "../model.ts";
 import { visible } from "../protocol/text.ts";
 

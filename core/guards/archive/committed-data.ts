@@ -1,5 +1,4 @@
-import { MintmarkError } from "../../errors.ts";
-import { messageOf } from "../../message.ts";
+import { MintmarkError, messageOf } from "../../errors.ts";
 import { batchIdOf, type Hash } from "../../model.ts";
 import type { AssetId, CommittedBlobs, L1Reader } from "../../ports.ts";
 import { BLOB_BYTES, blobBatchData } from "../../protocol/blob-batch.ts";

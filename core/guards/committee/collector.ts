@@ -1,6 +1,5 @@
 import { recoverTypedDataAddress, type TypedDataDefinition } from "viem";
-import { MintmarkError } from "../../errors.ts";
-import { messageOf } from "../../message.ts";
+import { MintmarkError, messageOf } from "../../errors.ts";
 import type { Address, Hex } from "../../model.ts";
 import type { Committee, HistoryPoint, L1Reader, ProposedBatch } from "../../ports.ts";
 import type { MemberSignature } from "../../protocol/attestation.ts";

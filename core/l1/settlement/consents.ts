@@ -1,8 +1,8 @@
 import { recoverAddress } from "viem";
 import { pause, repeat } from "../../backoff.ts";
 import type { LeftOut } from "../../batches/void-slots.ts";
+import { messageOf } from "../../errors.ts";
 import type { IssuerClient, IssuerConsent } from "../../guards/issuer/index.ts";
-import { messageOf } from "../../message.ts";
 import { type Address, batchIdOf, type Hash, MODES, type Mode } from "../../model.ts";
 import type { SettlementPort } from "../../operator.ts";
 import type { Consent, ConsentAsset, IssuerReader, L1Reader, SealedBatch } from "../../ports.ts";

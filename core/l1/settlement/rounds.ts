@@ -1,5 +1,5 @@
 import { type Backoff, repeat } from "../../backoff.ts";
-import { messageOf } from "../../message.ts";
+import { messageOf } from "../../errors.ts";
 import type { Clock } from "../../ports.ts";
 
 export interface RoundsOptions {

@@ -1,5 +1,5 @@
 import { type Backoff, backoffDelay } from "../../backoff.ts";
-import { messageOf } from "../../message.ts";
+import { messageOf } from "../../errors.ts";
 import { batchIdOf, type Hash, type Uuid } from "../../model.ts";
 import type { SettlementPort } from "../../operator.ts";
 import type { Clock, Portal, WithdrawalCall } from "../../ports.ts";
