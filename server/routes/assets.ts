@@ -74,20 +74,18 @@ export const assetEndpoints: readonly Endpoint[] = [
   endpoint("Assets", "read", "GET /api/v1/assets/{assetId}", "getAsset", {
     summary: "One asset",
     success: oneAsset,
-    errors: ["asset_not_found"],
     handle: ({ engine, applicationId, params }) => engine.assets.get(applicationId, params.assetId),
   }),
   endpoint("Assets", "assets", "PUT /api/v1/assets/{assetId}/enablement", "enableAsset", {
     summary: "Enable an asset for the application",
     success: oneAsset,
-    errors: ["asset_not_found", "asset_not_whitelisted"],
+    errors: ["asset_not_whitelisted"],
     handle: ({ engine, applicationId, params }) => engine.assets.enable(applicationId, params.assetId),
   }),
   endpoint("Assets", "assets", "DELETE /api/v1/assets/{assetId}/enablement", "disableAsset", {
     summary: "Disable an asset for the application",
     description: "Minted tokens stay; only new mints are refused.",
     success: oneAsset,
-    errors: ["asset_not_found"],
     handle: ({ engine, applicationId, params }) => engine.assets.disable(applicationId, params.assetId),
   }),
 ];

@@ -95,7 +95,6 @@ function readsOfBatches({ base, access, name }: typeof PRIVATE | typeof PUBLIC):
     endpoint("Batches", access, `GET ${base}/batches/{batchId}`, `get${name}Batch`, {
       summary: "One batch: roots, counts, L1 transaction",
       success: json(200, "The batch.", batch),
-      errors: ["batch_not_found"],
       handle: async ({ engine, params }) => batchView(await engine.batches.get(...batchOf(params.batchId))),
     }),
     endpoint("Batches", access, `GET ${base}/batches/{batchId}/data`, `get${name}BatchData`, {
@@ -103,7 +102,7 @@ function readsOfBatches({ base, access, name }: typeof PRIVATE | typeof PUBLIC):
       oneByOne: true,
       description: "Costs one unit of the rate limit, plus one for each further MiB.",
       success: { status: 200, description: "docs/protocol.md, section 4.", mediaType: "application/octet-stream" },
-      errors: ["batch_not_found", "proof_not_ready"],
+      errors: ["proof_not_ready"],
       async handle({ service: { outgoingBatches }, params, request, reply }) {
         const isPublic = request.principal === null;
         const bytes = await outgoingBatches.data(...batchOf(params.batchId), reply.raw, isPublic);
@@ -115,7 +114,7 @@ function readsOfBatches({ base, access, name }: typeof PRIVATE | typeof PUBLIC):
     endpoint("Batches", access, `GET ${base}/batches/{batchId}/blobs`, `list${name}BatchBlobs`, {
       summary: "The proofs of a sealed batch's blobs, by which a browser checks its data",
       success: json(200, "EIP-4844's proof of each blob.", blobProofs),
-      errors: ["backpressure", "batch_not_found", "kzg_unavailable", "proof_not_ready"],
+      errors: ["backpressure", "kzg_unavailable", "proof_not_ready"],
       handle: async ({ engine, params, request }) => ({
         data: await engine.proofs.blobs(...batchOf(params.batchId), paidBy(request)),
       }),

@@ -182,14 +182,13 @@ export const consoleEndpoints: readonly Endpoint[] = [
     body: s.requestComponent("KeyRotation", { expiresAt }),
     example: {},
     success: json(201, "The new key, with its secret.", issuedKey),
-    errors: ["key_not_found", "too_many_keys"],
+    errors: ["too_many_keys"],
     handle: async ({ engine, params: { keyId }, body }) => engine.keys.rotate(keyId, body),
   }),
   endpoint("Console", "person", `DELETE ${PATH}/keys/{keyId}`, "deleteConsoleKey", {
     ...ofKeys,
     summary: "Revoke an API key and its tokens at once",
     success: json(200, "The revoked key.", apiKey),
-    errors: ["key_not_found"],
     handle: ({ engine, params: { keyId } }) => engine.keys.revoke(keyId),
   }),
   endpoint("Console", "person", `GET ${PATH}/people`, "listConsolePeople", {
@@ -213,21 +212,18 @@ export const consoleEndpoints: readonly Endpoint[] = [
     body: s.requestComponent("PersonRole", { role }),
     example: { role: "viewer" },
     success: json(200, "The person.", person),
-    errors: ["person_not_found"],
     handle: ({ engine, params: { personId }, body: { role } }) => engine.people.changeRole(personId, role),
   }),
   endpoint("Console", "person", `POST ${PERSON}/links`, "createConsolePersonLink", {
     ...ofPeople,
     summary: "Make a new link that signs a person in once, within a week",
     success: json(201, "The person, with the link.", invitation),
-    errors: ["person_not_found"],
     handle: ({ engine, params: { personId } }) => engine.people.link(personId),
   }),
   endpoint("Console", "person", `DELETE ${PERSON}`, "deleteConsolePerson", {
     ...ofPeople,
     summary: "End a person's sign-ins and rights for ever",
     success: json(200, "The removed person.", person),
-    errors: ["person_not_found"],
     handle: ({ engine, params: { personId } }) => engine.people.remove(personId),
   }),
   endpoint("Console", "person", `GET ${PATH}/audit`, "listAuditEntries", {

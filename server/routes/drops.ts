@@ -39,7 +39,6 @@ const PATH = "/api/v1/drops";
 const ROWS_UNIT = 1024;
 const RESULT_UNIT = 1024 * 1024;
 const MAX_BYTES = 256 * 1024 * 1024;
-const one = { errors: ["drop_not_found"] } as const;
 
 export const dropEndpoints: readonly Endpoint[] = [
   endpoint("Drops", "mint", `POST ${PATH}`, "createDrop", {
@@ -91,19 +90,16 @@ export const dropEndpoints: readonly Endpoint[] = [
     handle: async ({ service: { drops }, applicationId }) => ({ data: (await drops?.list(applicationId)) ?? [] }),
   }),
   endpoint("Drops", "read", `GET ${PATH}/{dropId}`, "getDrop", {
-    ...one,
     summary: "One drop and its progress",
     success: json(200, "The drop.", drop),
     handle: async ({ service, applicationId, params }) => dropsOf(service).get(applicationId, params.dropId),
   }),
   endpoint("Drops", "mint", `DELETE ${PATH}/{dropId}`, "deleteDrop", {
-    ...one,
     summary: "Stop a drop; its mints stay",
     success: json(200, "The drop as it stopped.", drop),
     handle: async ({ service, applicationId, params }) => dropsOf(service).stop(applicationId, params.dropId),
   }),
   endpoint("Drops", "read", `GET ${PATH}/{dropId}/result`, "getDropResult", {
-    ...one,
     summary: "A line of JSON for each finished row",
     success: { status: 200, description: "The rows, in the order of the file.", mediaType: "application/x-ndjson" },
     async handle({ service, applicationId, params, request, reply }) {

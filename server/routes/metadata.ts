@@ -73,7 +73,6 @@ const ASSET = "/api/v1/assets/{assetId}";
 /** A change is seen within this time, whatever stands between. */
 const FRESH = "public, max-age=60";
 const FOR_EVER = "public, max-age=31536000, immutable";
-const DENIED = ["asset_not_found", "asset_shared"] as const;
 const asToken = json(200, "The metadata.", tokenMetadata);
 const asCollection = json(200, "The asset's metadata.", collection);
 const served = {
@@ -100,7 +99,7 @@ export const metadataEndpoints: readonly Endpoint[] = [
       attributes: [{ trait_type: "Suit", value: "red" }],
     },
     success: asToken,
-    errors: [...DENIED, "metadata_frozen"],
+    errors: ["asset_shared", "metadata_frozen"],
     async handle({ engine, applicationId, params: { assetId, tokenId }, body }) {
       await engine.metadata.set(applicationId, assetId, { tokenId, metadata: body });
       return await engine.metadata.get(applicationId, assetId, tokenId);
@@ -109,7 +108,7 @@ export const metadataEndpoints: readonly Endpoint[] = [
   endpoint("Metadata", "read", `GET ${ASSET}/tokens/{tokenId}/metadata`, "getTokenMetadata", {
     summary: "The metadata of a token, also while a placeholder hides it",
     success: asToken,
-    errors: [...DENIED, "metadata_not_found"],
+    errors: ["asset_shared", "metadata_not_found"],
     handle: ({ engine, applicationId, params }) => engine.metadata.get(applicationId, params.assetId, params.tokenId),
   }),
   endpoint("Metadata", "mint", `POST ${ASSET}/metadata`, "setMetadataOfTokens", {
@@ -118,7 +117,7 @@ export const metadataEndpoints: readonly Endpoint[] = [
     example: { tokens: [{ tokenId: "7", metadata: { name: "Card 7" } }] },
     cost: entriesOf("tokens"),
     success: json(200, "All are set.", bulkResult),
-    errors: [...DENIED, "metadata_frozen"],
+    errors: ["asset_shared", "metadata_frozen"],
     async handle({ engine, applicationId, params: { assetId }, body: { tokens } }) {
       await engine.metadata.setAll(applicationId, assetId, tokens as Parameters<typeof engine.metadata.setAll>[2]);
       return { tokens: tokens.length };
@@ -129,7 +128,7 @@ export const metadataEndpoints: readonly Endpoint[] = [
     body: freezeBody,
     example: { tokenIds: ["7"] },
     success: json(200, "All are frozen.", bulkResult),
-    errors: [...DENIED, "metadata_not_found", "metadata_hidden", "metadata_frozen"],
+    errors: ["asset_shared", "metadata_not_found", "metadata_hidden", "metadata_frozen"],
     async handle({ engine, applicationId, params: { assetId }, body: { tokenIds } }) {
       await engine.metadata.freezeTokens(applicationId, assetId, tokenIds);
       return { tokens: tokenIds.length };
@@ -138,7 +137,6 @@ export const metadataEndpoints: readonly Endpoint[] = [
   endpoint("Metadata", "read", `GET ${ASSET}/collection`, "getCollection", {
     summary: "The metadata of an asset as a whole",
     success: asCollection,
-    errors: ["asset_not_found"],
     handle: ({ engine, applicationId, params }) => engine.metadata.getCollection(applicationId, params.assetId),
   }),
   endpoint("Metadata", "assets", `PUT ${ASSET}/collection`, "changeCollection", {
@@ -147,7 +145,7 @@ export const metadataEndpoints: readonly Endpoint[] = [
     coreBody: collectionBody,
     example: { contractMetadata: { name: "Cards", image: "https://cards.example/all.png" }, placeholder: null },
     success: asCollection,
-    errors: [...DENIED, "metadata_frozen"],
+    errors: ["asset_shared", "metadata_frozen"],
     async handle({ engine, applicationId, params: { assetId }, body }) {
       const changes = (body ?? {}) as Parameters<typeof engine.metadata.changeCollection>[2];
       return await engine.metadata.changeCollection(applicationId, assetId, changes);
@@ -157,14 +155,14 @@ export const metadataEndpoints: readonly Endpoint[] = [
     summary: "Freeze the metadata of all tokens for ever, of tokens to come too",
     description: "A placeholder can still be removed, and none can be set.",
     success: asCollection,
-    errors: DENIED,
+    errors: ["asset_shared"],
     handle: ({ engine, applicationId, params }) => engine.metadata.freeze(applicationId, params.assetId),
   }),
   endpoint("Metadata", "public", "GET /public/v1/vaults/{vaultId}/metadata", "getPublicVaultMetadata", {
     ...served,
     summary: "The metadata of the token in a vault, or of its contract if it has none",
     description: "Of an ERC-20 with `decimals` and `quantum`: base units in one unit of the vault's amount.",
-    errors: ["vault_not_found", "vault_void", "proof_not_ready", "asset_not_found"],
+    errors: ["vault_void", "proof_not_ready", "asset_not_found"],
     async handle({ engine, params, request, reply }) {
       const vault = await engine.proofs.content(params.vaultId);
       return send(await engine.metadata.servedVault(vault), request, reply);
@@ -173,7 +171,6 @@ export const metadataEndpoints: readonly Endpoint[] = [
   endpoint("Metadata", "public", "GET /public/v1/metadata/{assetId}", "getPublicContractMetadata", {
     ...served,
     summary: "The metadata of a contract, for `contractURI` (ERC-7572)",
-    errors: ["asset_not_found"],
     handle: async ({ engine, params: { assetId }, request, reply }) =>
       send(await engine.metadata.servedContract(assetId), request, reply),
   }),
@@ -183,7 +180,7 @@ export const metadataEndpoints: readonly Endpoint[] = [
     description:
       "Takes the id in decimal digits. Of an ERC-1155 asset it takes 64 hex digits too, as clients write `{id}`.",
     params: servedParams,
-    errors: ["asset_not_found", "metadata_not_found"],
+    errors: ["metadata_not_found"],
     handle: async ({ engine, params: { assetId, tokenId }, request, reply }) =>
       send(await engine.metadata.served(assetId, tokenId), request, reply),
   }),

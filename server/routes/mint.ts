@@ -165,7 +165,6 @@ export const mintEndpoints: readonly Endpoint[] = [
     oneByOne: true,
     summary: "The result of a mint, with its vaults as they are now",
     success: json(200, "The mint.", mintReply),
-    errors: ["mint_not_found"],
     async handle({ engine, service: { buffers, turns }, applicationId, params, request, reply }) {
       const turn = () => turns.turn(applicationId);
       request.account?.expect(engine.limits.mintsPerRequest * MINT_BYTES);

@@ -56,7 +56,6 @@ export const transactionEndpoints: readonly Endpoint[] = [
   endpoint("Transactions", "read", "GET /api/v1/transactions/{transactionId}", "getTransaction", {
     summary: "One transaction",
     success: json(200, "The transaction.", transaction),
-    errors: ["transaction_not_found"],
     handle: ({ engine, applicationId, params }) => engine.transactions.get(applicationId, params.transactionId),
   }),
 ];

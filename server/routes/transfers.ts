@@ -220,7 +220,6 @@ export const transferEndpoints: readonly Endpoint[] = [
   endpoint("Vaults", "read", "GET /api/v1/vaults/{vaultId}/history", "getVaultHistory", {
     summary: "The transfers that led to a vault, and what took it",
     success: json(200, "The transfers, waiting ones too.", history),
-    errors: ["vault_not_found"],
     async handle({ engine, applicationId, params: { vaultId } }) {
       await engine.vaults.get(applicationId, vaultId);
       return await engine.transfers.history(vaultId);
@@ -229,7 +228,7 @@ export const transferEndpoints: readonly Endpoint[] = [
   endpoint("Vaults", "public", "GET /public/v1/vaults/{vaultId}/history", "getPublicVaultHistory", {
     summary: "The transfers in sealed batches that led to a vault, and that took it",
     success: json(200, "The transfers; L1 holds the data of each.", publicHistory),
-    errors: ["vault_not_found", "vault_void"],
+    errors: ["vault_void"],
     async handle({ engine, params: { vaultId } }) {
       const { before, after } = await engine.transfers.history(vaultId);
       const vault = await engine.vaults.content(vaultId);
@@ -241,7 +240,6 @@ export const transferEndpoints: readonly Endpoint[] = [
   endpoint("Transfers", "read", "GET /api/v1/transfers/{transferId}", "getTransfer", {
     summary: "One transfer, with every vault that it takes and makes",
     success: json(200, "The transfer.", transferList),
-    errors: ["transfer_not_found"],
     handle: ({ engine, applicationId, params }) => engine.transfers.get(applicationId, params.transferId),
   }),
 ];
@@ -283,7 +281,6 @@ export const ownerTransferEndpoints: readonly Endpoint[] = [
   endpoint("Owners", "owner", "GET /owner/v1/transfers/{transferId}", "getOwnerTransfer", {
     summary: "One transfer that the signed-in owner has signed",
     success: json(200, "As it is now.", ownersTransferList),
-    errors: ["transfer_not_found"],
     handle: ({ engine, owner, params }) => engine.transfers.get({ owner }, params.transferId),
   }),
 ];

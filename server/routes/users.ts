@@ -89,13 +89,11 @@ export const userEndpoints: readonly Endpoint[] = [
   endpoint("Users", "read", "GET /api/v1/users/{userId}", "getUser", {
     summary: "One user",
     success: json(200, "The user.", user),
-    errors: ["user_not_found"],
     handle: ({ engine, applicationId, params }) => engine.users.get(applicationId, params.userId),
   }),
   endpoint("Users", "read", "GET /api/v1/users/{userId}/vaults", "listUserVaults", {
     summary: "Vaults of one user, oldest first",
     ...vaultPages,
-    errors: ["user_not_found"],
     async handle({ engine, applicationId, params: { userId }, query }) {
       await engine.users.get(applicationId, userId);
       return await engine.vaults.list(applicationId, { ...query, userId });
@@ -104,7 +102,6 @@ export const userEndpoints: readonly Endpoint[] = [
   endpoint("Users", "read", "GET /api/v1/users/{userId}/balances", "listUserBalances", {
     summary: "A user's holdings by token, in the order of first mints",
     ...paged("BalancePage", balance),
-    errors: ["user_not_found"],
     handle: ({ engine, applicationId, params: { userId }, query }) =>
       engine.vaults.balances(applicationId, userId, query),
   }),

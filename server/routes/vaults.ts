@@ -113,13 +113,7 @@ const ownVaultProof = s.responseComponent(
   }),
 );
 
-export const PROOF_ERRORS = [
-  "backpressure",
-  "kzg_unavailable",
-  "proof_not_ready",
-  "vault_not_found",
-  "vault_void",
-] as const;
+export const PROOF_ERRORS = ["backpressure", "kzg_unavailable", "proof_not_ready", "vault_void"] as const;
 
 export const vaultEndpoints: readonly Endpoint[] = [
   endpoint("Vaults", "read", "GET /api/v1/vaults", "listVaults", {
@@ -134,7 +128,6 @@ export const vaultEndpoints: readonly Endpoint[] = [
   endpoint("Vaults", "read", "GET /api/v1/vaults/{vaultId}", "getVault", {
     summary: "One vault",
     success: json(200, "The vault.", vault),
-    errors: ["vault_not_found"],
     handle: ({ engine, applicationId, params }) => engine.vaults.get(applicationId, params.vaultId),
   }),
   endpoint("Vaults", "read", "GET /api/v1/vaults/{vaultId}/proof", "getVaultProof", {

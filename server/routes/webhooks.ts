@@ -41,7 +41,6 @@ const webhookAttempt = responseComponent("WebhookAttempt", {
 });
 
 const PATH = "/api/v1/webhooks";
-const one = { errors: ["webhook_not_found"] } as const;
 const attempted = json(200, "The outcome.", webhookAttempt);
 const found = json(200, "The webhook.", webhook);
 
@@ -66,13 +65,11 @@ export const webhookEndpoints: readonly Endpoint[] = [
     handle: ({ engine, applicationId }) => engine.webhooks.list(applicationId),
   }),
   endpoint("Webhooks", "webhooks", `GET ${PATH}/{webhookId}`, "getWebhook", {
-    ...one,
     summary: "One webhook",
     success: found,
     handle: ({ engine, applicationId, params }) => engine.webhooks.get(applicationId, params.webhookId),
   }),
   endpoint("Webhooks", "webhooks", `DELETE ${PATH}/{webhookId}`, "deleteWebhook", {
-    ...one,
     summary: "Delete a webhook and end its deliveries",
     success: { ...found, description: "The webhook before its deletion." },
     async handle({ engine, applicationId, params }) {
@@ -82,7 +79,6 @@ export const webhookEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint("Webhooks", "webhooks", `POST ${PATH}/{webhookId}/secret`, "rotateWebhookSecret", {
-    ...one,
     summary: "Give a webhook a new secret",
     description:
       "For a day deliveries also have a signature by the old secret, so that the endpoint can change over. A repetition with the same Idempotency-Key returns the same secret, even after a restart. Once a later rotation has replaced that secret, it is refused.",
@@ -94,13 +90,11 @@ export const webhookEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint("Webhooks", "webhooks", `PUT ${PATH}/{webhookId}/enablement`, "enableWebhook", {
-    ...one,
     summary: "Enable a failed webhook again; its deliveries resume at once where they stopped",
     success: found,
     handle: ({ engine, applicationId, params }) => engine.webhooks.enable(applicationId, params.webhookId),
   }),
   endpoint("Webhooks", "webhooks", `POST ${PATH}/{webhookId}/test`, "testWebhook", {
-    ...one,
     summary: "Deliver a test event now, also to a disabled webhook",
     description:
       "The event has the type `webhook.test` and the sequence 0. Its outcome does not change the webhook, and is in memory only: after a restart, a repetition with the same Idempotency-Key delivers it again, with the same `webhook-id`.",
@@ -111,7 +105,6 @@ export const webhookEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint("Webhooks", "webhooks", `GET ${PATH}/{webhookId}/deliveries`, "listWebhookDeliveries", {
-    ...one,
     summary: "The last 50 attempts at a webhook since the server started, newest first",
     success: json(200, "The attempts.", responseComponent("WebhookAttemptList", { data: z.array(webhookAttempt) })),
     async handle({ engine, service: { webhooks }, applicationId, params }) {
@@ -120,7 +113,6 @@ export const webhookEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint("Webhooks", "webhooks", `POST ${PATH}/{webhookId}/deliveries/{sequence}/redeliver`, "redeliverEvent", {
-    ...one,
     summary: "Deliver an event of the application again, with the same `webhook-id`",
     description:
       "After a restart, a repetition with the same Idempotency-Key delivers it again: attempts are in memory only, and endpoints identify an event by its `webhook-id`.",

@@ -235,7 +235,6 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
   endpoint("Withdrawals", "read", "GET /api/v1/withdrawals/{withdrawalId}", "getWithdrawal", {
     summary: "One withdrawal",
     success: json(200, "The withdrawal.", withdrawal),
-    errors: ["withdrawal_not_found"],
     handle: ({ engine, applicationId, params }) => engine.withdrawals.get(applicationId, params.withdrawalId),
   }),
 ];

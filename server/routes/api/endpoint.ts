@@ -216,9 +216,11 @@ export function bodyTypesOf({ bodyType, bodyStream }: Endpoint): readonly string
 }
 
 /** Codes that an endpoint can answer with, in the order of the documentation's table. */
-export function errorsOf({ method, access, unmetered, query, errors = [] }: Endpoint): readonly Code[] {
-  const codes = new Set<Code>(ANY_ROUTE);
-  for (const code of errors) codes.add(code);
+export function errorsOf({ method, path, access, unmetered, query, errors = [] }: Endpoint): readonly Code[] {
+  const codes = new Set<Code>([...ANY_ROUTE, ...errors]);
+  // What the ids of a path name may not exist: `{userId}` brings `user_not_found`.
+  const absent = [...path.matchAll(/\{(\w+)Id\}/g)].map(([, name]) => `${name}_not_found` as Code);
+  for (const code of absent) if (code in STATUS_OF) codes.add(code);
   if (query instanceof z.ZodObject && "cursor" in query.shape) codes.add("cursor_invalid");
   if (access !== "public") for (const code of CODES_OF[access] ?? CREDENTIALS) codes.add(code);
   if (isScope(access)) codes.add("scope_missing");
