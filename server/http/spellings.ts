@@ -28,14 +28,13 @@ const COMPARISON = "Filters compare by equality; times have `createdAfter` and `
 export function inOurSpelling(schema: z.ZodType, query: unknown): unknown {
   const known = (schema as { shape?: Readonly<Record<string, unknown>> }).shape ?? {};
   const given = (query ?? {}) as Readonly<Record<string, unknown>>;
-  const own: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(given)) {
+  const spelt = Object.entries(given).map(([name, value]) => {
     const ours = Object.hasOwn(known, name) ? name : ourName(name, known);
     const at = ours === name || Object.hasOwn(given, ours) ? name : ours;
     const values = Object.hasOwn(VALUES, at) ? VALUES[at] : undefined;
-    own[at] = values && typeof value === "string" && Object.hasOwn(values, value) ? values[value] : value;
-  }
-  return own;
+    return [at, values && typeof value === "string" && Object.hasOwn(values, value) ? values[value] : value];
+  });
+  return Object.fromEntries(spelt);
 }
 
 function ourName(name: string, known: Readonly<Record<string, unknown>>): string {

@@ -306,7 +306,7 @@ function countAccepted(listed: readonly core.ListedWithdrawal[]): number {
   return listed.filter((each) => each.error === null && !each.repeated).length;
 }
 
-type PreparationCall = Call<"withdraw", unknown, undefined, z.output<typeof preparationBody>>;
+type PreparationCall = Call<"withdraw", unknown, unknown, z.output<typeof preparationBody>>;
 
 /**
  * The owner's next vaults of a token with something left, at most a list of them. Spent ones are passed over, a page for

@@ -165,7 +165,7 @@ export function endpoint<
   R extends `${Method} ${string}`,
   S extends z.ZodType,
   P extends z.ZodType = ParamsOf<R>,
-  Q extends z.ZodType = z.ZodUndefined,
+  Q extends z.ZodType = typeof NO_QUERY,
   B extends z.ZodType = z.ZodUnknown,
 >(
   tag: keyof typeof TAGS,
@@ -180,17 +180,18 @@ export function endpoint<
   const { handle, ...rest } = definition;
   const [method, path = ""] = route.split(" ") as [Method, string];
   const params = definition.params ?? paramsOf(path);
-  const described = { ...rest, ...(params && { params }), tag, access, operationId, method, path };
+  const query: z.ZodType = definition.query ?? NO_QUERY;
+  const described = { ...rest, ...(params && { params }), query, tag, access, operationId, method, path };
   const [shown, other] = rest.success.schemas ?? [];
   const write = shown !== undefined && other === undefined ? writerOf(shown) : undefined;
-  const noQuery = definition.query?.safeParse({});
+  const noQuery = query.safeParse({});
   const answer = async (call: Call<A, Given<P>, Given<Q>, Given<B>>) => {
     if (rest.inTurn && call.request.principal) await call.service.turns.turn(call.request.principal.applicationId);
     const made = await handle(call);
     return isObject(made) && made !== call.reply ? write?.(made as never) : made;
   };
   // Parsed once, because most requests have no query.
-  const defaults = noQuery?.success ? Object.freeze(noQuery.data) : undefined;
+  const defaults = noQuery.success ? Object.freeze(noQuery.data) : undefined;
   return {
     ...described,
     respond(service, request, reply) {
@@ -205,6 +206,8 @@ export function endpoint<
     },
   };
 }
+
+const NO_QUERY = z.strictObject({});
 
 /** Whether an answer is yet to be written: not text, bytes or a stream of them. */
 function isObject(made: unknown): boolean {
@@ -273,15 +276,17 @@ const METERED = ["rate_limited", "overloaded"] as const satisfies readonly Code[
 const BODY = ["malformed_json", "body_too_large", "unsupported_media_type"] as const satisfies readonly Code[];
 
 /** @param defaults - the query of a request without one, where there is such a query */
-function inputs(schemas: Inputs<z.ZodType, z.ZodType, z.ZodType>, defaults: unknown, request: FastifyRequest) {
+function inputs(
+  schemas: Inputs<z.ZodType, z.ZodType, z.ZodType> & { readonly query: z.ZodType },
+  defaults: unknown,
+  request: FastifyRequest,
+) {
   const issues: core.Issue[] = [];
   const params = schemas.params && check(schemas.params, request.params, ["path"], issues);
   const query =
     defaults !== undefined && Object.keys(request.query ?? {}).length === 0
       ? defaults
-      : schemas.query
-        ? check(schemas.query, inOurSpelling(schemas.query, request.query), ["query"], issues)
-        : refuseParameters(request.query, issues);
+      : check(schemas.query, inOurSpelling(schemas.query, request.query), ["query"], issues);
   const wantsBody = schemas.body !== undefined || schemas.coreBody !== undefined;
   if (wantsBody && request.body === undefined) {
     throw new core.MintmarkError("malformed_json", "This request needs a JSON body.");
@@ -303,25 +308,16 @@ export function check(schema: z.ZodType, value: unknown, prefix: readonly string
   return undefined;
 }
 
-function refuseParameters(query: unknown, issues: core.Issue[]): undefined {
-  for (const name of Object.keys(query ?? {})) {
-    issues.push({ pointer: pointer(["query", name]), code: "validation_failed", detail: unknownParameter(name) });
-  }
-  return undefined;
-}
-
 function explain(issue: z.core.$ZodIssue, prefix: readonly string[]): core.Issue[] {
   const path = [...prefix, ...issue.path.map(String)];
   if (issue.code !== "unrecognized_keys") {
     return [{ pointer: pointer(path), code: "validation_failed", detail: issue.message }];
   }
   return issue.keys.slice(0, core.MAX_ISSUES + 1).map((key) => {
-    const detail = prefix[0] === "query" ? unknownParameter(key) : "Unknown field.";
+    const detail = prefix[0] === "query" ? `Unknown parameter.${adviceFor(key)}` : "Unknown field.";
     return { pointer: pointer([...path, key]), code: "validation_failed", detail };
   });
 }
-
-const unknownParameter = (name: string) => `Unknown parameter.${adviceFor(name)}`;
 
 function pointer(path: readonly string[]): string {
   return path.map((part) => `/${part.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
