@@ -1,14 +1,12 @@
 import { v7 as uuidv7 } from "uuid";
-import { zeroAddress } from "viem";
+import { parseUnits, zeroAddress } from "viem";
 import { z } from "zod";
 import * as core from "../../core/index.ts";
 import {
   assetIdOf,
   assetType,
-  isVisible,
   LOCK_MINTER,
   NO_CAP,
-  NOT_HIDDEN,
   type OwnToken,
   readTokenCreation,
   registrationCalldata,
@@ -23,24 +21,18 @@ import { asset } from "./assets.ts";
 import { applicationOf } from "./console.ts";
 import { originOf } from "./owner.ts";
 
-const text = (max: number) =>
-  z
-    .string()
-    .min(1, "Give at least one character.")
-    .max(max, `Give at most ${max} characters.`)
-    .refine((given) => isVisible(given), `Give text ${NOT_HIDDEN}.`);
-
 const newTokenBody = s.requestComponent("NewToken", {
   standard: s.standard,
-  name: text(200),
-  symbol: text(50),
+  name: s.textUpTo(200),
+  symbol: s.textUpTo(50),
   admin: s.address.describe("Who administers the token: its metadata, its royalty, its minter."),
   cap: z
     .string()
     .regex(/^\d{1,20}(?:\.\d{1,9})?$/, "Give whole tokens, such as 1000000.")
     .optional()
     .describe("ERC-20: the most whole tokens that can ever exist; default no limit."),
-  uri: text(2_000)
+  uri: s
+    .textUpTo(2_000)
     .optional()
     .describe("What stands before each id (ERC-721), or a template with `{id}` (ERC-1155). Default: this server."),
   royalty: z
@@ -77,8 +69,9 @@ const tokenProgress = s.responseComponent("TokenProgress", {
 });
 
 const PATH = "/console/v1/tokens";
-/** ERC-20 tokens have 18 decimals, of which amounts here keep nine. */
-const [UNIT, QUANTUM] = [10n ** 18n, 10n ** 9n];
+/** Of ERC-20 tokens; amounts here keep nine of them. */
+const DECIMALS = 18;
+const QUANTUM = 10n ** 9n;
 
 export const newTokenEndpoints: readonly Endpoint[] = [
   endpoint("Console", "person", `POST ${PATH}`, "prepareToken", {
@@ -166,7 +159,7 @@ async function addAsset(
   contractAddress: core.Address,
 ): Promise<void> {
   const { applicationId, standard, name, symbol, quantum = 1n, blobScheme = "mintmark", cap = NO_CAP } = token;
-  const decimals = standard === "erc20" ? 18 : 0;
+  const decimals = standard === "erc20" ? DECIMALS : 0;
   const supplyCap = standard !== "erc20" || cap === NO_CAP ? null : cap / quantum;
   const facts = { standard, name, symbol, quantum, blobScheme, decimals, supplyCap, contractAddress };
   try {
@@ -190,13 +183,7 @@ function tokenOf({ cap, royalty, ...asked }: z.output<typeof newTokenBody>): Own
   return {
     ...asked,
     ...(standard === "erc20" && { quantum: QUANTUM }),
-    ...(cap !== undefined && { cap: decimalOf(cap, UNIT) }),
-    ...(royalty && { royalty: { receiver: royalty.receiver, fraction: decimalOf(royalty.percent, 100n) } }),
+    ...(cap !== undefined && { cap: parseUnits(cap, DECIMALS) }),
+    ...(royalty && { royalty: { receiver: royalty.receiver, fraction: parseUnits(royalty.percent, 2) } }),
   };
-}
-
-/** A decimal text times a power of ten that makes it whole. */
-function decimalOf(text: string, unit: bigint): bigint {
-  const [whole = "", part = ""] = text.split(".");
-  return BigInt(whole) * unit + (BigInt(part || 0) * unit) / 10n ** BigInt(part.length);
 }

@@ -13,7 +13,7 @@ import type { Service } from "../service.ts";
 import { type Endpoint, endpoint, json } from "./api/endpoint.ts";
 import * as s from "./api/fields.ts";
 import { paidBy } from "./batches.ts";
-import { assetPath, batchHeader, PROOF_ERRORS, provenHop } from "./vaults.ts";
+import { assetPath, batchHeader, PROOF_ERRORS, provenHop, vaultContent } from "./vaults.ts";
 
 export const challengeBody = s.requestComponent("SignInRequest", { address: s.address });
 
@@ -40,14 +40,7 @@ const exitKit = s.responseComponent("ExitKit", {
     blobScheme: z.enum(BLOB_SCHEMES),
     tokenId: s.outDecimal.nullable(),
   }),
-  vault: z.strictObject({
-    ...exitPlace,
-    chainId: s.outDecimal,
-    owner: s.outAddress,
-    assetType: s.outHash,
-    amount: s.outDecimal,
-    blob: s.outHex,
-  }),
+  vault: z.strictObject({ ...exitPlace, ...vaultContent.shape }),
   header: batchHeader,
   siblings: z.array(s.outHash),
   assetPath,

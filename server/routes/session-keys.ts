@@ -58,12 +58,7 @@ export const sessionKeyEndpoints: readonly Endpoint[] = [
     description:
       "Changes nothing. Sign `typedData`, repeat the request with the signature, and send `call` from any account. A key has one session with an owner for ever.",
     body: sessionPreparationBody,
-    example: {
-      ownerAddress: `0x${"70".repeat(20)}`,
-      keyAddress: `0x${"71".repeat(20)}`,
-      until: "1893456000",
-      limit: "10",
-    },
+    example: { ownerAddress: MESSAGE.owner, keyAddress: MESSAGE.key, until: MESSAGE.until, limit: MESSAGE.limit },
     success: json(200, "What to sign and to send.", sessionPreparation),
     errors: ["asset_not_found"],
     async handle({ engine, applicationId, body }) {

@@ -13,7 +13,7 @@ const webhookBody = requestComponent("NewWebhook", {
   types: z.array(eventType).max(50).optional().describe("Types of event; default all, also if empty."),
 });
 
-const fields = {
+const webhook = responseComponent("Webhook", {
   webhookId: outUuid,
   url: z.string(),
   types: z.array(z.string()).describe("Types of event; all if empty."),
@@ -22,12 +22,10 @@ const fields = {
   failingSince: outTime.nullable(),
   failure: z.string().nullable().describe("Why the last delivery failed."),
   createdAt: outTime,
-};
-
-const webhook = responseComponent("Webhook", fields);
+});
 
 const issuedWebhook = responseComponent("IssuedWebhook", {
-  ...fields,
+  ...webhook.shape,
   secret: z.string().describe("Verifies deliveries. Shown once."),
 });
 

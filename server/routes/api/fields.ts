@@ -71,13 +71,17 @@ export const amount = decimal(MAX_AMOUNT);
 /** Seconds since 1970. */
 export const seconds = decimal(MAX_VAULT_ID);
 
+/** Text that people can see, of at most `most` characters. */
+export function textUpTo(most: number) {
+  return z
+    .string()
+    .min(1, "Give at least one character.")
+    .max(most, `Give at most ${most} characters.`)
+    .refine((text) => isVisible(text), `Give text ${NOT_HIDDEN}.`);
+}
+
 /** The caller's own name for an object. The pattern has only ranges that all readers of JSON Schema support. */
-export const reference = z
-  .string()
-  .min(1, "Give at least one character.")
-  .max(MAX_REFERENCE, `Give at most ${MAX_REFERENCE} characters.`)
-  .refine((text) => isVisible(text), `Give text ${NOT_HIDDEN}.`)
-  .meta({ pattern: "^[ -~\\u00a0-\\uffff]*$" });
+export const reference = textUpTo(MAX_REFERENCE).meta({ pattern: "^[ -~\\u00a0-\\uffff]*$" });
 
 /** `validium-12`, `zk-rollup-3`. */
 export const batchId = z.string().regex(/^(?:validium|zk-rollup)-(?:0|[1-9]\d{0,9})$/, "Give <mode>-<number>.");

@@ -305,7 +305,6 @@ const BY_NAME: Readonly<Record<string, unknown>> = {
   transferredBalance: "0",
   withdrawn: "0",
   withdrawnBefore: "0",
-  mintingBlob: "0x",
   reference: "order-4711",
   name: "Gold",
   symbol: "GOLD",
