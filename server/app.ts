@@ -13,7 +13,7 @@ import { mountPage } from "./pages/files.ts";
 import { guidePage } from "./pages/guide.ts";
 import { mountHome } from "./pages/home.ts";
 import { claimPage, consolePage, exitPage, explorerPage, referencePage } from "./pages/scripted.ts";
-import { countFailure, countFailures, identify } from "./routes/api/authentication.ts";
+import { countFailures, identify } from "./routes/api/authentication.ts";
 import {
   bodyTypesOf,
   type Endpoint,
@@ -169,12 +169,8 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
       if (isPrivate) reply.header("cache-control", "no-store");
       // Liveness stays until the end; readiness reports the shutdown itself.
       if (service.stopping.aborted && !unmetered) throw new ServerError("shutting_down");
-      try {
-        if (access !== "public") await identify(access, request, service);
-      } catch (error) {
-        countFailure(error, meters.failedAuthentication, request, reply);
-        throw error;
-      }
+      if (access !== "public")
+        await countFailures(identify(access, request, service), meters.failedAuthentication, request, reply);
       if (unmetered) return;
       const { principal, signedIn } = request;
       const caller = callerOf(request);

@@ -66,19 +66,15 @@ function bearer(authorization: string): string {
 export async function countFailures<T>(
   attempt: Promise<T>,
   failures: TokenBuckets,
-  request: FastifyRequest,
+  { ip }: FastifyRequest,
   reply: FastifyReply,
 ): Promise<T> {
   try {
     return await attempt;
   } catch (error) {
-    countFailure(error, failures, request, reply);
+    if (error instanceof MintmarkError && STATUS_OF[error.code] === 401) failures.spend(addressGroup(ip), 1, reply);
     throw error;
   }
-}
-
-export function countFailure(error: unknown, failures: TokenBuckets, { ip }: FastifyRequest, reply: FastifyReply) {
-  if (error instanceof MintmarkError && STATUS_OF[error.code] === 401) failures.spend(addressGroup(ip), 1, reply);
 }
 
 /**
