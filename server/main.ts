@@ -16,7 +16,7 @@ import { type Chain, chainOf, finalityOf, gasOf } from "./jobs/chain.ts";
 import { ProgressLog } from "./jobs/progress-log.ts";
 import { NotReady, type ReadinessCheck } from "./jobs/readiness.ts";
 import { accountOf } from "./process/account.ts";
-import { joinCluster } from "./process/cluster.ts";
+import { joinCluster, listenMeanwhile } from "./process/cluster.ts";
 import { Metrics, serveMetrics } from "./process/metrics.ts";
 import { mirrorChainOf } from "./process/mirror-chain.ts";
 import { serveOperator } from "./process/operator/socket.ts";
@@ -33,7 +33,6 @@ import {
 import { shutDown } from "./process/shutdown.ts";
 import { handleClusterError, serveInCluster } from "./process/standby.ts";
 import { startupError } from "./process/startup-error.ts";
-import { listenMeanwhile } from "./process/waiting.ts";
 
 // The process: settings from the environment, one engine, its connection to L1 if it has a chain and a key, one server,
 // and an orderly end on SIGINT or SIGTERM.

@@ -7,7 +7,6 @@ import {
 } from "../../core/guards/committee/index.ts";
 import { SourceHistory } from "../../core/guards/mirror/index.ts";
 import { type Address, type Engine, MintmarkError } from "../../core/index.ts";
-import { Stack } from "../../core/internal.ts";
 import type { connectL1 } from "../../core/l1/index.ts";
 import {
   type ConsentStanding,
@@ -54,18 +53,14 @@ export function settlerOver(options: SettledBy) {
 type Checks = Readonly<Record<string, ReadinessCheck>>;
 
 /** The engine's connection to L1, and to mirrors: seals, commits, follows and withdraws until disposed. */
-export interface Settling extends AsyncDisposable {
-  /** For `/readyz`: the errors in each kind of work, and causes that would keep batches from L1. */
-  readonly checks: Checks;
-}
+export type Settling = Awaited<ReturnType<typeof startSettling>>;
 
 /**
  * The caller has reserved the settling of the engine ({@link reserveSettling}). Rejects with `validation_failed` when
  * another committee is in force, and with a `ConfigError` when the key does not have the operator role.
  */
-export async function startSettling(options: SettlingOptions): Promise<Settling> {
+export async function startSettling(options: SettlingOptions) {
   const { engine, l1, fromBlock, intervalMs, mirrors = [] } = options;
-  await using stack = new Stack();
   const missing = await missingRole(options);
   if (missing !== null) throw new ConfigError(`MINTMARK_OPERATOR_KEY: ${missing}`);
   const far: MirrorSettler[] = [];
@@ -86,18 +81,14 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
   const { committee, settler } = settlerOver({ ...options, mirrors: far });
   await committee.requireInForce();
   await settler.chooseRollupData();
-  const stopping = new AbortController();
-  const settling = [settler, ...far].map((each) => each.run(stopping.signal));
-  stack.defer(async () => {
-    stopping.abort();
-    await Promise.all(settling);
-  });
   const served = new Set(
     [engine.settlement, ...mirrors.map(({ settlement }) => settlement)].map(({ chainId }) => chainId),
   );
   const unserved = engine.operator.portals().filter(({ chainId }) => !served.has(chainId));
-  const running = stack.move();
+  const stopping = new AbortController();
+  const settling = [settler, ...far].map((each) => each.run(stopping.signal));
   return {
+    /** For `/readyz`: the errors in each kind of work, and causes that would keep batches from L1. */
     checks: {
       settlement: async () => {
         engine.operator.requirePromising();
@@ -116,7 +107,10 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
       ),
       ...Object.fromEntries(unserved.map(({ chainId }) => [`mirror-${chainId}`, async () => UNSERVED])),
     },
-    [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      await Promise.all(settling);
+    },
   };
 }
 

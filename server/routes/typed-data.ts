@@ -1,6 +1,6 @@
 import { getTypesForEIP712Domain, stringify } from "viem";
 import { z } from "zod";
-import type { PreparedTransfers, PreparedWithdrawals, Settlement } from "../../core/index.ts";
+import type { PortalIdentity, PreparedTransfers, PreparedWithdrawals } from "../../core/index.ts";
 import { transfersTypedData, withdrawalListTypedData, withdrawalTypedData } from "../../core/protocol/index.ts";
 import { outAddress } from "./api/fields.ts";
 
@@ -35,7 +35,7 @@ export function preparationToWire(
 }
 
 export function transferPreparationToWire(
-  settlement: Pick<Settlement, "chainId" | "contract">,
+  settlement: PortalIdentity,
   { owner, transfers, deadline, digest }: PreparedTransfers,
   path: string,
 ) {
