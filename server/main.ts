@@ -163,11 +163,16 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, term?: Ter
     if (operator && committer) await settle(operator, await committer.connect(), starting.signal);
     started = true;
   };
-  const begun = reach(start, starting.signal, (error, message) => app.log.warn({ err: error }, message));
+  let isTold = false;
+  const begun = reach(start, starting.signal, (error, message) => {
+    isTold = true;
+    app.log.warn({ err: error }, message);
+  });
   await soon(begun);
   await app.listen({ host: config.MINTMARK_HOST, port: config.MINTMARK_PORT });
   listening = true;
-  if (!started) app.log.warn(UNREACHED);
+  // A node that keeps silent has not failed yet.
+  if (!started && !isTold) app.log.warn(UNREACHED);
   const fault = engine.operator.clockFault();
   if (fault !== null) app.log.error({ fault }, "the clock does not fit the journal");
   const deadlineMs = config.MINTMARK_SHUTDOWN_SECONDS * 1000;
