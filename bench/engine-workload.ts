@@ -24,23 +24,22 @@ export function open(path: string): Promise<Engine> {
 }
 
 export async function settle(engine: Engine): Promise<World> {
+  const { applicationId } = await engine.applications.create({ name: "bench" });
   const add = async (number: number, standard: "erc20" | "erc721" | "erc1155") => {
     const contractAddress = `0x${number.toString(16).padStart(40, "0")}` as const;
-    const { assetId } = await engine.assets.add({ standard, contractAddress, name: standard, symbol: standard });
-    await engine.assets.whitelist(assetId);
-    await engine.operator.recordRegistered(assetId);
+    const token = { standard, contractAddress, name: standard, symbol: standard, applicationId };
+    const { assetId } = await engine.assets.add(token);
+    await engine.operator.recordRegistered(assetId, { transferable: true });
     return assetId;
   };
   const random = await add(0x1001, "erc721");
   const counted = await add(0x1002, "erc721");
   const items = await add(0x1003, "erc1155");
   const currency = await add(0x1004, "erc20");
-  const { applicationId } = await engine.applications.create({ name: "bench" });
   const { secret: apiKey } = await engine.keys.issue(applicationId);
   const principal = await engine.keys.authenticate(apiKey);
   const owners = Array.from({ length: USERS }, (_, i) => `0x${(i + 1).toString(16).padStart(40, "0")}` as const);
   const users = await Promise.all(owners.map((ownerAddress) => engine.users.create(applicationId, { ownerAddress })));
-  for (const assetId of [random, counted, items, currency]) await engine.assets.enable(applicationId, assetId);
   const assets = { random, counted, items, currency };
   return { principal, apiKey, users: users.map(({ userId }) => userId), assets };
 }

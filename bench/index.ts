@@ -1,4 +1,3 @@
-import { writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { progressLine } from "../scripts/cli/output.ts";
 import { runCommand } from "../scripts/command.ts";
@@ -8,7 +7,7 @@ import { clusterSection, takeoverSection } from "./cluster.ts";
 import { engineSection, findingSection } from "./engine.ts";
 import { type Extent, FLAG, resultOf, run, type Section } from "./harness.ts";
 import { keccakSection } from "./keccak.ts";
-import { machine, page, type Report, type SectionResult, sectionText } from "./report.ts";
+import { machine, type Report, type SectionResult, sectionsText, writePage } from "./report.ts";
 import { transfersSection } from "./transfers.ts";
 import { treesSection } from "./trees.ts";
 
@@ -35,6 +34,16 @@ const USAGE = `Usage: npm run bench -- [options]
   --help       print this
 `;
 
+const PAGE = {
+  file: "bench.md",
+  title: "Benchmarks",
+  command: "npm run bench",
+  about:
+    "CPU times bear other programs on the same cores, wall-clock figures do not. Figures are medians. In brackets: how " +
+    "many times as good the reference row is, in the same run; below 1 the row is better. Compare within a table only: " +
+    "all rows of a table were measured in turns.",
+};
+
 const line = progressLine();
 
 await runCommand(async () => {
@@ -58,10 +67,10 @@ await runCommand(async () => {
     const result = isAlone ? await resultOf(section, line.show, extent) : await inOwnProcess(section, extent);
     line.clear();
     results.push(result);
-    if (!values.json) process.stdout.write(`\n## ${result.title}\n\n${sectionText(result)}\n`);
+    if (!values.json) process.stdout.write(`\n${sectionsText([result])}`);
   }
   if (values.json) process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
-  if (values.write) await writeFile(new URL("../docs/bench.md", import.meta.url), page(report));
+  if (values.write) await writePage(PAGE, report);
 });
 
 function chosen(only: string | undefined): readonly Section[] {

@@ -1,3 +1,4 @@
+import { writeFile } from "node:fs/promises";
 import { cpus, loadavg } from "node:os";
 
 export interface Column {
@@ -38,11 +39,9 @@ export function ratio(result: SectionResult, row: Row, column: Column): number |
   return column.better === "lower" ? value / reference : reference / value;
 }
 
-export type Machine = ReturnType<typeof machine>;
-
 /** The results of a run; the output of `--json`. */
 export interface Report {
-  readonly machine: Machine;
+  readonly machine: ReturnType<typeof machine>;
   readonly sections: readonly SectionResult[];
 }
 
@@ -58,31 +57,31 @@ export function machine() {
   };
 }
 
-export function writtenBy(command: string, { cpu, cores, node, platform }: Machine, end = ""): string {
-  return wrapped(
-    `\`${command} -- --write\` wrote this page on ${cpu}, ${cores} cores, ${platform}, Node ${node}${end}.`,
-  );
+export function sectionsText(sections: readonly SectionResult[]): string {
+  return sections.map((section) => `## ${section.title}\n\n${sectionText(section)}\n`).join("\n");
 }
 
-export function sectionText(result: SectionResult): string {
+function sectionText(result: SectionResult): string {
   const remarks = notes(result);
   return [wrapped(result.method), "", markdownTable(result), ...(remarks === "" ? [] : ["", remarks])].join("\n");
 }
 
-export function page({ machine, sections }: Report): string {
-  return [
-    "# Benchmarks",
+/** Writes the page of a command's results into docs/. `about` tells how to read them. */
+export async function writePage(
+  { file, title, command, about }: Readonly<Record<"file" | "title" | "command" | "about", string>>,
+  { machine, sections }: Report,
+): Promise<void> {
+  const { cpu, cores, node, platform, load } = machine;
+  const where = `${cpu}, ${cores} cores, ${platform}, Node ${node}, ${new Date().toISOString().slice(0, 10)}`;
+  const text = [
+    `# ${title}`,
     "",
-    writtenBy("npm run bench", machine),
-    "Figures are medians. In brackets: how many times as good the reference row is, in the same run; below 1 the row is",
-    "better. Compare within a table only: all rows of a table were measured in turns.",
+    wrapped(`\`${command} -- --write\` wrote this page on ${where}.`),
+    wrapped(`The load average when the run began was ${load.toFixed(1)}. ${about}`),
     "",
-    `The load average when the run began was ${machine.load.toFixed(1)}.`,
-    "CPU times bear other programs on the same cores, wall-clock figures do not.",
-    "",
-    ...sections.flatMap((result) => ["", `## ${result.title}`, "", sectionText(result)]),
-    "",
-  ].join("\n");
+    sectionsText(sections),
+  ];
+  await writeFile(new URL(`../docs/${file}`, import.meta.url), text.join("\n"));
 }
 
 export const LINE = 120;

@@ -3,7 +3,7 @@ import { type Address, type Hex, recoverAddress } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import type { Engine, TransferRequest, VaultId } from "../core/index.ts";
 import { transfersDigest } from "../core/protocol/transfer.ts";
-import { open, SETTLEMENT, SINGLE_CALLERS } from "./engine-workload.ts";
+import { open, SETTLEMENT, SINGLE_CALLERS, settle } from "./engine-workload.ts";
 import { costOf, fromCallers, inFolder, medians, type Progress, type Section } from "./harness.ts";
 import type { Row } from "./report.ts";
 
@@ -15,23 +15,16 @@ const PER_ROUND = 4_096;
 const RECOVERIES = 500;
 const REFERENCE = "engine, one signature each";
 
-type World = Awaited<ReturnType<typeof settle>>;
+type World = Awaited<ReturnType<typeof worldIn>>;
 type Owner = World["owners"][number];
 
-async function settle(engine: Engine) {
-  const contractAddress = `0x${"72".repeat(20)}` as const;
-  const token = { standard: "erc1155", contractAddress, name: "Items", symbol: "ITEM" } as const;
-  const { assetId } = await engine.assets.add(token);
-  await engine.assets.whitelist(assetId);
-  await engine.operator.recordRegistered(assetId, { transferable: true });
-  const { applicationId } = await engine.applications.create({ name: "bench" });
-  await engine.assets.enable(applicationId, assetId);
-  const principal = await engine.keys.authenticate((await engine.keys.issue(applicationId)).secret);
+async function worldIn(engine: Engine) {
+  const { principal, assets } = await settle(engine);
   const owners = Array.from({ length: OWNERS }, (_, i) => {
     const key = Buffer.alloc(32, i + 1);
     return { key, address: privateKeyToAccount(`0x${key.toString("hex")}`).address.toLowerCase() as Address };
   });
-  return { engine, principal, assetId, owners };
+  return { engine, principal, assetId: assets.items, owners };
 }
 
 /** Mints a vault for each id, and lets L1 commit them. Returns each owner's vaults. */
@@ -95,7 +88,7 @@ async function measured(transfers: number, prepare: (round: number) => Promise<(
 async function engineRow(length: number, progress: Progress): Promise<Row> {
   return inFolder(async (folder) => {
     await using engine = await open(folder);
-    const world = await settle(engine);
+    const world = await worldIn(engine);
     const send = (request: TransferRequest) => engine.transfers.request(world.principal, request);
     const values = await measured(PER_ROUND, async (i) => {
       progress(`transfers: ${length} for a signature, round ${i} of ${ROUNDS}`);

@@ -4,7 +4,7 @@ import { runCommand } from "../../scripts/command.ts";
 import { Workload } from "../engine-workload.ts";
 import { median } from "../harness.ts";
 import { saturate, type Target } from "./connection.ts";
-import type { Kind, LoadPlan } from "./load.ts";
+import type { Kind, LoadPlan } from "./measure.ts";
 import { quantile, sendPaced } from "./paced.ts";
 
 /** The load as a separate process: reads a `LoadPlan`, writes figures; progress on standard error. */
