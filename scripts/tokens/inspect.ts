@@ -3,7 +3,7 @@ import { parseAbi, toFunctionSelector } from "viem";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import type { BlobScheme, Standard } from "../../core/index.ts";
 import { codeOn } from "../../core/l1/connection.ts";
-import { askL1, saysNothing } from "../../core/l1/failure.ts";
+import { askL1, orIfSilent } from "../../core/l1/failure.ts";
 import { BLOB_SCHEMES } from "../../core/model.ts";
 import { blobTextOf } from "../../core/protocol/blob.ts";
 
@@ -36,12 +36,13 @@ const INTERFACES = { erc721: "0x80ac58cd", erc1155: "0xd9b67a26" } as const;
 export async function inspectToken(client: PublicClient, token: Address, settlement?: Address) {
   const code = await codeOn(client)(token);
   if (code === "0x") throw new Error(`${token} has no code on this chain. Check the address and the network.`);
-  const read = reader(client, token);
+  const read: Read = (functionName, args = []) =>
+    orIfSilent<unknown, null>(client.readContract({ abi: ABI, address: token, functionName, args } as never), null);
   const standard = await standardOf(read);
   const mintFor = await namesMintFor(client, token, code);
   const tried = standard === null ? null : { client, token, standard };
   // Accounts that the contract names, and whether each may mint.
-  const minters: (Minter & { readonly mints: boolean })[] = [];
+  const minters: { readonly role: string; readonly address: Address; readonly mints: boolean }[] = [];
   // Those whose blob minted the id that was meant.
   let schemes: readonly BlobScheme[] = [];
   for (const named of await mintersOf(read, settlement)) {
@@ -52,17 +53,22 @@ export async function inspectToken(client: PublicClient, token: Address, settlem
   // The result of a mint by the settlement contract; null where none was named.
   const withdrawal =
     settlement === undefined || tried === null ? null : await mintOf(tried, settlement, schemes[0] ?? "mintmark");
-  const facts = { standard, mintFor, minters, schemes, withdrawal };
+  const nextStep = () => {
+    if (standard === null) return "It is no ERC-20, ERC-721 or ERC-1155 token. Check the address.";
+    if (mintFor === false)
+      return `It has no mintFor. Write an adapter: mintmark assets inspect ${token} --adapter ./adapter`;
+    if (settlement === undefined) return "Give --contract, the settlement contract, to try a withdrawal.";
+    if (withdrawal?.works !== true) {
+      const who = minters.map(({ role, address }) => `${role} ${address}`).join(", ") || "its administrator";
+      return `Let the settlement contract ${settlement} mint. Ask ${who}.`;
+    }
+    const scheme = standard === "erc20" ? "" : ` --scheme ${schemes[0] ?? "mintmark"}`;
+    return `Add it: mintmark assets add ${token} --standard ${standard}${scheme} --name … --symbol … --application …`;
+  };
   return {
     ...{ standard, name: await read("name"), symbol: await read("symbol"), decimals: await read("decimals") },
-    ...facts,
-    next: nextStep(token, settlement, facts),
+    ...{ mintFor, minters, schemes, withdrawal, next: nextStep() },
   };
-}
-
-interface Minter {
-  readonly role: string;
-  readonly address: Address;
 }
 
 interface Tried {
@@ -90,19 +96,8 @@ async function namesMintFor(client: PublicClient, token: Address, code: Hex): Pr
   });
 }
 
-type Read = (functionName: string, args?: readonly unknown[]) => Promise<unknown>;
-
 /** Asks the token. Null where it has no such function. */
-function reader(client: PublicClient, address: Address): Read {
-  return async (functionName, args = []) => {
-    try {
-      return await client.readContract({ abi: ABI, address, functionName, args } as never);
-    } catch (error) {
-      if (saysNothing(error)) return null;
-      throw error;
-    }
-  };
-}
+type Read = (functionName: string, args?: readonly unknown[]) => Promise<unknown>;
 
 async function standardOf(read: Read): Promise<Standard | null> {
   for (const [standard, id] of Object.entries(INTERFACES))
@@ -111,7 +106,7 @@ async function standardOf(read: Read): Promise<Standard | null> {
 }
 
 async function mintersOf(read: Read, settlement: Address | undefined) {
-  const found: Minter[] = [];
+  const found: { readonly role: string; readonly address: Address }[] = [];
   for (const role of NAMED) {
     const address = (await read(role)) as Address | null;
     if (address !== null && BigInt(address) !== 0n) found.push({ role: `${role}()`, address });
@@ -153,26 +148,4 @@ async function mintOf({ client, token, standard }: Tried, minter: Address, schem
 function reasonOf(error: Error | undefined): string {
   const { shortMessage = "" } = (error ?? {}) as { shortMessage?: string };
   return (shortMessage || error?.message || "it reverts without a reason").split("\n").slice(0, 3).join(" ");
-}
-
-interface Facts {
-  readonly standard: Standard | null;
-  readonly mintFor: boolean | null;
-  readonly minters: readonly Minter[];
-  readonly schemes: readonly BlobScheme[];
-  readonly withdrawal: { readonly works: boolean } | null;
-}
-
-function nextStep(token: Address, settlement: Address | undefined, facts: Facts): string {
-  const { standard, mintFor, minters, schemes, withdrawal } = facts;
-  if (standard === null) return "It is no ERC-20, ERC-721 or ERC-1155 token. Check the address.";
-  if (mintFor === false)
-    return `It has no mintFor. Write an adapter: mintmark assets inspect ${token} --adapter ./adapter`;
-  if (settlement === undefined) return "Give --contract, the settlement contract, to try a withdrawal.";
-  if (withdrawal?.works !== true) {
-    const who = minters.map(({ role, address }) => `${role} ${address}`).join(", ") || "its administrator";
-    return `Let the settlement contract ${settlement} mint. Ask ${who}.`;
-  }
-  const scheme = standard === "erc20" ? "" : ` --scheme ${schemes[0] ?? "mintmark"}`;
-  return `Add it: mintmark assets add ${token} --standard ${standard}${scheme} --name … --symbol … --application …`;
 }
