@@ -9,7 +9,6 @@ import * as mirroring from "../../core/guards/mirror/index.ts";
 import { connectL1, connectMirror, readL1 } from "../../core/l1/index.ts";
 import { Stack } from "../../core/stack.ts";
 import type { Guard, GuardServerOptions } from "../../server/process/guards.ts";
-
 import { GuardMetrics, serveMetrics } from "../../server/process/metrics.ts";
 import { mirrorChainOf } from "../../server/process/mirror-chain.ts";
 import * as processes from "../../server/process/settings/process-settings.ts";
@@ -28,28 +27,23 @@ const member = command({
     "a committee member, until SIGINT or SIGTERM; its key pays for voiding (MINTMARK_MEMBER_KEY, or standard input)",
   examples: ["member --member-store ./member --rpc https://rpc.example --contract 0x… < member.key"],
   settings: processes.memberSettings,
-  async work({ signal }, settings) {
-    const untilStopped = stopSignalFromStart();
-    const { account, secrets } = await processAccount("MEMBER");
-    const l1 = await connectL1({ ...chainOf(settings), account });
-    const store = await openLevel(settings.MINTMARK_MEMBER_STORE);
-    const member = await CommitteeMember.open({ account, store, l1 });
-    const source = new mirroring.SourceHistory(l1, settings.MINTMARK_FROM_BLOCK);
-    const attester = new mirroring.MirrorAttester(account, source);
-    const { buildMemberServer } = await import("../../server/process/guards.ts");
-    await runGuard({
-      what: "member",
-      guard: member,
-      ...{ l1, settings, secrets, signal, untilStopped },
-      build: (options) => buildMemberServer({ ...options, member, attester }),
-      beside: (log) =>
-        watchMirrors({
-          ...{ archive: member.archive, source, account, settings, signal },
-          onVoided: (chainId, voided) => log.warn({ chainId, ...fieldsOf(voided) }, "duplicate voided on a mirror"),
-          onError: (chainId, reason) => log.error({ chainId, reason }, "watching a mirror failed; trying again"),
-        }),
-    });
-  },
+  work: ({ signal }, settings) =>
+    runGuard("member", settings, signal, async (account, l1) => {
+      const store = await openLevel(settings.MINTMARK_MEMBER_STORE);
+      const member = await CommitteeMember.open({ account, store, l1 });
+      const source = new mirroring.SourceHistory(l1, settings.MINTMARK_FROM_BLOCK);
+      const attester = new mirroring.MirrorAttester(account, source);
+      return {
+        guard: member,
+        build: ({ buildMemberServer }, options) => buildMemberServer({ ...options, member, attester }),
+        beside: (log) =>
+          watchMirrors({
+            ...{ archive: member.archive, source, account, settings, signal },
+            onVoided: (chainId, voided) => log.warn({ chainId, ...fieldsOf(voided) }, "duplicate voided on a mirror"),
+            onError: (chainId, reason) => log.error({ chainId, reason }, "watching a mirror failed; trying again"),
+          }),
+      };
+    }),
 });
 
 const issuer = command({
@@ -60,26 +54,21 @@ const issuer = command({
     "issuer --config issuer.json   # with MINTMARK_ISSUER_KEY and MINTMARK_RECORD_SECRET in the environment",
   ],
   settings: processes.issuerSettings,
-  async work({ signal }, settings) {
-    const untilStopped = stopSignalFromStart();
-    const { account, secrets } = await processAccount("ISSUER");
-    const { MINTMARK_ISSUER: address, MINTMARK_POLICY: policy, MINTMARK_RECORD_SECRET: secret } = settings;
-    const l1 = await connectL1({ ...chainOf(settings), account });
-    const store = await openLevel(settings.MINTMARK_ISSUER_STORE);
-    const local = new LocalMintRecord(store);
-    const record = policy === undefined ? local : new MintPolicy(store, policy);
-    const issuer = await Issuer.open({ account, store, l1, record, ...(address && { address }) });
-    const records = secret === undefined ? {} : { records: { record: local, secret } };
-    const { buildIssuerServer } = await import("../../server/process/guards.ts");
-    await runGuard({
-      what: "issuer",
-      guard: issuer,
-      ...{ l1, settings, signal, untilStopped },
-      secrets: secret === undefined ? secrets : [...secrets, secret],
-      build: (options) => buildIssuerServer({ ...options, issuer, ...records }),
-      work: (stopped) => issuer.settle(stopped),
-    });
-  },
+  work: ({ signal }, settings) =>
+    runGuard("issuer", settings, signal, async (account, l1) => {
+      const { MINTMARK_ISSUER: address, MINTMARK_POLICY: policy, MINTMARK_RECORD_SECRET: secret } = settings;
+      const store = await openLevel(settings.MINTMARK_ISSUER_STORE);
+      const local = new LocalMintRecord(store);
+      const record = policy === undefined ? local : new MintPolicy(store, policy);
+      const issuer = await Issuer.open({ account, store, l1, record, ...(address && { address }) });
+      const records = secret === undefined ? {} : { records: { record: local, secret } };
+      return {
+        guard: issuer,
+        secrets: secret === undefined ? [] : [secret],
+        build: ({ buildIssuerServer }, options) => buildIssuerServer({ ...options, issuer, ...records }),
+        work: (stopped) => issuer.settle(stopped),
+      };
+    }),
 });
 
 const watch = command({
@@ -160,26 +149,28 @@ function sentenceOf({ earlier, later, txHash }: VoidedDuplicate): string {
   return `voided vault ${later}, a duplicate of ${earlier}, by ${txHash}`;
 }
 
-interface GuardProcess {
-  /** For the line printed once it listens. */
-  readonly what: "member" | "issuer";
+interface GuardParts {
   readonly guard: Guard & { close(): Promise<void> };
-  readonly l1: Awaited<ReturnType<typeof connectL1>>;
-  readonly settings: processes.GuardSettings & { readonly MINTMARK_PORT: number };
-  /** Secrets that the log must never contain. */
-  readonly secrets: readonly string[];
-  build(options: GuardServerOptions): FastifyInstance;
+  /** Secrets that the log must never contain, besides the account's. */
+  readonly secrets?: readonly string[];
+  build(servers: typeof import("../../server/process/guards.ts"), options: GuardServerOptions): FastifyInstance;
   /** The work after each round with L1; default: voids duplicates. */
   readonly work?: (signal?: AbortSignal) => Promise<number>;
   /** Runs in parallel until the signal aborts. */
   readonly beside?: (log: FastifyBaseLogger) => Promise<void>;
-  readonly signal: AbortSignal;
-  /** Taken before everything else. */
-  readonly untilStopped: () => Promise<NodeJS.Signals>;
 }
 
-/** Keeps a guard's archive up to date with L1 and serves it until SIGINT or SIGTERM; then closes it. */
-async function runGuard({ what, guard, l1, settings, ...parts }: GuardProcess) {
+/** Opens a guard, keeps its archive up to date with L1, and serves it until SIGINT or SIGTERM; then closes it. */
+async function runGuard(
+  what: "member" | "issuer",
+  settings: processes.GuardSettings & { readonly MINTMARK_PORT: number },
+  signal: AbortSignal,
+  open: (account: LocalAccount, l1: Awaited<ReturnType<typeof connectL1>>) => Promise<GuardParts>,
+): Promise<void> {
+  const untilStopped = stopSignalFromStart();
+  const { account, secrets } = await processAccount(what.toUpperCase());
+  const l1 = await connectL1({ ...chainOf(settings), account });
+  const { guard, ...parts } = await open(account, l1);
   await using stack = new Stack();
   stack.defer(() => guard.close());
   const watcher = new Watcher({
@@ -194,15 +185,16 @@ async function runGuard({ what, guard, l1, settings, ...parts }: GuardProcess) {
   });
   const { MINTMARK_METRICS_PORT: metricsPort, MINTMARK_METRICS_HOST: metricsHost, MINTMARK_HOSTS: hosts } = settings;
   const metrics = metricsPort === undefined ? null : new GuardMetrics(guard.archive);
-  const log = { level: settings.MINTMARK_LOG_LEVEL, secrets: parts.secrets };
+  const log = { level: settings.MINTMARK_LOG_LEVEL, secrets: [...secrets, ...(parts.secrets ?? [])] };
   const { MINTMARK_HOST: host, MINTMARK_PORT: port } = settings;
-  const app = parts.build({ l1, watcher, log, hosts: [...hosts, host], ...(metrics && { metrics }) });
+  const options = { l1, watcher, log, hosts: [...hosts, host], ...(metrics && { metrics }) };
+  const app = parts.build(await import("../../server/process/guards.ts"), options);
   if (metrics !== null) stack.use(await serveMetrics(metrics, metricsHost, metricsPort ?? 0, hosts));
   const url = await app.listen({ host, port });
   stack.defer(() => app.close());
-  const working = Promise.all([watcher.run(parts.signal), parts.beside?.(app.log)]);
+  const working = Promise.all([watcher.run(signal), parts.beside?.(app.log)]);
   say(`${what} ${guard.address} listens on ${url}`);
-  await parts.untilStopped();
+  await untilStopped();
   await working;
 }
 
