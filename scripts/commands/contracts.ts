@@ -10,10 +10,9 @@ import { UsageError } from "../cli/errors.ts";
 import { chainOf } from "../cli/l1.ts";
 import { checkPlan } from "../deploy/check.ts";
 import { deploy } from "../deploy/deploy.ts";
-import { deployerOn, lower } from "../deploy/deployer.ts";
+import { chainOn, lower } from "../deploy/deployer.ts";
 import { deployMirrorOf } from "../deploy/mirror.ts";
-import { pendingOf, pendingOfMirror } from "../deploy/pending.ts";
-import { readRecord, recordPath } from "../deploy/record.ts";
+import { pendingOf, pendingOfMirror, readRecord, recordPath } from "../deploy/record.ts";
 import { writeAdapter } from "../tokens/adapter.ts";
 import { inspectToken } from "../tokens/inspect.ts";
 
@@ -30,9 +29,9 @@ async function deployAll(env: processes.DeploySettings, isJson: boolean): Promis
   const log = (line: string) => process.stderr.write(`${line}\n`);
   const { account } = await processAccount("DEPLOYER");
   const deployer = lower(account.address);
-  const there = await deployerOn(env.MINTMARK_RPC_URL, account);
+  const there = await chainOn(env.MINTMARK_RPC_URL);
   const record = recordPath(env.MINTMARK_DEPLOYMENTS, there.chainId);
-  const by = { ...there, pending: pendingOf(record) };
+  const by = { ...there, account, pending: pendingOf(record) };
   const earlier = await readRecord(record);
   const tokensOf = (asked: processes.TokenSetting | undefined) =>
     asked === undefined ? [] : [{ ...asked, admin: asked.admin ?? deployer }];
@@ -49,10 +48,10 @@ async function deployAll(env: processes.DeploySettings, isJson: boolean): Promis
   const tokens = tokensOf(env.MINTMARK_TOKEN);
   const { MINTMARK_MULTISIG: multisig, MINTMARK_MIRROR_RPC_URL: mirrorRpc } = env;
   const { MINTMARK_MIRROR_COMMITTEE: members, MINTMARK_MIRROR_THRESHOLD: least } = env;
-  const at = mirrorRpc === undefined ? undefined : await deployerOn(mirrorRpc, account);
+  const at = mirrorRpc === undefined ? undefined : await chainOn(mirrorRpc);
   const terms = { ...(members && { committee: members }), ...(least && { threshold: least }) };
   const mirror = at && {
-    by: { ...at, pending: pendingOfMirror(record, at.chainId) },
+    by: { ...at, account, pending: pendingOfMirror(record, at.chainId) },
     config: { admin: env.MINTMARK_MIRROR_ADMIN ?? deployer, ...terms },
     tokens: tokensOf(env.MINTMARK_MIRROR_TOKEN),
   };

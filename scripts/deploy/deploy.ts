@@ -1,7 +1,6 @@
 import type { DeploymentPlan } from "./check.ts";
 import { type Deployer, deployContract } from "./deployer.ts";
-import { pendingOf } from "./pending.ts";
-import { type Deployment, readRecord, writeRecord } from "./record.ts";
+import { type Deployment, pendingOf, readRecord, writeRecord } from "./record.ts";
 import { deploySettlement } from "./settlement.ts";
 import { deployMissing, deployToken, type TokenConfig } from "./token.ts";
 

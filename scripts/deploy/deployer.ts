@@ -3,7 +3,7 @@ import * as viem from "viem";
 import type { Hash } from "../../core/index.ts";
 import { type ContractName, readArtifact } from "../../core/l1/artifact.ts";
 import { askL1 } from "../../core/l1/failure.ts";
-import type { PendingCreations } from "./pending.ts";
+import type { PendingCreations } from "./record.ts";
 
 /** An account that sends transactions to one chain and waits for each. */
 export interface Deployer {
@@ -15,11 +15,11 @@ export interface Deployer {
   readonly pending?: PendingCreations;
 }
 
-export async function deployerOn(rpcUrl: string, account: LocalAccount): Promise<Deployer> {
+export async function chainOn(rpcUrl: string): Promise<Omit<Deployer, "account">> {
   const transport = viem.http(rpcUrl, { retryCount: 5 });
   const client = viem.createPublicClient({ transport, pollingInterval: POLL_MS });
   const chainId = await askL1(`asking ${new URL(rpcUrl).host} for its chain`, () => client.getChainId());
-  return { account, client, transport, chainId };
+  return { client, transport, chainId };
 }
 
 /** Deploys a contract and checks that the chain has code there. */

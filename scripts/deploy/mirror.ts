@@ -1,7 +1,13 @@
 import type { Address } from "viem";
 import { type Deployer, deployContract, lower } from "./deployer.ts";
-import { pendingOfMirror } from "./pending.ts";
-import { type Creation, type Deployment, type MirrorRecord, readRecord, writeRecord } from "./record.ts";
+import {
+  type Creation,
+  type Deployment,
+  type MirrorRecord,
+  pendingOfMirror,
+  readRecord,
+  writeRecord,
+} from "./record.ts";
 import { ascending, requireRecorded, termsOf } from "./settlement.ts";
 import { deployMissing, deployToken, registerToken, type TokenConfig } from "./token.ts";
 

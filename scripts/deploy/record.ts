@@ -1,12 +1,15 @@
+import { rm } from "node:fs/promises";
 import { resolve } from "node:path";
 import { z } from "zod";
 import { jsonText, textIn, writeWhole } from "../files.ts";
 
-const address = z
-  .string()
-  .regex(/^0x[0-9a-f]{40}$/)
-  .transform((text) => text as `0x${string}`);
-const integer = z.string().regex(/^\d+$/).transform(BigInt);
+const hex = (pattern: RegExp) =>
+  z
+    .string()
+    .regex(pattern)
+    .transform((text) => text as `0x${string}`);
+const address = hex(/^0x[0-9a-f]{40}$/);
+export const integer = z.string().regex(/^\d+$/).transform(BigInt);
 
 /** What each contract's creation has left. */
 const created = { address, deployedAtBlock: integer, gasUsed: integer };
@@ -63,14 +66,46 @@ export function recordPath(folder: string, chainId: number): string {
 }
 
 /** The record in a file; undefined without a file. Rejects for an invalid record. */
-export async function readRecord(path: string): Promise<Deployment | undefined> {
+export function readRecord(path: string): Promise<Deployment | undefined> {
+  return recordIn(path, deployment, "not a deployment record");
+}
+
+export async function recordIn<T>(path: string, form: z.ZodType<T>, invalid: string): Promise<T | undefined> {
   const text = await textIn(path);
   if (text === undefined) return undefined;
-  const parsed = deployment.safeParse(JSON.parse(text));
-  if (!parsed.success) throw new Error(`${path} is not a deployment record: ${z.prettifyError(parsed.error)}`);
+  const parsed = form.safeParse(JSON.parse(text));
+  if (!parsed.success) throw new Error(`${path} is ${invalid}: ${z.prettifyError(parsed.error)}`);
   return parsed.data;
 }
 
 export async function writeRecord(path: string, record: Deployment): Promise<void> {
   await writeWhole(path, jsonText(record));
+}
+
+const pending = z.record(z.string(), hex(/^0x[0-9a-f]+$/));
+
+export type PendingCreations = ReturnType<typeof pendingOf>;
+
+/**
+ * The signed creations of a run that its record does not name yet, in a file beside the record, by the hash of their
+ * content. Each is written before it is sent, so a killed run continues with the same transaction, which the chain
+ * accepts only once. A signed transaction holds no secret.
+ */
+export function pendingOf(record: string) {
+  const path = `${record}.pending`;
+  const all = async () => pending.parse(JSON.parse((await textIn(path)) ?? "{}"));
+  return {
+    /** Undefined when none is pending. */
+    get: async (hash: string): Promise<`0x${string}` | undefined> => (await all())[hash],
+    set: async (hash: string, signed: `0x${string}`) =>
+      writeWhole(path, JSON.stringify({ ...(await all()), [hash]: signed })),
+    isEmpty: async () => Object.keys(await all()).length === 0,
+    /** Deletes all, once the record names their contracts. */
+    clear: () => rm(path, { force: true }),
+  };
+}
+
+/** The same for the chain of a mirror. */
+export function pendingOfMirror(record: string, chainId: number): PendingCreations {
+  return pendingOf(`${record}.mirror-${chainId}`);
 }

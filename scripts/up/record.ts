@@ -1,13 +1,12 @@
 import { join } from "node:path";
 import { z } from "zod";
 import type { Uuid } from "../../core/index.ts";
-import { recordPath } from "../deploy/record.ts";
-import { jsonText, textIn, writeWhole } from "../files.ts";
+import { recordIn, recordPath, integer as wei } from "../deploy/record.ts";
+import { jsonText, writeWhole } from "../files.ts";
 import type { Network } from "./networks.ts";
 import type { GivenAnswers } from "./terms.ts";
 
 const uuid = z.guid().transform((text) => text as Uuid);
-const wei = z.string().regex(/^\d+$/).transform(BigInt);
 const upRecord = z.strictObject({
   version: z.literal(1),
   chainId: z.int(),
@@ -29,13 +28,8 @@ const upRecord = z.strictObject({
 export type UpRecord = z.output<typeof upRecord>;
 
 /** The record in a folder; undefined without one. Rejects for an invalid one. */
-export async function readUp(folder: string): Promise<UpRecord | undefined> {
-  const path = pathIn(folder);
-  const text = await textIn(path);
-  if (text === undefined) return undefined;
-  const parsed = upRecord.safeParse(JSON.parse(text));
-  if (!parsed.success) throw new Error(`${path} is no record of mintmark up: ${z.prettifyError(parsed.error)}`);
-  return parsed.data;
+export function readUp(folder: string): Promise<UpRecord | undefined> {
+  return recordIn(pathIn(folder), upRecord, "no record of mintmark up");
 }
 
 export async function writeUp(folder: string, record: UpRecord): Promise<void> {

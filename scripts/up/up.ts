@@ -1,11 +1,10 @@
-import { formatEther, type LocalAccount } from "viem";
+import { formatEther } from "viem";
 import { TOKEN_CONTRACT } from "../../core/l1/own-token.ts";
 import { isLocalChain } from "../../server/process/settings/settings.ts";
 import { UsageError } from "../cli/errors.ts";
 import { checkTerms, priceOf } from "../deploy/check.ts";
-import { type Deployer, deployerOn } from "../deploy/deployer.ts";
-import { pendingOf } from "../deploy/pending.ts";
-import { type Deployment, readRecord } from "../deploy/record.ts";
+import { chainOn, type Deployer } from "../deploy/deployer.ts";
+import { type Deployment, pendingOf, readRecord } from "../deploy/record.ts";
 import { verifySettlement } from "../deploy/settlement.ts";
 import { accountsOf } from "./accounts.ts";
 import { deployKept, planOf } from "./deploying.ts";
@@ -26,8 +25,7 @@ export async function up(options: UpOptions) {
   const { folder, rpc, say, progress } = options;
   const earlier = await readUp(folder);
   progress(`asking ${new URL(rpc).host} for its chain`);
-  const nobody = { address: `0x${"00".repeat(20)}` } as unknown as LocalAccount;
-  const there = await deployerOn(rpc, nobody);
+  const there = await chainOn(rpc);
   const network = requireChain(options, there.chainId, earlier);
   const deployed = await readRecord(deploymentIn(folder, there.chainId));
   const pending = pendingOf(deploymentIn(folder, there.chainId));
