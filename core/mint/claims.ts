@@ -168,6 +168,7 @@ async function take(
   if (earlier !== null) return replayedResult(ledger, earlier);
   const decision: Decision = {
     key: keyOf.claim(link),
+    idempotency: null,
     earlier: (stored) => earlierTaking(ledger, stored === undefined ? record : recordOf(stored), owner),
     decide(group, { sequence: mintSequence, mintId }) {
       const taken = { ownerAddress: owner, signature, mintId, mintSequence };

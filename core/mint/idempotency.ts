@@ -2,34 +2,33 @@ import { createHash } from "node:crypto";
 import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { Hex } from "../model.ts";
+import type { Hex, Uuid } from "../model.ts";
 import type { Group } from "../store/group.ts";
 import { readMintHeaders } from "../store/journal.ts";
-import { decodeRecord } from "../store/layout.ts";
+import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import { idempotencyRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
+import type { Decision } from "./mint.ts";
 
-/** The key of a request that must be done once: SHA-256 of the caller's key, and a fingerprint of the request. */
-export interface Idempotency {
-  readonly key: Hex;
-  /** `0x` for a request that no mint can have accepted. */
-  readonly digest: Hex;
-}
-
-/** The journal sequence of the mint that a request repeats; null for a new request. Throws `idempotency_key_reused`. */
-export function earlierMint(record: Buffer | undefined, idempotency: Idempotency): number | null {
-  if (record === undefined) return null;
-  const { digest, sequence } = decodeRecord(idempotencyRecord, record, "An idempotency record");
-  if (digest !== idempotency.digest) throw new MintmarkError("idempotency_key_reused");
-  return sequence;
-}
-
-export function idempotencyKeyOf(applicationIndex: number, { key }: Pick<Idempotency, "key">): Buffer {
-  return keyOf.idempotency(applicationIndex, key);
-}
-
-export function idempotencyKeyHash(key: string): Hex {
-  return `0x${createHash("sha256").update(key).digest("hex")}`;
+/**
+ * Mints once for a caller's key; another request with it is refused with `idempotency_key_reused`.
+ *
+ * @param digest - of the request; `0x` for one that no mint can have accepted
+ */
+export function onceForKey(ledger: Ledger, applicationId: Uuid, callersKey: string, digest: Hex): Decision {
+  const hash: Hex = `0x${createHash("sha256").update(callersKey).digest("hex")}`;
+  const key = keyOf.idempotency(ledger.application(applicationId, "latest").applicationIndex, hash);
+  return {
+    key,
+    idempotency: { key: hash, digest },
+    earlier(record) {
+      if (record === undefined) return null;
+      const first = decodeRecord(idempotencyRecord, record, "An idempotency record");
+      if (first.digest !== digest) throw new MintmarkError("idempotency_key_reused");
+      return first.sequence;
+    },
+    decide: (group, { sequence }) => group.stage(key, encodeRecord(idempotencyRecord, { digest, sequence })),
+  };
 }
 
 /** Most keys that one transition deletes. Mints wait for it, so it is small. */

@@ -7,10 +7,9 @@ import type { Address, Principal, Uuid } from "../model.ts";
 import { hexToBytes } from "../protocol/hex.ts";
 import { timeUuid } from "../store/binary.ts";
 import type { Group } from "../store/group.ts";
-import { encodeRecord } from "../store/layout.ts";
 import { FAULTY, type MintColumns } from "../store/mint-columns.ts";
 import { encodeMintEntry, type MintHeader, type PlacedColumns } from "../store/mint-entry.ts";
-import { type ApplicationRecord, type AssetRecord, idempotencyRecord, type KeyRecord } from "../store/records.ts";
+import type { ApplicationRecord, AssetRecord, KeyRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import { amountOf } from "../store/vault-columns.ts";
 import type { Transition } from "../store/writer.ts";
@@ -19,7 +18,6 @@ import { availability } from "../tenants/asset-view.ts";
 import { tell } from "../tenants/events/event-log.ts";
 import { isOwner, putUser, recipientKey, recipientOf } from "../tenants/users.ts";
 import type { EntryReport, Issues } from "./form.ts";
-import { earlierMint, type Idempotency, idempotencyKeyOf } from "./idempotency.ts";
 import { placeEntries } from "./placing.ts";
 import type { ReadMint } from "./reader.ts";
 import { RequestedBindings, RequestedMetadata } from "./requested-records.ts";
@@ -47,6 +45,8 @@ const DRY: MintOutcome = { sequence: -1, minted: null };
 /** A record that a mint decides: the mint happens once for it, in the same write. */
 export interface Decision {
   readonly key: Buffer;
+  /** What the mint's journal entry says of it, for a caller's key. */
+  readonly idempotency: MintHeader["idempotency"];
   /** The journal sequence of the mint that has decided it; null while none has. Throws when none may any more. */
   earlier(record: Buffer | undefined): number | null;
   /** Writes what the mint has decided. */
@@ -65,14 +65,6 @@ interface AssetUse {
 /** Numbered ids stay below 2^256. */
 const IDS = 1n << 256n;
 
-/** What a mint is asked besides its request. */
-export interface MintTerms {
-  readonly idempotency?: Idempotency | null;
-  readonly decision?: Decision | null;
-  /** Checks everything and changes nothing. */
-  readonly isDry?: boolean;
-}
-
 /**
  * One mint request in the writer. It checks everything against the state, in columns: a check looks at single entries
  * only to tell what is wrong. It throws all faults as one error, or applies everything, which cannot fail. The result is
@@ -85,8 +77,8 @@ export class MintTransition implements Transition<MintOutcome | null> {
   /** The request. Once it is accepted, it has an entry for each token that the engine numbers. */
   #columns: MintColumns;
   readonly #issues: Issues;
-  readonly #idempotency: Idempotency | null;
   readonly #decision: Decision | null;
+  /** Whether it checks everything and changes nothing. */
   readonly #isDry: boolean;
   /** By the asset's index. */
   readonly #uses = new Map<number, AssetUse>();
@@ -108,13 +100,12 @@ export class MintTransition implements Transition<MintOutcome | null> {
     ledger: Ledger,
     principal: Principal,
     { columns, issues, assets }: ReadMint,
-    { idempotency = null, decision = null, isDry = false }: MintTerms,
+    { decision = null, isDry = false }: { readonly decision?: Decision | null; readonly isDry?: boolean },
   ) {
     this.#ledger = ledger;
     this.#principal = principal;
     this.#columns = columns;
     this.#issues = issues;
-    this.#idempotency = idempotency;
     this.#decision = decision;
     this.#isDry = isDry;
     for (const asset of assets) this.#uses.set(asset.assetIndex, { asset, high: 0, low: 0 });
@@ -125,7 +116,6 @@ export class MintTransition implements Transition<MintOutcome | null> {
   keys(): Buffer[] {
     const application = this.#ledger.application(this.#principal.applicationId, "latest").applicationIndex;
     const keys: Buffer[] = [];
-    if (this.#idempotency !== null) keys.push(idempotencyKeyOf(application, this.#idempotency));
     if (this.#decision !== null) keys.push(this.#decision.key);
     const { recipients } = this.#columns;
     for (let i = 0; i < recipients.length; i++) {
@@ -148,11 +138,6 @@ export class MintTransition implements Transition<MintOutcome | null> {
     const { applicationIndex } = application;
     const key = requireKey(this.#ledger, this.#principal);
     let at = 0;
-    if (this.#idempotency !== null) {
-      const place = idempotencyKeyOf(applicationIndex, this.#idempotency);
-      const earlier = earlierMint(group.resolve(place, stored[at++]), this.#idempotency);
-      if (earlier !== null) return { sequence: earlier, minted: null };
-    }
     if (this.#decision !== null) {
       const earlier = this.#decision.earlier(group.resolve(this.#decision.key, stored[at++]));
       if (earlier !== null) return { sequence: earlier, minted: null };
@@ -332,7 +317,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
       keyIndex: key.keyIndex,
       firstSequence: application.nextSequence,
       mintId: timeUuid(time),
-      idempotency: this.#idempotency,
+      idempotency: this.#decision?.idempotency ?? null,
       openPlaces,
       users: users.map(({ userIndex }, i) => ({ userIndex, count: columns.userCounts[i] ?? 0 })),
     };
@@ -366,7 +351,7 @@ function supplyFault({ nextTokenId, supplyCap, minted }: AssetRecord, total: big
   return { ofToken: false, detail: `${supplyCap - minted} units are left for this request` };
 }
 
-/** The index records of a mint: by id, sequence, user, reference and idempotency key. */
+/** The index records of a mint: by id, sequence, user and reference. */
 function indexMint(group: Group, header: MintHeader, columns: MintColumns, sequence: number): void {
   const reference = keyOf.journal(sequence).subarray(1);
   group.put(keyOf.mint(header.mintId), reference);
@@ -375,10 +360,4 @@ function indexMint(group: Group, header: MintHeader, columns: MintColumns, seque
     group.put(keyOf.userTransaction(header.applicationIndex, userIndex, header.firstSequence), reference);
   for (const name of columns.references ?? [])
     if (name !== null) group.put(keyOf.mintReference(header.applicationIndex, name, header.firstSequence), reference);
-  if (header.idempotency === null) return;
-  const { digest } = header.idempotency;
-  group.stage(
-    idempotencyKeyOf(header.applicationIndex, header.idempotency),
-    encodeRecord(idempotencyRecord, { digest, sequence }),
-  );
 }

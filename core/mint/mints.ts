@@ -3,7 +3,7 @@ import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Principal, Uuid } from "../model.ts";
 import { requireScope } from "../tenants/api-keys.ts";
-import { idempotencyKeyHash } from "./idempotency.ts";
+import { onceForKey } from "./idempotency.ts";
 import { type Decision, MintTransition } from "./mint.ts";
 import { AcceptedResult, type MintResult, presentResult, replayedResult } from "./mint-results.ts";
 import { readMint } from "./reader.ts";
@@ -49,8 +49,8 @@ export async function mint(
     for (;;) {
       const read = readMint(ledger, principal, request);
       const digest = key === null || !read.issues.empty ? "0x" : read.columns.digest();
-      const idempotency = key === null ? null : { key: idempotencyKeyHash(key), digest };
-      const transition = new MintTransition(ledger, principal, read, { idempotency, decision });
+      const once = key === null ? decision : onceForKey(ledger, principal.applicationId, key, digest);
+      const transition = new MintTransition(ledger, principal, read, { decision: once });
       const outcome = await writer.run(transition, signal);
       if (outcome === null) continue;
       const { sequence, minted } = outcome;
