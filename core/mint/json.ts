@@ -29,16 +29,21 @@ export function parseJson(body: Uint8Array): unknown {
     const position = /position (\d+)/.exec(error instanceof Error ? error.message : "")?.[1];
     throw new MintmarkError("malformed_json", `The body is not JSON${position ? ` (at character ${position})` : ""}.`);
   }
-  const escaped = text.includes("\\");
-  if (!escaped && shortestLength(value, MAX_DEPTH) === text.length) return value;
-  const census: Census = { keys: 0, suspicious: escaped || FRACTION_OR_EXPONENT.test(text) };
-  count(value, 1, census);
+  const census: Census = { keys: 0, suspicious: text.includes("\\") };
+  const length = shortestLength(value, 1, census);
+  if (!census.suspicious && length === text.length) return value;
   // Each key has one colon. Equal numbers of keys and colons mean that no repeated key was dropped.
-  if (census.suspicious || census.keys !== colons(body)) {
+  if (census.suspicious || FRACTION_OR_EXPONENT.test(text) || census.keys !== colons(body)) {
     const issues = inspect(text);
     if (issues.length > 0) throw new MintmarkError("malformed_json", undefined, { issues });
   }
   return value;
+}
+
+/** What a parsed value has: its keys, and whether it has something that parsing may have changed. */
+interface Census {
+  keys: number;
+  suspicious: boolean;
 }
 
 /**
@@ -47,58 +52,37 @@ export function parseJson(body: Uint8Array): unknown {
  * digits would all have made it longer.
  *
  * Only exponents make a text shorter than the digits of a whole number, from three zeros on: `1e3`. So such numbers
- * give NaN, and so do fractions, numbers past 2^53, the key `__proto__`, and nesting past `maxDepth`.
+ * give NaN. Fractions, numbers past 2^53 and the key `__proto__` are suspicious. `MAX_DEPTH` bounds the recursion.
  */
-function shortestLength(value: unknown, maxDepth: number): number {
+function shortestLength(value: unknown, depth: number, census: Census): number {
   if (typeof value === "string") return value.length + 2;
-  if (typeof value === "number") return lengthOfNumber(value);
+  if (typeof value === "number") return lengthOfNumber(value, census);
   if (typeof value === "boolean") return value ? 4 : 5;
-  if (value === null) return 4;
-  if (typeof value !== "object" || maxDepth === 0) return Number.NaN;
-  let length = 1;
-  if (Array.isArray(value)) {
-    for (const item of value) length += 1 + shortestLength(item, maxDepth - 1);
-    return Math.max(2, length);
-  }
-  for (const key in value) {
-    if (key === "__proto__") return Number.NaN;
-    // Two quotes, a colon, and a comma or the closing brace.
-    length += key.length + 4 + shortestLength((value as Record<string, unknown>)[key], maxDepth - 1);
-  }
-  return Math.max(2, length);
-}
-
-function lengthOfNumber(value: number): number {
-  if (value >= 0 && value < 10 && Number.isInteger(value)) return 1;
-  if (!Number.isSafeInteger(value) || value % 1000 === 0) return Number.NaN;
-  let length = value < 0 ? 2 : 1;
-  for (let bound = 10; Math.abs(value) >= bound; bound *= 10) length += 1;
-  return length;
-}
-
-interface Census {
-  keys: number;
-  suspicious: boolean;
-}
-
-/** Counts the keys of a parsed value. `MAX_DEPTH` bounds the recursion. */
-function count(value: unknown, depth: number, census: Census): void {
-  if (typeof value === "number") {
-    if (!Number.isSafeInteger(value)) census.suspicious = true;
-    return;
-  }
-  if (typeof value !== "object" || value === null) return;
+  if (typeof value !== "object" || value === null) return 4;
   if (depth > MAX_DEPTH)
     throw new MintmarkError("malformed_json", `The body is nested deeper than ${MAX_DEPTH} levels.`);
+  let length = 1;
   if (Array.isArray(value)) {
-    for (const item of value) count(item, depth + 1, census);
-    return;
+    for (const item of value) length += 1 + shortestLength(item, depth + 1, census);
+    return Math.max(2, length);
   }
   for (const key in value) {
     census.keys += 1;
     if (key === "__proto__") census.suspicious = true;
-    count((value as Record<string, unknown>)[key], depth + 1, census);
+    // Two quotes, a colon, and a comma or the closing brace.
+    length += key.length + 4 + shortestLength((value as Record<string, unknown>)[key], depth + 1, census);
   }
+  return Math.max(2, length);
+}
+
+function lengthOfNumber(value: number, census: Census): number {
+  if (value >= 0 && value < 10 && Number.isInteger(value)) return 1;
+  const isWhole = Number.isSafeInteger(value);
+  if (!isWhole) census.suspicious = true;
+  if (!isWhole || value % 1000 === 0) return Number.NaN;
+  let length = value < 0 ? 2 : 1;
+  for (let bound = 10; Math.abs(value) >= bound; bound *= 10) length += 1;
+  return length;
 }
 
 function colons(body: Uint8Array): number {
