@@ -123,28 +123,20 @@ export class ByteReader {
     this.#at = start;
   }
 
-  get position(): number {
-    return this.#at;
-  }
-
   get ended(): boolean {
     return this.#at === this.#buffer.length;
   }
 
   u8(): number {
-    return this.#buffer[this.#take(1)] ?? 0;
-  }
-
-  u32(): number {
-    return this.#buffer.readUInt32BE(this.#take(4));
+    return this.#buffer[this.skip(1)] ?? 0;
   }
 
   u48(): number {
-    return this.#buffer.readUIntBE(this.#take(6), 6);
+    return this.#buffer.readUIntBE(this.skip(6), 6);
   }
 
   u64(): bigint {
-    return this.#buffer.readBigUInt64BE(this.#take(8));
+    return this.#buffer.readBigUInt64BE(this.skip(8));
   }
 
   varint(): number {
@@ -175,7 +167,7 @@ export class ByteReader {
   }
 
   bytes(length: number): Buffer {
-    const at = this.#take(length);
+    const at = this.skip(length);
     return this.#buffer.subarray(at, at + length);
   }
 
@@ -184,12 +176,15 @@ export class ByteReader {
   }
 
   hex(length: number): Hex {
-    return this.hexAt(this.#take(length), length);
+    return this.hexAt(this.skip(length), length);
   }
 
   /** Skips bytes; returns their position. */
   skip(length: number): number {
-    return this.#take(length);
+    const at = this.#at;
+    if (at + length > this.#buffer.length) throw corrupt("it ends early");
+    this.#at = at + length;
+    return at;
   }
 
   /** Bytes that have been skipped. */
@@ -200,13 +195,6 @@ export class ByteReader {
   /** Throws `store_corrupt` unless everything was read. */
   end(): void {
     if (!this.ended) throw corrupt(`${this.#buffer.length - this.#at} bytes too many`);
-  }
-
-  #take(length: number): number {
-    const at = this.#at;
-    if (at + length > this.#buffer.length) throw corrupt("it ends early");
-    this.#at = at + length;
-    return at;
   }
 }
 

@@ -1,6 +1,7 @@
 import { MintmarkError } from "../errors.ts";
 import type { Address, Hex } from "../model.ts";
 import { widthOfWords } from "../protocol/batch-data.ts";
+import { hexToBytes } from "../protocol/hex.ts";
 import { ByteReader, record as scratch } from "./binary.ts";
 import { checkedRecord } from "./layout.ts";
 
@@ -227,45 +228,28 @@ export type TokenHashOf = (vault: NewVault) => number;
  * Numbers without a size are varints; `createdAfter` counts ms from `baseTime`, `updatedAfter` from that.
  */
 export function encodeChunk(vaults: readonly StoredVault[]): Buffer {
-  const holders = new Map<number, { readonly position: number; readonly vault: StoredVault }>();
-  let base = Number.POSITIVE_INFINITY;
-  for (const vault of vaults) {
-    if (!holders.has(vault.userIndex)) holders.set(vault.userIndex, { position: holders.size, vault });
-    if (vault.createdAt < base) base = vault.createdAt;
+  const columns = new VaultColumns(vaults.length);
+  for (const { applicationIndex, userIndex, owner, assetIndex, amount, blob, createdAt, updatedAt } of vaults) {
+    const holder = { applicationIndex, userIndex, owner: hexToBytes(owner) };
+    const blobs = hexToBytes(blob);
+    const words = { amountHigh: highWord(amount), amountLow: lowWord(amount) };
+    columns.push(holder, { assetIndex, ...words, blobs, start: 0, end: blobs.length }, createdAt, updatedAt, 0);
   }
-  scratch.begin();
-  scratch.u48(base);
-  scratch.u8(holders.size);
-  for (const { vault } of holders.values()) {
-    scratch.varint(vault.applicationIndex);
-    scratch.varint(vault.userIndex);
-    scratch.hex(vault.owner);
-  }
-  scratch.u8(vaults.length);
-  for (const vault of vaults) {
-    scratch.u8(holders.get(vault.userIndex)?.position ?? 0);
-    scratch.varint(vault.assetIndex);
-    scratch.bigVarint(vault.amount);
-    scratch.varint(vault.createdAt - base);
-    scratch.varint(vault.updatedAt - vault.createdAt);
-    scratch.u8((vault.blob.length - 2) / 2);
-    scratch.hex(vault.blob);
-  }
-  return scratch.end();
+  return encodeColumns(columns, 0, vaults.length);
 }
 
 /** {@link encodeChunk} of the vaults in slots `first` to before `end`, from their columns. */
 export function encodeColumns(vaults: VaultColumns, first: number, end: number): Buffer {
   const { userIndex, assetIndex, amountHigh, amountLow, createdAt, updatedAt, blobEnd, blobs } = vaults;
   const positions = new Map<number, number>();
-  const base = createdAt[first] as number;
-  scratch.begin();
-  // Vaults are created in slot order, and time never decreases.
-  scratch.u48(base);
+  let base = Number.POSITIVE_INFINITY;
   for (let slot = first; slot < end; slot++) {
     const user = userIndex[slot] as number;
     if ((slot === first || user !== userIndex[slot - 1]) && !positions.has(user)) positions.set(user, slot);
+    base = Math.min(base, createdAt[slot] as number);
   }
+  scratch.begin();
+  scratch.u48(base);
   scratch.u8(positions.size);
   let position = 0;
   for (const [user, slot] of positions) {
@@ -320,9 +304,8 @@ export function decodeIntoColumns(record: Uint8Array, vaults: VaultColumns, hash
     const createdAt = base + from.varint();
     const updatedAt = createdAt + from.varint();
     const length = from.u8();
-    vault.start = from.position;
+    vault.start = from.skip(length);
     vault.end = vault.start + length;
-    from.bytes(length);
     vaults.push(holder, vault, createdAt, updatedAt, hashOf(vault));
   }
   from.end();

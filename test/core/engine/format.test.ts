@@ -116,7 +116,7 @@ function read(bytes: Uint8Array, decode: (from: ByteReader) => unknown) {
   const from = new ByteReader(bytes);
   try {
     const value = decode(from);
-    return [value, from.position];
+    return [value, from.skip(0)];
   } catch {
     return null;
   }
