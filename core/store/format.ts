@@ -75,7 +75,8 @@ export async function bringUp(store: Store, format: number, raiseFile: () => Pro
 
 /** The same of a folder's store: in a file, because LevelDB writes to a folder as soon as it opens it. */
 export async function requireFolderFormat(folder: string): Promise<number> {
-  const [format, version] = parts(await formatIn(folder), `${folder} holds`);
+  const line = (await ifThere(readFile(join(folder, FILE), "latin1"))) ?? "";
+  const [format, version] = parts(line, `${folder} holds`);
   requireFormat(`The store in ${folder}`, format, version);
   return format;
 }
@@ -93,23 +94,20 @@ const lineOf = (format: number) => `mintmark store ${format} by ${packageJson.ve
 /** Marks a folder, before LevelDB's first file is there, or before a step. At each moment the file is whole. */
 export async function writeFolderFormat(folder: string): Promise<void> {
   const path = join(folder, FILE);
-  const file = await open(`${path}.new`, "w", 0o600);
-  try {
+  {
+    await using file = await open(`${path}.new`, "w", 0o600);
     await file.writeFile(lineOf(FORMAT_VERSION));
     await file.sync();
-  } finally {
-    await file.close();
   }
   await rename(`${path}.new`, path);
   const entries = await open(folder, "r");
   await entries.sync().finally(() => entries.close());
 }
 
-async function formatIn(folder: string): Promise<string> {
-  try {
-    return await readFile(join(folder, FILE), "latin1");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return "";
+/** What is read; undefined without such a file. */
+export async function ifThere<T>(reading: Promise<T>): Promise<T | undefined> {
+  return reading.catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
     throw error;
-  }
+  });
 }

@@ -4,7 +4,7 @@ import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
 import { MintmarkError } from "../errors.ts";
-import { FORMAT_VERSION, requireFolderFormat, requireNewest, writeFolderFormat } from "./format.ts";
+import { FORMAT_VERSION, ifThere, requireFolderFormat, requireNewest, writeFolderFormat } from "./format.ts";
 import { LogHole, oldestLog, putKeys, readLog } from "./level-log.ts";
 import { PREFIX } from "./store-keys.ts";
 
@@ -41,7 +41,7 @@ export class LevelFolder implements AsyncDisposable {
    */
   static async open(folder: string, createIfMissing: boolean, marked: boolean): Promise<LevelFolder> {
     if (createIfMissing) await mkdir(folder, { recursive: true });
-    else if (!(await isFolder(folder))) throw storeMissing(folder);
+    else if (!(await stat(folder).catch(() => null))?.isDirectory()) throw storeMissing(folder);
     const path = await realpath(folder);
     const lock = await lockFolder(path);
     try {
@@ -49,7 +49,7 @@ export class LevelFolder implements AsyncDisposable {
       const format = holds ? await requireFolderFormat(path) : FORMAT_VERSION;
       // A store that begins a journal. A server's own folder is brought up by the journal.
       if (!marked && !createIfMissing) requireNewest(format);
-      if (!marked) await JournalMark.remove(path);
+      if (!marked) await rm(JournalMark.pathIn(path), { force: true });
       // Reads the mark first: it is never ahead of the log, even while another process writes.
       const mark = await JournalMark.read(path);
       // A server of a cluster that ended before its first write left an empty store. The journal fills it.
@@ -163,14 +163,6 @@ async function lockFolder(path: string): Promise<Server | null> {
   return lock;
 }
 
-async function isFolder(path: string): Promise<boolean> {
-  try {
-    return (await stat(path)).isDirectory();
-  } catch {
-    return false;
-  }
-}
-
 const BYTES = 12; // Length and checksum
 
 /**
@@ -193,21 +185,11 @@ class JournalMark {
     return join(folder, "journal-length");
   }
 
-  /** Removes the mark of a store whose writes another journal holds. */
-  static async remove(folder: string): Promise<void> {
-    await rm(JournalMark.pathIn(folder), { force: true });
-  }
-
   /** Throws `store_corrupt` for a damaged mark. */
   static async read(folder: string): Promise<JournalMark> {
     const path = JournalMark.pathIn(folder);
-    let bytes: Buffer;
-    try {
-      bytes = await readFile(path);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "ENOENT") return new JournalMark(path, null);
-      throw error;
-    }
+    const bytes = await ifThere(readFile(path));
+    if (bytes === undefined) return new JournalMark(path, null);
     if (bytes.length !== BYTES || bytes.readUInt32BE(8) !== crc32(bytes.subarray(0, 8))) {
       const detail = `${path} is damaged, so nobody can tell whether the journal is complete. Restore the folder from a copy.`;
       throw new MintmarkError("store_corrupt", `${detail} To go on with the journal as it is, delete that file.`);

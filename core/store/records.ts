@@ -265,7 +265,6 @@ export const headRecord = layout({
   userCount: varint,
   keysForgotten: varint, // The idempotency keys of mints before this journal sequence are deleted
 });
-export type HeadRecord = ValueOf<typeof headRecord>;
 
 /** A contract that pays withdrawals, with the progress of reading its chain. The settlement contract is the first. */
 export const portalRecord = layout({
