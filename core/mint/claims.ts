@@ -13,6 +13,7 @@ import type { Group } from "../store/group.ts";
 import { decodeRecord, emptyOf, encodeRecord, MAX_TIME } from "../store/layout.ts";
 import { type ApplicationRecord, type ClaimRecord, claimNumber, claimRecord } from "../store/records.ts";
 import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
+import type { Transition } from "../store/writer.ts";
 import { requireKey, requireScope } from "../tenants/api-keys.ts";
 import { findAsset } from "../tenants/asset-view.ts";
 import { refuse } from "../tenants/metadata.ts";
@@ -26,7 +27,8 @@ export const MAX_NEW_CLAIMS = 1_000;
 /** Most characters of a link's entry as JSON: the longest metadata, and all other fields. */
 const MAX_MINT = 12_288;
 
-const recordOf = (stored: Buffer): ClaimRecord => decodeRecord(claimRecord, stored, "A claim link");
+const recordOf = (stored: Buffer | undefined): ClaimRecord | null =>
+  stored === undefined ? null : decodeRecord(claimRecord, stored, "A claim link");
 
 interface AskedClaim {
   readonly link: Address;
@@ -56,10 +58,7 @@ async function createAll(
       keys: () => keys,
       apply(group, onDisk) {
         const { applicationIndex, keyIndex } = requireKey(ledger, principal);
-        const known = keys.map((key, i) => {
-          const record = group.resolve(key, onDisk[i]);
-          return record === undefined ? null : recordOf(record);
-        });
+        const known = keys.map((key, i) => recordOf(group.resolve(key, onDisk[i])));
         refuse(
           asked.flatMap(({ mint, expiresAt }, i): Issue[] => {
             const same = known[i];
@@ -74,13 +73,11 @@ async function createAll(
         if (created.length === 0) return known as ClaimRecord[];
         const entry = { kind: "claimsCreated", applicationIndex, keyIndex, claims: created } as const;
         const { sequence, time: createdAt } = ledger.record(group, entry);
+        let place = 0;
         return asked.map(({ link, mint, expiresAt }, i) => {
           const same = known[i];
           if (same) return same;
-          const number = claimNumber(
-            sequence,
-            created.findIndex((each) => each.link === link),
-          );
+          const number = claimNumber(sequence, place++);
           const facts = { applicationIndex, keyIndex, number, mint, expiresAt, createdAt };
           const record: ClaimRecord = { ...emptyOf(claimRecord), ...facts };
           putClaim(group, link, record);
@@ -169,7 +166,7 @@ async function take(
   const decision: Decision = {
     key: keyOf.claim(link),
     idempotency: null,
-    earlier: (stored) => earlierTaking(ledger, stored === undefined ? record : recordOf(stored), owner),
+    earlier: (stored) => earlierTaking(ledger, recordOf(stored) ?? record, owner),
     decide(group, { sequence: mintSequence, mintId }) {
       const taken = { ownerAddress: owner, signature, mintId, mintSequence };
       const { time: decidedAt } = ledger.record(group, { kind: "claimTaken", link, ...taken });
@@ -219,37 +216,10 @@ async function storedClaim(ledger: Ledger, link: Address, application?: Applicat
 }
 
 function ownClaim(stored: Buffer | undefined, application?: ApplicationRecord): ClaimRecord {
-  const claim = stored && recordOf(stored);
+  const claim = recordOf(stored);
   const isOthers = application !== undefined && claim?.applicationIndex !== application.applicationIndex;
-  if (claim === undefined || isOthers) throw new MintmarkError("claim_not_found");
+  if (claim === null || isOthers) throw new MintmarkError("claim_not_found");
   return claim;
-}
-
-/** Shares a group's write with mints: whoever cancels much does not slow others down. */
-async function cancel(
-  { ledger, writer }: EngineContext,
-  applicationId: Uuid,
-  link: Address,
-  { signal }: WaitOptions = {},
-): Promise<Claim> {
-  const key = keyOf.claim(link);
-  const record = await writer.run<ClaimRecord>(
-    {
-      weight: 1,
-      keys: () => [key],
-      apply(group, [stored]) {
-        const claim = ownClaim(group.resolve(key, stored), ledger.application(applicationId, "latest"));
-        if (claim.status === "cancelled") return claim;
-        if (claim.status === "claimed") throw new MintmarkError("claim_taken", "The link has been used already.");
-        const { time: decidedAt } = ledger.record(group, { kind: "claimCancelled", link });
-        const cancelled = { ...claim, status: "cancelled", decidedAt } as const;
-        putClaim(group, link, cancelled);
-        return cancelled;
-      },
-    },
-    signal,
-  );
-  return claimView(ledger, link, record);
 }
 
 async function claimPage(ledger: Ledger, applicationIndex: number, { after, limit }: PageStart) {
@@ -260,9 +230,10 @@ async function claimPage(ledger: Ledger, applicationIndex: number, { after, limi
     links.push(bytesToHex(link));
   const page = links.slice(0, limit);
   const stored = await ledger.store.getMany(page.map(keyOf.claim));
-  const records = stored.map((record) => {
-    if (record === undefined) throw new MintmarkError("store_corrupt", "A claim link that an index names is missing.");
-    return recordOf(record);
+  const records = stored.map((found) => {
+    const record = recordOf(found);
+    if (record === null) throw new MintmarkError("store_corrupt", "A claim link that an index names is missing.");
+    return record;
   });
   const data = records.map((record, i) => claimView(ledger, page[i] as Address, record));
   return { data, next: links.length > limit ? (records.at(-1)?.number ?? null) : null };
@@ -301,11 +272,26 @@ export function claimsOf(context: EngineContext): Claims {
       return claimView(ledger, link, await storedClaim(ledger, link, ledger.application(applicationId)));
     },
     list: (applicationId, page = {}) =>
-      listOf(context, "claims", applicationId, page, (start) => {
-        const { ledger } = context;
-        return claimPage(ledger, ledger.application(applicationId).applicationIndex, start);
-      }),
-    cancel: async (applicationId, address, wait) => cancel(context, applicationId, linkOf(address), wait),
+      listOf(context, "claims", applicationId, page, (start, ledger) =>
+        claimPage(ledger, ledger.application(applicationId).applicationIndex, start),
+      ),
+    /** Shares a group's write with mints: whoever cancels much does not slow others down. */
+    async cancel(applicationId, address, { signal } = {}) {
+      const link = linkOf(address);
+      const { ledger, writer } = context;
+      const key = keyOf.claim(link);
+      const keys = () => [key];
+      const apply: Transition<ClaimRecord>["apply"] = (group, [stored]) => {
+        const claim = ownClaim(group.resolve(key, stored), ledger.application(applicationId, "latest"));
+        if (claim.status === "cancelled") return claim;
+        if (claim.status === "claimed") throw new MintmarkError("claim_taken", "The link has been used already.");
+        const { time: decidedAt } = ledger.record(group, { kind: "claimCancelled", link });
+        const cancelled = { ...claim, status: "cancelled", decidedAt } as const;
+        putClaim(group, link, cancelled);
+        return cancelled;
+      };
+      return claimView(ledger, link, await writer.run({ weight: 1, keys, apply }, signal));
+    },
     async find(address) {
       const { ledger } = context;
       const link = linkOf(address);
