@@ -1,4 +1,5 @@
 import { pipeline } from "node:stream/promises";
+import type { CsvError } from "csv-parse";
 import { MintmarkError } from "../../errors.ts";
 import { MINT_FORM, USER_FORM } from "../form.ts";
 import { parseJson } from "../json.ts";
@@ -92,7 +93,7 @@ async function* csvRows(source: AsyncIterable<Uint8Array>): AsyncGenerator<Row> 
   try {
     for await (const { record, info } of parser as AsyncIterable<CsvRecord>) yield csvRow(record, info.lines);
   } catch (error) {
-    const fault = error instanceof CsvError ? new UnreadableRow(lineOf(error), meaningOf(error)) : error;
+    const fault = error instanceof CsvError ? unreadable(error) : error;
     // What the parser says of a row that was cut is no fault of the file.
     if (cut.at === undefined || !(fault instanceof UnreadableRow) || fault.row < cut.at.row) throw fault;
   } finally {
@@ -169,25 +170,19 @@ function csvRow(record: Readonly<Record<string, string>>, row: number): Row {
   return { row, bytes, fields };
 }
 
-function lineOf(error: object): number {
-  return "lines" in error && typeof error.lines === "number" ? error.lines : 1;
-}
-
+const QUOTE_WITHIN = "a quote stands within a field; double it, and quote the whole field";
 /** The parser's codes in words for the file's author. */
-function meaningOf({ code, message }: Error & { readonly code?: string }): string {
-  switch (code) {
-    case "CSV_RECORD_INCONSISTENT_COLUMNS":
-      return "the row has more or fewer fields than the header";
-    case "CSV_MAX_RECORD_SIZE":
-      return TOO_LONG;
-    case "CSV_QUOTE_NOT_CLOSED":
-      return "a quoted field does not end";
-    case "CSV_INVALID_CLOSING_QUOTE":
-    case "INVALID_OPENING_QUOTE":
-      return "a quote stands within a field; double it, and quote the whole field";
-    default:
-      return message;
-  }
+const MEANINGS: Readonly<Record<string, string>> = {
+  CSV_RECORD_INCONSISTENT_COLUMNS: "the row has more or fewer fields than the header",
+  CSV_MAX_RECORD_SIZE: TOO_LONG,
+  CSV_QUOTE_NOT_CLOSED: "a quoted field does not end",
+  CSV_INVALID_CLOSING_QUOTE: QUOTE_WITHIN,
+  INVALID_OPENING_QUOTE: QUOTE_WITHIN,
+};
+
+/** What the parser says of the file. */
+function unreadable({ code, message, lines }: CsvError): UnreadableRow {
+  return new UnreadableRow(typeof lines === "number" ? lines : 1, MEANINGS[code] ?? message);
 }
 
 async function* ndjsonRows(source: AsyncIterable<Uint8Array>): AsyncGenerator<Row> {
