@@ -15,12 +15,12 @@ import {
   type VaultId,
 } from "../model.ts";
 import { tokenIdOfBytes } from "../protocol/blob.ts";
+import { hexToBytes } from "../protocol/hex.ts";
 import { type MintReceipt, receiptContents, receiptRoot, receiptTypedData } from "../protocol/receipt.ts";
 import { type Journaled, readMint } from "../store/journal.ts";
 import { MintColumns } from "../store/mint-columns.ts";
 import { type MintEntry, PlacedColumns, type PlacedMint, vaultIdOf } from "../store/mint-entry.ts";
 import type { AssetRecord } from "../store/records.ts";
-import { shortDecimalIn } from "../store/token-id.ts";
 import { amountOf, highWord, lowWord } from "../store/vault-columns.ts";
 import { findAsset } from "../tenants/asset-view.ts";
 import { findMint } from "../vaults/transaction-range.ts";
@@ -156,12 +156,8 @@ async function readMinted(ledger: Ledger, { time, entry }: Journaled<MintEntry>)
     columns.assetIndex[i] = mint.assetIndex;
     columns.setMode(i, MODES.indexOf(mint.mode));
     columns.setAmount(i, highWord(mint.amount), lowWord(mint.amount));
-    const blob = Buffer.from(mint.blob.slice(2), "hex");
-    const start = columns.takeBlob(i, blob.length);
-    columns.blobs.set(blob, start);
-    const { standard, blobScheme } = ledger.assetAt(mint.assetIndex);
-    const isShort = standard !== "erc20" && blobScheme === "mintmark";
-    columns.shortId[i] = isShort ? shortDecimalIn(blob, 0, blob.length) : -1;
+    columns.putBlob(i, hexToBytes(mint.blob));
+    columns.noteShortId(i, ledger.assetAt(mint.assetIndex));
     placed.batchNumber[i] = mint.batchNumber;
     placed.slot[i] = mint.slot;
     if (mint.amountBefore > 0n) placed.grew(i, highWord(mint.amountBefore), lowWord(mint.amountBefore), mint.age);

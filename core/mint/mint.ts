@@ -170,7 +170,8 @@ export class MintTransition implements Transition<MintOutcome | null> {
     }
     if (this.#isNumbered) {
       const numbered = numberTokens(this.#columns, (index) => this.#ledger.assetAt(index));
-      this.#tokens = (this.#tokens ?? new RequestedTokens(this.#ledger, this.#columns)).numbered(numbered, stored);
+      this.#tokens ??= new RequestedTokens(this.#ledger, this.#columns);
+      this.#tokens.takeNumbered(numbered, stored);
       this.#columns = numbered.columns;
     }
     this.#bindings?.bind(group);

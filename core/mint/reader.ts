@@ -9,7 +9,7 @@ import { readMetadata } from "../protocol/metadata.ts";
 import { quantizedAmount } from "../protocol/quantized.ts";
 import { BY_DECIMAL, BY_DEFAULT, BY_TOKEN_ID, FAULTY, MintColumns, NO_ASSET } from "../store/mint-columns.ts";
 import type { AssetRecord } from "../store/records.ts";
-import { mintedTokenId, shortDecimalIn } from "../store/token-id.ts";
+import { mintedTokenId } from "../store/token-id.ts";
 import { highWord, lowWord } from "../store/vault-columns.ts";
 import { isVisible } from "../tenants/asset-view.ts";
 import { isText, readSpelling, readUuid, requireAddress } from "../validate.ts";
@@ -301,7 +301,7 @@ class Reader {
       const start = columns.takeBlob(entry, text.length);
       for (let i = 0; i < text.length; i++) columns.blobs[start + i] = text.charCodeAt(i);
       columns.mark(entry, BY_TOKEN_ID);
-      this.#readShortId(asset, entry);
+      columns.noteShortId(entry, asset);
     }
   }
 
@@ -311,7 +311,7 @@ class Reader {
       this.columns.takeBlob(entry, 0);
       const code = typeof value === "string" ? "blob_invalid" : "validation_failed";
       this.#refuse(entry, "/mintingBlob", code, MINT_FORM.mintingBlob.fault);
-    } else if (!this.#readShortId(asset, entry) && asset !== null) {
+    } else if (!this.columns.noteShortId(entry, asset) && asset !== null) {
       try {
         mintedTokenId(asset, this.columns.blobBytes(entry));
       } catch (error) {
@@ -334,15 +334,6 @@ class Reader {
       blobs[at] = byte;
     }
     return true;
-  }
-
-  /** Notes the token's id if it is short, which most are. */
-  #readShortId(asset: AssetRecord | null, entry: number): boolean {
-    const { blobs, blobEnd, shortId } = this.columns;
-    const isPlain = asset !== null && asset.blobScheme === "mintmark" && asset.standard !== "erc20";
-    const short = isPlain ? shortDecimalIn(blobs, this.columns.blobStart(entry), blobEnd[entry] as number) : -1;
-    shortId[entry] = short;
-    return short >= 0;
   }
 
   /** Reports a fault of the entry after which no other check can look at it. */

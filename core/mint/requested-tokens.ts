@@ -25,8 +25,6 @@ export function numberTokens(columns: MintColumns, assetAt: (assetIndex: number)
   const numbered = new MintColumns(columns.minted);
   const origins = new Uint32Array(columns.minted);
   const next = new Map<number, bigint>();
-  const texts: Uint8Array[] = [];
-  let end = 0;
   let to = 0;
   const add = (entry: number, blob: Uint8Array, shortId: number): void => {
     origins[to] = entry;
@@ -38,9 +36,7 @@ export function numberTokens(columns: MintColumns, assetAt: (assetIndex: number)
       const text = columns[column]?.[entry];
       if (text) numbered.setText(column, to, text);
     }
-    end += blob.length;
-    numbered.blobEnd[to++] = end;
-    texts.push(blob);
+    numbered.putBlob(to++, blob);
   };
   for (let entry = 0; entry < count; entry++) {
     const asset = assetAt(assetIndex[entry] as number);
@@ -55,7 +51,6 @@ export function numberTokens(columns: MintColumns, assetAt: (assetIndex: number)
     }
     next.set(asset.assetIndex, id);
   }
-  numbered.blobs = Buffer.concat(texts);
   numbered.recipients.push(...columns.recipients);
   let entry = 0;
   for (const entries of columns.userCounts) {
@@ -82,9 +77,9 @@ export function tokenIdAt(
 /** The ERC-721 tokens of a request. Each must be new to the store and to the request. */
 export class RequestedTokens {
   /** By entry; 0 for all but the ERC-721 tokens that the request names. */
-  readonly hashes: Uint32Array;
+  hashes: Uint32Array;
   readonly #ledger: Ledger;
-  readonly #columns: MintColumns;
+  #columns: MintColumns;
   /** 1 for each entry whose token the engine numbers, which is new; null when it numbers none. */
   #isNew: Uint8Array | null = null;
   /** null until a token's hash is known. */
@@ -146,25 +141,24 @@ export class RequestedTokens {
     this.#taken = count;
   }
 
-  /** Replaces the tokens by the same with those that the engine has numbered. */
-  numbered({ columns, origins }: Numbered, stored: readonly (Buffer | undefined)[]): RequestedTokens {
+  /** Takes the same tokens, and those that the engine has numbered. */
+  takeNumbered({ columns, origins }: Numbered, stored: readonly (Buffer | undefined)[]): void {
     this.giveBack();
-    const tokens = new RequestedTokens(this.#ledger, columns);
-    tokens.#lookup = this.#lookup;
-    tokens.#from = this.#from;
-    tokens.#isNew = new Uint8Array(columns.count);
+    const named = this.hashes;
+    this.#columns = columns;
+    this.hashes = columnOf(Uint32Array, columns.count);
+    this.#isNew = new Uint8Array(columns.count);
     for (let entry = 0; entry < columns.count; entry++) {
       const asset = this.#ledger.assetAt(columns.assetIndex[entry] as number);
-      if (asset.nextTokenId === null) tokens.hashes[entry] = this.hashes[origins[entry] as number] as number;
+      if (asset.nextTokenId === null) this.hashes[entry] = named[origins[entry] as number] as number;
       else {
-        tokens.ask(asset, entry);
-        tokens.#isNew[entry] = 1;
+        this.ask(asset, entry);
+        this.#isNew[entry] = 1;
       }
     }
-    tokens.take(stored, () => {
+    this.take(stored, () => {
       throw new Error("a token that was new is not");
     });
-    return tokens;
   }
 
   /** Takes the tokens out of the index again. */

@@ -1,5 +1,7 @@
 import { createHash } from "node:crypto";
 import { type Address, type Hex, MODES, type Uuid } from "../model.ts";
+import type { AssetRecord } from "./records.ts";
+import { shortDecimalIn } from "./token-id.ts";
 import { hexOf } from "./vault-columns.ts";
 
 const SMALL_BYTES = 1_024; // Longer columns have buffers of their own
@@ -118,6 +120,20 @@ export class MintColumns {
     }
     this.blobEnd[entry] = end;
     return start;
+  }
+
+  putBlob(entry: number, blob: Uint8Array): void {
+    const start = this.takeBlob(entry, blob.length);
+    this.blobs.set(blob, start);
+  }
+
+  /** Notes the id that an entry's blob spells if it is short, which most are. Returns whether it is. */
+  noteShortId(entry: number, asset: Pick<AssetRecord, "standard" | "blobScheme"> | null): boolean {
+    const isPlain = asset !== null && asset.blobScheme === "mintmark" && asset.standard !== "erc20";
+    const end = this.blobEnd[entry] as number;
+    const short = isPlain ? shortDecimalIn(this.blobs, this.blobStart(entry), end) : -1;
+    this.shortId[entry] = short;
+    return short >= 0;
   }
 
   /** Records that the engine gives an entry `quantity` ids. */
