@@ -19,7 +19,7 @@ import {
 import { requireInteger } from "../protocol/bounds.ts";
 import type { Group } from "../store/group.ts";
 import { MAX_TIME } from "../store/layout.ts";
-import type { KeyRecord } from "../store/records.ts";
+import type { ApplicationRecord, KeyRecord } from "../store/records.ts";
 import { requireText } from "../validate.ts";
 
 /** What a person may do: the scopes of keys, and what no key can do. */
@@ -101,12 +101,15 @@ function requireKeyOptions({ scopes = SCOPES, expiresAt = null, mintQuota = null
 export function requireKey(ledger: Ledger, principal: Principal): KeyRecord {
   const key = ledger.keys.named(principal.keyId, "latest");
   const application = ledger.application(principal.applicationId, "latest");
-  if (key === undefined || key.applicationIndex !== application.applicationIndex || key.revokedAt !== null)
-    throw new MintmarkError("credentials_invalid");
-  if (key.expiresAt !== null && key.expiresAt <= ledger.journalClock.present())
-    throw new MintmarkError("credentials_expired");
-  if (application.suspended) throw new MintmarkError("application_suspended");
+  if (key?.applicationIndex !== application.applicationIndex) throw new MintmarkError("credentials_invalid");
+  requireInForce(ledger, key, application);
   return key;
+}
+
+function requireInForce(ledger: Ledger, { revokedAt, expiresAt }: KeyRecord, { suspended }: ApplicationRecord): void {
+  if (revokedAt !== null) throw new MintmarkError("credentials_invalid");
+  if (expiresAt !== null && expiresAt <= ledger.journalClock.present()) throw new MintmarkError("credentials_expired");
+  if (suspended) throw new MintmarkError("application_suspended");
 }
 
 function newKeyId({ settlement, keys }: Pick<Ledger, "settlement" | "keys">): string {
@@ -225,33 +228,36 @@ export function requireScope(principal: Principal, scope: Scope): void {
 }
 
 export function keysOf(context: EngineContext): Keys {
+  /** Issues the key that `work` asks for. */
+  const issued = async (
+    wait: WaitOptions | undefined,
+    work: (ledger: Ledger) => ReturnType<typeof requireKeyOptions> & Pick<KeyRecord, "applicationIndex">,
+  ): Promise<IssuedKey> => {
+    const secret = randomBytes(32).toString("hex");
+    const key = await context.change((ledger, group) => {
+      const { applicationIndex, ...options } = work(ledger);
+      requireWithinRole(ledger, context.actor, { applicationIndex, scopes: options.scopes });
+      requireFewKeys(ledger, applicationIndex);
+      return keyView(ledger, putNewKey(ledger, group, applicationIndex, options, secret));
+    }, wait);
+    return { key, secret: tokenOf(context.ledger.environment, key.keyId, secret) };
+  };
   return {
     async issue(applicationId, options = {}, wait) {
       const asked = requireKeyOptions(options);
-      const secret = randomBytes(32).toString("hex");
-      const key = await context.change((ledger, group) => {
-        const { applicationIndex } = ledger.application(applicationId, "latest");
-        requireWithinRole(ledger, context.actor, { applicationIndex, scopes: asked.scopes });
-        requireFewKeys(ledger, applicationIndex);
-        return keyView(ledger, putNewKey(ledger, group, applicationIndex, asked, secret));
-      }, wait);
-      return { key, secret: tokenOf(context.ledger.environment, key.keyId, secret) };
+      return issued(wait, (ledger) => ({
+        applicationIndex: ledger.application(applicationId, "latest").applicationIndex,
+        ...asked,
+      }));
     },
-    async rotate(keyId, { expiresAt = null } = {}, wait) {
-      const secret = randomBytes(32).toString("hex");
-      const key = await context.change((ledger, group) => {
-        const old = programKey(ledger, keyId);
-        if (old.revokedAt !== null) throw new MintmarkError("key_not_found", "The key is revoked; issue a new one.");
-        requireWithinRole(ledger, context.actor, old);
-        const { applicationIndex, scopes, mintQuota, mintsUsed, name } = old;
-        requireFewKeys(ledger, applicationIndex);
+    rotate: (keyId, { expiresAt = null } = {}, wait) =>
+      issued(wait, (ledger) => {
+        const { applicationIndex, scopes, mintQuota, mintsUsed, name, revokedAt } = programKey(ledger, keyId);
+        if (revokedAt !== null) throw new MintmarkError("key_not_found", "The key is revoked; issue a new one.");
         // Only the old key's remaining mints: a rotation must not refill a quota.
         const left = mintQuota === null ? null : mintQuota - mintsUsed;
-        const options = requireKeyOptions({ scopes, expiresAt, mintQuota: left, name });
-        return keyView(ledger, putNewKey(ledger, group, applicationIndex, options, secret));
-      }, wait);
-      return { key, secret: tokenOf(context.ledger.environment, key.keyId, secret) };
-    },
+        return { applicationIndex, ...requireKeyOptions({ scopes, expiresAt, mintQuota: left, name }) };
+      }),
     list: (applicationId, page = {}) =>
       listOf(context, "keys", applicationId, page, (start, ledger) => {
         const { applicationIndex: index } = ledger.application(applicationId);
@@ -272,13 +278,10 @@ export function keysOf(context: EngineContext): Keys {
       const key = ledger.keys.named(keyId);
       const matches = isSecret(secret, key?.secretHash);
       const wellFormed = tag === TAG[ledger.environment] && checksum === checksumOf(`mm_${tag}_${keyId}_${secret}`);
-      if (key === undefined || !matches || !wellFormed || key.revokedAt !== null)
-        throw new MintmarkError("credentials_invalid");
-      if (key.expiresAt !== null && key.expiresAt <= ledger.journalClock.present())
-        throw new MintmarkError("credentials_expired");
+      if (key === undefined || !matches || !wellFormed) throw new MintmarkError("credentials_invalid");
       const application = ledger.applications.durable.get(key.applicationIndex);
       if (application === undefined) throw new MintmarkError("store_corrupt", "A key's application is missing.");
-      if (application.suspended) throw new MintmarkError("application_suspended");
+      requireInForce(ledger, key, application);
       return { applicationId: application.applicationId, keyId, scopes: key.scopes };
     },
   };

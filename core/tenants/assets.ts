@@ -8,12 +8,12 @@ import type { Address, Asset, BlobScheme, Hash, Mode, Standard, Uuid } from "../
 import { BLOB_SCHEMES, STANDARDS } from "../model.ts";
 import { assetType } from "../protocol/asset.ts";
 import { MAX_UINT64, requireBigint } from "../protocol/bounds.ts";
-import type { EntryOf } from "../store/entries.ts";
+import type { Entry, EntryOf } from "../store/entries.ts";
 import type { Group } from "../store/group.ts";
 import { emptyOf } from "../store/layout.ts";
 import { type AssetRecord, assetRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
-import { readUuid, requireAddress, requireFlag, requireModeOrNull, requireText } from "../validate.ts";
+import { requireAddress, requireFlag, requireModeOrNull, requireText, requireUuid } from "../validate.ts";
 import { assetView, findAsset, isVisible, visibleAsset } from "./asset-view.ts";
 import { tell } from "./events/event-log.ts";
 
@@ -34,7 +34,7 @@ export async function addAsset(context: EngineContext, asset: NewAsset, wait?: W
     if (applicationIndex !== null) requireFew(ledger, applicationIndex);
     const record = putAdded(ledger, group, given, applicationIndex);
     if (applicationIndex === null) return assetView(ledger, record, null);
-    const listed = putWhitelisted(ledger, group, record, true);
+    const listed = putFacts(ledger, group, record, "assetWhitelisted", { whitelisted: true });
     putEnabled(ledger, group, { ...record, applicationIndex }, true);
     // Readers see it enabled only after the write.
     return { ...assetView(ledger, listed, null), enabled: true };
@@ -50,23 +50,37 @@ function putAdded(ledger: Ledger, group: Group, given: GivenAsset, applicationIn
   return record;
 }
 
-function putWhitelisted(ledger: Ledger, group: Group, asset: AssetRecord, whitelisted: boolean): AssetRecord {
-  ledger.record(group, { kind: "assetWhitelisted", assetIndex: asset.assetIndex, whitelisted });
-  const changed = { ...asset, whitelisted };
+/** Journals facts of an asset, and writes it with them, unless it has them all. */
+function putFacts(
+  ledger: Ledger,
+  group: Group,
+  asset: AssetRecord,
+  kind: "assetWhitelisted" | "assetRegistered" | "assetChanged" | "assetFault",
+  facts: Partial<AssetRecord>,
+): AssetRecord {
+  if (hasFacts(asset, facts)) return asset;
+  ledger.record(group, { kind, assetIndex: asset.assetIndex, ...facts } as Entry);
+  const changed = { ...asset, ...facts };
   ledger.putAsset(group, changed);
   return changed;
 }
 
-function putRegistered(
-  ledger: Ledger,
-  group: Group,
-  asset: AssetRecord,
-  facts: Pick<AssetRecord, "minterLocked" | "transferable">,
-): AssetRecord {
-  ledger.record(group, { kind: "assetRegistered", assetIndex: asset.assetIndex, ...facts });
-  const changed = { ...asset, registered: true, ...facts };
-  ledger.putAsset(group, changed);
-  return changed;
+function hasFacts(asset: AssetRecord, facts: Partial<AssetRecord>): boolean {
+  const names = Object.keys(facts) as (keyof AssetRecord)[];
+  return names.every((name) => facts[name] === asset[name]);
+}
+
+/** Changes an asset of an id. Resolves with it as the operator sees it. */
+function change(
+  context: EngineContext,
+  assetId: Uuid,
+  wait: WaitOptions | undefined,
+  work: (ledger: Ledger, group: Group, asset: AssetRecord) => AssetRecord,
+): Promise<Asset> {
+  return context.change((ledger, group) => {
+    const changed = work(ledger, group, findAsset(ledger, assetId, "latest"));
+    return assetView(ledger, changed, null);
+  }, wait);
 }
 
 /** Removes an asset without mints; returns the applications that had it enabled. Throws `asset_minted`. */
@@ -87,8 +101,7 @@ function putRemoved(ledger: Ledger, group: Group, asset: AssetRecord): number[] 
  * meaning. The new one is whitelisted and enabled like the old one, and registered if it is the same asset on L1.
  */
 function changeAsset(context: EngineContext, assetId: Uuid, changes: AssetChanges, wait?: WaitOptions): Promise<Asset> {
-  return context.change((ledger, group) => {
-    const known = findAsset(ledger, assetId, "latest");
+  return change(context, assetId, wait, (ledger, group, known) => {
     const { assetId: id, nextTokenId: firstTokenId } = known;
     const given = newAsset(ledger, {
       ...known,
@@ -98,25 +111,20 @@ function changeAsset(context: EngineContext, assetId: Uuid, changes: AssetChange
       firstTokenId: changes.firstTokenId === undefined ? firstTokenId : changes.firstTokenId,
     });
     const { kind: _, rawBlobs, dataAvailabilityMode, ...fixed } = given;
-    const names = Object.keys(fixed) as (keyof typeof fixed)[];
-    if (names.every((name) => fixed[name] === known[name])) {
-      const isSame = rawBlobs === known.rawBlobs && dataAvailabilityMode === known.dataAvailabilityMode;
-      if (isSame) return assetView(ledger, known, null);
-      ledger.record(group, { kind: "assetChanged", assetIndex: known.assetIndex, rawBlobs, dataAvailabilityMode });
-      return putChanged(ledger, group, { ...known, rawBlobs, dataAvailabilityMode });
-    }
+    if (hasFacts(known, fixed))
+      return putFacts(ledger, group, known, "assetChanged", { rawBlobs, dataAvailabilityMode });
     requireUnknown(ledger, given, known.assetIndex);
     const enabled = putRemoved(ledger, group, known);
     let asset = putAdded(ledger, group, given, known.applicationIndex);
-    if (known.whitelisted) asset = putWhitelisted(ledger, group, asset, true);
+    if (known.whitelisted) asset = putFacts(ledger, group, asset, "assetWhitelisted", { whitelisted: true });
     const isSameOnL1 = known.chainId === asset.chainId && known.assetType === asset.assetType;
     if (isSameOnL1 && known.registered) {
-      const { minterLocked, transferable } = known;
-      asset = putRegistered(ledger, group, asset, { minterLocked, transferable });
+      const { registered, minterLocked, transferable } = known;
+      asset = putFacts(ledger, group, asset, "assetRegistered", { registered, minterLocked, transferable });
     }
     for (const applicationIndex of enabled) putEnabled(ledger, group, { ...asset, applicationIndex }, true);
-    return assetView(ledger, asset, null);
-  }, wait);
+    return asset;
+  });
 }
 
 /** Throws `validation_failed` when the application has as many assets of its own as it may. */
@@ -139,8 +147,7 @@ interface GivenAsset extends GivenFacts {
 
 function newAsset(ledger: Ledger, asset: NewAsset): GivenAsset {
   if (!STANDARDS.includes(asset.standard)) throw new MintmarkError("validation_failed", "standard is unknown");
-  const assetId = asset.assetId === undefined ? uuidv7() : readUuid(asset.assetId);
-  if (assetId === null) throw new MintmarkError("validation_failed", "assetId must be a UUID");
+  const assetId = asset.assetId === undefined ? uuidv7() : requireUuid("assetId", asset.assetId);
   const decimals = asset.decimals ?? 0;
   if (!Number.isInteger(decimals) || decimals < 0 || decimals > 255)
     throw new MintmarkError("validation_failed", "decimals must be a whole number from 0 to 255");
@@ -196,16 +203,13 @@ function requireUnknown(ledger: Ledger, entry: GivenAsset, changed?: number): vo
 export function markAssetRegistered(
   context: EngineContext,
   assetId: Uuid,
-  { minterLocked = null, transferable: given }: RegisteredFacts,
+  { minterLocked = null, transferable }: RegisteredFacts,
   wait?: WaitOptions,
 ): Promise<Asset> {
-  return context.change((ledger, group) => {
-    const asset = findAsset(ledger, assetId, "latest");
-    const transferable = given ?? asset.transferable;
-    const isKnown = asset.minterLocked === minterLocked && asset.transferable === transferable;
-    if (asset.registered && isKnown) return assetView(ledger, asset, null);
-    return assetView(ledger, putRegistered(ledger, group, asset, { minterLocked, transferable }), null);
-  }, wait);
+  return change(context, assetId, wait, (ledger, group, asset) => {
+    const facts = { registered: true, minterLocked, transferable: transferable ?? asset.transferable };
+    return putFacts(ledger, group, asset, "assetRegistered", facts);
+  });
 }
 
 /** What L1 says of a registered asset. */
@@ -219,17 +223,9 @@ export interface RegisteredFacts {
 /** Records why L1 would refuse mints of an asset; null when it no longer would. */
 export async function setMintingFault(context: EngineContext, assetId: Uuid, fault: string | null, wait?: WaitOptions) {
   const reason = fault === null ? null : requireText("fault", fault, 2000);
-  return context.change((ledger, group) => {
-    const asset = findAsset(ledger, assetId, "latest");
-    if (asset.fault === reason) return assetView(ledger, asset, null);
-    ledger.record(group, { kind: "assetFault", assetIndex: asset.assetIndex, fault: reason });
-    return putChanged(ledger, group, { ...asset, fault: reason });
-  }, wait);
-}
-
-function putChanged(ledger: Ledger, group: Group, changed: AssetRecord): Asset {
-  ledger.putAsset(group, changed);
-  return assetView(ledger, changed, null);
+  return change(context, assetId, wait, (ledger, group, asset) =>
+    putFacts(ledger, group, asset, "assetFault", { fault: reason }),
+  );
 }
 
 function putEnabled(
@@ -302,11 +298,9 @@ export function assetsOf(context: EngineContext): Assets {
     return assetView(ledger, asset, applicationIndex);
   };
   const setWhitelisted = (whitelisted: boolean) => (assetId: Uuid, wait?: WaitOptions) =>
-    context.change((ledger, group) => {
-      const asset = findAsset(ledger, assetId, "latest");
-      if (asset.whitelisted === whitelisted) return assetView(ledger, asset, null);
-      return assetView(ledger, putWhitelisted(ledger, group, asset, whitelisted), null);
-    }, wait);
+    change(context, assetId, wait, (ledger, group, asset) =>
+      putFacts(ledger, group, asset, "assetWhitelisted", { whitelisted }),
+    );
   const setEnabled = (enabled: boolean) => async (applicationId: Uuid, assetId: Uuid, wait?: WaitOptions) => {
     await context.change((ledger, group) => {
       const { applicationIndex, asset } = visibleAsset(ledger, applicationId, assetId, "latest");

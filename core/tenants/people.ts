@@ -334,10 +334,9 @@ function subjectOf(ledger: Ledger, entry: Entry | MintEntry): Subject {
     const key = ledger.keys.durable.get(entry.keyIndex);
     return named(key?.keyId, key?.name);
   }
-  if ("assetId" in entry && !("assetIndex" in entry))
-    return named(entry.assetId, ledger.assets.named(entry.assetId)?.name);
-  if ("assetIndex" in entry) {
-    const asset = ledger.assets.durable.get(entry.assetIndex);
+  if ("assetIndex" in entry || "assetId" in entry) {
+    const { assets } = ledger;
+    const asset = "assetIndex" in entry ? assets.durable.get(entry.assetIndex) : assets.named(entry.assetId);
     return named(asset?.assetId, asset?.name);
   }
   if ("userId" in entry) return named(entry.userId, entry.reference);

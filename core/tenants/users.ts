@@ -137,28 +137,6 @@ export async function createUser(context: EngineContext, applicationId: Uuid, us
   return created as User;
 }
 
-async function createUsers(
-  context: EngineContext,
-  applicationId: Uuid,
-  users: readonly NewUser[],
-  signal?: AbortSignal,
-): Promise<User[]> {
-  if (!Array.isArray(users) || users.length === 0 || users.length > MAX_NEW_USERS)
-    throw new MintmarkError("validation_failed", `users must be a list of 1 to ${MAX_NEW_USERS} users`);
-  const refuse = (positions: readonly number[]): never => {
-    const detail = "a user of this id has another owner address";
-    const issues = positions.map((i): Issue => ({ pointer: `/users/${i}/userId`, code: "user_exists", detail }));
-    throw new MintmarkError("user_exists", undefined, { issues });
-  };
-  return findOrCreate(context, applicationId, users.map(askedUser), refuse, signal);
-}
-
-async function readUser(ledger: Ledger, applicationId: Uuid, userId: Uuid): Promise<User> {
-  const { applicationIndex, userIndex } = await findUser(ledger, applicationId, userId);
-  const [user] = await readUsers(ledger, applicationIndex, [userIndex]);
-  return user as User;
-}
-
 /** A page of the users of an owner, of a reference, or of all. */
 async function userPage(
   ledger: Ledger,
@@ -191,8 +169,21 @@ async function userPage(
 export function usersOf(context: EngineContext): Users {
   return {
     create: async (applicationId, user, wait) => createUser(context, applicationId, user, wait?.signal),
-    createAll: async (applicationId, users, wait) => createUsers(context, applicationId, users, wait?.signal),
-    get: async (applicationId, userId) => readUser(context.ledger, applicationId, userId),
+    async createAll(applicationId, users, wait) {
+      if (!Array.isArray(users) || users.length === 0 || users.length > MAX_NEW_USERS)
+        throw new MintmarkError("validation_failed", `users must be a list of 1 to ${MAX_NEW_USERS} users`);
+      const refuse = (positions: readonly number[]): never => {
+        const detail = "a user of this id has another owner address";
+        const issues = positions.map((i): Issue => ({ pointer: `/users/${i}/userId`, code: "user_exists", detail }));
+        throw new MintmarkError("user_exists", undefined, { issues });
+      };
+      return findOrCreate(context, applicationId, users.map(askedUser), refuse, wait?.signal);
+    },
+    async get(applicationId, userId) {
+      const { ledger } = context;
+      const { applicationIndex, userIndex } = await findUser(ledger, applicationId, userId);
+      return (await readUsers(ledger, applicationIndex, [userIndex]))[0] as User;
+    },
     list(applicationId, filter = {}) {
       const { ownerAddress: owner, ...rest } = filter;
       const asked = owner === undefined ? rest : { ...rest, ownerAddress: requireAddress("ownerAddress", owner) };

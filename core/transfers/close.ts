@@ -214,15 +214,11 @@ export class BatchLoad {
   readonly #limits: Limits;
   #bytes = 1;
   #slots = 0;
-  #gas = COMMIT_GAS;
+  gas = COMMIT_GAS; // Of the commit with all lists so far
   readonly #words = new Set<bigint>();
 
   constructor(limits: Limits) {
     this.#limits = limits;
-  }
-
-  get gas(): number {
-    return this.#gas;
   }
 
   take(transfers: readonly Transfer[]): boolean {
@@ -234,10 +230,10 @@ export class BatchLoad {
     const head = GROUP_BYTES + (transfers.length > 1 ? LENGTH_BYTES : 0);
     const bytes = this.#bytes + head + perRecord * transfers.length;
     const slots = this.#slots + taken;
-    const gas = this.#gas + GROUP_GAS + SLOT_GAS * taken + WORD_GAS * words.size;
+    const gas = this.gas + GROUP_GAS + SLOT_GAS * taken + WORD_GAS * words.size;
     const { rollupBytes, rollupGas } = this.#limits;
     if (bytes > rollupBytes || slots > MAX_TRANSFER_SLOTS || gas > rollupGas) return false;
-    [this.#bytes, this.#slots, this.#gas] = [bytes, slots, gas];
+    [this.#bytes, this.#slots, this.gas] = [bytes, slots, gas];
     for (const word of words) this.#words.add(word);
     return true;
   }

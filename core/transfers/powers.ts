@@ -46,36 +46,29 @@ export async function powersOf(
 /** Applies an event of L1 about a session or an approval. The first of each counts for ever. */
 export async function applyPower(ledger: Ledger, group: Group, event: PowerEvent): Promise<void> {
   const { blockNumber, logIndex } = event;
-  const at = { blockNumber, logIndex };
   const read: ReadRecord = (key) => group.read(ledger.store, key);
   const eventKey = keyOf.l1Event(ledger.settlement.chainId, blockNumber, logIndex);
   if ((await read(eventKey)) !== undefined) return;
   const owner = event.owner.toLowerCase() as Address;
   const note = (of: Partial<records.L1EventRecord>) =>
     group.stage(eventKey, encodeRecord(records.l1EventRecord, { ...records.NO_EVENT, ...of }));
-  if (event.type === "transfersApproved" || event.type === "transfersCancelled") {
-    const { digest } = event;
+  if ("digest" in event) {
+    const { type: kind, digest } = event;
+    const isCancelled = kind === "transfersCancelled";
     const known = await readApproval(read, owner, digest);
-    const isCancelled = event.type === "transfersCancelled";
-    const facts = isCancelled ? { cancelledAt: event.cancelledAt } : { approvedAt: event.approvedAt };
-    ledger.record(group, { kind: event.type, owner, digest, ...facts, ...at } as Entry);
-    putApproval(group, owner, digest, { ...known, ...facts, ...(!isCancelled && { blockNumber }) });
+    ledger.record(group, { ...event, kind, owner } as Entry);
+    const approvedIn = isCancelled ? known.blockNumber : blockNumber;
+    putApproval(group, owner, digest, { ...known, ...event, blockNumber: approvedIn });
     note({ approval: { owner, digest, isCancelled } });
     return;
   }
   const key = event.key.toLowerCase() as Address;
-  const known = (await readSession(read, owner, key)) ?? records.NO_SESSION;
   const isRevoked = event.type === "sessionRevoked";
-  if (isRevoked) {
-    const { revokedAt } = event;
-    ledger.record(group, { kind: "transferSessionRevoked", owner, key, revokedAt, ...at });
-    putSession(group, owner, key, { ...known, revokedAt });
-  } else {
-    const { until, limit, assetType, authorizedAt } = event;
-    const facts = { until, limit, assetType, authorizedAt };
-    ledger.record(group, { kind: "transferSessionAuthorized", owner, key, ...facts, ...at });
-    putSession(group, owner, key, { ...known, ...facts, blockNumber });
-  }
+  const kind = isRevoked ? "transferSessionRevoked" : "transferSessionAuthorized";
+  const known = (await readSession(read, owner, key)) ?? records.NO_SESSION;
+  ledger.record(group, { ...event, kind, owner, key } as Entry);
+  const authorizedIn = isRevoked ? known.blockNumber : blockNumber;
+  putSession(group, owner, key, { ...known, ...event, blockNumber: authorizedIn });
   note({ session: { owner, key, isRevoked } });
 }
 

@@ -11,7 +11,7 @@ import { type TransferListRecord, transferIdRecord, transferListRecord } from ".
 import { keyOf } from "../store/store-keys.ts";
 import { requireScope } from "../tenants/api-keys.ts";
 import { requireAddress, requireHash, requireUuid } from "../validate.ts";
-import { decodeActivity } from "../vaults/vaults.ts";
+import { readActivities } from "../vaults/activity.ts";
 import { readSession } from "./powers.ts";
 import type { Asked, TransferCaller, TransferRequest } from "./request.ts";
 import { askedList, requestTransfers, requireDeadline, requireTransferable } from "./request.ts";
@@ -22,7 +22,15 @@ export function transfersOf(context: EngineContext): Transfers {
   return {
     async prepare(caller, preparation) {
       if (!("owner" in caller)) requireScope(caller, "transfer");
-      return prepareTransfers(context.ledger, caller, preparation);
+      const { ledger } = context;
+      ledger.requirePromising();
+      const now = BigInt(Math.floor(ledger.journalClock.now() / 1000));
+      const { deadline = now + VALID_SECONDS } = preparation;
+      const { transfers, digest, asked } = await askedList(ledger, caller, { ...preparation, deadline });
+      requireDeadline(ledger, deadline);
+      const ids = transfers.map(({ vaultId }) => vaultId);
+      requireTransferable(ledger, asked, await readActivities(ledger, null, ids));
+      return { owner: (asked[0] as Asked).vault.owner, transfers, deadline, digest };
     },
     async request(caller, request, wait) {
       if (!("owner" in caller)) requireScope(caller, "transfer");
@@ -31,7 +39,16 @@ export function transfersOf(context: EngineContext): Transfers {
     },
     list: (applicationId, filter = {}) => listTransfers(context, applicationId, filter),
     history: async (vaultId) => historyOf(context.ledger, vaultId),
-    session: async (owner, key) => sessionOf(context.ledger, owner, key),
+    async session(owner, key) {
+      const { ledger } = context;
+      const given = [requireAddress("owner", owner), requireAddress("key", key)] as const;
+      const known = await readSession((at) => ledger.store.get(at), ...given);
+      if (known === null) return null;
+      const { blockNumber, ...session } = known;
+      const { finalized = null } = ledger.portals.durable.get(ledger.settlement.chainId) ?? {};
+      const isFinal = session.authorizedAt !== 0n && finalized !== null && blockNumber <= finalized;
+      return { ...session, isFinal };
+    },
     async get(caller, given) {
       const { ledger } = context;
       const transferId = given.startsWith("0x") ? await idOfDigest(ledger, given as Hash) : given;
@@ -60,18 +77,6 @@ export interface PreparedTransfers extends TransfersMessage {
   readonly digest: Hash;
 }
 
-/** Makes the message that an owner signs, after all checks of a request but that of the signature. Changes nothing. */
-async function prepareTransfers(ledger: Ledger, caller: TransferCaller, preparation: TransferPreparation) {
-  ledger.requirePromising();
-  const now = BigInt(Math.floor(ledger.journalClock.now() / 1000));
-  const { deadline = now + VALID_SECONDS } = preparation;
-  const { transfers, digest, asked } = await askedList(ledger, caller, { ...preparation, deadline });
-  requireDeadline(ledger, deadline);
-  const activities = await ledger.store.getMany(transfers.map(({ vaultId }) => keyOf.activity(vaultId)));
-  requireTransferable(ledger, asked, activities.map(decodeActivity));
-  return { owner: (asked[0] as Asked).vault.owner, transfers, deadline, digest };
-}
-
 /** A key that may transfer for an owner, as L1 has it. Times are seconds since 1970. */
 export interface KeySession {
   /** 0 for a key that was revoked before any authorization: it never can be authorized. */
@@ -86,16 +91,6 @@ export interface KeySession {
   readonly assetType: Hash;
   /** Whether the authorization is final, and so counts for requests. */
   readonly isFinal: boolean;
-}
-
-async function sessionOf(ledger: Ledger, owner: Address, key: Address): Promise<KeySession | null> {
-  const given = [requireAddress("owner", owner), requireAddress("key", key)] as const;
-  const known = await readSession((at) => ledger.store.get(at), ...given);
-  if (known === null) return null;
-  const { blockNumber, ...session } = known;
-  const { finalized = null } = ledger.portals.durable.get(ledger.settlement.chainId) ?? {};
-  const isFinal = session.authorizedAt !== 0n && finalized !== null && blockNumber <= finalized;
-  return { ...session, isFinal };
 }
 
 /** The list that was taken under a signed message last. */
@@ -125,7 +120,10 @@ async function isListOf(
  * const { transferId } = await engine.transfers.request(principal, { ...message, signature });
  */
 export interface Transfers {
-  /** The message that the owner signs for these transfers, with all checks of a request. Rejects as `request` does. */
+  /**
+   * The message that the owner signs for these transfers, after all checks of a request but that of the signature.
+   * Rejects as `request` does. Changes nothing.
+   */
   prepare(caller: TransferCaller, preparation: TransferPreparation): Promise<PreparedTransfers>;
   /**
    * Checks the owner's signature and holds the vaults: all transfers or none. The receivers become users of the vaults'

@@ -5,7 +5,6 @@ import type { Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type PageEntries, type PageOptions, type PageStart } from "../ledger/list.ts";
 import { readOwnUsers } from "../ledger/user-records.ts";
 import type { Address, Hash, Status, Uuid, VaultId } from "../model.ts";
-import { tokenIdOf } from "../protocol/blob.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import { readEntry } from "../store/journal.ts";
 import type { TransferListRecord } from "../store/records.ts";
@@ -13,8 +12,8 @@ import { keyOf, prefixOf } from "../store/store-keys.ts";
 import * as lists from "../vaults/stored-lists.ts";
 import { narrow } from "../vaults/transaction-range.ts";
 import { requestsIn } from "../vaults/transaction-scan.ts";
-import { statusOfTransfer } from "../vaults/transactions.ts";
-import { batchAt, decodeActivity, hasSlot, placeOf, readVault, readVaults, statusOf } from "../vaults/vaults.ts";
+import { statusOfList, statusOfTransfer } from "../vaults/transactions.ts";
+import { batchAt, decodeActivity, hasSlot, placeOf, readVault, readVaults, tokenIn } from "../vaults/vaults.ts";
 
 /** Most work of one page, which has at least one list: a scan of 10,000 mints costs about the same. */
 const MOST_WORK = 10_000;
@@ -61,13 +60,6 @@ async function pageOf(
   return { data: await Promise.all(found.map((list) => transferListView(ledger, list))), next };
 }
 
-/** The status of a list: that of its batch, once it has one. */
-function statusOfList(ledger: Ledger, list: TransferListRecord): Status {
-  const first = lists.placeIn(list, 0);
-  if (first !== null) return statusOf(ledger, first);
-  return list.status === "failed" ? "failed" : "accepted";
-}
-
 export async function transferListView(ledger: Ledger, list: TransferListRecord): Promise<TransferList> {
   const { applicationIndex, transferId, digest, deadline, failure, batchNumber, createdAt, updatedAt } = list;
   const outputs = lists.outputsOf(list);
@@ -95,7 +87,7 @@ export async function transferListView(ledger: Ledger, list: TransferListRecord)
         transactionId: `${transferId}.${position}`,
         vaultId: transfer.vaultId,
         assetId: asset.assetId,
-        tokenId: blob === "0x" ? null : tokenIdOf(asset.standard, asset.blobScheme, blob),
+        tokenId: tokenIn(asset, blob),
         userId: giver?.userId ?? "",
         from: giver?.ownerAddress ?? owner,
         to: isChange ? null : transfer.to,
@@ -172,18 +164,11 @@ export interface TransferredVault {
 }
 
 /** One vault that a transfer made, or a waiting one will make. */
-export interface HistoryStep {
-  readonly transferId: Uuid;
-  readonly status: Status;
-  readonly vaultId: VaultId;
-  readonly from: Address;
+export interface HistoryStep
+  extends Pick<TransferList, "transferId" | "status">,
+    Pick<TransferredVault, "vaultId" | "from" | "isChange" | "newVaultId" | "amount"> {
   /** The receiver; the zero address redeems. Of change it is the giver. */
   readonly to: Address;
-  readonly isChange: boolean;
-  /** Null before the batch is sealed, and for a redemption. */
-  readonly newVaultId: VaultId | null;
-  /** Units of the new vault, or burnt. Null while unknown: the batch settles how much is left of a vault. */
-  readonly amount: bigint | null;
   /** Milliseconds since 1970, of the request. */
   readonly createdAt: number;
 }

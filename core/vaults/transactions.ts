@@ -65,12 +65,15 @@ function statusOfFound(ledger: Ledger, found: Found): Transaction["status"] {
   return failureOf(ledger, mint, journalSequence) === null ? statusOf(ledger, mint) : "failed";
 }
 
-/** The status of a transfer: that of its batch, once it has one. */
-export function statusOfTransfer(ledger: Ledger, list: TransferListRecord, { position, transfer }: TransferOutput) {
+/** The status of a list, or of one of its places: that of its batch, once it has one. */
+export function statusOfList(ledger: Ledger, list: TransferListRecord, position = 0): Transaction["status"] {
   const place = placeIn(list, position);
-  if (place === null) return list.status === "failed" ? "failed" : "accepted";
-  if (transfer.fault !== null) return "failed";
-  return statusOf(ledger, place);
+  if (place !== null) return statusOf(ledger, place);
+  return list.status === "failed" ? "failed" : "accepted";
+}
+
+export function statusOfTransfer(ledger: Ledger, list: TransferListRecord, { position, transfer }: TransferOutput) {
+  return transfer.fault === null ? statusOfList(ledger, list, position) : "failed";
 }
 
 async function views(ledger: Ledger, applicationIndex: number, found: readonly Found[]): Promise<Transaction[]> {

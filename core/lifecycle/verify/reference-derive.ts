@@ -1,4 +1,4 @@
-import type { Hash, Hex } from "../../model.ts";
+import type { BatchKind, Hex } from "../../model.ts";
 import type { AssetId, VaultContent } from "../../ports.ts";
 import { decodeBatch, placeVaults } from "../../protocol/batch-decoder.ts";
 import { encodeBatchData } from "../../protocol/batch-encoder.ts";
@@ -16,7 +16,6 @@ import { stateLeaf } from "../../protocol/commitment.ts";
 import { bytesToHex, hexToBytes, keccak256 } from "../../protocol/hex.ts";
 import { versionedHash } from "../../protocol/kzg.ts";
 import { kindOf, manifestRoot, batchRoot as rootOf } from "../../protocol/manifest.ts";
-import { transferBatchRoot } from "../../protocol/transfer.ts";
 import { encodeTransferData, type TransferGroup, transferLeaves } from "../../protocol/transfer-data.ts";
 import { packVaultId, vaultLeaves } from "../../protocol/vault.ts";
 import type { EntryOf } from "../../store/entries.ts";
@@ -57,9 +56,7 @@ export async function deriveBatch(
   const slots = contents.length === 1 && contents[0] === null ? [null, null] : contents;
   const data = encodeBatchData(slots, mode === "validium" ? "bytes" : "gas");
   const { assets } = decodeBatch(data);
-  return withTree(batchNumber, vaultLeaves(slots), data, assets, (content) =>
-    rootOf(kindOf(mode), manifestRoot(assets), content),
-  );
+  return withTree(batchNumber, kindOf(mode), vaultLeaves(slots), data, assets);
 }
 
 export async function deriveGiven(
@@ -70,26 +67,24 @@ export async function deriveGiven(
   const data = hexToBytes(hex);
   if (inBlobs) return withBlobs(batchNumber, readBlobBatchData(data), commit);
   const slots = placeVaults(decodeBatch(data).slots, mode, batchNumber);
-  return withTree(batchNumber, vaultLeaves(slots), data, assets, (content) =>
-    rootOf(kindOf(mode), manifestRoot(assets), content),
-  );
+  return withTree(batchNumber, kindOf(mode), vaultLeaves(slots), data, assets);
 }
 
 export function deriveTransfers(batchNumber: number, groups: readonly TransferGroup[]): Derived {
   const leaves = transferLeaves(groups, batchNumber);
-  return withTree(batchNumber, leaves, encodeTransferData(groups), [], transferBatchRoot);
+  return withTree(batchNumber, "transfers", leaves, encodeTransferData(groups), []);
 }
 
 function withTree(
   batchNumber: number,
+  kind: BatchKind,
   leaves: Uint8Array,
   data: Uint8Array,
   assets: readonly AssetId[],
-  batchRootOf: (content: Hash) => Hash,
 ): Derived {
   const tree = new BatchTree(leaves);
   const [content, dataHash] = [bytesToHex(tree.root), bytesToHex(keccak256(data))];
-  const batchRoot = batchRootOf(content);
+  const batchRoot = rootOf(kind, manifestRoot(assets), content);
   const leaf = hexToBytes(stateLeaf({ batchNumber, vaultCount: tree.count, dataHash, batchRoot }));
   return { data, pageRoots: tree.pageRoots(), leaf, facts: { assets, content, batchRoot, dataHash } };
 }

@@ -41,23 +41,19 @@ export class ReferenceTenants extends Part {
 
   readonly on = {
     applicationCreated: (entry) => this.#applications.add(this.#applications.size, entry),
-    applicationChanged: ({ applicationIndex, dataAvailabilityMode }) =>
-      this.#applications.change(applicationIndex, { dataAvailabilityMode }),
-    applicationSuspended: ({ applicationIndex, suspended }) =>
-      this.#applications.change(applicationIndex, { suspended }),
+    applicationChanged: (entry) => this.#applications.change(entry.applicationIndex, entry),
+    applicationSuspended: (entry) => this.#applications.change(entry.applicationIndex, entry),
     keyIssued: (entry) => this.#keys.add(this.#keys.size, entry),
     keyRevoked: ({ keyIndex }) => this.#keys.change(keyIndex, { revokedAt: this.out.time }),
     assetAdded: (entry) => {
       const type = assetType(entry.standard, entry.contractAddress, entry.quantum);
       this.#assets.add(this.#assets.size, { ...entry, assetType: type });
     },
-    assetChanged: ({ assetIndex, rawBlobs, dataAvailabilityMode }) =>
-      this.#assets.change(assetIndex, { rawBlobs, dataAvailabilityMode }),
+    assetChanged: (entry) => this.#assets.change(entry.assetIndex, entry),
     assetRemoved: ({ assetIndex }) => this.#assets.change(assetIndex, { removed: true }),
-    assetWhitelisted: ({ assetIndex, whitelisted }) => this.#assets.change(assetIndex, { whitelisted }),
-    assetRegistered: ({ assetIndex, minterLocked, transferable }) =>
-      this.#assets.change(assetIndex, { registered: true, minterLocked, transferable }),
-    assetFault: ({ assetIndex, fault }) => this.#assets.change(assetIndex, { fault }),
+    assetWhitelisted: (entry) => this.#assets.change(entry.assetIndex, entry),
+    assetRegistered: (entry) => this.#assets.change(entry.assetIndex, { ...entry, registered: true }),
+    assetFault: (entry) => this.#assets.change(entry.assetIndex, entry),
     assetEnabled: ({ applicationIndex, assetIndex, enabled }) => {
       const id = `${applicationIndex}:${assetIndex}`;
       if (enabled) this.#enabled.set(id, keyOf.enablement(applicationIndex, assetIndex));
@@ -107,12 +103,11 @@ export class ReferenceTenants extends Part {
       this.#collections.set(assetId, { ...entry, updatedAt: this.out.time });
     },
     personInvited: (entry) => this.#people.add(this.#people.size, entry),
-    personChanged: ({ personIndex, role, keyIndex }) => this.#people.change(personIndex, { role, keyIndex }),
+    personChanged: (entry) => this.#people.change(entry.personIndex, entry),
     personRemoved: ({ personIndex }) =>
       this.#people.change(personIndex, { link: null, signIns: [], removedAt: this.out.time }),
-    personLinked: ({ personIndex, linkHash, expiresAt }) =>
-      this.#people.change(personIndex, { link: { linkHash, expiresAt } }),
-    personAddressed: ({ personIndex, address }) => this.#people.change(personIndex, { address }),
+    personLinked: (entry) => this.#people.change(entry.personIndex, { link: entry }),
+    personAddressed: (entry) => this.#people.change(entry.personIndex, entry),
     personSignedIn: ({ personIndex, tokenHash, byLink, expiresAt }) => {
       const { signIns = [], link = null } = this.#people.get(personIndex) ?? {};
       const opened = [...signIns, { tokenHash, openedAt: this.out.time, expiresAt }].slice(-records.MAX_SIGN_INS);

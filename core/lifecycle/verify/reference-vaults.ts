@@ -298,13 +298,7 @@ export class ReferenceVaults extends Part<{ readonly tenants: ReferenceTenants; 
   drop(mode: Mode, first: number) {
     const dropped = [...this.#growing[mode]].filter(([number]) => number >= first);
     for (const [number] of dropped) this.#growing[mode].delete(number);
-    return dropped.map(([batchNumber, { vaults, transfers }]) => ({
-      mode,
-      batchNumber,
-      transfers,
-      all: vaults,
-      vaults,
-    }));
+    return dropped.map(([batchNumber, batch]) => ({ mode, batchNumber, ...batch, all: batch.vaults }));
   }
 
   override finish(): void {

@@ -159,13 +159,8 @@ export interface VerifyReport {
   readonly problems: readonly string[];
 }
 
-/** Options of {@link restoreStore}. */
-export interface RestoreOptions {
-  /** Stops between two entries; the store is then useless. */
-  readonly signal?: AbortSignal | undefined;
-  /** Called from time to time with the number of derived journal entries. */
-  readonly onProgress?: (entries: number) => void;
-}
+/** Options of {@link restoreStore}. A store whose restoring was stopped is useless. */
+export type RestoreOptions = VerifyOptions;
 
 const RECORDS_AT_ONCE = 4_096;
 

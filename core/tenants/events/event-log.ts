@@ -46,22 +46,7 @@ function batchEvent(type: BatchEventType, batch: BatchRecord): StoredEvent {
   return { type, ...batch, batchRoot };
 }
 
-/**
- * An application's durable events in order. They are read one page at a time, so a slow reader holds no more. Throws
- * `application_not_found`, and `validation_failed` for an `after` without event. The iteration rejects with
- * `engine_closed`, `store_failed`, `store_corrupt` or the signal's reason.
- */
-function applicationEvents(ledger: Ledger, applicationId: Uuid, { after = 0, follow = false, signal }: EventOptions) {
-  const { applicationIndex, eventCount } = ledger.application(applicationId);
-  if (!Number.isSafeInteger(after) || after < 0 || after > eventCount) {
-    const detail = `after must be the sequence of an event: the newest is ${eventCount}. 0 starts with the first.`;
-    throw new MintmarkError("validation_failed", detail);
-  }
-  const { ended } = ledger.writer;
-  const end = signal === undefined ? ended : AbortSignal.any([signal, ended]);
-  return events(ledger, applicationIndex, after, follow, end);
-}
-
+/** An application's durable events in order. They are read one page at a time, so a slow reader holds no more. */
 async function* events(ledger: Ledger, applicationIndex: number, after: number, follow: boolean, end: AbortSignal) {
   for (let known = after; ; ) {
     end.throwIfAborted();
@@ -135,7 +120,17 @@ export interface EventOptions {
 
 export function eventsOf(context: EngineContext, hub: EventHub): Events {
   return {
-    stream: (applicationId, options = {}) => applicationEvents(context.ledger, applicationId, options),
+    stream(applicationId, { after = 0, follow = false, signal } = {}) {
+      const { ledger } = context;
+      const { applicationIndex, eventCount } = ledger.application(applicationId);
+      if (!Number.isSafeInteger(after) || after < 0 || after > eventCount) {
+        const detail = `after must be the sequence of an event: the newest is ${eventCount}. 0 starts with the first.`;
+        throw new MintmarkError("validation_failed", detail);
+      }
+      const { ended } = ledger.writer;
+      const end = signal === undefined ? ended : AbortSignal.any([signal, ended]);
+      return events(ledger, applicationIndex, after, follow, end);
+    },
     on: (type, listener) => hub.on(type, listener),
   };
 }
@@ -149,7 +144,8 @@ export function eventsOf(context: EngineContext, hub: EventHub): Events {
 export interface Events {
   /**
    * An application's events, in order, without gap or duplicate, also across restarts. Throws `application_not_found`,
-   * and `validation_failed` for an `after` beyond the newest event. Only `signal` or closing ends a waiting `follow`.
+   * and `validation_failed` for an `after` beyond the newest event. The iteration rejects with `engine_closed`,
+   * `store_failed`, `store_corrupt` or the signal's reason. Only `signal` or closing ends a waiting `follow`.
    */
   stream(applicationId: Uuid, options?: EventOptions): AsyncGenerator<ApplicationEvent, void, void>;
   /**
