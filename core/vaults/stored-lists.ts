@@ -117,14 +117,10 @@ export function putTransferList(group: Group, record: TransferListRecord, before
 export function tellAccepted(ledger: Ledger, group: Group, list: TransferListRecord): void {
   const { applicationIndex, transferId, transfers, createdAt } = list;
   const redeemed = transfers.filter(isRedemption);
-  const events: StoredEvent[] = [
-    { type: "transfer.accepted", transferId, transfers: transfers.length, redemptions: redeemed.length },
-    ...redeemed.map(
-      ({ userIndex, vaultId, amount }) =>
-        ({ type: "transfer.redeemed", transferId, userIndex, vaultId, amount }) as const,
-    ),
-  ];
-  for (const event of events) tell(ledger, group, applicationIndex, createdAt, event);
+  const tellOf = (event: StoredEvent) => tell(ledger, group, applicationIndex, createdAt, event);
+  tellOf({ type: "transfer.accepted", transferId, transfers: transfers.length, redemptions: redeemed.length });
+  for (const { userIndex, vaultId, amount } of redeemed)
+    tellOf({ type: "transfer.redeemed", transferId, userIndex, vaultId, amount });
 }
 
 /** The lists of a batch of transfers, in slot order. Throws `store_corrupt` unless they fill its slots. */
@@ -160,10 +156,8 @@ export async function makersOf(ledger: Ledger, places: readonly VaultPlace[]): P
     const found = await listIdAt(ledger, place);
     if (found !== null && !known.has(found.id)) {
       const list = await readTransferList(ledger, found.id);
-      known.set(
-        found.id,
-        outputsOf(list).map((output) => ({ list, output })),
-      );
+      const listed = outputsOf(list).map((output) => ({ list, output }));
+      known.set(found.id, listed);
     }
     makers.push(found === null ? null : (known.get(found.id)?.[place.slot - found.firstSlot] ?? null));
   }

@@ -34,7 +34,7 @@ export interface Part {
 export async function narrow(
   ledger: Ledger,
   applicationId: Uuid,
-  filter: Omit<TransactionFilter, "order">,
+  filter: TransactionFilter,
 ): Promise<readonly Part[] | null> {
   const { applicationIndex, nextSequence } = ledger.application(applicationId);
   const users = await usersOf(ledger, applicationId, filter);
@@ -53,11 +53,9 @@ export async function narrow(
   const to = createdBefore === undefined ? within.to : Math.min(within.to, await find(createdBefore));
   const asset = assetId === undefined ? undefined : ledger.assets.named(assetId)?.assetIndex;
   if (assetId !== undefined && asset === undefined) return null;
-  const withdrawals = withdrawalIndexes(applicationIndex, filter, users, asset);
-  const transfers = transferIndexes(applicationIndex, filter, users);
   // Both have other times than the batches of their vaults.
-  const later = { withdrawal: withdrawals, transfer: transfers, mint: undefined };
-  const indexes = type === undefined ? [...withdrawals, ...transfers] : later[type];
+  const later = indexesOf(applicationIndex, filter, users, asset);
+  const indexes = type === undefined ? [...later.withdrawal, ...later.transfer] : later[type];
   if (vault === undefined || reference !== undefined) {
     const spans =
       type === "withdrawal" || type === "transfer"
@@ -91,37 +89,28 @@ async function madeWithin(ledger: Ledger, vaultId: VaultId, { from, to }: Sequen
   return within.from < within.to ? [{ within }] : [];
 }
 
-/** The most selective indexes of transfers. A user's has its mints, too. */
-function transferIndexes(
-  applicationIndex: number,
-  { vaultId }: TransactionFilter,
-  users: readonly number[] | undefined,
-): Buffer[] {
-  if (vaultId !== undefined) return [prefixOf.vaultTransfer(applicationIndex, vaultId)];
-  return (
-    users?.map((user) => prefixOf.userTransaction(applicationIndex, user)) ?? [
-      prefixOf.applicationTransfer(applicationIndex),
-    ]
-  );
-}
-
-/** The most selective indexes of withdrawals. */
-function withdrawalIndexes(
-  applicationIndex: number,
+/** The most selective indexes of withdrawals and of transfers. A user's transfers are beside its mints. */
+function indexesOf(
+  application: number,
   { vaultId, status, type }: TransactionFilter,
   users: readonly number[] | undefined,
   asset: number | undefined,
-): Buffer[] {
-  if (vaultId !== undefined) return [prefixOf.vaultWithdrawal(applicationIndex, vaultId)];
-  if (users !== undefined) return users.map((user) => prefixOf.userWithdrawal(applicationIndex, user));
+): Record<"withdrawal" | "transfer", Buffer[]> & { readonly mint?: undefined } {
+  if (vaultId !== undefined) {
+    const withdrawal = [prefixOf.vaultWithdrawal(application, vaultId)];
+    return { withdrawal, transfer: [prefixOf.vaultTransfer(application, vaultId)] };
+  }
+  if (users !== undefined) {
+    const withdrawal = users.map((user) => prefixOf.userWithdrawal(application, user));
+    return { withdrawal, transfer: users.map((user) => prefixOf.userTransaction(application, user)) };
+  }
+  const transfer = [prefixOf.applicationTransfer(application)];
   const number = (WITHDRAWAL_STATUSES as readonly (Status | undefined)[]).indexOf(status);
   // For mints and withdrawals together, a status means that of either.
-  if (type === "withdrawal" && number >= 0) return [prefixOf.statusWithdrawal(applicationIndex, number)];
-  return [
-    asset === undefined
-      ? prefixOf.applicationWithdrawal(applicationIndex)
-      : prefixOf.assetWithdrawal(applicationIndex, asset),
-  ];
+  if (type === "withdrawal" && number >= 0)
+    return { withdrawal: [prefixOf.statusWithdrawal(application, number)], transfer };
+  if (asset !== undefined) return { withdrawal: [prefixOf.assetWithdrawal(application, asset)], transfer };
+  return { withdrawal: [prefixOf.applicationWithdrawal(application)], transfer };
 }
 
 /** A range of transactions, and the modes of its mints that can match. */
@@ -223,22 +212,18 @@ async function requestAt(ledger: Ledger, applicationIndex: number, sequence: num
   throw new MintmarkError("store_corrupt", `The index of transaction ${sequence} is missing.`);
 }
 
-/** The users that a filter names by id or owner; undefined when it names none. */
+/** The users that a filter names by id or owner, the first ones of that; undefined when it names none. */
 async function usersOf(ledger: Ledger, applicationId: Uuid, { userId, ownerAddress }: TransactionFilter) {
   const { applicationIndex } = ledger.application(applicationId);
-  const owned = ownerAddress === undefined ? undefined : await usersOfOwner(ledger, applicationIndex, ownerAddress);
-  if (userId === undefined) return owned;
+  const owned: number[] = [];
+  if (ownerAddress !== undefined) {
+    const prefix = keyOf.owner(applicationIndex, requireAddress("ownerAddress", ownerAddress));
+    for await (const [, record] of ledger.store.entries({ gte: prefix, lt: endOf(prefix), limit: MOST_USERS }))
+      owned.push(decodeRecord(ownerRecord, record, "An owner").userIndex);
+  }
+  if (userId === undefined) return ownerAddress === undefined ? undefined : owned;
   const user = await orNull("user_not_found", () => findUser(ledger, applicationId, userId));
-  if (user === null || (owned !== undefined && !owned.includes(user.userIndex))) return [];
-  return [user.userIndex];
-}
-
-async function usersOfOwner(ledger: Ledger, applicationIndex: number, ownerAddress: Address): Promise<number[]> {
-  const prefix = keyOf.owner(applicationIndex, requireAddress("ownerAddress", ownerAddress));
-  const users: number[] = [];
-  for await (const [, record] of ledger.store.entries({ gte: prefix, lt: endOf(prefix), limit: MOST_USERS }))
-    users.push(decodeRecord(ownerRecord, record, "An owner").userIndex);
-  return users;
+  return user === null || (ownerAddress !== undefined && !owned.includes(user.userIndex)) ? [] : [user.userIndex];
 }
 
 async function vaultOf(ledger: Ledger, applicationIndex: number, vaultId: bigint | undefined) {

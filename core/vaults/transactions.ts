@@ -16,11 +16,6 @@ import { collect, type Found, findTransfer, findWithdrawal, mintTransactions } f
 import { type Usage, type UsageOptions, usageOf } from "./usage.ts";
 import { batchOfRecord, failureOf, lostAt, present, statusOf, tokenIn, voidAt } from "./vaults.ts";
 
-async function findMintTransaction(ledger: Ledger, applicationId: Uuid, mintId: Uuid, position: number) {
-  const mint = await orNull("mint_not_found", () => findMint(ledger, applicationId, mintId));
-  return mint === null ? undefined : mintTransactions(mint)[position];
-}
-
 /** A transfer's own batch, once it has one. */
 function batchIdOfFound({ place, made }: Found): string {
   const { mode, batchNumber } = made ?? place;
@@ -31,7 +26,7 @@ function batchIdOfFound({ place, made }: Found): string {
 export async function findPage(
   ledger: Ledger,
   applicationId: Uuid,
-  filter: Omit<TransactionFilter, "order">,
+  filter: TransactionFilter,
   order: Order,
   { after, limit }: PageStart,
   wanted = (_: Found) => true,
@@ -44,7 +39,7 @@ export async function findPage(
 }
 
 /** The filter's user, mint, vault, batch and times say where to look. This decides the rest. */
-function matches(ledger: Ledger, found: Found, filter: Omit<TransactionFilter, "order">): boolean {
+function matches(ledger: Ledger, found: Found, filter: TransactionFilter): boolean {
   const { source, place, made, assetIndex } = found;
   const isVault = (at: VaultPlace | null) => at !== null && packVaultId(at) === filter.vaultId;
   return (
@@ -180,10 +175,14 @@ export function transactionsOf(context: EngineContext): Transactions {
       const { applicationIndex } = ledger.application(applicationId);
       const [, id, position] = /^([0-9a-f-]{36})(?:\.(0|[1-9][0-9]{0,6}))?$/i.exec(transactionId) ?? [];
       if (id === undefined) throw new MintmarkError("transaction_not_found");
+      const ofMint = async (at: number) => {
+        const mint = await orNull("mint_not_found", () => findMint(ledger, applicationId, id));
+        return mint === null ? undefined : mintTransactions(mint)[at];
+      };
       const found =
         position === undefined
           ? await findWithdrawal(ledger, applicationIndex, id.toLowerCase())
-          : ((await findMintTransaction(ledger, applicationId, id, Number(position))) ??
+          : ((await ofMint(Number(position))) ??
             (await findTransfer(ledger, applicationIndex, id.toLowerCase(), Number(position))));
       if (found === undefined) throw new MintmarkError("transaction_not_found");
       return (await views(ledger, applicationIndex, [found]))[0] as Transaction;

@@ -110,10 +110,8 @@ export async function ownVaults(
 ): Promise<(StoredVault | null)[]> {
   const isOwn = ownedBy(ledger, caller);
   const places = asked.map(({ vaultId }) => placeOf(vaultId));
-  const found = await readVaults(
-    ledger,
-    places.filter((place) => hasSlot(ledger, place, "durable")),
-  );
+  const present = places.filter((place) => hasSlot(ledger, place, "durable"));
+  const found = await readVaults(ledger, present);
   const own = new Map(found.filter(({ vault }) => isOwn(vault)).map(({ place, vault }) => [place, vault]));
   return places.map((place) => own.get(place) ?? null);
 }
@@ -121,7 +119,10 @@ export async function ownVaults(
 /** Reads vaults with the group's changes, in this order, each record once. Throws `store_corrupt` if one is missing. */
 export async function readVaults(ledger: Ledger, places: readonly VaultPlace[], group: Group | null = null) {
   const keys = new Map<string, Buffer>();
-  for (const place of places) keys.set(chunkIdOf(place), chunkKeyOf(place));
+  for (const place of places) {
+    const { mode, batchNumber, slot } = place;
+    keys.set(chunkIdOf(place), keyOf.chunk(mode, batchNumber, Math.floor(slot / CHUNK_VAULTS)));
+  }
   const records = await ledger.store.getMany([...keys.values()]);
   const chunks = new Map<string, StoredVault[]>();
   for (const [i, [id, key]] of [...keys].entries()) {
@@ -207,8 +208,4 @@ export function heldBack(amount: bigint, { withdrawn, reserved, spentBy }: Activ
 
 function chunkIdOf({ mode, batchNumber, slot }: VaultPlace): string {
   return `${batchIdOf(mode, batchNumber)}, slots from ${slot - (slot % CHUNK_VAULTS)}`;
-}
-
-function chunkKeyOf({ mode, batchNumber, slot }: VaultPlace): Buffer {
-  return keyOf.chunk(mode, batchNumber, Math.floor(slot / CHUNK_VAULTS));
 }

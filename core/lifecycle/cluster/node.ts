@@ -186,9 +186,8 @@ export class ClusterNode implements AsyncDisposable {
     try {
       while (!this.#stop.signal.aborted) await this.#look();
     } catch (error) {
-      this.#fail(
-        error instanceof MintmarkError ? error : new MintmarkError("store_failed", undefined, { cause: error }),
-      );
+      const isOurs = error instanceof MintmarkError;
+      this.#fail(isOurs ? error : new MintmarkError("store_failed", undefined, { cause: error }));
     }
     await this.#end();
     this.#stop.abort(this.#failure);

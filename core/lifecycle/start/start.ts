@@ -129,10 +129,8 @@ const READS_AHEAD = 2; // Reads under way during the decoding of earlier ones
 
 /** Builds the token index from the records of sealed batches, shard by shard over all batches. */
 async function loadTokens(ledger: Ledger): Promise<void> {
-  const loaded = await readTokens(
-    ledger,
-    MODES.flatMap((mode) => sealedBatches(ledger, mode)),
-  );
+  const batches = MODES.flatMap((mode) => sealedBatches(ledger, mode));
+  const loaded = await readTokens(ledger, batches);
   ledger.tokens = new TokenIndex(loaded.reduce((sum, { hashes }) => sum + hashes.length, 0));
   const ends = new Uint32Array(loaded.length);
   for (let shard = 0; shard < SHARDS; shard++) {

@@ -325,10 +325,8 @@ export class ReferenceBatches extends Part<{
 
   #derive({ record, vaults, voids, given }: Sealed): Promise<Derived> {
     const { tenants, commit } = this.parts;
-    const held = withoutVoids(
-      vaults,
-      voids.filter(({ leftOut }) => !leftOut),
-    );
+    const zeroed = voids.filter(({ leftOut }) => !leftOut);
+    const held = withoutVoids(vaults, zeroed);
     return given === null ? deriveBatch(record, held, tenants, commit) : deriveGiven(record, given, commit);
   }
 

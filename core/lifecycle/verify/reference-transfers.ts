@@ -112,11 +112,8 @@ export class ReferenceTransfers extends Part<{
         if (rest <= 0n || (amount !== 0n && amount >= rest)) this.out.report(`transfer ${transferId} moves too much`);
         const made = { ...vault, createdAt: time, updatedAt: time };
         const paid = amount === 0n ? rest : amount;
-        vaults.push(
-          receiverIndex === null
-            ? { ...made, amount: 0n }
-            : { ...made, userIndex: receiverIndex, owner: to, amount: paid },
-        );
+        if (receiverIndex === null) vaults.push({ ...made, amount: 0n });
+        else vaults.push({ ...made, userIndex: receiverIndex, owner: to, amount: paid });
         if (amount !== 0n) vaults.push({ ...made, userIndex, amount: rest - paid });
         this.parts.withdrawals.changeActivity(vaultId, { transferred: rest });
       }
@@ -238,11 +235,9 @@ export class ReferenceTransfers extends Part<{
 
   /** L1's history holds these lists in a batch, with these vaults. */
   adopt(batchNumber: number, lists: readonly AdoptedList[], vaults: readonly StoredVault[]): void {
+    const ids = lists.map(({ transferId }) => transferId);
     this.#outputs.set(batchNumber, [...vaults]);
-    this.#batches.set(
-      batchNumber,
-      lists.map(({ transferId }) => transferId),
-    );
+    this.#batches.set(batchNumber, ids);
     let firstSlot = 0;
     for (const list of lists) {
       const { transferId } = list;

@@ -168,13 +168,9 @@ export class ReferenceWithdrawals extends Part<{
     const { withdrawalId, journalSequence, chainId, digest, status, applicationIndex, userIndex, vaultId } = record;
     const name = `withdrawal ${withdrawalId}`;
     // Two requests with one digest share their authorization record. The later one wrote it last.
+    const signed = keyOf.authorization(digest);
     if (!this.#lists.has(digest))
-      this.out.put(
-        keyOf.authorization(digest),
-        records.withdrawalIdRecord,
-        withdrawalId,
-        `the authorization of ${name}`,
-      );
+      this.out.put(signed, records.withdrawalIdRecord, withdrawalId, `the authorization of ${name}`);
     for (const of of [
       prefixOf.userWithdrawal(applicationIndex, userIndex),
       prefixOf.assetWithdrawal(applicationIndex, this.#assets.get(withdrawalId) ?? 0),

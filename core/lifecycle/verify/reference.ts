@@ -160,9 +160,7 @@ export class Reference {
         this.#parts.transfers.takeBack(batchNumber);
         const voids = await this.#parts.batches.takeBack(entry);
         if (voids !== null) return this.#parts.withdrawals.failVoided({ mode: "zk-rollup", batchNumber }, voids);
-        this.#out.report(
-          `the transfers of batch ${batchNumber} are taken back that could not be, or with a wrong root`,
-        );
+        this.#out.report(`transfers of batch ${batchNumber} are taken back that could not be, or with a wrong root`);
       },
       historyAdopted: (entry) => this.#adopt(entry),
       historyDiverged: ({ detail }) => {
@@ -218,12 +216,10 @@ export class Reference {
         this.#parts.vaults.place(mint, applicationIndex, userIndex, this.#adoptions.length > 0);
       next += count;
     }
-    this.#parts.tenants.advance(
-      `mint ${mintId}`,
-      { applicationIndex, sequence: firstSequence, count: mints.length },
-      mints.map(({ assetIndex }) => assetIndex),
-      mints.map(({ mode }) => mode),
-    );
+    const request = { applicationIndex, sequence: firstSequence, count: mints.length };
+    const assets = mints.map(({ assetIndex }) => assetIndex);
+    const modes = mints.map(({ mode }) => mode);
+    this.#parts.tenants.advance(`mint ${mintId}`, request, assets, modes);
     this.#parts.tenants.countMints(keyIndex, mints.length);
     out.tell(applicationIndex, { type: "mint.accepted", mintId, users: users.length, mints: mints.length });
   }
@@ -296,11 +292,9 @@ export class Reference {
 
   /** Puts the lists of L1's batches over the vaults that they take, which may be of the same history. */
   async #adoptLists({ batches, transfers }: EntryOf<"historyAdopted">): Promise<void> {
-    const adopted = new Map(
-      batches.flatMap((batch) =>
-        vaultsOf(batch).map((vault, slot) => [packVaultId({ ...batch, slot }), vault] as const),
-      ),
-    );
+    const adopted = new Map<bigint, StoredVault>();
+    for (const batch of batches)
+      for (const [slot, vault] of vaultsOf(batch).entries()) adopted.set(packVaultId({ ...batch, slot }), vault);
     for (const { place, lists } of transfers ?? []) {
       const batch = batches[place];
       if (batch === undefined) continue;
