@@ -39,7 +39,8 @@ export function peopleOf(context: EngineContext): People {
     isOwn = false,
   ): Promise<T> =>
     context.change((ledger, group) => {
-      const person = requirePerson(ledger, personId);
+      const person = ledger.people.named(personId, "latest");
+      if (person === undefined || person.removedAt !== null) throw new MintmarkError("person_not_found");
       requireManager(ledger, context.actor, person.applicationIndex, isOwn ? person.personIndex : undefined);
       return work(ledger, group, person);
     }, wait);
@@ -129,12 +130,6 @@ function requireManager(ledger: Ledger, actor: Actor | null, applicationIndex: n
   if (by.role === "operator") return;
   requireRight(by.role, "people");
   if (by.applicationIndex !== applicationIndex) throw new MintmarkError("role_missing");
-}
-
-function requirePerson(ledger: Ledger, personId: Uuid): PersonRecord {
-  const person = ledger.people.named(personId, "latest");
-  if (person === undefined || person.removedAt !== null) throw new MintmarkError("person_not_found");
-  return person;
 }
 
 /** The people of an application, or for null the operator's, who are not removed. */

@@ -2,7 +2,7 @@ import { zeroAddress } from "viem";
 import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { type List, listOf, type PageEntries, type PageOptions, type PageStart } from "../ledger/list.ts";
+import { type List, listOf, type PageOptions } from "../ledger/list.ts";
 import { readOwnUsers } from "../ledger/user-records.ts";
 import type { Address, Hash, Status, Uuid, VaultId } from "../model.ts";
 import { packVaultId } from "../protocol/vault.ts";
@@ -21,43 +21,35 @@ const MOST_WORK = 10_000;
 const WORK = { list: 20, slot: 2, shown: 20 };
 
 export function listTransfers(context: EngineContext, applicationId: Uuid, filter: TransferFilter): List<TransferList> {
-  return listOf(context, "transfers", applicationId, filter, (start) =>
-    pageOf(context.ledger, applicationId, filter, start),
-  );
-}
-
-async function pageOf(
-  ledger: Ledger,
-  applicationId: Uuid,
-  { status, createdAfter, createdBefore }: TransferFilter,
-  { after, limit }: PageStart,
-): Promise<PageEntries<TransferList>> {
-  const { applicationIndex } = ledger.application(applicationId);
-  const index = prefixOf.applicationTransfer(applicationIndex);
-  const [part] = (await narrow(ledger, applicationId, { type: "transfer", createdAfter, createdBefore })) ?? [];
-  const { from, to } = part?.within ?? { from: 0, to: 0 };
-  const range = { from, to: Math.min(to, after ?? to), ascending: false };
-  const found: TransferListRecord[] = [];
-  let work = 0;
-  let last = 0;
-  let next: number | null = null;
-  const requests = requestsIn(ledger.store, index, range);
-  for await (const sequence of range.from < range.to ? requests : []) {
-    if (found.length === limit || work >= MOST_WORK) {
-      next = last;
-      break;
+  return listOf(context, "transfers", applicationId, filter, async ({ after, limit }, ledger) => {
+    const { status, createdAfter, createdBefore } = filter;
+    const { applicationIndex } = ledger.application(applicationId);
+    const index = prefixOf.applicationTransfer(applicationIndex);
+    const [part] = (await narrow(ledger, applicationId, { type: "transfer", createdAfter, createdBefore })) ?? [];
+    const { from, to } = part?.within ?? { from: 0, to: 0 };
+    const range = { from, to: Math.min(to, after ?? to), ascending: false };
+    const found: TransferListRecord[] = [];
+    let work = 0;
+    let last = 0;
+    let next: number | null = null;
+    const requests = requestsIn(ledger.store, index, range);
+    for await (const sequence of range.from < range.to ? requests : []) {
+      if (found.length === limit || work >= MOST_WORK) {
+        next = last;
+        break;
+      }
+      const { entry } = await readEntry(ledger.store, sequence);
+      if (entry.kind !== "transfersRequested") throw new MintmarkError("store_corrupt", "An index record is damaged.");
+      const list = await lists.readTransferList(ledger, entry.transferId);
+      // The newest list before the range comes too, because a request can reach beyond its first sequence.
+      if (list.firstSequence < from) break;
+      const isWanted = status === undefined || status === statusOfList(ledger, list);
+      if (isWanted) found.push(list);
+      last = list.firstSequence;
+      work += WORK.list + lists.slotCount(list.transfers) * (isWanted ? WORK.slot + WORK.shown : WORK.slot);
     }
-    const { entry } = await readEntry(ledger.store, sequence);
-    if (entry.kind !== "transfersRequested") throw new MintmarkError("store_corrupt", "An index record is damaged.");
-    const list = await lists.readTransferList(ledger, entry.transferId);
-    // The newest list before the range comes too, because a request can reach beyond its first sequence.
-    if (list.firstSequence < from) break;
-    const isWanted = status === undefined || status === statusOfList(ledger, list);
-    if (isWanted) found.push(list);
-    last = list.firstSequence;
-    work += WORK.list + lists.slotCount(list.transfers) * (isWanted ? WORK.slot + WORK.shown : WORK.slot);
-  }
-  return { data: await Promise.all(found.map((list) => transferListView(ledger, list))), next };
+    return { data: await Promise.all(found.map((list) => transferListView(ledger, list))), next };
+  });
 }
 
 export async function transferListView(ledger: Ledger, list: TransferListRecord): Promise<TransferList> {

@@ -67,7 +67,11 @@ async function openStore(options: EngineOptions): Promise<Store> {
   await using opened = new Stack();
   const store = await LevelStore.of(named, createIfMissing === true);
   opened.defer(() => store.close());
-  if (store instanceof LevelStore) await requireNoCluster(store);
+  if (store instanceof LevelStore && (await store.get(POSITION_KEY)) !== undefined) {
+    // Alone, an engine would write what the cluster's journal never gets.
+    const detail = "This store is a server's of a cluster. Open it with the cluster's journal (MINTMARK_JOURNAL).";
+    throw new MintmarkError("store_mismatch", detail);
+  }
   const isNew = (await store.get(HEAD_KEY)) === undefined;
   const format = isNew ? FORMAT_VERSION : await requireSameStore(store, genesisOf(options));
   await bringUp(store, format, async () => {
@@ -80,13 +84,6 @@ async function openStore(options: EngineOptions): Promise<Store> {
   const whole = journal === undefined ? store : await withJournal(store, journal);
   opened.move();
   return whole;
-}
-
-/** Alone, an engine would write what the cluster's journal never gets. */
-async function requireNoCluster(store: Store): Promise<void> {
-  if ((await store.get(POSITION_KEY)) === undefined) return;
-  const detail = "This store is a server's of a cluster. Open it with the cluster's journal (MINTMARK_JOURNAL).";
-  throw new MintmarkError("store_mismatch", detail);
 }
 
 /** The settlement with its contract in lower case. Throws `validation_failed`. */
@@ -106,7 +103,11 @@ export async function load(ledger: Ledger, seals: boolean): Promise<void> {
   if (stored === undefined) throw new MintmarkError("store_corrupt", "The store's head is missing.");
   ledger.head.load(decodeRecord(headRecord, stored, "The store's head"));
   ledger.journalClock.start(ledger.head.latest.time);
-  await requireJournalEnd(ledger);
+  // Head and journal are written together, so a difference is damage.
+  const { journalLength } = ledger.head.latest;
+  await readEntry(ledger.store, journalLength - 1);
+  if ((await ledger.store.get(keyOf.journal(journalLength))) !== undefined)
+    throw new MintmarkError("store_corrupt", "The journal goes on after the store's head.");
   for (const prefix of LOADED_PREFIXES) {
     const start = Buffer.from([prefix]);
     for await (const [key, value] of ledger.store.entries({ gte: start, lt: endOf(start) }))
@@ -188,13 +189,6 @@ function tokensOf(
   // The last vault is within bounds, so all are.
   ledger.refs.refOf(place, vaultCount - 1);
   return { ...decodeBatchTokens(record, name), firstRef: ledger.refs.refOf(place, 0) };
-}
-
-/** Head and journal are written together, so a difference is damage. */
-async function requireJournalEnd({ store, head }: Ledger): Promise<void> {
-  await readEntry(store, head.latest.journalLength - 1);
-  if ((await store.get(keyOf.journal(head.latest.journalLength))) !== undefined)
-    throw new MintmarkError("store_corrupt", "The journal goes on after the store's head.");
 }
 
 type Load = (ledger: Ledger, key: Buffer, value: Buffer) => void;

@@ -1,5 +1,6 @@
 import { MODES, type Mode, type Standard } from "../../model.ts";
 import { tokenIdOf } from "../../protocol/blob.ts";
+import { MAX_UINT64 } from "../../protocol/bounds.ts";
 import { hexToBytes } from "../../protocol/hex.ts";
 import { packVaultId, unpackVaultId, type VaultPlace } from "../../protocol/vault.ts";
 import { encodeBatchTokens } from "../../store/batch-tokens.ts";
@@ -144,15 +145,15 @@ export class ReferenceTokens extends Part<{ readonly tenants: ReferenceTenants; 
 
   add(place: VaultPlace, assetIndex: number, tokenId: bigint): void {
     const token = tokenName(assetIndex, tokenId);
-    for (const earlier of this.#table.add(this.#hasher.ofId(assetIndex, tokenId), numberOf(place)))
-      this.#suspects.push({ earlier: placeOf(earlier), token });
+    for (const earlier of this.#table.add(this.#hasher.ofId(assetIndex, tokenId), packVaultId(place) + 1n))
+      this.#suspects.push({ earlier: unpackVaultId(earlier - 1n), token });
     this.size++;
   }
 
   /** A vault became void, so its token is free. */
   remove(place: VaultPlace, assetIndex: number, tokenId: bigint): void {
     this.size--;
-    this.#table.remove(this.#hasher.ofId(assetIndex, tokenId), numberOf(place));
+    this.#table.remove(this.#hasher.ofId(assetIndex, tokenId), packVaultId(place) + 1n);
   }
 
   /** The suspects since the last call. */
@@ -166,61 +167,50 @@ export class ReferenceTokens extends Part<{ readonly tenants: ReferenceTenants; 
   }
 }
 
-/** A place as a number from 1 to 2^53: its vault id plus one, with the mode as the last bit instead of the first. */
-function numberOf({ mode, batchNumber, slot }: VaultPlace): number {
-  return 2 * Number(packVaultId({ mode: "validium", batchNumber, slot })) + MODES.indexOf(mode) + 1;
-}
-
-function placeOf(number: number): VaultPlace {
-  const { batchNumber, slot } = unpackVaultId(BigInt(Math.floor((number - 1) / 2)));
-  return { mode: MODES[(number - 1) % 2] ?? "validium", batchNumber, slot };
-}
-
-const FREE = 0;
-const REMOVED = -1;
+const FREE = 0n;
+const REMOVED = MAX_UINT64; // No vault has such a high id
 const MAX_LOAD = 0.8;
 const GROWTH = 1.5;
 
-/** Places by 32-bit hash, 15 to 23 bytes a token. The search for a hash starts at its share of the table. */
+/** Vault ids plus one by 32-bit hash, 15 to 23 bytes a token. The search for a hash starts at its share of the table. */
 class TokenTable {
   #hashes = new Uint32Array(1024);
-  #places = new Float64Array(1024);
+  #ids = new BigUint64Array(1024);
   #used = 0;
 
-  /** Adds a place; returns the earlier ones with the same hash. */
-  add(hash: number, place: number): number[] {
-    if (this.#used + 1 > this.#places.length * MAX_LOAD) this.#grow();
-    const known: number[] = [];
+  /** Adds an id; returns the earlier ones with the same hash. */
+  add(hash: number, id: bigint): bigint[] {
+    if (this.#used + 1 > this.#ids.length * MAX_LOAD) this.#grow();
+    const known: bigint[] = [];
     let at = this.#home(hash);
-    for (; this.#places[at] !== FREE; at = this.#next(at))
-      if (this.#hashes[at] === hash && this.#places[at] !== REMOVED) known.push(this.#places[at] as number);
+    for (; this.#ids[at] !== FREE; at = this.#next(at))
+      if (this.#hashes[at] === hash && this.#ids[at] !== REMOVED) known.push(this.#ids[at] as bigint);
     this.#hashes[at] = hash;
-    this.#places[at] = place;
+    this.#ids[at] = id;
     this.#used++;
     return known;
   }
 
-  remove(hash: number, place: number): void {
-    for (let at = this.#home(hash); this.#places[at] !== FREE; at = this.#next(at))
-      if (this.#places[at] === place) this.#places[at] = REMOVED;
+  remove(hash: number, id: bigint): void {
+    for (let at = this.#home(hash); this.#ids[at] !== FREE; at = this.#next(at))
+      if (this.#ids[at] === id) this.#ids[at] = REMOVED;
   }
 
   #home(hash: number): number {
-    return Math.floor((hash / 2 ** 32) * this.#places.length);
+    return Math.floor((hash / 2 ** 32) * this.#ids.length);
   }
 
   #next(at: number): number {
-    return at + 1 === this.#places.length ? 0 : at + 1;
+    return at + 1 === this.#ids.length ? 0 : at + 1;
   }
 
   #grow(): void {
-    const [hashes, places] = [this.#hashes, this.#places];
-    const capacity = Math.ceil(places.length * GROWTH);
+    const [hashes, ids] = [this.#hashes, this.#ids];
+    const capacity = Math.ceil(ids.length * GROWTH);
     this.#hashes = new Uint32Array(capacity);
-    this.#places = new Float64Array(capacity);
+    this.#ids = new BigUint64Array(capacity);
     this.#used = 0;
-    for (let i = 0; i < places.length; i++)
-      if ((places[i] as number) > 0) this.add(hashes[i] as number, places[i] as number);
+    for (const [i, id] of ids.entries()) if (id !== FREE && id !== REMOVED) this.add(hashes[i] as number, id);
   }
 }
 

@@ -73,8 +73,11 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
       return context.change((ledger, group) => {
         const { applicationIndex, eventCount: delivered } = ledger.application(applicationId, "latest");
         const known = ledger.webhooks.named(webhookId, "latest");
-        if (known !== undefined)
-          return issued(ledger, requireSame(known, { applicationIndex, url: address, types: wanted }), true);
+        if (known !== undefined) {
+          const isSame = known.url === address && known.types.join() === wanted.join() && known.status !== "deleted";
+          if (!isSame || known.applicationIndex !== applicationIndex) throw new MintmarkError("idempotency_key_reused");
+          return issued(ledger, known, true);
+        }
         const present = [...ledger.webhooks.latest.values()].filter(
           (each) => each.applicationIndex === applicationIndex && each.status !== "deleted",
         );
@@ -188,20 +191,6 @@ function webhookView(ledger: Ledger, record: WebhookRecord): Webhook {
   const { applicationId } = application;
   const wanted = types as readonly EventType[];
   return { webhookId, applicationId, url, types: wanted, status, delivered, failingSince, failure, createdAt };
-}
-
-/** Throws unless the request repeats the registration under the same id. */
-function requireSame(
-  record: WebhookRecord,
-  { applicationIndex, url, types }: Pick<WebhookRecord, "applicationIndex" | "url" | "types">,
-): WebhookRecord {
-  const isSame =
-    record.applicationIndex === applicationIndex &&
-    record.status !== "deleted" &&
-    record.url === url &&
-    record.types.join() === types.join();
-  if (!isSame) throw new MintmarkError("idempotency_key_reused");
-  return record;
 }
 
 /** Throws `application_not_found`, `webhook_not_found`. */
