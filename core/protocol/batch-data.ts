@@ -1,4 +1,7 @@
+import type { Hex } from "../model.ts";
 import type { VaultContent } from "../ports.ts";
+import { invariant } from "./bounds.ts";
+import { bytesToHex, writeHex } from "./hex.ts";
 
 /**
  * The batch data format, version 1 (docs/protocol.md 4): the vaults of a batch in slot order. L1 gets it as calldata; a
@@ -97,5 +100,122 @@ export class BatchDataError extends Error {
     super(`${BATCH_DATA_REASONS[reason]} (${reason} at byte ${offset})`);
     this.reason = reason;
     this.offset = offset;
+  }
+}
+
+/** Reads the big-endian values of a batch's data in order. Throws at the end of the data. */
+export class BatchInput {
+  offset = 0;
+  readonly #data: Uint8Array;
+  readonly #fault: new (
+    reason: "truncated",
+    offset: number,
+  ) => Error;
+
+  /** @param fault - the error for data that ends too early */
+  constructor(data: Uint8Array, fault: new (reason: "truncated", offset: number) => Error = BatchDataError) {
+    this.#data = data;
+    this.#fault = fault;
+  }
+
+  get atEnd(): boolean {
+    return this.offset === this.#data.length;
+  }
+
+  /** The error for a value of `size` bytes just read. */
+  refusal(reason: BatchDataReason, size = 0): BatchDataError {
+    return new BatchDataError(reason, this.offset - size);
+  }
+
+  skip(size: number): void {
+    this.require(size);
+    this.offset += size;
+  }
+
+  require(size: number): void {
+    if (this.offset + size > this.#data.length) throw new this.#fault("truncated", this.offset);
+  }
+
+  /** An integer of 1 to 4 bytes. */
+  number(size: number): number {
+    this.require(size);
+    let value = 0;
+    for (const end = this.offset + size; this.offset < end; this.offset++)
+      value = value * 0x100 + (this.#data[this.offset] as number);
+    return value;
+  }
+
+  /** An integer of 1 to 8 bytes. */
+  uint(size: number): bigint {
+    this.require(size);
+    const high = size > 4 ? this.number(size - 4) : 0;
+    const low = this.number(Math.min(size, 4));
+    return high === 0 ? BigInt(low) : (BigInt(high) << 32n) | BigInt(low);
+  }
+
+  hex(size: number): Hex {
+    this.require(size);
+    this.offset += size;
+    return bytesToHex(this.#data.subarray(this.offset - size, this.offset));
+  }
+
+  /** The nibble at `index` from here, most significant first. */
+  peekNibble(index: number): number {
+    const byte = this.#data[this.offset + (index >> 1)] ?? 0;
+    return index % 2 === 0 ? byte >> 4 : byte & 0x0f;
+  }
+}
+
+/** Appends the big-endian values of a batch's data. */
+export class BatchOutput {
+  readonly #bytes: Uint8Array;
+  #offset = 0;
+
+  /** @param most - upper bound of the bytes */
+  constructor(most: number) {
+    this.#bytes = new Uint8Array(most);
+  }
+
+  /** What was appended, in memory of its own. */
+  get bytes(): Uint8Array {
+    invariant(this.#offset <= this.#bytes.length, "data that is longer than its bound");
+    return this.#offset === this.#bytes.length ? this.#bytes : this.#bytes.slice(0, this.#offset);
+  }
+
+  /** An unsigned integer below 2^32 in `size` bytes, 1 to 8. */
+  uint(value: number, size: number): void {
+    let rest = value;
+    for (let at = this.#offset + size - 1; at >= this.#offset; at--) {
+      this.#bytes[at] = rest & 0xff;
+      rest >>>= 8;
+    }
+    this.#offset += size;
+  }
+
+  u64(value: bigint): void {
+    this.words(Number(value >> 32n), Number(value & 0xffff_ffffn), 8);
+  }
+
+  hex(hex: string, size: number): void {
+    this.#offset = writeHex(hex, size, this.#bytes, this.#offset);
+  }
+
+  /** An integer of two 32-bit words in `size` bytes, 1 to 8. */
+  words(high: number, low: number, size: number): void {
+    if (size > 4) this.uint(high, size - 4);
+    this.uint(low, Math.min(size, 4));
+  }
+
+  slice(from: Uint8Array, start: number, end: number): void {
+    for (let i = start; i < end; i++) this.#bytes[this.#offset++] = from[i] as number;
+  }
+
+  /** Packs characters 0x30 to 0x3f, one nibble a character, right-aligned. */
+  packedSlice(from: Uint8Array, start: number, end: number): void {
+    let at = start;
+    if ((end - start) % 2 === 1) this.#bytes[this.#offset++] = (from[at++] as number) & 0x0f;
+    for (; at < end; at += 2) {
+      this.#bytes[this.#offset++] = (((from[at] as number) & 0x0f) << 4) | ((from[at + 1] as number) & 0x0f);
+    }
   }
 }

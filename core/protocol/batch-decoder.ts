@@ -1,9 +1,8 @@
 import { type Address, type Hash, type Hex, MAX_AMOUNT, MAX_BATCH_VAULTS, type Mode, type Standard } from "../model.ts";
 import type { AssetId, VaultContent } from "../ports.ts";
-import type { BatchDataReason, VaultEntry } from "./batch-data.ts";
+import type { BatchInput, VaultEntry } from "./batch-data.ts";
 import * as format from "./batch-data.ts";
 import { requireInteger } from "./bounds.ts";
-import { bytesToHex } from "./hex.ts";
 import { compareAssets, MAX_BATCH_ASSETS } from "./manifest.ts";
 import { packVaultId } from "./vault.ts";
 
@@ -16,10 +15,6 @@ export interface DecodeOptions {
    * and the committee for assets. Without it, only the grammar.
    */
   readonly standardOf?: (chainId: bigint, assetType: Hash) => Standard | null;
-}
-
-interface AssetEntry extends AssetId {
-  readonly standard: Standard | null;
 }
 
 const ASSETS_AT = 3;
@@ -52,22 +47,24 @@ export function decodeBatchData(data: Uint8Array, options: DecodeOptions = {}): 
  * const vaults = placeVaults(slots, "zk-rollup", 12);
  */
 export function decodeBatch(data: Uint8Array, options: DecodeOptions = {}): DecodedBatch {
-  const input = new BatchInput(data);
+  const input = new format.BatchInput(data);
   if (input.number(1) !== format.BATCH_DATA_VERSION) throw new format.BatchDataError("version_unknown", 0);
-  const assets = readAssets(input, options.standardOf);
+  const { standardOf } = options;
+  const assets = readAssets(input, standardOf);
+  const standards = assets.map(({ chainId, assetType }) => standardOf?.(chainId, assetType) ?? null);
   const owners = readOwners(input);
   const slots: (VaultEntry | null)[] = [];
   const maxSlots = options.maxSlots ?? MAX_BATCH_VAULTS;
   if (input.atEnd) throw input.refusal("no_run");
   const used = new Set<number>();
   while (!input.atEnd) {
-    const run = readRun(input, assets, owners, slots.length, maxSlots);
+    const run = readRun(input, { assets, standards, owners }, slots.length, maxSlots);
     const { asset, length } = run;
     if (asset !== null) used.add(run.assetIndex);
     for (let i = 0; i < length; i++) slots.push(asset === null ? null : readRecord(input, run, asset, owners));
   }
   if (used.size !== assets.length) throw new format.BatchDataError("asset_unused", ASSETS_AT);
-  return { slots, assets: assets.map(({ chainId, assetType }) => ({ chainId, assetType })) };
+  return { slots, assets };
 }
 
 /**
@@ -82,15 +79,15 @@ export function decodeSlots(
   slots: readonly number[],
   leftOut: readonly number[] = [],
 ): Map<number, VaultEntry> {
-  const input = new BatchInput(data);
+  const input = new format.BatchInput(data);
   if (input.number(1) !== format.BATCH_DATA_VERSION) throw new format.BatchDataError("version_unknown", 0);
-  const assets = readAssets(input, undefined);
+  const assets = readAssets(input);
   const owners = readOwners(input);
   const found = new Map<number, VaultEntry>();
   const wanted = slots.values();
   let { value: slot } = wanted.next();
   for (let first = 0; slot !== undefined && !input.atEnd; ) {
-    const run = readRun(input, assets, owners, first, MAX_BATCH_VAULTS);
+    const run = readRun(input, { assets, standards: [], owners }, first, MAX_BATCH_VAULTS);
     let next = first;
     first += run.length;
     for (; slot !== undefined && slot < first; { value: slot } = wanted.next()) {
@@ -122,19 +119,20 @@ export function placeVaults(
   return entries.map((entry, slot) => (entry === null ? null : { vaultId: first + BigInt(slot), ...entry }));
 }
 
-function readAssets(input: BatchInput, standardOf: DecodeOptions["standardOf"]): AssetEntry[] {
+/** The manifest of a batch's data, and with `standardOf` only of registered assets. */
+export function readAssets(input: BatchInput, standardOf?: DecodeOptions["standardOf"]): AssetId[] {
   const count = input.number(2);
   if (count > MAX_BATCH_ASSETS) throw input.refusal("too_many_assets", 2);
   input.require(count * format.ASSET_ENTRY_BYTES);
-  const assets: AssetEntry[] = [];
+  const assets: AssetId[] = [];
   for (let i = 0; i < count; i++) {
     const offset = input.offset;
     const asset = { chainId: input.uint(8), assetType: input.hex(32) };
     const last = assets[i - 1];
     if (last !== undefined && compareAssets(last, asset) >= 0) throw new format.BatchDataError("asset_order", offset);
-    const standard = standardOf?.(asset.chainId, asset.assetType) ?? null;
-    if (standardOf !== undefined && standard === null) throw new format.BatchDataError("asset_unregistered", offset);
-    assets.push({ ...asset, standard });
+    if (standardOf?.(asset.chainId, asset.assetType) === null)
+      throw new format.BatchDataError("asset_unregistered", offset);
+    assets.push(asset);
   }
   return assets;
 }
@@ -145,11 +143,19 @@ function readOwners(input: BatchInput): Address[] {
   return Array.from({ length: count }, () => input.hex(format.OWNER_BYTES));
 }
 
+/** What the runs of a batch refer to by index. */
+interface Dictionaries {
+  readonly assets: readonly AssetId[];
+  /** Of the assets; none where their rules are not checked. */
+  readonly standards: readonly (Standard | null)[];
+  readonly owners: readonly Address[];
+}
+
 /** The head of a run: what its records have in common. */
 interface Run {
   readonly assetIndex: number;
   /** null for a run of void slots, which has no records. */
-  readonly asset: AssetEntry | null;
+  readonly asset: AssetId | null;
   readonly length: number;
   readonly ownerForm: number;
   /** The owner of the whole run; null when each record has its own. */
@@ -161,8 +167,7 @@ interface Run {
 
 function readRun(
   input: BatchInput,
-  assets: readonly AssetEntry[],
-  owners: readonly Address[],
+  { assets, standards, owners }: Dictionaries,
   slotsBefore: number,
   maxSlots: number,
 ): Run {
@@ -177,7 +182,7 @@ function readRun(
   const amountForm = form >> 4;
   const blobForm = (form >> 2) & 3;
   const ownerForm = form & 3;
-  requireForms(input, asset.standard, amountForm, blobForm);
+  requireForms(input, standards[assetIndex] ?? null, amountForm, blobForm);
   const length = readLength(input, slotsBefore, maxSlots);
   const owner = ownerForm === format.OwnerForm.run ? readIndexedOwner(input, owners, 2) : null;
   return { assetIndex, asset, length, ownerForm, owner, amountForm, blobs: readBlobs(input, blobForm, length) };
@@ -186,7 +191,7 @@ function readRun(
 function readRecord(
   input: BatchInput,
   { ownerForm, owner: runOwner, amountForm, blobs }: Run,
-  { chainId, assetType }: AssetEntry,
+  { chainId, assetType }: AssetId,
   owners: readonly Address[],
 ): VaultEntry {
   const owner = runOwner ?? readOwner(input, owners, ownerForm);
@@ -315,61 +320,4 @@ function nibbleBlob(nibbles: Uint8Array): Hex {
   let blob: Hex = "0x";
   for (const nibble of nibbles) blob += `3${nibble.toString(16)}`;
   return blob as Hex;
-}
-
-/** Reads the big-endian values of batch data in order. Throws at the end of the data. */
-class BatchInput {
-  offset = 0;
-  readonly #data: Uint8Array;
-
-  constructor(data: Uint8Array) {
-    this.#data = data;
-  }
-
-  get atEnd(): boolean {
-    return this.offset === this.#data.length;
-  }
-
-  /** The error for a value of `size` bytes just read. */
-  refusal(reason: BatchDataReason, size = 0): format.BatchDataError {
-    return new format.BatchDataError(reason, this.offset - size);
-  }
-
-  skip(size: number): void {
-    this.require(size);
-    this.offset += size;
-  }
-
-  require(size: number): void {
-    if (this.offset + size > this.#data.length) throw this.refusal("truncated");
-  }
-
-  /** An integer of 1 to 4 bytes. */
-  number(size: number): number {
-    this.require(size);
-    let value = 0;
-    for (const end = this.offset + size; this.offset < end; this.offset++)
-      value = value * 0x100 + (this.#data[this.offset] as number);
-    return value;
-  }
-
-  /** An integer of 1 to 8 bytes. */
-  uint(size: number): bigint {
-    this.require(size);
-    const high = size > 4 ? this.number(size - 4) : 0;
-    const low = this.number(Math.min(size, 4));
-    return high === 0 ? BigInt(low) : (BigInt(high) << 32n) | BigInt(low);
-  }
-
-  hex(size: number): Hex {
-    this.require(size);
-    this.offset += size;
-    return bytesToHex(this.#data.subarray(this.offset - size, this.offset));
-  }
-
-  /** The nibble at `index` from here, most significant first. */
-  peekNibble(index: number): number {
-    const byte = this.#data[this.offset + (index >> 1)] ?? 0;
-    return index % 2 === 0 ? byte >> 4 : byte & 0x0f;
-  }
 }

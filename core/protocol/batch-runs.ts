@@ -14,6 +14,10 @@ export interface Run {
 export interface RunPlan {
   readonly runs: readonly Run[];
   readonly ownerClass: Uint8Array;
+  /** 1 for each owner that a run refers to by index, so that it is in the dictionary. */
+  readonly isUsed: Uint8Array;
+  /** Most bytes of the batch's data; of a plan from {@link planRuns} exactly. */
+  readonly bytes: number;
 }
 
 /** Forms of decimals that are not consecutive: two digits a byte, or text. */
@@ -33,14 +37,30 @@ export function planRuns(columns: BatchColumns, decimals: DecimalForm): RunPlan 
   const search = new RunSearch(columns, ownerClass, decimals);
   const runs: Run[] = [];
   const { asset, count } = columns;
+  let bytes = format.BATCH_DATA_BASE_BYTES + columns.assets.length * format.ASSET_ENTRY_BYTES;
   for (let start = 0; start < count; ) {
     let end = start + 1;
     while (end < count && asset[end] === asset[start]) end++;
-    if (asset[start] === format.VOID_RUN) runs.push({ start, end, ownerForm: 0, blobKind: 0, amountForm: 0 });
-    else search.appendRuns(start, end, runs);
+    if (asset[start] === format.VOID_RUN) {
+      runs.push({ start, end, ownerForm: 0, blobKind: 0, amountForm: 0 });
+      bytes += format.VOID_RUN_BYTES;
+    } else bytes += search.appendRuns(start, end, runs);
     start = end;
   }
-  return { runs, ownerClass };
+  const isUsed = usedOwners(columns, runs);
+  // The search has counted the entries of owners that occur once.
+  for (let id = 0; id < isUsed.length; id++)
+    if (isUsed[id] === 1 && ownerClass[id] !== OwnerClass.once) bytes += format.OWNER_BYTES;
+  return { runs, ownerClass, isUsed, bytes };
+}
+
+function usedOwners({ owner, owners, asset }: BatchColumns, runs: readonly Run[]): Uint8Array {
+  const isUsed = new Uint8Array(owners.length);
+  for (const { start, end, ownerForm } of runs) {
+    if (asset[start] === format.VOID_RUN || ownerForm === format.OwnerForm.inline) continue;
+    for (let slot = start; slot < end; slot++) isUsed[owner[slot] as number] = 1;
+  }
+  return isUsed;
 }
 
 /** Owners that occur at least twice go to the dictionary; those with the most stretches get one-byte indices. */
@@ -95,10 +115,11 @@ class RunSearch {
     this.#runStart = new Uint32Array(columns.count);
   }
 
-  appendRuns(start: number, end: number, runs: Run[]): void {
+  /** Returns the bytes of the runs. */
+  appendRuns(start: number, end: number, runs: Run[]): number {
     const blobKinds = this.#blobKindsOf(start, end);
     const widths = this.#widthsOf(start, end);
-    this.#search(start, end, blobKinds, widths);
+    const bytes = this.#search(start, end, blobKinds, widths);
     const found: Run[] = [];
     for (let last = end; last > start; ) {
       const state = this.#choice[last - 1] as number;
@@ -113,9 +134,10 @@ class RunSearch {
       last = first;
     }
     for (const run of found.reverse()) runs.push(run);
+    return bytes;
   }
 
-  #search(start: number, end: number, blobKinds: readonly number[], widths: readonly number[]): void {
+  #search(start: number, end: number, blobKinds: readonly number[], widths: readonly number[]): number {
     const { owner, digits, isDecimal, follows, blobBytes, amountWidth } = this.#columns;
     const ownerForms = this.#ownerForms;
     const states = ownerForms.length * blobKinds.length * widths.length;
@@ -166,6 +188,7 @@ class RunSearch {
       this.#choice[slot] = choice;
       this.#runStart[slot] = starts[choice] as number;
     }
+    return cheapest;
   }
 
   /** Blob kinds worth trying: raw and empty where nothing else fits, packed where such blobs occur. */

@@ -1,8 +1,8 @@
 import { MintmarkError } from "../errors.ts";
 import type { Hash } from "../model.ts";
 import type { AssetId } from "../ports.ts";
-import { ASSET_ENTRY_BYTES, BatchDataError, type VaultEntry } from "./batch-data.ts";
-import { type DecodedBatch, type DecodeOptions, decodeBatchData } from "./batch-decoder.ts";
+import { ASSET_ENTRY_BYTES, BatchDataError, BatchInput, type VaultEntry } from "./batch-data.ts";
+import { type DecodedBatch, type DecodeOptions, decodeBatchData, readAssets } from "./batch-decoder.ts";
 import { requireInteger } from "./bounds.ts";
 import { ELEMENT_BYTES, type ElementVault, elementCount, ownerOf, readElements, writeElements } from "./elements.ts";
 import { bytesToHex, HASH_BYTES, hashOf, hexToBytes, keccak256, packed } from "./hex.ts";
@@ -147,23 +147,12 @@ export function isBlobBatchData(data: Uint8Array): boolean {
  * const blobs = blobsIn(readBlobBatchData(data));
  */
 export function readBlobBatchData(data: Uint8Array): BlobBatch {
-  if (!isBlobBatchData(data)) throw new BatchDataError("version_unknown", 0);
-  const view = new DataView(data.buffer, data.byteOffset, data.length);
-  if (data.length < HEAD_BYTES) throw new BatchDataError("truncated", data.length);
-  const [vaultCount, assetCount] = [view.getUint32(1), view.getUint16(5)];
-  if (assetCount > MAX_BATCH_ASSETS) throw new BatchDataError("too_many_assets", 5);
-  const start = HEAD_BYTES + assetCount * ASSET_ENTRY_BYTES;
-  if (data.length < start) throw new BatchDataError("truncated", data.length);
-  const assets = Array.from({ length: assetCount }, (_, i) => {
-    const at = HEAD_BYTES + i * ASSET_ENTRY_BYTES;
-    return { chainId: view.getBigUint64(at), assetType: bytesToHex(data.subarray(at + 8, at + ASSET_ENTRY_BYTES)) };
-  });
-  for (let i = 1; i < assets.length; i++) {
-    if (compareAssets(assets[i - 1] as AssetId, assets[i] as AssetId) >= 0) {
-      throw new BatchDataError("asset_order", HEAD_BYTES + i * ASSET_ENTRY_BYTES);
-    }
-  }
-  const elements = data.subarray(start);
+  const input = new BatchInput(data);
+  if (!isBlobBatchData(data)) throw input.refusal("version_unknown");
+  input.skip(1);
+  const vaultCount = input.number(4);
+  const assets = readAssets(input);
+  const elements = data.subarray(input.offset);
   if (vaultCount < 1) throw new BatchDataError("no_run", 1);
   if (vaultCount > MAX_BLOB_VAULTS || elements.length > MAX_BATCH_BLOBS * BLOB_BYTES) {
     throw new BatchDataError("too_many_slots", 1);

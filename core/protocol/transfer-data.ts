@@ -1,6 +1,7 @@
-import type { Address, Hex, Mode, VaultId } from "../model.ts";
+import type { Hex, Mode, VaultId } from "../model.ts";
+import { BatchInput, BatchOutput } from "./batch-data.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
-import { bytesToHex, hexToBytes, writeHex } from "./hex.ts";
+import { hexToBytes } from "./hex.ts";
 import {
   MAX_GROUP_TRANSFERS,
   MAX_TRANSFER_DEADLINE,
@@ -103,11 +104,11 @@ export function isTransferData(mode: Mode, data: Uint8Array): boolean {
  */
 export function encodeTransferData(groups: readonly TransferGroup[]): Uint8Array {
   const most = groups.reduce((bytes, { transfers }) => bytes + MAX_GROUP_BYTES + 36 * transfers.length, 1);
-  const buffer = new Uint8Array(most);
-  buffer[0] = TRANSFER_DATA_VERSION;
-  let end = { offset: 1, base: 0n };
-  for (const group of groups) end = writeGroup(group, buffer, end);
-  const data = buffer.slice(0, end.offset);
+  const output = new BatchOutput(most);
+  output.uint(TRANSFER_DATA_VERSION, 1);
+  let base = 0n;
+  for (const group of groups) base = writeGroup(group, output, base);
+  const data = output.bytes;
   // One set of rules: the decoder's.
   decodeTransferData(data);
   return data;
@@ -123,19 +124,20 @@ export function encodeTransferData(groups: readonly TransferGroup[]): Uint8Array
  * const transfers = decodeTransferData(data).flatMap((group) => group.transfers);
  */
 export function decodeTransferData(data: Uint8Array): TransferGroup[] {
-  const view = new DataView(data.buffer, data.byteOffset, data.length);
   if (data[0] !== TRANSFER_DATA_VERSION) throw new TransferDataError("version_unknown", 0);
   if (data.length === 1) throw new TransferDataError("no_group", 1);
+  const input = new BatchInput(data, TransferDataError);
+  input.skip(1);
   const groups: TransferGroup[] = [];
   const seen = new Set<VaultId>();
   let slots = 0;
-  for (let end = { offset: 1, base: 0n }; end.offset < data.length; ) {
-    const { offset } = end;
-    const read = readGroup(view, end, seen);
-    slots += read.group.transfers.reduce((sum, transfer) => sum + slotsOf(transfer), 0);
+  for (let before = 0n; !input.atEnd; ) {
+    const { offset } = input;
+    const { base, ...group } = readGroup(input, before, seen);
+    slots += group.transfers.reduce((sum, transfer) => sum + slotsOf(transfer), 0);
     if (slots > MAX_TRANSFER_SLOTS) throw new TransferDataError("too_many_slots", offset);
-    groups.push(read.group);
-    end = read.end;
+    groups.push(group);
+    before = base;
   }
   return groups;
 }
@@ -192,12 +194,6 @@ export function leavesOf(groups: readonly TransferGroup[], outputs: readonly Tra
 /** Most bytes of a group before its records. */
 const MAX_GROUP_BYTES = GROUP_HEADER_BYTES + 8 + 2 + 20 + SIGNATURE_BYTES;
 
-/** Where the data goes on, and the base of the ids there. */
-interface Position {
-  readonly offset: number;
-  readonly base: bigint;
-}
-
 /** The shortest form of a group behind this base, and the base that it begins with. */
 function formOf({ transfers, signature }: TransferGroup, before: bigint): { form: number; base: bigint } {
   const ids = transfers.map(({ vaultId }) => vaultId);
@@ -219,72 +215,50 @@ function formOf({ transfers, signature }: TransferGroup, before: bigint): { form
 
 const has = (form: number, bit: number): boolean => (form & bit) !== 0;
 
-function writeGroup(group: TransferGroup, data: Uint8Array, { offset: start, base: before }: Position): Position {
+/** Returns the base of the ids behind the group. */
+function writeGroup(group: TransferGroup, output: BatchOutput, before: bigint): bigint {
   const { transfers, deadline, signature } = group;
   requireInteger("transfers", transfers.length, 1, MAX_GROUP_TRANSFERS);
   requireBigint("deadline", deadline, 0n, MAX_TRANSFER_DEADLINE);
-  const view = new DataView(data.buffer);
   const { form, base } = formOf(group, before);
-  data[start] = form;
-  view.setUint32(start + 1, Number(deadline));
-  let offset = start + GROUP_HEADER_BYTES;
-  const writeU64 = (value: bigint) => {
-    view.setBigUint64(offset, value);
-    offset += 8;
-  };
-  if (has(form, NEW_BASE)) writeU64(base);
-  if (has(form, MANY)) {
-    view.setUint16(offset, transfers.length);
-    offset += 2;
-  }
-  if (has(form, ONE_RECEIVER)) offset = writeHex((transfers[0] as Transfer).to, 20, data, offset);
-  offset = writeHex(signature, has(form, APPROVED) ? 0 : SIGNATURE_BYTES, data, offset);
+  output.uint(form, 1);
+  output.uint(Number(deadline), 4);
+  if (has(form, NEW_BASE)) output.u64(base);
+  if (has(form, MANY)) output.uint(transfers.length, 2);
+  if (has(form, ONE_RECEIVER)) output.hex((transfers[0] as Transfer).to, 20);
+  output.hex(signature, has(form, APPROVED) ? 0 : SIGNATURE_BYTES);
   for (const { vaultId, amount, to } of transfers) {
     unpackVaultId(vaultId);
     requireBigint("amount", amount, 0n, MAX_UINT64);
-    if (has(form, WHOLE_IDS)) writeU64(vaultId);
-    else {
-      const id = Number(vaultId - base);
-      data.set([id >> 16, (id >> 8) & 0xff, id & 0xff], offset);
-      offset += 3;
-    }
-    if (!has(form, ONE_RECEIVER)) offset = writeHex(to, 20, data, offset);
-    if (has(form, WITH_AMOUNTS)) writeU64(amount);
+    if (has(form, WHOLE_IDS)) output.u64(vaultId);
+    else output.uint(Number(vaultId - base), 3);
+    if (!has(form, ONE_RECEIVER)) output.hex(to, 20);
+    if (has(form, WITH_AMOUNTS)) output.u64(amount);
   }
-  return { offset, base };
+  return base;
 }
 
-function readGroup(
-  view: DataView,
-  { offset: start, base: before }: Position,
-  seen: Set<VaultId>,
-): { readonly group: TransferGroup; readonly end: Position } {
-  const form = view.getUint8(start);
+/** A group behind this base, and the base behind the group. */
+function readGroup(input: BatchInput, before: bigint, seen: Set<VaultId>): TransferGroup & { readonly base: bigint } {
+  const start = input.offset;
+  const form = input.number(1);
   if (form > ALL_FORMS) throw new TransferDataError("form_unknown", start);
-  let offset = start + 1;
-  const take = (bytes: number): Uint8Array => {
-    if (offset + bytes > view.byteLength) throw new TransferDataError("truncated", start);
-    offset += bytes;
-    return new Uint8Array(view.buffer, view.byteOffset + offset - bytes, bytes);
-  };
-  const takeNumber = (bytes: number): bigint => BigInt(bytesToHex(take(bytes)));
-  const takeAddress = () => bytesToHex(take(20)) as Address;
-  const deadline = takeNumber(4);
-  const base = has(form, NEW_BASE) ? takeNumber(8) : before;
-  const length = has(form, MANY) ? Number(takeNumber(2)) : 1;
+  const deadline = input.uint(4);
+  const base = has(form, NEW_BASE) ? input.uint(8) : before;
+  const length = has(form, MANY) ? input.number(2) : 1;
   if (length === 0 || length > MAX_GROUP_TRANSFERS) throw new TransferDataError("group_length", start);
-  const receiver = has(form, ONE_RECEIVER) ? takeAddress() : null;
-  const signature = has(form, APPROVED) ? "0x" : bytesToHex(take(SIGNATURE_BYTES));
+  const receiver = has(form, ONE_RECEIVER) ? input.hex(20) : null;
+  const signature = has(form, APPROVED) ? "0x" : input.hex(SIGNATURE_BYTES);
   const transfers: Transfer[] = [];
   for (let i = 0; i < length; i++) {
-    const at = offset;
-    const vaultId = has(form, WHOLE_IDS) ? takeNumber(8) : base + takeNumber(3);
-    const to = receiver ?? takeAddress();
-    const amount = has(form, WITH_AMOUNTS) ? takeNumber(8) : 0n;
+    const at = input.offset;
+    const vaultId = has(form, WHOLE_IDS) ? input.uint(8) : base + input.uint(3);
+    const to = receiver ?? input.hex(20);
+    const amount = has(form, WITH_AMOUNTS) ? input.uint(8) : 0n;
     if (vaultId > MAX_UINT64 || (vaultId & UNUSED_ID_BITS) !== 0n) throw new TransferDataError("vault_id", at);
     if (seen.has(vaultId)) throw new TransferDataError("spent_twice", at);
     seen.add(vaultId);
     transfers.push({ vaultId, amount, to });
   }
-  return { group: { transfers, deadline, signature }, end: { offset, base } };
+  return { transfers, deadline, signature, base };
 }
