@@ -42,9 +42,10 @@ export async function answer<T>(call: Promise<Result<T>>): Promise<Exclude<T, un
   throw new Error(`${response.url} answered ${response.status}, but not like this API; is the address right?`);
 }
 
+/** How a call waits for L1. */
 export interface Waiting {
   readonly wait?: boolean;
-  /** Milliseconds between two polls. */
+  /** Milliseconds between two polls. Default 2,000. */
   readonly pollingMs?: number;
   readonly signal?: AbortSignal;
 }

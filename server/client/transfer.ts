@@ -1,7 +1,7 @@
 import { pause } from "../../core/backoff.ts";
 import type { OwnersTransfer, TransferPreparation } from "./api.ts";
 import type { MintmarkClient } from "./client.ts";
-import { answer, answerWhenFinal } from "./problem.ts";
+import { answer, answerWhenFinal, type Waiting } from "./problem.ts";
 import { type OwnerSigner, requireKind, signWith } from "./sign.ts";
 
 /** What becomes of a vault: another owner gets it, or it is redeemed, which burns it for ever. */
@@ -12,7 +12,7 @@ export type VaultTransfer = {
 } & ({ readonly to: `0x${string}` } | { readonly redeem: true });
 
 /** What to transfer, and with whose signature. */
-export interface TransferOptions {
+export interface TransferOptions extends Waiting {
   /** 1 to 1,024 vaults of one owner, each once. */
   readonly transfers: readonly VaultTransfer[];
   /** Signs for the owner: the owner's key or wallet, or a session key of the owner. */
@@ -23,11 +23,8 @@ export interface TransferOptions {
   readonly asOwner?: boolean;
   /** Whether to wait for the vaults' batches, and until the transfer is final on L1 or has failed. Default false. */
   readonly wait?: boolean;
-  /** Milliseconds between two polls. Default 2,000. */
-  readonly pollingMs?: number;
   /** Called with the transfer, once it is accepted and after each poll. */
   readonly onStatus?: (transfer: OwnersTransfer) => void;
-  readonly signal?: AbortSignal;
 }
 
 const ENDED: readonly OwnersTransfer["status"][] = ["finalized", "failed"];
@@ -77,13 +74,9 @@ export function requireTransfers(
     return `${one.vaultId} ${one.amount ?? "0"} ${to}`;
   });
   const latest = Math.floor(Date.now() / 1000) + MOST_SECONDS;
-  for (const { transfers: listed, deadline } of [typedData.message, submit.body] as readonly Record<
-    string,
-    unknown
-  >[]) {
-    const prepared = (listed as { vaultId: string; amount: string; to: string }[]).map(
-      ({ vaultId, amount, to }) => `${vaultId} ${amount} ${to.toLowerCase()}`,
-    );
+  type Message = { transfers: { vaultId: string; amount: string; to: string }[]; deadline: string };
+  for (const { transfers: listed, deadline } of [typedData.message, submit.body] as unknown as readonly Message[]) {
+    const prepared = listed.map(({ vaultId, amount, to }) => `${vaultId} ${amount} ${to.toLowerCase()}`);
     if (prepared.join() !== asked.join()) throw new Error("the server prepared other transfers than it was asked for");
     if (wanted === undefined ? !(Number(deadline) <= latest) : deadline !== wanted)
       throw new Error("the server prepared another deadline than it was asked for");

@@ -1,11 +1,11 @@
 import { pause } from "../../core/backoff.ts";
 import type { Withdrawal, WithdrawalPreparation } from "./api.ts";
 import type { MintmarkClient } from "./client.ts";
-import { answer, answerWhenFinal, everyEntry } from "./problem.ts";
+import { answer, answerWhenFinal, everyEntry, type Waiting } from "./problem.ts";
 import { accountOf, type OwnerSigner, requireKind, signWith } from "./sign.ts";
 
 /** What to withdraw, and with whose signature. */
-export interface WithdrawOptions {
+export interface WithdrawOptions extends Waiting {
   /** 1 to 256 vaults of one owner: all that is left of each. */
   readonly vaultIds: readonly string[];
   /** Signs for the owner. */
@@ -16,9 +16,6 @@ export interface WithdrawOptions {
   readonly deadline?: string;
   /** Waits until at least one vault can be withdrawn, then until each withdrawal is paid or fails. Default false. */
   readonly wait?: boolean;
-  /** Milliseconds between two polls. Default 2,000. */
-  readonly pollingMs?: number;
-  readonly signal?: AbortSignal;
 }
 
 /** The result for one vault: its withdrawal, or why there is none. */
