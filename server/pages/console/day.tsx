@@ -11,7 +11,6 @@ import { COLUMNS } from "./transactions.tsx";
 export function Overview() {
   return (
     <>
-      <ui.Title>Overview</ui.Title>
       <ui.Live<Usage> path="/api/v1/usage">
         {({ mints, transactions, periods, keys }) => (
           <>
@@ -50,9 +49,6 @@ export function Users({ signIn }: { signIn: PersonSignIn }) {
   ];
   return (
     <>
-      <ui.Title lead="A user is an address on L1 that owns what you mint for it. Your own name for it is its reference.">
-        Users
-      </ui.Title>
       {signIn.rights.includes("users") && (
         <ui.Form label="New user" action="Create user" send={(user) => call("POST", "/api/v1/users", user)}>
           <ui.Input label="Owner's address" name="ownerAddress" required {...ui.ADDRESS} />
@@ -102,10 +98,7 @@ export function Assets({ signIn }: { signIn: PersonSignIn }) {
   ];
   return (
     <>
-      <ui.Title lead="Token contracts that your application can enable. It mints those that are enabled.">
-        Assets
-      </ui.Title>
-      <ui.List idOf={({ assetId }) => assetId} label="Assets" path="/api/v1/assets" columns={columns} />
+      <ui.List idIn="assetId" label="Assets" path="/api/v1/assets" columns={columns} />
       {canEnable && <NewToken signIn={signIn} />}
     </>
   );
@@ -125,7 +118,6 @@ export function Mint() {
   };
   return (
     <>
-      <ui.Title lead="One token, or an amount of one, for an owner. A mint cannot be undone.">Mint by hand</ui.Title>
       <ui.Shown of={assets}>
         {({ data }) =>
           data.length === 0 ? (
@@ -199,9 +191,6 @@ export function Drops({ signIn }: { signIn: PersonSignIn }) {
   ];
   return (
     <>
-      <ui.Title lead="Mint the rows of a CSV or NDJSON file, up to a million. A row has ownerAddress and tokenId, or amount in whole tokens.">
-        Drops
-      </ui.Title>
       {canMint && (
         <ui.Shown of={assets}>
           {({ data }) => (
@@ -220,7 +209,7 @@ export function Drops({ signIn }: { signIn: PersonSignIn }) {
         </ui.Shown>
       )}
       <p class="quiet">A drop that was stopped, or has failed, goes on when you upload the same file again.</p>
-      <ui.List idOf={({ dropId }) => dropId} label="Drops" path="/api/v1/drops" columns={columns} />
+      <ui.List idIn="dropId" label="Drops" path="/api/v1/drops" columns={columns} />
     </>
   );
 }

@@ -16,32 +16,29 @@ interface Context {
   readonly signIn: PersonSignIn;
   /** null: a person of the operator who looks at no application. */
   readonly application: string | null;
-  /** The parts of the address behind the page: ids of what is shown. */
-  readonly ids: readonly string[];
+  /** The parts of the address behind the page, which name what is shown; empty for all of its kind. */
+  readonly id: string;
+  readonly tokenId: string | undefined;
   choose(application: Application | null): void;
 }
 
-/** A page: its address after `#/`, its name (empty: the menu lacks it), and its content. */
-type Entry = readonly [path: string, name: string, Page: (context: Context) => ComponentChildren, right?: Right];
-type Right = PersonSignIn["rights"][number];
+type Page = (context: Context) => ComponentChildren;
+/** A page: its address after `#/`, its title in the menu (empty: it has its own), and its content; and that of one id. */
+type Entry = readonly [path: string, title: string, all: Page, one?: Page];
 
 const OF_APPLICATION: readonly [Entry, ...Entry[]] = [
   ["overview", "Overview", Overview],
   ["keys", "API keys", Keys],
-  [
-    "assets",
-    "Assets",
-    ({ signIn, ids: [id, tokenId] }) => (id ? <AssetPage {...{ id, tokenId }} /> : <Assets signIn={signIn} />),
-  ],
-  ["users", "Users", ({ signIn, ids: [id] }) => (id ? <UserPage id={id} /> : <Users signIn={signIn} />)],
-  ["mint", "Mint by hand", Mint, "mint"],
+  ["assets", "Assets", Assets, AssetPage],
+  ["users", "Users", Users, UserPage],
+  ["mint", "Mint by hand", Mint],
   ["drops", "Drops", Drops],
-  ["transactions", "Transactions", ({ ids: [id] }) => (id ? <TransactionPage id={id} /> : <Transactions />)],
-  ["vaults", "Vaults", ({ ids: [id] }) => (id ? <VaultStory id={id} /> : <Vaults />)],
-  ["transfers", "Transfers", ({ ids: [id] }) => (id ? <TransferPage id={id} /> : <Transfers />)],
-  ["withdrawals", "Withdrawals", () => <Transactions title="Withdrawals" type="withdrawal" />],
-  ["webhooks", "Webhooks", Webhooks, "webhooks"],
-  ["batches", "", ({ ids: [id = ""] }) => <BatchPage id={id} />],
+  ["transactions", "Transactions", () => <Transactions />, TransactionPage],
+  ["vaults", "Vaults", Vaults, VaultStory],
+  ["transfers", "Transfers", Transfers, TransferPage],
+  ["withdrawals", "Withdrawals", () => <Transactions type="withdrawal" />],
+  ["webhooks", "Webhooks", Webhooks],
+  ["batches", "", BatchPage],
   ["find", "", Find],
 ];
 const OF_OPERATOR: readonly [Entry, ...Entry[]] = [
@@ -52,6 +49,26 @@ const OF_ALL: readonly Entry[] = [
   ["team", "Team", Team],
   ["audit", "Audit log", Audit],
 ];
+/** Pages for those alone who have the right of this name. */
+const RIGHTS: readonly string[] = ["mint", "webhooks"];
+
+/** What stands under the titles. */
+const LEADS: Readonly<Record<string, string>> = {
+  keys: "Programs mint with a key. To rotate: create a key, switch your programs to it, then revoke the old one.",
+  assets: "Token contracts that your application can enable. It mints those that are enabled.",
+  users: "A user is an address on L1 that owns what you mint for it. Your own name for it is its reference.",
+  mint: "One token, or an amount of one, for an owner. A mint cannot be undone.",
+  drops:
+    "Mint the rows of a CSV or NDJSON file, up to a million. A row has ownerAddress and tokenId, or amount in whole tokens.",
+  transfers:
+    "An owner signs who gets its vaults, or redeems them. A redeemed vault, such as a used ticket, is gone for ever. A failed transfer moves nothing.",
+  withdrawals: "An owner signs a withdrawal with its wallet, in your application or in the explorer.",
+  webhooks: "Events are posted to these addresses, in order, signed, until they are taken.",
+  operations: "From the open batches to L1: what runs, what waits, and what it costs.",
+  applications: "Look into an application to invite its first person.",
+  team: "Each person has a role. The engine checks it before each change, and logs who made it.",
+  audit: "Who did what, newest first. The journal holds each entry together with its change.",
+};
 
 function App() {
   const [signIn, setSignIn] = useState<PersonSignIn | null>(null);
@@ -99,10 +116,12 @@ function Console({ signIn, path, onSignedOut }: { signIn: PersonSignIn; path: st
     location.hash = application === null ? "#/applications" : "#/overview";
   };
   const application = signIn.person.applicationId ?? looked?.applicationId ?? null;
-  const [asked = "", ...ids] = (path.split("?")[0] ?? "").split("/").map(decodeURIComponent);
+  const [asked = "", id = "", tokenId] = (path.split("?")[0] ?? "").split("/").map(decodeURIComponent);
   const own = application === null ? OF_OPERATOR : OF_APPLICATION;
-  const pages = [...own, ...OF_ALL].filter(([, , , right]) => right === undefined || signIn.rights.includes(right));
-  const [at, , Page] = pages.find(([each]) => asked === each) ?? own[0];
+  const rights: readonly string[] = signIn.rights;
+  const pages = [...own, ...OF_ALL].filter(([each]) => !RIGHTS.includes(each) || rights.includes(each));
+  const [at, title, All, One = All] = pages.find(([each]) => asked === each) ?? own[0];
+  const Page = id === "" ? All : One;
   const signOut = () => void call("DELETE", "/console/v1/sign-in").then(onSignedOut, onSignedOut);
   return (
     <>
@@ -141,8 +160,9 @@ function Console({ signIn, path, onSignedOut }: { signIn: PersonSignIn; path: st
               </a>
             ))}
         </nav>
-        <main id="main" tabIndex={-1} key={`${at} ${ids.join("/")} ${application}`}>
-          <Page {...{ signIn, application, ids, choose }} />
+        <main id="main" tabIndex={-1} key={`${at} ${id}/${tokenId} ${application}`}>
+          {title !== "" && Page === All && <Title lead={LEADS[at]}>{title}</Title>}
+          <Page {...{ signIn, application, id, tokenId, choose }} />
         </main>
       </div>
     </>

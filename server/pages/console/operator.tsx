@@ -35,7 +35,6 @@ const BATCHES: readonly ui.Column<Batch>[] = [
 export function Operating() {
   return (
     <>
-      <ui.Title lead="From the open batches to L1: what runs, what waits, and what it costs.">Operations</ui.Title>
       <ui.Live<Operations> path="/console/v1/operations">
         {({ checks, commits }) => {
           const known = commits.flatMap(({ settledAt, gas, mintCount }) =>
@@ -89,16 +88,10 @@ export function Applications({ choose }: { choose: (application: Application) =>
   ];
   return (
     <>
-      <ui.Title lead="Look into an application to invite its first person.">Applications</ui.Title>
       <ui.Form label="New application" action="Create application" send={create}>
         <ui.Input label="Name" name="name" required maxLength={200} />
       </ui.Form>
-      <ui.List
-        idOf={({ applicationId }) => applicationId}
-        label="Applications"
-        path="/console/v1/applications"
-        columns={columns}
-      />
+      <ui.List idIn="applicationId" label="Applications" path="/console/v1/applications" columns={columns} />
     </>
   );
 }

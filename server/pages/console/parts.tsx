@@ -168,15 +168,15 @@ export function List<T, R = T>({
   label,
   path,
   columns,
-  idOf,
+  idIn,
   empty = Object.keys(useFilters()).length === 0 ? "None yet." : "Nothing matches.",
   rowsOf = (entries) => entries as readonly unknown[] as readonly R[],
 }: {
   label: string;
   path: string;
   columns: readonly shared.Column<R>[];
-  /** A row's id, which rows with buttons need. */
-  idOf?: (row: R) => string;
+  /** The field of a row's id, which rows with buttons need. */
+  idIn?: keyof R;
   empty?: string;
   /** Default: a row for each entry. */
   rowsOf?: (entries: readonly T[]) => readonly R[];
@@ -194,7 +194,7 @@ export function List<T, R = T>({
           <shared.Table
             label={label}
             columns={columns}
-            idOf={idOf}
+            idIn={idIn}
             entries={rowsOf(data)}
             // A page can be empty although more follow: the work for one is bounded.
             empty={more ? "None among the newest. Show more looks further back." : empty}

@@ -35,9 +35,6 @@ export function Team({ signIn, application }: { signIn: PersonSignIn; applicatio
   ];
   return (
     <>
-      <ui.Title lead="Each person has a role. The engine checks it before each change, and logs who made it.">
-        Team
-      </ui.Title>
       {invited?.link && (
         <ui.Secret
           title={`Link for ${invited.person.name}. It signs in once, within a week.`}
@@ -52,7 +49,7 @@ export function Team({ signIn, application }: { signIn: PersonSignIn; applicatio
           <ui.Input label="Wallet (empty: by link)" name="address" {...ui.ADDRESS} />
         </ui.Form>
       )}
-      <ui.List idOf={({ personId }) => personId} label="People" path="/console/v1/people" columns={columns} />
+      <ui.List idIn="personId" label="People" path="/console/v1/people" columns={columns} />
       <OwnWallet signIn={signIn} />
     </>
   );
@@ -140,14 +137,7 @@ function Subject({ action, id }: { action: string; id: string | null }) {
 }
 
 export function Audit() {
-  return (
-    <>
-      <ui.Title lead="Who did what, newest first. The journal holds each entry together with its change.">
-        Audit log
-      </ui.Title>
-      <ui.List label="Audit log" path="/console/v1/audit" columns={ENTRIES} />
-    </>
-  );
+  return <ui.List label="Audit log" path="/console/v1/audit" columns={ENTRIES} />;
 }
 
 /** The secret of an invitation's link; null without one. It leaves the address at once, so that no history keeps it. */

@@ -48,9 +48,6 @@ export function Keys({ signIn }: { signIn: PersonSignIn }) {
   ];
   return (
     <>
-      <ui.Title lead="Programs mint with a key. To rotate: create a key, switch your programs to it, then revoke the old one.">
-        API keys
-      </ui.Title>
       {issued && (
         <ui.Secret
           title={`Key ${issued.key.name ?? issued.key.keyId}.`}
@@ -75,7 +72,7 @@ export function Keys({ signIn }: { signIn: PersonSignIn }) {
           </fieldset>
         </ui.Form>
       )}
-      <ui.List idOf={({ keyId }) => keyId} label="API keys" path="/console/v1/keys" columns={columns} />
+      <ui.List idIn="keyId" label="API keys" path="/console/v1/keys" columns={columns} />
     </>
   );
 }
@@ -103,14 +100,13 @@ export function Webhooks() {
   ];
   return (
     <>
-      <ui.Title lead="Events are posted to these addresses, in order, signed, until they are taken.">Webhooks</ui.Title>
       {issued && (
         <ui.Secret title={`Signing secret of ${issued.url}.`} secret={issued.secret} onDone={() => setIssued(null)} />
       )}
       <ui.Form label="New webhook" action="Add webhook" send={create}>
         <ui.Input label="Address" name="url" type="url" required placeholder="https://" />
       </ui.Form>
-      <ui.List idOf={({ webhookId }) => webhookId} label="Webhooks" path={WEBHOOKS} columns={columns} />
+      <ui.List idIn="webhookId" label="Webhooks" path={WEBHOOKS} columns={columns} />
       {chosen !== null && <Deliveries of={chosen} />}
     </>
   );

@@ -38,7 +38,6 @@ export function Vaults() {
   const { images, ...filters } = ui.useFilters();
   return (
     <>
-      <ui.Title>Vaults</ui.Title>
       <ui.Filters label="Find vaults">
         <ui.Input label="Owner (empty: all)" name="ownerAddress" {...ui.ADDRESS} />
         <ui.Input label="Token id" name="tokenId" pattern="\d{1,78}" {...ui.WHOLE} />

@@ -78,13 +78,10 @@ function between({ from, to, ...others }: Readonly<Record<string, string>>) {
   };
 }
 
-export function Transactions({ title = "Transactions", type }: { title?: string; type?: Transaction["type"] }) {
+export function Transactions({ type }: { type?: "withdrawal" }) {
   const filters = ui.useFilters();
   return (
     <>
-      <ui.Title lead={type && "An owner signs a withdrawal with its wallet, in your application or in the explorer."}>
-        {title}
-      </ui.Title>
       <ui.Filters label="Find transactions">
         {type === undefined && <ui.Choice label="Type" name="type" values={["mint", "withdrawal", "transfer"]} />}
         <ui.Choice label="Status" name="status" values={ui.STATUSES} />
@@ -95,7 +92,10 @@ export function Transactions({ title = "Transactions", type }: { title?: string;
       {filters.from && filters.to && filters.from > filters.to ? (
         <ui.Failure error={new Error(`From, ${filters.from}, is after To, ${filters.to}. Swap them.`)} />
       ) : (
-        <TransactionList label={title} of={{ ...between(filters), type: type ?? filters.type }} />
+        <TransactionList
+          label={type ? "Withdrawals" : "Transactions"}
+          of={{ ...between(filters), type: type ?? filters.type }}
+        />
       )}
     </>
   );
@@ -200,9 +200,6 @@ export function Transfers() {
   const open = ({ transferId }: Transfer) => setOpened(new Set([...opened, transferId]));
   return (
     <>
-      <ui.Title lead="An owner signs who gets its vaults, or redeems them. A redeemed vault, such as a used ticket, is gone for ever. A failed transfer moves nothing.">
-        Transfers
-      </ui.Title>
       <ui.Filters label="Find transfers">
         <ui.Choice label="Status" name="status" values={ui.STATUSES} />
       </ui.Filters>

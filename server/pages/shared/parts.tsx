@@ -199,12 +199,12 @@ interface TableProps<T> {
   label: string;
   columns: readonly Column<T>[];
   entries: readonly T[];
-  /** An entry's id: a row stays the same row, with its buttons, when others come before it. Default: its place. */
-  idOf?: ((entry: T) => string) | undefined;
+  /** The field of an entry's id: a row stays the same row, with its buttons, when others come before it. */
+  idIn?: keyof T | undefined;
   empty?: string;
 }
 
-export function Table<T>({ label, columns, entries, idOf, empty = "None yet." }: TableProps<T>) {
+export function Table<T>({ label, columns, entries, idIn, empty = "None yet." }: TableProps<T>) {
   return (
     // Rows become cards where there is no room for columns. A table that is still too wide scrolls, also by keyboard.
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling place must take the focus.
@@ -224,7 +224,7 @@ export function Table<T>({ label, columns, entries, idOf, empty = "None yet." }:
           </thead>
           <tbody>
             {entries.map((entry, i) => (
-              <tr key={idOf?.(entry) ?? i}>
+              <tr key={idIn === undefined ? i : String(entry[idIn])}>
                 {columns.map(([title, cell, kind]) => (
                   // The title stands beside the content where rows are cards.
                   <td key={title} class={kind} data-title={title}>
