@@ -17,16 +17,15 @@ export interface Wallet {
 }
 
 const announced = new Map<string, Wallet>();
-const listeners = new Set<() => void>();
 let chosen: Wallet | null = null;
 
-// EIP-6963: each wallet announces itself at its start, and again when it is asked.
-addEventListener("eip6963:announceProvider", (event) => {
+/** EIP-6963: each wallet announces itself at its start, and again when it is asked. */
+const ANNOUNCED = "eip6963:announceProvider";
+addEventListener(ANNOUNCED, (event) => {
   const { info, provider } = (event as CustomEvent<{ info: { uuid: string; name: string }; provider: Provider }>)
     .detail;
   if (typeof info?.uuid !== "string" || typeof info.name !== "string" || announced.has(info.uuid)) return;
   announced.set(info.uuid, { name: info.name.slice(0, 40), provider });
-  for (const tell of listeners) tell();
 });
 dispatchEvent(new Event("eip6963:requestProvider"));
 
@@ -41,10 +40,9 @@ export function wallets(): readonly Wallet[] {
 export function useWallets(): readonly Wallet[] {
   const [, redraw] = useReducer((count: number) => count + 1, 0);
   useEffect(() => {
-    const tell = () => redraw(null);
-    listeners.add(tell);
-    tell();
-    return () => void listeners.delete(tell);
+    addEventListener(ANNOUNCED, redraw);
+    redraw(null);
+    return () => removeEventListener(ANNOUNCED, redraw);
   }, []);
   return wallets();
 }
