@@ -2,8 +2,7 @@ import { useEffect, useReducer, useRef, useState } from "preact/hooks";
 import type { Hex, VaultContent } from "../../../core/protocol/verifier.ts";
 import type { OwnersWithdrawal, OwnersWithdrawals } from "../../client/index.ts";
 import { blobText, counted, sentenceOf } from "../shared/format.ts";
-import { Button, code, download, Facts, More, Notice, onSent, useAction } from "../shared/parts.tsx";
-import { pause } from "../shared/request.ts";
+import { Button, code, download, Facts, More, Notice, onSent, useAction, useLoad } from "../shared/parts.tsx";
 import { Amount, amountText, isImage, Picture, textIn, useMetadata } from "../shared/tokens.tsx";
 import { asOwner, jsonAsOwner, type SignedIn } from "./api.ts";
 import * as acts from "./owner-acts.tsx";
@@ -28,29 +27,25 @@ export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
   const [notices, setNotices] = useState<readonly string[]>([]);
   const [question, setQuestion] = useState<{ readonly to: Hex | null } | null>(null);
   const [, redraw] = useReducer((drawn: number) => drawn + 1, 0);
-  const page = useRef({
+  const { standings, selected, given } = useRef({
     standings: new Map<bigint, acts.Standing>(),
     selected: new Set<bigint>(),
     given: new Map() as acts.Given,
-    isFollowing: false,
-    isShown: true,
-    vaults,
   }).current;
-  page.vaults = vaults;
-  const { standings, selected, given } = page;
+  const kindOf = ({ vaultId }: VaultContent) => standings.get(vaultId)?.kind ?? "ready";
   const shown = vaults.slice(0, count);
   const chosen = shown.filter(({ vaultId }) => selected.has(vaultId));
   const relayed = settings.relayVaults;
 
-  useEffect(() => {
-    const unseen = shown.filter(({ vaultId }) => !standings.has(vaultId));
-    for (const { vaultId } of unseen) standings.set(vaultId, { text: "…", kind: "ready" });
-    void look(unseen).then(follow);
-  }, [shown.length]);
-  const leave = () => {
-    page.isShown = false;
+  const waiting = vaults.filter((vault) => kindOf(vault) === "waiting");
+  /** Looks at what is new here, and at what is on its way. */
+  const lookAround = async () => {
+    const some = [...shown.filter(({ vaultId }) => !standings.has(vaultId)), ...waiting];
+    for (let first = 0; first < some.length; first += 100) await look(some.slice(first, first + 100));
+    await acts.followGiven(signedIn, given, set).catch(() => undefined);
   };
-  useEffect(() => leave, []);
+  // What the owner's wallet does now tells its end itself.
+  useLoad(lookAround, shown.length, busy || waiting.length === 0 ? undefined : POLLING_MS);
 
   /** Shows how a token stands. A spent one, or one on its way, cannot be selected. */
   function set(vaultId: bigint, text: acts.Standing["text"], kind: acts.Standing["kind"]): void {
@@ -77,8 +72,6 @@ export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
     setNotices([]);
     setNotices(await work(signedIn, chosen, set).catch((error: unknown) => [sentenceOf(error)]));
     setBusy(false);
-    // A later list may fail after an earlier one was accepted.
-    void follow();
   }
 
   /** Asks L1 what has been paid, and the operator what is on its way. */
@@ -106,21 +99,6 @@ export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
     }
   }
 
-  /** Looks again until nothing is on its way, or the page shows something else. */
-  async function follow(): Promise<void> {
-    if (page.isFollowing) return;
-    page.isFollowing = true;
-    const waiting = () => page.vaults.filter(({ vaultId }) => standings.get(vaultId)?.kind === "waiting");
-    while (page.isShown && waiting().length > 0) {
-      await pause(POLLING_MS);
-      const some = waiting();
-      for (let first = 0; first < some.length; first += 100) await look(some.slice(first, first + 100));
-      await acts.followGiven(signedIn, given, set).catch(() => undefined);
-    }
-    page.isFollowing = false;
-  }
-
-  const kindOf = ({ vaultId }: VaultContent) => standings.get(vaultId)?.kind ?? "ready";
   const ready = shown.filter((vault) => kindOf(vault) === "ready").map(({ vaultId }) => vaultId);
   const give = onSent((fields) => ask(String(fields.get("receiver")).trim()));
   return (

@@ -5,25 +5,29 @@ import { brief, sentenceOf } from "./format.ts";
 /** What loads: its value, its failure, or neither yet. */
 type Loaded<T> = ReturnType<typeof useLoad<T>>;
 
-/** Loads at once, when `key` changes, and while the page is visible every `everyMs`. */
+/** Loads at once, when `key` changes, and while the page is visible every `everyMs`, unless it loads still. */
 export function useLoad<T>(load: () => Promise<T>, key: unknown, everyMs?: number) {
   const [state, set] = useState<{ value: T | undefined; error: Error | null }>({ value: undefined, error: null });
   const newest = useRef(load);
   newest.current = load;
   const turn = useRef(0);
+  const loading = useRef(0);
   const reload = useCallback(async () => {
     const mine = ++turn.current;
+    loading.current++;
     try {
       const value = await newest.current();
       if (turn.current === mine) set({ value, error: null });
     } catch (error) {
       if (turn.current === mine) set(({ value }) => ({ value, error: error as Error }));
     }
+    loading.current--;
   }, []);
   useEffect(() => {
     void reload();
     if (everyMs === undefined) return undefined;
-    const timer = setInterval(() => document.visibilityState === "visible" && void reload(), everyMs);
+    const isDue = () => document.visibilityState === "visible" && loading.current === 0;
+    const timer = setInterval(() => isDue() && void reload(), everyMs);
     return () => clearInterval(timer);
   }, [reload, key, everyMs]);
   return { ...state, reload };
