@@ -1,5 +1,5 @@
 import type { ComponentChildren, ComponentProps } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import * as shared from "../shared/parts.tsx";
 import { call, changes, readPages, withQuery } from "./api.ts";
 
@@ -121,7 +121,8 @@ export function Filters({ label, children }: { label: string; children: Componen
   const form = useRef<HTMLFormElement>(null);
   const filters = useFilters();
   const named = () => [...(form.current?.querySelectorAll<HTMLInputElement>("[name]") ?? [])];
-  useEffect(() => {
+  // At once, so that it cannot undo what is typed next.
+  useLayoutEffect(() => {
     for (const input of named()) input.value = filters[input.name] ?? "";
   }, [JSON.stringify(filters)]);
   const apply = () => {
