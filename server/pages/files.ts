@@ -143,20 +143,20 @@ export function mountPage(app: FastifyInstance, page: Page): void {
   app.get(`${page.address}/*`, (request, reply) => answer(request, reply, (request.params as { "*": string })["*"]));
 }
 
-async function toServe(file: PageFile): Promise<readonly [path: string, Served]> {
-  return [file.path, { ...file, representations: await representationsOf(file) }];
-}
-
 /** Compressed once, off the loop. Pages hold nothing secret, so their sizes tell nothing. */
-async function representationsOf({ type, body }: PageFile): Promise<Representation[]> {
+async function toServe(file: PageFile): Promise<readonly [path: string, Served]> {
+  const { path, type, body } = file;
   const identity = { coding: "identity", body, tag: tagOf(body) } as const;
-  if (body.length < MIN_COMPRESSED_BYTES || !IS_TEXT.test(type)) return [identity];
+  if (body.length < MIN_COMPRESSED_BYTES || !IS_TEXT.test(type))
+    return [path, { ...file, representations: [identity] }];
   const quality = { [constants.BROTLI_PARAM_QUALITY]: 9 };
   const [br, gz] = await Promise.all([
     promisify(brotliCompress)(body, { params: quality }),
     promisify(gzip)(body, { level: 9 }),
   ]);
-  return [{ coding: "br", body: br, tag: tagOf(br) }, { coding: "gzip", body: gz, tag: tagOf(gz) }, identity];
+  const brotli = { coding: "br", body: br, tag: tagOf(br) } as const;
+  const gzipped = { coding: "gzip", body: gz, tag: tagOf(gz) } as const;
+  return [path, { ...file, representations: [brotli, gzipped, identity] }];
 }
 
 /** RFC 9110, 12.4.2. A coding with any other weight is not accepted. */

@@ -3,10 +3,9 @@ import { useEffect, useState } from "preact/hooks";
 import { Failure, Later, Search, Shown, show, Top, useHash, useLoad } from "../shared/parts.tsx";
 import { Problem } from "../shared/request.ts";
 import { readSettings } from "./api.ts";
-import { batchView } from "./batch.tsx";
+import { batchesView, batchView, stateView } from "./batches.tsx";
 import { Owner } from "./owner.tsx";
 import { Source, startSource } from "./source.tsx";
-import { batchesView, stateView } from "./state.tsx";
 import { vaultView } from "./vault.tsx";
 
 type View = (argument: string) => Promise<ComponentChildren>;

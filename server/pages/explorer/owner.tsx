@@ -4,7 +4,7 @@ import { counted } from "../shared/format.ts";
 import { Button, Failure, Notice, useAction } from "../shared/parts.tsx";
 import { useWallets, WalletButtons } from "../shared/wallets.tsx";
 import { type OwnSignIn, readBatches, type SignedIn, signIn } from "./api.ts";
-import { vaultsOf } from "./batch.tsx";
+import { vaultsOf } from "./batches.tsx";
 import { OwnTokens } from "./own-tokens.tsx";
 import { ownTransfers } from "./transfer-view.tsx";
 

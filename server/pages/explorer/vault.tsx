@@ -5,8 +5,7 @@ import { Problem } from "../shared/request.ts";
 import { Amount, AskedPicture, readMetadata, textIn } from "../shared/tokens.tsx";
 import { type Proof, readHistory, readProof } from "./api.ts";
 import { type Check, Checks, judged, keptByL1, same } from "./checks.tsx";
-import type { Registration, SettlementContract } from "./l1.ts";
-import { accordingToL1, l1, settlement } from "./source.tsx";
+import { accordingToL1, l1, type Registration, type SettlementContract, settlement } from "./source.tsx";
 import { fateOf, HistoryFacts, hopChecks } from "./transfer-view.tsx";
 
 export async function vaultView(vaultId: string) {
