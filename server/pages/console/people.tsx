@@ -158,17 +158,14 @@ export function SignIn({ link, onSignedIn }: { link: string | null; onSignedIn: 
     throw error;
   };
   const byLink = async () => onSignedIn(await open({ link }).catch(spend));
-  const byWallet = (wallet: Provider) =>
+  const byWallet = (wallet: Provider, applicationId?: Person["applicationId"]) =>
     run(async () => {
-      const opened = await open(await signChallenge(wallet, "console"));
-      if (opened.others.length === 0) onSignedIn(opened);
+      const opened = await open({ ...(await signChallenge(wallet, "console")), applicationId });
+      if (applicationId !== undefined || opened.others.length === 0) onSignedIn(opened);
       else setSeveral({ opened, wallet });
     });
-  const chosen = ({ opened, wallet }: NonNullable<typeof several>, { applicationId }: Person) =>
-    run(async () => {
-      if (applicationId === opened.person.applicationId) onSignedIn(opened);
-      else onSignedIn(await open({ ...(await signChallenge(wallet, "console")), applicationId }));
-    });
+  const choose = ({ opened, wallet }: NonNullable<typeof several>, { applicationId }: Person) =>
+    applicationId === opened.person.applicationId ? onSignedIn(opened) : byWallet(wallet, applicationId);
   if (several !== null) {
     return (
       <main id="main" tabIndex={-1}>
@@ -178,7 +175,7 @@ export function SignIn({ link, onSignedIn }: { link: string | null; onSignedIn: 
         {error && <ui.Failure error={error} />}
         {[several.opened.person, ...several.opened.others].map((person) => (
           <p key={person.personId}>
-            <button type="button" disabled={busy} onClick={() => void chosen(several, person)}>
+            <button type="button" disabled={busy} onClick={() => void choose(several, person)}>
               <bdi>{person.applicationName ?? "The operator"}</bdi>, as <bdi>{person.name}</bdi> ({person.role})
             </button>
           </p>

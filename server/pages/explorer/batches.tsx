@@ -1,7 +1,6 @@
-import { useState } from "preact/hooks";
 import * as protocol from "../../../core/protocol/verifier.ts";
 import { blobText, counted, moment, sentenceOf } from "../shared/format.ts";
-import { Button, type Column, code, Facts, Id, Later, LongTable, Status, Table } from "../shared/parts.tsx";
+import { type Column, code, Facts, Id, Later, LongTable, OnDemand, Status, Table } from "../shared/parts.tsx";
 import { Amount } from "../shared/tokens.tsx";
 import { type Batch, type Roots, readBatch, readBatchData, readBatches, readBlobProofs, readState } from "./api.ts";
 import { CHOOSE, type Check, Checks, judged, keptByL1, type Result, same } from "./checks.tsx";
@@ -122,11 +121,6 @@ async function batchPage(cursor: string | null) {
       )}
     </>
   );
-}
-
-export function OnDemand({ text, load }: { text: string } & Parameters<typeof Later>[0]) {
-  const [asked, setAsked] = useState(false);
-  return asked ? <Later load={load} /> : <Button onClick={() => setAsked(true)} text={text} />;
 }
 
 function BatchTable({ of }: { of: readonly Batch[] }) {

@@ -1,4 +1,4 @@
-import { useEffect, useReducer, useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { VaultContent } from "../../../core/protocol/verifier.ts";
 import { counted } from "../shared/format.ts";
 import { Button, Failure, Notice, useAction } from "../shared/parts.tsx";
@@ -11,14 +11,12 @@ import { ownTransfers } from "./transfer-view.tsx";
 let signedIn: OwnSignIn | null = null;
 
 export function Owner() {
-  const [ended, setEnded] = useState(false);
-  const [, redraw] = useReducer((count: number) => count + 1, 0);
-  const change = (next: OwnSignIn | null, isEnded = false) => {
+  const [{ own, hasEnded }, set] = useState({ own: signedIn, hasEnded: false });
+  const change = (next: OwnSignIn | null, hasEnded = false) => {
     signedIn = next;
-    setEnded(isEnded);
-    redraw(null);
+    set({ own: next, hasEnded });
   };
-  const current = signedIn !== null && Date.parse(signedIn.expiresAt) > Date.now() ? signedIn : null;
+  const current = own !== null && Date.parse(own.expiresAt) > Date.now() ? own : null;
   return (
     <>
       <h1>My tokens</h1>
@@ -26,7 +24,7 @@ export function Owner() {
         Take your tokens to L1 here. An exit kit is a small file that does the same without this server:{" "}
         <a href="/exit">the exit page</a> needs only the file and your wallet. Keep it like a receipt.
       </p>
-      {ended && <Notice problem>Your sign-in has ended. Sign in again.</Notice>}
+      {hasEnded && <Notice problem>Your sign-in has ended. Sign in again.</Notice>}
       {current === null ? (
         <Welcome onSignedIn={change} />
       ) : (

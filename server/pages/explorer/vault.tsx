@@ -1,8 +1,8 @@
 import { bytesToHex, unpackVaultId, vaultLeaf, verifyVaultProof } from "../../../core/protocol/verifier.ts";
 import { blobText, counted, grouped } from "../shared/format.ts";
-import { code, type Fact, Facts, Later, Notice } from "../shared/parts.tsx";
+import { code, type Fact, Facts, Later, Notice, OnDemand } from "../shared/parts.tsx";
 import { Problem } from "../shared/request.ts";
-import { Amount, AskedPicture, readMetadata, textIn } from "../shared/tokens.tsx";
+import { Amount, isImage, Picture, readMetadata, textIn } from "../shared/tokens.tsx";
 import { type Proof, readHistory, readProof } from "./api.ts";
 import { type Check, Checks, judged, keptByL1, same } from "./checks.tsx";
 import { accordingToL1, l1, type Registration, type SettlementContract, settlement } from "./source.tsx";
@@ -88,13 +88,15 @@ async function metadataOf(vault: Proof["vault"]) {
           ["Description", textIn(metadata, "description")],
         ]}
       />
-      {image && (
-        <p>
-          <AskedPicture source={image} name={name ?? "The token"} />
-        </p>
-      )}
+      {image && <p>{isImage(image) ? pictureOf(image, name ?? "The token") : <code>{image}</code>}</p>}
     </>
   );
+}
+
+/** A button fetches an image from its host. */
+function pictureOf(source: string, name: string) {
+  const picture = <Picture source={source} name={name} asked />;
+  return source.startsWith("data:") ? picture : <OnDemand text="Show the image" load={async () => picture} />;
 }
 
 function vaultChecks(proof: Proof): Check[] {

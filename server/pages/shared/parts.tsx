@@ -116,6 +116,12 @@ export function Later({ load }: { load: () => Promise<ComponentChildren> }) {
   return <Shown of={useLoad(load, null)}>{(content) => content}</Shown>;
 }
 
+/** The same, once a button asks for it. */
+export function OnDemand({ text, load }: { text: string } & Parameters<typeof Later>[0]) {
+  const [asked, setAsked] = useState(false);
+  return asked ? <Later load={load} /> : <Button onClick={() => setAsked(true)} text={text} />;
+}
+
 export type Fact = readonly [name: string, value: ComponentChildren];
 
 /** Names and their values, without those that have none. */

@@ -1,8 +1,7 @@
-import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { decimalAmount, type Hex, type VaultContent } from "../../../core/protocol/verifier.ts";
 import { blobText, counted, grouped } from "./format.ts";
-import { Button, useLoad } from "./parts.tsx";
+import { useLoad } from "./parts.tsx";
 import { orNull, request } from "./request.ts";
 
 // Names and images of tokens by their metadata, which no proof covers. A `data:` image is part of this server's answer.
@@ -73,12 +72,4 @@ export function Picture({ source, name, asked }: { source: string | null; name: 
 
 export function isImage(source: string): boolean {
   return /^(?:https|data):/.test(source);
-}
-
-/** An image on a page of one token: a button fetches it from its host. */
-export function AskedPicture({ source, name }: { source: string; name: string }): ComponentChildren {
-  const [asked, setAsked] = useState(source.startsWith("data:"));
-  if (!isImage(source)) return <code>{source}</code>;
-  if (asked) return <Picture source={source} name={name} asked />;
-  return <Button onClick={() => setAsked(true)} text="Show the image" />;
 }
