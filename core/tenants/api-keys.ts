@@ -5,17 +5,8 @@ import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Actor, Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type OrderedPage, tablePage } from "../ledger/list.ts";
-import {
-  type Address,
-  type ApiKey,
-  type Environment,
-  type Hash,
-  type Principal,
-  type Role,
-  SCOPES,
-  type Scope,
-  type Uuid,
-} from "../model.ts";
+import type { Address, ApiKey, Environment, Hash, Principal, Role, Scope, Uuid } from "../model.ts";
+import { SCOPES } from "../model.ts";
 import { requireInteger } from "../protocol/bounds.ts";
 import type { Group } from "../store/group.ts";
 import { MAX_TIME } from "../store/layout.ts";
@@ -27,12 +18,10 @@ export const RIGHTS = [...SCOPES, "keys", "people", "operate"] as const;
 /** One right of a person. */
 export type Right = (typeof RIGHTS)[number];
 
-const DEVELOPER = ["mint", "read", "users", "withdraw", "webhooks", "transfer"] as const;
-
 /** The scopes of a person's own key. */
 export const SCOPES_OF: Readonly<Record<Role, readonly Scope[]>> = {
   viewer: ["read"],
-  developer: SCOPES.filter((scope) => DEVELOPER.some((each) => each === scope)),
+  developer: ["mint", "read", "users", "withdraw", "webhooks", "transfer"],
   admin: SCOPES,
   operator: ["read"],
 };

@@ -4,15 +4,7 @@ import type { WaitOptions } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Actor, Ledger } from "../ledger/ledger.ts";
-import {
-  type List,
-  listOf,
-  type OrderedPage,
-  type PageEntries,
-  type PageOptions,
-  type PageStart,
-  tablePage,
-} from "../ledger/list.ts";
+import { type List, listOf, type OrderedPage, type PageOptions, tablePage } from "../ledger/list.ts";
 import { type Address, ROLES, type Role, type Uuid } from "../model.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
 import { decimalAmount } from "../protocol/quantized.ts";
@@ -110,9 +102,20 @@ export function peopleOf(context: EngineContext): People {
     },
     ...signInsOf(context),
     audit: (applicationId, page = {}) =>
-      listOf(context, "audit", applicationId ?? "operator", page, (start, ledger) => {
+      listOf(context, "audit", applicationId ?? "operator", page, async ({ after, limit }, ledger) => {
         const log = applicationId === null ? 0 : ledger.application(applicationId).applicationIndex + 1;
-        return readAudit(ledger, log, start);
+        const count = ledger.auditCounts.durable.get(log)?.count ?? 0;
+        // A position is the number of an entry in its log.
+        const newest = Math.min(after ?? count, count) - 1;
+        const numbers = Array.from({ length: Math.min(limit, newest + 1) }, (_, i) => newest - i);
+        const records = await ledger.store.getMany(numbers.map((number) => keyOf.audit(log, number)));
+        const data: AuditEntry[] = [];
+        for (const [i, record] of records.entries()) {
+          if (record === undefined)
+            throw new MintmarkError("store_corrupt", `Act ${numbers[i]} of an audit log is missing.`);
+          data.push(await readAct(ledger, Number(record.readBigUInt64BE())));
+        }
+        return { data, next: numbers.at(-1) || null };
       }),
   };
 }
@@ -239,21 +242,6 @@ export interface AuditEntry {
   readonly detail: string | null;
 }
 
-/** Newest first. A position is the number of an entry in its log. */
-async function readAudit(ledger: Ledger, log: number, { after, limit }: PageStart): Promise<PageEntries<AuditEntry>> {
-  const count = ledger.auditCounts.durable.get(log)?.count ?? 0;
-  const newest = Math.min(after ?? count, count) - 1;
-  const numbers = Array.from({ length: Math.min(limit, newest + 1) }, (_, i) => newest - i);
-  const records = await ledger.store.getMany(numbers.map((number) => keyOf.audit(log, number)));
-  const data: AuditEntry[] = [];
-  for (const [i, record] of records.entries()) {
-    if (record === undefined) throw new MintmarkError("store_corrupt", `Act ${numbers[i]} of an audit log is missing.`);
-    data.push(await readAct(ledger, Number(record.readBigUInt64BE())));
-  }
-  const last = numbers.at(-1);
-  return { data, next: last || null };
-}
-
 async function readAct(ledger: Ledger, sequence: number): Promise<AuditEntry> {
   const { entry: act } = await readEntry(ledger.store, sequence);
   if (act.kind !== "acted") throw new MintmarkError("store_corrupt", `Journal entry ${sequence} is no act.`);
@@ -292,20 +280,11 @@ async function readChange(ledger: Ledger, sequence: number, count: number) {
 }
 
 function countOf(entry: Entry | MintEntry, count: number): number {
-  switch (entry.kind) {
-    case "mint":
-      return entry.mints.length;
-    case "claimsCreated":
-      return entry.claims.length;
-    case "metadataSet":
-      return entry.tokens.length;
-    case "metadataFrozen":
-      return entry.tokenIds.length;
-    case "userCreated":
-      return count;
-    default:
-      return 1;
-  }
+  if (entry.kind === "mint") return entry.mints.length;
+  if (entry.kind === "claimsCreated") return entry.claims.length;
+  if (entry.kind === "metadataSet") return entry.tokens.length;
+  if (entry.kind === "metadataFrozen") return entry.tokenIds.length;
+  return entry.kind === "userCreated" ? count : 1;
 }
 
 type Subject = Pick<AuditEntry, "subject" | "detail">;

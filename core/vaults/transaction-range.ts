@@ -38,16 +38,20 @@ export async function narrow(
 ): Promise<readonly Part[] | null> {
   const { applicationIndex, nextSequence } = ledger.application(applicationId);
   const users = await usersOf(ledger, applicationId, filter);
-  const vault = await orNull("vault_not_found", () => vaultOf(ledger, applicationIndex, filter.vaultId));
-  const mint = await orNull("mint_not_found", () => mintOf(ledger, applicationId, filter.mintId));
-  const { reference, assetId, type, createdAfter, createdBefore } = filter;
+  const { vaultId, mintId, reference, assetId, type, createdAfter, createdBefore } = filter;
+  const vault =
+    vaultId === undefined ? undefined : await orNull("vault_not_found", () => readVault(ledger, placeOf(vaultId)));
+  const mint =
+    mintId === undefined ? undefined : await orNull("mint_not_found", () => findMint(ledger, applicationId, mintId));
   if (users?.length === 0 || vault === null || mint === null) return null;
+  if (vault !== undefined && vault.applicationIndex !== applicationIndex) return null;
   if (reference !== undefined && type !== undefined && type !== "mint") return null;
   if (type === "withdrawal" && filter.status === "batched") return null;
   if (vault !== undefined && users?.includes(vault.userIndex) === false) return null;
   const after = createdAfter === undefined ? 0 : Math.floor(createdAfter) + 1;
   const since = Math.max(after, vault?.createdAt ?? 0);
-  const within = mint ?? { from: 0, to: nextSequence };
+  const { firstSequence: first = 0 } = mint?.entry ?? {};
+  const within = { from: first, to: mint === undefined ? nextSequence : first + mint.entry.mints.length };
   const find = (time: number) => sequenceAt(ledger, applicationIndex, nextSequence, time);
   const from = since === 0 ? within.from : Math.max(within.from, await find(since));
   const to = createdBefore === undefined ? within.to : Math.min(within.to, await find(createdBefore));
@@ -157,8 +161,13 @@ function windowsOf(ledger: Ledger, mode: Mode, batchId: string | undefined, stat
     const batch = batchId === batchIdOf(mode, batchNumber) ? ledger.batches[mode].durable.get(batchNumber) : undefined;
     return batch === undefined ? [] : [windowOf(ledger, batch, batch)];
   }
-  if (status === "failed") return failedWindows(ledger, mode);
   const { durable: batches } = ledger.batches[mode];
+  if (status === "failed") {
+    const voided = [...ledger.voids[mode].durable.keys()].flatMap((number) => batches.get(number) ?? []);
+    const lost = [...ledger.lost[mode].durable.values()].flat();
+    const replaced = lost.map(({ since }) => ({ since: 0, until: since }));
+    return [...voided.map((batch) => windowOf(ledger, batch, batch)), ...replaced];
+  }
   // The batches of a mode reach each status in order.
   const rank = RANKS.indexOf(status ?? "accepted");
   const first = firstWhere(batches.size, (number) => rankOf(batches.get(number)) <= rank);
@@ -178,16 +187,6 @@ function windowOf(ledger: Ledger, oldest: BatchRecord, newest: BatchRecord): Win
   const { durable: lost } = ledger.lost[oldest.mode];
   const isAdopted = [...lost.values()].flat().some(({ since }) => since === oldest.sealedAt);
   return { since: isAdopted ? 0 : oldest.openedAt, until: newest.sealedAt };
-}
-
-function failedWindows(ledger: Ledger, mode: Mode): Window[] {
-  const { durable: batches } = ledger.batches[mode];
-  const voided = [...ledger.voids[mode].durable.keys()].flatMap((number) => batches.get(number) ?? []);
-  const lost = [...ledger.lost[mode].durable.values()].flat();
-  return [
-    ...voided.map((batch) => windowOf(ledger, batch, batch)),
-    ...lost.map(({ since }) => ({ since: 0, until: since })),
-  ];
 }
 
 /** The first transaction from `start` on at `time` or later; `end` when there is none before it. */
@@ -224,18 +223,6 @@ async function usersOf(ledger: Ledger, applicationId: Uuid, { userId, ownerAddre
   if (userId === undefined) return ownerAddress === undefined ? undefined : owned;
   const user = await orNull("user_not_found", () => findUser(ledger, applicationId, userId));
   return user === null || (ownerAddress !== undefined && !owned.includes(user.userIndex)) ? [] : [user.userIndex];
-}
-
-async function vaultOf(ledger: Ledger, applicationIndex: number, vaultId: bigint | undefined) {
-  if (vaultId === undefined) return undefined;
-  const vault = await readVault(ledger, placeOf(vaultId));
-  return vault.applicationIndex === applicationIndex ? vault : null;
-}
-
-async function mintOf(ledger: Ledger, applicationId: Uuid, mintId: Uuid | undefined): Promise<Sequences | undefined> {
-  if (mintId === undefined) return undefined;
-  const { entry } = await findMint(ledger, applicationId, mintId);
-  return { from: entry.firstSequence, to: entry.firstSequence + entry.mints.length };
 }
 
 /** The journal entry of an application's mint. Throws `mint_not_found`. */

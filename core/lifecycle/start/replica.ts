@@ -54,33 +54,21 @@ export class Replica {
   #put({ key, value }: Put): number | null {
     const ledger = this.#ledger;
     const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
-    switch (key[0]) {
-      case PREFIX.head:
-        ledger.head.load(decodeRecord(headRecord, bytes, "The store's head"));
-        return null;
-      case PREFIX.batch:
-        this.#batch(decodeRecord(batchRecord, bytes, `Record ${key.toString("hex")}`));
-        return null;
-      case PREFIX.voids:
-      case PREFIX.activity:
-        ledger.tokenSums.forgetAll();
+    const prefix = key[0];
+    if (prefix === PREFIX.head) ledger.head.load(decodeRecord(headRecord, bytes, "The store's head"));
+    else if (prefix === PREFIX.batch) this.#batch(decodeRecord(batchRecord, bytes, `Record ${key.toString("hex")}`));
+    else {
+      if (prefix === PREFIX.voids || prefix === PREFIX.activity) ledger.tokenSums.forgetAll();
+      loadRecord(ledger, key, bytes);
     }
-    loadRecord(ledger, key, bytes);
-    return key[0] === PREFIX.application ? key.readUInt32BE(1) : null;
+    return prefix === PREFIX.application ? key.readUInt32BE(1) : null;
   }
 
   #remove(key: Buffer): boolean {
-    const ledger = this.#ledger;
-    switch (key[0]) {
-      case PREFIX.divergence:
-        ledger.divergence = null;
-        return true;
-      case PREFIX.enablement:
-        ledger.enablements.unload(enablementOf(key));
-        return true;
-      default:
-        return key[0] !== PREFIX.batch && key[0] !== PREFIX.voids && key[0] !== PREFIX.asset;
-    }
+    const prefix = key[0];
+    if (prefix === PREFIX.divergence) this.#ledger.divergence = null;
+    if (prefix === PREFIX.enablement) this.#ledger.enablements.unload(enablementOf(key));
+    return prefix !== PREFIX.batch && prefix !== PREFIX.voids && prefix !== PREFIX.asset;
   }
 
   #batch(record: BatchRecord): void {

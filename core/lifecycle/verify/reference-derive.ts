@@ -3,15 +3,7 @@ import type { AssetId, VaultContent } from "../../ports.ts";
 import { decodeBatch, placeVaults } from "../../protocol/batch-decoder.ts";
 import { encodeBatchData } from "../../protocol/batch-encoder.ts";
 import { BatchTree } from "../../protocol/batch-tree.ts";
-import {
-  type BlobBatch,
-  blobBatchData,
-  blobContent,
-  blobsIn,
-  encodeBlobBatch,
-  manifestHash,
-  readBlobBatchData,
-} from "../../protocol/blob-batch.ts";
+import * as blobs from "../../protocol/blob-batch.ts";
 import { stateLeaf } from "../../protocol/commitment.ts";
 import { bytesToHex, hexToBytes, keccak256 } from "../../protocol/hex.ts";
 import { versionedHash } from "../../protocol/kzg.ts";
@@ -51,7 +43,7 @@ export async function deriveBatch(
     const { owner, amount, blob } = vault;
     return { vaultId: packVaultId({ mode, batchNumber, slot }), chainId, owner, assetType, amount, blob };
   });
-  if (inBlobs) return withBlobs(batchNumber, encodeBlobBatch(contents), commit);
+  if (inBlobs) return withBlobs(batchNumber, blobs.encodeBlobBatch(contents), commit);
   // The root of one void slot is zero, which the contract refuses. Such a batch has two (docs/protocol.md 4).
   const slots = contents.length === 1 && contents[0] === null ? [null, null] : contents;
   const data = encodeBatchData(slots, mode === "validium" ? "bytes" : "gas");
@@ -65,7 +57,7 @@ export async function deriveGiven(
   commit: Commit,
 ): Promise<Derived> {
   const data = hexToBytes(hex);
-  if (inBlobs) return withBlobs(batchNumber, readBlobBatchData(data), commit);
+  if (inBlobs) return withBlobs(batchNumber, blobs.readBlobBatchData(data), commit);
   const slots = placeVaults(decodeBatch(data).slots, mode, batchNumber);
   return withTree(batchNumber, kindOf(mode), vaultLeaves(slots), data, assets);
 }
@@ -89,13 +81,13 @@ function withTree(
   return { data, pageRoots: tree.pageRoots(), leaf, facts: { assets, content, batchRoot, dataHash } };
 }
 
-async function withBlobs(batchNumber: number, batch: BlobBatch, commit: Commit): Promise<Derived> {
+async function withBlobs(batchNumber: number, batch: blobs.BlobBatch, commit: Commit): Promise<Derived> {
   const { vaultCount, assets } = batch;
   const commitments: Hex[] = [];
-  for (const blob of blobsIn(batch)) commitments.push(await commit(blob));
-  const content = blobContent(vaultCount, manifestHash(assets), commitments.map(versionedHash));
+  for (const blob of blobs.blobsIn(batch)) commitments.push(await commit(blob));
+  const content = blobs.blobContent(vaultCount, blobs.manifestHash(assets), commitments.map(versionedHash));
   const roots = { batchRoot: rootOf("blobs", manifestRoot(assets), content), dataHash: content };
   const leaf = hexToBytes(stateLeaf({ batchNumber, vaultCount, ...roots }));
   const pageRoots = Buffer.concat(commitments.map((commitment) => hexToBytes(commitment)));
-  return { data: blobBatchData(batch), pageRoots, leaf, facts: { assets, content, ...roots } };
+  return { data: blobs.blobBatchData(batch), pageRoots, leaf, facts: { assets, content, ...roots } };
 }

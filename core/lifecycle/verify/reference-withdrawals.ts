@@ -16,6 +16,7 @@ interface SeenEvent {
   readonly imported: EntryOf<"batchImported"> | null;
 }
 
+const NOTHING_SEEN = { vaultId: null, total: null, withdrawalIds: [], imported: null };
 const NOT_YET = { settledAt: null, finalizedAt: null, failedAt: null };
 const OVERTAKEN = "The owner has withdrawn from this vault on L1, so the authorization is no longer good.";
 const CANCELLED = "The owner has cancelled the authorization on L1.";
@@ -206,12 +207,8 @@ export class ReferenceWithdrawals extends Part<{
     this.parts.whenWithdrawn(vaultId);
   }
 
-  #see(
-    { chainId, blockNumber, logIndex }: Pick<SeenEvent, "chainId" | "blockNumber" | "logIndex">,
-    what: Partial<SeenEvent>,
-  ): void {
-    const nothing = { vaultId: null, total: null, withdrawalIds: [], imported: null };
-    this.#events.push({ chainId, blockNumber, logIndex, ...nothing, ...what });
+  #see(entry: Pick<SeenEvent, "chainId" | "blockNumber" | "logIndex">, what: Partial<SeenEvent>): void {
+    this.#events.push({ ...NOTHING_SEEN, ...entry, ...what });
   }
 
   #fail(withdrawalId: string, failure: string): void {

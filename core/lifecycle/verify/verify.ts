@@ -73,28 +73,21 @@ async function derive(
   }
 }
 
+const VOIDINGS = ["slotsVoided", "slotsLeftOut", "transfersTakenBack"] as const;
+const AHEAD = [...VOIDINGS, "idempotencyForgotten", "historyAdopted"] as const;
+
 /** Reads ahead what later entries change. Leaves damage to the following read. */
 async function foreseen(store: StoreReader): Promise<Foreseen> {
   const voidings = new Map<string, number>();
   const adoptions: Foreseen["adoptions"][number][] = [];
   let keysForgotten = 0;
-  for await (const entry of readJournalKinds(store, [
-    "slotsVoided",
-    "slotsLeftOut",
-    "transfersTakenBack",
-    "idempotencyForgotten",
-    "historyAdopted",
-  ])) {
-    if (entry.kind === "idempotencyForgotten") {
-      keysForgotten = entry.upTo;
-      continue;
+  for await (const entry of readJournalKinds(store, AHEAD)) {
+    if (entry.kind === "idempotencyForgotten") keysForgotten = entry.upTo;
+    else if (entry.kind === "historyAdopted") adoptions.push(entry.firsts);
+    else {
+      const name = batchName({ mode: "zk-rollup", ...entry });
+      voidings.set(name, (voidings.get(name) ?? 0) + 1);
     }
-    if (entry.kind === "historyAdopted") {
-      adoptions.push(entry.firsts);
-      continue;
-    }
-    const name = batchName({ mode: "zk-rollup", ...entry });
-    voidings.set(name, (voidings.get(name) ?? 0) + 1);
   }
   return { voidings, adoptions, keysForgotten };
 }
