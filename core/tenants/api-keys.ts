@@ -167,12 +167,10 @@ function programKey(ledger: Ledger, keyId: string): KeyRecord {
 /** Throws `too_many_keys` when the application has as many keys in force as it may. */
 function requireFewKeys(ledger: Ledger, applicationIndex: number): void {
   const now = ledger.journalClock.present();
-  let inForce = 0;
-  for (const key of ledger.keys.latest.values()) {
-    if (key.applicationIndex !== applicationIndex || key.ofPerson || key.revokedAt !== null) continue;
-    if (key.expiresAt === null || key.expiresAt > now) inForce += 1;
-  }
-  if (inForce >= MAX_KEYS) throw new MintmarkError("too_many_keys");
+  const isInForce = ({ ofPerson, revokedAt, expiresAt }: KeyRecord) =>
+    !ofPerson && revokedAt === null && (expiresAt === null || expiresAt > now);
+  const keys = [...ledger.keys.latest.values()].filter((key) => key.applicationIndex === applicationIndex);
+  if (keys.filter(isInForce).length >= MAX_KEYS) throw new MintmarkError("too_many_keys");
 }
 
 /** Throws `role_missing` when a person acts who lacks one of the key's scopes, or belongs to another application. */

@@ -12,7 +12,6 @@ function applicationView(record: ApplicationRecord): Application {
   return { applicationId, name, suspended, dataAvailabilityMode, createdAt };
 }
 
-/** Creates a tenant. Throws `validation_failed`, also for an id in use. */
 export async function createApplication(context: EngineContext, application: NewApplication, wait?: WaitOptions) {
   const name = requireText("name", application.name, 200);
   const dataAvailabilityMode = requireModeOrNull(application.dataAvailabilityMode ?? null);

@@ -20,10 +20,6 @@ import { tell } from "./events/event-log.ts";
 /** Most assets that belong to one application, with removed ones: each is kept in memory. */
 const MAX_OWN_ASSETS = 1_000;
 
-/**
- * Adds a token. The asset of one application is also whitelisted and enabled for it. Throws `validation_failed`,
- * `asset_exists`, `application_not_found`.
- */
 export async function addAsset(context: EngineContext, asset: NewAsset, wait?: WaitOptions): Promise<Asset> {
   const given = newAsset(context.ledger, asset);
   return context.change((ledger, group) => {

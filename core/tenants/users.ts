@@ -71,8 +71,7 @@ function askedUser({ userId, ownerAddress, reference }: NewUser): AskedUser {
   return {
     userId: userId === undefined ? null : requireUuid("userId", userId),
     ownerAddress: requireAddress("ownerAddress", ownerAddress),
-    reference:
-      reference === undefined || reference === null ? null : requireText("reference", reference, MAX_REFERENCE),
+    reference: reference == null ? null : requireText("reference", reference, MAX_REFERENCE),
   };
 }
 
@@ -127,7 +126,6 @@ async function findOrCreate(
   return readUsers(ledger, applicationIndex, indices);
 }
 
-/** Registers a user; repeats change nothing. Throws `validation_failed`, `application_not_found`, `user_exists`. */
 export async function createUser(context: EngineContext, applicationId: Uuid, user: NewUser, signal?: AbortSignal) {
   const asked = askedUser({ ...user, userId: user.userId ?? uuidv7() });
   const refuse = (): never => {

@@ -245,7 +245,6 @@ export class ClusterNode implements AsyncDisposable {
     if (this.#role === null) await this.#standBy();
   }
 
-  /** Applies the journal up to a length. */
   async #read(to: number): Promise<void> {
     let isOutdated = false;
     try {

@@ -84,7 +84,6 @@ export class ReferenceBatches extends Part<{
     return this.#sealed[mode].length;
   }
 
-  /** The root of the state tree over a mode's sealed batches. */
   root(mode: Mode): Hash {
     return bytesToHex(this.#trees[mode].root);
   }
@@ -179,7 +178,6 @@ export class ReferenceBatches extends Part<{
     return true;
   }
 
-  /** L1 has taken a batch. */
   settle(entry: EntryOf<"batchCommitted">): void {
     const { txHash: l1TxHash, blockNumber: l1BlockNumber, committedAt, l1Sequence } = entry;
     const { time } = this.out;

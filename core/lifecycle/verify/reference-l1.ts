@@ -76,7 +76,6 @@ export class ReferencePortals extends Part {
     this.#byChain.change(chainId, { observed: before, finalized: isDeep ? before : finalized });
   }
 
-  /** The powers of a list over vaults of its owner. */
   powersOf(
     owner: Address,
     list: Pick<records.TransferListRecord, "digest" | "signature" | "sessionKey">,

@@ -53,12 +53,10 @@ export class Output {
     this.bytes(key, encodeEvent(this.time, event), `event ${sequence} of application ${applicationIndex}`);
   }
 
-  /** The number of the application's events so far. */
   eventsOf(applicationIndex: number): number {
     return this.#events[applicationIndex] ?? 0;
   }
 
-  /** The number of records under a prefix so far. */
   countOf(prefix: number): number {
     return this.#counts.get(prefix) ?? 0;
   }
@@ -104,7 +102,6 @@ export const keyOfHex = (hex: string): Buffer => Buffer.from(hex, "hex");
 /** What entries of some kinds do. Each kind is of one part. */
 export type Handlers = { readonly [K in EntryKind]?: (entry: EntryOf<K>) => void | Promise<void> };
 
-/** A part of the reference. */
 export abstract class Part<Others extends object = object> {
   protected readonly out: Output;
   /** The parts that it asks. */

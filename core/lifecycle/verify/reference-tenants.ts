@@ -8,7 +8,6 @@ import { blockOf, keyOf, keyString, prefixOf, requestByKey } from "../../store/s
 import type { StoredVault } from "../../store/vault-columns.ts";
 import { type Handlers, hexOfKey, keyOfHex, Part } from "./reference-records.ts";
 
-/** The application of a user, and its owner address. */
 interface Owner {
   readonly applicationIndex: number;
   readonly owner: StoredVault["owner"];

@@ -31,14 +31,6 @@ export function putChunks(out: Output, { mode, batchNumber }: Place, vaults: rea
   }
 }
 
-/** A token whose hash equals an earlier token's. */
-export interface Suspect {
-  readonly earlier: VaultPlace;
-  /** From {@link tokenName}. */
-  readonly token: string;
-}
-
-/** A name for a token among all assets. */
 export function tokenName(assetIndex: number, tokenId: bigint): string {
   return `${tokenId} of asset ${assetIndex}`;
 }
@@ -57,7 +49,8 @@ export class ReferenceTokens extends Part<{ readonly tenants: ReferenceTenants; 
   readonly #table = new TokenTable();
   /** Number of ERC-721 tokens. */
   size = 0;
-  #suspects: Suspect[] = [];
+  /** Tokens whose hash equals an earlier token's, by {@link tokenName}. */
+  readonly #suspects: { readonly earlier: VaultPlace; readonly token: string }[] = [];
   readonly #bindings = new Map<string, Binding>(); // Bindings that a later adoption can change
 
   /** The token id of a blob; null for none. */
@@ -95,11 +88,7 @@ export class ReferenceTokens extends Part<{ readonly tenants: ReferenceTenants; 
     }
   }
 
-  /**
-   * The binding of an ERC-1155 vault's id.
-   *
-   * @param isKept - whether a later adoption can change it
-   */
+  /** The binding of an ERC-1155 vault's id; to be kept while a later adoption can change it. */
   bind(place: Place, vault: Content, isKept: boolean): void {
     const tokenId = this.#idOf("erc1155", vault);
     if (tokenId === null) return;
@@ -157,7 +146,7 @@ export class ReferenceTokens extends Part<{ readonly tenants: ReferenceTenants; 
   }
 
   /** The suspects since the last call. */
-  suspects(): Suspect[] {
+  suspects() {
     return this.#suspects.splice(0);
   }
 

@@ -65,7 +65,6 @@ export class ReferenceWithdrawals extends Part<{
     batchImported: (entry) => this.#see(entry, { imported: entry }),
   } satisfies Handlers;
 
-  /** Applies a request for a vault of an asset. */
   request(entry: EntryOf<"withdrawalRequested">, assetIndex: number): void {
     const { withdrawalId, applicationIndex, userIndex, sequence, digest, vaultId } = entry;
     const { sequence: journalSequence } = this.out;
@@ -216,7 +215,6 @@ export class ReferenceWithdrawals extends Part<{
     this.#change("withdrawal.failed", withdrawalId, { status: "failed", failure, failedAt: this.out.time });
   }
 
-  /** Changes a withdrawal, and tells of it. */
   #change(type: WithdrawalEventType, withdrawalId: string, change: Partial<records.WithdrawalRecord>): void {
     this.#withdrawals.change(withdrawalId, change);
     this.#tell(type, withdrawalId);

@@ -85,13 +85,11 @@ export class Reference {
     };
   }
 
-  /** The number of vaults, mints and ERC-721 tokens so far. */
   get totals() {
     const { vaults, tokens } = this.#parts;
     return { vaults: vaults.vaults, mints: vaults.mints, tokens: tokens.size };
   }
 
-  /** The state trees over the sealed batches. */
   get roots(): StateRoots {
     const { batches } = this.#parts;
     const counts = { countValidium: batches.count("validium"), countRollup: batches.count("zk-rollup") };

@@ -223,7 +223,6 @@ function asPut({ key, value }: Expected): StoreOperation {
   return { type: "put", key, value };
 }
 
-/** Buffered writes of records. */
 function recordsIn(store: Store) {
   let waiting: StoreOperation[] = [];
   const flush = async (): Promise<void> => {
