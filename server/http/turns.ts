@@ -8,16 +8,10 @@ export class EventLoopTurns {
   readonly #alone = new Map<string, Promise<unknown>>();
   readonly #pauseMs: number;
   #last = Number.NEGATIVE_INFINITY;
-  #taken = 0;
 
   /** Turns are at least `pauseMs` apart. Default: one pass of the loop. */
   constructor(pauseMs = 0) {
     this.#pauseMs = pauseMs;
-  }
-
-  /** Number of turns so far, for tests and metrics. */
-  get taken(): number {
-    return this.#taken;
   }
 
   /** Resolves at this caller's turn. Do the work before the next `await`, to stay in this pass of the loop. */
@@ -59,7 +53,6 @@ export class EventLoopTurns {
     if (queue.length > 0) this.#waiting.set(caller, queue);
     this.#last = performance.now();
     if (this.#waiting.size > 0) this.#next();
-    this.#taken += 1;
     go?.();
   }
 }

@@ -1,11 +1,9 @@
-import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { Archive } from "../../core/guards/archive/index.ts";
 import { type Attempt, type Engine, MODES, type Mode } from "../../core/index.ts";
 import { HeldBytes } from "../http/access/rate-account.ts";
-import { meaningOf } from "../http/errors.ts";
-import { HostNames } from "../http/fastify-app.ts";
+import { fastifyApp } from "../http/fastify-app.ts";
 import type { ReachedChain } from "../jobs/chain.ts";
 import { engineChecks, Readiness, type ReadinessCheck, within } from "../jobs/readiness.ts";
 import type { Answer } from "../service.ts";
@@ -83,7 +81,7 @@ export class Metrics {
     if (code !== null) this.#problems.inc({ code });
   };
 
-  /** For {@link ProgressLog}: records a transaction's gas, once. */
+  /** For {@link logProgress}: records a transaction's gas, once. */
   spent = (chainId: bigint, work: "commit" | "withdrawal", gas: bigint): void => {
     this.#gas.inc({ chain: `${chainId}`, work }, Number(gas));
   };
@@ -197,27 +195,21 @@ export async function serveMetrics(
   port: number,
   names: readonly string[],
 ): Promise<AsyncDisposable & { readonly port: number }> {
-  const known = new HostNames([host, ...names]);
+  const app = fastifyApp({ hosts: [host, ...names], requestTimeoutSeconds: 30, forceCloseConnections: true });
   let scrapedAt: number | null = null;
-  const server = createServer((request, response) => {
-    if (!known.has(request.headers.host)) return void response.writeHead(421).end(`${meaningOf("host_unknown")}\n`);
-    if (request.method !== "GET" || request.url !== "/metrics") return void response.writeHead(404).end();
+  app.get("/metrics", async (request, reply) => {
     // For `mintmark doctor`, which reads this without a scrape.
-    const ago =
-      scrapedAt === null ? {} : { "mintmark-scraped-seconds-ago": `${Math.round((Date.now() - scrapedAt) / 1000)}` };
+    if (scrapedAt !== null) reply.header("mintmark-scraped-seconds-ago", Math.round((Date.now() - scrapedAt) / 1000));
     if (request.headers["user-agent"] !== "mintmark-doctor") scrapedAt = Date.now();
-    metrics.registry.metrics().then(
-      (text) => response.writeHead(200, { "content-type": metrics.registry.contentType, ...ago }).end(text),
-      () => response.writeHead(500).end(),
-    );
+    reply.type(metrics.registry.contentType);
+    return metrics.registry.metrics();
   });
-  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(port, host, resolve));
+  await app.listen({ host, port });
   return {
-    port: (server.address() as AddressInfo).port,
+    port: (app.server.address() as AddressInfo).port,
     async [Symbol.asyncDispose]() {
       metrics.close();
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+      await app.close();
     },
   };
 }
