@@ -1,6 +1,6 @@
 import type { FastifyReply } from "fastify";
 import { later } from "../errors.ts";
-import type { TokenBuckets } from "./rate-limit.ts";
+import { add, type TokenBuckets } from "./rate-limit.ts";
 
 /** Who holds memory, and pays: a key, a person or an address, and its tenant. */
 export interface Caller {
@@ -195,10 +195,4 @@ export class HeldBytes {
     add(this.#byTenant, tenant, bytes);
     this.#total += bytes;
   }
-}
-
-function add(counts: Map<string, number>, name: string, bytes: number): void {
-  const now = (counts.get(name) ?? 0) + bytes;
-  if (now === 0) counts.delete(name);
-  else counts.set(name, now);
 }

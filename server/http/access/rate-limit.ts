@@ -130,6 +130,13 @@ export class TokenBuckets {
   }
 }
 
+/** Adds to a caller's count. A count of nothing is not kept. */
+export function add(counts: Map<string, number>, name: string, more: number): void {
+  const now = (counts.get(name) ?? 0) + more;
+  if (now === 0) counts.delete(name);
+  else counts.set(name, now);
+}
+
 /** The open streams of each key, up to a limit. */
 export class StreamSlots {
   readonly perKey: number;
@@ -141,14 +148,9 @@ export class StreamSlots {
 
   /** Takes a slot of the key; returns the function that releases it. Throws `too_many_streams`. */
   take(keyId: string): () => void {
-    const open = this.#open.get(keyId) ?? 0;
-    if (open >= this.perKey) throw new ServerError("too_many_streams");
-    this.#open.set(keyId, open + 1);
-    return () => {
-      const left = (this.#open.get(keyId) ?? 1) - 1;
-      if (left > 0) this.#open.set(keyId, left);
-      else this.#open.delete(keyId);
-    };
+    if ((this.#open.get(keyId) ?? 0) >= this.perKey) throw new ServerError("too_many_streams");
+    add(this.#open, keyId, 1);
+    return () => add(this.#open, keyId, -1);
   }
 }
 
