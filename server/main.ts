@@ -13,7 +13,7 @@ import { readJwks } from "./http/access/access-token.ts";
 import { HeldBytes } from "./http/access/rate-account.ts";
 import { swept } from "./http/log.ts";
 import { type Chain, chainOf, finalityOf, gasOf } from "./jobs/chain.ts";
-import { ProgressLog } from "./jobs/progress-log.ts";
+import { logProgress } from "./jobs/progress-log.ts";
 import { NotReady, type ReadinessCheck } from "./jobs/readiness.ts";
 import { accountOf } from "./process/account.ts";
 import { joinCluster, listenMeanwhile } from "./process/cluster.ts";
@@ -113,7 +113,7 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, term?: Ter
   });
   // A failure before it listens must end what it has begun.
   await using _app = { [Symbol.asyncDispose]: async () => void (listening || (await app.close())) };
-  await using _progress = new ProgressLog(engine, app.log, gasOf(connections), metrics?.spent);
+  await using _progress = logProgress(engine, app.log, gasOf(connections), metrics?.spent);
   const originOf = () => config.MINTMARK_ORIGIN?.origin ?? (listening ? app.listeningOrigin : undefined);
   await using _operator = await serveOperator(engine, config.MINTMARK_STORE, originOf);
   await using settlings = new Stack();

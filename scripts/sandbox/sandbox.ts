@@ -11,7 +11,7 @@ import type { RollupData } from "../../core/l1/settlement/index.ts";
 import { Stack } from "../../core/stack.ts";
 import { buildServer } from "../../server/app.ts";
 import { gasOf } from "../../server/jobs/chain.ts";
-import { ProgressLog } from "../../server/jobs/progress-log.ts";
+import { logProgress } from "../../server/jobs/progress-log.ts";
 import { serveOperator } from "../../server/process/operator/socket.ts";
 import { reserveSettling, SETTLES_BY_ITSELF, startSettling } from "../../server/process/settling.ts";
 import { shutDown } from "../../server/process/shutdown.ts";
@@ -115,7 +115,7 @@ export async function startSandbox(options: SandboxOptions) {
     drops: resolve(folder, "engine-drops"),
     checks: () => settling.checks,
   });
-  stack.use(new ProgressLog(engine, app.log, gasOf(chains)));
+  stack.use(logProgress(engine, app.log, gasOf(chains)));
   // A token accepts mints only after its registration is final.
   const deployed = await l1.blockNumber();
   while ((await l1.finalizedBlockNumber()) < deployed) await pause(100);
