@@ -47,16 +47,29 @@ const OF_THE_TOKEN = [
   jose.errors.JOSENotSupported,
 ];
 
+/** Signs and verifies this server's own tokens: JWTs of one type, for one audience. */
+export function ownTokens(secret: Uint8Array, typ: string, audience: string, ...claims: string[]) {
+  const requiredClaims = ["sub", "exp", "iat", ...claims];
+  const expected = { algorithms: [ALGORITHM], typ, issuer: ISSUER, audience, requiredClaims };
+  return {
+    expected,
+    sign: (payload: jose.JWTPayload & { readonly exp: number }): Promise<string> =>
+      new jose.SignJWT({ ...payload, iss: ISSUER, aud: audience })
+        .setProtectedHeader({ alg: ALGORITHM, typ })
+        .setIssuedAt()
+        .sign(secret),
+    verify: (token: string) => jose.jwtVerify(token, secret, expected),
+  };
+}
+
 /**
  * Issues and verifies bearer tokens: JWTs (RFC 9068) signed with this server's secret. Tokens of an identity provider
  * have the same claims: `sub` is the application, `client_id` one of its keys, and `scope`.
  */
 export class AccessTokens {
   readonly #engine: Engine;
-  readonly #secret: Uint8Array;
   readonly #trusted: IdentityProvider | undefined;
-  /** Tokens of another environment or settlement contract fail even with the same secret. */
-  readonly #audience: string;
+  readonly #own: ReturnType<typeof ownTokens>;
 
   /** `secret` has at least 32 bytes. Servers behind one address share it. */
   constructor(engine: Engine, secret: Uint8Array, trusted?: IdentityProvider) {
@@ -65,19 +78,17 @@ export class AccessTokens {
       throw new TypeError(`The identity provider must not be "${ISSUER}", the name of this server.`);
     const { chainId, contract } = engine.settlement;
     this.#engine = engine;
-    this.#secret = secret;
     this.#trusted = trusted;
-    this.#audience = `mintmark:${engine.environment}:${chainId}:${contract}`;
+    // Tokens of another environment or settlement contract fail even with the same secret.
+    const audience = `mintmark:${engine.environment}:${chainId}:${contract}`;
+    this.#own = ownTokens(secret, TYPE, audience, "client_id", "scope");
   }
 
   /** A token for all of the principal's scopes, or for `scopes`. */
   issue(principal: Principal, scopes: readonly Scope[] = principal.scopes): Promise<string> {
     const { applicationId: sub, keyId: client_id } = principal;
-    return new jose.SignJWT({ sub, client_id, scope: scopes.join(" "), iss: ISSUER, aud: this.#audience })
-      .setProtectedHeader({ alg: ALGORITHM, typ: TYPE })
-      .setIssuedAt()
-      .setExpirationTime(`${TOKEN_SECONDS}s`)
-      .sign(this.#secret);
+    const exp = Math.floor(Date.now() / 1000) + TOKEN_SECONDS;
+    return this.#own.sign({ sub, client_id, scope: scopes.join(" "), exp });
   }
 
   /**
@@ -97,12 +108,10 @@ export class AccessTokens {
   async #claims(token: string): Promise<Principal> {
     try {
       const trusted = jose.decodeJwt(token).iss === this.#trusted?.issuer ? this.#trusted : undefined;
-      const requiredClaims = ["sub", "exp", "iat", "client_id", "scope"];
-      const own = { algorithms: [ALGORITHM], typ: TYPE, issuer: ISSUER, audience: this.#audience, requiredClaims };
-      const { payload } =
-        trusted === undefined
-          ? await jose.jwtVerify(token, this.#secret, own)
-          : await jose.jwtVerify(token, trusted.keys, { ...own, ...trusted, algorithms: PUBLIC_KEY_ALGORITHMS });
+      const expected = { ...this.#own.expected, ...trusted, algorithms: PUBLIC_KEY_ALGORITHMS };
+      const { payload } = await (trusted === undefined
+        ? this.#own.verify(token)
+        : jose.jwtVerify(token, trusted.keys, expected));
       const granted = String(payload.scope).split(" ");
       return {
         applicationId: String(payload.sub),

@@ -1,17 +1,16 @@
 import { createHmac, randomBytes } from "node:crypto";
-import { errors, jwtVerify, SignJWT } from "jose";
+import { errors } from "jose";
 import { type Hex, hashMessage, recoverMessageAddress } from "viem";
 import { createSiweMessage, parseSiweMessage } from "viem/siwe";
 import { type Address, type Engine, type L1Reader, MintmarkError } from "../../../core/index.ts";
+import { ownTokens } from "./access-token.ts";
 
 const CHALLENGE_SECONDS = 5 * 60;
 const SIGN_IN_SECONDS = 15 * 60;
 /** Hex digits of a nonce's random part, which the server's authentication code follows. */
 const RANDOM_DIGITS = 16;
 
-const ALGORITHM = "HS256";
 const TYPE = "owner+jwt";
-const ISSUER = "mintmark";
 /** What people of teams sign; the engine keeps their sign-ins. */
 export const TO_CONSOLE = "Sign in to the console. This sends no transaction and costs nothing.";
 const OWNERS = "Sign in to see your vaults and their withdrawals. This sends no transaction and costs nothing.";
@@ -118,38 +117,25 @@ export class WalletChallenges {
 
 /** Owners of vaults sign in for a short time, and get a token for their address. */
 export class OwnerChallenges extends WalletChallenges {
-  readonly #secret: Uint8Array;
-  readonly #audience: string;
+  readonly #tokens: ReturnType<typeof ownTokens>;
 
   constructor(engine: Engine, secret: Uint8Array, verifySignature?: L1Reader["verifySignature"]) {
     super(engine, OWNERS, verifySignature);
     const { chainId, contract } = engine.settlement;
-    this.#secret = secret;
-    this.#audience = `mintmark:owner:${engine.environment}:${chainId}:${contract}`;
+    this.#tokens = ownTokens(secret, TYPE, `mintmark:owner:${engine.environment}:${chainId}:${contract}`);
   }
 
   /** A sign-in for the signer of a challenge. Rejects as {@link prove} does. */
   async open(message: string, signature: Hex, origin: URL) {
     const address = await this.prove(message, signature, origin);
-    const expiresAt = Math.floor(Date.now() / 1000) + SIGN_IN_SECONDS;
-    const token = await new SignJWT({ sub: address, iss: ISSUER, aud: this.#audience, exp: expiresAt })
-      .setProtectedHeader({ alg: ALGORITHM, typ: TYPE })
-      .setIssuedAt()
-      .sign(this.#secret);
-    return { token, address, expiresAt: expiresAt * 1000 };
+    const exp = Math.floor(Date.now() / 1000) + SIGN_IN_SECONDS;
+    return { token: await this.#tokens.sign({ sub: address, exp }), address, expiresAt: exp * 1000 };
   }
 
   /** The owner of a sign-in token. Rejects with `credentials_invalid` or `credentials_expired`. */
   async owner(token: string): Promise<Address> {
     try {
-      const { payload } = await jwtVerify(token, this.#secret, {
-        algorithms: [ALGORITHM],
-        typ: TYPE,
-        issuer: ISSUER,
-        audience: this.#audience,
-        requiredClaims: ["sub", "exp", "iat"],
-      });
-      return payload.sub as Address;
+      return (await this.#tokens.verify(token)).payload.sub as Address;
     } catch (cause) {
       throw cause instanceof errors.JWTExpired
         ? new MintmarkError("credentials_expired", "The sign-in has expired. Sign in again with the owner's wallet.")
