@@ -110,9 +110,9 @@ class LeaderOf {
     const target = new URL(url);
     const { "transfer-encoding": chunked } = raw.headers;
     const isTls = target.protocol === "https:";
-    const asked = (isTls ? httpsRequest : httpRequest)({
-      ...{ protocol: target.protocol, hostname: target.hostname.replace(/^\[|\]$/g, ""), port: target.port },
-      ...{ method: raw.method, path: raw.url },
+    const asked = (isTls ? httpsRequest : httpRequest)(target, {
+      method: raw.method,
+      path: raw.url,
       agent: this.#agents[isTls ? "https:" : "http:"],
       signal: term,
       headers: {

@@ -112,14 +112,10 @@ const shape = {
     .regex(/^(?:[0-9a-fA-F]{2}){32,}$/, "Give at least 32 random bytes in hex.")
     .transform((text) => new Uint8Array(Buffer.from(text, "hex")))
     .optional(),
-  MINTMARK_JWKS: z
-    .string()
-    .min(1)
+  MINTMARK_JWKS: text
     .refine((place) => !place.startsWith("http:"), "Give an https address: whoever can change the keys can be anyone.")
     .optional(),
-  MINTMARK_JWT_ISSUER: z
-    .string()
-    .min(1)
+  MINTMARK_JWT_ISSUER: text
     .refine((name) => name !== ISSUER, `Give the identity provider's name: ${ISSUER} is this server's own.`)
     .optional(),
   MINTMARK_JWT_AUDIENCE: text.optional(),
