@@ -234,7 +234,6 @@ function oneByOne(endpoint: Endpoint): Endpoint["respond"] {
     });
 }
 
-/** Counts a finished response. */
 function settle({ account }: FastifyRequest, reply: FastifyReply, payload: unknown): void {
   if (typeof payload !== "string" && !(payload instanceof Uint8Array)) return;
   account?.answered(Buffer.byteLength(payload), reply.getHeader("content-type") === "application/octet-stream");

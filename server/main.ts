@@ -18,12 +18,12 @@ import { NotReady, type ReadinessCheck } from "./jobs/readiness.ts";
 import { accountOf } from "./process/account.ts";
 import { joinCluster, listenMeanwhile } from "./process/cluster.ts";
 import { Metrics, serveMetrics } from "./process/metrics.ts";
-import { mirrorChainOf } from "./process/mirror-chain.ts";
 import { serveOperator } from "./process/operator/socket.ts";
 import { reach, soon, UNREACHED } from "./process/reach.ts";
-import { ConfigError } from "./process/settings/config.ts";
+import { ConfigError, startupError } from "./process/settings/config.ts";
 import type { Config } from "./process/settings/settings.ts";
 import {
+  mirrorChainOf,
   reserveSettling,
   SETTLES_BY_ITSELF,
   type Settling,
@@ -32,7 +32,6 @@ import {
 } from "./process/settling.ts";
 import { shutDown } from "./process/shutdown.ts";
 import { handleClusterError, serveInCluster } from "./process/standby.ts";
-import { startupError } from "./process/startup-error.ts";
 
 // The process: settings from the environment, one engine, its connection to L1 if it has a chain and a key, one server,
 // and an orderly end on SIGINT or SIGTERM.
@@ -345,7 +344,6 @@ async function keySet(place: string) {
   }
 }
 
-/** The account that a party's settings name; undefined for none. */
 function accountIn(config: Config, party: "OPERATOR" | "RECEIPT"): Promise<LocalAccount | undefined> {
   return accountOf({
     key: config[`MINTMARK_${party}_KEY`],

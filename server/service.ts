@@ -165,7 +165,6 @@ export function serviceOf(
     streams: new StreamSlots(options.streamsPerKey ?? 10),
     outgoingBatches: new OutgoingBatches(async (...batch) => (await engine.batches.getSealed(...batch)).data),
     buffers: new BufferPool(),
-    /** For long work. */
     turns,
     keptAnswers: new KeptAnswers(),
     /** null for a server that takes no drops. */

@@ -1,8 +1,7 @@
 import { BaseError } from "viem";
 import { MintmarkError } from "../../core/index.ts";
 import { reasonOf } from "../../core/l1/failure.ts";
-import { ConfigError } from "../../server/process/settings/config.ts";
-import { listenFailure } from "../../server/process/startup-error.ts";
+import { ConfigError, listenFailure } from "../../server/process/settings/config.ts";
 
 /** The exit codes of the process; `mintmark --help` lists them. */
 export const EXIT = { ok: 0, refused: 1, usage: 2, unreachable: 3, interrupted: 130 } as const;

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { TypedDataDefinition } from "viem";
 import { z } from "zod";
-import type { Archive, Watcher } from "../../core/guards/archive/index.ts";
+import type { Watcher } from "../../core/guards/archive/index.ts";
 import {
   attestationRequestTypedData,
   type CommitteeMember,
@@ -12,7 +12,7 @@ import {
 } from "../../core/guards/committee/index.ts";
 import { consentRequestTypedData, type Issuer, type LocalMintRecord } from "../../core/guards/issuer/index.ts";
 import type { AttesterClient } from "../../core/guards/mirror/index.ts";
-import { type Address, type Hex, type L1Reader, MintmarkError, type Mode } from "../../core/index.ts";
+import { type Hex, type L1Reader, MintmarkError, type Mode } from "../../core/index.ts";
 import { parseJson } from "../../core/internal.ts";
 import { addressGroup, DEFAULT_RATE_LIMITS, type Quota, TokenBuckets } from "../http/access/rate-limit.ts";
 import { handleError, ServerError } from "../http/errors.ts";
@@ -25,15 +25,8 @@ import { batchOf } from "../routes/batches.ts";
 import { sayHealthy } from "../routes/service.ts";
 import type { GuardMetrics } from "./metrics.ts";
 
-/** A service that checks batches and signs them: a committee member or an issuer. */
-export interface Guard {
-  readonly address: Address;
-  readonly archive: Archive;
-  /** The stored data of a batch, committed or signed; null without any. */
-  data(mode: Mode, batchNumber: number): Promise<Uint8Array | null>;
-  /** The first batch that it still needs, if it takes them in order. */
-  nextBatch?(): Promise<number>;
-}
+/** A service that checks batches and signs them: a committee member, which takes them in order, or an issuer. */
+export type Guard = Pick<Issuer, "address" | "archive" | "data"> & Partial<Pick<CommitteeMember, "nextBatch">>;
 
 /** Of a batch: over ten times one of 65,536 vaults with short blobs. */
 const MAX_DATA_BYTES = 64 * 1024 * 1024;
@@ -72,7 +65,6 @@ const text = (form: RegExp, detail?: string) => z.string().regex(form, detail);
 const hex = (form: RegExp, detail?: string) => text(form, detail).transform((given) => given as Hex);
 const hash = hex(/^0x[0-9a-f]{64}$/, "Give 32 bytes of lower-case hex.");
 
-/** What every query says of a proposed batch. */
 const proposedTerms = z.strictObject({
   batchRoot: hash,
   vaultCount: text(/^[1-9]\d{0,6}$/).transform(Number),
@@ -168,13 +160,11 @@ function buildGuardServer<Terms extends object>(
   return app;
 }
 
-/** Failed authentications, by address. */
 function failureBuckets(): TokenBuckets {
   const now = () => performance.now();
   return new TokenBuckets("failed-authentication", DEFAULT_RATE_LIMITS.failedAuthentication, now);
 }
 
-/** What a request gives, in the form that a schema asks for. */
 function readAs<T>(form: z.ZodType<T>, given: unknown): T {
   const parsed = form.safeParse(given);
   if (!parsed.success) throw new MintmarkError("validation_failed", z.prettifyError(parsed.error));
@@ -259,7 +249,6 @@ interface IssuerServerOptions extends GuardServerOptions {
   readonly records?: { readonly record: LocalMintRecord; readonly secret: string };
 }
 
-/** Most mints of one request. */
 const MAX_MINTS = 10_000;
 /** Enough for {@link MAX_MINTS} with the longest ids and blobs. */
 const MAX_MINTS_BYTES = 16 * 1024 * 1024;

@@ -1,13 +1,13 @@
-import { formatEther } from "viem";
+import { formatEther, type LocalAccount } from "viem";
 import {
   type Collector,
   collectAttestations,
   type MemberClient,
   type MemberStanding,
 } from "../../core/guards/committee/index.ts";
-import { SourceHistory } from "../../core/guards/mirror/index.ts";
+import { RemoteAttester, SourceHistory } from "../../core/guards/mirror/index.ts";
 import { type Address, type Engine, MintmarkError } from "../../core/index.ts";
-import type { connectL1 } from "../../core/l1/index.ts";
+import { type connectL1, connectMirror, type FeeOptions } from "../../core/l1/index.ts";
 import {
   type ConsentStanding,
   MirrorSettler,
@@ -15,9 +15,10 @@ import {
   type SettlerOptions,
   type SettlerWork,
 } from "../../core/l1/settlement/index.ts";
+import { chainOf, finalityOf } from "../jobs/chain.ts";
 import { NotReady, type ReadinessCheck, shown, unless, within } from "../jobs/readiness.ts";
-import type { MirrorChain } from "./mirror-chain.ts";
 import { ConfigError } from "./settings/config.ts";
+import type { MirrorSetting } from "./settings/settings.ts";
 
 /** Of a settler whose validium batches need the signatures of any `threshold` members. */
 interface SettledBy extends Omit<SettlerOptions, "committee"> {
@@ -48,6 +49,23 @@ export function settlerOver(options: SettledBy) {
   const earlierBatch = (batchNumber: number) => engine.batches.getSealed("validium", batchNumber);
   const committee = collectAttestations({ members, threshold, l1, earlierBatch, ...(onFailure && { onFailure }) });
   return { committee, settler: new Settler({ ...options, committee }) };
+}
+
+export type MirrorChain = ReturnType<typeof mirrorChainOf>;
+
+/**
+ * A mirror's chain, and the committee that signs the state for mirrors through its members' services.
+ *
+ * @param account - pays on that chain; needs no role there
+ */
+export function mirrorChainOf(setting: MirrorSetting, account: LocalAccount, fees: Pick<FeeOptions, "replaceAfterMs">) {
+  const { chainId, contract, rpcUrl: rpc, fromBlock, confirmations, maxFeePerGas } = setting;
+  const chain = chainOf({ chainId, contract }, () =>
+    connectMirror({ rpc, contract, chainId, account, ...fees, finality: finalityOf(confirmations), maxFeePerGas }),
+  );
+  const { members = [], threshold = 0 } = setting;
+  const committee = { members: members.map((member) => new RemoteAttester(member)), threshold };
+  return { ...chain, fromBlock, committee };
 }
 
 type Checks = Readonly<Record<string, ReadinessCheck>>;
@@ -218,7 +236,6 @@ function stateOf(standing: MemberStanding | undefined, committed: number): strin
     : `refuses validium-${batchNumber}`;
 }
 
-/** Throws the error of the last pass of one kind of work. */
 function describeWork({ lastErrors }: Settler, work: SettlerWork): string {
   if (lastErrors[work] !== null) throw lastErrors[work];
   return "goes well";

@@ -143,7 +143,6 @@ export function batchOf(batchId: string): [Mode, number] {
   return [mode as Mode, Number(number)];
 }
 
-/** A page of batches, as {@link batchView} shows each. */
 export async function batchesOf({ batches }: Engine, filter: Parameters<Engine["batches"]["list"]>[0]) {
   const page = await batches.list(filter);
   return { ...page, data: page.data.map(batchView) };

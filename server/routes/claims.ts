@@ -38,7 +38,6 @@ const claim = s.responseComponent("ClaimLink", {
   decidedAt: s.outTime.nullable().describe("When it was claimed or cancelled."),
 });
 
-/** What anyone with a link needs to claim it. */
 const publicClaim = s.responseComponent("PublicClaimLink", {
   ...common,
   asset: z.strictObject({ assetId: s.outUuid, standard: s.standard, name: z.string(), symbol: z.string() }),

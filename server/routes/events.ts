@@ -75,7 +75,6 @@ const eventOf = <T extends Type>(type: T) =>
   });
 type Events = { [T in Type]: ReturnType<typeof eventOf<T>> }[Type];
 
-/** One event; its type is the discriminator. */
 export const event = s.responseComponent(
   "Event",
   z.discriminatedUnion("type", TYPES.map(eventOf) as unknown as [Events, ...Events[]]),

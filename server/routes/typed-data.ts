@@ -84,7 +84,6 @@ export function typedDataOf<const T extends string>(
     });
 }
 
-/** The request to send with the signature. */
 export function submissionOf(example: { readonly path: string; readonly body: unknown }) {
   return z
     .strictObject({ path: z.string(), body: z.record(z.string(), z.unknown()) })

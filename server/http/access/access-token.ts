@@ -84,7 +84,6 @@ export class AccessTokens {
     this.#own = ownTokens(secret, TYPE, audience, "client_id", "scope");
   }
 
-  /** A token for all of the principal's scopes, or for `scopes`. */
   issue(principal: Principal, scopes: readonly Scope[] = principal.scopes): Promise<string> {
     const { applicationId: sub, keyId: client_id } = principal;
     const exp = Math.floor(Date.now() / 1000) + TOKEN_SECONDS;

@@ -17,7 +17,6 @@ function naming(registry: typeof responseComponents) {
   };
 }
 
-/** Each names a schema of the document. */
 export const requestComponent = naming(requestComponents);
 export const responseComponent = naming(responseComponents);
 
@@ -111,7 +110,6 @@ export const mintQuota = z
   .regex(/^\d{1,19}$/, "Give a whole number of mints.")
   .transform(BigInt);
 
-/** What people call something, of at most `most` characters. */
 export function nameUpTo(most: number) {
   return z.string().min(1, "Give a name.").max(most, `Give at most ${most} characters.`);
 }
