@@ -7,7 +7,7 @@ import { defineConfig } from "hardhat/config";
 import type { HardhatPlugin } from "hardhat/types/plugins";
 import type { CompilerOutput } from "hardhat/types/solidity";
 import { CONTRACT_NAMES, readArtifact } from "./core/l1/artifact.ts";
-import { settingsFor, staleContracts, wholeInterface } from "./scripts/build/contracts.ts";
+import { LENT, settingsFor, staleContracts, wholeInterface } from "./scripts/build/contracts.ts";
 
 // The compiler comes from npm (solc's own JavaScript build), so compiling needs no download.
 const solc = { version: "0.8.37", path: createRequire(import.meta.url).resolve("solc/soljson.js") };
@@ -82,18 +82,10 @@ const trackedCode: HardhatPlugin = {
 
 /** The settlement contract's fallback runs other code too. Its callers see one interface. */
 function withWholeInterface(output: CompilerOutput): CompilerOutput {
-  const whole = output.contracts?.["project/contracts/StateCommitment.sol"]?.StateCommitment;
-  const lent = [
-    output.contracts?.["project/contracts/state/Administration.sol"]?.Administration,
-    output.contracts?.["project/contracts/interfaces/ITransfers.sol"]?.ITransfers,
-  ];
-  if (whole)
-    whole.abi = [
-      ...wholeInterface(
-        whole.abi,
-        lent.flatMap((code) => (code ? [code.abi] : [])),
-      ),
-    ];
+  const contractIn = (source: string, name: string) => output.contracts?.[`project/${source}`]?.[name];
+  const whole = contractIn("contracts/StateCommitment.sol", "StateCommitment");
+  const lent = LENT.flatMap(([source, name]) => contractIn(source, name)?.abi ?? []);
+  if (whole) whole.abi = [...wholeInterface(whole.abi, lent)];
   return output;
 }
 

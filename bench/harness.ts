@@ -41,8 +41,9 @@ const MIN_ROUNDS = 3;
 export interface Work {
   /** Runs before each run, unmeasured. */
   prepare?(): void;
-  /** Does the work once and returns its number of operations. */
-  run(): number;
+  /** Operations of a run. */
+  readonly count: number;
+  run(): void;
 }
 
 /** A row whose figures are measured by {@link measuredRows}. */
@@ -91,8 +92,9 @@ function round(work: Work): { operations: number; ns: number } {
   while (microseconds < ROUND_MS * 1000) {
     work.prepare?.();
     const before = process.cpuUsage();
-    operations += work.run();
+    work.run();
     microseconds += process.cpuUsage(before).user;
+    operations += work.count;
   }
   return { operations, ns: microseconds * 1000 };
 }

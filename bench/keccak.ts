@@ -23,19 +23,13 @@ function leafPreimages(): { bytes: Uint8Array; ends: Uint32Array; each: readonly
   return { bytes, ends, each: Array.from(ends, (to, i) => bytes.subarray(ends[i - 1] ?? 0, to)) };
 }
 
-function counted(count: number, work: () => void): Work {
+function times(count: number, operation: (i: number) => void): Work {
   return {
+    count,
     run: () => {
-      work();
-      return count;
+      for (let i = 0; i < count; i++) operation(i);
     },
   };
-}
-
-function times(count: number, operation: (i: number) => void): Work {
-  return counted(count, () => {
-    for (let i = 0; i < count; i++) operation(i);
-  });
 }
 
 /** A competitor that hashes one message after the other. The pairs' preimages are made beforehand. */
@@ -55,8 +49,8 @@ function ours(name: KeccakName) {
   const leaves = leafPreimages();
   const digests = new Uint8Array(32 * MESSAGES);
   const single = new Uint8Array(64).fill(7);
-  const pair = counted(PAIRS, () => keccak.hashPairs(pairs, parents, PAIRS));
-  const leaf = counted(MESSAGES, () => keccak.hashMessages(leaves.bytes, leaves.ends, digests));
+  const pair = { count: PAIRS, run: () => keccak.hashPairs(pairs, parents, PAIRS) };
+  const leaf = { count: MESSAGES, run: () => keccak.hashMessages(leaves.bytes, leaves.ends, digests) };
   return { ours: true, works: { pair, leaf, single: times(SINGLES, () => keccak.keccak256(single)) } };
 }
 

@@ -4,7 +4,7 @@ import { bytesToHex, hashAt, hexToBytes } from "../core/protocol/hex.ts";
 import { buildLevels, pathHolds, siblingsIn } from "../core/protocol/merkle.ts";
 import { StateHistory, StateTree } from "../core/protocol/state-tree.ts";
 import { installTools } from "../scripts/build/tools.ts";
-import { measuredRows, type Section, type Subject, type Work } from "./harness.ts";
+import { measuredRows, type Section, type Subject } from "./harness.ts";
 import { BATCH, check, LEAVES, leafBytes, leafList, type TreeSubject } from "./tree-subject.ts";
 
 /** Leaves of the tree to which single leaves are added. */
@@ -53,43 +53,38 @@ function ourTrees(): TreeSubject {
 }
 
 /** Works on what `start` builds: once, at first use, or before each run. Undefined without `start`. */
-function on<T>(start: (() => T) | undefined, run: (built: T) => number, isFresh = false): Work | undefined {
+function on<T>(start: (() => T) | undefined, count: number, run: (built: T) => void, isFresh = false) {
   if (start === undefined) return undefined;
   let built: T | undefined;
-  return {
-    prepare: () => {
-      if (isFresh) built = undefined;
-      built ??= start();
-    },
-    run: () => run(built as T),
+  const prepare = () => {
+    if (isFresh) built = undefined;
+    built ??= start();
   };
+  return { prepare, count, run: () => run(built as T) };
 }
 
 function subjectOf({ label, note, ours, batches, growing, proofs, verifiedProofs }: TreeSubject): Subject {
   const grow = (leavesPerRoot: number) => {
     let next = PREFILLED;
-    return on(growing && (() => growing(PREFILLED)), (tree) => {
+    return on(growing && (() => growing(PREFILLED)), BATCH, (tree) => {
       for (let i = 1; i <= BATCH; i++) {
         tree.add(next++);
         if (i % leavesPerRoot === 0) tree.checkRoot();
       }
-      return BATCH;
     });
   };
   // The proven leaves are spread over the tree.
   const prove = (start: TreeSubject["proofs"]) => {
     let next = 0;
-    return on(start, (proof) => {
+    return on(start, PROOFS, (proof) => {
       for (let i = 0; i < PROOFS; i++) proof((Math.imul(next++, 0x9e3779b1) >>> 0) % LEAVES);
-      return PROOFS;
     });
   };
   const add = (batch: (number: number) => void) => {
     for (let number = 0; number < LEAVES / BATCH; number++) batch(number);
-    return LEAVES;
   };
   const works = {
-    ...{ batches: on(batches, add, true), appends: grow(BATCH), singles: grow(1) },
+    ...{ batches: on(batches, LEAVES, add, true), appends: grow(BATCH), singles: grow(1) },
     ...{ proofs: prove(proofs), verifiedProofs: prove(verifiedProofs) },
   };
   return { label, note, ours, works };

@@ -39,9 +39,9 @@ export function settingsFor(runs: number) {
 type Sources = Readonly<Record<string, string>>;
 
 /** The interface of a contract whose fallback runs other code too, as its callers see it. */
-export function wholeInterface(own: Abi, lent: readonly Abi[]): Abi {
+export function wholeInterface(own: Abi, lent: Abi): Abi {
   const items = new Map(own.map((item) => [JSON.stringify(item), item]));
-  for (const item of lent.flat()) if (item.type !== "constructor") items.set(JSON.stringify(item), item);
+  for (const item of lent) if (item.type !== "constructor") items.set(JSON.stringify(item), item);
   return [...items.values()];
 }
 
@@ -73,7 +73,7 @@ export function compile(job: Job): Artifact[] {
     const { abi, bytecode, deployedBytecode } = contractIn(output, sourceName, contractName);
     const { immutableReferences = {}, object } = deployedBytecode;
     const lent = contractName === "StateCommitment" ? LENT : [];
-    const abis = lent.map(([source, name]) => contractIn(output, source, name).abi);
+    const others = lent.flatMap(([source, name]) => contractIn(output, source, name).abi);
     return {
       contractName,
       sourceName,
@@ -81,7 +81,7 @@ export function compile(job: Job): Artifact[] {
       settings: input.settings,
       sources: Object.keys(sources),
       hash,
-      abi: wholeInterface(abi, abis),
+      abi: wholeInterface(abi, others),
       bytecode: `0x${bytecode.object}`,
       deployedBytecode: `0x${object}`,
       immutableReferences: named(immutableReferences, output),
@@ -93,7 +93,7 @@ const namesOf = ({ sources }: Job) => Object.keys(sources) as ContractName[];
 const fileOf = (name: string) => new URL(`${name}.json`, COMPILED);
 
 /** The contracts whose code the settlement contract's fallback runs, or their interface. */
-const LENT = [
+export const LENT = [
   ["contracts/state/Administration.sol", "Administration"],
   ["contracts/interfaces/ITransfers.sol", "ITransfers"],
 ] as const;
