@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { createPublicClient, erc20Abi, erc721Abi, formatUnits, getContract, type Hex, http, parseAbi } from "viem";
+import { createPublicClient, formatUnits, getContract, type Hex, http } from "viem";
 import type { Address } from "../../core/index.ts";
-import { stateCommitmentAbi } from "../../core/l1/abi.ts";
+import { readL1, stateCommitmentAbi } from "../../core/l1/index.ts";
 import * as api from "../../server/client/index.ts";
 import { print } from "../cli/output.ts";
 import { USERS } from "../sandbox/accounts.ts";
@@ -28,7 +28,7 @@ const DESCRIPTION = "a potion from the demo, described in more letters than a bl
 /** Does the main job once, over HTTP and L1 only, and reports the results. `say` gets one line at a time. */
 async function runDemo(sandbox: SandboxDescription, say: (line: string) => void) {
   const client = api.createClient({ baseUrl: sandbox.api, apiKey: sandbox.apiKey });
-  const chain = chainReader(sandbox.rpcUrl, sandbox.contract);
+  const chain = await chainReader(sandbox.rpcUrl, sandbox.contract);
   const checks: { what: string; found: string; expected: string; ok: boolean }[] = [];
   const check = (what: string, found: unknown, expected: unknown) => {
     const ok = String(found).toLowerCase() === String(expected).toLowerCase();
@@ -158,14 +158,9 @@ function choose({ users, assets }: SandboxDescription, vaults: readonly api.Vaul
 type Choice = ReturnType<typeof choose>;
 
 /** The owner's balance of the token on L1, in base units; for an ERC-721, 1 for its owner. */
-async function held(chain: ChainReader, { standard, asset, user, vault }: Choice): Promise<bigint> {
-  const { contractAddress } = asset;
-  if (standard === "erc20") return chain.erc20(contractAddress).balanceOf([user.ownerAddress]);
-  const id = BigInt(vault.tokenId ?? 0);
-  if (standard === "erc1155") return chain.erc1155(contractAddress).balanceOf([user.ownerAddress, id]);
-  const token = chain.erc721(contractAddress);
-  const owner = await token.ownerOf([id]).catch(() => null);
-  return owner?.toLowerCase() === user.ownerAddress ? 1n : 0n;
+function held({ l1 }: ChainReader, { standard, asset, user, vault }: Choice): Promise<bigint> {
+  const tokenId = vault.tokenId === null ? null : BigInt(vault.tokenId);
+  return l1.holding(asset.contractAddress, standard, user.ownerAddress, tokenId);
 }
 
 /** All of a vault, by its owner's signature, once L1 has paid it. */
@@ -178,12 +173,12 @@ async function withdrawn(client: api.MintmarkClient, { vault, owner }: Choice): 
 
 /** EIP-4844. */
 const GAS_PER_BLOB = 131_072n;
-const ERC1155 = parseAbi(["function balanceOf(address owner, uint256 id) view returns (uint256)"]);
 
 /** The demo's own reads of L1, without the engine. */
-function chainReader(rpcUrl: string, address: Address) {
-  const client = createPublicClient({ transport: http(rpcUrl) });
+async function chainReader(rpc: string, address: Address) {
+  const client = createPublicClient({ transport: http(rpc) });
   return {
+    l1: await readL1({ rpc, contract: address }),
     state: getContract({ abi: stateCommitmentAbi, address, client }).read,
     /** From the receipts. Those of the local chain leave the blob gas out: there it follows from the blobs. */
     async gasOf(hashes: readonly Hex[]) {
@@ -197,13 +192,10 @@ function chainReader(rpcUrl: string, address: Address) {
       }
       return { gas, blobGas };
     },
-    erc20: (token: Address) => getContract({ abi: erc20Abi, address: token, client }).read,
-    erc721: (token: Address) => getContract({ abi: erc721Abi, address: token, client }).read,
-    erc1155: (token: Address) => getContract({ abi: ERC1155, address: token, client }).read,
   };
 }
 
-type ChainReader = ReturnType<typeof chainReader>;
+type ChainReader = Awaited<ReturnType<typeof chainReader>>;
 
 type Told = Pick<SandboxOptions, "onProgress" | "onError">;
 
