@@ -1,4 +1,4 @@
-import { leaderOf, Minter, settled, startWorld, stateOf, vaultsOf } from "./world.ts";
+import { leaderOf, minterOf, settled, startWorld, stateOf, vaultsOf } from "./world.ts";
 
 const MINTS = 100;
 
@@ -8,7 +8,7 @@ type ClusterReport = Awaited<ReturnType<typeof runCluster>>;
 export async function runCluster(folder: string, seconds: number, onProgress: (step: string) => void) {
   await using world = await startWorld(folder, onProgress);
   const { members, facts } = world;
-  const minter = new Minter(world, MINTS);
+  const minter = minterOf(world, MINTS);
   onProgress("minting");
   await minter.mintFor(seconds * 1_000);
   const leader = await leaderOf(members);

@@ -1,4 +1,3 @@
-import type { ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { chmod, mkdir, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
@@ -18,98 +17,74 @@ import { PostgresServer } from "./postgres.ts";
 /** While a server's role changes, it does not listen, or it answers 503. Half a minute of retries is more than that. */
 const RETRIES = { retries: 12 };
 
-export class ClusterServer {
-  readonly name: string;
-  readonly url: string;
-  readonly #settings: Readonly<Record<string, string>>;
-  #process: ChildProcess;
-  #said = "";
+export type ClusterServer = ReturnType<typeof startServer>;
 
-  constructor(name: string, url: string, settings: Readonly<Record<string, string>>) {
-    this.name = name;
-    this.url = url;
-    this.#settings = settings;
-    this.#process = this.#start();
-  }
-
-  /** Null while it runs; else its exit code or signal, and its last standard error. */
-  get end(): { readonly code: number | string; readonly said: string } | null {
-    const { exitCode, signalCode } = this.#process;
-    const code = exitCode ?? signalCode;
-    return code === null ? null : { code, said: this.#said };
-  }
-
+/** Starts a server, which may end at any time. */
+function startServer(name: string, url: string, settings: Readonly<Record<string, string>>) {
+  let said = "";
+  const start = () => {
+    const started = startMintmark(["server"], settings);
+    said = "";
+    started.stdout.resume();
+    started.stderr.on("data", (text) => (said = (said + text).slice(-2_000)));
+    started.once("exit", (code) => {
+      if (code) process.stderr.write(`${settings.MINTMARK_STORE} ended with ${code}: ${said}\n`);
+    });
+    return started;
+  };
+  let child = start();
   /** Resolves with its first response. */
-  async answers(): Promise<void> {
-    const given = AbortSignal.any([endOf(this.#process), AbortSignal.timeout(120_000)]);
-    await untilAnswer(`${this.url}/readyz`, () => true, given).catch((cause: unknown) => {
-      throw new Error(`${this.url} does not answer`, { cause });
+  const answers = async () => {
+    const given = AbortSignal.any([endOf(child), AbortSignal.timeout(120_000)]);
+    await untilAnswer(`${url}/readyz`, () => true, given).catch((cause: unknown) => {
+      throw new Error(`${url} does not answer`, { cause });
     });
-  }
-
-  async kill(): Promise<void> {
-    await endProcess(this.#process, "SIGKILL");
-  }
-
-  async restart(): Promise<void> {
-    await this.kill();
-    this.#process = this.#start();
-    await this.answers();
-  }
-
-  freeze(isFrozen: boolean): void {
-    this.#process.kill(isFrozen ? "SIGSTOP" : "SIGCONT");
-  }
-
-  #start(): ChildProcess {
-    const child = startMintmark(["server"], this.#settings);
-    this.#said = "";
-    child.stdout?.resume();
-    child.stderr?.on("data", (text) => (this.#said = (this.#said + text).slice(-2_000)));
-    child.once("exit", (code) => {
-      if (code) process.stderr.write(`${this.#settings.MINTMARK_STORE} ended with ${code}: ${this.#said}\n`);
-    });
-    return child;
-  }
+  };
+  const kill = () => endProcess(child, "SIGKILL");
+  return {
+    ...{ name, url, answers, kill },
+    /** Null while it runs; else its exit code or signal, and its last standard error. */
+    get end() {
+      const code = child.exitCode ?? child.signalCode;
+      return code === null ? null : { code, said };
+    },
+    async restart() {
+      await kill();
+      child = start();
+      await answers();
+    },
+    freeze: (isFrozen: boolean) => child.kill(isFrozen ? "SIGSTOP" : "SIGCONT"),
+  };
 }
 
 type Clients = Pick<Servers, "facts"> & { readonly members: readonly { readonly url: string }[] };
+export type Minter = ReturnType<typeof minterOf>;
 
-/** A client that repeats each mint, at the next server, until acknowledged. */
-export class Minter {
-  readonly acknowledged: string[] = [];
-  /** `Mintmark-Position` of the newest response. */
-  position = "0";
-  readonly #world: Clients;
-  readonly #perRequest: number;
-  readonly #name: string;
-  #tokenId: number;
-  #request = 0;
-  #server = 0;
-
-  /** @param from - the first token's id, which also separates the requests of several minters */
-  constructor(world: Clients, perRequest: number, from = 0) {
-    this.#world = world;
-    this.#perRequest = perRequest;
-    this.#name = `request ${from}`;
-    this.#tokenId = from;
-  }
-
-  async mint(): Promise<void> {
-    const { facts, members } = this.#world;
+/**
+ * A client that repeats each mint, at the next server, until acknowledged.
+ *
+ * @param from - the first token's id, which also separates the requests of several minters
+ */
+export function minterOf({ facts, members }: Clients, perRequest: number, from = 0) {
+  const acknowledged: string[] = [];
+  let position = "0";
+  let tokenId = from;
+  let requests = 0;
+  let server = 0;
+  const mint = async () => {
     const assetId = facts.assets.find(({ standard }) => standard === "erc721")?.assetId ?? "";
     const sword = { assetId, amount: 1, dataAvailabilityMode: "zk-rollup" } as const;
-    const mints = Array.from({ length: this.#perRequest }, () => ({ ...sword, tokenId: String(++this.#tokenId) }));
+    const mints = Array.from({ length: perRequest }, () => ({ ...sword, tokenId: String(++tokenId) }));
     const body = { users: [{ userId: facts.users[0]?.userId ?? "", mints }] };
-    const headers = { "idempotency-key": `${this.#name}-${this.#request++}` };
+    const headers = { "idempotency-key": `request ${from}-${requests++}` };
     for (;;) {
-      const { url = "" } = members[this.#server % members.length] ?? {};
+      const { url = "" } = members[server % members.length] ?? {};
       const client = createClient({ baseUrl: url, apiKey: facts.apiKey, retries: 0 });
       const signal = AbortSignal.timeout(15_000);
       const reply = await client.POST("/api/v1/mint", { body, headers, signal }).catch(() => null);
       if (reply?.data !== undefined) {
-        this.acknowledged.push(...(reply.data as MintReply).vaults.map(({ vaultId }) => vaultId));
-        this.position = reply.response.headers.get("mintmark-position") ?? "";
+        acknowledged.push(...(reply.data as MintReply).vaults.map(({ vaultId }) => vaultId));
+        position = reply.response.headers.get("mintmark-position") ?? "";
         return;
       }
       const code = reply?.error?.code;
@@ -117,15 +92,21 @@ export class Minter {
       // An engine that closes is no matter of a cluster's clients: another server leads, or soon does.
       if (!isPassing || code === "engine_closed")
         throw new Error(`a mint was refused: ${JSON.stringify(reply?.error)}`);
-      this.#server++;
+      server++;
       await pause(100);
     }
-  }
-
-  async mintFor(ms: number): Promise<void> {
-    const end = performance.now() + ms;
-    while (performance.now() < end) await this.mint();
-  }
+  };
+  return {
+    ...{ acknowledged, mint },
+    /** `Mintmark-Position` of the newest response. */
+    get position() {
+      return position;
+    },
+    async mintFor(ms: number) {
+      const end = performance.now() + ms;
+      while (performance.now() < end) await mint();
+    },
+  };
 }
 
 export type Servers = Awaited<ReturnType<typeof startServers>>;
@@ -188,7 +169,7 @@ export async function startServers(folder: string, own: OwnSettings, onProgress:
     const port = await freePort(0);
     const place = { MINTMARK_STORE: resolve(folder, name), MINTMARK_SERVER_NAME: name, MINTMARK_PORT: String(port) };
     const settings = { ...environment, ...own(name), ...place };
-    const member = new ClusterServer(name, `http://127.0.0.1:${port}`, settings);
+    const member = startServer(name, `http://127.0.0.1:${port}`, settings);
     started.push(member);
     await member.answers();
     return member;

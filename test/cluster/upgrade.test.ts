@@ -6,7 +6,7 @@ import { Level } from "level";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ClusterNode, PostgresJournal } from "../../core/lifecycle/cluster/index.ts";
 import { PREFIX } from "../../core/store/store-keys.ts";
-import { Minter, vaultsOf } from "../../scripts/cluster/world.ts";
+import { type Minter, minterOf, vaultsOf } from "../../scripts/cluster/world.ts";
 import { freePort } from "../../scripts/sandbox/port.ts";
 import { cleanEnvironment, SERVER, settingsOf } from "../cli/cli.ts";
 import { knownAsset, newTenant, SETTLEMENT, type TestTenant } from "../core/engine/fixture.ts";
@@ -37,7 +37,7 @@ beforeAll(async () => {
   const asset = await knownAsset(engine, "erc721");
   tenant = await newTenant(engine, [asset]);
   const facts = { apiKey: tenant.token, users: tenant.users, assets: [{ assetId: asset, standard: "erc721" }] };
-  minter = new Minter({ members: servers, facts: facts as never }, 3);
+  minter = minterOf({ members: servers, facts: facts as never }, 3);
 });
 afterAll(async () => {
   for (const { child } of servers) child.kill("SIGKILL");

@@ -4,7 +4,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
 import { PostgresJournal } from "../../../core/lifecycle/cluster/index.ts";
-import { type ClusterServer, Minter, type Servers, settled, vaultsOf } from "../../../scripts/cluster/world.ts";
+import { type Minter, minterOf, type Servers, settled, vaultsOf } from "../../../scripts/cluster/world.ts";
 
 const MAIN = fileURLToPath(new URL("../../../scripts/mintmark.ts", import.meta.url));
 /** Longest time after a fault until a mint is acknowledged again. */
@@ -39,7 +39,7 @@ class Reader {
 
   async read(): Promise<void> {
     const { members, facts } = this.#world;
-    const member = members[Math.floor(Math.random() * members.length)] as ClusterServer;
+    const member = members[Math.floor(Math.random() * members.length)] as Servers["members"][number];
     const { position } = this.#minter;
     const vaultId = this.#minter.acknowledged.at(-1);
     if (vaultId === undefined) return void (await pause(50));
@@ -66,7 +66,7 @@ class Reader {
 
 /** Strikes as often as asked while clients mint and read, and checks the whole history afterwards. */
 export async function campaign({ world, folder, strikes, faults, url, mended }: CampaignOptions): Promise<void> {
-  const minters = [1, 10].map((perRequest, i) => new Minter(world, perRequest, i * 1_000_000));
+  const minters = [1, 10].map((perRequest, i) => minterOf(world, perRequest, i * 1_000_000));
   const reader = new Reader(world, minters[0] as Minter);
   let isOver = false;
   let failure: unknown = null;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { emptyFolder, leaderOf, Minter, settled, startServers, vaultsOf } from "../../../scripts/cluster/world.ts";
+import { emptyFolder, leaderOf, minterOf, settled, startServers, vaultsOf } from "../../../scripts/cluster/world.ts";
 import { campaign, type Strike, verify } from "./campaign.ts";
 import type { Link } from "./link.ts";
 import type { PatroniNode, PatroniOptions } from "./patroni.ts";
@@ -129,7 +129,7 @@ describe.skipIf(missing.length > 0)("with Patroni", () => {
     const { world, database } = around;
     const { members, facts } = world;
     // Each server has a client of its own, so that none of them waits at the frozen one.
-    const minters = members.map((member, i) => new Minter({ members: [member], facts }, 1, (i + 1) * 1_000_000));
+    const minters = members.map((member, i) => minterOf({ members: [member], facts }, 1, (i + 1) * 1_000_000));
     const acknowledged = () => minters.reduce((sum, minter) => sum + minter.acknowledged.length, 0);
     let isOver = false;
     const clients = minters.map(async (minter) => {
@@ -193,7 +193,7 @@ describe.skipIf(missing.length > 0)("with Patroni", () => {
   test("a standby without the newest entries does not take over, and minting waits for one that has them", async () => {
     await using around = await surroundings({ isSynchronous: true });
     const { world, database } = around;
-    const minter = new Minter(world, 10);
+    const minter = minterOf(world, 10);
     await minter.mintFor(2_000);
     const { primary, behind, ahead } = await leaveOneBehind(database, minter);
     await Promise.all([primary.kill("machine"), ahead.kill("machine")]);
@@ -224,7 +224,7 @@ describe.skipIf(missing.length > 0)("with Patroni", () => {
     await using around = await surroundings({ isSynchronous: false });
     const { world, database, folder } = around;
     const { facts, members } = world;
-    const minter = new Minter(world, 10);
+    const minter = minterOf(world, 10);
     await minter.mintFor(2_000);
     await settled(members);
     const kept = minter.acknowledged.length;
@@ -280,7 +280,7 @@ async function surroundings(options: Omit<PatroniOptions, "nodes">) {
  * Stops a standby that the primary does not wait for, and mints what only the two others have. A frozen one would still
  * find the entries in its socket.
  */
-async function leaveOneBehind(database: PatroniCluster, minter: Minter) {
+async function leaveOneBehind(database: PatroniCluster, minter: ReturnType<typeof minterOf>) {
   const primary = await database.primary();
   const rows = await primary.query("select application_name as name, sync_state from pg_stat_replication");
   const others = database.nodes.filter((node) => node !== primary);

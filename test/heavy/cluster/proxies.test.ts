@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { leaderOf, Minter, settled, startWorld, vaultsOf, type World } from "../../../scripts/cluster/world.ts";
+import { leaderOf, minterOf, settled, startWorld, vaultsOf, type World } from "../../../scripts/cluster/world.ts";
 import { freePort } from "../../../scripts/sandbox/port.ts";
 import { EventStreamClient } from "../../server/sse.ts";
 
@@ -90,7 +90,7 @@ describe.each(NAMES)("behind %s", (name) => {
     try {
       const key = { "x-api-key": world.facts.apiKey };
       const events = await EventStreamClient.open(`${url}/api/v1/events`, { accept: "text/event-stream", ...key });
-      const minter = new Minter({ members: [{ url }], facts: world.facts }, 1, fresh(1_000));
+      const minter = minterOf({ members: [{ url }], facts: world.facts }, 1, fresh(1_000));
       const roles = new Set<string | null>();
       for (let i = 0; i < 12; i++) {
         await minter.mint();
