@@ -8,8 +8,7 @@ import { UsageError } from "../cli/errors.ts";
 import { print } from "../cli/output.ts";
 import { examine, type Finding } from "../doctor/doctor.ts";
 import { NETWORK_NAMES, networks } from "../up/networks.ts";
-import { settingsIn } from "../up/processes.ts";
-import { startProcesses } from "../up/start.ts";
+import { settingsIn, startProcesses } from "../up/processes.ts";
 import { askTerms, confirm, type GivenAnswers } from "../up/terms.ts";
 import { type UpResult, up } from "../up/up.ts";
 

@@ -1,7 +1,7 @@
 import type { DeploymentPlan } from "./check.ts";
 import { type Deployer, deployContract } from "./deployer.ts";
 import { type Deployment, pendingOf, readRecord, writeRecord } from "./record.ts";
-import { deploySettlement } from "./settlement.ts";
+import { deploySettlement, verifySettlement } from "./settlement.ts";
 import { deployMissing, deployToken, type TokenConfig } from "./token.ts";
 
 interface DeployOptions extends Pick<DeploymentPlan, "settlement" | "multisig"> {
@@ -29,7 +29,8 @@ export async function deploy(account: Deployer, options: DeployOptions): Promise
     admin = (await deployContract(by, "AdminTimeLock", args)).address;
   }
   onProgress(earlier ? `verifying StateCommitment at ${earlier.settlement.address}` : "deploying StateCommitment");
-  const settlement = await deploySettlement(by, { ...options.settlement, admin }, earlier?.settlement);
+  const settlement = earlier?.settlement ?? (await deploySettlement(by, { ...options.settlement, admin }));
+  if (earlier !== undefined) await verifySettlement(by, settlement);
   const { tokens: recorded = [], mirrors = [] } = earlier ?? {};
   let deployment: Deployment = { version: 1, chainId: by.chainId, settlement, tokens: recorded, mirrors };
   await writeRecord(path, deployment);

@@ -14,12 +14,8 @@ export type SettlementConfig = Omit<SettlementRecord, keyof Creation | "transfer
   readonly transfers?: boolean;
 };
 
-/** Deploys the settlement contract. With an earlier record, verifies the recorded contract instead. */
-export async function deploySettlement(by: Deployer, config: SettlementConfig, earlier?: SettlementRecord) {
-  if (earlier !== undefined) {
-    await verifySettlement(by, earlier);
-    return earlier;
-  }
+/** Deploys the settlement contract, and verifies it. */
+export async function deploySettlement(by: Deployer, config: SettlementConfig): Promise<SettlementRecord> {
   const { transfers = false, ...terms } = config;
   const code = transfers ? await deployContract(by, "Transfers", []) : undefined;
   const args = settlementArgs(terms, code?.address);

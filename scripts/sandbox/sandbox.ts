@@ -213,9 +213,7 @@ export async function seed(engine: Engine, { tokens, chainId }: Deployment) {
     const token = { standard, chainId: BigInt(chainId), contractAddress, quantum, name, symbol, blobScheme };
     const decimals = standard === "erc20" ? 18 : 0;
     const { assetId } = await engine.assets.add({ ...token, decimals, applicationId });
-    await engine.assets.whitelist(assetId);
     await engine.operator.recordRegistered(assetId, { minterLocked, transferable: true });
-    await engine.assets.enable(applicationId, assetId);
     assets.push({ assetId, standard, contractAddress, symbol, decimals });
   }
   return { apiKey, applicationId, users, assets };
