@@ -5,7 +5,7 @@ import { createPublicClient, http } from "viem";
 import { pause } from "../../core/backoff.ts";
 import { HttpBatchSource, Watcher, type WatcherOptions } from "../../core/guards/archive/index.ts";
 import { CommitteeMember } from "../../core/guards/committee/member.ts";
-import { type Asset, type Engine, KzgThread, openEngine, type Uuid } from "../../core/index.ts";
+import { type Engine, KzgThread, openEngine, type Uuid } from "../../core/index.ts";
 import { connectL1, signatureChecks } from "../../core/l1/index.ts";
 import type { RollupData } from "../../core/l1/settlement/index.ts";
 import { Stack } from "../../core/stack.ts";
@@ -36,27 +36,9 @@ export interface SandboxOptions {
   readonly onError?: (error: unknown) => void;
 }
 
-/** Access data of a running sandbox, in `sandbox.json` in its folder. Keys are of the test chain only. */
-export interface SandboxDescription {
-  readonly api: string;
-  readonly rpcUrl: string;
-  readonly contract: `0x${string}`;
-  /** Deployment block of the contract. */
-  readonly fromBlock: number;
-  /** The engine's folder, for the operator's commands. */
-  readonly store: string;
-  /** Where rollup batches go: those that do not fit into blobs go into calldata. */
-  readonly rollupData: "blobs" | "calldata";
-  readonly apiKey: string;
-  /** Links that sign in to the console once: as an admin of the application, and as the operator. */
-  readonly consoleLinks: { readonly team: string; readonly operator: string };
-  readonly applicationId: Uuid;
-  readonly users: readonly { readonly name: string; readonly userId: Uuid; readonly ownerAddress: `0x${string}` }[];
-  readonly assets: readonly Pick<Asset, "assetId" | "standard" | "contractAddress" | "symbol" | "decimals">[];
-  readonly pid: number;
-}
-
 export type Sandbox = Awaited<ReturnType<typeof startSandbox>>;
+export type SandboxDescription = Sandbox["description"];
+type Facts = Awaited<ReturnType<typeof seed>>;
 
 const TERMS = { admin: ADMIN.address, transferable: true };
 const TOKENS: readonly TokenConfig[] = [
@@ -149,13 +131,18 @@ export async function startSandbox(options: SandboxOptions) {
   stack.defer(followingL1(members, { l1, fromBlock: deployedAtBlock, sources: [new HttpBatchSource(api)] }));
   const linkOf = async (applicationId: Uuid | null, role: "admin" | "operator") =>
     `${api}/console#link=${(await engine.people.invite({ applicationId, role, name: "You" })).link}`;
-  const description: SandboxDescription = {
+  /** Access data of a running sandbox, in `sandbox.json` in its folder. Keys are of the test chain only. */
+  const description = {
     api,
+    /** Links that sign in to the console once: as an admin of the application, and as the operator. */
     consoleLinks: { team: await linkOf(facts.applicationId, "admin"), operator: await linkOf(null, "operator") },
     rpcUrl: chain.rpcUrl,
     contract,
+    /** Deployment block of the contract. */
     fromBlock: Number(deployedAtBlock),
+    /** The engine's folder, for the operator's commands. */
     store,
+    /** Where rollup batches go: those that do not fit into blobs go into calldata. */
     rollupData: engine.operator.rollupKind(),
     ...facts,
     pid: process.pid,
@@ -202,13 +189,13 @@ export async function deployTo(rpcUrl: string, folder: string, onProgress: (step
 export async function seed(engine: Engine, { tokens, chainId }: Deployment) {
   const { applicationId } = await engine.applications.create({ name: "Demo" });
   const { secret: apiKey } = await engine.keys.issue(applicationId);
-  const users: SandboxDescription["users"][number][] = [];
+  const users = [];
   for (const { name, userId, owner } of USERS) {
     const ownerAddress = lower(owner.address);
     await engine.users.create(applicationId, { userId, ownerAddress });
     users.push({ name, userId, ownerAddress });
   }
-  const assets: SandboxDescription["assets"][number][] = [];
+  const assets = [];
   for (const { standard, address: contractAddress, name, symbol, quantum, blobScheme, minterLocked } of tokens) {
     const token = { standard, chainId: BigInt(chainId), contractAddress, quantum, name, symbol, blobScheme };
     const decimals = standard === "erc20" ? 18 : 0;
@@ -220,7 +207,7 @@ export async function seed(engine: Engine, { tokens, chainId }: Deployment) {
 }
 
 /** Can be sent repeatedly: of its assets, only an ERC-721 is limited to one mint. */
-function mintExample({ users, assets }: Pick<SandboxDescription, "users" | "assets">) {
+function mintExample({ users, assets }: Facts) {
   const mints = assets
     .filter(({ standard }) => standard !== "erc721")
     .map(({ assetId, standard }) => ({
