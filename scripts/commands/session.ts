@@ -43,7 +43,13 @@ const key = command({
   usage: "key <file>",
   description: "make a session key: writes it to a new file, and prints its address",
   examples: ["session key game.key"],
-  work: ({ args: [file = ""] }) => makeKey(file),
+  async work({ args: [file = ""] }) {
+    const key = generatePrivateKey();
+    await writeFile(file, `${key}\n`, { flag: "wx", mode: 0o600 }).catch((error: NodeJS.ErrnoException) => {
+      throw error.code === "EEXIST" ? new UsageError(`${file} exists: name a new file`) : error;
+    });
+    return { keyAddress: privateKeyToAddress(key).toLowerCase(), file };
+  },
 });
 
 const authorizing = command({
@@ -84,18 +90,14 @@ const showing = command({
   examples: [`session show ${OWNER} ${KEY} --url https://mint.example`],
   options: { "--url <url>": "the server's address (MINTMARK_URL)" },
   notes: "MINTMARK_API_KEY has an API key with the scope read.",
-  work: show,
+  async work({ options, args: [owner, key], signal }) {
+    const parties = { owner: inputs.addressOf(owner, "<owner>"), key: keyOf(key) };
+    const { revocation, ...session } = await sessionOf(serverOf(options), parties, signal);
+    return options.json === true ? { ...session, revocation } : readable(session, options);
+  },
 });
 
 export const sessionCommands = [key, authorizing, revoking, showing];
-
-async function makeKey(file: string) {
-  const key = generatePrivateKey();
-  await writeFile(file, `${key}\n`, { flag: "wx", mode: 0o600 }).catch((error: NodeJS.ErrnoException) => {
-    throw error.code === "EEXIST" ? new UsageError(`${file} exists: name a new file`) : error;
-  });
-  return { keyAddress: privateKeyToAddress(key).toLowerCase(), file };
-}
 
 /**
  * Makes the message and the call here, of the arguments and the chain's facts. The server only tells the token of an
@@ -158,12 +160,6 @@ async function revoke({ options, args: [given], signal, progress }: Given, setti
     process.stderr.write("the key had no session with this owner, and can never have one\n");
   if (status) await reached("revoked", status, { signal, progress });
   return { ownerAddress: owner, keyAddress: key, status: "revoked", txHash: sent?.txHash ?? null };
-}
-
-async function show({ options, args: [owner, key], signal }: Given) {
-  const parties = { owner: inputs.addressOf(owner, "<owner>"), key: keyOf(key) };
-  const { revocation, ...session } = await sessionOf(serverOf(options), parties, signal);
-  return options.json === true ? { ...session, revocation } : readable(session, options);
 }
 
 type Parties = Readonly<Record<"owner" | "key", Address>>;

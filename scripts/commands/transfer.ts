@@ -1,5 +1,4 @@
 import type { LocalAccount } from "viem";
-import type { z } from "zod";
 import type { Address, Hash } from "../../core/index.ts";
 import { connectL1 } from "../../core/l1/index.ts";
 import * as api from "../../server/client/index.ts";
@@ -64,22 +63,19 @@ const cancelTransfer = command({
   notes:
     "`mintmark transfer` prints the digest. L1 counts no commit of a later second. What it has by then stays." +
     "\nWith MINTMARK_URL and MINTMARK_API_KEY the server is asked first whether L1 has the transfer already.",
-  work: cancel,
+  /** The transaction of one account says nothing about other lists, so a wrong digest does no harm. */
+  async work({ options, args: [digest = ""], signal, progress }, settings) {
+    if (!/^0x[0-9a-fA-F]{64}$/.test(digest)) throw new UsageError("<digest>: give 0x and 64 hex digits");
+    const { account } = await processAccount(options.session === true ? "SESSION" : "OWNER");
+    await requireOpen(digest, signal);
+    const l1 = await connectL1({ ...chainOf(settings), account });
+    const onSent = (txHash: Hash) => progress(`sent transaction ${txHash}`);
+    const { txHash } = await l1.cancelTransfers(digest.toLowerCase() as Hash, { signal, onSent });
+    return { digest: digest.toLowerCase(), signer: account.address.toLowerCase(), txHash };
+  },
 });
 
 export const transferCommands = [transfer, redeem, cancelTransfer];
-
-/** The transaction of one account says nothing about other lists, so a wrong digest does no harm. */
-async function cancel({ options, args, signal, progress }: Given, settings: z.output<typeof sessionSettings>) {
-  const [digest = ""] = args;
-  if (!/^0x[0-9a-fA-F]{64}$/.test(digest)) throw new UsageError("<digest>: give 0x and 64 hex digits");
-  const { account } = await processAccount(options.session === true ? "SESSION" : "OWNER");
-  await requireOpen(digest, signal);
-  const l1 = await connectL1({ ...chainOf(settings), account });
-  const onSent = (txHash: Hash) => progress(`sent transaction ${txHash}`);
-  const { txHash } = await l1.cancelTransfers(digest.toLowerCase() as Hash, { signal, onSent });
-  return { digest: digest.toLowerCase(), signer: account.address.toLowerCase(), txHash };
-}
 
 /** A cancellation of what L1 has already would cost gas for nothing. Without a server nobody can tell. */
 async function requireOpen(digest: string, signal: AbortSignal): Promise<void> {

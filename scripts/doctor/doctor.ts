@@ -202,7 +202,8 @@ async function otherVersion(url: string): Promise<string | null> {
 async function metrics({ MINTMARK_METRICS_PORT: port, MINTMARK_METRICS_HOST: host }: Config): Promise<Result> {
   if (port === undefined)
     return warning("no metrics port", "Set MINTMARK_METRICS_PORT, and scrape it: docs/guides/production.md");
-  const reply = await asked(`http://${host}:${port}/metrics`, { "user-agent": DOCTOR });
+  // Of this agent's look the server counts no scrape.
+  const reply = await asked(`http://${host}:${port}/metrics`, { "user-agent": "mintmark-doctor" });
   await reply?.body?.cancel();
   if (reply === null) return warning("the metrics port does not answer", "It answers while the server runs.");
   const seconds = reply.headers.get("mintmark-scraped-seconds-ago");
@@ -211,9 +212,6 @@ async function metrics({ MINTMARK_METRICS_PORT: port, MINTMARK_METRICS_HOST: hos
   if (Number(seconds) > 300) return warning(`the last scrape was ${seconds} s ago`, "Look at Prometheus.");
   return ok(`scraped ${seconds} s ago`);
 }
-
-/** The doctor's own look at the metrics counts as no scrape. */
-export const DOCTOR = "mintmark-doctor";
 
 type Contract = { readonly abi: typeof stateCommitmentAbi; readonly address: `0x${string}` };
 
