@@ -18,16 +18,27 @@ function corrupt(detail: string, options?: { readonly cause: unknown }): Mintmar
   return new MintmarkError("store_corrupt", `${detail} ${advice}`, options);
 }
 
-/** The folder of a LevelDB store, locked by this process and checked to be complete. */
+const MARK_BYTES = 12; // Length and checksum
+
+/**
+ * The folder of a LevelDB store, locked by this process and checked to be complete.
+ *
+ * Its mark is the number of journal entries, in a file next to LevelDB's: `length(8) ‖ crc32(4)`, big-endian. Written
+ * after each write of the store and before its acknowledgement, so a shorter journal has lost entries. It is not flushed
+ * each time, which would cost as much as the write. So after a power cut it can hold a smaller length, never a larger
+ * one.
+ */
 export class LevelFolder implements AsyncDisposable {
   readonly path: string; // The real path, because LevelDB's own lock within a process uses the folder's name
-  readonly mark: JournalMark;
+  readonly marked: number | null; // Entries by the mark, when it was opened; null when the folder has none
   readonly #lock: Server | null;
   #format: number;
+  readonly #bytes = Buffer.alloc(MARK_BYTES);
+  #mark: FileHandle | null = null;
 
-  private constructor(path: string, mark: JournalMark, lock: Server | null, format: number) {
+  private constructor(path: string, marked: number | null, lock: Server | null, format: number) {
     this.path = path;
-    this.mark = mark;
+    this.marked = marked;
     this.#lock = lock;
     this.#format = format;
   }
@@ -36,10 +47,10 @@ export class LevelFolder implements AsyncDisposable {
    * Locks a folder and checks it for data that LevelDB would silently drop, before LevelDB changes anything.
    *
    * @param createIfMissing - whether to create a store in a folder without one
-   * @param marked - false removes the mark, because another journal holds the store's writes
+   * @param isMarked - false removes the mark, because another journal holds the store's writes
    * @throws MintmarkError `store_missing`, `store_locked`, `store_mismatch`, or `store_corrupt`
    */
-  static async open(folder: string, createIfMissing: boolean, marked: boolean): Promise<LevelFolder> {
+  static async open(folder: string, createIfMissing: boolean, isMarked: boolean): Promise<LevelFolder> {
     if (createIfMissing) await mkdir(folder, { recursive: true });
     else if (!(await stat(folder).catch(() => null))?.isDirectory()) throw storeMissing(folder);
     const path = await realpath(folder);
@@ -48,19 +59,18 @@ export class LevelFolder implements AsyncDisposable {
       const holds = (await readdir(path)).some((file) => STORE_FILE.test(file));
       const format = holds ? await requireFolderFormat(path) : FORMAT_VERSION;
       // A store that begins a journal. A server's own folder is brought up by the journal.
-      if (!marked && !createIfMissing) requireNewest(format);
-      if (!marked) await rm(JournalMark.pathIn(path), { force: true });
+      if (!isMarked && !createIfMissing) requireNewest(format);
+      if (!isMarked) await rm(markIn(path), { force: true });
       // Reads the mark first: it is never ahead of the log, even while another process writes.
-      const mark = await JournalMark.read(path);
+      const marked = await readMark(path);
       // A server of a cluster that ended before its first write left an empty store. The journal fills it.
-      const isStore = await requireWhole(path, !marked && createIfMissing ? 0 : mark.length);
+      const isStore = await requireWhole(path, !isMarked && createIfMissing ? 0 : marked);
       if (!isStore && !createIfMissing) throw storeMissing(folder);
-      if (!isStore) {
-        await writeFolderFormat(path);
-        // Until the store has its first entry, the mark tells an interrupted creation from a damaged store.
-        await mark.begin(0);
-      }
-      return new LevelFolder(path, mark, lock, format);
+      if (!isStore) await writeFolderFormat(path);
+      const opened = new LevelFolder(path, marked, lock, format);
+      // Until the store has its first entry, the mark tells an interrupted creation from a damaged store.
+      if (!isStore) await opened.beginMark(0);
+      return opened;
     } catch (error) {
       lock?.close();
       throw error;
@@ -74,8 +84,24 @@ export class LevelFolder implements AsyncDisposable {
     this.#format = FORMAT_VERSION;
   }
 
+  /** Makes the mark's file durable once; later marks change only existing bytes. */
+  async beginMark(length: number): Promise<void> {
+    this.#mark ??= await open(markIn(this.path), this.marked === null ? "w" : "r+", 0o600);
+    this.mark(length);
+    await this.#mark.sync();
+  }
+
+  /** Takes a few microseconds: the bytes go to the system's cache. */
+  mark(length: number): void {
+    if (this.#mark === null) throw new Error("the mark is not open");
+    this.#bytes.writeBigUInt64BE(BigInt(length), 0);
+    this.#bytes.writeUInt32BE(crc32(this.#bytes.subarray(0, 8)), 8);
+    writeSync(this.#mark.fd, this.#bytes, 0, MARK_BYTES, 0);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.mark.close();
+    await this.#mark?.close();
+    this.#mark = null;
     this.#lock?.close();
   }
 }
@@ -124,7 +150,7 @@ async function requireWhole(folder: string, marked: number | null): Promise<bool
 
 export function entriesMissing(folder: string, length: number, marked: number): MintmarkError {
   const detail = `The journal in ${folder} ends with entry ${length - 1}, but entries up to ${marked - 1} were acknowledged.`;
-  const accept = `To continue without them, delete ${JournalMark.pathIn(folder)}; their callers get no further notice.`;
+  const accept = `To continue without them, delete ${markIn(folder)}; their callers get no further notice.`;
   return new MintmarkError("store_corrupt", `${detail} Restore the folder from a copy. ${accept}`);
 }
 
@@ -163,57 +189,18 @@ async function lockFolder(path: string): Promise<Server | null> {
   return lock;
 }
 
-const BYTES = 12; // Length and checksum
+function markIn(folder: string): string {
+  return join(folder, "journal-length");
+}
 
-/**
- * The number of journal entries, in a file next to LevelDB's: `length(8) ‖ crc32(4)`, big-endian. Written after each
- * write of the store and before its acknowledgement, so a shorter journal has lost entries. It is not flushed each
- * time, which would cost as much as the write. So after a power cut it can hold a smaller length, never a larger one.
- */
-class JournalMark {
-  readonly length: number | null; // Entries; null when the folder has no mark
-  readonly #path: string;
-  readonly #bytes = Buffer.alloc(BYTES);
-  #file: FileHandle | null = null;
-
-  private constructor(path: string, length: number | null) {
-    this.#path = path;
-    this.length = length;
+/** The length in a folder's mark; null without a mark. Throws `store_corrupt` for a damaged one. */
+async function readMark(folder: string): Promise<number | null> {
+  const path = markIn(folder);
+  const bytes = await ifThere(readFile(path));
+  if (bytes === undefined) return null;
+  if (bytes.length !== MARK_BYTES || bytes.readUInt32BE(8) !== crc32(bytes.subarray(0, 8))) {
+    const detail = `${path} is damaged, so nobody can tell whether the journal is complete. Restore the folder from a copy.`;
+    throw new MintmarkError("store_corrupt", `${detail} To go on with the journal as it is, delete that file.`);
   }
-
-  static pathIn(folder: string): string {
-    return join(folder, "journal-length");
-  }
-
-  /** Throws `store_corrupt` for a damaged mark. */
-  static async read(folder: string): Promise<JournalMark> {
-    const path = JournalMark.pathIn(folder);
-    const bytes = await ifThere(readFile(path));
-    if (bytes === undefined) return new JournalMark(path, null);
-    if (bytes.length !== BYTES || bytes.readUInt32BE(8) !== crc32(bytes.subarray(0, 8))) {
-      const detail = `${path} is damaged, so nobody can tell whether the journal is complete. Restore the folder from a copy.`;
-      throw new MintmarkError("store_corrupt", `${detail} To go on with the journal as it is, delete that file.`);
-    }
-    return new JournalMark(path, Number(bytes.readBigUInt64BE(0)));
-  }
-
-  /** Makes the file durable once; later marks change only existing bytes. */
-  async begin(length: number): Promise<void> {
-    this.#file ??= await open(this.#path, this.length === null ? "w" : "r+", 0o600);
-    this.set(length);
-    await this.#file.sync();
-  }
-
-  /** Takes a few microseconds: the bytes go to the system's cache. */
-  set(length: number): void {
-    if (this.#file === null) throw new Error("the mark is not open");
-    this.#bytes.writeBigUInt64BE(BigInt(length), 0);
-    this.#bytes.writeUInt32BE(crc32(this.#bytes.subarray(0, 8)), 8);
-    writeSync(this.#file.fd, this.#bytes, 0, BYTES, 0);
-  }
-
-  async close(): Promise<void> {
-    await this.#file?.close();
-    this.#file = null;
-  }
+  return Number(bytes.readBigUInt64BE(0));
 }

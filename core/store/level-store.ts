@@ -59,10 +59,11 @@ export class LevelStore implements Store {
   }
 
   /** Compares the journal with the mark again: only now are LevelDB's tables readable. */
-  async #beginMark({ path, mark }: LevelFolder): Promise<void> {
+  async #beginMark(folder: LevelFolder): Promise<void> {
+    const { path, marked } = folder;
     const length = await journalLength(this);
-    if (mark.length !== null && length < mark.length) throw entriesMissing(path, length, mark.length);
-    await guarded(mark.begin(length));
+    if (marked !== null && length < marked) throw entriesMissing(path, length, marked);
+    await guarded(folder.beginMark(length));
   }
 
   async get(key: Buffer): Promise<Buffer | undefined> {
@@ -106,7 +107,7 @@ export class LevelStore implements Store {
     }
     // LevelDB has `sync`, which abstract-level's types lack. Without it a write survives the process, not the machine.
     await guarded(batch.write({ sync: this.#sync } as object));
-    if (entry !== undefined && this.#sync) this.#folder?.mark.set(1 + Number(entry.readBigUInt64BE(1)));
+    if (entry !== undefined && this.#sync) this.#folder?.mark(1 + Number(entry.readBigUInt64BE(1)));
   }
 
   async raiseFormat(): Promise<void> {
