@@ -16,21 +16,12 @@ import { SHARDS } from "../batch-tokens.ts";
 export class TokenIndex {
   readonly #shards: Uint32Array[] = [];
   readonly #counts = new Uint32Array(SHARDS);
-  #size = 0;
   #atHome = new Uint32Array(64);
 
   /** @param expected - number of tokens to reserve space for */
   constructor(expected = 0) {
     const capacity = Math.max(MIN_CAPACITY, Math.ceil((expected / SHARDS) * (1 / START_LOAD)));
     for (let i = 0; i < SHARDS; i++) this.#shards.push(new Uint32Array(2 * capacity));
-  }
-
-  get size(): number {
-    return this.#size;
-  }
-
-  get bytes(): number {
-    return this.#shards.reduce((sum, shard) => sum + shard.byteLength, 0);
   }
 
   /** The refs of all tokens with this hash; null when there are none. */
@@ -73,7 +64,6 @@ export class TokenIndex {
     shard[at] = hash;
     shard[at + 1] = ref;
     this.#counts[number] = (this.#counts[number] as number) + 1;
-    this.#size++;
     return true;
   }
 
@@ -82,7 +72,6 @@ export class TokenIndex {
     const shard = this.#withRoom(number, hashes.length);
     for (let i = 0; i < hashes.length; i++) place(shard, hashes[i] as number, firstRef + 2 * (slots[i] as number));
     this.#counts[number] = (this.#counts[number] as number) + hashes.length;
-    this.#size += hashes.length;
   }
 
   /** The shard, grown if `more` tokens would overfill it. */
@@ -103,7 +92,6 @@ export class TokenIndex {
     const shard = this.#shards[number] as Uint32Array;
     let free = find(shard, hash, ref);
     this.#counts[number] = (this.#counts[number] as number) - 1;
-    this.#size--;
     // Later tokens move up, unless that would put them before their own place.
     for (let at = next(free, shard); shard[at + 1] !== 0; at = next(at, shard)) {
       const own = home(shard[at] as number, shard);
