@@ -4,12 +4,11 @@ import type { OpenBatch } from "../ledger/open-batch.ts";
 import { FIRST_PENDING } from "../ledger/vault-refs.ts";
 import type { Hex } from "../model.ts";
 import { blobTextOf, tokenIdOf, tokenIdOfBytes } from "../protocol/blob.ts";
-import type { VaultPlace } from "../protocol/vault.ts";
 import { columnOf, MintColumns } from "../store/mint-columns.ts";
 import type { AssetRecord } from "../store/records.ts";
-import { keyOf, keyString } from "../store/store-keys.ts";
+import { keyString } from "../store/store-keys.ts";
 import { MAX_SHORT_ID } from "../store/token-id.ts";
-import { CHUNK_VAULTS, decodeChunk, type StoredVault } from "../store/vault-columns.ts";
+import { CHUNK_VAULTS, chunkKeyOf, decodeChunk, type StoredVault } from "../store/vault-columns.ts";
 import type { EntryReport } from "./form.ts";
 
 /** A request with an id for each token that the engine numbers, one entry a token. */
@@ -262,8 +261,4 @@ export class TokenLookup {
       throw new MintmarkError("store_corrupt", "A vault that the index of tokens names is missing.");
     return vault;
   }
-}
-
-function chunkKeyOf({ mode, batchNumber, slot }: VaultPlace): Buffer {
-  return keyOf.chunk(mode, batchNumber, Math.floor(slot / CHUNK_VAULTS));
 }

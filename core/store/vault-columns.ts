@@ -2,8 +2,10 @@ import { MintmarkError } from "../errors.ts";
 import type { Address, Hex } from "../model.ts";
 import { widthOfWords } from "../protocol/batch-data.ts";
 import { hexToBytes } from "../protocol/hex.ts";
+import type { VaultPlace } from "../protocol/vault.ts";
 import { ByteReader, record as scratch } from "./binary.ts";
 import { checkedRecord } from "./layout.ts";
+import { keyOf } from "./store-keys.ts";
 
 // Amounts are two 32-bit words in typed arrays instead of a bigint object. All are below 2^63.
 
@@ -212,6 +214,10 @@ export interface StoredVault {
 }
 
 export const CHUNK_VAULTS = 64; // Vaults in one stored record
+
+/** The key of the record with the vault of a place. */
+export const chunkKeyOf = ({ mode, batchNumber, slot }: VaultPlace): Buffer =>
+  keyOf.chunk(mode, batchNumber, Math.floor(slot / CHUNK_VAULTS));
 
 /** The hash of a vault's token; 0 unless ERC-721. */
 export type TokenHashOf = (vault: NewVault) => number;

@@ -12,7 +12,7 @@ import { activityRecord, UNTOUCHED } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import { fastTokenIdOf } from "../store/token-id.ts";
 import type { StoredVault } from "../store/vault-columns.ts";
-import { CHUNK_VAULTS, decodeChunk, decodeIntoColumns, VaultColumns } from "../store/vault-columns.ts";
+import { CHUNK_VAULTS, chunkKeyOf, decodeChunk, decodeIntoColumns, VaultColumns } from "../store/vault-columns.ts";
 import { requireAddress } from "../validate.ts";
 
 export interface LocatedVault {
@@ -119,10 +119,7 @@ export async function ownVaults(
 /** Reads vaults with the group's changes, in this order, each record once. Throws `store_corrupt` if one is missing. */
 export async function readVaults(ledger: Ledger, places: readonly VaultPlace[], group: Group | null = null) {
   const keys = new Map<string, Buffer>();
-  for (const place of places) {
-    const { mode, batchNumber, slot } = place;
-    keys.set(chunkIdOf(place), keyOf.chunk(mode, batchNumber, Math.floor(slot / CHUNK_VAULTS)));
-  }
+  for (const place of places) keys.set(chunkIdOf(place), chunkKeyOf(place));
   const records = await ledger.store.getMany([...keys.values()]);
   const chunks = new Map<string, StoredVault[]>();
   for (const [i, [id, key]] of [...keys].entries()) {
