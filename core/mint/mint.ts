@@ -1,5 +1,4 @@
 import { requireUncommittedLimit, sealClosed } from "../batches/seal.ts";
-import type { Issue } from "../errors.ts";
 import { enablementId, type Ledger } from "../ledger/ledger.ts";
 import { markRequest } from "../ledger/marks.ts";
 import type { CachedUser } from "../ledger/user-cache.ts";
@@ -236,23 +235,19 @@ export class MintTransition implements Transition<MintOutcome | null> {
     }
   }
 
-  /** Reports assets that cannot be minted, or not so much of them. */
+  /** Reports each entry of an asset that cannot be minted, or not so much of it. */
   #checkAssets(applicationIndex: number): void {
     const { settlement, enablements } = this.#ledger;
     for (const { asset: read, high, low } of this.#uses.values()) {
       const asset = this.#ledger.assetAt(read.assetIndex);
       const enabled = enablements.latest.get(enablementId(applicationIndex, asset.assetIndex)) ?? false;
       const reason = availability(settlement, asset, enabled);
-      if (reason !== null) this.#reportAsset(asset, reason);
+      if (reason !== null)
+        this.#columns.assetIndex.forEach((index, entry) => {
+          if (index === asset.assetIndex) this.#report(entry, "/assetId", reason.code, reason.detail);
+        });
       if (supplyFault(asset, amountOf(high, low)) !== null) this.#reportSupply(asset);
     }
-  }
-
-  /** Reports each entry of an asset that cannot be minted. */
-  #reportAsset({ assetIndex }: AssetRecord, { code, detail }: Pick<Issue, "code" | "detail">): void {
-    this.#columns.assetIndex.forEach((index, entry) => {
-      if (index === assetIndex) this.#report(entry, "/assetId", code, detail);
-    });
   }
 
   /** Reports the entries that exceed an asset's cap, or its last id. */

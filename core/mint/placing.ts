@@ -39,7 +39,10 @@ export function placeEntries(
       let open = openBatchFor(ledger, modeOf, inBlobs);
       const slot = standard === "erc721" ? -1 : open.growing(user, vault);
       if (slot >= 0) {
-        placed.existing(entry, open, slot, time);
+        const { vaults } = open;
+        const age = time - (vaults.createdAt[slot] as number);
+        placed.added(entry, open, slot);
+        placed.grew(entry, vaults.amountHigh[slot] as number, vaults.amountLow[slot] as number, age);
         open.grow(slot, vault.amountHigh, vault.amountLow, time);
         continue;
       }

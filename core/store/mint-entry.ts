@@ -4,7 +4,6 @@ import { type ByteReader, record as to } from "./binary.ts";
 import { MINT_KIND } from "./entries.ts";
 import { hash, layout, listOf, nullable, pairOf, text, uuid, type ValueOf, varint } from "./layout.ts";
 import { columnOf, type MintColumns, zerosOf } from "./mint-columns.ts";
-import type { VaultColumns } from "./vault-columns.ts";
 
 export interface PlacedMint {
   readonly assetIndex: number;
@@ -66,7 +65,7 @@ export class PlacedColumns {
     this.age = zerosOf(Float64Array, count);
   }
 
-  /** Adds an entry that created a vault. */
+  /** Adds the vault of an entry. */
   added(entry: number, { batchNumber, inBlobs, isBeside }: PlacedIn, slot: number): void {
     this.batchNumber[entry] = batchNumber;
     this.slot[entry] = slot;
@@ -76,13 +75,7 @@ export class PlacedColumns {
     this.bits[entry] = (inBlobs ? BLOBS_BIT : 0) | (isBeside ? BESIDE_BIT : 0);
   }
 
-  /** Adds an entry for an existing vault, before its amount changes. */
-  existing(entry: number, batch: PlacedIn & { readonly vaults: VaultColumns }, slot: number, time: number): void {
-    const { amountHigh, amountLow, createdAt } = batch.vaults;
-    this.added(entry, batch, slot);
-    this.grew(entry, amountHigh[slot] as number, amountLow[slot] as number, time - (createdAt[slot] as number));
-  }
-
+  /** Adds what the vault of an entry was before. */
   grew(entry: number, high: number, low: number, age: number): void {
     if (!this.#hasGrown) {
       this.beforeHigh = columnOf(Uint32Array, this.#count);

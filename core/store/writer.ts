@@ -105,12 +105,11 @@ export class Writer {
     this.#refusal = reason;
     if (reason === null) return;
     for (const waiting of this.#queue.splice(0)) {
-      if (waiting.transition.isOwed === true) {
-        this.#queue.push(waiting);
-        continue;
+      if (waiting.transition.isOwed === true) this.#queue.push(waiting);
+      else {
+        waiting.begin?.();
+        waiting.reject(reason);
       }
-      waiting.begin?.();
-      waiting.reject(reason);
     }
   }
 
@@ -121,18 +120,16 @@ export class Writer {
     while (this.#running !== null) await this.#running;
   }
 
+  /** Only a queued transition can be cancelled. */
   #cancelOn(signal: AbortSignal, waiting: Waiting): void {
-    const cancel = (): void => this.#cancel(waiting, signal.reason);
+    const cancel = (): void => {
+      const at = this.#queue.indexOf(waiting);
+      if (at < 0) return;
+      this.#queue.splice(at, 1);
+      waiting.reject(signal.reason);
+    };
     waiting.begin = () => signal.removeEventListener("abort", cancel);
     signal.addEventListener("abort", cancel);
-  }
-
-  /** Only a queued transition can be cancelled. */
-  #cancel(waiting: Waiting, reason: unknown): void {
-    const at = this.#queue.indexOf(waiting);
-    if (at < 0) return;
-    this.#queue.splice(at, 1);
-    waiting.reject(reason);
   }
 
   async #drain(): Promise<void> {
