@@ -11,7 +11,7 @@ import { Replica } from "./lifecycle/start/replica.ts";
 import { canonicalSettlement, openLedger } from "./lifecycle/start/start.ts";
 import { type Claims, claimsOf } from "./mint/claims.ts";
 import type { MintResult } from "./mint/mint-results.ts";
-import { type MintOptions, type Mints, mintOf, mintsOf } from "./mint/mints.ts";
+import { type MintOptions, type Mints, mint, mintsOf } from "./mint/mints.ts";
 import type { Environment, Limits, Principal, Uuid } from "./model.ts";
 import { operatorOf, type SettlementPort } from "./operator.ts";
 import type { StoreOperation } from "./store/ports.ts";
@@ -74,7 +74,7 @@ function engineOf(
   const webhooks = webhooksOf(context, secret);
   return {
     ...{ settlement, environment, limits },
-    mint: mintOf(context),
+    mint: mint.bind(null, context),
     mints: mintsOf(context),
     transactions: transactionsOf(context),
     applications: applicationsOf(context),

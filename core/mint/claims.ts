@@ -148,40 +148,6 @@ async function checkEntries(
   }
 }
 
-/** Mints what a link promises to the owner that its key has signed, once. */
-async function take(
-  context: EngineContext,
-  link: Address,
-  owner: Address,
-  given: Hex,
-  signal?: AbortSignal,
-): Promise<MintResult> {
-  const { ledger } = context;
-  const record = await storedClaim(ledger, link);
-  const signature = String(given).toLowerCase() as Hex;
-  if (!(await isSignedBy(link, claimDigest(ledger.settlement, { link, owner }), signature)))
-    throw new MintmarkError("signature_invalid", "The signature is not by the link's key over this owner.");
-  const earlier = earlierTaking(ledger, record, owner);
-  if (earlier !== null) return replayedResult(ledger, earlier);
-  const decision: Decision = {
-    key: keyOf.claim(link),
-    idempotency: null,
-    earlier: (stored) => earlierTaking(ledger, recordOf(stored) ?? record, owner),
-    decide(group, { sequence: mintSequence, mintId }) {
-      const taken = { ownerAddress: owner, signature, mintId, mintSequence };
-      const { time: decidedAt } = ledger.record(group, { kind: "claimTaken", link, ...taken });
-      putClaim(group, link, { ...record, status: "claimed", ...taken, decidedAt });
-    },
-  };
-  const request = { users: [{ ownerAddress: owner, mints: [JSON.parse(record.mint) as unknown] }] };
-  try {
-    return await mint(context, principalOf(ledger, record), request, { decision, signal });
-  } catch (error) {
-    if (!(error instanceof MintmarkError) || !BY_KEY.has(error.code)) throw error;
-    throw new MintmarkError("claim_cancelled", "The issuer's key for this link is no longer valid. Ask for another.");
-  }
-}
-
 /** What a mint says when the key that created a link is revoked or has expired, or its application is suspended. */
 const BY_KEY: ReadonlySet<string> = new Set(["credentials_invalid", "credentials_expired", "application_suspended"]);
 
@@ -297,8 +263,37 @@ export function claimsOf(context: EngineContext): Claims {
       const link = linkOf(address);
       return foundClaim(ledger, claimView(ledger, link, await storedClaim(ledger, link)));
     },
-    take: async (address, { ownerAddress, signature }, wait) =>
-      take(context, linkOf(address), requireAddress("ownerAddress", ownerAddress), signature, wait?.signal),
+    async take(address, claim, { signal } = {}) {
+      const link = linkOf(address);
+      const owner = requireAddress("ownerAddress", claim.ownerAddress);
+      const { ledger } = context;
+      const record = await storedClaim(ledger, link);
+      const signature = String(claim.signature).toLowerCase() as Hex;
+      if (!(await isSignedBy(link, claimDigest(ledger.settlement, { link, owner }), signature)))
+        throw new MintmarkError("signature_invalid", "The signature is not by the link's key over this owner.");
+      const earlier = earlierTaking(ledger, record, owner);
+      if (earlier !== null) return replayedResult(ledger, earlier);
+      const decision: Decision = {
+        key: keyOf.claim(link),
+        idempotency: null,
+        earlier: (stored) => earlierTaking(ledger, recordOf(stored) ?? record, owner),
+        decide(group, { sequence: mintSequence, mintId }) {
+          const taken = { ownerAddress: owner, signature, mintId, mintSequence };
+          const { time: decidedAt } = ledger.record(group, { kind: "claimTaken", link, ...taken });
+          putClaim(group, link, { ...record, status: "claimed", ...taken, decidedAt });
+        },
+      };
+      const request = { users: [{ ownerAddress: owner, mints: [JSON.parse(record.mint) as unknown] }] };
+      try {
+        return await mint(context, principalOf(ledger, record), request, { decision, signal });
+      } catch (error) {
+        if (!(error instanceof MintmarkError) || !BY_KEY.has(error.code)) throw error;
+        throw new MintmarkError(
+          "claim_cancelled",
+          "The issuer's key for this link is no longer valid. Ask for another.",
+        );
+      }
+    },
   };
 }
 

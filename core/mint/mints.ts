@@ -8,15 +8,6 @@ import { type Decision, MintTransition } from "./mint.ts";
 import { AcceptedResult, type MintResult, presentResult, replayedResult } from "./mint-results.ts";
 import { readMint } from "./reader.ts";
 
-/** The engine's `mint`. */
-export function mintOf(context: EngineContext) {
-  return mint.bind(null, context) as (
-    principal: Principal,
-    request: unknown,
-    options?: MintOptions,
-  ) => Promise<MintResult>;
-}
-
 /** Every check of a mint, without minting. */
 export async function checkMint(
   { ledger, writer }: EngineContext,
