@@ -67,30 +67,18 @@ const SEALED_COLUMNS = ["userIndex", "assetIndex", "amountHigh", "amountLow", "t
 /** The vaults of a batch in slot order, one typed array a property: {@link StoredVault}s without an object each. */
 export class VaultColumns {
   count = 0;
-  userIndex: Uint32Array<ArrayBuffer>;
-  assetIndex: Uint32Array<ArrayBuffer>;
-  amountHigh: Uint32Array<ArrayBuffer>;
-  amountLow: Uint32Array<ArrayBuffer>;
-  createdAt: Float64Array<ArrayBuffer>;
-  updatedAt: Float64Array<ArrayBuffer>;
-  tokenHash: Uint32Array<ArrayBuffer>; // Hash of the token; 0 unless ERC-721
-  blobEnd: Uint32Array<ArrayBuffer>; // The end of each blob in `blobs`. A blob begins at the end of the one before.
-  blobs: Uint8Array<ArrayBuffer>;
+  userIndex = new Uint32Array(FIRST_CAPACITY);
+  assetIndex = new Uint32Array(FIRST_CAPACITY);
+  amountHigh = new Uint32Array(FIRST_CAPACITY);
+  amountLow = new Uint32Array(FIRST_CAPACITY);
+  createdAt = new Float64Array(FIRST_CAPACITY);
+  updatedAt = new Float64Array(FIRST_CAPACITY);
+  tokenHash = new Uint32Array(FIRST_CAPACITY); // Hash of the token; 0 unless ERC-721
+  blobEnd = new Uint32Array(FIRST_CAPACITY); // Where each blob in `blobs` ends, and the next begins
+  blobs = new Uint8Array(FIRST_CAPACITY * USUAL_BLOB_BYTES);
   readonly #holders = new Map<number, Holder>();
+  readonly holders: ReadonlyMap<number, Holder> = this.#holders; // The holder of each user index that occurs
   #lastHolder: Holder | null = null;
-
-  /** @param capacity - number of vaults to reserve space for */
-  constructor(capacity = FIRST_CAPACITY) {
-    this.userIndex = new Uint32Array(capacity);
-    this.assetIndex = new Uint32Array(capacity);
-    this.amountHigh = new Uint32Array(capacity);
-    this.amountLow = new Uint32Array(capacity);
-    this.createdAt = new Float64Array(capacity);
-    this.updatedAt = new Float64Array(capacity);
-    this.tokenHash = new Uint32Array(capacity);
-    this.blobEnd = new Uint32Array(capacity);
-    this.blobs = new Uint8Array(capacity * USUAL_BLOB_BYTES);
-  }
 
   /** Puts a vault into the next slot and returns the slot. */
   push(holder: Holder, vault: NewVault, createdAt: number, updatedAt: number, tokenHash: number): number {
@@ -126,11 +114,6 @@ export class VaultColumns {
 
   blobStart(slot: number): number {
     return slot === 0 ? 0 : (this.blobEnd[slot - 1] as number);
-  }
-
-  /** The holder of each user index that occurs. */
-  get holders(): ReadonlyMap<number, Holder> {
-    return this.#holders;
   }
 
   holderOf(slot: number): Holder {
@@ -234,7 +217,7 @@ export type TokenHashOf = (vault: NewVault) => number;
  * Numbers without a size are varints; `createdAfter` counts ms from `baseTime`, `updatedAfter` from that.
  */
 export function encodeChunk(vaults: readonly StoredVault[]): Buffer {
-  const columns = new VaultColumns(vaults.length);
+  const columns = new VaultColumns();
   for (const { applicationIndex, userIndex, owner, assetIndex, amount, blob, createdAt, updatedAt } of vaults) {
     const holder = { applicationIndex, userIndex, owner: hexToBytes(owner) };
     const blobs = hexToBytes(blob);

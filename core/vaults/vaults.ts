@@ -142,7 +142,7 @@ export function pageKeys(mode: Mode, batchNumber: number, firstSlot: number, cou
 
 /** The vaults in the records of {@link pageKeys}. Throws `store_corrupt` unless there are `count`. */
 export function decodePage(records: readonly (Buffer | undefined)[], count: number, batchId: string): VaultColumns {
-  const vaults = new VaultColumns(count);
+  const vaults = new VaultColumns();
   for (const record of records) if (record !== undefined) decodeIntoColumns(record, vaults, () => 0);
   if (vaults.count === count) return vaults;
   throw new MintmarkError("store_corrupt", `Vaults of ${batchId} are missing.`);
