@@ -67,7 +67,7 @@ const LINES: Readonly<Record<string, number>> = {
   "server/routes": 4_750,
   // Raised: a mirror takes no older state, nobody opens a burned vault, no cursor is forged, and a contract's
   // input is printed whole.
-  test: 51_954,
+  test: 51_980,
 };
 // Raised for Node 24 on three more platforms, of which a machine installs at most one.
 const PACKAGES = 500;

@@ -21,6 +21,21 @@ library StateProof {
         }
     }
 
+    /// @notice The vault in memory. Each look at the calldata would check it again.
+    function load(Vault calldata vault) internal pure returns (Vault memory held) {
+        bytes calldata blob = vault.blob;
+        assembly ("memory-safe") {
+            calldatacopy(held, vault, 0xa0)
+            let wide := or(or(mload(held), mload(add(held, 0x20))), mload(add(held, 0x80)))
+            if or(shr(64, wide), shr(160, mload(add(held, 0x40)))) { revert(0, 0) }
+            let text := mload(0x40)
+            mstore(add(held, 0xa0), text)
+            mstore(text, blob.length)
+            calldatacopy(add(text, 0x20), blob.offset, blob.length)
+            mstore(0x40, and(add(add(text, 0x3f), blob.length), not(0x1f)))
+        }
+    }
+
     /// @notice The leaf of a vault. It binds the vault's place.
     /// @dev keccak256(0x00 ‖ vaultId(8) ‖ chainId(8) ‖ owner(20) ‖ assetType(32) ‖ amount(8) ‖ blob). Fields are
     /// written from the back, so that each one overwrites the leading zeros of the next.
@@ -112,12 +127,17 @@ library StateProof {
             // Bit 5 is the side of the present level.
             let turn := shl(5, position)
             let sibling := siblings.offset
-            for { let end := add(sibling, shl(5, siblings.length)) } lt(sibling, end) { sibling := add(sibling, 32) } {
-                let own := or(left, and(turn, 32))
-                mstore(own, hash)
-                mstore(xor(own, 32), calldataload(sibling))
-                hash := keccak256(pair, 65)
-                turn := shr(1, turn)
+            let end := add(sibling, shl(5, siblings.length))
+            if lt(sibling, end) {
+                for {} 1 {} {
+                    let own := or(left, and(turn, 32))
+                    mstore(own, hash)
+                    mstore(xor(own, 32), calldataload(sibling))
+                    hash := keccak256(pair, 65)
+                    sibling := add(sibling, 32)
+                    if eq(sibling, end) { break }
+                    turn := shr(1, turn)
+                }
             }
         }
     }

@@ -68,7 +68,7 @@ abstract contract Payouts is ReentrancyGuardTransient, VaultProofs, TypedData {
         uint256 assetIndex,
         bytes32[] calldata assetSiblings,
         uint64 maturity
-    ) internal view returns (WithdrawalTerms memory) {
+    ) internal view returns (WithdrawalTerms memory terms) {
         _requireHeader(vaultId, header);
         if (chainId != block.chainid) revert IWithdrawals.OtherChain(chainId);
         Asset storage found = _assets[chainId][assetType];
@@ -82,18 +82,15 @@ abstract contract Payouts is ReentrancyGuardTransient, VaultProofs, TypedData {
         // If the manifest does not name the asset, no siblings of the vault lead to the batch root.
         (bool shown, bytes32 manifestRoot) = StateProof.manifestRootOf(chainId, assetType, assetIndex, assetSiblings);
         if (!shown) revert IVaultProofs.ProofInvalid(vaultId);
-        uint256 quantum = standard == Standard.ERC20 ? found.quantum : 1;
-        return WithdrawalTerms(
-            header.batchRoot,
-            manifestRoot,
-            header.vaultCount,
-            uint8(assetIndex),
-            found.token,
-            standard,
-            found.scheme,
-            quantum,
-            found.transferable
-        );
+        terms.batchRoot = header.batchRoot;
+        terms.manifestRoot = manifestRoot;
+        terms.vaultCount = header.vaultCount;
+        terms.assetIndex = uint8(assetIndex);
+        terms.token = found.token;
+        terms.standard = standard;
+        terms.scheme = found.scheme;
+        terms.quantum = standard == Standard.ERC20 ? found.quantum : 1;
+        terms.transferable = found.transferable;
     }
 
     /// @dev This is the first check of a validium leaf's content on L1.

@@ -5,6 +5,7 @@ import {IVaultProofs} from "../interfaces/IVaultProofs.sol";
 import {IWithdrawals} from "../interfaces/IWithdrawals.sol";
 import {BatchHeader, BlobScheme, Mode, Standard, Vault, VaultPath} from "../interfaces/Model.sol";
 import {MintingBlob} from "../libraries/MintingBlob.sol";
+import {StateProof} from "../libraries/StateProof.sol";
 import {VaultProofs} from "./VaultProofs.sol";
 
 /// @title What is known of a vault, and which of two of one token counts.
@@ -18,9 +19,8 @@ abstract contract VaultRecords is VaultProofs, IVaultProofs {
         BatchHeader calldata laterHeader,
         VaultPath calldata laterPath
     ) external {
-        // Read once. Each look at the calldata would check it again.
-        Vault memory first = earlier;
-        Vault memory second = later;
+        Vault memory first = StateProof.load(earlier);
+        Vault memory second = StateProof.load(later);
         _prove(first, earlierHeader, earlierPath);
         _prove(second, laterHeader, laterPath);
         Asset storage found = _assets[second.chainId][second.assetType];

@@ -7,6 +7,7 @@ import {
 } from "../interfaces/Model.sol";
 import {Messages} from "../libraries/Messages.sol";
 import {PackedItems} from "../libraries/PackedItems.sol";
+import {StateProof} from "../libraries/StateProof.sol";
 import {Payouts} from "./Payouts.sol";
 import {OwnTypedData} from "./TypedData.sol";
 
@@ -53,8 +54,7 @@ abstract contract Withdrawals is Payouts, OwnTypedData, IWithdrawals {
         address recipient,
         Authorization calldata authorization
     ) external nonReentrant {
-        // Read once. Each look at the calldata would check it again.
-        Vault memory held = vault;
+        Vault memory held = StateProof.load(vault);
         WithdrawalTerms memory terms =
             _terms(held.vaultId, held.chainId, held.assetType, header, path.assetIndex, path.assetSiblings, maturity);
         bytes calldata signature = authorization.signature;

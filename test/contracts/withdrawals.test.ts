@@ -1,4 +1,4 @@
-import { type Address, toHex, zeroAddress, zeroHash } from "viem";
+import { type Address, encodeFunctionData, hexToBigInt, hexToBytes, toHex, zeroAddress, zeroHash } from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
 import { MAX_AMOUNT, MODES } from "../../core/model.ts";
 import { commit, commitRollup, entry, provenArgs } from "./fixture/batches.ts";
@@ -195,6 +195,25 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
     const elsewhere = { ...asked, vault: { ...vault, chainId: 1n } };
     await d.refuses(withdraw(elsewhere), "OtherChain", [1n]);
     await withdraw(asked);
+  });
+
+  it.each([
+    ["vault id", 0, 64],
+    ["chain", 1, 64],
+    ["owner", 2, 160],
+    ["amount", 4, 64],
+    ["blob", 5, 128],
+  ])("need a vault whose %s is as wide as the interface says", async (_, word, bit) => {
+    const batch = await commit[mode](d, [entry(d.assets.coin, owner, "", 70n)]);
+    const args = withdrawArgs(request(batch, 0));
+    const data = hexToBytes(encodeFunctionData({ abi: d.state.abi, functionName: "withdraw", args }));
+    // The vault lies behind its offset, which is the first argument. Its blob is an offset too.
+    const place = 4 + Number(hexToBigInt(toHex(data.slice(4, 36)))) + 32 * word + 31 - bit / 8;
+    data[place] = 1;
+    const call = () => d.publicClient.call({ to: d.state.address, account: owner, data: toHex(data) });
+    await expect(call()).rejects.toThrow("reverted");
+    data[place] = 0;
+    await call();
   });
 
   it("need the path of the vault's own asset in the batch's manifest", async () => {
