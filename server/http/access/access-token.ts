@@ -58,7 +58,7 @@ export function ownTokens(secret: Uint8Array, typ: string, audience: string, ...
         .setProtectedHeader({ alg: ALGORITHM, typ })
         .setIssuedAt()
         .sign(secret),
-    verify: (token: string) => jose.jwtVerify(token, secret, expected),
+    verify: (token: string): Promise<jose.JWTVerifyResult> => jose.jwtVerify(token, secret, expected),
   };
 }
 
