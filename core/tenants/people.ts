@@ -40,7 +40,7 @@ export function peopleOf(context: EngineContext): People {
     invite: async ({ applicationId, role, name, address, personId }, wait) => {
       const facts = {
         personId: personId === undefined ? uuidv7() : requireUuid("personId", personId),
-        role: requireRole(applicationId, role),
+        role: requireRole(applicationId === null, role),
         name: requireText("name", name, 100),
         address: address === undefined || address === null ? null : requireAddress("address", address),
       };
@@ -72,8 +72,7 @@ export function peopleOf(context: EngineContext): People {
     changeRole: (personId, role, wait) =>
       change(personId, wait, (ledger, group, person) => {
         const { personIndex, applicationIndex } = person;
-        const application = applicationIndex === null ? null : ledger.applications.latest.get(applicationIndex);
-        requireRole(application?.applicationId ?? null, role);
+        requireRole(applicationIndex === null, role);
         if (person.role === role) return personView(ledger, person);
         // A new key, because work under way keeps the rights of the key that it began with.
         takeKey(ledger, group, person);
@@ -120,8 +119,8 @@ export function peopleOf(context: EngineContext): People {
   };
 }
 
-function requireRole(applicationId: Uuid | null, role: Role): Role {
-  const allowed = applicationId === null ? ["operator"] : ROLES.filter((each) => each !== "operator");
+function requireRole(isOperators: boolean, role: Role): Role {
+  const allowed = isOperators ? ["operator"] : ROLES.filter((each) => each !== "operator");
   if (!allowed.includes(role)) throw new MintmarkError("validation_failed", `role must be ${allowed.join(", ")} here`);
   return role;
 }

@@ -17,7 +17,6 @@ import { storeMissing } from "../../store/level-folder.ts";
 import { LevelStore } from "../../store/level-store.ts";
 import type { Store } from "../../store/ports.ts";
 import * as records from "../../store/records.ts";
-import { type BatchRecord, headRecord } from "../../store/records.ts";
 import { endOf, HEAD_KEY, keyOf, POSITION_KEY, PREFIX, SECRET_KEY } from "../../store/store-keys.ts";
 import { TokenIndex } from "../../store/tokens/token-index.ts";
 import { requireAddress } from "../../validate.ts";
@@ -101,7 +100,7 @@ export function canonicalSettlement({ chainId, contract, engineVersion }: Settle
 export async function load(ledger: Ledger, seals: boolean): Promise<void> {
   const stored = await ledger.store.get(HEAD_KEY);
   if (stored === undefined) throw new MintmarkError("store_corrupt", "The store's head is missing.");
-  ledger.head.load(decodeRecord(headRecord, stored, "The store's head"));
+  ledger.head.load(decodeRecord(records.headRecord, stored, "The store's head"));
   ledger.journalClock.start(ledger.head.latest.time);
   // Head and journal are written together, so a difference is damage.
   const { journalLength } = ledger.head.latest;
@@ -146,8 +145,8 @@ async function loadTokens(ledger: Ledger): Promise<void> {
 }
 
 /** A mode's sealed batches. Notes the number of vaults before each, and before the next one. */
-function sealedBatches(ledger: Ledger, mode: Mode): BatchRecord[] {
-  const sealed: BatchRecord[] = [];
+function sealedBatches(ledger: Ledger, mode: Mode): records.BatchRecord[] {
+  const sealed: records.BatchRecord[] = [];
   let firstOrdinal = 0;
   for (const batch of ledger.batches[mode].durable.values()) {
     if (batch.status === "open") break;
@@ -159,28 +158,28 @@ function sealedBatches(ledger: Ledger, mode: Mode): BatchRecord[] {
   return sealed;
 }
 
-async function readTokens(ledger: Ledger, batches: readonly BatchRecord[]): Promise<LoadedTokens[]> {
+async function readTokens(ledger: Ledger, batches: readonly records.BatchRecord[]): Promise<LoadedTokens[]> {
   const loaded: LoadedTokens[] = [];
   const reads: Promise<(Buffer | undefined)[]>[] = [];
   for (let from = 0; from < batches.length; from += RECORDS_AT_ONCE) {
     for (let next = from + reads.length * RECORDS_AT_ONCE; reads.length <= READS_AHEAD; next += RECORDS_AT_ONCE)
       reads.push(readRecords(ledger, batches.slice(next, next + RECORDS_AT_ONCE)));
     for (const [i, record] of ((await reads.shift()) ?? []).entries())
-      loaded.push(tokensOf(ledger, batches[from + i] as BatchRecord, record));
+      loaded.push(tokensOf(ledger, batches[from + i] as records.BatchRecord, record));
   }
   return loaded;
 }
 
-function readRecords(ledger: Ledger, batches: readonly BatchRecord[]): Promise<(Buffer | undefined)[]> {
-  const records = ledger.store.getMany(batches.map(({ mode, batchNumber }) => keyOf.batchTokens(mode, batchNumber)));
+function readRecords(ledger: Ledger, batches: readonly records.BatchRecord[]): Promise<(Buffer | undefined)[]> {
+  const read = ledger.store.getMany(batches.map(({ mode, batchNumber }) => keyOf.batchTokens(mode, batchNumber)));
   // The failure surfaces at the await, unless an earlier record is damaged.
-  records.catch(() => {});
-  return records;
+  read.catch(() => {});
+  return read;
 }
 
 function tokensOf(
   ledger: Ledger,
-  { mode, batchNumber, vaultCount }: BatchRecord,
+  { mode, batchNumber, vaultCount }: records.BatchRecord,
   record: Buffer | undefined,
 ): LoadedTokens {
   const name = batchIdOf(mode, batchNumber);

@@ -116,12 +116,10 @@ export class ReferenceBatches extends Part<{
   async seal({ mode, vaults, groups, voids = [], given = null, ...entry }: Sealing): Promise<boolean> {
     const { out } = this;
     const { batchNumber, mintCount, inBlobs } = entry;
-    const record: BatchRecord = {
-      ...emptyOf(batchRecord),
-      ...{ mode, batchNumber, mintCount, inBlobs, status: "sealed", vaultCount: vaults.length },
-      ...{ openedAt: vaults[0]?.createdAt ?? out.time, sealedAt: out.time },
-      ...{ transfers: groups !== null, given: given !== null },
-    };
+    const openedAt = vaults[0]?.createdAt ?? out.time;
+    const facts = { mode, batchNumber, mintCount, inBlobs, vaultCount: vaults.length, openedAt, sealedAt: out.time };
+    const kind = { transfers: groups !== null, given: given !== null };
+    const record: BatchRecord = { ...emptyOf(batchRecord), ...facts, ...kind, status: "sealed" };
     const applications = [...new Set(vaults.map(({ applicationIndex }) => applicationIndex))].sort((a, b) => a - b);
     const assets = Uint32Array.from(vaults, ({ assetIndex }) => assetIndex);
     const since = voids.map((run) => ({ ...run, voidedAt: out.time, leftOut: false }));

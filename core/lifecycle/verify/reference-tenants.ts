@@ -1,7 +1,6 @@
 import type { Address, Mode, Uuid } from "../../model.ts";
 import { assetType } from "../../protocol/asset.ts";
 import { hexToBytes } from "../../protocol/hex.ts";
-import type { EntryOf } from "../../store/entries.ts";
 import { emptyOf } from "../../store/layout.ts";
 import * as records from "../../store/records.ts";
 import { blockOf, keyOf, keyString, prefixOf, requestByKey } from "../../store/store-keys.ts";
@@ -60,7 +59,23 @@ export class ReferenceTenants extends Part {
       const type = enabled ? "asset.enabled" : "asset.disabled";
       this.out.tell(applicationIndex, { type, assetId: (this.asset(assetIndex) ?? NO_ASSET).assetId });
     },
-    userCreated: (entry) => this.#user(entry),
+    userCreated: ({ applicationIndex, userIndex, userId, ownerAddress, reference }) => {
+      const { out } = this;
+      if (userIndex !== this.#owners.length) out.report(`user ${userId} is out of order`);
+      this.#owners.push({ applicationIndex, owner: ownerAddress });
+      const owned = `${applicationIndex} ${ownerAddress}`;
+      const ownerAt = this.#known.has(owned)
+        ? keyOf.ownerUser(applicationIndex, ownerAddress, userIndex)
+        : keyOf.owner(applicationIndex, ownerAddress);
+      this.#known.add(owned);
+      out.put(ownerAt, records.ownerRecord, { userIndex, userId }, `the owner of user ${userId}`);
+      if (reference !== null)
+        out.mark(keyOf.userReference(applicationIndex, reference, userIndex), `the reference of user ${userId}`);
+      const record = { userId, ownerAddress, createdAt: out.time, reference };
+      out.put(keyOf.user(applicationIndex, userIndex), records.userRecord, record, `user ${userId}`);
+      const index = { userIndex, ownerAddress };
+      out.put(keyOf.userId(applicationIndex, userId), records.userIdRecord, index, `the index of user ${userId}`);
+    },
     claimsCreated: ({ applicationIndex, keyIndex, claims }) => {
       for (const [i, { link, mint, expiresAt }] of claims.entries()) {
         if (this.#claims.has(link)) this.out.report(`claim link ${link} is created twice`);
@@ -201,24 +216,6 @@ export class ReferenceTenants extends Part {
     for (const [id, key] of this.#enabled) this.out.mark(key, `enablement ${id}`);
     for (const [log, count] of this.#logs)
       this.out.put(keyOf.auditCount(log), records.auditCountRecord, { log, count }, `the length of audit log ${log}`);
-  }
-
-  #user({ applicationIndex, userIndex, userId, ownerAddress, reference }: EntryOf<"userCreated">): void {
-    const { out } = this;
-    if (userIndex !== this.#owners.length) out.report(`user ${userId} is out of order`);
-    this.#owners.push({ applicationIndex, owner: ownerAddress });
-    const owned = `${applicationIndex} ${ownerAddress}`;
-    const ownerAt = this.#known.has(owned)
-      ? keyOf.ownerUser(applicationIndex, ownerAddress, userIndex)
-      : keyOf.owner(applicationIndex, ownerAddress);
-    this.#known.add(owned);
-    out.put(ownerAt, records.ownerRecord, { userIndex, userId }, `the owner of user ${userId}`);
-    if (reference !== null)
-      out.mark(keyOf.userReference(applicationIndex, reference, userIndex), `the reference of user ${userId}`);
-    const record = { userId, ownerAddress, createdAt: out.time, reference };
-    out.put(keyOf.user(applicationIndex, userIndex), records.userRecord, record, `user ${userId}`);
-    const index = { userIndex, ownerAddress };
-    out.put(keyOf.userId(applicationIndex, userId), records.userIdRecord, index, `the index of user ${userId}`);
   }
 
   #decide(link: Address, change: Partial<records.ClaimRecord>): void {

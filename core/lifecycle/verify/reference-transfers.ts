@@ -36,55 +36,64 @@ export class ReferenceTransfers extends Part<{
   readonly #minted = new Map<bigint, StoredVault>(); // Minted vaults that transfers have taken
 
   readonly on = {
-    transfersRequested: (entry) => this.#request(entry),
-    transfersFailed: (entry) => this.#fail(entry),
+    transfersRequested: async (entry) => {
+      const { transferId, applicationIndex, firstSequence } = entry;
+      const { out } = this;
+      const { tenants, withdrawals } = this.parts;
+      const transfers: TransferListRecord["transfers"][number][] = [];
+      for (const transfer of entry.transfers) {
+        const { vaultId, receiverIndex, to } = transfer;
+        const place = unpackVaultId(vaultId);
+        const vault = this.#output(place) ?? (await this.vaultAt(place));
+        if (vault !== undefined && this.#output(place) === undefined) this.#minted.set(vaultId, vault);
+        if (vault === undefined || vault.applicationIndex !== applicationIndex || vault.amount === 0n)
+          out.report(`transfer ${transferId} takes vault ${vaultId}, which its application does not have`);
+        if (withdrawals.activity(vaultId).spentBy !== null)
+          out.report(`transfer ${transferId} takes vault ${vaultId}, which another transfer has taken`);
+        const receiver = receiverIndex === null ? undefined : tenants.owner(receiverIndex);
+        const isRight = isRedemption(transfer)
+          ? receiverIndex === null
+          : receiver?.owner === to && receiver.applicationIndex === applicationIndex;
+        if (!isRight) out.report(`transfer ${transferId} gives vault ${vaultId} to another user`);
+        const { userIndex = 0, assetIndex = 0 } = vault ?? {};
+        transfers.push({ ...transfer, userIndex, assetIndex, hops: this.#hopsOf(place) + 1, fault: null });
+        withdrawals.changeActivity(vaultId, { spentBy: transferId });
+      }
+      const count = transfers.reduce((sum, transfer) => sum + slotsOf(transfer), 0);
+      const assets = transfers.map(({ assetIndex }) => assetIndex);
+      tenants.advance(`transfer ${transferId}`, { applicationIndex, sequence: firstSequence, count }, assets, MODES);
+      this.#lists.add(transferId, { ...entry, transfers, journalSequence: out.sequence });
+      const users = new Set(
+        transfers.flatMap(({ userIndex, receiverIndex }) => [userIndex, receiverIndex ?? userIndex]),
+      );
+      for (const key of [
+        keyOf.transaction(applicationIndex, firstSequence),
+        ...[...users].map((user) => keyOf.userTransaction(applicationIndex, user, firstSequence)),
+        ...transferIndexes(applicationIndex, transfers).map((of) => requestByKey(of, firstSequence)),
+      ])
+        out.index(key, `an index of transfer ${transferId}`);
+      const redeemed = transfers.filter(isRedemption);
+      const counts = { transfers: transfers.length, redemptions: redeemed.length };
+      out.tell(applicationIndex, { type: "transfer.accepted", transferId, ...counts });
+      for (const { userIndex, vaultId, amount } of redeemed)
+        out.tell(applicationIndex, { type: "transfer.redeemed", transferId, userIndex, vaultId, amount });
+    },
+    transfersFailed: ({ transferId, failure }) => {
+      const list = this.#lists.get(transferId);
+      if (list?.status !== "waiting") this.out.report(`transfer ${transferId} fails, and does not wait`);
+      if (list === undefined) return;
+      for (const { vaultId } of list.transfers)
+        if (this.parts.withdrawals.activity(vaultId).spentBy === transferId)
+          this.parts.withdrawals.changeActivity(vaultId, { spentBy: null });
+      this.#lists.change(transferId, { status: "failed", failure });
+      this.out.tell(list.applicationIndex, { type: "transfer.failed", transferId, failure });
+    },
   } satisfies Handlers;
 
   /** The lists of a batch of transfers; null for a batch of mints. */
   ofBatch({ mode, batchNumber }: Place): readonly TransferListRecord[] | null {
     const ids = mode === "zk-rollup" ? this.#batches.get(batchNumber) : undefined;
     return ids === undefined ? null : ids.flatMap((id) => this.#lists.get(id) ?? []);
-  }
-
-  async #request(entry: EntryOf<"transfersRequested">): Promise<void> {
-    const { transferId, applicationIndex, firstSequence } = entry;
-    const { out } = this;
-    const { tenants, withdrawals } = this.parts;
-    const transfers: TransferListRecord["transfers"][number][] = [];
-    for (const transfer of entry.transfers) {
-      const { vaultId, receiverIndex, to } = transfer;
-      const place = unpackVaultId(vaultId);
-      const vault = this.#output(place) ?? (await this.vaultAt(place));
-      if (vault !== undefined && this.#output(place) === undefined) this.#minted.set(vaultId, vault);
-      if (vault === undefined || vault.applicationIndex !== applicationIndex || vault.amount === 0n)
-        out.report(`transfer ${transferId} takes vault ${vaultId}, which its application does not have`);
-      if (withdrawals.activity(vaultId).spentBy !== null)
-        out.report(`transfer ${transferId} takes vault ${vaultId}, which another transfer has taken`);
-      const receiver = receiverIndex === null ? undefined : tenants.owner(receiverIndex);
-      const isRight = isRedemption(transfer)
-        ? receiverIndex === null
-        : receiver?.owner === to && receiver.applicationIndex === applicationIndex;
-      if (!isRight) out.report(`transfer ${transferId} gives vault ${vaultId} to another user`);
-      const { userIndex = 0, assetIndex = 0 } = vault ?? {};
-      transfers.push({ ...transfer, userIndex, assetIndex, hops: this.#hopsOf(place) + 1, fault: null });
-      withdrawals.changeActivity(vaultId, { spentBy: transferId });
-    }
-    const count = transfers.reduce((sum, transfer) => sum + slotsOf(transfer), 0);
-    const assets = transfers.map(({ assetIndex }) => assetIndex);
-    tenants.advance(`transfer ${transferId}`, { applicationIndex, sequence: firstSequence, count }, assets, MODES);
-    this.#lists.add(transferId, { ...entry, transfers, journalSequence: out.sequence });
-    const users = new Set(transfers.flatMap(({ userIndex, receiverIndex }) => [userIndex, receiverIndex ?? userIndex]));
-    for (const key of [
-      keyOf.transaction(applicationIndex, firstSequence),
-      ...[...users].map((user) => keyOf.userTransaction(applicationIndex, user, firstSequence)),
-      ...transferIndexes(applicationIndex, transfers).map((of) => requestByKey(of, firstSequence)),
-    ])
-      out.index(key, `an index of transfer ${transferId}`);
-    const redeemed = transfers.filter(isRedemption);
-    const counts = { transfers: transfers.length, redemptions: redeemed.length };
-    out.tell(applicationIndex, { type: "transfer.accepted", transferId, ...counts });
-    for (const { userIndex, vaultId, amount } of redeemed)
-      out.tell(applicationIndex, { type: "transfer.redeemed", transferId, userIndex, vaultId, amount });
   }
 
   /** A minted vault of a sealed batch. */
@@ -252,17 +261,6 @@ export class ReferenceTransfers extends Part<{
         this.parts.withdrawals.changeActivity(vaultId, { spentBy: transferId, transferred });
       }
     }
-  }
-
-  #fail({ transferId, failure }: EntryOf<"transfersFailed">): void {
-    const list = this.#lists.get(transferId);
-    if (list?.status !== "waiting") this.out.report(`transfer ${transferId} fails, and does not wait`);
-    if (list === undefined) return;
-    for (const { vaultId } of list.transfers)
-      if (this.parts.withdrawals.activity(vaultId).spentBy === transferId)
-        this.parts.withdrawals.changeActivity(vaultId, { spentBy: null });
-    this.#lists.change(transferId, { status: "failed", failure });
-    this.out.tell(list.applicationIndex, { type: "transfer.failed", transferId, failure });
   }
 
   override finish(): void {

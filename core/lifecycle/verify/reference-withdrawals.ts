@@ -61,7 +61,28 @@ export class ReferenceWithdrawals extends Part<{
       this.#see(entry, { vaultId, withdrawalIds });
       for (const withdrawalId of withdrawalIds) this.#fail(withdrawalId, CANCELLED);
     },
-    vaultWithdrawn: (entry) => this.#withdrawn(entry),
+    vaultWithdrawn: (entry) => {
+      const { vaultId, total, quantity, recipient, blockNumber: l1BlockNumber, txHash: l1TxHash } = entry;
+      this.changeActivity(vaultId, { withdrawn: total, refusal: null });
+      const decided: string[] = [];
+      for (const withdrawalId of this.activity(vaultId).pending) {
+        const known = this.#withdrawals.get(withdrawalId);
+        if (known === undefined || known.withdrawnBefore >= total) continue;
+        decided.push(withdrawalId);
+        const isAsked =
+          known.quantity === quantity && known.recipient === recipient && known.withdrawnBefore + quantity === total;
+        if (!isAsked) {
+          this.#fail(withdrawalId, OVERTAKEN);
+          continue;
+        }
+        this.#release(withdrawalId);
+        const { time } = this.out;
+        const onL1 = { l1TxHash, l1BlockNumber, submittedAt: known.submittedAt ?? time, settledAt: time };
+        this.#change("withdrawal.settled", withdrawalId, { ...onL1, status: "settled", failure: null });
+      }
+      this.#see(entry, { vaultId, total, withdrawalIds: decided });
+      this.parts.whenWithdrawn(vaultId);
+    },
     batchImported: (entry) => this.#see(entry, { imported: entry }),
   } satisfies Handlers;
 
@@ -181,29 +202,6 @@ export class ReferenceWithdrawals extends Part<{
     if (!isPending(record)) return;
     const key = keyOf.pendingWithdrawal(chainId, journalSequence);
     this.out.put(key, records.withdrawalIdRecord, withdrawalId, `pending ${name}`);
-  }
-
-  #withdrawn(entry: EntryOf<"vaultWithdrawn">): void {
-    const { vaultId, total, quantity, recipient, blockNumber: l1BlockNumber, txHash: l1TxHash } = entry;
-    this.changeActivity(vaultId, { withdrawn: total, refusal: null });
-    const decided: string[] = [];
-    for (const withdrawalId of this.activity(vaultId).pending) {
-      const known = this.#withdrawals.get(withdrawalId);
-      if (known === undefined || known.withdrawnBefore >= total) continue;
-      decided.push(withdrawalId);
-      const isAsked =
-        known.quantity === quantity && known.recipient === recipient && known.withdrawnBefore + quantity === total;
-      if (!isAsked) {
-        this.#fail(withdrawalId, OVERTAKEN);
-        continue;
-      }
-      this.#release(withdrawalId);
-      const { time } = this.out;
-      const onL1 = { l1TxHash, l1BlockNumber, submittedAt: known.submittedAt ?? time, settledAt: time };
-      this.#change("withdrawal.settled", withdrawalId, { ...onL1, status: "settled", failure: null });
-    }
-    this.#see(entry, { vaultId, total, withdrawalIds: decided });
-    this.parts.whenWithdrawn(vaultId);
   }
 
   #see(entry: Pick<SeenEvent, "chainId" | "blockNumber" | "logIndex">, what: Partial<SeenEvent>): void {

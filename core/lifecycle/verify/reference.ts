@@ -79,10 +79,8 @@ export class Reference {
     this.#adoptions = [...sources.foreseen.adoptions];
     this.#parts = partsOf(this.#out, sources, this.#adoptions);
     const { tenants, portals, batches, withdrawals, transfers } = this.#parts;
-    this.#on = {
-      ...{ ...tenants.on, ...portals.on, ...batches.on, ...withdrawals.on, ...transfers.on },
-      ...this.#onSeveral(),
-    };
+    const ofOne = { ...tenants.on, ...portals.on, ...batches.on, ...withdrawals.on, ...transfers.on };
+    this.#on = { ...ofOne, ...this.#onSeveral() };
   }
 
   get totals() {
