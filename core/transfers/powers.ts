@@ -31,16 +31,13 @@ export async function readApproval(read: ReadRecord, owner: Address, digest: Has
 }
 
 /** The powers of a list over the vaults of its owner, as L1 has told them until now. */
-export async function powersOf(
-  read: ReadRecord,
-  owner: Address,
-  { digest, signature, sessionKey }: Pick<records.TransferListRecord, "digest" | "signature" | "sessionKey">,
-): Promise<TransferPowers> {
+export async function powersOf(read: ReadRecord, owner: Address, list: records.TransferListRecord) {
+  const { digest, signature, sessionKey } = list;
   const { approvedAt, cancelledAt } = await readApproval(read, owner, digest);
   const session = sessionKey === null ? null : await readSession(read, owner, sessionKey);
   const signer = signature === "0x" ? null : (sessionKey ?? owner);
   const signerCancelledAt = signer === null ? 0n : (await readApproval(read, signer, digest)).cancelledAt;
-  return { signer, session, approvedAt, cancelledAt, signerCancelledAt };
+  return { signer, session, approvedAt, cancelledAt, signerCancelledAt } satisfies TransferPowers;
 }
 
 /** Applies an event of L1 about a session or an approval. The first of each counts for ever. */

@@ -95,11 +95,7 @@ export class ClusterStore implements Store {
    *
    * @throws MintmarkError `store_mismatch` when the journal no longer holds this store's last entry
    */
-  async follow(
-    to: number,
-    applied: (operations: readonly StoreOperation[]) => void,
-    signal?: AbortSignal,
-  ): Promise<void> {
+  async follow(to: number, applied: (operations: readonly StoreOperation[]) => void, signal?: AbortSignal) {
     const { length, digest } = this.#position;
     if (to <= length) return;
     let position = Math.max(0, length - 1);

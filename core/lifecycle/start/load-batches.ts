@@ -46,11 +46,7 @@ export function historyOf(ledger: Ledger, mode: Mode): StateHistory {
  * closed, and are returned. The last two of different kinds may have been closed one after the other; then the first
  * takes mints again, which changes nothing that was recorded.
  */
-async function loadUnsealed(
-  ledger: Ledger,
-  mode: Mode,
-  unsealed: readonly BatchRecord[],
-): Promise<readonly OpenBatch[]> {
+async function loadUnsealed(ledger: Ledger, mode: Mode, unsealed: readonly BatchRecord[]) {
   const sealed = ledger.histories[mode].latest.count;
   let before = ledger.refs.vaultsBefore(mode, sealed);
   const closed: OpenBatch[] = [];
@@ -72,12 +68,7 @@ async function loadUnsealed(
 }
 
 /** An unsealed batch with its vaults, which takes mints until another is loaded. */
-async function loadUnsealedBatch(
-  ledger: Ledger,
-  record: BatchRecord,
-  before: number,
-  isBeside: boolean,
-): Promise<OpenBatch> {
+async function loadUnsealedBatch(ledger: Ledger, record: BatchRecord, before: number, isBeside: boolean) {
   const { mode, batchNumber, openedAt, inBlobs } = record;
   const { limits, isForeign, refs } = ledger;
   const firstOrdinal = isBeside ? refs.firstOrdinalOf(mode, batchNumber - 1) + MAX_ROLLUP_VAULTS : before;

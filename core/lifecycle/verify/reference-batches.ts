@@ -187,14 +187,18 @@ export class ReferenceBatches extends Part<{
   /** L1's blocks up to this one are final. */
   finalize(blockNumber: bigint): void {
     const final = { status: "finalized", finalizedAt: this.out.time } as const;
-    this.#changeAll(["settled"], (block) => block <= blockNumber, final, "batch.finalized");
+    for (const record of this.#records())
+      if (record.status === "settled" && record.l1BlockNumber !== null && record.l1BlockNumber <= blockNumber)
+        this.#change(record, final, "batch.finalized");
   }
 
   /** L1's blocks from this one on were replaced. */
   revert(blockNumber: bigint): void {
     const gone = { l1BlockNumber: null, committedAt: null, l1Sequence: null, settledAt: null, finalizedAt: null };
     const reverted = { status: "submitted", ...gone } as const;
-    this.#changeAll(["settled", "finalized"], (block) => block >= blockNumber, reverted, "batch.reverted");
+    for (const record of this.#records())
+      if (record.l1BlockNumber !== null && record.l1BlockNumber >= blockNumber)
+        this.#change(record, reverted, "batch.reverted");
   }
 
   /** Drops a mode's batches from `first` on. Returns their vaults, null for a void slot, and all of them. */
@@ -227,6 +231,10 @@ export class ReferenceBatches extends Part<{
       if (voids.length > 0)
         this.out.put(keyOf.voids(mode, batchNumber), voidsRecord, runs, `the void slots of ${batchName(record)}`);
     }
+  }
+
+  #records(): BatchRecord[] {
+    return MODES.flatMap((mode) => this.#sealed[mode].map(({ record }) => record));
   }
 
   #at({ mode, batchNumber }: Place): Sealed | undefined {
@@ -296,20 +304,6 @@ export class ReferenceBatches extends Part<{
     else {
       batch.record = { ...batch.record, ...change };
       this.#tell(type, batch);
-    }
-  }
-
-  /** Changes the batches that L1 committed in a range of blocks. */
-  #changeAll(
-    statuses: readonly BatchRecord["status"][],
-    isWithin: (block: bigint) => boolean,
-    change: Partial<BatchRecord>,
-    type: BatchEventType,
-  ): void {
-    for (const { record } of MODES.flatMap((mode) => this.#sealed[mode])) {
-      const { status, l1BlockNumber } = record;
-      if (statuses.includes(status) && l1BlockNumber !== null && isWithin(l1BlockNumber))
-        this.#change(record, change, type);
     }
   }
 

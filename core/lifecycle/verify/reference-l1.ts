@@ -76,10 +76,7 @@ export class ReferencePortals extends Part {
     this.#byChain.change(chainId, { observed: before, finalized: isDeep ? before : finalized });
   }
 
-  powersOf(
-    owner: Address,
-    list: Pick<records.TransferListRecord, "digest" | "signature" | "sessionKey">,
-  ): TransferPowers {
+  powersOf(owner: Address, list: records.TransferListRecord): TransferPowers {
     const { approvedAt, cancelledAt } = this.#approval(owner, list.digest);
     const session = list.sessionKey === null ? null : this.#session(owner, list.sessionKey);
     const signer = list.signature === "0x" ? null : (list.sessionKey ?? owner);

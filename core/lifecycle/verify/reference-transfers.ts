@@ -1,7 +1,7 @@
 import { MODES } from "../../model.ts";
 import { isRedemption } from "../../protocol/transfer.ts";
 import { slotsOf } from "../../protocol/transfer-data.ts";
-import { TRANSFER_FAULTS, type TransferFault, transferFault } from "../../protocol/transfer-rules.ts";
+import { TRANSFER_FAULTS, transferFault } from "../../protocol/transfer-rules.ts";
 import { packVaultId, unpackVaultId, type VaultPlace } from "../../protocol/vault.ts";
 import type { EntryOf } from "../../store/entries.ts";
 import type { AdoptedList, BatchRecord, TransferListRecord } from "../../store/records.ts";
@@ -183,11 +183,7 @@ export class ReferenceTransfers extends Part<{
     for (const vaultId of changed) this.judgeSpender(vaultId);
   }
 
-  #faultOf(
-    batch: BatchRecord,
-    list: TransferListRecord,
-    transfer: TransferListRecord["transfers"][number],
-  ): TransferFault | null {
+  #faultOf(batch: BatchRecord, list: TransferListRecord, transfer: TransferListRecord["transfers"][number]) {
     const { vaultId, hops } = transfer;
     const place = unpackVaultId(vaultId);
     const vault = this.#vault(vaultId);

@@ -103,20 +103,17 @@ export class ReferenceWithdrawals extends Part<{
   /** The vaults of these slots became void, so their pending withdrawals have failed. */
   failVoided({ mode, batchNumber }: Place, voids: readonly records.VoidRun[]): void {
     const isVoid = `The vault of ${mode}-${batchNumber} is void:`;
-    this.failIn({ mode, batchNumber }, voids, ({ failure }) => `${isVoid} ${failure}`);
+    const runs = voids.map((run) => ({ ...run, failure: `${isVoid} ${run.failure}` }));
+    this.failIn({ mode, batchNumber }, runs);
   }
 
   /** The pending withdrawals of these slots have failed, in vault order. */
-  failIn<R extends Pick<records.VoidRun, "firstSlot" | "count">>(
-    { mode, batchNumber }: Place,
-    runs: readonly R[],
-    failureOf: (run: R) => string,
-  ): void {
+  failIn({ mode, batchNumber }: Place, runs: readonly records.VoidRun[]): void {
     for (const [vaultId, { pending }] of [...this.#activities].sort(([a], [b]) => (a < b ? -1 : 1))) {
       const place = unpackVaultId(vaultId);
       const run = runs.find(({ firstSlot, count }) => place.slot >= firstSlot && place.slot < firstSlot + count);
       if (place.mode !== mode || place.batchNumber !== batchNumber || run === undefined) continue;
-      for (const withdrawalId of pending) this.#fail(withdrawalId, failureOf(run));
+      for (const withdrawalId of pending) this.#fail(withdrawalId, run.failure);
     }
   }
 

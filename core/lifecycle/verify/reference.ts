@@ -4,7 +4,7 @@ import { packVaultId, unpackVaultId } from "../../protocol/vault.ts";
 import type { EntryOf } from "../../store/entries.ts";
 import type { Journaled } from "../../store/journal.ts";
 import type { MintEntry } from "../../store/mint-entry.ts";
-import type { AdoptedList, DivergenceRecord } from "../../store/records.ts";
+import type { AdoptedList, DivergenceRecord, LostRun } from "../../store/records.ts";
 import { divergenceRecord, headRecord, idempotencyRecord, lostRecord } from "../../store/records.ts";
 import { DIVERGENCE_KEY, HEAD_KEY, keyOf, PREFIX } from "../../store/store-keys.ts";
 import { decodeChunk, type StoredVault } from "../../store/vault-columns.ts";
@@ -256,12 +256,11 @@ export class Reference {
     this.#parts.tokens.unbind(firsts);
     for (const { mode, batchNumber } of firsts) if (mode === "zk-rollup") this.#parts.transfers.drop(batchNumber);
     const vaultsOf = new Map(dropped.map((batch) => [batchName(batch), batch.all]));
+    const failed = (runs: readonly LostRun[]) => runs.map((run) => ({ ...run, failure }));
+    for (const each of lost)
+      this.#parts.batches.tellFailed(each, failed(each.runs), vaultsOf.get(batchName(each)) ?? []);
     for (const each of lost) {
-      const voids = each.runs.map((run) => ({ ...run, failure }));
-      this.#parts.batches.tellFailed(each, voids, vaultsOf.get(batchName(each)) ?? []);
-    }
-    for (const each of lost) {
-      this.#parts.withdrawals.failIn(each, each.runs, () => failure);
+      this.#parts.withdrawals.failIn(each, failed(each.runs));
       const key = keyOf.lost(each.mode, each.batchNumber, upTo);
       this.#out.put(key, lostRecord, { ...each, upTo, failure, since }, "lost mints");
     }
