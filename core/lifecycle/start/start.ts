@@ -1,3 +1,4 @@
+import { severalAtOnce } from "../../at-once.ts";
 import { sealLater } from "../../batches/seal.ts";
 import { MintmarkError } from "../../errors.ts";
 import { enablementId, Ledger } from "../../ledger/ledger.ts";
@@ -125,7 +126,7 @@ interface LoadedTokens extends BatchTokens {
 }
 
 const RECORDS_AT_ONCE = 16; // Token records per read
-const READS_AHEAD = 2; // Reads under way during the decoding of earlier ones
+const READS_AT_ONCE = 3; // So that others are under way while one is decoded
 
 /** Builds the token index from the records of sealed batches, shard by shard over all batches. */
 async function loadTokens(ledger: Ledger): Promise<void> {
@@ -159,35 +160,21 @@ function sealedBatches(ledger: Ledger, mode: Mode): records.BatchRecord[] {
 }
 
 async function readTokens(ledger: Ledger, batches: readonly records.BatchRecord[]): Promise<LoadedTokens[]> {
-  const loaded: LoadedTokens[] = [];
-  const reads: Promise<(Buffer | undefined)[]>[] = [];
-  for (let from = 0; from < batches.length; from += RECORDS_AT_ONCE) {
-    for (let next = from + reads.length * RECORDS_AT_ONCE; reads.length <= READS_AHEAD; next += RECORDS_AT_ONCE)
-      reads.push(readRecords(ledger, batches.slice(next, next + RECORDS_AT_ONCE)));
-    for (const [i, record] of ((await reads.shift()) ?? []).entries())
-      loaded.push(tokensOf(ledger, batches[from + i] as records.BatchRecord, record));
-  }
-  return loaded;
-}
-
-function readRecords(ledger: Ledger, batches: readonly records.BatchRecord[]): Promise<(Buffer | undefined)[]> {
-  const read = ledger.store.getMany(batches.map(({ mode, batchNumber }) => keyOf.batchTokens(mode, batchNumber)));
-  // The failure surfaces at the await, unless an earlier record is damaged.
-  read.catch(() => {});
-  return read;
-}
-
-function tokensOf(
-  ledger: Ledger,
-  { mode, batchNumber, vaultCount }: records.BatchRecord,
-  record: Buffer | undefined,
-): LoadedTokens {
-  const name = batchIdOf(mode, batchNumber);
-  if (record === undefined) throw new MintmarkError("store_corrupt", `The tokens of ${name} are missing.`);
-  const place = { mode, firstOrdinal: ledger.refs.firstOrdinalOf(mode, batchNumber) };
-  // The last vault is within bounds, so all are.
-  ledger.refs.refOf(place, vaultCount - 1);
-  return { ...decodeBatchTokens(record, name), firstRef: ledger.refs.refOf(place, 0) };
+  const reads = Math.ceil(batches.length / RECORDS_AT_ONCE);
+  const firsts = Array.from({ length: reads }, (_, i) => i * RECORDS_AT_ONCE);
+  const readFrom = async (first: number) => {
+    const some = batches.slice(first, first + RECORDS_AT_ONCE);
+    const stored = await ledger.store.getMany(some.map((batch) => keyOf.batchTokens(batch.mode, batch.batchNumber)));
+    return some.map(({ mode, batchNumber, vaultCount }, i): LoadedTokens => {
+      const [name, record] = [batchIdOf(mode, batchNumber), stored[i]];
+      if (record === undefined) throw new MintmarkError("store_corrupt", `The tokens of ${name} are missing.`);
+      const place = { mode, firstOrdinal: ledger.refs.firstOrdinalOf(mode, batchNumber) };
+      // The last vault is within bounds, so all are.
+      ledger.refs.refOf(place, vaultCount - 1);
+      return { ...decodeBatchTokens(record, name), firstRef: ledger.refs.refOf(place, 0) };
+    });
+  };
+  return (await severalAtOnce(firsts, readFrom, READS_AT_ONCE)).flat();
 }
 
 type Load = (ledger: Ledger, key: Buffer, value: Buffer) => void;
