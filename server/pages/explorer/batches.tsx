@@ -197,12 +197,12 @@ async function recomputed(batch: Batch) {
       </>
     );
   }
-  const { slots, assets } = decoded(batch, data);
+  const content = decoded(batch, data);
   return (
     <>
-      <Checks of={batchChecks(batch, data, assets, slots)} verdicts={verdicts()} />
+      <Checks of={batchChecks(batch, data, content)} verdicts={verdicts()} />
       <h2>Vaults</h2>
-      <LongTable label="Vaults" entries={slots.filter((vault) => vault !== null)} columns={VAULT_COLUMNS} />
+      <LongTable label="Vaults" entries={content.slots.filter((vault) => vault !== null)} columns={VAULT_COLUMNS} />
     </>
   );
 }
@@ -220,12 +220,7 @@ const verdicts = () => ({
   open: "This batch has not been compared with L1.",
 });
 
-function batchChecks(
-  batch: Batch,
-  data: Uint8Array,
-  assets: Parameters<typeof protocol.manifestRoot>[0],
-  slots: readonly (protocol.VaultContent | null)[],
-): Check[] {
+function batchChecks(batch: Batch, data: Uint8Array, { assets, slots }: ReturnType<typeof decoded>): Check[] {
   const { batchRoot, dataHash, kind, leftOut } = batch;
   const isLeftOut = ({ chainId, assetType }: (typeof assets)[number]) =>
     leftOut.some((out) => out.chainId === `${chainId}` && out.assetType === assetType);

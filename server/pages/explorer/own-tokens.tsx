@@ -30,19 +30,20 @@ export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
   const { standings, selected, given } = useRef({
     standings: new Map<bigint, acts.Standing>(),
     selected: new Set<bigint>(),
-    given: new Map() as acts.Given,
+    given: new Map() as acts.Act["given"],
   }).current;
   const kindOf = ({ vaultId }: VaultContent) => standings.get(vaultId)?.kind ?? "ready";
   const shown = vaults.slice(0, count);
   const chosen = shown.filter(({ vaultId }) => selected.has(vaultId));
   const relayed = settings.relayVaults;
+  const act: acts.Act = { signedIn, vaults: chosen, made: transfers.made, given, change: set };
 
   const waiting = vaults.filter((vault) => kindOf(vault) === "waiting");
   /** Looks at what is new here, and at what is on its way. */
   const lookAround = async () => {
     const some = [...shown.filter(({ vaultId }) => !standings.has(vaultId)), ...waiting];
     for (let first = 0; first < some.length; first += 100) await look(some.slice(first, first + 100));
-    await acts.followGiven(signedIn, given, set).catch(() => undefined);
+    await acts.followGiven(act).catch(() => undefined);
   };
   // What the owner's wallet does now tells its end itself.
   useLoad(lookAround, shown.length, busy || waiting.length === 0 ? undefined : POLLING_MS);
@@ -66,11 +67,11 @@ export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
     setQuestion(isWrong ? null : { to: to as Hex | null });
   }
 
-  async function run(work: (...by: [SignedIn, readonly VaultContent[], acts.Change]) => Promise<readonly string[]>) {
+  async function run(work: (act: acts.Act) => Promise<readonly string[]>): Promise<void> {
     setBusy(true);
     setQuestion(null);
     setNotices([]);
-    setNotices(await work(signedIn, chosen, set).catch((error: unknown) => [sentenceOf(error)]));
+    setNotices(await work(act).catch((error: unknown) => [sentenceOf(error)]));
     setBusy(false);
   }
 
@@ -133,12 +134,7 @@ export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
           <>
             <div class="choices">
               {relayed > 0 && (
-                <Button
-                  main
-                  disabled={busy}
-                  onClick={() => run((...by) => acts.byRelay(...by, transfers.made))}
-                  text="Withdraw by the operator"
-                />
+                <Button main disabled={busy} onClick={() => run(acts.byRelay)} text="Withdraw by the operator" />
               )}
               <Button
                 main={relayed === 0}
@@ -164,7 +160,7 @@ export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
           <acts.Question
             vaults={chosen}
             to={question.to}
-            onSign={() => run((by, some, change) => acts.giveAway(by, some, question.to, given, change))}
+            onSign={() => run((by) => acts.giveAway(by, question.to))}
             onCancel={() => setQuestion(null)}
           />
         )}
@@ -267,7 +263,6 @@ async function paidOnL1(vaults: readonly VaultContent[]): Promise<ReadonlyMap<bi
 }
 
 async function newestOf(signedIn: SignedIn, vaults: readonly VaultContent[]) {
-  if (vaults.length === 0) return new Map<bigint, OwnersWithdrawal>();
   const query = vaults.map(({ vaultId }) => `vaultId=${vaultId}`).join("&");
   const { vaults: named } = await jsonAsOwner<OwnersWithdrawals>(signedIn, `/owner/v1/withdrawals?${query}`);
   return new Map(

@@ -18,7 +18,17 @@ export interface Standing {
   readonly kind: "ready" | "waiting" | "spent";
 }
 
-export type Change = (vaultId: bigint, text: Standing["text"], kind: Standing["kind"]) => void;
+/** An act of an owner on some of its vaults. */
+export interface Act {
+  readonly signedIn: SignedIn;
+  readonly vaults: readonly VaultContent[];
+  /** The vaults that transfers made. */
+  readonly made: ReadonlySet<bigint>;
+  /** The vaults that this page has given away, with their transfer. */
+  readonly given: Map<bigint, { readonly transferId: string; readonly to: Hex }>;
+  /** Shows how a vault stands. */
+  change(vaultId: bigint, text: Standing["text"], kind: Standing["kind"]): void;
+}
 
 /** What the page says of a withdrawal on its way, by the operator's status, and of a paid one. */
 export const ON_THE_WAY: Readonly<Record<string, string>> = {
@@ -34,12 +44,7 @@ const MOST = 256;
  * Withdraws by the operator's relay: one signature for each chain, and for each list of vaults. L1 takes no list for
  * vaults that transfers made, so each of them has its own signature. Returns what was refused, as sentences.
  */
-export async function byRelay(
-  signedIn: SignedIn,
-  vaults: readonly VaultContent[],
-  change: Change,
-  made: ReadonlySet<bigint>,
-): Promise<string[]> {
+export async function byRelay({ signedIn, vaults, change, made }: Act): Promise<string[]> {
   const refused: Pick<client.OwnersListReply["vaults"][number], "vaultId" | "error">[] = [];
   const most = Math.min(MOST, settings.relayVaults);
   const key = ({ vaultId, chainId }: VaultContent) => (made.has(vaultId) ? `vault ${vaultId}` : `${chainId}`);
@@ -91,11 +96,7 @@ async function signAsked(
  * Withdraws by the owner's own transactions. Each goes to one contract that pays, and takes up to 21 vaults.
  * Returns what was refused, as sentences.
  */
-export async function byOwnTransaction(
-  signedIn: SignedIn,
-  vaults: readonly VaultContent[],
-  change: Change,
-): Promise<string[]> {
+export async function byOwnTransaction({ signedIn, vaults, change }: Act): Promise<string[]> {
   // The Ethereum library is loaded only here.
   const { parseExitKit, withdraw } = await import("/explorer/withdraw.js");
   const refused: string[] = [];
@@ -128,8 +129,6 @@ export async function byOwnTransaction(
 }
 
 const NOBODY: Hex = `0x${"00".repeat(20)}`;
-/** The vaults that this page has given away, with their transfer. */
-export type Given = Map<bigint, { readonly transferId: string; readonly to: Hex }>;
 
 interface QuestionProps {
   vaults: readonly VaultContent[];
@@ -172,13 +171,7 @@ export function Question({ vaults, to, onSign, onCancel }: QuestionProps) {
 }
 
 /** Gives whole vaults to another owner, or redeems them, with one signature for each list of vaults. */
-export async function giveAway(
-  signedIn: SignedIn,
-  vaults: readonly VaultContent[],
-  to: Hex | null,
-  given: Given,
-  change: Change,
-): Promise<string[]> {
+export async function giveAway({ signedIn, vaults, given, change }: Act, to: Hex | null): Promise<string[]> {
   for (let first = 0; first < vaults.length; first += settings.relayVaults) {
     const some = vaults.slice(first, first + settings.relayVaults);
     const receiver = to === null ? ({ redeem: true } as const) : { to };
@@ -201,7 +194,7 @@ export async function giveAway(
 }
 
 /** Shows how the vaults stand that this page has given away. */
-export async function followGiven(signedIn: SignedIn, given: Given, change: Change): Promise<void> {
+export async function followGiven({ signedIn, given, change }: Act): Promise<void> {
   for (const transferId of new Set([...given.values()].map((each) => each.transferId))) {
     const { status, failure } = await jsonAsOwner<client.OwnersTransfer>(signedIn, `/owner/v1/transfers/${transferId}`);
     for (const [vaultId, { to, transferId: own }] of given) {

@@ -170,12 +170,11 @@ async function paidOut(
 }
 
 function Path({ of: { leaf, siblings, batchRoot } }: { of: Proof }) {
-  const names = ["Leaf", ...siblings.map((_, i) => `Sibling ${i + 1}`), "Root"];
-  const steps = [leaf, ...siblings, batchRoot];
+  const steps = siblings.map((hash, i): Fact => [`Sibling ${i + 1}`, code(hash)]);
   return (
     <details>
       <summary>The whole path</summary>
-      <Facts of={steps.map((hash, i) => [names[i] ?? "", code(hash)] as const)} />
+      <Facts of={[["Leaf", code(leaf)], ...steps, ["Root", code(batchRoot)]]} />
     </details>
   );
 }
