@@ -23,8 +23,11 @@ interface Context {
 }
 
 type Page = (context: Context) => ComponentChildren;
-/** A page: its address after `#/`, its title in the menu (empty: it has its own), and its content; and that of one id. */
-type Entry = readonly [path: string, title: string, all: Page, one?: Page];
+/**
+ * A page: its address after `#/`, its title in the menu, and its content; then the content and the title of one id, which
+ * `*` stands for. A page without a title has its own.
+ */
+type Entry = readonly [path: string, title: string, all: Page, one?: Page, titleOfOne?: string];
 
 const OF_APPLICATION: readonly [Entry, ...Entry[]] = [
   ["overview", "Overview", Overview],
@@ -33,9 +36,9 @@ const OF_APPLICATION: readonly [Entry, ...Entry[]] = [
   ["users", "Users", Users, UserPage],
   ["mint", "Mint by hand", Mint],
   ["drops", "Drops", Drops],
-  ["transactions", "Transactions", () => <Transactions />, TransactionPage],
-  ["vaults", "Vaults", Vaults, VaultStory],
-  ["transfers", "Transfers", Transfers, TransferPage],
+  ["transactions", "Transactions", () => <Transactions />, TransactionPage, "Transaction"],
+  ["vaults", "Vaults", Vaults, VaultStory, "Vault *"],
+  ["transfers", "Transfers", Transfers, TransferPage, "Transfer"],
   ["withdrawals", "Withdrawals", () => <Transactions type="withdrawal" />],
   ["webhooks", "Webhooks", Webhooks],
   ["batches", "", BatchPage],
@@ -120,8 +123,8 @@ function Console({ signIn, path, onSignedOut }: { signIn: PersonSignIn; path: st
   const own = application === null ? OF_OPERATOR : OF_APPLICATION;
   const rights: readonly string[] = signIn.rights;
   const pages = [...own, ...OF_ALL].filter(([each]) => !RIGHTS.includes(each) || rights.includes(each));
-  const [at, title, All, One = All] = pages.find(([each]) => asked === each) ?? own[0];
-  const Page = id === "" ? All : One;
+  const [at, titleOfAll, All, One, titleOfOne = ""] = pages.find(([each]) => asked === each) ?? own[0];
+  const [Page, title, lead] = id && One ? [One, titleOfOne.replace("*", id)] : [All, titleOfAll, LEADS[at]];
   const signOut = () => void call("DELETE", "/console/v1/sign-in").then(onSignedOut, onSignedOut);
   return (
     <>
@@ -161,7 +164,7 @@ function Console({ signIn, path, onSignedOut }: { signIn: PersonSignIn; path: st
             ))}
         </nav>
         <main id="main" tabIndex={-1} key={`${at} ${id}/${tokenId} ${application}`}>
-          {title !== "" && Page === All && <Title lead={LEADS[at]}>{title}</Title>}
+          {title !== "" && <Title lead={lead}>{title}</Title>}
           <Page {...{ signIn, application, id, tokenId, choose }} />
         </main>
       </div>

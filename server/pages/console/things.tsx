@@ -126,34 +126,31 @@ export function VaultStory({ id, level = "page" }: { id: string; level?: "page" 
     return { vault, history, ...(await eventsOf(id, history, pages)) };
   };
   return (
-    <>
-      {level === "page" && <ui.Title>{`Vault ${id}`}</ui.Title>}
-      <ui.Shown of={ui.useLoad(load, `${id} ${pages}`, 5_000)}>
-        {({ vault, history, events, more }) => (
-          <>
-            <ui.Facts
-              of={[
-                ["Now", <Whereabouts vault={vault} history={history} />],
-                ["Token", <Worth of={vault} />],
-                ["Not yet withdrawn", wholeTokens({ ...vault, amount: vault.availableBalance })],
-                ["Withdrawn", wholeTokens({ ...vault, amount: vault.withdrawnBalance })],
-                ["Status", <ui.Status of={vault.status} />],
-                ["The token refuses it", vault.refusal],
-                ["Owner", <ui.To page="users" id={vault.ownerAddress} />],
-                ["User", <ui.To page="users" id={vault.userId} />],
-                ["Batch", <ui.To page="batches" id={vault.batchId} />],
-                level === "page"
-                  ? ["Proof", <a href={`/explorer#/vaults/${id}`}>In the explorer</a>]
-                  : ["Vault", <ui.To page="vaults" id={id} />],
-              ]}
-            />
-            <h2>History</h2>
-            <ui.Table label={`History of vault ${id}`} columns={EVENTS} entries={events} />
-            {more && <ui.More show={() => setPages(pages + 1)} />}
-          </>
-        )}
-      </ui.Shown>
-    </>
+    <ui.Shown of={ui.useLoad(load, `${id} ${pages}`, 5_000)}>
+      {({ vault, history, events, more }) => (
+        <>
+          <ui.Facts
+            of={[
+              ["Now", <Whereabouts vault={vault} history={history} />],
+              ["Token", <Worth of={vault} />],
+              ["Not yet withdrawn", wholeTokens({ ...vault, amount: vault.availableBalance })],
+              ["Withdrawn", wholeTokens({ ...vault, amount: vault.withdrawnBalance })],
+              ["Status", <ui.Status of={vault.status} />],
+              ["The token refuses it", vault.refusal],
+              ["Owner", <ui.To page="users" id={vault.ownerAddress} />],
+              ["User", <ui.To page="users" id={vault.userId} />],
+              ["Batch", <ui.To page="batches" id={vault.batchId} />],
+              level === "page"
+                ? ["Proof", <a href={`/explorer#/vaults/${id}`}>In the explorer</a>]
+                : ["Vault", <ui.To page="vaults" id={id} />],
+            ]}
+          />
+          <h2>History</h2>
+          <ui.Table label={`History of vault ${id}`} columns={EVENTS} entries={events} />
+          {more && <ui.More show={() => setPages(pages + 1)} />}
+        </>
+      )}
+    </ui.Shown>
   );
 }
 

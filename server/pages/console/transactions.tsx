@@ -103,30 +103,27 @@ export function Transactions({ type }: { type?: "withdrawal" }) {
 
 export function TransactionPage({ id }: { id: string }) {
   return (
-    <>
-      <ui.Title>Transaction</ui.Title>
-      <ui.Live<Transaction> path={`${PATH}/${encodeURIComponent(id)}`}>
-        {(one) => (
-          <ui.Facts
-            of={[
-              ["Id", <code>{one.transactionId}</code>],
-              ["Type", one.type],
-              ["Token", <Worth of={one} isRest={isRest(one)} />],
-              ["Status", <ui.Status of={one.status} />],
-              ["Failure", one.failure],
-              ["User", <ui.To page="users" id={one.userId} />],
-              ["Vault", <ui.To page="vaults" id={one.vaultId} />],
-              ["Batch", <ui.To page="batches" id={one.batchId} />],
-              ["Reference", one.reference ?? "–"],
-              ...ui.STATUSES.map(
-                (step) => [step, one.timestamps[step] && <ui.When at={one.timestamps[step]} />] as const,
-              ),
-              ["L1 transaction", <ui.Id of={one.l1TxHash} />],
-            ]}
-          />
-        )}
-      </ui.Live>
-    </>
+    <ui.Live<Transaction> path={`${PATH}/${encodeURIComponent(id)}`}>
+      {(one) => (
+        <ui.Facts
+          of={[
+            ["Id", <code>{one.transactionId}</code>],
+            ["Type", one.type],
+            ["Token", <Worth of={one} isRest={isRest(one)} />],
+            ["Status", <ui.Status of={one.status} />],
+            ["Failure", one.failure],
+            ["User", <ui.To page="users" id={one.userId} />],
+            ["Vault", <ui.To page="vaults" id={one.vaultId} />],
+            ["Batch", <ui.To page="batches" id={one.batchId} />],
+            ["Reference", one.reference ?? "–"],
+            ...ui.STATUSES.map(
+              (step) => [step, one.timestamps[step] && <ui.When at={one.timestamps[step]} />] as const,
+            ),
+            ["L1 transaction", <ui.Id of={one.l1TxHash} />],
+          ]}
+        />
+      )}
+    </ui.Live>
   );
 }
 
@@ -215,11 +212,8 @@ export function Transfers() {
 
 export function TransferPage({ id }: { id: string }) {
   return (
-    <>
-      <ui.Title>Transfer</ui.Title>
-      <ui.Live<Transfer> path={`/api/v1/transfers/${id}`}>
-        {(list) => <ui.Table label="Transfer" columns={columnsOf(() => {})} entries={rowsOf([list], new Set([id]))} />}
-      </ui.Live>
-    </>
+    <ui.Live<Transfer> path={`/api/v1/transfers/${id}`}>
+      {(list) => <ui.Table label="Transfer" columns={columnsOf(() => {})} entries={rowsOf([list], new Set([id]))} />}
+    </ui.Live>
   );
 }
