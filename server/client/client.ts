@@ -1,4 +1,4 @@
-import createFetchClient, { type Client, type Middleware } from "openapi-fetch";
+import createFetchClient, { type Client } from "openapi-fetch";
 import type { MintReply, MintRequest, Paths } from "./api.ts";
 import { answer } from "./problem.ts";
 import { type RetryOptions, retryingFetch } from "./retry.ts";
@@ -34,7 +34,7 @@ export function takesIdempotencyKey(method: string, path: string): boolean {
 export function createClient(options: ClientOptions): MintmarkClient {
   const { baseUrl, apiKey, accessToken } = options;
   const client = createFetchClient<Paths>({ baseUrl, fetch: retryingFetch(options) });
-  const headers: Middleware = {
+  client.use({
     async onRequest({ request, schemaPath }) {
       if (apiKey !== undefined) request.headers.set("x-api-key", apiKey);
       const token = typeof accessToken === "function" ? await accessToken() : accessToken;
@@ -44,8 +44,7 @@ export function createClient(options: ClientOptions): MintmarkClient {
       }
       return request;
     },
-  };
-  client.use(headers);
+  });
   return client;
 }
 

@@ -164,24 +164,19 @@ export function Live<T>({ path, children }: { path: string; children: (value: T)
   return <shared.Shown of={shared.useLoad(() => call<T>("GET", path), path, 5_000)}>{children}</shared.Shown>;
 }
 
-/** A list of the API as a table that grows by pages. It is read again every few seconds, and after each change. */
-export function List<T, R = T>({
-  label,
-  path,
-  columns,
-  idIn,
-  empty = Object.keys(useFilters()).length === 0 ? "None yet." : "Nothing matches.",
-  rowsOf = (entries) => entries as readonly unknown[] as readonly R[],
-}: {
-  label: string;
+type ListProps<T, R> = Omit<shared.TableProps<R>, "entries"> & {
   path: string;
-  columns: readonly shared.Column<R>[];
-  /** The field of a row's id, which rows with buttons need. */
-  idIn?: keyof R;
-  empty?: string;
   /** Default: a row for each entry. */
   rowsOf?: (entries: readonly T[]) => readonly R[];
-}) {
+};
+
+/** A list of the API as a table that grows by pages. It is read again every few seconds, and after each change. */
+export function List<T, R = T>({
+  path,
+  empty = Object.keys(useFilters()).length === 0 ? "None yet." : "Nothing matches.",
+  rowsOf = (entries) => entries as readonly unknown[] as readonly R[],
+  ...table
+}: ListProps<T, R>) {
   const [pages, setPages] = useState(1);
   const loaded = shared.useLoad(() => readPages<T>(path, pages), `${path} ${pages}`, 5_000);
   useEffect(() => {
@@ -193,9 +188,7 @@ export function List<T, R = T>({
       {({ data, more }) => (
         <>
           <shared.Table
-            label={label}
-            columns={columns}
-            idIn={idIn}
+            {...table}
             entries={rowsOf(data)}
             // A page can be empty although more follow: the work for one is bounded.
             empty={more ? "None among the newest. Show more looks further back." : empty}

@@ -205,12 +205,12 @@ export function Action({ text, ask, work }: { text: string; ask?: string | undef
 
 export type Column<T> = readonly [title: string, cell: (entry: T) => ComponentChildren, kind?: "number"];
 
-interface TableProps<T> {
+export interface TableProps<T> {
   label: string;
   columns: readonly Column<T>[];
   entries: readonly T[];
   /** The field of an entry's id: a row stays the same row, with its buttons, when others come before it. */
-  idIn?: keyof T | undefined;
+  idIn?: keyof T;
   empty?: string;
 }
 
