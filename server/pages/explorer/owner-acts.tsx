@@ -1,12 +1,13 @@
 import { type ComponentChildren, Fragment } from "preact";
 import type { Hex, VaultContent } from "../../../core/protocol/verifier.ts";
 import type * as client from "../../client/index.ts";
+import { signWith } from "../../client/sign.ts";
 import { requireTransfers } from "../../client/transfer.ts";
 import { requireWithdrawal } from "../../client/withdraw.ts";
 import { blobText, sentenceOf } from "../shared/format.ts";
 import { Button } from "../shared/parts.tsx";
 import { Amount, shortName } from "../shared/tokens.tsx";
-import { signTyped, switchChain } from "../shared/wallets.tsx";
+import { switchChain } from "../shared/wallets.tsx";
 import { asOwner, jsonAsOwner, type SignedIn } from "./api.ts";
 import { settings, settlement } from "./source.tsx";
 import { fateOf } from "./transfer-view.tsx";
@@ -73,12 +74,12 @@ export async function byRelay({ signedIn, vaults, change, made }: Act): Promise<
  * the page first checks that it says what the owner asked for, to that contract.
  */
 async function signAsked(
-  signedIn: SignedIn,
+  { provider, address }: SignedIn,
   what: string,
   { typedData }: client.TransferPreparation | client.WithdrawalPreparation,
   chainId: string,
   check: () => void,
-): Promise<unknown> {
+): Promise<string> {
   const { portals } = await settlement();
   const { domain } = typedData;
   try {
@@ -89,7 +90,8 @@ async function signAsked(
   } catch (cause) {
     throw new Error(`The server prepared another ${what} than the one you asked for. Do not sign it.`, { cause });
   }
-  return signTyped(signedIn, typedData);
+  await switchChain(provider, BigInt(chainId));
+  return signWith(provider, typedData, address);
 }
 
 /**

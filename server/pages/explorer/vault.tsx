@@ -35,6 +35,7 @@ export async function vaultView(vaultId: string) {
   const { mode, batchNumber, slot } = unpackVaultId(vault.vaultId);
   const batchId = `${mode}-${batchNumber}`;
   const taken = history.after.find(({ status }) => status !== "failed");
+  const siblings = proof.siblings.map((hash, i): Fact => [`Sibling ${i + 1}`, code(hash)]);
   const isWaiting = header === null || hops.some(({ header: { committedAt } }) => committedAt === 0n);
   return (
     <>
@@ -66,7 +67,10 @@ export async function vaultView(vaultId: string) {
       <HistoryFacts of={history} />
       <Later load={() => metadataOf(vault)} />
       <Later load={() => payout({ vault, header }, taken !== undefined)} />
-      <Path of={proof} />
+      <details>
+        <summary>The whole path</summary>
+        <Facts of={[["Leaf", code(proof.leaf)], ...siblings, ["Root", code(proof.batchRoot)]]} />
+      </details>
       <p>
         Yours? <a href="#/owner">Sign in with your wallet</a> to download its exit kit.
       </p>
@@ -167,14 +171,4 @@ async function paidOut(
   const portal = portals.find((each) => each.chainId === String(vault.chainId));
   const where = portal ? <code>{portal.contract}</code> : "by a mirror that this server does not name";
   return [[`Paid on chain ${vault.chainId}`, where]];
-}
-
-function Path({ of: { leaf, siblings, batchRoot } }: { of: Proof }) {
-  const steps = siblings.map((hash, i): Fact => [`Sibling ${i + 1}`, code(hash)]);
-  return (
-    <details>
-      <summary>The whole path</summary>
-      <Facts of={[["Leaf", code(leaf)], ...steps, ["Root", code(batchRoot)]]} />
-    </details>
-  );
 }

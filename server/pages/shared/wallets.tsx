@@ -73,15 +73,6 @@ export async function signChallenge(provider: Provider, part: "owner" | "console
   return { message, signature: await provider.request({ method: "personal_sign", params }) };
 }
 
-/** Has the wallet sign typed data (EIP-712) for its chain. */
-export async function signTyped(
-  { provider, address }: { readonly provider: Provider; readonly address: string },
-  typedData: { readonly domain: { readonly chainId: number } },
-): Promise<unknown> {
-  await switchChain(provider, BigInt(typedData.domain.chainId));
-  return provider.request({ method: "eth_signTypedData_v4", params: [address, JSON.stringify(typedData)] });
-}
-
 /** Brings the wallet to a chain, with its user's consent. */
 export async function switchChain(provider: Provider, chainId: bigint): Promise<void> {
   const now = BigInt(String(await provider.request({ method: "eth_chainId" })));
