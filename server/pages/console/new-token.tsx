@@ -77,8 +77,7 @@ export function NewToken({ signIn }: { signIn: PersonSignIn }) {
   const { busy, error, run } = useAction();
   if (settings === undefined || !settings.newTokens) return null;
   const keep = (next: Pending | null) => {
-    if (next === null) localStorage.removeItem(key);
-    else localStorage.setItem(key, JSON.stringify(next));
+    localStorage.setItem(key, JSON.stringify(next));
     setPending(next);
   };
   const goOn = (one: Pending) =>
@@ -91,7 +90,8 @@ export function NewToken({ signIn }: { signIn: PersonSignIn }) {
     const provider = chosenWallet();
     const [account] = await accountsOf(provider);
     const { chainId, data } = await call<TokenCreation>("POST", "/console/v1/tokens", {
-      ...{ admin: account, ...token },
+      admin: account,
+      ...token,
       ...(percent !== undefined && { royalty: { receiver: receiver ?? account, percent } }),
       transferable: transferable === "on",
     });
