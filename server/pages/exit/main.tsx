@@ -175,18 +175,12 @@ function App() {
         )}
       </Step>
       <Step number={2} title="Your wallet">
-        {kits === null ? (
-          <p class="quiet">Choose an exit kit first.</p>
-        ) : (
-          <Wallets kits={kits} connection={connection} onConnected={setConnection} />
-        )}
+        {kits === null && <p class="quiet">Choose an exit kit first.</p>}
+        {kits && <Wallets kits={kits} connection={connection} onConnected={setConnection} />}
       </Step>
       <Step number={3} title="Withdraw">
-        {connection === null ? (
-          <p class="quiet">Connect the wallet first.</p>
-        ) : (
-          <Withdrawal connection={connection} onAgain={() => setConnection(null)} />
-        )}
+        {connection === null && <p class="quiet">Connect the wallet first.</p>}
+        {connection && <Withdrawal connection={connection} onAgain={() => setConnection(null)} />}
       </Step>
       <footer>
         <p class="quiet">
