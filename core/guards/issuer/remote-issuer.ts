@@ -1,6 +1,6 @@
 import { type Address, type Hash, MODES } from "../../model.ts";
 import type { ProposedBatch, Settlement } from "../../ports.ts";
-import { typedDataDomain } from "../../protocol/typed-data.ts";
+import { struct, typedData } from "../../protocol/typed-data.ts";
 import { nonsense, type RemoteOptions, RemoteService, signatureIn } from "../committee/member-service.ts";
 import type { IssuerConsent } from "./issuer.ts";
 
@@ -14,6 +14,10 @@ export interface IssuerClient {
 /** What an operator says of a batch when it asks for a consent. */
 export type ConsentRequest = Pick<ProposedBatch, "mode" | "batchNumber" | "batchRoot" | "vaultCount" | "dataHash">;
 
+const REQUEST_TYPES = {
+  ConsentRequest: struct("uint8 mode,uint64 batchNumber,bytes32 batchRoot,uint32 vaultCount,bytes32 dataHash"),
+} as const;
+
 /**
  * The operator's signed request. Without it, a stranger's batch could fill the issuer's store.
  *
@@ -24,20 +28,8 @@ export function consentRequestTypedData(
   settlement: Pick<Settlement, "chainId" | "contract">,
   { mode, batchNumber, batchRoot, vaultCount, dataHash }: ConsentRequest,
 ) {
-  return {
-    domain: typedDataDomain(settlement),
-    types: {
-      ConsentRequest: [
-        { name: "mode", type: "uint8" },
-        { name: "batchNumber", type: "uint64" },
-        { name: "batchRoot", type: "bytes32" },
-        { name: "vaultCount", type: "uint32" },
-        { name: "dataHash", type: "bytes32" },
-      ],
-    },
-    primaryType: "ConsentRequest",
-    message: { mode: MODES.indexOf(mode), batchNumber: BigInt(batchNumber), batchRoot, vaultCount, dataHash },
-  } as const;
+  const place = { mode: MODES.indexOf(mode), batchNumber: BigInt(batchNumber) };
+  return typedData(settlement, REQUEST_TYPES, "ConsentRequest", { ...place, batchRoot, vaultCount, dataHash } as const);
 }
 
 /**
