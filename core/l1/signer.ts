@@ -1,3 +1,4 @@
+import * as TypedData from "ox/TypedData";
 import type { LocalAccount } from "viem";
 import * as viem from "viem";
 import { toAccount } from "viem/accounts";
@@ -42,22 +43,8 @@ export function signerAccount(signer: Signer): LocalAccount {
       ) as viem.TransactionSerializable;
       return serialize(transaction as viem.TransactionSerializable, await sign(await serialize(unsigned)));
     },
-    async signTypedData(typedData) {
-      const { domain = {}, message, primaryType, types: own } = typedData as unknown as TypedData;
-      const types = { EIP712Domain: viem.getTypesForEIP712Domain({ domain }), ...own };
-      const struct = viem.hashStruct({ data: message, primaryType, types } as never);
-      return viem.serializeSignature(
-        await sign(viem.concatHex(["0x1901", viem.hashDomain({ domain, types } as never), struct])),
-      );
-    },
+    signTypedData: async (typedData) => viem.serializeSignature(await sign(TypedData.encode(typedData as never))),
   });
-}
-
-interface TypedData {
-  readonly domain?: Parameters<typeof viem.getTypesForEIP712Domain>[0]["domain"] & {};
-  readonly message: Record<string, unknown>;
-  readonly primaryType: string;
-  readonly types: Record<string, { name: string; type: string }[]>;
 }
 
 /** Asks the signer, and finds the parity with which the signature is the account's. */
