@@ -10,8 +10,7 @@ import type { L1Committer, L1Owner, L1Reader, PortalIdentity } from "../ports.ts
 import { type PayingContract, requireOwnCode } from "../protocol/own-code.ts";
 import { stateCommitmentAbi } from "./abi.ts";
 import { type CommitterOptions, ViemCommitter } from "./committer.ts";
-import { codeOn, type Finality, type L1Connection } from "./connection.ts";
-import { askL1 } from "./failure.ts";
+import { askL1, codeOn, type Finality, type L1Connection } from "./connection.ts";
 import { type Sender, ViemPortal } from "./portal.ts";
 import { minedReceipt, ViemReader, viewsOf } from "./reader.ts";
 

@@ -1,7 +1,10 @@
-import type { Address, Client, Hex, Transport } from "viem";
+import type { Abi, Address, Client, Hex, Transport } from "viem";
+import { BaseError, ContractFunctionRevertedError, decodeErrorResult, HttpRequestError, TimeoutError } from "viem";
 import { getCode } from "viem/actions";
+import { severalAtOnce } from "../at-once.ts";
+import { MintmarkError } from "../errors.ts";
 import type { Settlement } from "../ports.ts";
-import { askL1 } from "./failure.ts";
+import { visible } from "../protocol/text.ts";
 
 /** A viem client. viem's actions are imported one by one, because the pages' scripts shall not hold all of them. */
 export type L1Client = Client<Transport>;
@@ -20,4 +23,112 @@ export type Finality = "finalized" | { readonly confirmations: bigint };
 /** Reads the runtime code of accounts; `0x` for none. */
 export function codeOn(client: L1Client): (address: Address) => Promise<Hex> {
   return async (address) => (await askL1(`reading the code of ${address}`, () => getCode(client, { address }))) ?? "0x";
+}
+
+/** Runs one exchange with L1. What viem throws becomes a short `l1_failed`; our own errors and aborts pass unchanged. */
+export async function askL1<T>(doing: string, exchange: () => Promise<T>): Promise<T> {
+  try {
+    return await exchange();
+  } catch (error) {
+    if (error instanceof MintmarkError || (error instanceof Error && error.name === "AbortError")) throw error;
+    throw new MintmarkError("l1_failed", `${doing}: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+/**
+ * Whether the chain gave no answer, so that a retry may help: no connection, a time-out, or a busy node.
+ *
+ * @example
+ * if (!isUnreachable(error)) throw error; // else try again later
+ */
+export function isUnreachable(error: unknown): boolean {
+  const cause = error instanceof MintmarkError ? error.cause : error;
+  if (!(cause instanceof BaseError)) return false;
+  const failed = cause.walk((inner) => inner instanceof HttpRequestError || inner instanceof TimeoutError);
+  if (!(failed instanceof HttpRequestError)) return failed instanceof TimeoutError;
+  return failed.status === undefined || failed.status === 429 || failed.status >= 500;
+}
+
+/** Most characters of a contract's reason. */
+const MOST_REASON = 1_000;
+
+/** Nodes' various words for a call that the EVM stopped: out of gas, or invalid code. */
+const HALT = /out ?of ?gas|invalid ?opcode|invalid ?jump|stack ?(?:over|under)flow|stack ?limit/i;
+
+/**
+ * The contract's own reason for a revert, e.g. `BatchNumberMismatch(4, 3)`, or how the EVM stopped the call. Null when
+ * the chain did not answer.
+ */
+export function revertReason(error: unknown): string | null {
+  if (error instanceof MintmarkError) return revertReason(error.cause);
+  if (!(error instanceof BaseError)) return null;
+  const revert = error.walk((inner) => inner instanceof ContractFunctionRevertedError);
+  if (!(revert instanceof ContractFunctionRevertedError))
+    return HALT.exec(error.details ?? "")?.[0].toLowerCase() ?? null;
+  if (revert.data === undefined) return legible(revert.reason || revert.signature || "reverted without a reason");
+  return legible(`${revert.data.errorName}(${(revert.data.args ?? []).map(String).join(", ")})`);
+}
+
+/** A contract's error data in words, e.g. `TokenRefused(0x…, 0x…)`; the data itself for an unknown error. */
+export function reasonIn(abi: Abi, data: Hex): string {
+  try {
+    const { errorName, args = [] } = decodeErrorResult({ abi, data });
+    return legible(`${errorName}(${args.map(String).join(", ")})`);
+  } catch {
+    return legible(data);
+  }
+}
+
+/** One line of bounded length, because the contract's author chose the words, and they are recorded and shown. */
+function legible(words: string): string {
+  return visible(words.slice(0, MOST_REASON));
+}
+
+/** The call reverted or returned nothing: the contract lacks such a function. */
+export function saysNothing(error: unknown): boolean {
+  return revertReason(error) !== null || (error instanceof Error && error.message.includes('returned no data ("0x")'));
+}
+
+/** A contract's answer; `otherwise` when it {@link saysNothing}. A silent chain is still an error. */
+export async function orIfSilent<T, D>(answer: Promise<T>, otherwise: D): Promise<T | D> {
+  return answer.catch((error: unknown) => {
+    if (saysNothing(error)) return otherwise;
+    throw error;
+  });
+}
+
+export function isRefusal(error: unknown): boolean {
+  if (!(error instanceof BaseError)) return false;
+  const answer = error.walk((inner) => inner instanceof HttpRequestError);
+  if (answer instanceof HttpRequestError) return answer.status === 400 || answer.status === 413;
+  return error.walk((inner) => typeof (inner as { code?: unknown }).code === "number") !== null;
+}
+
+/** The shortest sentence that names the reason of an error; of viem's errors without request and stack. */
+export function reasonOf(error: unknown): string {
+  const reverted = revertReason(error);
+  if (reverted !== null) return `the contract refused with ${reverted}`;
+  if (error instanceof BaseError)
+    return `${error.shortMessage}${error.details ? ` (${firstLine(error.details)})` : ""}`;
+  return error instanceof Error ? firstLine(error.message) : String(error);
+}
+
+function firstLine(text: string): string {
+  return text.split("\n", 1)[0] ?? "";
+}
+
+/** Calls under way at once. */
+const AT_ONCE = 8;
+
+/** Asks L1 for many things, a number of them in each call. Answers come in the order of the questions. */
+export async function askInBulk<Q, A>(
+  doing: string,
+  questions: readonly Q[],
+  perCall: number,
+  ask: (some: readonly Q[]) => Promise<readonly A[]>,
+): Promise<A[]> {
+  const calls = Array.from({ length: Math.ceil(questions.length / perCall) }, (_, i) =>
+    questions.slice(i * perCall, (i + 1) * perCall),
+  );
+  return (await severalAtOnce(calls, (some) => askL1(doing, () => ask(some)), AT_ONCE)).flat();
 }

@@ -4,8 +4,7 @@ import { MintmarkError } from "../errors.ts";
 import type { Address } from "../model.ts";
 import { foreignCode, type PayingContract, releaseOf } from "../protocol/own-code.ts";
 import { stateCommitmentAbi as abi, stateCommitmentAbi, stateMirrorAbi } from "./abi.ts";
-import { codeOn, type L1Client } from "./connection.ts";
-import { askL1 } from "./failure.ts";
+import { askL1, codeOn, type L1Client } from "./connection.ts";
 import { logReader } from "./logs.ts";
 
 const CONSTRUCTORS = { StateCommitment: stateCommitmentAbi[0], StateMirror: stateMirrorAbi[0] } as const;

@@ -13,8 +13,7 @@ export {
   signatureChecks,
   type WalletOptions,
 } from "./connect.ts";
-export type { Finality } from "./connection.ts";
-export { isUnreachable } from "./failure.ts";
+export { type Finality, isUnreachable } from "./connection.ts";
 export type { FeeOptions } from "./fees.ts";
 export { connectMirror, readMirror, type ViemMirror } from "./mirror.ts";
 export { httpSigner, type Signer, signerAccount } from "./signer.ts";

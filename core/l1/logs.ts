@@ -6,8 +6,7 @@ import { type Address, type Hash, MODES, type Mode } from "../model.ts";
 import type { CommitEvent, L1Event } from "../ports.ts";
 import { stateCommitmentAbi, stateMirrorAbi } from "./abi.ts";
 import { unpackedAssets } from "./arguments.ts";
-import type { L1Client } from "./connection.ts";
-import { isRefusal } from "./failure.ts";
+import { isRefusal, type L1Client } from "./connection.ts";
 
 /**
  * Reads a contract's logs in chain order. Nodes limit the blocks of a question or the logs of an answer, so a refused

@@ -8,8 +8,7 @@ import { isTransferred, tipIdOf } from "../protocol/transfer-proof.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
 import * as calldata from "./arguments.ts";
 import type { BlobSidecar } from "./blob-sidecar.ts";
-import type { L1Connection } from "./connection.ts";
-import { askL1, reasonIn, revertReason } from "./failure.ts";
+import { askL1, type L1Connection, reasonIn, revertReason } from "./connection.ts";
 import type { CallKind } from "./fees.ts";
 import { ViemReader } from "./reader.ts";
 

@@ -9,8 +9,7 @@ import { versionedHash } from "../protocol/kzg.ts";
 import type { TransferSession } from "../protocol/transfer-rules.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
 import { MODE_VALUE, provenVaultArguments, STANDARD_VALUE, transferredArguments } from "./arguments.ts";
-import type { L1Connection } from "./connection.ts";
-import { askInBulk, askL1, orIfSilent, revertReason, saysNothing } from "./failure.ts";
+import { askInBulk, askL1, type L1Connection, orIfSilent, revertReason, saysNothing } from "./connection.ts";
 import { decodeEvents, logReader } from "./logs.ts";
 import { schemeOf, ViemTokens } from "./tokens.ts";
 

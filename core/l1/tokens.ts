@@ -4,8 +4,15 @@ import { call, multicall, readContract, simulateContract } from "viem/actions";
 import { type Address, BLOB_SCHEMES, type BlobScheme, type Standard } from "../model.ts";
 import type { L1Token, L1Tokens, Settlement, TokenMint } from "../ports.ts";
 import { SCHEME_VALUE } from "./arguments.ts";
-import type { L1Client, L1Connection } from "./connection.ts";
-import { askInBulk, askL1, orIfSilent, revertReason, saysNothing } from "./failure.ts";
+import {
+  askInBulk,
+  askL1,
+  type L1Client,
+  type L1Connection,
+  orIfSilent,
+  revertReason,
+  saysNothing,
+} from "./connection.ts";
 
 /** The questions to tokens, and the errors of OpenZeppelin's tokens that refuse a mint. */
 const ABI = parseAbi([

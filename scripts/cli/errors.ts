@@ -1,6 +1,6 @@
 import { BaseError } from "viem";
 import { MintmarkError } from "../../core/index.ts";
-import { reasonOf } from "../../core/l1/failure.ts";
+import { reasonOf } from "../../core/l1/connection.ts";
 import { ConfigError, listenFailure } from "../../server/process/settings/config.ts";
 
 /** The exit codes of the process; `mintmark --help` lists them. */

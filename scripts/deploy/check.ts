@@ -1,7 +1,6 @@
 import { type Address, encodeDeployData, formatEther, formatGwei, getContractError, zeroAddress } from "viem";
 import { type ContractName, readArtifact } from "../../core/l1/artifact.ts";
-import { codeOn } from "../../core/l1/connection.ts";
-import { askL1 } from "../../core/l1/failure.ts";
+import { askL1, codeOn } from "../../core/l1/connection.ts";
 import { MAX_MEMBERS } from "../../core/protocol/attestation.ts";
 import { isLocalChain } from "../../server/process/settings/settings.ts";
 import { type Deployer, lower } from "./deployer.ts";

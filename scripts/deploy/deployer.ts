@@ -2,7 +2,7 @@ import type { Address, Hex, LocalAccount, PublicClient, Transport } from "viem";
 import * as viem from "viem";
 import type { Hash } from "../../core/index.ts";
 import { type ContractName, readArtifact } from "../../core/l1/artifact.ts";
-import { askL1 } from "../../core/l1/failure.ts";
+import { askL1 } from "../../core/l1/connection.ts";
 import type { PendingCreations } from "./record.ts";
 
 /** An account that sends transactions to one chain and waits for each. */

@@ -2,8 +2,7 @@ import type { Address, Hex, PublicClient } from "viem";
 import { parseAbi, toFunctionSelector } from "viem";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import type { BlobScheme, Standard } from "../../core/index.ts";
-import { codeOn } from "../../core/l1/connection.ts";
-import { askL1, orIfSilent } from "../../core/l1/failure.ts";
+import { askL1, codeOn, orIfSilent } from "../../core/l1/connection.ts";
 import { BLOB_SCHEMES } from "../../core/model.ts";
 import { blobTextOf } from "../../core/protocol/blob.ts";
 

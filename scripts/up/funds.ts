@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { createWalletClient, formatEther } from "viem";
-import { askL1 } from "../../core/l1/failure.ts";
+import { askL1 } from "../../core/l1/connection.ts";
 import { isLocalChain } from "../../server/process/settings/settings.ts";
 import { type DeploymentPlan, gasHere, priceOf } from "../deploy/check.ts";
 import type { Deployer } from "../deploy/deployer.ts";
