@@ -3,14 +3,12 @@ import type { Hash, Hex } from "../model.ts";
 import { BLOB_BYTES } from "../protocol/blob-batch.ts";
 import { bytesToHex } from "../protocol/hex.ts";
 import type { Kzg, ProofForm } from "../protocol/kzg/kzg-thread.ts";
-import { versionedHash } from "../protocol/kzg.ts";
+import { INFINITY, versionedHash } from "../protocol/kzg.ts";
 
 /** EIP-7594: the version of the wrapper with cell proofs. */
 const CELLS_VERSION = "0x01";
 /** Cell proofs of a blob. */
 const CELLS = 128;
-/** Commitment and proofs of a blob of zeros: the point at infinity. */
-const INFINITY: Hex = `0xc0${"00".repeat(47)}`;
 /** Proves blobs of zeros, without native code. */
 const zeroKzg: Pick<Kzg, "proofs"> = {
   proofs: async (_blob, _commitment, form) => Array.from({ length: form === "cells" ? CELLS : 1 }, () => INFINITY),

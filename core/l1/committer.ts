@@ -12,8 +12,8 @@ import * as calldata from "./arguments.ts";
 import { BlobSidecar } from "./blob-sidecar.ts";
 import { askL1, type L1Connection, revertReason } from "./connection.ts";
 import type { FeeOptions } from "./fees.ts";
-import { type Call, type ContractCall, GAS_PER_BYTE, toReceipt, ViemPortal } from "./portal.ts";
-import { CONSENT_GAS } from "./reader.ts";
+import { type Call, type ContractCall, toReceipt, ViemPortal } from "./portal.ts";
+import { CONSENT_GAS, GAS_PER_BYTE } from "./reader.ts";
 import { TransactionSender } from "./sender.ts";
 
 /**

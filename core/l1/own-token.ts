@@ -1,6 +1,7 @@
 import type { AbiParameter } from "abitype";
 import * as viem from "viem";
 import type { Address, BlobScheme, Standard, Uuid } from "../model.ts";
+import { MAX_UINT256 } from "../protocol/bounds.ts";
 import { uuidText } from "../store/binary.ts";
 import { stateCommitmentAbi } from "./abi.ts";
 import { SCHEME_VALUE, STANDARD_VALUE } from "./arguments.ts";
@@ -43,14 +44,13 @@ export const TOKEN_CONTRACT: Readonly<Record<Standard, ContractName>> = {
   erc721: "MintableERC721",
   erc1155: "MintableERC1155",
 };
-export const NO_CAP = (1n << 256n) - 1n;
-const NOBODY = "0x0000000000000000000000000000000000000000";
-const NO_ROYALTY: Royalty = { receiver: NOBODY, fraction: 0n };
+export const NO_CAP = MAX_UINT256;
+const NO_ROYALTY: Royalty = { receiver: viem.zeroAddress, fraction: 0n };
 
 /** The constructor's arguments of a token whose minter is a settlement contract or a mirror. */
 export function tokenArguments(minter: Address, token: OwnToken): readonly unknown[] {
   const { standard, name, symbol, admin, uri = "", cap = NO_CAP, quantum = 1n, blobScheme = "mintmark" } = token;
-  const { issuer = NOBODY, transferable = false, royalty = NO_ROYALTY } = token;
+  const { issuer = viem.zeroAddress, transferable = false, royalty = NO_ROYALTY } = token;
   if (standard === "erc20") return [name, symbol, cap, quantum, admin, minter, issuer, transferable];
   return [name, symbol, uri, SCHEME_VALUE[blobScheme], royalty, admin, minter, issuer, transferable];
 }

@@ -10,7 +10,8 @@ import * as calldata from "./arguments.ts";
 import type { BlobSidecar } from "./blob-sidecar.ts";
 import { askL1, type L1Connection, reasonIn, revertReason } from "./connection.ts";
 import type { CallKind } from "./fees.ts";
-import { ViemReader } from "./reader.ts";
+import { GAS_PER_BYTE, ViemReader } from "./reader.ts";
+import { TRANSACTION_GAS } from "./tokens.ts";
 
 /**
  * Most withdrawals and signed lists of one transaction, so that its calldata stays below the 128 KiB that nodes relay.
@@ -18,8 +19,6 @@ import { ViemReader } from "./reader.ts";
 const MAX_SHARES = 21;
 /** Calldata of a withdrawal with its group, or of half of a withdrawal and its list of 256 vaults. */
 const MAX_SHARE_BYTES = 6_100;
-/** The most gas of one transaction (EIP-7825). */
-const TRANSACTION_GAS = 16_777_216n;
 /** The least gas that the contract gives each item of a batch, for proof, signature and token call together. */
 const ITEM_GAS = 500_000n;
 /** Further gas of each item, and of the whole batch. */
@@ -27,9 +26,6 @@ const GAS_AROUND_ITEM = 30_000n;
 const GAS_AROUND_ITEMS = 50_000n;
 /** Upper bound of the check of one transfer, without its calldata. */
 const HOP_GAS = 60_000n;
-/** Price of a byte of calldata that is not zero. */
-export const GAS_PER_BYTE = 16n;
-
 /** Gas to try one withdrawal of a batch, with some around it. A node that allows more must not try longer. */
 const TRIAL_GAS = 1_000_000n;
 /** The check of its list takes an item's gas too. */

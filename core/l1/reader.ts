@@ -5,7 +5,7 @@ import { MintmarkError } from "../errors.ts";
 import { type Address, type Hash, type Hex, STANDARDS, type Standard, type VaultId } from "../model.ts";
 import type * as ports from "../ports.ts";
 import { hexToBytes } from "../protocol/hex.ts";
-import { versionedHash } from "../protocol/kzg.ts";
+import { INFINITY, versionedHash } from "../protocol/kzg.ts";
 import type { TransferSession } from "../protocol/transfer-rules.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
 import { MODE_VALUE, provenVaultArguments, STANDARD_VALUE, transferredArguments } from "./arguments.ts";
@@ -17,16 +17,15 @@ import { schemeOf, ViemTokens } from "./tokens.ts";
 export const CONSENT_GAS = 100_000n;
 /** Most gas of a wallet contract that is asked off-chain about a signature. A passkey without a precompile takes 330,000. */
 const SIGNATURE_GAS = 1_000_000n;
-/** Gas of a single call: the transaction, the ABI encoding around a signature, and each byte of calldata. */
+/** Gas of a single call: the transaction, the ABI encoding around a signature, and each byte that is not zero. */
 const CALL_GAS = 25_000n;
-const CALLDATA_BYTE_GAS = 16n;
+export const GAS_PER_BYTE = 16n;
 const WALLET_ABI = viem.parseAbi(["function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)"]);
 /** The answer of `isValidSignature` to a valid signature. */
 const SIGNATURE_TAKEN = "0x1626ba7e";
 
 /** The precompile of EIP-4844, and an opening that it accepts: of an element of a blob of zeros. */
 const POINT_EVALUATION = "0x000000000000000000000000000000000000000a";
-const INFINITY: Hex = `0xc0${"00".repeat(47)}`;
 const ZERO_OPENING = viem.concat([versionedHash(INFINITY), viem.zeroHash, viem.zeroHash, INFINITY, INFINITY]);
 
 /** Registrations per call: an answer has at most 24,576 bytes (EIP-170), 288 for each. */
@@ -201,7 +200,7 @@ export class ViemReader extends ViemTokens implements ports.L1Reader, ports.Issu
   }
 
   walletTakes(wallet: Address, digest: Hash, signature: Hex, most = CONSENT_GAS): Promise<boolean> {
-    const gas = most + CALL_GAS + BigInt(viem.size(signature)) * CALLDATA_BYTE_GAS;
+    const gas = most + CALL_GAS + BigInt(viem.size(signature)) * GAS_PER_BYTE;
     const ask = { abi: WALLET_ABI, address: wallet, functionName: "isValidSignature", gas } as const;
     return askL1(`asking ${wallet} about a signature`, async () => {
       const answer = await orIfSilent(actions.readContract(this.client, { ...ask, args: [digest, signature] }), null);

@@ -1,18 +1,12 @@
 import type { ContractFunctionReturnType } from "viem";
-import { concatHex, encodeFunctionData, hexToBytes, numberToHex, pad, parseAbi, size } from "viem";
+import { concatHex, encodeFunctionData, hexToBytes, numberToHex, pad, parseAbi, size, zeroAddress } from "viem";
 import { call, multicall, readContract, simulateContract } from "viem/actions";
 import { type Address, BLOB_SCHEMES, type BlobScheme, type Standard } from "../model.ts";
 import type { L1Token, L1Tokens, Settlement, TokenMint } from "../ports.ts";
+import { MAX_UINT256 } from "../protocol/bounds.ts";
 import { SCHEME_VALUE } from "./arguments.ts";
-import {
-  askInBulk,
-  askL1,
-  type L1Client,
-  type L1Connection,
-  orIfSilent,
-  revertReason,
-  saysNothing,
-} from "./connection.ts";
+import type { L1Client, L1Connection } from "./connection.ts";
+import { askInBulk, askL1, orIfSilent, revertReason, saysNothing } from "./connection.ts";
 
 /** The questions to tokens, and the errors of OpenZeppelin's tokens that refuse a mint. */
 const ABI = parseAbi([
@@ -37,10 +31,9 @@ const OPTIONAL = parseAbi([
 ]);
 
 /** The most gas of one transaction (EIP-7825). A mint that needs more is impossible. */
-const TRIAL_GAS = 16_777_216n;
+export const TRANSACTION_GAS = 16_777_216n;
 /** Receiver of a trial mint: an account that cannot refuse. */
 const NOBODY = "0x000000000000000000000000000000000000dead";
-const ZERO = "0x0000000000000000000000000000000000000000";
 /**
  * Questions per call. Where no contract bundles them, the call is a deployment: its code has at most 49,152 bytes
  * (EIP-3860) and its answer 24,576 (EIP-170). A question takes 224 of the first, an answer 160 of the second.
@@ -65,8 +58,6 @@ const MOST_SINGLE_TRIALS = 256;
 const BUNDLE_CODE =
   "0x5f60205b368110600f5750610200f35b803560f01c80826002015f375f5f825f5f5f356207a120f1836102000153016002019060010190600356";
 
-/** The answer of tokens without a bound where the interface asks for one. */
-const UNBOUNDED = (1n << 256n) - 1n;
 /** `cap()` */
 const CAP = "355274ea";
 /** `blobScheme()` */
@@ -112,11 +103,11 @@ export class ViemTokens implements L1Tokens {
 
   /**
    * A token states no bound when it answers with anything but one word, or burns its 200,000 gas: a token's fault must
-   * not look like a silent chain.
+   * not look like a silent chain. The greatest word says that there is none.
    */
   async supplyCap(contract: Address): Promise<bigint | null> {
     const cap = await this.oneWordOf(contract, "cap", CAP, 200_000);
-    return cap === UNBOUNDED ? null : cap;
+    return cap === MAX_UINT256 ? null : cap;
   }
 
   /** The answer to a function without arguments; null unless it is exactly one word. */
@@ -163,7 +154,7 @@ export class ViemTokens implements L1Tokens {
       const answers = await multicall(this.client, many);
       return answers.map((answer) => {
         if (answer.status === "failure" && !saysNothing(answer.error)) throw answer.error;
-        const owner = answer.status === "success" ? answer.result : ZERO;
+        const owner = answer.status === "success" ? answer.result : zeroAddress;
         return BigInt(owner) === 0n ? null : (owner.toLowerCase() as Address);
       });
     });
@@ -171,7 +162,7 @@ export class ViemTokens implements L1Tokens {
 
   tryMint(token: Address, { quantity, blob }: TokenMint, blockNumber: bigint): Promise<string | null> {
     const mint = { abi: ABI, address: token, functionName: "mintFor", args: [NOBODY, quantity, blob] } as const;
-    const as = { account: this.settlement.contract, gas: TRIAL_GAS, blockNumber };
+    const as = { account: this.settlement.contract, gas: TRANSACTION_GAS, blockNumber };
     return askL1(`trying a mint of ${token}`, async () => {
       try {
         await simulateContract(this.client, { ...mint, ...as });
@@ -213,7 +204,7 @@ export class ViemTokens implements L1Tokens {
       const { data = "0x" } = await call(this.client, {
         to: minter,
         data: concatHex([pad(token), ...calls]),
-        gas: TRIAL_GAS,
+        gas: TRANSACTION_GAS,
         blockNumber,
         stateOverride: [{ address: minter, code: BUNDLE_CODE }],
       });

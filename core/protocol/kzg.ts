@@ -7,6 +7,8 @@ import { bytesToHex, equalBytes, hexToBytes } from "./hex.ts";
 
 /** Bytes of a KZG commitment or proof: a compressed point of G1. */
 export const POINT_BYTES = 48;
+/** The point at infinity: commitment and proofs of a blob of zeros. */
+export const INFINITY: Hex = `0xc0${"00".repeat(POINT_BYTES - 1)}`;
 
 const { G1, G2, fields } = bls12_381;
 /** The scalar field of BLS12-381. Each element of a blob is smaller than its modulus. */
