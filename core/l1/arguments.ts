@@ -1,7 +1,7 @@
 import { concatHex, encodeFunctionData, type Hex, hexToBigInt, numberToHex, size, slice } from "viem";
 import { MintmarkError } from "../errors.ts";
 import type { BlobScheme, Hash, Mode, Standard } from "../model.ts";
-import type { AssetId, BatchHeader, Consent, ListedVault, ProvenHop, ProvenVault, WithdrawalCall } from "../ports.ts";
+import type { AssetId, Consent, ListedVault, ProvenHop, ProvenVault, WithdrawalCall } from "../ports.ts";
 import { ASSET_ENTRY_BYTES } from "../protocol/batch-data.ts";
 import { compareAssets } from "../protocol/manifest.ts";
 import type { SessionEndMessage, SessionMessage } from "../protocol/transfer.ts";
@@ -27,17 +27,6 @@ const MAX_ITEM_BYTES = 0xffff;
 const MAX_SIGNATURE_BYTES = 4_096;
 
 const bytes = (value: bigint | number, size: number) => numberToHex(value, { size });
-
-/** The contract's `WithdrawalGroup`. */
-export interface WithdrawalGroup {
-  readonly mode: number;
-  readonly batchNumber: bigint;
-  readonly header: BatchHeader;
-  readonly assetType: bigint;
-  readonly assetIndex: number;
-  readonly assetSiblings: readonly Hash[];
-  readonly items: Hex;
-}
 
 /** Vault, header and paths in the order of the contract's functions. */
 export function provenVaultArguments({ vault, header, siblings, assetPath }: ProvenVault) {
@@ -121,34 +110,28 @@ export function withdrawCalldata(call: WithdrawalCall): Hex {
  * `validation_failed` when a call is too long for a packed item, or its list does not name its vault.
  */
 export function withdrawalBatchArguments(calls: readonly WithdrawalCall[], itemGas: bigint) {
-  // The number of each packed list in the call.
-  const numbers = new Map<Hex, number>();
-  const listed = calls.map((call) => {
-    const { list } = call.authorization;
-    if (list === undefined) return null;
-    const packed = packedList(call, list);
-    if (!numbers.has(packed)) numbers.set(packed, numbers.size);
-    return numbers.get(packed) as number;
-  });
-  return [withdrawalGroups(calls, listed), [...numbers.keys()], itemGas] as const;
+  const lists: Hex[] = [];
+  const groups = new Map<string, ReturnType<typeof withdrawalGroup>>();
+  for (const call of calls) {
+    const { list: listed } = call.authorization;
+    const list = listed && packedList(call, listed);
+    if (list !== undefined && !lists.includes(list)) lists.push(list);
+    const item = packedItem(call, list === undefined ? null : lists.indexOf(list));
+    const own = withdrawalGroup(call);
+    // After a reorganisation two calls can carry different headers of one batch. Each then has its own group.
+    const key = [own.mode, own.batchNumber, own.assetType, ...Object.values(own.header)].join();
+    const group = groups.get(key) ?? own;
+    groups.set(key, { ...group, items: concatHex([group.items, item]) });
+  }
+  return [[...groups.values()], lists, itemGas] as const;
 }
 
-/** @param listed - the list's number of each call; null without one */
-function withdrawalGroups(calls: readonly WithdrawalCall[], listed: readonly (number | null)[]): WithdrawalGroup[] {
-  const groups = new Map<string, WithdrawalGroup>();
-  for (const [i, call] of calls.entries()) {
-    const { vault, header, assetPath } = call;
-    const { mode, batchNumber, slot } = unpackVaultId(vault.vaultId);
-    // After a reorganisation two calls can carry different headers of one batch. Each then has its own group.
-    const key = [mode, batchNumber, vault.assetType, ...Object.values(header)].join();
-    const group = groups.get(key) ?? {
-      ...{ mode: MODE_VALUE[mode], batchNumber: BigInt(batchNumber), header },
-      ...{ assetType: BigInt(vault.assetType), assetIndex: assetPath.index, assetSiblings: assetPath.siblings },
-      items: "0x" as const,
-    };
-    groups.set(key, { ...group, items: `${group.items}${packedItem(slot, call, listed[i] ?? null).slice(2)}` });
-  }
-  return [...groups.values()];
+/** The contract's `WithdrawalGroup` of a call's batch and asset, without items. */
+function withdrawalGroup({ vault, header, assetPath }: WithdrawalCall) {
+  const { mode, batchNumber } = unpackVaultId(vault.vaultId);
+  const place = { mode: MODE_VALUE[mode], batchNumber: BigInt(batchNumber), header };
+  const asset = { assetType: BigInt(vault.assetType), assetIndex: assetPath.index, assetSiblings: assetPath.siblings };
+  return { ...place, ...asset, items: "0x" as Hex };
 }
 
 /** An owner's list for the contract. */
@@ -164,9 +147,14 @@ export function packedVaults(list: readonly ListedVault[]): Hex {
   return concatHex(words.map((word) => bytes(word, 8)));
 }
 
-/** One item of a group's `items`, with its length and slot in front. */
-function packedItem(slot: number, call: WithdrawalCall, number: number | null): Hex {
+/**
+ * One item of a group's `items`, with its length and slot in front.
+ *
+ * @param number - the list's place among those of the call; null without a list
+ */
+function packedItem(call: WithdrawalCall, number: number | null): Hex {
   const { vault, siblings } = call;
+  const { slot } = unpackVaultId(vault.vaultId);
   const word = number === null ? ownWord(call) : listedWord(call, number);
   const body = concatHex([word, bytes(size(vault.blob), 1), vault.blob, ...siblings]);
   if (size(body) <= MAX_ITEM_BYTES) return concatHex([bytes(size(body), 2), bytes(slot, 3), body]);
