@@ -20,13 +20,17 @@ export interface TransferableVault {
   readonly hops: number;
 }
 
-/** A session as L1 keeps it. Times are seconds; `revokedAt` 0 means never. */
+/** A session as L1 keeps it. Times are seconds since 1970. */
 export interface TransferSession {
+  /** 0 for a key that was revoked before any authorization: it never can be authorized. */
   readonly authorizedAt: bigint;
+  /** Last second. */
   readonly until: bigint;
+  /** 0 for never. */
   readonly revokedAt: bigint;
+  /** Most units of one transfer. */
   readonly limit: bigint;
-  /** The only asset; zero for every asset. */
+  /** The only asset type; zero for every asset of the owner. */
   readonly assetType: Hash;
 }
 

@@ -6,6 +6,7 @@ import type { List } from "../ledger/list.ts";
 import { readUsers } from "../ledger/user-records.ts";
 import type { Address, Hash, Uuid, VaultId } from "../model.ts";
 import type { Transfer, TransfersMessage } from "../protocol/transfer.ts";
+import type { TransferSession } from "../protocol/transfer-rules.ts";
 import { decodeRecord } from "../store/layout.ts";
 import { type TransferListRecord, transferIdRecord, transferListRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
@@ -78,17 +79,7 @@ export interface PreparedTransfers extends TransfersMessage {
 }
 
 /** A key that may transfer for an owner, as L1 has it. Times are seconds since 1970. */
-export interface KeySession {
-  /** 0 for a key that was revoked before any authorization: it never can be authorized. */
-  readonly authorizedAt: bigint;
-  /** Last second. */
-  readonly until: bigint;
-  /** 0 for never. */
-  readonly revokedAt: bigint;
-  /** Most units of one transfer. */
-  readonly limit: bigint;
-  /** The only asset type; zero for every asset of the owner. */
-  readonly assetType: Hash;
+export interface KeySession extends TransferSession {
   /** Whether the authorization is final, and so counts for requests. */
   readonly isFinal: boolean;
 }

@@ -1,6 +1,5 @@
 /** The state on another chain: the signatures for it, the relay, and proofs for withdrawals there. */
 
-export type { MirrorContract, MirrorReader, MirrorStep } from "./contract.ts";
 export {
   type AttesterClient,
   type Growth,
@@ -15,6 +14,9 @@ export {
   type ImportProgress,
   importBatch,
   importBatches,
+  type MirrorContract,
+  type MirrorReader,
+  type MirrorStep,
   type MirrorVoidOptions,
   proofOnMirror,
   type RelayOptions,

@@ -1,14 +1,77 @@
 import { MintmarkError } from "../../errors.ts";
-import type { Mode } from "../../model.ts";
-import type { BatchHeader, ProvenVault } from "../../ports.ts";
+import type { Hash, Hex, Mode } from "../../model.ts";
+import type * as ports from "../../ports.ts";
 import { committeeHash } from "../../protocol/attestation.ts";
-import { countOf, type StateLeafContent } from "../../protocol/commitment.ts";
+import { countOf, type StateLeafContent, type StateRoots } from "../../protocol/commitment.ts";
 import type { BatchVaultProof } from "../../protocol/proof.ts";
 import { unpackVaultId } from "../../protocol/vault.ts";
 import { type VoidingPortal, type VoidOptions, voidDuplicates } from "../archive/duplicates.ts";
 import { collectSignatures, committeeOf, type Signers } from "../committee/collector.ts";
-import { type MirrorContract, type MirrorStep, stepOf } from "./contract.ts";
-import { type AttesterClient, type SourceHistory, stateTypedData } from "./history.ts";
+import type { AttesterClient, Growth, MirrorIdentity, SourceHistory } from "./history.ts";
+import { stateTypedData } from "./history.ts";
+
+/** One accepted step of the mirrored state. */
+export interface MirrorStep {
+  /** Position among the steps. Orders duplicates on the mirror's chain. */
+  readonly sequence: number;
+  readonly mode: Mode;
+  /** Number of the first batch of the step. */
+  readonly first: number;
+  /** Batches of the mode after the step. */
+  readonly count: number;
+  readonly root: Hash;
+  /** Seconds since 1970, by the mirror's chain. */
+  readonly acceptedAt: bigint;
+}
+
+/** The reads of a mirror that an exit kit needs. No account. */
+export type MirrorReader = Pick<MirrorContract, "stepCount" | "step" | "isImported" | "settlement" | "maturity"> &
+  Pick<MirrorContract, "registration" | "token" | "verifyVault"> &
+  Pick<ports.L1Reader, "verifyTransferred" | "withdrawn" | "block" | "blockNumber" | "events" | "rollupData">;
+
+/** The `StateMirror` contract. Every method rejects with `l1_failed` when its chain is unreachable or refuses. */
+export interface MirrorContract
+  extends ports.Portal,
+    ports.L1Owner,
+    ports.L1Voider,
+    Pick<
+      ports.L1Reader,
+      "committee" | "opensBlobs" | "registration" | "registrations" | "token" | "supplyCap" | "verifyVault"
+    > {
+  readonly source: MirrorIdentity;
+  /** The newest accepted state commitment of the source. */
+  commitment(): Promise<Hash>;
+  /** Number of accepted steps. */
+  stepCount(): Promise<number>;
+  /** The step with this sequence. */
+  step(sequence: number): Promise<MirrorStep>;
+  /** Whether vaults of the batch can be withdrawn here. */
+  isImported(mode: Mode, batchNumber: number): Promise<boolean>;
+  /** Advances the mirror by one run of batches of one mode. Resolves when mined. */
+  advance(from: StateRoots, growth: Growth, attestation: Hex, options?: ports.L1SendOptions): Promise<ports.L1Receipt>;
+  /** Imports the header of a batch of an accepted step. Resolves when mined. */
+  importBatch(
+    sequence: number,
+    batch: StateLeafContent & { readonly siblings: readonly Hash[] },
+    options?: ports.L1SendOptions,
+  ): Promise<ports.L1Receipt>;
+}
+
+/**
+ * The step that brought a batch to the mirror; null before. Searches from the newest, since most requests are recent.
+ */
+export async function stepOf(
+  mirror: Pick<MirrorContract, "stepCount" | "step">,
+  mode: Mode,
+  batchNumber: number,
+): Promise<MirrorStep | null> {
+  for (let sequence = (await mirror.stepCount()) - 1; sequence >= 0; sequence--) {
+    const step = await mirror.step(sequence);
+    if (step.mode !== mode || step.first > batchNumber) continue;
+    return batchNumber < step.count ? step : null;
+  }
+  return null;
+}
 
 /** The committee that signs a source's states. */
 export type AttesterCommittee = Signers<AttesterClient>;
@@ -74,7 +137,7 @@ export async function importBatch(
   mode: Mode,
   batchNumber: number,
   signal?: AbortSignal,
-): Promise<BatchHeader> {
+): Promise<ports.BatchHeader> {
   requireMirrorOf(mirror, source);
   const step = await stepOf(mirror, mode, batchNumber);
   if (step === null)
@@ -157,7 +220,7 @@ export interface MirrorVoidOptions extends Omit<VoidOptions, "portal"> {
  * const voided = await voidOnMirror({ archive, source: new SourceHistory(l1, fromBlock), mirror });
  */
 export function voidOnMirror({ source, mirror, ...options }: MirrorVoidOptions): Promise<number> {
-  const asImported = async (proven: ProvenVault, signal?: AbortSignal): Promise<ProvenVault> => {
+  const asImported = async (proven: ports.ProvenVault, signal?: AbortSignal): Promise<ports.ProvenVault> => {
     const { mode, batchNumber } = unpackVaultId(proven.vault.vaultId);
     return { ...proven, header: await importBatch({ source, mirror }, mode, batchNumber, signal) };
   };
@@ -181,14 +244,13 @@ export function voidOnMirror({ source, mirror, ...options }: MirrorVoidOptions):
 function mirrorHeader(
   { acceptedAt, sequence }: MirrorStep,
   { batchRoot, vaultCount }: Pick<StateLeafContent, "batchRoot" | "vaultCount">,
-): BatchHeader {
+): ports.BatchHeader {
   return { batchRoot, vaultCount, committedAt: acceptedAt, sequence: BigInt(sequence) };
 }
 
-function requireMirrorOf(mirror: MirrorContract, { settlement }: SourceHistory): void {
-  const { chainId, contract } = mirror.source;
-  if (chainId !== settlement.chainId || contract !== settlement.contract) {
-    const is = `mirror ${mirror.settlement.contract} mirrors ${contract} on chain ${chainId}`;
-    throw new MintmarkError("l1_failed", `${is}, not of ${settlement.contract} on chain ${settlement.chainId}`);
-  }
+/** Throws `l1_failed` for a mirror of another contract. */
+export function requireMirrorOf({ settlement, source }: MirrorContract, { settlement: wanted }: SourceHistory): void {
+  if (source.chainId === wanted.chainId && source.contract === wanted.contract) return;
+  const is = `${settlement.contract} on chain ${settlement.chainId} is no mirror of ${wanted.contract}`;
+  throw new MintmarkError("l1_failed", `${is} on chain ${wanted.chainId}, but of ${source.contract}`);
 }

@@ -1,8 +1,6 @@
 import { orAborted } from "../../abort.ts";
-import { MintmarkError } from "../../errors.ts";
-import { stepOf } from "../../guards/mirror/contract.ts";
 import type { AttesterCommittee, MirrorContract, SourceHistory } from "../../guards/mirror/index.ts";
-import { advanceMirror, importBatch } from "../../guards/mirror/index.ts";
+import { advanceMirror, importBatch, requireMirrorOf, stepOf } from "../../guards/mirror/relay.ts";
 import type { SettlementPort } from "../../operator.ts";
 import type { L1Tokens, SealedBatch } from "../../ports.ts";
 import { countOf } from "../../protocol/commitment.ts";
@@ -118,13 +116,10 @@ export class MirrorSettler extends Rounds<MirrorRound, MirrorWork, MirrorSettler
 async function joined(options: MirrorSettlerOptions) {
   const { engine, source, connect, clock = () => performance.now() } = options;
   const mirror = await connect();
-  const { chainId, contract } = mirror.settlement;
-  const { settlement } = source;
-  if (mirror.source.chainId !== settlement.chainId || mirror.source.contract !== settlement.contract)
-    throw new MintmarkError("l1_failed", `${contract} on chain ${chainId} is no mirror of ${settlement.contract}`);
+  requireMirrorOf(mirror, source);
   // Only now, because a store keeps its mirror for ever.
   await engine.operator.addMirror(mirror.settlement);
-  engine.operator.placeInBlobs(chainId, await mirror.opensBlobs());
+  engine.operator.placeInBlobs(mirror.settlement.chainId, await mirror.opensBlobs());
   const follow = followerOf(engine, mirror, options);
   const sender = new WithdrawalSender(engine, mirror, follow, clock);
   return { mirror, follow, sender, preflight: new Preflight(engine, mirror, clock) };
