@@ -48,8 +48,8 @@ export async function eventsUpTo(
 }
 
 /** Throws `l1_failed` when the chain does not have the block. */
-export async function requireBlock(l1: Pick<L1Reader, "block">, number: bigint): Promise<L1Block> {
-  const block = await l1.block(number);
-  if (block === null) throw new MintmarkError("l1_failed", `the chain does not have block ${number}, or no longer`);
+export async function requireBlock(l1: Pick<L1Reader, "block">, at: bigint | "latest"): Promise<L1Block> {
+  const block = await l1.block(at);
+  if (block === null) throw new MintmarkError("l1_failed", `the chain does not have block ${at}, or no longer`);
   return block;
 }

@@ -1,3 +1,4 @@
+import { requireBlock } from "../../blocks.ts";
 import { MintmarkError, messageOf } from "../../errors.ts";
 import { batchIdOf, type Hash } from "../../model.ts";
 import type { AssetId, CommittedBlobs, L1Reader } from "../../ports.ts";
@@ -181,7 +182,5 @@ async function unregistered(
 async function beaconBlockOf(blockNumber: bigint, l1: Pick<L1Reader, "block">): Promise<Hash> {
   const root = (await l1.block(blockNumber + 1n))?.parentBeaconBlockRoot;
   if (root !== undefined && BigInt(root) !== 0n) return root;
-  const block = await l1.block(blockNumber);
-  if (block === null) throw new MintmarkError("l1_failed", `the node has no block ${blockNumber}`);
-  return block.hash;
+  return (await requireBlock(l1, blockNumber)).hash;
 }

@@ -1,4 +1,4 @@
-import { blockRanges } from "../../blocks.ts";
+import { blockRanges, requireBlock } from "../../blocks.ts";
 import { type ErrorCode, MintmarkError } from "../../errors.ts";
 import type { L1Event, L1Reader, ProposedBatch } from "../../ports.ts";
 import { BatchDataError } from "../../protocol/batch-data.ts";
@@ -132,9 +132,7 @@ export async function requireValid(
   archive: Archive,
   l1: Pick<L1Reader, "block" | "blockNumber" | "events">,
 ): Promise<void> {
-  const newest = await l1.block("latest");
-  if (newest === null) throw new MintmarkError("l1_failed", "the node has no newest block");
-  const committedAt = newest.timestamp + COMMIT_SLACK;
+  const committedAt = (await requireBlock(l1, "latest")).timestamp + COMMIT_SLACK;
   const { judged, isWhole } = await archive.judge(groups, { batchNumber, sequence, committedAt });
   if (!isWhole) throw new Refusal("behind", "this member lacks the data of a vault in the batch: ask again");
   for (const { transfer, fault, sessionUntil, deadline } of judged) {

@@ -1,14 +1,14 @@
 import { putDerived } from "../../batches/seal.ts";
-import { failWithdrawals, pendingIn, releaseVaults, requestedIn, tellFailed } from "../../batches/void-slots.ts";
+import { failWithdrawals, releaseVaults, requestedIn, tellFailed } from "../../batches/void-slots.ts";
 import { MintmarkError } from "../../errors.ts";
 import { readBatchVaults } from "../../ledger/batch-vaults.ts";
 import type { EngineContext } from "../../ledger/context.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import { OpenBatch, openBatchRecord } from "../../ledger/open-batch.ts";
-import { type Address, batchIdOf, MODES, type Mode, type VaultId } from "../../model.ts";
+import { type Address, batchIdOf, MODES, type Mode } from "../../model.ts";
 import { tokenIdOf } from "../../protocol/blob.ts";
 import { bytesToHex, hexToBytes } from "../../protocol/hex.ts";
-import { unpackVaultId } from "../../protocol/vault.ts";
+import { packVaultId, unpackVaultId } from "../../protocol/vault.ts";
 import { itemRecords, itemsOf } from "../../sealing/batch-items.ts";
 import { stateLeafOf } from "../../sealing/contents.ts";
 import { runAt } from "../../sealing/void-runs.ts";
@@ -45,9 +45,6 @@ export async function adoptHistory(
     const dropped = await droppedBatches(ledger, adopted);
     const incoming = await incomingBatches({ ledger, group, holderOf }, adopted, dropped);
     const lost = await lostOf(ledger, dropped, incoming);
-    const pending: VaultId[] = [];
-    for (const { mode, batchNumber, runs } of lost)
-      pending.push(...(await pendingIn(ledger, mode, batchNumber, failing(runs))).map(({ vaultId }) => vaultId));
     const minted = dropped.flatMap(({ record, vaults }) => (record.transfers ? [] : vaults));
     const unbound = await unboundBy(ledger, adopted, minted);
     const trees = new Map(
@@ -83,9 +80,10 @@ export async function adoptHistory(
       // The lists of a batch of transfers wait for another batch.
       if (!record.transfers) tellFailed(ledger, group, record, vaults, failing(runs));
     }
-    for (const vaultId of pending) await failWithdrawals(ledger, group, vaultId, LOST);
-    for (const { withdrawn, ...each } of lost)
-      ledger.putLost(group, { ...each, withdrawn, upTo: sequence, failure: LOST, since: time });
+    for (const { mode, batchNumber, withdrawn } of lost)
+      for (const { slot } of withdrawn)
+        await failWithdrawals(ledger, group, packVaultId({ mode, batchNumber, slot }), LOST);
+    for (const each of lost) ledger.putLost(group, { ...each, upTo: sequence, failure: LOST, since: time });
     for (const [i, batch] of incoming.entries()) putAdopted(ledger, group, batch, batches[i] as AdoptedEntry, time);
     for (const { entry, lists, vaults } of incoming)
       if (lists !== null) await putAdoptedLists(ledger, group, entry.batchNumber, lists, vaults, recorded);

@@ -23,12 +23,6 @@ export interface CommitOptions {
 /** Most commits under way at once. When L1 refuses one, those behind it fail too, and cost the gas of their calldata. */
 const MOST_UNDER_WAY = 4;
 
-/** Whether a sealed batch has no commit on record. */
-export async function isUncommitted(engine: SettlementPort): Promise<boolean> {
-  const [sealed, committed] = [engine.batches.state(), await engine.batches.committedState()];
-  return MODES.some((mode) => countOf(mode, sealed) > countOf(mode, committed));
-}
-
 /** What is known to be on L1. */
 interface Progress {
   point: HistoryPoint;

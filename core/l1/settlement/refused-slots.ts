@@ -1,3 +1,4 @@
+import { requireBlock } from "../../blocks.ts";
 import { MintmarkError } from "../../errors.ts";
 import { firstWhere } from "../../ledger/list.ts";
 import type { Hash, Standard } from "../../model.ts";
@@ -95,9 +96,8 @@ export class RefusedSlots {
   }
 
   async #transferFault(batchNumber: number): Promise<string | null> {
-    const newest = await this.#l1.block("latest");
-    if (newest === null) throw new MintmarkError("l1_failed", "The node has no newest block.");
-    return this.#engine.operator.transferFault(batchNumber, newest.timestamp);
+    const { timestamp } = await requireBlock(this.#l1, "latest");
+    return this.#engine.operator.transferFault(batchNumber, timestamp);
   }
 
   /** Whether no earlier transaction can commit the batch any more. Begins to make it so. */

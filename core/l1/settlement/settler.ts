@@ -3,7 +3,8 @@ import type { IssuerClient } from "../../guards/issuer/index.ts";
 import { type Address, MODES, type Mode } from "../../model.ts";
 import type { SettlementPort } from "../../operator.ts";
 import type { Clock, Committee, IssuerReader, L1Committer, L1Reader, L1Tokens } from "../../ports.ts";
-import { type BatchCheck, commitSealed, isUncommitted } from "./commit.ts";
+import { countOf } from "../../protocol/commitment.ts";
+import { type BatchCheck, commitSealed } from "./commit.ts";
 import { Consents } from "./consents.ts";
 import { type FollowOptions, followerOf } from "./follower.ts";
 import { Preflight } from "./preflight.ts";
@@ -102,7 +103,8 @@ export class Settler extends Rounds<Round, SettlerWork, SettlerOptions> {
       consents: (signal?: AbortSignal) => this.#ifAgreed(() => consents.gather(signal)),
       commit: (signal?: AbortSignal) =>
         this.#ifAgreed(async () => {
-          if (!(await isUncommitted(engine))) return 0;
+          const [sealed, onL1] = [engine.batches.state(), await engine.batches.committedState()];
+          if (MODES.every((mode) => countOf(mode, sealed) <= countOf(mode, onL1))) return 0;
           // The next commit's history follows from the recorded commits. So nothing is committed while L1 cannot be
           // followed.
           await l1.earlierMined(signal);
