@@ -11,7 +11,7 @@ import type { Database } from "../../store/ports.ts";
 import { type DerivedBatch, deriveCommitted, isBatch, vaultsAt } from "./derive.ts";
 import type { Commit } from "./keys.ts";
 import * as keys from "./keys.ts";
-import { type AssetReader, KnownAssets } from "./known-assets.ts";
+import { type AssetReader, KnownAssets } from "./vault-index.ts";
 
 /** Options of {@link Archive.open}. */
 export interface ArchiveOptions {

@@ -12,7 +12,7 @@ import { checkedBatch } from "./committed-data.ts";
 import { type DerivedBatch, deriveCommitted, vaultsOf } from "./derive.ts";
 import type { Commit, Position } from "./keys.ts";
 import * as keys from "./keys.ts";
-import { type IndexEntries, type TakenAt, VaultIndex } from "./vault-index.ts";
+import { type IndexEntries, indexEntries, indexRemovals, type TakenAt } from "./vault-index.ts";
 
 type BatchData = Pick<ProposedBatch, "dataHash" | "data">;
 
@@ -29,7 +29,6 @@ const VERSION = 7;
  * await follow({ archive, l1, fromBlock, sources: [new HttpBatchSource("https://member.example")] });
  */
 export class Archive extends ArchiveTransfers {
-  readonly #index = new VaultIndex(this.store, this.assets);
   #position: Position | null = null;
   #lastCommitBlock: bigint | null = null; // The block of the newest commit here; null before the first
   readonly #turns = new Turns(); // A change reads and writes the vault index as one step, so changes run one at a time
@@ -144,7 +143,7 @@ export class Archive extends ArchiveTransfers {
       invariant(mode === "validium", "a rollup batch has other data than before");
       await this.unindex(batchNumber);
     }
-    const { puts, repeats } = await this.#index.entries(vaultsOf(batch), taken);
+    const { puts, repeats } = await indexEntries(this, vaultsOf(batch), taken);
     return { puts: puts.set(key, name), repeats };
   }
 
@@ -156,7 +155,7 @@ export class Archive extends ArchiveTransfers {
     const place = { mode: "validium", batchNumber, leftOut, unnamed } as const;
     const vaults =
       dataHash === undefined ? [] : vaultsOf(deriveCommitted(place, await this.storedData(dataHash as Hash)));
-    const changes = (await this.#index.removals(vaults)).set(key, null);
+    const changes = (await indexRemovals(this, vaults)).set(key, null);
     await this.write(record === undefined ? changes : changes.set(record, null));
   }
 

@@ -11,7 +11,7 @@ import { Archive } from "../archive/archive.ts";
 import { type BatchSummary, deriveBatch, isBatch, vaultsOf } from "../archive/derive.ts";
 import type { Commit } from "../archive/keys.ts";
 import * as keys from "../archive/keys.ts";
-import { type AssetReader, assetsIn } from "../archive/known-assets.ts";
+import { type AssetReader, assetsIn } from "../archive/vault-index.ts";
 import { type AttestationTerms, attestationTypedData } from "./member-service.ts";
 import { deriveProposed, MAX_AHEAD, Refusal, requireRegistered, requireValid } from "./proposed.ts";
 

@@ -13,7 +13,7 @@ import type { Archive } from "../archive/archive.ts";
 import type { JudgedRecord } from "../archive/archive-transfers.ts";
 import { type DerivedBatch, deriveBatch, isBatch, vaultsOf, versionedHashesOf } from "../archive/derive.ts";
 import { nextBlock } from "../archive/keys.ts";
-import type { KnownAssets } from "../archive/known-assets.ts";
+import type { KnownAssets } from "../archive/vault-index.ts";
 
 /** The reasons of a committee member or an issuer for refusing a signature. They are stable. */
 export const REFUSAL_REASONS = [

@@ -13,7 +13,7 @@ import type { Database } from "../../store/ports.ts";
 import { Archive } from "../archive/archive.ts";
 import { type DerivedBatch, deriveCommitted, vaultsOf } from "../archive/derive.ts";
 import * as keys from "../archive/keys.ts";
-import { type AssetReader, assetsIn } from "../archive/known-assets.ts";
+import { type AssetReader, assetsIn } from "../archive/vault-index.ts";
 import { deriveProposed, MAX_AHEAD, Refusal, requireRegistered } from "../committee/proposed.ts";
 import type { IssuedVault, MintRecord } from "./usage-book.ts";
 
