@@ -1,10 +1,10 @@
 import { pause } from "../../backoff.ts";
 import { type ErrorCode, MintmarkError } from "../../errors.ts";
 import type { Address, Hash, VaultId } from "../../model.ts";
-import type { L1Committer, L1Owner, L1Reader, WithdrawalCall } from "../../ports.ts";
+import type { L1Committer, L1Owner, L1Reader, L1Receipt, WithdrawalCall } from "../../ports.ts";
 import { isTransferred, tipIdOf } from "../../protocol/transfer-proof.ts";
 import { type ExitKit, requireWholeKit } from "./kit.ts";
-import { type SearchOptions, type StandingChain, standingOf } from "./standing.ts";
+import { type SearchOptions, type Standing, type StandingChain, standingOf } from "./standing.ts";
 
 /** Options of an exit. */
 export interface ExitOptions extends SearchOptions {
@@ -29,21 +29,15 @@ export interface ExitOptions extends SearchOptions {
 }
 
 /** The effects of an exit, after the contract has verified the kit. */
-export interface ExitPlan {
-  readonly withdrawnBefore: bigint;
+export interface ExitPlan extends Pick<Standing, "kit" | "withdrawnBefore"> {
   readonly quantity: bigint;
   readonly recipient: Address;
   /** Base units that the token mints. */
   readonly baseUnits: bigint;
-  /** The kit as L1 takes it now: with the refutation of a record that spends the vault but does not count. */
-  readonly kit: ExitKit;
 }
 
 /** A mined exit. */
-export interface ExitResult extends ExitPlan {
-  readonly txHash: Hash;
-  readonly blockNumber: bigint;
-  readonly gasUsed: bigint;
+export interface ExitResult extends ExitPlan, L1Receipt {
   /** The recipient's balance of the token, in base units, now and before. */
   readonly held: bigint;
   readonly heldBefore: bigint;
@@ -69,16 +63,13 @@ export async function exitWithKit(options: ExitOptions): Promise<ExitResult> {
   await requireWithdrawable(call, options);
   const holding = () => l1.holding(token.address, token.standard, recipient, token.tokenId);
   const heldBefore = await holding();
-  const { txHash, blockNumber, gasUsed } = await l1.withdrawOwn(call, { onSent, signal });
-  return { ...plan, txHash, blockNumber, gasUsed, heldBefore, held: await holding() };
+  const receipt = await l1.withdrawOwn(call, { onSent, signal });
+  return { ...plan, ...receipt, heldBefore, held: await holding() };
 }
 
 /** The contract's call of a planned exit. The owner itself sends, so no signature is needed. */
 function ownCall({ kit, quantity, recipient }: ExitPlan): WithdrawalCall {
-  const { vault, header, siblings, assetPath, hops, refutation } = kit;
-  const transfers = { ...(hops && { hops }), ...(refutation && { refutation }) };
-  const authorization = { deadline: 0n, signature: "0x" } as const;
-  return { vault, header, siblings, assetPath, ...transfers, quantity, recipient, authorization };
+  return { ...kit, quantity, recipient, authorization: { deadline: 0n, signature: "0x" } };
 }
 
 /**
