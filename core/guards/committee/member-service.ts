@@ -5,7 +5,8 @@ import type { HistoryPoint, ProposedBatch, Settlement } from "../../ports.ts";
 import { MAX_UINT64, requireBigint } from "../../protocol/bounds.ts";
 import { transferBatchTypedData } from "../../protocol/transfer.ts";
 import { isTransferData } from "../../protocol/transfer-data.ts";
-import * as typed from "../../protocol/typed-data.ts";
+import type { ValidiumBatchMessage } from "../../protocol/typed-data.ts";
+import { struct, TYPED_DATA_TYPES, typedData, validiumBatchTypedData } from "../../protocol/typed-data.ts";
 import { readBody } from "../archive/sources.ts";
 
 /** Longer responses are refused. The longest is an issuer's, with a reason for each of 255 assets. */
@@ -146,7 +147,7 @@ export function attestationTypedData(
   const message = { ...batch, ...terms };
   return isTransferData(batch.mode, batch.data)
     ? transferBatchTypedData(settlement, message)
-    : typed.validiumBatchTypedData(settlement, message);
+    : validiumBatchTypedData(settlement, message);
 }
 
 /**
@@ -154,7 +155,7 @@ export function attestationTypedData(
  * member signs no other batch for it until L1's history continues. It has the attestation's fields and one more under
  * another type name, so neither signature can pass for the other. A repeated request changes nothing.
  */
-export interface AttestationRequest extends typed.ValidiumBatchMessage {
+export interface AttestationRequest extends ValidiumBatchMessage {
   /** Commits in `history`: shows a member which side is behind. */
   readonly sequence: bigint;
 }
@@ -171,10 +172,10 @@ export function attestationRequestTypedData(
   request: AttestationRequest,
 ) {
   const { sequence } = request;
-  const { message } = typed.validiumBatchTypedData(settlement, request);
+  const { message } = validiumBatchTypedData(settlement, request);
   requireBigint("sequence", sequence, 0n, MAX_UINT64);
-  const fields = [...typed.TYPED_DATA_TYPES.ValidiumBatch, ...typed.struct("uint64 sequence")] as const;
-  return typed.typedData(settlement, { AttestationRequest: fields }, "AttestationRequest", { ...message, sequence });
+  const fields = [...TYPED_DATA_TYPES.ValidiumBatch, ...struct("uint64 sequence")] as const;
+  return typedData(settlement, { AttestationRequest: fields }, "AttestationRequest", { ...message, sequence } as const);
 }
 
 /**

@@ -7,6 +7,7 @@ import type { Address, Hex, Principal, Uuid, VaultId, Withdrawal } from "../../m
 import { MAX_AMOUNT } from "../../model.ts";
 import type { ListedVault, PortalIdentity } from "../../ports.ts";
 import { MAX_UINT64, requireBigint } from "../../protocol/bounds.ts";
+import type { WithdrawalListMessage } from "../../protocol/typed-data.ts";
 import { decodeRecord } from "../../store/layout.ts";
 import { withdrawalRecord } from "../../store/records.ts";
 import { keyOf } from "../../store/store-keys.ts";
@@ -37,13 +38,9 @@ async function requestOne(
 }
 
 /** An owner's signed request. */
-export interface WithdrawalRequest {
+export interface WithdrawalRequest extends Omit<WithdrawalListRequest, "vaults"> {
   readonly vaultId: VaultId;
   readonly quantity: bigint;
-  /** Default: the owner. */
-  readonly recipient?: Address;
-  /** Seconds since 1970, as signed. */
-  readonly deadline: bigint;
   /**
    * The owner's signature over the EIP-712 `Withdrawal` message. `withdrawnBefore` is the vault's `withdrawnBalance`.
    * The domain's contract is the one that `portal` names for the token's chain.
@@ -65,15 +62,12 @@ export interface WithdrawalPreparation {
 }
 
 /** What the owner signs: `withdrawalListTypedData(portal, prepared)`, or `withdrawalTypedData` for one vault. */
-export interface PreparedWithdrawals {
+export interface PreparedWithdrawals extends WithdrawalListMessage {
   readonly owner: Address;
   /** The contract that pays: the domain of the message. */
   readonly portal: PortalIdentity;
   /** The vaults that can be withdrawn now, in the order of the request; at least one. */
   readonly vaults: readonly ListedVault[];
-  readonly recipient: Address;
-  /** Seconds since 1970. */
-  readonly deadline: bigint;
   /** Whether L1 takes no list for the vault, because a transfer made it: the owner signs a single `Withdrawal`. */
   readonly isAlone: boolean;
   /** The vaults that are left out, with the reason. */
