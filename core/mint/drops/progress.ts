@@ -40,14 +40,14 @@ export class AnotherDrop extends Error {
 export class DropFiles implements AsyncDisposable {
   readonly #result: FileHandle;
   readonly #progress: FileHandle;
-  #done: Done;
+  done: Done;
   /** The last request of the first unfinished window; null when none was about to be sent. */
   intent: Intent | null;
 
   private constructor(result: FileHandle, progress: FileHandle, { done, intent }: Read) {
     this.#result = result;
     this.#progress = progress;
-    this.#done = done;
+    this.done = done;
     this.intent = intent;
   }
 
@@ -68,14 +68,6 @@ export class DropFiles implements AsyncDisposable {
     return new DropFiles(resultFile, progressFile, read);
   }
 
-  get windows(): number {
-    return this.#done.done;
-  }
-
-  get counts(): Counts {
-    return this.#done;
-  }
-
   /** The request for the next window is about to be sent; of those that are left out, only the new ones are written. */
   async intend(intent: Intent): Promise<void> {
     const left = [...intent.left].filter(([row]) => !this.intent?.left.has(row));
@@ -91,8 +83,8 @@ export class DropFiles implements AsyncDisposable {
     const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
     await this.#result.appendFile(text);
     await this.#result.datasync();
-    const before = this.#done;
-    this.#done = {
+    const before = this.done;
+    this.done = {
       done: before.done + 1,
       bytes: before.bytes + Buffer.byteLength(text),
       minted: before.minted + minted,
@@ -101,7 +93,7 @@ export class DropFiles implements AsyncDisposable {
       unknown: before.unknown + unknown,
     };
     this.intent = null;
-    await this.#progress.appendFile(`${JSON.stringify(this.#done)}\n`);
+    await this.#progress.appendFile(`${JSON.stringify(this.done)}\n`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

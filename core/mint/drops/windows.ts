@@ -59,12 +59,8 @@ export async function* windowsOf(rows: AsyncIterable<Row>): AsyncGenerator<Windo
 export function requestWithout(
   left: ReadonlyMap<number, unknown>,
   window: Window,
-  { assetId, dataAvailabilityMode }: DropDefaults,
+  defaults: DropDefaults,
 ): RowsRequest | null {
-  const defaults = {
-    ...(assetId !== undefined && { assetId }),
-    ...(dataAvailabilityMode !== undefined && { dataAvailabilityMode }),
-  };
   const remaining = window.filter(({ row }) => !left.has(row));
   const groups = [...Map.groupBy(remaining, recipientOf).values()];
   if (groups.length === 0) return null;
@@ -83,8 +79,8 @@ export function requestWithout(
 function requestUser(rows: Window, defaults: DropDefaults): RequestUser {
   const { userId, ownerAddress } = rows[0]?.fields ?? {};
   return {
-    ...(userId !== undefined && { userId }),
-    ...(ownerAddress !== undefined && { ownerAddress }),
+    userId,
+    ownerAddress,
     mints: rows.map(({ fields: { ownerAddress: _owner, userId: _user, ...entry } }) => ({ ...defaults, ...entry })),
   };
 }
