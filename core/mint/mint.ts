@@ -1,13 +1,14 @@
-import { requireUncommittedLimit, sealClosed } from "../batches/seal.ts";
+import { closeOpenBatches, openBatchFor, requireUncommittedLimit, sealClosed } from "../batches/seal.ts";
 import { enablementId, type Ledger } from "../ledger/ledger.ts";
 import { markRequest } from "../ledger/marks.ts";
+import type { OpenBatch } from "../ledger/open-batch.ts";
 import type { CachedUser } from "../ledger/user-cache.ts";
-import type { Address, Principal, Uuid } from "../model.ts";
+import { type Address, MODES, type Principal, type Uuid } from "../model.ts";
 import { hexToBytes } from "../protocol/hex.ts";
 import { timeUuid } from "../store/binary.ts";
 import type { Group } from "../store/group.ts";
 import { FAULTY, type MintColumns } from "../store/mint-columns.ts";
-import { encodeMintEntry, type MintHeader, type PlacedColumns } from "../store/mint-entry.ts";
+import { encodeMintEntry, type MintHeader, PlacedColumns } from "../store/mint-entry.ts";
 import type { ApplicationRecord, AssetRecord, KeyRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import { amountOf } from "../store/vault-columns.ts";
@@ -17,7 +18,6 @@ import { availability } from "../tenants/asset-view.ts";
 import { tell } from "../tenants/events/event-log.ts";
 import { isOwner, putUser, recipientKey, recipientOf } from "../tenants/users.ts";
 import type { EntryReport, Issues } from "./form.ts";
-import { placeEntries } from "./placing.ts";
 import type { ReadMint } from "./reader.ts";
 import { RequestedBindings, RequestedMetadata } from "./requested-records.ts";
 import { numberTokens, RequestedTokens } from "./requested-tokens.ts";
@@ -279,27 +279,18 @@ export class MintTransition implements Transition<MintOutcome | null> {
     this.#issues.ofMint(user, at, path, code, detail);
   };
 
-  /** The users of the request, after creating those that are missing. */
-  #createUsers(group: Group, application: number): CachedUser[] {
-    const users: CachedUser[] = [];
-    for (const [i, known] of this.#users.entries()) {
-      if (known !== null) {
-        users.push(known);
-        continue;
-      }
-      const ownerAddress = this.#columns.recipients[i] as Address;
-      const made = { userId: timeUuid(this.#ledger.now()), ownerAddress, reference: null };
-      const user = putUser(this.#ledger, group, application, made, true);
-      users.push({ ...user, applicationIndex: application, owner: hexToBytes(ownerAddress, 20) });
-    }
-    return users;
+  #createUser(group: Group, application: number, position: number): CachedUser {
+    const ownerAddress = this.#columns.recipients[position] as Address;
+    const made = { userId: timeUuid(this.#ledger.now()), ownerAddress, reference: null };
+    const user = putUser(this.#ledger, group, application, made, true);
+    return { ...user, applicationIndex: application, owner: hexToBytes(ownerAddress, 20) };
   }
 
   #apply(group: Group, application: ApplicationRecord, key: KeyRecord): MintOutcome {
     const ledger = this.#ledger;
     const columns = this.#columns;
     const { applicationIndex, applicationId } = application;
-    const users = this.#createUsers(group, applicationIndex);
+    const users = this.#users.map((known, i) => known ?? this.#createUser(group, applicationIndex, i));
     const time = ledger.now();
     const validium = ledger.unsealed.open("validium");
     const rollup = ledger.unsealed.open("zk-rollup");
@@ -337,6 +328,53 @@ export class MintTransition implements Transition<MintOutcome | null> {
     for (const batch of closed) void sealClosed(ledger, group, batch);
     return { sequence, minted: { time, header, columns, placed, users } };
   }
+}
+
+/** Places every entry of a request in a vault of the open batches. A full batch is followed by the next one. */
+function placeEntries(
+  ledger: Ledger,
+  columns: MintColumns,
+  tokens: RequestedTokens | null,
+  users: readonly CachedUser[],
+  time: number,
+) {
+  const { assetIndex, amountHigh, amountLow, mode, blobs, blobEnd, userCounts } = columns;
+  const placed = new PlacedColumns(columns.count);
+  const closed: OpenBatch[] = [];
+  const vault = { assetIndex: 0, amountHigh: 0, amountLow: 0, blobs, start: 0, end: 0 };
+  let entry = 0;
+  for (const [i, user] of users.entries()) {
+    for (const end = entry + (userCounts[i] ?? 0); entry < end; entry++) {
+      vault.assetIndex = assetIndex[entry] as number;
+      vault.amountHigh = amountHigh[entry] as number;
+      vault.amountLow = amountLow[entry] as number;
+      vault.start = vault.end;
+      vault.end = blobEnd[entry] as number;
+      const modeOf = MODES[mode[entry] as number] ?? "validium";
+      const standard = ledger.standards[vault.assetIndex] ?? "erc20";
+      const inBlobs = modeOf === "zk-rollup" && ledger.blobs.takes(vault);
+      let open = openBatchFor(ledger, modeOf, inBlobs);
+      const slot = standard === "erc721" ? -1 : open.growing(user, vault);
+      if (slot >= 0) {
+        const { vaults } = open;
+        const age = time - (vaults.createdAt[slot] as number);
+        placed.added(entry, open, slot);
+        placed.grew(entry, vaults.amountHigh[slot] as number, vaults.amountLow[slot] as number, age);
+        open.grow(slot, vault.amountHigh, vault.amountLow, time);
+        continue;
+      }
+      const hash = tokens?.hashes[entry] ?? 0;
+      let added = open.add(user, vault, standard, time, hash);
+      if (added < 0) {
+        closed.push(...closeOpenBatches(ledger, modeOf));
+        open = openBatchFor(ledger, modeOf, inBlobs);
+        added = open.add(user, vault, standard, time, hash);
+      }
+      placed.added(entry, open, added);
+      if (standard === "erc721") tokens?.place(entry, open, added);
+    }
+  }
+  return { placed, closed };
 }
 
 /** Why a request cannot mint so much of an asset; null when it can. */

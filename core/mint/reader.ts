@@ -55,18 +55,17 @@ export function requireForm(limits: RequestLimits, request: unknown): void {
 function read(known: Known, request: unknown): ReadMint {
   const { usersPerRequest, mintsPerRequest } = known.limits;
   const issues = new Issues();
-  const ofAll = (code: ErrorCode, detail: string, path = "/users") => issues.ofRequest(path, code, detail);
+  const report: Report = (path, code, detail) => issues.ofRequest(path, code, detail);
   const fields = isObject(request) ? request : null;
   const users = fields !== null && Array.isArray(fields.users) ? (fields.users as readonly unknown[]) : [];
   let count = 0;
   for (const user of users) if (isObject(user) && Array.isArray(user.mints)) count += user.mints.length;
-  if (fields === null) ofAll("validation_failed", "must be an object with a list of users", "");
-  else if (users.length === 0) ofAll("validation_failed", "must be a list of at least one user");
-  if (users.length > usersPerRequest) ofAll("batch_too_large", `at most ${usersPerRequest} users`);
-  if (count > mintsPerRequest) ofAll("batch_too_large", `at most ${mintsPerRequest} mints`);
+  if (fields === null) report("", "validation_failed", "must be an object with a list of users");
+  else if (users.length === 0) report("/users", "validation_failed", "must be a list of at least one user");
+  if (users.length > usersPerRequest) report("/users", "batch_too_large", `at most ${usersPerRequest} users`);
+  if (count > mintsPerRequest) report("/users", "batch_too_large", `at most ${mintsPerRequest} mints`);
   issues.throwIfAny();
   const reader = new Reader(known, new MintColumns(count), issues);
-  const report: Report = (path, code, detail) => ofAll(code, detail, path);
   reader.unknownFields(fields ?? {}, REQUEST_FIELDS, report);
   for (let i = 0; i < users.length; i++) reader.readUser(users[i], i);
   const { columns, assets } = reader;
