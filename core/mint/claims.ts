@@ -36,7 +36,6 @@ interface AskedClaim {
   readonly expiresAt: number | null;
 }
 
-/** Creates links, all or none. Those that exist with the same terms stay as they are. */
 async function createAll(
   context: EngineContext,
   principal: Principal,

@@ -48,7 +48,6 @@ export interface Decision {
   readonly idempotency: MintHeader["idempotency"];
   /** The journal sequence of the mint that has decided it; null while none has. Throws when none may any more. */
   earlier(record: Buffer | undefined): number | null;
-  /** Writes what the mint has decided. */
   decide(group: Group, mint: { readonly sequence: number; readonly mintId: Uuid }): void;
 }
 
@@ -267,7 +266,6 @@ export class MintTransition implements Transition<MintOutcome | null> {
     }
   }
 
-  /** Reports a fault of an entry by its place in the request. */
   readonly #report: EntryReport = (entry, path, code, detail) => {
     let at = entry;
     let user = 0;

@@ -63,7 +63,6 @@ export class RequestedBindings {
     }
   }
 
-  /** Writes the bindings of the request. */
   bind(group: Group): void {
     for (const asked of this.#bound) {
       group.stage(asked.key, Buffer.from(this.#blobOf(asked)));

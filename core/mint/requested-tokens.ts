@@ -60,9 +60,6 @@ export function numberTokens(columns: MintColumns, assetAt: (assetIndex: number)
   return { columns: numbered, origins };
 }
 
-/** Refs from here on are positions in the request: their vaults have no place yet. */
-const PENDING = FIRST_PENDING;
-
 /** The id that an entry's blob names; 0 for an ERC-20. */
 export function tokenIdAt(
   columns: MintColumns,
@@ -94,7 +91,6 @@ export class RequestedTokens {
     this.hashes = columnOf(Uint32Array, columns.count);
   }
 
-  /** Notes an entry's token. */
   ask(asset: AssetRecord, entry: number): void {
     const { hasher } = this.#ledger;
     const short = this.#columns.shortId[entry] as number;
@@ -133,9 +129,9 @@ export class RequestedTokens {
     for (let entry = 0; entry < count; entry++) {
       const hash = this.hashes[entry] as number;
       if (hash === 0) continue;
-      if (tokens.insert(hash, PENDING + entry, true)) continue;
+      if (tokens.insert(hash, FIRST_PENDING + entry, true)) continue;
       if (this.#isNew?.[entry] !== 1) this.#check(tokens.candidates(hash) ?? [], entry, report);
-      tokens.insert(hash, PENDING + entry);
+      tokens.insert(hash, FIRST_PENDING + entry);
     }
     this.#taken = count;
   }
@@ -164,14 +160,13 @@ export class RequestedTokens {
   giveBack(): void {
     for (let entry = this.#taken - 1; entry >= 0; entry--) {
       const hash = this.hashes[entry] as number;
-      if (hash !== 0) this.#ledger.tokens.remove(hash, PENDING + entry);
+      if (hash !== 0) this.#ledger.tokens.remove(hash, FIRST_PENDING + entry);
     }
     this.#taken = 0;
   }
 
-  /** Records the place of an entry's token. */
   place(entry: number, batch: OpenBatch, slot: number): void {
-    this.#ledger.tokens.move(this.hashes[entry] as number, PENDING + entry, this.#ledger.refs.refOf(batch, slot));
+    this.#ledger.tokens.move(this.hashes[entry] as number, FIRST_PENDING + entry, this.#ledger.refs.refOf(batch, slot));
   }
 
   /** Reports an entry whose token is among the candidates: minted before, or earlier in this request. */
@@ -179,13 +174,13 @@ export class RequestedTokens {
     const { assetIndex } = this.#columns;
     const asset = this.#ledger.assetAt(assetIndex[entry] as number);
     const tokenId = tokenIdAt(this.#columns, asset, entry);
-    const minted = candidates.filter((ref) => ref < PENDING);
+    const minted = candidates.filter((ref) => ref < FIRST_PENDING);
     this.#lookup ??= new TokenLookup(this.#ledger);
     if (this.#lookup.holds(minted, asset.assetIndex, tokenId)) {
       report(entry, this.#columns.tokenField(entry), "token_already_minted", "this token has been minted before");
       return;
     }
-    const earlier = candidates.filter((ref) => ref >= PENDING).map((ref) => ref - PENDING);
+    const earlier = candidates.filter((ref) => ref >= FIRST_PENDING).map((ref) => ref - FIRST_PENDING);
     const isSame = (other: number) =>
       assetIndex[other] === asset.assetIndex && tokenIdAt(this.#columns, asset, other) === tokenId;
     if (earlier.some(isSame))
@@ -223,7 +218,6 @@ export class TokenLookup {
     }
   }
 
-  /** The records that {@link prepare} asks for. */
   keys(): Buffer[] {
     return [...this.#asked.values()];
   }

@@ -156,7 +156,6 @@ export class TwoViews<T> {
     });
   }
 
-  /** Sets a value read from disk. */
   load(value: T): void {
     this.latest = value;
     this.durable = value;

@@ -43,7 +43,6 @@ export function decodeEntry(sequence: number, record: Uint8Array): Journaled {
   return { sequence, time, entry: { kind, ...content } as Entry };
 }
 
-/** The keys of the journal from an entry on. */
 export function journalFrom(sequence: number): KeyRange {
   return { gte: keyOf.journal(sequence), lt: endOf(Buffer.from([PREFIX.journal])) };
 }

@@ -164,7 +164,6 @@ export function openRecord(record: Uint8Array, name: string) {
 /** Kinds of a record by name: each has a number on disk, and its fields. */
 export type KindFields = Readonly<Record<string, readonly [number, Fields]>>;
 
-/** A kind with its number on disk. */
 export const kind = <F extends Fields>(number: number, fields: F): readonly [number, F] => [number, fields];
 
 export type ContentOf<K extends KindFields, N extends keyof K> = RecordOf<K[N][1]>;
@@ -175,7 +174,6 @@ interface Kind<N> {
   readonly field: Field<Record<string, unknown>>;
 }
 
-/** Records of several kinds. */
 export class Kinds<K extends KindFields> {
   readonly byName: { readonly [N in keyof K]: Kind<N> };
   readonly #byNumber = new Map<number, Kind<keyof K>>();

@@ -23,7 +23,6 @@ const CRC_TABLE = Int32Array.from({ length: 256 }, (_, byte) => {
   return crc;
 });
 
-/** One atomic write. */
 interface LogWrite {
   readonly sequence: bigint; // LevelDB's number of its first operation. Writes have consecutive ranges.
   readonly operations: Buffer;

@@ -156,7 +156,6 @@ function codeOf(error: unknown): unknown {
   return typeof error === "object" && error !== null && "code" in error ? error.code : undefined;
 }
 
-/** The number of entries in a store's journal. */
 export async function journalLength(store: StoreReader): Promise<number> {
   for await (const [key] of store.entries({ ...journalFrom(0), reverse: true, limit: 1 }))
     return 1 + Number(key.readBigUInt64BE(1));

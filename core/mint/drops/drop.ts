@@ -54,7 +54,6 @@ export class UnsureOutcome extends Error {
   }
 }
 
-/** A drop to mint. */
 export interface DropTask {
   /** The drop's identity, from `dropId`. */
   readonly id: string;
@@ -137,7 +136,6 @@ async function mintWindow(task: DropTask, files: DropFiles, window: Window, inde
   }
 }
 
-/** The outcome of a row that was sent. */
 interface RowLine {
   readonly status: "minted" | "mintable" | "unknown";
 }

@@ -25,7 +25,6 @@ export function columnOf(format: DropFormat, field: string): string {
 const METADATA_COLUMNS: readonly string[] = ["name", "description", "image", "external_url", "animation_url"];
 const ATTRIBUTE = "attribute:";
 
-/** One row of the file. */
 export interface Row {
   /** Its line in the file, from 1. A CSV file's header is line 1. */
   readonly row: number;
@@ -180,7 +179,6 @@ const MEANINGS: Readonly<Record<string, string>> = {
   INVALID_OPENING_QUOTE: QUOTE_WITHIN,
 };
 
-/** What the parser says of the file. */
 function unreadable({ code, message, lines }: CsvError): UnreadableRow {
   return new UnreadableRow(typeof lines === "number" ? lines : 1, MEANINGS[code] ?? message);
 }
