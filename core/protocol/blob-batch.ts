@@ -4,7 +4,7 @@ import type { AssetId } from "../ports.ts";
 import { ASSET_ENTRY_BYTES, BatchDataError, BatchInput, type VaultEntry } from "./batch-data.ts";
 import { type DecodedBatch, type DecodeOptions, decodeBatchData, readAssets } from "./batch-decoder.ts";
 import { requireInteger } from "./bounds.ts";
-import { ELEMENT_BYTES, type ElementVault, elementCount, ownerOf, readElements, writeElements } from "./elements.ts";
+import { ELEMENT_BYTES, type ElementVault, elementCount, encodeElements, ownerOf, readElements } from "./elements.ts";
 import { bytesToHex, HASH_BYTES, hashOf, hexToBytes, keccak256, packed } from "./hex.ts";
 import { compareAssets, MAX_BATCH_ASSETS, requireManifest } from "./manifest.ts";
 
@@ -62,7 +62,10 @@ export function encodeBlobBatch(slots: readonly (VaultEntry | null)[]): BlobBatc
     const { amount } = entry;
     const [owner, blob] = [hexToBytes(entry.owner, 20), hexToBytes(entry.blob)];
     const assetIndex = places.get(keyOf(entry)) as number;
-    continuation += writeElements(elements, slot, continuation, { assetIndex, owner, amount, blob }) - 1;
+    const { head, rest } = encodeElements({ assetIndex, owner, amount, blob }, continuation);
+    elements.set(head, slot * ELEMENT_BYTES);
+    elements.set(rest, continuation * ELEMENT_BYTES);
+    continuation += rest.length / ELEMENT_BYTES;
   }
   return { vaultCount: slots.length, assets, elements };
 }

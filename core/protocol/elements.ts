@@ -15,8 +15,6 @@ import { bytesToHex, equalBytes, readNumber, writeNumber } from "./hex.ts";
  * more and compares, as L1 does.
  */
 export const ELEMENT_BYTES = 32;
-/** Most elements of a vault: a head and two continuations. */
-const MAX_VAULT_ELEMENTS = 3;
 
 /** The first byte of a head. Zero stands for a void slot, whose element is zero as a whole. */
 const Form = {
@@ -31,6 +29,7 @@ const Form = {
   bytes: 9,
 } as const;
 const CONTINUATION = 0x0a;
+const NO_ELEMENTS = new Uint8Array();
 
 const OWNER = 2;
 const PAYLOAD = 22;
@@ -63,48 +62,47 @@ export interface ElementVault {
  * @returns 1 to 3; 0 when no form holds it, so that it belongs into a calldata batch
  */
 export function elementCount(amount: bigint, blob: Uint8Array): number {
-  const { form } = formOf(amount, blob);
+  return countOf(formOf(amount, blob).form, blob);
+}
+
+function countOf(form: number, blob: Uint8Array): number {
   if (form < Form.longNumber) return 1;
   if (form < Form.bytes) return 2;
   return blob.length > MAX_CONTENT_BYTES ? 0 : 2 + Number(blob.length >= CONTENT_BYTES);
 }
 
 /**
- * Writes a vault's elements. What they overwrite is zero.
+ * A vault's elements: the head, and the continuations one behind the other.
  *
- * @param elements - 32 bytes each
- * @param slot - place of the head
  * @param continuation - place of the first continuation; the second follows it. Not read for a vault of one element
- * @returns the number of elements written
  * @throws MintmarkError `amount_out_of_range`; `batch_too_large` when no form holds the minting blob
  */
-export function writeElements(elements: Uint8Array, slot: number, continuation: number, vault: ElementVault): number {
-  const { amount, blob } = vault;
+export function encodeElements({ assetIndex, owner, amount, blob }: ElementVault, continuation: number) {
   if (amount < 1n || amount > MAX_AMOUNT) throw new MintmarkError("amount_out_of_range");
-  const count = elementCount(amount, blob);
-  if (count === 0) throw new MintmarkError("batch_too_large", "no data blob holds a minting blob of that many bytes");
   const { form, id } = formOf(amount, blob);
-  const head = elements.subarray(slot * ELEMENT_BYTES, (slot + 1) * ELEMENT_BYTES);
+  const count = countOf(form, blob);
+  if (count === 0) throw new MintmarkError("batch_too_large", "no data blob holds a minting blob of that many bytes");
+  const head = new Uint8Array(ELEMENT_BYTES);
   head[0] = form;
-  head[1] = vault.assetIndex;
-  head.set(vault.owner, OWNER);
+  head[1] = assetIndex;
+  head.set(owner, OWNER);
   if (form === Form.amount) writeNumber(amount, 8, head, PAYLOAD + 2);
   else if (form < Form.counted) writeNumber(id, 10, head, PAYLOAD);
   else if (form === Form.counted) writeNumber((amount << 40n) | id, 10, head, PAYLOAD);
-  if (count === 1) return count;
-  const rest = elements.subarray(continuation * ELEMENT_BYTES, (continuation + count - 1) * ELEMENT_BYTES);
+  if (count === 1) return { head, rest: NO_ELEMENTS };
+  const rest = new Uint8Array((count - 1) * ELEMENT_BYTES);
   for (let at = 0; at < rest.length; at += ELEMENT_BYTES) rest[at] = CONTINUATION;
   writeNumber(BigInt(continuation), 2, head, PAYLOAD);
   if (form < Form.bytes) {
     writeNumber(id >> LOW_BITS, 8, head, PAYLOAD + 2);
     writeNumber(id & ((1n << LOW_BITS) - 1n), CONTENT_BYTES, rest, 1);
-    return count;
+    return { head, rest };
   }
   writeNumber(amount, 8, head, PAYLOAD + 2);
   rest[1] = blob.length;
   rest.set(blob.subarray(0, CONTENT_BYTES - 1), 2);
   rest.set(blob.subarray(CONTENT_BYTES - 1), count === 2 ? rest.length : ELEMENT_BYTES + 1);
-  return count;
+  return { head, rest };
 }
 
 /**
@@ -126,21 +124,8 @@ export function readElements(elements: Uint8Array, slot: number, vaultCount: num
   if (count === 0 || (continuation !== null && room < count - 1)) return null;
   const again = encodeElements(vault, continuation ?? 0);
   const same =
-    equalBytes(again.subarray(0, ELEMENT_BYTES), head) &&
-    equalBytes(again.subarray(ELEMENT_BYTES), elements.subarray(rest, rest + (count - 1) * ELEMENT_BYTES));
+    equalBytes(again.head, head) && equalBytes(again.rest, elements.subarray(rest, rest + (count - 1) * ELEMENT_BYTES));
   return same && count > 1 === (continuation !== null) ? vault : null;
-}
-
-/**
- * A vault's elements, one behind the other: its head, then its continuations. Throws as {@link writeElements} does.
- *
- * @param continuation - place of the first continuation; not read for a vault of one element
- */
-export function encodeElements(vault: ElementVault, continuation: number): Uint8Array {
-  const elements = new Uint8Array(MAX_VAULT_ELEMENTS * ELEMENT_BYTES);
-  const count = writeElements(elements, 0, 1, vault);
-  if (count > 1) writeNumber(BigInt(continuation), 2, elements, PAYLOAD);
-  return elements.subarray(0, count * ELEMENT_BYTES);
 }
 
 /** The place of the first continuation that a head names; null when its form has none. */

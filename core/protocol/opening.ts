@@ -100,7 +100,8 @@ export function openedRoot({ vault, vaultCount, siblings, assetPath }: OpenedVau
   requireInteger("slot", slot, 0, vaultCount - 1);
   const first = count === 1 ? 0 : Number(siblings.at(-1));
   if (count > 1) requireInteger("place of a continuation", first, vaultCount, MAX_PLACE);
-  const elements = unpackHashes(encodeElements(content, first));
+  const { head, rest: behind } = encodeElements(content, first);
+  const elements = [bytesToHex(head), ...unpackHashes(behind)];
   const points = packHashes(siblings.slice(1 + blobs, 1 + blobs + count * OPENING_WORDS));
   const opensAt = (i: number) => {
     const place = i === 0 ? slot : first + i - 1;
