@@ -131,14 +131,20 @@ export interface ProvenHop {
   readonly siblings: readonly Hash[];
 }
 
-/** A vault with the proof that L1 needs. After transfers it is the minted vault, with the records since. */
-export interface ProvenVault {
+/** Proves that a batch holds a vault, and that its manifest names the vault's asset. */
+export interface VaultProof {
   readonly vault: VaultContent;
-  readonly header: BatchHeader;
-  /** In the vault tree, from the leaf upwards. */
+  /** Slots of the batch. Determines the number of siblings. */
+  readonly vaultCount: number;
+  /** ceil(log2 vaultCount), from the leaf upwards. For a vault in blobs, the words that open its elements. */
   readonly siblings: readonly Hash[];
   /** The path of the vault's asset in the batch's manifest. */
   readonly assetPath: AssetPath;
+}
+
+/** A vault with the proof that L1 needs. After transfers it is the minted vault, with the records since. */
+export interface ProvenVault extends Omit<VaultProof, "vaultCount"> {
+  readonly header: BatchHeader;
   /** The transfers since the mint, at most 8; default none. The last one makes the vault that is paid, the tip. */
   readonly hops?: readonly ProvenHop[];
   /** The record that spends the tip on L1 but does not count; default none. */

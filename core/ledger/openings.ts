@@ -1,10 +1,10 @@
 import { MintmarkError } from "../errors.ts";
 import type { Hash, Hex } from "../model.ts";
-import type { VaultContent } from "../ports.ts";
+import type { VaultContent, VaultProof } from "../ports.ts";
 import { BLOB_ELEMENTS, blobsIn, readBlobBatchData } from "../protocol/blob-batch.ts";
 import type { Kzg } from "../protocol/kzg/kzg-thread.ts";
 import { type BlobProof, type Opening, versionedHash } from "../protocol/kzg.ts";
-import { elementPlaces, type OpenedVault, openedProof, openedRoot } from "../protocol/opening.ts";
+import { elementPlaces, openedProof, openedRoot } from "../protocol/opening.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
 import { Recent } from "../recent.ts";
 import { pointsIn } from "../sealing/contents.ts";
@@ -44,7 +44,7 @@ export class Openings {
     vault: VaultContent,
     batchRoot: Hash,
     onKzgProofs?: OnKzgProofs,
-  ): Promise<OpenedVault> {
+  ): Promise<VaultProof> {
     const batch = readBlobBatchData(data);
     const blobs = blobsIn(batch);
     const points = pointsIn(commitments);

@@ -35,17 +35,17 @@ export class BatchTree implements TreeNodes {
     requireInteger("number of leaves", this.count, 1, MAX_BATCH_VAULTS);
     this.height = treeHeight(this.count);
     this.levels = buildLevels(leaves, 0, this.height);
-    this.root = topOf(this.levels);
+    this.root = this.levels[this.height] as Uint8Array;
   }
 
   node(height: number, index: number): Uint8Array {
-    return nodeIn(levelOf(this.levels, height), index, height);
+    return nodeIn(this.levels[height] as Uint8Array, index, height);
   }
 
   /** The leaf of a slot; a view of 32 bytes. */
   leaf(slot: number): Uint8Array {
     requireInteger("slot", slot, 0, this.count - 1);
-    return hashAt(topOf(this.levels.slice(0, 1)), slot);
+    return hashAt(this.levels[0] as Uint8Array, slot);
   }
 
   /**
@@ -65,7 +65,7 @@ export class BatchTree implements TreeNodes {
    * levels.
    */
   pageRoots(pageHeight: number = PAGE_HEIGHT): Uint8Array {
-    return topOf(this.levels.slice(0, Math.min(pageHeight, this.height) + 1));
+    return this.levels[Math.min(pageHeight, this.height)] as Uint8Array;
   }
 }
 
@@ -115,7 +115,7 @@ export class PagedBatchTree {
     const pages = Math.ceil(count / 2 ** this.pageHeight);
     requireInteger("number of page roots", pageRoots.length / HASH_BYTES, pages, pages);
     this.#levels = buildLevels(pageRoots, this.pageHeight, this.height);
-    this.root = topOf(this.#levels);
+    this.root = this.#levels.at(-1) as Uint8Array;
   }
 
   /**
@@ -147,11 +147,11 @@ export class PagedBatchTree {
       count,
       height,
       node: (height, index) => {
-        if (height >= pageHeight) return nodeIn(levelOf(this.#levels, height - pageHeight), index, height);
+        if (height >= pageHeight) return nodeIn(this.#levels[height - pageHeight] as Uint8Array, index, height);
         const width = 2 ** (pageHeight - height);
         const levels = pages.get(Math.floor(index / width));
         invariant(levels !== undefined, `no leaves for node ${index} of height ${height}`);
-        return nodeIn(levelOf(levels, height), index % width, height);
+        return nodeIn(levels[height] as Uint8Array, index % width, height);
       },
     };
   }
@@ -161,21 +161,9 @@ export class PagedBatchTree {
     const { leafCount } = pageOf(this.count, page * 2 ** this.pageHeight, this.pageHeight);
     requireInteger("number of page leaves", leaves.length / HASH_BYTES, leafCount, leafCount);
     const levels = buildLevels(leaves, 0, this.pageHeight);
-    if (!equalBytes(topOf(levels), hashAt(levelOf(this.#levels, 0), page))) {
+    if (!equalBytes(levels[this.pageHeight] as Uint8Array, hashAt(this.#levels[0] as Uint8Array, page))) {
       throw new MintmarkError("store_corrupt", `the leaves of page ${page} do not hash to its root`);
     }
     return levels;
   }
-}
-
-function levelOf(levels: readonly Uint8Array[], height: number): Uint8Array {
-  const level = levels[height];
-  invariant(level !== undefined, `no level ${height}`);
-  return level;
-}
-
-function topOf(levels: readonly Uint8Array[]): Uint8Array {
-  const top = levels.at(-1);
-  invariant(top !== undefined, "a tree without levels");
-  return top;
 }

@@ -87,11 +87,9 @@ export function proveConsistency(
     atOld: unpackHashes(history.siblings(oldCount, newCount)),
     atNew: unpackHashes(history.siblings(newCount, newCount)),
   };
-  const [older, newer] = [oldCount, newCount].map((count) => ({ count, root: bytesToHex(history.root(count)) }));
-  invariant(
-    older !== undefined && newer !== undefined && verifyConsistency(older, newer, proof),
-    `a wrong consistency proof from ${oldCount} to ${newCount}`,
-  );
+  const at = (count: number): TreeState => ({ count, root: bytesToHex(history.root(count)) });
+  const isRight = verifyConsistency(at(oldCount), at(newCount), proof);
+  invariant(isRight, `a wrong consistency proof from ${oldCount} to ${newCount}`);
   return proof;
 }
 

@@ -1,4 +1,5 @@
 /** The protocol's formats and proofs as pure functions, for verifiers without an engine; see docs/protocol.md. */
+export type { VaultProof } from "../ports.ts";
 export { assetType, MAX_QUANTUM, mintableAssetId } from "./asset.ts";
 export type { Attestation, CommitteeMembers, MemberSignature } from "./attestation.ts";
 export { committeeHash, encodeAttestation, MAX_MEMBERS } from "./attestation.ts";

@@ -1,6 +1,6 @@
 import { MintmarkError } from "../errors.ts";
 import type { Hash, Hex } from "../model.ts";
-import type { AssetPath, VaultContent } from "../ports.ts";
+import type { VaultContent, VaultProof } from "../ports.ts";
 import { BLOB_ELEMENTS, type BlobBatch, blobContent, manifestHash } from "./blob-batch.ts";
 import { requireInteger } from "./bounds.ts";
 import { continuationOf, ELEMENT_BYTES, type ElementVault, elementCount, encodeElements } from "./elements.ts";
@@ -22,14 +22,8 @@ export interface OpenableBatch extends BlobBatch {
   readonly leftOut?: readonly number[];
 }
 
-/** A vault proof as `proof.ts` has it, of a vault in blobs. */
-export interface OpenedVault {
-  readonly vault: VaultContent;
-  readonly vaultCount: number;
-  /** The words of docs/protocol.md 6. */
-  readonly siblings: readonly Hash[];
-  readonly assetPath: AssetPath;
-}
+/** The proof of a vault in blobs: its siblings are the words of docs/protocol.md 6. */
+export type OpenedVault = VaultProof;
 
 /**
  * The places of a slot's elements: what a proof of its vault opens. Place `p` is element `p mod 4096` of blob
@@ -59,7 +53,7 @@ export function openedProof(
   batch: OpenableBatch,
   vault: VaultContent,
   openings: readonly Pick<Opening, "commitment" | "proof">[],
-): OpenedVault {
+): VaultProof {
   const assetPath = manifestPath(batch.assets, vault, batch.leftOut);
   const words = openings.flatMap(({ commitment, proof }) => {
     return unpackHashes(packed([POINT_BYTES], commitment, proof));
@@ -76,7 +70,7 @@ export function openedProof(
  *
  * @throws MintmarkError `validation_failed` when the words are not those of openings
  */
-export function openedRoot({ vault, vaultCount, siblings, assetPath }: OpenedVault): {
+export function openedRoot({ vault, vaultCount, siblings, assetPath }: VaultProof): {
   readonly root: Hash;
   /** The vault's elements, which the proof opens. */
   readonly elements: readonly Hex[];

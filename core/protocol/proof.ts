@@ -1,6 +1,6 @@
 import { MintmarkError } from "../errors.ts";
 import { type Hash, MAX_BATCH_VAULTS, type Mode } from "../model.ts";
-import type { AssetId, AssetPath, BatchHeader, PortalIdentity, ProvenHop, VaultContent } from "../ports.ts";
+import type { AssetId, BatchHeader, PortalIdentity, ProvenVault, VaultContent, VaultProof } from "../ports.ts";
 import type { BatchTree } from "./batch-tree.ts";
 import { holds, requireInteger } from "./bounds.ts";
 import type { StateRoots } from "./commitment.ts";
@@ -11,17 +11,6 @@ import { MAX_HEIGHT, treeHeight } from "./merkle.ts";
 import { multiproofRoot, multiproofSiblings } from "./multiproof.ts";
 import { openedRoot } from "./opening.ts";
 import { unpackVaultId, type VaultPlace, vaultLeaf, vaultLeaves } from "./vault.ts";
-
-/** Proves that a batch holds a vault, and that its manifest names the vault's asset. */
-export interface VaultProof {
-  readonly vault: VaultContent;
-  /** Slots of the batch. Determines the number of siblings. */
-  readonly vaultCount: number;
-  /** ceil(log2 vaultCount), from the leaf upwards. For a vault in blobs, the words that open its elements. */
-  readonly siblings: readonly Hash[];
-  /** The path of the vault's asset in the batch's manifest. */
-  readonly assetPath: AssetPath;
-}
 
 /** The tree of a batch's vaults, and the assets of its manifest. */
 export interface ProvableBatch {
@@ -192,14 +181,10 @@ function notInBatch(): MintmarkError {
  * A vault's path to its batch's root; `header` is null until L1 has committed the batch. For a vault that transfers made,
  * the path of the minted vault, and the transfers since; `header` is null until L1 has committed them, too.
  */
-export interface BatchVaultProof extends VaultProof {
+export interface BatchVaultProof extends VaultProof, Pick<ProvenVault, "hops" | "refutation"> {
   readonly batchRoot: Hash;
   readonly leaf: Hash;
   readonly header: BatchHeader | null;
-  /** The transfers since the mint, at most 8; missing without any. The last one makes the vault that was asked for. */
-  readonly hops?: readonly ProvenHop[];
-  /** A committed record that spends the vault but does not count; missing without one. */
-  readonly refutation?: ProvenHop;
 }
 
 /** The append-only state over the batches of both modes. */

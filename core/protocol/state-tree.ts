@@ -1,5 +1,5 @@
 import { MintmarkError } from "../errors.ts";
-import { invariant, requireInteger } from "./bounds.ts";
+import { requireInteger } from "./bounds.ts";
 import { foldPath, HASH_BYTES, hashAt, packed } from "./hex.ts";
 import { hashNode, MAX_HEIGHT, zeroRoot } from "./merkle.ts";
 import { MAX_BATCH_NUMBER } from "./vault.ts";
@@ -188,14 +188,11 @@ export class StateHistory {
   }
 
   #node(height: number, index: number): Uint8Array {
-    const level = this.#completed[height];
-    invariant(level !== undefined, `no level ${height}`);
-    return hashAt(level, index);
+    return hashAt(this.#completed[height] as Uint8Array, index);
   }
 
   #store(height: number, index: number, node: Uint8Array): void {
-    let level = this.#completed[height];
-    invariant(level !== undefined, `no level ${height}`);
+    let level = this.#completed[height] as Uint8Array;
     if ((index + 1) * HASH_BYTES > level.length) {
       const grown = new Uint8Array(level.length * 2);
       grown.set(level);

@@ -4,7 +4,7 @@
  */
 export { MintmarkError } from "../errors.ts";
 export type { Hash, Hex, Mode, Standard } from "../model.ts";
-export type { BatchHeader, ProvenHop, VaultContent } from "../ports.ts";
+export type { BatchHeader, ProvenHop, VaultContent, VaultProof } from "../ports.ts";
 export { decodeBatch, placeVaults } from "./batch-decoder.ts";
 export { BatchTree } from "./batch-tree.ts";
 export { blobContent, blobSlots, blobsIn, isBlobBatchData, manifestHash, readBlobBatchData } from "./blob-batch.ts";
@@ -13,7 +13,7 @@ export { bytesToHex, hexToBytes, keccak256 } from "./hex.ts";
 export { type BlobProof, verifyBlob, versionedHash } from "./kzg.ts";
 export { batchRoot, kindOf, manifestRoot } from "./manifest.ts";
 export { requireOwnCode } from "./own-code.ts";
-export { type VaultProof, verifyVaultProof } from "./proof.ts";
+export { verifyVaultProof } from "./proof.ts";
 export { decimalAmount } from "./quantized.ts";
 export { isRedemption, MAX_TRANSFER_HOPS, TransferPart, transferBatchRoot } from "./transfer.ts";
 export { decodeTransferData, transferLeaves, transferOutputs } from "./transfer-data.ts";

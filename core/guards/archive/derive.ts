@@ -1,6 +1,6 @@
 import { MintmarkError } from "../../errors.ts";
 import type { Hash, Mode, VaultId } from "../../model.ts";
-import type { AssetId, BatchHeader, ProvenHop, VaultContent } from "../../ports.ts";
+import type { AssetId, BatchHeader, ProvenHop, VaultContent, VaultProof } from "../../ports.ts";
 import { type DecodeOptions, decodeBatch, decodeSlots, placeVaults } from "../../protocol/batch-decoder.ts";
 import { BatchTree } from "../../protocol/batch-tree.ts";
 import * as blobBatches from "../../protocol/blob-batch.ts";
@@ -9,7 +9,7 @@ import type { Kzg } from "../../protocol/kzg/kzg-thread.ts";
 import { versionedHash } from "../../protocol/kzg.ts";
 import { batchRoot, compareAssets, kindOf, MAX_BATCH_ASSETS, manifestRoot } from "../../protocol/manifest.ts";
 import { elementPlaces, openedProof } from "../../protocol/opening.ts";
-import { type BatchVaultProof, proveVault, type VaultProof, verifyVaultProof } from "../../protocol/proof.ts";
+import { type BatchVaultProof, proveVault, verifyVaultProof } from "../../protocol/proof.ts";
 import { MAX_TRANSFER_HOPS, transferBatchRoot } from "../../protocol/transfer.ts";
 import type { TransferGroup } from "../../protocol/transfer-data.ts";
 import { decodeTransferData, isTransferData, transferLeaves, transferOutputs } from "../../protocol/transfer-data.ts";

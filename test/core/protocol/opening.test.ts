@@ -7,8 +7,8 @@ import * as blobBatch from "../../../core/protocol/blob-batch.ts";
 import { bytesToHex, hexToBytes } from "../../../core/protocol/hex.ts";
 import { evaluationPoint, versionedHash } from "../../../core/protocol/kzg.ts";
 import { batchRoot, manifestRoot } from "../../../core/protocol/manifest.ts";
-import { elementPlaces, openedProof } from "../../../core/protocol/opening.ts";
-import { type VaultProof, verifyVaultProof } from "../../../core/protocol/proof.ts";
+import { elementPlaces, type OpenedVault, openedProof } from "../../../core/protocol/opening.ts";
+import { verifyVaultProof } from "../../../core/protocol/proof.ts";
 import { decimalBlob } from "../naive/naive-vault.ts";
 import { textBlob } from "./arbitrary.ts";
 
@@ -43,7 +43,7 @@ function proving(slots: readonly (VaultEntry | null)[], change: Partial<blobBatc
     const [proof] = kzg.computeKzgProof(blobBatch.blobsIn(batch)[blob] as Uint8Array, z);
     return { commitment: commitments[blob] as Hash, proof: bytesToHex(proof as Uint8Array) };
   };
-  const prove = (slot: number, places?: readonly number[]): VaultProof => {
+  const prove = (slot: number, places?: readonly number[]): OpenedVault => {
     const vault = vaults[slot];
     if (!vault) throw new Error(`slot ${slot} holds no vault`);
     const opened = (places ?? elementPlaces(batch, slot, vault)).map((place) => open(place));
@@ -61,7 +61,7 @@ describe("the proof of a vault in blobs", () => {
     expect(verifyVaultProof(`0x${"00".repeat(32)}`, proof)).toBe(false);
   });
 
-  it.each<[string, (proof: VaultProof) => VaultProof]>([
+  it.each<[string, (proof: OpenedVault) => OpenedVault]>([
     ["another slot", (proof) => ({ ...proof, vault: { ...proof.vault, vaultId: proof.vault.vaultId + 1n } })],
     ["another amount", (proof) => ({ ...proof, vault: { ...proof.vault, amount: 6n } })],
     ["another owner", (proof) => ({ ...proof, vault: { ...proof.vault, owner: `0x${"44".repeat(20)}` } })],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Hash, Mode } from "../../../core/model.ts";
-import type { VaultContent } from "../../../core/ports.ts";
+import type { VaultContent, VaultProof } from "../../../core/ports.ts";
 import { decodeBatch, placeVaults } from "../../../core/protocol/batch-decoder.ts";
 import { BatchTree } from "../../../core/protocol/batch-tree.ts";
 import { batchHeaderHash, stateLeaf } from "../../../core/protocol/commitment.ts";
@@ -11,7 +11,6 @@ import {
   proveVaults,
   type StatePath,
   type VaultMultiproof,
-  type VaultProof,
   verifyVaultInState,
   verifyVaultMultiproof,
   verifyVaultProof,
