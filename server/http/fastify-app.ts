@@ -13,7 +13,7 @@ interface AppOptions
   extends Pick<FastifyServerOptions, "bodyLimit" | "trustProxy" | "return503OnClosing" | "forceCloseConnections"> {
   /** Default: no log. */
   readonly log?: LogOptions | undefined;
-  /** Names of this server in `Host`, besides those that {@link HostNames} always accepts. */
+  /** Names of this server in `Host`, besides those that {@link hostCheck} always accepts. */
   readonly hosts: readonly string[];
   readonly requestTimeoutSeconds: number;
   /** Milliseconds without progress after which a connection is closed. Default 10,000. */
@@ -37,7 +37,7 @@ export function fastifyApp(options: AppOptions): FastifyInstance {
     mostConnections,
     ...rest
   } = options;
-  const names = new HostNames(hosts);
+  const isOurs = hostCheck(hosts);
   const app = Fastify({
     ...logging(log),
     ...rest,
@@ -65,7 +65,7 @@ export function fastifyApp(options: AppOptions): FastifyInstance {
     if (!watchConnection(request.raw, reply.raw, stalledMs)) return;
     reply.header("x-request-id", request.id).header("x-content-type-options", "nosniff");
     requireClear(request.raw);
-    if (!names.has(request.headers.host)) throw new ServerError("host_unknown");
+    if (!isOurs(request.headers.host)) throw new ServerError("host_unknown");
     done();
   });
   app.server.on("checkExpectation", refuseExpectation).on("connect", refuseTunnel);
@@ -146,28 +146,23 @@ function isUtf8(url: string): boolean {
 }
 
 /**
- * Host names for requests to this server. Another site can point its name to this address (DNS rebinding), and a
- * browser would let it read responses. No other site can own addresses, `localhost` or names without a dot.
+ * Whether a Host header names this server; `*` among `hosts` accepts every name. Another site can point its name to this
+ * address (DNS rebinding), and a browser would let it read responses. No other site can own addresses, `localhost` or
+ * names without a dot.
  */
-export class HostNames {
-  readonly #names: ReadonlySet<string>;
+function hostCheck(hosts: readonly string[]): (host: string | undefined) => boolean {
+  const names = new Set(hosts.map((name) => name.toLowerCase()));
   /** The last accepted name: nearly all requests have the same. */
-  #taken: string | undefined;
-
-  /** `*` among the names accepts every name. */
-  constructor(names: readonly string[]) {
-    this.#names = new Set(names.map((name) => name.toLowerCase()));
-  }
-
-  /** Whether a Host header names this server. HTTP/1.0 has none, and no browser uses it. */
-  has(host: string | undefined): boolean {
-    if (host === undefined || host === this.#taken || this.#names.has("*")) return true;
+  let taken: string | undefined;
+  return (host) => {
+    // HTTP/1.0 has none, and no browser uses it.
+    if (host === undefined || host === taken || names.has("*")) return true;
     const name = host.toLowerCase().replace(/:\d*$/, "").replace(/\.$/, "");
     const isAddress = isIP(name.replace(/^\[(.*)\]$/, "$1")) !== 0;
-    const known = isAddress || !name.includes(".") || name.endsWith(".localhost") || this.#names.has(name);
-    if (known) this.#taken = host;
+    const known = isAddress || !name.includes(".") || name.endsWith(".localhost") || names.has(name);
+    if (known) taken = host;
     return known;
-  }
+  };
 }
 
 const CODES: Readonly<Record<string, ServerErrorCode>> = {

@@ -217,13 +217,12 @@ async function committeeCheck({ engine, members, threshold }: SettlingOptions, c
 }
 
 async function answers(member: MemberClient): Promise<boolean> {
-  if (member.nextBatch === undefined) return true;
-  const signal = AbortSignal.timeout(MEMBER_MS);
-  const late = () => new NotReady("no answer");
-  return within(MEMBER_MS, member.nextBatch(signal), late).then(
-    () => true,
-    () => false,
-  );
+  try {
+    await member.nextBatch?.(AbortSignal.timeout(MEMBER_MS));
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** A failure at a batch that is now on L1 says nothing about the next one. */

@@ -277,7 +277,9 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
       // A repeated list is answered as before, and costs nothing more.
       const fresh = body.vaults.filter(({ withdrawnBefore }, i) => !covers(newest[i], withdrawnBefore)).length;
       const request = () => engine.withdrawals.requestList({ owner }, body);
-      const listed = await ownerRelay.count(owner, fresh, request, countAccepted);
+      const listed = await ownerRelay.count(owner, fresh, request, (listed) => {
+        return listed.filter((each) => each.error === null && !each.repeated).length;
+      });
       return { vaults: listed.map(listedView) };
     },
   }),
@@ -302,10 +304,6 @@ function listedView({ vaultId, withdrawal, error }: core.ListedWithdrawal) {
   return { vaultId, withdrawal, error: error && { code: error.code, detail: error.message } };
 }
 
-function countAccepted(listed: readonly core.ListedWithdrawal[]): number {
-  return listed.filter((each) => each.error === null && !each.repeated).length;
-}
-
 type PreparationCall = Call<"withdraw", unknown, unknown, z.output<typeof preparationBody>>;
 
 /**
@@ -321,13 +319,10 @@ async function vaultsOfToken({ engine, service, applicationId, body, request }: 
     request.account?.pay(pages);
     const limit = Math.min(100, MAX_LISTED_VAULTS - vaults.length);
     const page = await engine.vaults.list(applicationId, { ownerAddress, assetId, tokenId, limit, cursor: next });
-    vaults.push(...page.data.filter((vault) => restOf(vault) > 0n && vault.status !== "failed"));
+    for (const { vaultId, status, amount, withdrawnBalance, transferredBalance } of page.data)
+      if (status !== "failed" && amount > withdrawnBalance + transferredBalance) vaults.push({ vaultId });
     next = page.nextCursor;
   }
   if (vaults.length === 0) throw new core.MintmarkError("vault_not_found", "The owner has nothing left of this token.");
-  return { vaults: vaults.map(({ vaultId }) => ({ vaultId })), nextCursor: next ?? null };
-}
-
-function restOf({ amount, withdrawnBalance, transferredBalance }: core.Vault): bigint {
-  return amount - withdrawnBalance - transferredBalance;
+  return { vaults, nextCursor: next ?? null };
 }

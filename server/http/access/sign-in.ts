@@ -15,11 +15,6 @@ const TYPE = "owner+jwt";
 export const TO_CONSOLE = "Sign in to the console. This sends no transaction and costs nothing.";
 const OWNERS = "Sign in to see your vaults and their withdrawals. This sends no transaction and costs nothing.";
 
-/** The origin's host for EIP-4361. viem accepts no IPv6 address there, so loopback uses its name. */
-function domainOf({ host }: URL): string {
-  return host.replace(/^\[::1\]/, "localhost");
-}
-
 /**
  * Sign-In with Ethereum (EIP-4361): the holder of a wallet proves its address. The server writes each challenge; it
  * names this server's origin and chain, says what the sign-in is for, and counts once. Its nonce shows that this process
@@ -51,7 +46,8 @@ export class WalletChallenges {
       createSiweMessage({
         address,
         chainId: Number(this.#engine.settlement.chainId),
-        domain: domainOf(origin),
+        // viem accepts no IPv6 address here, so loopback uses its name.
+        domain: origin.host.replace(/^\[::1\]/, "localhost"),
         expirationTime,
         issuedAt,
         nonce,
