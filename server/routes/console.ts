@@ -3,22 +3,20 @@ import { MintmarkError, MODES, RIGHTS, ROLES, SCOPES, type Uuid } from "../../co
 import { requireConsole, setSignIn } from "./api/authentication.ts";
 import { type Endpoint, endpoint, json, paged, SIGN_IN, type SignedIn } from "./api/endpoint.ts";
 import * as s from "./api/fields.ts";
-import { challenge, challengeBody, originOf, SIGNED_CHALLENGE } from "./owner.ts";
-import { application } from "./service.ts";
+import { challenge, challengeBody, originOf, SIGNED_CHALLENGE, signInBody } from "./owner.ts";
+import { apiKey, application } from "./service.ts";
 
 export const role = z.enum(ROLES, `Give one of ${ROLES.join(", ")}.`);
 const name = s.nameUpTo(100);
 const applicationId = s.outUuid.nullable().describe("null: the operator's.");
-const message = z.string().min(1).max(2048);
-const signature = s.signature;
 const link = z
   .string()
   .regex(/^[0-9a-f]{96}$/, "Give the part of the link after `#link=`.")
   .describe("The part of an invitation's link after `#link=`.");
 
-const signInBody = s.requestComponent(
+const personProof = s.requestComponent(
   "PersonSignInProof",
-  z.union([z.strictObject({ link }), z.strictObject({ message, signature, applicationId: s.uuid.nullish() })]),
+  z.union([z.strictObject({ link }), signInBody.extend({ applicationId: s.uuid.nullish() })]),
 );
 
 export const person = s.responseComponent("Person", {
@@ -53,17 +51,6 @@ export const invitation = s.responseComponent("Invitation", {
     .describe("Signs in once: the console's address and `#link=` and this. null for a wallet."),
 });
 
-export const apiKey = s.responseComponent("ApiKey", {
-  keyId: z.string(),
-  applicationId: s.outUuid,
-  name: z.string().nullable(),
-  scopes: z.array(z.enum(SCOPES)),
-  mintQuota: s.outDecimal.nullable().describe("Most entries that the key may ever mint; null: no limit."),
-  mintsUsed: s.outDecimal,
-  createdAt: s.outTime,
-  expiresAt: s.outTime.nullable(),
-  revokedAt: s.outTime.nullable(),
-});
 const issuedKey = s.responseComponent("IssuedApiKey", {
   key: apiKey,
   secret: z.string().describe("The whole key. It is shown this once."),
@@ -122,7 +109,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
     summary: "Sign a person in by a wallet's signature, or by a link that works once",
     description:
       "Sets a cookie for 12 hours. Needs the header `Mintmark-Console: 1`, as every call with the cookie. A wallet of several teams signs in where it was last, or to `applicationId`; null names the operator.",
-    body: signInBody,
+    body: personProof,
     example: SIGNED_CHALLENGE,
     oneByOne: true,
     success: json(201, "The sign-in.", newPersonSignIn),
@@ -153,7 +140,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Console", "person", `PUT ${PATH}/sign-in/wallet`, "setPersonWallet", {
     summary: "Set the wallet that signs the person in from now on",
-    body: s.requestComponent("PersonWallet", { message, signature }),
+    body: s.requestComponent("PersonWallet", signInBody.shape),
     example: SIGNED_CHALLENGE,
     success: json(200, "The person.", person),
     errors: ["signature_invalid", "person_not_found"],

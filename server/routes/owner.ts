@@ -22,7 +22,10 @@ export const challenge = s.responseComponent("SignInChallenge", {
   expiresAt: s.outTime,
 });
 
-const signInBody = s.requestComponent("SignInProof", { message: z.string().min(1).max(2048), signature: s.signature });
+export const signInBody = s.requestComponent("SignInProof", {
+  message: z.string().min(1).max(2048),
+  signature: s.signature,
+});
 
 const signIn = s.responseComponent("OwnerSignIn", { token: z.string(), address: s.outAddress, expiresAt: s.outTime });
 

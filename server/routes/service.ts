@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
+import { SCOPES } from "../../core/index.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { ServerError } from "../http/errors.ts";
 import { sendTag } from "../http/etag.ts";
@@ -53,19 +54,24 @@ const applicationBody = s.requestComponent("ApplicationDefaults", {
   dataAvailabilityMode: s.askedMode.nullable().meta(DEFAULT_MODE),
 });
 
+export const apiKey = s.responseComponent("ApiKey", {
+  keyId: z.string(),
+  applicationId: s.outUuid,
+  name: z.string().nullable(),
+  scopes: z.array(z.enum(SCOPES)),
+  mintQuota: s.outDecimal.nullable().describe("Most entries that the key may ever mint; null: no limit."),
+  mintsUsed: s.outDecimal,
+  createdAt: s.outTime,
+  expiresAt: s.outTime.nullable(),
+  revokedAt: s.outTime.nullable(),
+});
+
 const usage = s.responseComponent("Usage", {
   mints: s.outDecimal.describe("Entries that the application's keys have minted."),
   transactions: z
     .int()
     .describe("Mints, withdrawals and transfers. Each transferred vault counts, and so does the change of a split."),
-  keys: z.array(
-    z.strictObject({
-      keyId: z.string(),
-      mintsUsed: s.outDecimal,
-      mintQuota: s.outDecimal.nullable().describe("Most entries that the key may ever mint; null: no limit."),
-      revokedAt: s.outTime.nullable(),
-    }),
-  ),
+  keys: z.array(apiKey.pick({ keyId: true, mintsUsed: true, mintQuota: true, revokedAt: true })),
   periods: z
     .array(z.strictObject({ since: s.outTime, until: s.outTime, transactions: z.int() }))
     .describe("Transactions accepted from `since` to before `until`, in order, without a gap."),

@@ -97,7 +97,7 @@ const transferred = z.strictObject({
   failure: z.string().nullable().describe("Why this transfer moves nothing."),
 });
 
-const listFields = {
+const transferList = s.responseComponent("Transfer", {
   transferId: s.outUuid,
   status: z
     .enum(STATUSES)
@@ -111,17 +111,13 @@ const listFields = {
   failure: z.string().nullable(),
   createdAt: s.outTime,
   updatedAt: s.outTime,
-};
-
-const transferList = s.responseComponent("Transfer", {
-  ...listFields,
   transfers: z.array(transferred).describe("As signed; a split has two entries, its change second."),
 });
 
-const ownersTransferList = s.responseComponent("OwnersTransfer", {
-  ...listFields,
-  transfers: z.array(transferred.omit({ userId: true, toUserId: true })),
-});
+const ownersTransferList = s.responseComponent(
+  "OwnersTransfer",
+  transferList.extend({ transfers: z.array(transferred.omit({ userId: true, toUserId: true })) }),
+);
 
 const step = z.strictObject({
   status: z.enum(STATUSES),

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { type Engine, type Invitation, ROLES, SCOPES } from "../../../core/index.ts";
 import { address, future, mintQuota, mode, nameUpTo, page, pageOf, reference, uuid } from "../../routes/api/fields.ts";
-import { apiKey, invitation, person, role } from "../../routes/console.ts";
-import { application } from "../../routes/service.ts";
+import { invitation, person, role } from "../../routes/console.ts";
+import { apiKey, application } from "../../routes/service.ts";
 import { balance, user } from "../../routes/users.ts";
 import { operation, type Running } from "./operation.ts";
 
