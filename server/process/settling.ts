@@ -81,10 +81,8 @@ export async function startSettling(options: SettlingOptions) {
   const { engine, l1, fromBlock, intervalMs, mirrors = [] } = options;
   const missing = await missingRole(options);
   if (missing !== null) throw new ConfigError(`MINTMARK_OPERATOR_KEY: ${missing}`);
-  const far: MirrorSettler[] = [];
   const source = new SourceHistory(l1, fromBlock);
-  for (const mirror of mirrors) {
-    const { chainId, contract } = mirror.settlement;
+  const far = mirrors.map(({ settlement: { chainId, contract }, connect, committee, fromBlock }) => {
     const known = engine.operator.portals().find((portal) => portal.chainId === chainId);
     // A store keeps the first mirror of a chain.
     if (known !== undefined && known.contract !== contract)
@@ -92,16 +90,13 @@ export async function startSettling(options: SettlingOptions) {
         "store_mismatch",
         `On chain ${chainId} this store's withdrawals are paid by ${known.contract}, not ${contract}.`,
       );
-    const parts = { engine, source, committee: mirror.committee };
-    const told = { intervalMs, onError: (error: unknown) => options.onMirrorError?.(chainId, error) };
-    far.push(new MirrorSettler({ ...parts, ...told, connect: mirror.connect, fromBlock: mirror.fromBlock }));
-  }
+    const onError = (error: unknown) => options.onMirrorError?.(chainId, error);
+    return new MirrorSettler({ engine, source, committee, connect, fromBlock, intervalMs, onError });
+  });
   const { committee, settler } = settlerOver({ ...options, mirrors: far });
   await committee.requireInForce();
   await settler.chooseRollupData();
-  const served = new Set(
-    [engine.settlement, ...mirrors.map(({ settlement }) => settlement)].map(({ chainId }) => chainId),
-  );
+  const served = new Set([engine, ...mirrors].map(({ settlement }) => settlement.chainId));
   const unserved = engine.operator.portals().filter(({ chainId }) => !served.has(chainId));
   const stopping = new AbortController();
   const settling = [settler, ...far].map((each) => each.run(stopping.signal));

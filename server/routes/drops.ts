@@ -53,16 +53,14 @@ export const dropEndpoints: readonly Endpoint[] = [
     async handle({ engine, service: { drops }, principal, query, request, reply }) {
       const { dryRun = false, unsure, ...defaults } = query;
       const isCsv = /^text\/csv\b/i.test(request.headers["content-type"] ?? "");
+      const format = isCsv ? ("csv" as const) : ("ndjson" as const);
+      const id = idOfRequest("dropId", principal, request);
       const onBytes = (total: number) => {
         if (total > MAX_BYTES) throw new ServerError("body_too_large");
         request.account?.pay(Math.ceil(total / ROWS_UNIT));
       };
       const rows = (request.body as Readable | undefined) ?? Readable.from([]);
-      const upload = {
-        ...({ format: isCsv ? "csv" : "ndjson", defaults, dryRun, unsure, engine } as const),
-        ...idOfRequest("dropId", principal, request),
-        onBytes,
-      };
+      const upload = { format, defaults, dryRun, unsure, engine, onBytes, ...id };
       try {
         if (drops === null) throw new ServerError("drops_unavailable");
         onBytes(Number(request.headers["content-length"] ?? 0));
