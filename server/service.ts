@@ -22,7 +22,7 @@ import { KeptAnswers } from "./http/idempotency.ts";
 import type { LogOptions } from "./http/log.ts";
 import { EventLoopTurns } from "./http/turns.ts";
 import { OutgoingBatches } from "./http/wire/batch-data.ts";
-import { BufferPool } from "./http/wire/buffer-pool.ts";
+import { BufferPool } from "./http/wire/buffers.ts";
 import { type GasChain, gasOf } from "./jobs/chain.ts";
 import { engineChecks, Readiness, type ReadinessCheck } from "./jobs/readiness.ts";
 

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { type AcceptedColumns, MAX_BATCH_VAULTS, type MintResult, MODES, STATUSES } from "../../core/index.ts";
-import { AsciiWriter } from "../http/wire/ascii-writer.ts";
-import type { BufferPool } from "../http/wire/buffer-pool.ts";
+import { AsciiWriter, type BufferPool } from "../http/wire/buffers.ts";
 import * as s from "./api/fields.ts";
 import { time, writerOf } from "./api/writer.ts";
 import { vault } from "./vaults.ts";

@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from "vitest";
 import { MintmarkError } from "../../core/index.ts";
 import { HeldBytes } from "../../server/http/access/rate-account.ts";
 import { EventLoopTurns } from "../../server/http/turns.ts";
-import { BufferPool } from "../../server/http/wire/buffer-pool.ts";
+import { BufferPool } from "../../server/http/wire/buffers.ts";
 import { Metrics } from "../../server/process/metrics.ts";
 import { mintAnswer, mintToWire } from "../../server/routes/mint-answer.ts";
 import { createWorld, entries, refusal, SETTLEMENT, type World } from "./fixture.ts";

@@ -2,8 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { MintmarkError } from "../../core/index.ts";
 import { MAX_DEPTH, parseJson } from "../../core/mint/json.ts";
-import { AsciiWriter } from "../../server/http/wire/ascii-writer.ts";
-import { BufferPool } from "../../server/http/wire/buffer-pool.ts";
+import { AsciiWriter, BufferPool } from "../../server/http/wire/buffers.ts";
 
 const read = (text: string) => parseJson(new TextEncoder().encode(text));
 

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { privateKeyToAccount } from "viem/accounts";
 import { expect, test } from "vitest";
 import { MODES } from "../../core/index.ts";
-import { BufferPool } from "../../server/http/wire/buffer-pool.ts";
+import { BufferPool } from "../../server/http/wire/buffers.ts";
 import { mintAnswer, mintToWire } from "../../server/routes/mint-answer.ts";
 import { createWorld, OWNER } from "./fixture.ts";
 

@@ -5,7 +5,7 @@ import { parseJson } from "../../../core/internal.ts";
 import { PUBLIC } from "../access/rate-account.ts";
 import { ServerError } from "../errors.ts";
 import type { EventLoopTurns } from "../turns.ts";
-import { BufferPool } from "./buffer-pool.ts";
+import { BufferPool } from "./buffers.ts";
 
 export const FORM = "application/x-www-form-urlencoded";
 
