@@ -5,7 +5,7 @@ import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Actor, Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type OrderedPage, tablePage } from "../ledger/list.ts";
-import type { Address, ApiKey, Environment, Hash, Principal, Role, Scope, Uuid } from "../model.ts";
+import type { ApiKey, Environment, Hash, Principal, Role, Scope, Uuid } from "../model.ts";
 import { SCOPES } from "../model.ts";
 import { requireInteger } from "../protocol/bounds.ts";
 import type { Group } from "../store/group.ts";
@@ -50,9 +50,9 @@ export function requireRight(role: Role, right: Right): void {
  * mm_test_<keyId>_<secret><checksum>      mm_live_… in the live environment
  * ```
  *
- * keyId is 8 bytes in hex: the contract's tag, {@link contractTag}, and 6 random bytes. secret is 32 random bytes in
- * hex. checksum is the CRC-32 of everything before it, in hex, so scanners can recognize a leaked key. Only SHA-256 of
- * the secret is stored; it is random, so no slower hash is needed.
+ * keyId is 8 bytes in hex: the first two of the contract's address, by which a gateway can route, and 6 random bytes.
+ * secret is 32 random bytes in hex. checksum is the CRC-32 of everything before it, in hex, so scanners can recognize
+ * a leaked key. Only SHA-256 of the secret is stored; it is random, so no slower hash is needed.
  */
 const TOKEN = /^mm_(test|live)_([0-9a-f]{16})_([0-9a-f]{64})([0-9a-f]{8})$/;
 const TAG: Readonly<Record<Environment, string>> = { sandbox: "test", live: "live" };
@@ -77,13 +77,8 @@ function requireKeyOptions({ scopes = SCOPES, expiresAt = null, mintQuota = null
   if (mintQuota !== null && (typeof mintQuota !== "bigint" || mintQuota < 0n))
     throw new MintmarkError("validation_failed", "mintQuota must be a bigint, not negative, or null");
   const called = name === null ? null : requireText("name", name, 100);
-  return {
-    scopes: SCOPES.filter((scope) => scopes.includes(scope)),
-    expiresAt,
-    mintQuota,
-    name: called,
-    ofPerson: false,
-  };
+  const ordered = SCOPES.filter((scope) => scopes.includes(scope));
+  return { scopes: ordered, expiresAt, mintQuota, name: called, ofPerson: false };
 }
 
 /** The current key: it may have been revoked or suspended since the request's authentication. */
@@ -102,7 +97,7 @@ function requireInForce(ledger: Ledger, { revokedAt, expiresAt }: KeyRecord, { s
 }
 
 function newKeyId({ settlement, keys }: Pick<Ledger, "settlement" | "keys">): string {
-  const keyId = contractTag(settlement.contract) + randomBytes(6).toString("hex");
+  const keyId = settlement.contract.slice(2, 6).toLowerCase() + randomBytes(6).toString("hex");
   return keys.named(keyId, "latest") === undefined ? keyId : newKeyId({ settlement, keys });
 }
 
@@ -133,13 +128,8 @@ export function putNewKey(
   options: Pick<KeyRecord, "scopes" | "expiresAt" | "mintQuota" | "name" | "ofPerson">,
   secret: string,
 ): KeyRecord {
-  const facts = {
-    keyIndex: ledger.keys.latest.size,
-    keyId: newKeyId(ledger),
-    applicationIndex,
-    secretHash: hashText(secret),
-    ...options,
-  };
+  const names = { keyIndex: ledger.keys.latest.size, keyId: newKeyId(ledger) };
+  const facts = { ...names, applicationIndex, secretHash: hashText(secret), ...options };
   const { time } = ledger.record(group, { kind: "keyIssued", ...facts });
   const record: KeyRecord = { ...facts, mintsUsed: 0n, createdAt: time, revokedAt: null };
   ledger.keys.set(group, record);
@@ -202,11 +192,6 @@ export interface IssuedKey {
   readonly key: ApiKey;
   /** The whole token, `mm_test_<keyId>_<secret and checksum>`. Not stored: shown once. */
   readonly secret: string;
-}
-
-/** The first four hex digits of a contract's address. Every key id starts with them, so a gateway can route by key. */
-function contractTag(contract: Address): string {
-  return contract.slice(2, 6).toLowerCase();
 }
 
 /** Throws `scope_missing`. */

@@ -247,13 +247,9 @@ export function metadataOf(context: EngineContext): Metadata {
       const record = await stored(asset.assetId, tokenId);
       if (record === null) throw new MintmarkError("metadata_not_found");
       const { placeholder = null, frozen = false } = ledger.collections.durable.get(asset.assetId) ?? {};
-      return {
-        tokenId,
-        metadata: parsed(record.metadata) ?? {},
-        frozen: frozen || record.frozen,
-        hidden: placeholder !== null && !record.frozen,
-        updatedAt: record.updatedAt,
-      };
+      const metadata = parsed(record.metadata) ?? {};
+      const hidden = placeholder !== null && !record.frozen;
+      return { tokenId, metadata, frozen: frozen || record.frozen, hidden, updatedAt: record.updatedAt };
     },
     freezeTokens: (applicationId, assetId, tokenIds, wait) =>
       freezeTokens(context, [applicationId, assetId], tokenIds, wait?.signal),

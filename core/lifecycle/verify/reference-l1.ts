@@ -24,8 +24,8 @@ export class ReferencePortals extends Part {
   #events: PowerEntry[] = [];
 
   readonly on = {
-    genesis: (entry) => this.#add(entry),
-    mirrorAdded: (entry) => this.#add(entry),
+    genesis: (entry) => this.#byChain.add(entry.chainId, entry),
+    mirrorAdded: (entry) => this.#byChain.add(entry.chainId, entry),
     l1Observed: ({ chainId, blockNumber, blockHash }) => {
       this.#byChain.change(chainId, { observed: blockNumber });
       this.#note(chainId, blockNumber, blockHash);
@@ -35,10 +35,6 @@ export class ReferencePortals extends Part {
     transfersApproved: (entry) => void this.#events.push(entry),
     transfersCancelled: (entry) => void this.#events.push(entry),
   } satisfies Handlers;
-
-  #add({ chainId, contract }: EntryOf<"genesis"> | EntryOf<"mirrorAdded">): void {
-    this.#byChain.add(chainId, { chainId, contract });
-  }
 
   /** The settlement contract's chain: batches are committed there. */
   get home(): bigint {

@@ -170,10 +170,6 @@ export type EventJson = {
 /** An event as JSON. */
 export function eventJson({ sequence, type, createdAt, data }: ApplicationEvent): EventJson {
   const fields = Object.entries(data).map(([name, value]) => [name, typeof value === "bigint" ? `${value}` : value]);
-  return {
-    sequence,
-    type,
-    createdAt: new Date(createdAt).toISOString(),
-    data: Object.fromEntries(fields),
-  } as EventJson;
+  const time = new Date(createdAt).toISOString();
+  return { sequence, type, createdAt: time, data: Object.fromEntries(fields) } as EventJson;
 }
