@@ -11,13 +11,15 @@ interface Parts {
   readonly noScript: string;
   /** Styles behind the one that all pages share. */
   readonly styles?: readonly URL[];
-  readonly others?: () => Promise<readonly PageFile[]> | readonly PageFile[];
+  /** What the script reads at its start. */
+  readonly settings?: object;
+  readonly others?: () => Promise<readonly PageFile[]>;
 }
 
 const SHARED = new URL("./shared/style.css", import.meta.url);
 
 function scriptedPage(folder: (typeof SCRIPTS)[number], parts: Parts): Page {
-  const { title, address = `/${folder}`, policy, styles = [], others = () => [] } = parts;
+  const { title, address = `/${folder}`, policy, styles = [], settings, others } = parts;
   const head = `${styledBy(address)}
     <script type="module" src="${address}/${folder}.js"></script>`;
   const body = `<div id="app"><main><p class="quiet">Loading…</p></main></div>
@@ -31,7 +33,8 @@ function scriptedPage(folder: (typeof SCRIPTS)[number], parts: Parts): Page {
         pageFile("", documentOf(title, head, body), "index.html"),
         pageFile("style.css", read.join("\n")),
         pageFile(`${folder}.js`, await pageScript(folder)),
-        ...(await others()),
+        ...(settings ? [pageFile("settings.json", JSON.stringify(settings))] : []),
+        ...((await others?.()) ?? []),
       ];
     },
   };
@@ -55,10 +58,7 @@ export function consolePage({ engine, newTokens }: Pick<Service, "engine" | "new
     // Images of tokens are at other hosts; the page asks for them only when its reader wants them.
     policy: contentPolicy({ "img-src": "'self' https: data:" }),
     styles: [chartStyle, new URL("./console/style.css", import.meta.url)],
-    others: () => {
-      const settings = { environment: engine.environment, newTokens: newTokens !== undefined };
-      return [pageFile("settings.json", JSON.stringify(settings))];
-    },
+    settings: { environment: engine.environment, newTokens: newTokens !== undefined },
   });
 }
 
@@ -79,16 +79,12 @@ export function explorerPage(service: Pick<Service, "engine" | "explorerRpc" | "
       "img-src": "'self' https: data:",
       "connect-src": "'self' https: http://127.0.0.1:* http://localhost:*",
     }),
-    async others() {
-      const { environment } = engine;
-      const settings = { environment, rpc: explorerRpc ?? null, relayVaults: ownerRelay.vaultsPerDay };
-      return [
-        pageFile("icon.svg", await readFile(new URL("./shared/icon.svg", import.meta.url))),
-        pageFile("settings.json", JSON.stringify(settings)),
-        // Loaded when an owner withdraws by its own transaction.
-        pageFile("withdraw.js", await pageScript("withdraw")),
-      ];
-    },
+    settings: { environment: engine.environment, rpc: explorerRpc ?? null, relayVaults: ownerRelay.vaultsPerDay },
+    others: async () => [
+      pageFile("icon.svg", await readFile(new URL("./shared/icon.svg", import.meta.url))),
+      // Loaded when an owner withdraws by its own transaction.
+      pageFile("withdraw.js", await pageScript("withdraw")),
+    ],
   });
 }
 

@@ -10,16 +10,10 @@ import { type Checked, check, type ExitKit, type Outcome, parseExitKit, withdraw
 /** Kits of one owner and one contract. */
 type Kits = readonly [ExitKit, ...(readonly ExitKit[])];
 
-/** A kit, and what its contract says of it, once a wallet has asked. */
-interface Named {
-  readonly kit: ExitKit;
-  readonly checked?: Checked | undefined;
-}
-
 /** What the contract has said of the kits, through one wallet. */
 interface Connection {
   readonly wallet: Wallet;
-  readonly ready: readonly Named[];
+  readonly checked: ReadonlyMap<ExitKit, Checked>;
   readonly spent: readonly string[];
 }
 
@@ -59,42 +53,42 @@ async function connect(wallet: Wallet, kits: Kits, say: (text: string) => void):
     throw new Error(`The owner is ${owner}; the wallet shows ${shown}. Choose the owner's account in the wallet.`);
   }
   await switchChain(provider, first.settlement.chainId);
-  const ready: Named[] = [];
+  const checked = new Map<ExitKit, Checked>();
   const spent: string[] = [];
   for (const [i, kit] of kits.entries()) {
     say(`The contract checks proof ${i + 1} of ${kits.length}…`);
     try {
-      ready.push({ kit, checked: await check(provider, owner, kit) });
+      checked.set(kit, await check(provider, owner, kit));
     } catch (error) {
       const { code } = error as { readonly code?: unknown };
       if (code !== "insufficient_balance" && code !== "vault_spent") throw error;
-      const what = code === "vault_spent" ? "This kit no longer pays." : `${nameOf({ kit })}:`;
+      const what = code === "vault_spent" ? "This kit no longer pays." : `${nameOf(kit)}:`;
       spent.push(`${what} ${sentenceOf(error)}`);
     }
   }
-  return { wallet, ready, spent };
+  return { wallet, checked, spent };
 }
 
-function nameOf({ kit: { token }, checked }: Named): string {
+function nameOf({ token }: ExitKit, checked?: Checked): string {
   if (token.tokenId !== null)
     return checked?.name ? `${checked.name}, token ${token.tokenId}` : `Token ${token.tokenId}`;
   return checked?.name ?? "Fungible tokens";
 }
 
 /** Whole tokens where the token's contract tells its decimals. Null for the one token of an ERC-721. */
-function amountOf({ kit: { token, tip }, checked }: Named): string | null {
+function amountOf({ token, tip }: ExitKit, checked?: Checked): string | null {
   const units = checked?.left ?? tip.amount;
   if (token.standard !== "erc20") return units === 1n ? null : grouped(`${units}`);
   return amountText(units, "0x", { ...checked, quantum: String(token.quantum) });
 }
 
-function Kit({ kit, checked }: Named) {
+function Kit({ kit, checked }: { kit: ExitKit; checked: Checked | undefined }) {
   const { vault, tip, hops = [], token, settlement, maturesAt } = kit;
-  const amount = amountOf({ kit, checked });
+  const amount = amountOf(kit, checked);
   return (
     <div class="card">
       <h3>
-        <bdi>{nameOf({ kit, checked })}</bdi>
+        <bdi>{nameOf(kit, checked)}</bdi>
       </h3>
       {amount !== null && (
         <p class="amount">
@@ -139,7 +133,6 @@ function App() {
     setConnection(null);
     void reading.run(async () => setKits(await readKits(files)));
   };
-  const checkedOf = (kit: ExitKit) => connection?.ready.find((each) => each.kit === kit)?.checked;
   return (
     <main id="main">
       <h1>Take your tokens to L1</h1>
@@ -168,7 +161,7 @@ function App() {
             </Notice>
             <div class="cards">
               {kits.map((kit) => (
-                <Kit key={kit.tip.vaultId} kit={kit} checked={checkedOf(kit)} />
+                <Kit key={kit.tip.vaultId} kit={kit} checked={connection?.checked.get(kit)} />
               ))}
             </div>
           </>
@@ -235,22 +228,24 @@ function Wallets({ kits, connection, onConnected }: WalletsProps) {
 }
 
 function Withdrawal({ connection, onAgain }: { connection: Connection; onAgain: () => void }) {
-  const { wallet, ready } = connection;
+  const { wallet, checked } = connection;
   const [sent, setSent] = useState<string | null>(null);
   const [outcomes, setOutcomes] = useState<readonly Outcome[] | null>(null);
   const { busy, error, run } = useAction();
-  const [first] = ready;
+  const kits = [...checked.keys()];
+  const [first] = kits;
   if (first === undefined) return <p class="quiet">Nothing is left to withdraw.</p>;
-  const { owner } = first.kit.tip;
+  const { owner } = first.tip;
   const start = () =>
     run(async () => {
-      const kits = ready.map(({ kit }) => kit);
       setSent(null);
       setOutcomes(await withdraw(wallet.provider, owner, kits, setSent));
     });
   const what = (vaultId: bigint) => {
-    const one = ready.find(({ kit }) => kit.tip.vaultId === vaultId) ?? first;
-    return [amountOf(one), nameOf(one)].filter((text) => text !== null).join(" of ");
+    const kit = kits.find(({ tip }) => tip.vaultId === vaultId) ?? first;
+    return [amountOf(kit, checked.get(kit)), nameOf(kit, checked.get(kit))]
+      .filter((text) => text !== null)
+      .join(" of ");
   };
   return (
     <>
@@ -258,7 +253,7 @@ function Withdrawal({ connection, onAgain }: { connection: Connection; onAgain: 
         Your wallet sends the transaction, and you pay its gas. The tokens go to <code>{owner}</code>.
       </p>
       <ul>
-        {ready.map(({ kit: { tip } }) => (
+        {kits.map(({ tip }) => (
           <li key={tip.vaultId}>
             <bdi>{what(tip.vaultId)}</bdi>
           </li>
