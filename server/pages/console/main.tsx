@@ -139,9 +139,7 @@ function Console({ signIn, path, onSignedOut }: { signIn: PersonSignIn; path: st
         )}
         {application !== null && (
           <Search
-            find={(q) => {
-              location.hash = `#/find?${new URLSearchParams({ q })}`;
-            }}
+            hashOf={(q) => `#/find?${new URLSearchParams({ q })}`}
             label="Find anything"
             placeholder="Token, vault, user, address, reference…"
           />

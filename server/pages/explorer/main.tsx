@@ -48,9 +48,7 @@ function begin(): void {
 }
 
 /** A vault's id is a number; everything else is a batch's name. */
-function find(id: string): void {
-  location.hash = /^\d+$/.test(id) ? `#/vaults/${id}` : `#/batches/${id}`;
-}
+const hashOf = (id: string) => (/^\d+$/.test(id) ? `#/vaults/${id}` : `#/batches/${id}`);
 
 function Titled({ children }: { children: ComponentChildren }) {
   useEffect(() => {
@@ -75,7 +73,7 @@ function App() {
             </a>
           ))}
         </nav>
-        <Search find={find} label="Vault or batch" placeholder="Vault id, or a batch: zk-rollup-0" />
+        <Search hashOf={hashOf} label="Vault or batch" placeholder="Vault id, or a batch: zk-rollup-0" />
       </Top>
       <main id="main" tabIndex={-1}>
         {settings.error && <h1>The explorer cannot start now</h1>}

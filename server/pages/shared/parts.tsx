@@ -155,12 +155,13 @@ export function onSent(send: (fields: FormData, form: HTMLFormElement) => unknow
   };
 }
 
-type SearchProps = { find: (text: string) => void; label: string; placeholder: string };
+type SearchProps = { hashOf: (text: string) => string; label: string; placeholder: string };
 
-export function Search({ find, label, placeholder }: SearchProps) {
+/** Leads to the page that `hashOf` names for a text. */
+export function Search({ hashOf, label, placeholder }: SearchProps) {
   const search = onSent((fields) => {
     const text = String(fields.get("q")).trim();
-    if (text !== "") find(text);
+    if (text !== "") location.hash = hashOf(text);
   });
   return (
     <search>
