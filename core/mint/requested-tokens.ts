@@ -20,7 +20,7 @@ export interface Numbered {
 
 /** Gives each entry without a token id the next ids of its asset, in the order of the request. */
 export function numberTokens(columns: MintColumns, assetAt: (assetIndex: number) => AssetRecord): Numbered {
-  const { count, assetIndex, mode, amountHigh, amountLow } = columns;
+  const { assetIndex, mode, amountHigh, amountLow } = columns;
   const numbered = new MintColumns(columns.minted);
   const origins = new Uint32Array(columns.minted);
   const next = new Map<number, bigint>();
@@ -37,25 +37,24 @@ export function numberTokens(columns: MintColumns, assetAt: (assetIndex: number)
     }
     numbered.putBlob(to++, blob);
   };
-  for (let entry = 0; entry < count; entry++) {
-    const asset = assetAt(assetIndex[entry] as number);
-    if (asset.nextTokenId === null) {
-      add(entry, columns.blobBytes(entry), columns.shortId[entry] as number);
-      continue;
-    }
-    let id = next.get(asset.assetIndex) ?? asset.nextTokenId;
-    for (let i = columns.quantityAt(entry); i > 0; i--, id++) {
-      const isShort = asset.blobScheme === "mintmark" && id <= MAX_SHORT_ID;
-      add(entry, Buffer.from(blobTextOf(asset.blobScheme, String(id)), "latin1"), isShort ? Number(id) : -1);
-    }
-    next.set(asset.assetIndex, id);
-  }
   numbered.recipients.push(...columns.recipients);
   let entry = 0;
   for (const entries of columns.userCounts) {
-    let tokens = 0;
-    for (const behind = entry + entries; entry < behind; entry++) tokens += columns.quantityAt(entry);
-    numbered.userCounts.push(tokens);
+    const first = to;
+    for (const behind = entry + entries; entry < behind; entry++) {
+      const asset = assetAt(assetIndex[entry] as number);
+      if (asset.nextTokenId === null) {
+        add(entry, columns.blobBytes(entry), columns.shortId[entry] as number);
+        continue;
+      }
+      let id = next.get(asset.assetIndex) ?? asset.nextTokenId;
+      for (let i = columns.quantityAt(entry); i > 0; i--, id++) {
+        const isShort = asset.blobScheme === "mintmark" && id <= MAX_SHORT_ID;
+        add(entry, Buffer.from(blobTextOf(asset.blobScheme, String(id)), "latin1"), isShort ? Number(id) : -1);
+      }
+      next.set(asset.assetIndex, id);
+    }
+    numbered.userCounts.push(to - first);
   }
   return { columns: numbered, origins };
 }
