@@ -24,9 +24,8 @@ const CRC_TABLE = Int32Array.from({ length: 256 }, (_, byte) => {
 });
 
 interface LogWrite {
-  readonly sequence: bigint; // LevelDB's number of its first operation. Writes have consecutive ranges.
   readonly operations: Buffer;
-  readonly next: bigint;
+  readonly next: bigint; // LevelDB's number of the first operation behind it
 }
 
 /** A log without a write that later ones follow. */
@@ -51,10 +50,10 @@ export function* readLog(log: Buffer, expected?: bigint): Generator<LogWrite, vo
       if (laterWrite(log, end, expected)) throw new LogHole(end);
       return;
     }
-    const write = readWrite(payload);
-    if (write === null || (expected !== undefined && write.sequence !== expected)) throw new LogHole(at);
-    expected = write.next;
-    yield write;
+    const sequence = payload.length < WRITE_HEAD_BYTES ? null : payload.readBigUInt64LE(0);
+    if (sequence === null || (expected !== undefined && sequence !== expected)) throw new LogHole(at);
+    expected = sequence + BigInt(payload.readUInt32LE(8));
+    yield { operations: payload.subarray(WRITE_HEAD_BYTES), next: expected };
     at = end;
   }
 }
@@ -88,12 +87,6 @@ function readRecord(log: Buffer, at: number) {
   const crc = crc32c(log.subarray(at + 6, end));
   const masked = (((crc >>> 15) | (crc << 17)) + CRC_MASK) >>> 0;
   return log.readUInt32LE(at) === masked ? { type, payload: log.subarray(start, end), end } : null;
-}
-
-function readWrite(bytes: Buffer): LogWrite | null {
-  if (bytes.length < WRITE_HEAD_BYTES) return null;
-  const sequence = bytes.readBigUInt64LE(0);
-  return { sequence, operations: bytes.subarray(WRITE_HEAD_BYTES), next: sequence + BigInt(bytes.readUInt32LE(8)) };
 }
 
 function crc32c(bytes: Uint8Array): number {
