@@ -100,7 +100,7 @@ export class RequestedMetadata {
 
   addKeys(keys: Buffer[]): void {
     this.#from = keys.length;
-    for (const [entry] of this.#columns.textsIn("metadata")) {
+    for (const { entry } of this.#columns.textsIn("metadata")) {
       if (this.#columns.isMarked(entry, FAULTY)) continue;
       const asset = this.#assetAt(this.#columns, entry);
       if (asset.standard === "erc20" || asset.nextTokenId !== null) continue;
@@ -117,7 +117,7 @@ export class RequestedMetadata {
    */
   check(group: Group, stored: readonly (Buffer | undefined)[], applicationIndex: number, report: EntryReport): void {
     const refused = new Set<number>();
-    for (const [entry] of this.#columns.textsIn("metadata")) {
+    for (const { entry } of this.#columns.textsIn("metadata")) {
       if (this.#columns.isMarked(entry, FAULTY)) continue;
       const detail = "is for one token; give each token an entry of its own";
       const fault =
@@ -144,7 +144,7 @@ export class RequestedMetadata {
    */
   put(group: Group, columns: MintColumns): void {
     const changed = new Map<AssetRecord, { tokenId: bigint; metadata: string }[]>();
-    for (const [entry, metadata] of columns.textsIn("metadata")) {
+    for (const { entry, text: metadata } of columns.textsIn("metadata")) {
       const asset = this.#assetAt(columns, entry);
       const tokenId = tokenIdAt(columns, asset, entry);
       const name = keyString(keyOf.metadata(asset.assetId, tokenId));

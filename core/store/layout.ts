@@ -92,16 +92,6 @@ export function listOf<T>(field: Field<T>): Field<readonly T[]> {
   };
 }
 
-export function pairOf<A, B>(first: Field<A>, second: Field<B>): Field<readonly [A, B]> {
-  return {
-    write(to, [a, b]) {
-      first.write(to, a);
-      second.write(to, b);
-    },
-    read: (from) => [first.read(from), second.read(from)],
-  };
-}
-
 export function layout<S extends Fields>(fields: S): Field<RecordOf<S>> {
   const entries = Object.entries(fields);
   return {

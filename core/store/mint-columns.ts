@@ -149,8 +149,8 @@ export class MintColumns {
   }
 
   /** The entries with a text in this column. */
-  textsIn(column: "references" | "metadata"): (readonly [entry: number, text: string])[] {
-    return this[column]?.flatMap((text, entry) => (text === null ? [] : [[entry, text] as const])) ?? [];
+  textsIn(column: "references" | "metadata"): { readonly entry: number; readonly text: string }[] {
+    return this[column]?.flatMap((text, entry) => (text === null ? [] : [{ entry, text }])) ?? [];
   }
 
   quantityAt(entry: number): number {

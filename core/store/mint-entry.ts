@@ -2,7 +2,7 @@ import { type Hex, MODES, type Mode, type VaultId } from "../model.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import { type ByteReader, record as to } from "./binary.ts";
 import { MINT_KIND } from "./entries.ts";
-import { hash, layout, listOf, nullable, pairOf, text, uuid, type ValueOf, varint } from "./layout.ts";
+import { hash, layout, listOf, nullable, text, uuid, type ValueOf, varint } from "./layout.ts";
 import { columnOf, type MintColumns, zerosOf } from "./mint-columns.ts";
 
 export interface PlacedMint {
@@ -100,7 +100,7 @@ export function vaultIdOf(mint: PlacedMint): VaultId {
   return packVaultId({ mode: mint.mode, batchNumber: mint.batchNumber, slot: mint.slot });
 }
 
-const REFERENCES = listOf(pairOf(varint, text));
+const REFERENCES = listOf(layout({ entry: varint, text }));
 
 const MODE_BIT = 1;
 const NEXT_BATCH_BIT = 2;
@@ -196,8 +196,8 @@ export function decodeMint(from: ByteReader): MintEntry {
     const { assetIndex, mode, batchNumber, inBlobs, slot, amountBefore, age, amount, blob } = entries;
     mints.push({ assetIndex, mode, batchNumber, inBlobs, slot, amountBefore, age, amount, blob });
   }
-  const references = new Map(from.ended ? [] : REFERENCES.read(from));
-  return { kind: "mint", ...entries.header, mints, references };
+  const references = from.ended ? [] : REFERENCES.read(from).map(({ entry, text }) => [entry, text] as const);
+  return { kind: "mint", ...entries.header, mints, references: new Map(references) };
 }
 
 /** Reads the entries of a mint one by one, as {@link PlacedMint} without an object each. */
