@@ -14,7 +14,7 @@ import type { Store } from "../store/ports.ts";
 import * as records from "../store/records.ts";
 import { HEAD_KEY, keyOf } from "../store/store-keys.ts";
 import { TokenHasher } from "../store/token-id.ts";
-import { TokenIndex } from "../store/tokens/token-index.ts";
+import { TokenIndex } from "../store/token-index.ts";
 import { type Changes, type Transition, Writer } from "../store/writer.ts";
 import { CommitHistory } from "./commit-history.ts";
 import type { EventHub } from "./event-hub.ts";

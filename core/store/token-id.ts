@@ -50,7 +50,7 @@ export function shortDecimalIn(bytes: Uint8Array, start: number, end: number): n
 }
 
 /**
- * Keyed 32-bit hashes of tokens for the index in memory (`core/store/tokens/token-index.ts`): HalfSipHash-1-3 over 32-bit
+ * Keyed 32-bit hashes of tokens for the index in memory (`core/store/token-index.ts`): HalfSipHash-1-3 over 32-bit
  * words, after Aumasson and Bernstein. The key is the store's own seed, so nobody can choose token ids that collide.
  */
 export class TokenHasher {

@@ -8,7 +8,6 @@ import { batchIdOf, type Limits, MODES, type Mode } from "../../model.ts";
 import type { Settlement } from "../../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "../../protocol/bounds.ts";
 import { Stack } from "../../stack.ts";
-import { type BatchTokens, decodeBatchTokens, SHARDS } from "../../store/batch-tokens.ts";
 import { bringUp, FORMAT_VERSION } from "../../store/format.ts";
 import { createStore, genesisOf, readSeed, requireEmpty, requireSameStore } from "../../store/genesis.ts";
 import { readEntry } from "../../store/journal.ts";
@@ -19,7 +18,7 @@ import { LevelStore } from "../../store/level-store.ts";
 import type { Store } from "../../store/ports.ts";
 import * as records from "../../store/records.ts";
 import { endOf, HEAD_KEY, keyOf, POSITION_KEY, PREFIX, SECRET_KEY } from "../../store/store-keys.ts";
-import { TokenIndex } from "../../store/tokens/token-index.ts";
+import { type BatchTokens, decodeBatchTokens, SHARDS, TokenIndex } from "../../store/token-index.ts";
 import { requireAddress } from "../../validate.ts";
 import { loadBatches } from "./load-batches.ts";
 

@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { expect, it, vi } from "vitest";
 import { LevelJournal } from "../../../core/index.ts";
 import * as model from "../../../core/model.ts";
-import { encodeBatchTokens } from "../../../core/store/batch-tokens.ts";
 import { ByteReader } from "../../../core/store/binary.ts";
 import { ENTRY_KINDS } from "../../../core/store/entries.ts";
 import { FORMAT_VERSION } from "../../../core/store/format.ts";
@@ -14,6 +13,7 @@ import type { Field } from "../../../core/store/layout.ts";
 import { decodeMint } from "../../../core/store/mint-entry.ts";
 import * as records from "../../../core/store/records.ts";
 import * as storeKeys from "../../../core/store/store-keys.ts";
+import { encodeBatchTokens } from "../../../core/store/token-index.ts";
 import { encodeChunk } from "../../../core/store/vault-columns.ts";
 import { openTest, SETTLEMENT } from "./fixture.ts";
 

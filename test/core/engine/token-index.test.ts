@@ -6,7 +6,7 @@ import { ReferenceTenants } from "../../../core/lifecycle/verify/reference-tenan
 import { ReferenceTokens } from "../../../core/lifecycle/verify/reference-vaults.ts";
 import { tokenIdOf } from "../../../core/protocol/blob.ts";
 import { fastTokenIdOf, TokenHasher } from "../../../core/store/token-id.ts";
-import { TokenIndex } from "../../../core/store/tokens/token-index.ts";
+import { TokenIndex } from "../../../core/store/token-index.ts";
 import { blobOf } from "./fixture.ts";
 
 /** Few shards and few places, so that tokens collide and wrap around. */
