@@ -59,8 +59,9 @@ export async function* windowsOf(rows: AsyncIterable<Row>): AsyncGenerator<Windo
 export function requestWithout(
   left: ReadonlyMap<number, unknown>,
   window: Window,
-  defaults: DropDefaults,
+  { assetId, dataAvailabilityMode }: DropDefaults,
 ): RowsRequest | null {
+  const defaults = { assetId, dataAvailabilityMode };
   const remaining = window.filter(({ row }) => !left.has(row));
   const groups = [...Map.groupBy(remaining, recipientOf).values()];
   if (groups.length === 0) return null;
