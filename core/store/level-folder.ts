@@ -23,10 +23,9 @@ const MARK_BYTES = 12; // Length and checksum
 /**
  * The folder of a LevelDB store, locked by this process and checked to be complete.
  *
- * Its mark is the number of journal entries, in a file next to LevelDB's: `length(8) ‖ crc32(4)`, big-endian. Written
- * after each write of the store and before its acknowledgement, so a shorter journal has lost entries. It is not flushed
- * each time, which would cost as much as the write. So after a power cut it can hold a smaller length, never a larger
- * one.
+ * Its mark is the number of journal entries, in a file next to LevelDB's: `length(8) ‖ crc32(4)`, big-endian. It is
+ * written after each write of the store and before its acknowledgement, so a shorter journal has lost entries. It is
+ * not flushed each time, which would cost as much as the write. So after a power cut it can be smaller, never larger.
  */
 export class LevelFolder implements AsyncDisposable {
   readonly path: string; // The real path, because LevelDB's own lock within a process uses the folder's name
