@@ -122,7 +122,7 @@ export function latestUncommitted(ledger: Ledger, mode: Mode, batchNumber: numbe
   return batch;
 }
 
-function isCommitted(batch: BatchRecord | undefined): boolean {
+export function isCommitted(batch: BatchRecord | undefined): boolean {
   return batch?.status === "settled" || batch?.status === "finalized";
 }
 

@@ -101,7 +101,11 @@ export abstract class ArchiveTransfers extends ArchiveReads {
     }
     const commit = await this.#commitOf(vaultId);
     const batch = await this.derived(commit);
-    if (batch.transfers !== null && (await (await this.#waitingIn(commit))(vaultId))) throw unknownBefore(commit);
+    if (batch.transfers !== null && (await (await this.#waitingIn(commit))(vaultId))) {
+      const name = `${commit.mode}-${commit.batchNumber}`;
+      const detail = `The data of vaults that ${name} transfers is missing; rebuild with a member that has it.`;
+      throw new MintmarkError("proof_not_ready", detail);
+    }
     const fault = await this.text(keys.vaultKey("unpayable", vaultId));
     if (fault !== undefined) throw new MintmarkError("vault_void", `L1 never pays the vault: ${fault}.`);
     return vaultIn(batch, vaultId);
@@ -326,8 +330,3 @@ export abstract class ArchiveTransfers extends ArchiveReads {
 
 /** A key that was revoked first can never have a session. */
 const NO_SESSION = { authorizedAt: 0n, until: 0n, limit: 0n, assetType: zeroHash, revokedAt: 0n };
-
-function unknownBefore({ mode, batchNumber }: Commit): MintmarkError {
-  const detail = `The data of vaults that ${mode}-${batchNumber} transfers is missing; rebuild with a member that has it.`;
-  return new MintmarkError("proof_not_ready", detail);
-}

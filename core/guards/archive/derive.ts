@@ -183,10 +183,6 @@ export function vaultIn({ slots }: DerivedBatch, vaultId: VaultId): VaultContent
   return vault;
 }
 
-function headerOf({ batchRoot, vaultCount, committedAt, sequence }: BatchHeader): BatchHeader {
-  return { batchRoot, vaultCount, committedAt, sequence };
-}
-
 async function opened(batch: DerivedBatch, blobs: DerivedBlobs, vault: VaultContent, kzg: Kzg): Promise<VaultProof> {
   const places = elementPlaces(blobs, unpackVaultId(vault.vaultId).slot, vault);
   const all = blobBatches.blobsIn(blobs);
@@ -224,13 +220,13 @@ export async function chainProof(
   for (let at = vaultId; ; ) {
     const { mode, batchNumber, slot } = unpackVaultId(at);
     const { commit, batch } = await read(mode, batchNumber);
-    const header = headerOf(commit);
+    const { batchRoot, vaultCount, committedAt, sequence } = commit;
+    const header = { batchRoot, vaultCount, committedAt, sequence };
     const { transfers, blobs } = batch;
     const tree = batch.tree as BatchTree;
     if (transfers === null) {
       const vault = vaultIn(batch, at);
       const proof = blobs === null ? proveVault({ ...batch, tree }, vault) : await opened(batch, blobs, vault, kzg);
-      const { batchRoot } = header;
       return { ...proof, batchRoot, leaf: bytesToHex(vaultLeaf(vault)), header, ...(hops.length > 0 && { hops }) };
     }
     const output = transferOutputs(transfers, batchNumber)[slot];

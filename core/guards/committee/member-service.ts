@@ -3,6 +3,7 @@ import { MintmarkError } from "../../errors.ts";
 import { type Address, batchIdOf, type Hex } from "../../model.ts";
 import type { HistoryPoint, ProposedBatch, Settlement } from "../../ports.ts";
 import { MAX_UINT64, requireBigint } from "../../protocol/bounds.ts";
+import { visible } from "../../protocol/text.ts";
 import { transferBatchTypedData } from "../../protocol/transfer.ts";
 import { isTransferData } from "../../protocol/transfer-data.ts";
 import type { ValidiumBatchMessage } from "../../protocol/typed-data.ts";
@@ -95,9 +96,7 @@ function parseObject(text: string): Readonly<Record<string, unknown>> | null {
 
 /** Text from outside, cut to fit a log line. */
 function short(value: unknown): string {
-  return String(value)
-    .replaceAll(/[^\x20-\x7e]/g, " ")
-    .slice(0, 200);
+  return visible(String(value).slice(0, 200));
 }
 
 /** A client of one member, in this process or over its service. */

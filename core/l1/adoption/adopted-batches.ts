@@ -1,3 +1,4 @@
+import { isCommitted } from "../../batches/batches.ts";
 import { putDerived } from "../../batches/seal.ts";
 import { failWithdrawals, releaseVaults, requestedIn, tellFailed } from "../../batches/void-slots.ts";
 import { MintmarkError } from "../../errors.ts";
@@ -101,7 +102,7 @@ async function droppedBatches(ledger: Ledger, adopted: readonly AdoptedBatches[]
     for (let number = first; number < ledger.batches[mode].latest.size; number++) {
       const record = ledger.batches[mode].latest.get(number);
       if (record === undefined) throw new MintmarkError("store_corrupt", `${batchIdOf(mode, number)} is missing.`);
-      if (record.status === "settled" || record.status === "finalized") throw new MintmarkError("batch_committed");
+      if (isCommitted(record)) throw new MintmarkError("batch_committed");
       dropped.push({ record, vaults: await readBatchVaults(ledger, record) });
     }
   }

@@ -43,7 +43,6 @@ export interface AdoptedBatches {
 }
 
 export type AdoptedEntry = EntryOf<"historyAdopted">["batches"][number];
-type VaultList = readonly StoredVault[];
 
 const VOID = "L1 has this slot void";
 
@@ -55,7 +54,7 @@ export interface Dropped {
 
 export interface Incoming {
   readonly entry: Omit<AdoptedEntry, "stateRoot">;
-  readonly vaults: VaultList;
+  readonly vaults: readonly StoredVault[];
   readonly columns: VaultColumns;
   readonly derived: DerivedBatch;
   readonly inBlobs: boolean;
@@ -131,8 +130,8 @@ async function incomingBatch(adopting: Adopting, batch: AdoptedBatch): Promise<I
     if (typeof found === "string") return own ?? { ...nothing(adopting), amount: 1n };
     const { entry, assetIndex } = found;
     const { amount, blob } = entry;
-    if (own !== null && isSame(own, entry, assetIndex)) return { ...own, amount };
     const owner = entry.owner.toLowerCase() as Address;
+    if (own?.assetIndex === assetIndex && own.blob === blob && own.owner === owner) return { ...own, amount };
     return { ...holderOf(owner), owner, assetIndex, amount, blob, createdAt: now, updatedAt: now };
   });
   const stored = storedOf(ledger, vaults);
@@ -155,7 +154,7 @@ export function isPlace(one: BatchPlace, { mode, batchNumber }: BatchPlace): boo
 }
 
 /** Vaults as the store and as the engine have them. */
-function storedOf(ledger: Ledger, vaults: VaultList) {
+function storedOf(ledger: Ledger, vaults: readonly StoredVault[]) {
   const columns = new VaultColumns();
   const chunks: Hex[] = [];
   for (let first = 0; first < vaults.length; first += CHUNK_VAULTS) {
@@ -200,10 +199,6 @@ function assetIndices(ledger: Ledger): (asset: AssetId) => number {
 }
 
 export const assetName = ({ chainId, assetType }: AssetId): string => `${chainId} ${assetType}`;
-
-function isSame(own: StoredVault, { owner, blob }: VaultEntry, assetIndex: number): boolean {
-  return own.assetIndex === assetIndex && own.blob === blob && own.owner === owner.toLowerCase();
-}
 
 /** The user who gets vaults without a known one. */
 export type Holder = Pick<StoredVault, "applicationIndex" | "userIndex">;

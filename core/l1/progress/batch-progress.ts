@@ -1,5 +1,5 @@
 import type { WaitOptions } from "../../abort.ts";
-import { batchView, committedCount, latestBatch, sealedCount, stateOver } from "../../batches/batches.ts";
+import { batchView, committedCount, isCommitted, latestBatch, sealedCount, stateOver } from "../../batches/batches.ts";
 import { setLeftOut } from "../../batches/void-slots.ts";
 import { MintmarkError } from "../../errors.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
@@ -32,8 +32,7 @@ export async function recordSubmitted(
   const l1TxHash = requireHash("txHash", txHash);
   const record = await ledger.writer.alone(async (group) => {
     const batch = latestBatch(ledger, mode, batchNumber);
-    const settled = batch.status === "settled" || batch.status === "finalized";
-    if (settled || batch.l1TxHash === l1TxHash) return batch;
+    if (isCommitted(batch) || batch.l1TxHash === l1TxHash) return batch;
     const { time } = ledger.record(group, { kind: "batchSubmitted", mode, batchNumber, txHash: l1TxHash });
     const submittedAt = batch.submittedAt ?? time;
     return putBatch(ledger, group, { ...batch, status: "submitted", l1TxHash, submittedAt }, "batchSubmitted", time);
@@ -78,7 +77,7 @@ export async function applyCommitted(ledger: Ledger, group: Group, event: Commit
   const batch = asLeftOut(ledger, group, latestBatch(ledger, mode, batchNumber), event.leftOut ?? []);
   const txHash = requireHash("txHash", event.txHash);
   const same = batch.l1TxHash === txHash && batch.l1BlockNumber === blockNumber && batch.committedAt === committedAt;
-  if ((batch.status === "finalized" || batch.status === "settled") && same) return batch;
+  if (isCommitted(batch) && same) return batch;
   const facts = { mode, batchNumber, txHash, blockNumber, committedAt, l1Sequence };
   const { time } = ledger.record(group, { kind: "batchCommitted", ...facts });
   const submittedAt = batch.submittedAt ?? time;

@@ -84,10 +84,8 @@ export async function pruneCheckpoints(ledger: Ledger, group: Group, chainId: bi
   for await (const [key] of ledger.store.entries(range)) if (++kept > FINAL_KEPT) group.remove(key);
 }
 
-/** A contract that pays withdrawals of its chain's tokens, and how far that chain is followed. */
-export interface FollowedPortal extends PortalIdentity {
-  /** Last block whose events are applied; null before the first. */
-  readonly observed: bigint | null;
-  /** Last block that is recorded as final; null before the first. */
-  readonly finalized: bigint | null;
-}
+/**
+ * A contract that pays withdrawals of its chain's tokens, and how far that chain is followed: the last block whose events
+ * are applied, and the last one that is recorded as final; null before the first.
+ */
+export type FollowedPortal = PortalRecord;

@@ -1,7 +1,7 @@
 import { MintmarkError } from "../../errors.ts";
 import { type Hash, MODES, type Mode } from "../../model.ts";
 import type { SettlementPort } from "../../operator.ts";
-import type { Committee, Consent, HistoryPoint, L1Committer, L1Reader, SealedBatch, StoredBatch } from "../../ports.ts";
+import type { Committee, HistoryPoint, L1Committer, L1Reader, SealedBatch, StoredBatch } from "../../ports.ts";
 import { countOf, nextHistory, stateLeaf } from "../../protocol/commitment.ts";
 import { isTransferData } from "../../protocol/transfer-data.ts";
 import type { VoidSlots } from "../../sealing/void-runs.ts";
@@ -70,7 +70,7 @@ async function agreedHistory({ engine, l1 }: CommitOptions): Promise<HistoryPoin
  * when an immediate retry makes sense; otherwise throws the reason.
  */
 async function commitFrom(mode: Mode, first: number, end: number, progress: Progress, options: CommitOptions) {
-  const { engine, signal } = options;
+  const { engine, l1, signal } = options;
   const commits: Promise<unknown>[] = [];
   let mined = 0;
   let failed = 0;
@@ -82,14 +82,19 @@ async function commitFrom(mode: Mode, first: number, end: number, progress: Prog
       const { batch, consents } = await withConsents(payable, options);
       // Members judge transfers from L1's own history, so all commits before them must be there.
       await (isTransferData(batch.mode, batch.data) ? Promise.all(commits) : commits.at(-MOST_UNDER_WAY));
-      const commit = await readyCommit(batch, consents, point, options).catch(async (error) => {
+      const attestation = await attestationOf(batch, point, options).catch(async (error) => {
         if (mined === commits.length) throw error;
         // A member that has not signed the earlier batches must first see them on L1.
         await Promise.all(commits);
-        return readyCommit(batch, consents, point, options);
+        return attestationOf(batch, point, options);
       });
       const sent = Promise.withResolvers<void>();
-      const receipt = commit(mined < commits.length, sent.resolve);
+      const onSent = async (txHash: Hash) => {
+        await engine.operator.recordSubmitted(mode, batch.batchNumber, txHash);
+        sent.resolve();
+      };
+      const isBehind = mined < commits.length;
+      const receipt = l1.commit(batch, point.history, attestation, { signal, onSent, isBehind, consents });
       commits.push(receipt);
       receipt.then(
         () => mined++,
@@ -163,26 +168,14 @@ async function withConsents(batch: SealedBatch, { engine, consents, signal }: Co
   return { batch: await engine.batches.getSealed(mode, batchNumber), consents: given };
 }
 
-/** Returns a function that sends the commit. */
-async function readyCommit(
-  batch: SealedBatch,
-  consents: readonly Consent[],
-  before: HistoryPoint,
-  { engine, l1, committee, refused, signal }: CommitOptions,
-) {
-  const isAttested = batch.mode === "validium" || isTransferData(batch.mode, batch.data);
-  const attested = isAttested ? committee.attest(batch, before, { signal }) : Promise.resolve("0x" as const);
-  const attestation = await attested.catch((error) => {
-    if (isTransferData(batch.mode, batch.data) && !signal?.aborted) refused.notSigned(batch);
+/** The committee's signatures, where L1 asks for them. */
+async function attestationOf(batch: SealedBatch, before: HistoryPoint, { committee, refused, signal }: CommitOptions) {
+  const areTransfers = isTransferData(batch.mode, batch.data);
+  if (batch.mode !== "validium" && !areTransfers) return "0x";
+  return committee.attest(batch, before, { signal }).catch((error) => {
+    if (areTransfers && !signal?.aborted) refused.notSigned(batch);
     throw error;
   });
-  return (isBehind: boolean, sent: () => void): Promise<unknown> => {
-    const onSent = async (txHash: Hash) => {
-      await engine.operator.recordSubmitted(batch.mode, batch.batchNumber, txHash);
-      sent();
-    };
-    return l1.commit(batch, before.history, attestation, { signal, onSent, isBehind, consents });
-  };
 }
 
 /**
