@@ -5,6 +5,5 @@
 export type { AssetIssuer, IssuerReader } from "../../ports.ts";
 export { Issuer, type IssuerConsent, type IssuerOptions } from "./issuer.ts";
 export { LocalMintRecord, type RecordedMint } from "./local-record.ts";
-export { type AssetPolicy, MintPolicy } from "./policy.ts";
 export { type ConsentRequest, consentRequestTypedData, type IssuerClient, RemoteIssuer } from "./remote-issuer.ts";
-export type { IssuedVault, MintRecord } from "./usage-book.ts";
+export { type AssetPolicy, type IssuedVault, MintPolicy, type MintRecord } from "./usage-book.ts";
