@@ -7,7 +7,7 @@ import { compareAssets } from "../protocol/manifest.ts";
 import type { SessionEndMessage, SessionMessage } from "../protocol/transfer.ts";
 import { isTransferred } from "../protocol/transfer-proof.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
-import { stateCommitmentAbi as abi, stateCommitmentAbi } from "./abi.ts";
+import { stateCommitmentAbi as abi } from "./abi.ts";
 
 export const MODE_VALUE: Readonly<Record<Mode, number>> = { validium: 0, "zk-rollup": 1 };
 
@@ -88,10 +88,9 @@ export function withdrawalArguments(call: WithdrawalCall) {
 
 export function withdrawalCall(call: WithdrawalCall) {
   const { quantity, recipient, authorization } = call;
-  if (!isTransferred(call))
-    return { abi: stateCommitmentAbi, functionName: "withdraw", args: withdrawalArguments(call) } as const;
+  if (!isTransferred(call)) return { abi, functionName: "withdraw", args: withdrawalArguments(call) } as const;
   const args = [...transferredArguments(call), quantity, recipient, authorization] as const;
-  return { abi: stateCommitmentAbi, functionName: "withdrawTransferred", args } as const;
+  return { abi, functionName: "withdrawTransferred", args } as const;
 }
 
 /**
