@@ -7,7 +7,7 @@ import { openJournal } from "../../server/process/cluster.ts";
 import type { Running } from "../../server/process/operator/operation.ts";
 import { operate } from "../../server/process/operator/operations.ts";
 import { askServer } from "../../server/process/operator/socket.ts";
-import { ConfigError, readConfigFile, readStoreConfig } from "../../server/process/settings/config.ts";
+import { ConfigError, readConfigFile, readSettings } from "../../server/process/settings/config.ts";
 import { storeSettings } from "../../server/process/settings/settings.ts";
 import { UsageError } from "./errors.ts";
 
@@ -90,7 +90,7 @@ async function openInCluster(options: Omit<ClusterOptions, "journal" | "server">
 function settings(store: string) {
   const given = Object.fromEntries(SETTINGS.map((name) => [name, process.env[name]]));
   try {
-    return readStoreConfig({ ...given, MINTMARK_STORE: store });
+    return readSettings(storeSettings, { ...given, MINTMARK_STORE: store });
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     throw new UsageError(`no server has ${store} open; to open it here, give the server's settings: ${error.message}`);

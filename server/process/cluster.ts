@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { z } from "zod";
 import { MintmarkError } from "../../core/index.ts";
 import { type Backoff, backoffDelay, pause } from "../../core/internal.ts";
 import { ClusterNode, type ClusterOptions, PostgresJournal } from "../../core/lifecycle/cluster/index.ts";
@@ -7,15 +8,10 @@ import { ServerError } from "../http/errors.ts";
 import { fastifyApp } from "../http/fastify-app.ts";
 import { type LogOptions, swept } from "../http/log.ts";
 import { sayHealthy } from "../routes/service.ts";
-import type { Config } from "./settings/settings.ts";
-
-type JournalSettings = Pick<
-  Config,
-  "MINTMARK_JOURNAL" | "MINTMARK_JOURNAL_KEYS" | "MINTMARK_JOURNAL_COPIES" | "MINTMARK_CHAIN_ID" | "MINTMARK_CONTRACT"
->;
+import type { Config, storeSettings } from "./settings/settings.ts";
 
 /** The journal of the settings; undefined for a server that works alone. */
-export async function openJournal(settings: JournalSettings): Promise<PostgresJournal | undefined> {
+export async function openJournal(settings: z.output<typeof storeSettings>): Promise<PostgresJournal | undefined> {
   const { MINTMARK_JOURNAL: url, MINTMARK_JOURNAL_KEYS: keys, MINTMARK_CHAIN_ID: chainId } = settings;
   if (url === undefined) return undefined;
   // One journal for each settlement contract, named by chain and the contract's first digits.

@@ -4,7 +4,7 @@ import type { z } from "zod";
 import { type ErrorCode, MintmarkError } from "../../../core/index.ts";
 import { KeystoreError } from "../account.ts";
 import { ALL_SETTINGS } from "./process-settings.ts";
-import { type Config, isSecret, SETTINGS, settings, storeSettings } from "./settings.ts";
+import { type Config, isSecret, SETTINGS, settings } from "./settings.ts";
 
 /** All missing or wrong settings, by name. Shows no values, because some are secret. */
 export class ConfigError extends Error {
@@ -21,11 +21,6 @@ type Texts = Readonly<Record<string, string | undefined>>;
 /** The server's settings, from environment and file. Throws `ConfigError` with all faults, unknown names too. */
 export function readConfig(environment: Texts): Config {
   return readSettings(settings, environment, Object.keys(SETTINGS));
-}
-
-/** Like `readConfig`, but only the settings that open a store, for the operator's commands. */
-export function readStoreConfig(environment: Texts): z.output<typeof storeSettings> {
-  return readSettings(storeSettings, environment);
 }
 
 /**

@@ -195,6 +195,7 @@ export const settings = variables.superRefine(
   { when: ({ value }) => typeof value === "object" },
 );
 
+/** What opens a store, for the operator's commands. */
 export const storeSettings = variables.pick({
   MINTMARK_STORE: true,
   MINTMARK_ENVIRONMENT: true,
