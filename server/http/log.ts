@@ -20,7 +20,7 @@ export interface LogOptions {
 /** Fastify's log: one JSON line an event, without headers and secrets. No log without options. */
 export function logging(options: LogOptions | undefined): Pick<FastifyServerOptions, "logger" | "logController"> {
   if (options === undefined) return { logger: false, logController: new RequestLog(null) };
-  const { level, stream = new LinesOfATurn(process.stdout), secrets = [] } = options;
+  const { level, stream = new LinesOfATurn(), secrets = [] } = options;
   // pino's own redaction clones every line's objects. One scan of the text is cheaper and more thorough.
   const streamWrite = (line: string) => swept(line.replace(CREDENTIALS, `$1"${REDACTED}"`), secrets);
   const serializers = {
@@ -33,13 +33,11 @@ export function logging(options: LogOptions | undefined): Pick<FastifyServerOpti
 /** Levels that log successful requests. */
 const TELLS_ALL: ReadonlySet<string> = new Set(["trace", "debug", "info"] satisfies LogOptions["level"][]);
 
-/** Writes the lines of one turn of the event loop together: single writes would cost as much as the lines. */
+/** Writes the lines of one turn of the event loop to standard output at once: single writes would cost as much. */
 class LinesOfATurn {
-  readonly #out: { write(text: string): unknown };
   #lines = "";
 
-  constructor(out: { write(text: string): unknown }) {
-    this.#out = out;
+  constructor() {
     // For an exit in the middle of a turn, whose lines have its reason.
     process.on("exit", () => this.#flush());
   }
@@ -52,7 +50,7 @@ class LinesOfATurn {
   #flush(): void {
     const lines = this.#lines;
     this.#lines = "";
-    if (lines !== "") this.#out.write(lines);
+    if (lines !== "") process.stdout.write(lines);
   }
 }
 

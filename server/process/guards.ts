@@ -82,7 +82,7 @@ function buildGuardServer<Terms extends object>(
 ): FastifyInstance {
   const { l1, watcher, log, hosts = [], metrics } = options;
   const { archive } = guard;
-  const failures = failureBuckets();
+  const failures = new TokenBuckets("failed-authentication", DEFAULT_RATE_LIMITS.failedAuthentication);
   const outgoing = new OutgoingBatches(async (mode, batchNumber) => {
     const data = await guard.data(mode, batchNumber);
     if (data === null) throw new MintmarkError("batch_not_found");
@@ -160,11 +160,6 @@ function buildGuardServer<Terms extends object>(
   return app;
 }
 
-function failureBuckets(): TokenBuckets {
-  const now = () => performance.now();
-  return new TokenBuckets("failed-authentication", DEFAULT_RATE_LIMITS.failedAuthentication, now);
-}
-
 function readAs<T>(form: z.ZodType<T>, given: unknown): T {
   const parsed = form.safeParse(given);
   if (!parsed.success) throw new MintmarkError("validation_failed", z.prettifyError(parsed.error));
@@ -233,7 +228,7 @@ const question = z.strictObject({
 
 /** A member's signatures for mirrors. Anyone may ask: the member signs only states of the source's final blocks. */
 function addMirrorRoute(app: FastifyInstance, attester: AttesterClient): void {
-  const quota = new TokenBuckets("mirror-attestations", QUOTA, () => performance.now());
+  const quota = new TokenBuckets("mirror-attestations", QUOTA);
   app.get("/v1/mirrors/:chainId/:contract/attestation", async (request, reply) => {
     quota.spend(addressGroup(request.ip), 1, reply);
     const asked = { ...(request.params as object), ...(request.query as object) };
@@ -297,7 +292,7 @@ export function buildIssuerServer({ issuer, records, ...options }: IssuerServerO
 
 /** For the application's own backend: it records each mint here before it requests the mint. */
 function addRecordRoutes(app: FastifyInstance, { record, secret }: NonNullable<IssuerServerOptions["records"]>): void {
-  const failures = failureBuckets();
+  const failures = new TokenBuckets("failed-authentication", DEFAULT_RATE_LIMITS.failedAuthentication);
   const expected = digestOf(`Bearer ${secret}`);
   const requireSecret = async ({ headers: { authorization } }: FastifyRequest) => {
     if (authorization === undefined) throw new MintmarkError("credentials_missing", "Send Authorization: Bearer.");

@@ -52,10 +52,10 @@ export class TokenBuckets {
   readonly #tenants: TokenBuckets | undefined;
 
   /**
-   * `name` is the policy's name in the RateLimit fields; `now` returns milliseconds. With `hasTenants`, callers take
-   * from their tenant's bucket too.
+   * `name` is the policy's name in the RateLimit fields; `now` returns milliseconds, by default of a monotonic clock.
+   * With `hasTenants`, callers take from their tenant's bucket too.
    */
-  constructor(name: string, quota: Quota, now: () => number, hasTenants = false) {
+  constructor(name: string, quota: Quota, now: () => number = () => performance.now(), hasTenants = false) {
     this.#name = name;
     this.quota = quota;
     this.#now = now;

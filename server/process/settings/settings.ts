@@ -134,11 +134,9 @@ const shape = {
 
 const variables = z.object(described(shape, ABOUT));
 
-const LOCAL_CHAINS: ReadonlySet<bigint> = new Set([1337n, 31_337n]);
-
 /** Whether the id is that of a local test chain, where nothing has value. */
 export function isLocalChain(chainId: bigint): boolean {
-  return LOCAL_CHAINS.has(chainId);
+  return chainId === 1337n || chainId === 31_337n;
 }
 
 /** Where a party's signatures come from, of which at most one is given. */
@@ -178,7 +176,7 @@ export const settings = variables.superRefine(
       demand("MINTMARK_OPERATOR_KEY", "Give the operator's private key: withdrawals are sent to mirrors with it.");
     if (mirrored.includes(given.MINTMARK_CHAIN_ID))
       demand("MINTMARK_MIRRORS", "Give mirrors on other chains: on its own chain the settlement contract pays.");
-    if (given.MINTMARK_ENVIRONMENT === "live" && mirrored.some((chainId) => LOCAL_CHAINS.has(chainId)))
+    if (given.MINTMARK_ENVIRONMENT === "live" && mirrored.some(isLocalChain))
       demand("MINTMARK_MIRRORS", "Give mirrors on public chains: one has a local test chain's id, for sandbox.");
     if (given.MINTMARK_ENVIRONMENT === "live" && given.MINTMARK_WEBHOOK_REACH !== "public")
       demand("MINTMARK_WEBHOOK_REACH", "Give public: a live server does not call into its own machine.");
