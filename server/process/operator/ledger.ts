@@ -7,10 +7,9 @@ import { asset } from "../../routes/assets.ts";
 import { batch, batchesOf, batchOf, batchView } from "../../routes/batches.ts";
 import { whole } from "../settings/fields.ts";
 import { operation } from "./operation.ts";
-import { ofApplication } from "./tenants.ts";
+import { OF_ID, ofApplication } from "./tenants.ts";
 
-const ID = "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21";
-const APPLICATION = "--application 01a1fd1b-bf5c-743a-abf0-3c3fec348cab";
+export const ID = "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21";
 
 export const ofAsset = z.strictObject({ assetId: uuid });
 /** An asset without the fields that depend on an application. */
@@ -19,7 +18,7 @@ const enablement = {
   input: ofAsset.extend(ofApplication.shape),
   answer: asset,
   args: ["assetId"],
-  examples: [`${ID} ${APPLICATION}`],
+  examples: [`${ID} ${OF_ID}`],
 } as const;
 const positive = whole(/^[1-9]\d{0,77}$/, "Give a whole number from 1.");
 const name = (what: string, most: number) =>
@@ -91,7 +90,7 @@ export const LEDGER_OPERATIONS = {
   }),
   "assets.list": operation({
     summary: "list every asset; all its fields with --json",
-    examples: ["", `${APPLICATION} --json`],
+    examples: ["", `${OF_ID} --json`],
     input: z.strictObject({
       applicationId: uuid
         .optional()

@@ -11,10 +11,9 @@ import { accountOf } from "../account.ts";
 import { member, privateKey, url, whole } from "../settings/fields.ts";
 import { SETTINGS } from "../settings/settings.ts";
 import { reserveSettling, settlerOver } from "../settling.ts";
-import { ofAsset, operatorsAsset } from "./ledger.ts";
+import { ID, ofAsset, operatorsAsset } from "./ledger.ts";
 import { operation } from "./operation.ts";
 
-const ID = "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21";
 const key = privateKey("Give a private key");
 const rpc = url("the address of the chain's RPC").meta({ description: "the chain's RPC", env: "MINTMARK_RPC_URL" });
 const blocks = whole(/^\d{1,18}$/, "Give a whole number of blocks.");

@@ -7,7 +7,7 @@ import { balance, user } from "../../routes/users.ts";
 import { operation, type Running } from "./operation.ts";
 
 const ID = "01a1fd1b-bf5c-743a-abf0-3c3fec348cab";
-const OF_ID = `--application ${ID}`;
+export const OF_ID = `--application ${ID}`;
 const USER = "6f1d3c1e-4f0a-4b7e-9a51-0c5d6f2b7a10";
 
 const expiresAt = future.optional().describe("RFC 3339, such as 2027-01-01T00:00:00Z; default never");
