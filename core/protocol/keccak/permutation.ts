@@ -39,16 +39,16 @@ export type State = readonly (Lane | null)[];
 
 /** A permutation in one function. The caller fills {@link Permutation.state}, inserts the code, and reads the state. */
 export class Permutation {
-  readonly #kind: LaneKind;
-  readonly #space: Workspace;
+  readonly kind: LaneKind;
+  readonly space: Workspace;
 
   constructor(kind: LaneKind, frame: FunctionFrame) {
-    this.#kind = kind;
-    this.#space = kind.workspace(frame);
+    this.kind = kind;
+    this.space = kind.workspace(frame);
   }
 
   get state(): readonly Place[] {
-    return this.#space.even;
+    return this.space.even;
   }
 
   /**
@@ -60,22 +60,20 @@ export class Permutation {
    * @param outputs - number of wanted lanes, from lane 0; 1 to 5 or 25
    */
   code(zero: readonly number[] = [], outputs = LANES): Code {
-    const { even, odd, constant } = this.#space;
+    const { even, odd, constant } = this.space;
     const plain = lanes(even, []);
-    const [evenBetween, oddBetween] = [lanes(even, this.#kind.complemented), lanes(odd, this.#kind.complemented)];
+    const [evenBetween, oddBetween] = [lanes(even, this.kind.complemented), lanes(odd, this.kind.complemented)];
     const input = plain.map((lane, i) => (zero.includes(i) ? null : lane));
-    const round = (from: State, to: readonly Lane[], offset: number, position: Position, wanted = LANES) =>
-      emitRound(this.#kind, this.#space, { from, to: to.slice(0, wanted), position, offset });
     const next = i32.add(local.get(constant), i32.const(16));
     return sequence(
       local.set(constant, i32.const(0)),
-      round(input, oddBetween, 0, "first"),
+      emitRound(this, input, oddBetween, "first", 0),
       loop(
-        round(oddBetween, evenBetween, 8, "between"),
-        round(evenBetween, oddBetween, 16, "between"),
+        emitRound(this, oddBetween, evenBetween, "between", 8),
+        emitRound(this, evenBetween, oddBetween, "between", 16),
         branchIf(0, i32.ltU(local.tee(constant, next), i32.const(8 * (ROUNDS - 2)))),
       ),
-      round(oddBetween, plain, 8, "last", outputs),
+      emitRound(this, oddBetween, plain.slice(0, outputs), "last", 8),
     );
   }
 }
@@ -86,26 +84,29 @@ function lanes(places: readonly Place[], complemented: readonly number[]): reado
 
 type Position = "first" | "between" | "last";
 
-interface Round {
-  readonly from: State;
-  readonly to: readonly Lane[];
-  readonly position: Position;
-  /** Of the round constant, in bytes from the local that counts them. */
-  readonly offset: number;
+/** Instructions, and the lanes that they set. */
+interface Emitted {
+  readonly code: Code;
+  readonly lanes: readonly Lane[];
 }
 
-/** One round, theta to iota, one row of the result at a time. */
-function emitRound(kind: LaneKind, space: Workspace, { from, to, position, offset }: Round): Code {
+/**
+ * One round, theta to iota, one row of the result at a time.
+ *
+ * @param offset - of the round constant, in bytes from the local that counts them
+ */
+function emitRound(on: Permutation, from: State, to: readonly Lane[], position: Position, offset: number): Code {
+  const { kind, space } = on;
   const parities = columnParities(space, from);
-  const effects = emitTheta(kind, space, parities);
+  const effects = emitTheta(on, parities);
   const accumulates = kind.accumulatesParities && position !== "last";
   const constant = kind.splatFrom(local.get(space.constant), offset);
   const rows = FIVE.filter((y) => 5 * y < to.length).map((y) => {
-    const row = emitRhoPi(kind, space, from, effects.lanes, y);
+    const row = emitRhoPi(on, from, effects.lanes, y);
     const results = to.slice(5 * y, 5 * y + 5).map((lane, x) => {
       const value = emitChi(kind, row.lanes, x, lane.complemented);
       const result = x === 0 && y === 0 ? kind.xor(value, constant) : value;
-      return accumulates ? emitResult(kind, space, lane.place, result, x, y) : lane.place.set(result);
+      return accumulates ? emitResult(on, lane.place, result, x, y) : lane.place.set(result);
     });
     return sequence(row.code, ...results);
   });
@@ -115,7 +116,7 @@ function emitRound(kind: LaneKind, space: Workspace, { from, to, position, offse
 }
 
 /** Writes a lane of a round's result. Adds it to its column's parity for the next round while it is at hand. */
-function emitResult(kind: LaneKind, space: Workspace, to: Place, value: Code, x: number, y: number): Code {
+function emitResult({ kind, space }: Permutation, to: Place, value: Code, x: number, y: number): Code {
   const parity = at(space.parity, x);
   const fresh = space.scratch;
   return sequence(
@@ -141,11 +142,7 @@ function emitParities(kind: LaneKind, parities: readonly Lane[], from: State): C
 }
 
 /** Theta's effect on each column: D[x] = C[x-1] ^ (C[x+1] <<< 1). */
-function emitTheta(
-  kind: LaneKind,
-  space: Workspace,
-  parities: readonly Lane[],
-): { code: Code; lanes: readonly Lane[] } {
+function emitTheta({ kind, space }: Permutation, parities: readonly Lane[]): Emitted {
   const effects = FIVE.map((x) => {
     const left = at(parities, (x + 4) % 5);
     const right = at(parities, (x + 1) % 5);
@@ -157,13 +154,7 @@ function emitTheta(
 }
 
 /** Row y after rho and pi: its lane x is lane (x + 3y, x) of the round's input with theta's effect, rotated. */
-function emitRhoPi(
-  kind: LaneKind,
-  space: Workspace,
-  from: State,
-  effects: readonly Lane[],
-  y: number,
-): { code: Code; lanes: readonly Lane[] } {
+function emitRhoPi({ kind, space }: Permutation, from: State, effects: readonly Lane[], y: number): Emitted {
   const row = FIVE.map((x) => {
     const column = (x + 3 * y) % 5;
     const source = from[column + 5 * x] ?? null;
