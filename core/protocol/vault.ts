@@ -3,7 +3,7 @@ import { MAX_AMOUNT, MAX_BATCH_VAULTS, MODES, type Mode, type VaultId } from "..
 import type { VaultContent } from "../ports.ts";
 import { MAX_BLOB_BYTES } from "./blob.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
-import { HASH_BYTES, hashMessages, keccak256, writeHex } from "./hex.ts";
+import { HASH_BYTES, hashAt, hashMessages, keccak256, writeHex } from "./hex.ts";
 
 /** Batch numbers are below 2^32. */
 export const MAX_BATCH_NUMBER = 0xffff_ffff;
@@ -112,24 +112,17 @@ export function vaultLeaves(vaults: readonly (VaultContent | null)[]): Uint8Arra
   const chunk = Math.min(LEAVES_PER_CHUNK, vaults.length);
   const preimages = new Uint8Array(chunk * MAX_LEAF_BYTES);
   const ends = new Uint32Array(chunk);
-  let start = 0;
-  while (start < vaults.length) {
-    if ((vaults[start] ?? null) === null) {
-      start++;
-      continue;
-    }
-    // A chunk ends at a void slot, so its digests need no move.
-    let packed = 0;
+  for (let start = 0; start < vaults.length; start += chunk) {
+    const count = Math.min(chunk, vaults.length - start);
     let end = 0;
-    for (; packed < chunk; packed++) {
-      const vault = vaults[start + packed];
-      if (vault === null || vault === undefined) break;
-      end = writeLeafPreimage(vault, preimages, end);
-      ends[packed] = end;
+    for (let i = 0; i < count; i++) {
+      const vault = vaults[start + i] ?? null;
+      if (vault !== null) end = writeLeafPreimage(vault, preimages, end);
+      ends[i] = end;
     }
-    const digests = leaves.subarray(start * HASH_BYTES, (start + packed) * HASH_BYTES);
-    hashMessages(preimages.subarray(0, end), ends.subarray(0, packed), digests);
-    start += packed;
+    const digests = leaves.subarray(start * HASH_BYTES, (start + count) * HASH_BYTES);
+    hashMessages(preimages.subarray(0, end), ends.subarray(0, count), digests);
+    for (let i = 0; i < count; i++) if ((vaults[start + i] ?? null) === null) hashAt(digests, i).fill(0);
   }
   return leaves;
 }
