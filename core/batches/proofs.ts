@@ -175,13 +175,9 @@ export function consistencyProof(ledger: Ledger, before: StateCounts, after?: St
     validium: proveConsistency(ledger.histories.validium.durable, older.countValidium, newer.countValidium),
     rollup: proveConsistency(ledger.histories["zk-rollup"].durable, older.countRollup, newer.countRollup),
   };
-  const [from, to] = [committed(older), committed(newer)];
-  invariant(verifyStateConsistency(ledger.settlement, from, to, proof), "a wrong consistency proof");
+  const at = (state: EngineState) => ({ commitment: state.commitment, state });
+  invariant(verifyStateConsistency(ledger.settlement, at(older), at(newer), proof), "a wrong consistency proof");
   return { older, newer, proof };
-}
-
-function committed(state: EngineState) {
-  return { commitment: state.commitment, state };
 }
 
 /** The state after a number of sealed batches of each mode; default all. Throws `validation_failed` for more. */

@@ -45,9 +45,8 @@ export class StateTree {
   /** The roots of the completed left subtrees, lowest first: one for each bit set in the count. */
   get frontier(): readonly Uint8Array[] {
     const heights = Array.from({ length: MAX_HEIGHT }, (_, height) => height);
-    return heights
-      .filter((height) => bit(this.#count, height) === 1)
-      .map((height) => hashAt(this.#path, height).slice());
+    const completed = heights.filter((height) => bit(this.#count, height) === 1);
+    return completed.map((height) => hashAt(this.#path, height).slice());
   }
 
   /**

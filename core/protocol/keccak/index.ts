@@ -1,7 +1,7 @@
 import { type Keccak, type KeccakName, nobleKernel } from "./kernel.ts";
 import { wasmKernel } from "./wasm.ts";
 
-export { KECCAK_NAMES, type Keccak, type KeccakName } from "./kernel.ts";
+export type { Keccak, KeccakName } from "./kernel.ts";
 
 const MAX_PATH = 32;
 

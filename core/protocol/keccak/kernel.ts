@@ -1,8 +1,7 @@
 import { keccak_256 } from "@noble/hashes/sha3.js";
 
 /** The implementations, fastest first. */
-export const KECCAK_NAMES = ["wasm", "noble"] as const;
-export type KeccakName = (typeof KECCAK_NAMES)[number];
+export type KeccakName = "wasm" | "noble";
 
 /** First byte of a node's preimage. It differs from a leaf's, so neither can pass for the other. */
 export const NODE_PREFIX = 0x01;

@@ -2,7 +2,7 @@ import { keccak_256 } from "@noble/hashes/sha3.js";
 import fc from "fast-check";
 import { keccak as hashWasmKeccak } from "hash-wasm";
 import { describe, expect, it } from "vitest";
-import { createKeccak, KECCAK_NAMES, type Keccak } from "../../../core/protocol/keccak/index.ts";
+import { createKeccak, type Keccak } from "../../../core/protocol/keccak/index.ts";
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
 
@@ -34,7 +34,7 @@ it("is the fastest implementation", () => {
   expect(createKeccak().name).toBe("wasm");
 });
 
-describe.each(KECCAK_NAMES)("keccak-256 by %s", (name) => {
+describe.each(["wasm", "noble"] as const)("keccak-256 by %s", (name) => {
   const instance: Keccak = createKeccak(name);
 
   it("agrees with two other libraries for every length from 0 to 420, three blocks and more", async () => {
