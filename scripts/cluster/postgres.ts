@@ -94,10 +94,6 @@ export class PostgresServer implements AsyncDisposable {
     for (const one of [pid, ...childrenOf(pid)]) signal(one, isFrozen ? "SIGSTOP" : "SIGCONT");
   }
 
-  async promote(): Promise<void> {
-    await this.query("select pg_promote(true, 30)");
-  }
-
   /** Runs one statement as the administrator. */
   async query(text: string): Promise<readonly Record<string, unknown>[]> {
     const client = new pg.Client({ connectionString: this.url, connectionTimeoutMillis: 2_000 });
