@@ -40,7 +40,7 @@ const trackedCode: HardhatPlugin = {
           const select = (outputSelection: typeof input.settings.outputSelection) =>
             next(context, compiler, { ...input, settings: { ...input.settings, outputSelection } }, config);
           const output = await select({ "*": { "*": INTERFACE } });
-          const tests = Object.keys(input.sources).filter(isOfTests);
+          const tests = Object.keys(input.sources).filter((source) => /^project\/(?:contracts\/)?test\//.test(source));
           const withCode =
             tests.length === 0
               ? undefined
@@ -99,10 +99,6 @@ function trackedCodeOf(source: string, name: string) {
     bytecode: { object: bytecode.slice(2) },
     deployedBytecode: { object: deployedBytecode.slice(2), immutableReferences },
   };
-}
-
-function isOfTests(source: string): boolean {
-  return source.startsWith("project/contracts/test/") || source.startsWith("project/test/");
 }
 
 /** Contracts of the tests that need no optimizer. The harness of the proofs is too deep for that. */

@@ -121,7 +121,6 @@ export const clusterSection: Section = {
 /** Mints in the journal before the leader is killed. */
 const SIZES = { usual: [1_000_000], full: [1_000_000, 10_000_000] } as const;
 
-/** Starts the leader, and resolves when it has minted. */
 async function leader(args: readonly string[], progress: Progress) {
   const started = start("./takeover-row.ts", args, { options: process.execArgv, progress });
   const { child, stdout } = started;

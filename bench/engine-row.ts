@@ -26,7 +26,6 @@ type Kind = keyof typeof KINDS;
 const PROOFS = 500;
 /** The oldest vaults, some of which are proven. */
 const PROVEN = 4_096;
-/** The file in a filled folder with facts for the measuring process. */
 const WORLD_FILE = "world.json";
 
 type Minting = ReturnType<typeof mintingIn>;

@@ -38,7 +38,6 @@ export function peerTrees(): readonly TreeSubject[] {
   return [persistentMerkleTree(), ...chosen];
 }
 
-/** What a library does with a tree `T` of leaves `L`. */
 interface Library<T, L> {
   readonly label: string;
   readonly note: string;
@@ -48,7 +47,6 @@ interface Library<T, L> {
   addMany?(tree: T, leaves: L[]): void;
   /** Without it, the tree cannot grow. */
   add?(tree: T, leaf: L): void;
-  /** Whether the tree tells a root of the right size. */
   hasRoot(tree: T): boolean;
   /** The number of the siblings in a proof. Without it, each proof that the library makes is verified. */
   siblings?(tree: T, index: number, leaf: L): number;

@@ -38,7 +38,6 @@ interface Series {
   readonly beginnings?: readonly Beginning[];
 }
 
-/** Commits the next batch of a contract. */
 type Commit = (batch: number) => Promise<Hash>;
 
 /** The batches of a fresh contract for each series: the mean of the steady ones, and the beginnings. */

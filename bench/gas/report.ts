@@ -53,7 +53,6 @@ core, on L1 and in every exit kit. That is a new version of the protocol, not an
 one kind of leaf, so that an owner's proof is one path of hashes.
 `;
 
-/** A section's table, also readable in a terminal. */
 function table({ unit, measurements }: Section): string {
   const hasAims = measurements.some(({ aim }) => aim !== null);
   const head = ["", "transaction", `gas per ${unit}`, ...(hasAims ? ["aim", ""] : [])];

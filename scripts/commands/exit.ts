@@ -1,4 +1,4 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { createPublicClient, erc20Abi, http } from "viem";
 import * as exits from "../../core/guards/exit/index.ts";
 import type { Hash } from "../../core/index.ts";
@@ -117,9 +117,4 @@ export async function readExitKit(path: string): Promise<exits.ExitKit> {
 
 export function exitKitText(kit: exits.ExitKit): string {
   return jsonText(exits.exitKitToJson(kit));
-}
-
-/** Never replaces a file, which may be the only copy of another kit. */
-export function writeExitKit(path: string, kit: exits.ExitKit): Promise<void> {
-  return writeFile(path, exitKitText(kit), { flag: "wx" });
 }

@@ -1,14 +1,14 @@
+import { writeFile } from "node:fs/promises";
 import { Archive, rebuild } from "../../core/guards/archive/index.ts";
 import { exportExitKit, proveFromL1 } from "../../core/guards/exit/index.ts";
 import { proofOnMirror } from "../../core/guards/mirror/index.ts";
 import { readL1, readMirror } from "../../core/l1/index.ts";
-import { Stack } from "../../core/stack.ts";
 import { exitKitSettings, rebuildSettings } from "../../server/process/settings/process-settings.ts";
 import { textOf } from "../cli/arguments.ts";
 import { command } from "../cli/command.ts";
 import { messageOf, UsageError } from "../cli/errors.ts";
 import { chainOf, openLevel, sourcesOf } from "../cli/l1.ts";
-import { exitKitText, writeExitKit } from "./exit.ts";
+import { exitKitText } from "./exit.ts";
 
 /** What anybody makes of L1's state, without the server. */
 export const rebuildCommand = command({
@@ -63,7 +63,8 @@ export const exitKitCommand = command({
       ? await exportExitKit(await proofOnMirror(proof, mirror), mirror)
       : await exportExitKit(proof, l1, { fromBlock });
     if (out === undefined) return void process.stdout.write(exitKitText(kit));
-    await writeExitKit(out, kit);
+    // Never replaces a file, which may be the only copy of another kit.
+    await writeFile(out, exitKitText(kit), { flag: "wx" });
     process.stderr.write(`${out}: the contract has verified this kit\n`);
   },
 });
@@ -73,8 +74,10 @@ async function withArchive<T>(
   l1: Awaited<ReturnType<typeof readL1>>,
   work: (archive: Archive) => Promise<T>,
 ): Promise<T> {
-  await using stack = new Stack();
   const archive = await Archive.open({ store: await openLevel(folder), l1 });
-  stack.defer(() => archive.close());
-  return await work(archive);
+  try {
+    return await work(archive);
+  } finally {
+    await archive.close();
+  }
 }

@@ -1,20 +1,18 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { createPublicClient, formatUnits, getContract, type Hex, http } from "viem";
-import type { Address } from "../../core/index.ts";
+import type { Address, Mode, Standard } from "../../core/index.ts";
 import { readL1, stateCommitmentAbi } from "../../core/l1/index.ts";
+import { MODES } from "../../core/model.ts";
 import * as api from "../../server/client/index.ts";
 import { print } from "../cli/output.ts";
 import { USERS } from "../sandbox/accounts.ts";
 import { type SandboxDescription, type SandboxOptions, startSandbox } from "../sandbox/sandbox.ts";
 import { until } from "./until.ts";
 
-const MODES = ["validium", "zk-rollup"] as const;
-type Mode = (typeof MODES)[number];
 /** Where a batch's data go: to the committee, into blobs, or into calldata. */
 const KINDS = ["validium", "blobs", "calldata"] as const;
 type Kind = (typeof KINDS)[number];
-type Standard = "erc20" | "erc721" | "erc1155";
 
 export type DemoResult = Awaited<ReturnType<typeof runDemo>>;
 
@@ -114,7 +112,6 @@ function byKind<T>(of: (kind: Kind) => T): Record<Kind, T> {
   return { validium: of("validium"), blobs: of("blobs"), calldata: of("calldata") };
 }
 
-/** The kind of each batch that holds one of the mints. */
 async function kindsOf(client: api.MintmarkClient, mints: readonly api.Transaction[]) {
   const kinds = new Map<string, Kind>();
   for (const batchId of new Set(mints.map((one) => one.batchId))) {
@@ -135,7 +132,6 @@ async function costsByKind(mints: readonly api.Transaction[], kinds: ReadonlyMap
   return costs;
 }
 
-/** The transactions that brought mints or withdrawals to L1. */
 function hashesOf(all: readonly { readonly l1TxHash: Hex | null }[]): Hex[] {
   return [...new Set(all.flatMap(({ l1TxHash }) => l1TxHash ?? []))];
 }

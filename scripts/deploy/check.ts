@@ -36,10 +36,8 @@ const GAS_AFTER_TOKEN = 400_000n;
  */
 export async function checkPlan(by: Deployer, plan: DeploymentPlan, earlier?: Deployment): Promise<string[]> {
   const warnings = checkTerms(by, plan, earlier);
-  if (earlier === undefined) {
-    await requirePlainAccount(by, plan.settlement.operator);
-    await requireMultisig(by, plan.multisig);
-  } else await verifySettlement(by, earlier.settlement);
+  if (earlier === undefined) await requireAccounts(by, plan);
+  else await verifySettlement(by, earlier.settlement);
   const { mirror } = plan;
   const known = mirrorOf(plan, earlier);
   if (mirror && known && earlier) {
@@ -127,16 +125,13 @@ function tokenProblems(token: TokenConfig): string[] {
   return problems;
 }
 
-/** The contract accepts rollup batches from plain accounts only. */
-async function requirePlainAccount(by: Deployer, operator: Address): Promise<void> {
-  if ((await codeOn(by.client)(operator)) !== "0x")
+async function requireAccounts(by: Deployer, { settlement: { operator }, multisig }: DeploymentPlan): Promise<void> {
+  const hasCode = async (address: Address) => (await codeOn(by.client)(address)) !== "0x";
+  // The contract accepts rollup batches from plain accounts only.
+  if (await hasCode(operator))
     throw new Error(`nothing was deployed: the operator ${operator} is a contract, not a plain account`);
-}
-
-/** An address of another chain, or a mistyped one, would administer nothing for ever. */
-async function requireMultisig(by: Deployer, multisig?: Address): Promise<void> {
-  if (multisig === undefined || isLocalChain(BigInt(by.chainId))) return;
-  if ((await codeOn(by.client)(multisig)) !== "0x") return;
+  if (multisig === undefined || isLocalChain(BigInt(by.chainId)) || (await hasCode(multisig))) return;
+  // An address of another chain, or a mistyped one, would administer nothing for ever.
   throw new Error(
     `nothing was deployed: the multisig ${multisig} has no code on chain ${by.chainId}. Deploy it there first, or name a plain account by MINTMARK_ADMIN`,
   );

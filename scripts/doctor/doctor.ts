@@ -33,7 +33,6 @@ export interface Places {
   readonly isStopped: boolean;
 }
 
-/** Whoever has a key. */
 interface Party {
   readonly role: string;
   readonly signer: { readonly url: string } | undefined;

@@ -15,44 +15,40 @@ export interface Signing {
   readonly url?: string;
 }
 
-interface RoleKey extends Signing {
-  readonly role: string;
-  readonly keystore: string;
-}
-
 export type Accounts = Awaited<ReturnType<typeof accountsOf>>;
 
-/** Makes the keys that the folder lacks, and opens the deployer's. */
+/**
+ * Makes the encrypted keys that the folder lacks, and the file of their password, which only this user can read, and
+ * opens the deployer's.
+ */
 export async function accountsOf(folder: string, terms: Answers, progress: (line: string) => void) {
-  const services = terms.signers;
-  const own = (["deployer", "operator", "receipt", "watcher"] as const).filter((role) => services[role] === undefined);
-  const memberRoles = Array.from({ length: terms.members }, (_, at) => `member-${at + 1}`);
-  const keys = await makeKeys(join(folder, "keys"), [...own, ...memberRoles]);
-  const signing = (role: (typeof own)[number]): Signing => services[role] ?? (keys.get(role) as Signing);
+  const keys = join(folder, "keys");
+  await mkdir(keys, { recursive: true, mode: 0o700 });
+  const password = await passwordIn(keys);
+  const made = async (role: string) => {
+    const keystore = join(keys, `${role}.json`);
+    return { role, address: (await addressIn(keystore)) ?? (await makeKey(keystore, password)), keystore };
+  };
+  const signing = async (role: keyof Answers["signers"]): Promise<Signing & { readonly role: string }> => {
+    const service = terms.signers[role];
+    return service === undefined ? made(role) : { ...service, role };
+  };
+  const own = await signing("deployer");
+  const signers = {
+    operator: await signing("operator"),
+    receipt: await signing("receipt"),
+    watcher: await signing("watcher"),
+  };
+  const members: Awaited<ReturnType<typeof made>>[] = [];
+  for (let number = 1; number <= terms.members; number++) members.push(await made(`member-${number}`));
   progress("opening the deployer's key");
-  const { keystore, url, address } = signing("deployer");
-  const password = passwordFile(join(folder, "keys"));
-  const deployer = await accountOf({ keystore, passwordFile: password, ...(url && { signer: { address, url } }) });
+  const { keystore, url, address } = own;
+  const signer = url === undefined ? undefined : { address, url };
+  const deployer = await accountOf({ keystore, passwordFile: passwordFile(keys), signer });
   if (deployer === undefined) throw new Error("there is no deployer's key");
-  const members = memberRoles.map((role) => keys.get(role) as RoleKey);
-  const paying = (["deployer", "operator", "watcher"] as const).map((role) => ({ ...signing(role), role }));
   // Every account that pays, by role.
-  const payers = [...paying, ...members];
-  const signers = { operator: signing("operator"), receipt: signing("receipt"), watcher: signing("watcher") };
+  const payers = [own, signers.operator, signers.watcher, ...members];
   return { deployer, members, signers, payers };
-}
-
-/** Makes the encrypted keys that a folder lacks, and the file of their password. Only their user can read them. */
-async function makeKeys(folder: string, roles: readonly string[]): Promise<ReadonlyMap<string, RoleKey>> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  const password = await passwordIn(folder);
-  const keys = new Map<string, RoleKey>();
-  for (const role of roles) {
-    const keystore = join(folder, `${role}.json`);
-    const address = (await addressIn(keystore)) ?? (await makeKey(keystore, password));
-    keys.set(role, { role, address, keystore });
-  }
-  return keys;
 }
 
 export function passwordFile(folder: string): string {

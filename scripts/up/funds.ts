@@ -42,7 +42,6 @@ export function weiFor(gas: bigint, price: bigint): bigint {
   return ((wei + unit - 1n) / unit) * unit;
 }
 
-/** The needs that the accounts' balances do not cover. */
 async function unmet({ client }: Deployer, needs: readonly Need[]): Promise<Missing[]> {
   const balances = await askL1("asking for balances", () =>
     Promise.all(needs.map(({ address }) => client.getBalance({ address }))),

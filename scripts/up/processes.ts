@@ -199,7 +199,6 @@ WantedBy=mintmark.target
 `;
 }
 
-/** All units at once. */
 function target(processes: readonly Process[]): string {
   const units = processes.map(({ name, every }) => `mintmark-${name}.${every === undefined ? "service" : "timer"}`);
   return `[Unit]

@@ -53,7 +53,6 @@ export async function publishSources(server: string, chainId: number, contract: 
   throw new Error(`Sourcify has not finished ${name}; run this again later`);
 }
 
-/** The compiler's standard input, of the tracked sources. */
 function standardInputOf(name: ContractName): unknown {
   const { sources: names, settings } = readArtifact(name);
   const path = new URL("../../contracts/compiled/sources.json", import.meta.url);
