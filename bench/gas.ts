@@ -4,7 +4,7 @@
  */
 import { writeFile } from "node:fs/promises";
 import hre from "hardhat";
-import { answerHelp } from "../scripts/command.ts";
+import { answerHelp } from "../scripts/cli/errors.ts";
 import { blobSection, rollupSection, validiumSection } from "./gas/commits.ts";
 import { deploymentSection, plainSection } from "./gas/deployments.ts";
 import { mirrorSection } from "./gas/mirror.ts";

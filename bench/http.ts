@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { installTools } from "../scripts/build/tools.ts";
+import { runCommand } from "../scripts/cli/errors.ts";
 import { progressLine } from "../scripts/cli/output.ts";
-import { runCommand } from "../scripts/command.ts";
 import { FLAG } from "./harness.ts";
 import { KINDS, measureHttp, measureStages, QUICK } from "./http/measure.ts";
 import { machine, type Report, sectionsText, writePage } from "./report.ts";

@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
+import { runCommand } from "../scripts/cli/errors.ts";
 import { progressLine } from "../scripts/cli/output.ts";
-import { runCommand } from "../scripts/command.ts";
 import { againstText, measureAgainst } from "./against.ts";
 import { blobsSection } from "./blobs.ts";
 import { clusterSection, takeoverSection } from "./cluster.ts";

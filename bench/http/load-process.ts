@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { json } from "node:stream/consumers";
-import { runCommand } from "../../scripts/command.ts";
+import { runCommand } from "../../scripts/cli/errors.ts";
 import { Workload } from "../engine-workload.ts";
 import { median } from "../harness.ts";
 import { saturate, type Target } from "./connection.ts";

@@ -1,8 +1,7 @@
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import packageJson from "../../package.json" with { type: "json" };
-import { freePort } from "../../scripts/sandbox/port.ts";
-import { endOf, endProcess, MAIN, untilAnswer } from "../../scripts/sandbox/process.ts";
+import { endOf, endProcess, freePort, MAIN, untilAnswer } from "../../scripts/sandbox/process.ts";
 import { SETTLEMENT, type World } from "../engine-workload.ts";
 
 /** Units of rate a second that no run reaches; the most that the server takes. The limiter still counts. */

@@ -10,7 +10,7 @@ import { posix } from "node:path";
 import type { CompilerOutput } from "hardhat/types/solidity";
 import { type Abi, keccak256, size } from "viem";
 import { type Artifact, type ContractName, readArtifact } from "../../core/l1/artifact.ts";
-import { answerHelp } from "../command.ts";
+import { answerHelp } from "../cli/errors.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 const require = createRequire(import.meta.url);

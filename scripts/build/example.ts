@@ -2,7 +2,7 @@
 import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { answerHelp } from "../command.ts";
+import { answerHelp } from "../cli/errors.ts";
 
 const FOLDER = new URL("../../examples/", import.meta.url);
 /** Other programs use it; alone it does nothing. */

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import source from "../../package.json" with { type: "json" };
 import { bundleOptions, chartStyle, SCRIPTS } from "../../server/pages/bundle.ts";
-import { answerHelp } from "../command.ts";
+import { answerHelp } from "../cli/errors.ts";
 import { bundleLibraries } from "./libraries.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));

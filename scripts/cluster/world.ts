@@ -9,8 +9,7 @@ import { answer, createClient, everyEntry, type MintReply } from "../../server/c
 import type { Deployment } from "../deploy/record.ts";
 import { COMMITTEE, OPERATOR, THRESHOLD } from "../sandbox/accounts.ts";
 import { startChain } from "../sandbox/chain.ts";
-import { freePort } from "../sandbox/port.ts";
-import { endOf, endProcess, startMintmark, untilAnswer } from "../sandbox/process.ts";
+import { endOf, endProcess, freePort, startMintmark, untilAnswer } from "../sandbox/process.ts";
 import { deployTo, seed } from "../sandbox/sandbox.ts";
 import { PostgresServer } from "./postgres.ts";
 

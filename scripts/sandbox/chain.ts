@@ -1,6 +1,6 @@
 import packageJson from "../../package.json" with { type: "json" };
 import { UsageError } from "../cli/errors.ts";
-import { freePort } from "./port.ts";
+import { freePort } from "./process.ts";
 
 export type LocalChain = Awaited<ReturnType<typeof startChain>>;
 

@@ -22,7 +22,7 @@ import { type Deployment, recordPath } from "../deploy/record.ts";
 import type { TokenConfig } from "../deploy/token.ts";
 import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR, THRESHOLD, USERS } from "./accounts.ts";
 import { requireHardhat, startChain } from "./chain.ts";
-import { freePort } from "./port.ts";
+import { freePort } from "./process.ts";
 
 export interface SandboxOptions {
   /** Replaced at every start: the chain is in memory, so nothing could resume. */

@@ -8,7 +8,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ClusterNode, PostgresJournal } from "../../core/lifecycle/cluster/index.ts";
-import { freePort } from "../../scripts/sandbox/port.ts";
+import { freePort } from "../../scripts/sandbox/process.ts";
 import { buildServer } from "../../server/app.ts";
 import type { LogOptions } from "../../server/http/log.ts";
 import { handleClusterError, serveInCluster } from "../../server/process/standby.ts";

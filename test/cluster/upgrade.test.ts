@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { ClusterNode, PostgresJournal } from "../../core/lifecycle/cluster/index.ts";
 import { PREFIX } from "../../core/store/store-keys.ts";
 import { type Minter, minterOf, vaultsOf } from "../../scripts/cluster/world.ts";
-import { freePort } from "../../scripts/sandbox/port.ts";
+import { freePort } from "../../scripts/sandbox/process.ts";
 import { cleanEnvironment, SERVER, settingsOf } from "../cli/cli.ts";
 import { knownAsset, newTenant, SETTLEMENT, type TestTenant } from "../core/engine/fixture.ts";
 import { at } from "../settlement/fixture.ts";

@@ -6,7 +6,7 @@ import type { Hex, Uuid } from "../../core/index.ts";
 import { stateCommitmentAbi } from "../../core/l1/index.ts";
 import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
 import { ADMIN, COMMITTEE, OPERATOR, USERS } from "../../scripts/sandbox/accounts.ts";
-import { freePort } from "../../scripts/sandbox/port.ts";
+import { freePort } from "../../scripts/sandbox/process.ts";
 import { openTest } from "../core/engine/fixture.ts";
 import { at, seed } from "../settlement/fixture.ts";
 import { type MembersWorld, operatorOf, startMembersWorld } from "./member-world.ts";

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { json } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { freePort } from "../../scripts/sandbox/port.ts";
+import { freePort } from "../../scripts/sandbox/process.ts";
 import { listen } from "../server/connection.ts";
 import { createWorld, entries, type World } from "../server/fixture.ts";
 

@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PostgresJournal } from "../../core/lifecycle/cluster/index.ts";
-import { freePort } from "../../scripts/sandbox/port.ts";
+import { freePort } from "../../scripts/sandbox/process.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const DEPLOY = join(ROOT, "examples/deploy");

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createPublicClient, http, keccak256 } from "viem";
 import { afterEach, expect, test } from "vitest";
 import { readRecord } from "../../scripts/deploy/record.ts";
-import { freePort } from "../../scripts/sandbox/port.ts";
+import { freePort } from "../../scripts/sandbox/process.ts";
 import { settingsIn } from "../../scripts/up/processes.ts";
 import { Npm } from "../npm.ts";
 import { at } from "../settlement/fixture.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
-import { freePort } from "../../../scripts/sandbox/port.ts";
+import { freePort } from "../../../scripts/sandbox/process.ts";
 import { Link } from "./link.ts";
 
 const BINARIES = "/usr/lib/postgresql/15/bin";

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { leaderOf, minterOf, settled, startWorld, vaultsOf, type World } from "../../../scripts/cluster/world.ts";
-import { freePort } from "../../../scripts/sandbox/port.ts";
+import { freePort } from "../../../scripts/sandbox/process.ts";
 import { EventStreamClient } from "../../server/sse.ts";
 
 const EXAMPLES = new URL("../../../examples/proxy/", import.meta.url);
