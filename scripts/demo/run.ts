@@ -42,7 +42,8 @@ async function runDemo(sandbox: SandboxDescription, say: (line: string) => void)
 
   say("2. Batches are sealed, signed by the committee (validium), and committed to L1");
   const mintsNow = () => mintTransactions(client, minted.mintId);
-  const settled = await until("every mint settled", mintsNow, allAre("settled", "finalized"));
+  const isSettled = ({ status }: api.Transaction) => status === "settled" || status === "finalized";
+  const settled = await until("every mint settled", mintsNow, (all) => all.every(isSettled));
   const kinds = await kindsOf(client, settled);
   const costs = await costsByKind(settled, kinds, chain);
   for (const kind of KINDS) {
@@ -102,10 +103,6 @@ function mintTransactions(client: api.MintmarkClient, mintId: string): Promise<a
   const page = (cursor: string | undefined) =>
     client.GET("/api/v1/transactions", { params: { query: { mintId, limit: 100, ...(cursor && { cursor }) } } });
   return Array.fromAsync(api.everyEntry(page));
-}
-
-function allAre(...wanted: readonly string[]) {
-  return (all: readonly { readonly status: string }[]) => all.every(({ status }) => wanted.includes(status));
 }
 
 function byKind<T>(of: (kind: Kind) => T): Record<Kind, T> {
