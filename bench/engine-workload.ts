@@ -1,4 +1,4 @@
-import { type Engine, type Mode, openEngine, type Principal, type Uuid } from "../core/index.ts";
+import { type Engine, type Mode, openEngine } from "../core/index.ts";
 
 export const REQUEST = 1_000;
 export const USERS_PER_REQUEST = 10;
@@ -10,20 +10,14 @@ export const SINGLE_CALLERS = 256;
 const contract = "0x00000000000000000000000000000000000000aa";
 export const SETTLEMENT = { chainId: 31_337n, contract, engineVersion: 5 } as const;
 
-export interface World {
-  readonly principal: Principal;
-  /** The principal's key, for mints over HTTP. */
-  readonly apiKey: string;
-  readonly users: readonly Uuid[];
-  /** A collection of random ids, one of consecutive ids, a game's items, a currency. */
-  readonly assets: { readonly random: Uuid; readonly counted: Uuid; readonly items: Uuid; readonly currency: Uuid };
-}
+export type World = Awaited<ReturnType<typeof settle>>;
 
 export function open(path: string): Promise<Engine> {
   return openEngine({ store: path, settlement: SETTLEMENT, environment: "sandbox", createIfMissing: true });
 }
 
-export async function settle(engine: Engine): Promise<World> {
+/** An application whose users mint a collection of random ids, one of consecutive ids, a game's items, a currency. */
+export async function settle(engine: Engine) {
   const { applicationId } = await engine.applications.create({ name: "bench" });
   const add = async (number: number, standard: "erc20" | "erc721" | "erc1155") => {
     const contractAddress = `0x${number.toString(16).padStart(40, "0")}` as const;

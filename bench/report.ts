@@ -58,12 +58,13 @@ export function machine() {
 }
 
 export function sectionsText(sections: readonly SectionResult[]): string {
-  return sections.map((section) => `## ${section.title}\n\n${sectionText(section)}\n`).join("\n");
-}
-
-function sectionText(result: SectionResult): string {
-  const remarks = notes(result);
-  return [wrapped(result.method), "", markdownTable(result), ...(remarks === "" ? [] : ["", remarks])].join("\n");
+  const texts = sections.map((section) => {
+    const noted = section.rows.filter(({ note }) => note !== undefined);
+    const notes = noted.map(({ label, note }) => wrapped(`- ${label}: ${note}.`));
+    const remarks = notes.length === 0 ? [] : ["", ...notes];
+    return [`## ${section.title}`, "", wrapped(section.method), "", markdownTable(section), ...remarks, ""];
+  });
+  return texts.map((lines) => lines.join("\n")).join("\n");
 }
 
 /** Writes the page of a command's results into docs/. `about` tells how to read them. */
@@ -136,13 +137,6 @@ export function wrapped(text: string): string {
     } else line = line === "" ? word : `${line} ${word}`;
   }
   return [...found, line].join("\n");
-}
-
-export function notes(result: SectionResult): string {
-  return result.rows
-    .filter(({ note }) => note !== undefined)
-    .map(({ label, note }) => wrapped(`- ${label}: ${note}.`))
-    .join("\n");
 }
 
 /** A figure with three significant digits, or all digits before the point. */

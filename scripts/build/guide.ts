@@ -18,7 +18,9 @@ mkdirSync(CACHE, { recursive: true });
 const lock = new Level(join(CACHE, "lock"));
 while (!(await lock.open().then(() => true, isElsewhere))) await pause(200);
 const builtAt = statSync(join(SITE, "index.html"), { throwIfNoEntry: false })?.mtimeMs ?? 0;
-if (builtAt < newestSource()) {
+const isSource = /^(?!\.vitepress\/(?:cache|dist|\.temp)).*\.(?:md|svg|png|ts|css)$/;
+const sources = readdirSync(DOCS, { recursive: true, encoding: "utf8" }).filter((name) => isSource.test(name));
+if (sources.some((name) => statSync(join(DOCS, name)).mtimeMs > builtAt)) {
   const command = join(ROOT, "node_modules/vitepress/bin/vitepress.js");
   const built = join(CACHE, "dist");
   execFileSync(process.execPath, [command, "build", DOCS, "--outDir", built], { stdio: "inherit" });
@@ -34,10 +36,4 @@ await lock.close();
 function isElsewhere({ cause }: Error): false {
   if (cause instanceof Error && "code" in cause && cause.code === "LEVEL_LOCKED") return false;
   throw cause;
-}
-
-function newestSource(): number {
-  const isSource = /^(?!\.vitepress\/(?:cache|dist|\.temp)).*\.(?:md|svg|png|ts|css)$/;
-  const sources = readdirSync(DOCS, { recursive: true, encoding: "utf8" }).filter((name) => isSource.test(name));
-  return Math.max(...sources.map((name) => statSync(join(DOCS, name)).mtimeMs));
 }

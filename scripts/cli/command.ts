@@ -56,17 +56,13 @@ const GROUPS: Readonly<Record<string, string>> = {
   session: "session keys: keys of games that transfer for an owner",
 };
 
-function groupIn(program: Command, name: string): Command {
-  const found = program.commands.find((group) => group.name() === name);
-  return found ?? program.command(name).description(GROUPS[name] ?? "");
-}
-
 /** What adds the command to a program. */
 export function command<S extends z.ZodObject>(spec: CommandSpec<S>): (program: Command) => Command {
   const { group, usage, description, examples, settings, required = {}, options = {}, notes } = spec;
   return (program) => {
     const lines = examples.map((example) => `\n  $ mintmark ${example}`);
-    const parent = group === undefined ? program : groupIn(program, group);
+    const known = program.commands.find((each) => each.name() === group);
+    const parent = group === undefined ? program : (known ?? program.command(group).description(GROUPS[group] ?? ""));
     const added = parent.command(usage).description(description).option("--json", "print JSON");
     added.addHelpText("after", `\nExamples:${lines.join("")}`);
     if (settings !== undefined) addSettings(added, settings);

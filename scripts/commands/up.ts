@@ -92,7 +92,11 @@ export const doctorCommand = command({
   examples: ["doctor --folder mintmark-sepolia", "doctor --json   # with the server's settings in the environment"],
   settings: doctorSettings,
   options: { "--stopped": "the server is meant to be stopped" },
-  failed: adviceOf,
+  /** Warnings and unanswered questions exit with 0. */
+  failed(findings: readonly Finding[]) {
+    const faults = findings.filter(({ status }) => status === "fault").length;
+    return faults === 0 ? null : `${faults} fault${faults === 1 ? "" : "s"}: do what stands beside each`;
+  },
   async work({ options }, { MINTMARK_FOLDER: folder, MINTMARK_BACKUP: backup }) {
     const isStopped = options.stopped === true;
     if (folder === undefined) {
@@ -111,9 +115,3 @@ export const doctorCommand = command({
     });
   },
 });
-
-/** Exit code 1 for a fault. Warnings and unanswered questions exit with 0. */
-function adviceOf(findings: readonly Finding[]): string | null {
-  const faults = findings.filter(({ status }) => status === "fault").length;
-  return faults === 0 ? null : `${faults} fault${faults === 1 ? "" : "s"}: do what stands beside each`;
-}

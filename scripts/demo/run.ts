@@ -41,7 +41,10 @@ async function runDemo(sandbox: SandboxDescription, say: (line: string) => void)
   check("transactions acknowledged", minted.transactions.length, mints);
 
   say("2. Batches are sealed, signed by the committee (validium), and committed to L1");
-  const mintsNow = () => mintTransactions(client, minted.mintId);
+  const { mintId } = minted;
+  const page = (cursor: string | undefined) =>
+    client.GET("/api/v1/transactions", { params: { query: { mintId, limit: 100, ...(cursor && { cursor }) } } });
+  const mintsNow = () => Array.fromAsync(api.everyEntry(page));
   const isSettled = ({ status }: api.Transaction) => status === "settled" || status === "finalized";
   const settled = await until("every mint settled", mintsNow, (all) => all.every(isSettled));
   const kinds = await kindsOf(client, settled);
@@ -97,12 +100,6 @@ function mintRequest({ users, assets }: SandboxDescription): api.MintRequest {
       ]),
     })),
   };
-}
-
-function mintTransactions(client: api.MintmarkClient, mintId: string): Promise<api.Transaction[]> {
-  const page = (cursor: string | undefined) =>
-    client.GET("/api/v1/transactions", { params: { query: { mintId, limit: 100, ...(cursor && { cursor }) } } });
-  return Array.fromAsync(api.everyEntry(page));
 }
 
 function byKind<T>(of: (kind: Kind) => T): Record<Kind, T> {
