@@ -6,7 +6,7 @@ import { runCommand } from "../scripts/cli/errors.ts";
 import { progressLine } from "../scripts/cli/output.ts";
 import { open, settle } from "./engine-workload.ts";
 import { FLAG, inFolder, start } from "./harness.ts";
-import { quantile, sendPaced } from "./http/paced.ts";
+import { quantile, sendPaced } from "./http/connection.ts";
 import { startServer } from "./http/server.ts";
 
 /**

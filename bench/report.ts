@@ -29,16 +29,6 @@ export interface SectionResult {
   readonly reference: string | null;
 }
 
-/**
- * The ratio by which the reference row is better than a row in a column, 1 for itself; null where either has no value.
- */
-export function ratio(result: SectionResult, row: Row, column: Column): number | null {
-  const reference = result.rows.find(({ label }) => label === result.reference)?.values[column.key] ?? null;
-  const value = row.values[column.key] ?? null;
-  if (reference === null || value === null) return null;
-  return column.better === "lower" ? value / reference : reference / value;
-}
-
 /** The results of a run; the output of `--json`. */
 export interface Report {
   readonly machine: ReturnType<typeof machine>;
@@ -145,9 +135,11 @@ export function figure(value: number): string {
   return value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
 
-function cell(result: SectionResult, row: Row, column: Column): string {
-  const value = row.values[column.key] ?? null;
+/** A figure, and how many times as good the reference row is, where there is one. */
+function cell(result: SectionResult, { values }: Row, { key, better }: Column): string {
+  const value = values[key] ?? null;
   if (value === null) return "–";
-  const times = ratio(result, row, column);
-  return times === null ? figure(value) : `${figure(value)} (${figure(times)}×)`;
+  const reference = result.rows.find(({ label }) => label === result.reference)?.values[key] ?? null;
+  if (reference === null) return figure(value);
+  return `${figure(value)} (${figure(better === "lower" ? value / reference : reference / value)}×)`;
 }

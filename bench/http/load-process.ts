@@ -3,9 +3,8 @@ import { json } from "node:stream/consumers";
 import { runCommand } from "../../scripts/cli/errors.ts";
 import { Workload } from "../engine-workload.ts";
 import { median } from "../harness.ts";
-import { saturate, type Target } from "./connection.ts";
+import { quantile, saturate, sendPaced, type Target } from "./connection.ts";
 import type { Kind, LoadPlan } from "./measure.ts";
-import { quantile, sendPaced } from "./paced.ts";
 
 /** The load as a separate process: reads a `LoadPlan`, writes figures; progress on standard error. */
 

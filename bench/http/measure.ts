@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { open, REQUEST, settle, type World } from "../engine-workload.ts";
 import { inFolder, type Progress, run } from "../harness.ts";
 import type { Row, SectionResult } from "../report.ts";
-import { appendPaced, quantile } from "./paced.ts";
+import { appendPaced, quantile } from "./connection.ts";
 import { startServer } from "./server.ts";
 import { STAGE_NAMES, stageShares } from "./stages.ts";
 

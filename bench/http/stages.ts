@@ -27,7 +27,8 @@ const REST = "the rest";
 export const STAGE_NAMES = [...STAGES.map(([stage]) => stage), COLLECTION, REST];
 
 /**
- * The share of each stage in a process's busy time, in percent, from the CPU profile of its main thread in a folder.
+ * The share of each stage in a process's busy time, in percent, from the CPU profile of its main thread in a folder. Each
+ * sample counts for the innermost function of a stage, from the first parsed body to the last.
  */
 export async function stageShares(folder: string): Promise<Readonly<Record<string, number>>> {
   const names = (await readdir(folder)).filter((name) => name.endsWith(".cpuprofile"));
@@ -35,11 +36,7 @@ export async function stageShares(folder: string): Promise<Readonly<Record<strin
   // The sealing threads leave profiles too. Only the main thread's profile contains HTTP.
   const text = texts.find((each) => each.includes("node:_http_server"));
   if (text === undefined) throw new Error("the server left no CPU profile");
-  return sharesOf(JSON.parse(text) as Profiler.Profile);
-}
-
-/** Each sample counts for the innermost function of a stage, from the first parsed body to the last. */
-export function sharesOf({ nodes, samples = [], timeDeltas = [] }: Profiler.Profile): Readonly<Record<string, number>> {
+  const { nodes, samples = [], timeDeltas = [] } = JSON.parse(text) as Profiler.Profile;
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const stageOf = new Map<number, string | null>();
   const visit = (id: number, above: string): void => {

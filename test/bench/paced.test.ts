@@ -2,7 +2,7 @@ import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { appendPaced } from "../../bench/http/paced.ts";
+import { appendPaced } from "../../bench/http/connection.ts";
 
 test("the disk alone takes each append once, and its time counts from when it was due", async () => {
   const folder = await mkdtemp(join(tmpdir(), "mintmark-disk-"));
