@@ -6,7 +6,7 @@ import { type Address, MAX_NEW_CLAIMS, MintmarkError } from "../../core/index.ts
 import { ApiError, answer, type MintEntry } from "../../server/client/index.ts";
 import type { Running } from "../../server/process/operator/operation.ts";
 import { clientOf, EXAMPLE_ASSET, OVER_HTTP, textOf } from "../cli/arguments.ts";
-import { command, type Given, type Options } from "../cli/command.ts";
+import { command, type Options } from "../cli/command.ts";
 import { UsageError } from "../cli/errors.ts";
 
 const HEADER = "number,link,linkAddress";
@@ -36,41 +36,39 @@ export const claimLinksCommand = command({
     ...OVER_HTTP,
   },
   flags: { assetId: "--asset", expiresAt: "--expires" },
-  work: claimLinks,
+  async work({ options, signal, progress }) {
+    const count = Number(options.count);
+    if (!Number.isInteger(count) || count < 1 || count > MOST_LINKS)
+      throw new UsageError(`--count must be a whole number from 1 to ${MOST_LINKS}`);
+    const { baseUrl, client } = await clientOf(options);
+    const page = new URL("/claim", textOf(options.page) ?? baseUrl);
+    const mintOf = entryOf(options);
+    const out = String(options.out);
+    // Links are on disk before the server hears of them: a link that nobody has could never be claimed.
+    const isNew = !existsSync(out);
+    const links = isNew ? await writeLinks(out, newLinks(page, count)) : await readLinks(out, count);
+    const expiresAt = textOf(options.expires) ?? null;
+    for (let first = 0; first < count; first += MAX_NEW_CLAIMS) {
+      const part = links.slice(first, first + MAX_NEW_CLAIMS);
+      const claims = part.map(({ linkAddress }, i) => ({ linkAddress, mint: mintOf(first + i), expiresAt }));
+      try {
+        await answer(client.POST("/api/v1/claims", { body: { claims }, signal }));
+      } catch (error) {
+        // The server refused the very first links, so nobody can ever use one of these.
+        if (isNew && first === 0 && error instanceof ApiError && error.status < 500) await rm(out);
+        throw error;
+      }
+      progress(`${first + part.length} of ${count} links`);
+    }
+    const qr = textOf(options.qr) ?? null;
+    if (qr !== null) await writeCodes(qr, links, { signal, progress });
+    return { links: count, out, qr };
+  },
 });
 
 interface Link {
   readonly link: string;
   readonly linkAddress: Address;
-}
-
-async function claimLinks({ options, signal, progress }: Given) {
-  const count = Number(options.count);
-  if (!Number.isInteger(count) || count < 1 || count > MOST_LINKS)
-    throw new UsageError(`--count must be a whole number from 1 to ${MOST_LINKS}`);
-  const { baseUrl, client } = await clientOf(options);
-  const page = new URL("/claim", textOf(options.page) ?? baseUrl);
-  const mintOf = entryOf(options);
-  const out = String(options.out);
-  // Links are on disk before the server hears of them: a link that nobody has could never be claimed.
-  const isNew = !existsSync(out);
-  const links = isNew ? await writeLinks(out, newLinks(page, count)) : await readLinks(out, count);
-  const expiresAt = textOf(options.expires) ?? null;
-  for (let first = 0; first < count; first += MAX_NEW_CLAIMS) {
-    const part = links.slice(first, first + MAX_NEW_CLAIMS);
-    const claims = part.map(({ linkAddress }, i) => ({ linkAddress, mint: mintOf(first + i), expiresAt }));
-    try {
-      await answer(client.POST("/api/v1/claims", { body: { claims }, signal }));
-    } catch (error) {
-      // The server refused the very first links, so nobody can ever use one of these.
-      if (isNew && first === 0 && error instanceof ApiError && error.status < 500) await rm(out);
-      throw error;
-    }
-    progress(`${first + part.length} of ${count} links`);
-  }
-  const qr = textOf(options.qr) ?? null;
-  if (qr !== null) await writeCodes(qr, links, { signal, progress });
-  return { links: count, out, qr };
 }
 
 function entryOf({ asset, firstToken, token, amount, mode }: Options): (index: number) => MintEntry {

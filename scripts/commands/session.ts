@@ -11,7 +11,7 @@ import { answer, createClient, type MintmarkClient, type SessionKey } from "../.
 import type { Running } from "../../server/process/operator/operation.ts";
 import { sessionSettings } from "../../server/process/settings/process-settings.ts";
 import * as inputs from "../cli/arguments.ts";
-import { command, type Given, type Options } from "../cli/command.ts";
+import { command, type Options } from "../cli/command.ts";
 import { UsageError } from "../cli/errors.ts";
 import { chainOf } from "../cli/l1.ts";
 
@@ -69,7 +69,52 @@ const authorizing = command({
     ...waiting("until the server takes transfers of the key"),
   },
   notes: `${SIGNED}\nA key has one session with an owner for ever.`,
-  work: authorize,
+  /**
+   * Makes the message and the call here, of the arguments and the chain's facts. The server only tells the token of an
+   * asset, and when it takes the key's transfers. So a lying server cannot have another message signed.
+   */
+  async work({ options, args: [given], signal, progress }, settings) {
+    const key = keyOf(given);
+    const until = inputs.secondsOf(options.until, "--until");
+    if (until < inputs.nowInSeconds() + LEAST_SECONDS)
+      throw new UsageError("--until: give at least an hour, because the deadline of a transfer is that far ahead");
+    const asset = options.asset === undefined ? EVERY_ASSET : String(options.asset);
+    const isNamed = !/^0x[0-9a-fA-F]{64}$/.test(asset);
+    if (isNamed && readUuid(asset) === null)
+      throw new UsageError("--asset: give an assetId, or an assetType (0x and 64 hex digits)");
+    if ((options.limit === undefined) === (options.limitUnits === undefined))
+      throw new UsageError("give --limit or --limit-units");
+    if (options.limit !== undefined && !isNamed)
+      throw new UsageError(
+        "--limit: needs --asset with an assetId, which says how a whole token is counted; or give --limit-units",
+      );
+    const server = options.wait === true || isNamed ? serverOf(options) : null;
+    const { owner, l1, known, send } = await meet(settings, key, { signal, progress });
+    if (known.authorizedAt !== 0n || known.revokedAt !== 0n)
+      throw new Error(`the owner has used this key before: ${ANOTHER}; \`mintmark session show\` tells of this one`);
+    const { token, units, ...scope } =
+      isNamed && server !== null ? await assetOf(server, asset, signal) : { assetType: asset.toLowerCase() as Hash };
+    const limit =
+      units === undefined || options.limit === undefined
+        ? inputs.unitsOf(options.limitUnits, "--limit-units")
+        : inputs.tokensOf(options.limit, "--limit", units);
+    const { chainId } = l1.settlement;
+    if (scope.assetType !== EVERY_ASSET && !(await l1.isTransferable({ chainId, ...scope })))
+      throw new Error(
+        `--asset: vaults of ${asset} cannot be transferred; choose an asset whose \`transferable\` is true`,
+      );
+    const parties = { owner, key };
+    if (server !== null) await statusOf(server, l1, parties, signal);
+    const terms = { ...parties, until, limit, ...scope };
+    const typedData = sessionTypedData(l1.settlement, terms);
+    const { txHash } = await send(typedData, (signature, options) => l1.authorizeSession(terms, signature, options));
+    const isAwaited = server !== null && options.wait === true;
+    if (isAwaited) await reached("active", () => statusOf(server, l1, parties, signal), { signal, progress });
+    const assetType = scope.assetType === EVERY_ASSET ? null : scope.assetType;
+    const bounds = { until: `${until}`, limit, assetType, ...(token && { token }) };
+    const status = isAwaited ? "active" : "pending";
+    return readable({ ownerAddress: owner, keyAddress: key, status, ...bounds, txHash }, options);
+  },
 });
 
 const revoking = command({
@@ -80,7 +125,21 @@ const revoking = command({
   settings: sessionSettings,
   options: waiting("until the server refuses transfers of the key"),
   notes: SIGNED,
-  work: revoke,
+  async work({ options, args: [given], signal, progress }, settings) {
+    const key = keyOf(given);
+    const server = options.wait === true ? serverOf(options) : null;
+    const { owner, l1, known, send } = await meet(settings, key, { signal, progress });
+    const parties = { owner, key };
+    const status = server && (() => statusOf(server, l1, parties, signal));
+    await status?.();
+    const typedData = sessionEndTypedData(l1.settlement, parties);
+    const end = () => send(typedData, (signature, options) => l1.revokeSession(parties, signature, options));
+    const sent = known.revokedAt === 0n ? await end() : null;
+    if (known.authorizedAt === 0n)
+      process.stderr.write("the key had no session with this owner, and can never have one\n");
+    if (status) await reached("revoked", status, { signal, progress });
+    return { ownerAddress: owner, keyAddress: key, status: "revoked", txHash: sent?.txHash ?? null };
+  },
 });
 
 const showing = command({
@@ -98,69 +157,6 @@ const showing = command({
 });
 
 export const sessionCommands = [key, authorizing, revoking, showing];
-
-/**
- * Makes the message and the call here, of the arguments and the chain's facts. The server only tells the token of an
- * asset, and when it takes the key's transfers. So a lying server cannot have another message signed.
- */
-async function authorize({ options, args: [given], signal, progress }: Given, settings: Settings) {
-  const key = keyOf(given);
-  const until = inputs.secondsOf(options.until, "--until");
-  if (until < inputs.nowInSeconds() + LEAST_SECONDS)
-    throw new UsageError("--until: give at least an hour, because the deadline of a transfer is that far ahead");
-  const asset = options.asset === undefined ? EVERY_ASSET : String(options.asset);
-  const isNamed = !/^0x[0-9a-fA-F]{64}$/.test(asset);
-  if (isNamed && readUuid(asset) === null)
-    throw new UsageError("--asset: give an assetId, or an assetType (0x and 64 hex digits)");
-  if ((options.limit === undefined) === (options.limitUnits === undefined))
-    throw new UsageError("give --limit or --limit-units");
-  if (options.limit !== undefined && !isNamed)
-    throw new UsageError(
-      "--limit: needs --asset with an assetId, which says how a whole token is counted; or give --limit-units",
-    );
-  const server = options.wait === true || isNamed ? serverOf(options) : null;
-  const { owner, l1, known, send } = await meet(settings, key, { signal, progress });
-  if (known.authorizedAt !== 0n || known.revokedAt !== 0n)
-    throw new Error(`the owner has used this key before: ${ANOTHER}; \`mintmark session show\` tells of this one`);
-  const { token, units, ...scope } =
-    isNamed && server !== null ? await assetOf(server, asset, signal) : { assetType: asset.toLowerCase() as Hash };
-  const limit =
-    units === undefined || options.limit === undefined
-      ? inputs.unitsOf(options.limitUnits, "--limit-units")
-      : inputs.tokensOf(options.limit, "--limit", units);
-  const { chainId } = l1.settlement;
-  if (scope.assetType !== EVERY_ASSET && !(await l1.isTransferable({ chainId, ...scope })))
-    throw new Error(
-      `--asset: vaults of ${asset} cannot be transferred; choose an asset whose \`transferable\` is true`,
-    );
-  const parties = { owner, key };
-  if (server !== null) await statusOf(server, l1, parties, signal);
-  const terms = { ...parties, until, limit, ...scope };
-  const typedData = sessionTypedData(l1.settlement, terms);
-  const { txHash } = await send(typedData, (signature, options) => l1.authorizeSession(terms, signature, options));
-  const isAwaited = server !== null && options.wait === true;
-  if (isAwaited) await reached("active", () => statusOf(server, l1, parties, signal), { signal, progress });
-  const assetType = scope.assetType === EVERY_ASSET ? null : scope.assetType;
-  const bounds = { until: `${until}`, limit, assetType, ...(token && { token }) };
-  const status = isAwaited ? "active" : "pending";
-  return readable({ ownerAddress: owner, keyAddress: key, status, ...bounds, txHash }, options);
-}
-
-async function revoke({ options, args: [given], signal, progress }: Given, settings: Settings) {
-  const key = keyOf(given);
-  const server = options.wait === true ? serverOf(options) : null;
-  const { owner, l1, known, send } = await meet(settings, key, { signal, progress });
-  const parties = { owner, key };
-  const status = server && (() => statusOf(server, l1, parties, signal));
-  await status?.();
-  const typedData = sessionEndTypedData(l1.settlement, parties);
-  const end = () => send(typedData, (signature, options) => l1.revokeSession(parties, signature, options));
-  const sent = known.revokedAt === 0n ? await end() : null;
-  if (known.authorizedAt === 0n)
-    process.stderr.write("the key had no session with this owner, and can never have one\n");
-  if (status) await reached("revoked", status, { signal, progress });
-  return { ownerAddress: owner, keyAddress: key, status: "revoked", txHash: sent?.txHash ?? null };
-}
 
 type Parties = Readonly<Record<"owner" | "key", Address>>;
 
