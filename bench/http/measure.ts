@@ -21,15 +21,10 @@ export interface Kind {
   readonly writtenBytes: number;
 }
 
+const FULL = { rounds: 3, halfSeconds: 10 } as const;
 export const KINDS: readonly Kind[] = [
-  {
-    ...{ name: "bulk", mintsPerRequest: REQUEST, connections: 16, writtenBytes: 31_000 },
-    ...{ warmUp: 200, round: 300, rounds: 3, halfSeconds: 10 },
-  },
-  {
-    ...{ name: "singles", mintsPerRequest: 1, connections: 256, writtenBytes: 300 },
-    ...{ warmUp: 10_000, round: 20_000, rounds: 3, halfSeconds: 10 },
-  },
+  { ...FULL, name: "bulk", mintsPerRequest: REQUEST, connections: 16, warmUp: 200, round: 300, writtenBytes: 31_000 },
+  { ...FULL, name: "singles", mintsPerRequest: 1, connections: 256, warmUp: 10_000, round: 20_000, writtenBytes: 300 },
 ];
 
 /** The same kinds with a tenth of the requests, for trials. */

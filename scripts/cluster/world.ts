@@ -41,7 +41,10 @@ function startServer(name: string, url: string, settings: Readonly<Record<string
   };
   const kill = () => endProcess(child, "SIGKILL");
   return {
-    ...{ name, url, answers, kill },
+    name,
+    url,
+    answers,
+    kill,
     /** Null while it runs; else its exit code or signal, and its last standard error. */
     get end() {
       const code = child.exitCode ?? child.signalCode;
@@ -96,7 +99,8 @@ export function minterOf({ facts, members }: Clients, perRequest: number, from =
     }
   };
   return {
-    ...{ acknowledged, mint },
+    acknowledged,
+    mint,
     /** `Mintmark-Position` of the newest response. */
     get position() {
       return position;

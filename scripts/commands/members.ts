@@ -38,7 +38,11 @@ const member = command({
         build: ({ buildMemberServer }, options) => buildMemberServer({ ...options, member, attester }),
         beside: (log) =>
           watchMirrors({
-            ...{ archive: member.archive, source, account, settings, signal },
+            archive: member.archive,
+            source,
+            account,
+            settings,
+            signal,
             onVoided: (chainId, voided) => log.warn({ chainId, ...fieldsOf(voided) }, "duplicate voided on a mirror"),
             onError: (chainId, reason) => log.error({ chainId, reason }, "watching a mirror failed; trying again"),
           }),

@@ -65,8 +65,15 @@ export async function inspectToken(client: PublicClient, token: Address, settlem
     return `Add it: mintmark assets add ${token} --standard ${standard}${scheme} --name … --symbol … --application …`;
   };
   return {
-    ...{ standard, name: await read("name"), symbol: await read("symbol"), decimals: await read("decimals") },
-    ...{ mintFor, minters, schemes, withdrawal, next: nextStep() },
+    standard,
+    name: await read("name"),
+    symbol: await read("symbol"),
+    decimals: await read("decimals"),
+    mintFor,
+    minters,
+    schemes,
+    withdrawal,
+    next: nextStep(),
   };
 }
 
