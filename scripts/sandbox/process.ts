@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -57,20 +58,11 @@ export async function untilAnswer(url: string, isWanted: (reply: Response) => bo
 export async function freePort(wanted: number): Promise<number> {
   const last = wanted === 0 ? 0 : wanted + 20;
   for (let port = wanted; port <= last; port++) {
-    const found = await probed(port);
-    if (found !== null) return found;
+    const probe = createServer().listen({ port, host: "127.0.0.1" });
+    if ((await once(probe, "listening").catch(() => null)) === null) continue;
+    const { port: found } = probe.address() as AddressInfo;
+    await once(probe.close(), "close");
+    return found;
   }
   throw new Error(`no free port from ${wanted} to ${last} on 127.0.0.1`);
-}
-
-/** The port on which a server has listened for a moment; null if it is taken. */
-function probed(port: number): Promise<number | null> {
-  return new Promise((resolve) => {
-    const probe = createServer();
-    probe.once("error", () => resolve(null));
-    probe.listen({ port, host: "127.0.0.1" }, () => {
-      const { port: found } = probe.address() as AddressInfo;
-      probe.close(() => resolve(found));
-    });
-  });
 }

@@ -3,7 +3,7 @@ import { rm, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { createPublicClient, http } from "viem";
 import { pause } from "../../core/backoff.ts";
-import { HttpBatchSource, Watcher, type WatcherOptions } from "../../core/guards/archive/index.ts";
+import { HttpBatchSource, Watcher } from "../../core/guards/archive/index.ts";
 import { CommitteeMember } from "../../core/guards/committee/member.ts";
 import { type Engine, KzgThread, openEngine, type Uuid } from "../../core/index.ts";
 import { connectL1, signatureChecks } from "../../core/l1/index.ts";
@@ -128,7 +128,15 @@ export async function startSandbox(options: SandboxOptions) {
 
   const api = `http://127.0.0.1:${port}`;
   stack.use(await serveOperator(engine, store, () => api));
-  stack.defer(followingL1(members, { l1, fromBlock: deployedAtBlock, sources: [new HttpBatchSource(api)] }));
+  // Members judge transfers from their own archives, and get the blobs that L1 does not hold from the server.
+  const terms = { l1, fromBlock: deployedAtBlock, sources: [new HttpBatchSource(api)], intervalMs: 1_000 };
+  const watchers = members.map(({ archive }) => new Watcher({ ...terms, archive, work: async () => 0 }));
+  const stopping = new AbortController();
+  const following = Promise.all(watchers.map((watcher) => watcher.run(stopping.signal)));
+  stack.defer(() => {
+    stopping.abort();
+    return following;
+  });
   const linkOf = async (applicationId: Uuid | null, role: "admin" | "operator") =>
     `${api}/console#link=${(await engine.people.invite({ applicationId, role, name: "You" })).link}`;
   /** Access data of a running sandbox, in `sandbox.json` in its folder. Keys are of the test chain only. */
@@ -216,17 +224,4 @@ function mintExample({ users, assets }: Facts) {
       dataAvailabilityMode: standard === "erc20" ? "validium" : "zk-rollup",
     }));
   return { users: users.slice(0, 1).map(({ userId }) => ({ userId, mints })) };
-}
-
-/** Members judge transfers from their own archives, and get the blobs that L1 does not hold from the server. */
-function followingL1(members: readonly CommitteeMember[], terms: Pick<WatcherOptions, "l1" | "fromBlock" | "sources">) {
-  const stopping = new AbortController();
-  const watchers = members.map(
-    ({ archive }) => new Watcher({ ...terms, archive, intervalMs: 1_000, work: async () => 0 }),
-  );
-  const following = Promise.all(watchers.map((watcher) => watcher.run(stopping.signal)));
-  return () => {
-    stopping.abort();
-    return following;
-  };
 }
