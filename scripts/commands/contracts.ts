@@ -12,7 +12,7 @@ import { checkPlan } from "../deploy/check.ts";
 import { deploy } from "../deploy/deploy.ts";
 import { chainOn, lower } from "../deploy/deployer.ts";
 import { deployMirrorOf } from "../deploy/mirror.ts";
-import { pendingOf, pendingOfMirror, readRecord, recordPath } from "../deploy/record.ts";
+import { pendingOf, readRecord, recordPath } from "../deploy/record.ts";
 import { writeAdapter } from "../tokens/adapter.ts";
 import { inspectToken } from "../tokens/inspect.ts";
 
@@ -48,7 +48,7 @@ export const deployCommand = command({
     const at = mirrorRpc === undefined ? undefined : await chainOn(mirrorRpc);
     const terms = { ...(members && { committee: members }), ...(least && { threshold: least }) };
     const mirror = at && {
-      by: { ...at, account, pending: pendingOfMirror(record, at.chainId) },
+      by: { ...at, account, pending: pendingOf(record, at.chainId) },
       config: { admin: env.MINTMARK_MIRROR_ADMIN ?? deployer, ...terms },
       tokens: tokensOf(env.MINTMARK_MIRROR_TOKEN),
     };

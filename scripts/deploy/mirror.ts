@@ -1,13 +1,6 @@
 import type { Address } from "viem";
 import { type Deployer, deployContract, lower } from "./deployer.ts";
-import {
-  type Creation,
-  type Deployment,
-  type MirrorRecord,
-  pendingOfMirror,
-  readRecord,
-  writeRecord,
-} from "./record.ts";
+import { type Creation, type Deployment, type MirrorRecord, pendingOf, readRecord, writeRecord } from "./record.ts";
 import { ascending, requireRecorded, termsOf } from "./settlement.ts";
 import { deployMissing, deployToken, registerToken, type TokenConfig } from "./token.ts";
 
@@ -67,7 +60,7 @@ export async function deployMirrorOf(by: Deployer, source: Deployer, options: Mi
     throw new Error(`${path} names no settlement contract on chain ${source.chainId}; deploy one first`);
   let deployment: Deployment = found;
   const { settlement } = found;
-  const pending = pendingOfMirror(path, by.chainId);
+  const pending = pendingOf(path, by.chainId);
   const there = { ...by, pending };
   const save = async (mirror: MirrorRecord) => {
     const others = deployment.mirrors.filter(({ chainId }) => chainId !== by.chainId);

@@ -90,9 +90,11 @@ export type PendingCreations = ReturnType<typeof pendingOf>;
  * The signed creations of a run that its record does not name yet, in a file beside the record, by the hash of their
  * content. Each is written before it is sent, so a killed run continues with the same transaction, which the chain
  * accepts only once. A signed transaction holds no secret.
+ *
+ * @param mirror - the chain of a mirror; default the settlement contract's own
  */
-export function pendingOf(record: string) {
-  const path = `${record}.pending`;
+export function pendingOf(record: string, mirror?: number) {
+  const path = mirror === undefined ? `${record}.pending` : `${record}.mirror-${mirror}.pending`;
   const all = async () => pending.parse(JSON.parse((await textIn(path)) ?? "{}"));
   return {
     /** Undefined when none is pending. */
@@ -103,9 +105,4 @@ export function pendingOf(record: string) {
     /** Deletes all, once the record names their contracts. */
     clear: () => rm(path, { force: true }),
   };
-}
-
-/** The same for the chain of a mirror. */
-export function pendingOfMirror(record: string, chainId: number): PendingCreations {
-  return pendingOf(`${record}.mirror-${chainId}`);
 }
