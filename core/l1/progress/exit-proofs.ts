@@ -37,16 +37,17 @@ export async function exitHeader(ledger: Ledger, chainId: bigint, place: VaultPl
   return { ...header, committedAt, sequence: l1Sequence };
 }
 
-export function proofsOf({ ledger }: EngineContext): Proofs {
+export function proofsOf(context: EngineContext): Proofs {
   return {
-    content: async (vaultId) => proofs.vaultContent(ledger, vaultId),
-    vault: async (vaultId, options) => proofs.vaultProof(ledger, vaultId, options),
-    exit: async (vaultId, options) => exitProof(ledger, vaultId, options),
-    vaults: async (vaultIds) => proofs.vaultMultiproof(ledger, vaultIds),
-    vaultState: async (vaultId, at) => proofs.vaultStateProof(ledger, vaultId, at),
-    blobs: async (mode, batchNumber, options) => proofs.blobProofs(ledger, requireMode(mode), batchNumber, options),
-    batch: async (mode, batchNumber) => proofs.batchProof(ledger, requireMode(mode), batchNumber),
-    consistency: async (older, newer) => proofs.consistencyProof(ledger, older, newer),
+    content: async (vaultId) => proofs.vaultContent(context.ledger, vaultId),
+    vault: async (vaultId, options) => proofs.vaultProof(context.ledger, vaultId, options),
+    exit: async (vaultId, options) => exitProof(context.ledger, vaultId, options),
+    vaults: async (vaultIds) => proofs.vaultMultiproof(context.ledger, vaultIds),
+    vaultState: async (vaultId, at) => proofs.vaultStateProof(context.ledger, vaultId, at),
+    blobs: async (mode, batchNumber, options) =>
+      proofs.blobProofs(context.ledger, requireMode(mode), batchNumber, options),
+    batch: async (mode, batchNumber) => proofs.batchProof(context.ledger, requireMode(mode), batchNumber),
+    consistency: async (older, newer) => proofs.consistencyProof(context.ledger, older, newer),
   };
 }
 

@@ -114,6 +114,7 @@ describe("a store", () => {
     expect((await mint).transactions).toHaveLength(1);
     expect((await refusal(engine.mint(tenant.principal, {}))).code).toBe("engine_closed");
     expect((await refusal(engine.vaults.get(tenant.applicationId, 0n))).code).toBe("engine_closed");
+    expect((await refusal(engine.proofs.content(0n))).code).toBe("engine_closed");
     expect(() => engine.batches.state()).toThrow(expect.objectContaining({ code: "engine_closed" }));
   });
 });
