@@ -197,7 +197,8 @@ export async function serveMetrics(
 ): Promise<AsyncDisposable & { readonly port: number }> {
   const app = fastifyApp({ hosts: [host, ...names], requestTimeoutSeconds: 30, forceCloseConnections: true });
   let scrapedAt: number | null = null;
-  app.get("/metrics", async (request, reply) => {
+  // HEAD would count as a scrape, and ask L1.
+  app.get("/metrics", { exposeHeadRoute: false }, async (request, reply) => {
     // For `mintmark doctor`, which reads this without a scrape.
     if (scrapedAt !== null) reply.header("mintmark-scraped-seconds-ago", Math.round((Date.now() - scrapedAt) / 1000));
     if (request.headers["user-agent"] !== "mintmark-doctor") scrapedAt = Date.now();

@@ -48,6 +48,7 @@ test("metrics count requests, problems and mints, show batches and L1, and name 
   expect(text).not.toContain(world.users[0]);
   expect(text).not.toContain(world.key);
   expect((await fetch(`http://127.0.0.1:${server.port}/`)).status).toBe(404);
+  expect((await fetch(`http://127.0.0.1:${server.port}/metrics`, { method: "HEAD" })).status).toBe(404);
 
   reachable = false;
   const without = await read();
