@@ -66,13 +66,14 @@ function bearer(authorization: string): string {
 export async function countFailures<T>(
   attempt: Promise<T>,
   failures: TokenBuckets,
-  { ip }: FastifyRequest,
+  request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<T> {
   try {
     return await attempt;
   } catch (error) {
-    if (error instanceof MintmarkError && STATUS_OF[error.code] === 401) failures.spend(addressGroup(ip), 1, reply);
+    const isFailure = error instanceof MintmarkError && STATUS_OF[error.code] === 401;
+    if (isFailure) failures.spend(addressGroup(request.ip), 1, reply);
     throw error;
   }
 }
