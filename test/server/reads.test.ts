@@ -35,6 +35,7 @@ describe("a query", () => {
     ["/api/v1/limits?x", ["/query/x"]],
     ["/api/v1/users/not-a-uuid/vaults?mode=validium", ["/path/userId", "/query/mode"]],
     ["/api/v1/state?__proto__=1", ["/query/__proto__"]],
+    ["/api/v1/users?__proto__=1", ["/query/__proto__"]],
   ])("%s is refused", async (path, pointers) => {
     const { status, code, errors } = refusal(await get(path));
     expect({ status, code }).toEqual({ status: 400, code: "validation_failed" });
