@@ -146,9 +146,9 @@ function isUtf8(url: string): boolean {
 }
 
 /**
- * Whether a Host header names this server; `*` among `hosts` accepts every name. Another site can point its name to this
- * address (DNS rebinding), and a browser would let it read responses. No other site can own addresses, `localhost` or
- * names without a dot.
+ * Tells whether a Host header names this server; `*` among `hosts` accepts every name. Another site can point its name
+ * to this address (DNS rebinding), and a browser would let it read responses. No other site can own addresses,
+ * `localhost` or names without a dot.
  */
 function hostCheck(hosts: readonly string[]): (host: string | undefined) => boolean {
   const names = new Set(hosts.map((name) => name.toLowerCase()));

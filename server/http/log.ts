@@ -33,7 +33,7 @@ export function logging(options: LogOptions | undefined): Pick<FastifyServerOpti
 /** Levels that log successful requests. */
 const TELLS_ALL: ReadonlySet<string> = new Set(["trace", "debug", "info"] satisfies LogOptions["level"][]);
 
-/** Writes the lines of one turn of the event loop to standard output at once: single writes would cost as much. */
+/** Writes the lines of one turn of the event loop together: single writes would cost as much as making the lines. */
 class LinesOfATurn {
   #lines = "";
 

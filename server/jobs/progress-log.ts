@@ -7,7 +7,7 @@ type Work = "commit" | "withdrawal";
 /** Called once for each mined transaction with known gas. */
 type OnGas = (chainId: bigint, work: Work, gas: bigint) => void;
 
-/** One log line for each step of a batch and of a withdrawal, once durable, until disposed; then all are written. */
+/** Logs one line for each durable step of a batch and of a withdrawal. Disposing it waits until all are written. */
 export function logProgress(
   engine: Engine,
   log: FastifyBaseLogger,

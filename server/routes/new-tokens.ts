@@ -69,7 +69,7 @@ const tokenProgress = s.responseComponent("TokenProgress", {
 });
 
 const PATH = "/console/v1/tokens";
-/** Of ERC-20 tokens; amounts here keep nine of them. */
+/** The decimals of ERC-20 tokens. Amounts here keep nine of them. */
 const DECIMALS = 18;
 const QUANTUM = 10n ** 9n;
 

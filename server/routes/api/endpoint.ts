@@ -221,7 +221,7 @@ export function bodyTypesOf({ bodyType, bodyStream }: Endpoint): readonly string
 /** Codes that an endpoint can answer with, in the order of the documentation's table. */
 export function errorsOf({ method, path, access, unmetered, query, errors = [] }: Endpoint): readonly Code[] {
   const codes = new Set<Code>([...ANY_ROUTE, ...errors]);
-  // What the ids of a path name may not exist: `{userId}` brings `user_not_found`.
+  // What an id of the path names may not exist: `{userId}` brings `user_not_found`.
   const absent = [...path.matchAll(/\{(\w+)Id\}/g)].map(([, name]) => `${name}_not_found` as Code);
   for (const code of absent) if (code in STATUS_OF) codes.add(code);
   if (query instanceof z.ZodObject && "cursor" in query.shape) codes.add("cursor_invalid");
@@ -275,7 +275,7 @@ const METERED = ["rate_limited", "overloaded"] as const satisfies readonly Code[
 
 const BODY = ["malformed_json", "body_too_large", "unsupported_media_type"] as const satisfies readonly Code[];
 
-/** @param defaults - the query of a request without one, where there is such a query */
+/** @param defaults - what the query's schema makes of no parameters; undefined where one is required */
 function inputs(
   schemas: Inputs<z.ZodType, z.ZodType, z.ZodType> & { readonly query: z.ZodType },
   defaults: unknown,
