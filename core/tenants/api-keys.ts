@@ -200,17 +200,18 @@ export function requireScope(principal: Principal, scope: Scope): void {
 }
 
 export function keysOf(context: EngineContext): Keys {
-  /** Issues the key that `work` asks for. */
+  /** Issues the key that `askedOf` tells. Who acts is checked before what is asked for. */
   const issued = async (
     wait: WaitOptions | undefined,
-    work: (ledger: Ledger) => ReturnType<typeof requireKeyOptions> & Pick<KeyRecord, "applicationIndex">,
+    askedOf: (ledger: Ledger) => NewKey & Pick<KeyRecord, "applicationIndex" | "scopes">,
   ): Promise<IssuedKey> => {
     const secret = randomBytes(32).toString("hex");
     const key = await context.change((ledger, group) => {
-      const { applicationIndex, ...options } = work(ledger);
-      requireWithinRole(ledger, context.actor, { applicationIndex, scopes: options.scopes });
+      const asked = askedOf(ledger);
+      const { applicationIndex } = asked;
+      requireWithinRole(ledger, context.actor, asked);
       requireFewKeys(ledger, applicationIndex);
-      return keyView(ledger, putNewKey(ledger, group, applicationIndex, options, secret));
+      return keyView(ledger, putNewKey(ledger, group, applicationIndex, requireKeyOptions(asked), secret));
     }, wait);
     return { key, secret: tokenOf(context.ledger.environment, key.keyId, secret) };
   };
@@ -222,13 +223,13 @@ export function keysOf(context: EngineContext): Keys {
         ...asked,
       }));
     },
-    rotate: (keyId, { expiresAt = null } = {}, wait) =>
+    rotate: async (keyId, { expiresAt = null } = {}, wait) =>
       issued(wait, (ledger) => {
         const { applicationIndex, scopes, mintQuota, mintsUsed, name, revokedAt } = programKey(ledger, keyId);
         if (revokedAt !== null) throw new MintmarkError("key_not_found", "The key is revoked; issue a new one.");
         // Only the old key's remaining mints: a rotation must not refill a quota.
         const left = mintQuota === null ? null : mintQuota - mintsUsed;
-        return { applicationIndex, ...requireKeyOptions({ scopes, expiresAt, mintQuota: left, name }) };
+        return { applicationIndex, scopes, expiresAt, mintQuota: left, name };
       }),
     list: (applicationId, page = {}) =>
       listOf(context, "keys", applicationId, page, (start, ledger) => {

@@ -190,6 +190,7 @@ describe("roles", () => {
     const tries: (() => Promise<unknown>)[] = [
       () => acting.keys.issue(tenant.applicationId, { scopes: ["assets"] }),
       () => acting.keys.issue(elsewhere.applicationId, { scopes: ["read"] }),
+      () => acting.keys.rotate(tenant.principal.keyId, { expiresAt: -1 }),
       () => acting.keys.revoke(tenant.principal.keyId),
       () => acting.people.invite({ applicationId: tenant.applicationId, role: "admin", name: "Me" }),
       () => acting.people.changeRole(person.personId, "admin"),
