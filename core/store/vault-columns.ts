@@ -1,7 +1,6 @@
 import { MintmarkError } from "../errors.ts";
 import type { Address, Hex } from "../model.ts";
 import { widthOfWords } from "../protocol/batch-data.ts";
-import { hexToBytes } from "../protocol/hex.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import { ByteReader, record as scratch } from "./binary.ts";
 import { checkedRecord } from "./layout.ts";
@@ -214,28 +213,43 @@ export type TokenHashOf = (vault: NewVault) => number;
  * vault  = holder:1 assetIndex amount createdAfter updatedAfter blobLength:1 blob
  * ```
  *
- * Numbers without a size are varints; `createdAfter` counts ms from `baseTime`, `updatedAfter` from that.
+ * Numbers without a size are varints; `createdAfter` counts ms from `baseTime`, `updatedAfter` from that. It shares no
+ * code with {@link encodeColumns}, so that `verify` finds that one's mistakes.
  */
 export function encodeChunk(vaults: readonly StoredVault[]): Buffer {
-  const columns = new VaultColumns();
-  for (const { applicationIndex, userIndex, owner, assetIndex, amount, blob, createdAt, updatedAt } of vaults) {
-    const holder = { applicationIndex, userIndex, owner: hexToBytes(owner) };
-    const blobs = hexToBytes(blob);
-    const words = { amountHigh: highWord(amount), amountLow: lowWord(amount) };
-    columns.push(holder, { assetIndex, ...words, blobs, start: 0, end: blobs.length }, createdAt, updatedAt, 0);
+  const base = Math.min(...vaults.map(({ createdAt }) => createdAt));
+  const holders = new Map(vaults.map((vault) => [vault.userIndex, vault]));
+  const users = [...holders.keys()];
+  scratch.begin();
+  scratch.u48(base);
+  scratch.u8(users.length);
+  for (const { applicationIndex, userIndex, owner } of holders.values()) {
+    scratch.varint(applicationIndex);
+    scratch.varint(userIndex);
+    scratch.hex(owner);
   }
-  return encodeColumns(columns, 0, vaults.length);
+  scratch.u8(vaults.length);
+  for (const { userIndex, assetIndex, amount, createdAt, updatedAt, blob } of vaults) {
+    scratch.u8(users.indexOf(userIndex));
+    scratch.varint(assetIndex);
+    scratch.bigVarint(amount);
+    scratch.varint(createdAt - base);
+    scratch.varint(updatedAt - createdAt);
+    scratch.u8((blob.length - 2) / 2);
+    scratch.hex(blob);
+  }
+  return scratch.end();
 }
 
 /** {@link encodeChunk} of the vaults in slots `first` to before `end`, from their columns. */
 export function encodeColumns(vaults: VaultColumns, first: number, end: number): Buffer {
   const { userIndex, assetIndex, amountHigh, amountLow, createdAt, updatedAt, blobEnd, blobs } = vaults;
   const positions = new Map<number, number>();
-  let base = Number.POSITIVE_INFINITY;
+  // Vaults are created in slot order, and time never decreases.
+  const base = createdAt[first] as number;
   for (let slot = first; slot < end; slot++) {
     const user = userIndex[slot] as number;
     if ((slot === first || user !== userIndex[slot - 1]) && !positions.has(user)) positions.set(user, slot);
-    base = Math.min(base, createdAt[slot] as number);
   }
   scratch.begin();
   scratch.u48(base);
