@@ -202,7 +202,8 @@ export class ReferenceWithdrawals extends Part<{
   }
 
   #see(entry: Pick<SeenEvent, "chainId" | "blockNumber" | "logIndex">, what: Partial<SeenEvent>): void {
-    this.#events.push({ ...NOTHING_SEEN, ...entry, ...what });
+    const { chainId, blockNumber, logIndex } = entry;
+    this.#events.push({ chainId, blockNumber, logIndex, ...NOTHING_SEEN, ...what });
   }
 
   #fail(withdrawalId: string, failure: string): void {
