@@ -58,7 +58,7 @@ export async function narrow(
   const asset = assetId === undefined ? undefined : ledger.assets.named(assetId)?.assetIndex;
   if (assetId !== undefined && asset === undefined) return null;
   // Both have other times than the batches of their vaults.
-  const later = indexesOf(applicationIndex, filter, users, asset);
+  const later = { ...indexesOf(applicationIndex, filter, users, asset), mint: undefined };
   const indexes = type === undefined ? [...later.withdrawal, ...later.transfer] : later[type];
   if (vault === undefined || reference !== undefined) {
     const spans =
@@ -99,7 +99,7 @@ function indexesOf(
   { vaultId, status, type }: TransactionFilter,
   users: readonly number[] | undefined,
   asset: number | undefined,
-): Record<"withdrawal" | "transfer", Buffer[]> & { readonly mint?: undefined } {
+): Record<"withdrawal" | "transfer", Buffer[]> {
   if (vaultId !== undefined) {
     const withdrawal = [prefixOf.vaultWithdrawal(application, vaultId)];
     return { withdrawal, transfer: [prefixOf.vaultTransfer(application, vaultId)] };
@@ -211,7 +211,7 @@ async function requestAt(ledger: Ledger, applicationIndex: number, sequence: num
   throw new MintmarkError("store_corrupt", `The index of transaction ${sequence} is missing.`);
 }
 
-/** The users that a filter names by id or owner, the first ones of that; undefined when it names none. */
+/** The users that a filter names, by id or as the first ones of an owner; undefined when it names none. */
 async function usersOf(ledger: Ledger, applicationId: Uuid, { userId, ownerAddress }: TransactionFilter) {
   const { applicationIndex } = ledger.application(applicationId);
   const owned: number[] = [];

@@ -165,7 +165,8 @@ async function readTokens(ledger: Ledger, batches: readonly records.BatchRecord[
     const some = batches.slice(first, first + RECORDS_AT_ONCE);
     const stored = await ledger.store.getMany(some.map((batch) => keyOf.batchTokens(batch.mode, batch.batchNumber)));
     return some.map(({ mode, batchNumber, vaultCount }, i): LoadedTokens => {
-      const [name, record] = [batchIdOf(mode, batchNumber), stored[i]];
+      const name = batchIdOf(mode, batchNumber);
+      const record = stored[i];
       if (record === undefined) throw new MintmarkError("store_corrupt", `The tokens of ${name} are missing.`);
       const place = { mode, firstOrdinal: ledger.refs.firstOrdinalOf(mode, batchNumber) };
       // The last vault is within bounds, so all are.
