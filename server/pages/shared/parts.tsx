@@ -5,30 +5,43 @@ import { brief, sentenceOf } from "./format.ts";
 /** What loads: its value, its failure, or neither yet. */
 type Loaded<T> = ReturnType<typeof useLoad<T>>;
 
-/** Loads at once, when `key` changes, and while the page is visible every `everyMs`, unless it loads still. */
+/** A load that has run for longer may never end: its connection can be lost. */
+const LOST_MS = 30_000;
+
+/**
+ * Loads at once, and when `key` changes. With `everyMs` it also loads again and again while the page is visible, and as
+ * soon as the page becomes visible. It does not load again while it still loads.
+ */
 export function useLoad<T>(load: () => Promise<T>, key: unknown, everyMs?: number) {
   const [state, set] = useState<{ value: T | undefined; error: Error | null }>({ value: undefined, error: null });
   const newest = useRef(load);
   newest.current = load;
   const turn = useRef(0);
-  const loading = useRef(0);
+  /** When the newest load began; 0 once it has ended. */
+  const began = useRef(0);
   const reload = useCallback(async () => {
     const mine = ++turn.current;
-    loading.current++;
+    began.current = Date.now();
     try {
       const value = await newest.current();
       if (turn.current === mine) set({ value, error: null });
     } catch (error) {
       if (turn.current === mine) set(({ value }) => ({ value, error: error as Error }));
     }
-    loading.current--;
+    if (turn.current === mine) began.current = 0;
   }, []);
   useEffect(() => {
     void reload();
     if (everyMs === undefined) return undefined;
-    const isDue = () => document.visibilityState === "visible" && loading.current === 0;
-    const timer = setInterval(() => isDue() && void reload(), everyMs);
-    return () => clearInterval(timer);
+    const again = () => {
+      if (document.visibilityState === "visible" && Date.now() - began.current > LOST_MS) void reload();
+    };
+    const timer = setInterval(again, everyMs);
+    document.addEventListener("visibilitychange", again);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener("visibilitychange", again);
+    };
   }, [reload, key, everyMs]);
   return { ...state, reload };
 }
@@ -116,7 +129,7 @@ export function Later({ load }: { load: () => Promise<ComponentChildren> }) {
   return <Shown of={useLoad(load, null)}>{(content) => content}</Shown>;
 }
 
-/** The same, once a button asks for it. */
+/** What `Later` shows, once a click on the button has asked for it. */
 export function OnDemand({ text, load }: { text: string } & Parameters<typeof Later>[0]) {
   const [asked, setAsked] = useState(false);
   return asked ? <Later load={load} /> : <Button onClick={() => setAsked(true)} text={text} />;
