@@ -260,6 +260,11 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
     await tab.route("**/owner/v1/withdrawals", (route) =>
       ++lists === 1 ? route.continue() : route.fulfill({ status: 429, json: { code: "rate_limited", detail: "" } }),
     );
+    // Then the server does not answer twice.
+    let outages = 2;
+    await tab.route("**/owner/v1/withdrawals?*", (route) =>
+      lists > 0 && outages-- > 0 ? route.fulfill({ status: 503 }) : route.continue(),
+    );
     await tab.goto(`${sandbox.description.api}/explorer#/owner`);
     await tab.reload();
     await tab.getByRole("button", { name: "Sign in with Foxy" }).click();

@@ -1,6 +1,6 @@
 import { useEffect, useReducer, useRef, useState } from "preact/hooks";
 import type { Hex, VaultContent } from "../../../core/protocol/verifier.ts";
-import type { OwnersWithdrawal, OwnersWithdrawals } from "../../client/index.ts";
+import type { OwnersWithdrawals } from "../../client/index.ts";
 import { blobText, counted, sentenceOf } from "../shared/format.ts";
 import { Button, code, download, Facts, More, Notice, onSent, useAction, useLoad } from "../shared/parts.tsx";
 import { Amount, amountText, isImage, Picture, textIn, useMetadata } from "../shared/tokens.tsx";
@@ -23,7 +23,9 @@ export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
   const [count, setCount] = useState(PAGE);
   const [isHosted, setHosted] = useState(false);
   const [asked, setAsked] = useState(false);
-  const [busy, setBusy] = useState(false);
+  /** The tokens that the owner's wallet is asked about now. */
+  const [acting, setActing] = useState<ReadonlySet<VaultContent>>(new Set());
+  const busy = acting.size > 0;
   const [notices, setNotices] = useState<readonly string[]>([]);
   const [question, setQuestion] = useState<{ readonly to: Hex | null } | null>(null);
   const [, redraw] = useReducer((drawn: number) => drawn + 1, 0);
@@ -38,15 +40,15 @@ export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
   const relayed = settings.relayVaults;
   const act: acts.Act = { signedIn, vaults: chosen, made: transfers.made, given, change: set };
 
-  const waiting = vaults.filter((vault) => kindOf(vault) === "waiting");
+  // An act says itself how its tokens stand, until it has ended.
+  const waiting = vaults.filter((vault) => kindOf(vault) === "waiting" && !acting.has(vault));
   /** Looks at what is new here, and at what is on its way. */
   const lookAround = async () => {
     const some = [...shown.filter(({ vaultId }) => !standings.has(vaultId)), ...waiting];
     for (let first = 0; first < some.length; first += 100) await look(some.slice(first, first + 100));
     await acts.followGiven(act).catch(() => undefined);
   };
-  // What the owner's wallet does now tells its end itself.
-  useLoad(lookAround, shown.length, busy || waiting.length === 0 ? undefined : POLLING_MS);
+  useLoad(lookAround, shown.length, waiting.length === 0 ? undefined : POLLING_MS);
 
   /** Shows how a token stands. A spent one, or one on its way, cannot be selected. */
   function set(vaultId: bigint, text: acts.Standing["text"], kind: acts.Standing["kind"]): void {
@@ -68,18 +70,18 @@ export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
   }
 
   async function run(work: (act: acts.Act) => Promise<readonly string[]>): Promise<void> {
-    setBusy(true);
+    setActing(new Set(act.vaults));
     setQuestion(null);
     setNotices([]);
     setNotices(await work(act).catch((error: unknown) => [sentenceOf(error)]));
-    setBusy(false);
+    setActing(new Set());
   }
 
   /** Asks L1 what has been paid, and the operator what is on its way. */
   async function look(some: readonly VaultContent[]): Promise<void> {
     const [paid, newest] = await Promise.all([
       paidOnL1(some).catch(() => new Map<bigint, bigint>()),
-      newestOf(signedIn, some).catch(() => new Map<bigint, OwnersWithdrawal>()),
+      newestOf(signedIn, some).catch(() => null),
     ]);
     for (const vault of some) {
       const { vaultId, amount } = vault;
@@ -87,10 +89,12 @@ export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
       if (fate !== null) given.delete(vaultId);
       if (fate !== null) set(vaultId, `It is ${fate}.`, "spent");
       if (fate !== null || given.has(vaultId)) continue;
-      const { status = "", quantity = "0", withdrawnBefore = "0", failure } = newest.get(vaultId) ?? {};
+      const { status = "", quantity = "0", withdrawnBefore = "0", failure } = newest?.get(vaultId) ?? {};
       const settled = status === "settled" || status === "finalized";
       const told = settled ? BigInt(withdrawnBefore) + BigInt(quantity) : 0n;
       const withdrawn = paid.get(vaultId) ?? told;
+      // A server that cannot be reached has taken nothing back.
+      if (newest === null && withdrawn < amount && kindOf(vault) === "waiting") continue;
       const can = relayed === 0 ? "You can withdraw it." : "You can withdraw it or give it away.";
       if (withdrawn >= amount) set(vaultId, acts.PAID, "spent");
       else if (status in acts.ON_THE_WAY) set(vaultId, acts.ON_THE_WAY[status], "waiting");
