@@ -24,8 +24,8 @@ interface Context {
 
 type Page = (context: Context) => ComponentChildren;
 /**
- * A page: its address after `#/`, its title in the menu, and its content; then the content and the title of one id, which
- * `*` stands for. A page without a title has its own.
+ * A page: its address after `#/`, its title, and its content. Then the content and the title for one id; in that title `*`
+ * stands for the id. Content without a title shows its own. The menu lacks a page without the first title.
  */
 type Entry = readonly [path: string, title: string, all: Page, one?: Page, titleOfOne?: string];
 
@@ -52,7 +52,7 @@ const OF_ALL: readonly Entry[] = [
   ["team", "Team", Team],
   ["audit", "Audit log", Audit],
 ];
-/** Pages for those alone who have the right of this name. */
+/** Pages that only those see who have the right of the same name. */
 const RIGHTS: readonly string[] = ["mint", "webhooks"];
 
 /** What stands under the titles. */
@@ -124,7 +124,7 @@ function Console({ signIn, path, onSignedOut }: { signIn: PersonSignIn; path: st
   const rights: readonly string[] = signIn.rights;
   const pages = [...own, ...OF_ALL].filter(([each]) => !RIGHTS.includes(each) || rights.includes(each));
   const [at, titleOfAll, All, One, titleOfOne = ""] = pages.find(([each]) => asked === each) ?? own[0];
-  const [Page, title, lead] = id && One ? [One, titleOfOne.replace("*", id)] : [All, titleOfAll, LEADS[at]];
+  const [Page, title, lead] = id && One ? [One, titleOfOne.replace("*", () => id)] : [All, titleOfAll, LEADS[at]];
   const signOut = () => void call("DELETE", "/console/v1/sign-in").then(onSignedOut, onSignedOut);
   return (
     <>

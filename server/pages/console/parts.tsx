@@ -121,7 +121,7 @@ export function Filters({ label, children }: { label: string; children: Componen
   const form = useRef<HTMLFormElement>(null);
   const filters = useFilters();
   const named = () => [...(form.current?.querySelectorAll<HTMLInputElement>("[name]") ?? [])];
-  // At once, so that it cannot undo what is typed next.
+  // In the layout phase, before anybody can type: a later effect would undo what was typed.
   useLayoutEffect(() => {
     for (const input of named()) input.value = filters[input.name] ?? "";
   }, [JSON.stringify(filters)]);
