@@ -13,7 +13,8 @@ const LINES: Readonly<Record<string, number>> = {
   // Raised for attacks in tiny pieces.
   bench: 3_650,
   contracts: 5_200,
-  "contracts/test": 870,
+  // Raised: the harness derives asset ids, which no contract needs.
+  "contracts/test": 880,
   // Raised for the thread that two rooms have in common; `core/protocol` was lowered.
   core: 1_950,
   "core/batches": 1_000,

@@ -15,8 +15,12 @@ contract ProofHarness is OutsideProofs {
         return AssetEncoding.assetType(standard, token, quantum);
     }
 
-    function mintableAssetId(Standard standard, uint256 type_, bytes calldata blob) external pure returns (uint256) {
-        return AssetEncoding.mintableAssetId(standard, type_, blob);
+    /// @notice The asset id of a minting blob, as StarkEx derives it: 240 bits of a hash, and flags. No contract needs it.
+    function mintableAssetId(Standard standard, uint256 type_, bytes calldata blob) external pure returns (uint256 id) {
+        id = uint256(uint240(uint256(keccak256(abi.encodePacked("MINTABLE:", type_, keccak256(blob))))));
+        id |= 1 << 250;
+        if (standard != Standard.ERC721) id |= 1 << 249;
+        if (standard == Standard.ERC20) id |= 1 << 248;
     }
 
     function mintmarkTokenId(bytes calldata blob) external pure returns (uint256) {

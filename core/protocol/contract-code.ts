@@ -7,10 +7,10 @@
  * that creates the contract, which the constructor's arguments follow.
  */
 export const contractCode = {
-  StateCommitment: {"bytes":21854,"hash":"0x1da9e8518ccb2f3d3c44385200451b5278f4b926d34a32324ef680f58a982188","immutables":{"administrationCode":[143,3443,20508],"transfersCode":[77,190,400],"changeDelay":[2748],"_domainChainId":[16702],"_domainHash":[16740],"maturity":[1261,2498,8513]},"creation":{"bytes":43611,"hash":"0xa21db9a853cf03b8354ef8f84ac95264537052365e10d37c3b81a0aab3d72d4c"}},
-  Administration: {"bytes":19632,"hash":"0xc2f0e886df048c3581c1b2c60c850fc54f5d946256f17d1efe493b6ded51416e","immutables":{},"creation":{"bytes":19658,"hash":"0x71f527d849dc6c9141194dcc6e0bb3c779638a427c07df1105bf17c690e7a6cb"}},
+  StateCommitment: {"bytes":22160,"hash":"0xfbc937e43199607c3d8774d3f2790665f08eb4c7578a642aefe9cc044c16f2a9","immutables":{"administrationCode":[143,3443,20814],"transfersCode":[77,190,400],"changeDelay":[2748],"_domainChainId":[17008],"_domainHash":[17046],"maturity":[1261,2498,8855]},"creation":{"bytes":43917,"hash":"0x5812b3372a8461b2fbe441d2e68bd0850305d1b116c04644e6a6f4804d8188d6"}},
+  Administration: {"bytes":19632,"hash":"0xed9b2a51a2dc8acba4e821bfa4209b7504eb96409a326bf1be8c34d9de2d2d1b","immutables":{},"creation":{"bytes":19658,"hash":"0xca7e50c448822682593a60cdb6de788ac26460b896960c4e7d122d8251c84cf9"}},
   Transfers: {"bytes":23215,"hash":"0x6e408c50bf9eb567dca3aae6696bd6315f58120de8f5b8aa272264ba8ee7f9e5","immutables":{},"creation":{"bytes":23241,"hash":"0xe82d84d351e72145f1ec4d8694a21a7c2f3c8b4851f6662e86541cab29e5cb13"}},
-  StateMirror: {"bytes":22428,"hash":"0x6acebd2fd42cdbc8a0b6154c7a6996564262d1f30274930731f9aed8a270fd34","immutables":{"sourceChainId":[2948,11972,16412],"sourceContract":[2994,7018,16467],"changeDelay":[5124,6961],"_domainChainId":[16826],"_domainHash":[16864],"maturity":[1741,4720,11661]},"creation":{"bytes":24187,"hash":"0xb5533478628df7ada059ecb911a19d8917fc863e49b73d671f0e5d14e089fc47"}},
+  StateMirror: {"bytes":22428,"hash":"0x756a853914d79ecd1660cf3407d324ed22037b070a557b0c885381dc5923ce38","immutables":{"sourceChainId":[2948,11972,16412],"sourceContract":[2994,7018,16467],"changeDelay":[5124,6961],"_domainChainId":[16826],"_domainHash":[16864],"maturity":[1741,4720,11661]},"creation":{"bytes":24187,"hash":"0x83db46b14525b3108e2e6ca644838e09af511d95b055360716425750fb3cf82e"}},
 } as const;
 
 /** The code of one release: its contracts stay where they are, and every later version uses them. */
