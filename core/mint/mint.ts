@@ -44,7 +44,7 @@ const DRY: MintOutcome = { sequence: -1, minted: null };
 /** A record that a mint decides: the mint happens once for it, in the same write. */
 export interface Decision {
   readonly key: Buffer;
-  /** What the mint's journal entry says of it, for a caller's key. */
+  /** The caller's key and the request's digest, for the mint's journal entry; null for a claim link. */
   readonly idempotency: MintHeader["idempotency"];
   /** The journal sequence of the mint that has decided it; null while none has. Throws when none may any more. */
   earlier(record: Buffer | undefined): number | null;

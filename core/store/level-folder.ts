@@ -33,7 +33,7 @@ export class LevelFolder implements AsyncDisposable {
   readonly #lock: Server | null;
   #format: number;
   readonly #bytes = Buffer.alloc(MARK_BYTES);
-  #mark: FileHandle | null = null;
+  #markFile: FileHandle | null = null;
 
   private constructor(path: string, marked: number | null, lock: Server | null, format: number) {
     this.path = path;
@@ -46,10 +46,10 @@ export class LevelFolder implements AsyncDisposable {
    * Locks a folder and checks it for data that LevelDB would silently drop, before LevelDB changes anything.
    *
    * @param createIfMissing - whether to create a store in a folder without one
-   * @param isMarked - false removes the mark, because another journal holds the store's writes
+   * @param keepsMark - false removes the mark, because another journal holds the store's writes
    * @throws MintmarkError `store_missing`, `store_locked`, `store_mismatch`, or `store_corrupt`
    */
-  static async open(folder: string, createIfMissing: boolean, isMarked: boolean): Promise<LevelFolder> {
+  static async open(folder: string, createIfMissing: boolean, keepsMark: boolean): Promise<LevelFolder> {
     if (createIfMissing) await mkdir(folder, { recursive: true });
     else if (!(await stat(folder).catch(() => null))?.isDirectory()) throw storeMissing(folder);
     const path = await realpath(folder);
@@ -58,12 +58,12 @@ export class LevelFolder implements AsyncDisposable {
       const holds = (await readdir(path)).some((file) => STORE_FILE.test(file));
       const format = holds ? await requireFolderFormat(path) : FORMAT_VERSION;
       // A store that begins a journal. A server's own folder is brought up by the journal.
-      if (!isMarked && !createIfMissing) requireNewest(format);
-      if (!isMarked) await rm(markIn(path), { force: true });
+      if (!keepsMark && !createIfMissing) requireNewest(format);
+      if (!keepsMark) await rm(markIn(path), { force: true });
       // Reads the mark first: it is never ahead of the log, even while another process writes.
       const marked = await readMark(path);
       // A server of a cluster that ended before its first write left an empty store. The journal fills it.
-      const isStore = await requireWhole(path, !isMarked && createIfMissing ? 0 : marked);
+      const isStore = await requireWhole(path, !keepsMark && createIfMissing ? 0 : marked);
       if (!isStore && !createIfMissing) throw storeMissing(folder);
       if (!isStore) await writeFolderFormat(path);
       const opened = new LevelFolder(path, marked, lock, format);
@@ -85,22 +85,22 @@ export class LevelFolder implements AsyncDisposable {
 
   /** Makes the mark's file durable once; later marks change only existing bytes. */
   async beginMark(length: number): Promise<void> {
-    this.#mark ??= await open(markIn(this.path), this.marked === null ? "w" : "r+", 0o600);
+    this.#markFile ??= await open(markIn(this.path), this.marked === null ? "w" : "r+", 0o600);
     this.mark(length);
-    await this.#mark.sync();
+    await this.#markFile.sync();
   }
 
   /** Takes a few microseconds: the bytes go to the system's cache. */
   mark(length: number): void {
-    if (this.#mark === null) throw new Error("the mark is not open");
+    if (this.#markFile === null) throw new Error("the mark is not open");
     this.#bytes.writeBigUInt64BE(BigInt(length), 0);
     this.#bytes.writeUInt32BE(crc32(this.#bytes.subarray(0, 8)), 8);
-    writeSync(this.#mark.fd, this.#bytes, 0, MARK_BYTES, 0);
+    writeSync(this.#markFile.fd, this.#bytes, 0, MARK_BYTES, 0);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#mark?.close();
-    this.#mark = null;
+    await this.#markFile?.close();
+    this.#markFile = null;
     this.#lock?.close();
   }
 }
