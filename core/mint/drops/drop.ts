@@ -93,17 +93,17 @@ export function dropId(
  */
 export async function runDrop(task: DropTask): Promise<Counts> {
   await using files = await DropFiles.open(task.result, task.progress, task.id);
-  const { done: before } = files.done;
-  task.onProgress(files.done);
+  const { done: before } = files.counts;
+  task.onProgress(files.counts);
   let index = 0;
   for await (const window of windowsOf(rowsOf(task.source, task.format))) {
     if (index++ < before) continue;
     task.signal.throwIfAborted();
     const { lines, counts } = await mintWindow(task, files, window, index - 1);
     await files.finish(lines, counts);
-    task.onProgress(files.done);
+    task.onProgress(files.counts);
   }
-  return files.done;
+  return files.counts;
 }
 
 interface Outcome {

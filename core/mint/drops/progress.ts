@@ -40,14 +40,14 @@ export class AnotherDrop extends Error {
 export class DropFiles implements AsyncDisposable {
   readonly #result: FileHandle;
   readonly #progress: FileHandle;
-  done: Done;
+  counts: Done;
   /** The last request of the first unfinished window; null when none was about to be sent. */
   intent: Intent | null;
 
   private constructor(result: FileHandle, progress: FileHandle, { done, intent }: Read) {
     this.#result = result;
     this.#progress = progress;
-    this.done = done;
+    this.counts = done;
     this.intent = intent;
   }
 
@@ -83,8 +83,8 @@ export class DropFiles implements AsyncDisposable {
     const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
     await this.#result.appendFile(text);
     await this.#result.datasync();
-    const before = this.done;
-    this.done = {
+    const before = this.counts;
+    this.counts = {
       done: before.done + 1,
       bytes: before.bytes + Buffer.byteLength(text),
       minted: before.minted + minted,
@@ -93,7 +93,7 @@ export class DropFiles implements AsyncDisposable {
       unknown: before.unknown + unknown,
     };
     this.intent = null;
-    await this.#progress.appendFile(`${JSON.stringify(this.done)}\n`);
+    await this.#progress.appendFile(`${JSON.stringify(this.counts)}\n`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
