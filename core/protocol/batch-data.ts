@@ -107,15 +107,12 @@ export class BatchDataError extends Error {
 export class BatchInput {
   offset = 0;
   readonly #data: Uint8Array;
-  readonly #fault: new (
-    reason: "truncated",
-    offset: number,
-  ) => Error;
+  readonly #truncated: (offset: number) => Error;
 
-  /** @param fault - the error for data that ends too early */
-  constructor(data: Uint8Array, fault: new (reason: "truncated", offset: number) => Error = BatchDataError) {
+  /** @param truncated - the error for a value that begins at `offset` and ends past the data */
+  constructor(data: Uint8Array, truncated = (offset: number): Error => new BatchDataError("truncated", offset)) {
     this.#data = data;
-    this.#fault = fault;
+    this.#truncated = truncated;
   }
 
   get atEnd(): boolean {
@@ -133,7 +130,7 @@ export class BatchInput {
   }
 
   require(size: number): void {
-    if (this.offset + size > this.#data.length) throw new this.#fault("truncated", this.offset);
+    if (this.offset + size > this.#data.length) throw this.#truncated(this.offset);
   }
 
   /** An integer of 1 to 4 bytes. */

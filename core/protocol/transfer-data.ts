@@ -126,16 +126,18 @@ export function encodeTransferData(groups: readonly TransferGroup[]): Uint8Array
 export function decodeTransferData(data: Uint8Array): TransferGroup[] {
   if (data[0] !== TRANSFER_DATA_VERSION) throw new TransferDataError("version_unknown", 0);
   if (data.length === 1) throw new TransferDataError("no_group", 1);
-  const input = new BatchInput(data, TransferDataError);
-  input.skip(1);
+  // L1 too says where the group begins that ends too late.
+  let start = 1;
+  const input = new BatchInput(data, () => new TransferDataError("truncated", start));
+  input.skip(start);
   const groups: TransferGroup[] = [];
   const seen = new Set<VaultId>();
   let slots = 0;
   for (let before = 0n; !input.atEnd; ) {
-    const { offset } = input;
+    start = input.offset;
     const { base, ...group } = readGroup(input, before, seen);
     slots += group.transfers.reduce((sum, transfer) => sum + slotsOf(transfer), 0);
-    if (slots > MAX_TRANSFER_SLOTS) throw new TransferDataError("too_many_slots", offset);
+    if (slots > MAX_TRANSFER_SLOTS) throw new TransferDataError("too_many_slots", start);
     groups.push(group);
     before = base;
   }

@@ -115,6 +115,11 @@ describe("transfer data", () => {
     expect(() => decodeTransferData(hexToBytes(data))).toThrow(expect.objectContaining({ reason: "too_many_slots" }));
   });
 
+  it.each(file.vectors)("is refused where the group begins that ends too early, as on L1: $name", ({ data }) => {
+    const offset = (data.length - 2) / 2;
+    expect(() => decodeTransferData(hexToBytes(`${data}0000`))).toThrow(expect.objectContaining({ offset }));
+  });
+
   it("can hold the most slots", () => {
     const transfers = (from: number) =>
       Array.from({ length: 1024 }, (_, i) => ({ vaultId: BigInt(from + i), amount: 0n, to: derivedAddress("many") }));
