@@ -130,7 +130,7 @@ export function readAssets(input: BatchInput, standardOf?: DecodeOptions["standa
     const asset = { chainId: input.uint(8), assetType: input.hex(32) };
     const last = assets[i - 1];
     if (last !== undefined && compareAssets(last, asset) >= 0) throw new format.BatchDataError("asset_order", offset);
-    if (standardOf?.(asset.chainId, asset.assetType) === null)
+    if (standardOf !== undefined && !standardOf(asset.chainId, asset.assetType))
       throw new format.BatchDataError("asset_unregistered", offset);
     assets.push(asset);
   }

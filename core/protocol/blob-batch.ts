@@ -178,7 +178,7 @@ export function decodeBlobBatch(data: Uint8Array, { maxSlots, standardOf }: Deco
   const batch = readBlobBatchData(data);
   if (batch.vaultCount > (maxSlots ?? MAX_BLOB_VAULTS)) throw new BatchDataError("too_many_slots", 1);
   for (const [i, { chainId, assetType }] of batch.assets.entries()) {
-    if (standardOf !== undefined && standardOf(chainId, assetType) === null) {
+    if (standardOf !== undefined && !standardOf(chainId, assetType)) {
       throw new BatchDataError("asset_unregistered", HEAD_BYTES + i * ASSET_ENTRY_BYTES);
     }
   }
