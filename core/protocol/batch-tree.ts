@@ -2,7 +2,7 @@ import { MintmarkError } from "../errors.ts";
 import { MAX_BATCH_VAULTS } from "../model.ts";
 import { invariant, requireInteger } from "./bounds.ts";
 import { equalBytes, HASH_BYTES, hashAt } from "./hex.ts";
-import { buildLevels, nodeIn, pathHolds, siblingsIn, treeHeight } from "./merkle.ts";
+import { buildLevels, MAX_HEIGHT, nodeIn, pathHolds, siblingsIn, treeHeight } from "./merkle.ts";
 import type { TreeNodes } from "./multiproof.ts";
 
 /** Height of the subtrees that a store keeps as one page of 256 leaves. */
@@ -39,6 +39,7 @@ export class BatchTree implements TreeNodes {
   }
 
   node(height: number, index: number): Uint8Array {
+    requireInteger("height", height, 0, this.height);
     return nodeIn(this.levels[height] as Uint8Array, index, height);
   }
 
@@ -65,6 +66,7 @@ export class BatchTree implements TreeNodes {
    * levels.
    */
   pageRoots(pageHeight: number = PAGE_HEIGHT): Uint8Array {
+    requireInteger("pageHeight", pageHeight, 0, MAX_HEIGHT);
     return this.levels[Math.min(pageHeight, this.height)] as Uint8Array;
   }
 }
