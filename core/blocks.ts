@@ -50,6 +50,9 @@ export async function eventsUpTo(
 /** Throws `l1_failed` when the chain does not have the block. */
 export async function requireBlock(l1: Pick<L1Reader, "block">, at: bigint | "latest"): Promise<L1Block> {
   const block = await l1.block(at);
-  if (block === null) throw new MintmarkError("l1_failed", `the chain does not have block ${at}, or no longer`);
+  if (block === null) {
+    const fault = at === "latest" ? "has no newest block" : `does not have block ${at}, or no longer`;
+    throw new MintmarkError("l1_failed", `the chain ${fault}`);
+  }
   return block;
 }
