@@ -73,7 +73,9 @@ function engineOf(
   const { events, secret, close } = parts;
   const webhooks = webhooksOf(context, secret);
   return {
-    ...{ settlement, environment, limits },
+    settlement,
+    environment,
+    limits,
     mint: mint.bind(null, context),
     mints: mintsOf(context),
     transactions: transactionsOf(context),
