@@ -203,6 +203,7 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
     ["owner", 2, 160],
     ["amount", 4, 64],
     ["blob", 5, 128],
+    ["blob's length", 6, 16],
   ])("need a vault whose %s is as wide as the interface says", async (_, word, bit) => {
     const batch = await commit[mode](d, [entry(d.assets.coin, owner, "", 70n)]);
     const args = withdrawArgs(request(batch, 0));
