@@ -8,7 +8,7 @@ import { transaction, transactionQuery } from "../../routes/transactions.ts";
 import { vault, vaultProof, vaultQuery } from "../../routes/vaults.ts";
 import * as withdrawals from "../../routes/withdrawals.ts";
 import { operation } from "./operation.ts";
-import { OF_ID, ofApplication } from "./tenants.ts";
+import { APPLICATION, ofApplication } from "./tenants.ts";
 
 const USER = "--user 6f1d3c1e-4f0a-4b7e-9a51-0c5d6f2b7a10";
 const ASSET = "--asset 0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21";
@@ -53,7 +53,7 @@ export const APPLICATION_OPERATIONS = {
   }),
   "vaults.list": operation({
     summary: "list an application's vaults, oldest first; all their fields with --json",
-    examples: [OF_ID, `${OF_ID} ${ASSET} --token 1001`],
+    examples: [APPLICATION, `${APPLICATION} ${ASSET} --token 1001`],
     input: ofApplication.extend(vaultQuery.shape),
     columns: ["vaultId", "status", "ownerAddress", "assetId", "tokenId", "amount", "availableBalance", "batchId"],
     answer: pageOf(vault),
@@ -61,7 +61,7 @@ export const APPLICATION_OPERATIONS = {
   }),
   "vaults.show": operation({
     summary: "show one vault",
-    examples: [`9223372036854775808 ${OF_ID}`],
+    examples: [`9223372036854775808 ${APPLICATION}`],
     input: ofApplication.extend({ vaultId }),
     args: ["vaultId"],
     answer: vault,
@@ -77,7 +77,7 @@ export const APPLICATION_OPERATIONS = {
   }),
   "transactions.list": operation({
     summary: "list an application's mints, withdrawals and transfers, newest first; all their fields with --json",
-    examples: [OF_ID, `${OF_ID} --type mint --status settled`],
+    examples: [APPLICATION, `${APPLICATION} --type mint --status settled`],
     input: ofApplication.extend(transactionQuery.shape),
     columns: ["transactionId", "type", "status", "assetId", "tokenId", "amount", "vaultId", "l1TxHash", "failure"],
     answer: pageOf(transaction),
@@ -85,7 +85,7 @@ export const APPLICATION_OPERATIONS = {
   }),
   "transactions.show": operation({
     summary: "show one transaction, with the time of each status",
-    examples: [`01a1fd1b-bfbe-7246-add7-f4566c613096.0 ${OF_ID}`],
+    examples: [`01a1fd1b-bfbe-7246-add7-f4566c613096.0 ${APPLICATION}`],
     input: ofApplication.extend({ transactionId: PATH.transactionId }),
     args: ["transactionId"],
     answer: transaction,
@@ -113,7 +113,7 @@ export const APPLICATION_OPERATIONS = {
   }),
   "withdrawals.list": operation({
     summary: "list an application's withdrawals, newest first; all their fields with --json",
-    examples: [OF_ID, `${OF_ID} --status accepted`],
+    examples: [APPLICATION, `${APPLICATION} --status accepted`],
     input: ofApplication.extend(withdrawals.withdrawalQuery.shape),
     columns: ["withdrawalId", "status", "userId", "vaultId", "quantity", "l1TxHash", "failure"],
     answer: pageOf(withdrawals.withdrawal),
@@ -121,7 +121,7 @@ export const APPLICATION_OPERATIONS = {
   }),
   "withdrawals.show": operation({
     summary: "show one withdrawal, with the reason for waiting",
-    examples: [`${WITHDRAWAL} ${OF_ID}`],
+    examples: [`${WITHDRAWAL} ${APPLICATION}`],
     input: ofApplication.extend({ withdrawalId: uuid }),
     args: ["withdrawalId"],
     answer: withdrawals.withdrawal,

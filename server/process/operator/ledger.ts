@@ -7,9 +7,9 @@ import { asset } from "../../routes/assets.ts";
 import { batch, batchesOf, batchOf, batchView } from "../../routes/batches.ts";
 import { whole } from "../settings/fields.ts";
 import { operation } from "./operation.ts";
-import { OF_ID, ofApplication } from "./tenants.ts";
+import { APPLICATION, ofApplication } from "./tenants.ts";
 
-export const ID = "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21";
+export const ASSET_ID = "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21";
 
 export const ofAsset = z.strictObject({ assetId: uuid });
 /** An asset without the fields that depend on an application. */
@@ -18,7 +18,7 @@ const enablement = {
   input: ofAsset.extend(ofApplication.shape),
   answer: asset,
   args: ["assetId"],
-  examples: [`${ID} ${OF_ID}`],
+  examples: [`${ASSET_ID} ${APPLICATION}`],
 } as const;
 const positive = whole(/^[1-9]\d{0,77}$/, "Give a whole number from 1.");
 const name = (what: string, most: number) =>
@@ -72,7 +72,7 @@ export const LEDGER_OPERATIONS = {
   }),
   "assets.change": operation({
     summary: "change an asset: its mode and its blobs at any time, all else before the first mint",
-    examples: [`${ID} --mode zk-rollup`, `${ID} --standard erc1155 --scheme imx`],
+    examples: [`${ASSET_ID} --mode zk-rollup`, `${ASSET_ID} --standard erc1155 --scheme imx`],
     input: ofAsset.extend({ ...token.partial().shape, ...facts.shape }),
     args: ["assetId"],
     answer: operatorsAsset,
@@ -80,7 +80,7 @@ export const LEDGER_OPERATIONS = {
   }),
   "assets.remove": operation({
     summary: "remove an asset without mints",
-    examples: [ID],
+    examples: [ASSET_ID],
     input: ofAsset,
     args: ["assetId"],
     async run(engine, { assetId }) {
@@ -90,7 +90,7 @@ export const LEDGER_OPERATIONS = {
   }),
   "assets.list": operation({
     summary: "list every asset; all its fields with --json",
-    examples: ["", `${OF_ID} --json`],
+    examples: ["", `${APPLICATION} --json`],
     input: z.strictObject({
       applicationId: uuid
         .optional()
@@ -107,7 +107,7 @@ export const LEDGER_OPERATIONS = {
   }),
   "assets.whitelist": operation({
     summary: "let applications enable and mint the asset",
-    examples: [ID, `${ID} --remove`],
+    examples: [ASSET_ID, `${ASSET_ID} --remove`],
     input: ofAsset.extend({ remove: z.boolean().default(false).describe("take it off the list again") }),
     args: ["assetId"],
     answer: operatorsAsset,

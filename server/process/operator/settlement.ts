@@ -11,7 +11,7 @@ import { accountOf } from "../account.ts";
 import { member, privateKey, url, whole } from "../settings/fields.ts";
 import { SETTINGS } from "../settings/settings.ts";
 import { reserveSettling, settlerOver } from "../settling.ts";
-import { ID, ofAsset, operatorsAsset } from "./ledger.ts";
+import { ASSET_ID, ofAsset, operatorsAsset } from "./ledger.ts";
 import { operation } from "./operation.ts";
 
 const key = privateKey("Give a private key");
@@ -49,7 +49,7 @@ const commit = followed.extend({
 export const SETTLEMENT_OPERATIONS = {
   "assets.register": operation({
     summary: "record that L1's registry has the token; with a key, register it there first",
-    examples: [`${ID} --rpc https://rpc.example`, `${ID} --key-stdin < registrar.key`],
+    examples: [`${ASSET_ID} --rpc https://rpc.example`, `${ASSET_ID} --key-stdin < registrar.key`],
     input: ofAsset.extend({
       rpc,
       registrarKey: key

@@ -7,7 +7,7 @@ import { balance, user } from "../../routes/users.ts";
 import { operation, type Running } from "./operation.ts";
 
 const ID = "01a1fd1b-bf5c-743a-abf0-3c3fec348cab";
-export const OF_ID = `--application ${ID}`;
+export const APPLICATION = `--application ${ID}`;
 const USER = "6f1d3c1e-4f0a-4b7e-9a51-0c5d6f2b7a10";
 
 const expiresAt = future.optional().describe("RFC 3339, such as 2027-01-01T00:00:00Z; default never");
@@ -71,7 +71,7 @@ export const TENANT_OPERATIONS = {
   }),
   "keys.issue": operation({
     summary: "issue a key; it is shown only this once",
-    examples: [OF_ID, `${OF_ID} --scopes mint,read --quota 100000`],
+    examples: [APPLICATION, `${APPLICATION} --scopes mint,read --quota 100000`],
     input: ofApplication.extend({
       scopes: z
         .array(z.enum(SCOPES, `Give scopes out of ${SCOPES.join(", ")}.`))
@@ -87,7 +87,7 @@ export const TENANT_OPERATIONS = {
   }),
   "keys.list": operation({
     summary: "list an application's keys, without their secrets",
-    examples: [OF_ID],
+    examples: [APPLICATION],
     input: ofApplication,
     answer: z.array(apiKey),
     run: (engine, { applicationId }) => Array.fromAsync(engine.keys.list(applicationId)),
@@ -110,7 +110,7 @@ export const TENANT_OPERATIONS = {
   }),
   "people.invite": operation({
     summary: "add a person to an application's team, or to the operator's; prints a link that signs in once",
-    examples: [`"Ada" --role admin ${OF_ID}`, `"Bob" --role operator --address 0x70997970…`],
+    examples: [`"Ada" --role admin ${APPLICATION}`, `"Bob" --role operator --address 0x70997970…`],
     input: z.strictObject({
       name: nameUpTo(100),
       role: role.describe(`one of ${ROLES.join(", ")}`),
@@ -123,7 +123,7 @@ export const TENANT_OPERATIONS = {
   }),
   "people.list": operation({
     summary: "list an application's people, or the operator's; all their fields with --json",
-    examples: [OF_ID, ""],
+    examples: [APPLICATION, ""],
     input: z.strictObject({ applicationId: uuid.nullable().default(null).describe("default: the operator's team") }),
     columns: ["personId", "name", "role", "address", "signedInAt", "removedAt"],
     answer: z.array(person),
@@ -151,7 +151,7 @@ export const TENANT_OPERATIONS = {
   }),
   "users.create": operation({
     summary: "register a user by its owner's L1 address",
-    examples: [`0x70997970c51812dc3a010c7d01b50e0d17dc79c8 ${OF_ID}`],
+    examples: [`0x70997970c51812dc3a010c7d01b50e0d17dc79c8 ${APPLICATION}`],
     input: ofApplication.extend({
       ownerAddress: address,
       userId: id,
@@ -163,7 +163,7 @@ export const TENANT_OPERATIONS = {
   }),
   "users.list": operation({
     summary: "list users, a page at a time",
-    examples: [`${OF_ID} --limit 100`],
+    examples: [`${APPLICATION} --limit 100`],
     input: ofApplication.extend({
       ownerAddress: address.optional().describe("those of this owner"),
       reference: reference.optional().describe("those with this reference"),
@@ -174,7 +174,7 @@ export const TENANT_OPERATIONS = {
   }),
   "users.show": operation({
     summary: "show a user and its first 100 balances",
-    examples: [`${USER} ${OF_ID}`],
+    examples: [`${USER} ${APPLICATION}`],
     input: ofApplication.extend({ userId: uuid }),
     args: ["userId"],
     answer: user.extend({ balances: pageOf(balance) }),
