@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir, readFile, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -41,10 +41,10 @@ export async function measureAgainst(revision: string, progress: Progress): Prom
 async function checkOut(revision: string, folder: string): Promise<void> {
   const archive = join(dirname(folder), "revision.tar");
   await mkdir(folder);
-  execFileSync("git", ["archive", "--output", archive, revision], { cwd: ROOT, stdio: "pipe" });
-  execFileSync("tar", ["-xf", archive], { cwd: folder, stdio: "pipe" });
+  run(ROOT, "git", "archive", "--output", archive, revision);
+  run(folder, "tar", "-xf", archive);
   if (await hasSameModules(folder)) await symlink(join(ROOT, "node_modules"), join(folder, "node_modules"));
-  else execFileSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: folder, stdio: "pipe" });
+  else run(folder, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund");
 }
 
 /** Whether all modules that a revision's engine runs with are installed here, in its versions. */
@@ -63,6 +63,11 @@ function workloadIn(folder: string): string {
   const found = places.find((path) => existsSync(path));
   if (found === undefined) throw new Error("the revision has no engine-workload.ts, so it cannot be measured");
   return found;
+}
+
+function run(cwd: string, program: string, ...words: readonly string[]): void {
+  const { status, stderr, error } = spawnSync(program, words, { cwd, encoding: "utf8" });
+  if (status !== 0) throw new Error(`${program} ${words.join(" ")} failed: ${error?.message ?? stderr.trim()}`);
 }
 
 /** The best of all turns, the ratio of both, and the least and greatest ratio of a turn. */
