@@ -21,9 +21,10 @@ export async function settle(engine: Engine) {
   const { applicationId } = await engine.applications.create({ name: "bench" });
   const add = async (number: number, standard: "erc20" | "erc721" | "erc1155") => {
     const contractAddress = `0x${number.toString(16).padStart(40, "0")}` as const;
-    const token = { standard, contractAddress, name: standard, symbol: standard, applicationId };
-    const { assetId } = await engine.assets.add(token);
-    await engine.operator.recordRegistered(assetId, { transferable: true });
+    const { assetId } = await engine.assets.add({ standard, contractAddress, name: standard, symbol: standard });
+    await engine.assets.whitelist(assetId);
+    await engine.operator.recordRegistered(assetId);
+    await engine.assets.enable(applicationId, assetId);
     return assetId;
   };
   const random = await add(0x1001, "erc721");

@@ -20,6 +20,7 @@ type Owner = World["owners"][number];
 
 async function worldIn(engine: Engine) {
   const { principal, assets } = await settle(engine);
+  await engine.operator.recordRegistered(assets.items, { transferable: true });
   const owners = Array.from({ length: OWNERS }, (_, i) => {
     const key = Buffer.alloc(32, i + 1);
     return { key, address: privateKeyToAccount(`0x${key.toString("hex")}`).address.toLowerCase() as Address };
