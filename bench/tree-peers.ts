@@ -47,6 +47,7 @@ interface Library<T, L> {
   addMany?(tree: T, leaves: L[]): void;
   /** Without it, the tree cannot grow. */
   add?(tree: T, leaf: L): void;
+  /** Whether the tree tells a root of the right size. */
   hasRoot(tree: T): boolean;
   /** The number of the siblings in a proof. Without it, each proof that the library makes is verified. */
   siblings?(tree: T, index: number, leaf: L): number;

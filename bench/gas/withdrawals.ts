@@ -172,6 +172,7 @@ async function commitBatch(chain: GasChain, standard: Standard, options: BatchOp
     if (failed.length > 0) throw new Error(`${failed.length} of ${requests.length} withdrawals failed`);
     return gas;
   };
+  /** The owner sends the transaction itself. */
   const single = async (slot: number) =>
     gasOf(state.write.withdraw(withdrawalArguments(request(slot)), await chain.act(ownerOf(slot).address)));
   if (before !== null) await single(before);

@@ -27,8 +27,8 @@ const REST = "the rest";
 export const STAGE_NAMES = [...STAGES.map(([stage]) => stage), COLLECTION, REST];
 
 /**
- * The share of each stage in a process's busy time, in percent, from the CPU profile of its main thread in a folder. Each
- * sample counts for the innermost function of a stage, from the first parsed body to the last.
+ * The share of each stage in a process's busy time, in percent, from the CPU profile of its main thread in a folder.
+ * Each sample counts for the innermost function of a stage, from the first parsed body to the last.
  */
 export async function stageShares(folder: string): Promise<Readonly<Record<string, number>>> {
   const names = (await readdir(folder)).filter((name) => name.endsWith(".cpuprofile"));
