@@ -201,7 +201,7 @@ async function otherVersion(url: string): Promise<string | null> {
 async function metrics({ MINTMARK_METRICS_PORT: port, MINTMARK_METRICS_HOST: host }: Config): Promise<Result> {
   if (port === undefined)
     return warning("no metrics port", "Set MINTMARK_METRICS_PORT, and scrape it: docs/guides/production.md");
-  // Of this agent's look the server counts no scrape.
+  // The server does not count a look of this agent as a scrape.
   const reply = await asked(`http://${host}:${port}/metrics`, { "user-agent": "mintmark-doctor" });
   await reply?.body?.cancel();
   if (reply === null) return warning("the metrics port does not answer", "It answers while the server runs.");

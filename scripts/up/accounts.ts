@@ -17,10 +17,7 @@ export interface Signing {
 
 export type Accounts = Awaited<ReturnType<typeof accountsOf>>;
 
-/**
- * Makes the encrypted keys that the folder lacks, and the file of their password, which only this user can read, and
- * opens the deployer's.
- */
+/** Makes the encrypted keys that the folder lacks, and their password, for this user alone. Opens the deployer's. */
 export async function accountsOf(folder: string, terms: Answers, progress: (line: string) => void) {
   const keys = join(folder, "keys");
   await mkdir(keys, { recursive: true, mode: 0o700 });
@@ -33,7 +30,7 @@ export async function accountsOf(folder: string, terms: Answers, progress: (line
     const service = terms.signers[role];
     return service === undefined ? made(role) : { ...service, role };
   };
-  const own = await signing("deployer");
+  const deploying = await signing("deployer");
   const signers = {
     operator: await signing("operator"),
     receipt: await signing("receipt"),
@@ -42,12 +39,12 @@ export async function accountsOf(folder: string, terms: Answers, progress: (line
   const members: Awaited<ReturnType<typeof made>>[] = [];
   for (let number = 1; number <= terms.members; number++) members.push(await made(`member-${number}`));
   progress("opening the deployer's key");
-  const { keystore, url, address } = own;
+  const { keystore, url, address } = deploying;
   const signer = url === undefined ? undefined : { address, url };
   const deployer = await accountOf({ keystore, passwordFile: passwordFile(keys), signer });
   if (deployer === undefined) throw new Error("there is no deployer's key");
   // Every account that pays, by role.
-  const payers = [own, signers.operator, signers.watcher, ...members];
+  const payers = [deploying, signers.operator, signers.watcher, ...members];
   return { deployer, members, signers, payers };
 }
 
