@@ -84,8 +84,11 @@ function subjectOf({ label, note, ours, batches, growing, proofs, verifiedProofs
     for (let number = 0; number < LEAVES / BATCH; number++) batch(number);
   };
   const works = {
-    ...{ batches: on(batches, LEAVES, add, true), appends: grow(BATCH), singles: grow(1) },
-    ...{ proofs: prove(proofs), verifiedProofs: prove(verifiedProofs) },
+    batches: on(batches, LEAVES, add, true),
+    appends: grow(BATCH),
+    singles: grow(1),
+    proofs: prove(proofs),
+    verifiedProofs: prove(verifiedProofs),
   };
   return { label, note, ours, works };
 }

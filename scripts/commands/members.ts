@@ -89,8 +89,10 @@ const watch = command({
     const { MINTMARK_FROM_BLOCK: fromBlock, MINTMARK_POLL_MS: intervalMs } = settings;
     const l1 = await connectL1({ ...chainOf(settings), account });
     const archive = await Archive.open({ store: await openLevel(settings.MINTMARK_STORE), l1 });
+    const sources = { archive, l1, fromBlock, ...sourcesOf(settings) };
     const watcher = new Watcher({
-      ...{ archive, l1, fromBlock, ...sourcesOf(settings), intervalMs },
+      ...sources,
+      intervalMs,
       onVoided: (voided) => say(sentenceOf(voided)),
       onInvalidTransfer: ({ vaultId, outId, fault }) =>
         say(
@@ -99,8 +101,13 @@ const watch = command({
       onFault: ({ name }, batchId, error) => say(`${name} did not give ${batchId}: ${messageOf(error)}`),
       onError: (error) => say(`${messageOf(error)}; trying again`),
     });
+    const source = new mirroring.SourceHistory(l1, fromBlock);
     const mirrors = watchMirrors({
-      ...{ archive, account, source: new mirroring.SourceHistory(l1, fromBlock), settings, signal },
+      archive,
+      source,
+      account,
+      settings,
+      signal,
       onVoided: (chainId, voided) => say(`chain ${chainId}: ${sentenceOf(voided)}`),
       onError: (chainId, reason) => say(`chain ${chainId}: ${reason}; trying again`),
     });
@@ -178,7 +185,10 @@ async function runGuard(
   await using stack = new Stack();
   stack.defer(() => guard.close());
   const watcher = new Watcher({
-    ...{ archive: guard.archive, l1, fromBlock: settings.MINTMARK_FROM_BLOCK, ...sourcesOf(settings) },
+    archive: guard.archive,
+    l1,
+    fromBlock: settings.MINTMARK_FROM_BLOCK,
+    ...sourcesOf(settings),
     intervalMs: settings.MINTMARK_POLL_MS,
     ...(parts.work && { work: parts.work }),
     onFault: ({ name }, batchId, error) => app.log.warn({ peer: name, batchId, reason: messageOf(error) }, "no data"),

@@ -32,13 +32,17 @@ export const upCommand = command({
     const folder = resolve(settings.MINTMARK_FOLDER ?? `mintmark-${expected?.name ?? new URL(wanted).hostname}`);
     const isAllowed = options.yes === true;
     const result = await up({
-      ...{ folder, expected, known, say, signal },
+      folder,
+      expected,
+      known,
       rpc: rpc ?? expected?.rpc ?? wanted,
       sourcify: settings.MINTMARK_SOURCIFY,
       given: answers as GivenAnswers | undefined,
       ask: async () => (isAllowed || !process.stdin.isTTY ? {} : askTerms()),
       allow: async (question) => isAllowed || confirm(question),
+      say,
       progress: process.stderr.isTTY ? progress : progressLines(say),
+      signal,
       pollMs: settings.MINTMARK_POLL_MS,
     });
     if (options.start !== true) return options.json === true ? shown(result) : screen(result);
@@ -92,7 +96,7 @@ export const doctorCommand = command({
   examples: ["doctor --folder mintmark-sepolia", "doctor --json   # with the server's settings in the environment"],
   settings: doctorSettings,
   options: { "--stopped": "the server is meant to be stopped" },
-  /** Warnings and unanswered questions exit with 0. */
+  /** A fault exits with 1; warnings and unanswered questions exit with 0. */
   failed(findings: readonly Finding[]) {
     const faults = findings.filter(({ status }) => status === "fault").length;
     return faults === 0 ? null : `${faults} fault${faults === 1 ? "" : "s"}: do what stands beside each`;

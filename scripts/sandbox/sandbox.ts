@@ -110,9 +110,14 @@ export async function startSandbox(options: SandboxOptions) {
     stack.defer(() => member.close());
     members.push(member);
   }
+  const parties = { operator: lower(OPERATOR.address), members, threshold: THRESHOLD };
   const settling = await startSettling({
-    ...{ engine, l1, operator: lower(OPERATOR.address), members, threshold: THRESHOLD },
-    ...{ fromBlock: deployedAtBlock, mostLag: 100n, leastBalance: 0n },
+    engine,
+    l1,
+    ...parties,
+    fromBlock: deployedAtBlock,
+    mostLag: 100n,
+    leastBalance: 0n,
     sealing: { maxAgeMs: { validium: 1_500, "zk-rollup": 1_500 } },
     intervalMs: 500,
     rollupData: options.rollupData ?? "auto",

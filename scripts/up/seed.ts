@@ -47,10 +47,9 @@ async function assetIn(engine: Engine, applicationId: Uuid, token: Deployment["t
   const { chainId } = engine.settlement;
   let asset: Asset | undefined;
   for await (const each of engine.operator.assets()) if (each.contractAddress === contractAddress) asset = each;
-  asset ??= await engine.assets.add({
-    ...{ standard, chainId, contractAddress, quantum, name, symbol, blobScheme, applicationId },
-    decimals: standard === "erc20" ? 18 : 0,
-  });
+  const decimals = standard === "erc20" ? 18 : 0;
+  const added = { standard, chainId, contractAddress, quantum, name, symbol, decimals, blobScheme, applicationId };
+  asset ??= await engine.assets.add(added);
   const { assetId } = asset;
   const running = { signal: AbortSignal.timeout(120_000), progress: () => {} };
   if (!asset.registered) await operate(engine, "assets.register", { assetId, rpc }, running);
