@@ -21,10 +21,10 @@ import type { Code, handleError } from "./http/errors.ts";
 import { KeptAnswers } from "./http/idempotency.ts";
 import type { LogOptions } from "./http/log.ts";
 import { EventLoopTurns } from "./http/turns.ts";
-import { OutgoingBatches } from "./http/wire/batch-data.ts";
+import { outgoingBatches } from "./http/wire/batch-data.ts";
 import { BufferPool } from "./http/wire/buffers.ts";
 import { type GasChain, gasOf } from "./jobs/chain.ts";
-import { engineChecks, Readiness, type ReadinessCheck } from "./jobs/readiness.ts";
+import { engineChecks, type ReadinessCheck, recentFindings } from "./jobs/readiness.ts";
 
 export interface TokenChain
   extends Pick<L1Reader, "registration" | "finalizedBlockNumber" | "isTransferable" | "token"> {
@@ -160,10 +160,10 @@ export function serviceOf(
     rateLimit: meters.key.quota,
     bodyBytes: engine.limits.mintsPerRequest * ENTRY_BYTES + engine.limits.usersPerRequest * USER_BYTES,
     requestTimeoutSeconds: options.requestTimeoutSeconds ?? 30,
-    readiness: new Readiness(() => ({ ...engineChecks(engine, memory), ...checks() }), now),
+    findings: recentFindings(() => ({ ...engineChecks(engine, memory), ...checks() }), now),
     gasOf: gasOf(chains),
     streams: new StreamSlots(options.streamsPerKey ?? 10),
-    outgoingBatches: new OutgoingBatches(async (...batch) => (await engine.batches.getSealed(...batch)).data),
+    batchData: outgoingBatches(async (...batch) => (await engine.batches.getSealed(...batch)).data),
     buffers: new BufferPool(),
     turns,
     keptAnswers: new KeptAnswers(),

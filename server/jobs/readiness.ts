@@ -24,39 +24,29 @@ const MIB = 1024 * 1024;
 /** Anyone may ask, and calls to a chain's node may cost money, so results are reused for this time. */
 const HOLDS_MS = 1_000;
 
-/** Runs all checks at once, and reuses recent results. */
-export class Readiness {
-  readonly #checks: () => Readonly<Record<string, ReadinessCheck>>;
-  readonly #now: () => number;
-  readonly #checkMs: number;
-  #last: { readonly at: number; readonly found: Promise<readonly Finding[]> } | null = null;
-
-  /** `now` returns milliseconds. */
-  constructor(checks: () => Readonly<Record<string, ReadinessCheck>>, now: () => number, checkMs: number = CHECK_MS) {
-    this.#checks = checks;
-    this.#now = now;
-    this.#checkMs = checkMs;
-  }
-
-  /** The result of each check, at most a second old. Never rejects. */
-  findings(): Promise<readonly Finding[]> {
-    const at = this.#now();
-    if (this.#last === null || at - this.#last.at >= HOLDS_MS) this.#last = { at, found: this.#check() };
-    return this.#last.found;
-  }
-
-  #check(): Promise<readonly Finding[]> {
-    return Promise.all(
-      Object.entries(this.#checks()).map(async ([name, check]) => {
-        try {
-          const tooLate = () => new NotReady(`no answer within ${this.#checkMs / 1000} s`);
-          return { name, detail: await within(this.#checkMs, check(), tooLate) };
-        } catch (error) {
-          return { name, detail: shown(error), error };
-        }
-      }),
-    );
-  }
+/**
+ * Asks for the result of each check, at most a second old: runs all of them at once, and never rejects. `now` returns
+ * milliseconds.
+ */
+export function recentFindings(
+  checks: () => Readonly<Record<string, ReadinessCheck>>,
+  now: () => number,
+  checkMs: number = CHECK_MS,
+): () => Promise<readonly Finding[]> {
+  let last: { readonly at: number; readonly found: Promise<readonly Finding[]> } | null = null;
+  const tooLate = () => new NotReady(`no answer within ${checkMs / 1000} s`);
+  const run = async ([name, check]: [string, ReadinessCheck]): Promise<Finding> => {
+    try {
+      return { name, detail: await within(checkMs, check(), tooLate) };
+    } catch (error) {
+      return { name, detail: shown(error), error };
+    }
+  };
+  return () => {
+    const at = now();
+    if (last === null || at - last.at >= HOLDS_MS) last = { at, found: Promise.all(Object.entries(checks()).map(run)) };
+    return last.found;
+  };
 }
 
 /**

@@ -18,7 +18,7 @@ import { addressGroup, DEFAULT_RATE_LIMITS, type Quota, TokenBuckets } from "../
 import { handleError, ServerError } from "../http/errors.ts";
 import { fastifyApp } from "../http/fastify-app.ts";
 import type { LogOptions } from "../http/log.ts";
-import { OutgoingBatches } from "../http/wire/batch-data.ts";
+import { outgoingBatches } from "../http/wire/batch-data.ts";
 import { accept } from "../http/wire/body.ts";
 import { countFailures } from "../routes/api/authentication.ts";
 import { batchOf } from "../routes/batches.ts";
@@ -83,7 +83,7 @@ function buildGuardServer<Terms extends object>(
   const { l1, watcher, log, hosts = [], metrics } = options;
   const { archive } = guard;
   const failures = new TokenBuckets("failed-authentication", DEFAULT_RATE_LIMITS.failedAuthentication);
-  const outgoing = new OutgoingBatches(async (mode, batchNumber) => {
+  const batchData = outgoingBatches(async (mode, batchNumber) => {
     const data = await guard.data(mode, batchNumber);
     if (data === null) throw new MintmarkError("batch_not_found");
     return data;
@@ -122,7 +122,7 @@ function buildGuardServer<Terms extends object>(
   });
 
   app.get<{ Params: { batchId: string } }>("/public/v1/batches/:batchId/data", async ({ params }, reply) => {
-    const data = await outgoing.data(...batchOf(params.batchId), reply.raw);
+    const data = await batchData(...batchOf(params.batchId), reply.raw);
     reply.type("application/octet-stream");
     return data;
   });

@@ -5,7 +5,7 @@ import { type Attempt, type Engine, MODES, type Mode } from "../../core/index.ts
 import { HeldBytes } from "../http/access/rate-account.ts";
 import { fastifyApp } from "../http/fastify-app.ts";
 import type { ReachedChain } from "../jobs/chain.ts";
-import { engineChecks, Readiness, type ReadinessCheck, within } from "../jobs/readiness.ts";
+import { engineChecks, type ReadinessCheck, recentFindings, within } from "../jobs/readiness.ts";
 import type { Answer } from "../service.ts";
 
 type MetricsChain = Pick<ReachedChain, "blockNumber" | "operatorBalance">;
@@ -61,11 +61,11 @@ export class Metrics {
         withdrawals.inc({ chain: `${chainId}`, step: type.slice("withdrawal.".length) });
       }),
     ];
-    const readiness = new Readiness(() => ({ ...engineChecks(engine, memory), ...checks() }), Date.now);
+    const findings = recentFindings(() => ({ ...engineChecks(engine, memory), ...checks() }), Date.now);
     const passes = "For each check of /readyz: 1 if it passes, 0 if it fails.";
     gauge("mintmark_check_ok", passes, ["check"], async function () {
       this.reset();
-      for (const { name, error } of await readiness.findings()) this.set({ check: name }, error === undefined ? 1 : 0);
+      for (const { name, error } of await findings()) this.set({ check: name }, error === undefined ? 1 : 0);
     });
     const held = "Bytes of request bodies and unread responses, of MINTMARK_MEMORY_MIB.";
     gauge("mintmark_held_bytes", held, [], function () {

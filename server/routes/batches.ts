@@ -103,9 +103,9 @@ function readsOfBatches({ base, access, name }: typeof PRIVATE | typeof PUBLIC):
       description: "Costs one unit of the rate limit, plus one for each further MiB.",
       success: { status: 200, description: "docs/protocol.md, section 4.", mediaType: "application/octet-stream" },
       errors: ["proof_not_ready"],
-      async handle({ service: { outgoingBatches }, params, request, reply }) {
+      async handle({ service: { batchData }, params, request, reply }) {
         const isPublic = request.principal === null;
-        const bytes = await outgoingBatches.data(...batchOf(params.batchId), reply.raw, isPublic);
+        const bytes = await batchData(...batchOf(params.batchId), reply.raw, isPublic);
         request.account?.share();
         reply.type("application/octet-stream");
         return bytes;

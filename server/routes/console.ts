@@ -246,8 +246,8 @@ export const consoleEndpoints: readonly Endpoint[] = [
     ...ofOperator,
     summary: "Whether the server is ready, part by part, and the gas of the newest commits",
     success: json(200, "The operations.", operations),
-    async handle({ engine, service: { readiness, gasOf } }) {
-      const findings = await readiness.findings();
+    async handle({ engine, service: { findings, gasOf } }) {
+      const found = await findings();
       const pages = await Promise.all(MODES.map((mode) => engine.batches.list({ mode, limit: 50 })));
       const batches = pages.flatMap(({ data }) => data);
       const commits = await Promise.all(
@@ -257,7 +257,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
         }),
       );
       return {
-        checks: findings.map(({ name, detail, error }) => ({ name, detail, ok: error === undefined })),
+        checks: found.map(({ name, detail, error }) => ({ name, detail, ok: error === undefined })),
         commits: commits
           .flatMap(({ batch, settled, gas }) => (settled === undefined ? [] : [{ ...batch, settledAt: settled, gas }]))
           .sort((a, b) => b.settledAt - a.settledAt),

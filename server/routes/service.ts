@@ -159,7 +159,7 @@ export const serviceEndpoints: readonly Endpoint[] = [
     errors: ["not_ready"],
     async handle({ service, request }) {
       if (service.stopping.aborted) throw new ServerError("shutting_down");
-      const found = await service.readiness.findings();
+      const found = await service.findings();
       const failed = found.filter(({ error }) => error !== undefined);
       for (const { name, error } of failed) request.log.warn({ err: error, check: name }, "not ready");
       const issues = failed.map(({ name, detail }) => {

@@ -6,7 +6,7 @@ import { toHex } from "viem";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { BYTES, dataKey, signedKey, TEXT } from "../../core/guards/archive/keys.ts";
 import type { CommitteeMember } from "../../core/guards/committee/index.ts";
-import { OutgoingBatches } from "../../server/http/wire/batch-data.ts";
+import { outgoingBatches } from "../../server/http/wire/batch-data.ts";
 import { buildMemberServer } from "../../server/process/guards.ts";
 import { type Chain, createChain, openMembers } from "../settlement/fixture.ts";
 import { createWorld, entries, refusal } from "./fixture.ts";
@@ -19,18 +19,18 @@ test("a batch in transfer to many clients is in memory once, and beyond a limit 
     await engine.operator.seal("validium");
     await engine.operator.seal("zk-rollup");
   }
-  const outgoing = new OutgoingBatches(async (...batch) => (await engine.batches.getSealed(...batch)).data, 1);
+  const dataOf = outgoingBatches(async (...batch) => (await engine.batches.getSealed(...batch)).data, 1);
   const [slow, other] = [new PassThrough(), new PassThrough()];
-  const data = await outgoing.data("validium", 0, slow);
+  const data = await dataOf("validium", 0, slow);
   expect(data).toEqual(Buffer.from((await engine.batches.getSealed("validium", 0)).data));
-  expect(await outgoing.data("validium", 0, other)).toBe(data);
-  await expect(outgoing.data("validium", 1, new PassThrough())).rejects.toMatchObject({ code: "rate_limited" });
+  expect(await dataOf("validium", 0, other)).toBe(data);
+  await expect(dataOf("validium", 1, new PassThrough())).rejects.toMatchObject({ code: "rate_limited" });
   for (const answer of [slow, other]) {
     answer.destroy();
     await once(answer, "close");
   }
-  expect((await outgoing.data("validium", 1, new PassThrough())).length).toBeGreaterThan(0);
-  await expect(outgoing.data("zk-rollup", 9, new PassThrough())).rejects.toMatchObject({ code: "rate_limited" });
+  expect((await dataOf("validium", 1, new PassThrough())).length).toBeGreaterThan(0);
+  await expect(dataOf("zk-rollup", 9, new PassThrough())).rejects.toMatchObject({ code: "rate_limited" });
 });
 
 test("a large response costs more than a small one", async () => {

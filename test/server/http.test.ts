@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { MintmarkError } from "../../core/index.ts";
-import { NotReady, Readiness } from "../../server/jobs/readiness.ts";
+import { NotReady, recentFindings } from "../../server/jobs/readiness.ts";
 import { createWorld, entries, refusal } from "./fixture.ts";
 
 const UUIDV7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -73,12 +73,12 @@ describe("readiness", () => {
   });
 
   test("does not wait for a check that hangs", async () => {
-    const readiness = new Readiness(
+    const findings = recentFindings(
       () => ({ l1: () => new Promise(() => {}), store: async () => "fine" }),
       () => 0,
       20,
     );
-    expect(await readiness.findings()).toMatchObject([
+    expect(await findings()).toMatchObject([
       { name: "l1", detail: "no answer within 0.02 s", error: expect.any(NotReady) },
       { name: "store", detail: "fine" },
     ]);
