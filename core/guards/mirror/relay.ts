@@ -251,6 +251,6 @@ function mirrorHeader(
 /** Throws `l1_failed` for a mirror of another contract. */
 export function requireMirrorOf({ settlement, source }: MirrorContract, { settlement: wanted }: SourceHistory): void {
   if (source.chainId === wanted.chainId && source.contract === wanted.contract) return;
-  const is = `${settlement.contract} on chain ${settlement.chainId} is no mirror of ${wanted.contract}`;
-  throw new MintmarkError("l1_failed", `${is} on chain ${wanted.chainId}, but of ${source.contract}`);
+  const name = ({ contract, chainId }: MirrorIdentity) => `${contract} on chain ${chainId}`;
+  throw new MintmarkError("l1_failed", `${name(settlement)} is no mirror of ${name(wanted)}, but of ${name(source)}`);
 }
