@@ -112,10 +112,10 @@ export function withdrawalBatchArguments(calls: readonly WithdrawalCall[], itemG
   const lists: Hex[] = [];
   const groups = new Map<string, ReturnType<typeof withdrawalGroup>>();
   for (const call of calls) {
-    const { list: listed } = call.authorization;
-    const list = listed && packedList(call, listed);
-    if (list !== undefined && !lists.includes(list)) lists.push(list);
-    const item = packedItem(call, list === undefined ? null : lists.indexOf(list));
+    const { list } = call.authorization;
+    const packed = list && packedList(call, list);
+    if (packed !== undefined && !lists.includes(packed)) lists.push(packed);
+    const item = packedItem(call, packed === undefined ? null : lists.indexOf(packed));
     const own = withdrawalGroup(call);
     // After a reorganisation two calls can carry different headers of one batch. Each then has its own group.
     const key = [own.mode, own.batchNumber, own.assetType, ...Object.values(own.header)].join();

@@ -103,7 +103,7 @@ export class ViemTokens implements L1Tokens {
 
   /**
    * A token states no bound when it answers with anything but one word, or burns its 200,000 gas: a token's fault must
-   * not look like a silent chain. The greatest word says that there is none.
+   * not look like a silent chain. The greatest word says that there is no bound.
    */
   async supplyCap(contract: Address): Promise<bigint | null> {
     const cap = await this.oneWordOf(contract, "cap", CAP, 200_000);

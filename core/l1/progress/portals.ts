@@ -85,7 +85,7 @@ export async function pruneCheckpoints(ledger: Ledger, group: Group, chainId: bi
 }
 
 /**
- * A contract that pays withdrawals of its chain's tokens, and how far that chain is followed: the last block whose events
- * are applied, and the last one that is recorded as final; null before the first.
+ * A contract that pays withdrawals of its chain's tokens, and how far that chain is followed: the last block whose
+ * events are applied, and the last one that is recorded as final; null before the first.
  */
 export type FollowedPortal = PortalRecord;
