@@ -26,7 +26,8 @@ library StateProof {
         bytes calldata blob = vault.blob;
         assembly ("memory-safe") {
             calldatacopy(held, vault, 0xa0)
-            let wide := or(or(mload(held), mload(add(held, 0x20))), mload(add(held, 0x80)))
+            // Vault id, chain, amount and the blob's offset have 64 bits, the owner 160.
+            let wide := or(or(mload(held), mload(add(held, 0x20))), or(mload(add(held, 0x80)), calldataload(add(vault, 0xa0))))
             if or(shr(64, wide), shr(160, mload(add(held, 0x40)))) { revert(0, 0) }
             let text := mload(0x40)
             mstore(add(held, 0xa0), text)

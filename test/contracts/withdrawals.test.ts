@@ -202,7 +202,7 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
     ["chain", 1, 64],
     ["owner", 2, 160],
     ["amount", 4, 64],
-    ["blob", 5, 128],
+    ["blob", 5, 248],
     ["blob's length", 6, 16],
   ])("need a vault whose %s is as wide as the interface says", async (_, word, bit) => {
     const batch = await commit[mode](d, [entry(d.assets.coin, owner, "", 70n)]);
@@ -210,7 +210,7 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
     const data = hexToBytes(encodeFunctionData({ abi: d.state.abi, functionName: "withdraw", args }));
     // The vault lies behind its offset, which is the first argument. Its blob is an offset too.
     const place = 4 + Number(hexToBigInt(toHex(data.slice(4, 36)))) + 32 * word + 31 - bit / 8;
-    data[place] = 1;
+    data[place] = 0x80;
     const call = () => d.publicClient.call({ to: d.state.address, account: owner, data: toHex(data) });
     await expect(call()).rejects.toThrow("reverted");
     data[place] = 0;
