@@ -68,8 +68,10 @@ const LINES: Readonly<Record<string, number>> = {
   "server/routes": 4_700,
   // Raised: a mirror takes no older state, nobody opens a burned vault, no cursor is forged, and a contract's
   // input is printed whole.
-  test: 51_980,
+  test: 51_984,
 };
+/** Of the core, the server, the scripts, the benches and the contracts together: the next feature takes as much away. */
+const WHOLE = 75_000;
 // Raised for Node 24 on three more platforms, of which a machine installs at most one.
 const PACKAGES = 500;
 
@@ -99,6 +101,8 @@ test("no room has more lines than its bound, and every room has one", () => {
   const lines = linesOfRooms();
   expect(Object.keys(lines).sort()).toEqual(Object.keys(LINES).sort());
   expect(Object.entries(lines).filter(([room, count]) => count > (LINES[room] ?? 0))).toEqual([]);
+  const { test, examples, "contracts/test": harnesses, ...rooms } = lines;
+  expect(Object.values(rooms).reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(WHOLE);
 });
 
 test("the lock file has no more packages than its bound", () => {
