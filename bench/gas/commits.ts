@@ -1,7 +1,7 @@
 import { DasContextJs } from "@crate-crypto/node-eth-kzg";
 import { type Address, bytesToHex, encodeFunctionData, type Hash, type Hex, hexToBytes, keccak256, toHex } from "viem";
 import { packedAssets } from "../../core/l1/arguments.ts";
-import type { VaultContent } from "../../core/ports.ts";
+import type { VaultContent, VaultProof } from "../../core/ports.ts";
 import type { VaultEntry } from "../../core/protocol/batch-data.ts";
 import { decodeBatch, placeVaults } from "../../core/protocol/batch-decoder.ts";
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
@@ -10,7 +10,7 @@ import { BLOB_ELEMENTS, blobsIn, encodeBlobBatch } from "../../core/protocol/blo
 import { evaluationPoint, versionedHash } from "../../core/protocol/kzg.ts";
 import { batchRoot, manifestRoot } from "../../core/protocol/manifest.ts";
 import { elementPlaces, openedProof } from "../../core/protocol/opening.ts";
-import { proveVault, type VaultProof } from "../../core/protocol/proof.ts";
+import { proveVault } from "../../core/protocol/proof.ts";
 import { validiumBatchTypedData } from "../../core/protocol/typed-data.ts";
 import { unpackVaultId, vaultLeaves } from "../../core/protocol/vault.ts";
 import { OPERATOR } from "../../scripts/sandbox/accounts.ts";
