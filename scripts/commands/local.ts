@@ -43,7 +43,9 @@ const demo = command({
   description: `the main job end to end, checked: mint over HTTP, commit, withdraw, own on L1; on the running sandbox, or one of its own${needs}`,
   examples: ["demo", "demo --json"],
   settings: processes.demoSettings,
-  async work({ options }, { MINTMARK_SANDBOX: folder }) {
+  async work({ options, signal }, { MINTMARK_SANDBOX: folder }) {
+    // A sandbox of its own ends with this process, and the next one begins anew.
+    signal.addEventListener("abort", () => process.exit(EXIT.interrupted));
     const { demo } = await import("../demo/run.ts");
     process.exit((await demo(folder, options.json === true, told)) ? EXIT.ok : EXIT.refused);
   },

@@ -78,6 +78,13 @@ describe("the sandbox, as a process", () => {
     }
   });
 
+  test("the demo ends at Ctrl-C", async () => {
+    await using demo = new Npm(["run", "demo"], { MINTMARK_SANDBOX: folder });
+    await demo.says(/One request mints/);
+    await demo.interrupt();
+    expect(demo.said).not.toContain("checks passed");
+  });
+
   test("starts afresh on what a killed one left", async () => {
     await sandbox[Symbol.asyncDispose]();
     sandbox = startProcess(folder);
