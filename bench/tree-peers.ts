@@ -65,7 +65,9 @@ function peer<T, L>(library: Library<T, L>): TreeSubject {
     return (index: number) => check(proves(tree, index, leaves[index] as L), `${label} proof`);
   };
   return {
-    ...{ label, note, ours: false },
+    label,
+    note,
+    ours: false,
     batches: () => {
       const whole = addMany && build([]);
       return (batch) => {

@@ -140,7 +140,9 @@ async function commitBatch(chain: GasChain, standard: Standard, options: BatchOp
   const { state, gasOf, settlement } = chain;
   const keys = Array.from({ length: VAULTS }, (_, i) => account(`${standard} owner ${Math.min(i, COLLECTION)}`));
   const slots: VaultEntry[] = keys.map(({ address: owner }, i) => ({
-    ...{ chainId: CHAIN_ID, owner, assetType: chain.tokens[standard].type },
+    chainId: CHAIN_ID,
+    owner,
+    assetType: chain.tokens[standard].type,
     amount: standard === "erc721" ? 1n : 1_000n,
     blob: standard === "erc20" ? "0x" : toHex(String(100_000 + i)),
     ...others[i],
@@ -177,7 +179,9 @@ async function commitBatch(chain: GasChain, standard: Standard, options: BatchOp
     gasOf(state.write.withdraw(withdrawalArguments(request(slot)), await chain.act(ownerOf(slot).address)));
   if (before !== null) await single(before);
   return {
-    ...{ chain, request, single },
+    chain,
+    request,
+    single,
     /** Anyone sends the owner's signed request. */
     relayed: async (slot: number) => gasOf(state.write.withdraw(withdrawalArguments(await signed(slot)))),
     /** One owner sends requests for its own vaults. */

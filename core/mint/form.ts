@@ -19,7 +19,8 @@ export interface FieldForm {
 export const MINT_FORM = {
   assetId: { kind: "uuid", fault: "must be a UUID" },
   tokenId: {
-    ...{ text: /^(?:0|[1-9]\d{0,77})$/, least: 0 },
+    text: /^(?:0|[1-9]\d{0,77})$/,
+    least: 0,
     fault: "must be a whole number below 2^256, as an integer up to 2^53 - 1 or as decimal text",
     about:
       "ERC-721 and ERC-1155: the token's id, below 2^256, as a decimal string, or an integer up to 2^53 - 1. Absent for ERC-20.",
@@ -37,7 +38,8 @@ export const MINT_FORM = {
       'Names the token instead of `tokenId`: hex of the identifier text, with or without 0x, 1 to 255 bytes; `""` for ERC-20. Bytes that are not text need an asset with `rawBlobs`.',
   },
   amount: {
-    ...{ text: /^[1-9]\d{0,18}$/, least: 1 },
+    text: /^[1-9]\d{0,18}$/,
+    least: 1,
     fault: "must be a whole number of units: an integer up to 2^53 - 1, or decimal text up to 2^63 - 1",
     about:
       "Units of `quantum` base units each, 1 to 2^63 - 1, as an integer or a decimal string. From 2^53 on it must be a string: a number that would be rounded is refused. Absent or 1 for ERC-721.",

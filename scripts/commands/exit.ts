@@ -71,7 +71,9 @@ export const exitCommand = command({
       return isJson ? described(plan) : undefined;
     }
     const result = await exits.exitWithKit({
-      ...{ ...one, onPlan, onSent },
+      ...one,
+      onPlan,
+      onSent,
       immature: given.wait === true ? "wait" : "refuse",
       onWait: (seconds) => progress(`not mature yet: ${seconds} s of L1's clock to go`),
     });

@@ -139,7 +139,10 @@ const relay = command({
     const progress = { steps: 0 };
     const round = async (stopped: AbortSignal) => {
       await mirroring.advanceMirror({
-        ...{ source, mirror, committee: { members, threshold }, signal: stopped },
+        source,
+        mirror,
+        committee: { members, threshold },
+        signal: stopped,
         onStep: ({ mode, first, count }) => say(`${mode} batches ${first} to ${count - 1} are on the mirror`),
       });
       for (const batchId of await mirroring.importBatches({ source, mirror }, progress, stopped))

@@ -24,7 +24,11 @@ export const rebuildCommand = command({
     const l1 = await readL1(chainOf(settings));
     return withArchive(store, l1, (archive) =>
       rebuild({
-        ...{ archive, l1, fromBlock: settings.MINTMARK_FROM_BLOCK, ...sourcesOf(settings), signal },
+        archive,
+        l1,
+        fromBlock: settings.MINTMARK_FROM_BLOCK,
+        ...sourcesOf(settings),
+        signal,
         onProgress: ({ block, toBlock, batches }) => progress(`block ${block} of ${toBlock}, ${batches} batches`),
         onFault: ({ name }, batchId, error) =>
           void process.stderr.write(`${name} did not give ${batchId}: ${messageOf(error)}\n`),

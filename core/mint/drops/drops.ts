@@ -168,7 +168,9 @@ export class Drops implements AsyncDisposable {
     const job: Job = {
       ...(earlier ?? fresh),
       ...{ id, applicationId, keyId, scopes, format, defaults, dryRun, rows },
-      ...{ status: "queued", failure: null, finishedAt: null },
+      status: "queued",
+      failure: null,
+      finishedAt: null,
     };
     await writeJob(draft, job);
     const place = this.#place(job);

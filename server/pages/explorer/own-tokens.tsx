@@ -121,7 +121,9 @@ export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
         {shown.map((vault) => (
           <Card
             key={vault.vaultId}
-            {...{ vault, signedIn, asked }}
+            vault={vault}
+            signedIn={signedIn}
+            asked={asked}
             standing={standings.get(vault.vaultId)}
             isSelected={selected.has(vault.vaultId)}
             onSelect={(isOn) => select([vault.vaultId], isOn)}
