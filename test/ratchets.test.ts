@@ -68,7 +68,7 @@ const LINES: Readonly<Record<string, number>> = {
   "server/routes": 4_700,
   // Raised: a mirror takes no older state, nobody opens a burned vault, no cursor is forged, and a contract's
   // input is printed whole.
-  test: 51_991,
+  test: 51_993,
 };
 /** Of the core, the server, the scripts, the benches and the contracts together: the next feature takes as much away. */
 const WHOLE = 75_000;
