@@ -172,7 +172,8 @@ export function start(file: string, args: readonly string[], { options = [], inp
 /** Runs a file beside this one as a process of its own; resolves with its output. */
 export async function run(file: string, args: readonly string[], how: Run): Promise<string> {
   const started = start(file, args, how);
-  const [output, [exitCode]] = await Promise.all([text(started.stdout), once(started.child, "exit")]);
-  if (exitCode !== 0) throw new Error(`${[file, ...args].join(" ")} failed: ${started.said.split("\n").at(-1)}`);
+  const [output, [exitCode, signal]] = await Promise.all([text(started.stdout), once(started.child, "exit")]);
+  const last = started.said.trim().split("\n").at(-1);
+  if (exitCode !== 0) throw new Error(`${[file, ...args].join(" ")} ended with ${signal ?? exitCode}: ${last}`);
   return output;
 }
