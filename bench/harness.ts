@@ -173,7 +173,7 @@ export function start(file: string, args: readonly string[], { options = [], inp
 export async function run(file: string, args: readonly string[], how: Run): Promise<string> {
   const started = start(file, args, how);
   const [output, [exitCode, signal]] = await Promise.all([text(started.stdout), once(started.child, "exit")]);
-  const last = started.said.trim().split("\n").at(-1);
-  if (exitCode !== 0) throw new Error(`${[file, ...args].join(" ")} ended with ${signal ?? exitCode}: ${last}`);
+  if (exitCode !== 0)
+    throw new Error(`${[file, ...args].join(" ")} ended with ${signal ?? exitCode}: ${started.said.trim()}`);
   return output;
 }
