@@ -13,13 +13,16 @@ import { LENT, settingsFor, staleContracts, wholeInterface } from "./scripts/bui
 const solc = { version: "0.8.37", path: createRequire(import.meta.url).resolve("solc/soljson.js") };
 
 const INTERFACE = ["abi", "evm.methodIdentifiers"];
-const CODE = ["evm.bytecode", "evm.deployedBytecode"].flatMap((code) => [`${code}.object`, `${code}.linkReferences`]);
+const CODE = ["evm.bytecode", "evm.deployedBytecode"].flatMap((code) => [
+  `${code}.object`,
+  `${code}.linkReferences`,
+]);
 
 const NO_CODE = { object: "", opcodes: "", sourceMap: "", linkReferences: {} };
 
 /**
- * Gives the tests what is tracked in contracts/compiled/, and compiles only what the tests add. A coverage run compiles
- * everything, since its sources differ.
+ * Gives the tests what is tracked in contracts/compiled/, and compiles only what the tests add. A
+ * coverage run compiles everything, since its sources differ.
  */
 const trackedCode: HardhatPlugin = {
   id: "tracked-code",
@@ -27,7 +30,8 @@ const trackedCode: HardhatPlugin = {
     solidity: async () => ({
       default: async () => ({
         invokeSolc: async (context, compiler, input, config, next) => {
-          if (context.globalOptions.coverage) return withWholeInterface(await next(context, compiler, input, config));
+          if (context.globalOptions.coverage)
+            return withWholeInterface(await next(context, compiler, input, config));
           const stale = staleContracts();
           if (stale.length > 0) {
             throw new Error(
@@ -36,11 +40,19 @@ const trackedCode: HardhatPlugin = {
           }
           const count = Object.keys(input.sources).length;
           process.stderr.write(`compiling ${count} Solidity files for tests\n`);
-          // The compiler makes code for every contract that is asked for at all when code is asked for one of them.
+          // The compiler makes code for every contract that is asked for at all when code is asked
+          // for one of them.
           const select = (outputSelection: typeof input.settings.outputSelection) =>
-            next(context, compiler, { ...input, settings: { ...input.settings, outputSelection } }, config);
+            next(
+              context,
+              compiler,
+              { ...input, settings: { ...input.settings, outputSelection } },
+              config,
+            );
           const output = await select({ "*": { "*": INTERFACE } });
-          const tests = Object.keys(input.sources).filter((source) => /^project\/(?:contracts\/)?test\//.test(source));
+          const tests = Object.keys(input.sources).filter((source) =>
+            /^project\/(?:contracts\/)?test\//.test(source),
+          );
           const withCode =
             tests.length === 0
               ? undefined
@@ -48,25 +60,33 @@ const trackedCode: HardhatPlugin = {
           for (const [source, contracts] of Object.entries(output.contracts ?? {})) {
             for (const [name, compiled] of Object.entries(contracts)) {
               const { methodIdentifiers = {} } = compiled.evm ?? {};
-              const code = withCode?.contracts?.[source]?.[name]?.evm ?? trackedCodeOf(source, name);
+              const code =
+                withCode?.contracts?.[source]?.[name]?.evm ?? trackedCodeOf(source, name);
               const bytecode = { ...NO_CODE, ...code?.bytecode };
-              const deployedBytecode = { ...NO_CODE, immutableReferences: {}, ...code?.deployedBytecode };
+              const deployedBytecode = {
+                ...NO_CODE,
+                immutableReferences: {},
+                ...code?.deployedBytecode,
+              };
               compiled.evm = { methodIdentifiers, bytecode, deployedBytecode };
             }
           }
-          // Hardhat would trace calls by the sources' syntax trees, and reads megabytes of them before each chain starts.
+          // Hardhat would trace calls by the sources' syntax trees, and reads megabytes of them
+          // before each chain starts.
           return { ...withWholeInterface(output), sources: {} };
         },
         // Nobody here can act on a warning about a dependency.
         getCompilationJobErrors: async (context, job, output, next) =>
           (await next(context, job, output)).filter(
-            ({ severity, formattedMessage }) => severity === "error" || !formattedMessage?.includes("node_modules/"),
+            ({ severity, formattedMessage }) =>
+              severity === "error" || !formattedMessage?.includes("node_modules/"),
           ),
       }),
     }),
     config: async () => ({
       default: async () => ({
-        // Hardhat runs the compiler once for each object of settings, and makes an object for each override.
+        // Hardhat runs the compiler once for each object of settings, and makes an object for each
+        // override.
         resolveUserConfig: async (userConfig, resolve, next) => {
           const resolved = await next(userConfig, resolve);
           for (const { overrides } of Object.values(resolved.solidity.profiles)) {
@@ -82,7 +102,8 @@ const trackedCode: HardhatPlugin = {
 
 /** The settlement contract's fallback runs other code too. Its callers see one interface. */
 function withWholeInterface(output: CompilerOutput): CompilerOutput {
-  const contractIn = (source: string, name: string) => output.contracts?.[`project/${source}`]?.[name];
+  const contractIn = (source: string, name: string) =>
+    output.contracts?.[`project/${source}`]?.[name];
   const whole = contractIn("contracts/StateCommitment.sol", "StateCommitment");
   const lent = LENT.flatMap(([source, name]) => contractIn(source, name)?.abi ?? []);
   if (whole) whole.abi = [...wholeInterface(whole.abi, lent)];
@@ -101,7 +122,9 @@ function trackedCodeOf(source: string, name: string) {
   };
 }
 
-/** Contracts of the tests that need no optimizer. The harness of the proofs is too deep for that. */
+/**
+ * Contracts of the tests that need no optimizer. The harness of the proofs is too deep for that.
+ */
 const UNOPTIMIZED = { ...solc, settings: { evmVersion: "osaka" } };
 const QUICK = readdirSync(new URL("contracts/test", import.meta.url))
   .filter((name) => name.endsWith(".sol") && name !== "ProofHarness.sol")
@@ -114,7 +137,10 @@ export default defineConfig({
     // Tests belong to vitest, the one runner of this repository: none is in Solidity.
     tests: { solidity: "./test/contracts" },
   },
-  solidity: { compilers: [{ ...solc, settings: settingsFor(200) }], overrides: Object.fromEntries(QUICK) },
+  solidity: {
+    compilers: [{ ...solc, settings: settingsFor(200) }],
+    overrides: Object.fromEntries(QUICK),
+  },
   networks: {
     local: { type: "edr-simulated", chainType: "l1", chainId: 31_337 },
     // A second chain, for tokens that live elsewhere than the state.

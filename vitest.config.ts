@@ -3,7 +3,10 @@ import { configDefaults, defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { QUICK, REST } from "./test/split.ts";
 
-/** Files that start whole servers, browsers and chains come first: one of them at the end would have the machine to itself. */
+/**
+ * Files that start whole servers, browsers and chains come first: one of them at the end would have
+ * the machine to itself.
+ */
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
@@ -15,10 +18,12 @@ class LongFirst extends BaseSequencer {
 
 /** How every test runs. */
 export const EVERY = {
-  // One process per core and no module reload between files: files share nothing they could spoil for one another.
+  // One process per core and no module reload between files: files share nothing they could spoil
+  // for one another.
   pool: "forks",
   isolate: false,
-  // Limits of a machine ten times slower than a developer's: a test that fails by time tells nothing.
+  // Limits of a machine ten times slower than a developer's: a test that fails by time tells
+  // nothing.
   expect: { poll: { timeout: 200_000 } },
   testTimeout: 900_000,
   hookTimeout: 900_000,
@@ -35,7 +40,8 @@ export const RUN = {
 export default defineConfig({
   test: {
     ...RUN,
-    // One more than cores: many tests wait for processes, blocks and pages, and would leave a core idle.
+    // One more than cores: many tests wait for processes, blocks and pages, and would leave a core
+    // idle.
     maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: LongFirst },
     projects: [QUICK, REST].map(({ exclude, ...split }) => ({

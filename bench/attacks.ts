@@ -10,9 +10,9 @@ import { quantile, sendPaced } from "./http/connection.ts";
 import { startServer } from "./http/server.ts";
 
 /**
- * `npm run bench:attacks`: the response times of one tenant while others attack the server by every known way. The
- * attackers and the load take their part of this machine. So a second server, which nobody attacks, is measured at the
- * same time, besides the same server before the attacks.
+ * `npm run bench:attacks`: the response times of one tenant while others attack the server by every
+ * known way. The attackers and the load take their part of this machine. So a second server, which
+ * nobody attacks, is measured at the same time, besides the same server before the attacks.
  */
 
 const USAGE = `Usage: npm run bench:attacks -- [options]
@@ -31,7 +31,9 @@ const ATTACKER_KEYS = 5;
 const BEGIN_SECONDS = 10;
 
 await runCommand(async () => {
-  const { values } = parseArgs({ options: { seconds: { type: "string", default: "60" }, help: FLAG } });
+  const { values } = parseArgs({
+    options: { seconds: { type: "string", default: "60" }, help: FLAG },
+  });
   if (values.help) return void process.stdout.write(USAGE);
   const line = progressLine();
   await inFolder(async (folder) => {
@@ -39,7 +41,9 @@ await runCommand(async () => {
     await using beside = await startTenant(join(folder, "beside"));
     const measure = async (name: string) => {
       line.show(name);
-      const [one, other] = await Promise.all([attacked, beside].map((each) => each.measure(Number(values.seconds))));
+      const [one, other] = await Promise.all(
+        [attacked, beside].map((each) => each.measure(Number(values.seconds))),
+      );
       return { attacked: one, beside: other };
     };
     await measure("warming up");
@@ -57,10 +61,13 @@ await runCommand(async () => {
       measured.abort();
       const ready = await watched;
       const p99 = during.attacked?.p99 ?? Number.NaN;
-      const ratios = [before.attacked, during.beside].map((idle) => p99 / (idle?.p99 ?? Number.NaN));
+      const ratios = [before.attacked, during.beside].map(
+        (idle) => p99 / (idle?.p99 ?? Number.NaN),
+      );
       line.clear();
       process.stdout.write(`${JSON.stringify({ before, during, ready, ratios }, null, 2)}\n`);
-      if (!ratios.every((ratio) => ratio < 2) || ready.some((status) => status !== 200)) process.exitCode = 1;
+      if (!ratios.every((ratio) => ratio < 2) || ready.some((status) => status !== 200))
+        process.exitCode = 1;
     } finally {
       measured.abort();
       attacker.kill("SIGKILL");
@@ -86,7 +93,12 @@ async function startTenant(store: string) {
   const server = await startServer("engine", store, world, [], {});
   let token = 0;
   const body = () => {
-    const mint = { assetId: world.assets.counted, tokenId: `${token++}`, amount: 1, dataAvailabilityMode: "validium" };
+    const mint = {
+      assetId: world.assets.counted,
+      tokenId: `${token++}`,
+      amount: 1,
+      dataAvailabilityMode: "validium",
+    };
     return Buffer.from(JSON.stringify({ users: [{ userId: world.users[0], mints: [mint] }] }));
   };
   return {
@@ -106,6 +118,7 @@ async function prepare(store: string) {
   const world = await settle(engine);
   const { applicationId } = await engine.applications.create({ name: "attacker" });
   const keys: string[] = [];
-  for (let i = 0; i < ATTACKER_KEYS; i++) keys.push((await engine.keys.issue(applicationId)).secret);
+  for (let i = 0; i < ATTACKER_KEYS; i++)
+    keys.push((await engine.keys.issue(applicationId)).secret);
   return { world, keys };
 }

@@ -4,27 +4,73 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
 import { type Engine, LevelJournal, restoreStore } from "../core/index.ts";
-import { ClusterNode, type ClusterOptions, PostgresJournal } from "../core/lifecycle/cluster/index.ts";
+import {
+  ClusterNode,
+  type ClusterOptions,
+  PostgresJournal,
+} from "../core/lifecycle/cluster/index.ts";
 import { PostgresServer } from "../scripts/cluster/postgres.ts";
-import { CALLERS, open, REQUEST, SETTLEMENT, SINGLE_CALLERS, settle, Workload, type World } from "./engine-workload.ts";
-import { costOf, fromCallers, inFolder, median, medians, type Progress, type Section, start } from "./harness.ts";
+import {
+  CALLERS,
+  open,
+  REQUEST,
+  SETTLEMENT,
+  SINGLE_CALLERS,
+  settle,
+  Workload,
+  type World,
+} from "./engine-workload.ts";
+import {
+  costOf,
+  fromCallers,
+  inFolder,
+  median,
+  medians,
+  type Progress,
+  type Section,
+  start,
+} from "./harness.ts";
 import type { Row } from "./report.ts";
 
 type Joining = Pick<ClusterOptions, "createIfMissing" | "leaseMs">;
 
 /** A node of a cluster that no other server reaches. */
-export function joined(store: string, journal: PostgresJournal, options: Joining): Promise<ClusterNode> {
+export function joined(
+  store: string,
+  journal: PostgresJournal,
+  options: Joining,
+): Promise<ClusterNode> {
   const server = { name: "bench", url: "http://127.0.0.1:1" };
-  return ClusterNode.join({ ...options, settlement: SETTLEMENT, environment: "sandbox", store, journal, server });
+  return ClusterNode.join({
+    ...options,
+    settlement: SETTLEMENT,
+    environment: "sandbox",
+    store,
+    journal,
+    server,
+  });
 }
 
 const ROUNDS = 5;
 const KINDS = {
-  bulk: { count: 60, callers: CALLERS, mints: REQUEST, next: (workload: Workload) => workload.bulk() },
-  singles: { count: 5_000, callers: SINGLE_CALLERS, mints: 1, next: (workload: Workload) => workload.single() },
+  bulk: {
+    count: 60,
+    callers: CALLERS,
+    mints: REQUEST,
+    next: (workload: Workload) => workload.bulk(),
+  },
+  singles: {
+    count: 5_000,
+    callers: SINGLE_CALLERS,
+    mints: 1,
+    next: (workload: Workload) => workload.single(),
+  },
 } as const;
 
-/** What is measured, with the value of `synchronous_standby_names` that it needs; null without a journal. */
+/**
+ * What is measured, with the value of `synchronous_standby_names` that it needs; null without a
+ * journal.
+ */
 const SUBJECTS = [
   { label: "no journal: one server with its own disk", standbys: null },
   { label: "journal, no synchronous standby", standbys: "" },
@@ -80,9 +126,16 @@ async function measure(folder: string, progress: Progress): Promise<readonly Row
     else {
       await waitFor(primary, standbys);
       const keys = [randomBytes(32)];
-      const journal = await PostgresJournal.open({ url: primary.url, shard: `${i}`, keys, single: standbys === "" });
+      const journal = await PostgresJournal.open({
+        url: primary.url,
+        shard: `${i}`,
+        keys,
+        single: standbys === "",
+      });
       // While another subject is measured, nobody takes the lead for a missed lease.
-      engine = stack.use(await joined(store, journal, { createIfMissing: true, leaseMs: 60_000 })).engine;
+      engine = stack.use(
+        await joined(store, journal, { createIfMissing: true, leaseMs: 60_000 }),
+      ).engine;
     }
     const world = await settle(engine);
     subjects.push({ engine, world, workload: new Workload(world), rounds: [] });
@@ -97,7 +150,11 @@ async function measure(folder: string, progress: Progress): Promise<readonly Row
     }
   }
   await waitFor(primary, "");
-  return SUBJECTS.map(({ label }, j) => ({ label, ours: true, values: medians(subjects[j]?.rounds.slice(1) ?? []) }));
+  return SUBJECTS.map(({ label }, j) => ({
+    label,
+    ours: true,
+    values: medians(subjects[j]?.rounds.slice(1) ?? []),
+  }));
 }
 
 export const clusterSection: Section = {
@@ -112,7 +169,12 @@ export const clusterSection: Section = {
     { key: "bulk", label: "requests of 1,000", unit: "thousand mints/s", better: "higher" },
     { key: "bulkMs", label: `a request of 1,000, ${CALLERS} callers`, unit: "ms", better: "lower" },
     { key: "singles", label: "requests of 1", unit: "thousand mints/s", better: "higher" },
-    { key: "singlesMs", label: `a request of 1, ${SINGLE_CALLERS} callers`, unit: "ms", better: "lower" },
+    {
+      key: "singlesMs",
+      label: `a request of 1, ${SINGLE_CALLERS} callers`,
+      unit: "ms",
+      better: "lower",
+    },
   ],
   reference: SUBJECTS[0].label,
   rows: (progress) => inFolder((folder) => measure(folder, progress)),
@@ -125,7 +187,9 @@ async function leader(args: readonly string[], progress: Progress) {
   const started = start("./takeover-row.ts", args, { options: process.execArgv, progress });
   const { child, stdout } = started;
   const answered = once(createInterface({ input: stdout }), "line") as Promise<[string]>;
-  const ended = once(child, "exit").then(() => Promise.reject(new Error(`the leader ended: ${started.said}`)));
+  const ended = once(child, "exit").then(() =>
+    Promise.reject(new Error(`the leader ended: ${started.said}`)),
+  );
   ended.catch(() => {});
   const [line] = await Promise.race([answered, ended]);
   return { child, world: JSON.parse(line) as World };
@@ -179,7 +243,12 @@ export const takeoverSection: Section = {
     "server with an empty folder reads the journal from PostgreSQL instead.",
   columns: [
     { key: "takeover", label: "SIGKILL to the next acknowledged mint", unit: "s", better: "lower" },
-    { key: "backup", label: "first backup beside the running engine, compared", unit: "s", better: "lower" },
+    {
+      key: "backup",
+      label: "first backup beside the running engine, compared",
+      unit: "s",
+      better: "lower",
+    },
     { key: "restore", label: "restore from a backup", unit: "s", better: "lower" },
     { key: "read", label: "an empty folder filled from PostgreSQL", unit: "s", better: "lower" },
   ],
@@ -187,7 +256,11 @@ export const takeoverSection: Section = {
   async rows(progress, extent) {
     const rows: Row[] = [];
     for (const mints of SIZES[extent])
-      rows.push(await inFolder((folder) => row(folder, mints, (line) => progress(`takeover at ${mints}: ${line}`))));
+      rows.push(
+        await inFolder((folder) =>
+          row(folder, mints, (line) => progress(`takeover at ${mints}: ${line}`)),
+        ),
+      );
     return rows;
   },
 };

@@ -7,10 +7,11 @@ import { CALLERS, REQUEST, SINGLE_CALLERS, type World } from "./engine-workload.
 import { costOf, fromCallers, inFolder, median, medians } from "./harness.ts";
 
 /**
- * One row of the sections `engine` and `finding`, in separate processes, so no row affects another's memory.
- * `fill <folder> <mints>` makes a store. `measure`, `mint` and `find`, with the same arguments, open it and write their
- * figures to standard output, as JSON. Progress goes to standard error. A fourth argument names another revision's
- * `engine-workload.ts`, whose engine is then measured.
+ * One row of the sections `engine` and `finding`, in separate processes, so no row affects
+ * another's memory. `fill <folder> <mints>` makes a store. `measure`, `mint` and `find`, with the
+ * same arguments, open it and write their figures to standard output, as JSON. Progress goes to
+ * standard error. A fourth argument names another revision's `engine-workload.ts`, whose engine is
+ * then measured.
  */
 
 const [action = "", folder = "", given = "0", workloadFile] = process.argv.slice(2);
@@ -36,9 +37,15 @@ function mintingIn(engine: Engine, world: World, fresh = 0) {
 }
 
 /** A round of mints; thousand mints a second, and µs a mint. */
-async function round({ engine, world, workload }: Minting, kind: Kind, count: number = KINDS[kind].requests) {
+async function round(
+  { engine, world, workload }: Minting,
+  kind: Kind,
+  count: number = KINDS[kind].requests,
+) {
   const { mintsPerRequest, callers } = KINDS[kind];
-  const requests = Array.from({ length: count }, () => (kind === "bulk" ? workload.bulk() : workload.single()));
+  const requests = Array.from({ length: count }, () =>
+    kind === "bulk" ? workload.bulk() : workload.single(),
+  );
   const mint = async (request: unknown) => {
     const { transactions } = await engine.mint(world.principal, request);
     if (transactions[0] === undefined) throw new Error("a mint without transactions");
@@ -51,7 +58,9 @@ async function round({ engine, world, workload }: Minting, kind: Kind, count: nu
 async function rounds(minting: Minting, kind: Kind) {
   const figures: Awaited<ReturnType<typeof round>>[] = [];
   for (let i = 1; i <= KINDS[kind].rounds; i++) {
-    process.stderr.write(`requests of ${KINDS[kind].mintsPerRequest}, round ${i} of ${KINDS[kind].rounds}\n`);
+    process.stderr.write(
+      `requests of ${KINDS[kind].mintsPerRequest}, round ${i} of ${KINDS[kind].rounds}\n`,
+    );
     figures.push(await round(minting, kind));
   }
   return medians(figures);
@@ -103,7 +112,10 @@ async function worldOf(): Promise<World> {
 
 const megabytes = () => process.memoryUsage.rss() / 1e6;
 
-/** Of a store with this number of mints: ms of a proof and of opening, resident MB, and bytes of disk a vault. */
+/**
+ * Of a store with this number of mints: ms of a proof and of opening, resident MB, and bytes of
+ * disk a vault.
+ */
 async function measured(mints: number) {
   const store = join(folder, "store");
   process.stderr.write("opening\n");
@@ -114,10 +126,14 @@ async function measured(mints: number) {
   const memory = megabytes();
   await engine.close();
   const figures = await minted(mints, async (opened) => ({ proof: await proofMs(opened) }));
-  const all = Object.values(KINDS).map((kind) => kind.mintsPerRequest * kind.requests * kind.rounds);
+  const all = Object.values(KINDS).map(
+    (kind) => kind.mintsPerRequest * kind.requests * kind.rounds,
+  );
   const vaults = all.reduce((sum, count) => sum + count, mints);
   const peak = (process.resourceUsage().maxRSS * 1024) / 1e6;
-  const sizes = await Promise.all((await readdir(store)).map(async (name) => (await stat(join(store, name))).size));
+  const sizes = await Promise.all(
+    (await readdir(store)).map(async (name) => (await stat(join(store, name))).size),
+  );
   const disk = sizes.reduce((sum, size) => sum + size, 0) / vaults;
   return { ...figures, open: openMs, memory, peak, disk };
 }
@@ -149,7 +165,12 @@ async function findings(mints: number) {
   const { assets } = world;
   const [userId = ""] = world.users;
   const { ownerAddress } = await engine.users.get(applicationId, userId);
-  const order = { assetId: assets.currency, amount: 1, dataAvailabilityMode: "validium", reference: "order" };
+  const order = {
+    assetId: assets.currency,
+    amount: 1,
+    dataAvailabilityMode: "validium",
+    reference: "order",
+  };
   await engine.mint(world.principal, { users: [{ userId, mints: [order] }] });
   // The middle of the store: neither its newest nor its oldest part.
   const newest = await engine.transactions.list(applicationId, { limit: 1 });
@@ -162,8 +183,10 @@ async function findings(mints: number) {
   const unique = 1_000_000n + BigInt(Math.floor(mints / 8));
   const { vaults, transactions, users } = engine;
   const pages: Readonly<Record<string, () => Promise<{ readonly data: readonly unknown[] }>>> = {
-    "vaults?tokenId, ERC-721": () => vaults.list(applicationId, { assetId: assets.counted, tokenId: unique }),
-    "vaults?tokenId, ERC-1155": () => vaults.list(applicationId, { assetId: assets.items, tokenId: 7n }),
+    "vaults?tokenId, ERC-721": () =>
+      vaults.list(applicationId, { assetId: assets.counted, tokenId: unique }),
+    "vaults?tokenId, ERC-1155": () =>
+      vaults.list(applicationId, { assetId: assets.items, tokenId: 7n }),
     "vaults?tokenId, of any asset": () => vaults.list(applicationId, { tokenId: unique }),
     "vaults?ownerAddress": () => vaults.list(applicationId, { ownerAddress }),
     "vaults?userId": () => vaults.list(applicationId, { userId }),
@@ -186,7 +209,8 @@ async function findings(mints: number) {
   for (const [name, page] of Object.entries(pages)) {
     process.stderr.write(`${name}\n`);
     const { data } = await page();
-    if (data.length === 0 && !name.startsWith("withdrawals")) throw new Error(`${name} finds nothing`);
+    if (data.length === 0 && !name.startsWith("withdrawals"))
+      throw new Error(`${name} finds nothing`);
     figures[name] = await medianMs(PAGES, page);
   }
   return figures;
@@ -195,6 +219,10 @@ async function findings(mints: number) {
 const mints = Number(given);
 if (action === "fill") await fill(mints);
 else {
-  const figures = await (action === "measure" ? measured(mints) : action === "mint" ? minted(mints) : findings(mints));
+  const figures = await (action === "measure"
+    ? measured(mints)
+    : action === "mint"
+      ? minted(mints)
+      : findings(mints));
   process.stdout.write(JSON.stringify(figures));
 }

@@ -13,15 +13,28 @@ export const SETTLEMENT = { chainId: 31_337n, contract, engineVersion: 5 } as co
 export type World = Awaited<ReturnType<typeof settle>>;
 
 export function open(path: string): Promise<Engine> {
-  return openEngine({ store: path, settlement: SETTLEMENT, environment: "sandbox", createIfMissing: true });
+  return openEngine({
+    store: path,
+    settlement: SETTLEMENT,
+    environment: "sandbox",
+    createIfMissing: true,
+  });
 }
 
-/** An application whose users mint a collection of random ids, one of consecutive ids, a game's items, a currency. */
+/**
+ * An application whose users mint a collection of random ids, one of consecutive ids, a game's
+ * items, a currency.
+ */
 export async function settle(engine: Engine) {
   const { applicationId } = await engine.applications.create({ name: "bench" });
   const add = async (number: number, standard: "erc20" | "erc721" | "erc1155") => {
     const contractAddress = `0x${number.toString(16).padStart(40, "0")}` as const;
-    const { assetId } = await engine.assets.add({ standard, contractAddress, name: standard, symbol: standard });
+    const { assetId } = await engine.assets.add({
+      standard,
+      contractAddress,
+      name: standard,
+      symbol: standard,
+    });
     await engine.assets.whitelist(assetId);
     await engine.operator.recordRegistered(assetId);
     await engine.assets.enable(applicationId, assetId);
@@ -33,8 +46,13 @@ export async function settle(engine: Engine) {
   const currency = await add(0x1004, "erc20");
   const { secret: apiKey } = await engine.keys.issue(applicationId);
   const principal = await engine.keys.authenticate(apiKey);
-  const owners = Array.from({ length: USERS }, (_, i) => `0x${(i + 1).toString(16).padStart(40, "0")}` as const);
-  const users = await Promise.all(owners.map((ownerAddress) => engine.users.create(applicationId, { ownerAddress })));
+  const owners = Array.from(
+    { length: USERS },
+    (_, i) => `0x${(i + 1).toString(16).padStart(40, "0")}` as const,
+  );
+  const users = await Promise.all(
+    owners.map((ownerAddress) => engine.users.create(applicationId, { ownerAddress })),
+  );
   const assets = { random, counted, items, currency };
   return { principal, apiKey, users: users.map(({ userId }) => userId), assets };
 }
@@ -55,7 +73,8 @@ export class Workload {
   }
 
   /**
-   * A request of 1,000: 50 % random ERC-721 ids, 25 % consecutive, 15 % ERC-1155, 10 % ERC-20; every tenth is rollup.
+   * A request of 1,000: 50 % random ERC-721 ids, 25 % consecutive, 15 % ERC-1155, 10 % ERC-20;
+   * every tenth is rollup.
    */
   bulk() {
     const mode: Mode = this.#nextRequest++ % 10 === 9 ? "zk-rollup" : "validium";
@@ -74,10 +93,33 @@ export class Workload {
 
   #mint(kind: number, dataAvailabilityMode: Mode) {
     const { random, counted, items, currency } = this.#world.assets;
-    if (kind < 10) return { assetId: random, mintingBlob: hex(this.#uniqueId()), amount: 1, dataAvailabilityMode };
-    if (kind < 15) return { assetId: counted, mintingBlob: hex(this.#nextCounted++), amount: 1, dataAvailabilityMode };
-    if (kind < 18) return { assetId: items, mintingBlob: hex(this.#number(1_000)), amount: 3, dataAvailabilityMode };
-    return { assetId: currency, mintingBlob: "", amount: 1 + this.#number(1_000_000), dataAvailabilityMode };
+    if (kind < 10)
+      return {
+        assetId: random,
+        mintingBlob: hex(this.#uniqueId()),
+        amount: 1,
+        dataAvailabilityMode,
+      };
+    if (kind < 15)
+      return {
+        assetId: counted,
+        mintingBlob: hex(this.#nextCounted++),
+        amount: 1,
+        dataAvailabilityMode,
+      };
+    if (kind < 18)
+      return {
+        assetId: items,
+        mintingBlob: hex(this.#number(1_000)),
+        amount: 3,
+        dataAvailabilityMode,
+      };
+    return {
+      assetId: currency,
+      mintingBlob: "",
+      amount: 1 + this.#number(1_000_000),
+      dataAvailabilityMode,
+    };
   }
 
   /** A bijection of 48 bits scatters a counter: random without repetition. */

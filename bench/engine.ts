@@ -3,7 +3,10 @@ import { inFolder, type Progress, run, type Section } from "./harness.ts";
 import type { Row } from "./report.ts";
 
 /** Mints in a row's store before the measurement. */
-const SIZES = { usual: [0, 10_000, 100_000, 1_000_000], full: [0, 10_000, 100_000, 1_000_000, 10_000_000] } as const;
+const SIZES = {
+  usual: [0, 10_000, 100_000, 1_000_000],
+  full: [0, 10_000, 100_000, 1_000_000, 10_000_000],
+} as const;
 const FINDING_SIZES = { usual: [1_000_000], full: [1_000_000, 10_000_000] } as const;
 
 /**
@@ -11,9 +14,17 @@ const FINDING_SIZES = { usual: [1_000_000], full: [1_000_000, 10_000_000] } as c
  *
  * @param workload - path of the `engine-workload.ts` of another revision, to measure that one
  */
-export function filled(action: "measure" | "mint" | "find", mints: number, progress: Progress, workload?: string) {
+export function filled(
+  action: "measure" | "mint" | "find",
+  mints: number,
+  progress: Progress,
+  workload?: string,
+) {
   const given = [String(mints), ...(workload === undefined ? [] : [workload])];
-  const how = { options: ["--expose-gc"], progress: (line: string) => progress(`engine at ${mints}: ${line}`) };
+  const how = {
+    options: ["--expose-gc"],
+    progress: (line: string) => progress(`engine at ${mints}: ${line}`),
+  };
   return inFolder(async (folder) => {
     await run("./engine-row.ts", ["fill", folder, ...given], how);
     const figures = await run("./engine-row.ts", [action, folder, ...given], how);
@@ -38,7 +49,12 @@ export const engineSection: Section = {
     { key: "bulkLoop", label: "of which the event loop's CPU", unit: "µs a mint", better: "lower" },
     { key: "bulkCpu", label: "all threads' CPU", unit: "µs a mint", better: "lower" },
     { key: "singles", label: "requests of 1", unit: "thousand mints/s", better: "higher" },
-    { key: "singlesLoop", label: "of which the event loop's CPU", unit: "µs a mint", better: "lower" },
+    {
+      key: "singlesLoop",
+      label: "of which the event loop's CPU",
+      unit: "µs a mint",
+      better: "lower",
+    },
     { key: "singlesCpu", label: "all threads' CPU", unit: "µs a mint", better: "lower" },
     { key: "proof", label: "proof of an old vault", unit: "ms", better: "lower" },
     { key: "open", label: "start", unit: "ms", better: "lower" },
@@ -68,7 +84,12 @@ export const findingSection: Section = {
     "A page of 50 by each filter, of an application that minted all that the store holds: as in the section on " +
     "mints, for 1,000 users, in requests of 1,000. Median of 20 pages, wall-clock, the store just opened; the " +
     "first page of each is not counted.",
-  columns: FINDING_SIZES.full.map((mints) => ({ key: `${mints}`, label: before(mints), unit: "ms", better: "lower" })),
+  columns: FINDING_SIZES.full.map((mints) => ({
+    key: `${mints}`,
+    label: before(mints),
+    unit: "ms",
+    better: "lower",
+  })),
   reference: null,
   async rows(progress, extent) {
     const found = new Map<string, Record<string, number>>();

@@ -1,6 +1,6 @@
 /**
- * Measures gas: `npm run gas` prints tables and writes docs/gas.md, `npm run gas -- --json` prints JSON and writes
- * nothing. A missed target is shown, but is no failure of the command.
+ * Measures gas: `npm run gas` prints tables and writes docs/gas.md, `npm run gas -- --json` prints
+ * JSON and writes nothing. A missed target is shown, but is no failure of the command.
  */
 import { writeFile } from "node:fs/promises";
 import hre from "hardhat";
@@ -12,7 +12,9 @@ import { asMarkdown } from "./gas/report.ts";
 import { transferSection } from "./gas/transfers.ts";
 import { openingSection, withdrawalSection } from "./gas/withdrawals.ts";
 
-answerHelp("Usage: npm run gas [-- --json]\n\nMeasures gas and writes docs/gas.md; with --json only prints it.\n");
+answerHelp(
+  "Usage: npm run gas [-- --json]\n\nMeasures gas and writes docs/gas.md; with --json only prints it.\n",
+);
 const TARGET = new URL("../docs/gas.md", import.meta.url);
 const [option, ...others] = process.argv.slice(2);
 if (others.length > 0 || (option !== undefined && option !== "--json")) {
@@ -20,7 +22,9 @@ if (others.length > 0 || (option !== undefined && option !== "--json")) {
   process.exit(2);
 }
 
-await hre.tasks.getTask("build").run({ quiet: true, defaultBuildProfile: "default", noTests: true });
+await hre.tasks
+  .getTask("build")
+  .run({ quiet: true, defaultBuildProfile: "default", noTests: true });
 const plain = await plainSection();
 const sections = [
   await rollupSection(),

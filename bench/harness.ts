@@ -22,9 +22,15 @@ export interface Section extends Omit<SectionResult, "rows"> {
 }
 
 /** The result of a section, without the columns that nobody measured. */
-export async function resultOf(section: Section, progress: Progress, extent: Extent): Promise<SectionResult> {
+export async function resultOf(
+  section: Section,
+  progress: Progress,
+  extent: Extent,
+): Promise<SectionResult> {
   const rows = await section.rows(progress, extent);
-  const columns = section.columns.filter(({ key }) => rows.some(({ values }) => (values[key] ?? null) !== null));
+  const columns = section.columns.filter(({ key }) =>
+    rows.some(({ values }) => (values[key] ?? null) !== null),
+  );
   return { ...section, columns, rows };
 }
 
@@ -53,12 +59,19 @@ export interface Subject extends Omit<Row, "values"> {
 }
 
 /**
- * User CPU time, the median of several rounds: nanoseconds an operation, or thousand operations a second where more is
- * better. Counts the whole process, so work on other threads counts too. Subjects take turns, so a slow minute of the
- * machine affects all of them.
+ * User CPU time, the median of several rounds: nanoseconds an operation, or thousand operations a
+ * second where more is better. Counts the whole process, so work on other threads counts too.
+ * Subjects take turns, so a slow minute of the machine affects all of them.
  */
-export async function measuredRows(columns: readonly Column[], subjects: readonly Subject[], progress: Progress) {
-  const rows = subjects.map(({ works, ...row }) => ({ ...row, values: {} as Record<string, number | null> }));
+export async function measuredRows(
+  columns: readonly Column[],
+  subjects: readonly Subject[],
+  progress: Progress,
+) {
+  const rows = subjects.map(({ works, ...row }) => ({
+    ...row,
+    values: {} as Record<string, number | null>,
+  }));
   for (const { key, better } of columns) {
     const measured = subjects.flatMap(({ label, works: { [key]: work } }, row) =>
       work ? [{ label, work, row, spent: 0, samples: [] as number[] }] : [],
@@ -81,7 +94,9 @@ export async function measuredRows(columns: readonly Column[], subjects: readonl
     }
     for (const { values } of rows) values[key] = null;
     for (const { row, samples } of measured)
-      Object.assign(rows[row]?.values ?? {}, { [key]: better === "lower" ? median(samples) : 1e6 / median(samples) });
+      Object.assign(rows[row]?.values ?? {}, {
+        [key]: better === "lower" ? median(samples) : 1e6 / median(samples),
+      });
   }
   return rows;
 }
@@ -112,7 +127,11 @@ export async function costOf(work: () => Promise<unknown>) {
 }
 
 /** Sends each request once; each of the callers sends the next one after the answer to its last. */
-export async function fromCallers<T>(callers: number, requests: Iterable<T>, send: (request: T) => Promise<unknown>) {
+export async function fromCallers<T>(
+  callers: number,
+  requests: Iterable<T>,
+  send: (request: T) => Promise<unknown>,
+) {
   const left = Iterator.from(requests);
   const caller = async () => {
     for (const request of left) await send(request);
@@ -127,7 +146,9 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? Number.NaN)) / 2;
 }
 
-export function medians<K extends string>(samples: readonly Readonly<Record<K, number>>[]): Record<K, number> {
+export function medians<K extends string>(
+  samples: readonly Readonly<Record<K, number>>[],
+): Record<K, number> {
   const keys = Object.keys(samples[0] ?? {}) as K[];
   const found = keys.map((key) => [key, median(samples.map((sample) => sample[key]))]);
   return Object.fromEntries(found) as Record<K, number>;
@@ -153,8 +174,14 @@ interface Run {
   readonly progress?: Progress;
 }
 
-/** Starts a file beside this one as a process of its own. `said` is the end of its standard error. */
-export function start(file: string, args: readonly string[], { options = [], input = null, progress }: Run) {
+/**
+ * Starts a file beside this one as a process of its own. `said` is the end of its standard error.
+ */
+export function start(
+  file: string,
+  args: readonly string[],
+  { options = [], input = null, progress }: Run,
+) {
   const script = fileURLToPath(new URL(file, import.meta.url));
   const child = spawn(process.execPath, [...options, script, ...args], {
     stdio: ["pipe", "pipe", progress ? "pipe" : "inherit"],
@@ -172,8 +199,13 @@ export function start(file: string, args: readonly string[], { options = [], inp
 /** Runs a file beside this one as a process of its own; resolves with its output. */
 export async function run(file: string, args: readonly string[], how: Run): Promise<string> {
   const started = start(file, args, how);
-  const [output, [exitCode, signal]] = await Promise.all([text(started.stdout), once(started.child, "exit")]);
+  const [output, [exitCode, signal]] = await Promise.all([
+    text(started.stdout),
+    once(started.child, "exit"),
+  ]);
   if (exitCode !== 0)
-    throw new Error(`${[file, ...args].join(" ")} ended with ${signal ?? exitCode}: ${started.said.trim()}`);
+    throw new Error(
+      `${[file, ...args].join(" ")} ended with ${signal ?? exitCode}: ${started.said.trim()}`,
+    );
   return output;
 }

@@ -20,7 +20,8 @@ const PAGE = {
   file: "bench-http.md",
   title: "Benchmark of the HTTP service",
   command: "npm run bench:http",
-  about: "Above 0.5, other programs had a part of the cores, and every figure is worse than the machine's best.",
+  about:
+    "Above 0.5, other programs had a part of the cores, and every figure is worse than the machine's best.",
 };
 
 await runCommand(async () => {
@@ -29,7 +30,10 @@ await runCommand(async () => {
   installTools("bench");
   const line = progressLine();
   const where = machine();
-  const sections = [await measureHttp(values.quick ? QUICK : KINDS, line.show), await measureStages(QUICK, line.show)];
+  const sections = [
+    await measureHttp(values.quick ? QUICK : KINDS, line.show),
+    await measureStages(QUICK, line.show),
+  ];
   line.clear();
   const report: Report = { machine: where, sections };
   if (values.json) process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);

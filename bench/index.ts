@@ -48,7 +48,14 @@ const line = progressLine();
 
 await runCommand(async () => {
   const { values } = parseArgs({
-    options: { only: { type: "string" }, full: FLAG, json: FLAG, write: FLAG, against: { type: "string" }, help: FLAG },
+    options: {
+      only: { type: "string" },
+      full: FLAG,
+      json: FLAG,
+      write: FLAG,
+      against: { type: "string" },
+      help: FLAG,
+    },
   });
   if (values.help) return void process.stdout.write(USAGE);
   if (values.against !== undefined) {
@@ -57,14 +64,17 @@ await runCommand(async () => {
     const text = values.json ? JSON.stringify(turns, null, 2) : againstText(values.against, turns);
     return void process.stdout.write(`${text}\n`);
   }
-  if (values.write && values.only !== undefined) throw new Error("--write needs all sections; leave out --only");
+  if (values.write && values.only !== undefined)
+    throw new Error("--write needs all sections; leave out --only");
   const results: SectionResult[] = [];
   const report: Report = { machine: machine(), sections: results };
   const sections = chosen(values.only);
   const extent = values.full ? "full" : "usual";
   for (const section of sections) {
     const isAlone = sections.length === 1;
-    const result = isAlone ? await resultOf(section, line.show, extent) : await inOwnProcess(section, extent);
+    const result = isAlone
+      ? await resultOf(section, line.show, extent)
+      : await inOwnProcess(section, extent);
     line.clear();
     results.push(result);
     if (!values.json) process.stdout.write(`\n${sectionsText([result])}`);
@@ -77,7 +87,8 @@ function chosen(only: string | undefined): readonly Section[] {
   if (only === undefined) return SECTIONS;
   return only.split(",").map((name) => {
     const section = SECTIONS.find((candidate) => candidate.name === name);
-    if (section === undefined) throw new Error(`there is no section ${JSON.stringify(name)}\n\n${USAGE}`);
+    if (section === undefined)
+      throw new Error(`there is no section ${JSON.stringify(name)}\n\n${USAGE}`);
     return section;
   });
 }

@@ -32,13 +32,19 @@ function times(count: number, operation: (i: number) => void): Work {
   };
 }
 
-/** A competitor that hashes one message after the other. The pairs' preimages are made beforehand. */
+/**
+ * A competitor that hashes one message after the other. The pairs' preimages are made beforehand.
+ */
 function messageByMessage(hash: (message: Uint8Array) => unknown) {
   const node = new Uint8Array(65).fill(1);
   const single = new Uint8Array(64).fill(7);
   const leaves = leafPreimages().each;
   const leaf = times(leaves.length, (i) => hash(leaves[i] as Uint8Array));
-  const works = { pair: times(SINGLES, () => hash(node)), single: times(SINGLES, () => hash(single)), leaf };
+  const works = {
+    pair: times(SINGLES, () => hash(node)),
+    single: times(SINGLES, () => hash(single)),
+    leaf,
+  };
   return { ours: false, works };
 }
 
@@ -50,8 +56,14 @@ function ours(name: KeccakName) {
   const digests = new Uint8Array(32 * MESSAGES);
   const single = new Uint8Array(64).fill(7);
   const pair = { count: PAIRS, run: () => keccak.hashPairs(pairs, parents, PAIRS) };
-  const leaf = { count: MESSAGES, run: () => keccak.hashMessages(leaves.bytes, leaves.ends, digests) };
-  return { ours: true, works: { pair, leaf, single: times(SINGLES, () => keccak.keccak256(single)) } };
+  const leaf = {
+    count: MESSAGES,
+    run: () => keccak.hashMessages(leaves.bytes, leaves.ends, digests),
+  };
+  return {
+    ours: true,
+    works: { pair, leaf, single: times(SINGLES, () => keccak.keccak256(single)) },
+  };
 }
 
 async function competitors(): Promise<readonly Subject[]> {
@@ -64,7 +76,10 @@ async function competitors(): Promise<readonly Subject[]> {
       ...ours("noble"),
     },
     { label: "@noble/hashes", ...messageByMessage(keccak_256) },
-    { label: "hash-wasm", ...messageByMessage((message) => hashWasm.init().update(message).digest("binary")) },
+    {
+      label: "hash-wasm",
+      ...messageByMessage((message) => hashWasm.init().update(message).digest("binary")),
+    },
     {
       label: "node:crypto sha3-256",
       note: "OpenSSL, native; the same permutation under another padding, as Node has no keccak-256",
@@ -81,5 +96,6 @@ export const keccakSection: Section = {
     "include preparing them. A leaf is one to three blocks, two on average.",
   columns: COLUMNS,
   reference: REFERENCE,
-  rows: async (progress) => measuredRows(COLUMNS, await competitors(), (line) => progress(`keccak ${line}`)),
+  rows: async (progress) =>
+    measuredRows(COLUMNS, await competitors(), (line) => progress(`keccak ${line}`)),
 };

@@ -42,7 +42,8 @@ export function machine() {
     cores: cores.length,
     node: process.version,
     platform: `${process.platform} ${process.arch}`,
-    // Threads of other programs that wanted a core in the minute before. Above 0, wall-clock figures suffer.
+    // Threads of other programs that wanted a core in the minute before. Above 0, wall-clock
+    // figures suffer.
     load: loadavg()[0] ?? 0,
   };
 }
@@ -52,7 +53,15 @@ export function sectionsText(sections: readonly SectionResult[]): string {
     const noted = section.rows.filter(({ note }) => note !== undefined);
     const notes = noted.map(({ label, note }) => wrapped(`- ${label}: ${note}.`));
     const remarks = notes.length === 0 ? [] : ["", ...notes];
-    return [`## ${section.title}`, "", wrapped(section.method), "", markdownTable(section), ...remarks, ""];
+    return [
+      `## ${section.title}`,
+      "",
+      wrapped(section.method),
+      "",
+      markdownTable(section),
+      ...remarks,
+      "",
+    ];
   });
   return texts.map((lines) => lines.join("\n")).join("\n");
 }
@@ -80,8 +89,9 @@ export const LINE = 120;
 type Grid = readonly (readonly string[])[];
 
 /**
- * A section as a Markdown table, also readable in a terminal: each figure, and the ratio to the reference. A table that
- * is too wide is transposed if it has few rows; else a list before it names its columns.
+ * A section as a Markdown table, also readable in a terminal: each figure, and the ratio to the
+ * reference. A table that is too wide is transposed if it has few rows; else a list before it names
+ * its columns.
  */
 export function markdownTable(result: SectionResult): string {
   const columns = result.columns.map(({ label, unit }) => `${label}, ${unit}`);
@@ -101,14 +111,25 @@ export function markdownTable(result: SectionResult): string {
 /** The lines of a table, with aligned columns if possible. */
 function lines(header: readonly string[], rows: readonly string[], cells: Grid): string[] {
   const body = rows.map((label, i) => [label, ...(cells[i] ?? [])]);
-  const padded = aligned(header, body, (i) => Math.max(...[header, ...body].map((line) => line[i]?.length ?? 0), 3));
+  const padded = aligned(header, body, (i) =>
+    Math.max(...[header, ...body].map((line) => line[i]?.length ?? 0), 3),
+  );
   return fits(padded) ? padded : aligned(header, body, () => 3);
 }
 
-function aligned(header: readonly string[], body: Grid, widthOf: (column: number) => number): string[] {
-  const pad = (text: string, i: number) => (i === 0 ? text.padEnd(widthOf(i)) : text.padStart(widthOf(i)));
-  const rule = header.map((_, i) => (i === 0 ? "-".repeat(widthOf(i)) : `${"-".repeat(widthOf(i) - 1)}:`));
-  return [header.map(pad), rule, ...body.map((line) => line.map(pad))].map((line) => `| ${line.join(" | ")} |`);
+function aligned(
+  header: readonly string[],
+  body: Grid,
+  widthOf: (column: number) => number,
+): string[] {
+  const pad = (text: string, i: number) =>
+    i === 0 ? text.padEnd(widthOf(i)) : text.padStart(widthOf(i));
+  const rule = header.map((_, i) =>
+    i === 0 ? "-".repeat(widthOf(i)) : `${"-".repeat(widthOf(i) - 1)}:`,
+  );
+  return [header.map(pad), rule, ...body.map((line) => line.map(pad))].map(
+    (line) => `| ${line.join(" | ")} |`,
+  );
 }
 
 function fits(text: readonly string[]): boolean {
@@ -132,14 +153,18 @@ export function wrapped(text: string): string {
 /** A figure with three significant digits, or all digits before the point. */
 export function figure(value: number): string {
   const digits = value >= 100 ? 0 : value >= 10 ? 1 : 2;
-  return value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return value.toLocaleString("en-US", {
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+  });
 }
 
 /** A figure, and how many times as good the reference row is, where there is one. */
 function cell(result: SectionResult, { values }: Row, { key, better }: Column): string {
   const value = values[key] ?? null;
   if (value === null) return "–";
-  const reference = result.rows.find(({ label }) => label === result.reference)?.values[key] ?? null;
+  const reference =
+    result.rows.find(({ label }) => label === result.reference)?.values[key] ?? null;
   if (reference === null) return figure(value);
   return `${figure(value)} (${figure(better === "lower" ? value / reference : reference / value)}×)`;
 }

@@ -6,11 +6,15 @@ import { CALLERS, REQUEST, settle, Workload } from "./engine-workload.ts";
 import { fromCallers } from "./harness.ts";
 
 /**
- * The leader that the `takeover` section kills: `<folder> <url> <key> <mints>`. Fills the journal, writes its world as
- * JSON, and leads until it is killed.
+ * The leader that the `takeover` section kills: `<folder> <url> <key> <mints>`. Fills the journal,
+ * writes its world as JSON, and leads until it is killed.
  */
 const [folder = "", url = "", key = "", mints = "0"] = process.argv.slice(2);
-const journal = await PostgresJournal.open({ url, shard: "takeover", keys: [Buffer.from(key, "hex")] });
+const journal = await PostgresJournal.open({
+  url,
+  shard: "takeover",
+  keys: [Buffer.from(key, "hex")],
+});
 const node = await joined(folder, journal, { createIfMissing: true });
 const { engine } = await node.next();
 const world = await settle(engine);

@@ -23,7 +23,10 @@ async function worldIn(engine: Engine) {
   await engine.operator.recordRegistered(assets.items, { transferable: true });
   const owners = Array.from({ length: OWNERS }, (_, i) => {
     const key = Buffer.alloc(32, i + 1);
-    return { key, address: privateKeyToAccount(`0x${key.toString("hex")}`).address.toLowerCase() as Address };
+    return {
+      key,
+      address: privateKeyToAccount(`0x${key.toString("hex")}`).address.toLowerCase() as Address,
+    };
   });
   return { engine, principal, assetId: assets.items, owners };
 }
@@ -38,7 +41,9 @@ async function mint({ engine, principal, assetId, owners }: World, firstId: numb
       amount: 2,
       dataAvailabilityMode: "validium",
     }));
-    const { transactions } = await engine.mint(principal, { users: [{ ownerAddress: owner.address, mints }] });
+    const { transactions } = await engine.mint(principal, {
+      users: [{ ownerAddress: owner.address, mints }],
+    });
     const ids = Array.from(transactions, ({ vaultId }) => vaultId);
     vaults.set(owner, ids);
   }
@@ -47,7 +52,13 @@ async function mint({ engine, principal, assetId, owners }: World, firstId: numb
     if ((await engine.batches.get("validium", number)).status !== "sealed") continue;
     const { batchRoot, dataHash, vaultCount } = await engine.batches.getSealed("validium", number);
     const blockNumber = BigInt(number + 1);
-    const at = { txHash: batchRoot, blockNumber, logIndex: 0, committedAt: blockNumber, sequence: BigInt(number) };
+    const at = {
+      txHash: batchRoot,
+      blockNumber,
+      logIndex: 0,
+      committedAt: blockNumber,
+      sequence: BigInt(number),
+    };
     const header = { batchNumber: number, batchRoot, dataHash, vaultCount };
     const event = { type: "batchCommitted", mode: "validium", ...header, ...at } as const;
     await engine.operator.recordEvents(SETTLEMENT.chainId, [event], blockNumber);
@@ -64,24 +75,37 @@ function signed(key: Uint8Array, message: Omit<TransferRequest, "signature">): T
 }
 
 /** Lists of a length over all of these vaults, each to the next owner. */
-function lists({ owners }: World, vaults: Map<Owner, VaultId[]>, length: number): TransferRequest[] {
+function lists(
+  { owners }: World,
+  vaults: Map<Owner, VaultId[]>,
+  length: number,
+): TransferRequest[] {
   const deadline = BigInt(Math.floor(Date.now() / 1_000)) + 86_400n;
   return owners.flatMap((owner, i) => {
     const to = (owners[(i + 1) % OWNERS] as Owner).address;
     const ids = vaults.get(owner) ?? [];
     return Array.from({ length: ids.length / length }, (_, j) => {
-      const transfers = ids.slice(j * length, (j + 1) * length).map((vaultId) => ({ vaultId, amount: 0n, to }));
+      const transfers = ids
+        .slice(j * length, (j + 1) * length)
+        .map((vaultId) => ({ vaultId, amount: 0n, to }));
       return signed(owner.key, { transfers, deadline });
     });
   });
 }
 
 /** Medians of the rounds after the first one, which compiles the hot code. */
-async function measured(transfers: number, prepare: (round: number) => Promise<() => Promise<unknown>>) {
+async function measured(
+  transfers: number,
+  prepare: (round: number) => Promise<() => Promise<unknown>>,
+) {
   const rounds: Record<"rate" | "loop" | "cpu", number>[] = [];
   for (let i = 0; i <= ROUNDS; i++) {
     const { ms, loopUs, allUs } = await costOf(await prepare(i));
-    rounds.push({ rate: (transfers / ms) * 1_000, loop: loopUs / transfers, cpu: allUs / transfers });
+    rounds.push({
+      rate: (transfers / ms) * 1_000,
+      loop: loopUs / transfers,
+      cpu: allUs / transfers,
+    });
   }
   return medians(rounds.slice(1));
 }
@@ -96,7 +120,11 @@ async function engineRow(length: number, progress: Progress): Promise<Row> {
       const requests = lists(world, await mint(world, i * PER_ROUND, PER_ROUND), length);
       return () => fromCallers(SINGLE_CALLERS, requests, send);
     });
-    return { label: length === 1 ? REFERENCE : `engine, one signature for ${length}`, ours: true, values };
+    return {
+      label: length === 1 ? REFERENCE : `engine, one signature for ${length}`,
+      ours: true,
+      values,
+    };
   });
 }
 

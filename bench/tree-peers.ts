@@ -49,7 +49,10 @@ interface Library<T, L> {
   add?(tree: T, leaf: L): void;
   /** Whether the tree tells a root of the right size. */
   hasRoot(tree: T): boolean;
-  /** The number of the siblings in a proof. Without it, each proof that the library makes is verified. */
+  /**
+   * The number of the siblings in a proof. Without it, each proof that the library makes is
+   * verified.
+   */
   siblings?(tree: T, index: number, leaf: L): number;
   /** Makes a proof, and checks it. */
   verify(tree: T, index: number, leaf: L): boolean;
@@ -79,7 +82,10 @@ function peer<T, L>(library: Library<T, L>): TreeSubject {
     ...(add && {
       growing: (count) => {
         const tree = build(leaves.slice(0, count));
-        return { add: (index) => add(tree, leaf(leafBytes(index))), checkRoot: () => checkRoot(tree) };
+        return {
+          add: (index) => add(tree, leaf(leafBytes(index))),
+          checkRoot: () => checkRoot(tree),
+        };
       },
     }),
     ...(siblings && { proofs: proving((tree, index, own) => siblings(tree, index, own) > 0) }),
@@ -88,7 +94,12 @@ function peer<T, L>(library: Library<T, L>): TreeSubject {
 }
 
 /** The root of a proof, for libraries that do not verify one. */
-function folded<N>(hash: (left: N, right: N) => N, start: N, siblings: readonly N[], index: number): N {
+function folded<N>(
+  hash: (left: N, right: N) => N,
+  start: N,
+  siblings: readonly N[],
+  index: number,
+): N {
   const above = (node: N, sibling: N, level: number) =>
     (index >> level) & 1 ? hash(sibling, node) : hash(node, sibling);
   return siblings.reduce(above, start);
@@ -114,9 +125,13 @@ function leanImt(hash: PeerHash): TreeSubject {
   });
 }
 
-/** Nodes of @zk-kit/imt are numbers or strings. Strings of 32 characters, one a byte, are the fastest. */
+/**
+ * Nodes of @zk-kit/imt are numbers or strings. Strings of 32 characters, one a byte, are the
+ * fastest.
+ */
 function imt(hash: PeerHash): TreeSubject {
-  const text = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
+  const text = (bytes: Uint8Array) =>
+    Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
   const bytes = (node: unknown) => Buffer.from(String(node), "latin1");
   const node = ([left, right]: readonly unknown[]) => text(hash.node(bytes(left), bytes(right)));
   const zero = text(new Uint8Array(32));
@@ -137,7 +152,8 @@ function fixedMerkleTree(hash: PeerHash): TreeSubject {
   const element = (bytes: Uint8Array) => bytes as unknown as Element;
   const bytes = (value: Element) => value as unknown as Uint8Array;
   const options = {
-    hashFunction: (left: Element, right: Element) => element(hash.node(bytes(left), bytes(right))) as string,
+    hashFunction: (left: Element, right: Element) =>
+      element(hash.node(bytes(left), bytes(right))) as string,
     zeroElement: element(new Uint8Array(32)),
   };
   return peer<FixedMerkleTree, Element>({
@@ -150,7 +166,10 @@ function fixedMerkleTree(hash: PeerHash): TreeSubject {
     hasRoot: (tree) => bytes(tree.root).length === 32,
     siblings: (tree, index) => tree.path(index).pathElements.length,
     verify: (tree, index, leaf) =>
-      isSame(folded(hash.node, bytes(leaf), tree.path(index).pathElements.map(bytes), index), bytes(tree.root)),
+      isSame(
+        folded(hash.node, bytes(leaf), tree.path(index).pathElements.map(bytes), index),
+        bytes(tree.root),
+      ),
   });
 }
 
@@ -198,7 +217,14 @@ function persistentMerkleTree(): TreeSubject {
   const addMany = (tree: Growing, leaves: readonly persistent.Node[]) => {
     const levels: persistent.HashComputationLevel[] = [];
     const indexes = leaves.map((_, i) => tree.size + i);
-    tree.root = persistent.setNodesAtDepth(tree.root, FIXED_HEIGHT, indexes, [...leaves], 0, levels);
+    tree.root = persistent.setNodesAtDepth(
+      tree.root,
+      FIXED_HEIGHT,
+      indexes,
+      [...leaves],
+      0,
+      levels,
+    );
     tree.size += leaves.length;
     persistent.executeHashComputations(levels);
   };

@@ -1,11 +1,17 @@
-/** A library in the `trees` section. Leaves are already in the library's form, so no conversion is measured. */
+/**
+ * A library in the `trees` section. Leaves are already in the library's form, so no conversion is
+ * measured.
+ */
 export interface TreeSubject {
   readonly label: string;
   readonly note: string;
   readonly ours: boolean;
   /** An empty tree that grows by a thousand leaves at a time; each call ends with the new root. */
   readonly batches?: () => (batch: number) => void;
-  /** A tree of some leaves that grows by one leaf at a time. Some compute the root only when they are asked for it. */
+  /**
+   * A tree of some leaves that grows by one leaf at a time. Some compute the root only when they
+   * are asked for it.
+   */
   readonly growing?: (count: number) => { add(leaf: number): void; checkRoot(): void };
   /** A tree of {@link LEAVES} leaves that returns the siblings of one. */
   readonly proofs?: () => (leaf: number) => void;

@@ -13,7 +13,10 @@ const PREFILLED = 90_000;
 const HEIGHT = 17;
 const PROOFS = 200;
 
-/** This project's trees as the engine uses them: a tree a batch, its root in a leaf of the state tree. */
+/**
+ * This project's trees as the engine uses them: a tree a batch, its root in a leaf of the state
+ * tree.
+ */
 function ourTrees(): TreeSubject {
   const flat = Uint8Array.from(Buffer.concat(leafList(LEAVES)));
   const dataHash = bytesToHex(leafBytes(0));
@@ -30,7 +33,9 @@ function ourTrees(): TreeSubject {
       return (batch) => {
         const tree = new BatchTree(flat.subarray(batch * BATCH * 32, (batch + 1) * BATCH * 32));
         const batchRoot = bytesToHex(tree.root);
-        state.append(hexToBytes(stateLeaf({ batchNumber: batch, vaultCount: BATCH, dataHash, batchRoot })));
+        state.append(
+          hexToBytes(stateLeaf({ batchNumber: batch, vaultCount: BATCH, dataHash, batchRoot })),
+        );
         check(state.root.length === 32, "state root");
       };
     },
@@ -47,13 +52,21 @@ function ourTrees(): TreeSubject {
     },
     verifiedProofs: () => {
       const { levels, root } = built();
-      return (leaf) => check(pathHolds(root, hashAt(flat, leaf), leaf, siblingsIn(levels, leaf, 0)), "proof");
+      return (leaf) =>
+        check(pathHolds(root, hashAt(flat, leaf), leaf, siblingsIn(levels, leaf, 0)), "proof");
     },
   };
 }
 
-/** Works on what `start` builds: once, at first use, or before each run. Undefined without `start`. */
-function on<T>(start: (() => T) | undefined, count: number, run: (built: T) => void, isFresh = false) {
+/**
+ * Works on what `start` builds: once, at first use, or before each run. Undefined without `start`.
+ */
+function on<T>(
+  start: (() => T) | undefined,
+  count: number,
+  run: (built: T) => void,
+  isFresh = false,
+) {
   if (start === undefined) return undefined;
   let built: T | undefined;
   const prepare = () => {
@@ -63,7 +76,15 @@ function on<T>(start: (() => T) | undefined, count: number, run: (built: T) => v
   return { prepare, count, run: () => run(built as T) };
 }
 
-function subjectOf({ label, note, ours, batches, growing, proofs, verifiedProofs }: TreeSubject): Subject {
+function subjectOf({
+  label,
+  note,
+  ours,
+  batches,
+  growing,
+  proofs,
+  verifiedProofs,
+}: TreeSubject): Subject {
   const grow = (leavesPerRoot: number) => {
     let next = PREFILLED;
     return on(growing && (() => growing(PREFILLED)), BATCH, (tree) => {
@@ -95,8 +116,18 @@ function subjectOf({ label, note, ours, batches, growing, proofs, verifiedProofs
 
 const COLUMNS = [
   { key: "batches", label: "in batches of 1,000", unit: "thousand leaves/s", better: "higher" },
-  { key: "appends", label: "one at a time, a root a thousand", unit: "thousand leaves/s", better: "higher" },
-  { key: "singles", label: "one at a time, a root each", unit: "thousand leaves/s", better: "higher" },
+  {
+    key: "appends",
+    label: "one at a time, a root a thousand",
+    unit: "thousand leaves/s",
+    better: "higher",
+  },
+  {
+    key: "singles",
+    label: "one at a time, a root each",
+    unit: "thousand leaves/s",
+    better: "higher",
+  },
   { key: "proofs", label: "proofs", unit: "thousand/s", better: "higher" },
   { key: "verifiedProofs", label: "proofs, verified", unit: "thousand/s", better: "higher" },
 ] as const;
@@ -118,6 +149,8 @@ export const treesSection: Section = {
   async rows(progress) {
     installTools("bench");
     const { peerTrees } = await import("./tree-peers.ts");
-    return measuredRows(COLUMNS, [ourTrees(), ...peerTrees()].map(subjectOf), (line) => progress(`trees ${line}`));
+    return measuredRows(COLUMNS, [ourTrees(), ...peerTrees()].map(subjectOf), (line) =>
+      progress(`trees ${line}`),
+    );
   },
 };

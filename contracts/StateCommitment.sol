@@ -11,8 +11,8 @@ import {GUARDIAN, OPERATOR} from "./state/Roles.sol";
 import {Withdrawals} from "./state/Withdrawals.sol";
 
 /// @title The settlement contract: append-only state of all mints, and the exit of their owners.
-/// @notice No proxy and no upgrade. A successor is a new contract and imports nothing. This contract keeps its minter
-/// roles, so that owners can always withdraw.
+/// @notice No proxy and no upgrade. A successor is a new contract and imports nothing. This
+/// contract keeps its minter roles, so that owners can always withdraw.
 contract StateCommitment is Commits, IDeployment {
     struct Config {
         /// @dev Schedules operators and committees. A time lock or multisig.
@@ -28,30 +28,33 @@ contract StateCommitment is Commits, IDeployment {
         uint64 changeDelay;
         /// @dev Seconds that an ERC-721 vault waits after its commit; see {voidDuplicate}.
         uint64 maturity;
-        /// @dev A {Transfers}, whose code runs here for ever; zero for a deployment without transfers.
+        /// @dev A {Transfers}, whose code runs here for ever; zero for a deployment without
+        /// transfers.
         address transfersCode;
     }
 
-    /// @notice The address has no code of its own. An account that delegates (EIP-7702) can change what it delegates to.
+    /// @notice The address has no code of its own. An account that delegates (EIP-7702) can change
+    /// what it delegates to.
     error NoCode(address account);
 
     /// @dev The code of an account that delegates begins with it.
     bytes3 private constant DELEGATION = 0xef0100;
     /// @dev Bit b is set when a selector of {ITransfers} begins with the byte b.
-    uint256 private constant TRANSFERS_BYTES = (1 << uint8(bytes1(ITransfers.commitTransferBatch.selector)))
-        | (1 << uint8(bytes1(ITransfers.withdrawTransferred.selector)))
-        | (1 << uint8(bytes1(ITransfers.verifyTransferred.selector)))
-        | (1 << uint8(bytes1(ITransfers.isSpent.selector)))
-        | (1 << uint8(bytes1(ITransfers.approveTransfers.selector)))
-        | (1 << uint8(bytes1(ITransfers.approval.selector)))
-        | (1 << uint8(bytes1(ITransfers.authorizeSession.selector)))
-        | (1 << uint8(bytes1(ITransfers.revokeSession.selector)))
-        | (1 << uint8(bytes1(ITransfers.session.selector)))
-        | (1 << uint8(bytes1(ITransfers.cancelTransfers.selector)));
+    uint256 private constant TRANSFERS_BYTES =
+        (1 << uint8(bytes1(ITransfers.commitTransferBatch.selector))) |
+            (1 << uint8(bytes1(ITransfers.withdrawTransferred.selector))) |
+            (1 << uint8(bytes1(ITransfers.verifyTransferred.selector))) |
+            (1 << uint8(bytes1(ITransfers.isSpent.selector))) |
+            (1 << uint8(bytes1(ITransfers.approveTransfers.selector))) |
+            (1 << uint8(bytes1(ITransfers.approval.selector))) |
+            (1 << uint8(bytes1(ITransfers.authorizeSession.selector))) |
+            (1 << uint8(bytes1(ITransfers.revokeSession.selector))) |
+            (1 << uint8(bytes1(ITransfers.session.selector))) |
+            (1 << uint8(bytes1(ITransfers.cancelTransfers.selector)));
 
     /// @inheritdoc IDeployment
-    /// @dev An {Administration}, which lends only its code. The constructor creates it, and nothing can replace it. Both
-    /// have the same storage layout; a test compares them.
+    /// @dev An {Administration}, which lends only its code. The constructor creates it, and nothing
+    /// can replace it. Both have the same storage layout; a test compares them.
     address public immutable administrationCode;
     /// @inheritdoc IDeployment
     /// @dev The same of a {Transfers}, which somebody has deployed before.
@@ -61,7 +64,10 @@ contract StateCommitment is Commits, IDeployment {
 
     constructor(Config memory config) Withdrawals(config.maturity) {
         address transfers = config.transfersCode;
-        if (transfers != address(0) && (transfers.code.length == 0 || bytes3(transfers.code) == DELEGATION)) {
+        if (
+            transfers != address(0) &&
+            (transfers.code.length == 0 || bytes3(transfers.code) == DELEGATION)
+        ) {
             revert NoCode(transfers);
         }
         transfersCode = transfers;
@@ -73,39 +79,52 @@ contract StateCommitment is Commits, IDeployment {
         _setCommittee(config.committee, config.threshold, 0);
     }
 
-    /// @notice Runs every other function of {IStateCommitment} on this contract's storage, those of {ITransfers} with the
-    /// code of {Transfers} and all others with the code of {Administration}, and returns the answer. It takes no ether,
-    /// and reverts when no code has the function.
+    /// @notice Runs every other function of {IStateCommitment} on this contract's storage, those of
+    /// {ITransfers} with the code of {Transfers} and all others with the code of {Administration},
+    /// and returns the answer. It takes no ether, and reverts when no code has the function.
     // solhint-disable-next-line no-complex-fallback
     fallback() external {
-        address code = _isOfTransfers(msg.sig) && transfersCode != address(0) ? transfersCode : administrationCode;
+        address code =
+            _isOfTransfers(msg.sig) && transfersCode != address(0)
+                ? transfersCode
+                : administrationCode;
         assembly ("memory-safe") {
             let free := mload(0x40)
             calldatacopy(free, 0, calldatasize())
             let done := delegatecall(gas(), code, free, calldatasize(), 0, 0)
             returndatacopy(free, 0, returndatasize())
-            if iszero(done) { revert(free, returndatasize()) }
+            if iszero(done) {
+                revert(free, returndatasize())
+            }
             return(free, returndatasize())
         }
     }
 
-    /// @dev The first look is at the selector's first byte alone, so that other functions pay hardly anything for it.
+    /// @dev The first look is at the selector's first byte alone, so that other functions pay
+    /// hardly anything for it.
     function _isOfTransfers(bytes4 selector) private pure returns (bool) {
         if ((TRANSFERS_BYTES >> uint8(bytes1(selector))) & 1 == 0) return false;
-        return selector == ITransfers.commitTransferBatch.selector || selector == ITransfers.withdrawTransferred.selector
-            || selector == ITransfers.verifyTransferred.selector || selector == ITransfers.isSpent.selector
-            || selector == ITransfers.approveTransfers.selector || selector == ITransfers.approval.selector
-            || selector == ITransfers.authorizeSession.selector || selector == ITransfers.revokeSession.selector
-            || selector == ITransfers.session.selector || selector == ITransfers.cancelTransfers.selector;
+        return
+            selector == ITransfers.commitTransferBatch.selector ||
+            selector == ITransfers.withdrawTransferred.selector ||
+            selector == ITransfers.verifyTransferred.selector ||
+            selector == ITransfers.isSpent.selector ||
+            selector == ITransfers.approveTransfers.selector ||
+            selector == ITransfers.approval.selector ||
+            selector == ITransfers.authorizeSession.selector ||
+            selector == ITransfers.revokeSession.selector ||
+            selector == ITransfers.session.selector ||
+            selector == ITransfers.cancelTransfers.selector;
     }
 
-    /// @dev Here for the usual vaults, by the {Administration} for the others, whose code would not fit.
-    function _opened(Vault memory vault, uint256 assetIndex, BlobVaults.Batch memory batch, bytes32[] calldata path)
-        internal
-        view
-        override
-        returns (bool)
-    {
+    /// @dev Here for the usual vaults, by the {Administration} for the others, whose code would not
+    /// fit.
+    function _opened(
+        Vault memory vault,
+        uint256 assetIndex,
+        BlobVaults.Batch memory batch,
+        bytes32[] calldata path
+    ) internal view override returns (bool) {
         uint256 head = BlobVaults.headOf(vault, assetIndex);
         if (head != 0) return BlobVaults.openedHead(vault.vaultId, head, batch, path);
         return Administration(administrationCode).opened(vault, assetIndex, batch, path);

@@ -23,8 +23,13 @@ export class Turns {
   }
 }
 
-/** Runs a task once at a time. Callers during a run share the next one, because the current one may miss their change. */
-export function sharedRuns(task: (signal?: AbortSignal) => Promise<void>): (signal?: AbortSignal) => Promise<void> {
+/**
+ * Runs a task once at a time. Callers during a run share the next one, because the current one may
+ * miss their change.
+ */
+export function sharedRuns(
+  task: (signal?: AbortSignal) => Promise<void>,
+): (signal?: AbortSignal) => Promise<void> {
   const turns = new Turns();
   let next: Promise<void> | null = null;
   return (signal) => {

@@ -1,4 +1,7 @@
-/** Waits that double from `firstMs` to `maxMs`, each up to a quarter shorter at random, to spread clients. */
+/**
+ * Waits that double from `firstMs` to `maxMs`, each up to a quarter shorter at random, to spread
+ * clients.
+ */
 export interface Backoff {
   readonly firstMs: number;
   readonly maxMs: number;
@@ -10,7 +13,10 @@ export function backoffDelay({ firstMs, maxMs }: Backoff, attempt: number): numb
   return full * (1 - Math.random() / 4);
 }
 
-/** Milliseconds of a Retry-After field (RFC 9110, 10.2.3): seconds, or a date. Undefined for anything else. */
+/**
+ * Milliseconds of a Retry-After field (RFC 9110, 10.2.3): seconds, or a date. Undefined for
+ * anything else.
+ */
 export function retryAfterMs(field: string | null | undefined): number | undefined {
   const text = field ?? "";
   if (/^\d+$/.test(text)) return Number(text) * 1000;
@@ -60,7 +66,8 @@ export async function repeat(
       failures++;
       onRound(error);
     }
-    const wait = failures === 0 ? intervalMs : Math.max(intervalMs, backoffDelay(backoff, failures));
+    const wait =
+      failures === 0 ? intervalMs : Math.max(intervalMs, backoffDelay(backoff, failures));
     await pause(wait, signal).catch(() => {});
   }
 }

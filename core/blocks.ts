@@ -4,21 +4,30 @@ import type { CommitEvent, L1Block, L1Event, L1Reader } from "./ports.ts";
 /** Most blocks of one query for logs; many nodes refuse more. */
 export const MOST_BLOCKS = 2_000n;
 
-/** Blocks that the next read covers again, because a node that lags leaves logs out without an error. */
+/**
+ * Blocks that the next read covers again, because a node that lags leaves logs out without an
+ * error.
+ */
 const OVERLAP = 128n;
 
 export function least(a: bigint, b: bigint): bigint {
   return a < b ? a : b;
 }
 
-/** The block to continue from: reads the newest blocks before `next` again, but none before `first`. */
+/**
+ * The block to continue from: reads the newest blocks before `next` again, but none before `first`.
+ */
 export function overlapping(next: bigint, first: bigint): bigint {
   return next - OVERLAP > first ? next - OVERLAP : first;
 }
 
 /** The blocks from `first` to `last`, in ranges that nodes accept. */
-export function* blockRanges(first: bigint, last: bigint): Generator<readonly [from: bigint, to: bigint]> {
-  for (let from = first; from <= last; from += MOST_BLOCKS) yield [from, least(from + MOST_BLOCKS - 1n, last)];
+export function* blockRanges(
+  first: bigint,
+  last: bigint,
+): Generator<readonly [from: bigint, to: bigint]> {
+  for (let from = first; from <= last; from += MOST_BLOCKS)
+    yield [from, least(from + MOST_BLOCKS - 1n, last)];
 }
 
 /** The batches that L1 took in these blocks, in its order. */
@@ -34,7 +43,10 @@ export async function* commitsIn(
   }
 }
 
-/** The events of a range and its last block, all of one chain. Throws `l1_failed` when the block changes meanwhile. */
+/**
+ * The events of a range and its last block, all of one chain. Throws `l1_failed` when the block
+ * changes meanwhile.
+ */
 export async function eventsUpTo(
   l1: Pick<L1Reader, "block" | "events">,
   from: bigint,
@@ -48,10 +60,14 @@ export async function eventsUpTo(
 }
 
 /** Throws `l1_failed` when the chain does not have the block. */
-export async function requireBlock(l1: Pick<L1Reader, "block">, at: bigint | "latest"): Promise<L1Block> {
+export async function requireBlock(
+  l1: Pick<L1Reader, "block">,
+  at: bigint | "latest",
+): Promise<L1Block> {
   const block = await l1.block(at);
   if (block === null) {
-    const fault = at === "latest" ? "has no newest block" : `does not have block ${at}, or no longer`;
+    const fault =
+      at === "latest" ? "has no newest block" : `does not have block ${at}, or no longer`;
     throw new MintmarkError("l1_failed", `the chain ${fault}`);
   }
   return block;

@@ -32,10 +32,11 @@ import { type Transactions, transactionsOf } from "./vaults/transactions.ts";
 /**
  * Opens the engine over a store. With `createIfMissing` it creates the store where there is none.
  *
- * @throws MintmarkError `store_missing`, `store_locked`, `store_corrupt`, `store_mismatch`, `store_failed`, or
- *   `validation_failed` for bad options
+ * @throws MintmarkError `store_missing`, `store_locked`, `store_corrupt`, `store_mismatch`,
+ *   `store_failed`, or `validation_failed` for bad options
  * @example
- * await using engine = await openEngine({ store: "./data", createIfMissing: true, environment: "sandbox", settlement });
+ * await using engine = await openEngine({ store: "./data", createIfMissing: true, environment:
+ * "sandbox", settlement });
  */
 export async function openEngine(options: EngineOptions): Promise<Engine> {
   return (await openAs("leader", options)).engine;
@@ -44,29 +45,54 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
 /** The engine of a server in a cluster. */
 export interface ClusterEngine {
   readonly engine: Engine;
-  /** Refuses the waiting changes and all later ones while the journal is away; null takes changes again. */
+  /**
+   * Refuses the waiting changes and all later ones while the journal is away; null takes changes
+   * again.
+   */
   refuse(reason: MintmarkError | null): void;
-  /** Applies a leader's write that the store already has. Returns false when the engine must be opened anew. */
+  /**
+   * Applies a leader's write that the store already has. Returns false when the engine must be
+   * opened anew.
+   */
   apply(operations: readonly StoreOperation[]): boolean;
 }
 
-/** Opens a leader, or a standby, which refuses every change with `not_leader`. See {@link openEngine} for the errors. */
-export async function openAs(role: "leader" | "standby", options: EngineOptions): Promise<ClusterEngine> {
+/**
+ * Opens a leader, or a standby, which refuses every change with `not_leader`. See {@link
+ * openEngine} for the errors.
+ */
+export async function openAs(
+  role: "leader" | "standby",
+  options: EngineOptions,
+): Promise<ClusterEngine> {
   const limits = readLimits(options.limits);
   requireEnvironment(options.environment);
   const settlement = canonicalSettlement(options.settlement);
   const events = new EventHub();
-  const { ledger, secret } = await openLedger({ ...options, settlement }, limits, events.emit, role);
+  const { ledger, secret } = await openLedger(
+    { ...options, settlement },
+    limits,
+    events.emit,
+    role,
+  );
   const context = new EngineContext(ledger, new Cursors(secret));
   const engine = engineOf(context, { events, secret, close: closing(ledger, events) });
   const replica = new Replica(ledger);
-  return { engine, refuse: (reason) => ledger.writer.refuse(reason), apply: (operations) => replica.apply(operations) };
+  return {
+    engine,
+    refuse: (reason) => ledger.writer.refuse(reason),
+    apply: (operations) => replica.apply(operations),
+  };
 }
 
 /** The engine whose changes the context's actor makes. */
 function engineOf(
   context: EngineContext,
-  parts: { readonly events: EventHub; readonly secret: Uint8Array; readonly close: () => Promise<void> },
+  parts: {
+    readonly events: EventHub;
+    readonly secret: Uint8Array;
+    readonly close: () => Promise<void>;
+  },
 ): Engine {
   const { ledger } = context;
   const { settlement, environment, limits } = ledger;
@@ -106,7 +132,10 @@ function engineOf(
 /** The operator's command line, which has every right. */
 const OPERATOR: Actor = { personIndex: null, applicationIndex: null, require: () => {} };
 
-/** Finishes the queue, publishes its events, and closes the store. Later calls share the first one's result. */
+/**
+ * Finishes the queue, publishes its events, and closes the store. Later calls share the first one's
+ * result.
+ */
 function closing(ledger: Ledger, events: EventHub): () => Promise<void> {
   let closed: Promise<void> | null = null;
   const close = async (): Promise<void> => {
@@ -122,18 +151,20 @@ function closing(ledger: Ledger, events: EventHub): () => Promise<void> {
 }
 
 /**
- * The minting engine on one store. A change resolves when it is durable; reads see only durable data. Every call
- * rejects with `MintmarkError`: after a failed write with `store_failed`, after `close` with `engine_closed`.
+ * The minting engine on one store. A change resolves when it is durable; reads see only durable
+ * data. Every call rejects with `MintmarkError`: after a failed write with `store_failed`, after
+ * `close` with `engine_closed`.
  */
 export interface Engine extends SettlementPort, AsyncDisposable {
   readonly environment: Environment;
   readonly limits: Limits;
   /**
-   * Mints everything in the request or nothing. `request` is the parsed body of the HTTP API, untrusted:
-   * `{users: [{userId, mints: [{tokenId, assetId, amount, dataAvailabilityMode}]}]}`. An entry of ERC-20 has no
-   * `tokenId`, and `mintingBlob` can name a token instead.
+   * Mints everything in the request or nothing. `request` is the parsed body of the HTTP API,
+   * untrusted: `{users: [{userId, mints: [{tokenId, assetId, amount, dataAvailabilityMode}]}]}`. An
+   * entry of ERC-20 has no `tokenId`, and `mintingBlob` can name a token instead.
    *
-   * Rejects with every bad entry in `issues`, in request order. The error has the code of the first one.
+   * Rejects with every bad entry in `issues`, in request order. The error has the code of the first
+   * one.
    */
   mint(principal: Principal, request: unknown, options?: MintOptions): Promise<MintResult>;
   readonly mints: Mints;
@@ -151,12 +182,16 @@ export interface Engine extends SettlementPort, AsyncDisposable {
   readonly events: Events;
   readonly webhooks: Webhooks;
   /**
-   * This engine in the name of a person. The right is checked now, and again in the writer before each change. Each
-   * change is written with the person's name to the audit log of `applicationId`, by default the person's own. Rejects
-   * with `role_missing`, `credentials_invalid`, `application_not_found`, `application_suspended`.
+   * This engine in the name of a person. The right is checked now, and again in the writer before
+   * each change. Each change is written with the person's name to the audit log of `applicationId`,
+   * by default the person's own. Rejects with `role_missing`, `credentials_invalid`,
+   * `application_not_found`, `application_suspended`.
    */
   actingAs(signIn: SignIn, right: Right, applicationId?: Uuid): Promise<Engine>;
-  /** This engine in the name of the operator's command line: its changes are in the operator's audit log. */
+  /**
+   * This engine in the name of the operator's command line: its changes are in the operator's audit
+   * log.
+   */
   actingAsOperator(): Engine;
   /** Finishes the queue, then closes the store. Idempotent. */
   close(): Promise<void>;

@@ -2,7 +2,12 @@
 
 export type { WaitOptions } from "./abort.ts";
 export type { Batches, BatchFilter } from "./batches/batches.ts";
-export type { BatchMultiproof, BatchTransition, ProofOptions, StateExtension } from "./batches/proofs.ts";
+export type {
+  BatchMultiproof,
+  BatchTransition,
+  ProofOptions,
+  StateExtension,
+} from "./batches/proofs.ts";
 export { type Engine, openEngine } from "./engine.ts";
 export { ERROR_CODES, type ErrorCode, type Issue, MAX_ISSUES, MintmarkError } from "./errors.ts";
 export type { Adopted } from "./l1/adoption/adopted-batches.ts";
@@ -11,7 +16,11 @@ export type { VaultRefusal } from "./l1/progress/batch-progress.ts";
 export type { Proofs } from "./l1/progress/exit-proofs.ts";
 export type { FollowedPortal } from "./l1/progress/portals.ts";
 export type { PendingOptions, PendingWithdrawal } from "./l1/withdrawals/pending.ts";
-export type { ListedWithdrawal, WithdrawalCaller, WithdrawalListRequest } from "./l1/withdrawals/requests.ts";
+export type {
+  ListedWithdrawal,
+  WithdrawalCaller,
+  WithdrawalListRequest,
+} from "./l1/withdrawals/requests.ts";
 export type {
   PreparedWithdrawals,
   WithdrawalPreparation,
@@ -21,7 +30,12 @@ export type {
 export type { EngineEvents } from "./ledger/event-hub.ts";
 export type { List, OrderedPage, PageOptions } from "./ledger/list.ts";
 export { DEFAULT_LIMITS, type EngineOptions } from "./ledger/options.ts";
-export { type RestoreOptions, restoreStore, type VerifyOptions, type VerifyReport } from "./lifecycle/verify/verify.ts";
+export {
+  type RestoreOptions,
+  restoreStore,
+  type VerifyOptions,
+  type VerifyReport,
+} from "./lifecycle/verify/verify.ts";
 export type { Claim, Claims, FoundClaim, NewClaim, TakenClaim } from "./mint/claims.ts";
 export { MAX_NEW_CLAIMS } from "./mint/claims.ts";
 export { type DropJob, Drops, type DropsOptions, type DropUpload } from "./mint/drops/drops.ts";
@@ -39,10 +53,26 @@ export { LevelJournal } from "./store/level-store.ts";
 export type * from "./store/ports.ts";
 export { type IssuedKey, type Keys, type NewKey, RIGHTS, type Right } from "./tenants/api-keys.ts";
 export type { Applications, NewApplication } from "./tenants/applications.ts";
-export type { AssetChanges, AssetFilter, Assets, NewAsset, RegisteredFacts } from "./tenants/assets.ts";
-export { type Attempt, type DispatcherOptions, WebhookDispatcher } from "./tenants/delivery/dispatcher.ts";
+export type {
+  AssetChanges,
+  AssetFilter,
+  Assets,
+  NewAsset,
+  RegisteredFacts,
+} from "./tenants/assets.ts";
+export {
+  type Attempt,
+  type DispatcherOptions,
+  WebhookDispatcher,
+} from "./tenants/delivery/dispatcher.ts";
 export type { EventOptions, Events } from "./tenants/events/event-log.ts";
-export type { Deliveries, IssuedWebhook, NewWebhook, Webhook, Webhooks } from "./tenants/events/webhooks.ts";
+export type {
+  Deliveries,
+  IssuedWebhook,
+  NewWebhook,
+  Webhook,
+  Webhooks,
+} from "./tenants/events/webhooks.ts";
 export type {
   Collection,
   CollectionChanges,
@@ -57,8 +87,19 @@ export type { AuditEntry, Invitation, NewPerson, People } from "./tenants/people
 export type { NewSignIn, Person, SignIn, WalletProof } from "./tenants/sign-ins.ts";
 export { MAX_NEW_USERS, type NewUser, type UserFilter, type Users } from "./tenants/users.ts";
 export type { TransferCaller, TransferRequest } from "./transfers/request.ts";
-export type { KeySession, PreparedTransfers, TransferPreparation, Transfers } from "./transfers/transfers.ts";
-export type { HistoryStep, TransferFilter, TransferList, TransferredVault, VaultHistory } from "./transfers/views.ts";
+export type {
+  KeySession,
+  PreparedTransfers,
+  TransferPreparation,
+  Transfers,
+} from "./transfers/transfers.ts";
+export type {
+  HistoryStep,
+  TransferFilter,
+  TransferList,
+  TransferredVault,
+  VaultHistory,
+} from "./transfers/views.ts";
 export type { Balance } from "./vaults/balances.ts";
 export type { Vaults } from "./vaults/holdings.ts";
 export type { TransactionFilter, VaultFilter } from "./vaults/transaction-range.ts";

@@ -1,5 +1,14 @@
-/** Parts of the core for this package's own server and commands. Not an entry point of the package. */
-export { type Backoff, backoffDelay, pause, type RepeatOptions, repeat, retryAfterMs } from "./backoff.ts";
+/**
+ * Parts of the core for this package's own server and commands. Not an entry point of the package.
+ */
+export {
+  type Backoff,
+  backoffDelay,
+  pause,
+  type RepeatOptions,
+  repeat,
+  retryAfterMs,
+} from "./backoff.ts";
 export type { OwnToken } from "./l1/own-token.ts";
 export {
   assetIdOf,
@@ -23,6 +32,10 @@ export { isVisible, NOT_HIDDEN, visible } from "./protocol/text.ts";
 export { tipOwnerOf } from "./protocol/transfer-proof.ts";
 export { Stack } from "./stack.ts";
 export { hashUuid, timeUuid } from "./store/binary.ts";
-export { ForbiddenAddress, type Reach, requireReachable } from "./tenants/delivery/address-policy.ts";
+export {
+  ForbiddenAddress,
+  type Reach,
+  requireReachable,
+} from "./tenants/delivery/address-policy.ts";
 export { type EventJson, eventJson } from "./tenants/events/event-log.ts";
 export { CHECKSUM_WRONG, checksumHolds, readSpelling, readUuid } from "./validate.ts";

@@ -1,4 +1,7 @@
-/** The engine's domain as callers see it. Amounts are bigint (quantized units), times milliseconds since 1970. */
+/**
+ * The engine's domain as callers see it. Amounts are bigint (quantized units), times milliseconds
+ * since 1970.
+ */
 
 /** `0x` and lower-case hex. */
 export type Hex = `0x${string}`;
@@ -16,7 +19,10 @@ export const MODES = ["validium", "zk-rollup"] as const;
 /** The place of a mint's data: the committee, or L1 calldata. */
 export type Mode = (typeof MODES)[number];
 
-/** Mints with a committee, in calldata, or in blobs; and transfers. The value on L1 is the position here. */
+/**
+ * Mints with a committee, in calldata, or in blobs; and transfers. The value on L1 is the position
+ * here.
+ */
 export const BATCH_KINDS = ["validium", "calldata", "blobs", "transfers"] as const;
 /** A kind of batch. Those of `zk-rollup` hold mints in calldata or in blobs, or transfers. */
 export type BatchKind = (typeof BATCH_KINDS)[number];
@@ -48,17 +54,30 @@ export interface Application {
   readonly applicationId: Uuid;
   readonly name: string;
   readonly suspended: boolean;
-  /** The mode of mints without one, of assets without a default of their own; null: they need one. */
+  /**
+   * The mode of mints without one, of assets without a default of their own; null: they need one.
+   */
   readonly dataAvailabilityMode: Mode | null;
   readonly createdAt: number;
 }
 
 /** The permissions of keys. */
-export const SCOPES = ["mint", "read", "users", "assets", "withdraw", "webhooks", "transfer"] as const;
+export const SCOPES = [
+  "mint",
+  "read",
+  "users",
+  "assets",
+  "withdraw",
+  "webhooks",
+  "transfer",
+] as const;
 /** One permission of a key. */
 export type Scope = (typeof SCOPES)[number];
 
-/** What a person may be, from the least: the first three of an application, the last of the whole engine. */
+/**
+ * What a person may be, from the least: the first three of an application, the last of the whole
+ * engine.
+ */
 export const ROLES = ["viewer", "developer", "admin", "operator"] as const;
 /** The role of a person. */
 export type Role = (typeof ROLES)[number];
@@ -132,7 +151,14 @@ export interface Asset {
 }
 
 /** Every status, in order. */
-export const STATUSES = ["accepted", "batched", "submitted", "settled", "finalized", "failed"] as const;
+export const STATUSES = [
+  "accepted",
+  "batched",
+  "submitted",
+  "settled",
+  "finalized",
+  "failed",
+] as const;
 /** `accepted → batched → submitted → settled → finalized`, or `failed`. */
 export type Status = (typeof STATUSES)[number];
 
@@ -143,7 +169,10 @@ export interface Vault {
   readonly ownerAddress: Address;
   readonly assetId: Uuid;
   readonly assetType: Hash;
-  /** The asset's: base units in one unit of the amounts below, and digits of the token's decimal amounts. */
+  /**
+   * The asset's: base units in one unit of the amounts below, and digits of the token's decimal
+   * amounts.
+   */
   readonly quantum: bigint;
   readonly decimals: number;
   readonly mintingBlob: Hex;
@@ -151,7 +180,9 @@ export interface Vault {
   readonly tokenId: bigint | null;
   readonly dataAvailabilityMode: Mode;
   readonly amount: bigint;
-  /** amount less what is withdrawn, transferred, and reserved by a pending withdrawal or transfer. */
+  /**
+   * amount less what is withdrawn, transferred, and reserved by a pending withdrawal or transfer.
+   */
   readonly availableBalance: bigint;
   readonly withdrawnBalance: bigint;
   /** Units that a transfer has put into other vaults. */
@@ -159,7 +190,10 @@ export interface Vault {
   /** `validium-12`, `zk-rollup-3`. */
   readonly batchId: string;
   readonly status: Status;
-  /** Why the token would refuse the committed vault on L1, when it was last asked; absent while it would not. */
+  /**
+   * Why the token would refuse the committed vault on L1, when it was last asked; absent while it
+   * would not.
+   */
   readonly refusal?: string;
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -167,7 +201,17 @@ export interface Vault {
 
 /** One mint entry, one withdrawal, or one vault that a transfer makes, with its history. */
 export interface Transaction
-  extends Pick<Vault, "userId" | "vaultId" | "assetId" | "quantum" | "decimals" | "mintingBlob" | "tokenId" | "amount">,
+  extends Pick<
+      Vault,
+      | "userId"
+      | "vaultId"
+      | "assetId"
+      | "quantum"
+      | "decimals"
+      | "mintingBlob"
+      | "tokenId"
+      | "amount"
+    >,
     Pick<Vault, "dataAvailabilityMode" | "batchId"> {
   /** `<mintId>.<position>`, the withdrawal's id, or `<transferId>.<position>`. */
   readonly transactionId: string;
@@ -201,8 +245,9 @@ export interface Batch {
   /** Root of its vault tree; for blobs, the hash of count, manifest and versioned hashes. */
   readonly content: Hash | null;
   /**
-   * The assets that L1 leaves out because their issuer's consent is missing, by position in `assets`, with the reason;
-   * null for none. Their vaults pay nobody, and their mints fail when the commit is final.
+   * The assets that L1 leaves out because their issuer's consent is missing, by position in
+   * `assets`, with the reason; null for none. Their vaults pay nobody, and their mints fail when
+   * the commit is final.
    */
   readonly leftOut: readonly { readonly asset: number; readonly failure: string }[] | null;
   /** The root over the content and the manifest of assets. */
@@ -215,7 +260,9 @@ export interface Batch {
   readonly committedAt: bigint | null;
   /** Global order of commits on L1. */
   readonly l1Sequence: bigint | null;
-  readonly timestamps: Readonly<Partial<Record<"open" | "sealed" | "submitted" | "settled" | "finalized", number>>>;
+  readonly timestamps: Readonly<
+    Partial<Record<"open" | "sealed" | "submitted" | "settled" | "finalized", number>>
+  >;
 }
 
 /** A withdrawal of a vault to L1, as shown to its application. */
@@ -238,7 +285,10 @@ export interface Withdrawal {
   readonly updatedAt: number;
 }
 
-/** One page of a list. Pages follow an increasing sequence, so they are stable while new entries arrive. */
+/**
+ * One page of a list. Pages follow an increasing sequence, so they are stable while new entries
+ * arrive.
+ */
 export interface Page<T> {
   readonly data: readonly T[];
   readonly nextCursor: string | null;
@@ -264,15 +314,24 @@ export interface Limits {
   readonly batchVaults: Readonly<Record<Mode, number>>;
   /** Most bytes of a validium batch's encoded data. The committee's members accept no more. */
   readonly validiumBytes: number;
-  /** Most bytes of encoded data of a rollup batch in calldata; the transaction must stay below 128 KB. */
+  /**
+   * Most bytes of encoded data of a rollup batch in calldata; the transaction must stay below 128
+   * KB.
+   */
   readonly rollupBytes: number;
-  /** Most field elements of a batch in blobs, 1 to 24,576; a blob has 4,096. A usual vault takes one. */
+  /**
+   * Most field elements of a batch in blobs, 1 to 24,576; a blob has 4,096. A usual vault takes
+   * one.
+   */
   readonly blobElements: number;
-  /** Most gas for committing a rollup batch in calldata, by an upper bound that also holds after slots become void. */
+  /**
+   * Most gas for committing a rollup batch in calldata, by an upper bound that also holds after
+   * slots become void.
+   */
   readonly rollupGas: number;
   /**
-   * Most vaults that L1 has not committed; mints beyond it are refused with `backpressure`. null, the default, for no
-   * bound: without commits, an engine with a bound would stop forever.
+   * Most vaults that L1 has not committed; mints beyond it are refused with `backpressure`. null,
+   * the default, for no bound: without commits, an engine with a bound would stop forever.
    */
   readonly uncommittedVaults: number | null;
 }
@@ -289,17 +348,34 @@ export interface BatchEventData {
   readonly l1BlockNumber: bigint | null;
 }
 
-/** A withdrawal at the time of the event. `failure`: why L1 refused an attempt, or why the withdrawal failed. */
+/**
+ * A withdrawal at the time of the event. `failure`: why L1 refused an attempt, or why the
+ * withdrawal failed.
+ */
 export interface WithdrawalEventData
-  extends Pick<Withdrawal, "withdrawalId" | "userId" | "chainId" | "vaultId" | "quantity" | "recipient">,
+  extends Pick<
+      Withdrawal,
+      "withdrawalId" | "userId" | "chainId" | "vaultId" | "quantity" | "recipient"
+    >,
     Pick<Withdrawal, "l1TxHash" | "l1BlockNumber" | "failure"> {}
 
 /** The data of each type of event. New types may be added; docs/api.md lists them. */
 export interface EventData {
   /** A request was minted. One event, whatever its number of mints. */
-  readonly "mint.accepted": { readonly mintId: Uuid; readonly users: number; readonly mints: number };
-  /** L1 refuses these vaults, so they are void and their mints have failed. The ids are consecutive in one batch. */
-  readonly "mint.failed": { readonly firstVaultId: VaultId; readonly vaults: number; readonly failure: string };
+  readonly "mint.accepted": {
+    readonly mintId: Uuid;
+    readonly users: number;
+    readonly mints: number;
+  };
+  /**
+   * L1 refuses these vaults, so they are void and their mints have failed. The ids are consecutive
+   * in one batch.
+   */
+  readonly "mint.failed": {
+    readonly firstVaultId: VaultId;
+    readonly vaults: number;
+    readonly failure: string;
+  };
   readonly "asset.enabled": { readonly assetId: Uuid };
   readonly "asset.disabled": { readonly assetId: Uuid };
   readonly "batch.sealed": BatchEventData;
@@ -319,17 +395,29 @@ export interface EventData {
   /** A reorganisation of L1 moved the withdrawal to pending. */
   readonly "withdrawal.reverted": WithdrawalEventData;
   /** An owner's signed transfers were taken. `redemptions` of them burn what they take. */
-  readonly "transfer.accepted": { readonly transferId: Uuid; readonly transfers: number; readonly redemptions: number };
-  /** One of them redeems: all that is left of the vault is burnt, or `amount` units of it unless that is 0. */
+  readonly "transfer.accepted": {
+    readonly transferId: Uuid;
+    readonly transfers: number;
+    readonly redemptions: number;
+  };
+  /**
+   * One of them redeems: all that is left of the vault is burnt, or `amount` units of it unless
+   * that is 0.
+   */
   readonly "transfer.redeemed": {
     readonly transferId: Uuid;
     readonly userId: Uuid;
     readonly vaultId: VaultId;
     readonly amount: bigint;
   };
-  /** All of the signed transfers move nothing and their vaults are free again, or L1 does not count some of them. */
+  /**
+   * All of the signed transfers move nothing and their vaults are free again, or L1 does not count
+   * some of them.
+   */
   readonly "transfer.failed": { readonly transferId: Uuid; readonly failure: string };
-  /** Deliveries of a webhook have failed for so long that they stopped until it is enabled again. */
+  /**
+   * Deliveries of a webhook have failed for so long that they stopped until it is enabled again.
+   */
   readonly "webhook.disabled": { readonly webhookId: Uuid; readonly failure: string };
 }
 

@@ -25,15 +25,20 @@ import type { Mode, Uuid } from "./model.ts";
 import type { Settlement } from "./ports.ts";
 import { bringUp, type CopyOptions, requireCopy } from "./store/journaled-store.ts";
 import type { Journal } from "./store/ports.ts";
-import { allAssets, markAssetRegistered, type RegisteredFacts, setMintingFault } from "./tenants/assets.ts";
+import {
+  allAssets,
+  markAssetRegistered,
+  type RegisteredFacts,
+  setMintingFault,
+} from "./tenants/assets.ts";
 import type { Deliveries } from "./tenants/events/webhooks.ts";
 import { closeTransfers, takeBackTransfers, waitingSince } from "./transfers/close.ts";
 import { faultOfBatch } from "./transfers/judge.ts";
 import { requireMode } from "./validate.ts";
 
 /**
- * The methods for the operator and the settlement loops. Each `record…` method records an observation of L1 as one
- * atomic, journaled transition; repeats change nothing.
+ * The methods for the operator and the settlement loops. Each `record…` method records an
+ * observation of L1 as one atomic, journaled transition; repeats change nothing.
  *
  * @example
  * const { problems } = await engine.operator.verify();
@@ -45,7 +50,9 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries) {
   const { ledger } = context;
   /** A function of the ledger as a method. */
   const ofLedger =
-    <Given extends readonly unknown[], Result>(method: (ledger: Ledger, ...given: Given) => Result) =>
+    <Given extends readonly unknown[], Result>(
+      method: (ledger: Ledger, ...given: Given) => Result,
+    ) =>
     (...given: Given) =>
       method(ledger, ...given);
   return {
@@ -53,19 +60,24 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries) {
     /** Every known asset, with `enabled` false, in the order of addition. */
     assets: (page: PageOptions = {}) => allAssets(context, page),
     /** Closes the mode's open batch; null when it is empty. */
-    seal: async (mode: Mode, wait?: WaitOptions) => sealOpenBatch(context, requireMode(mode), wait?.signal),
+    seal: async (mode: Mode, wait?: WaitOptions) =>
+      sealOpenBatch(context, requireMode(mode), wait?.signal),
     /**
-     * Puts the waiting transfers that one commit carries into a rollup batch, behind the open ones, which it closes.
-     * The transfers' new vaults have their ids from then on. Null when nothing waits.
+     * Puts the waiting transfers that one commit carries into a rollup batch, behind the open ones,
+     * which it closes. The transfers' new vaults have their ids from then on. Null when nothing
+     * waits.
      */
     sealTransfers: ofLedger(closeTransfers),
     /**
-     * Takes a sealed batch of transfers back that L1 does not take; its number is committed with void slots. The
-     * transfers wait for another batch, or fail. Rejects with `batch_committed` once L1 has it. The caller must ensure
-     * that no earlier transaction can still commit it.
+     * Takes a sealed batch of transfers back that L1 does not take; its number is committed with
+     * void slots. The transfers wait for another batch, or fail. Rejects with `batch_committed`
+     * once L1 has it. The caller must ensure that no earlier transaction can still commit it.
      */
     takeBackTransfers: ofLedger(takeBackTransfers),
-    /** When the oldest transfers without a batch were taken, in milliseconds since 1970; null when none wait. */
+    /**
+     * When the oldest transfers without a batch were taken, in milliseconds since 1970; null when
+     * none wait.
+     */
     waitingTransfersSince: ofLedger(waitingSince),
     /**
      * Why a sealed batch of transfers must not go to L1 now; null when it may.
@@ -74,76 +86,95 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries) {
      */
     transferFault: ofLedger(faultOfBatch),
     /**
-     * Makes slots void that L1 refuses, so the batch can be committed without them. Their mints fail with these
-     * reasons. Rejects with `batch_committed` once L1 has the batch. The caller must ensure that no earlier transaction
-     * can still commit the unchanged batch; the settlement loops do.
+     * Makes slots void that L1 refuses, so the batch can be committed without them. Their mints
+     * fail with these reasons. Rejects with `batch_committed` once L1 has the batch. The caller
+     * must ensure that no earlier transaction can still commit the unchanged batch; the settlement
+     * loops do.
      */
     voidSlots: ofLedger(voidSlots),
     /**
-     * Records exactly which assets of a sealed batch L1 will leave out for lack of a consent, with reasons. When the
-     * commit is final, the mints of assets that L1 left out fail. Rejects with `batch_committed` once L1 has the batch.
+     * Records exactly which assets of a sealed batch L1 will leave out for lack of a consent, with
+     * reasons. When the commit is final, the mints of assets that L1 left out fail. Rejects with
+     * `batch_committed` once L1 has the batch.
      */
     leaveOut: ofLedger(leaveOut),
     /** Records that the asset is in L1's registry. */
     recordRegistered: async (assetId: Uuid, facts: RegisteredFacts = {}, wait?: WaitOptions) =>
       markAssetRegistered(context, assetId, facts, wait),
     /**
-     * Records why L1 would refuse mints of the asset; null when it would not. While there is a fault, mints of the
-     * asset are refused with `mint_unwithdrawable`, and its `unavailableReason` names the fault.
+     * Records why L1 would refuse mints of the asset; null when it would not. While there is a
+     * fault, mints of the asset are refused with `mint_unwithdrawable`, and its `unavailableReason`
+     * names the fault.
      */
     recordMintingFault: async (assetId: Uuid, fault: string | null, wait?: WaitOptions) =>
       setMintingFault(context, assetId, fault, wait),
     /**
-     * Records which vaults of a committed batch their tokens would refuse now, and which no longer. Vaults show it as
-     * `refusal`, until they are withdrawn.
+     * Records which vaults of a committed batch their tokens would refuse now, and which no longer.
+     * Vaults show it as `refusal`, until they are withdrawn.
      */
     recordRefusals: ofLedger(recordRefusals),
     /**
-     * One hash over the batches that L1 has committed, in L1's order, from this store alone. The contract's `history`
-     * must be equal. The next commit names it (docs/protocol.md 3).
+     * One hash over the batches that L1 has committed, in L1's order, from this store alone. The
+     * contract's `history` must be equal. The next commit names it (docs/protocol.md 3).
      */
     history: () => ledger.commits.of(ledger),
     /**
-     * Deletes the idempotency keys of mints before `before` (milliseconds since 1970); the mints stay. Other mints
-     * continue meanwhile. A repeated request then mints anew, so keep the keys for the time promised to callers.
-     * Resolves with the number of keys. An aborted `signal` stops it between two steps.
+     * Deletes the idempotency keys of mints before `before` (milliseconds since 1970); the mints
+     * stay. Other mints continue meanwhile. A repeated request then mints anew, so keep the keys
+     * for the time promised to callers. Resolves with the number of keys. An aborted `signal` stops
+     * it between two steps.
      */
     forgetIdempotencyKeys: async (before: number, wait?: WaitOptions) =>
       forgetIdempotencyKeys(context, before, wait?.signal),
     /**
-     * Copies the journal's missing entries to a backup while the engine runs, and compares the whole backup with the
-     * journal. `restoreStore` makes a store from it.
+     * Copies the journal's missing entries to a backup while the engine runs, and compares the
+     * whole backup with the journal. `restoreStore` makes a store from it.
      *
-     * @throws MintmarkError `store_mismatch` for the backup of another store, `store_corrupt` for a damaged one
+     * @throws MintmarkError `store_mismatch` for the backup of another store, `store_corrupt` for a
+     *   damaged one
      */
     backup: async (journal: Journal, how: CopyOptions = {}) => {
       const copied = await bringUp(ledger.store, journal, how);
       await requireCopy(ledger.store, journal, how);
       return copied;
     },
-    /** Derives every record from the journal by a second implementation and compares it. Finds any flipped byte. */
+    /**
+     * Derives every record from the journal by a second implementation and compares it. Finds any
+     * flipped byte.
+     */
     verify: async (how: VerifyOptions = {}) =>
-      verifyStore(ledger.store, ledger.settlement, how, (blob) => ledger.blobs.kzg.commitment(blob)),
+      verifyStore(ledger.store, ledger.settlement, how, (blob) =>
+        ledger.blobs.kzg.commitment(blob),
+      ),
     /** The fault of the system's clock, with the remedy; null when it fits the journal. */
     clockFault: () => ledger.journalClock.fault(ledger.head.latest.time),
-    /** Why closed batches in blobs wait for KZG, with code `kzg_unavailable`; null while none waits. */
+    /**
+     * Why closed batches in blobs wait for KZG, with code `kzg_unavailable`; null while none waits.
+     */
     kzgFault: () => ledger.blobs.fault,
-    /** Why batches are derived, or signatures found, on the event loop; null while their threads run, or can. */
+    /**
+     * Why batches are derived, or signatures found, on the event loop; null while their threads
+     * run, or can.
+     */
     threadFault: () => ledger.sealingThread.fault ?? ledger.signers.fault,
     /**
-     * A time in milliseconds since 1970 that has certainly passed, even if the system's clock is wrong. It lags by the
-     * time for which nothing ran. Use it for things that must not expire too early.
+     * A time in milliseconds since 1970 that has certainly passed, even if the system's clock is
+     * wrong. It lags by the time for which nothing ran. Use it for things that must not expire too
+     * early.
      */
     reachedTime: () => ledger.journalClock.reached(),
     /**
-     * From the next mint on, rollup vaults of this chain's tokens go into blobs, or no longer. They do if the
-     * settlement chain and the token's chain both take them, and the minting blob fits; default: no chain does. Each
-     * batch keeps the kind that it opened with.
+     * From the next mint on, rollup vaults of this chain's tokens go into blobs, or no longer. They
+     * do if the settlement chain and the token's chain both take them, and the minting blob fits;
+     * default: no chain does. Each batch keeps the kind that it opened with.
      */
     placeInBlobs: (chainId: bigint, takesBlobs: boolean) => ledger.blobs.place(chainId, takesBlobs),
     /** The kind of rollup batch that the usual vaults of the settlement chain's tokens go into. */
     rollupKind: () => ledger.blobs.usual,
-    /** Adds a mirror: accepts withdrawals on its chain. Rejects with `store_mismatch` for a chain's second mirror. */
+    /**
+     * Adds a mirror: accepts withdrawals on its chain. Rejects with `store_mismatch` for a chain's
+     * second mirror.
+     */
     addMirror: ofLedger(addMirror),
     /** The contracts that pay withdrawals, by chain: the settlement contract, then the mirrors. */
     portals: ofLedger(portals),
@@ -152,54 +183,74 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries) {
     /** Records a sent transaction that commits the batch. */
     recordSubmitted: ofLedger(recordSubmitted),
     /**
-     * Applies a chain's events from the last observed block up to `toBlock`, in order, all or nothing. Rejects with
-     * `history_diverged` for events that this store cannot have caused; on a mirror's chain with `l1_failed`.
+     * Applies a chain's events from the last observed block up to `toBlock`, in order, all or
+     * nothing. Rejects with `history_diverged` for events that this store cannot have caused; on a
+     * mirror's chain with `l1_failed`.
      */
     recordEvents: ofLedger(recordEvents),
     /** Records that everything up to this block is final. */
     recordFinalized: ofLedger(recordFinalized),
-    /** Blocks that were read or final, with their hashes then; newest first. Keeps the newest 64 final ones. */
+    /**
+     * Blocks that were read or final, with their hashes then; newest first. Keeps the newest 64
+     * final ones.
+     */
     checkpoints: ofLedger(checkpoints),
     /**
-     * Blocks from this one on were replaced. What they settled is submitted again. Reading restarts before them. Rejects
-     * with `l1_failed` for blocks recorded as final, unless the reach is "below final".
+     * Blocks from this one on were replaced. What they settled is submitted again. Reading restarts
+     * before them. Rejects with `l1_failed` for blocks recorded as final, unless the reach is
+     * "below final".
      */
     recordReorg: ofLedger(recordReorg),
-    /** How L1's history differs from this store's, since when (milliseconds since 1970); null while equal. */
+    /**
+     * How L1's history differs from this store's, since when (milliseconds since 1970); null while
+     * equal.
+     */
     divergence: () => ledger.divergence,
-    /** Refuses mints and withdrawals with `l1_not_compared` until {@link Operator.compareState} succeeds. */
+    /**
+     * Refuses mints and withdrawals with `l1_not_compared` until {@link Operator.compareState}
+     * succeeds.
+     */
     awaitComparison: () => {
       ledger.awaitsComparison = true;
     },
     /** Throws the error that mints would get now: `history_diverged`, `l1_not_compared`. */
     requirePromising: () => ledger.requirePromising(),
     /**
-     * Requires that L1's batches are the first ones of this store. Otherwise it rejects with `history_diverged`, and
-     * from then on mints, withdrawals and seals are refused with that code, even after a restart.
+     * Requires that L1's batches are the first ones of this store. Otherwise it rejects with
+     * `history_diverged`, and from then on mints, withdrawals and seals are refused with that code,
+     * even after a restart.
      *
-     * Resolves with false when it needs the events of unrecorded commits first, because L1 may have left assets out of
-     * them. Record these, then compare again.
+     * Resolves with false when it needs the events of unrecorded commits first, because L1 may have
+     * left assets out of them. Record these, then compare again.
      */
     compareState: ofLedger(compareState),
     /**
-     * Replaces the store's batches by L1's, from the first difference of each mode on, and ends the divergence, in one
-     * atomic step. Mints that L1's history lacks fail, and their applications get events. Vaults of unknown owners go
-     * to an application of their own, `Adopted from L1`. Vaults that L1 never pays become void. Rejects with
-     * `asset_not_found` for an asset that neither the store nor `assets` has, `l1_failed` for data that do not match
-     * their root. `adoptFromL1` collects batches and assets.
+     * Replaces the store's batches by L1's, from the first difference of each mode on, and ends the
+     * divergence, in one atomic step. Mints that L1's history lacks fail, and their applications
+     * get events. Vaults of unknown owners go to an application of their own, `Adopted from L1`.
+     * Vaults that L1 never pays become void. Rejects with `asset_not_found` for an asset that
+     * neither the store nor `assets` has, `l1_failed` for data that do not match their root.
+     * `adoptFromL1` collects batches and assets.
      */
-    adopt: async (adopted: readonly AdoptedBatches[], options?: AdoptingOptions) => adopt(context, adopted, options),
+    adopt: async (adopted: readonly AdoptedBatches[], options?: AdoptingOptions) =>
+      adopt(context, adopted, options),
     /** Records a sent transaction that pays the withdrawal. */
     recordWithdrawalSubmitted: ofLedger(recordWithdrawalSubmitted),
-    /** Records that L1 refused an attempt. The authorization is still valid, so the reservation stays. */
+    /**
+     * Records that L1 refused an attempt. The authorization is still valid, so the reservation
+     * stays.
+     */
     recordWithdrawalAttempt: ofLedger(recordWithdrawalAttempt),
     /**
-     * Fails the withdrawal and releases its reservation. Rejects with `withdrawal_pending` while the authorization can
-     * still be used: until `l1Time`, seconds of a final block, is past its deadline, or L1 has cancelled or overtaken
-     * it.
+     * Fails the withdrawal and releases its reservation. Rejects with `withdrawal_pending` while
+     * the authorization can still be used: until `l1Time`, seconds of a final block, is past its
+     * deadline, or L1 has cancelled or overtaken it.
      */
     recordWithdrawalFailed: ofLedger(recordWithdrawalFailed),
-    /** Number of reorganisations of all chains since the opening. When it changes, earlier reads may be outdated. */
+    /**
+     * Number of reorganisations of all chains since the opening. When it changes, earlier reads may
+     * be outdated.
+     */
     reorganisations: () => ledger.reorganisations,
     /** Withdrawals of a chain's tokens that are neither settled nor failed, oldest first. */
     pendingWithdrawals: ofLedger(pendingWithdrawals),

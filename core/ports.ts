@@ -12,7 +12,10 @@ export interface Settlement {
   readonly engineVersion: number;
 }
 
-/** A contract that pays withdrawals: the settlement contract or a mirror. The domain of owners' signatures. */
+/**
+ * A contract that pays withdrawals: the settlement contract or a mirror. The domain of owners'
+ * signatures.
+ */
 export type PortalIdentity = Pick<Settlement, "chainId" | "contract">;
 
 /** The content of a batch's header hash on L1; every vault proof needs it. */
@@ -41,9 +44,14 @@ export interface L1Registration {
   readonly standard: Standard;
   readonly token: Address;
   readonly quantum: bigint;
-  /** The permanent rule for the token's blobs. A token of another chain has its rule in that chain's mirror. */
+  /**
+   * The permanent rule for the token's blobs. A token of another chain has its rule in that chain's
+   * mirror.
+   */
   readonly blobScheme: BlobScheme;
-  /** Sequence of the first batch whose vaults of the asset count; on a mirror, of the first step. */
+  /**
+   * Sequence of the first batch whose vaults of the asset count; on a mirror, of the first step.
+   */
   readonly since: bigint;
 }
 
@@ -56,7 +64,9 @@ export interface L1Token {
   readonly minterLocked: boolean | null;
 }
 
-/** The state of a settlement contract: batches of each mode, their trees, and one hash over both. */
+/**
+ * The state of a settlement contract: batches of each mode, their trees, and one hash over both.
+ */
 export interface L1State {
   readonly countValidium: number;
   readonly countRollup: number;
@@ -109,7 +119,10 @@ export interface AssetPath {
   readonly siblings: readonly Hash[];
 }
 
-/** A committed record of a transfer with its proof: the step from the vault that it spends to one that it makes. */
+/**
+ * A committed record of a transfer with its proof: the step from the vault that it spends to one
+ * that it makes.
+ */
 export interface ProvenHop {
   /** The vault that it makes. Its slot is the record's place in the batch. */
   readonly outId: VaultId;
@@ -136,16 +149,25 @@ export interface VaultProof {
   readonly vault: VaultContent;
   /** Slots of the batch. Determines the number of siblings. */
   readonly vaultCount: number;
-  /** ceil(log2 vaultCount), from the leaf upwards. For a vault in blobs, the words that open its elements. */
+  /**
+   * ceil(log2 vaultCount), from the leaf upwards. For a vault in blobs, the words that open its
+   * elements.
+   */
   readonly siblings: readonly Hash[];
   /** The path of the vault's asset in the batch's manifest. */
   readonly assetPath: AssetPath;
 }
 
-/** A vault with the proof that L1 needs. After transfers it is the minted vault, with the records since. */
+/**
+ * A vault with the proof that L1 needs. After transfers it is the minted vault, with the records
+ * since.
+ */
 export interface ProvenVault extends Omit<VaultProof, "vaultCount"> {
   readonly header: BatchHeader;
-  /** The transfers since the mint, at most 8; default none. The last one makes the vault that is paid, the tip. */
+  /**
+   * The transfers since the mint, at most 8; default none. The last one makes the vault that is
+   * paid, the tip.
+   */
   readonly hops?: readonly ProvenHop[];
   /** The record that spends the tip on L1 but does not count; default none. */
   readonly refutation?: ProvenHop;
@@ -213,13 +235,20 @@ export interface L1Receipt {
 export type CommitEvent = L1Event & { readonly type: "batchCommitted" };
 
 /** An event of the settlement contract or of a mirror, with its position on the chain. */
-export type L1Event = { readonly txHash: Hash; readonly blockNumber: bigint; readonly logIndex: number } & (
+export type L1Event = {
+  readonly txHash: Hash;
+  readonly blockNumber: bigint;
+  readonly logIndex: number;
+} & (
   | ({
       readonly type: "batchCommitted";
       readonly mode: Mode;
       readonly batchNumber: number;
       readonly dataHash: Hash;
-      /** Positions in the batch's manifest of the assets left out for lack of a consent, ascending; default none. */
+      /**
+       * Positions in the batch's manifest of the assets left out for lack of a consent, ascending;
+       * default none.
+       */
       readonly leftOut?: readonly number[];
       /** Of a batch whose data is in blobs; its `dataHash` is its content. */
       readonly blobs?: CommittedBlobs;
@@ -241,7 +270,11 @@ export type L1Event = { readonly txHash: Hash; readonly blockNumber: bigint; rea
       readonly withdrawnTotal: bigint;
     }
   | { readonly type: "authorizationCancelled"; readonly signer: Address; readonly digest: Hash }
-  | { readonly type: "duplicateVoided"; readonly earlierVaultId: VaultId; readonly laterVaultId: VaultId }
+  | {
+      readonly type: "duplicateVoided";
+      readonly earlierVaultId: VaultId;
+      readonly laterVaultId: VaultId;
+    }
   /** Vaults of the asset can be transferred; told once, at the registration. */
   | ({ readonly type: "assetTransferable" } & AssetId)
   /** A key may transfer for an owner. Times are seconds. */
@@ -256,9 +289,19 @@ export type L1Event = { readonly txHash: Hash; readonly blockNumber: bigint; rea
       readonly assetType: Hash;
       readonly authorizedAt: bigint;
     }
-  | { readonly type: "sessionRevoked"; readonly owner: Address; readonly key: Address; readonly revokedAt: bigint }
+  | {
+      readonly type: "sessionRevoked";
+      readonly owner: Address;
+      readonly key: Address;
+      readonly revokedAt: bigint;
+    }
   /** An owner has approved the digest of a list of transfers. */
-  | { readonly type: "transfersApproved"; readonly owner: Address; readonly digest: Hash; readonly approvedAt: bigint }
+  | {
+      readonly type: "transfersApproved";
+      readonly owner: Address;
+      readonly digest: Hash;
+      readonly approvedAt: bigint;
+    }
   /** An account has cancelled the digest of a list of transfers. */
   | {
       readonly type: "transfersCancelled";
@@ -268,29 +311,39 @@ export type L1Event = { readonly txHash: Hash; readonly blockNumber: bigint; rea
     }
 );
 
-/** Reads the settlement chain. Rejects with `l1_failed` when it is unreachable; "unknown" is never a "no". */
+/**
+ * Reads the settlement chain. Rejects with `l1_failed` when it is unreachable; "unknown" is never a
+ * "no".
+ */
 export interface L1Reader {
   readonly settlement: Settlement;
   /** Newest block. */
   blockNumber(): Promise<bigint>;
   /** Newest final block. */
   finalizedBlockNumber(): Promise<bigint>;
-  /** Whether contracts of this chain can open elements of blobs: it has the precompile 0x0a (EIP-4844). */
+  /**
+   * Whether contracts of this chain can open elements of blobs: it has the precompile 0x0a
+   * (EIP-4844).
+   */
   opensBlobs(): Promise<boolean>;
   /** The current block of this number, or the newest; null when the chain has none. */
   block(at: bigint | "latest"): Promise<L1Block | null>;
   /** As of a block, by default the newest. */
   state(at?: bigint): Promise<L1State>;
   /**
-   * The batch data of a rollup commit's transaction; null when the node does not have it yet, or no longer, or when the
-   * data is in blobs.
+   * The batch data of a rollup commit's transaction; null when the node does not have it yet, or no
+   * longer, or when the data is in blobs.
    */
   rollupData(txHash: Hash): Promise<Uint8Array | null>;
-  /** The units withdrawn from a vault, after the contract has checked its proof. Rejects with the contract's reason. */
+  /**
+   * The units withdrawn from a vault, after the contract has checked its proof. Rejects with the
+   * contract's reason.
+   */
   verifyVault(proven: ProvenVault): Promise<bigint>;
   /**
-   * The end of a chain of transfers, after the contract has checked it. Rejects with the contract's reason: with
-   * `VaultSpent` when a record that counts spends the tip, or one that nothing refutes.
+   * The end of a chain of transfers, after the contract has checked it. Rejects with the contract's
+   * reason: with `VaultSpent` when a record that counts spends the tip, or one that nothing
+   * refutes.
    */
   verifyTransferred(proven: ProvenVault): Promise<TransferredTip>;
   /** Whether the account may commit batches now. */
@@ -298,22 +351,36 @@ export interface L1Reader {
   /** As of a block, by default the newest. Rejects when the node does not have the block yet. */
   registration(chainId: bigint, assetType: Hash, at?: bigint): Promise<L1Registration | null>;
   /** The registrations of many assets, in order. */
-  registrations(assets: readonly AssetId[], at?: bigint): Promise<readonly (L1Registration | null)[]>;
-  /** Whether vaults of an asset can be transferred, as of a block; false where the contract has no transfers. */
+  registrations(
+    assets: readonly AssetId[],
+    at?: bigint,
+  ): Promise<readonly (L1Registration | null)[]>;
+  /**
+   * Whether vaults of an asset can be transferred, as of a block; false where the contract has no
+   * transfers.
+   */
   isTransferable(asset: AssetId, at?: bigint): Promise<boolean>;
   /** Reads the token's contract. */
   token(contract: Address, standard: Standard): Promise<L1Token>;
   /** Most base units of an ERC-20 that can ever exist; null when the token states no bound. */
   supplyCap(contract: Address): Promise<bigint | null>;
   /** An account's balance of a token in base units; for an ERC-721, 1 for its owner. */
-  holding(contract: Address, standard: Standard, account: Address, tokenId: bigint | null): Promise<bigint>;
+  holding(
+    contract: Address,
+    standard: Standard,
+    account: Address,
+    tokenId: bigint | null,
+  ): Promise<bigint>;
   /** Units withdrawn from a vault, by the contract alone. */
   withdrawn(vaultId: VaultId, standard: Standard): Promise<bigint>;
   /** Seconds that an ERC-721 vault waits after its batch's commit. */
   maturity(): Promise<bigint>;
   /** Hash of the committee in force and its epoch, docs/protocol.md 5. */
   committee(): Promise<{ readonly committeeHash: Hash; readonly epoch: bigint }>;
-  /** Whether the wallet contract `signer` accepts a signature of a digest (ERC-1271), with bounded gas. Asks no key. */
+  /**
+   * Whether the wallet contract `signer` accepts a signature of a digest (ERC-1271), with bounded
+   * gas. Asks no key.
+   */
   verifySignature(signer: Address, digest: Hash, signature: Hex): Promise<boolean>;
   /** The contract's events of these blocks, both included, in order. */
   events(fromBlock: bigint, toBlock: bigint): Promise<readonly L1Event[]>;
@@ -333,13 +400,19 @@ export interface AssetIssuer {
 export interface IssuerReader {
   /** As of the newest block, in order; null for an asset without an issuer. */
   issuers(assets: readonly AssetId[]): Promise<readonly (AssetIssuer | null)[]>;
-  /** Whether a wallet contract accepts a signature with the gas that it has at a commit; false without a contract. */
+  /**
+   * Whether a wallet contract accepts a signature with the gas that it has at a commit; false
+   * without a contract.
+   */
   walletTakes(wallet: Address, digest: Hash, signature: Hex): Promise<boolean>;
 }
 
 /** An asset as its issuer's consent names it. */
 export interface ConsentAsset extends AssetId {
-  /** How often the registry has changed the asset's issuer: a consent of an earlier one counts for nothing. */
+  /**
+   * How often the registry has changed the asset's issuer: a consent of an earlier one counts for
+   * nothing.
+   */
   readonly issuerEpoch: bigint;
 }
 
@@ -348,7 +421,10 @@ export interface Consent {
   readonly issuer: Address;
   /** Ascending, as in the batch's manifest. */
   readonly assets: readonly ConsentAsset[];
-  /** `IssuerConsent`, docs/protocol.md 5: 64 or 65 bytes, or whatever the issuer's wallet contract takes. */
+  /**
+   * `IssuerConsent`, docs/protocol.md 5: 64 or 65 bytes, or whatever the issuer's wallet contract
+   * takes.
+   */
   readonly signature: Hex;
   /** Whether a wallet contract takes it, which L1 asks at the commit. */
   readonly byWallet: boolean;
@@ -361,73 +437,112 @@ export interface TokenMint {
   readonly blob: Hex;
 }
 
-/** Simulates calls of tokens. Sends nothing; rejects with `l1_failed` when the chain is unreachable. */
+/**
+ * Simulates calls of tokens. Sends nothing; rejects with `l1_failed` when the chain is unreachable.
+ */
 export interface L1Tokens {
-  /** Why the token would refuse this mint by the settlement contract as of a block; null if it would not. */
+  /**
+   * Why the token would refuse this mint by the settlement contract as of a block; null if it would
+   * not.
+   */
   tryMint(token: Address, mint: TokenMint, at: bigint): Promise<string | null>;
   /** The same for many mints of one token, in order, in few calls. */
-  tryMints(token: Address, mints: readonly TokenMint[], at: bigint): Promise<readonly (string | null)[]>;
-  /** Whether the settlement contract holds the token's minter role; null when the token has no such role. */
+  tryMints(
+    token: Address,
+    mints: readonly TokenMint[],
+    at: bigint,
+  ): Promise<readonly (string | null)[]>;
+  /**
+   * Whether the settlement contract holds the token's minter role; null when the token has no such
+   * role.
+   */
   isMinter(token: Address): Promise<boolean | null>;
   /** Owners of ERC-721 tokens as of a block, in order; null for missing tokens. */
-  tokenOwners(token: Address, tokenIds: readonly bigint[], at: bigint): Promise<readonly (Address | null)[]>;
+  tokenOwners(
+    token: Address,
+    tokenIds: readonly bigint[],
+    at: bigint,
+  ): Promise<readonly (Address | null)[]>;
 }
 
 /** How a caller watches a transaction, or cancels its wait. */
 export interface L1SendOptions extends WaitOptions {
-  /** Called with the transaction's hash once a node has taken it and before it is mined; again for each replacement. */
+  /**
+   * Called with the transaction's hash once a node has taken it and before it is mined; again for
+   * each replacement.
+   */
   readonly onSent?: (txHash: Hash) => void | Promise<void>;
 }
 
 /** Further options of a commit. */
 export interface L1CommitOptions extends L1SendOptions {
-  /** From the issuers of the batch's assets; default none. L1 leaves out assets without a valid consent. */
+  /**
+   * From the issuers of the batch's assets; default none. L1 leaves out assets without a valid
+   * consent.
+   */
   readonly consents?: readonly Consent[];
-  /** The previous commit may still be in progress. This one is sent after it, and L1 need not be ready for it. */
+  /**
+   * The previous commit may still be in progress. This one is sent after it, and L1 need not be
+   * ready for it.
+   */
   readonly isBehind?: boolean;
 }
 
 /**
- * Writes to the settlement chain with the operator's account: several transactions at once, in the order of the calls.
- * Resolves when mined; rejects with `l1_failed` and the reason.
+ * Writes to the settlement chain with the operator's account: several transactions at once, in the
+ * order of the calls. Resolves when mined; rejects with `l1_failed` and the reason.
  */
 export interface L1Committer {
   /**
    * Commits a batch in calldata, or in blobs when its data is that of a blob batch.
    *
-   * @param history - the {@link L1State.history} before the batch; L1 refuses the batch after any other
-   * @param attestation - the committee's signatures of a validium batch or of transfers; `0x` of any other
+   * @param history - the {@link L1State.history} before the batch; L1 refuses the batch after any
+   *   other
+   * @param attestation - the committee's signatures of a validium batch or of transfers; `0x` of
+   *   any other
    */
-  commit(batch: SealedBatch, history: Hash, attestation: Hex, options?: L1CommitOptions): Promise<L1Receipt>;
+  commit(
+    batch: SealedBatch,
+    history: Hash,
+    attestation: Hex,
+    options?: L1CommitOptions,
+  ): Promise<L1Receipt>;
   /**
-   * The reason why {@link L1Committer.commit} would fail for this batch as the next; null when it would succeed.
-   * Sends nothing.
+   * The reason why {@link L1Committer.commit} would fail for this batch as the next; null when it
+   * would succeed. Sends nothing.
    */
   checkRollup(batch: Pick<SealedBatch, "data">): Promise<string | null>;
-  /** Whether this account can commit batches in blobs: the chain has blob fees and 0x0a, and native code runs here. */
+  /**
+   * Whether this account can commit batches in blobs: the chain has blob fees and 0x0a, and native
+   * code runs here.
+   */
   takesBlobs(): Promise<boolean>;
   /** Most gas of one transaction on this chain now. */
   transactionGas(): Promise<bigint>;
   /**
-   * Waits for unwatched transactions: of the account's earlier process, or cancelled ones. Resolves when they are
-   * mined, or so late that they must be replaced. Returns whether there were any.
+   * Waits for unwatched transactions: of the account's earlier process, or cancelled ones. Resolves
+   * when they are mined, or so late that they must be replaced. Returns whether there were any.
    */
   earlierMined(signal?: AbortSignal): Promise<boolean>;
   /**
-   * Sends empty transactions to itself with all nonces that may be in use. Once the receipt's block is final, none of
-   * the account's earlier transactions can be mined.
+   * Sends empty transactions to itself with all nonces that may be in use. Once the receipt's block
+   * is final, none of the account's earlier transactions can be mined.
    */
   useUpNonces(options?: L1SendOptions): Promise<L1Receipt>;
   /**
-   * The reason why {@link L1Committer.withdraw} would fail for this one now; null when it would succeed. Sends nothing.
+   * The reason why {@link L1Committer.withdraw} would fail for this one now; null when it would
+   * succeed. Sends nothing.
    */
   checkWithdrawal(call: WithdrawalCall): Promise<string | null>;
-  /** Most withdrawals of one transaction: 21, fewer where blocks are small, at least 2. A signed list adds one. */
+  /**
+   * Most withdrawals of one transaction: 21, fewer where blocks are small, at least 2. A signed
+   * list adds one.
+   */
   mostWithdrawals(): Promise<number>;
   /**
-   * Pays one or up to {@link L1Committer.mostWithdrawals} withdrawals in one transaction. `refusals` are in order: null
-   * when paid, else the contract's reason. A failure on L1 does not undo the others. `refusals` is null when L1
-   * reverted the whole transaction.
+   * Pays one or up to {@link L1Committer.mostWithdrawals} withdrawals in one transaction.
+   * `refusals` are in order: null when paid, else the contract's reason. A failure on L1 does not
+   * undo the others. `refusals` is null when L1 reverted the whole transaction.
    */
   withdraw(
     calls: readonly WithdrawalCall[],
@@ -435,29 +550,49 @@ export interface L1Committer {
   ): Promise<L1Receipt & { readonly refusals: readonly (string | null)[] | null }>;
 }
 
-/** Voids the later of two vaults of one ERC-721 token, with proofs of both. Anyone may call and pay for it. */
+/**
+ * Voids the later of two vaults of one ERC-721 token, with proofs of both. Anyone may call and pay
+ * for it.
+ */
 export interface L1Voider {
   /** Resolves when mined; rejects with `l1_failed` and the reason. */
-  voidDuplicate(earlier: ProvenVault, later: ProvenVault, options?: L1SendOptions): Promise<L1Receipt>;
+  voidDuplicate(
+    earlier: ProvenVault,
+    later: ProvenVault,
+    options?: L1SendOptions,
+  ): Promise<L1Receipt>;
 }
 
 /** A withdrawal by the owner's own account, without a signature besides the transaction's. */
 export interface L1Owner {
-  /** The reason why {@link L1Owner.withdrawOwn} would fail now; null when it would succeed. Sends nothing. */
+  /**
+   * The reason why {@link L1Owner.withdrawOwn} would fail now; null when it would succeed. Sends
+   * nothing.
+   */
   checkOwnWithdrawal(call: WithdrawalCall): Promise<string | null>;
   /** Resolves when mined; rejects with `l1_failed` and the reason. */
   withdrawOwn(call: WithdrawalCall, options?: L1SendOptions): Promise<L1Receipt>;
 }
 
-/** The contract that pays withdrawals of one chain's tokens: the settlement contract, or a mirror on another chain. */
-export type Portal = Pick<L1Reader, "settlement" | "blockNumber" | "finalizedBlockNumber" | "block" | "events"> &
+/**
+ * The contract that pays withdrawals of one chain's tokens: the settlement contract, or a mirror on
+ * another chain.
+ */
+export type Portal = Pick<
+  L1Reader,
+  "settlement" | "blockNumber" | "finalizedBlockNumber" | "block" | "events"
+> &
   Pick<L1Reader, "maturity" | "withdrawn"> &
   Pick<L1Committer, "checkWithdrawal" | "mostWithdrawals" | "withdraw" | "earlierMined">;
 
 /**
- * The data availability committee: stores and re-derives the batch, and returns an attestation (docs/protocol.md 5).
+ * The data availability committee: stores and re-derives the batch, and returns an attestation
+ * (docs/protocol.md 5).
  */
 export interface Committee {
-  /** Resolves with the encoded attestation, valid only after `after` on L1. Rejects when too few members sign. */
+  /**
+   * Resolves with the encoded attestation, valid only after `after` on L1. Rejects when too few
+   * members sign.
+   */
   attest(batch: ProposedBatch, after: HistoryPoint, options?: WaitOptions): Promise<Hex>;
 }

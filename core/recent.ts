@@ -1,6 +1,6 @@
 /**
- * A cache of recently used entries in two generations: a hit moves an entry to the young one; when that is full, the
- * old one is dropped. Entries have two keys, so a lookup needs no joined key.
+ * A cache of recently used entries in two generations: a hit moves an entry to the young one; when
+ * that is full, the old one is dropped. Entries have two keys, so a lookup needs no joined key.
  */
 export class Recent<A, B, V> {
   readonly #generation: number;

@@ -4,7 +4,9 @@ export class Stack implements AsyncDisposable {
 
   /** Ends the value with this stack. */
   use<T extends AsyncDisposable | Disposable>(value: T): T {
-    this.defer(() => (Symbol.asyncDispose in value ? value[Symbol.asyncDispose]() : value[Symbol.dispose]()));
+    this.defer(() =>
+      Symbol.asyncDispose in value ? value[Symbol.asyncDispose]() : value[Symbol.dispose](),
+    );
     return value;
   }
 

@@ -1,7 +1,10 @@
 import { Worker } from "node:worker_threads";
 import { MintmarkError } from "./errors.ts";
 
-/** Node's flags that a thread needs as its program does: how modules are found and read, and which warnings show. */
+/**
+ * Node's flags that a thread needs as its program does: how modules are found and read, and which
+ * warnings show.
+ */
 const PASSED_ON = new Set([
   "--disable-warning",
   "--enable-source-maps",
@@ -9,7 +12,11 @@ const PASSED_ON = new Set([
   "--no-warnings",
   ...["--conditions", "-C", "--experimental-loader", "--loader", "--import", "--require", "-r"],
 ]);
-const WITHOUT_VALUE = new Set(["--enable-source-maps", "--experimental-strip-types", "--no-warnings"]);
+const WITHOUT_VALUE = new Set([
+  "--enable-source-maps",
+  "--experimental-strip-types",
+  "--no-warnings",
+]);
 
 /** Starts a thread. Node refuses threads the process's other flags, such as those of its memory. */
 export function startThread(script: URL, name: string): Worker {
@@ -32,8 +39,8 @@ export interface Asked<Question, Answer> {
 }
 
 /**
- * A thread that answers questions in their order, so that the event loop goes on. It starts with the first one, and
- * never keeps the process alive when idle.
+ * A thread that answers questions in their order, so that the event loop goes on. It starts with
+ * the first one, and never keeps the process alive when idle.
  */
 export abstract class AnsweringThread<Question, Answer> {
   readonly #script: URL;
@@ -47,7 +54,10 @@ export abstract class AnsweringThread<Question, Answer> {
     this.name = name;
   }
 
-  /** Called with the open questions when the thread does not start, or has died. The next question starts another. */
+  /**
+   * Called with the open questions when the thread does not start, or has died. The next question
+   * starts another.
+   */
   protected abstract lost(asked: readonly Asked<Question, Answer>[], cause: unknown): void;
 
   /** Number of questions that the thread has not answered. */
@@ -110,7 +120,10 @@ export abstract class AnsweringThread<Question, Answer> {
   }
 }
 
-/** An {@link AnsweringThread} whose work the caller's thread does for good when it does not start, or after it died. */
+/**
+ * An {@link AnsweringThread} whose work the caller's thread does for good when it does not start,
+ * or after it died.
+ */
 export class HelperThread<Question, Answer> extends AnsweringThread<Question, Answer> {
   readonly #here: (question: Question) => Answer | Promise<Answer>;
   #fault: Error | null = null;
@@ -121,7 +134,10 @@ export class HelperThread<Question, Answer> extends AnsweringThread<Question, An
     this.#here = here;
   }
 
-  /** Why the caller's thread answers all questions; null while this thread runs, or can. The process also warns of it. */
+  /**
+   * Why the caller's thread answers all questions; null while this thread runs, or can. The process
+   * also warns of it.
+   */
   get fault(): Error | null {
     return this.#fault;
   }

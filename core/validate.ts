@@ -1,6 +1,14 @@
 import { checksumAddress } from "viem";
 import { MintmarkError } from "./errors.ts";
-import { type Address, ENVIRONMENTS, type Environment, type Hash, MODES, type Mode, type Uuid } from "./model.ts";
+import {
+  type Address,
+  ENVIRONMENTS,
+  type Environment,
+  type Hash,
+  MODES,
+  type Mode,
+  type Uuid,
+} from "./model.ts";
 import { isVisible, NOT_HIDDEN } from "./protocol/text.ts";
 
 /** Checks of arguments. Each throws `validation_failed` and names the argument. */
@@ -12,8 +20,12 @@ const HASH = /^0x[0-9a-fA-F]{64}$/;
 /** The lower-case address. Refuses the zero address, which has no owner. */
 export function requireAddress(name: string, value: unknown): Address {
   if (typeof value !== "string" || !ADDRESS.test(value) || /^0x0{40}$/.test(value))
-    throw new MintmarkError("validation_failed", `${name} must be 0x and 40 hex digits, and not zero`);
-  if (!checksumHolds(value)) throw new MintmarkError("validation_failed", `${name}: ${CHECKSUM_WRONG}`);
+    throw new MintmarkError(
+      "validation_failed",
+      `${name} must be 0x and 40 hex digits, and not zero`,
+    );
+  if (!checksumHolds(value))
+    throw new MintmarkError("validation_failed", `${name}: ${CHECKSUM_WRONG}`);
   return value.toLowerCase() as Address;
 }
 
@@ -41,7 +53,10 @@ export function isText(value: unknown, max: number): value is string {
 /** Text of 1 to `max` characters, none hidden. */
 export function requireText(name: string, value: unknown, max: number): string {
   if (!isText(value, max))
-    throw new MintmarkError("validation_failed", `${name} must be text of 1 to ${max} characters ${NOT_HIDDEN}`);
+    throw new MintmarkError(
+      "validation_failed",
+      `${name} must be text of 1 to ${max} characters ${NOT_HIDDEN}`,
+    );
   return value;
 }
 
@@ -58,11 +73,15 @@ export function readUuid(value: unknown): Uuid | null {
 
 export function requireEnvironment(environment: Environment): void {
   if (ENVIRONMENTS.includes(environment)) return;
-  throw new MintmarkError("validation_failed", `environment must be one of ${ENVIRONMENTS.join(", ")}`);
+  throw new MintmarkError(
+    "validation_failed",
+    `environment must be one of ${ENVIRONMENTS.join(", ")}`,
+  );
 }
 
 export function requireFlag(name: string, value: unknown): boolean {
-  if (typeof value !== "boolean") throw new MintmarkError("validation_failed", `${name} must be true or false`);
+  if (typeof value !== "boolean")
+    throw new MintmarkError("validation_failed", `${name} must be true or false`);
   return value;
 }
 
@@ -70,11 +89,13 @@ export function requireFlag(name: string, value: unknown): boolean {
 const MAX_SPELLING = 64;
 
 /**
- * The value of a text, in our spelling or that of the original's SDKs: `MintableErc721`, `ZK_ROLLUP`. null for none.
+ * The value of a text, in our spelling or that of the original's SDKs: `MintableErc721`,
+ * `ZK_ROLLUP`. null for none.
  */
 export function readSpelling<V extends string>(values: readonly V[], text: unknown): V | null {
   const known = values.find((value) => value === text);
-  if (known !== undefined || typeof text !== "string" || text.length > MAX_SPELLING) return known ?? null;
+  if (known !== undefined || typeof text !== "string" || text.length > MAX_SPELLING)
+    return known ?? null;
   const bare = (spelt: string) => spelt.replaceAll(/[-_]/g, "").toLowerCase();
   return values.find((value) => bare(value) === bare(text)) ?? null;
 }
@@ -85,12 +106,16 @@ export function requireModeOrNull(mode: Mode | null): Mode | null {
 }
 
 export function requireMode(mode: Mode): Mode {
-  if (!MODES.includes(mode)) throw new MintmarkError("validation_failed", `mode must be one of ${MODES.join(", ")}`);
+  if (!MODES.includes(mode))
+    throw new MintmarkError("validation_failed", `mode must be one of ${MODES.join(", ")}`);
   return mode;
 }
 
 /** The result; null for a refusal with this code. */
-export async function orNull<T>(code: MintmarkError["code"], find: () => Promise<T>): Promise<T | null> {
+export async function orNull<T>(
+  code: MintmarkError["code"],
+  find: () => Promise<T>,
+): Promise<T | null> {
   try {
     return await find();
   } catch (error) {

@@ -1,6 +1,6 @@
 /**
- * The background work of an engine inside of your own process: a drop mints the rows of a file, and a webhook gets the
- * event. No server of Mintmark runs.
+ * The background work of an engine inside of your own process: a drop mints the rows of a file, and
+ * a webhook gets the event. No server of Mintmark runs.
  *
  *   npm run example -- background
  */
@@ -24,13 +24,18 @@ const endpoint = createServer((_, response) => response.end()).listen(0, "127.0.
 await once(endpoint, "listening");
 const url = `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}`;
 await engine.webhooks.create(applicationId, { url, types: ["mint.accepted"] });
-const webhooks = new WebhookDispatcher(engine, { reach: "public-and-loopback", onError: console.error });
+const webhooks = new WebhookDispatcher(engine, {
+  reach: "public-and-loopback",
+  onError: console.error,
+});
 webhooks.start();
 const request = once(endpoint, "request") as Promise<[IncomingMessage]>;
 
 await using drops = new Drops({ folder: "./drops", engine, onError: console.error });
 await drops.start(); // goes on with what an earlier process left
-const rows = new Blob(["ownerAddress,amount\n0x70997970c51812dc3a010c7d01b50e0d17dc79c8,25\n"]).stream();
+const rows = new Blob([
+  "ownerAddress,amount\n0x70997970c51812dc3a010c7d01b50e0d17dc79c8,25\n",
+]).stream();
 const asked = { format: "csv", defaults: { assetId, dataAvailabilityMode: "zk-rollup" } } as const;
 const { job } = await drops.upload(principal, asked, rows);
 const [{ headers }] = await request;

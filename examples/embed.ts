@@ -10,7 +10,11 @@ await using engine = await openEngine({
   store: "./data", // a LevelDB folder, or any abstract-level database
   createIfMissing: true, // leave this out once L1 has batches of the store
   environment: "sandbox",
-  settlement: { chainId: 31337n, contract: "0x8464135c8f25da09e49bc8782676a84730c318bc", engineVersion: 5 },
+  settlement: {
+    chainId: 31337n,
+    contract: "0x8464135c8f25da09e49bc8782676a84730c318bc",
+    engineVersion: 5,
+  },
 });
 const { applicationId } = await engine.applications.create({ name: "My game" });
 const { secret } = await engine.keys.issue(applicationId);
@@ -26,7 +30,9 @@ const { assetId } = await engine.assets.add({
 await engine.operator.recordRegistered(assetId);
 
 const mint = { assetId, tokenId: "1", amount: 1, dataAvailabilityMode: "zk-rollup" };
-const { vaults } = await engine.mint(await engine.keys.authenticate(secret), { users: [{ userId, mints: [mint] }] });
+const { vaults } = await engine.mint(await engine.keys.authenticate(secret), {
+  users: [{ userId, mints: [mint] }],
+});
 await engine.operator.seal("zk-rollup");
 for (const { vaultId, batchId } of vaults) {
   const { batchRoot } = await engine.proofs.vault(vaultId);

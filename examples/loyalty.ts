@@ -16,7 +16,10 @@ const points = await addToken({
   symbol: "PTS",
 });
 
-/** Gives a customer the points of an order. The order's id makes a repeated call safe, also after a crash. */
+/**
+ * Gives a customer the points of an order. The order's id makes a repeated call safe, also after a
+ * crash.
+ */
 async function earn(userId: Uuid, amount: number, orderId: string): Promise<boolean> {
   const mint = { assetId: points, amount, dataAvailabilityMode: "validium" };
   const request = { users: [{ userId, mints: [mint] }] };

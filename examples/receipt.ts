@@ -10,7 +10,9 @@ import { openShop, SETTLEMENT } from "./shop.ts";
 
 // The operator publishes this address and keeps the key.
 const receiptSigner = privateKeyToAccount(generatePrivateKey());
-const { engine, applicationId, principal, addToken } = await openShop("./receipt-data", { receiptSigner });
+const { engine, applicationId, principal, addToken } = await openShop("./receipt-data", {
+  receiptSigner,
+});
 await using _ = engine;
 const assetId = await addToken({
   standard: "erc1155",
@@ -21,15 +23,25 @@ const assetId = await addToken({
 const owner = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
 const { userId } = await engine.users.create(applicationId, { ownerAddress: owner });
 
-const mints = ["1", "2"].map((tokenId) => ({ assetId, tokenId, amount: 5, dataAvailabilityMode: "zk-rollup" }));
+const mints = ["1", "2"].map((tokenId) => ({
+  assetId,
+  tokenId,
+  amount: 5,
+  dataAvailabilityMode: "zk-rollup",
+}));
 const reply = await engine.mint(principal, { users: [{ userId, mints }] });
 const signed = await reply.receipt();
 const [vault] = reply.vaults;
-if (signed === null || vault === undefined) throw new Error("a mint has a vault, and this engine signs receipts");
+if (signed === null || vault === undefined)
+  throw new Error("a mint has a vault, and this engine signs receipts");
 
 // What the owner keeps: about 1 KB, good without the rest of the reply.
 const receipt = receiptOf({ vaults: reply.vaults, receipt: signed }, vault.vaultId);
 const forged = { ...receipt, vault: { ...receipt.vault, amount: 500n } };
 console.log(`the operator signed for ${receipt.vault.amount} of vault ${receipt.vault.vaultId}:`);
-console.log(`  receipt as it was given: ${await verifyReceipt(SETTLEMENT, receiptSigner.address, receipt)}`);
-console.log(`  with another amount:     ${await verifyReceipt(SETTLEMENT, receiptSigner.address, forged)}`);
+console.log(
+  `  receipt as it was given: ${await verifyReceipt(SETTLEMENT, receiptSigner.address, receipt)}`,
+);
+console.log(
+  `  with another amount:     ${await verifyReceipt(SETTLEMENT, receiptSigner.address, forged)}`,
+);

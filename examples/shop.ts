@@ -1,6 +1,7 @@
 /**
- * What the other examples begin with: an engine over a new store, an application, and tokens that it may mint.
- * `embed.ts` shows the same steps in one piece. No chain runs: a server commits the batches, docs/operating.md.
+ * What the other examples begin with: an engine over a new store, an application, and tokens that
+ * it may mint. `embed.ts` shows the same steps in one piece. No chain runs: a server commits the
+ * batches, docs/operating.md.
  */
 import { type NewAsset, openEngine, type ReceiptSigner, type Uuid } from "mintmark";
 
@@ -11,8 +12,14 @@ export const SETTLEMENT = {
   engineVersion: 5,
 } as const;
 
-/** Opens an engine with one application. With a `receiptSigner` the engine signs a receipt for each mint. */
-export async function openShop(store: string, options: { readonly receiptSigner?: ReceiptSigner } = {}) {
+/**
+ * Opens an engine with one application. With a `receiptSigner` the engine signs a receipt for each
+ * mint.
+ */
+export async function openShop(
+  store: string,
+  options: { readonly receiptSigner?: ReceiptSigner } = {},
+) {
   const engine = await openEngine({
     store,
     createIfMissing: true,

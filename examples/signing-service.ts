@@ -1,7 +1,8 @@
 /**
- * A signing service for a KMS: it speaks Web3Signer's `eth1/sign`, which `MINTMARK_OPERATOR_SIGNER` and the other
- * signer settings use. The key of this example lies in a PEM file. With AWS KMS, `signDigest` is the command
- * `Sign` with `MessageType: "DIGEST"` and `SigningAlgorithm: "ECDSA_SHA_256"`, whose answer has the same form.
+ * A signing service for a KMS: it speaks Web3Signer's `eth1/sign`, which `MINTMARK_OPERATOR_SIGNER`
+ * and the other signer settings use. The key of this example lies in a PEM file. With AWS KMS,
+ * `signDigest` is the command `Sign` with `MessageType: "DIGEST"` and `SigningAlgorithm:
+ * "ECDSA_SHA_256"`, whose answer has the same form.
  *
  *   openssl ecparam -name secp256k1 -genkey -noout | openssl pkcs8 -topk8 -nocrypt -out key.pem
  *   npm run example -- signing-service key.pem 9000 <chain id> 0x<StateCommitment>
@@ -10,7 +11,15 @@ import { createPrivateKey } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { secp256k1 } from "@noble/curves/secp256k1";
-import { bytesToHex, domainSeparator, type Hex, hexToBytes, isHex, keccak256, parseTransaction } from "viem";
+import {
+  bytesToHex,
+  domainSeparator,
+  type Hex,
+  hexToBytes,
+  isHex,
+  keccak256,
+  parseTransaction,
+} from "viem";
 import { publicKeyToAddress } from "viem/accounts";
 
 const [pem = "key.pem", port = "9000", chainId = "31337", contract = "0x"] = process.argv.slice(2);
@@ -24,7 +33,12 @@ function signDigest(digest: Uint8Array): Uint8Array {
 }
 
 /** The first bytes of all typed data (EIP-712) that this contract and its members understand. */
-const domain = { name: "Mintmark", version: "1", chainId: Number(chainId), verifyingContract: contract as Hex };
+const domain = {
+  name: "Mintmark",
+  version: "1",
+  chainId: Number(chainId),
+  verifyingContract: contract as Hex,
+};
 const typedData = `0x1901${domainSeparator({ domain }).slice(2)}`;
 
 /** Why a message is not signed; null when it is. */
@@ -34,7 +48,8 @@ function refusal(message: Hex): string | null {
   }
   if (!/^0x0[23]/.test(message)) return "this key signs transactions of the types 2 and 3 only";
   const transaction = parseTransaction(message as `0x02${string}`);
-  if (transaction.chainId !== domain.chainId) return `this key signs no transaction on chain ${transaction.chainId}`;
+  if (transaction.chainId !== domain.chainId)
+    return `this key signs no transaction on chain ${transaction.chainId}`;
   if ((transaction.value ?? 0n) !== 0n) return "this key sends no ether";
   // The operator uses up a nonce by a transaction to itself.
   return [contract, address].some((each) => each.toLowerCase() === transaction.to?.toLowerCase())
@@ -49,9 +64,11 @@ const server = createServer(async (request, response) => {
   const answer = (status: number, text: string) =>
     response.writeHead(status, { "content-type": "text/plain" }).end(text);
   try {
-    if (request.url !== `/api/v1/eth1/sign/${address}`) return answer(404, `this service has the key of ${address}`);
+    if (request.url !== `/api/v1/eth1/sign/${address}`)
+      return answer(404, `this service has the key of ${address}`);
     // A page in a browser on this machine could ask too, but not with this type.
-    if (request.headers["content-type"] !== "application/json") return answer(415, "send application/json");
+    if (request.headers["content-type"] !== "application/json")
+      return answer(415, "send application/json");
     let body = "";
     for await (const chunk of request) {
       body += chunk;

@@ -1,6 +1,7 @@
 /**
- * Tickets of one concert: numbered seats are ERC-721 tokens, standing places are one ERC-1155 id with a supply cap.
- * Shows what the engine refuses, and by which error code: a seat that is sold twice, and more places than there are.
+ * Tickets of one concert: numbered seats are ERC-721 tokens, standing places are one ERC-1155 id
+ * with a supply cap. Shows what the engine refuses, and by which error code: a seat that is sold
+ * twice, and more places than there are.
  *
  *   npm run example -- tickets
  */
@@ -35,8 +36,12 @@ async function sell(userId: Uuid, assetId: Uuid, tokenId: string, amount: number
   }
 }
 
-const alice = await engine.users.create(applicationId, { ownerAddress: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8" });
-const bob = await engine.users.create(applicationId, { ownerAddress: "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc" });
+const alice = await engine.users.create(applicationId, {
+  ownerAddress: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+});
+const bob = await engine.users.create(applicationId, {
+  ownerAddress: "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc",
+});
 console.log(`seat 1412 to alice: ${await sell(alice.userId, seats, "1412", 1)}`);
 console.log(`seat 1412 to bob: ${await sell(bob.userId, seats, "1412", 1)}`);
 console.log(`2 standing places to bob: ${await sell(bob.userId, places, "1", 2)}`);

@@ -16,7 +16,10 @@ export async function textIn(path: string): Promise<string | undefined> {
   });
 }
 
-/** JSON for machines, with integers beyond a double as decimal strings: one document, with a newline at its end. */
+/**
+ * JSON for machines, with integers beyond a double as decimal strings: one document, with a newline
+ * at its end.
+ */
 export function jsonText(value: unknown): string {
   const plain = (_: string, part: unknown) => (typeof part === "bigint" ? part.toString() : part);
   return `${JSON.stringify(value, plain, 2)}\n`;

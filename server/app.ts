@@ -1,7 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type Engine, MintmarkError } from "../core/index.ts";
 import { repeat, Stack } from "../core/internal.ts";
-import { Account, type Caller, KEY_PRICES, PUBLIC, PUBLIC_PRICES } from "./http/access/rate-account.ts";
+import {
+  Account,
+  type Caller,
+  KEY_PRICES,
+  PUBLIC,
+  PUBLIC_PRICES,
+} from "./http/access/rate-account.ts";
 import { addressGroup } from "./http/access/rate-limit.ts";
 import { RECOGNIZED } from "./http/connections.ts";
 import { ServerError } from "./http/errors.ts";
@@ -33,7 +39,10 @@ declare module "fastify" {
     account: Account | null;
   }
   interface FastifyInstance {
-    /** Refuses work: readiness and every new request get 503 `shutting_down`. Call it some time before `close`. */
+    /**
+     * Refuses work: readiness and every new request get 503 `shutting_down`. Call it some time
+     * before `close`.
+     */
     drain(): void;
   }
 }
@@ -43,9 +52,13 @@ const SMALL_BODY_BYTES = 64 * 1024;
 /** As promised in docs/api.md. */
 const KEEP_IDEMPOTENCY_HOURS = 24;
 const HOUR_MS = 3_600_000;
-/** Milliseconds between two deletions of old idempotency keys, by which a key may be kept longer. */
+/**
+ * Milliseconds between two deletions of old idempotency keys, by which a key may be kept longer.
+ */
 const FORGET_MS = 600_000;
-/** Paths of private answers: to applications, owners and people of the console. No cache keeps them. */
+/**
+ * Paths of private answers: to applications, owners and people of the console. No cache keeps them.
+ */
 const PRIVATE = /^\/(?:api|oauth|owner|console\/v1)\//;
 
 /**
@@ -61,7 +74,9 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   const failed = (what: string) => (error: unknown) => app.log.error({ err: error }, what);
   const { meters, ...parts } = serviceOf(options, stopping.signal, failed);
   const { mintExample: example } = options;
-  const described = ENDPOINTS.map((each) => (example !== undefined && each.coreBody ? { ...each, example } : each));
+  const described = ENDPOINTS.map((each) =>
+    example !== undefined && each.coreBody ? { ...each, example } : each,
+  );
   const bytes = Buffer.from(JSON.stringify(openApiDocument(described, limitsOf(parts))));
   const service: Service = { ...parts, document: { bytes, tag: tagOf(bytes) } };
   const app = fastifyApp({
@@ -82,7 +97,8 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   app.decorateRequest("owner", null);
   app.decorateRequest("signedIn", null);
   app.decorateRequest("account", null);
-  // Otherwise a connection whose request outlives the start of the shutdown would stay open and hold the process.
+  // Otherwise a connection whose request outlives the start of the shutdown would stay open and
+  // hold the process.
   app.addHook("onSend", (request, reply, payload, done) => {
     settle(request, reply, payload);
     if (stopping.signal.aborted) reply.header("connection", "close");
@@ -91,10 +107,19 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   await options.extend?.(app);
   const { onAnswer } = options;
   if (onAnswer) {
-    app.addHook("onResponse", ({ method, routeOptions: { url: route = "none" }, problemCode: code }, reply, done) => {
-      onAnswer({ method, route, status: reply.statusCode, seconds: reply.elapsedTime / 1000, code });
-      done();
-    });
+    app.addHook(
+      "onResponse",
+      ({ method, routeOptions: { url: route = "none" }, problemCode: code }, reply, done) => {
+        onAnswer({
+          method,
+          route,
+          status: reply.statusCode,
+          seconds: reply.elapsedTime / 1000,
+          code,
+        });
+        done();
+      },
+    );
   }
   app.addHook("preClose", async () => app.drain());
   workWhileListening(app, options, parts);
@@ -102,7 +127,10 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   return app;
 }
 
-/** The server's background work, from listening to closing. A server that only responds in memory has none. */
+/**
+ * The server's background work, from listening to closing. A server that only responds in memory
+ * has none.
+ */
 function workWhileListening(
   app: FastifyInstance,
   { engine, onlyReads, keepIdempotencyHours = KEEP_IDEMPOTENCY_HOURS }: ServerOptions,
@@ -140,18 +168,29 @@ async function mountAll(app: FastifyInstance, service: Service, meters: Meters):
     json: (scope: FastifyInstance) => acceptJson(scope, service),
     stream: (scope: FastifyInstance) => acceptStreams(scope, ROWS),
   };
-  const kindOf = ({ bodyType, bodyStream }: Endpoint) => (bodyType === FORM ? "form" : bodyStream ? "stream" : "json");
+  const kindOf = ({ bodyType, bodyStream }: Endpoint) =>
+    bodyType === FORM ? "form" : bodyStream ? "stream" : "json";
   for (const [kind, endpoints] of Map.groupBy(ENDPOINTS, kindOf))
     await app.register(async (scope) => {
       accepts[kind](scope);
       for (const endpoint of endpoints) mount(scope, endpoint, service, meters);
     });
   mountHome(app, service);
-  for (const page of [explorerPage(service), exitPage, consolePage(service), claimPage, referencePage, guidePage])
+  for (const page of [
+    explorerPage(service),
+    exitPage,
+    consolePage(service),
+    claimPage,
+    referencePage,
+    guidePage,
+  ])
     mountPage(app, page);
 }
 
-/** Serves one endpoint: checks credentials, scope and one unit of rate before the body, the whole cost after it. */
+/**
+ * Serves one endpoint: checks credentials, scope and one unit of rate before the body, the whole
+ * cost after it.
+ */
 function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meters: Meters): void {
   const { access, unmetered, cost } = endpoint;
   const scope = isScope(access) ? access : null;
@@ -170,12 +209,19 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
       // Liveness stays until the end; readiness reports the shutdown itself.
       if (service.stopping.aborted && !unmetered) throw new ServerError("shutting_down");
       if (access !== "public")
-        await countFailures(identify(access, request, service), meters.failedAuthentication, request, reply);
+        await countFailures(
+          identify(access, request, service),
+          meters.failedAuthentication,
+          request,
+          reply,
+        );
       if (unmetered) return;
       const { principal, signedIn } = request;
       const caller = callerOf(request);
       const isPublic = caller.tenant === PUBLIC;
-      const [meter, prices] = isPublic ? [meters.publicReads, PUBLIC_PRICES] : [meters.key, KEY_PRICES];
+      const [meter, prices] = isPublic
+        ? [meters.publicReads, PUBLIC_PRICES]
+        : [meters.key, KEY_PRICES];
       request.account = new Account(caller, meter, prices, service.memory, reply);
       if (!isPublic) request.raw.socket.emit(RECOGNIZED, caller.tenant);
       // The engine checks a person's right, before a change and in its writer.
@@ -185,14 +231,22 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
       }
     },
     async handler(request, reply) {
-      const entries = cost === undefined ? 0 : Math.min(cost(request.body), service.engine.limits.mintsPerRequest);
+      const entries =
+        cost === undefined
+          ? 0
+          : Math.min(cost(request.body), service.engine.limits.mintsPerRequest);
       request.account?.work(entries);
       reply.code(endpoint.success.status);
       const { principal, signedIn } = request;
-      const acting = signedIn === null ? service : { ...service, engine: await actingIn(endpoint, service, signedIn) };
+      const acting =
+        signedIn === null
+          ? service
+          : { ...service, engine: await actingIn(endpoint, service, signedIn) };
       const key = isKept ? idempotencyKeyOf(request) : undefined;
       if (key !== undefined && principal !== null)
-        return service.keptAnswers.once(request, reply, principal, key, () => respond(acting, request, reply));
+        return service.keptAnswers.once(request, reply, principal, key, () =>
+          respond(acting, request, reply),
+        );
       // The handler of a public route checks secrets in its body.
       if (access === "public") {
         const answered = Promise.resolve().then(() => respond(acting, request, reply));
@@ -203,15 +257,21 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
   });
 }
 
-/** Who pays for a request. All callers without a key are one tenant, and so share what a tenant may hold. */
+/**
+ * Who pays for a request. All callers without a key are one tenant, and so share what a tenant may
+ * hold.
+ */
 function callerOf({ principal, signedIn, ip }: FastifyRequest): Caller {
   const person = signedIn?.signIn.person;
-  if (person !== undefined) return { name: person.personId, tenant: person.applicationId ?? person.personId };
+  if (person !== undefined)
+    return { name: person.personId, tenant: person.applicationId ?? person.personId };
   if (principal !== null) return { name: principal.keyId, tenant: principal.applicationId };
   return { name: addressGroup(ip), tenant: PUBLIC };
 }
 
-/** The engine in a person's name: it checks the right that the endpoint needs, and logs the changes. */
+/**
+ * The engine in a person's name: it checks the right that the endpoint needs, and logs the changes.
+ */
 function actingIn(
   { access, right }: Endpoint,
   { engine }: Service,
@@ -226,7 +286,8 @@ function oneByOne(endpoint: Endpoint): Endpoint["respond"] {
   return (service, request, reply) =>
     service.turns.alone(request.account?.caller.name ?? request.ip, async () => {
       // Nobody waits for the response.
-      if (reply.raw.destroyed) throw new ServerError("malformed_request", "The connection ended early.");
+      if (reply.raw.destroyed)
+        throw new ServerError("malformed_request", "The connection ended early.");
       const made = await endpoint.respond(service, request, reply);
       // Before the next one begins, which would otherwise count this one's reservation.
       settle(request, reply, made);
@@ -236,7 +297,10 @@ function oneByOne(endpoint: Endpoint): Endpoint["respond"] {
 
 function settle({ account }: FastifyRequest, reply: FastifyReply, payload: unknown): void {
   if (typeof payload !== "string" && !(payload instanceof Uint8Array)) return;
-  account?.answered(Buffer.byteLength(payload), reply.getHeader("content-type") === "application/octet-stream");
+  account?.answered(
+    Buffer.byteLength(payload),
+    reply.getHeader("content-type") === "application/octet-stream",
+  );
 }
 
 const PATTERNS = ENDPOINTS.map(({ method, path }) => {

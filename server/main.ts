@@ -33,10 +33,13 @@ import {
 import { shutDown } from "./process/shutdown.ts";
 import { handleClusterError, serveInCluster } from "./process/standby.ts";
 
-// The process: settings from the environment, one engine, its connection to L1 if it has a chain and a key, one server,
-// and an orderly end on SIGINT or SIGTERM.
+// The process: settings from the environment, one engine, its connection to L1 if it has a chain
+// and a key, one server, and an orderly end on SIGINT or SIGTERM.
 
-/** The settings, with the operator's and the receipts' accounts opened, and with the process's one KZG thread. */
+/**
+ * The settings, with the operator's and the receipts' accounts opened, and with the process's one
+ * KZG thread.
+ */
 type Ready = Config & {
   readonly operator?: LocalAccount;
   readonly receiptSigner?: LocalAccount;
@@ -66,23 +69,41 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, term?: Ter
   };
   await using alone =
     term === undefined
-      ? await core.openEngine({ ...engineOptions(config, chains, l1?.settlement), store: config.MINTMARK_STORE })
+      ? await core.openEngine({
+          ...engineOptions(config, chains, l1?.settlement),
+          store: config.MINTMARK_STORE,
+        })
       : undefined;
   const engine = alone ?? (term as Term).engine;
   if (home && !isStandby) engine.operator.awaitComparison();
   using _reserved = operator && reserveSettling(engine, SETTLES_BY_ITSELF);
-  const { MINTMARK_JWKS: jwks, MINTMARK_JWT_ISSUER: issuer, MINTMARK_JWT_AUDIENCE: audience } = config;
-  const identityProvider = jwks && issuer && audience ? { keys: await keySet(jwks), issuer, audience } : undefined;
+  const {
+    MINTMARK_JWKS: jwks,
+    MINTMARK_JWT_ISSUER: issuer,
+    MINTMARK_JWT_AUDIENCE: audience,
+  } = config;
+  const identityProvider =
+    jwks && issuer && audience ? { keys: await keySet(jwks), issuer, audience } : undefined;
   let settling: Settling | null = null;
   const checks = () => ({
     ...(isStandby ? {} : started ? (settling?.checks ?? unsettledChecks(engine)) : WAITING),
     ...(term && { cluster: async () => describeCluster(term.node) }),
   });
-  const { MINTMARK_METRICS_HOST: metricsHost, MINTMARK_METRICS_PORT: metricsPort, MINTMARK_HOSTS: hosts } = config;
+  const {
+    MINTMARK_METRICS_HOST: metricsHost,
+    MINTMARK_METRICS_PORT: metricsPort,
+    MINTMARK_HOSTS: hosts,
+  } = config;
   const memory = new HeldBytes(config.MINTMARK_MEMORY_MIB * MIB);
-  const connections = new Map(chains.map(({ settlement, connect }) => [settlement.chainId, connect]));
-  const metrics = metricsPort === undefined ? undefined : new Metrics({ engine, memory, chains: connections, checks });
-  await using _metrics = metrics && (await serveMetrics(metrics, metricsHost, metricsPort ?? 0, hosts));
+  const connections = new Map(
+    chains.map(({ settlement, connect }) => [settlement.chainId, connect]),
+  );
+  const metrics =
+    metricsPort === undefined
+      ? undefined
+      : new Metrics({ engine, memory, chains: connections, checks });
+  await using _metrics =
+    metrics && (await serveMetrics(metrics, metricsHost, metricsPort ?? 0, hosts));
   const app = await buildServer({
     engine,
     log: { level: config.MINTMARK_LOG_LEVEL, secrets: secretsOf(config) },
@@ -92,12 +113,21 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, term?: Ter
     hosts: [...hosts, config.MINTMARK_HOST],
     ...(config.MINTMARK_EXPLORER_RPC && { explorerRpc: config.MINTMARK_EXPLORER_RPC }),
     newTokens:
-      (config.MINTMARK_NEW_TOKENS ?? (config.MINTMARK_ENVIRONMENT === "sandbox" ? "admins" : "operator")) === "admins",
+      (config.MINTMARK_NEW_TOKENS ??
+        (config.MINTMARK_ENVIRONMENT === "sandbox" ? "admins" : "operator")) === "admins",
     ownerRelayVaults: config.MINTMARK_OWNER_RELAY_VAULTS,
     ...(identityProvider && { identityProvider }),
-    rateLimits: { key: { units: config.MINTMARK_RATE_UNITS, windowSeconds: config.MINTMARK_RATE_WINDOW_SECONDS } },
+    rateLimits: {
+      key: {
+        units: config.MINTMARK_RATE_UNITS,
+        windowSeconds: config.MINTMARK_RATE_WINDOW_SECONDS,
+      },
+    },
     memory,
-    webhooks: { reach: config.MINTMARK_WEBHOOK_REACH, ...(metrics && { onAttempt: metrics.attempted }) },
+    webhooks: {
+      reach: config.MINTMARK_WEBHOOK_REACH,
+      ...(metrics && { onAttempt: metrics.attempted }),
+    },
     drops: `${config.MINTMARK_STORE}-drops`,
     keepIdempotencyHours: config.MINTMARK_IDEMPOTENCY_HOURS,
     requestTimeoutSeconds: config.MINTMARK_REQUEST_TIMEOUT_SECONDS,
@@ -113,12 +143,18 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, term?: Ter
   // A failure before it listens must end what it has begun.
   await using _app = { [Symbol.asyncDispose]: async () => void (listening || (await app.close())) };
   await using _progress = logProgress(engine, app.log, gasOf(connections), metrics?.spent);
-  const originOf = () => config.MINTMARK_ORIGIN?.origin ?? (listening ? app.listeningOrigin : undefined);
+  const originOf = () =>
+    config.MINTMARK_ORIGIN?.origin ?? (listening ? app.listeningOrigin : undefined);
   await using _operator = await serveOperator(engine, config.MINTMARK_STORE, originOf);
   await using settlings = new Stack();
-  const settle = async (operator: LocalAccount, l1: Awaited<ReturnType<typeof connectL1>>, signal: AbortSignal) => {
+  const settle = async (
+    operator: LocalAccount,
+    l1: Awaited<ReturnType<typeof connectL1>>,
+    signal: AbortSignal,
+  ) => {
     const asking = { operator, settlement: engine.settlement };
-    const { MINTMARK_SEAL_SECONDS: validium, MINTMARK_SEAL_SECONDS_ROLLUP: rollup = validium } = config;
+    const { MINTMARK_SEAL_SECONDS: validium, MINTMARK_SEAL_SECONDS_ROLLUP: rollup = validium } =
+      config;
     const begun = await startSettling({
       engine,
       l1,
@@ -137,7 +173,8 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, term?: Ter
       mirrors,
       onMirrorError: (chainId, error) =>
         app.log.error({ err: error, chainId: `${chainId}` }, "a mirror failed; trying again"),
-      onMemberFailure: (member, error) => app.log.warn({ err: error, member }, "a committee member did not sign"),
+      onMemberFailure: (member, error) =>
+        app.log.warn({ err: error, member }, "a committee member did not sign"),
       onIssuerRefusal: (issuer, batchId, error) =>
         app.log.warn(
           { issuer, batchId, reason: error instanceof Error ? error.message : String(error) },
@@ -178,7 +215,10 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, term?: Ter
   try {
     const signal = await Promise.race([stopped, ended(engine), begun.then(() => stopped)]);
     if (signal === null && term !== undefined && !term.node.ended.aborted) {
-      app.log.warn({ role: term.role }, "another server leads the cluster from now on, or this one does");
+      app.log.warn(
+        { role: term.role },
+        "another server leads the cluster from now on, or this one does",
+      );
     } else if (signal === null) {
       process.exitCode = 1;
       app.log.fatal({ err: engine.ended.reason }, "the engine has stopped; the server ends");
@@ -190,7 +230,8 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, term?: Ter
     await shutDown(app, {
       drainMs: signal === null ? 0 : config.MINTMARK_DRAIN_SECONDS * 1000,
       // A client that does not read its answer must not delay a takeover.
-      deadlineMs: signal === null && term !== undefined ? Math.min(ROLE_CHANGE_MS, deadlineMs) : deadlineMs,
+      deadlineMs:
+        signal === null && term !== undefined ? Math.min(ROLE_CHANGE_MS, deadlineMs) : deadlineMs,
     });
   } catch (error) {
     // L1 is connected now, but differs from the settings.
@@ -205,10 +246,13 @@ async function serveCluster(config: Ready, stopped: Promise<NodeJS.Signals>): Pr
   const l1 = home && (await soon(home.connect()));
   const options = engineOptions(config, chains, l1?.settlement);
   // Ends last, as without a cluster.
-  await using _end = { [Symbol.asyncDispose]: async () => void setTimeout(() => process.exit(), 1_000).unref() };
+  await using _end = {
+    [Symbol.asyncDispose]: async () => void setTimeout(() => process.exit(), 1_000).unref(),
+  };
   const log = { level: config.MINTMARK_LOG_LEVEL, secrets: secretsOf(config) };
   const joining = Promise.race([joinCluster(config, options, log), stopped]);
-  const reason = "the journal has not answered since the start, or a server of an older version leads";
+  const reason =
+    "the journal has not answered since the start, or a server of an older version leads";
   const joined = await listenMeanwhile(joining, config, log, reason);
   if (typeof joined === "string") return;
   await using node = joined;
@@ -218,7 +262,12 @@ async function serveCluster(config: Ready, stopped: Promise<NodeJS.Signals>): Pr
   });
   while (!isOver) {
     const role = Promise.race([node.next(), stopped]);
-    const next = await listenMeanwhile(role, config, log, "this server's role in the cluster changes");
+    const next = await listenMeanwhile(
+      role,
+      config,
+      log,
+      "this server's role in the cluster changes",
+    );
     if (typeof next === "string") return;
     try {
       await serve(config, stopped, { node, ...next });
@@ -238,7 +287,11 @@ function describeCluster(node: ClusterNode): string {
   return `stands by, ${node.leader === null ? "no server leads" : `${node.lag} writes behind ${node.leader.name}`}`;
 }
 
-function engineOptions(config: Ready, chains: readonly Chain[], settlement: core.Settlement | undefined) {
+function engineOptions(
+  config: Ready,
+  chains: readonly Chain[],
+  settlement: core.Settlement | undefined,
+) {
   return {
     environment: config.MINTMARK_ENVIRONMENT,
     settlement: settlement ?? {
@@ -247,7 +300,10 @@ function engineOptions(config: Ready, chains: readonly Chain[], settlement: core
       engineVersion: config.MINTMARK_ENGINE_VERSION,
     },
     limits: {
-      batchVaults: { validium: config.MINTMARK_SEAL_VAULTS, "zk-rollup": config.MINTMARK_SEAL_VAULTS_ROLLUP },
+      batchVaults: {
+        validium: config.MINTMARK_SEAL_VAULTS,
+        "zk-rollup": config.MINTMARK_SEAL_VAULTS_ROLLUP,
+      },
       rollupBytes: config.MINTMARK_SEAL_BYTES_ROLLUP,
       uncommittedVaults: config.operator === undefined ? null : config.MINTMARK_MOST_UNCOMMITTED,
     },
@@ -268,7 +324,10 @@ const MIB = 1024 * 1024;
 /** Time for running requests when a server's role in the cluster changes. */
 const ROLE_CHANGE_MS = 1_000;
 
-/** What no log may hold. Of the addresses of nodes and the signer all but the host: it often contains a key. */
+/**
+ * What no log may hold. Of the addresses of nodes and the signer all but the host: it often
+ * contains a key.
+ */
 function secretsOf(config: Config): string[] {
   const { MINTMARK_JOURNAL: journal, MINTMARK_MIRRORS: mirrors } = config;
   const bytes = [config.MINTMARK_TOKEN_SECRET, ...config.MINTMARK_JOURNAL_KEYS];
@@ -279,7 +338,11 @@ function secretsOf(config: Config): string[] {
     journal && new URL(journal).password,
     ...hex,
   ];
-  const nodes = [config.MINTMARK_RPC_URL, config.MINTMARK_OPERATOR_SIGNER?.url, ...mirrors.map(({ rpcUrl }) => rpcUrl)];
+  const nodes = [
+    config.MINTMARK_RPC_URL,
+    config.MINTMARK_OPERATOR_SIGNER?.url,
+    ...mirrors.map(({ rpcUrl }) => rpcUrl),
+  ];
   const secrets = [...keys, ...nodes.flatMap((url) => (url === undefined ? [] : beyondHost(url)))];
   return secrets.filter((text) => text !== undefined).filter(({ length }) => length >= 8);
 }
@@ -290,8 +353,8 @@ function beyondHost(url: string): string[] {
 }
 
 /**
- * The chains of these settings, the settlement chain first, checked against the store on connection. Without the
- * operator's key they are only read.
+ * The chains of these settings, the settlement chain first, checked against the store on
+ * connection. Without the operator's key they are only read.
  */
 function chainsOf(config: Ready, isOperated = true) {
   const { MINTMARK_RPC_URL: rpc, kzg } = config;
@@ -305,19 +368,25 @@ function chainsOf(config: Ready, isOperated = true) {
     maxFeePerGas: config.MINTMARK_MAX_FEE_PER_GAS,
     maxFeePerBlobGas: config.MINTMARK_MAX_FEE_PER_BLOB_GAS,
   };
-  const committer = operator && chainOf(settlement, () => connectL1({ ...options, ...fees, kzg, account: operator }));
+  const committer =
+    operator &&
+    chainOf(settlement, () => connectL1({ ...options, ...fees, kzg, account: operator }));
   const home = committer ?? chainOf(settlement, () => readL1(options));
   // The state's own committee signs for mirrors without one.
   const own = { members: config.MINTMARK_MEMBERS, threshold: config.MINTMARK_THRESHOLD };
   const mirrors = operator
-    ? config.MINTMARK_MIRRORS.map((mirror) => mirrorChainOf({ ...own, ...mirror }, operator, replacing))
+    ? config.MINTMARK_MIRRORS.map((mirror) =>
+        mirrorChainOf({ ...own, ...mirror }, operator, replacing),
+      )
     : [];
   return { chains: [home, ...mirrors], home, committer, operator, mirrors };
 }
 
 const WAITING: Readonly<Record<string, ReadinessCheck>> = {
   settlement: async () => {
-    throw new NotReady("L1 has not answered since the start, so mints are refused; the server tries again");
+    throw new NotReady(
+      "L1 has not answered since the start, so mints are refused; the server tries again",
+    );
   },
 };
 
@@ -330,21 +399,33 @@ async function compare(engine: core.Engine, l1: Pick<core.L1Reader, "state">): P
   }
 }
 
-/** Servers of a cluster accept each other's tokens: without a secret they derive one from the journal's key. */
+/**
+ * Servers of a cluster accept each other's tokens: without a secret they derive one from the
+ * journal's key.
+ */
 function tokenSecretOf({ MINTMARK_TOKEN_SECRET: given, MINTMARK_JOURNAL_KEYS: [key] }: Config) {
   if (given !== undefined) return { tokenSecret: given };
-  return key && { tokenSecret: new Uint8Array(hkdfSync("sha256", key, "", "mintmark access tokens", 32)) };
+  return (
+    key && {
+      tokenSecret: new Uint8Array(hkdfSync("sha256", key, "", "mintmark access tokens", 32)),
+    }
+  );
 }
 
 async function keySet(place: string) {
   try {
     return await readJwks(place);
   } catch {
-    throw new ConfigError("MINTMARK_JWKS: Give an https address, or a file that holds a JSON Web Key Set.");
+    throw new ConfigError(
+      "MINTMARK_JWKS: Give an https address, or a file that holds a JSON Web Key Set.",
+    );
   }
 }
 
-function accountIn(config: Config, party: "OPERATOR" | "RECEIPT"): Promise<LocalAccount | undefined> {
+function accountIn(
+  config: Config,
+  party: "OPERATOR" | "RECEIPT",
+): Promise<LocalAccount | undefined> {
   return accountOf({
     key: config[`MINTMARK_${party}_KEY`],
     keystore: config[`MINTMARK_${party}_KEYSTORE`],
@@ -353,14 +434,21 @@ function accountIn(config: Config, party: "OPERATOR" | "RECEIPT"): Promise<Local
   });
 }
 
-/** One server on one store, until SIGINT or SIGTERM. Errors go to standard error, without secrets. */
+/**
+ * One server on one store, until SIGINT or SIGTERM. Errors go to standard error, without secrets.
+ */
 export async function run(config: Config, stopped: Promise<NodeJS.Signals>): Promise<void> {
   try {
     const operator = await accountIn(config, "OPERATOR");
     const receiptSigner = await accountIn(config, "RECEIPT");
     const kzg = new core.KzgThread();
     await using _kzg = { [Symbol.asyncDispose]: () => kzg.close() };
-    const ready = { ...config, kzg, ...(operator && { operator }), ...(receiptSigner && { receiptSigner }) };
+    const ready = {
+      ...config,
+      kzg,
+      ...(operator && { operator }),
+      ...(receiptSigner && { receiptSigner }),
+    };
     await (config.MINTMARK_JOURNAL === undefined ? serve : serveCluster)(ready, stopped);
   } catch (error) {
     console.error(swept(startupError(error), secretsOf(config)));

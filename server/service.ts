@@ -15,7 +15,12 @@ import packageJson from "../package.json" with { type: "json" };
 import { AccessTokens, type IdentityProvider } from "./http/access/access-token.ts";
 import { DEFAULT_OWNER_RELAY_VAULTS, OwnerRelay } from "./http/access/owner-relay.ts";
 import { HeldBytes } from "./http/access/rate-account.ts";
-import { DEFAULT_RATE_LIMITS, type RateLimits, StreamSlots, TokenBuckets } from "./http/access/rate-limit.ts";
+import {
+  DEFAULT_RATE_LIMITS,
+  type RateLimits,
+  StreamSlots,
+  TokenBuckets,
+} from "./http/access/rate-limit.ts";
 import { OwnerChallenges, TO_CONSOLE, WalletChallenges } from "./http/access/sign-in.ts";
 import type { Code, handleError } from "./http/errors.ts";
 import { KeptAnswers } from "./http/idempotency.ts";
@@ -33,7 +38,10 @@ export interface TokenChain
   isMinter(token: Address): Promise<boolean | null>;
 }
 
-export type ServerChain = KitChain & GasChain & Partial<TokenChain> & Pick<L1Reader, "verifySignature">;
+export type ServerChain = KitChain &
+  GasChain &
+  Partial<TokenChain> &
+  Pick<L1Reader, "verifySignature">;
 
 /** One response, for metrics. */
 export interface Answer {
@@ -57,31 +65,41 @@ export interface ServerOptions {
   /** Counts the bytes of bodies and unread responses. Default: at most 512 MiB in all. */
   readonly memory?: HeldBytes;
   /**
-   * At least 32 bytes, shared by servers behind one address. Default: random, so bearer tokens end with the process.
+   * At least 32 bytes, shared by servers behind one address. Default: random, so bearer tokens end
+   * with the process.
    */
   readonly tokenSecret?: Uint8Array;
   /** Another issuer whose bearer tokens are accepted, besides this server's own. */
   readonly identityProvider?: IdentityProvider;
   /**
-   * The server's address for browsers, such as `https://mint.example`. Without it owners sign in over loopback only.
+   * The server's address for browsers, such as `https://mint.example`. Without it owners sign in
+   * over loopback only.
    */
   readonly origin?: URL;
   /**
-   * Host names without ports, besides the origin's, `localhost`, addresses and names without a dot. `*` accepts all.
+   * Host names without ports, besides the origin's, `localhost`, addresses and names without a dot.
+   * `*` accepts all.
    */
   readonly hosts?: readonly string[];
   /** Address of an Ethereum node that the explorer offers to visitors. */
   readonly explorerRpc?: string;
-  /** Vaults a day that each signed-in owner may withdraw at the operator's cost; 0 turns it off. Default 256. */
+  /**
+   * Vaults a day that each signed-in owner may withdraw at the operator's cost; 0 turns it off.
+   * Default 256.
+   */
   readonly ownerRelayVaults?: number;
   /** A working mint request for the documents: the sandbox gives its own users and assets. */
   readonly mintExample?: unknown;
   /**
-   * Connections to the settlement chain and the mirrors' chains, by chain id. They verify exit kits, and the settlement
-   * chain verifies sign-ins of wallet contracts (ERC-1271). Without a chain neither works.
+   * Connections to the settlement chain and the mirrors' chains, by chain id. They verify exit
+   * kits, and the settlement chain verifies sign-ins of wallet contracts (ERC-1271). Without a
+   * chain neither works.
    */
   readonly chains?: ReadonlyMap<bigint, () => Promise<ServerChain>>;
-  /** Whether admins of applications may create tokens from the console; they pay for it. Default false. */
+  /**
+   * Whether admins of applications may create tokens from the console; they pay for it. Default
+   * false.
+   */
   readonly newTokens?: boolean;
   /** Called with each response, for metrics. */
   readonly onAnswer?: (answer: Answer) => void;
@@ -89,7 +107,10 @@ export interface ServerOptions {
   readonly checks?: () => Readonly<Record<string, ReadinessCheck>>;
   /** Timeout for receiving a whole request, in seconds. Default 30. */
   readonly requestTimeoutSeconds?: number;
-  /** Milliseconds after which a connection is closed whose peer neither reads its response nor sends. Default 10,000. */
+  /**
+   * Milliseconds after which a connection is closed whose peer neither reads its response nor
+   * sends. Default 10,000.
+   */
   readonly stalledMs?: number;
   /** Most connections at once, half of them for callers without a key. Default 12,288. */
   readonly mostConnections?: number;
@@ -105,7 +126,10 @@ export interface ServerOptions {
   readonly heartbeatMs?: number;
   /** Addresses of the proxies whose X-Forwarded-For is trusted. Default: none. */
   readonly trustedProxies?: readonly string[];
-  /** Whether the engine refuses every change, so another server does webhooks and clean-up. Default false. */
+  /**
+   * Whether the engine refuses every change, so another server does webhooks and clean-up. Default
+   * false.
+   */
   readonly onlyReads?: boolean;
   readonly errorHandler?: typeof handleError;
   /** Adds hooks before the first route. */
@@ -130,7 +154,12 @@ export function serviceOf(
   stopping: AbortSignal,
   failed: (what: string) => (error: unknown) => void,
 ) {
-  const { engine, now = performance.now.bind(performance), memory = new HeldBytes(), checks = () => ({}) } = options;
+  const {
+    engine,
+    now = performance.now.bind(performance),
+    memory = new HeldBytes(),
+    checks = () => ({}),
+  } = options;
   const { chains = new Map() as NonNullable<ServerOptions["chains"]> } = options;
   const home = chains.get(engine.settlement.chainId);
   const tokenSecret = options.tokenSecret ?? randomBytes(32);
@@ -138,7 +167,11 @@ export function serviceOf(
   const limits = { ...DEFAULT_RATE_LIMITS, ...options.rateLimits };
   const meters: Meters = {
     key: new TokenBuckets("key", limits.key, now, true),
-    failedAuthentication: new TokenBuckets("failed-authentication", limits.failedAuthentication, now),
+    failedAuthentication: new TokenBuckets(
+      "failed-authentication",
+      limits.failedAuthentication,
+      now,
+    ),
     publicReads: new TokenBuckets("public", limits.publicReads, now),
   };
   const drops = { engine, pace: paceOf(turns, meters.key), onError: failed("a drop failed") };
@@ -158,7 +191,8 @@ export function serviceOf(
     newTokens: options.newTokens ? home : undefined,
     explorerRpc: options.explorerRpc,
     rateLimit: meters.key.quota,
-    bodyBytes: engine.limits.mintsPerRequest * ENTRY_BYTES + engine.limits.usersPerRequest * USER_BYTES,
+    bodyBytes:
+      engine.limits.mintsPerRequest * ENTRY_BYTES + engine.limits.usersPerRequest * USER_BYTES,
     requestTimeoutSeconds: options.requestTimeoutSeconds ?? 30,
     findings: recentFindings(() => ({ ...engineChecks(engine, memory), ...checks() }), now),
     gasOf: gasOf(chains),
@@ -171,7 +205,10 @@ export function serviceOf(
     drops: options.drops === undefined ? null : new Drops({ folder: options.drops, ...drops }),
     memory,
     webhookReach: options.webhooks?.reach ?? "public",
-    webhooks: new WebhookDispatcher(engine, { onError: failed("webhooks failed"), ...options.webhooks }),
+    webhooks: new WebhookDispatcher(engine, {
+      onError: failed("webhooks failed"),
+      ...options.webhooks,
+    }),
     heartbeatMs: options.heartbeatMs ?? HEARTBEAT_MS,
     /** Aborted when the server begins to shut down. */
     stopping,

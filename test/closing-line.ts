@@ -1,7 +1,10 @@
 import type { Reporter, TestModule, Vitest } from "vitest/node";
 import { leftOut } from "./split.ts";
 
-/** Vitest reporter: says what a whole run left out, and ends with `N passed, N failed` alone on a line. */
+/**
+ * Vitest reporter: says what a whole run left out, and ends with `N passed, N failed` alone on a
+ * line.
+ */
 export default class ClosingLine implements Reporter {
   #vitest: Vitest | undefined;
 
@@ -19,7 +22,9 @@ export default class ClosingLine implements Reporter {
     const skipped = count.skipped + count.pending;
     const ended = `${count.passed} passed, ${count.failed} failed${skipped ? `, ${skipped} skipped` : ""}`;
     // Vitest does not declare the names of files that a command line gives.
-    const { projects = [], filenamePattern } = (this.#vitest ?? {}) as Partial<Vitest & { filenamePattern: string[] }>;
+    const { projects = [], filenamePattern } = (this.#vitest ?? {}) as Partial<
+      Vitest & { filenamePattern: string[] }
+    >;
     const names = projects.map(({ name }) => name);
     process.stdout.write(`\n${filenamePattern === undefined ? leftOut(names) : ""}${ended}\n`);
   }

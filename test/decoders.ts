@@ -38,7 +38,10 @@ interface Decoder {
   twin?(bytes: Bytes): unknown;
   /** Whether one reading takes milliseconds, so that fewer are tried. */
   readonly slow?: boolean;
-  /** CPU time that one reading may take, in ms, where it may take more than the others: for deriving a key. */
+  /**
+   * CPU time that one reading may take, in ms, where it may take more than the others: for deriving
+   * a key.
+   */
   readonly mostMs?: number;
 }
 
@@ -63,7 +66,9 @@ function jsonOf(bytes: Bytes): unknown {
 async function decoders(folder: string): Promise<Record<string, Decoder>> {
   await using journal = await LevelJournal.open(join(folder, "backup"));
   const entries = await Array.fromAsync(journal.read(0), (entry): Bytes => new Uint8Array(entry));
-  const kits = readdirSync(join(GOLDEN, "kits")).map((name) => readFileSync(join(GOLDEN, "kits", name), "utf8"));
+  const kits = readdirSync(join(GOLDEN, "kits")).map((name) =>
+    readFileSync(join(GOLDEN, "kits", name), "utf8"),
+  );
   const receipt = readFileSync(join(GOLDEN, "receipt.json"), "utf8");
   const minted = valueFrom<GoldenReceipt>(receipt);
   await using level = new Level<Buffer, Buffer>(join(folder, "store"), BINARY);
@@ -76,12 +81,19 @@ async function decoders(folder: string): Promise<Record<string, Decoder>> {
     return read();
   };
   return {
-    "an exit kit": { seeds: kits.map(bytesOf), read: (bytes) => requireFittingParts(parseExitKit(text(bytes))) },
+    "an exit kit": {
+      seeds: kits.map(bytesOf),
+      read: (bytes) => requireFittingParts(parseExitKit(text(bytes))),
+    },
     "a receipt": {
       seeds: [bytesOf(receipt)],
       read: (bytes) => {
         const reply = valueFrom<GoldenReceipt>(JSON.stringify(jsonOf(bytes)));
-        return verifyReceipt(minted.settlement, minted.signer, receiptOf(reply, minted.vaults[0]?.vaultId ?? 0n));
+        return verifyReceipt(
+          minted.settlement,
+          minted.signer,
+          receiptOf(reply, minted.vaults[0]?.vaultId ?? 0n),
+        );
       },
     },
     "a journal entry": { seeds: entries, read: (bytes) => decodeEntry(0, bytes) },
@@ -95,11 +107,18 @@ async function decoders(folder: string): Promise<Record<string, Decoder>> {
       read: (bytes) => decodeTransferData(bytes),
       twin: (bytes) => naiveTransfers(bytesToHex(bytes)),
     },
-    "data of a blob batch": { seeds: [blobBatch()], read: (bytes) => decodeBlobBatch(bytes, { maxSlots: 8 }) },
+    "data of a blob batch": {
+      seeds: [blobBatch()],
+      read: (bytes) => decodeBlobBatch(bytes, { maxSlots: 8 }),
+    },
     metadata: {
       seeds: [
-        ...stored(PREFIX.metadata).map((each) => bytesOf(decodeRecord(metadataRecord, each, "metadata").metadata)),
-        bytesOf('{"name":"Sword","image":"ipfs://a","attributes":[{"trait_type":"level","value":7}],"x":{"y":[null]}}'),
+        ...stored(PREFIX.metadata).map((each) =>
+          bytesOf(decodeRecord(metadataRecord, each, "metadata").metadata),
+        ),
+        bytesOf(
+          '{"name":"Sword","image":"ipfs://a","attributes":[{"trait_type":"level","value":7}],"x":{"y":[null]}}',
+        ),
       ],
       read: (bytes) => readMetadata(jsonOf(bytes)),
     },
@@ -170,7 +189,10 @@ const SETTINGS = {
   members: [`${ADDRESS}=http://a`],
 };
 
-/** Two tokens of one asset, as the product stores the blobs of a batch: the first half of a blob of zeroes. */
+/**
+ * Two tokens of one asset, as the product stores the blobs of a batch: the first half of a blob of
+ * zeroes.
+ */
 function blobBatch(): Bytes {
   const head = Buffer.alloc(7 + 40);
   head[0] = 0x02;
@@ -202,7 +224,10 @@ const HOSTILE = [
   "\0",
 ];
 
-/** A seed with a few changes: bytes flipped, cut out, doubled or put in, or a hostile value in place of some text. */
+/**
+ * A seed with a few changes: bytes flipped, cut out, doubled or put in, or a hostile value in place
+ * of some text.
+ */
 function mutated(seeds: readonly Bytes[], random: () => number): Bytes {
   const below = (most: number) => Math.floor(random() * most);
   let bytes = Buffer.from(seeds[below(seeds.length)] as Bytes);
@@ -212,9 +237,11 @@ function mutated(seeds: readonly Bytes[], random: () => number): Bytes {
     const [before, after] = [bytes.subarray(0, at), bytes.subarray(at + length)];
     const kind = below(6);
     if (kind === 0 && at < bytes.length) bytes[at] = (bytes[at] as number) ^ (1 << below(8));
-    else if (kind === 1 && at < bytes.length) bytes[at] = [0, 1, 0x7f, 0x80, 0xff][below(5)] as number;
+    else if (kind === 1 && at < bytes.length)
+      bytes[at] = [0, 1, 0x7f, 0x80, 0xff][below(5)] as number;
     else if (kind === 2) bytes = Buffer.concat([before, after]);
-    else if (kind === 3) bytes = Buffer.concat([before, bytes.subarray(at, at + length), bytes.subarray(at)]);
+    else if (kind === 3)
+      bytes = Buffer.concat([before, bytes.subarray(at, at + length), bytes.subarray(at)]);
     else if (kind === 4) bytes = before;
     else bytes = Buffer.concat([before, Buffer.from(HOSTILE[below(HOSTILE.length)] ?? ""), after]);
   }
@@ -232,7 +259,14 @@ function randomFrom(seed: number): () => number {
   };
 }
 
-const REFUSALS = [MintmarkError, BatchDataError, TransferDataError, UnreadableRow, KeystoreError, ConfigError] as const;
+const REFUSALS = [
+  MintmarkError,
+  BatchDataError,
+  TransferDataError,
+  UnreadableRow,
+  KeystoreError,
+  ConfigError,
+] as const;
 /** CPU time, which the machine's load does not change. */
 const MOST_MS = 100;
 const MOST_BYTES = 100e6;
@@ -248,7 +282,8 @@ export async function fuzzAll(mutations: number, seed: number): Promise<Record<s
       tried[name] = await fuzz(decoder, mutations, seed).catch((error: Error) => {
         throw new Error(`${name}: ${error.message}`, { cause: error.cause });
       });
-      if (mutations > 100_000) console.log(`${name}: ${Math.round((Date.now() - since) / 1_000)} s`);
+      if (mutations > 100_000)
+        console.log(`${name}: ${Math.round((Date.now() - since) / 1_000)} s`);
     }
     return tried;
   } finally {
@@ -261,7 +296,10 @@ interface Tried {
   readonly refused: number;
 }
 
-/** Reads many mutations. Throws for one that is not refused with a code, is read otherwise by the twin, hangs or fills the memory. */
+/**
+ * Reads many mutations. Throws for one that is not refused with a code, is read otherwise by the
+ * twin, hangs or fills the memory.
+ */
 async function fuzz(decoder: Decoder, mutations: number, seed: number): Promise<Tried> {
   const { seeds, read, twin, slow = false, mostMs = MOST_MS } = decoder;
   const random = randomFrom(seed);
@@ -282,9 +320,12 @@ async function fuzz(decoder: Decoder, mutations: number, seed: number): Promise<
       return { result, took: spent() - start, grown: peak() - before };
     };
     let { result, took, grown } = await measured();
-    // The collector and the compiler of another reading can fall into this one, but not into each of three.
-    for (let left = 2; took > mostMs && left > 0; left--) took = Math.min(took, (await measured()).took);
-    if (took > mostMs || grown > MOST_BYTES) throw new Error(`it took ${took} ms and ${grown} bytes, ${told()}`);
+    // The collector and the compiler of another reading can fall into this one, but not into each
+    // of three.
+    for (let left = 2; took > mostMs && left > 0; left--)
+      took = Math.min(took, (await measured()).took);
+    if (took > mostMs || grown > MOST_BYTES)
+      throw new Error(`it took ${took} ms and ${grown} bytes, ${told()}`);
     if ("error" in result) {
       refused++;
       if (REFUSALS.some((kind) => result.error instanceof kind)) continue;

@@ -9,7 +9,10 @@ const SECRETS = ["MINTMARK_MEMBER_KEY"];
 
 test("each setting that the examples of deployment and proxies name exists", () => {
   const known = [SETTINGS, memberSettings.shape, issuerSettings.shape].flatMap(Object.keys);
-  const files = globSync("examples/{deploy,proxy}/**/*", { cwd: ROOT.pathname, withFileTypes: true });
+  const files = globSync("examples/{deploy,proxy}/**/*", {
+    cwd: ROOT.pathname,
+    withFileTypes: true,
+  });
   const texts = files
     .filter((file) => file.isFile())
     .map(({ parentPath, name }) => readFileSync(`${parentPath}/${name}`, "utf8"));

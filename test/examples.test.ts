@@ -1,5 +1,13 @@
 import { execFile } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -28,29 +36,42 @@ describe("the examples, run as their reader runs them", () => {
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   /** Standard output of an example that succeeds. */
-  async function output(name: string, args: readonly string[] = [], env: Record<string, string> = {}, cwd = folder) {
+  async function output(
+    name: string,
+    args: readonly string[] = [],
+    env: Record<string, string> = {},
+    cwd = folder,
+  ) {
     const file = join(ROOT, "examples", name);
     const options = { cwd, env: { PATH: process.env.PATH, ...env } };
     return (await promisify(execFile)(process.execPath, [file, ...args], options)).stdout;
   }
 
   test("embed.ts is the README's code, and proves its vault", async () => {
-    expect(read("README.md")).toContain(read("examples/embed.ts").replace(/^\/\*\*[\s\S]*?\*\/\n/, "```ts\n"));
-    expect(await output("embed.ts")).toMatch(/^vault 9223372036854775808 of zk-rollup-0 has root 0x[0-9a-f]{64}\n$/);
+    expect(read("README.md")).toContain(
+      read("examples/embed.ts").replace(/^\/\*\*[\s\S]*?\*\/\n/, "```ts\n"),
+    );
+    expect(await output("embed.ts")).toMatch(
+      /^vault 9223372036854775808 of zk-rollup-0 has root 0x[0-9a-f]{64}\n$/,
+    );
   });
 
-  test.each(["embed", "loyalty", "tickets"])("the guide %s prints what it says, line by line", async (guide) => {
-    const steps = stepsOf(guide);
-    expect(steps.length).toBeGreaterThan(0);
-    // The programs write their stores where they run.
-    const clone = join(folder, guide);
-    mkdirSync(clone);
-    for (const name of ["package.json", "scripts", "examples"]) symlinkSync(join(ROOT, name), join(clone, name));
-    for (const step of steps) {
-      expect(step.printed).not.toBeNull();
-      expectPrinted(await shell(step.commands, clone), step);
-    }
-  });
+  test.each(["embed", "loyalty", "tickets"])(
+    "the guide %s prints what it says, line by line",
+    async (guide) => {
+      const steps = stepsOf(guide);
+      expect(steps.length).toBeGreaterThan(0);
+      // The programs write their stores where they run.
+      const clone = join(folder, guide);
+      mkdirSync(clone);
+      for (const name of ["package.json", "scripts", "examples"])
+        symlinkSync(join(ROOT, name), join(clone, name));
+      for (const step of steps) {
+        expect(step.printed).not.toBeNull();
+        expectPrinted(await shell(step.commands, clone), step);
+      }
+    },
+  );
 
   test("background.ts mints a drop and delivers its event, without the server", async () => {
     const uuid = "[0-9a-f-]{36}";
@@ -74,12 +95,18 @@ describe("the examples, run as their reader runs them", () => {
   describe("against the sandbox", () => {
     let sandbox: Sandbox;
     beforeAll(async () => {
-      const options = { folder: join(folder, "sandbox"), port: 0, chainPort: 0, rollupData: "blobs" } as const;
+      const options = {
+        folder: join(folder, "sandbox"),
+        port: 0,
+        chainPort: 0,
+        rollupData: "blobs",
+      } as const;
       sandbox = await startSandbox(options);
     });
     afterAll(() => sandbox.stop());
 
-    const sword = () => sandbox.description.assets.find(({ standard }) => standard === "erc721")?.assetId ?? "";
+    const sword = () =>
+      sandbox.description.assets.find(({ standard }) => standard === "erc721")?.assetId ?? "";
 
     /** Mints swords for Alice, and answers their vaults. */
     async function armed(...tokenIds: number[]): Promise<string[]> {
@@ -87,11 +114,16 @@ describe("the examples, run as their reader runs them", () => {
       const mints = tokenIds.map((id) => {
         return { assetId: sword(), tokenId: `${id}`, amount: 1, dataAvailabilityMode: MODE };
       });
-      const minted = await mint(createClient({ baseUrl: api, apiKey }), { users: [{ userId: ALICE.userId, mints }] });
+      const minted = await mint(createClient({ baseUrl: api, apiKey }), {
+        users: [{ userId: ALICE.userId, mints }],
+      });
       return minted.vaults.map(({ vaultId }) => vaultId);
     }
 
-    /** What a reader's shell prints after commands with the reader's own values, of which a guide leaves out `…`. */
+    /**
+     * What a reader's shell prints after commands with the reader's own values, of which a guide
+     * leaves out `…`.
+     */
     async function pasted(commands: string, values: Record<string, string>): Promise<string> {
       const own = commands.replaceAll(/\b([A-Z_]+)=\S+/g, (all, name) =>
         name in values ? `${name}=${values[name]}` : all,
@@ -117,7 +149,12 @@ describe("the examples, run as their reader runs them", () => {
       if (!settings || !give || !cancel || !redeem || !makeKey || !session)
         throw new Error("the guide has lost commands");
       expect(more).toEqual([]);
-      const [gift = "", regret = "", ticket = "", lent = ""] = await armed(30_000, 30_001, 30_002, 30_003);
+      const [gift = "", regret = "", ticket = "", lent = ""] = await armed(
+        30_000,
+        30_001,
+        30_002,
+        30_003,
+      );
       const l1 = { MINTMARK_RPC_URL: rpcUrl, MINTMARK_CONTRACT: contract };
       const paste = (step: Step, values: Record<string, string>, more = "") => {
         const own = { MINTMARK_URL: api, MINTMARK_API_KEY: apiKey, ...l1, ...values };
@@ -131,11 +168,16 @@ describe("the examples, run as their reader runs them", () => {
       ]);
       for (const text of ended) expect(text).toMatch(/status\s+finalized/);
       expect(ended[2]).toMatch(/status\s+revoked/);
-      const sent = await paste({ ...give, commands: give.commands.replace(" --wait", "") }, { VAULT: regret });
+      const sent = await paste(
+        { ...give, commands: give.commands.replace(" --wait", "") },
+        { VAULT: regret },
+      );
       const DIGEST = /digest\s+(0x[0-9a-f]{64})/.exec(sent)?.[1] ?? "";
       // The sandbox commits within seconds, and a slow reader may come too late.
       const cancelled = await paste(cancel, { DIGEST }).catch(String);
-      expect(cancelled).toMatch(/txHash\s+0x[0-9a-f]{64}|L1 has it, so it can no longer be cancelled/);
+      expect(cancelled).toMatch(
+        /txHash\s+0x[0-9a-f]{64}|L1 has it, so it can no longer be cancelled/,
+      );
     });
 
     test("the guides claim-links and console work beside each other", async () => {
@@ -146,7 +188,9 @@ describe("the examples, run as their reader runs them", () => {
         pasted(links.commands, { MINTMARK_URL: api, MINTMARK_API_KEY: apiKey, ASSET: sword() }),
         pasted(invite.commands, { APPLICATION: applicationId, MINTMARK_STORE }),
       ]);
-      expect(readFileSync(join(folder, "reader", "links.csv"), "utf8").match(/#/g)).toHaveLength(200);
+      expect(readFileSync(join(folder, "reader", "links.csv"), "utf8").match(/#/g)).toHaveLength(
+        200,
+      );
       expect(readdirSync(join(folder, "reader", "codes"))).toHaveLength(200);
       expect(invited).toMatch(/^link\s+[0-9a-f]{96}$/m);
     });
@@ -154,63 +198,103 @@ describe("the examples, run as their reader runs them", () => {
     test("exit.ts brings an owner's pieces to L1, with the blobs from a peer, or from a folder", async () => {
       const { rpcUrl, contract, applicationId, api, apiKey } = sandbox.description;
       const { batches, vaults } = sandbox.engine;
-      const piece = (id: number) => ({ tokenId: `${id}`, assetId: sword(), amount: "1", dataAvailabilityMode: MODE });
+      const piece = (id: number) => ({
+        tokenId: `${id}`,
+        assetId: sword(),
+        amount: "1",
+        dataAvailabilityMode: MODE,
+      });
       const headers = { "x-api-key": apiKey, "content-type": "application/json" };
       const owners = [BOB, CAROL];
       const users = owners.map(({ userId }, i) => ({ userId, mints: [piece(20_000 + i)] }));
       const body = JSON.stringify({ users });
-      expect((await fetch(`${api}/api/v1/mint`, { method: "POST", headers, body })).status).toBe(200);
+      expect((await fetch(`${api}/api/v1/mint`, { method: "POST", headers, body })).status).toBe(
+        200,
+      );
       const held = async () => {
         const lists = owners.map(({ userId }) => vaults.list(applicationId, { userId }));
         return (await Promise.all(lists)).flatMap(({ data }) =>
           data.filter(({ tokenId }) => (tokenId ?? 0n) >= 20_000n),
         );
       };
-      const own = await until("the batch on L1", held, (all) => all.every(({ status }) => status === "finalized"));
+      const own = await until("the batch on L1", held, (all) =>
+        all.every(({ status }) => status === "finalized"),
+      );
       const { batchNumber } = unpackVaultId(own[0]?.vaultId ?? 0n);
       expect((await batches.get(MODE, batchNumber)).kind).toBe("blobs");
       await keepBlobs(batchNumber);
-      const sources: Record<string, string>[] = [{ MINTMARK_PEER: api }, { MINTMARK_BLOBS: folder }];
+      const sources: Record<string, string>[] = [
+        { MINTMARK_PEER: api },
+        { MINTMARK_BLOBS: folder },
+      ];
       const told = await Promise.all(
         sources.map((source, i) => {
           const key = owners[i]?.owner.getHdKey().privateKey ?? new Uint8Array();
-          const env = { MINTMARK_RPC_URL: rpcUrl, MINTMARK_CONTRACT: contract, OWNER_KEY: toHex(key), ...source };
+          const env = {
+            MINTMARK_RPC_URL: rpcUrl,
+            MINTMARK_CONTRACT: contract,
+            OWNER_KEY: toHex(key),
+            ...source,
+          };
           return output("exit.ts", [`${own[i]?.vaultId}`], env);
         }),
       );
       for (const [i, text] of told.entries()) {
         const token = `1 of token ${20_000 + i} is on L1 for \\d+ gas; the owner holds 1`;
-        expect(text).toMatch(new RegExp(`^the kit of vault \\d+ is in exit-kit\\.json\\n${token}\\n$`));
+        expect(text).toMatch(
+          new RegExp(`^the kit of vault \\d+ is in exit-kit\\.json\\n${token}\\n$`),
+        );
       }
     });
 
     test("gift.ts gives a sword to a friend, who takes it to L1 without the server", async () => {
       const { api, apiKey, rpcUrl, applicationId } = sandbox.description;
       const { engine } = sandbox;
-      const mint = { assetId: sword(), tokenId: "15001", amount: 1, dataAvailabilityMode: "zk-rollup" };
+      const mint = {
+        assetId: sword(),
+        tokenId: "15001",
+        amount: 1,
+        dataAvailabilityMode: "zk-rollup",
+      };
       const principal = await engine.keys.authenticate(apiKey);
-      const { transactions } = await engine.mint(principal, { users: [{ userId: BOB.userId, mints: [mint] }] });
+      const { transactions } = await engine.mint(principal, {
+        users: [{ userId: BOB.userId, mints: [mint] }],
+      });
       const { vaultId } = transactions[0] ?? { vaultId: 0n };
       const status = async () => (await engine.vaults.get(applicationId, vaultId)).status;
       await until("the sword is final", status, (found) => found === "finalized");
-      const keyOf = (owner: typeof BOB.owner) => toHex(owner.getHdKey().privateKey ?? new Uint8Array());
+      const keyOf = (owner: typeof BOB.owner) =>
+        toHex(owner.getHdKey().privateKey ?? new Uint8Array());
       const keys = { PLAYER_KEY: keyOf(BOB.owner), FRIEND_KEY: keyOf(ALICE.owner) };
-      const env = { MINTMARK_URL: api, MINTMARK_API_KEY: apiKey, MINTMARK_RPC_URL: rpcUrl, ...keys };
+      const env = {
+        MINTMARK_URL: api,
+        MINTMARK_API_KEY: apiKey,
+        MINTMARK_RPC_URL: rpcUrl,
+        ...keys,
+      };
       await keepBlobs(unpackVaultId(vaultId).batchNumber);
       const blobs = { MINTMARK_BLOBS: folder };
-      const [given, left] = (await output("gift.ts", [`${vaultId}`], { ...env, ...blobs })).split("\n");
+      const [given, left] = (await output("gift.ts", [`${vaultId}`], { ...env, ...blobs })).split(
+        "\n",
+      );
       expect(given).toMatch(/^the gift is finalized: vault \d+ is the friend's$/);
       expect(left).toBe("sword 15001 is on L1, and the friend holds 1");
     });
   });
 
   test("every example is run here", () => {
-    const tests = read("test/examples.test.ts") + ["loyalty", "tickets"].map((guide) => stepsOf(guide)[0]?.commands);
+    const tests =
+      read("test/examples.test.ts") +
+      ["loyalty", "tickets"].map((guide) => stepsOf(guide)[0]?.commands);
     // test/e2e/signer.test.ts runs the service.
     const others = ["shop.ts", "signing-service.ts"];
-    const names = readdirSync(join(ROOT, "examples")).filter((name) => name.endsWith(".ts") && !others.includes(name));
+    const names = readdirSync(join(ROOT, "examples")).filter(
+      (name) => name.endsWith(".ts") && !others.includes(name),
+    );
     const missing = names.filter(
-      (name) => !tests.includes(`output("${name}"`) && !tests.includes(`example -- ${name.replace(".ts", "")}`),
+      (name) =>
+        !tests.includes(`output("${name}"`) &&
+        !tests.includes(`example -- ${name.replace(".ts", "")}`),
     );
     expect(missing).toEqual([]);
   });

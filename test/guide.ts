@@ -9,13 +9,20 @@ const ROOT = fileURLToPath(new URL("../", import.meta.url));
 
 export interface Step {
   readonly commands: string;
-  /** What the guide says that they print, where each `…` stands for any text; null when it says nothing. */
+  /**
+   * What the guide says that they print, where each `…` stands for any text; null when it says
+   * nothing.
+   */
   readonly printed: string | null;
 }
 
 /** The commands of a guide, each with the block that follows them. */
 export function stepsOf(guide: string): Step[] {
-  const blocks = [...readFileSync(`${ROOT}docs/guides/${guide}.md`, "utf8").matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)];
+  const blocks = [
+    ...readFileSync(`${ROOT}docs/guides/${guide}.md`, "utf8").matchAll(
+      /^```(\w*)\n([\s\S]*?)^```$/gm,
+    ),
+  ];
   return blocks.flatMap(([, language, commands = ""], i) => {
     if (language !== "sh") return [];
     const [, next = "sh", printed = null] = blocks[i + 1] ?? [];
@@ -24,14 +31,20 @@ export function stepsOf(guide: string): Step[] {
 }
 
 /** Runs a guide's commands in a shell, line by line, and stops at the first that fails. */
-export async function shell(commands: string, cwd: string, env: Record<string, string> = {}): Promise<string> {
+export async function shell(
+  commands: string,
+  cwd: string,
+  env: Record<string, string> = {},
+): Promise<string> {
   const PATH = `${dirname(process.execPath)}:${process.env.PATH}`;
   const options = { cwd, env: { PATH, ...env } };
   return (await promisify(execFile)("bash", ["-euo", "pipefail", "-c", commands], options)).stdout;
 }
 
 export function expectPrinted(output: string, { printed }: Step): void {
-  const pattern = (printed ?? "").split("…").map((text) => text.trim().replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  const pattern = (printed ?? "")
+    .split("…")
+    .map((text) => text.trim().replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   expect(output).toMatch(new RegExp(pattern.join("[^\\n]*")));
 }
 

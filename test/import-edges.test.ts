@@ -7,16 +7,23 @@ const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..");
 const CLIENT = "server/client";
 const IMPORT = /(?:from|import)\s*\(?\s*["']([^"']+)["']/g;
 
-/** Every import in the TypeScript files of a folder, as `file → target`; relative targets as paths from the root. */
+/**
+ * Every import in the TypeScript files of a folder, as `file → target`; relative targets as paths
+ * from the root.
+ */
 function importsOf(folder: string): { readonly file: string; readonly target: string }[] {
   return readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
     .filter((name) => /\.[cm]?tsx?$/.test(name) && !name.includes("node_modules/"))
     .flatMap((name) => {
       const file = join(folder, name);
-      return [...readFileSync(join(ROOT, file), "utf8").matchAll(IMPORT)].map(([, specifier = ""]) => ({
-        file,
-        target: specifier.startsWith(".") ? relative(ROOT, join(ROOT, dirname(file), specifier)) : specifier,
-      }));
+      return [...readFileSync(join(ROOT, file), "utf8").matchAll(IMPORT)].map(
+        ([, specifier = ""]) => ({
+          file,
+          target: specifier.startsWith(".")
+            ? relative(ROOT, join(ROOT, dirname(file), specifier))
+            : specifier,
+        }),
+      );
     });
 }
 
@@ -28,7 +35,10 @@ function declaredSubpaths(): readonly string[] {
   return Object.values(exports).map((path) => path.slice("./".length));
 }
 
-/** The rooms of `core` with those that each may import, as the two tables of docs/architecture.md have them. */
+/**
+ * The rooms of `core` with those that each may import, as the two tables of docs/architecture.md
+ * have them.
+ */
 function roomsOfCore(depth: 1 | 2): ReadonlyMap<string, ReadonlySet<string>> {
   const page = readFileSync(join(ROOT, "docs/architecture.md"), "utf8");
   const rows = [...page.matchAll(/^\| `([a-z0-9/]+)\/` \|[^|]*\|([^|]*)\|$/gm)];
@@ -49,7 +59,9 @@ function roomOf(file: string, depth: 1 | 2): string | null {
 }
 
 /** The imports between rooms; between rooms inside one room when `depth` is 2. */
-function importsBetween(depth: 1 | 2): { from: string; to: string; file: string; target: string }[] {
+function importsBetween(
+  depth: 1 | 2,
+): { from: string; to: string; file: string; target: string }[] {
   return importsOf("core").flatMap(({ file, target }) => {
     const [from, to] = [roomOf(file, depth), roomOf(target, depth)];
     if (from === null || to === null || from === to) return [];
@@ -82,7 +94,8 @@ describe("import edges", () => {
   it("make no circle", () => {
     const arrows = new Map<string, string[]>();
     for (const { file, target } of ["core", "server", "scripts", "bench"].flatMap(importsOf)) {
-      if (/^(?:core|server|scripts|bench)\//.test(target)) arrows.set(file, [...(arrows.get(file) ?? []), target]);
+      if (/^(?:core|server|scripts|bench)\//.test(target))
+        arrows.set(file, [...(arrows.get(file) ?? []), target]);
     }
     expect(arrows.size).toBeGreaterThan(300);
     expect(
@@ -97,51 +110,70 @@ describe("import edges", () => {
     expect(circleIn(arrows)).toBeNull();
   });
 
-  it.each(["server", "scripts"])("between the rooms of %s make no circle, types counted too", (folder) => {
-    // A file beside the rooms is a room of its own.
-    const roomIn = (path: string) => path.split("/").slice(0, 2).join("/");
-    const arrows = new Map<string, string[]>();
-    for (const { file, target } of importsOf(folder)) {
-      const [from, to] = [roomIn(file), roomIn(target)];
-      if (target.startsWith(`${folder}/`) && from !== to) arrows.set(from, [...(arrows.get(from) ?? []), to]);
-    }
-    expect(arrows.size).toBeGreaterThan(5);
-    expect(circleIn(arrows)).toBeNull();
-  });
+  it.each(["server", "scripts"])(
+    "between the rooms of %s make no circle, types counted too",
+    (folder) => {
+      // A file beside the rooms is a room of its own.
+      const roomIn = (path: string) => path.split("/").slice(0, 2).join("/");
+      const arrows = new Map<string, string[]>();
+      for (const { file, target } of importsOf(folder)) {
+        const [from, to] = [roomIn(file), roomIn(target)];
+        if (target.startsWith(`${folder}/`) && from !== to)
+          arrows.set(from, [...(arrows.get(from) ?? []), to]);
+      }
+      expect(arrows.size).toBeGreaterThan(5);
+      expect(circleIn(arrows)).toBeNull();
+    },
+  );
 
-  it.each([1, 2] as const)("between the rooms of the core at depth %i are those of docs/architecture.md", (depth) => {
-    const allowed = roomsOfCore(depth);
-    const found = importsBetween(depth);
-    expect(found.length).toBeGreaterThan(20);
-    const rooms = new Set(importsOf("core").flatMap(({ file }) => roomOf(file, depth) ?? []));
-    expect([...allowed.keys()].sort()).toEqual([...rooms].filter((room) => room.split("/").length === depth).sort());
-    expect(found.filter(({ from, to }) => !allowed.get(from)?.has(to))).toEqual([]);
-    const used = new Set(found.map(({ from, to }) => `${from} ${to}`));
-    const unused = [...allowed]
-      .flatMap(([from, tos]) => [...tos].map((to) => `${from} ${to}`))
-      .filter((arrow) => !used.has(arrow));
-    expect(unused).toEqual([]);
-  });
+  it.each([1, 2] as const)(
+    "between the rooms of the core at depth %i are those of docs/architecture.md",
+    (depth) => {
+      const allowed = roomsOfCore(depth);
+      const found = importsBetween(depth);
+      expect(found.length).toBeGreaterThan(20);
+      const rooms = new Set(importsOf("core").flatMap(({ file }) => roomOf(file, depth) ?? []));
+      expect([...allowed.keys()].sort()).toEqual(
+        [...rooms].filter((room) => room.split("/").length === depth).sort(),
+      );
+      expect(found.filter(({ from, to }) => !allowed.get(from)?.has(to))).toEqual([]);
+      const used = new Set(found.map(({ from, to }) => `${from} ${to}`));
+      const unused = [...allowed]
+        .flatMap(([from, tos]) => [...tos].map((to) => `${from} ${to}`))
+        .filter((arrow) => !used.has(arrow));
+      expect(unused).toEqual([]);
+    },
+  );
 
   it("of the rooms lead down only: a room stands below those that it imports", () => {
     const order = [...roomsOfCore(1).keys()];
     expect(order.length).toBeLessThanOrEqual(12);
     const upward = [...roomsOfCore(1)].flatMap(([from, tos]) =>
-      [...tos].filter((to) => order.indexOf(to) >= order.indexOf(from)).map((to) => `${from} -> ${to}`),
+      [...tos]
+        .filter((to) => order.indexOf(to) >= order.indexOf(from))
+        .map((to) => `${from} -> ${to}`),
     );
     expect(upward).toEqual([]);
   });
 
-  it.each(["server", "scripts"])("of %s lead to rooms that stand above in docs/architecture.md", (folder) => {
-    const page = readFileSync(join(ROOT, "docs/architecture.md"), "utf8");
-    const table = page.split(`\n## The rooms of \`${folder}/\``)[1]?.split("\n## ")[0] ?? "";
-    const order = [...table.matchAll(/^\| `(\w+)\/` /gm)].map(([, room = ""]) => room);
-    const rooms = readdirSync(join(ROOT, folder), { withFileTypes: true }).filter((entry) => entry.isDirectory());
-    expect(order.toSorted()).toEqual(rooms.map(({ name }) => name).toSorted());
-    const place = (path: string) => (path.startsWith(`${folder}/`) ? order.indexOf(path.split("/")[1] ?? "") : -1);
-    const upward = importsOf(folder).filter(({ file, target }) => place(file) >= 0 && place(target) > place(file));
-    expect(upward).toEqual([]);
-  });
+  it.each(["server", "scripts"])(
+    "of %s lead to rooms that stand above in docs/architecture.md",
+    (folder) => {
+      const page = readFileSync(join(ROOT, "docs/architecture.md"), "utf8");
+      const table = page.split(`\n## The rooms of \`${folder}/\``)[1]?.split("\n## ")[0] ?? "";
+      const order = [...table.matchAll(/^\| `(\w+)\/` /gm)].map(([, room = ""]) => room);
+      const rooms = readdirSync(join(ROOT, folder), { withFileTypes: true }).filter((entry) =>
+        entry.isDirectory(),
+      );
+      expect(order.toSorted()).toEqual(rooms.map(({ name }) => name).toSorted());
+      const place = (path: string) =>
+        path.startsWith(`${folder}/`) ? order.indexOf(path.split("/")[1] ?? "") : -1;
+      const upward = importsOf(folder).filter(
+        ({ file, target }) => place(file) >= 0 && place(target) > place(file),
+      );
+      expect(upward).toEqual([]);
+    },
+  );
 
   it("of the core lead neither to the server, the scripts nor the tests, and to no server framework or toolchain", () => {
     const forbidden =
@@ -163,7 +195,9 @@ describe("import edges", () => {
   it("of the settlement lead to the operator's port, and to no whole engine: its loops can neither mint nor see a tenant", () => {
     const targets = importsOf("core/l1/settlement").map(({ target }) => target);
     expect(targets).toContain("core/operator.ts");
-    expect(targets.filter((target) => /^core\/(?:engine|index|internal)\.ts$/.test(target))).toEqual([]);
+    expect(
+      targets.filter((target) => /^core\/(?:engine|index|internal)\.ts$/.test(target)),
+    ).toEqual([]);
   });
 
   it("of the protocol lead to no engine: verifiers use it alone", () => {
@@ -178,29 +212,41 @@ describe("import edges", () => {
       ({ file, target }) => target.startsWith("core/") && !file.startsWith(CLIENT),
     );
     expect(found.length).toBeGreaterThan(0);
-    const allowed = new Set(["core/index.ts", "core/internal.ts", "core/protocol/verifier.ts", ...declaredSubpaths()]);
+    const allowed = new Set([
+      "core/index.ts",
+      "core/internal.ts",
+      "core/protocol/verifier.ts",
+      ...declaredSubpaths(),
+    ]);
     expect(declaredSubpaths()).not.toContain("core/internal.ts");
     expect(found.filter(({ target }) => !allowed.has(target))).toEqual([]);
   });
 
   it("of the client lead to nothing that a browser lacks, nor to the engine", () => {
     const outside = importsOf(CLIENT).filter(({ target }) => !target.startsWith(`${CLIENT}/`));
-    expect(new Set(outside.map(({ target }) => target))).toEqual(new Set(["core/backoff.ts", "openapi-fetch"]));
+    expect(new Set(outside.map(({ target }) => target))).toEqual(
+      new Set(["core/backoff.ts", "openapi-fetch"]),
+    );
     expect(importsOf("core").filter(({ file }) => file === "core/backoff.ts")).toEqual([]);
   });
 
   it("of the contracts, their tests aside, lead to contracts and OpenZeppelin only", () => {
-    const sources = readdirSync(join(ROOT, "contracts"), { recursive: true, encoding: "utf8" }).filter(
-      (name) => name.endsWith(".sol") && !name.startsWith("test/"),
-    );
+    const sources = readdirSync(join(ROOT, "contracts"), {
+      recursive: true,
+      encoding: "utf8",
+    }).filter((name) => name.endsWith(".sol") && !name.startsWith("test/"));
     expect(sources.length).toBeGreaterThan(0);
     const targets = sources.flatMap((name) =>
-      [...readFileSync(join(ROOT, "contracts", name), "utf8").matchAll(/^import[^"']*["']([^"']+)["']/gm)].map(
-        ([, target = ""]) => target,
-      ),
+      [
+        ...readFileSync(join(ROOT, "contracts", name), "utf8").matchAll(
+          /^import[^"']*["']([^"']+)["']/gm,
+        ),
+      ].map(([, target = ""]) => target),
     );
     expect(
-      targets.filter((target) => !target.startsWith(".") && !target.startsWith("@openzeppelin/contracts/")),
+      targets.filter(
+        (target) => !target.startsWith(".") && !target.startsWith("@openzeppelin/contracts/"),
+      ),
     ).toEqual([]);
   });
 });

@@ -1,7 +1,9 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
-const lock: unknown = JSON.parse(readFileSync(new URL("../package-lock.json", import.meta.url), "utf8"));
+const lock: unknown = JSON.parse(
+  readFileSync(new URL("../package-lock.json", import.meta.url), "utf8"),
+);
 interface Entry {
   readonly integrity?: string;
   readonly link?: boolean;
@@ -15,7 +17,10 @@ test("the lock file names no registry, so any mirror serves it", () => {
   expect(JSON.stringify(lock)).not.toMatch(/"resolved":"https?:/);
 });
 
-/** Variants for other machines whose hashes nobody has entered yet. Remove a name here when its hash is in the file. */
+/**
+ * Variants for other machines whose hashes nobody has entered yet. Remove a name here when its hash
+ * is in the file.
+ */
 const UNHASHED = [
   "@crate-crypto/node-eth-kzg-darwin-arm64",
   "@crate-crypto/node-eth-kzg-darwin-x64",
@@ -61,14 +66,19 @@ test("every locked package that a Linux machine installs carries an integrity ha
 });
 
 test("no locked package warns on Node 20, from where `npm ci` must work: our programs run on a Node of their own", () => {
-  // `npm install` brings the field back: take `engines.node` of what this test names out of package-lock.json again.
+  // `npm install` brings the field back: take `engines.node` of what this test names out of
+  // package-lock.json again.
   const admits20 = (range: string) =>
     range.split("||").some((part) => {
       const [, sign = "", major = "0"] = /^\s*(>=?|\^|~)?\s*v?(\d+)/.exec(part) ?? [];
-      return sign.startsWith(">") ? Number(major) <= 20 : Number(major) === 20 || part.trim() === "*";
+      return sign.startsWith(">")
+        ? Number(major) <= 20
+        : Number(major) === 20 || part.trim() === "*";
     });
   const needed = packages.filter(([path, { optional }]) => path !== "" && optional !== true);
-  const wanted = needed.flatMap(([path, { engines }]) => (engines?.node ? [[path, engines.node] as const] : []));
+  const wanted = needed.flatMap(([path, { engines }]) =>
+    engines?.node ? [[path, engines.node] as const] : [],
+  );
   expect(wanted.length).toBeGreaterThan(50);
   expect(wanted.filter(([, range]) => !admits20(range))).toEqual([]);
 });

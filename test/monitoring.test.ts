@@ -21,7 +21,9 @@ test("alerts and dashboard ask only for metrics that exist", async () => {
   const { settlement } = world.engine;
   const l1 = { blockNumber: async () => 0n };
   const server = new Metrics({ engine: world.engine, chains: new Map([[1n, async () => l1]]) });
-  const text = ["alerts.yml", "dashboard.json"].map((file) => readFileSync(`${FOLDER}/${file}`, "utf8")).join("\n");
+  const text = ["alerts.yml", "dashboard.json"]
+    .map((file) => readFileSync(`${FOLDER}/${file}`, "utf8"))
+    .join("\n");
   const known = new Set(server.registry.getMetricsAsArray().map(({ name }) => name));
   server.close();
   const archive = await Archive.open({ store: new MemoryLevel(), l1: { settlement } as never });

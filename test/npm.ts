@@ -9,7 +9,9 @@ const ROOT = new URL("../", import.meta.url).pathname;
 
 type Settings = Readonly<Record<string, string>>;
 
-/** A run of npm. It leads a group, because npm, a shell and the command are processes of their own. */
+/**
+ * A run of npm. It leads a group, because npm, a shell and the command are processes of their own.
+ */
 export class Npm implements AsyncDisposable {
   readonly #child: ChildProcess;
   /** Resolves with its exit code when all its pipes are closed. */
@@ -58,7 +60,10 @@ export class Npm implements AsyncDisposable {
     return JSON.parse(this.#stdout);
   }
 
-  /** Ends a script of npm as a supervisor does; resolves with its exit code. `npx` passes no signal on. */
+  /**
+   * Ends a script of npm as a supervisor does; resolves with its exit code. `npx` passes no signal
+   * on.
+   */
   async stop(signal: "SIGINT" | "SIGTERM" = "SIGTERM"): Promise<number | null> {
     this.#child.kill(signal);
     return this.ended;

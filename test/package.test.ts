@@ -36,7 +36,10 @@ await client.GET("/api/v1/vault");
 await mint(client, { users: [{ userId: "", mints: [{ mintingBlob: "", assetId: "", amount: 1, dataAvailabilityMode: "zk" }] }] });
 `;
 
-/** An integrator's two halves in one process: the packed server, and the packed client that mints through it. Plain JavaScript and TypeScript. */
+/**
+ * An integrator's two halves in one process: the packed server, and the packed client that mints
+ * through it. Plain JavaScript and TypeScript.
+ */
 const CLIENT_EXAMPLE = `
 import { openEngine } from "mintmark";
 import { ApiError, createClient, mint } from "mintmark/client";
@@ -81,13 +84,19 @@ describe("the package, installed in a foreign project", () => {
 
   test("README's example mints and proves", () => {
     writeFileSync(join(project, "example.mjs"), readmeExample());
-    const output = execFileSync(process.execPath, ["example.mjs"], { cwd: project, encoding: "utf8" });
+    const output = execFileSync(process.execPath, ["example.mjs"], {
+      cwd: project,
+      encoding: "utf8",
+    });
     expect(output).toMatch(/vault 9223372036854775808 of zk-rollup-0 has root 0x[0-9a-f]{64}/);
   });
 
   test("its client mints over HTTP at its server", () => {
     writeFileSync(join(project, "client.mjs"), CLIENT_EXAMPLE);
-    const output = execFileSync(process.execPath, ["client.mjs"], { cwd: project, encoding: "utf8" });
+    const output = execFileSync(process.execPath, ["client.mjs"], {
+      cwd: project,
+      encoding: "utf8",
+    });
     expect(JSON.parse(output)).toEqual({ amount: "9007199254740993", refusal: "duplicate_mint" });
   });
 
@@ -117,7 +126,10 @@ describe("the package, installed in a foreign project", () => {
   });
 
   test("`npx mintmark sandbox` and `npx mintmark demo` work once Hardhat is added as the error says", async () => {
-    execFileSync("npm", ["install", ...QUIETLY, `hardhat@${HARDHAT}`], { cwd: project, stdio: "ignore" });
+    execFileSync("npm", ["install", ...QUIETLY, `hardhat@${HARDHAT}`], {
+      cwd: project,
+      stdio: "ignore",
+    });
     const ports = { MINTMARK_PORT: "0", MINTMARK_CHAIN_PORT: "0" };
     await using sandbox = new Npm(["exec", "--", "mintmark", "sandbox"], ports, "", project);
     await sandbox.says(/Ctrl-C stops everything/);
@@ -129,21 +141,24 @@ describe("the package, installed in a foreign project", () => {
   });
 
   test("every subpath loads, and nothing else can be reached", () => {
-    const { exports } = JSON.parse(readFileSync(join(project, "node_modules/mintmark/package.json"), "utf8")) as {
+    const { exports } = JSON.parse(
+      readFileSync(join(project, "node_modules/mintmark/package.json"), "utf8"),
+    ) as {
       exports: Record<string, unknown>;
     };
     const modules = Object.keys(exports).filter((path) => !path.includes("*"));
     const paths = modules.map((path) => path.replace(".", "mintmark"));
     expect(paths.length).toBeGreaterThan(4);
     const load = paths.map(
-      (path) => `if (Object.keys(await import("${path}")).length === 0) throw new Error("${path}");`,
+      (path) =>
+        `if (Object.keys(await import("${path}")).length === 0) throw new Error("${path}");`,
     );
     writeFileSync(join(project, "load.mjs"), load.join("\n"));
     execFileSync(process.execPath, ["load.mjs"], { cwd: project });
     writeFileSync(join(project, "deep.mjs"), 'await import("mintmark/core/engine.js");');
-    expect(() => execFileSync(process.execPath, ["deep.mjs"], { cwd: project, stdio: "pipe" })).toThrow(
-      /ERR_PACKAGE_PATH_NOT_EXPORTED/,
-    );
+    expect(() =>
+      execFileSync(process.execPath, ["deep.mjs"], { cwd: project, stdio: "pipe" }),
+    ).toThrow(/ERR_PACKAGE_PATH_NOT_EXPORTED/);
   });
 
   test("its server brings the explorer and the reference to browsers", () => {
@@ -160,16 +175,23 @@ describe("the package, installed in a foreign project", () => {
       await app.close();
       await engine.close();`;
     writeFileSync(join(project, "serve.mjs"), serve);
-    const output = execFileSync(process.execPath, ["serve.mjs"], { cwd: project, encoding: "utf8" });
+    const output = execFileSync(process.execPath, ["serve.mjs"], {
+      cwd: project,
+      encoding: "utf8",
+    });
     expect(output.match(/^200 /gm), output).toHaveLength(8);
   });
 
   test("holds its licence, and every page that its README links to", () => {
     const root = join(project, "node_modules/mintmark");
     expect(readFileSync(join(root, "LICENSE"), "utf8")).toContain("MIT License");
-    const links = [...readFileSync(join(root, "README.md"), "utf8").matchAll(/\]\((docs\/[^)#]+)/g)];
+    const links = [
+      ...readFileSync(join(root, "README.md"), "utf8").matchAll(/\]\((docs\/[^)#]+)/g),
+    ];
     expect(links.length).toBeGreaterThan(10);
-    expect(links.map(([, path = ""]) => path).filter((path) => !existsSync(join(root, path)))).toEqual([]);
+    expect(
+      links.map(([, path = ""]) => path).filter((path) => !existsSync(join(root, path))),
+    ).toEqual([]);
   });
 
   test("its contracts compile in a project that imports them", () => {
@@ -183,10 +205,19 @@ describe("the package, installed in a foreign project", () => {
     const solc = createRequire(import.meta.url)("solc") as {
       compile(input: string, callbacks: { import(path: string): { contents: string } }): string;
     };
-    const settings = { evmVersion: "osaka", outputSelection: { "*": { "*": ["evm.bytecode.object"] } } };
-    const input = JSON.stringify({ language: "Solidity", sources: { "Shields.sol": { content: source } }, settings });
+    const settings = {
+      evmVersion: "osaka",
+      outputSelection: { "*": { "*": ["evm.bytecode.object"] } },
+    };
+    const input = JSON.stringify({
+      language: "Solidity",
+      sources: { "Shields.sol": { content: source } },
+      settings,
+    });
     const imports = {
-      import: (path: string) => ({ contents: readFileSync(join(project, "node_modules", path), "utf8") }),
+      import: (path: string) => ({
+        contents: readFileSync(join(project, "node_modules", path), "utf8"),
+      }),
     };
     const { errors = [], contracts } = JSON.parse(solc.compile(input, imports)) as {
       errors?: readonly { severity: string; formattedMessage: string }[];
@@ -225,6 +256,8 @@ describe("the package, installed in a foreign project", () => {
       `declare const console: { log(line: string): void };\n${readmeExample()}`,
     );
     writeFileSync(join(project, "client.ts"), CLIENT_TYPES);
-    execFileSync(process.execPath, [`${ROOT}node_modules/typescript/bin/tsc`, "-p", project], { stdio: "pipe" });
+    execFileSync(process.execPath, [`${ROOT}node_modules/typescript/bin/tsc`, "-p", project], {
+      stdio: "pipe",
+    });
   });
 });

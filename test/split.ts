@@ -1,4 +1,6 @@
-/** What `npm test` leaves out, since it takes long. Of pages and of processes `npm test` runs one. */
+/**
+ * What `npm test` leaves out, since it takes long. Of pages and of processes `npm test` runs one.
+ */
 const LONG = {
   "pages in a browser": ["test/browser/!(claim).test.ts"],
   "several processes": [
@@ -12,9 +14,15 @@ const LONG = {
     "test/archive/blobs.test.ts",
     "test/settlement/{blob*,deploy,hostile-batches,hostile-tokens,in-flight,issuer,loops,preflight,void-slots}.test.ts",
   ],
-  "failures of threads and disks": ["test/kzg/failure.test.ts", "test/core/engine/{damaged-folder,full-disk}.test.ts"],
+  "failures of threads and disks": [
+    "test/kzg/failure.test.ts",
+    "test/core/engine/{damaged-folder,full-disk}.test.ts",
+  ],
   "the package and the examples": ["test/package.test.ts", "test/examples.test.ts"],
-  "costs of requests, and changed calls": ["test/server/cost.test.ts", "test/contracts/changed-calls.test.ts"],
+  "costs of requests, and changed calls": [
+    "test/server/cost.test.ts",
+    "test/contracts/changed-calls.test.ts",
+  ],
 };
 const rest = Object.values(LONG).flat();
 
@@ -27,7 +35,11 @@ export const HEAVY = [
 ];
 
 /** The tests of `npm test`. */
-export const QUICK = { name: "quick", include: ["test/**/*.test.ts"], exclude: [...HEAVY, ...rest] };
+export const QUICK = {
+  name: "quick",
+  include: ["test/**/*.test.ts"],
+  exclude: [...HEAVY, ...rest],
+};
 
 /** What `npm run test:all` adds to them. */
 export const REST = { name: "rest", include: rest, exclude: HEAVY };

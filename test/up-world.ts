@@ -15,7 +15,8 @@ import { eventually } from "./eventually.ts";
 import { Npm } from "./npm.ts";
 import { at } from "./settlement/fixture.ts";
 
-// A public chain, as far as a machine without a network has one: another chain id, blocks by time, late finality.
+// A public chain, as far as a machine without a network has one: another chain id, blocks by time,
+// late finality.
 
 export const SEPOLIA = 11_155_111;
 export const BASE = 8_453;
@@ -37,8 +38,17 @@ export async function endAll(): Promise<void> {
   for (const end of stack.splice(0).reverse()) await end();
 }
 
-export async function chainOf(chainId: number): Promise<Anvil & { readonly client: ReturnType<typeof clientOf> }> {
-  const anvil = await startAnvil(["--chain-id", `${chainId}`, "--block-time", "1", "--slots-in-an-epoch", "1"]);
+export async function chainOf(
+  chainId: number,
+): Promise<Anvil & { readonly client: ReturnType<typeof clientOf> }> {
+  const anvil = await startAnvil([
+    "--chain-id",
+    `${chainId}`,
+    "--block-time",
+    "1",
+    "--slots-in-an-epoch",
+    "1",
+  ]);
   stack.push(() => anvil.close());
   return { ...anvil, client: clientOf(anvil.url) };
 }
@@ -80,7 +90,10 @@ async function fund(said: string, client: ReturnType<typeof clientOf>): Promise<
 }
 
 /** Runs it until it asks for money, gives the money, and stops it there. */
-export async function funded(args: readonly string[], client: ReturnType<typeof clientOf>): Promise<void> {
+export async function funded(
+  args: readonly string[],
+  client: ReturnType<typeof clientOf>,
+): Promise<void> {
   const asking = mintmark(...args);
   await asking.says(/waiting for money/);
   await fund(asking.said, client);
@@ -121,11 +134,14 @@ export async function mintAndWithdraw({
   readonly chainId: number;
   readonly client: ReturnType<typeof clientOf>;
 }): Promise<void> {
-  const { settlement, tokens } = (await readRecord(join(folder, "deployments", `${chainId}.json`))) ?? {};
+  const { settlement, tokens } =
+    (await readRecord(join(folder, "deployments", `${chainId}.json`))) ?? {};
   const apiKey = (await readFile(join(folder, "keys", "api-key"), "utf8")).trim();
   const api = createClient({ baseUrl: `http://127.0.0.1:${port}`, apiKey });
   const owner = privateKeyToAccount(generatePrivateKey());
-  const { userId } = await answer(api.POST("/api/v1/users", { body: { ownerAddress: owner.address } }));
+  const { userId } = await answer(
+    api.POST("/api/v1/users", { body: { ownerAddress: owner.address } }),
+  );
   const { data: assets } = await answer(api.GET("/api/v1/assets", {}));
   const { assetId } = at(assets, 0);
   const mints = (["validium", "zk-rollup"] as const).map((mode, index) => {
@@ -143,15 +159,23 @@ export async function mintAndWithdraw({
   const withdrawal = { withdrawnBefore: 0n, quantity: 1n, recipient: owner.address, deadline };
   const message = { vaultId: BigInt(vault.vaultId), ...withdrawal };
   const contract = settlement?.address ?? "0x";
-  const signature = await owner.signTypedData(withdrawalTypedData({ chainId: BigInt(chainId), contract }, message));
+  const signature = await owner.signTypedData(
+    withdrawalTypedData({ chainId: BigInt(chainId), contract }, message),
+  );
   const body = { vaultId: vault.vaultId, quantity: "1", deadline: `${deadline}`, signature };
   await answer(api.POST("/api/v1/withdrawals", { body }));
   const token = tokens?.[0]?.address ?? "0x";
   const abi = parseAbi(["function ownerOf(uint256) view returns (address)"]);
   await eventually(async () => {
     // A vault matures by the time of blocks, and Hardhat makes none by itself.
-    if (chainId === HARDHAT) await client.request({ method: "evm_mine", params: undefined } as never);
-    const found = await client.readContract({ abi, address: token, functionName: "ownerOf", args: [2n] });
+    if (chainId === HARDHAT)
+      await client.request({ method: "evm_mine", params: undefined } as never);
+    const found = await client.readContract({
+      abi,
+      address: token,
+      functionName: "ownerOf",
+      args: [2n],
+    });
     expect(found).toBe(owner.address);
   });
 }

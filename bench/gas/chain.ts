@@ -34,12 +34,18 @@ export function account(name: string) {
 
 /** Addresses without a balance, the same in every run. */
 export function owners(count: number, name: string): Address[] {
-  return Array.from({ length: count }, (_, i) => keccak256(toHex(`${name} ${i}`)).slice(0, 42) as Address);
+  return Array.from(
+    { length: count },
+    (_, i) => keccak256(toHex(`${name} ${i}`)).slice(0, 42) as Address,
+  );
 }
 
 export type GasChain = Awaited<ReturnType<typeof openGasChain>>;
 
-/** An in-process chain with the settlement contract, a committee of 3 of 5, and a registered token of each standard. */
+/**
+ * An in-process chain with the settlement contract, a committee of 3 of 5, and a registered token
+ * of each standard.
+ */
 export async function openGasChain() {
   const { viem, networkHelpers, provider } = await network.create("local");
   const client = await viem.getPublicClient();
@@ -55,7 +61,13 @@ export async function openGasChain() {
   members.sort((a, b) => (a.address.toLowerCase() < b.address.toLowerCase() ? -1 : 1));
   const committee = { members: members.map(({ address }) => address), threshold: THRESHOLD };
   const transfers = await deployContract(by, "Transfers", []);
-  const roles = { admin: operator, guardian: operator, operator, committee: committee.members, threshold: THRESHOLD };
+  const roles = {
+    admin: operator,
+    guardian: operator,
+    operator,
+    committee: committee.members,
+    threshold: THRESHOLD,
+  };
   const terms = { ...roles, changeDelay: 604_800n, maturity: 0n, transfersCode: transfers.address };
   const created = await deployContract(by, "StateCommitment", [terms]);
   const state = await viem.getContractAt("StateCommitment", created.address);
@@ -63,12 +75,29 @@ export async function openGasChain() {
   /** A token of this project whose minter is `minter`. */
   const deploy = async (standard: Standard, terms: Partial<OwnToken>, minter = state.address) => {
     const royalty = { receiver: operator, fraction: 0n };
-    const own = { standard, name: "Card", symbol: "CARD", uri: "ipfs://cards/", royalty, admin: operator, ...terms };
-    const deployed = await deployContract(by, TOKEN_CONTRACT[standard], tokenArguments(minter, own));
+    const own = {
+      standard,
+      name: "Card",
+      symbol: "CARD",
+      uri: "ipfs://cards/",
+      royalty,
+      admin: operator,
+      ...terms,
+    };
+    const deployed = await deployContract(
+      by,
+      TOKEN_CONTRACT[standard],
+      tokenArguments(minter, own),
+    );
     return { standard, ...deployed, type: assetType(standard, deployed.address, 1n) };
   };
   const register = async (token: Awaited<ReturnType<typeof deploy>>, at = state.address) => {
-    const registration = { ...token, chainId: CHAIN_ID, quantum: 1n, blobScheme: "mintmark" } as const;
+    const registration = {
+      ...token,
+      chainId: CHAIN_ID,
+      quantum: 1n,
+      blobScheme: "mintmark",
+    } as const;
     return { ...token, gas: await gasOf((await registerToken(by, at, registration)) as Hex) };
   };
   const issuer = account("issuer");
@@ -106,9 +135,13 @@ export async function openGasChain() {
     consentTo: async (mode: Mode, batchNumber: number, content: Hash): Promise<Hex> => {
       const assets = [{ chainId: CHAIN_ID, assetType: issued.type, issuerEpoch: 1n }];
       const consent = { mode, batchNumber, content, assetsHash: assetsHash(assets) };
-      const { r, vs } = compactSignature(await issuer.signTypedData(consentTypedData(settlement, consent)));
+      const { r, vs } = compactSignature(
+        await issuer.signTypedData(consentTypedData(settlement, consent)),
+      );
       const signature = concatHex([r, vs]);
-      return packedConsents(assets, [{ issuer: issuer.address, assets, signature, byWallet: false }]);
+      return packedConsents(assets, [
+        { issuer: issuer.address, assets, signature, byWallet: false },
+      ]);
     },
     /** Lets the chain send transactions of an account. */
     act: async (owner: Address): Promise<{ readonly account: Address }> => {

@@ -1,5 +1,14 @@
 import { DasContextJs } from "@crate-crypto/node-eth-kzg";
-import { type Address, bytesToHex, encodeFunctionData, type Hash, type Hex, hexToBytes, keccak256, toHex } from "viem";
+import {
+  type Address,
+  bytesToHex,
+  encodeFunctionData,
+  type Hash,
+  type Hex,
+  hexToBytes,
+  keccak256,
+  toHex,
+} from "viem";
 import { packedAssets } from "../../core/l1/arguments.ts";
 import type { VaultContent, VaultProof } from "../../core/ports.ts";
 import type { VaultEntry } from "../../core/protocol/batch-data.ts";
@@ -17,7 +26,10 @@ import { OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import { CHAIN_ID, type GasChain, openGasChain, owners } from "./chain.ts";
 import { type Measurement, measurement, type Section } from "./report.ts";
 
-/** Batches 8 to 14: no new frontier slot; 0 to 2 completed subtrees, each as often as in the long run. */
+/**
+ * Batches 8 to 14: no new frontier slot; 0 to 2 completed subtrees, each as often as in the long
+ * run.
+ */
 const STEADY = { from: 8, to: 14 } as const;
 const VALIDIUM_VAULTS = 1 << 20;
 
@@ -40,8 +52,13 @@ interface Series {
 
 type Commit = (batch: number) => Promise<Hash>;
 
-/** The batches of a fresh contract for each series: the mean of the steady ones, and the beginnings. */
-async function measured<S extends Series>(all: readonly S[], committing: (chain: GasChain, wanted: S) => Commit) {
+/**
+ * The batches of a fresh contract for each series: the mean of the steady ones, and the beginnings.
+ */
+async function measured<S extends Series>(
+  all: readonly S[],
+  committing: (chain: GasChain, wanted: S) => Commit,
+) {
   const measurements: Measurement[] = [];
   for (const wanted of all) {
     const { label, count, aim, beginnings = [] } = wanted;
@@ -50,7 +67,9 @@ async function measured<S extends Series>(all: readonly S[], committing: (chain:
     const gas: number[] = [];
     for (let batch = 0; batch <= STEADY.to; batch++) gas.push(await chain.gasOf(commit(batch)));
     const steady = gas.slice(STEADY.from);
-    measurements.push(measurement(label, steady.reduce((a, b) => a + b, 0) / steady.length, count, aim));
+    measurements.push(
+      measurement(label, steady.reduce((a, b) => a + b, 0) / steady.length, count, aim),
+    );
     for (const name of beginnings)
       measurements.push(measurement(`— the same, ${name}`, gas[BEGINNINGS[name]] as number, count));
   }
@@ -65,15 +84,38 @@ interface RollupSeries extends Series {
 }
 
 /** Ids of 6 digits in no order. A prime stride visits none twice. */
-const randomId = (slot: number, batch: number) => 100_000 + (((batch * 1_024 + slot) * 611_953) % 900_000);
+const randomId = (slot: number, batch: number) =>
+  100_000 + (((batch * 1_024 + slot) * 611_953) % 900_000);
 const consecutiveId = (slot: number, batch: number) => 100_000 + batch * 1_024 + slot;
 const THOUSAND = { count: 1_024, owners: 64, id: randomId } as const;
 const ROLLUP: readonly RollupSeries[] = [
   { ...THOUSAND, label: "1,024 mints, 64 owners, ids of 6 digits", aim: 860 },
-  { ...THOUSAND, label: "1,024 mints, each to another owner, ids of 6 digits", owners: 1_024, aim: 1_100 },
-  { ...THOUSAND, label: "1,024 mints, consecutive ids to one owner", owners: 1, id: consecutiveId, aim: 310 },
-  { ...THOUSAND, label: "1,024 mints, 64 owners, with the consent of an issuer", issued: true, aim: 870 },
-  { ...THOUSAND, label: "64 mints, each to another owner, ids of 6 digits", count: 64, aim: 2_150, beginnings: EVERY },
+  {
+    ...THOUSAND,
+    label: "1,024 mints, each to another owner, ids of 6 digits",
+    owners: 1_024,
+    aim: 1_100,
+  },
+  {
+    ...THOUSAND,
+    label: "1,024 mints, consecutive ids to one owner",
+    owners: 1,
+    id: consecutiveId,
+    aim: 310,
+  },
+  {
+    ...THOUSAND,
+    label: "1,024 mints, 64 owners, with the consent of an issuer",
+    issued: true,
+    aim: 870,
+  },
+  {
+    ...THOUSAND,
+    label: "64 mints, each to another owner, ids of 6 digits",
+    count: 64,
+    aim: 2_150,
+    beginnings: EVERY,
+  },
 ];
 
 export async function rollupSection(): Promise<Section> {
@@ -82,9 +124,17 @@ export async function rollupSection(): Promise<Section> {
     const holders = owners(each.owners, `batch ${batch} owner`);
     const slots = Array.from({ length: each.count }, (_, slot) => {
       const owner = holders[slot % each.owners] as Address;
-      return { chainId: CHAIN_ID, owner, assetType, amount: 1n, blob: toHex(String(each.id(slot, batch))) };
+      return {
+        chainId: CHAIN_ID,
+        owner,
+        assetType,
+        amount: 1n,
+        blob: toHex(String(each.id(slot, batch))),
+      };
     });
-    const consent = each.issued ? (root: Hash) => chain.consentTo("zk-rollup", batch, root) : undefined;
+    const consent = each.issued
+      ? (root: Hash) => chain.consentTo("zk-rollup", batch, root)
+      : undefined;
     return (await sendCalldata(chain, slots, batch, "gas", consent)).hash;
   });
   return {
@@ -100,12 +150,26 @@ costs, since it weighs most there.`,
 
 export async function blobSection(): Promise<Section> {
   const sizes: readonly Series[] = [
-    { count: BLOB_ELEMENTS, label: "4,096 mints in one blob", aim: 21, beginnings: ["first batch ever"] },
-    { count: 6 * BLOB_ELEMENTS, label: "24,576 mints in six blobs", aim: 4, beginnings: ["first batch ever"] },
+    {
+      count: BLOB_ELEMENTS,
+      label: "4,096 mints in one blob",
+      aim: 21,
+      beginnings: ["first batch ever"],
+    },
+    {
+      count: 6 * BLOB_ELEMENTS,
+      label: "24,576 mints in six blobs",
+      aim: 4,
+      beginnings: ["first batch ever"],
+    },
   ];
   const measurements = await measured(sizes, (chain, { count }) => {
     const card = { chainId: CHAIN_ID, assetType: chain.tokens.erc721.type, amount: 1n };
-    const slots = owners(count, "blob owner").map((owner, i) => ({ ...card, owner, blob: toHex(String(100_000 + i)) }));
+    const slots = owners(count, "blob owner").map((owner, i) => ({
+      ...card,
+      owner,
+      blob: toHex(String(100_000 + i)),
+    }));
     const send = blobSender(chain, slots);
     return async () => (await send()).hash;
   });
@@ -121,18 +185,41 @@ export async function blobSection(): Promise<Section> {
 export async function validiumSection(): Promise<Section> {
   const sizes = [
     { label: "3 of 5 signatures", count: 1, aim: 95_000, beginnings: EVERY, asset: "erc721" },
-    { label: "3 of 5 signatures, and the consent of an issuer's key", count: 1, aim: 98_000, asset: "issued" },
+    {
+      label: "3 of 5 signatures, and the consent of an issuer's key",
+      count: 1,
+      aim: 98_000,
+      asset: "issued",
+    },
   ] as const;
   const measurements = await measured(sizes, (chain, { asset }) => async (batchNumber) => {
     const { state } = chain;
     const assets = [{ chainId: CHAIN_ID, assetType: chain.tokens[asset].type }];
-    const [content, dataHash] = [keccak256(toHex(`content ${batchNumber}`)), keccak256(toHex(`data ${batchNumber}`))];
+    const [content, dataHash] = [
+      keccak256(toHex(`content ${batchNumber}`)),
+      keccak256(toHex(`data ${batchNumber}`)),
+    ];
     const root = batchRoot("validium", manifestRoot(assets), content);
     const history = await state.read.history();
-    const message = { history, batchNumber, batchRoot: root, vaultCount: VALIDIUM_VAULTS, dataHash, epoch: 0n };
+    const message = {
+      history,
+      batchNumber,
+      batchRoot: root,
+      vaultCount: VALIDIUM_VAULTS,
+      dataHash,
+      epoch: 0n,
+    };
     const attestation = await chain.attest(validiumBatchTypedData(chain.settlement, message));
-    const consents = asset === "issued" ? await chain.consentTo("validium", batchNumber, content) : "0x";
-    const batch = [history, BigInt(batchNumber), content, VALIDIUM_VAULTS, dataHash, packedAssets(assets)] as const;
+    const consents =
+      asset === "issued" ? await chain.consentTo("validium", batchNumber, content) : "0x";
+    const batch = [
+      history,
+      BigInt(batchNumber),
+      content,
+      VALIDIUM_VAULTS,
+      dataHash,
+      packedAssets(assets),
+    ] as const;
     return state.write.commitValidiumBatch([...batch, attestation, consents]);
   });
   return {
@@ -164,7 +251,12 @@ export async function sendCalldata(
   const data = bytesToHex(encodeBatchData(slots, least));
   const { assets } = decodeBatch(hexToBytes(data));
   const tree = new BatchTree(vaultLeaves(placeVaults(slots, "zk-rollup", number)));
-  const args = [await state.read.history(), await consent(bytesToHex(tree.root)), BigInt(number), data] as const;
+  const args = [
+    await state.read.history(),
+    await consent(bytesToHex(tree.root)),
+    BigInt(number),
+    data,
+  ] as const;
   const hash = await state.write.commitRollupBatch(args);
   return { hash, proofOf: (vault) => proveVault({ tree, assets }, vault) };
 }
@@ -175,7 +267,10 @@ let context: DasContextJs | undefined;
 const kzg = () => (context ??= DasContextJs.create({ usePrecomp: false }));
 
 /** Commits the same slots by blobs each time that it is called, as the next batch. */
-function blobSender({ client, state }: GasChain, slots: readonly VaultEntry[]): () => Promise<Sent> {
+function blobSender(
+  { client, state }: GasChain,
+  slots: readonly VaultEntry[],
+): () => Promise<Sent> {
   const batch = encodeBlobBatch(slots);
   const blobs = blobsIn(batch);
   const sidecars = blobs.map((blob) => {
@@ -188,7 +283,10 @@ function blobSender({ client, state }: GasChain, slots: readonly VaultEntry[]): 
     const [blob, index] = [Math.floor(place / BLOB_ELEMENTS), place % BLOB_ELEMENTS];
     const point = hexToBytes(toHex(evaluationPoint(index), { size: 32 }));
     const [proof] = kzg().computeKzgProof(blobs[blob] as Uint8Array, point);
-    return { commitment: sidecars[blob]?.commitment ?? "0x", proof: bytesToHex(proof as Uint8Array) };
+    return {
+      commitment: sidecars[blob]?.commitment ?? "0x",
+      proof: bytesToHex(proof as Uint8Array),
+    };
   };
   const proofOf = (vault: VaultContent) => {
     const places = elementPlaces(batch, unpackVaultId(vault.vaultId).slot, vault);
@@ -196,7 +294,13 @@ function blobSender({ client, state }: GasChain, slots: readonly VaultEntry[]): 
   };
   return async () => {
     const [, number] = await state.read.batchCounts();
-    const args = [await state.read.history(), number, batch.vaultCount, packedAssets(batch.assets), "0x"] as const;
+    const args = [
+      await state.read.history(),
+      number,
+      batch.vaultCount,
+      packedAssets(batch.assets),
+      "0x",
+    ] as const;
     const serializedTransaction = await OPERATOR.signTransaction({
       type: "eip4844",
       chainId: Number(CHAIN_ID),

@@ -7,13 +7,20 @@ import { measurement, type Section } from "./report.ts";
 const MANY = 100;
 
 /**
- * The cost of mints without an L2: OpenZeppelin's tokens and ERC721A, without access control or metadata. Withdrawals
- * are compared with a mint to an owner without a balance, in a transaction of its own.
+ * The cost of mints without an L2: OpenZeppelin's tokens and ERC721A, without access control or
+ * metadata. Withdrawals are compared with a mint to an owner without a balance, in a transaction of
+ * its own.
  */
 export async function plainSection() {
   const { viem, gasOf } = await openGasChain();
-  const [erc721, erc721a] = [await viem.deployContract("PlainERC721"), await viem.deployContract("PlainERC721A")];
-  const [erc1155, erc20] = [await viem.deployContract("PlainERC1155"), await viem.deployContract("PlainERC20")];
+  const [erc721, erc721a] = [
+    await viem.deployContract("PlainERC721"),
+    await viem.deployContract("PlainERC721A"),
+  ];
+  const [erc1155, erc20] = [
+    await viem.deployContract("PlainERC1155"),
+    await viem.deployContract("PlainERC20"),
+  ];
   const [first, second] = owners(2, "plain") as [Address, Address];
   const many = owners(MANY, "plain many");
   const ids = Array.from({ length: MANY }, (_, i) => BigInt(100_000 + i));
@@ -28,7 +35,8 @@ export async function plainSection() {
     erc1155: await gasOf(erc1155.write.mint([second, 2n, 1n])),
     erc20: await gasOf(erc20.write.mint([second, 1n])),
   };
-  const row = async (label: string, hash: Promise<Hex>, count = 1) => measurement(label, await gasOf(hash), count);
+  const row = async (label: string, hash: Promise<Hex>, count = 1) =>
+    measurement(label, await gasOf(hash), count);
   const oneOwner = Array.from({ length: MANY }, () => second);
   const section: Section = {
     title: "Plain mints on L1, to compare",
@@ -38,12 +46,32 @@ contract's first mint.`,
     measurements: [
       measurement("ERC-721, new owner", newOwner.erc721),
       await row("ERC-721, owner who holds some", erc721.write.mint([second, 3n])),
-      await row(`ERC-721, ${MANY} at once, one owner`, erc721.write.mintMany([oneOwner, 1_000n]), MANY),
-      await row(`ERC-721, ${MANY} at once, each to a new owner`, erc721.write.mintMany([many, 2_000n]), MANY),
-      await row(`ERC721A, ${MANY} at once, one owner`, erc721a.write.mint([second, BigInt(MANY)]), MANY),
-      await row(`ERC721A, ${MANY} at once, each to a new owner`, erc721a.write.mintMany([many]), MANY),
+      await row(
+        `ERC-721, ${MANY} at once, one owner`,
+        erc721.write.mintMany([oneOwner, 1_000n]),
+        MANY,
+      ),
+      await row(
+        `ERC-721, ${MANY} at once, each to a new owner`,
+        erc721.write.mintMany([many, 2_000n]),
+        MANY,
+      ),
+      await row(
+        `ERC721A, ${MANY} at once, one owner`,
+        erc721a.write.mint([second, BigInt(MANY)]),
+        MANY,
+      ),
+      await row(
+        `ERC721A, ${MANY} at once, each to a new owner`,
+        erc721a.write.mintMany([many]),
+        MANY,
+      ),
       measurement("ERC-1155, new owner", newOwner.erc1155),
-      await row(`ERC-1155, ${MANY} ids at once, one owner`, erc1155.write.mintBatch([second, ids, ones]), MANY),
+      await row(
+        `ERC-1155, ${MANY} ids at once, one owner`,
+        erc1155.write.mintBatch([second, ids, ones]),
+        MANY,
+      ),
       measurement("ERC-20, new holder", newOwner.erc20),
       await row("ERC-20, holder", erc20.write.mint([second, 1n])),
     ],
@@ -59,7 +87,11 @@ export async function deploymentSection(): Promise<Section> {
   const { by, state, created, tokens } = await openGasChain();
   const admin = account("administrator").address;
   const source = { sourceChainId: 1n, sourceContract: state.address };
-  const terms = { committee: owners(COMMITTEE, "member").toSorted(), threshold: 3, changeDelay: 604_800n };
+  const terms = {
+    committee: owners(COMMITTEE, "member").toSorted(),
+    threshold: 3,
+    changeDelay: 604_800n,
+  };
   const mirror = { admin, ...source, ...terms, maturity: 86_400n };
   const deployed: readonly (readonly [ContractName, { readonly gasUsed: bigint }])[] = [
     ["StateCommitment", created.state],

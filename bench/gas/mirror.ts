@@ -33,7 +33,11 @@ export async function mirrorSection(): Promise<Section> {
   const advance = async (from: StateCounts, countRollup: number) => {
     const growth = history.growth(from, "zk-rollup", countRollup);
     const { commitment, ...roots } = history.stateAt(from);
-    const state = { ...from, countRollup, commitment: history.stateAt({ ...from, countRollup }).commitment };
+    const state = {
+      ...from,
+      countRollup,
+      commitment: history.stateAt({ ...from, countRollup }).commitment,
+    };
     const before = { ...roots, countValidium: 0n, countRollup: BigInt(from.countRollup) };
     const grown = { ...growth, mode: MODE_VALUE["zk-rollup"], count: BigInt(countRollup) };
     const signed = { ...SOURCE_OF, ...state, epoch: 0n };
@@ -43,12 +47,23 @@ export async function mirrorSection(): Promise<Section> {
   };
   const [first, second, many] = STEPS;
   const measurements = [
-    measurement("first step ever, 1 batch", await advance({ countValidium: 0, countRollup: 0 }, first)),
-    measurement("second step, 1 batch", await advance({ countValidium: 0, countRollup: first }, second)),
-    measurement(`third step, ${many - second} batches`, await advance({ countValidium: 0, countRollup: second }, many)),
+    measurement(
+      "first step ever, 1 batch",
+      await advance({ countValidium: 0, countRollup: 0 }, first),
+    ),
+    measurement(
+      "second step, 1 batch",
+      await advance({ countValidium: 0, countRollup: first }, second),
+    ),
+    measurement(
+      `third step, ${many - second} batches`,
+      await advance({ countValidium: 0, countRollup: second }, many),
+    ),
   ];
   const { siblings, vaultCount, dataHash, batchRoot } = history.batch("zk-rollup", 0, first);
-  const imported = await chain.gasOf(mirror.write.importBatch([0n, 0n, { vaultCount, dataHash, batchRoot }, siblings]));
+  const imported = await chain.gasOf(
+    mirror.write.importBatch([0n, 0n, { vaultCount, dataHash, batchRoot }, siblings]),
+  );
   measurements.push(measurement("importing a batch", imported));
 
   const { acceptedAt } = await mirror.read.step([0n]);
@@ -60,7 +75,9 @@ export async function mirrorSection(): Promise<Section> {
     return chain.gasOf(mirror.write.withdraw([...proven, 1n, owner, BY_CALLER]));
   };
   await withdraw(0);
-  measurements.push(measurement("ERC-721, owner calls, storage word shared, to a holder", await withdraw(1)));
+  measurements.push(
+    measurement("ERC-721, owner calls, storage word shared, to a holder", await withdraw(1)),
+  );
   return {
     title: "A mirror on another chain",
     method: `A step carries signatures of 3 of 5 and a proof that the new state extends the old one. Its gas does not grow with the
@@ -73,7 +90,10 @@ contract's own code.`,
 
 function batchOf(owner: Address, assetType: Hash) {
   const card = { chainId: CHAIN_ID, owner, assetType, amount: 1n };
-  const slots = Array.from({ length: VAULTS }, (_, i) => ({ ...card, blob: toHex(String(100_000 + i)) }));
+  const slots = Array.from({ length: VAULTS }, (_, i) => ({
+    ...card,
+    blob: toHex(String(100_000 + i)),
+  }));
   const vaults = placeVaults(slots, "zk-rollup", 0).filter((vault) => vault !== null);
   return { vaults, tree: new BatchTree(vaultLeaves(vaults)), assets: [card] };
 }
@@ -84,11 +104,27 @@ async function historyOf({ tree, assets }: ReturnType<typeof batchOf>): Promise<
   const events = Array.from({ length: STEPS[2] }, (_, number): L1Event => {
     const place = { txHash: toHex(number, { size: 32 }), blockNumber: 1n, logIndex: number };
     const root = number === 0 ? first : toHex(number, { size: 32 });
-    const header = { batchRoot: root, vaultCount: VAULTS, committedAt: 1n, sequence: BigInt(number) };
+    const header = {
+      batchRoot: root,
+      vaultCount: VAULTS,
+      committedAt: 1n,
+      sequence: BigInt(number),
+    };
     const dataHash = toHex(2n ** 255n + BigInt(number));
-    return { type: "batchCommitted", ...place, ...header, mode: "zk-rollup", batchNumber: number, dataHash };
+    return {
+      type: "batchCommitted",
+      ...place,
+      ...header,
+      mode: "zk-rollup",
+      batchNumber: number,
+      dataHash,
+    };
   });
-  const source = { settlement: SOURCE, finalizedBlockNumber: async () => 1n, events: async () => events };
+  const source = {
+    settlement: SOURCE,
+    finalizedBlockNumber: async () => 1n,
+    events: async () => events,
+  };
   const history = new SourceHistory(source, 1n);
   await history.follow();
   return history;

@@ -15,12 +15,25 @@ export interface Section {
  * @param count - its mints, withdrawals or batches
  * @param aim - the target for each; null for figures that only serve comparison
  */
-export function measurement(label: string, transactionGas: number, count = 1, aim: number | null = null) {
-  return { label, transactionGas: Math.round(transactionGas), count, each: transactionGas / count, aim };
+export function measurement(
+  label: string,
+  transactionGas: number,
+  count = 1,
+  aim: number | null = null,
+) {
+  return {
+    label,
+    transactionGas: Math.round(transactionGas),
+    count,
+    each: transactionGas / count,
+    aim,
+  };
 }
 
 export function asMarkdown(sections: readonly Section[]): string {
-  const parts = sections.map((section) => `## ${section.title}\n\n${section.method}\n\n${table(section)}`);
+  const parts = sections.map(
+    (section) => `## ${section.title}\n\n${section.method}\n\n${table(section)}`,
+  );
   return `# Gas
 
 \`npm run gas\` writes this page. It measures everything below on an in-process chain with the rules of Osaka.
@@ -36,7 +49,8 @@ function table({ unit, measurements }: Section): string {
   const head = ["", "transaction", `gas per ${unit}`, ...(hasAims ? ["aim", ""] : [])];
   const rule = head.map((_, column) => (column === 0 ? "---" : "---:"));
   const rows = measurements.map(({ label, transactionGas, each, aim }) => {
-    const reached = aim === null ? ["", ""] : [`≤ ${grouped(aim)}`, each <= aim ? "reached" : "missed"];
+    const reached =
+      aim === null ? ["", ""] : [`≤ ${grouped(aim)}`, each <= aim ? "reached" : "missed"];
     return [label, grouped(transactionGas), grouped(each), ...(hasAims ? reached : [])];
   });
   return [head, rule, ...rows].map((row) => `| ${row.join(" | ")} |`).join("\n");

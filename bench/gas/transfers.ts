@@ -49,7 +49,13 @@ batches of ${BATCH}, the storage word shared; the owner calls.`,
 async function commits(): Promise<Measurement[]> {
   const chain = await openGasChain();
   const { address: owner } = account("drop");
-  const minted = { chainId: CHAIN_ID, assetType: chain.tokens.erc721.type, owner, amount: 1n, blob: "0x31" } as const;
+  const minted = {
+    chainId: CHAIN_ID,
+    assetType: chain.tokens.erc721.type,
+    owner,
+    amount: 1n,
+    blob: "0x31",
+  } as const;
   await sendCalldata(chain, [minted], 0);
   for (let i = 0; i < WARM; i++) await commit(chain, [unsigned([whole(OTHERS + i, "warm")])]);
   const order = Array.from({ length: DROP }, (_, i) => i);
@@ -61,19 +67,40 @@ async function commits(): Promise<Measurement[]> {
   };
   const alone = (slot: number) => unsigned([whole(slot, "each")], DEADLINE - BigInt(slot));
   const each = (slots: readonly number[]) => slots.map(alone);
-  const together = (slots: readonly number[]) => [unsigned(slots.map((slot) => whole(slot, "all")))];
+  const together = (slots: readonly number[]) => [
+    unsigned(slots.map((slot) => whole(slot, "all"))),
+  ];
   await commit(chain, together(pick(MINTED)));
-  const row = async (label: string, groups: readonly TransferGroup[], count: number, aim?: number) =>
-    measurement(label, (await commit(chain, groups)).gas, count, aim);
+  const row = async (
+    label: string,
+    groups: readonly TransferGroup[],
+    count: number,
+    aim?: number,
+  ) => measurement(label, (await commit(chain, groups)).gas, count, aim);
   const [to = zeroAddress] = owners(1, "receiver");
   const gifts = Array.from({ length: MINTED }, (_, i) => ({ ...whole(DROP + i, "gift"), to }));
   const many = MINTED.toLocaleString("en");
   return [
     await row("one transfer", each(pick(1)), 1),
-    await row(`${BATCH} transfers, each with a signature`, each(pick(BATCH)), BATCH, OWN_SIGNATURE_AIM),
+    await row(
+      `${BATCH} transfers, each with a signature`,
+      each(pick(BATCH)),
+      BATCH,
+      OWN_SIGNATURE_AIM,
+    ),
     await row(`${BATCH} transfers, one signature`, together(pick(BATCH)), BATCH),
-    await row(`${many} transfers, one signature`, together(pick(MINTED)), MINTED, ONE_SIGNATURE_AIM),
-    await row(`${many} transfers to one receiver, one signature`, [unsigned(gifts)], MINTED, GIFT_AIM),
+    await row(
+      `${many} transfers, one signature`,
+      together(pick(MINTED)),
+      MINTED,
+      ONE_SIGNATURE_AIM,
+    ),
+    await row(
+      `${many} transfers to one receiver, one signature`,
+      [unsigned(gifts)],
+      MINTED,
+      GIFT_AIM,
+    ),
   ];
 }
 
@@ -97,17 +124,27 @@ async function commit(chain: GasChain, groups: readonly TransferGroup[]) {
   const data = bytesToHex(encodeTransferData(groups));
   const leaves = transferLeaves(groups, batchNumber);
   const tree = new BatchTree(leaves);
-  const content = { batchRoot: transferring.transferBatchRoot(bytesToHex(tree.root)), vaultCount: leaves.length / 32 };
+  const content = {
+    batchRoot: transferring.transferBatchRoot(bytesToHex(tree.root)),
+    vaultCount: leaves.length / 32,
+  };
   const message = { history, batchNumber, ...content, dataHash: keccak256(data), epoch: 0n };
-  const attestation = await chain.attest(transferring.transferBatchTypedData(chain.settlement, message));
-  const hash = await state.write.commitTransferBatch([history, number, data, attestation], { gas: 16_000_000n });
+  const attestation = await chain.attest(
+    transferring.transferBatchTypedData(chain.settlement, message),
+  );
+  const hash = await state.write.commitTransferBatch([history, number, data, attestation], {
+    gas: 16_000_000n,
+  });
   return { gas: await chain.gasOf(hash), tree, header: await chain.header(hash), batchNumber };
 }
 
 async function exits(): Promise<Measurement[]> {
   const chain = await openGasChain();
   const { state } = chain;
-  const token = await chain.token("erc721", { admin: account("administrator").address, transferable: true });
+  const token = await chain.token("erc721", {
+    admin: account("administrator").address,
+    transferable: true,
+  });
   const asset = { chainId: CHAIN_ID, assetType: token.type };
   const named = (slot: number) => account(`owner ${slot}`);
   const slots = Array.from({ length: MINTED }, (_, slot) => {
@@ -118,22 +155,32 @@ async function exits(): Promise<Measurement[]> {
   const { hash, proofOf } = await sendCalldata(chain, slots, 0);
   const header = await chain.header(hash);
   const vaults = placeVaults(slots, "zk-rollup", 0) as readonly VaultContent[];
-  const origin = (slot: number) => provenVaultArguments({ ...proofOf(vaults[slot] as VaultContent), header });
+  const origin = (slot: number) =>
+    provenVaultArguments({ ...proofOf(vaults[slot] as VaultContent), header });
   let filler = 0;
   /** A batch with records of these vaults, and others of 256 signatures in all. */
   const hop = async (moves: readonly { vaultId: bigint; by: string; to: string }[]) => {
     const groups = await Promise.all(
       moves.map(async ({ vaultId, by, to }) => {
-        const transfers = [{ vaultId, amount: 0n, to: account(to).address.toLowerCase() as Address }];
+        const transfers = [
+          { vaultId, amount: 0n, to: account(to).address.toLowerCase() as Address },
+        ];
         const message = { transfers, deadline: DEADLINE };
-        const signature = await account(by).signTypedData(transferring.transfersTypedData(chain.settlement, message));
+        const signature = await account(by).signTypedData(
+          transferring.transfersTypedData(chain.settlement, message),
+        );
         return { ...message, signature: compactBytes(signature) };
       }),
     );
-    const others = Array.from({ length: BATCH - moves.length }, () => unsigned([whole(OTHERS + filler++, "other")]));
+    const others = Array.from({ length: BATCH - moves.length }, () =>
+      unsigned([whole(OTHERS + filler++, "other")]),
+    );
     const batch = await commit(chain, [...groups, ...others]);
     return transferOutputs(groups, batch.batchNumber).map((output, slot) =>
-      hopOf(groups, output, { header: batch.header, siblings: unpackHashes(batch.tree.siblings(slot)) }),
+      hopOf(groups, output, {
+        header: batch.header,
+        siblings: unpackHashes(batch.tree.siblings(slot)),
+      }),
     );
   };
   const exit = async (
@@ -143,7 +190,14 @@ async function exits(): Promise<Measurement[]> {
     refutation: readonly ProvenHop[] = [],
   ) => {
     const by = await chain.act(account(name).address);
-    const call = [...origin(slot), packedHops(hops), packedHops(refutation), 1n, by.account, BY_CALLER] as const;
+    const call = [
+      ...origin(slot),
+      packedHops(hops),
+      packedHops(refutation),
+      1n,
+      by.account,
+      BY_CALLER,
+    ] as const;
     return chain.gasOf(state.write.withdrawTransferred(call, by));
   };
   const withdraw = async (slot: number) => {
@@ -152,7 +206,9 @@ async function exits(): Promise<Measurement[]> {
   };
   // Uses the storage word, and the token's counters.
   await withdraw(0);
-  const measurements = [measurement("exit of a vault that was never transferred", await withdraw(1))];
+  const measurements = [
+    measurement("exit of a vault that was never transferred", await withdraw(1)),
+  ];
   for (const [i, count] of HOPS.entries()) {
     // Two vaults go the same way. The first one's exit uses the word of the second one's tip.
     const chains: [ProvenHop[], ProvenHop[]] = [[], []];
@@ -166,7 +222,8 @@ async function exits(): Promise<Measurement[]> {
       );
       for (const [which, hops] of chains.entries()) hops.push(made[which] as ProvenHop);
     }
-    const exitOf = (which: 0 | 1) => exit(10 + 2 * i + which, `receiver ${i} ${which} ${count - 1}`, chains[which]);
+    const exitOf = (which: 0 | 1) =>
+      exit(10 + 2 * i + which, `receiver ${i} ${which} ${count - 1}`, chains[which]);
     await exitOf(0);
     const label = `exit after ${count} transfer${count === 1 ? "" : "s"}`;
     measurements.push(measurement(label, await exitOf(1), 1, count === 1 ? ONE_HOP_AIM : null));

@@ -1,6 +1,10 @@
 import { type Address, toHex } from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
-import { provenVaultArguments, withdrawalArguments, withdrawalBatchArguments } from "../../core/l1/arguments.ts";
+import {
+  provenVaultArguments,
+  withdrawalArguments,
+  withdrawalBatchArguments,
+} from "../../core/l1/arguments.ts";
 import type { Standard } from "../../core/model.ts";
 import type { VaultContent, WithdrawalCall } from "../../core/ports.ts";
 import { assetType } from "../../core/protocol/asset.ts";
@@ -22,7 +26,10 @@ const TOGETHER_RATIO = 1.1;
 const LIST_RATIO = 1.05;
 /** Of an ERC-721 whose storage word is shared, before batches named their assets. */
 const WITHOUT_MANIFEST = 105_154;
-/** What showing the asset may add when it is the batch's only one, and when it is one of as many as a batch can have. */
+/**
+ * What showing the asset may add when it is the batch's only one, and when it is one of as many as
+ * a batch can have.
+ */
 const ONLY_ASSET = 1_000;
 const AMONG_MOST_ASSETS = 6_000;
 const MOST_ASSETS = 255;
@@ -34,10 +41,13 @@ const DEADLINE = 2n ** 40n;
 const NAMES = { erc721: "ERC-721", erc1155: "ERC-1155", erc20: "ERC-20" } as const;
 
 /** @param plain - gas of a mint to an owner without a balance, by standard */
-export async function withdrawalSection(plain: Readonly<Record<Standard, number>>): Promise<Section> {
+export async function withdrawalSection(
+  plain: Readonly<Record<Standard, number>>,
+): Promise<Section> {
   const measurements: Measurement[] = [];
   for (const standard of ["erc721", "erc1155", "erc20"] as const) {
-    // Only the ERC-721 figures are targets: the others pay for a whole balance word instead of a bit.
+    // Only the ERC-721 figures are targets: the others pay for a whole balance word instead of a
+    // bit.
     const isUnique = standard === "erc721";
     const aim = (ratio: number) => (isUnique ? Math.floor(plain[standard] * ratio) : null);
     const row = (what: string, gas: number, count = 1, target: number | null = null) =>
@@ -49,7 +59,12 @@ export async function withdrawalSection(plain: Readonly<Record<Standard, number>
     row("owner calls, storage word shared", await batch.single(1), 1, shownAim);
     row("relayed with a signature, word shared", await batch.relayed(2));
     row("one in a batch, word shared", await batch.owned([3]), 1, aim(SINGLE_RATIO));
-    row(`${TOGETHER} owners at once, signatures`, await batch.together(), TOGETHER, aim(TOGETHER_RATIO));
+    row(
+      `${TOGETHER} owners at once, signatures`,
+      await batch.together(),
+      TOGETHER,
+      aim(TOGETHER_RATIO),
+    );
     // The same vaults twice, from the same state.
     const before = await chain.networkHelpers.takeSnapshot();
     const ownCall = await batch.owned(slotsFrom(COLLECTION));
@@ -76,13 +91,24 @@ for one of ${MOST_ASSETS}.`,
 /** The cost of withdrawing an ERC-721 from blobs: one opening of 50,000 gas each. */
 export async function openingSection(): Promise<Section> {
   const batch = await commitBatch(await openGasChain(), "erc721", { send: sendBlobs });
-  const row = (what: string, ...figures: [number, number?, number?]) => measurement(`ERC-721, ${what}`, ...figures);
+  const row = (what: string, ...figures: [number, number?, number?]) =>
+    measurement(`ERC-721, ${what}`, ...figures);
   const measurements = [
     row("owner calls, storage word new", await batch.single(0)),
     row("owner calls, storage word shared", await batch.single(1), 1, OPENED_AIM),
     row("relayed with a signature, word shared", await batch.relayed(2)),
-    row(`${TOGETHER} owners at once, signatures`, await batch.together(), TOGETHER, OPENED_TOGETHER_AIM),
-    row(`${TOGETHER} of one owner at once, one signature`, await batch.listed(), TOGETHER, OPENED_TOGETHER_AIM),
+    row(
+      `${TOGETHER} owners at once, signatures`,
+      await batch.together(),
+      TOGETHER,
+      OPENED_TOGETHER_AIM,
+    ),
+    row(
+      `${TOGETHER} of one owner at once, one signature`,
+      await batch.listed(),
+      TOGETHER,
+      OPENED_TOGETHER_AIM,
+    ),
     ...(await voidings(batch, sendBlobs)),
   ];
   return {
@@ -104,10 +130,16 @@ async function voidings(first: Batch, send?: Send): Promise<Measurement[]> {
     return chain.gasOf(chain.state.write.voidDuplicate(proofs));
   };
   const label = "ERC-721, a duplicate voided, storage word";
-  return [measurement(`${label} new`, await voidAt(0)), measurement(`${label} shared`, await voidAt(1))];
+  return [
+    measurement(`${label} new`, await voidAt(0)),
+    measurement(`${label} shared`, await voidAt(1)),
+  ];
 }
 
-/** An owner's call for an ERC-721 in a batch with as many assets as it can have; the others live on another chain. */
+/**
+ * An owner's call for an ERC-721 in a batch with as many assets as it can have; the others live on
+ * another chain.
+ */
 async function amongMostAssets(chain: GasChain): Promise<Measurement> {
   const others: VaultEntry[] = [];
   for (const [i, token] of owners(MOST_ASSETS - 1, "other token").entries()) {
@@ -132,13 +164,15 @@ interface BatchOptions {
 type Batch = Awaited<ReturnType<typeof commitBatch>>;
 
 /**
- * A committed batch of 1,024 vaults of one token, with known owners; the first 768 vaults have different ones. Each
- * function withdraws vaults in its own way, and resolves with the gas.
+ * A committed batch of 1,024 vaults of one token, with known owners; the first 768 vaults have
+ * different ones. Each function withdraws vaults in its own way, and resolves with the gas.
  */
 async function commitBatch(chain: GasChain, standard: Standard, options: BatchOptions = {}) {
   const { number = 0, send = sendCalldata, others = [], before = 300 } = options;
   const { state, gasOf, settlement } = chain;
-  const keys = Array.from({ length: VAULTS }, (_, i) => account(`${standard} owner ${Math.min(i, COLLECTION)}`));
+  const keys = Array.from({ length: VAULTS }, (_, i) =>
+    account(`${standard} owner ${Math.min(i, COLLECTION)}`),
+  );
   const slots: VaultEntry[] = keys.map(({ address: owner }, i) => ({
     chainId: CHAIN_ID,
     owner,
@@ -162,37 +196,58 @@ async function commitBatch(chain: GasChain, standard: Standard, options: BatchOp
   const signed = async (slot: number): Promise<WithdrawalCall> => {
     const unsigned = request(slot);
     const { vault, quantity, recipient } = unsigned;
-    const message = { vaultId: vault.vaultId, withdrawnBefore: 0n, quantity, recipient, deadline: DEADLINE };
+    const message = {
+      vaultId: vault.vaultId,
+      withdrawnBefore: 0n,
+      quantity,
+      recipient,
+      deadline: DEADLINE,
+    };
     const signature = await ownerOf(slot).signTypedData(withdrawalTypedData(settlement, message));
     return { ...unsigned, authorization: { deadline: DEADLINE, signature } };
   };
-  const sendAll = async (requests: readonly WithdrawalCall[], sender: { readonly account?: Address } = {}) => {
+  const sendAll = async (
+    requests: readonly WithdrawalCall[],
+    sender: { readonly account?: Address } = {},
+  ) => {
     const height = await chain.client.getBlockNumber();
     const args = withdrawalBatchArguments(requests, ITEM_GAS);
     const gas = await gasOf(state.write.withdrawBatch(args, { gas: 16_000_000n, ...sender }));
     const failed = await state.getEvents.WithdrawalFailed({}, { fromBlock: height + 1n });
-    if (failed.length > 0) throw new Error(`${failed.length} of ${requests.length} withdrawals failed`);
+    if (failed.length > 0)
+      throw new Error(`${failed.length} of ${requests.length} withdrawals failed`);
     return gas;
   };
   /** The owner sends the transaction itself. */
   const single = async (slot: number) =>
-    gasOf(state.write.withdraw(withdrawalArguments(request(slot)), await chain.act(ownerOf(slot).address)));
+    gasOf(
+      state.write.withdraw(
+        withdrawalArguments(request(slot)),
+        await chain.act(ownerOf(slot).address),
+      ),
+    );
   if (before !== null) await single(before);
   return {
     chain,
     request,
     single,
     /** Anyone sends the owner's signed request. */
-    relayed: async (slot: number) => gasOf(state.write.withdraw(withdrawalArguments(await signed(slot)))),
+    relayed: async (slot: number) =>
+      gasOf(state.write.withdraw(withdrawalArguments(await signed(slot)))),
     /** One owner sends requests for its own vaults. */
-    owned: async (slots: number[]) => sendAll(slots.map(request), await chain.act(ownerOf(slots[0] ?? 0).address)),
+    owned: async (slots: number[]) =>
+      sendAll(slots.map(request), await chain.act(ownerOf(slots[0] ?? 0).address)),
     /** Anyone sends the signed requests of twenty owners. */
     together: async () => sendAll(await Promise.all(slotsFrom(512).map(signed))),
     /** Anyone sends a list that one owner has signed. */
     async listed() {
       const requests = slotsFrom(COLLECTION).map(request);
       const owner = ownerOf(COLLECTION);
-      const list = requests.map(({ vault, quantity }) => ({ vaultId: vault.vaultId, withdrawnBefore: 0n, quantity }));
+      const list = requests.map(({ vault, quantity }) => ({
+        vaultId: vault.vaultId,
+        withdrawnBefore: 0n,
+        quantity,
+      }));
       const message = { vaults: list, recipient: owner.address, deadline: DEADLINE };
       const signature = await owner.signTypedData(withdrawalListTypedData(settlement, message));
       const authorization = { deadline: DEADLINE, signature, list };

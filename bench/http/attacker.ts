@@ -2,13 +2,16 @@ import { connect, type Socket } from "node:net";
 import { json } from "node:stream/consumers";
 
 /**
- * Attackers as a process of their own. Reads the port and a tenant's keys, and attacks until it is killed. It opens
- * each connection again a second after the server has closed it.
+ * Attackers as a process of their own. Reads the port and a tenant's keys, and attacks until it is
+ * killed. It opens each connection again a second after the server has closed it.
  */
 const AGAIN_MS = 1_000;
 const UNREAD_MS = 20_000;
 const MIB = 1024 * 1024;
-const { port, keys } = (await json(process.stdin)) as { readonly port: number; readonly keys: readonly string[] };
+const { port, keys } = (await json(process.stdin)) as {
+  readonly port: number;
+  readonly keys: readonly string[];
+};
 
 /** Keeps one connection from a loopback address busy with `start`. */
 function hold(address: string, start: (socket: Socket) => void): void {
@@ -53,7 +56,8 @@ for (let i = 0; i < 4_000; i++) hold(`127.1.${i >> 8}.${i & 255}`, () => {});
 // Streams of events, more than a key may have.
 const stream = "GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n";
 for (const key of keys)
-  for (let i = 0; i < 20; i++) hold("127.0.6.1", (socket) => socket.write(`${stream}X-Api-Key: ${key}\r\n\r\n`));
+  for (let i = 0; i < 20; i++)
+    hold("127.0.6.1", (socket) => socket.write(`${stream}X-Api-Key: ${key}\r\n\r\n`));
 // Bodies without an end with a tenant's keys: a few large ones each, and many small ones.
 const large = Buffer.alloc(1.9 * MIB, " ");
 for (const key of keys) {
@@ -64,5 +68,6 @@ for (const key of keys) {
       socket.write(large);
     });
   }
-  for (let i = 0; i < 400; i++) hold("127.0.3.1", (socket) => socket.write(`${head("/api/v1/mint", 100, field)}{`));
+  for (let i = 0; i < 400; i++)
+    hold("127.0.3.1", (socket) => socket.write(`${head("/api/v1/mint", 100, field)}{`));
 }

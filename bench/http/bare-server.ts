@@ -1,11 +1,20 @@
 import { randomUUID } from "node:crypto";
-import { type AcceptedColumns, type Engine, type MintResult, openEngine, type Principal } from "../../core/index.ts";
+import {
+  type AcceptedColumns,
+  type Engine,
+  type MintResult,
+  openEngine,
+  type Principal,
+} from "../../core/index.ts";
 import { buildServer } from "../../server/app.ts";
 import { stopSignal } from "../../server/process/shutdown.ts";
 import { SETTLEMENT } from "../engine-workload.ts";
 import { UNLIMITED } from "./server.ts";
 
-/** The server of server/main.ts on an engine that answers at once, to measure the cost of HTTP. Benchmark only. */
+/**
+ * The server of server/main.ts on an engine that answers at once, to measure the cost of HTTP.
+ * Benchmark only.
+ */
 
 const OWNER = "0x0000000000000000000000000000000000000001";
 const ASSET_TYPE = "0x00000000000000000000000000000000000000000000000000000000000000aa";
@@ -32,7 +41,14 @@ const MINT_ID = randomUUID();
 
 function answerTo({ users }: Body): MintResult {
   const columns = columnsOf(users);
-  return { mintId: MINT_ID, vaults: [], transactions: [], columns, replayed: false, receipt: async () => null };
+  return {
+    mintId: MINT_ID,
+    vaults: [],
+    transactions: [],
+    columns,
+    replayed: false,
+    receipt: async () => null,
+  };
 }
 
 function columnsOf(users: Body["users"]): AcceptedColumns {
@@ -41,7 +57,11 @@ function columnsOf(users: Body["users"]): AcceptedColumns {
   let end = 0;
   return {
     time: Date.now(),
-    users: users.map(({ userId, mints }) => ({ userId, ownerAddress: OWNER, entries: mints.length })),
+    users: users.map(({ userId, mints }) => ({
+      userId,
+      ownerAddress: OWNER,
+      entries: mints.length,
+    })),
     assetIndex: Uint32Array.from(mints, ({ assetId }) => assetId.charCodeAt(0)),
     mode: new Uint8Array(mints.length),
     batchNumber: new Uint32Array(mints.length),
@@ -49,7 +69,12 @@ function columnsOf(users: Body["users"]): AcceptedColumns {
     age: new Float64Array(mints.length),
     blobs: Buffer.concat(blobs),
     blobEnd: Uint32Array.from(blobs, ({ length }) => (end += length)),
-    asset: (entry) => ({ assetId: mints[entry]?.assetId ?? "", assetType: ASSET_TYPE, quantum: 1n, decimals: 0 }),
+    asset: (entry) => ({
+      assetId: mints[entry]?.assetId ?? "",
+      assetType: ASSET_TYPE,
+      quantum: 1n,
+      decimals: 0,
+    }),
     amountAfter: () => 1n,
     tokenId: () => null,
     spellsTokenId: (entry) => mints[entry]?.mintingBlob !== "",
@@ -57,7 +82,11 @@ function columnsOf(users: Body["users"]): AcceptedColumns {
   };
 }
 
-const { MINTMARK_STORE: store = "", MINTMARK_PORT: port = "0", BENCH_KEY: apiKey = "" } = process.env;
+const {
+  MINTMARK_STORE: store = "",
+  MINTMARK_PORT: port = "0",
+  BENCH_KEY: apiKey = "",
+} = process.env;
 await using engine = await openEngine({ store, environment: "sandbox", settlement: SETTLEMENT });
 const app = await buildServer({
   engine: instant(engine, await engine.keys.authenticate(apiKey)),

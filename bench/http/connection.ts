@@ -9,7 +9,10 @@ export interface Target {
   readonly apiKey: string;
 }
 
-/** Buffer of all responses. Garbage collection in the load would take a core, and measure its own pauses. */
+/**
+ * Buffer of all responses. Garbage collection in the load would take a core, and measure its own
+ * pauses.
+ */
 const READ = Buffer.allocUnsafe(1 << 20);
 const HEAD_END = "\r\n\r\n";
 
@@ -40,11 +43,19 @@ function connection({ port, apiKey }: Target) {
     take(bytes);
     return true;
   };
-  const socket = connect({ port, host: "127.0.0.1", noDelay: true, onread: { buffer: READ, callback } });
+  const socket = connect({
+    port,
+    host: "127.0.0.1",
+    noDelay: true,
+    onread: { buffer: READ, callback },
+  });
   socket.on("error", (error) => answer?.reject(error));
   socket.on("close", () => answer?.reject(new Error("the server closed the connection")));
   return {
-    /** Resolves with the response's last byte. Rejects unless it is 200, because a rate of errors is meaningless. */
+    /**
+     * Resolves with the response's last byte. Rejects unless it is 200, because a rate of errors is
+     * meaningless.
+     */
     post(body: Buffer): Promise<void> {
       socket.cork();
       socket.write(
@@ -75,11 +86,16 @@ function poster(target: Target, open: DisposableStack): (body: Buffer) => Promis
 }
 
 /**
- * Sends each body once over `connections` connections; each sends the next one after its last response.
+ * Sends each body once over `connections` connections; each sends the next one after its last
+ * response.
  *
  * @returns requests a second, from the first request to the last response
  */
-export async function saturate(target: Target, bodies: readonly Buffer[], connections: number): Promise<number> {
+export async function saturate(
+  target: Target,
+  bodies: readonly Buffer[],
+  connections: number,
+): Promise<number> {
   using open = new DisposableStack();
   const start = performance.now();
   await fromCallers(connections, bodies, poster(target, open));
@@ -87,13 +103,17 @@ export async function saturate(target: Target, bodies: readonly Buffer[], connec
 }
 
 /**
- * Sends requests evenly at a rate, without waiting for earlier responses, and measures each from the time when it was
- * due. So a stall of the server counts for all waiting requests.
+ * Sends requests evenly at a rate, without waiting for earlier responses, and measures each from
+ * the time when it was due. So a stall of the server counts for all waiting requests.
  *
  * @param rate - requests a second
  * @returns milliseconds a request, ascending
  */
-export async function sendPaced(target: Target, rate: number, bodies: readonly Buffer[]): Promise<number[]> {
+export async function sendPaced(
+  target: Target,
+  rate: number,
+  bodies: readonly Buffer[],
+): Promise<number[]> {
   using connections = new DisposableStack();
   const post = poster(target, connections);
   const pending: Promise<number>[] = [];
@@ -108,19 +128,26 @@ export async function sendPaced(target: Target, rate: number, bodies: readonly B
 }
 
 /**
- * Appends evenly to a file, and has all that is due on disk before it goes on, as the store does with requests.
+ * Appends evenly to a file, and has all that is due on disk before it goes on, as the store does
+ * with requests.
  *
  * @param rate - appends a second
  * @param bytes - of one append
  * @returns milliseconds from the time when an append was due until it was on disk, ascending
  */
-export async function appendPaced(folder: string, rate: number, seconds: number, bytes: number): Promise<number[]> {
+export async function appendPaced(
+  folder: string,
+  rate: number,
+  seconds: number,
+  bytes: number,
+): Promise<number[]> {
   await using file = await open(join(folder, "appended"), "wx");
   const times: number[] = [];
   const count = Math.ceil(rate * seconds);
   const start = performance.now();
   while (times.length < count) {
-    const due = Math.min(count, Math.floor(((performance.now() - start) / 1000) * rate) + 1) - times.length;
+    const due =
+      Math.min(count, Math.floor(((performance.now() - start) / 1000) * rate) + 1) - times.length;
     if (due === 0) await sleep(1);
     else {
       await file.appendFile(Buffer.alloc(due * bytes, 0xa5));
@@ -134,5 +161,7 @@ export async function appendPaced(folder: string, rate: number, seconds: number,
 
 /** A quantile of ascending values. */
 export function quantile(ascending: readonly number[], share: number): number {
-  return ascending[Math.min(ascending.length - 1, Math.floor(ascending.length * share))] ?? Number.NaN;
+  return (
+    ascending[Math.min(ascending.length - 1, Math.floor(ascending.length * share))] ?? Number.NaN
+  );
 }

@@ -6,7 +6,9 @@ import { median } from "../harness.ts";
 import { quantile, saturate, sendPaced, type Target } from "./connection.ts";
 import type { Kind, LoadPlan } from "./measure.ts";
 
-/** The load as a separate process: reads a `LoadPlan`, writes figures; progress on standard error. */
+/**
+ * The load as a separate process: reads a `LoadPlan`, writes figures; progress on standard error.
+ */
 
 /** Ticks of the scheduler's accounting in a second; constant on every Linux that Node supports. */
 const TICKS = 100;
@@ -19,8 +21,15 @@ async function cpuOf(pid: number): Promise<number> {
   return ((Number(fields[11] ?? Number.NaN) + Number(fields[12])) / TICKS) * 1e6;
 }
 
-/** The figures of a kind, and the bodies of its requests, which are made before the clock starts. */
-async function measure(kind: Kind, target: Target, serverPid: number, bodies: (count: number) => Buffer[]) {
+/**
+ * The figures of a kind, and the bodies of its requests, which are made before the clock starts.
+ */
+async function measure(
+  kind: Kind,
+  target: Target,
+  serverPid: number,
+  bodies: (count: number) => Buffer[],
+) {
   const { name, mintsPerRequest, connections } = kind;
   process.stderr.write(`${name}: warming up\n`);
   await saturate(target, bodies(kind.warmUp), connections);
@@ -49,7 +58,8 @@ await runCommand(async () => {
   const workload = new Workload(world);
   const figures = {};
   for (const kind of kinds) {
-    const body = () => Buffer.from(JSON.stringify(kind.name === "bulk" ? workload.bulk() : workload.single()));
+    const body = () =>
+      Buffer.from(JSON.stringify(kind.name === "bulk" ? workload.bulk() : workload.single()));
     const bodies = (count: number) => Array.from({ length: count }, body);
     Object.assign(figures, await measure(kind, { port, apiKey: world.apiKey }, serverPid, bodies));
   }

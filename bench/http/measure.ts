@@ -17,14 +17,32 @@ export interface Kind {
   readonly rounds: number;
   /** Seconds at half of the saturated rate. */
   readonly halfSeconds: number;
-  /** Bytes that the store writes for a request before its answer, without sealing and compaction. */
+  /**
+   * Bytes that the store writes for a request before its answer, without sealing and compaction.
+   */
   readonly writtenBytes: number;
 }
 
 const FULL = { rounds: 3, halfSeconds: 10 } as const;
 export const KINDS: readonly Kind[] = [
-  { ...FULL, name: "bulk", mintsPerRequest: REQUEST, connections: 16, warmUp: 200, round: 300, writtenBytes: 31_000 },
-  { ...FULL, name: "singles", mintsPerRequest: 1, connections: 256, warmUp: 10_000, round: 20_000, writtenBytes: 300 },
+  {
+    ...FULL,
+    name: "bulk",
+    mintsPerRequest: REQUEST,
+    connections: 16,
+    warmUp: 200,
+    round: 300,
+    writtenBytes: 31_000,
+  },
+  {
+    ...FULL,
+    name: "singles",
+    mintsPerRequest: 1,
+    connections: 256,
+    warmUp: 10_000,
+    round: 20_000,
+    writtenBytes: 300,
+  },
 ];
 
 /** The same kinds with a tenth of the requests, for trials. */
@@ -32,7 +50,10 @@ export const QUICK: readonly Kind[] = KINDS.map((kind) => {
   return { ...kind, warmUp: kind.warmUp / 10, round: kind.round / 10, rounds: 1, halfSeconds: 2 };
 });
 
-/** The input of the process that loads a server. Its output is the figures, by the keys of the table's columns. */
+/**
+ * The input of the process that loads a server. Its output is the figures, by the keys of the
+ * table's columns.
+ */
 export interface LoadPlan {
   readonly port: number;
   readonly serverPid: number;
@@ -41,7 +62,10 @@ export interface LoadPlan {
 }
 
 const COLUMNS = KINDS.flatMap(({ name, mintsPerRequest }) => {
-  const of = mintsPerRequest === 1 ? "single mints" : `requests of ${mintsPerRequest.toLocaleString("en-US")}`;
+  const of =
+    mintsPerRequest === 1
+      ? "single mints"
+      : `requests of ${mintsPerRequest.toLocaleString("en-US")}`;
   return [
     { key: `${name}Rate`, label: of, unit: "mints/s", better: "higher" },
     { key: `${name}Cpu`, label: `${of}: server's CPU`, unit: "µs a mint", better: "lower" },
@@ -52,8 +76,13 @@ const COLUMNS = KINDS.flatMap(({ name, mintsPerRequest }) => {
 
 const AIMS = { bulkRate: 250_000, bulkP99: 50, singlesRate: 15_000, singlesP99: 50 };
 
-/** Throughput and response times of the server, with and without its engine, each on its own store. */
-export async function measureHttp(kinds: readonly Kind[], progress: Progress): Promise<SectionResult> {
+/**
+ * Throughput and response times of the server, with and without its engine, each on its own store.
+ */
+export async function measureHttp(
+  kinds: readonly Kind[],
+  progress: Progress,
+): Promise<SectionResult> {
   const server = await row("the server", "engine", kinds, progress);
   const disk = await diskRow(server, kinds, progress);
   const rows = [
@@ -62,7 +91,14 @@ export async function measureHttp(kinds: readonly Kind[], progress: Progress): P
     disk,
     { label: "aim", ours: false, values: AIMS },
   ];
-  return { name: "http", title: "Mints over HTTP", method: METHOD, columns: COLUMNS, rows, reference: null };
+  return {
+    name: "http",
+    title: "Mints over HTTP",
+    method: METHOD,
+    columns: COLUMNS,
+    rows,
+    reference: null,
+  };
 }
 
 /** Answer times of the disk for the writes of the server at half load. */
@@ -78,13 +114,21 @@ async function diskRow(server: Row, kinds: readonly Kind[], progress: Progress):
   return { label: "the disk alone", ours: false, values };
 }
 
-async function row(label: string, which: "engine" | "bare", kinds: readonly Kind[], progress: Progress): Promise<Row> {
+async function row(
+  label: string,
+  which: "engine" | "bare",
+  kinds: readonly Kind[],
+  progress: Progress,
+): Promise<Row> {
   const values = await underLoad(which, kinds, (line) => progress(`${label}, ${line}`));
   return { label, ours: which === "engine", values };
 }
 
 /** The server's time by stage. Profiling makes its rates unusable. */
-export async function measureStages(kinds: readonly Kind[], progress: Progress): Promise<SectionResult> {
+export async function measureStages(
+  kinds: readonly Kind[],
+  progress: Progress,
+): Promise<SectionResult> {
   const shares = new Map<string, Readonly<Record<string, number>>>();
   for (const kind of kinds) {
     await inFolder(async (folder) => {
@@ -93,16 +137,31 @@ export async function measureStages(kinds: readonly Kind[], progress: Progress):
       shares.set(`${kind.name}Rate`, await stageShares(folder));
     });
   }
-  const columns = COLUMNS.filter(({ key }) => shares.has(key)).map((column) => ({ ...column, unit: "%" }));
+  const columns = COLUMNS.filter(({ key }) => shares.has(key)).map((column) => ({
+    ...column,
+    unit: "%",
+  }));
   const rows = STAGE_NAMES.map((stage): Row => {
     const values = [...shares].map(([key, ofStages]) => [key, ofStages[stage] ?? null] as const);
     return { label: stage, ours: false, values: Object.fromEntries(values) };
   });
-  return { name: "stages", title: "Where the time goes", method: STAGES_METHOD, columns, rows, reference: null };
+  return {
+    name: "stages",
+    title: "Where the time goes",
+    method: STAGES_METHOD,
+    columns,
+    rows,
+    reference: null,
+  };
 }
 
 /** Starts a server on its own store, and loads it from another process. */
-async function underLoad(which: "engine" | "bare", kinds: readonly Kind[], progress: Progress, options?: string[]) {
+async function underLoad(
+  which: "engine" | "bare",
+  kinds: readonly Kind[],
+  progress: Progress,
+  options?: string[],
+) {
   return inFolder(async (folder) => {
     const store = join(folder, "store");
     const engine = await open(store);
@@ -110,7 +169,9 @@ async function underLoad(which: "engine" | "bare", kinds: readonly Kind[], progr
     await engine.close();
     await using server = await startServer(which, store, world, options);
     const input: LoadPlan = { kinds, port: server.port, serverPid: server.pid, world };
-    return JSON.parse(await run("./http/load-process.ts", [], { input, progress })) as Row["values"];
+    return JSON.parse(
+      await run("./http/load-process.ts", [], { input, progress }),
+    ) as Row["values"];
   });
 }
 

@@ -4,7 +4,10 @@ import packageJson from "../../package.json" with { type: "json" };
 import { endOf, endProcess, freePort, MAIN, untilAnswer } from "../../scripts/sandbox/process.ts";
 import { SETTLEMENT, type World } from "../engine-workload.ts";
 
-/** Units of rate a second that no run reaches; the most that the server takes. The limiter still counts. */
+/**
+ * Units of rate a second that no run reaches; the most that the server takes. The limiter still
+ * counts.
+ */
 export const UNLIMITED = 999_999_999;
 
 const SCRIPTS = {
@@ -15,14 +18,20 @@ const SCRIPTS = {
 /** Node's options of `npm run server`. */
 const OPTIONS = packageJson.scripts.server.split(" ").filter((word) => word.startsWith("--"));
 
-/** Limits that no measurement reaches. When the machine stalls, more requests wait than one key may hold. */
+/**
+ * Limits that no measurement reaches. When the machine stalls, more requests wait than one key may
+ * hold.
+ */
 const ROOMY = {
   MINTMARK_RATE_UNITS: String(UNLIMITED),
   MINTMARK_RATE_WINDOW_SECONDS: "1",
   MINTMARK_MEMORY_MIB: "16384",
 };
 
-/** Starts the server like `npm run server`, or without an engine. Its log goes to /dev/null at the usual level. */
+/**
+ * Starts the server like `npm run server`, or without an engine. Its log goes to /dev/null at the
+ * usual level.
+ */
 export async function startServer(
   which: keyof typeof SCRIPTS,
   store: string,

@@ -11,9 +11,15 @@ const STAGES: readonly (readonly [stage: string, whose: RegExp])[] = [
     /^node:(_http_outgoing|internal\/stream_base_commons)|^write(Utf8String|Latin1String|Buffer|v) /,
   ],
   [PARSE, /\/server\/http\/wire\/body\.ts|\/core\/mint\/json\.ts/],
-  ["check the key", /\/(routes\/api\/authentication|http\/access\/access-token)\.ts|\/core\/tenants\/api-keys\.ts/],
+  [
+    "check the key",
+    /\/(routes\/api\/authentication|http\/access\/access-token)\.ts|\/core\/tenants\/api-keys\.ts/,
+  ],
   ["count its rate and memory", /\/server\/http\/access\//],
-  ["make the answer", /\/server\/(http\/wire\/|routes\/mint-answer\.ts)|\/core\/mint\/mint-results\.ts/],
+  [
+    "make the answer",
+    /\/server\/(http\/wire\/|routes\/mint-answer\.ts)|\/core\/mint\/mint-results\.ts/,
+  ],
   ["read the request's columns", /\/core\/(mint\/(reader|form)|store\/mint-columns)\.ts|\/zod\//],
   ["write to the store", /\/core\/store\/|\/(classic-level|abstract-level)\//],
   ["seal", /\/core\/(sealing|protocol)\//],
@@ -27,8 +33,9 @@ const REST = "the rest";
 export const STAGE_NAMES = [...STAGES.map(([stage]) => stage), COLLECTION, REST];
 
 /**
- * The share of each stage in a process's busy time, in percent, from the CPU profile of its main thread in a folder.
- * Each sample counts for the innermost function of a stage, from the first parsed body to the last.
+ * The share of each stage in a process's busy time, in percent, from the CPU profile of its main
+ * thread in a folder. Each sample counts for the innermost function of a stage, from the first
+ * parsed body to the last.
  */
 export async function stageShares(folder: string): Promise<Readonly<Record<string, number>>> {
   const names = (await readdir(folder)).filter((name) => name.endsWith(".cpuprofile"));
@@ -40,9 +47,12 @@ export async function stageShares(folder: string): Promise<Readonly<Record<strin
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const stageOf = new Map<number, string | null>();
   const visit = (id: number, above: string): void => {
-    const { callFrame, children = [] } = byId.get(id) ?? { callFrame: { functionName: "", url: "" } };
+    const { callFrame, children = [] } = byId.get(id) ?? {
+      callFrame: { functionName: "", url: "" },
+    };
     const { functionName, url } = callFrame;
-    const stage = STAGES.find(([, whose]) => whose.test(url === "" ? `${functionName} ` : url))?.[0] ?? above;
+    const stage =
+      STAGES.find(([, whose]) => whose.test(url === "" ? `${functionName} ` : url))?.[0] ?? above;
     const isIdle = functionName === "(idle)" || functionName === "(program)";
     stageOf.set(id, isIdle ? null : functionName === "(garbage collector)" ? COLLECTION : stage);
     for (const child of children) visit(child, stage);

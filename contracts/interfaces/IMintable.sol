@@ -2,8 +2,8 @@
 pragma solidity 0.8.37;
 
 /// @title The interface of a token that withdrawals can mint.
-/// @notice The interface of StarkEx and Immutable X tokens, so existing contracts work unchanged. ERC-165 id
-/// 0x19ee6e3f.
+/// @notice The interface of StarkEx and Immutable X tokens, so existing contracts work unchanged.
+/// ERC-165 id 0x19ee6e3f.
 interface IMintable {
     /// @notice Mints `quantity` base units of the token that `mintingBlob` names to `to`.
     /// @param to The new owner.

@@ -16,9 +16,9 @@ interface IHistory {
     /// @notice Most vaults of one rollup batch. So many fit a transaction in any case.
     function MAX_ROLLUP_VAULTS() external view returns (uint256);
 
-    /// @notice One hash over all commits of both modes, in their order. Every commit names it and replaces it. It holds
-    /// no block time, so that several commits can be under way at once. Before the first commit it is the commitment of
-    /// the empty state.
+    /// @notice One hash over all commits of both modes, in their order. Every commit names it and
+    /// replaces it. It holds no block time, so that several commits can be under way at once.
+    /// Before the first commit it is the commitment of the empty state.
     function history() external view returns (bytes32);
     function batchCounts() external view returns (uint64 validium, uint64 rollup);
     /// @notice Root of a mode's tree of batches.
@@ -29,21 +29,26 @@ interface IHistory {
     function engineVersion() external pure returns (uint256);
 }
 
-/// @title What the constructor has fixed for ever. The contract itself answers, and no borrowed code.
+/// @title What the constructor has fixed for ever. The contract itself answers, and no borrowed
+/// code.
 interface IDeployment {
-    /// @notice The contract whose code runs all functions but those of {ICommits}, {IWithdrawals} and {ITransfers}.
+    /// @notice The contract whose code runs all functions but those of {ICommits}, {IWithdrawals}
+    /// and {ITransfers}.
     function administrationCode() external view returns (address);
-    /// @notice The contract whose code runs the functions of {ITransfers}. Zero: this deployment has no transfers.
+    /// @notice The contract whose code runs the functions of {ITransfers}. Zero: this deployment
+    /// has no transfers.
     function transfersCode() external view returns (address);
     /// @notice Seconds between the announcement of a change of roles and the change.
     function changeDelay() external view returns (uint64);
 }
 
 /// @title The L1 side of Mintmark: append-only state, and withdrawals that need nobody's help.
-/// @notice Everything off-chain can be rebuilt from this contract's events and the commits' calldata.
-/// @dev The contract itself has {ICommits}, {IWithdrawals} and {IDeployment}. Its fallback runs the code of {Administration} for the
-/// rest.
-interface IStateCommitment is // solhint-disable-line no-empty-blocks
+/// @notice Everything off-chain can be rebuilt from this contract's events and the commits'
+/// calldata.
+/// @dev The contract itself has {ICommits}, {IWithdrawals} and {IDeployment}. Its fallback runs the
+/// code of {Administration} for the rest.
+// solhint-disable no-empty-blocks
+interface IStateCommitment is
     ICommits,
     IWithdrawals,
     IDeployment,

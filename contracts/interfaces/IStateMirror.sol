@@ -51,8 +51,9 @@ struct MirrorBatch {
 }
 
 /// @title Withdrawals on another chain than the state's, for the tokens that live there.
-/// @notice A mirror has no state of its own. A committee vouches for the state commitment of one settlement contract on
-/// one other chain. Proofs lead from it to batches, and from batches to vaults. The accepted state can only grow.
+/// @notice A mirror has no state of its own. A committee vouches for the state commitment of one
+/// settlement contract on one other chain. Proofs lead from it to batches, and from batches to
+/// vaults. The accepted state can only grow.
 interface IStateMirror is ICommittee, IAssetRegistry, IVaultProofs, ICancellations, IWithdrawals {
     /// @param sequence Number of the step. {IVaultProofs-voidDuplicate} orders vaults by it.
     /// @param commitment State commitment of the source after it.
@@ -65,7 +66,8 @@ interface IStateMirror is ICommittee, IAssetRegistry, IVaultProofs, ICancellatio
         bytes32 commitment,
         uint64 acceptedAt
     );
-    /// @notice A batch has become known here: its vaults of this chain can be withdrawn with this header.
+    /// @notice A batch has become known here: its vaults of this chain can be withdrawn with this
+    /// header.
     event BatchImported(
         Mode indexed mode,
         uint64 indexed batchNumber,
@@ -76,9 +78,11 @@ interface IStateMirror is ICommittee, IAssetRegistry, IVaultProofs, ICancellatio
         uint64 sequence
     );
 
-    /// @notice The source is on this chain, so its own withdrawals would pay the same vaults a second time.
+    /// @notice The source is on this chain, so its own withdrawals would pay the same vaults a
+    /// second time.
     error SourceOnThisChain();
-    /// @notice The given state is not the present one: its commitment is not the newest accepted one.
+    /// @notice The given state is not the present one: its commitment is not the newest accepted
+    /// one.
     error CommitmentMismatch(bytes32 expected, bytes32 given);
     /// @notice The state is not newer than the accepted one, as in a replay.
     error StateNotNewer(uint64 count, uint64 given);
@@ -95,23 +99,35 @@ interface IStateMirror is ICommittee, IAssetRegistry, IVaultProofs, ICancellatio
     function changeDelay() external view returns (uint64);
     function sourceChainId() external view returns (uint64);
     function sourceContract() external view returns (address);
-    /// @notice Newest accepted state commitment of the source; before the first step that of the empty state.
+    /// @notice Newest accepted state commitment of the source; before the first step that of the
+    /// empty state.
     function commitment() external view returns (bytes32);
     /// @notice Steps accepted so far; the next one gets this sequence number.
     function stepCount() external view returns (uint64);
     /// @notice A step; all zero when there is none of this sequence number.
     function step(uint64 sequence) external view returns (MirrorStep memory);
 
-    /// @notice Accepts a later state of the source. Anyone may call this with k of n signatures of the committee.
-    /// @dev A step holds batches of one mode only. So steps keep the source's order of commits, and the earlier of two
-    /// vaults of one token is the same on both chains.
+    /// @notice Accepts a later state of the source. Anyone may call this with k of n signatures of
+    /// the committee.
+    /// @dev A step holds batches of one mode only. So steps keep the source's order of commits, and
+    /// the earlier of two vaults of one token is the same on both chains.
     /// @param from The present state. The contract keeps only its commitment.
     /// @param attestation Signatures over `MirroredState`; docs/protocol.md 8.
-    function advance(StateRoots calldata from, Growth calldata growth, bytes calldata attestation) external returns (uint64 sequence);
+    function advance(
+        StateRoots calldata from,
+        Growth calldata growth,
+        bytes calldata attestation
+    ) external returns (uint64 sequence);
 
-    /// @notice Stores a batch's header, with a proof against its step. Anyone may call this, any number of times.
-    /// @dev The header has the step's `committedAt` and `sequence`. So maturity counts from the time at which this
-    /// chain learned of the batch.
+    /// @notice Stores a batch's header, with a proof against its step. Anyone may call this, any
+    /// number of times.
+    /// @dev The header has the step's `committedAt` and `sequence`. So maturity counts from the
+    /// time at which this chain learned of the batch.
     /// @param siblings The batch's 32 siblings in the step's tree.
-    function importBatch(uint64 sequence, uint64 batchNumber, MirrorBatch calldata batch, bytes32[] calldata siblings) external;
+    function importBatch(
+        uint64 sequence,
+        uint64 batchNumber,
+        MirrorBatch calldata batch,
+        bytes32[] calldata siblings
+    ) external;
 }

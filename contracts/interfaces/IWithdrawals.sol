@@ -1,19 +1,31 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Authorization, BatchHeader, Vault, VaultPath, WithdrawalGroup, WithdrawalTerms} from "./Model.sol";
+import {
+    Authorization,
+    BatchHeader,
+    Vault,
+    VaultPath,
+    WithdrawalGroup,
+    WithdrawalTerms
+} from "./Model.sol";
 
 /// @title Withdrawals: whoever proves a vault and has its owner's authorization mints the token.
 interface IWithdrawals {
     /// @param quantity Quantized units of this withdrawal.
     /// @param withdrawnTotal Quantized units of all withdrawals of the vault, this one included.
-    event Withdrawn(uint64 indexed vaultId, address indexed recipient, uint64 quantity, uint64 withdrawnTotal);
-    /// @notice An item of a batch of withdrawals failed and had no effect. `reason` is the error that it would revert
-    /// with alone.
+    event Withdrawn(
+        uint64 indexed vaultId,
+        address indexed recipient,
+        uint64 quantity,
+        uint64 withdrawnTotal
+    );
+    /// @notice An item of a batch of withdrawals failed and had no effect. `reason` is the error
+    /// that it would revert with alone.
     event WithdrawalFailed(uint64 indexed vaultId, bytes reason);
 
-    /// @notice The vault's batch is older than the registration of its asset, which counts from sequence `since`. The
-    /// vault never counts.
+    /// @notice The vault's batch is older than the registration of its asset, which counts from
+    /// sequence `since`. The vault never counts.
     error BatchBeforeRegistration(uint64 vaultId, uint64 since);
     /// @notice The token lives on another chain.
     error OtherChain(uint64 chainId);
@@ -21,7 +33,8 @@ interface IWithdrawals {
     error AmountInvalid(uint64 vaultId, uint64 amount);
     /// @notice A blob has no byte for an ERC-20, and 1 to 255 bytes for other tokens.
     error BlobLengthInvalid(uint64 vaultId, uint256 length);
-    /// @notice An ERC-721 vault can be withdrawn from this time on, so that a duplicate can be voided before.
+    /// @notice An ERC-721 vault can be withdrawn from this time on, so that a duplicate can be
+    /// voided before.
     error NotMature(uint64 vaultId, uint64 maturesAt);
     error QuantityZero(uint64 vaultId);
     error QuantityTooLarge(uint64 vaultId, uint64 quantity, uint64 available);
@@ -30,23 +43,26 @@ interface IWithdrawals {
     error NotOwner(uint64 vaultId, address caller);
     error AuthorizationExpired(uint64 deadline);
     error AuthorizationIsCancelled(bytes32 digest);
-    /// @notice The owner has not signed this digest. It covers the list, or the vault, the quantity, the recipient, the
-    /// deadline and the quantity withdrawn before.
+    /// @notice The owner has not signed this digest. It covers the list, or the vault, the
+    /// quantity, the recipient, the deadline and the quantity withdrawn before.
     error SignatureInvalid(bytes32 digest);
     /// @notice The item's list names another quantity as withdrawn before.
     error NotListed(uint64 vaultId);
     /// @notice `mintFor` reverted. `reason` is the first 256 bytes of its error.
     error TokenRefused(address token, bytes reason);
     error NotSelf();
-    /// @notice A committed record spends the vault. {ITransfers-withdrawTransferred} pays the owner that it has.
+    /// @notice A committed record spends the vault. {ITransfers-withdrawTransferred} pays the owner
+    /// that it has.
     error VaultSpent(uint64 vaultId);
     /// @notice Item `index` of all items would get less gas than `itemGas`.
     error GasTooLow(uint256 index);
     /// @notice An item needs at least `MIN_ITEM_GAS`.
     error ItemGasTooLow(uint64 itemGas);
 
-    /// @notice Mints `quantity` of the vault's token to `recipient`. The owner calls, or has signed.
-    /// @dev All effects come before the call of the token. If the token reverts, the vault stays as it was.
+    /// @notice Mints `quantity` of the vault's token to `recipient`. The owner calls, or has
+    /// signed.
+    /// @dev All effects come before the call of the token. If the token reverts, the vault stays as
+    /// it was.
     /// @param quantity Quantized units.
     function withdraw(
         Vault calldata vault,
@@ -57,23 +73,31 @@ interface IWithdrawals {
         Authorization calldata authorization
     ) external;
 
-    /// @notice Many withdrawals, each independent of the others. {WithdrawalFailed} reports one that fails.
-    /// @dev Reverts with {GasTooLow} when the caller leaves an item less gas than `itemGas`, so that no caller can make
-    /// an item fail by a lack of gas. Malformed framing of items reverts the whole call.
-    /// @param groups The items of one group share a batch and an asset. Both are checked once for the group.
-    /// @param lists Lists of vaults that owners have signed, in the format of docs/protocol.md 6. Each is checked once,
-    /// with `itemGas`. An invalid list fails its own items only. Its items may come in any order, in one call or in
-    /// several.
-    /// @param itemGas Gas for one item: its proof, signature and token call together. At least `MIN_ITEM_GAS`.
+    /// @notice Many withdrawals, each independent of the others. {WithdrawalFailed} reports one
+    /// that fails.
+    /// @dev Reverts with {GasTooLow} when the caller leaves an item less gas than `itemGas`, so
+    /// that no caller can make an item fail by a lack of gas. Malformed framing of items reverts
+    /// the whole call.
+    /// @param groups The items of one group share a batch and an asset. Both are checked once for
+    /// the group.
+    /// @param lists Lists of vaults that owners have signed, in the format of docs/protocol.md 6.
+    /// Each is checked once, with `itemGas`. An invalid list fails its own items only. Its items
+    /// may come in any order, in one call or in several.
+    /// @param itemGas Gas for one item: its proof, signature and token call together. At least
+    /// `MIN_ITEM_GAS`.
     /// @return failed How many items failed.
-    function withdrawBatch(WithdrawalGroup[] calldata groups, bytes[] calldata lists, uint64 itemGas) external returns (uint256 failed);
+    function withdrawBatch(
+        WithdrawalGroup[] calldata groups,
+        bytes[] calldata lists,
+        uint64 itemGas
+    ) external returns (uint256 failed);
 
-    /// @notice Reverts unless the packed list is valid now: before its deadline, not cancelled, and signed by its
-    /// owner.
+    /// @notice Reverts unless the packed list is valid now: before its deadline, not cancelled, and
+    /// signed by its owner.
     function checkList(bytes calldata list) external view;
 
-    /// @notice The terms that all vaults of a batch and an asset of this chain share. Reverts when none of them can be
-    /// withdrawn now.
+    /// @notice The terms that all vaults of a batch and an asset of this chain share. Reverts when
+    /// none of them can be withdrawn now.
     /// @param vaultId Any vault of the batch.
     /// @param assetIndex The asset's place in the batch's manifest.
     /// @param assetSiblings The asset's siblings in the manifest, from the leaf upwards.
@@ -93,10 +117,18 @@ interface IWithdrawals {
 interface ICancellations {
     event AuthorizationCancelled(address indexed signer, bytes32 indexed digest);
 
-    /// @notice Cancels the caller's `Withdrawal` message of these values for ever, whether it was signed or not.
-    function cancelAuthorization(uint64 vaultId, uint64 withdrawnBefore, uint64 quantity, address recipient, uint64 deadline) external;
+    /// @notice Cancels the caller's `Withdrawal` message of these values for ever, whether it was
+    /// signed or not.
+    function cancelAuthorization(
+        uint64 vaultId,
+        uint64 withdrawnBefore,
+        uint64 quantity,
+        address recipient,
+        uint64 deadline
+    ) external;
 
-    /// @notice Cancels the caller's `WithdrawalList` message of these values for ever, whether it was signed or not.
+    /// @notice Cancels the caller's `WithdrawalList` message of these values for ever, whether it
+    /// was signed or not.
     /// @param vaults 24 bytes for each: vaultId:u64 withdrawnBefore:u64 quantity:u64.
     function cancelList(bytes calldata vaults, address recipient, uint64 deadline) external;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// @dev Longest change delay and maturity, in seconds. A longer one, by mistake, would lock out operators or owners.
+/// @dev Longest change delay and maturity, in seconds. A longer one, by mistake, would lock out
+/// operators or owners.
 uint64 constant MAX_DELAY = 30 days;
 
 /// @dev Most vaults of one batch.
@@ -62,8 +63,8 @@ struct BatchHeader {
 
 /// @dev The proof that leads from a vault and its asset to the batch root; docs/protocol.md 2.
 struct VaultPath {
-    /// @dev In the vault tree, from the leaf upwards, as many as its height. For a blob batch: what opens the vault's
-    /// elements, as docs/protocol.md 6 says.
+    /// @dev In the vault tree, from the leaf upwards, as many as its height. For a blob batch: what
+    /// opens the vault's elements, as docs/protocol.md 6 says.
     bytes32[] siblings;
     /// @dev The asset's place in the batch's manifest.
     uint8 assetIndex;
@@ -71,16 +72,18 @@ struct VaultPath {
     bytes32[] assetSiblings;
 }
 
-/// @dev With an empty signature the caller must be the owner. Otherwise the owner signs the EIP-712 message
-/// `Withdrawal`.
+/// @dev With an empty signature the caller must be the owner. Otherwise the owner signs the EIP-712
+/// message `Withdrawal`.
 struct Authorization {
     /// @dev Last second at which the signature counts.
     uint64 deadline;
-    /// @dev 65 bytes, 64 bytes by EIP-2098, or any bytes that the owner's ERC-1271 contract accepts.
+    /// @dev 65 bytes, 64 bytes by EIP-2098, or any bytes that the owner's ERC-1271 contract
+    /// accepts.
     bytes signature;
 }
 
-/// @dev Withdrawals of vaults of one batch and one asset of this chain, for {IWithdrawals-withdrawBatch}.
+/// @dev Withdrawals of vaults of one batch and one asset of this chain, for
+/// {IWithdrawals-withdrawBatch}.
 struct WithdrawalGroup {
     Mode mode;
     uint64 batchNumber;

@@ -7,9 +7,10 @@ import {LeafTree} from "./LeafTree.sol";
 import {Manifest} from "./Manifest.sol";
 
 /// @title Computes a batch's Merkle root from its data.
-/// @notice Decodes the grammar of docs/protocol.md 4 from calldata, hashes the leaf of each vault, then folds the
-/// leaves. It is in assembly because this loop is the price of a batch: about 130 gas a leaf and 85 a node. Arithmetic
-/// is unchecked: every number is at most a length of calldata, a count below 2^24, or masked.
+/// @notice Decodes the grammar of docs/protocol.md 4 from calldata, hashes the leaf of each vault,
+/// then folds the leaves. It is in assembly because this loop is the price of a batch: about 130
+/// gas a leaf and 85 a node. Arithmetic is unchecked: every number is at most a length of calldata,
+/// a count below 2^24, or masked.
 library BatchData {
     enum Fault {
         Version,
@@ -35,9 +36,9 @@ library BatchData {
     uint256 private constant HEAD_BYTES = 3;
     uint256 private constant DICTIONARY_OWNER = 20;
     uint256 private constant VOID_RUN = 0xffff;
-    /// @dev A leaf's preimage: 0x00 ‖ vaultId(8) ‖ chainId(8) ‖ owner(20) ‖ assetType(32) ‖ amount(8) ‖ blob. Each
-    /// field is written as a whole word that ends where the field ends, at the offset here. A later write fills the
-    /// bytes under the word's leading zeros.
+    /// @dev A leaf's preimage: 0x00 ‖ vaultId(8) ‖ chainId(8) ‖ owner(20) ‖ assetType(32) ‖
+    /// amount(8) ‖ blob. Each field is written as a whole word that ends where the field ends, at
+    /// the offset here. A later write fills the bytes under the word's leading zeros.
     uint256 private constant LEAF_OWNER = 5;
     uint256 private constant LEAF_ASSET = 37;
     uint256 private constant LEAF_AMOUNT = 45;
@@ -51,8 +52,8 @@ library BatchData {
     uint256 private constant RUN_CHAIN_ID = 0xa0;
     uint256 private constant RUN_OWNERS = 0x100;
 
-    /// @dev A run's header, and the places of its parts in calldata. It is a memory struct, so that the hot loop needs
-    /// no stack for it.
+    /// @dev A run's header, and the places of its parts in calldata. It is a memory struct, so that
+    /// the hot loop needs no stack for it.
     struct Run {
         uint256 length;
         uint256 ownerForm;
@@ -73,7 +74,8 @@ library BatchData {
         uint256 template;
     }
 
-    /// @notice The data's table of assets, packed as {Manifest} reads it. {Manifest} checks their order and number.
+    /// @notice The data's table of assets, packed as {Manifest} reads it. {Manifest} checks their
+    /// order and number.
     function assets(bytes calldata data) internal pure returns (bytes calldata packed) {
         unchecked {
             if (data.length < HEAD_BYTES + 2) _fail(Fault.Truncated, data.length);
@@ -90,19 +92,24 @@ library BatchData {
     /// @notice The root of the batch's vault tree, and how many slots it has.
     /// @param data The whole batch data. {assets} has read its assets, which are at most 255.
     /// @param firstVaultId Vault id of slot 0.
-    /// @param terms The registry's word of each asset, whose lowest byte is the standard. Each asset must have a vault
-    /// in the batch.
+    /// @param terms The registry's word of each asset, whose lowest byte is the standard. Each
+    /// asset must have a vault in the batch.
     /// @param maxVaults Most slots.
-    function root(bytes calldata data, uint64 firstVaultId, uint256[] memory terms, uint256 maxVaults)
-        internal
-        pure
-        returns (bytes32 content, uint256 vaultCount)
-    {
+    function root(
+        bytes calldata data,
+        uint64 firstVaultId,
+        uint256[] memory terms,
+        uint256 maxVaults
+    ) internal pure returns (bytes32 content, uint256 vaultCount) {
         unchecked {
             Run memory run;
             uint256 leaves;
             uint256 used;
-            uint256 cursor = _readOwners(data, HEAD_BYTES + terms.length * Manifest.ASSET_BYTES, run);
+            uint256 cursor = _readOwners(
+                data,
+                HEAD_BYTES + terms.length * Manifest.ASSET_BYTES,
+                run
+            );
             (run.template, leaves) = _workspace();
             while (cursor < data.length) {
                 uint256 asset;
@@ -127,32 +134,40 @@ library BatchData {
         }
     }
 
-    /// @dev The only revert of this library. Two dozen would take a twentieth of the contract's size.
+    /// @dev The only revert of this library. Two dozen would take a twentieth of the contract's
+    /// size.
     function _fail(Fault fault, uint256 offset) private pure {
         revert BatchDataInvalid(fault, offset);
     }
 
-    /// @dev The 32 bytes from `cursor` on. Past the end of calldata they are zeros, and past the end of `data` any
-    /// bytes. A later check of the cursor refuses such a read.
+    /// @dev The 32 bytes from `cursor` on. Past the end of calldata they are zeros, and past the
+    /// end of `data` any bytes. A later check of the cursor refuses such a read.
     function _word(bytes calldata data, uint256 cursor) private pure returns (uint256 word) {
         assembly ("memory-safe") {
             word := calldataload(add(data.offset, cursor))
         }
     }
 
-    function _readOwners(bytes calldata data, uint256 cursor, Run memory run) private pure returns (uint256) {
+    function _readOwners(
+        bytes calldata data,
+        uint256 cursor,
+        Run memory run
+    ) private pure returns (uint256) {
         unchecked {
             uint256 count = _word(data, cursor) >> 240;
             cursor += 2;
             uint256 end = cursor + count * DICTIONARY_OWNER;
-            if (end >= data.length) _fail(end == data.length ? Fault.Empty : Fault.Truncated, data.length);
+            if (end >= data.length)
+                _fail(end == data.length ? Fault.Empty : Fault.Truncated, data.length);
             run.ownerCount = count;
             assembly ("memory-safe") {
                 let to := mload(0x40)
                 mstore(add(run, RUN_OWNERS), to)
                 let from := add(data.offset, cursor)
                 let limit := add(data.offset, end)
-                for {} lt(from, limit) { from := add(from, 20) } {
+                for {} lt(from, limit) {
+                    from := add(from, 20)
+                } {
                     mstore(to, shr(96, calldataload(from)))
                     to := add(to, 32)
                 }
@@ -162,8 +177,8 @@ library BatchData {
         }
     }
 
-    /// @dev Free memory that stays unallocated: the template of a leaf's preimage, then the leaves. Nothing else may
-    /// allocate memory while they are in use.
+    /// @dev Free memory that stays unallocated: the template of a leaf's preimage, then the leaves.
+    /// Nothing else may allocate memory while they are in use.
     function _workspace() private pure returns (uint256 template, uint256 leaves) {
         assembly ("memory-safe") {
             template := add(mload(0x40), 0xc0)
@@ -171,7 +186,11 @@ library BatchData {
         }
     }
 
-    function _readRun(bytes calldata data, uint256 cursor, Run memory run) private pure returns (uint256 asset, uint256 next) {
+    function _readRun(
+        bytes calldata data,
+        uint256 cursor,
+        Run memory run
+    ) private pure returns (uint256 asset, uint256 next) {
         unchecked {
             uint256 head = _word(data, cursor) >> 208;
             asset = head >> 32;
@@ -190,7 +209,11 @@ library BatchData {
         }
     }
 
-    function _readRunOptions(bytes calldata data, uint256 cursor, Run memory run) private pure returns (uint256) {
+    function _readRunOptions(
+        bytes calldata data,
+        uint256 cursor,
+        Run memory run
+    ) private pure returns (uint256) {
         unchecked {
             if (run.ownerForm == 3) {
                 uint256 index = _word(data, cursor) >> 240;
@@ -227,12 +250,12 @@ library BatchData {
         if ((standard == Standard.ERC20) != (run.blobForm == 0)) _fail(Fault.BlobForm, cursor);
     }
 
-    /// @dev Writes a leaf's preimage, field by field from the last to the first. A later write fills the bytes under a
-    /// word's leading zeros.
+    /// @dev Writes a leaf's preimage, field by field from the last to the first. A later write
+    /// fills the bytes under a word's leading zeros.
     function _startTemplate(bytes calldata data, uint256 asset, Run memory run) private pure {
         uint256 place = HEAD_BYTES + asset * Manifest.ASSET_BYTES;
         uint256 assetType = _word(data, place + 8);
-        run.chainId = _word(data, place) >> 192 << 160;
+        run.chainId = (_word(data, place) >> 192) << 160;
         uint256 template = run.template;
         uint256 chainAndOwner = run.chainId | run.owner;
         uint256 text = run.text;
@@ -244,9 +267,15 @@ library BatchData {
         }
     }
 
-    /// @dev Hashes the run's leaves to `target` and returns the cursor behind its records. Reads past the end of
-    /// calldata give zeros, and a later check of the cursor refuses them.
-    function _hashRun(bytes calldata data, uint256 cursor, Run memory run, uint256 vaultId, uint256 target) private pure returns (uint256) {
+    /// @dev Hashes the run's leaves to `target` and returns the cursor behind its records. Reads
+    /// past the end of calldata give zeros, and a later check of the cursor refuses them.
+    function _hashRun(
+        bytes calldata data,
+        uint256 cursor,
+        Run memory run,
+        uint256 vaultId,
+        uint256 target
+    ) private pure returns (uint256) {
         if (run.amountBytes == 0 && run.blobForm == 3 && run.ownerForm == 3) {
             _hashRange(run, vaultId, target, cursor);
             return cursor;
@@ -254,9 +283,15 @@ library BatchData {
         return _hashAny(data, cursor, run, vaultId, target);
     }
 
-    /// @dev Any other run. What is the same for all of its records is read once, because this loop is the price of a
-    /// vault.
-    function _hashAny(bytes calldata data, uint256 cursor, Run memory run, uint256 vaultId, uint256 target) private pure returns (uint256) {
+    /// @dev Any other run. What is the same for all of its records is read once, because this loop
+    /// is the price of a vault.
+    function _hashAny(
+        bytes calldata data,
+        uint256 cursor,
+        Run memory run,
+        uint256 vaultId,
+        uint256 target
+    ) private pure returns (uint256) {
         unchecked {
             uint256 template = run.template;
             uint256 ownerForm = run.ownerForm;
@@ -319,7 +354,11 @@ library BatchData {
     }
 
     /// @dev The amount's word covers the blob's first bytes, so the blob is written after it.
-    function _readAmount(bytes calldata data, uint256 cursor, Run memory run) private pure returns (uint256) {
+    function _readAmount(
+        bytes calldata data,
+        uint256 cursor,
+        Run memory run
+    ) private pure returns (uint256) {
         unchecked {
             uint256 width = run.amountBytes;
             uint256 template = run.template;
@@ -333,9 +372,14 @@ library BatchData {
         }
     }
 
-    /// @dev The loop for consecutive ids of one owner. Two words change from leaf to leaf. It takes five leaves at a time,
-    /// because the loop itself costs a fifth of a leaf.
-    function _hashRange(Run memory run, uint256 vaultId, uint256 target, uint256 cursor) private pure {
+    /// @dev The loop for consecutive ids of one owner. Two words change from leaf to leaf. It takes
+    /// five leaves at a time, because the loop itself costs a fifth of a leaf.
+    function _hashRange(
+        Run memory run,
+        uint256 vaultId,
+        uint256 target,
+        uint256 cursor
+    ) private pure {
         uint256 template = run.template;
         uint256 digits = run.blobLength;
         uint256 text = run.text;
@@ -351,8 +395,12 @@ library BatchData {
             for {} 1 {} {
                 // Nothing is carried until the last digit passes 9.
                 let stretch := add(target, shl(5, sub(0x3a, and(shr(last, text), 0xff))))
-                if gt(stretch, limit) { stretch := limit }
-                for {} lt(add(target, 128), stretch) { target := add(target, 160) } {
+                if gt(stretch, limit) {
+                    stretch := limit
+                }
+                for {} lt(add(target, 128), stretch) {
+                    target := add(target, 160)
+                } {
                     mstore(idAt, vaultId)
                     mstore(textAt, text)
                     mstore(target, keccak256(template, size))
@@ -383,16 +431,23 @@ library BatchData {
                     vaultId := add(vaultId, 1)
                     text := add(text, unit)
                 }
-                if eq(target, limit) { break }
-                // The digit past 9 becomes 0 and the next one rises by one, until no digit is past 9.
+                if eq(target, limit) {
+                    break
+                }
+                // The digit past 9 becomes 0 and the next one rises by one, until no digit is past
+                // 9.
                 let place := last
                 for {} 1 {} {
                     text := add(text, shl(place, 0xf6))
                     place := add(place, 8)
                     overflow := eq(place, 256)
-                    if or(overflow, lt(and(shr(place, text), 0xff), 0x3a)) { break }
+                    if or(overflow, lt(and(shr(place, text), 0xff), 0x3a)) {
+                        break
+                    }
                 }
-                if overflow { break }
+                if overflow {
+                    break
+                }
             }
         }
         if (overflow) _fail(Fault.Range, cursor);

@@ -6,8 +6,9 @@ import {Manifest} from "./Manifest.sol";
 import {MintingBlob} from "./MintingBlob.sol";
 
 /// @title Vaults as field elements of EIP-4844 blobs; docs/protocol.md 4.
-/// @notice Makes a vault's elements, and lets the point evaluation precompile compare them with the blobs. It decodes no
-/// element. So an element that is not exactly the encoding of a vault pays nobody.
+/// @notice Makes a vault's elements, and lets the point evaluation precompile compare them with the
+/// blobs. It decodes no element. So an element that is not exactly the encoding of a vault pays
+/// nobody.
 library BlobVaults {
     /// @dev What the header and an asset's path in the manifest say about the batch.
     struct Batch {
@@ -26,10 +27,12 @@ library BlobVaults {
     uint256 private constant KIND = 2;
 
     /// @dev The scalar field of BLS12-381 has this modulus. Blobs are polynomials over it.
-    uint256 private constant MODULUS = 0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001;
-    /// @dev 7^((MODULUS - 1) / 4096). A blob's elements are its polynomial's values at the powers of this number, in
-    /// bit-reversed order.
-    uint256 private constant ROOT_OF_UNITY = 0x564c0a11a0f704f4fc3e8acfe0f8245f0ad1347b378fbf96e206da11a5d36306;
+    uint256 private constant MODULUS =
+        0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001;
+    /// @dev 7^((MODULUS - 1) / 4096). A blob's elements are its polynomial's values at the powers
+    /// of this number, in bit-reversed order.
+    uint256 private constant ROOT_OF_UNITY =
+        0x564c0a11a0f704f4fc3e8acfe0f8245f0ad1347b378fbf96e206da11a5d36306;
     uint256 private constant POINT_EVALUATION = 0x0a;
     uint256 private constant EVALUATION_GAS = 100_000;
     /// @dev An opening has three words in a path: commitment(48) ‖ proof(48).
@@ -38,13 +41,21 @@ library BlobVaults {
     uint256 private constant MAX_CONTENT_BYTES = 61;
 
     /// @notice keccak256(0x0a ‖ vaultCount(4) ‖ manifestHash(32) ‖ versionedHash(32)…).
-    function content(uint256 vaultCount, bytes32 manifestHash, bytes32[] memory versionedHashes) internal pure returns (bytes32) {
-        return keccak256(abi.encodePacked(uint8(10), uint32(vaultCount), manifestHash, versionedHashes));
+    function content(
+        uint256 vaultCount,
+        bytes32 manifestHash,
+        bytes32[] memory versionedHashes
+    ) internal pure returns (bytes32) {
+        return
+            keccak256(
+                abi.encodePacked(uint8(10), uint32(vaultCount), manifestHash, versionedHashes)
+            );
     }
 
     /// @notice The versioned hashes of this transaction's blobs.
     function committed() internal view returns (bytes32[] memory versionedHashes) {
-        // The precompile fails with one gas. Without a precompile, the call does nothing and succeeds.
+        // The precompile fails with one gas. Without a precompile, the call does nothing and
+        // succeeds.
         bool missing;
         assembly ("memory-safe") {
             missing := staticcall(1, POINT_EVALUATION, 0, 0, 0, 0)
@@ -57,11 +68,17 @@ library BlobVaults {
         for (uint256 i; i < blobs; ++i) versionedHashes[i] = blobhash(i);
     }
 
-    /// @notice Whether the path opens the vault's elements in the batch's blobs, at the slot that the vault id names.
+    /// @notice Whether the path opens the vault's elements in the batch's blobs, at the slot that
+    /// the vault id names.
     /// @param assetIndex The place of the vault's asset in the batch's manifest.
-    /// @param path Manifest hash, versioned hashes, then commitment(48) ‖ proof(48) for each element. If there are
-    /// continuations, the last word is the place of the first one.
-    function opened(Vault memory vault, uint256 assetIndex, Batch memory batch, bytes32[] calldata path) internal view returns (bool) {
+    /// @param path Manifest hash, versioned hashes, then commitment(48) ‖ proof(48) for each
+    /// element. If there are continuations, the last word is the place of the first one.
+    function opened(
+        Vault memory vault,
+        uint256 assetIndex,
+        Batch memory batch,
+        bytes32[] calldata path
+    ) internal view returns (bool) {
         unchecked {
             uint256 continuation = path.length == 0 ? 0 : uint256(path[path.length - 1]);
             uint256[] memory elements = elementsOf(vault, assetIndex, continuation);
@@ -70,7 +87,10 @@ library BlobVaults {
             uint256 rest = elements.length * OPENING_WORDS + 1;
             if (elements.length == 0 || path.length < 2 + rest) return false;
             uint256 blobs = path.length - 1 - rest;
-            if (continuation < batch.vaultCount || !_opensAt(path, blobs, vault.vaultId, elements[0], batch)) return false;
+            if (
+                continuation < batch.vaultCount ||
+                !_opensAt(path, blobs, vault.vaultId, elements[0], batch)
+            ) return false;
             for (uint256 i = 1; i < elements.length; ++i) {
                 if (!_evaluates(path, blobs, i, continuation + i - 1, elements[i])) return false;
             }
@@ -79,9 +99,16 @@ library BlobVaults {
     }
 
     /// @notice {opened} for a vault of one element.
-    function openedHead(uint256 vaultId, uint256 head, Batch memory batch, bytes32[] calldata path) internal view returns (bool) {
+    function openedHead(
+        uint256 vaultId,
+        uint256 head,
+        Batch memory batch,
+        bytes32[] calldata path
+    ) internal view returns (bool) {
         unchecked {
-            return path.length > 1 + OPENING_WORDS && _opensAt(path, path.length - 1 - OPENING_WORDS, vaultId, head, batch);
+            return
+                path.length > 1 + OPENING_WORDS &&
+                _opensAt(path, path.length - 1 - OPENING_WORDS, vaultId, head, batch);
         }
     }
 
@@ -89,9 +116,14 @@ library BlobVaults {
         return Manifest.batchRoot(KIND, manifestRoot, content_);
     }
 
-    /// @notice The elements of a vault: its head, then its continuations. Empty when no form holds the vault.
+    /// @notice The elements of a vault: its head, then its continuations. Empty when no form holds
+    /// the vault.
     /// @param continuation The place of the first continuation. A vault of one element ignores it.
-    function elementsOf(Vault memory vault, uint256 assetIndex, uint256 continuation) internal pure returns (uint256[] memory elements) {
+    function elementsOf(
+        Vault memory vault,
+        uint256 assetIndex,
+        uint256 continuation
+    ) internal pure returns (uint256[] memory elements) {
         unchecked {
             uint256 head = headOf(vault, assetIndex);
             if (head != 0) return _single(head);
@@ -115,7 +147,8 @@ library BlobVaults {
         }
     }
 
-    /// @notice The only element of a vault whose minting blob is empty or a short decimal; 0 for any other vault.
+    /// @notice The only element of a vault whose minting blob is empty or a short decimal; 0 for
+    /// any other vault.
     function headOf(Vault memory vault, uint256 assetIndex) internal pure returns (uint256) {
         unchecked {
             (uint256 amount, bytes memory blob) = (vault.amount, vault.blob);
@@ -129,25 +162,33 @@ library BlobVaults {
         }
     }
 
-    /// @notice The point at which the polynomial's value is the element of this place. It is the root of unity to the
-    /// power of the place's twelve bits in reverse order.
+    /// @notice The point at which the polynomial's value is the element of this place. It is the
+    /// root of unity to the power of the place's twelve bits in reverse order.
     function pointOf(uint256 place) internal pure returns (uint256 point) {
         assembly ("memory-safe") {
             point := 1
             // Begins with the highest bit of the power, which is the lowest bit of the place.
-            for { let bits := or(place, BLOB_ELEMENTS) } gt(bits, 1) { bits := shr(1, bits) } {
+            for {
+                let bits := or(place, BLOB_ELEMENTS)
+            } gt(bits, 1) {
+                bits := shr(1, bits)
+            } {
                 point := mulmod(point, point, MODULUS)
-                if and(bits, 1) { point := mulmod(point, ROOT_OF_UNITY, MODULUS) }
+                if and(bits, 1) {
+                    point := mulmod(point, ROOT_OF_UNITY, MODULUS)
+                }
             }
         }
     }
 
     /// @dev Whether the path begins with the batch's content, and opens the head.
-    function _opensAt(bytes32[] calldata path, uint256 blobs, uint256 vaultId, uint256 head, Batch memory batch)
-        private
-        view
-        returns (bool)
-    {
+    function _opensAt(
+        bytes32[] calldata path,
+        uint256 blobs,
+        uint256 vaultId,
+        uint256 head,
+        Batch memory batch
+    ) private view returns (bool) {
         uint256 slot = vaultId & SLOT_MASK;
         if (vaultId >> 63 == 0 || slot >= batch.vaultCount) return false;
         bytes32 hash;
@@ -159,14 +200,23 @@ library BlobVaults {
             calldatacopy(add(preimage, 5), path.offset, size)
             hash := keccak256(preimage, add(size, 5))
         }
-        return batchRoot(batch.manifestRoot, hash) == batch.batchRoot && _evaluates(path, blobs, 0, slot, head);
+        return
+            batchRoot(batch.manifestRoot, hash) == batch.batchRoot &&
+            _evaluates(path, blobs, 0, slot, head);
     }
 
-    /// @dev Whether opening `index` of the path shows this value at a place of the blobs. The precompile answers with 64
-    /// bytes: the number of elements in a blob, and the modulus. A chain without it answers with no bytes. A wrong opening
-    /// burns the gas that it gets. So the call passes on twice the price, and more only if the caller has plenty, since
-    /// an upgrade may change the price.
-    function _evaluates(bytes32[] calldata path, uint256 blobs, uint256 index, uint256 place, uint256 value) private view returns (bool yes) {
+    /// @dev Whether opening `index` of the path shows this value at a place of the blobs. The
+    /// precompile answers with 64 bytes: the number of elements in a blob, and the modulus. A chain
+    /// without it answers with no bytes. A wrong opening burns the gas that it gets. So the call
+    /// passes on twice the price, and more only if the caller has plenty, since an upgrade may
+    /// change the price.
+    function _evaluates(
+        bytes32[] calldata path,
+        uint256 blobs,
+        uint256 index,
+        uint256 place,
+        uint256 value
+    ) private view returns (bool yes) {
         if (place >= blobs * BLOB_ELEMENTS) return false;
         uint256 point = pointOf(place % BLOB_ELEMENTS);
         assembly ("memory-safe") {
@@ -174,23 +224,37 @@ library BlobVaults {
             mstore(input, calldataload(add(path.offset, shl(5, add(1, div(place, BLOB_ELEMENTS))))))
             mstore(add(input, 0x20), point)
             mstore(add(input, 0x40), value)
-            calldatacopy(add(input, 0x60), add(path.offset, shl(5, add(add(1, blobs), mul(index, OPENING_WORDS)))), 0x60)
+            calldatacopy(
+                add(input, 0x60),
+                add(path.offset, shl(5, add(add(1, blobs), mul(index, OPENING_WORDS)))),
+                0x60
+            )
             let gas_ := shr(4, gas())
-            if lt(gas_, EVALUATION_GAS) { gas_ := EVALUATION_GAS }
+            if lt(gas_, EVALUATION_GAS) {
+                gas_ := EVALUATION_GAS
+            }
             yes := staticcall(gas_, POINT_EVALUATION, input, 0xc0, input, 0x40)
             yes := and(yes, eq(returndatasize(), 0x40))
-            yes := and(yes, and(eq(mload(input), BLOB_ELEMENTS), eq(mload(add(input, 0x20)), MODULUS)))
+            yes := and(
+                yes,
+                and(eq(mload(input), BLOB_ELEMENTS), eq(mload(add(input, 0x20)), MODULUS))
+            )
         }
     }
 
-    /// @dev The spelling of a minting blob: 0 decimal, 1 `{id}:{}`, 2 raw bytes, 3 no number. 32 digits are a decimal.
+    /// @dev The spelling of a minting blob: 0 decimal, 1 `{id}:{}`, 2 raw bytes, 3 no number. 32
+    /// digits are a decimal.
     function _numberIn(bytes memory blob) private pure returns (uint256 spelling, uint256 id) {
         unchecked {
             uint256 length = blob.length;
             bool valid;
             (valid, id) = MintingBlob.decimal(blob, 0, length);
             if (valid) return (0, id);
-            if (length > 5 && blob[0] == "{" && bytes4(bytes32(_bytesAt(blob, length - 4))) == "}:{}") {
+            if (
+                length > 5 &&
+                blob[0] == "{" &&
+                bytes4(bytes32(_bytesAt(blob, length - 4))) == "}:{}"
+            ) {
                 (valid, id) = MintingBlob.decimal(blob, 1, length - 4);
                 if (valid) return (1, id);
             }

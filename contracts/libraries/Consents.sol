@@ -3,8 +3,8 @@ pragma solidity 0.8.37;
 
 import {ICommits} from "../interfaces/ICommits.sol";
 
-/// @dev Lowest bits of the parts of the registry's word of an asset: its issuer, the issuer's epoch, whether the issuer
-/// is suspended.
+/// @dev Lowest bits of the parts of the registry's word of an asset: its issuer, the issuer's
+/// epoch, whether the issuer is suspended.
 uint256 constant ISSUER = 8;
 uint256 constant ISSUER_EPOCH = 168;
 uint256 constant SUSPENDED = 232;
@@ -15,18 +15,30 @@ library Consents {
     /// @dev An asset in the issuer's message: chainId(8) ‖ assetType(32) ‖ issuerEpoch(8).
     uint256 private constant ENTRY_BYTES = 48;
 
-    /// @notice The consent that begins at an offset: count(1) ‖ index(1 each) ‖ length(2) ‖ signature.
+    /// @notice The consent that begins at an offset: count(1) ‖ index(1 each) ‖ length(2) ‖
+    /// signature.
     /// @param assets The batch's manifest, packed.
     /// @param terms The registry's word of each asset.
     /// @return end Offset of the next consent.
     /// @return named The assets that the consent names; bit i stands for asset i.
-    /// @return issuer The issuer of all named assets; the zero address when they have different ones, or when one is
-    /// suspended.
+    /// @return issuer The issuer of all named assets; the zero address when they have different
+    /// ones, or when one is suspended.
     /// @return assetsHash Hash of the named assets in the issuer's message.
-    function read(bytes calldata consents, uint256 offset, bytes calldata assets, uint256[] memory terms)
+    function read(
+        bytes calldata consents,
+        uint256 offset,
+        bytes calldata assets,
+        uint256[] memory terms
+    )
         internal
         pure
-        returns (uint256 end, uint256 named, address issuer, bytes32 assetsHash, bytes calldata signature)
+        returns (
+            uint256 end,
+            uint256 named,
+            address issuer,
+            bytes32 assetsHash,
+            bytes calldata signature
+        )
     {
         unchecked {
             uint256 count;

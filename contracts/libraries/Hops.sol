@@ -6,9 +6,10 @@ import {SLOT_MASK} from "../interfaces/Model.sol";
 import {StateProof} from "./StateProof.sol";
 import {TransferData} from "./TransferData.sol";
 
-/// @title Committed records of transfers with their proofs, one behind the other; docs/protocol.md 10.
-/// @dev The parts that are hashed together lie together. Arithmetic is unchecked: every number is at most a length of
-/// calldata, or masked.
+/// @title Committed records of transfers with their proofs, one behind the other; docs/protocol.md
+/// 10.
+/// @dev The parts that are hashed together lie together. Arithmetic is unchecked: every number is
+/// at most a length of calldata, or masked.
 library Hops {
     struct Hop {
         /// @dev The vault that the record makes: its place is the leaf's.
@@ -30,7 +31,8 @@ library Hops {
         uint64 committedAt;
     }
 
-    /// @dev outId(8) part(1) amount(8) to(20) deadline(4) list(32) signature(64) header(52) height(1).
+    /// @dev outId(8) part(1) amount(8) to(20) deadline(4) list(32) signature(64) header(52)
+    /// height(1).
     uint256 private constant HOP_BYTES = 190;
     uint256 private constant AMOUNT = 9;
     uint256 private constant AUTH = 37;
@@ -40,11 +42,15 @@ library Hops {
     uint256 private constant COUNT = 169;
     uint256 private constant HEIGHT = 189;
 
-    /// @notice The hop at an offset, and the offset behind it. Reverts unless the batch of its header holds it as a
-    /// record of this vault.
-    /// @dev Only this contract hashes the leaves of a transfer batch, whose root has a kind of its own. So each leaf is
-    /// a record that has set the bit of its vault.
-    function read(bytes calldata hops, uint256 offset, uint64 inId) internal pure returns (Hop memory hop, uint256 end) {
+    /// @notice The hop at an offset, and the offset behind it. Reverts unless the batch of its
+    /// header holds it as a record of this vault.
+    /// @dev Only this contract hashes the leaves of a transfer batch, whose root has a kind of its
+    /// own. So each leaf is a record that has set the bit of its vault.
+    function read(
+        bytes calldata hops,
+        uint256 offset,
+        uint64 inId
+    ) internal pure returns (Hop memory hop, uint256 end) {
         unchecked {
             uint256 place;
             bytes32[] calldata siblings;
@@ -63,7 +69,11 @@ library Hops {
             hop.amount = uint64(_word(place + AMOUNT) >> 192);
             hop.to = address(uint160(_word(place + AMOUNT + 8) >> 96));
             hop.deadline = uint64(_word(place + AUTH) >> 224);
-            (hop.list, hop.r, hop.vs) = (bytes32(_word(place + AUTH + 4)), bytes32(_word(place + AUTH + 36)), bytes32(_word(place + AUTH + 68)));
+            (hop.list, hop.r, hop.vs) = (
+                bytes32(_word(place + AUTH + 4)),
+                bytes32(_word(place + AUTH + 36)),
+                bytes32(_word(place + AUTH + 68))
+            );
             hop.committedAt = uint64(count >> 160);
             count >>= 224;
             bytes32 item = TransferData.itemOf(inId, hop.amount, hop.to);
@@ -84,8 +94,12 @@ library Hops {
             }
             hop.headerHash = headerHash;
             uint256 slot = hop.outId & SLOT_MASK;
-            bool proven = end <= hops.length && slot < count && StateProof.isHeight(siblings.length, count)
-                && TransferData.batchRoot(StateProof.fold(leaf, slot, siblings)) == bytes32(_word(place + HEADER));
+            bool proven =
+                end <= hops.length &&
+                    slot < count &&
+                    StateProof.isHeight(siblings.length, count) &&
+                    TransferData.batchRoot(StateProof.fold(leaf, slot, siblings)) ==
+                        bytes32(_word(place + HEADER));
             if (!proven) revert IVaultProofs.ProofInvalid(inId);
         }
     }

@@ -3,7 +3,8 @@ pragma solidity 0.8.37;
 
 import {LeafTree} from "./LeafTree.sol";
 
-/// @title The manifest: the list of a batch's assets, which the batch root binds; docs/protocol.md 2.
+/// @title The manifest: the list of a batch's assets, which the batch root binds; docs/protocol.md
+/// 2.
 /// @dev Arithmetic is unchecked: every number is at most a length of calldata.
 library Manifest {
     /// @notice Asset `index` is incomplete, not above the one before, or beyond the 255th.
@@ -19,7 +20,8 @@ library Manifest {
     /// @notice keccak256(0x07 ‖ chainId(8) ‖ assetType(32)).
     function leaf(uint64 chainId, uint256 assetType) internal pure returns (bytes32 hash) {
         assembly ("memory-safe") {
-            // Written from the back, so that the second word overwrites the leading zeros of the first.
+            // Written from the back, so that the second word overwrites the leading zeros of the
+            // first.
             mstore(0x09, assetType)
             mstore(0x00, or(shl(248, 7), or(shl(184, chainId), shr(72, assetType))))
             hash := keccak256(0x00, 41)
@@ -28,7 +30,11 @@ library Manifest {
 
     /// @notice keccak256(0x06 ‖ kind(1) ‖ manifestRoot(32) ‖ content(32)).
     /// @param kind 0 validium, 1 calldata.
-    function batchRoot(uint256 kind, bytes32 manifestRoot, bytes32 content) internal pure returns (bytes32 hash) {
+    function batchRoot(
+        uint256 kind,
+        bytes32 manifestRoot,
+        bytes32 content
+    ) internal pure returns (bytes32 hash) {
         assembly ("memory-safe") {
             let free := mload(0x40)
             mstore8(free, 6)
@@ -39,7 +45,8 @@ library Manifest {
         }
     }
 
-    /// @notice How many assets a packed list has. Reverts unless they are whole, at most 255 and strictly ascending.
+    /// @notice How many assets a packed list has. Reverts unless they are whole, at most 255 and
+    /// strictly ascending.
     function count(bytes calldata packed) internal pure returns (uint256 assets) {
         unchecked {
             assets = packed.length / ASSET_BYTES;
@@ -48,14 +55,18 @@ library Manifest {
             (uint64 lastChain, uint256 last) = (0, 0);
             for (uint256 i; i < assets; ++i) {
                 (uint64 chainId, uint256 assetType) = assetAt(packed, i);
-                if (i != 0 && (chainId < lastChain || (chainId == lastChain && assetType <= last))) revert ManifestInvalid(i);
+                if (i != 0 && (chainId < lastChain || (chainId == lastChain && assetType <= last)))
+                    revert ManifestInvalid(i);
                 (lastChain, last) = (chainId, assetType);
             }
         }
     }
 
     /// @notice The asset at an index of a packed list. The index must be below {count}.
-    function assetAt(bytes calldata packed, uint256 index) internal pure returns (uint64 chainId, uint256 assetType) {
+    function assetAt(
+        bytes calldata packed,
+        uint256 index
+    ) internal pure returns (uint64 chainId, uint256 assetType) {
         assembly ("memory-safe") {
             let place := add(packed.offset, mul(index, ASSET_BYTES))
             chainId := shr(192, calldataload(place))
@@ -90,7 +101,9 @@ library Manifest {
     function _fold(uint256 leaves, uint256 assets) private pure returns (bytes32 hash) {
         if (assets > 1) return LeafTree.fold(leaves, assets);
         assembly ("memory-safe") {
-            if assets { hash := mload(leaves) }
+            if assets {
+                hash := mload(leaves)
+            }
         }
     }
 }

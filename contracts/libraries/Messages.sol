@@ -12,37 +12,71 @@ library Messages {
     bytes32 private constant TRANSFERS_TYPEHASH = keccak256(
         "Transfers(Transfer[] transfers,uint64 deadline)Transfer(uint64 vaultId,uint64 amount,address to)"
     );
-    bytes32 private constant SESSION_TYPEHASH =
-        keccak256("Session(address owner,address key,uint64 until,uint64 limit,uint256 assetType)");
-    bytes32 private constant SESSION_END_TYPEHASH = keccak256("SessionEnd(address owner,address key)");
+    bytes32 private constant SESSION_TYPEHASH = keccak256(
+        "Session(address owner,address key,uint64 until,uint64 limit,uint256 assetType)"
+    );
+    bytes32 private constant SESSION_END_TYPEHASH = keccak256(
+        "SessionEnd(address owner,address key)"
+    );
     bytes32 private constant MIRRORED_STATE_TYPEHASH = keccak256(
         "MirroredState(uint64 sourceChainId,address sourceContract,uint64 countValidium,uint64 countRollup,bytes32 commitment,uint64 epoch)"
     );
-    bytes32 private constant ISSUER_CONSENT_TYPEHASH =
-        keccak256("IssuerConsent(uint8 mode,uint64 batchNumber,bytes32 content,bytes32 assetsHash)");
+    bytes32 private constant ISSUER_CONSENT_TYPEHASH = keccak256(
+        "IssuerConsent(uint8 mode,uint64 batchNumber,bytes32 content,bytes32 assetsHash)"
+    );
     bytes32 private constant WITHDRAWAL_TYPEHASH = keccak256(
         "Withdrawal(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity,address recipient,uint64 deadline)"
     );
-    bytes32 private constant LISTED_VAULT_TYPEHASH = keccak256("ListedVault(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity)");
+    bytes32 private constant LISTED_VAULT_TYPEHASH = keccak256(
+        "ListedVault(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity)"
+    );
     bytes32 private constant WITHDRAWAL_LIST_TYPEHASH = keccak256(
         "WithdrawalList(ListedVault[] vaults,address recipient,uint64 deadline)ListedVault(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity)"
     );
     uint256 private constant LISTED_VAULT_BYTES = 24;
 
-    /// @notice A member states that it has stored the batch's data and derived the root from it. The message is valid
-    /// after one history only.
+    /// @notice A member states that it has stored the batch's data and derived the root from it.
+    /// The message is valid after one history only.
     function validiumBatch(
-        bytes32 history, uint256 batchNumber, bytes32 batchRoot, uint256 vaultCount, bytes32 dataHash, uint256 epoch
+        bytes32 history,
+        uint256 batchNumber,
+        bytes32 batchRoot,
+        uint256 vaultCount,
+        bytes32 dataHash,
+        uint256 epoch
     ) internal pure returns (bytes32) {
-        return _batch(VALIDIUM_BATCH_TYPEHASH, history, batchNumber, batchRoot, vaultCount, dataHash, epoch);
+        return
+            _batch(
+                VALIDIUM_BATCH_TYPEHASH,
+                history,
+                batchNumber,
+                batchRoot,
+                vaultCount,
+                dataHash,
+                epoch
+            );
     }
 
-    /// @notice A member states that it has checked every record of the batch. The message is valid after one history
-    /// only.
+    /// @notice A member states that it has checked every record of the batch. The message is valid
+    /// after one history only.
     function transferBatch(
-        bytes32 history, uint256 batchNumber, bytes32 batchRoot, uint256 vaultCount, bytes32 dataHash, uint256 epoch
+        bytes32 history,
+        uint256 batchNumber,
+        bytes32 batchRoot,
+        uint256 vaultCount,
+        bytes32 dataHash,
+        uint256 epoch
     ) internal pure returns (bytes32) {
-        return _batch(TRANSFER_BATCH_TYPEHASH, history, batchNumber, batchRoot, vaultCount, dataHash, epoch);
+        return
+            _batch(
+                TRANSFER_BATCH_TYPEHASH,
+                history,
+                batchNumber,
+                batchRoot,
+                vaultCount,
+                dataHash,
+                epoch
+            );
     }
 
     /// @notice An owner gives vaults away.
@@ -52,7 +86,13 @@ library Messages {
     }
 
     /// @notice An owner lets a key transfer.
-    function session(address owner, address key, uint64 until, uint64 limit, uint256 assetType) internal pure returns (bytes32) {
+    function session(
+        address owner,
+        address key,
+        uint64 until,
+        uint64 limit,
+        uint256 assetType
+    ) internal pure returns (bytes32) {
         return keccak256(abi.encode(SESSION_TYPEHASH, owner, key, until, limit, assetType));
     }
 
@@ -63,17 +103,34 @@ library Messages {
 
     /// @notice A member states that this state is final on the source. The domain is the mirror's.
     function mirroredState(
-        uint64 sourceChainId, address sourceContract, uint64 countValidium, uint64 countRollup, bytes32 commitment, uint64 epoch
+        uint64 sourceChainId,
+        address sourceContract,
+        uint64 countValidium,
+        uint64 countRollup,
+        bytes32 commitment,
+        uint64 epoch
     ) internal pure returns (bytes32) {
-        return keccak256(
-            abi.encode(
-                MIRRORED_STATE_TYPEHASH, sourceChainId, sourceContract, countValidium, countRollup, commitment, epoch
-            )
-        );
+        return
+            keccak256(
+                abi.encode(
+                    MIRRORED_STATE_TYPEHASH,
+                    sourceChainId,
+                    sourceContract,
+                    countValidium,
+                    countRollup,
+                    commitment,
+                    epoch
+                )
+            );
     }
 
     /// @notice An issuer consents to every vault of its assets in the batch.
-    function issuerConsent(uint256 mode, uint256 batchNumber, bytes32 content, bytes32 assetsHash) internal pure returns (bytes32 hash) {
+    function issuerConsent(
+        uint256 mode,
+        uint256 batchNumber,
+        bytes32 content,
+        bytes32 assetsHash
+    ) internal pure returns (bytes32 hash) {
         bytes32 typeHash = ISSUER_CONSENT_TYPEHASH;
         assembly ("memory-safe") {
             let free := mload(0x40)
@@ -86,18 +143,36 @@ library Messages {
         }
     }
 
-    /// @notice An owner authorizes one withdrawal. It can be used once, because `withdrawnBefore` only rises.
-    function withdrawal(uint64 vaultId, uint64 withdrawnBefore, uint64 quantity, address recipient, uint64 deadline)
-        internal
-        pure
-        returns (bytes32)
-    {
-        return keccak256(abi.encode(WITHDRAWAL_TYPEHASH, vaultId, withdrawnBefore, quantity, recipient, deadline));
+    /// @notice An owner authorizes one withdrawal. It can be used once, because `withdrawnBefore`
+    /// only rises.
+    function withdrawal(
+        uint64 vaultId,
+        uint64 withdrawnBefore,
+        uint64 quantity,
+        address recipient,
+        uint64 deadline
+    ) internal pure returns (bytes32) {
+        return
+            keccak256(
+                abi.encode(
+                    WITHDRAWAL_TYPEHASH,
+                    vaultId,
+                    withdrawnBefore,
+                    quantity,
+                    recipient,
+                    deadline
+                )
+            );
     }
 
-    /// @notice An owner authorizes withdrawals from many vaults. Each entry can be used once, as a {withdrawal}.
+    /// @notice An owner authorizes withdrawals from many vaults. Each entry can be used once, as a
+    /// {withdrawal}.
     /// @param vaults Whole entries of 24 bytes.
-    function withdrawalList(bytes calldata vaults, address recipient, uint64 deadline) internal pure returns (bytes32) {
+    function withdrawalList(
+        bytes calldata vaults,
+        address recipient,
+        uint64 deadline
+    ) internal pure returns (bytes32) {
         bytes32 entriesHash;
         bytes32 typeHash = LISTED_VAULT_TYPEHASH;
         assembly ("memory-safe") {
@@ -107,7 +182,11 @@ library Messages {
             let hash := hashes
             mstore(entry, typeHash)
             let end := add(vaults.offset, vaults.length)
-            for { let from := vaults.offset } lt(from, end) { from := add(from, LISTED_VAULT_BYTES) } {
+            for {
+                let from := vaults.offset
+            } lt(from, end) {
+                from := add(from, LISTED_VAULT_BYTES)
+            } {
                 let packed := calldataload(from)
                 mstore(add(entry, 0x20), shr(192, packed))
                 mstore(add(entry, 0x40), and(shr(128, packed), 0xffffffffffffffff))
@@ -121,7 +200,13 @@ library Messages {
     }
 
     function _batch(
-        bytes32 typeHash, bytes32 history, uint256 batchNumber, bytes32 batchRoot, uint256 vaultCount, bytes32 dataHash, uint256 epoch
+        bytes32 typeHash,
+        bytes32 history,
+        uint256 batchNumber,
+        bytes32 batchRoot,
+        uint256 vaultCount,
+        bytes32 dataHash,
+        uint256 epoch
     ) private pure returns (bytes32 hash) {
         assembly ("memory-safe") {
             let free := mload(0x40)

@@ -8,25 +8,32 @@ library MintingBlob {
     /// @dev The decimal digits of 2^256 - 1.
     uint256 private constant MAX_DIGITS = 78;
 
-    /// @notice The token id of a blob of scheme `mintmark`: the number of a canonical decimal, or the hash of any other
-    /// blob.
+    /// @notice The token id of a blob of scheme `mintmark`: the number of a canonical decimal, or
+    /// the hash of any other blob.
     function tokenId(bytes memory blob) internal pure returns (uint256 id) {
         bool isDecimal;
         (isDecimal, id) = decimal(blob, 0, blob.length);
         if (!isDecimal) id = uint256(keccak256(blob));
     }
 
-    /// @notice The token id and where the blueprint starts (it ends before the last byte) of a blob of scheme `imx`:
-    /// `{id}:{blueprint}`.
-    function imxTokenId(bytes memory blob) internal pure returns (uint256 id, uint256 blueprintStart) {
+    /// @notice The token id and where the blueprint starts (it ends before the last byte) of a blob
+    /// of scheme `imx`: `{id}:{blueprint}`.
+    function imxTokenId(
+        bytes memory blob
+    ) internal pure returns (uint256 id, uint256 blueprintStart) {
         unchecked {
             uint256 end = 1;
             while (end < blob.length && blob[end] != "}") ++end;
             bool valid;
             (valid, id) = decimal(blob, 1, end);
             blueprintStart = end + 3;
-            valid = valid && blob.length > blueprintStart && blob[0] == "{" && blob[end + 1] == ":" && blob[end + 2] == "{"
-                && blob[blob.length - 1] == "}";
+            valid =
+                valid &&
+                blob.length > blueprintStart &&
+                blob[0] == "{" &&
+                blob[end + 1] == ":" &&
+                blob[end + 2] == "{" &&
+                blob[blob.length - 1] == "}";
             if (!valid) revert BlobInvalid(blob);
         }
     }
@@ -37,9 +44,13 @@ library MintingBlob {
         return uint256(bytes32(blob));
     }
 
-    /// @notice Whether the bytes from `start` to before `end`, all within `text`, are a canonical decimal below 2^256,
-    /// and its value.
-    function decimal(bytes memory text, uint256 start, uint256 end) internal pure returns (bool valid, uint256 value) {
+    /// @notice Whether the bytes from `start` to before `end`, all within `text`, are a canonical
+    /// decimal below 2^256, and its value.
+    function decimal(
+        bytes memory text,
+        uint256 start,
+        uint256 end
+    ) internal pure returns (bool valid, uint256 value) {
         unchecked {
             uint256 digits = end - start;
             if (end <= start || digits > MAX_DIGITS) return (false, 0);
@@ -48,14 +59,18 @@ library MintingBlob {
                 let at := add(add(text, 0x20), start)
                 lead := xor(byte(0, mload(at)), 0x30)
                 valid := iszero(and(iszero(lead), gt(digits, 1)))
-                for { let behind := add(at, digits) } lt(at, behind) { at := add(at, 1) } {
+                for {
+                    let behind := add(at, digits)
+                } lt(at, behind) {
+                    at := add(at, 1)
+                } {
                     let digit := xor(byte(0, mload(at)), 0x30)
                     valid := and(valid, lt(digit, 10))
                     value := add(mul(value, 10), digit)
                 }
             }
-            // 2^256 has the most digits, and is below 1.2 * 10^77. What begins with 1 and overflows wraps to less than
-            // 0.85 * 10^77, which is below 3 * 2^254, and that is below 10^77.
+            // 2^256 has the most digits, and is below 1.2 * 10^77. What begins with 1 and overflows
+            // wraps to less than 0.85 * 10^77, which is below 3 * 2^254, and that is below 10^77.
             if (digits == MAX_DIGITS && (lead != 1 || value < 3 << 254)) valid = false;
             if (!valid) value = 0;
         }

@@ -4,13 +4,14 @@ pragma solidity 0.8.37;
 import {MAX_BATCH_VAULTS, Vault} from "../interfaces/Model.sol";
 
 /// @title The packed items and lists of a batch of withdrawals: the formats of docs/protocol.md 6.
-/// @dev Functions read first and check once. A word past an item's end holds other bytes, and the later check refuses
-/// the item. Arithmetic is unchecked: every number is at most a length of calldata.
+/// @dev Functions read first and check once. A word past an item's end holds other bytes, and the
+/// later check refuses the item. Arithmetic is unchecked: every number is at most a length of
+/// calldata.
 library PackedItems {
     /// @dev The account that authorizes an item.
     struct Word {
-        /// @dev The caller, or the owner who signed the item's list. For a list, bit 160 is set, and the quantity
-        /// withdrawn before stands above it.
+        /// @dev The caller, or the owner who signed the item's list. For a list, bit 160 is set,
+        /// and the quantity withdrawn before stands above it.
         uint256 by;
         /// @dev Offset of the item's list in the calldata; 0 without a list.
         uint256 list;
@@ -22,7 +23,8 @@ library PackedItems {
     error ItemsMalformed(uint256 offset);
     /// @notice The item of this vault has unknown flags, or ends early or late.
     error ItemMalformed(uint64 vaultId);
-    /// @notice A list is incomplete, or an item names no entry of a list or the entry of another vault.
+    /// @notice A list is incomplete, or an item names no entry of a list or the entry of another
+    /// vault.
     error ListMalformed();
 
     /// @dev length:u16 slot:u24.
@@ -55,7 +57,10 @@ library PackedItems {
     /// @return slot The vault's place in its batch.
     /// @return item What {read} takes.
     /// @return end The offset of the next item.
-    function next(bytes calldata items, uint256 offset) internal pure returns (uint64 slot, bytes calldata item, uint256 end) {
+    function next(
+        bytes calldata items,
+        uint256 offset
+    ) internal pure returns (uint64 slot, bytes calldata item, uint256 end) {
         unchecked {
             uint256 frame = _word(items, offset) >> 216;
             slot = uint64(frame & 0xffffff);
@@ -67,12 +72,12 @@ library PackedItems {
 
     /// @notice Whether a list of the call authorizes the item.
     function isListed(bytes calldata item) internal pure returns (bool) {
-        return _word(item, 0) >> 248 & IS_LISTED != 0;
+        return (_word(item, 0) >> 248) & IS_LISTED != 0;
     }
 
     /// @notice Number of the list that a listed item names.
     function listOf(bytes calldata item) internal pure returns (uint256) {
-        return _word(item, 0) >> 240 & 0xff;
+        return (_word(item, 0) >> 240) & 0xff;
     }
 
     /// @notice Offset of a list in the calldata.
@@ -84,7 +89,11 @@ library PackedItems {
 
     /// @notice Completes `word` for an item of a list, and returns the item without its head.
     /// @param word Its `list` was checked.
-    function unlisted(bytes calldata item, Word memory word, uint64 vaultId) internal pure returns (bytes calldata rest) {
+    function unlisted(
+        bytes calldata item,
+        Word memory word,
+        uint64 vaultId
+    ) internal pure returns (bytes calldata rest) {
         bool valid;
         assembly ("memory-safe") {
             let list := mload(add(word, 0x20))
@@ -99,7 +108,10 @@ library PackedItems {
             }
             valid := eq(or(shr(248, head), HAS_AMOUNTS), or(IS_LISTED, HAS_AMOUNTS))
             valid := and(valid, iszero(gt(size, item.length)))
-            valid := and(valid, lt(position, shr(240, calldataload(add(list, sub(LIST_HEAD_BYTES, 2))))))
+            valid := and(
+                valid,
+                lt(position, shr(240, calldataload(add(list, sub(LIST_HEAD_BYTES, 2)))))
+            )
             valid := and(valid, eq(shr(192, entry), vaultId))
             let before := and(shr(128, entry), 0xffffffffffffffff)
             mstore(word, or(shr(96, calldataload(list)), shl(160, or(1, shl(1, before)))))
@@ -110,13 +122,16 @@ library PackedItems {
         if (!valid) revert ListMalformed();
     }
 
-    /// @notice Calldata for one item: the terms of its group, and the item as {read} takes it. An item of a list gets
-    /// the list's owner, recipient and amounts in place of its head.
-    function callOf(bytes4 selector, bytes memory terms, uint64 vaultId, uint256 assetType, Word memory word, bytes calldata item)
-        internal
-        pure
-        returns (bytes memory data)
-    {
+    /// @notice Calldata for one item: the terms of its group, and the item as {read} takes it. An
+    /// item of a list gets the list's owner, recipient and amounts in place of its head.
+    function callOf(
+        bytes4 selector,
+        bytes memory terms,
+        uint64 vaultId,
+        uint256 assetType,
+        Word memory word,
+        bytes calldata item
+    ) internal pure returns (bytes memory data) {
         assembly ("memory-safe") {
             data := mload(0x40)
             mstore(add(data, 0x20), selector)
@@ -142,17 +157,25 @@ library PackedItems {
     }
 
     /// @notice The parts of a list.
-    function readList(bytes calldata list)
+    function readList(
+        bytes calldata list
+    )
         internal
         pure
-        returns (address owner, address recipient, uint64 deadline, bytes calldata vaults, bytes calldata signature)
+        returns (
+            address owner,
+            address recipient,
+            uint64 deadline,
+            bytes calldata vaults,
+            bytes calldata signature
+        )
     {
         unchecked {
             owner = address(bytes20(bytes32(_word(list, 0))));
             recipient = address(bytes20(bytes32(_word(list, RECIPIENT_BYTES))));
             uint256 head = _word(list, 2 * RECIPIENT_BYTES);
             deadline = uint64(head >> 192);
-            uint256 end = LIST_HEAD_BYTES + (head >> 176 & 0xffff) * ENTRY_BYTES;
+            uint256 end = LIST_HEAD_BYTES + ((head >> 176) & 0xffff) * ENTRY_BYTES;
             if (end > list.length) revert ListMalformed();
             vaults = _slice(list, LIST_HEAD_BYTES, end - LIST_HEAD_BYTES);
             signature = _slice(list, end, list.length - end);
@@ -164,8 +187,13 @@ library PackedItems {
         if (vaults.length % ENTRY_BYTES != 0) revert ListMalformed();
     }
 
-    /// @notice The parts of one item of a vault on this chain. The signature is empty when the vault's owner calls.
-    function read(bytes calldata item, uint64 vaultId, uint256 assetType)
+    /// @notice The parts of one item of a vault on this chain. The signature is empty when the
+    /// vault's owner calls.
+    function read(
+        bytes calldata item,
+        uint64 vaultId,
+        uint256 assetType
+    )
         internal
         view
         returns (
@@ -207,7 +235,8 @@ library PackedItems {
             }
             bytes calldata blob = _slice(item, cursor + 1, _word(item, cursor) >> 248);
             cursor += 1 + blob.length;
-            if (flags > ALL_FLAGS || cursor > item.length || (item.length - cursor) % 32 != 0) revert ItemMalformed(vaultId);
+            if (flags > ALL_FLAGS || cursor > item.length || (item.length - cursor) % 32 != 0)
+                revert ItemMalformed(vaultId);
             vault.blob = blob;
             assembly ("memory-safe") {
                 siblings.offset := add(item.offset, cursor)
@@ -222,7 +251,11 @@ library PackedItems {
         }
     }
 
-    function _slice(bytes calldata data, uint256 offset, uint256 length) private pure returns (bytes calldata slice) {
+    function _slice(
+        bytes calldata data,
+        uint256 offset,
+        uint256 length
+    ) private pure returns (bytes calldata slice) {
         assembly ("memory-safe") {
             slice.offset := add(data.offset, offset)
             slice.length := length

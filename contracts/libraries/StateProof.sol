@@ -27,8 +27,13 @@ library StateProof {
         assembly ("memory-safe") {
             calldatacopy(held, vault, 0xa0)
             // Vault id, chain, amount and the blob's offset have 64 bits, the owner 160.
-            let wide := or(or(mload(held), mload(add(held, 0x20))), or(mload(add(held, 0x80)), calldataload(add(vault, 0xa0))))
-            if or(shr(64, wide), shr(160, mload(add(held, 0x40)))) { revert(0, 0) }
+            let wide := or(
+                or(mload(held), mload(add(held, 0x20))),
+                or(mload(add(held, 0x80)), calldataload(add(vault, 0xa0)))
+            )
+            if or(shr(64, wide), shr(160, mload(add(held, 0x40)))) {
+                revert(0, 0)
+            }
             let text := mload(0x40)
             mstore(add(held, 0xa0), text)
             mstore(text, blob.length)
@@ -38,11 +43,17 @@ library StateProof {
     }
 
     /// @notice The leaf of a vault. It binds the vault's place.
-    /// @dev keccak256(0x00 ‖ vaultId(8) ‖ chainId(8) ‖ owner(20) ‖ assetType(32) ‖ amount(8) ‖ blob). Fields are
-    /// written from the back, so that each one overwrites the leading zeros of the next.
+    /// @dev keccak256(0x00 ‖ vaultId(8) ‖ chainId(8) ‖ owner(20) ‖ assetType(32) ‖ amount(8) ‖
+    /// blob). Fields are written from the back, so that each one overwrites the leading zeros of
+    /// the next.
     function vaultLeaf(Vault memory vault) internal pure returns (bytes32 hash) {
-        (uint256 vaultId, uint256 chainId, address owner, uint256 assetType, uint256 amount) =
-            (vault.vaultId, vault.chainId, vault.owner, vault.assetType, vault.amount);
+        (uint256 vaultId, uint256 chainId, address owner, uint256 assetType, uint256 amount) = (
+            vault.vaultId,
+            vault.chainId,
+            vault.owner,
+            vault.assetType,
+            vault.amount
+        );
         bytes memory blob = vault.blob;
         assembly ("memory-safe") {
             let free := mload(0x40)
@@ -57,7 +68,12 @@ library StateProof {
     }
 
     /// @notice keccak256(0x02 ‖ batchNumber(8) ‖ vaultCount(4) ‖ dataHash(32) ‖ batchRoot(32)).
-    function stateLeaf(uint64 batchNumber, uint32 vaultCount, bytes32 dataHash, bytes32 batchRoot) internal pure returns (bytes32 hash) {
+    function stateLeaf(
+        uint64 batchNumber,
+        uint32 vaultCount,
+        bytes32 dataHash,
+        bytes32 batchRoot
+    ) internal pure returns (bytes32 hash) {
         assembly ("memory-safe") {
             let free := mload(0x40)
             mstore(free, or(shl(248, 2), or(shl(184, batchNumber), shl(152, vaultCount))))
@@ -67,9 +83,13 @@ library StateProof {
         }
     }
 
-    /// @notice keccak256(0x09 ‖ history(32) ‖ mode(1) ‖ stateLeaf(32)). It covers all commits of both modes, in their
-    /// order.
-    function nextHistory(bytes32 history, Mode mode, bytes32 leaf) internal pure returns (bytes32 next) {
+    /// @notice keccak256(0x09 ‖ history(32) ‖ mode(1) ‖ stateLeaf(32)). It covers all commits of
+    /// both modes, in their order.
+    function nextHistory(
+        bytes32 history,
+        Mode mode,
+        bytes32 leaf
+    ) internal pure returns (bytes32 next) {
         assembly ("memory-safe") {
             let free := mload(0x40)
             mstore8(free, 9)
@@ -85,22 +105,45 @@ library StateProof {
     }
 
     /// @notice keccak256(0x04 ‖ batchRoot(32) ‖ vaultCount(4) ‖ committedAt(8) ‖ sequence(8)).
-    function headerHash(bytes32 batchRoot, uint32 vaultCount, uint64 committedAt, uint64 sequence) internal pure returns (bytes32 hash) {
+    function headerHash(
+        bytes32 batchRoot,
+        uint32 vaultCount,
+        uint64 committedAt,
+        uint64 sequence
+    ) internal pure returns (bytes32 hash) {
         assembly ("memory-safe") {
             let free := mload(0x40)
             mstore8(free, 4)
             mstore(add(free, 1), batchRoot)
-            mstore(add(free, 33), shl(96, or(or(shl(128, vaultCount), shl(64, committedAt)), sequence)))
+            mstore(
+                add(free, 33),
+                shl(96, or(or(shl(128, vaultCount), shl(64, committedAt)), sequence))
+            )
             hash := keccak256(free, 53)
         }
     }
 
     function stateCommitment(
-        uint64 chainId, address source, bytes32 rootValidium, bytes32 rootRollup, uint64 countValidium, uint64 countRollup
+        uint64 chainId,
+        address source,
+        bytes32 rootValidium,
+        bytes32 rootRollup,
+        uint64 countValidium,
+        uint64 countRollup
     ) internal pure returns (bytes32) {
-        return keccak256(
-            abi.encodePacked(uint8(3), uint8(1), chainId, source, rootValidium, rootRollup, countValidium, countRollup)
-        );
+        return
+            keccak256(
+                abi.encodePacked(
+                    uint8(3),
+                    uint8(1),
+                    chainId,
+                    source,
+                    rootValidium,
+                    rootRollup,
+                    countValidium,
+                    countRollup
+                )
+            );
     }
 
     /// @notice Root of an empty tree of this height.
@@ -117,10 +160,14 @@ library StateProof {
     }
 
     /// @notice The root above a leaf at a position. Siblings go from the leaf upwards.
-    function fold(bytes32 leaf, uint256 position, bytes32[] calldata siblings) internal pure returns (bytes32 hash) {
+    function fold(
+        bytes32 leaf,
+        uint256 position,
+        bytes32[] calldata siblings
+    ) internal pure returns (bytes32 hash) {
         assembly ("memory-safe") {
-            // 0x01 ‖ left ‖ right in free memory. Left lies at a multiple of 64, so that bit 5 of an address tells the
-            // two apart.
+            // 0x01 ‖ left ‖ right in free memory. Left lies at a multiple of 64, so that bit 5 of
+            // an address tells the two apart.
             let left := and(add(mload(0x40), 95), not(63))
             let pair := sub(left, 1)
             mstore8(pair, 1)
@@ -136,16 +183,21 @@ library StateProof {
                     mstore(xor(own, 32), calldataload(sibling))
                     hash := keccak256(pair, 65)
                     sibling := add(sibling, 32)
-                    if eq(sibling, end) { break }
+                    if eq(sibling, end) {
+                        break
+                    }
                     turn := shr(1, turn)
                 }
             }
         }
     }
 
-    /// @notice The root of a tree that is empty from `position` on: like {fold} from an empty leaf, with the zero
-    /// subtree in place of every right sibling.
-    function foldEmpty(uint256 position, bytes32[] calldata siblings) internal pure returns (bytes32 hash) {
+    /// @notice The root of a tree that is empty from `position` on: like {fold} from an empty leaf,
+    /// with the zero subtree in place of every right sibling.
+    function foldEmpty(
+        uint256 position,
+        bytes32[] calldata siblings
+    ) internal pure returns (bytes32 hash) {
         bytes32 zero;
         for (uint256 i; i < siblings.length; ++i) {
             hash = (position >> i) & 1 == 0 ? node(hash, zero) : node(siblings[i], hash);
@@ -153,8 +205,8 @@ library StateProof {
         }
     }
 
-    /// @notice Whether the vault is in a batch of this root and count, at the slot of its id. The caller checks the batch
-    /// number.
+    /// @notice Whether the vault is in a batch of this root and count, at the slot of its id. The
+    /// caller checks the batch number.
     /// @param manifestRoot Of {manifestRootOf}, for the vault's asset.
     function verifyVaultUnder(
         Vault memory vault,
@@ -164,25 +216,33 @@ library StateProof {
         bytes32[] calldata siblings
     ) internal pure returns (bool) {
         uint256 slot = vault.vaultId & SLOT_MASK;
-        return slot < vaultCount && isHeight(siblings.length, vaultCount)
-            && Manifest.batchRoot(vault.vaultId >> 63, manifestRoot, fold(vaultLeaf(vault), slot, siblings)) == batchRoot;
+        return
+            slot < vaultCount &&
+            isHeight(siblings.length, vaultCount) &&
+            Manifest.batchRoot(
+                vault.vaultId >> 63,
+                manifestRoot,
+                fold(vaultLeaf(vault), slot, siblings)
+            ) ==
+                batchRoot;
     }
 
     /// @notice The manifest root above an asset, and whether a manifest can have such a path.
-    function manifestRootOf(uint64 chainId, uint256 assetType, uint256 index, bytes32[] calldata siblings)
-        internal
-        pure
-        returns (bool shown, bytes32 root)
-    {
+    function manifestRootOf(
+        uint64 chainId,
+        uint256 assetType,
+        uint256 index,
+        bytes32[] calldata siblings
+    ) internal pure returns (bool shown, bytes32 root) {
         shown = siblings.length <= Manifest.MAX_HEIGHT && index >> siblings.length == 0;
         root = fold(Manifest.leaf(chainId, assetType), index, siblings);
     }
 
-    /// @notice Whether a state tree begins with all leaves of an earlier one. Between equal counts the proof is empty,
-    /// the leaf zero.
-    /// @dev The left siblings in `atOld` are completed subtrees. With empty right siblings they make the old root, and
-    /// with the given ones the new root. So both trees agree left of the old count. `atNew` shows that the new tree
-    /// ends at its count.
+    /// @notice Whether a state tree begins with all leaves of an earlier one. Between equal counts
+    /// the proof is empty, the leaf zero.
+    /// @dev The left siblings in `atOld` are completed subtrees. With empty right siblings they
+    /// make the old root, and with the given ones the new root. So both trees agree left of the old
+    /// count. `atNew` shows that the new tree ends at its count.
     /// @param leaf The newer tree's leaf at the old count.
     /// @param atOld The newer tree's siblings at the old count.
     /// @param atNew The newer tree's siblings at its own count.
@@ -196,8 +256,13 @@ library StateProof {
         bytes32[] calldata atNew
     ) internal pure returns (bool) {
         if (oldCount > newCount || newCount > MAX_STATE_LEAVES) return false;
-        if (oldCount == newCount) return oldRoot == newRoot && leaf == 0 && atOld.length == 0 && atNew.length == 0;
-        return atOld.length == STATE_HEIGHT && atNew.length == STATE_HEIGHT && foldEmpty(oldCount, atOld) == oldRoot
-            && fold(leaf, oldCount, atOld) == newRoot && foldEmpty(newCount, atNew) == newRoot;
+        if (oldCount == newCount)
+            return oldRoot == newRoot && leaf == 0 && atOld.length == 0 && atNew.length == 0;
+        return
+            atOld.length == STATE_HEIGHT &&
+            atNew.length == STATE_HEIGHT &&
+            foldEmpty(oldCount, atOld) == oldRoot &&
+            fold(leaf, oldCount, atOld) == newRoot &&
+            foldEmpty(newCount, atNew) == newRoot;
     }
 }

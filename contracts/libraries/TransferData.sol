@@ -7,9 +7,10 @@ import {LeafTree} from "./LeafTree.sol";
 import {Manifest} from "./Manifest.sol";
 
 /// @title Computes a transfer batch's content from its data, and marks each vault that it spends.
-/// @notice Decodes the grammar of docs/protocol.md 10 from calldata. It checks no signature and no amount: whoever exits
-/// proves whether a record counts. It is in assembly because this loop is the price of a transfer. Arithmetic is
-/// unchecked: every number is at most a length of calldata, or masked.
+/// @notice Decodes the grammar of docs/protocol.md 10 from calldata. It checks no signature and no
+/// amount: whoever exits proves whether a record counts. It is in assembly because this loop is the
+/// price of a transfer. Arithmetic is unchecked: every number is at most a length of calldata, or
+/// masked.
 library TransferData {
     // Bits of a group's form.
     uint256 private constant AMOUNTS = 1;
@@ -24,9 +25,10 @@ library TransferData {
     uint256 private constant AMOUNT_BYTES = 8;
     /// @dev Of an authorization: deadline(4) ‖ list(32) ‖ signature(64).
     uint256 private constant AUTH_BYTES = 100;
-    // Memory that lasts from group to group, at fixed places, which cost less than places relative to a pointer: the
-    // present storage word, a wrong id, the counts of batches, the base of ids, the parts of the present group, a
-    // transfer's four words, the preimage of an authorization or of a leaf, and behind space for {LeafTree} the leaves.
+    // Memory that lasts from group to group, at fixed places, which cost less than places relative
+    // to a pointer: the present storage word, a wrong id, the counts of batches, the base of ids,
+    // the parts of the present group, a transfer's four words, the preimage of an authorization or
+    // of a leaf, and behind space for {LeafTree} the leaves.
     uint256 private constant INDEX = 0x800;
     uint256 private constant SLOT = 0x820;
     uint256 private constant BITS = 0x840;
@@ -45,7 +47,9 @@ library TransferData {
     uint256 private constant SINGLE_RECORD = 69;
     /// @dev From an output's place to the next one's.
     uint256 private constant NEXT_PLACE = 1 << 192;
-    bytes32 private constant TRANSFER_TYPEHASH = keccak256("Transfer(uint64 vaultId,uint64 amount,address to)");
+    bytes32 private constant TRANSFER_TYPEHASH = keccak256(
+        "Transfer(uint64 vaultId,uint64 amount,address to)"
+    );
     /// @dev The first byte of the data. Batch data and blob data begin with others.
     uint256 private constant VERSION = 3;
     uint256 private constant KIND = 3;
@@ -66,12 +70,13 @@ library TransferData {
         uint256 idShift;
         uint256 toShift;
         uint256 base;
-        /// @dev Where a record's receiver is written: to the item, unless the group has one for all.
+        /// @dev Where a record's receiver is written: to the item, unless the group has one for
+        /// all.
         uint256 toPlace;
     }
 
-    /// @notice The root of a transfer batch. Its kind is its own and it has no manifest, so no proof of a mint leads to
-    /// it.
+    /// @notice The root of a transfer batch. Its kind is its own and it has no manifest, so no
+    /// proof of a mint leads to it.
     function batchRoot(bytes32 content) internal pure returns (bytes32) {
         return Manifest.batchRoot(KIND, 0, content);
     }
@@ -100,14 +105,17 @@ library TransferData {
     }
 
     /// @notice Sets the bit of each vault that the data spends.
-    /// @param counts The numbers of batches on L1: of validium in bits 0 to 31, of rollup in bits 32 to 63.
+    /// @param counts The numbers of batches on L1: of validium in bits 0 to 31, of rollup in bits
+    /// 32 to 63.
     /// @param spent One bit a vault. A bit that is set already reverts.
     /// @return content The root of the tree of outputs.
     /// @return count The number of outputs.
-    function spend(bytes calldata data, uint256 firstVaultId, uint256 counts, mapping(uint256 word => uint256 bits) storage spent)
-        internal
-        returns (bytes32 content, uint256 count)
-    {
+    function spend(
+        bytes calldata data,
+        uint256 firstVaultId,
+        uint256 counts,
+        mapping(uint256 word => uint256 bits) storage spent
+    ) internal returns (bytes32 content, uint256 count) {
         unchecked {
             Group memory group;
             _begin(counts, spent);
@@ -120,15 +128,16 @@ library TransferData {
                 uint256 form = group.form;
                 // The first output of the group.
                 uint256 place = (firstVaultId << 192) + ((leaf - LEAVES) << 187);
-                // Both cases have all calls. A function with one call would be merged into this one, which would then
-                // have more variables than the stack.
+                // Both cases have all calls. A function with one call would be merged into this
+                // one, which would then have more variables than the stack.
                 if (form & AMOUNTS == 0) {
                     uint256 past = _spendGroup(group, leaf);
                     _writeLeaves(leaf, past, place);
                     leaf = past;
                 } else {
-                    // The items begin further back, so that no leaf overwrites an item before it is read.
-                    uint256 items = leaf + ((group.until - group.records) / group.size << 5);
+                    // The items begin further back, so that no leaf overwrites an item before it is
+                    // read.
+                    uint256 items = leaf + (((group.until - group.records) / group.size) << 5);
                     uint256 past = _spendGroup(group, items);
                     leaf = _writeParts(leaf, items, past, place, group);
                 }
@@ -150,7 +159,12 @@ library TransferData {
 
     /// @dev Reads past the end are refused by the check of the group's own end.
     /// @return until The end of the group.
-    function _readGroup(Group memory group, uint256 start, uint256 end, uint256 dataStart) private view returns (uint256 until) {
+    function _readGroup(
+        Group memory group,
+        uint256 start,
+        uint256 end,
+        uint256 dataStart
+    ) private view returns (uint256 until) {
         unchecked {
             uint256 head = _word(start);
             uint256 form = head >> 248;
@@ -188,10 +202,17 @@ library TransferData {
             group.signature = cursor;
             if (form & APPROVED == 0) cursor += SIGNATURE_BYTES;
             until = cursor + length * size;
-            if (form > 63 || length - 1 >= MAX_GROUP || until > end) revert ITransfers.TransferDataInvalid(start - dataStart);
+            if (form > 63 || length - 1 >= MAX_GROUP || until > end)
+                revert ITransfers.TransferDataInvalid(start - dataStart);
             uint256 deadline = (head >> 216) & 0xffffffff;
             if (block.timestamp > deadline) revert ITransfers.DeadlinePassed(uint64(deadline));
-            (group.form, group.start, group.records, group.until, group.size) = (form, start, cursor, until, size);
+            (group.form, group.start, group.records, group.until, group.size) = (
+                form,
+                start,
+                cursor,
+                until,
+                size
+            );
         }
     }
 
@@ -207,11 +228,16 @@ library TransferData {
         }
     }
 
-    function _begin(uint256 counts, mapping(uint256 word => uint256 bits) storage spent) private pure {
+    function _begin(
+        uint256 counts,
+        mapping(uint256 word => uint256 bits) storage spent
+    ) private pure {
         bytes32 typeHash = TRANSFER_TYPEHASH;
         assembly ("memory-safe") {
             // The memory from INDEX on is free. It is taken by {_end}.
-            if gt(mload(0x40), INDEX) { invalid() }
+            if gt(mload(0x40), INDEX) {
+                invalid()
+            }
             mstore(INDEX, not(0))
             mstore(SLOT, 0)
             mstore(WRONG, 0)
@@ -223,12 +249,15 @@ library TransferData {
         }
     }
 
-    /// @dev Writes the last storage word, and reverts when an id was wrong or there are too many outputs.
+    /// @dev Writes the last storage word, and reverts when an id was wrong or there are too many
+    /// outputs.
     function _end(uint256 leaf, uint256 count, uint256 dataLength) private {
         uint256 wrong;
         uint256 counts;
         assembly ("memory-safe") {
-            if mload(SLOT) { sstore(mload(SLOT), mload(BITS)) }
+            if mload(SLOT) {
+                sstore(mload(SLOT), mload(BITS))
+            }
             wrong := mload(WRONG)
             counts := mload(COUNTS)
             // Space for {LeafTree} behind the leaves.
@@ -238,42 +267,65 @@ library TransferData {
             if (count > MAX_SLOTS) revert ITransfers.TransferDataInvalid(dataLength);
             if (wrong == 0) return;
             uint256 vaultId = wrong - 1;
-            if ((vaultId >> 20) & 0x7ffffffffff < uint32(counts >> (vaultId >> 63 << 5))) revert ITransfers.Spent(uint64(vaultId));
+            if ((vaultId >> 20) & 0x7ffffffffff < uint32(counts >> ((vaultId >> 63) << 5)))
+                revert ITransfers.Spent(uint64(vaultId));
             revert ITransfers.BatchUnknown(uint64(vaultId));
         }
     }
 
-    /// @dev The groups of one record in the shortest form, until another one comes, or one whose deadline has passed.
-    /// {_spendGroup} and {_writeLeaves} do the same for any group.
+    /// @dev The groups of one record in the shortest form, until another one comes, or one whose
+    /// deadline has passed. {_spendGroup} and {_writeLeaves} do the same for any group.
     /// @param firstPlace Of the batch's first output, in the first nine bytes.
-    function _spendSingles(uint256 group, uint256 end, uint256 leaf, uint256 firstPlace) private returns (uint256, uint256) {
+    function _spendSingles(
+        uint256 group,
+        uint256 end,
+        uint256 leaf,
+        uint256 firstPlace
+    ) private returns (uint256, uint256) {
         assembly ("memory-safe") {
             let index := mload(INDEX)
             let bits := mload(BITS)
             mstore(ITEM_AMOUNT, 0)
             let place := add(firstPlace, shl(187, sub(leaf, LEAVES)))
-            // The first five bytes are the deadline if the form is zero, and larger than any deadline if it is not.
-            for { let last := sub(end, sub(SINGLE_BYTES, 1)) } lt(group, last) {} {
-                if iszero(lt(sub(shr(216, calldataload(group)), timestamp()), sub(0x100000000, timestamp()))) { break }
+            // The first five bytes are the deadline if the form is zero, and larger than any
+            // deadline if it is not.
+            for {
+                let last := sub(end, sub(SINGLE_BYTES, 1))
+            } lt(group, last) {} {
+                if iszero(
+                    lt(
+                        sub(shr(216, calldataload(group)), timestamp()),
+                        sub(0x100000000, timestamp())
+                    )
+                ) {
+                    break
+                }
                 let word := calldataload(add(group, SINGLE_RECORD))
                 let inId := add(mload(IDS_FROM), shr(232, word))
                 if xor(shr(8, inId), index) {
-                    if mload(SLOT) { sstore(mload(SLOT), bits) }
+                    if mload(SLOT) {
+                        sstore(mload(SLOT), bits)
+                    }
                     index := shr(8, inId)
                     mstore(0x00, index)
                     mstore(SLOT, keccak256(0x00, 0x40))
                     bits := sload(mload(SLOT))
-                    // The batch must be on L1. Unused bits make its number too large, and a sum of 2^64 has no count.
+                    // The batch must be on L1. Unused bits make its number too large, and a sum of
+                    // 2^64 has no count.
                     if iszero(
                         lt(
                             and(shr(20, inId), 0x7ffffffffff),
                             and(shr(shl(5, shr(63, inId)), mload(COUNTS)), 0xffffffff)
                         )
-                    ) { mstore(WRONG, add(inId, 1)) }
+                    ) {
+                        mstore(WRONG, add(inId, 1))
+                    }
                 }
                 let bit := shl(and(inId, 0xff), 1)
                 // One more than the id, so that it is not zero.
-                if and(bits, bit) { mstore(WRONG, add(inId, 1)) }
+                if and(bits, bit) {
+                    mstore(WRONG, add(inId, 1))
+                }
                 bits := or(bits, bit)
                 mstore(ITEM_ID, inId)
                 mstore(ITEM_TO, and(shr(72, word), 0xffffffffffffffffffffffffffffffffffffffff))
@@ -297,12 +349,17 @@ library TransferData {
         return (group, leaf);
     }
 
-    /// @dev Sets the bits of a group's records, writes their items, which are their EIP-712 struct hashes, and puts the
-    /// group's authorization into the preimage of its leaves.
+    /// @dev Sets the bits of a group's records, writes their items, which are their EIP-712 struct
+    /// hashes, and puts the group's authorization into the preimage of its leaves.
     /// @return past The end of the items.
     function _spendGroup(Group memory group, uint256 items) private returns (uint256 past) {
-        (uint256 base, uint256 idShift, uint256 toShift, uint256 toPlace, uint256 size) =
-            (group.base, group.idShift, group.toShift, group.toPlace, group.size);
+        (uint256 base, uint256 idShift, uint256 toShift, uint256 toPlace, uint256 size) = (
+            group.base,
+            group.idShift,
+            group.toShift,
+            group.toPlace,
+            group.size
+        );
         (uint256 record, uint256 until, uint256 amountAt) = (group.records, group.until, 0);
         if (group.form & AMOUNTS != 0) amountAt = size - AMOUNT_BYTES;
         assembly ("memory-safe") {
@@ -315,7 +372,9 @@ library TransferData {
                 let word := calldataload(record)
                 let inId := add(base, shr(idShift, word))
                 if xor(shr(8, inId), index) {
-                    if mload(SLOT) { sstore(mload(SLOT), bits) }
+                    if mload(SLOT) {
+                        sstore(mload(SLOT), bits)
+                    }
                     index := shr(8, inId)
                     mstore(0x00, index)
                     mstore(SLOT, keccak256(0x00, 0x40))
@@ -325,18 +384,26 @@ library TransferData {
                             and(shr(20, inId), 0x7ffffffffff),
                             and(shr(shl(5, shr(63, inId)), mload(COUNTS)), 0xffffffff)
                         )
-                    ) { mstore(WRONG, add(inId, 1)) }
+                    ) {
+                        mstore(WRONG, add(inId, 1))
+                    }
                 }
                 let bit := shl(and(inId, 0xff), 1)
-                if and(bits, bit) { mstore(WRONG, add(inId, 1)) }
+                if and(bits, bit) {
+                    mstore(WRONG, add(inId, 1))
+                }
                 bits := or(bits, bit)
                 mstore(ITEM_ID, inId)
                 mstore(toPlace, and(shr(toShift, word), 0xffffffffffffffffffffffffffffffffffffffff))
-                if amountAt { mstore(ITEM_AMOUNT, shr(192, calldataload(add(record, amountAt)))) }
+                if amountAt {
+                    mstore(ITEM_AMOUNT, shr(192, calldataload(add(record, amountAt))))
+                }
                 mstore(past, keccak256(ITEM, 0x80))
                 past := add(past, 0x20)
                 record := add(record, size)
-                if eq(record, until) { break }
+                if eq(record, until) {
+                    break
+                }
             }
             mstore(INDEX, index)
             mstore(BITS, bits)
@@ -362,14 +429,23 @@ library TransferData {
                 mstore(add(PREIMAGE, 10), mload(item))
                 mstore(item, keccak256(PREIMAGE, 74))
                 item := add(item, 0x20)
-                if eq(item, past) { break }
+                if eq(item, past) {
+                    break
+                }
                 place := add(place, NEXT_PLACE)
             }
         }
     }
 
-    /// @dev The same where a record with an amount makes two leaves: the payee's part and the change.
-    function _writeParts(uint256 leaf, uint256 items, uint256 past, uint256 place, Group memory group) private pure returns (uint256) {
+    /// @dev The same where a record with an amount makes two leaves: the payee's part and the
+    /// change.
+    function _writeParts(
+        uint256 leaf,
+        uint256 items,
+        uint256 past,
+        uint256 place,
+        Group memory group
+    ) private pure returns (uint256) {
         unchecked {
             uint256 amount = group.records + group.size - AMOUNT_BYTES;
             for (; items < past; items += 0x20) {

@@ -14,11 +14,13 @@ interface ITransferable {
     function transferable() external view returns (bool);
 }
 
-/// @title What the settlement contract does apart from commits and withdrawals: who may act, which assets there are,
-/// which duplicate is void, what an owner cancels, what the state is, and whether blobs hold a vault.
-/// @dev Its code runs on the settlement contract's storage, and nothing can replace it. Both together would be larger
-/// than a chain's limit for one contract. It has no roles in its own storage, and nothing depends on that storage. It has
-/// no constructor and no immutable value, so each deployment of it has the same code.
+/// @title What the settlement contract does apart from commits and withdrawals: who may act, which
+/// assets there are, which duplicate is void, what an owner cancels, what the state is, and whether
+/// blobs hold a vault.
+/// @dev Its code runs on the settlement contract's storage, and nothing can replace it. Both
+/// together would be larger than a chain's limit for one contract. It has no roles in its own
+/// storage, and nothing depends on that storage. It has no constructor and no immutable value, so
+/// each deployment of it has the same code.
 contract Administration is Issuers, VaultRecords, Cancellations, IHistory {
     /// @inheritdoc IHistory
     uint256 public constant MAX_ROLLUP_VAULTS = ROLLUP_VAULTS;
@@ -44,7 +46,10 @@ contract Administration is Issuers, VaultRecords, Cancellations, IHistory {
         uint256 count = mode == Mode.Validium ? validium : rollup;
         bytes32 zero;
         for (uint256 h; h < StateProof.STATE_HEIGHT; ++h) {
-            root = (count >> h) & 1 == 1 ? StateProof.node(_frontier[uint8(mode)][h], root) : StateProof.node(root, zero);
+            root =
+                (count >> h) & 1 == 1
+                    ? StateProof.node(_frontier[uint8(mode)][h], root)
+                    : StateProof.node(root, zero);
             zero = StateProof.node(zero, zero);
         }
     }
@@ -52,9 +57,15 @@ contract Administration is Issuers, VaultRecords, Cancellations, IHistory {
     /// @inheritdoc IHistory
     function stateCommitment() external view returns (bytes32) {
         (uint64 validium, uint64 rollup) = batchCounts();
-        return StateProof.stateCommitment(
-            uint64(block.chainid), address(this), stateRoot(Mode.Validium), stateRoot(Mode.ZkRollup), validium, rollup
-        );
+        return
+            StateProof.stateCommitment(
+                uint64(block.chainid),
+                address(this),
+                stateRoot(Mode.Validium),
+                stateRoot(Mode.ZkRollup),
+                validium,
+                rollup
+            );
     }
 
     function _changeDelay() internal view override returns (uint64) {
@@ -69,11 +80,12 @@ contract Administration is Issuers, VaultRecords, Cancellations, IHistory {
     }
 
     /// @notice {BlobVaults-opened}; it reads no storage.
-    function opened(Vault calldata vault, uint256 assetIndex, BlobVaults.Batch calldata batch, bytes32[] calldata path)
-        external
-        view
-        returns (bool)
-    {
+    function opened(
+        Vault calldata vault,
+        uint256 assetIndex,
+        BlobVaults.Batch calldata batch,
+        bytes32[] calldata path
+    ) external view returns (bool) {
         return _opened(vault, assetIndex, batch, path);
     }
 

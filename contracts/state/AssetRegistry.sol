@@ -11,7 +11,8 @@ import {VaultState} from "./VaultState.sol";
 /// @dev Terms that a token can state. This project's tokens do.
 interface IMintingTerms {
     function blobScheme() external view returns (BlobScheme);
-    /// @dev ERC-20: base units of one quantized unit. With 0, whoever registers the token chooses it.
+    /// @dev ERC-20: base units of one quantized unit. With 0, whoever registers the token chooses
+    /// it.
     function quantum() external view returns (uint256);
     function decimals() external view returns (uint8);
 }
@@ -23,28 +24,35 @@ interface IOwned {
 }
 
 /// @title The registry of asset types and their token contracts.
-/// @dev Entries are permanent, and anyone can add one. An entry grants nothing: a mint still needs the token's own
-/// minter role.
+/// @dev Entries are permanent, and anyone can add one. An entry grants nothing: a mint still needs
+/// the token's own minter role.
 abstract contract AssetRegistry is IAssetRegistry, VaultState {
     bytes4 private constant ERC721_INTERFACE = 0x80ac58cd;
     bytes4 private constant ERC1155_INTERFACE = 0xd9b67a26;
     bytes32 private constant DEFAULT_ADMIN = 0;
 
     /// @inheritdoc IAssetRegistry
-    function registerAsset(Standard standard, uint64 chainId, address token, uint256 quantum, BlobScheme scheme)
-        external
-        returns (uint256 assetType)
-    {
-        if (standard == Standard.None || token == address(0) || chainId == 0) revert AssetInvalid(standard, chainId, token);
+    function registerAsset(
+        Standard standard,
+        uint64 chainId,
+        address token,
+        uint256 quantum,
+        BlobScheme scheme
+    ) external returns (uint256 assetType) {
+        if (standard == Standard.None || token == address(0) || chainId == 0)
+            revert AssetInvalid(standard, chainId, token);
         bool fungible = standard == Standard.ERC20;
         bool isFirst;
         bool transferable;
-        if (quantum == 0 || quantum >= 1 << 128 || (!fungible && quantum != 1)) revert QuantumInvalid(quantum);
+        if (quantum == 0 || quantum >= 1 << 128 || (!fungible && quantum != 1))
+            revert QuantumInvalid(quantum);
         assetType = AssetEncoding.assetType(standard, token, quantum);
-        if (_assets[chainId][assetType].standard != Standard.None) revert AssetAlreadyRegistered(chainId, token, assetType);
+        if (_assets[chainId][assetType].standard != Standard.None)
+            revert AssetAlreadyRegistered(chainId, token, assetType);
         if (chainId == block.chainid) {
             uint256 first = _firstOf[token];
-            bool differs = first != 0 && (!fungible || _assets[chainId][first].standard != standard);
+            bool differs =
+                first != 0 && (!fungible || _assets[chainId][first].standard != standard);
             if (differs) revert AssetAlreadyRegistered(chainId, token, first);
             _requireConforming(standard, token, quantum, scheme);
             transferable = _isTransferable(token);
@@ -53,7 +61,14 @@ abstract contract AssetRegistry is IAssetRegistry, VaultState {
         } else if (scheme != BlobScheme.Imx) {
             revert SchemeMismatch(token, BlobScheme.Imx);
         }
-        _assets[chainId][assetType] = Asset(token, standard, scheme, _nextSequence(), transferable, uint128(quantum));
+        _assets[chainId][assetType] = Asset(
+            token,
+            standard,
+            scheme,
+            _nextSequence(),
+            transferable,
+            uint128(quantum)
+        );
         _onRegistered(chainId, assetType, isFirst);
         emit AssetRegistered(assetType, chainId, token, standard, quantum, scheme);
         if (transferable) emit AssetTransferable(assetType, chainId);
@@ -65,7 +80,10 @@ abstract contract AssetRegistry is IAssetRegistry, VaultState {
     }
 
     /// @inheritdoc IAssetRegistry
-    function asset(uint64 chainId, uint256 assetType)
+    function asset(
+        uint64 chainId,
+        uint256 assetType
+    )
         external
         view
         returns (Standard standard, address token, uint256 quantum, BlobScheme scheme, uint64 since)
@@ -83,10 +101,15 @@ abstract contract AssetRegistry is IAssetRegistry, VaultState {
     /// @param isFirst Whether this is the first asset of a contract of this chain.
     function _onRegistered(uint64 chainId, uint256 assetType, bool isFirst) internal virtual;
 
-    /// @dev Reverts unless the caller may register the token in this way. Each question to the token has 30,000 gas,
-    /// and two new storage slots are written after the last one. So a caller who gives too little gas for an answer
-    /// cannot pay for those.
-    function _requireConforming(Standard standard, address token, uint256 quantum, BlobScheme scheme) private view {
+    /// @dev Reverts unless the caller may register the token in this way. Each question to the
+    /// token has 30,000 gas, and two new storage slots are written after the last one. So a caller
+    /// who gives too little gas for an answer cannot pay for those.
+    function _requireConforming(
+        Standard standard,
+        address token,
+        uint256 quantum,
+        BlobScheme scheme
+    ) private view {
         if (token.code.length == 0) revert TokenWithoutCode(token);
         _requireStandard(standard, token, quantum);
         (bool answered, uint256 stated) = _ask(token, abi.encodeCall(IMintingTerms.blobScheme, ()));
@@ -97,16 +120,19 @@ abstract contract AssetRegistry is IAssetRegistry, VaultState {
         }
     }
 
-    /// @dev A token that states its standard or quantum can be registered only with it, so that nobody can register it
-    /// first with another.
+    /// @dev A token that states its standard or quantum can be registered only with it, so that
+    /// nobody can register it first with another.
     function _requireStandard(Standard standard, address token, uint256 quantum) private view {
         bool is721 = ERC165Checker.supportsERC165InterfaceUnchecked(token, ERC721_INTERFACE);
         bool is1155 = ERC165Checker.supportsERC165InterfaceUnchecked(token, ERC1155_INTERFACE);
-        bool differs = (is721 && standard != Standard.ERC721) || (is1155 && standard != Standard.ERC1155);
+        bool differs =
+            (is721 && standard != Standard.ERC721) || (is1155 && standard != Standard.ERC1155);
         // A token that is neither and is mintable, or has decimals, is fungible.
         if (!is721 && !is1155 && standard != Standard.ERC20) {
             (, uint256 decimals) = _ask(token, abi.encodeCall(IMintingTerms.decimals, ()));
-            differs = decimals != 0 || ERC165Checker.supportsERC165InterfaceUnchecked(token, type(IMintable).interfaceId);
+            differs =
+                decimals != 0 ||
+                ERC165Checker.supportsERC165InterfaceUnchecked(token, type(IMintable).interfaceId);
         }
         if (differs) revert StandardMismatch(token, standard);
         if (standard == Standard.ERC20) {
@@ -115,23 +141,31 @@ abstract contract AssetRegistry is IAssetRegistry, VaultState {
         }
     }
 
-    /// @dev Whether the caller is the token's owner or admin. Reverts when the token has one and the caller is another
-    /// account.
+    /// @dev Whether the caller is the token's owner or admin. Reverts when the token has one and
+    /// the caller is another account.
     function _speaksFor(address caller, address token) internal view returns (bool) {
         (, uint256 owner) = _ask(token, abi.encodeCall(IOwned.owner, ()));
         if (owner == uint160(caller)) return true;
-        (bool answered, uint256 isAdmin) = _ask(token, abi.encodeCall(IOwned.hasRole, (DEFAULT_ADMIN, caller)));
+        (bool answered, uint256 isAdmin) = _ask(
+            token,
+            abi.encodeCall(IOwned.hasRole, (DEFAULT_ADMIN, caller))
+        );
         if (answered && isAdmin == 1) return true;
         if (owner != 0 || (answered && isAdmin == 0)) revert NotTokenOwner(token, caller);
         return false;
     }
 
     /// @dev A token's answer of one word, and whether the token gave it.
-    function _ask(address token, bytes memory question) internal view returns (bool answered, uint256 answer) {
+    function _ask(
+        address token,
+        bytes memory question
+    ) internal view returns (bool answered, uint256 answer) {
         assembly ("memory-safe") {
             answered := staticcall(30000, token, add(question, 0x20), mload(question), 0, 32)
             answered := and(answered, eq(returndatasize(), 32))
-            if answered { answer := mload(0) }
+            if answered {
+                answer := mload(0)
+            }
         }
     }
 }

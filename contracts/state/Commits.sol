@@ -20,20 +20,52 @@ abstract contract Commits is Appending, Withdrawals, ICommits {
 
     constructor() {
         bytes32 empty = StateProof.emptyRoot(StateProof.STATE_HEIGHT);
-        _history = StateProof.stateCommitment(uint64(block.chainid), address(this), empty, empty, 0, 0);
+        _history = StateProof.stateCommitment(
+            uint64(block.chainid),
+            address(this),
+            empty,
+            empty,
+            0,
+            0
+        );
     }
 
     /// @inheritdoc ICommits
-    function commitRollupBatch(bytes32 previous, bytes calldata consents, uint64 batchNumber, bytes calldata data) external {
+    function commitRollupBatch(
+        bytes32 previous,
+        bytes calldata consents,
+        uint64 batchNumber,
+        bytes calldata data
+    ) external {
         _requirePlainAccount();
         uint256 head = _beforeCommit(previous, Mode.ZkRollup, batchNumber);
         bytes calldata assets = BatchData.assets(data);
         (uint256[] memory terms, uint256 issued) = _termsOf(assets);
-        (bytes32 content, uint256 vaultCount) =
-            BatchData.root(data, (1 << 63) | (batchNumber << 20), terms, ROLLUP_VAULTS);
-        uint256 leftOut = _leftOut(Mode.ZkRollup, batchNumber, content, assets, terms, issued, consents);
+        (bytes32 content, uint256 vaultCount) = BatchData.root(
+            data,
+            (1 << 63) | (batchNumber << 20),
+            terms,
+            ROLLUP_VAULTS
+        );
+        uint256 leftOut = _leftOut(
+            Mode.ZkRollup,
+            batchNumber,
+            content,
+            assets,
+            terms,
+            issued,
+            consents
+        );
         bytes32 batchRoot = _batchRoot(Mode.ZkRollup, assets, leftOut, content);
-        _append(head, previous, Mode.ZkRollup, batchNumber, batchRoot, uint32(vaultCount), keccak256(data));
+        _append(
+            head,
+            previous,
+            Mode.ZkRollup,
+            batchNumber,
+            batchRoot,
+            uint32(vaultCount),
+            keccak256(data)
+        );
     }
 
     /// @inheritdoc ICommits
@@ -49,35 +81,63 @@ abstract contract Commits is Appending, Withdrawals, ICommits {
     ) external {
         uint256 head = _beforeCommit(previous, Mode.Validium, batchNumber);
         (uint256[] memory terms, uint256 issued) = _termsOf(assets);
-        uint256 leftOut = _leftOut(Mode.Validium, batchNumber, content, assets, terms, issued, consents);
+        uint256 leftOut = _leftOut(
+            Mode.Validium,
+            batchNumber,
+            content,
+            assets,
+            terms,
+            issued,
+            consents
+        );
         bytes32 batchRoot = _batchRoot(Mode.Validium, assets, 0, content);
         if (vaultCount == 0 || vaultCount > MAX_BATCH_VAULTS) revert VaultCountInvalid(vaultCount);
         uint64 epoch = uint64(head >> EPOCH);
-        _checkAttestation(Messages.validiumBatch(previous, batchNumber, batchRoot, vaultCount, dataHash, epoch), epoch, attestation);
+        _checkAttestation(
+            Messages.validiumBatch(previous, batchNumber, batchRoot, vaultCount, dataHash, epoch),
+            epoch,
+            attestation
+        );
         if (leftOut != 0) batchRoot = _batchRoot(Mode.Validium, assets, leftOut, content);
         _append(head, previous, Mode.Validium, batchNumber, batchRoot, vaultCount, dataHash);
     }
 
     /// @inheritdoc ICommits
-    function commitBlobBatch(bytes32 previous, uint64 batchNumber, uint32 vaultCount, bytes calldata assets, bytes calldata consents)
-        external
-    {
-        // Each call of a contract in one transaction sees the same blobs. So one transaction commits them once.
+    function commitBlobBatch(
+        bytes32 previous,
+        uint64 batchNumber,
+        uint32 vaultCount,
+        bytes calldata assets,
+        bytes calldata consents
+    ) external {
+        // Each call of a contract in one transaction sees the same blobs. So one transaction
+        // commits them once.
         _requirePlainAccount();
         uint256 head = _beforeCommit(previous, Mode.ZkRollup, batchNumber);
         (uint256[] memory terms, uint256 issued) = _termsOf(assets);
         bytes32[] memory versionedHashes = BlobVaults.committed();
-        if (vaultCount == 0 || vaultCount > versionedHashes.length * BlobVaults.BLOB_ELEMENTS) revert VaultCountInvalid(vaultCount);
+        if (vaultCount == 0 || vaultCount > versionedHashes.length * BlobVaults.BLOB_ELEMENTS)
+            revert VaultCountInvalid(vaultCount);
         bytes32 content = BlobVaults.content(vaultCount, keccak256(assets), versionedHashes);
         emit BlobsCommitted(batchNumber, assets, versionedHashes);
-        uint256 leftOut = _leftOut(Mode.ZkRollup, batchNumber, content, assets, terms, issued, consents);
+        uint256 leftOut = _leftOut(
+            Mode.ZkRollup,
+            batchNumber,
+            content,
+            assets,
+            terms,
+            issued,
+            consents
+        );
         bytes32 batchRoot = BlobVaults.batchRoot(Manifest.root(assets, leftOut), content);
         _append(head, previous, Mode.ZkRollup, batchNumber, batchRoot, vaultCount, content);
     }
 
     /// @return terms The registry's word of each asset of the manifest; see {_termsAt}.
     /// @return issued The assets with an issuer; bit i stands for asset i.
-    function _termsOf(bytes calldata assets) private view returns (uint256[] memory terms, uint256 issued) {
+    function _termsOf(
+        bytes calldata assets
+    ) private view returns (uint256[] memory terms, uint256 issued) {
         unchecked {
             terms = new uint256[](Manifest.count(assets));
             for (uint256 i; i < terms.length; ++i) {
@@ -107,22 +167,40 @@ abstract contract Commits is Appending, Withdrawals, ICommits {
             address issuer;
             bytes32 assetsHash;
             bytes calldata signature;
-            (offset, named, issuer, assetsHash, signature) = Consents.read(consents, offset, assets, terms);
-            if (_isConsent(mode, batchNumber, content, issuer, assetsHash, signature)) missing &= ~named;
+            (offset, named, issuer, assetsHash, signature) = Consents.read(
+                consents,
+                offset,
+                assets,
+                terms
+            );
+            if (_isConsent(mode, batchNumber, content, issuer, assetsHash, signature))
+                missing &= ~named;
         }
         if (missing != 0) emit AssetsLeftOut(mode, batchNumber, missing);
         return missing;
     }
 
     function _isConsent(
-        Mode mode, uint64 batchNumber, bytes32 content, address issuer, bytes32 assetsHash, bytes calldata signature
+        Mode mode,
+        uint64 batchNumber,
+        bytes32 content,
+        address issuer,
+        bytes32 assetsHash,
+        bytes calldata signature
     ) private view returns (bool) {
         if (issuer == address(0)) return false;
-        bytes32 digest = _digestOf(Messages.issuerConsent(uint8(mode), batchNumber, content, assetsHash));
+        bytes32 digest = _digestOf(
+            Messages.issuerConsent(uint8(mode), batchNumber, content, assetsHash)
+        );
         return _signed(issuer, digest, signature, CONSENT_GAS);
     }
 
-    function _batchRoot(Mode mode, bytes calldata assets, uint256 leftOut, bytes32 content) private pure returns (bytes32) {
+    function _batchRoot(
+        Mode mode,
+        bytes calldata assets,
+        uint256 leftOut,
+        bytes32 content
+    ) private pure returns (bytes32) {
         if (content == 0) revert BatchRootZero();
         return Manifest.batchRoot(uint8(mode), Manifest.root(assets, leftOut), content);
     }

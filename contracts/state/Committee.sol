@@ -19,7 +19,10 @@ abstract contract CommitteeState {
         _checkCommittee(members, threshold);
         bytes memory packed;
         for (uint256 i; i < members.length; ++i) packed = abi.encodePacked(packed, members[i]);
-        _committeeHash = Attestation.hashCommittee(epoch, abi.encodePacked(threshold, uint8(members.length), packed));
+        _committeeHash = Attestation.hashCommittee(
+            epoch,
+            abi.encodePacked(threshold, uint8(members.length), packed)
+        );
         emit ICommittee.CommitteeChanged(epoch, threshold, members);
     }
 
@@ -40,7 +43,10 @@ abstract contract Committee is ICommittee, AccessControl, CommitteeState {
     bytes32 public constant GUARDIAN_ROLE = GUARDIAN;
 
     /// @inheritdoc ICommittee
-    function scheduleCommittee(address[] calldata members, uint8 threshold) external onlyRole(DEFAULT_ADMIN_ROLE) {
+    function scheduleCommittee(
+        address[] calldata members,
+        uint8 threshold
+    ) external onlyRole(DEFAULT_ADMIN_ROLE) {
         _checkCommittee(members, threshold);
         _scheduledCommittee = keccak256(abi.encode(members, threshold));
         _committeeActiveFrom = uint64(block.timestamp) + _changeDelay();
@@ -51,7 +57,8 @@ abstract contract Committee is ICommittee, AccessControl, CommitteeState {
     function activateCommittee(address[] calldata members, uint8 threshold) external {
         uint64 activeFrom = _committeeActiveFrom;
         if (activeFrom == 0 || block.timestamp < activeFrom) revert ChangeNotDue(activeFrom);
-        if (_scheduledCommittee != keccak256(abi.encode(members, threshold))) revert CommitteeNotScheduled();
+        if (_scheduledCommittee != keccak256(abi.encode(members, threshold)))
+            revert CommitteeNotScheduled();
         delete _scheduledCommittee;
         delete _committeeActiveFrom;
         _setCommittee(members, threshold, _nextEpoch());

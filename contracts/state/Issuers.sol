@@ -14,8 +14,8 @@ interface IIssued {
 }
 
 /// @title Issuers of tokens.
-/// @dev More protection takes effect at once, and less protection after the delay. So nobody can remove an issuer
-/// unseen with a stolen key of the token's admin.
+/// @dev More protection takes effect at once, and less protection after the delay. So nobody can
+/// remove an issuer unseen with a stolen key of the token's admin.
 abstract contract Issuers is TimeLockedRoles, AssetRegistry, IIssuers {
     /// @inheritdoc IIssuers
     function scheduleIssuer(address token, address issuer) external {
@@ -33,8 +33,10 @@ abstract contract Issuers is TimeLockedRoles, AssetRegistry, IIssuers {
     function activateIssuer(address token) external {
         _requireSpeaker(token);
         Change memory change = _scheduledIssuer[token];
-        if (change.activeFrom == 0 || block.timestamp < change.activeFrom) revert ICommittee.ChangeNotDue(change.activeFrom);
-        if (block.timestamp > change.activeFrom + MAX_DELAY) revert ChangeExpired(change.activeFrom);
+        if (change.activeFrom == 0 || block.timestamp < change.activeFrom)
+            revert ICommittee.ChangeNotDue(change.activeFrom);
+        if (block.timestamp > change.activeFrom + MAX_DELAY)
+            revert ChangeExpired(change.activeFrom);
         delete _scheduledIssuer[token];
         _setIssuer(token, change.issuer);
     }
@@ -55,7 +57,10 @@ abstract contract Issuers is TimeLockedRoles, AssetRegistry, IIssuers {
     }
 
     /// @inheritdoc IIssuers
-    function issuerOf(uint64 chainId, uint256 assetType) external view returns (address issuer, uint64 epoch, bool suspended) {
+    function issuerOf(
+        uint64 chainId,
+        uint256 assetType
+    ) external view returns (address issuer, uint64 epoch, bool suspended) {
         uint256 terms = _termsAt(chainId, assetType);
         return (_issuerIn(terms), uint64(terms >> ISSUER_EPOCH), (terms >> SUSPENDED) & 1 == 1);
     }
@@ -76,7 +81,8 @@ abstract contract Issuers is TimeLockedRoles, AssetRegistry, IIssuers {
             (bool answered, uint256 issuer) = _ask(token, abi.encodeCall(IIssued.issuer, ()));
             _commitTerms[chainId][assetType] = terms;
             // A word that is no address names no issuer.
-            if (answered && issuer != 0 && issuer >> 160 == 0) _setIssuer(token, address(uint160(issuer)));
+            if (answered && issuer != 0 && issuer >> 160 == 0)
+                _setIssuer(token, address(uint160(issuer)));
         }
     }
 
@@ -85,11 +91,18 @@ abstract contract Issuers is TimeLockedRoles, AssetRegistry, IIssuers {
     }
 
     /// @dev Stores the issuer and raises the epoch.
-    function _putIssuer(address token, address issuer, uint256 suspended) private returns (uint64 epoch) {
+    function _putIssuer(
+        address token,
+        address issuer,
+        uint256 suspended
+    ) private returns (uint64 epoch) {
         uint256 terms = _firstTermsOf(token);
         epoch = uint64(terms >> ISSUER_EPOCH) + 1;
-        _commitTerms[uint64(block.chainid)][_firstOf[token]] = uint8(terms) | (uint256(uint160(issuer)) << ISSUER)
-            | (uint256(epoch) << ISSUER_EPOCH) | (suspended << SUSPENDED);
+        _commitTerms[uint64(block.chainid)][_firstOf[token]] =
+            uint8(terms) |
+            (uint256(uint160(issuer)) << ISSUER) |
+            (uint256(epoch) << ISSUER_EPOCH) |
+            (suspended << SUSPENDED);
     }
 
     function _requireSpeaker(address token) private view {

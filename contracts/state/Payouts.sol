@@ -17,7 +17,8 @@ import {TypedData} from "./TypedData.sol";
 import {VaultProofs} from "./VaultProofs.sol";
 import {VaultState} from "./VaultState.sol";
 
-/// @title The rules by which a vault is paid, whether its owner has it from a mint or from a transfer.
+/// @title The rules by which a vault is paid, whether its owner has it from a mint or from a
+/// transfer.
 abstract contract Payouts is ReentrancyGuardTransient, VaultProofs, TypedData {
     /// @dev Most bytes of a token's error that are kept.
     uint256 private constant MAX_REASON_BYTES = 256;
@@ -52,13 +53,26 @@ abstract contract Payouts is ReentrancyGuardTransient, VaultProofs, TypedData {
         if (recipient == address(0)) revert IWithdrawals.RecipientZero(vaultId);
     }
 
-    /// @dev Reverts unless the batch of these terms holds the vault, and the vault is one that a token can mint.
-    function _requireVault(WithdrawalTerms memory terms, Vault memory vault, bytes32[] calldata siblings) internal view {
-        _requireProven(vault, terms.assetIndex, terms.batchRoot, terms.manifestRoot, terms.vaultCount, siblings);
+    /// @dev Reverts unless the batch of these terms holds the vault, and the vault is one that a
+    /// token can mint.
+    function _requireVault(
+        WithdrawalTerms memory terms,
+        Vault memory vault,
+        bytes32[] calldata siblings
+    ) internal view {
+        _requireProven(
+            vault,
+            terms.assetIndex,
+            terms.batchRoot,
+            terms.manifestRoot,
+            terms.vaultCount,
+            siblings
+        );
         _requirePayable(vault, terms.standard, terms.scheme);
     }
 
-    /// @dev The terms that all vaults of a batch and an asset share. Reverts when none of them can be withdrawn now.
+    /// @dev The terms that all vaults of a batch and an asset share. Reverts when none of them can
+    /// be withdrawn now.
     /// @param maturity Seconds that an ERC-721 vault waits after its commit.
     function _terms(
         uint64 vaultId,
@@ -74,13 +88,19 @@ abstract contract Payouts is ReentrancyGuardTransient, VaultProofs, TypedData {
         Asset storage found = _assets[chainId][assetType];
         Standard standard = found.standard;
         if (standard == Standard.None) revert IAssetRegistry.AssetNotRegistered(chainId, assetType);
-        if (header.sequence < found.since) revert IWithdrawals.BatchBeforeRegistration(vaultId, found.since);
+        if (header.sequence < found.since)
+            revert IWithdrawals.BatchBeforeRegistration(vaultId, found.since);
         if (standard == Standard.ERC721) {
             uint64 maturesAt = header.committedAt + maturity;
             if (block.timestamp < maturesAt) revert IWithdrawals.NotMature(vaultId, maturesAt);
         }
         // If the manifest does not name the asset, no siblings of the vault lead to the batch root.
-        (bool shown, bytes32 manifestRoot) = StateProof.manifestRootOf(chainId, assetType, assetIndex, assetSiblings);
+        (bool shown, bytes32 manifestRoot) = StateProof.manifestRootOf(
+            chainId,
+            assetType,
+            assetIndex,
+            assetSiblings
+        );
         if (!shown) revert IVaultProofs.ProofInvalid(vaultId);
         terms.batchRoot = header.batchRoot;
         terms.manifestRoot = manifestRoot;
@@ -94,23 +114,39 @@ abstract contract Payouts is ReentrancyGuardTransient, VaultProofs, TypedData {
     }
 
     /// @dev This is the first check of a validium leaf's content on L1.
-    function _requirePayable(Vault memory vault, Standard standard, BlobScheme scheme) private pure {
-        (uint64 vaultId, uint64 amount, uint256 blobLength) = (vault.vaultId, vault.amount, vault.blob.length);
-        if (amount == 0 || amount > uint64(type(int64).max)) revert IWithdrawals.AmountInvalid(vaultId, amount);
-        if ((standard == Standard.ERC20) != (blobLength == 0) || blobLength > 255) revert IWithdrawals.BlobLengthInvalid(vaultId, blobLength);
+    function _requirePayable(
+        Vault memory vault,
+        Standard standard,
+        BlobScheme scheme
+    ) private pure {
+        (uint64 vaultId, uint64 amount, uint256 blobLength) = (
+            vault.vaultId,
+            vault.amount,
+            vault.blob.length
+        );
+        if (amount == 0 || amount > uint64(type(int64).max))
+            revert IWithdrawals.AmountInvalid(vaultId, amount);
+        if ((standard == Standard.ERC20) != (blobLength == 0) || blobLength > 255)
+            revert IWithdrawals.BlobLengthInvalid(vaultId, blobLength);
         if (standard != Standard.ERC721) return;
         if (amount != 1) revert IWithdrawals.AmountInvalid(vaultId, amount);
-        // A token may accept more spellings than the scheme has. {voidDuplicate} does not know the ids of those.
+        // A token may accept more spellings than the scheme has. {voidDuplicate} does not know the
+        // ids of those.
         if (scheme == BlobScheme.Imx) MintingBlob.imxTokenId(vault.blob);
         if (scheme == BlobScheme.Raw32) MintingBlob.rawTokenId(vault.blob);
     }
 
-    function _spend(uint64 vaultId, uint64 quantity, uint64 amount) private returns (uint64 before) {
+    function _spend(
+        uint64 vaultId,
+        uint64 quantity,
+        uint64 amount
+    ) private returns (uint64 before) {
         uint256 word = _withdrawn[vaultId >> 2];
         uint256 shift = (vaultId & 3) << 6;
         before = uint64(word >> shift);
         if (before == amount) revert IVaultProofs.VaultExhausted(vaultId);
-        if (quantity > amount - before) revert IWithdrawals.QuantityTooLarge(vaultId, quantity, amount - before);
+        if (quantity > amount - before)
+            revert IWithdrawals.QuantityTooLarge(vaultId, quantity, amount - before);
         _withdrawn[vaultId >> 2] = word + (uint256(quantity) << shift);
     }
 
@@ -125,32 +161,59 @@ abstract contract Payouts is ReentrancyGuardTransient, VaultProofs, TypedData {
         uint256 by
     ) private view {
         if (signature.length == 0) {
-            if (address(uint160(by)) != owner) revert IWithdrawals.NotOwner(vaultId, address(uint160(by)));
+            if (address(uint160(by)) != owner)
+                revert IWithdrawals.NotOwner(vaultId, address(uint160(by)));
             // A list authorizes the item, and names the quantity withdrawn before.
-            if (by >> 160 != 0 && uint64(by >> 161) != before) revert IWithdrawals.NotListed(vaultId);
+            if (by >> 160 != 0 && uint64(by >> 161) != before)
+                revert IWithdrawals.NotListed(vaultId);
             return;
         }
-        bytes32 digest = _digestOf(Messages.withdrawal(vaultId, before, quantity, recipient, deadline));
+        bytes32 digest = _digestOf(
+            Messages.withdrawal(vaultId, before, quantity, recipient, deadline)
+        );
         bool mayBeCancelled = (_hasCancelled[vaultId >> 8] >> (vaultId & 0xff)) & 1 == 1;
         _requireSigned(owner, digest, deadline, signature, mayBeCancelled);
     }
 
-    function _requireSigned(address owner, bytes32 digest, uint64 deadline, bytes calldata signature, bool mayBeCancelled) internal view {
+    function _requireSigned(
+        address owner,
+        bytes32 digest,
+        uint64 deadline,
+        bytes calldata signature,
+        bool mayBeCancelled
+    ) internal view {
         if (block.timestamp > deadline) revert IWithdrawals.AuthorizationExpired(deadline);
-        if (mayBeCancelled && _cancelled[owner][digest]) revert IWithdrawals.AuthorizationIsCancelled(digest);
-        if (!_signed(owner, digest, signature, gasleft())) revert IWithdrawals.SignatureInvalid(digest);
+        if (mayBeCancelled && _cancelled[owner][digest])
+            revert IWithdrawals.AuthorizationIsCancelled(digest);
+        if (!_signed(owner, digest, signature, gasleft()))
+            revert IWithdrawals.SignatureInvalid(digest);
     }
 
-    /// @dev Tries the key first, because an account with delegated code (EIP-7702) still signs with its key. Then it
-    /// asks the wallet contract, with at most `gas_`.
-    function _signed(address owner, bytes32 digest, bytes calldata signature, uint256 gas_) internal view returns (bool) {
+    /// @dev Tries the key first, because an account with delegated code (EIP-7702) still signs with
+    /// its key. Then it asks the wallet contract, with at most `gas_`.
+    function _signed(
+        address owner,
+        bytes32 digest,
+        bytes calldata signature,
+        uint256 gas_
+    ) internal view returns (bool) {
         address signer = Signatures.signerOf(digest, signature);
         if (signer != address(0) && signer == owner) return true;
-        return owner.code.length != 0 && _walletTakes(owner, abi.encodeCall(IERC1271.isValidSignature, (digest, signature)), gas_);
+        return
+            owner.code.length != 0 &&
+            _walletTakes(
+                owner,
+                abi.encodeCall(IERC1271.isValidSignature, (digest, signature)),
+                gas_
+            );
     }
 
     /// @dev Copies only one word of the answer.
-    function _walletTakes(address wallet, bytes memory question, uint256 gas_) private view returns (bool taken) {
+    function _walletTakes(
+        address wallet,
+        bytes memory question,
+        uint256 gas_
+    ) private view returns (bool taken) {
         bytes4 yes = IERC1271.isValidSignature.selector;
         assembly ("memory-safe") {
             taken := staticcall(gas_, wallet, add(question, 0x20), mload(question), 0, 32)
@@ -160,7 +223,9 @@ abstract contract Payouts is ReentrancyGuardTransient, VaultProofs, TypedData {
 
     function _mint(address token, address recipient, uint256 quantity, bytes memory blob) private {
         if (token.code.length == 0) revert IAssetRegistry.TokenWithoutCode(token);
-        if (!_call(token, gasleft(), abi.encodeCall(IMintable.mintFor, (recipient, quantity, blob)))) {
+        if (
+            !_call(token, gasleft(), abi.encodeCall(IMintable.mintFor, (recipient, quantity, blob)))
+        ) {
             revert IWithdrawals.TokenRefused(token, _reason(MAX_REASON_BYTES));
         }
     }
@@ -172,11 +237,14 @@ abstract contract Payouts is ReentrancyGuardTransient, VaultProofs, TypedData {
         }
     }
 
-    /// @dev The first `most` bytes of the last call's answer. So a long answer costs only the contract that gives it.
+    /// @dev The first `most` bytes of the last call's answer. So a long answer costs only the
+    /// contract that gives it.
     function _reason(uint256 most) internal pure returns (bytes memory reason) {
         assembly ("memory-safe") {
             let size := returndatasize()
-            if gt(size, most) { size := most }
+            if gt(size, most) {
+                size := most
+            }
             reason := mload(0x40)
             mstore(0x40, add(reason, add(0x20, and(add(size, 0x1f), not(0x1f)))))
             mstore(reason, size)
@@ -188,8 +256,16 @@ abstract contract Payouts is ReentrancyGuardTransient, VaultProofs, TypedData {
 /// @title Cancelling what an owner has signed.
 abstract contract Cancellations is VaultState, TypedData, ICancellations {
     /// @inheritdoc ICancellations
-    function cancelAuthorization(uint64 vaultId, uint64 withdrawnBefore, uint64 quantity, address recipient, uint64 deadline) external {
-        bytes32 digest = _digestOf(Messages.withdrawal(vaultId, withdrawnBefore, quantity, recipient, deadline));
+    function cancelAuthorization(
+        uint64 vaultId,
+        uint64 withdrawnBefore,
+        uint64 quantity,
+        address recipient,
+        uint64 deadline
+    ) external {
+        bytes32 digest = _digestOf(
+            Messages.withdrawal(vaultId, withdrawnBefore, quantity, recipient, deadline)
+        );
         _hasCancelled[vaultId >> 8] |= 1 << (vaultId & 0xff);
         _cancel(digest);
     }

@@ -8,7 +8,8 @@ bytes32 constant GUARDIAN = keccak256("GUARDIAN");
 bytes32 constant OPERATOR = keccak256("OPERATOR");
 
 /// @title The roles, as a commit reads them.
-/// @dev {Administration} has OpenZeppelin's AccessControl in this place of the storage, and changes them.
+/// @dev {Administration} has OpenZeppelin's AccessControl in this place of the storage, and changes
+/// them.
 abstract contract Roles {
     mapping(bytes32 role => AccessControl.RoleData) private _roles;
 

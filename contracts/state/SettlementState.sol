@@ -6,8 +6,8 @@ import {CommitteeState} from "./Committee.sol";
 import {VaultState} from "./VaultState.sol";
 
 /// @title The storage that the settlement contract and its {Administration} share: all that it has.
-/// @dev Both inherit this behind the roles and before anything else with storage, so that their storage layouts are the
-/// same.
+/// @dev Both inherit this behind the roles and before anything else with storage, so that their
+/// storage layouts are the same.
 abstract contract SettlementState is CommitteeState, VaultState {
     struct Change {
         address issuer;
@@ -37,18 +37,19 @@ abstract contract SettlementState is CommitteeState, VaultState {
     uint256 internal constant FURTHER = 233;
     uint256 internal constant ROLLUP_VAULTS = 1 << 15;
 
-    /// @dev One word, because every commit reads and writes it: count of validium batches (bits 0 to 31), of rollup
-    /// batches (32 to 63), sequence of the next commit (64 to 127), the committee's epoch (128 to 191), whether
-    /// committing is paused (192).
+    /// @dev One word, because every commit reads and writes it: count of validium batches (bits 0
+    /// to 31), of rollup batches (32 to 63), sequence of the next commit (64 to 127), the
+    /// committee's epoch (128 to 191), whether committing is paused (192).
     uint256 internal _head;
-    /// @dev The word that a commit reads of an asset: its standard (bits 0 to 7), its issuer (8 to 167), the issuer's
-    /// epoch (168 to 231), whether the issuer is suspended (232), whether the token's first asset holds the issuer
-    /// (233). So all assets of a token have one issuer.
+    /// @dev The word that a commit reads of an asset: its standard (bits 0 to 7), its issuer (8 to
+    /// 167), the issuer's epoch (168 to 231), whether the issuer is suspended (232), whether the
+    /// token's first asset holds the issuer (233). So all assets of a token have one issuer.
     mapping(uint64 chainId => mapping(uint256 assetType => uint256)) internal _commitTerms;
     mapping(address token => Change) internal _scheduledIssuer;
     mapping(address operator => uint64 activeFrom) internal _scheduledOperator;
 
-    /// @dev Roots of completed left subtrees, by mode and height. Entry h is valid when bit h of the count is set.
+    /// @dev Roots of completed left subtrees, by mode and height. Entry h is valid when bit h of
+    /// the count is set.
     bytes32[32][2] internal _frontier;
 
     bytes32 internal _history;

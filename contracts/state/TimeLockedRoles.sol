@@ -8,8 +8,8 @@ import {OPERATOR} from "./Roles.sol";
 import {SettlementState} from "./SettlementState.sol";
 
 /// @title Operators, and the delay before a new one can act.
-/// @dev A new operator or committee is announced `changeDelay` before it can act. A role can be removed at once. No
-/// role can change a vault, a past root or a withdrawal.
+/// @dev A new operator or committee is announced `changeDelay` before it can act. A role can be
+/// removed at once. No role can change a vault, a past root or a withdrawal.
 abstract contract TimeLockedRoles is IOperatorRoles, Committee, SettlementState {
     bytes32 public constant OPERATOR_ROLE = OPERATOR;
 
@@ -56,7 +56,8 @@ abstract contract TimeLockedRoles is IOperatorRoles, Committee, SettlementState 
         _grantRole(role, account);
     }
 
-    /// @dev An account that loses the role loses its announcement too, so that nobody can restore the role.
+    /// @dev An account that loses the role loses its announcement too, so that nobody can restore
+    /// the role.
     function _revokeRole(bytes32 role, address account) internal override returns (bool) {
         if (role == OPERATOR_ROLE) delete _scheduledOperator[account];
         return super._revokeRole(role, account);

@@ -5,7 +5,14 @@ import {MessageHashUtils} from "@openzeppelin/contracts/utils/cryptography/Messa
 import {ITransfers} from "../interfaces/ITransfers.sol";
 import {IWithdrawals} from "../interfaces/IWithdrawals.sol";
 import {
-    Authorization, BatchHeader, Mode, Standard, Transfer, Vault, VaultPath, WithdrawalTerms
+    Authorization,
+    BatchHeader,
+    Mode,
+    Standard,
+    Transfer,
+    Vault,
+    VaultPath,
+    WithdrawalTerms
 } from "../interfaces/Model.sol";
 import {Hops} from "../libraries/Hops.sol";
 import {Messages} from "../libraries/Messages.sol";
@@ -14,26 +21,47 @@ import {TransferData} from "../libraries/TransferData.sol";
 import {Appending} from "./Appending.sol";
 import {Payouts} from "./Payouts.sol";
 
-/// @title The commits of transfers, which committed records count, and the exit of those who own a vault by them.
-/// @notice The settlement contract runs this code on its own storage. It has no state of its own, no constructor and no
-/// immutable value, so each deployment of it has the same code.
-/// @dev Whether a record counts depends on nothing that the caller chooses. The answer never changes from no to yes, and
-/// from yes to no only when the vault is voided as a duplicate.
+/// @title The commits of transfers, which committed records count, and the exit of those who own a
+/// vault by them.
+/// @notice The settlement contract runs this code on its own storage. It has no state of its own,
+/// no constructor and no immutable value, so each deployment of it has the same code.
+/// @dev Whether a record counts depends on nothing that the caller chooses. The answer never
+/// changes from no to yes, and from yes to no only when the vault is voided as a duplicate.
 contract Transfers is Appending, Payouts, ITransfers {
-    /// @dev Most records between a mint and an exit. Otherwise the key of a session could split a vault again and again,
-    /// until no block has the gas for the exit. A vault has one chain, so this depends on no caller.
+    /// @dev Most records between a mint and an exit. Otherwise the key of a session could split a
+    /// vault again and again, until no block has the gas for the exit. A vault has one chain, so
+    /// this depends on no caller.
     uint256 private constant MAX_HOPS = 8;
 
     /// @inheritdoc ITransfers
-    function commitTransferBatch(bytes32 previous, uint64 batchNumber, bytes calldata data, bytes calldata attestation) external {
+    function commitTransferBatch(
+        bytes32 previous,
+        uint64 batchNumber,
+        bytes calldata data,
+        bytes calldata attestation
+    ) external {
         _requirePlainAccount();
         uint256 head = _beforeCommit(previous, Mode.ZkRollup, batchNumber);
         bytes32 dataHash = TransferData.hashOf(data);
-        (bytes32 content, uint256 count) = TransferData.spend(data, (1 << 63) | (batchNumber << 20), head, _spent);
+        (bytes32 content, uint256 count) = TransferData.spend(
+            data,
+            (1 << 63) | (batchNumber << 20),
+            head,
+            _spent
+        );
         bytes32 batchRoot = TransferData.batchRoot(content);
         uint64 epoch = uint64(head >> EPOCH);
         _checkAttestation(
-            Messages.transferBatch(previous, batchNumber, batchRoot, uint32(count), dataHash, epoch), epoch, attestation
+            Messages.transferBatch(
+                previous,
+                batchNumber,
+                batchRoot,
+                uint32(count),
+                dataHash,
+                epoch
+            ),
+            epoch,
+            attestation
         );
         emit TransfersCommitted(batchNumber);
         _append(head, previous, Mode.ZkRollup, batchNumber, batchRoot, uint32(count), dataHash);
@@ -50,11 +78,27 @@ contract Transfers is Appending, Payouts, ITransfers {
         address recipient,
         Authorization calldata authorization
     ) external nonReentrant {
-        // This code has no constructor that could keep the maturity. The settlement contract answers itself.
+        // This code has no constructor that could keep the maturity. The settlement contract
+        // answers itself.
         uint64 maturity = IWithdrawals(address(this)).maturity();
-        (WithdrawalTerms memory terms, Vault memory tip) = _tipOf(origin, header, path, hops, refutation, maturity);
+        (WithdrawalTerms memory terms, Vault memory tip) = _tipOf(
+            origin,
+            header,
+            path,
+            hops,
+            refutation,
+            maturity
+        );
         _requireAsked(tip.vaultId, quantity, recipient);
-        _pay(terms, tip, quantity, recipient, authorization.deadline, authorization.signature, uint160(msg.sender));
+        _pay(
+            terms,
+            tip,
+            quantity,
+            recipient,
+            authorization.deadline,
+            authorization.signature,
+            uint160(msg.sender)
+        );
     }
 
     /// @inheritdoc ITransfers
@@ -65,7 +109,14 @@ contract Transfers is Appending, Payouts, ITransfers {
         bytes calldata hops,
         bytes calldata refutation
     ) external view returns (address owner, uint64 amount) {
-        (WithdrawalTerms memory terms, Vault memory tip) = _tipOf(origin, header, path, hops, refutation, 0);
+        (WithdrawalTerms memory terms, Vault memory tip) = _tipOf(
+            origin,
+            header,
+            path,
+            hops,
+            refutation,
+            0
+        );
         return (tip.owner, _restOf(tip, terms.standard));
     }
 
@@ -87,9 +138,14 @@ contract Transfers is Appending, Payouts, ITransfers {
     }
 
     /// @inheritdoc ITransfers
-    function authorizeSession(address owner, address key, uint64 until, uint64 limit, uint256 assetType, bytes calldata signature)
-        external
-    {
+    function authorizeSession(
+        address owner,
+        address key,
+        uint64 until,
+        uint64 limit,
+        uint256 assetType,
+        bytes calldata signature
+    ) external {
         if (key == address(0) || limit == 0 || until <= block.timestamp) revert SessionInvalid();
         Session storage known = _sessions[owner][key];
         if (known.authorizedAt != 0 || known.revokedAt != 0) revert SessionKeyUsed(owner, key);
@@ -110,17 +166,29 @@ contract Transfers is Appending, Payouts, ITransfers {
     }
 
     /// @inheritdoc ITransfers
-    function session(address owner, address key)
+    function session(
+        address owner,
+        address key
+    )
         external
         view
-        returns (uint64 authorizedAt, uint64 until, uint64 revokedAt, uint64 limit, uint256 assetType)
+        returns (
+            uint64 authorizedAt,
+            uint64 until,
+            uint64 revokedAt,
+            uint64 limit,
+            uint256 assetType
+        )
     {
         Session storage known = _sessions[owner][key];
         return (known.authorizedAt, known.until, known.revokedAt, known.limit, known.assetType);
     }
 
     /// @inheritdoc ITransfers
-    function approval(address owner, bytes32 digest) external view returns (uint64 approvedAt, uint64 cancelledAt) {
+    function approval(
+        address owner,
+        bytes32 digest
+    ) external view returns (uint64 approvedAt, uint64 cancelledAt) {
         Approval storage known = _approvals[owner][digest];
         return (known.approvedAt, known.cancelledAt);
     }
@@ -134,11 +202,13 @@ contract Transfers is Appending, Payouts, ITransfers {
     function _requireBy(address owner, bytes32 message, bytes calldata signature) private view {
         if (signature.length == 0 && msg.sender == owner) return;
         bytes32 digest = _digestOf(message);
-        if (!_signed(owner, digest, signature, gasleft())) revert IWithdrawals.SignatureInvalid(digest);
+        if (!_signed(owner, digest, signature, gasleft()))
+            revert IWithdrawals.SignatureInvalid(digest);
     }
 
-    /// @dev The vault that a chain of records has made of a minted one, and its terms. Reverts unless each record counts,
-    /// and when a record that counts, or that nobody has refuted, spends the tip.
+    /// @dev The vault that a chain of records has made of a minted one, and its terms. Reverts
+    /// unless each record counts, and when a record that counts, or that nobody has refuted, spends
+    /// the tip.
     function _tipOf(
         Vault calldata origin,
         BatchHeader calldata header,
@@ -148,7 +218,13 @@ contract Transfers is Appending, Payouts, ITransfers {
         uint64 maturity
     ) private view returns (WithdrawalTerms memory terms, Vault memory tip) {
         terms = _terms(
-            origin.vaultId, origin.chainId, origin.assetType, header, path.assetIndex, path.assetSiblings, maturity
+            origin.vaultId,
+            origin.chainId,
+            origin.assetType,
+            header,
+            path.assetIndex,
+            path.assetSiblings,
+            maturity
         );
         if (!terms.transferable) revert NotTransferable(origin.assetType);
         tip = origin;
@@ -159,7 +235,8 @@ contract Transfers is Appending, Payouts, ITransfers {
             Hops.Hop memory hop;
             (hop, offset) = _recordAt(hops, offset, tip.vaultId);
             uint64 rest = _restOf(tip, terms.standard);
-            if (!_counts(tip, terms.standard, rest, depth, hop, domain)) revert TransferInvalid(tip.vaultId);
+            if (!_counts(tip, terms.standard, rest, depth, hop, domain))
+                revert TransferInvalid(tip.vaultId);
             // The other part is the change, which stays with the owner.
             uint64 paid = hop.amount == 0 ? rest : hop.amount;
             if (hop.isChange) tip.amount = rest - paid;
@@ -168,29 +245,39 @@ contract Transfers is Appending, Payouts, ITransfers {
         }
         if (!_isSpent(tip.vaultId)) return (terms, tip);
         if (refutation.length == 0) revert IWithdrawals.VaultSpent(tip.vaultId);
-        (Hops.Hop memory record,) = _recordAt(refutation, 0, tip.vaultId);
-        if (_counts(tip, terms.standard, _restOf(tip, terms.standard), depth, record, domain)) revert IWithdrawals.VaultSpent(tip.vaultId);
+        (Hops.Hop memory record, ) = _recordAt(refutation, 0, tip.vaultId);
+        if (_counts(tip, terms.standard, _restOf(tip, terms.standard), depth, record, domain))
+            revert IWithdrawals.VaultSpent(tip.vaultId);
     }
 
-    /// @dev Reverts unless it is a committed record of this vault, so that no made-up record can be refuted in place of
-    /// the one that is there. A vault has at most one.
-    function _recordAt(bytes calldata hops, uint256 offset, uint64 inId) private view returns (Hops.Hop memory hop, uint256 end) {
+    /// @dev Reverts unless it is a committed record of this vault, so that no made-up record can be
+    /// refuted in place of the one that is there. A vault has at most one.
+    function _recordAt(
+        bytes calldata hops,
+        uint256 offset,
+        uint64 inId
+    ) private view returns (Hops.Hop memory hop, uint256 end) {
         (hop, end) = Hops.read(hops, offset, inId);
         _requireHeaderHash(hop.outId, hop.headerHash);
     }
 
-    /// @dev Whether a committed record moves the vault. The commit has checked the deadline, and that an earlier batch
-    /// could have made the vault.
+    /// @dev Whether a committed record moves the vault. The commit has checked the deadline, and
+    /// that an earlier batch could have made the vault.
     /// @param rest Units of the vault that are not withdrawn.
     /// @param depth The records between the mint and the vault.
-    function _counts(Vault memory vault, Standard standard, uint64 rest, uint256 depth, Hops.Hop memory hop, bytes32 domain)
-        private
-        view
-        returns (bool)
-    {
+    function _counts(
+        Vault memory vault,
+        Standard standard,
+        uint64 rest,
+        uint256 depth,
+        Hops.Hop memory hop,
+        bytes32 domain
+    ) private view returns (bool) {
         if (depth >= MAX_HOPS) return false;
-        // The whole rest has one spelling, zero, which stays right when the rest shrinks before the commit.
-        if (rest == 0 || (hop.amount != 0 && (standard == Standard.ERC721 || hop.amount >= rest))) return false;
+        // The whole rest has one spelling, zero, which stays right when the rest shrinks before the
+        // commit.
+        if (rest == 0 || (hop.amount != 0 && (standard == Standard.ERC721 || hop.amount >= rest)))
+            return false;
         return _isAuthorized(vault, hop, domain);
     }
 
@@ -198,17 +285,26 @@ contract Transfers is Appending, Payouts, ITransfers {
         return vault.amount - _withdrawnOf(vault.vaultId, standard);
     }
 
-    /// @dev By the owner's signature, by one of a key with a session in force at the commit, or by an approval before
-    /// it. The owner has not cancelled the list before it, nor has a key on whose session the record rests: nobody else has
-    /// a say. No wallet contract is asked now: by another answer, a previous owner could undo the record.
-    function _isAuthorized(Vault memory vault, Hops.Hop memory hop, bytes32 domain) private view returns (bool) {
+    /// @dev By the owner's signature, by one of a key with a session in force at the commit, or by
+    /// an approval before it. The owner has not cancelled the list before it, nor has a key on
+    /// whose session the record rests: nobody else has a say. No wallet contract is asked now: by
+    /// another answer, a previous owner could undo the record.
+    function _isAuthorized(
+        Vault memory vault,
+        Hops.Hop memory hop,
+        bytes32 domain
+    ) private view returns (bool) {
         address owner = vault.owner;
         if (owner == address(0)) return false;
-        bytes32 digest = MessageHashUtils.toTypedDataHash(domain, Messages.transfers(hop.list, hop.deadline));
+        bytes32 digest = MessageHashUtils.toTypedDataHash(
+            domain,
+            Messages.transfers(hop.list, hop.deadline)
+        );
         uint64 committedAt = hop.committedAt;
         Approval storage own = _approvals[owner][digest];
         (uint64 approvedAt, uint64 cancelledAt) = (own.approvedAt, own.cancelledAt);
-        // All times are strictly earlier. Otherwise the answer could change within the second of the commit.
+        // All times are strictly earlier. Otherwise the answer could change within the second of
+        // the commit.
         if (cancelledAt != 0 && cancelledAt < committedAt) return false;
         address signer = Signatures.signerOfCompact(digest, hop.r, hop.vs);
         if (signer == owner || (approvedAt != 0 && approvedAt < committedAt)) return true;
@@ -218,12 +314,23 @@ contract Transfers is Appending, Payouts, ITransfers {
         return _covers(_sessions[owner][signer], vault, hop.amount, committedAt);
     }
 
-    function _covers(Session storage known, Vault memory vault, uint64 amount, uint64 committedAt) private view returns (bool) {
-        (uint64 from, uint64 until, uint64 revokedAt, uint64 limit, uint256 assetType) =
-            (known.authorizedAt, known.until, known.revokedAt, known.limit, known.assetType);
+    function _covers(
+        Session storage known,
+        Vault memory vault,
+        uint64 amount,
+        uint64 committedAt
+    ) private view returns (bool) {
+        (uint64 from, uint64 until, uint64 revokedAt, uint64 limit, uint256 assetType) = (
+            known.authorizedAt,
+            known.until,
+            known.revokedAt,
+            known.limit,
+            known.assetType
+        );
         if (from == 0 || from >= committedAt || until < committedAt) return false;
         if (revokedAt != 0 && revokedAt < committedAt) return false;
-        // The full amount and not the rest, which can shrink: then a record would count that did not.
+        // The full amount and not the rest, which can shrink: then a record would count that did
+        // not.
         uint64 units = amount == 0 ? vault.amount : amount;
         return units <= limit && (assetType == 0 || assetType == vault.assetType);
     }

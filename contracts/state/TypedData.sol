@@ -6,8 +6,9 @@ import {MessageHashUtils} from "@openzeppelin/contracts/utils/cryptography/Messa
 /// @title The digests of the EIP-712 messages that this contract reads.
 /// @dev The domain is that of the contract that runs this code.
 abstract contract TypedData {
-    bytes32 private constant DOMAIN_TYPEHASH =
-        keccak256("EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)");
+    bytes32 private constant DOMAIN_TYPEHASH = keccak256(
+        "EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)"
+    );
 
     /// @param message The message's struct hash.
     function _digestOf(bytes32 message) internal view returns (bytes32) {
@@ -17,9 +18,16 @@ abstract contract TypedData {
     function _domain() internal view virtual returns (bytes32);
 
     function _computedDomain() internal view returns (bytes32) {
-        return keccak256(
-            abi.encode(DOMAIN_TYPEHASH, keccak256("Mintmark"), keccak256("1"), block.chainid, address(this))
-        );
+        return
+            keccak256(
+                abi.encode(
+                    DOMAIN_TYPEHASH,
+                    keccak256("Mintmark"),
+                    keccak256("1"),
+                    block.chainid,
+                    address(this)
+                )
+            );
     }
 }
 

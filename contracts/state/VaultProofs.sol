@@ -10,14 +10,29 @@ import {VaultState} from "./VaultState.sol";
 /// @title Which vaults are in the state, whatever kind of batch has them.
 /// @dev The inheriting contract writes `_headers`, and so decides which batches are the state.
 abstract contract VaultProofs is VaultState {
-    /// @dev Reverts unless the header is the stored one, the vault is below its root at the slot of its id, and the
-    /// manifest names its asset.
-    function _prove(Vault memory vault, BatchHeader calldata header, VaultPath calldata path) internal view {
+    /// @dev Reverts unless the header is the stored one, the vault is below its root at the slot of
+    /// its id, and the manifest names its asset.
+    function _prove(
+        Vault memory vault,
+        BatchHeader calldata header,
+        VaultPath calldata path
+    ) internal view {
         _requireHeader(vault.vaultId, header);
-        (bool shown, bytes32 manifestRoot) =
-            StateProof.manifestRootOf(vault.chainId, vault.assetType, path.assetIndex, path.assetSiblings);
+        (bool shown, bytes32 manifestRoot) = StateProof.manifestRootOf(
+            vault.chainId,
+            vault.assetType,
+            path.assetIndex,
+            path.assetSiblings
+        );
         if (!shown) revert IVaultProofs.ProofInvalid(vault.vaultId);
-        _requireProven(vault, path.assetIndex, header.batchRoot, manifestRoot, header.vaultCount, path.siblings);
+        _requireProven(
+            vault,
+            path.assetIndex,
+            header.batchRoot,
+            manifestRoot,
+            header.vaultCount,
+            path.siblings
+        );
     }
 
     function _requireHeader(uint64 vaultId, BatchHeader calldata header) internal view {
@@ -29,8 +44,8 @@ abstract contract VaultProofs is VaultState {
         if (stored == 0 || hash != stored) revert IVaultProofs.HeaderMismatch(vaultId);
     }
 
-    /// @dev A path of siblings proves a vault of a tree, a path of openings one of blobs. The batch root tells the
-    /// kind, so that no path proves a vault in a batch of the other kind.
+    /// @dev A path of siblings proves a vault of a tree, a path of openings one of blobs. The batch
+    /// root tells the kind, so that no path proves a vault in a batch of the other kind.
     function _requireProven(
         Vault memory vault,
         uint256 assetIndex,
@@ -39,22 +54,29 @@ abstract contract VaultProofs is VaultState {
         uint32 vaultCount,
         bytes32[] calldata path
     ) internal view {
-        bool proven = StateProof.verifyVaultUnder(vault, manifestRoot, batchRoot, vaultCount, path)
-            || _opened(vault, assetIndex, BlobVaults.Batch(batchRoot, manifestRoot, vaultCount), path);
+        bool proven =
+            StateProof.verifyVaultUnder(vault, manifestRoot, batchRoot, vaultCount, path) ||
+                _opened(
+                    vault,
+                    assetIndex,
+                    BlobVaults.Batch(batchRoot, manifestRoot, vaultCount),
+                    path
+                );
         if (!proven) revert IVaultProofs.ProofInvalid(vault.vaultId);
     }
 
-    function _opened(Vault memory vault, uint256 assetIndex, BlobVaults.Batch memory batch, bytes32[] calldata path)
-        internal
-        view
-        virtual
-        returns (bool)
-    {
+    function _opened(
+        Vault memory vault,
+        uint256 assetIndex,
+        BlobVaults.Batch memory batch,
+        bytes32[] calldata path
+    ) internal view virtual returns (bool) {
         return BlobVaults.opened(vault, assetIndex, batch, path);
     }
 
     function _withdrawnOf(uint64 vaultId, Standard standard) internal view returns (uint64) {
-        if (standard == Standard.ERC721) return uint64((_taken[vaultId >> 8] >> (vaultId & 0xff)) & 1);
+        if (standard == Standard.ERC721)
+            return uint64((_taken[vaultId >> 8] >> (vaultId & 0xff)) & 1);
         return uint64(_withdrawn[vaultId >> 2] >> ((vaultId & 3) << 6));
     }
 

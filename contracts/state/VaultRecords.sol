@@ -28,11 +28,16 @@ abstract contract VaultRecords is VaultProofs, IVaultProofs {
         if (!sameAsset || found.standard != Standard.ERC721 || second.chainId != block.chainid) {
             revert NotDuplicates(first.vaultId, second.vaultId);
         }
-        bool ordered = earlierHeader.sequence < laterHeader.sequence
-            || (earlierHeader.sequence == laterHeader.sequence && first.vaultId < second.vaultId);
+        bool ordered =
+            earlierHeader.sequence < laterHeader.sequence ||
+                (earlierHeader.sequence == laterHeader.sequence && first.vaultId < second.vaultId);
         // An earlier vault that nobody can ever withdraw must not void a later one.
-        bool exists = earlierHeader.sequence >= found.since && first.amount == 1 && first.owner != address(0)
-            && first.blob.length != 0 && first.blob.length <= 255;
+        bool exists =
+            earlierHeader.sequence >= found.since &&
+                first.amount == 1 &&
+                first.owner != address(0) &&
+                first.blob.length != 0 &&
+                first.blob.length <= 255;
         if (!ordered || !exists || !_sameToken(found.scheme, earlier.blob, later.blob)) {
             revert NotDuplicates(first.vaultId, second.vaultId);
         }
@@ -46,10 +51,15 @@ abstract contract VaultRecords is VaultProofs, IVaultProofs {
     }
 
     /// @inheritdoc IVaultProofs
-    function verifyVault(Vault calldata vault, BatchHeader calldata header, VaultPath calldata path) external view returns (uint64) {
+    function verifyVault(
+        Vault calldata vault,
+        BatchHeader calldata header,
+        VaultPath calldata path
+    ) external view returns (uint64) {
         _prove(vault, header, path);
         Asset storage found = _assets[vault.chainId][vault.assetType];
-        if (found.transferable && _isSpent(vault.vaultId)) revert IWithdrawals.VaultSpent(vault.vaultId);
+        if (found.transferable && _isSpent(vault.vaultId))
+            revert IWithdrawals.VaultSpent(vault.vaultId);
         return _withdrawnOf(vault.vaultId, found.standard);
     }
 
@@ -58,12 +68,17 @@ abstract contract VaultRecords is VaultProofs, IVaultProofs {
         return _withdrawnOf(vaultId, standard);
     }
 
-    function _sameToken(BlobScheme scheme, bytes calldata a, bytes calldata b) private pure returns (bool) {
+    function _sameToken(
+        BlobScheme scheme,
+        bytes calldata a,
+        bytes calldata b
+    ) private pure returns (bool) {
         if (keccak256(a) == keccak256(b)) return true;
-        if (scheme == BlobScheme.Raw32) return MintingBlob.rawTokenId(a) == MintingBlob.rawTokenId(b);
+        if (scheme == BlobScheme.Raw32)
+            return MintingBlob.rawTokenId(a) == MintingBlob.rawTokenId(b);
         if (scheme == BlobScheme.Mintmark) return MintingBlob.tokenId(a) == MintingBlob.tokenId(b);
-        (uint256 idA,) = MintingBlob.imxTokenId(a);
-        (uint256 idB,) = MintingBlob.imxTokenId(b);
+        (uint256 idA, ) = MintingBlob.imxTokenId(a);
+        (uint256 idB, ) = MintingBlob.imxTokenId(b);
         return idA == idB;
     }
 }

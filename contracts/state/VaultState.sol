@@ -16,8 +16,8 @@ abstract contract VaultState {
     }
 
     mapping(uint64 chainId => mapping(uint256 assetType => Asset)) internal _assets;
-    /// @dev The first asset of a contract of this chain, which fixes its standard. Only an ERC-20 can have more, with
-    /// other quanta.
+    /// @dev The first asset of a contract of this chain, which fixes its standard. Only an ERC-20
+    /// can have more, with other quanta.
     mapping(address token => uint256) internal _firstOf;
     mapping(Mode => mapping(uint64 batchNumber => bytes32)) internal _headers;
     /// @dev ERC-721: one bit a vault, withdrawn or voided.
@@ -27,7 +27,7 @@ abstract contract VaultState {
     /// @dev One bit for each vault: whether a committed record spends it. No bit is ever cleared.
     mapping(uint256 word => uint256 bits) internal _spent;
     mapping(address signer => mapping(bytes32 digest => bool)) internal _cancelled;
-    /// @dev One bit for each vault: whether anyone has cancelled an authorization of it. Other vaults need no second
-    /// read.
+    /// @dev One bit for each vault: whether anyone has cancelled an authorization of it. Other
+    /// vaults need no second read.
     mapping(uint256 word => uint256 bits) internal _hasCancelled;
 }

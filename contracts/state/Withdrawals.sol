@@ -3,7 +3,13 @@ pragma solidity 0.8.37;
 
 import {IWithdrawals} from "../interfaces/IWithdrawals.sol";
 import {
-    Authorization, BatchHeader, Vault, VaultPath, WithdrawalGroup, WithdrawalTerms, checkedDelay
+    Authorization,
+    BatchHeader,
+    Vault,
+    VaultPath,
+    WithdrawalGroup,
+    WithdrawalTerms,
+    checkedDelay
 } from "../interfaces/Model.sol";
 import {Messages} from "../libraries/Messages.sol";
 import {PackedItems} from "../libraries/PackedItems.sol";
@@ -11,7 +17,8 @@ import {StateProof} from "../libraries/StateProof.sol";
 import {Payouts} from "./Payouts.sol";
 import {OwnTypedData} from "./TypedData.sol";
 
-/// @title Withdrawals: a proof of a vault and its owner's authorization mint the token. No role, no pause, no operator.
+/// @title Withdrawals: a proof of a vault and its owner's authorization mint the token. No role, no
+/// pause, no operator.
 abstract contract Withdrawals is Payouts, OwnTypedData, IWithdrawals {
     /// @dev Offset of a list in the calldata; 0 and a reason when the list is invalid.
     struct Checked {
@@ -28,14 +35,15 @@ abstract contract Withdrawals is Payouts, OwnTypedData, IWithdrawals {
         PackedItems.Word word;
     }
 
-    /// @dev Least gas of one item of a batch: proof, signature and token call together. So no caller can make an item
-    /// fail by a lack of gas.
+    /// @dev Least gas of one item of a batch: proof, signature and token call together. So no
+    /// caller can make an item fail by a lack of gas.
     uint64 private constant MIN_ITEM_GAS = 500_000;
     /// @dev Of {withdrawItem}'s calldata: behind the selector, nine words of terms, and three more.
     uint256 private constant ITEM_OFFSET = 4 + 12 * 32;
     /// @dev Most gas of the terms before an item and the report after it.
     uint256 private constant ITEM_RESERVE = 20_000;
-    /// @dev Most bytes of an item's error. Every error of this contract fits, with a token's error inside.
+    /// @dev Most bytes of an item's error. Every error of this contract fits, with a token's error
+    /// inside.
     uint256 private constant MAX_ITEM_REASON_BYTES = 512;
 
     /// @inheritdoc IWithdrawals
@@ -55,18 +63,34 @@ abstract contract Withdrawals is Payouts, OwnTypedData, IWithdrawals {
         Authorization calldata authorization
     ) external nonReentrant {
         Vault memory held = StateProof.load(vault);
-        WithdrawalTerms memory terms =
-            _terms(held.vaultId, held.chainId, held.assetType, header, path.assetIndex, path.assetSiblings, maturity);
+        WithdrawalTerms memory terms = _terms(
+            held.vaultId,
+            held.chainId,
+            held.assetType,
+            header,
+            path.assetIndex,
+            path.assetSiblings,
+            maturity
+        );
         bytes calldata signature = authorization.signature;
-        _withdraw(terms, held, path.siblings, quantity, recipient, authorization.deadline, signature, uint160(msg.sender));
+        _withdraw(
+            terms,
+            held,
+            path.siblings,
+            quantity,
+            recipient,
+            authorization.deadline,
+            signature,
+            uint160(msg.sender)
+        );
     }
 
     /// @inheritdoc IWithdrawals
-    function withdrawBatch(WithdrawalGroup[] calldata groups, bytes[] calldata lists, uint64 itemGas)
-        external
-        nonReentrant
-        returns (uint256 failed)
-    {
+    function withdrawBatch(
+        WithdrawalGroup[] calldata groups,
+        bytes[] calldata lists,
+        uint64 itemGas
+    ) external nonReentrant returns (uint256 failed) {
         if (itemGas < MIN_ITEM_GAS) revert ItemGasTooLow(itemGas);
         Progress memory progress;
         progress.itemGas = itemGas;
@@ -75,9 +99,16 @@ abstract contract Withdrawals is Payouts, OwnTypedData, IWithdrawals {
         return progress.failed;
     }
 
-    /// @notice One item of {withdrawBatch}. Only this contract calls it, so that a failing item leaves no effect.
-    /// @param by The caller of the batch, or the signer of the item's list, in the form of {PackedItems-Word}.
-    function withdrawItem(WithdrawalTerms calldata terms, uint64 vaultId, uint256 assetType, uint256 by) external {
+    /// @notice One item of {withdrawBatch}. Only this contract calls it, so that a failing item
+    /// leaves no effect.
+    /// @param by The caller of the batch, or the signer of the item's list, in the form of
+    /// {PackedItems-Word}.
+    function withdrawItem(
+        WithdrawalTerms calldata terms,
+        uint64 vaultId,
+        uint256 assetType,
+        uint256 by
+    ) external {
         if (msg.sender != address(this)) revert NotSelf();
         (
             Vault memory vault,
@@ -98,12 +129,27 @@ abstract contract Withdrawals is Payouts, OwnTypedData, IWithdrawals {
         uint8 assetIndex,
         bytes32[] calldata assetSiblings
     ) external view returns (WithdrawalTerms memory) {
-        return _terms(vaultId, uint64(block.chainid), assetType, header, assetIndex, assetSiblings, maturity);
+        return
+            _terms(
+                vaultId,
+                uint64(block.chainid),
+                assetType,
+                header,
+                assetIndex,
+                assetSiblings,
+                maturity
+            );
     }
 
     /// @inheritdoc IWithdrawals
     function checkList(bytes calldata list) external view {
-        (address owner, address recipient, uint64 deadline, bytes calldata vaults, bytes calldata signature) = PackedItems.readList(list);
+        (
+            address owner,
+            address recipient,
+            uint64 deadline,
+            bytes calldata vaults,
+            bytes calldata signature
+        ) = PackedItems.readList(list);
         bytes32 digest = _digestOf(Messages.withdrawalList(vaults, recipient, deadline));
         _requireSigned(owner, digest, deadline, signature, true);
     }
@@ -120,17 +166,22 @@ abstract contract Withdrawals is Payouts, OwnTypedData, IWithdrawals {
             vaultId |= firstVaultId;
             _requireGas(progress.itemGas, progress.index);
             if (!known) (known, terms) = _askTerms(vaultId, group);
-            (bool done, bytes memory reason) = known ? _tryItem(terms, vaultId, group.assetType, item, progress) : (false, terms);
+            (bool done, bytes memory reason) = known
+                ? _tryItem(terms, vaultId, group.assetType, item, progress)
+                : (false, terms);
             if (done) continue;
             ++progress.failed;
             emit WithdrawalFailed(vaultId, reason);
         }
     }
 
-    function _tryItem(bytes memory terms, uint64 vaultId, uint256 assetType, bytes calldata item, Progress memory progress)
-        private
-        returns (bool done, bytes memory reason)
-    {
+    function _tryItem(
+        bytes memory terms,
+        uint64 vaultId,
+        uint256 assetType,
+        bytes calldata item,
+        Progress memory progress
+    ) private returns (bool done, bytes memory reason) {
         PackedItems.Word memory word = progress.word;
         (word.by, word.list) = (uint160(msg.sender), 0);
         if (PackedItems.isListed(item)) {
@@ -141,7 +192,14 @@ abstract contract Withdrawals is Payouts, OwnTypedData, IWithdrawals {
             word.list = list.place;
             item = PackedItems.unlisted(item, word, vaultId);
         }
-        bytes memory callData = PackedItems.callOf(this.withdrawItem.selector, terms, vaultId, assetType, word, item);
+        bytes memory callData = PackedItems.callOf(
+            this.withdrawItem.selector,
+            terms,
+            vaultId,
+            assetType,
+            word,
+            item
+        );
         // Checked again, because the copy of a long item uses gas.
         _requireGas(progress.itemGas, progress.index);
         done = _call(address(this), progress.itemGas, callData);
@@ -170,30 +228,40 @@ abstract contract Withdrawals is Payouts, OwnTypedData, IWithdrawals {
         _pay(terms, vault, quantity, recipient, deadline, signature, by);
     }
 
-    /// @dev A call to this contract, so that an error of the group is reported for each of its items.
-    function _askTerms(uint64 vaultId, WithdrawalGroup calldata group) private view returns (bool, bytes memory) {
-        return address(this).staticcall(
-            abi.encodeCall(
-                this.withdrawalTerms, (vaultId, group.assetType, group.header, group.assetIndex, group.assetSiblings)
-            )
-        );
+    /// @dev A call to this contract, so that an error of the group is reported for each of its
+    /// items.
+    function _askTerms(
+        uint64 vaultId,
+        WithdrawalGroup calldata group
+    ) private view returns (bool, bytes memory) {
+        return
+            address(this).staticcall(
+                abi.encodeCall(
+                    this.withdrawalTerms,
+                    (vaultId, group.assetType, group.header, group.assetIndex, group.assetSiblings)
+                )
+            );
     }
 
-    /// @dev Each list is checked by a call with an item's gas, so that a misbehaving wallet contract costs no more than
-    /// an item.
-    function _checkLists(bytes[] calldata lists, uint256 itemGas) private returns (Checked[] memory found) {
+    /// @dev Each list is checked by a call with an item's gas, so that a misbehaving wallet
+    /// contract costs no more than an item.
+    function _checkLists(
+        bytes[] calldata lists,
+        uint256 itemGas
+    ) private returns (Checked[] memory found) {
         found = new Checked[](lists.length);
         for (uint256 i; i < lists.length; ++i) {
             bytes calldata list = lists[i];
             bytes memory callData = abi.encodeCall(this.checkList, (list));
             _requireGas(itemGas, 0);
-            if (!_call(address(this), itemGas, callData)) found[i].fault = _reason(MAX_ITEM_REASON_BYTES);
+            if (!_call(address(this), itemGas, callData))
+                found[i].fault = _reason(MAX_ITEM_REASON_BYTES);
             else found[i].place = PackedItems.placeOf(list);
         }
     }
 
-    /// @dev Reverts unless an item can get its gas and enough is left for the report. A call leaves a 64th of the gas
-    /// with the caller.
+    /// @dev Reverts unless an item can get its gas and enough is left for the report. A call leaves
+    /// a 64th of the gas with the caller.
     function _requireGas(uint256 itemGas, uint256 index) private view {
         unchecked {
             // No overflow: `itemGas` has 64 bits.

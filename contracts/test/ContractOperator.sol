@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// @title A contract that forwards calls: an operator that is no plain account, in a call or while it is being created.
+/// @title A contract that forwards calls: an operator that is no plain account, in a call or while
+/// it is being created.
 contract ContractOperator {
     constructor(address target, bytes memory payload) {
         if (target != address(0)) _forward(target, payload);

@@ -9,7 +9,8 @@ import {ERC1155} from "@openzeppelin/contracts/token/ERC1155/ERC1155.sol";
 import {ERC721} from "@openzeppelin/contracts/token/ERC721/ERC721.sol";
 import {IMintable} from "../interfaces/IMintable.sol";
 
-/// @dev What the tokens of other engines have in common: an owner, one minter, and no word of how they read blobs.
+/// @dev What the tokens of other engines have in common: an owner, one minter, and no word of how
+/// they read blobs.
 abstract contract ForeignMinter is Ownable {
     address public immutable starkEx;
 
@@ -80,11 +81,18 @@ contract ImxAsset is ERC721, Ownable {
     }
 
     modifier onlyOwnerOrIMX() {
-        require(msg.sender == imx || msg.sender == owner(), "Function can only be called by owner or IMX");
+        require(
+            msg.sender == imx || msg.sender == owner(),
+            "Function can only be called by owner or IMX"
+        );
         _;
     }
 
-    function mintFor(address user, uint256 quantity, bytes calldata mintingBlob) external onlyOwnerOrIMX {
+    function mintFor(
+        address user,
+        uint256 quantity,
+        bytes calldata mintingBlob
+    ) external onlyOwnerOrIMX {
         require(quantity == 1, "Mintable: invalid quantity");
         uint256 colon;
         while (mintingBlob[colon] != ":") ++colon;

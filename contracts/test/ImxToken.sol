@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// @title A token of somebody else: an ERC-721 of the Immutable X kind, which offers `mintFor` and nothing that names
-/// it.
-/// @dev Reads `{id}:{blueprint}` as those tokens do, leniently: digits anywhere before the colon count, other bytes and
-/// leading zeros do not, so that one token has many spellings. No ERC-165, no access control worth the name, no blob
-/// scheme.
+/// @title A token of somebody else: an ERC-721 of the Immutable X kind, which offers `mintFor` and
+/// nothing that names it.
+/// @dev Reads `{id}:{blueprint}` as those tokens do, leniently: digits anywhere before the colon
+/// count, other bytes and leading zeros do not, so that one token has many spellings. No ERC-165,
+/// no access control worth the name, no blob scheme.
 contract ImxToken {
     // Such tokens have none.
     // solhint-disable gas-custom-errors

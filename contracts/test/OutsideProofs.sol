@@ -17,22 +17,36 @@ struct StatePath {
     uint64 countRollup;
 }
 
-/// @title Proofs of docs/protocol.md 7 that no deployed contract reads, so that outside verifiers agree with the core.
+/// @title Proofs of docs/protocol.md 7 that no deployed contract reads, so that outside verifiers
+/// agree with the core.
 abstract contract OutsideProofs {
     /// @notice {_foldMany} in a batch of `count` slots.
-    function foldMany(uint256[] calldata positions, bytes32[] calldata leaves, uint256 count, bytes32[] calldata siblings)
-        external
-        pure
-        returns (bytes32 root, bool complete)
-    {
+    function foldMany(
+        uint256[] calldata positions,
+        bytes32[] calldata leaves,
+        uint256 count,
+        bytes32[] calldata siblings
+    ) external pure returns (bytes32 root, bool complete) {
         return _foldMany(positions, leaves, _height(count), siblings);
     }
 
-    /// @notice Whether the vault is in a batch of this root and count, at the slot of its id, and the batch's manifest
-    /// names its asset. The caller checks the batch number.
-    function verifyVault(Vault calldata vault, bytes32 batchRoot, uint32 vaultCount, VaultPath calldata path) external pure returns (bool) {
-        (bool shown, bytes32 manifestRoot) = StateProof.manifestRootOf(vault.chainId, vault.assetType, path.assetIndex, path.assetSiblings);
-        return shown && StateProof.verifyVaultUnder(vault, manifestRoot, batchRoot, vaultCount, path.siblings);
+    /// @notice Whether the vault is in a batch of this root and count, at the slot of its id, and
+    /// the batch's manifest names its asset. The caller checks the batch number.
+    function verifyVault(
+        Vault calldata vault,
+        bytes32 batchRoot,
+        uint32 vaultCount,
+        VaultPath calldata path
+    ) external pure returns (bool) {
+        (bool shown, bytes32 manifestRoot) = StateProof.manifestRootOf(
+            vault.chainId,
+            vault.assetType,
+            path.assetIndex,
+            path.assetSiblings
+        );
+        return
+            shown &&
+            StateProof.verifyVaultUnder(vault, manifestRoot, batchRoot, vaultCount, path.siblings);
     }
 
     /// @notice Whether the vault is in the state of a settlement contract's commitment.
@@ -50,25 +64,52 @@ abstract contract OutsideProofs {
         // Unused bits of the id make this number larger than any count.
         uint64 batchNumber = (vault.vaultId << 1) >> 21;
         bool isRollup = vault.vaultId >> 63 == 1;
-        if (batchNumber >= (isRollup ? path.countRollup : path.countValidium) || path.siblings.length != StateProof.STATE_HEIGHT) return false;
+        if (
+            batchNumber >= (isRollup ? path.countRollup : path.countValidium) ||
+            path.siblings.length != StateProof.STATE_HEIGHT
+        ) return false;
         uint256 slot = vault.vaultId & SLOT_MASK;
-        if (slot >= vaultCount || vaultCount > MAX_BATCH_VAULTS || !StateProof.isHeight(vaultPath.siblings.length, vaultCount)) return false;
-        (bool shown, bytes32 manifestRoot) =
-            StateProof.manifestRootOf(vault.chainId, vault.assetType, vaultPath.assetIndex, vaultPath.assetSiblings);
+        if (
+            slot >= vaultCount ||
+            vaultCount > MAX_BATCH_VAULTS ||
+            !StateProof.isHeight(vaultPath.siblings.length, vaultCount)
+        ) return false;
+        (bool shown, bytes32 manifestRoot) = StateProof.manifestRootOf(
+            vault.chainId,
+            vault.assetType,
+            vaultPath.assetIndex,
+            vaultPath.assetSiblings
+        );
         if (!shown) return false;
         bytes32 content = StateProof.fold(StateProof.vaultLeaf(vault), slot, vaultPath.siblings);
-        bytes32 leaf = StateProof.stateLeaf(batchNumber, vaultCount, path.dataHash, Manifest.batchRoot(vault.vaultId >> 63, manifestRoot, content));
+        bytes32 leaf = StateProof.stateLeaf(
+            batchNumber,
+            vaultCount,
+            path.dataHash,
+            Manifest.batchRoot(vault.vaultId >> 63, manifestRoot, content)
+        );
         bytes32 root = StateProof.fold(leaf, batchNumber, path.siblings);
-        (bytes32 validium, bytes32 rollup) = isRollup ? (path.otherRoot, root) : (root, path.otherRoot);
-        return StateProof.stateCommitment(sourceChain, source, validium, rollup, path.countValidium, path.countRollup) == commitment;
+        (bytes32 validium, bytes32 rollup) = isRollup
+            ? (path.otherRoot, root)
+            : (root, path.otherRoot);
+        return
+            StateProof.stateCommitment(
+                sourceChain,
+                source,
+                validium,
+                rollup,
+                path.countValidium,
+                path.countRollup
+            ) == commitment;
     }
 
-    /// @notice Whether all vaults are in a batch of this root and count, each at the slot of its id, and the manifest
-    /// names the asset of each.
+    /// @notice Whether all vaults are in a batch of this root and count, each at the slot of its
+    /// id, and the manifest names the asset of each.
     /// @param vaults Strictly ascending in their slots, at least one.
-    /// @param siblings The nodes that do not follow from the vaults, level by level from the leaves, left to right in a
-    /// level.
-    /// @param manifest All leaves of the batch's manifest, at most 255; zero for an asset that is left out.
+    /// @param siblings The nodes that do not follow from the vaults, level by level from the
+    /// leaves, left to right in a level.
+    /// @param manifest All leaves of the batch's manifest, at most 255; zero for an asset that is
+    /// left out.
     /// @param assets The index of each vault's asset in the manifest.
     function verifyVaults(
         Vault[] calldata vaults,
@@ -88,35 +129,50 @@ abstract contract OutsideProofs {
             if (slot < following || slot >= vaultCount) return false;
             following = slot + 1;
             if (assets[i] >= manifest.length) return false;
-            if (Manifest.leaf(vaults[i].chainId, vaults[i].assetType) != manifest[assets[i]]) return false;
+            if (Manifest.leaf(vaults[i].chainId, vaults[i].assetType) != manifest[assets[i]])
+                return false;
             positions[i] = slot;
             hashes[i] = StateProof.vaultLeaf(vaults[i]);
         }
-        (bytes32 content, bool complete) = _foldMany(positions, hashes, _height(vaultCount), siblings);
-        return complete && Manifest.batchRoot(vaults[0].vaultId >> 63, rootOfLeaves(manifest), content) == batchRoot;
+        (bytes32 content, bool complete) = _foldMany(
+            positions,
+            hashes,
+            _height(vaultCount),
+            siblings
+        );
+        return
+            complete &&
+            Manifest.batchRoot(vaults[0].vaultId >> 63, rootOfLeaves(manifest), content) ==
+                batchRoot;
     }
 
-    /// @notice Whether one more state leaf leads from one root of a state tree to the next. It does not show that L1
-    /// accepted the leaf.
-    function verifyBatch(bytes32 oldRoot, bytes32 newRoot, uint64 batchNumber, bytes32 leaf, bytes32[] calldata siblings)
-        external
-        pure
-        returns (bool)
-    {
-        return siblings.length == StateProof.STATE_HEIGHT && batchNumber < type(uint32).max && StateProof.fold(0, batchNumber, siblings) == oldRoot
-            && StateProof.fold(leaf, batchNumber, siblings) == newRoot;
+    /// @notice Whether one more state leaf leads from one root of a state tree to the next. It does
+    /// not show that L1 accepted the leaf.
+    function verifyBatch(
+        bytes32 oldRoot,
+        bytes32 newRoot,
+        uint64 batchNumber,
+        bytes32 leaf,
+        bytes32[] calldata siblings
+    ) external pure returns (bool) {
+        return
+            siblings.length == StateProof.STATE_HEIGHT &&
+            batchNumber < type(uint32).max &&
+            StateProof.fold(0, batchNumber, siblings) == oldRoot &&
+            StateProof.fold(leaf, batchNumber, siblings) == newRoot;
     }
 
     /// @notice The root above many leaves at strictly ascending positions.
-    /// @dev The function overwrites both arrays: the parents of a level replace its nodes. A node takes its right
-    /// neighbour if that is its sibling, and otherwise the next of `siblings`.
+    /// @dev The function overwrites both arrays: the parents of a level replace its nodes. A node
+    /// takes its right neighbour if that is its sibling, and otherwise the next of `siblings`.
     /// @return root The tree's root, if `complete`.
     /// @return complete Whether all siblings were used, and no more were needed.
-    function _foldMany(uint256[] memory positions, bytes32[] memory hashes, uint256 levels, bytes32[] calldata siblings)
-        private
-        pure
-        returns (bytes32 root, bool complete)
-    {
+    function _foldMany(
+        uint256[] memory positions,
+        bytes32[] memory hashes,
+        uint256 levels,
+        bytes32[] calldata siblings
+    ) private pure returns (bytes32 root, bool complete) {
         assembly ("memory-safe") {
             let pair := mload(0x40)
             mstore8(pair, 1)
@@ -126,9 +182,15 @@ abstract contract OutsideProofs {
             let toHash := sub(hashes, positions)
             let first := add(positions, 32)
             let end := add(first, shl(5, mload(positions)))
-            for {} levels { levels := sub(levels, 1) } {
+            for {} levels {
+                levels := sub(levels, 1)
+            } {
                 let parent := first
-                for { let at := first } lt(at, end) { at := add(at, 32) } {
+                for {
+                    let at := first
+                } lt(at, end) {
+                    at := add(at, 32)
+                } {
                     let position := mload(at)
                     let side := shl(5, and(position, 1))
                     mstore(add(left, side), mload(add(at, toHash)))

@@ -11,13 +11,24 @@ import {OutsideProofs} from "./OutsideProofs.sol";
 
 /// @title The libraries' functions, to be called from outside.
 contract ProofHarness is OutsideProofs {
-    function assetType(Standard standard, address token, uint256 quantum) external pure returns (uint256) {
+    function assetType(
+        Standard standard,
+        address token,
+        uint256 quantum
+    ) external pure returns (uint256) {
         return AssetEncoding.assetType(standard, token, quantum);
     }
 
-    /// @notice The asset id of a minting blob, as StarkEx derives it: 240 bits of a hash, and flags. No contract needs it.
-    function mintableAssetId(Standard standard, uint256 type_, bytes calldata blob) external pure returns (uint256 id) {
-        id = uint256(uint240(uint256(keccak256(abi.encodePacked("MINTABLE:", type_, keccak256(blob))))));
+    /// @notice The asset id of a minting blob, as StarkEx derives it: 240 bits of a hash, and
+    /// flags. No contract needs it.
+    function mintableAssetId(
+        Standard standard,
+        uint256 type_,
+        bytes calldata blob
+    ) external pure returns (uint256 id) {
+        id = uint256(
+            uint240(uint256(keccak256(abi.encodePacked("MINTABLE:", type_, keccak256(blob)))))
+        );
         id |= 1 << 250;
         if (standard != Standard.ERC721) id |= 1 << 249;
         if (standard == Standard.ERC20) id |= 1 << 248;
@@ -31,7 +42,9 @@ contract ProofHarness is OutsideProofs {
         return MintingBlob.rawTokenId(blob);
     }
 
-    function imxTokenId(bytes calldata blob) external pure returns (uint256 id, uint256 blueprintStart) {
+    function imxTokenId(
+        bytes calldata blob
+    ) external pure returns (uint256 id, uint256 blueprintStart) {
         return MintingBlob.imxTokenId(blob);
     }
 
@@ -43,7 +56,12 @@ contract ProofHarness is OutsideProofs {
         return StateProof.vaultLeaf(vault);
     }
 
-    function stateLeaf(uint64 batchNumber, uint32 vaultCount, bytes32 dataHash, bytes32 batchRoot) external pure returns (bytes32) {
+    function stateLeaf(
+        uint64 batchNumber,
+        uint32 vaultCount,
+        bytes32 dataHash,
+        bytes32 batchRoot
+    ) external pure returns (bytes32) {
         return StateProof.stateLeaf(batchNumber, vaultCount, dataHash, batchRoot);
     }
 
@@ -56,20 +74,44 @@ contract ProofHarness is OutsideProofs {
     }
 
     function stateCommitment(
-        uint64 chainId, address source, bytes32 rootValidium, bytes32 rootRollup, uint64 countValidium, uint64 countRollup
+        uint64 chainId,
+        address source,
+        bytes32 rootValidium,
+        bytes32 rootRollup,
+        uint64 countValidium,
+        uint64 countRollup
     ) external pure returns (bytes32) {
-        return StateProof.stateCommitment(chainId, source, rootValidium, rootRollup, countValidium, countRollup);
+        return
+            StateProof.stateCommitment(
+                chainId,
+                source,
+                rootValidium,
+                rootRollup,
+                countValidium,
+                countRollup
+            );
     }
 
-    function fold(bytes32 leaf, uint256 position, bytes32[] calldata siblings) external pure returns (bytes32) {
+    function fold(
+        bytes32 leaf,
+        uint256 position,
+        bytes32[] calldata siblings
+    ) external pure returns (bytes32) {
         return StateProof.fold(leaf, position, siblings);
     }
 
-    function foldEmpty(uint256 position, bytes32[] calldata siblings) external pure returns (bytes32) {
+    function foldEmpty(
+        uint256 position,
+        bytes32[] calldata siblings
+    ) external pure returns (bytes32) {
         return StateProof.foldEmpty(position, siblings);
     }
 
-    function hashBatchRoot(uint8 kind, bytes32 manifestRoot, bytes32 content) external pure returns (bytes32) {
+    function hashBatchRoot(
+        uint8 kind,
+        bytes32 manifestRoot,
+        bytes32 content
+    ) external pure returns (bytes32) {
         return Manifest.batchRoot(kind, manifestRoot, content);
     }
 
@@ -83,11 +125,12 @@ contract ProofHarness is OutsideProofs {
         return Manifest.root(assets, leftOut);
     }
 
-    function manifestRootOf(uint64 chainId, uint256 type_, uint8 index, bytes32[] calldata siblings)
-        external
-        pure
-        returns (bool shown, bytes32 root)
-    {
+    function manifestRootOf(
+        uint64 chainId,
+        uint256 type_,
+        uint8 index,
+        bytes32[] calldata siblings
+    ) external pure returns (bool shown, bytes32 root) {
         return StateProof.manifestRootOf(chainId, type_, index, siblings);
     }
 
@@ -100,10 +143,15 @@ contract ProofHarness is OutsideProofs {
         bytes32[] calldata atOld,
         bytes32[] calldata atNew
     ) external pure returns (bool) {
-        return StateProof.verifyConsistency(oldRoot, oldCount, newRoot, newCount, leaf, atOld, atNew);
+        return
+            StateProof.verifyConsistency(oldRoot, oldCount, newRoot, newCount, leaf, atOld, atNew);
     }
 
-    function elementsOf(Vault calldata vault, uint256 assetIndex, uint256 continuation) external pure returns (uint256[] memory) {
+    function elementsOf(
+        Vault calldata vault,
+        uint256 assetIndex,
+        uint256 continuation
+    ) external pure returns (uint256[] memory) {
         return BlobVaults.elementsOf(vault, assetIndex, continuation);
     }
 
@@ -111,7 +159,11 @@ contract ProofHarness is OutsideProofs {
         return BlobVaults.pointOf(place);
     }
 
-    function blobContent(uint256 vaultCount, bytes32 manifestHash, bytes32[] calldata versionedHashes) external pure returns (bytes32) {
+    function blobContent(
+        uint256 vaultCount,
+        bytes32 manifestHash,
+        bytes32[] calldata versionedHashes
+    ) external pure returns (bytes32) {
         return BlobVaults.content(vaultCount, manifestHash, versionedHashes);
     }
 

@@ -6,48 +6,92 @@ import {Attestation} from "../libraries/Attestation.sol";
 import {Messages} from "../libraries/Messages.sol";
 import {Signatures} from "../libraries/Signatures.sol";
 
-/// @title The digests of all messages, the recovery of signers and the check of attestations, to be called from outside.
+/// @title The digests of all messages, the recovery of signers and the check of attestations, to be
+/// called from outside.
 contract SignatureHarness is EIP712("Mintmark", "1") {
-    function withdrawalDigest(uint64 vaultId, uint64 withdrawnBefore, uint64 quantity, address recipient, uint64 deadline)
-        external
-        view
-        returns (bytes32)
-    {
-        return _hashTypedDataV4(Messages.withdrawal(vaultId, withdrawnBefore, quantity, recipient, deadline));
+    function withdrawalDigest(
+        uint64 vaultId,
+        uint64 withdrawnBefore,
+        uint64 quantity,
+        address recipient,
+        uint64 deadline
+    ) external view returns (bytes32) {
+        return
+            _hashTypedDataV4(
+                Messages.withdrawal(vaultId, withdrawnBefore, quantity, recipient, deadline)
+            );
     }
 
     /// @param vaults 24 bytes for each.
-    function withdrawalListDigest(bytes calldata vaults, address recipient, uint64 deadline) external view returns (bytes32) {
+    function withdrawalListDigest(
+        bytes calldata vaults,
+        address recipient,
+        uint64 deadline
+    ) external view returns (bytes32) {
         return _hashTypedDataV4(Messages.withdrawalList(vaults, recipient, deadline));
     }
 
     function validiumBatchDigest(
-        bytes32 history, uint64 batchNumber, bytes32 batchRoot, uint32 vaultCount, bytes32 dataHash, uint64 epoch
+        bytes32 history,
+        uint64 batchNumber,
+        bytes32 batchRoot,
+        uint32 vaultCount,
+        bytes32 dataHash,
+        uint64 epoch
     ) external view returns (bytes32) {
-        return _hashTypedDataV4(Messages.validiumBatch(history, batchNumber, batchRoot, vaultCount, dataHash, epoch));
+        return
+            _hashTypedDataV4(
+                Messages.validiumBatch(history, batchNumber, batchRoot, vaultCount, dataHash, epoch)
+            );
     }
 
-    function issuerConsentDigest(uint8 mode, uint64 batchNumber, bytes32 content, bytes32 assetsHash) external view returns (bytes32) {
+    function issuerConsentDigest(
+        uint8 mode,
+        uint64 batchNumber,
+        bytes32 content,
+        bytes32 assetsHash
+    ) external view returns (bytes32) {
         return _hashTypedDataV4(Messages.issuerConsent(mode, batchNumber, content, assetsHash));
     }
 
     function mirroredStateDigest(
-        uint64 sourceChainId, address sourceContract, uint64 countValidium, uint64 countRollup, bytes32 commitment, uint64 epoch
+        uint64 sourceChainId,
+        address sourceContract,
+        uint64 countValidium,
+        uint64 countRollup,
+        bytes32 commitment,
+        uint64 epoch
     ) external view returns (bytes32) {
-        return _hashTypedDataV4(
-            Messages.mirroredState(sourceChainId, sourceContract, countValidium, countRollup, commitment, epoch)
-        );
+        return
+            _hashTypedDataV4(
+                Messages.mirroredState(
+                    sourceChainId,
+                    sourceContract,
+                    countValidium,
+                    countRollup,
+                    commitment,
+                    epoch
+                )
+            );
     }
 
     function signerOf(bytes32 digest, bytes calldata signature) external view returns (address) {
         return Signatures.signerOf(digest, signature);
     }
 
-    function hashCommittee(uint64 epoch, bytes calldata thresholdAndMembers) external pure returns (bytes32) {
+    function hashCommittee(
+        uint64 epoch,
+        bytes calldata thresholdAndMembers
+    ) external pure returns (bytes32) {
         return Attestation.hashCommittee(epoch, thresholdAndMembers);
     }
 
-    function checkAttestation(bytes calldata attestation, bytes32 committeeHash, uint64 epoch, bytes32 digest) external view {
+    function checkAttestation(
+        bytes calldata attestation,
+        bytes32 committeeHash,
+        uint64 epoch,
+        bytes32 digest
+    ) external view {
         Attestation.check(attestation, committeeHash, epoch, digest);
     }
 }

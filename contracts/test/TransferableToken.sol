@@ -3,8 +3,8 @@ pragma solidity 0.8.37;
 
 import {BlobScheme, Standard} from "../interfaces/Model.sol";
 
-/// @dev A token whose vaults can be transferred, or one that answers that question in a hostile way. It counts what it
-/// mints, and mints an ERC-721 id once.
+/// @dev A token whose vaults can be transferred, or one that answers that question in a hostile
+/// way. It counts what it mints, and mints an ERC-721 id once.
 contract TransferableToken {
     enum Answer {
         Yes,
@@ -41,8 +41,18 @@ contract TransferableToken {
         if (answer == Answer.Reverts) revert Refused();
         uint256 burnt;
         if (answer == Answer.BurnsGas) while (true) ++burnt;
-        uint256 word = answer == Answer.No ? 0 : answer == Answer.Two ? 2 : 1;
-        uint256 size = answer == Answer.Empty ? 0 : answer == Answer.TwoWords ? 64 : 32;
+        uint256 word =
+            answer == Answer.No
+                ? 0
+                : answer == Answer.Two
+                    ? 2
+                    : 1;
+        uint256 size =
+            answer == Answer.Empty
+                ? 0
+                : answer == Answer.TwoWords
+                    ? 64
+                    : 32;
         assembly ("memory-safe") {
             mstore(0x00, word)
             mstore(0x20, word)
@@ -52,7 +62,9 @@ contract TransferableToken {
 
     function supportsInterface(bytes4 id) external view returns (bool) {
         if (id == 0x01ffc9a7) return true;
-        return (standard == Standard.ERC721 && id == 0x80ac58cd) || (standard == Standard.ERC1155 && id == 0xd9b67a26);
+        return
+            (standard == Standard.ERC721 && id == 0x80ac58cd) ||
+            (standard == Standard.ERC1155 && id == 0xd9b67a26);
     }
 
     function blobScheme() external pure returns (BlobScheme) {

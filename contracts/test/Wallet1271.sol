@@ -35,7 +35,10 @@ contract Wallet1271 is IERC1271 {
         }
     }
 
-    function isValidSignature(bytes32 hash, bytes calldata signature) external view returns (bytes4) {
+    function isValidSignature(
+        bytes32 hash,
+        bytes calldata signature
+    ) external view returns (bytes4) {
         if (_manner == Manner.Reverts) revert NoOpinion();
         if (_manner == Manner.BurnsGas) {
             assembly ("memory-safe") {
@@ -52,7 +55,10 @@ contract Wallet1271 is IERC1271 {
                 stop()
             }
         }
-        (address signer, ECDSA.RecoverError fault,) = ECDSA.tryRecoverCalldata(hash, signature);
-        return fault == ECDSA.RecoverError.NoError && signer == _key ? this.isValidSignature.selector : bytes4(0xffffffff);
+        (address signer, ECDSA.RecoverError fault, ) = ECDSA.tryRecoverCalldata(hash, signature);
+        return
+            fault == ECDSA.RecoverError.NoError && signer == _key
+                ? this.isValidSignature.selector
+                : bytes4(0xffffffff);
     }
 }

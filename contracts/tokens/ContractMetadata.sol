@@ -10,10 +10,13 @@ abstract contract ContractMetadata is MinterLock {
 
     event ContractURIUpdated();
 
-    /// @notice The first of the present admins, for marketplaces that ask for one; the zero address without an admin.
-    /// Grants nothing itself.
+    /// @notice The first of the present admins, for marketplaces that ask for one; the zero address
+    /// without an admin. Grants nothing itself.
     function owner() external view returns (address) {
-        return getRoleMemberCount(DEFAULT_ADMIN_ROLE) == 0 ? address(0) : getRoleMember(DEFAULT_ADMIN_ROLE, 0);
+        return
+            getRoleMemberCount(DEFAULT_ADMIN_ROLE) == 0
+                ? address(0)
+                : getRoleMember(DEFAULT_ADMIN_ROLE, 0);
     }
 
     function setContractURI(string calldata uri) external onlyRole(DEFAULT_ADMIN_ROLE) {

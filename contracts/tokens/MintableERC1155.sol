@@ -25,19 +25,29 @@ contract MintableERC1155 is ERC1155Supply, TokenMetadata {
         address minter,
         address issuer_,
         bool transferable_
-    ) ERC1155(uri_) MinterLock(admin, minter, scheme, issuer_, transferable_) TokenMetadata(royalty) {
+    )
+        ERC1155(uri_)
+        MinterLock(admin, minter, scheme, issuer_, transferable_)
+        TokenMetadata(royalty)
+    {
         name = name_;
         symbol = symbol_;
     }
 
-    function mintFor(address to, uint256 quantity, bytes calldata mintingBlob) external onlyRole(MINTER_ROLE) {
+    function mintFor(
+        address to,
+        uint256 quantity,
+        bytes calldata mintingBlob
+    ) external onlyRole(MINTER_ROLE) {
         uint256 id;
         if (blobScheme == BlobScheme.Mintmark) id = MintingBlob.tokenId(mintingBlob);
-        else (id,) = MintingBlob.imxTokenId(mintingBlob);
+        else (id, ) = MintingBlob.imxTokenId(mintingBlob);
         _mint(to, id, quantity, "");
     }
 
-    function supportsInterface(bytes4 id) public view override(ERC1155, TokenMetadata) returns (bool) {
+    function supportsInterface(
+        bytes4 id
+    ) public view override(ERC1155, TokenMetadata) returns (bool) {
         return super.supportsInterface(id);
     }
 

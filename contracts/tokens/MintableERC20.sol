@@ -39,12 +39,20 @@ contract MintableERC20 is ERC20Capped, ERC20Permit, ContractMetadata {
         quantum = quantum_;
     }
 
-    function mintFor(address to, uint256 quantity, bytes calldata mintingBlob) external onlyRole(MINTER_ROLE) {
+    function mintFor(
+        address to,
+        uint256 quantity,
+        bytes calldata mintingBlob
+    ) external onlyRole(MINTER_ROLE) {
         if (mintingBlob.length != 0) revert BlobNotEmpty(mintingBlob);
         _mint(to, quantity);
     }
 
-    function _update(address from, address to, uint256 value) internal override(ERC20, ERC20Capped) {
+    function _update(
+        address from,
+        address to,
+        uint256 value
+    ) internal override(ERC20, ERC20Capped) {
         super._update(from, to, value);
     }
 }

@@ -13,7 +13,8 @@ contract MintableERC721 is ERC721, TokenMetadata {
 
     string private _base;
 
-    /// @notice The blueprint of a token, the part of an `imx` blob besides the id; empty for other schemes.
+    /// @notice The blueprint of a token, the part of an `imx` blob besides the id; empty for other
+    /// schemes.
     mapping(uint256 tokenId => bytes) public blueprints;
 
     error QuantityNotOne(uint256 quantity);
@@ -30,11 +31,19 @@ contract MintableERC721 is ERC721, TokenMetadata {
         address minter,
         address issuer_,
         bool transferable_
-    ) ERC721(name, symbol) MinterLock(admin, minter, scheme, issuer_, transferable_) TokenMetadata(royalty) {
+    )
+        ERC721(name, symbol)
+        MinterLock(admin, minter, scheme, issuer_, transferable_)
+        TokenMetadata(royalty)
+    {
         _base = baseUri;
     }
 
-    function mintFor(address to, uint256 quantity, bytes calldata mintingBlob) external onlyRole(MINTER_ROLE) {
+    function mintFor(
+        address to,
+        uint256 quantity,
+        bytes calldata mintingBlob
+    ) external onlyRole(MINTER_ROLE) {
         if (quantity != 1) revert QuantityNotOne(quantity);
         if (blobScheme == BlobScheme.Mintmark) {
             _mint(to, MintingBlob.tokenId(mintingBlob));
@@ -46,7 +55,9 @@ contract MintableERC721 is ERC721, TokenMetadata {
         }
     }
 
-    function supportsInterface(bytes4 id) public view override(ERC721, TokenMetadata) returns (bool) {
+    function supportsInterface(
+        bytes4 id
+    ) public view override(ERC721, TokenMetadata) returns (bool) {
         return id == ERC4906_INTERFACE || super.supportsInterface(id);
     }
 

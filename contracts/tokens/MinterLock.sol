@@ -6,18 +6,18 @@ import {BlobScheme} from "../interfaces/Model.sol";
 import {IMintable} from "../interfaces/IMintable.sol";
 
 /// @title The minter of a token, which can be fixed for ever.
-/// @dev Once locked, nobody can replace or remove the minter, or add another. So the settlement contract can always
-/// pay, and nobody else can mint.
+/// @dev Once locked, nobody can replace or remove the minter, or add another. So the settlement
+/// contract can always pay, and nobody else can mint.
 abstract contract MinterLock is AccessControlEnumerable, IMintable {
     bytes32 public constant MINTER_ROLE = keccak256("MINTER");
 
     /// @notice The scheme by which `mintFor` reads its minting blob.
     BlobScheme public immutable blobScheme;
-    /// @notice The issuer that must consent to mints; the zero address for none. The settlement contract asks once, at
-    /// registration.
+    /// @notice The issuer that must consent to mints; the zero address for none. The settlement
+    /// contract asks once, at registration.
     address public immutable issuer;
-    /// @notice Whether owners can give vaults of this token away before they withdraw. The settlement contract asks once,
-    /// at registration.
+    /// @notice Whether owners can give vaults of this token away before they withdraw. The
+    /// settlement contract asks once, at registration.
     bool public immutable transferable;
     bool public minterLocked;
 
@@ -28,7 +28,13 @@ abstract contract MinterLock is AccessControlEnumerable, IMintable {
     /// @notice This token supports the schemes `Imx` and `Mintmark`.
     error BlobSchemeUnsupported(BlobScheme scheme);
 
-    constructor(address admin, address minter, BlobScheme scheme, address issuer_, bool transferable_) {
+    constructor(
+        address admin,
+        address minter,
+        BlobScheme scheme,
+        address issuer_,
+        bool transferable_
+    ) {
         if (scheme == BlobScheme.Raw32) revert BlobSchemeUnsupported(scheme);
         blobScheme = scheme;
         issuer = issuer_;

@@ -5,7 +5,8 @@ import {ERC2981} from "@openzeppelin/contracts/token/common/ERC2981.sol";
 import {ContractMetadata} from "./ContractMetadata.sol";
 import {MinterLock} from "./MinterLock.sol";
 
-/// @title Where each token's metadata is, the promise that this stays so, and the royalty of each sale (ERC-2981).
+/// @title Where each token's metadata is, the promise that this stays so, and the royalty of each
+/// sale (ERC-2981).
 abstract contract TokenMetadata is ERC2981, ContractMetadata {
     struct Royalty {
         /// @dev The zero address: no royalty.
@@ -27,7 +28,9 @@ abstract contract TokenMetadata is ERC2981, ContractMetadata {
         if (royalty.receiver != address(0)) _setDefaultRoyalty(royalty.receiver, royalty.fraction);
     }
 
-    function supportsInterface(bytes4 id) public view virtual override(ERC2981, MinterLock) returns (bool) {
+    function supportsInterface(
+        bytes4 id
+    ) public view virtual override(ERC2981, MinterLock) returns (bool) {
         return super.supportsInterface(id);
     }
 
@@ -39,15 +42,18 @@ abstract contract TokenMetadata is ERC2981, ContractMetadata {
         emit BatchMetadataUpdate(0, type(uint256).max);
     }
 
-    /// @notice Fixes the base for ever. The content there needs its own promise: an `ipfs://` base, or metadata that
-    /// the engine has frozen.
+    /// @notice Fixes the base for ever. The content there needs its own promise: an `ipfs://` base,
+    /// or metadata that the engine has frozen.
     function lockBaseURI() external onlyRole(DEFAULT_ADMIN_ROLE) {
         baseURILocked = true;
         emit BaseURILocked();
     }
 
     /// @notice Tells marketplaces to read these tokens' metadata again, for example after a reveal.
-    function refreshMetadata(uint256 fromTokenId, uint256 toTokenId) external onlyRole(DEFAULT_ADMIN_ROLE) {
+    function refreshMetadata(
+        uint256 fromTokenId,
+        uint256 toTokenId
+    ) external onlyRole(DEFAULT_ADMIN_ROLE) {
         emit BatchMetadataUpdate(fromTokenId, toTokenId);
     }
 

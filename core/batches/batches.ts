@@ -18,8 +18,14 @@ import { requireMode } from "../validate.ts";
 import { present } from "../vaults/vaults.ts";
 
 export function batchView(record: BatchRecord): Batch {
-  const { openedAt, sealedAt, submittedAt, settledAt, finalizedAt, inBlobs, transfers, ...facts } = record;
-  const later = { sealed: sealedAt, submitted: submittedAt, settled: settledAt, finalized: finalizedAt };
+  const { openedAt, sealedAt, submittedAt, settledAt, finalizedAt, inBlobs, transfers, ...facts } =
+    record;
+  const later = {
+    sealed: sealedAt,
+    submitted: submittedAt,
+    settled: settledAt,
+    finalized: finalizedAt,
+  };
   return {
     ...facts,
     kind: kindOf(record.mode, inBlobs, transfers),
@@ -30,7 +36,10 @@ export function batchView(record: BatchRecord): Batch {
   };
 }
 
-/** A batch in the readers' view. The open batch exists before its first mint. Throws `batch_not_found`. */
+/**
+ * A batch in the readers' view. The open batch exists before its first mint. Throws
+ * `batch_not_found`.
+ */
 export function findBatch(ledger: Ledger, mode: Mode, batchNumber: number): BatchRecord {
   const batch = ledger.batches[mode].durable.get(batchNumber);
   if (batch === undefined) throw new MintmarkError("batch_not_found");
@@ -55,21 +64,36 @@ function openBatch(ledger: Ledger, mode: Mode): Batch {
     return batchView(first?.status === "open" ? first : newest);
   }
   const number = batches.size;
-  const openedAt = number === 0 ? ledger.head.durable.time : (batches.get(number - 1)?.sealedAt ?? 0);
+  const openedAt =
+    number === 0 ? ledger.head.durable.time : (batches.get(number - 1)?.sealedAt ?? 0);
   const nothing = { vaults: { count: 0 }, mintCount: 0, inBlobs: false, transfers: null };
   const empty = { mode, batchNumber: number, since: openedAt, ...nothing };
   return batchView(openBatchRecord(empty));
 }
 
-/** Newest first: by number for one mode, by number and then mode for both. Reads no batch before the page. */
-function batchPage(ledger: Ledger, { mode: of }: BatchFilter, start: PageStart): PageEntries<Batch> {
+/**
+ * Newest first: by number for one mode, by number and then mode for both. Reads no batch before the
+ * page.
+ */
+function batchPage(
+  ledger: Ledger,
+  { mode: of }: BatchFilter,
+  start: PageStart,
+): PageEntries<Batch> {
   const modes = of === undefined ? MODES : [of];
   const size = Math.max(...modes.map((mode) => ledger.batches[mode].durable.size)) * MODES.length;
   const get = (at: number) => {
     const mode = MODES[at % MODES.length] as Mode;
-    return modes.includes(mode) ? ledger.batches[mode].durable.get(Math.floor(at / MODES.length)) : undefined;
+    return modes.includes(mode)
+      ? ledger.batches[mode].durable.get(Math.floor(at / MODES.length))
+      : undefined;
   };
-  return tablePage({ size, get }, { ...start, after: Math.min(start.after ?? size, size) }, batchView, "desc");
+  return tablePage(
+    { size, get },
+    { ...start, after: Math.min(start.after ?? size, size) },
+    batchView,
+    "desc",
+  );
 }
 
 export function stateOver(ledger: Ledger, countValidium: number, countRollup: number): EngineState {
@@ -90,10 +114,12 @@ export function uncommittedVaults(ledger: Ledger): number {
   return MODES.reduce((sum, mode) => {
     const { durable } = ledger.batches[mode];
     const count = durable.size;
-    // The first of two open batches: how many vaults are before the second one is known only when both are closed.
+    // The first of two open batches: how many vaults are before the second one is known only when
+    // both are closed.
     const first = Math.min(Math.max(0, count - 1), ledger.unsealed.open(mode).batchNumber);
     let vaults = ledger.refs.vaultsBefore(mode, first);
-    for (let number = first; number < count; number++) vaults += durable.get(number)?.vaultCount ?? 0;
+    for (let number = first; number < count; number++)
+      vaults += durable.get(number)?.vaultCount ?? 0;
     return sum + vaults - committedVaults(ledger, mode, "durable");
   }, 0);
 }
@@ -104,14 +130,18 @@ export function committedVaults(ledger: Ledger, mode: Mode, view: View): number 
 
 /** A part of a sealed batch is missing or does not fit its roots. */
 export function corruptBatch(mode: Mode, batchNumber: number, what: string): MintmarkError {
-  return new MintmarkError("store_corrupt", `The ${what} of ${batchIdOf(mode, batchNumber)} are missing or damaged.`);
+  return new MintmarkError(
+    "store_corrupt",
+    `The ${what} of ${batchIdOf(mode, batchNumber)} are missing or damaged.`,
+  );
 }
 
 /** A sealed batch in the writer's view. Throws `batch_not_found`, `proof_not_ready`. */
 export function latestBatch(ledger: Ledger, mode: Mode, batchNumber: number): BatchRecord {
   const batch = ledger.batches[requireMode(mode)].latest.get(batchNumber);
   if (batch === undefined) throw new MintmarkError("batch_not_found");
-  if (batch.status === "open") throw new MintmarkError("proof_not_ready", "The batch is still open.");
+  if (batch.status === "open")
+    throw new MintmarkError("proof_not_ready", "The batch is still open.");
   return batch;
 }
 
@@ -135,9 +165,12 @@ export function batchesOf(context: EngineContext): Batches {
   return {
     async get(mode, batchNumber) {
       const open = openBatch(context.ledger, requireMode(mode));
-      return open.batchNumber === batchNumber ? open : batchView(findBatch(context.ledger, mode, batchNumber));
+      return open.batchNumber === batchNumber
+        ? open
+        : batchView(findBatch(context.ledger, mode, batchNumber));
     },
-    list: (filter = {}) => listOf(context, "batches", "", filter, (start, ledger) => batchPage(ledger, filter, start)),
+    list: (filter = {}) =>
+      listOf(context, "batches", "", filter, (start, ledger) => batchPage(ledger, filter, start)),
     getOpen: (mode) => openBatch(context.ledger, requireMode(mode)),
     async getSealed(mode, batchNumber) {
       const { ledger } = context;
@@ -149,7 +182,16 @@ export function batchesOf(context: EngineContext): Batches {
       if (data === undefined) throw corruptBatch(mode, batchNumber, "data");
       const whole = rootOf(kindOf(mode, inBlobs, transfers), manifestRoot(assets), content);
       const roots = { batchRoot: whole, rootOnL1: batchRoot };
-      return { mode, batchNumber, vaultCount: slotCountOf(batch), assets, content, ...roots, dataHash, data };
+      return {
+        mode,
+        batchNumber,
+        vaultCount: slotCountOf(batch),
+        assets,
+        content,
+        ...roots,
+        dataHash,
+        data,
+      };
     },
     state() {
       const { ledger } = context;
@@ -157,7 +199,11 @@ export function batchesOf(context: EngineContext): Batches {
     },
     async committedState() {
       const { ledger } = context;
-      return stateOver(ledger, committedCount(ledger, "validium"), committedCount(ledger, "zk-rollup"));
+      return stateOver(
+        ledger,
+        committedCount(ledger, "validium"),
+        committedCount(ledger, "zk-rollup"),
+      );
     },
     uncommittedVaults: () => uncommittedVaults(context.ledger),
   };
@@ -175,11 +221,14 @@ export interface Batches {
   /** Newest first; both modes when none is named. */
   list(filter?: BatchFilter): List<Batch>;
   /**
-   * The batch that takes the mode's mints; empty before the first. While a rollup batch in calldata and one in blobs are
-   * open, it is the one with the lower number. Both close together.
+   * The batch that takes the mode's mints; empty before the first. While a rollup batch in calldata
+   * and one in blobs are open, it is the one with the lower number. Both close together.
    */
   getOpen(mode: Mode): Batch;
-  /** A sealed batch with its public data. Rejects with `batch_not_found`, `proof_not_ready` for an open one. */
+  /**
+   * A sealed batch with its public data. Rejects with `batch_not_found`, `proof_not_ready` for an
+   * open one.
+   */
   getSealed(mode: Mode, batchNumber: number): Promise<StoredBatch>;
   /** The state over all sealed batches. */
   state(): EngineState;

@@ -12,9 +12,20 @@ import { proveBatch, proveConsistency, verifyStateConsistency } from "../protoco
 import { bytesToHex, hashAt, unpackHashes } from "../protocol/hex.ts";
 import { manifestLeaves, manifestPath } from "../protocol/manifest.ts";
 import { multiproofSiblings } from "../protocol/multiproof.ts";
-import type { BatchVaultProof, EngineState, StatePath, VaultMultiproof, VaultStateProof } from "../protocol/proof.ts";
+import type {
+  BatchVaultProof,
+  EngineState,
+  StatePath,
+  VaultMultiproof,
+  VaultStateProof,
+} from "../protocol/proof.ts";
 import { verifyVaultInState, verifyVaultMultiproof, verifyVaultProof } from "../protocol/proof.ts";
-import { decodeTransferData, leavesOf, type TransferOutput, transferOutputs } from "../protocol/transfer-data.ts";
+import {
+  decodeTransferData,
+  leavesOf,
+  type TransferOutput,
+  transferOutputs,
+} from "../protocol/transfer-data.ts";
 import { hopOf, verifyHop } from "../protocol/transfer-proof.ts";
 import { packVaultId, type VaultPlace, vaultLeaf, vaultLeaves } from "../protocol/vault.ts";
 import { contentIn, contentOf, pointsIn } from "../sealing/contents.ts";
@@ -24,15 +35,23 @@ import type { BatchRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import type { VaultColumns } from "../store/vault-columns.ts";
 import { makerOf, sourceOf, spenderOf } from "../vaults/stored-lists.ts";
-import { batchAt, decodePage, type LocatedVault, pageKeys, placeOf, readVaults } from "../vaults/vaults.ts";
+import {
+  batchAt,
+  decodePage,
+  type LocatedVault,
+  pageKeys,
+  placeOf,
+  readVaults,
+} from "../vaults/vaults.ts";
 import { corruptBatch, findBatch, headerOf, sealedCount, stateOver } from "./batches.ts";
 
 /** Options of proofs that a batch in blobs takes by KZG. */
 export interface ProofOptions {
   /**
-   * Called with the number of proofs by KZG that the engine has to make, before it makes them: none if it has kept
-   * them. Each takes a core for some 50 ms. A throw ends the call. A call with it is metered: its proofs wait behind
-   * those of calls without, and `backpressure` refuses it when too many wait.
+   * Called with the number of proofs by KZG that the engine has to make, before it makes them: none
+   * if it has kept them. Each takes a core for some 50 ms. A throw ends the call. A call with it is
+   * metered: its proofs wait behind those of calls without, and `backpressure` refuses it when too
+   * many wait.
    */
   readonly onKzgProofs?: (proofs: number) => void;
 }
@@ -44,8 +63,15 @@ interface Page {
   readonly leaves: Uint8Array;
 }
 
-/** Proves a vault from its page and the others' roots. Throws `vault_not_found`, `vault_void`, `proof_not_ready`. */
-export async function vaultProof(ledger: Ledger, vaultId: VaultId, options?: ProofOptions): Promise<BatchVaultProof> {
+/**
+ * Proves a vault from its page and the others' roots. Throws `vault_not_found`, `vault_void`,
+ * `proof_not_ready`.
+ */
+export async function vaultProof(
+  ledger: Ledger,
+  vaultId: VaultId,
+  options?: ProofOptions,
+): Promise<BatchVaultProof> {
   const place = provablePlace(ledger, vaultId, true);
   const { inBlobs, transfers } = findBatch(ledger, place.mode, place.batchNumber);
   if (transfers) {
@@ -53,7 +79,11 @@ export async function vaultProof(ledger: Ledger, vaultId: VaultId, options?: Pro
     await vaultContent(ledger, vaultId);
     const { originId, hops } = await provenHops(ledger, place);
     const proof = await vaultProof(ledger, originId, options);
-    return { ...proof, hops, header: headerOf(findBatch(ledger, place.mode, place.batchNumber)) && proof.header };
+    return {
+      ...proof,
+      hops,
+      header: headerOf(findBatch(ledger, place.mode, place.batchNumber)) && proof.header,
+    };
   }
   if (inBlobs) return openedVault(ledger, vaultId, options?.onKzgProofs);
   const batch = await provableBatch(ledger, place, [place.slot]);
@@ -64,7 +94,15 @@ export async function vaultProof(ledger: Ledger, vaultId: VaultId, options?: Pro
   const siblings = unpackHashes(tree.siblings(place.slot, page.leaves));
   const leaf = bytesToHex(hashAt(page.leaves, place.slot - page.firstSlot));
   const assetPath = manifestPath(assets, vault, runs.leftOutPlaces(record));
-  const proof = { vault, vaultCount: tree.count, batchRoot, leaf, siblings, assetPath, header: headerOf(record) };
+  const proof = {
+    vault,
+    vaultCount: tree.count,
+    batchRoot,
+    leaf,
+    siblings,
+    assetPath,
+    header: headerOf(record),
+  };
   invariant(verifyVaultProof(batchRoot, proof), `a wrong proof of vault ${vaultId}`);
   return proof;
 }
@@ -73,7 +111,8 @@ export async function vaultProof(ledger: Ledger, vaultId: VaultId, options?: Pro
 export async function vaultContent(ledger: Ledger, vaultId: VaultId): Promise<VaultContent> {
   const place = provablePlace(ledger, vaultId, true);
   const { vault: stored } = (await readVaults(ledger, [place]))[0] as LocatedVault;
-  // The slot of a redemption holds nothing. Neither does the slot of a transfer that does not count.
+  // The slot of a redemption holds nothing. Neither does the slot of a transfer that does not
+  // count.
   if (stored.amount === 0n) throw new MintmarkError("vault_not_found");
   const vault = contentOf(place, stored, ledger.assetAt(stored.assetIndex));
   runs.requireNotLeftOut(findBatch(ledger, place.mode, place.batchNumber), vault);
@@ -86,7 +125,12 @@ async function openedVault(ledger: Ledger, vaultId: VaultId, onKzgProofs: OnKzgP
   const record = findBatch(ledger, mode, batchNumber);
   const batchRoot = requireSealed(record);
   const vault = await vaultContent(ledger, vaultId);
-  const opened = await ledger.blobs.openings.prove(await blobRecords(ledger, record), vault, batchRoot, onKzgProofs);
+  const opened = await ledger.blobs.openings.prove(
+    await blobRecords(ledger, record),
+    vault,
+    batchRoot,
+    onKzgProofs,
+  );
   return { ...opened, batchRoot, leaf: bytesToHex(vaultLeaf(vault)), header: headerOf(record) };
 }
 
@@ -94,35 +138,60 @@ async function blobRecords(ledger: Ledger, record: BatchRecord): Promise<BlobRec
   const { mode, batchNumber } = record;
   const keys = [keyOf.batchData(mode, batchNumber), keyOf.pageRoots(mode, batchNumber)];
   const [data, commitments] = await ledger.store.getMany(keys);
-  if (data === undefined || commitments === undefined) throw corruptBatch(mode, batchNumber, "blobs");
+  if (data === undefined || commitments === undefined)
+    throw corruptBatch(mode, batchNumber, "blobs");
   const records = { data, commitments, leftOut: runs.leftOutPlaces(record) };
-  if (contentIn(records.data, pointsIn(records.commitments)) !== record.content) throw stale(ledger, record, "blobs");
+  if (contentIn(records.data, pointsIn(records.commitments)) !== record.content)
+    throw stale(ledger, record, "blobs");
   return records;
 }
 
-/** The proofs of a sealed batch's blobs; none of a batch of another kind. Throws `batch_not_found`, `proof_not_ready`. */
-export async function blobProofs(ledger: Ledger, mode: Mode, batchNumber: number, { onKzgProofs }: ProofOptions = {}) {
+/**
+ * The proofs of a sealed batch's blobs; none of a batch of another kind. Throws `batch_not_found`,
+ * `proof_not_ready`.
+ */
+export async function blobProofs(
+  ledger: Ledger,
+  mode: Mode,
+  batchNumber: number,
+  { onKzgProofs }: ProofOptions = {},
+) {
   const record = findBatch(ledger, mode, batchNumber);
   requireSealed(record);
-  return record.inBlobs ? ledger.blobs.openings.proveBlobs(await blobRecords(ledger, record), onKzgProofs) : [];
+  return record.inBlobs
+    ? ledger.blobs.openings.proveBlobs(await blobRecords(ledger, record), onKzgProofs)
+    : [];
 }
 
 /** A batch's records do not fit its root: it is being sealed anew, or they are damaged. */
 function stale(ledger: Ledger, record: BatchRecord, what: string): MintmarkError {
   const { mode, batchNumber } = record;
   const batches = ledger.batches[mode];
-  const same = batches.durable.get(batchNumber) === record && batches.latest.get(batchNumber) === record;
+  const same =
+    batches.durable.get(batchNumber) === record && batches.latest.get(batchNumber) === record;
   if (same) return corruptBatch(mode, batchNumber, what);
   return new MintmarkError("proof_not_ready", "Slots of the batch are becoming void: ask again.");
 }
 
-/** One proof for many vaults of a batch. Throws as {@link vaultProof} does, and `validation_failed`. */
-export async function vaultMultiproof(ledger: Ledger, vaultIds: readonly VaultId[]): Promise<BatchMultiproof> {
-  const places = vaultIds.map((vaultId) => provablePlace(ledger, vaultId)).sort((a, b) => a.slot - b.slot);
+/**
+ * One proof for many vaults of a batch. Throws as {@link vaultProof} does, and `validation_failed`.
+ */
+export async function vaultMultiproof(
+  ledger: Ledger,
+  vaultIds: readonly VaultId[],
+): Promise<BatchMultiproof> {
+  const places = vaultIds
+    .map((vaultId) => provablePlace(ledger, vaultId))
+    .sort((a, b) => a.slot - b.slot);
   const [first] = places;
   if (first === undefined) throw new MintmarkError("validation_failed", "name at least one vault");
-  if (places.some(({ mode, batchNumber }) => mode !== first.mode || batchNumber !== first.batchNumber))
-    throw new MintmarkError("validation_failed", "the vaults of one multiproof must be of one batch");
+  if (
+    places.some(({ mode, batchNumber }) => mode !== first.mode || batchNumber !== first.batchNumber)
+  )
+    throw new MintmarkError(
+      "validation_failed",
+      "the vaults of one multiproof must be of one batch",
+    );
   const slots = places.map(({ slot }) => slot);
   const batch = await provableBatch(ledger, first, slots);
   const { record, batchRoot, assets, tree, pages } = batch;
@@ -131,7 +200,14 @@ export async function vaultMultiproof(ledger: Ledger, vaultIds: readonly VaultId
   const nodes = tree.withPages(new Map([...pages].map(([number, { leaves }]) => [number, leaves])));
   const siblings = unpackHashes(multiproofSiblings(nodes, slots));
   const manifest = manifestLeaves(assets, runs.leftOutPlaces(record));
-  const proof = { vaults, vaultCount: tree.count, batchRoot, siblings, manifest, header: headerOf(record) };
+  const proof = {
+    vaults,
+    vaultCount: tree.count,
+    batchRoot,
+    siblings,
+    manifest,
+    header: headerOf(record),
+  };
   invariant(
     verifyVaultMultiproof(batchRoot, proof),
     `a wrong multiproof of ${batchIdOf(first.mode, first.batchNumber)}`,
@@ -139,16 +215,29 @@ export async function vaultMultiproof(ledger: Ledger, vaultIds: readonly VaultId
   return proof;
 }
 
-/** A vault's path to a state commitment. Throws as {@link vaultProof}; `validation_failed` for unsealed counts. */
-export async function vaultStateProof(ledger: Ledger, vaultId: VaultId, at?: StateCounts): Promise<VaultStateProof> {
+/**
+ * A vault's path to a state commitment. Throws as {@link vaultProof}; `validation_failed` for
+ * unsealed counts.
+ */
+export async function vaultStateProof(
+  ledger: Ledger,
+  vaultId: VaultId,
+  at?: StateCounts,
+): Promise<VaultStateProof> {
   const { mode, batchNumber } = provablePlace(ledger, vaultId);
   const { commitment, rootValidium, rootRollup, ...counts } = sealedState(ledger, at);
   const count = countOf(mode, counts);
-  if (batchNumber >= count) throw new MintmarkError("proof_not_ready", "That state does not hold the vault's batch.");
+  if (batchNumber >= count)
+    throw new MintmarkError("proof_not_ready", "That state does not hold the vault's batch.");
   const { dataHash, inBlobs } = findBatch(ledger, mode, batchNumber);
   if (dataHash === null) throw corruptBatch(mode, batchNumber, "data hash");
   const siblings = unpackHashes(ledger.histories[mode].durable.siblings(batchNumber, count));
-  const path: StatePath = { dataHash, siblings, otherRoot: mode === "validium" ? rootRollup : rootValidium, ...counts };
+  const path: StatePath = {
+    dataHash,
+    siblings,
+    otherRoot: mode === "validium" ? rootRollup : rootValidium,
+    ...counts,
+  };
   const proof = await vaultProof(ledger, vaultId);
   // The pairing of a vault in blobs would take 0.1 s of the event loop.
   const isRight = inBlobs || verifyVaultInState(ledger.settlement, commitment, proof, path);
@@ -156,7 +245,10 @@ export async function vaultStateProof(ledger: Ledger, vaultId: VaultId, at?: Sta
   return { proof, path, commitment };
 }
 
-/** Proves that a sealed batch was appended to the earlier ones. Throws `batch_not_found`, `proof_not_ready`. */
+/**
+ * Proves that a sealed batch was appended to the earlier ones. Throws `batch_not_found`,
+ * `proof_not_ready`.
+ */
 export function batchProof(ledger: Ledger, mode: Mode, batchNumber: number): BatchTransition {
   requireSealed(findBatch(ledger, mode, batchNumber));
   const history = ledger.histories[mode].durable;
@@ -165,22 +257,43 @@ export function batchProof(ledger: Ledger, mode: Mode, batchNumber: number): Bat
   return { oldRoot, newRoot, proof: proveBatch(history, batchNumber) };
 }
 
-/** Proves that one state begins with an earlier one. Throws `validation_failed` unless the counts grow. */
-export function consistencyProof(ledger: Ledger, before: StateCounts, after?: StateCounts): StateExtension {
+/**
+ * Proves that one state begins with an earlier one. Throws `validation_failed` unless the counts
+ * grow.
+ */
+export function consistencyProof(
+  ledger: Ledger,
+  before: StateCounts,
+  after?: StateCounts,
+): StateExtension {
   const newer = sealedState(ledger, after);
   requireInteger("older.countValidium", before.countValidium, 0, newer.countValidium);
   requireInteger("older.countRollup", before.countRollup, 0, newer.countRollup);
   const older = stateOver(ledger, before.countValidium, before.countRollup);
   const proof = {
-    validium: proveConsistency(ledger.histories.validium.durable, older.countValidium, newer.countValidium),
-    rollup: proveConsistency(ledger.histories["zk-rollup"].durable, older.countRollup, newer.countRollup),
+    validium: proveConsistency(
+      ledger.histories.validium.durable,
+      older.countValidium,
+      newer.countValidium,
+    ),
+    rollup: proveConsistency(
+      ledger.histories["zk-rollup"].durable,
+      older.countRollup,
+      newer.countRollup,
+    ),
   };
   const at = (state: EngineState) => ({ commitment: state.commitment, state });
-  invariant(verifyStateConsistency(ledger.settlement, at(older), at(newer), proof), "a wrong consistency proof");
+  invariant(
+    verifyStateConsistency(ledger.settlement, at(older), at(newer), proof),
+    "a wrong consistency proof",
+  );
   return { older, newer, proof };
 }
 
-/** The state after a number of sealed batches of each mode; default all. Throws `validation_failed` for more. */
+/**
+ * The state after a number of sealed batches of each mode; default all. Throws `validation_failed`
+ * for more.
+ */
 function sealedState(ledger: Ledger, at: StateCounts | undefined): EngineState {
   const [validium, rollup] = [sealedCount(ledger, "validium"), sealedCount(ledger, "zk-rollup")];
   const { countValidium, countRollup } = at ?? { countValidium: validium, countRollup: rollup };
@@ -196,35 +309,60 @@ function provablePlace(ledger: Ledger, vaultId: VaultId, isTransferred = false):
   requireSealed(batch);
   // Its leaf binds the signed transfer, so its proof begins with the vault that the mint made.
   if (batch.transfers && !isTransferred)
-    throw new MintmarkError("validation_failed", "A transfer made this vault. Ask for the proof of this vault alone.");
+    throw new MintmarkError(
+      "validation_failed",
+      "A transfer made this vault. Ask for the proof of this vault alone.",
+    );
   runs.requireNotVoid(ledger.voids, place);
   return place;
 }
 
 function requireSealed({ batchRoot }: BatchRecord): Hash {
-  if (batchRoot === null) throw new MintmarkError("proof_not_ready", "The batch is not sealed yet.");
+  if (batchRoot === null)
+    throw new MintmarkError("proof_not_ready", "The batch is not sealed yet.");
   return batchRoot;
 }
 
-/** Reads the parts of a batch that proofs of these slots need. Throws `proof_not_ready`, `store_corrupt`. */
-async function provableBatch(ledger: Ledger, { mode, batchNumber }: VaultPlace, slots: readonly number[]) {
+/**
+ * Reads the parts of a batch that proofs of these slots need. Throws `proof_not_ready`,
+ * `store_corrupt`.
+ */
+async function provableBatch(
+  ledger: Ledger,
+  { mode, batchNumber }: VaultPlace,
+  slots: readonly number[],
+) {
   const record = findBatch(ledger, mode, batchNumber);
   if (record.inBlobs)
-    throw new MintmarkError("validation_failed", "Vaults in blobs have no common proof. Ask for each one's proof.");
+    throw new MintmarkError(
+      "validation_failed",
+      "Vaults in blobs have no common proof. Ask for each one's proof.",
+    );
   const voids = ledger.voids[mode].durable.get(batchNumber) ?? [];
   const batchRoot = requireSealed(record);
-  const wanted = new Map(slots.map((slot) => pageOf(record.vaultCount, slot)).map((page) => [page.page, page]));
+  const wanted = new Map(
+    slots.map((slot) => pageOf(record.vaultCount, slot)).map((page) => [page.page, page]),
+  );
   const keys = [...wanted.values()].map(({ firstSlot, leafCount }) =>
     pageKeys(mode, batchNumber, firstSlot, leafCount),
   );
-  const [pageRoots, ...records] = await ledger.store.getMany([keyOf.pageRoots(mode, batchNumber), ...keys.flat()]);
-  const given = record.given ? await ledger.store.get(keyOf.batchData(mode, batchNumber)) : undefined;
+  const [pageRoots, ...records] = await ledger.store.getMany([
+    keyOf.pageRoots(mode, batchNumber),
+    ...keys.flat(),
+  ]);
+  const given = record.given
+    ? await ledger.store.get(keyOf.batchData(mode, batchNumber))
+    : undefined;
   if (pageRoots === undefined) throw corruptBatch(mode, batchNumber, "page roots");
   const tree = new PagedBatchTree(record.vaultCount, pageRoots);
   if (bytesToHex(tree.root) !== record.content) throw stale(ledger, record, "page roots");
   const pages = new Map<number, Page>();
   for (const [i, { page, firstSlot, leafCount }] of [...wanted.values()].entries()) {
-    const vaults = decodePage(records.splice(0, keys[i]?.length), leafCount, batchIdOf(mode, batchNumber));
+    const vaults = decodePage(
+      records.splice(0, keys[i]?.length),
+      leafCount,
+      batchIdOf(mode, batchNumber),
+    );
     const leaves =
       given === undefined
         ? columnLeaves(mode, batchNumber, vaults, (index) => ledger.assetAt(index), firstSlot)
@@ -270,14 +408,19 @@ export interface BatchTransition {
   readonly proof: BatchProof;
 }
 
-/** Shows that a later state begins with all batches of an earlier one. `verifyStateConsistency` checks it. */
+/**
+ * Shows that a later state begins with all batches of an earlier one. `verifyStateConsistency`
+ * checks it.
+ */
 export interface StateExtension {
   readonly older: EngineState;
   readonly newer: EngineState;
   readonly proof: StateConsistencyProof;
 }
 
-/** Proves each transfer from the mint to a vault of a sealed transfer batch. Throws `store_corrupt`. */
+/**
+ * Proves each transfer from the mint to a vault of a sealed transfer batch. Throws `store_corrupt`.
+ */
 export async function provenHops(ledger: Ledger, place: VaultPlace) {
   const hops: ProvenHop[] = [];
   for (let { mode, batchNumber, slot } = place; ; ) {
@@ -300,7 +443,10 @@ export async function originOf(ledger: Ledger, place: VaultPlace): Promise<Vault
 }
 
 /** The committed record that spends a vault but does not count; null when there is none. */
-export async function provenRefutation(ledger: Ledger, vaultId: VaultId): Promise<ProvenHop | null> {
+export async function provenRefutation(
+  ledger: Ledger,
+  vaultId: VaultId,
+): Promise<ProvenHop | null> {
   const spender = await spenderOf(ledger, vaultId);
   if (spender === null || spender.output.transfer.fault === null) return null;
   return (await provenHop(ledger, spender.place.batchNumber, spender.place.slot)).hop;
@@ -309,13 +455,18 @@ export async function provenRefutation(ledger: Ledger, vaultId: VaultId): Promis
 /** The record of a slot with its proof, and the vault that it spends. */
 async function provenHop(ledger: Ledger, batchNumber: number, slot: number) {
   const record = findBatch(ledger, "zk-rollup", batchNumber);
-  const keys = [keyOf.batchData("zk-rollup", batchNumber), keyOf.pageRoots("zk-rollup", batchNumber)];
+  const keys = [
+    keyOf.batchData("zk-rollup", batchNumber),
+    keyOf.pageRoots("zk-rollup", batchNumber),
+  ];
   const [data, pageRoots] = await ledger.store.getMany(keys);
-  if (data === undefined || pageRoots === undefined) throw corruptBatch("zk-rollup", batchNumber, "transfers");
+  if (data === undefined || pageRoots === undefined)
+    throw corruptBatch("zk-rollup", batchNumber, "transfers");
   const groups = decodeTransferData(data);
   const outputs = transferOutputs(groups, batchNumber);
   const tree = new PagedBatchTree(outputs.length, pageRoots);
-  if (bytesToHex(tree.root) !== record.content) throw corruptBatch("zk-rollup", batchNumber, "page roots");
+  if (bytesToHex(tree.root) !== record.content)
+    throw corruptBatch("zk-rollup", batchNumber, "page roots");
   const { firstSlot, leafCount } = pageOf(tree.count, slot);
   const leaves = leavesOf(groups, outputs.slice(firstSlot, firstSlot + leafCount));
   const output = outputs[slot] as TransferOutput;

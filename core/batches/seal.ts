@@ -28,7 +28,10 @@ export function closeOpenBatches(ledger: Ledger, mode: Mode): readonly OpenBatch
     firstOrdinal = batch.firstOrdinal + batch.vaults.count;
     batchNumber = batch.batchNumber + 1;
   }
-  ledger.setOpen(new OpenBatch(mode, batchNumber, ledger.now(), firstOrdinal, limits, isForeign), vaultsBefore);
+  ledger.setOpen(
+    new OpenBatch(mode, batchNumber, ledger.now(), firstOrdinal, limits, isForeign),
+    vaultsBefore,
+  );
   return closed;
 }
 
@@ -39,12 +42,21 @@ export function openAhead(ledger: Ledger, mode: Mode, vaultCount: number): OpenB
   const before = refs.vaultsBefore(mode, batchNumber);
   const taken = new OpenBatch(mode, batchNumber, ledger.now(), firstOrdinal, limits, isForeign);
   ledger.setOpen(taken, before);
-  const next = new OpenBatch(mode, batchNumber + 1, ledger.now(), firstOrdinal + vaultCount, limits, isForeign);
+  const next = new OpenBatch(
+    mode,
+    batchNumber + 1,
+    ledger.now(),
+    firstOrdinal + vaultCount,
+    limits,
+    isForeign,
+  );
   ledger.setOpen(next, before + vaultCount);
   return taken;
 }
 
-/** The open batch for a new vault of this kind. The first vault of a batch decides the batch's kind. */
+/**
+ * The open batch for a new vault of this kind. The first vault of a batch decides the batch's kind.
+ */
 export function openBatchFor(ledger: Ledger, mode: Mode, inBlobs: boolean): OpenBatch {
   const open = ledger.unsealed.open(mode);
   if (open.vaults.count === 0) open.inBlobs = inBlobs;
@@ -71,17 +83,30 @@ function openBeside(ledger: Ledger, open: OpenBatch, inBlobs: boolean): OpenBatc
   const { mode, batchNumber } = open;
   const firstOrdinal = open.firstOrdinal + MAX_ROLLUP_VAULTS;
   const { limits, isForeign } = ledger;
-  const beside = new OpenBatch(mode, batchNumber + 1, ledger.now(), firstOrdinal, limits, isForeign, true);
+  const beside = new OpenBatch(
+    mode,
+    batchNumber + 1,
+    ledger.now(),
+    firstOrdinal,
+    limits,
+    isForeign,
+    true,
+  );
   beside.inBlobs = inBlobs;
   ledger.setOpen(beside, ledger.refs.vaultsBefore(mode, batchNumber));
   return beside;
 }
 
 /**
- * Closes the mode's open batches unless they are empty, and waits for their seals. Returns the newest. An abort after
- * the close has no effect. Rejects with `kzg_unavailable`; the engine seals the batches as soon as KZG works.
+ * Closes the mode's open batches unless they are empty, and waits for their seals. Returns the
+ * newest. An abort after the close has no effect. Rejects with `kzg_unavailable`; the engine seals
+ * the batches as soon as KZG works.
  */
-export async function sealOpenBatch({ ledger, writer }: EngineContext, mode: Mode, signal?: AbortSignal) {
+export async function sealOpenBatch(
+  { ledger, writer }: EngineContext,
+  mode: Mode,
+  signal?: AbortSignal,
+) {
   // Wrapped in an object, so that the writer does not wait for the promise.
   const { sealed } = await writer.alone(async (group) => {
     ledger.requireOneHistory();
@@ -94,10 +119,18 @@ export async function sealOpenBatch({ ledger, writer }: EngineContext, mode: Mod
   return newest === undefined ? null : batchView(newest);
 }
 
-const OFF_LOOP_VAULTS = 1_024; // Smaller batches in a tree are sealed at once: that takes a millisecond or less
+// Smaller batches in a tree are sealed at once: that takes a millisecond or less
+const OFF_LOOP_VAULTS = 1_024;
 
-/** Seals a batch: at once if it is small and first, else after the thread. Until then its record is an open batch's. */
-export function sealClosed(ledger: Ledger, group: Group, closed: OpenBatch): BatchRecord | Promise<BatchRecord> {
+/**
+ * Seals a batch: at once if it is small and first, else after the thread. Until then its record is
+ * an open batch's.
+ */
+export function sealClosed(
+  ledger: Ledger,
+  group: Group,
+  closed: OpenBatch,
+): BatchRecord | Promise<BatchRecord> {
   if (
     !closed.inBlobs &&
     closed.vaults.count < OFF_LOOP_VAULTS &&
@@ -137,7 +170,9 @@ export function sealLater(ledger: Ledger, closed: OpenBatch): Promise<BatchRecor
       apply(group) {
         // No code: the engine must stop, since later batches cannot be sealed before this one.
         if (outcome.status === "rejected")
-          throw new Error(`${batchIdOf(mode, batchNumber)} cannot be derived`, { cause: outcome.reason });
+          throw new Error(`${batchIdOf(mode, batchNumber)} cannot be derived`, {
+            cause: outcome.reason,
+          });
         return sealBatch(ledger, group, closed, outcome.value);
       },
     }),
@@ -149,16 +184,29 @@ export function sealLater(ledger: Ledger, closed: OpenBatch): Promise<BatchRecor
 }
 
 /** Journals a closed batch, and writes its derived records and its place in the state tree. */
-function sealBatch(ledger: Ledger, group: Group, closed: OpenBatch, derived: DerivedBatch): BatchRecord {
+function sealBatch(
+  ledger: Ledger,
+  group: Group,
+  closed: OpenBatch,
+  derived: DerivedBatch,
+): BatchRecord {
   const { mode, batchNumber, mintCount } = closed;
   const vaultCount = closed.vaults.count;
   const { assets, content, batchRoot, dataHash } = derived;
   const history = ledger.histories[mode].latest;
-  if (history.count !== batchNumber) throw new Error(`batch ${batchNumber} is sealed at place ${history.count}`);
+  if (history.count !== batchNumber)
+    throw new Error(`batch ${batchNumber} is sealed at place ${history.count}`);
   history.append(stateLeafOf({ batchNumber, vaultCount, content, dataHash, batchRoot }));
   const stateRoot = bytesToHex(history.root());
   const roots = { batchRoot, dataHash, stateRoot };
-  const { time } = ledger.record(group, { kind: "batchSealed", mode, batchNumber, vaultCount, mintCount, ...roots });
+  const { time } = ledger.record(group, {
+    kind: "batchSealed",
+    mode,
+    batchNumber,
+    vaultCount,
+    mintCount,
+    ...roots,
+  });
   closed.flush(group);
   putDerived(group, closed, derived);
   for (const { key, value } of itemRecords(derived.items)) group.put(key, value);

@@ -2,13 +2,26 @@ import type { WaitOptions } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
 import { derivedAgain, readBatchVaults, recordsAgain } from "../ledger/batch-vaults.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { type Batch, batchIdOf, type Hash, MAX_BATCH_VAULTS, type Mode, type VaultId } from "../model.ts";
+import {
+  type Batch,
+  batchIdOf,
+  type Hash,
+  MAX_BATCH_VAULTS,
+  type Mode,
+  type VaultId,
+} from "../model.ts";
 import type { AssetId } from "../ports.ts";
 import { bytesToHex } from "../protocol/hex.ts";
 import { batchRoot, compareAssets, kindOf, manifestRoot } from "../protocol/manifest.ts";
 import { packVaultId, unpackVaultId } from "../protocol/vault.ts";
 import { stateLeafOf } from "../sealing/contents.ts";
-import { addedRuns, leftOutFailure, leftOutPlaces, mergedRuns, runAt } from "../sealing/void-runs.ts";
+import {
+  addedRuns,
+  leftOutFailure,
+  leftOutPlaces,
+  mergedRuns,
+  runAt,
+} from "../sealing/void-runs.ts";
 import type { Entry } from "../store/entries.ts";
 import type { Group } from "../store/group.ts";
 import type { ActivityRecord, BatchRecord, LeftOutAsset, VoidRun } from "../store/records.ts";
@@ -22,9 +35,9 @@ import { batchView, latestBatch, latestUncommitted } from "./batches.ts";
 import { putDerived } from "./seal.ts";
 
 /**
- * Makes slots of a sealed batch void in one atomic step. Their leaves become zero, the batch is sealed anew, and the
- * later state roots change. Their mints fail: supply and ERC-721 tokens become free, and pending withdrawals fail. Void
- * slots stay as they are.
+ * Makes slots of a sealed batch void in one atomic step. Their leaves become zero, the batch is
+ * sealed anew, and the later state roots change. Their mints fail: supply and ERC-721 tokens become
+ * free, and pending withdrawals fail. Void slots stay as they are.
  */
 export async function voidSlots(
   ledger: Ledger,
@@ -35,8 +48,16 @@ export async function voidSlots(
 ): Promise<Batch> {
   const record = await ledger.writer.alone(async (group) => {
     const batch = latestUncommitted(ledger, mode, batchNumber);
-    if (batch.transfers) throw new MintmarkError("validation_failed", "A batch of transfers is taken back as a whole.");
-    const added = addedRuns(ledger.voids[mode].latest.get(batchNumber) ?? [], slots, batch.vaultCount);
+    if (batch.transfers)
+      throw new MintmarkError(
+        "validation_failed",
+        "A batch of transfers is taken back as a whole.",
+      );
+    const added = addedRuns(
+      ledger.voids[mode].latest.get(batchNumber) ?? [],
+      slots,
+      batch.vaultCount,
+    );
     if (added.length === 0) return batch;
     const vaults = await readBatchVaults(ledger, batch);
     const pending = await pendingIn(ledger, mode, batchNumber, added);
@@ -59,10 +80,13 @@ export async function failSlots(
   added: readonly VoidRun[],
   pending: Awaited<ReturnType<typeof pendingIn>>,
 ): Promise<void> {
-  const slots = added.flatMap(({ firstSlot, count }) => Array.from({ length: count }, (_, i) => firstSlot + i));
+  const slots = added.flatMap(({ firstSlot, count }) =>
+    Array.from({ length: count }, (_, i) => firstSlot + i),
+  );
   releaseVaults(ledger, group, batch, vaults, slots);
   tellFailed(ledger, group, batch, vaults, added);
-  for (const { vaultId, failure } of pending) await failVoidWithdrawals(ledger, group, vaultId, failure);
+  for (const { vaultId, failure } of pending)
+    await failVoidWithdrawals(ledger, group, vaultId, failure);
   group.onDurable(() => ledger.emit("slotsVoided", { batch: batchView(batch), slots: added }));
 }
 
@@ -83,7 +107,10 @@ export async function sealAnew(
   const derived = await derivedAgain(ledger, batch, vaults, mergedRuns<VoidRun>(known, added));
   const { assets, content, batchRoot, dataHash } = derived;
   const resealed = putRoots(ledger, group, { ...batch, assets, content, batchRoot, dataHash });
-  const { time } = ledger.record(group, entryOf({ batchRoot, dataHash, stateRoot: resealed.stateRoot }));
+  const { time } = ledger.record(
+    group,
+    entryOf({ batchRoot, dataHash, stateRoot: resealed.stateRoot }),
+  );
   const since = added.map((run) => ({ ...run, voidedAt: time, leftOut: false }));
   ledger.putVoids(group, mode, batchNumber, mergedRuns(known, since));
   putDerived(group, batch, derived);
@@ -129,7 +156,10 @@ export function releaseVaults(
     const amount = amountOf(vaults.amountHigh[slot] as number, vaults.amountLow[slot] as number);
     amounts.set(assetIndex, (amounts.get(assetIndex) ?? 0n) + amount);
     if (ledger.standards[assetIndex] !== "erc721") continue;
-    ledger.tokens.remove(vaults.tokenHash[slot] as number, ledger.refs.refOf({ mode, firstOrdinal }, slot));
+    ledger.tokens.remove(
+      vaults.tokenHash[slot] as number,
+      ledger.refs.refOf({ mode, firstOrdinal }, slot),
+    );
   }
   group.onDurable(() => {
     for (const user of users) ledger.tokenSums.forget(user);
@@ -140,7 +170,9 @@ export function releaseVaults(
   }
 }
 
-/** Tells the applications whose mints failed: one event for each run of vaults of one application. */
+/**
+ * Tells the applications whose mints failed: one event for each run of vaults of one application.
+ */
 export function tellFailed(
   ledger: Ledger,
   group: Group,
@@ -162,28 +194,49 @@ export function tellFailed(
 }
 
 /** The vaults of these slots that somebody has asked to withdraw, in their order. */
-export async function requestedIn(ledger: Ledger, mode: Mode, batchNumber: number, failing: readonly VoidRun[]) {
+export async function requestedIn(
+  ledger: Ledger,
+  mode: Mode,
+  batchNumber: number,
+  failing: readonly VoidRun[],
+) {
   const found: { vaultId: VaultId; failure: string; activity: ActivityRecord }[] = [];
   const gte = keyOf.activity(packVaultId({ mode, batchNumber, slot: 0 }));
   const lte = keyOf.activity(packVaultId({ mode, batchNumber, slot: MAX_BATCH_VAULTS - 1 }));
   for await (const [key, stored] of ledger.store.entries({ gte, lte })) {
     const vaultId = key.readBigUInt64BE(1);
     const run = runAt(failing, unpackVaultId(vaultId).slot);
-    if (run !== null) found.push({ vaultId, failure: run.failure, activity: decodeActivity(stored) });
+    if (run !== null)
+      found.push({ vaultId, failure: run.failure, activity: decodeActivity(stored) });
   }
   return found;
 }
 
 /** Those of them with a pending withdrawal. */
-export async function pendingIn(ledger: Ledger, mode: Mode, batchNumber: number, failing: readonly VoidRun[]) {
+export async function pendingIn(
+  ledger: Ledger,
+  mode: Mode,
+  batchNumber: number,
+  failing: readonly VoidRun[],
+) {
   const requested = await requestedIn(ledger, mode, batchNumber, failing);
   return requested.filter(({ activity }) => activity.pending.length > 0);
 }
 
 /** Fails the pending withdrawals of a void slot's vault. */
-export function failVoidWithdrawals(ledger: Ledger, group: Group, vaultId: VaultId, failure: string): Promise<void> {
+export function failVoidWithdrawals(
+  ledger: Ledger,
+  group: Group,
+  vaultId: VaultId,
+  failure: string,
+): Promise<void> {
   const { mode, batchNumber } = unpackVaultId(vaultId);
-  return failWithdrawals(ledger, group, vaultId, `The vault of ${batchIdOf(mode, batchNumber)} is void: ${failure}`);
+  return failWithdrawals(
+    ledger,
+    group,
+    vaultId,
+    `The vault of ${batchIdOf(mode, batchNumber)} is void: ${failure}`,
+  );
 }
 
 export async function failWithdrawals(
@@ -201,10 +254,16 @@ export async function failWithdrawals(
 }
 
 /**
- * Records which assets L1 leaves out of a sealed batch's manifest, in place of earlier ones. Batch root and later state
- * roots change; vaults, data and the vault tree do not. The mints fail only when the commit is final.
+ * Records which assets L1 leaves out of a sealed batch's manifest, in place of earlier ones. Batch
+ * root and later state roots change; vaults, data and the vault tree do not. The mints fail only
+ * when the commit is final.
  */
-export function setLeftOut(ledger: Ledger, group: Group, batch: BatchRecord, assets: readonly LeftOutAsset[]) {
+export function setLeftOut(
+  ledger: Ledger,
+  group: Group,
+  batch: BatchRecord,
+  assets: readonly LeftOutAsset[],
+) {
   const { mode, batchNumber, assets: named, content, dataHash, inBlobs, transfers } = batch;
   if (named === null || content === null || dataHash === null)
     throw new MintmarkError("proof_not_ready", "The batch is still open.");
@@ -220,7 +279,10 @@ export function setLeftOut(ledger: Ledger, group: Group, batch: BatchRecord, ass
   return resealed;
 }
 
-/** The same before the commit, for an operator who knows which consents are missing. Throws `batch_committed`. */
+/**
+ * The same before the commit, for an operator who knows which consents are missing. Throws
+ * `batch_committed`.
+ */
 export async function leaveOut(
   ledger: Ledger,
   mode: Mode,
@@ -237,12 +299,16 @@ export async function leaveOut(
   return batchView(record);
 }
 
-/** Assets by their manifest places, ascending. Throws `validation_failed` for a place that the manifest lacks. */
+/**
+ * Assets by their manifest places, ascending. Throws `validation_failed` for a place that the
+ * manifest lacks.
+ */
 export function placesOf(batch: BatchRecord, assets: readonly LeftOut[]): LeftOutAsset[] {
   return assets
     .map((each) => {
       const asset = (batch.assets ?? []).findIndex((known) => compareAssets(known, each) === 0);
-      if (asset < 0) throw new MintmarkError("validation_failed", `the batch holds no asset ${each.assetType}`);
+      if (asset < 0)
+        throw new MintmarkError("validation_failed", `the batch holds no asset ${each.assetType}`);
       return { asset, failure: requireText("failure", each.failure, 2000) };
     })
     .sort((a, b) => a.asset - b.asset);
@@ -253,7 +319,10 @@ export interface LeftOut extends AssetId {
   readonly failure: string; // 1 to 2000 characters; the application reads it
 }
 
-/** The batch is final, so mints of its left-out assets fail as in {@link voidSlots}. Data and roots stay. */
+/**
+ * The batch is final, so mints of its left-out assets fail as in {@link voidSlots}. Data and roots
+ * stay.
+ */
 export async function failLeftOut(ledger: Ledger, group: Group, batch: BatchRecord): Promise<void> {
   const { mode, batchNumber } = batch;
   if (batch.leftOut === null) return;
@@ -262,7 +331,8 @@ export async function failLeftOut(ledger: Ledger, group: Group, batch: BatchReco
   const slots: VoidRun[] = [];
   for (let firstSlot = 0; firstSlot < vaults.count; firstSlot++) {
     const assetIndex = vaults.assetIndex[firstSlot] as number;
-    if (failures[assetIndex] === undefined) failures[assetIndex] = leftOutFailure(batch, ledger.assetAt(assetIndex));
+    if (failures[assetIndex] === undefined)
+      failures[assetIndex] = leftOutFailure(batch, ledger.assetAt(assetIndex));
     const failure = failures[assetIndex] ?? null;
     if (failure !== null) slots.push({ firstSlot, count: 1, failure });
   }

@@ -1,7 +1,22 @@
-import { concatHex, encodeFunctionData, type Hex, hexToBigInt, numberToHex, size, slice } from "viem";
+import {
+  concatHex,
+  encodeFunctionData,
+  type Hex,
+  hexToBigInt,
+  numberToHex,
+  size,
+  slice,
+} from "viem";
 import { MintmarkError } from "../errors.ts";
 import type { BlobScheme, Hash, Mode, Standard } from "../model.ts";
-import type { AssetId, Consent, ListedVault, ProvenHop, ProvenVault, WithdrawalCall } from "../ports.ts";
+import type {
+  AssetId,
+  Consent,
+  ListedVault,
+  ProvenHop,
+  ProvenVault,
+  WithdrawalCall,
+} from "../ports.ts";
 import { ASSET_ENTRY_BYTES } from "../protocol/batch-data.ts";
 import { compareAssets } from "../protocol/manifest.ts";
 import type { SessionEndMessage, SessionMessage } from "../protocol/transfer.ts";
@@ -12,7 +27,11 @@ import { stateCommitmentAbi as abi } from "./abi.ts";
 export const MODE_VALUE: Readonly<Record<Mode, number>> = { validium: 0, "zk-rollup": 1 };
 
 /** The contract's values of `Standard`. */
-export const STANDARD_VALUE: Readonly<Record<Standard, number>> = { erc20: 1, erc721: 2, erc1155: 3 };
+export const STANDARD_VALUE: Readonly<Record<Standard, number>> = {
+  erc20: 1,
+  erc721: 2,
+  erc1155: 3,
+};
 
 export const SCHEME_VALUE: Readonly<Record<BlobScheme, number>> = { imx: 0, mintmark: 1, raw32: 2 };
 
@@ -23,7 +42,10 @@ const HAS_SIGNATURE = 4;
 const IS_LISTED = 8;
 /** Bound of a packed item: its length is a u16. */
 const MAX_ITEM_BYTES = 0xffff;
-/** Bound of an issuer's consent. A longer one would cost the operator more than the issuer's slots are worth. */
+/**
+ * Bound of an issuer's consent. A longer one would cost the operator more than the issuer's slots
+ * are worth.
+ */
 const MAX_SIGNATURE_BYTES = 4_096;
 
 const bytes = (value: bigint | number, size: number) => numberToHex(value, { size });
@@ -46,8 +68,17 @@ export function packedHops(hops: readonly ProvenHop[]): Hex {
   return concatHex(
     hops.flatMap(({ outId, part, amount, to, deadline, list, signature, header, siblings }) => [
       ...[bytes(outId, 8), bytes(part, 1), bytes(amount, 8), to, bytes(deadline, 4), list],
-      ...[signature === "0x" ? bytes(0, 64) : signature, header.batchRoot, bytes(header.vaultCount, 4)],
-      ...[bytes(header.committedAt, 8), bytes(header.sequence, 8), bytes(siblings.length, 1), ...siblings],
+      ...[
+        signature === "0x" ? bytes(0, 64) : signature,
+        header.batchRoot,
+        bytes(header.vaultCount, 4),
+      ],
+      ...[
+        bytes(header.committedAt, 8),
+        bytes(header.sequence, 8),
+        bytes(siblings.length, 1),
+        ...siblings,
+      ],
     ]),
   );
 }
@@ -61,21 +92,29 @@ export function packedAssets(assets: readonly AssetId[]): Hex {
 export function unpackedAssets(packed: Hex): AssetId[] {
   return Array.from({ length: size(packed) / ASSET_ENTRY_BYTES }, (_, i) => {
     const at = i * ASSET_ENTRY_BYTES;
-    const [chainId, assetType] = [slice(packed, at, at + 8), slice(packed, at + 8, at + ASSET_ENTRY_BYTES)];
+    const [chainId, assetType] = [
+      slice(packed, at, at + 8),
+      slice(packed, at + 8, at + ASSET_ENTRY_BYTES),
+    ];
     return { chainId: hexToBigInt(chainId), assetType };
   });
 }
 
 /**
- * The contract's form of consents (docs/protocol.md 5). Throws `validation_failed` for a consent that is too long, or
- * that names an asset outside of the manifest.
+ * The contract's form of consents (docs/protocol.md 5). Throws `validation_failed` for a consent
+ * that is too long, or that names an asset outside of the manifest.
  */
 export function packedConsents(assets: readonly AssetId[], consents: readonly Consent[]): Hex {
   return concatHex(
     consents.map(({ assets: own, signature }) => {
-      const indexes = own.map((asset) => assets.findIndex((each) => compareAssets(each, asset) === 0));
+      const indexes = own.map((asset) =>
+        assets.findIndex((each) => compareAssets(each, asset) === 0),
+      );
       if (indexes.includes(-1) || size(signature) > MAX_SIGNATURE_BYTES)
-        throw new MintmarkError("validation_failed", "The consent does not belong to the batch, or it is too long.");
+        throw new MintmarkError(
+          "validation_failed",
+          "The consent does not belong to the batch, or it is too long.",
+        );
       const named = [indexes.length, ...indexes].map((index) => bytes(index, 1));
       return concatHex([...named, bytes(size(signature), 2), signature]);
     }),
@@ -83,30 +122,38 @@ export function packedConsents(assets: readonly AssetId[], consents: readonly Co
 }
 
 export function withdrawalArguments(call: WithdrawalCall) {
-  return [...provenVaultArguments(call), call.quantity, call.recipient, call.authorization] as const;
+  return [
+    ...provenVaultArguments(call),
+    call.quantity,
+    call.recipient,
+    call.authorization,
+  ] as const;
 }
 
 export function withdrawalCall(call: WithdrawalCall) {
   const { quantity, recipient, authorization } = call;
-  if (!isTransferred(call)) return { abi, functionName: "withdraw", args: withdrawalArguments(call) } as const;
+  if (!isTransferred(call))
+    return { abi, functionName: "withdraw", args: withdrawalArguments(call) } as const;
   const args = [...transferredArguments(call), quantity, recipient, authorization] as const;
   return { abi, functionName: "withdrawTransferred", args } as const;
 }
 
 /**
- * Calldata of `withdraw`, for a transaction to the settlement contract or mirror; of `withdrawTransferred` after
- * transfers.
+ * Calldata of `withdraw`, for a transaction to the settlement contract or mirror; of
+ * `withdrawTransferred` after transfers.
  *
  * @example
- * const data = withdrawCalldata({ ...proof, header, quantity, recipient, authorization: { deadline: 0n, signature: "0x" } });
+ * const data = withdrawCalldata({ ...proof, header, quantity, recipient, authorization: { deadline:
+ * 0n, signature: "0x" } });
  */
 export function withdrawCalldata(call: WithdrawalCall): Hex {
   return encodeFunctionData(withdrawalCall(call));
 }
 
 /**
- * Calls of one batch and asset share a group and keep their order in it. Calls under one signature share a list. Throws
- * `validation_failed` when a call is too long for a packed item, or its list does not name its vault.
+ * Calls of one batch and asset share a group and keep their order in it. Calls under one signature
+ * share a list. Throws `validation_failed` when a call is too long for a packed item, or its list
+ * does not name its vault.
  */
 export function withdrawalBatchArguments(calls: readonly WithdrawalCall[], itemGas: bigint) {
   const lists: Hex[] = [];
@@ -117,7 +164,8 @@ export function withdrawalBatchArguments(calls: readonly WithdrawalCall[], itemG
     if (packed !== undefined && !lists.includes(packed)) lists.push(packed);
     const item = packedItem(call, packed === undefined ? null : lists.indexOf(packed));
     const own = withdrawalGroup(call);
-    // After a reorganisation two calls can carry different headers of one batch. Each then has its own group.
+    // After a reorganisation two calls can carry different headers of one batch. Each then has its
+    // own group.
     const key = [own.mode, own.batchNumber, own.assetType, ...Object.values(own.header)].join();
     const group = groups.get(key) ?? own;
     groups.set(key, { ...group, items: concatHex([group.items, item]) });
@@ -129,12 +177,19 @@ export function withdrawalBatchArguments(calls: readonly WithdrawalCall[], itemG
 function withdrawalGroup({ vault, header, assetPath }: WithdrawalCall) {
   const { mode, batchNumber } = unpackVaultId(vault.vaultId);
   const place = { mode: MODE_VALUE[mode], batchNumber: BigInt(batchNumber), header };
-  const asset = { assetType: BigInt(vault.assetType), assetIndex: assetPath.index, assetSiblings: assetPath.siblings };
+  const asset = {
+    assetType: BigInt(vault.assetType),
+    assetIndex: assetPath.index,
+    assetSiblings: assetPath.siblings,
+  };
   return { ...place, ...asset, items: "0x" as Hex };
 }
 
 /** An owner's list for the contract. */
-export function packedList({ vault, recipient, authorization }: WithdrawalCall, list: readonly ListedVault[]): Hex {
+export function packedList(
+  { vault, recipient, authorization }: WithdrawalCall,
+  list: readonly ListedVault[],
+): Hex {
   const { deadline, signature } = authorization;
   const terms = [vault.owner, recipient, bytes(deadline, 8), bytes(list.length, 2)];
   return concatHex([...terms, packedVaults(list), signature]);
@@ -142,7 +197,11 @@ export function packedList({ vault, recipient, authorization }: WithdrawalCall, 
 
 /** The vaults of a list, 24 bytes each, as `cancelList` takes them. */
 export function packedVaults(list: readonly ListedVault[]): Hex {
-  const words = list.flatMap(({ vaultId, withdrawnBefore, quantity }) => [vaultId, withdrawnBefore, quantity]);
+  const words = list.flatMap(({ vaultId, withdrawnBefore, quantity }) => [
+    vaultId,
+    withdrawnBefore,
+    quantity,
+  ]);
   return concatHex(words.map((word) => bytes(word, 8)));
 }
 
@@ -170,19 +229,24 @@ function ownWord({ vault, quantity, recipient, authorization }: WithdrawalCall):
   const hasAmounts = amount !== 1n || quantity !== 1n;
   const hasSignature = signature !== "0x";
   const flags =
-    (hasRecipient ? HAS_RECIPIENT : 0) | (hasAmounts ? HAS_AMOUNTS : 0) | (hasSignature ? HAS_SIGNATURE : 0);
+    (hasRecipient ? HAS_RECIPIENT : 0) |
+    (hasAmounts ? HAS_AMOUNTS : 0) |
+    (hasSignature ? HAS_SIGNATURE : 0);
   return concatHex([
     ...[bytes(flags, 1), owner],
     ...(hasRecipient ? [recipient] : []),
     ...(hasAmounts ? [bytes(amount, 8), bytes(quantity, 8)] : []),
-    ...(hasSignature ? [bytes(deadline, 8), bytes(size(signature) & MAX_ITEM_BYTES, 2), signature] : []),
+    ...(hasSignature
+      ? [bytes(deadline, 8), bytes(size(signature) & MAX_ITEM_BYTES, 2), signature]
+      : []),
   ]);
 }
 
 /** The vault's place in its list, which holds the rest. */
 function listedWord({ vault, authorization }: WithdrawalCall, number: number): Hex {
   const position = authorization.list?.findIndex(({ vaultId }) => vaultId === vault.vaultId) ?? -1;
-  if (position < 0) throw new MintmarkError("validation_failed", `the list does not name vault ${vault.vaultId}`);
+  if (position < 0)
+    throw new MintmarkError("validation_failed", `the list does not name vault ${vault.vaultId}`);
   const hasAmount = vault.amount !== 1n;
   const flags = IS_LISTED | (hasAmount ? HAS_AMOUNTS : 0);
   const place = [bytes(flags, 1), bytes(number, 1), bytes(position, 2)];
@@ -190,34 +254,44 @@ function listedWord({ vault, authorization }: WithdrawalCall, number: number): H
 }
 
 /**
- * Calldata of `authorizeSession` on the settlement contract. Any account can send it with the owner's signature of
- * `sessionTypedData`. The owner's own account needs no signature.
+ * Calldata of `authorizeSession` on the settlement contract. Any account can send it with the
+ * owner's signature of `sessionTypedData`. The owner's own account needs no signature.
  *
  * @example
- * const data = sessionCalldata(session, await player.signTypedData(sessionTypedData(settlement, session)));
+ * const data = sessionCalldata(session, await player.signTypedData(sessionTypedData(settlement,
+ * session)));
  */
 export function sessionCalldata(session: SessionMessage, signature: Hex = "0x"): Hex {
-  return encodeFunctionData({ abi, functionName: "authorizeSession", args: sessionArguments(session, signature) });
+  return encodeFunctionData({
+    abi,
+    functionName: "authorizeSession",
+    args: sessionArguments(session, signature),
+  });
 }
 
-export function sessionArguments({ owner, key, until, limit, assetType }: SessionMessage, signature: Hex) {
+export function sessionArguments(
+  { owner, key, until, limit, assetType }: SessionMessage,
+  signature: Hex,
+) {
   return [owner, key, until, limit, BigInt(assetType), signature] as const;
 }
 
 /**
- * Calldata of `revokeSession` on the settlement contract. It ends the key's session, or makes sure that there never is
- * one. Any account can send it with the owner's signature of `sessionEndTypedData`. The owner's own needs no signature.
+ * Calldata of `revokeSession` on the settlement contract. It ends the key's session, or makes sure
+ * that there never is one. Any account can send it with the owner's signature of
+ * `sessionEndTypedData`. The owner's own needs no signature.
  *
  * @example
- * await wallet.sendTransaction({ to: contract, data: revocationCalldata({ owner: wallet.account.address, key }) });
+ * await wallet.sendTransaction({ to: contract, data: revocationCalldata({ owner:
+ * wallet.account.address, key }) });
  */
 export function revocationCalldata({ owner, key }: SessionEndMessage, signature: Hex = "0x"): Hex {
   return encodeFunctionData({ abi, functionName: "revokeSession", args: [owner, key, signature] });
 }
 
 /**
- * Calldata of `cancelTransfers` on the settlement contract, for the account of the owner or of the signer. These
- * transfers no longer count when they are committed in a later second.
+ * Calldata of `cancelTransfers` on the settlement contract, for the account of the owner or of the
+ * signer. These transfers no longer count when they are committed in a later second.
  *
  * @example
  * await wallet.sendTransaction({ to: contract, data: cancellationCalldata(digest) });

@@ -1,7 +1,10 @@
 import { readFileSync } from "node:fs";
 import type { Abi, Hex } from "viem";
 
-/** A deployed contract as the compiler made it. Its standard input is made of `settings` and the tracked `sources`. */
+/**
+ * A deployed contract as the compiler made it. Its standard input is made of `settings` and the
+ * tracked `sources`.
+ */
 export interface Artifact {
   readonly contractName: ContractName;
   readonly sourceName: string;
@@ -17,7 +20,10 @@ export interface Artifact {
   /** With zeros for immutable values. */
   readonly deployedBytecode: Hex;
   /** Where the immutable values are, by name. */
-  readonly immutableReferences: Record<string, { readonly start: number; readonly length: number }[]>;
+  readonly immutableReferences: Record<
+    string,
+    { readonly start: number; readonly length: number }[]
+  >;
 }
 
 export const CONTRACT_NAMES = [

@@ -11,7 +11,8 @@ const CELLS_VERSION = "0x01";
 const CELLS = 128;
 /** Proves blobs of zeros, without native code. */
 const zeroKzg: Pick<Kzg, "proofs"> = {
-  proofs: async (_blob, _commitment, form) => Array.from({ length: form === "cells" ? CELLS : 1 }, () => INFINITY),
+  proofs: async (_blob, _commitment, form) =>
+    Array.from({ length: form === "cells" ? CELLS : 1 }, () => INFINITY),
 };
 
 /** The blobs of a transaction, which travel beside it in a wrapper and are no part of its hash. */
@@ -31,7 +32,11 @@ export class BlobSidecar {
   }
 
   static async of(blobs: readonly Uint8Array[], kzg: Kzg): Promise<BlobSidecar> {
-    return new BlobSidecar(blobs, await Promise.all(blobs.map((blob) => kzg.commitment(blob))), kzg);
+    return new BlobSidecar(
+      blobs,
+      await Promise.all(blobs.map((blob) => kzg.commitment(blob))),
+      kzg,
+    );
   }
 
   /** A blob of zeros, which uses up a nonce. */
@@ -54,7 +59,9 @@ export class BlobSidecar {
   }
 
   async #prove(form: ProofForm): Promise<readonly Hex[]> {
-    const proofs = this.#blobs.map((blob, i) => this.#kzg.proofs(blob, this.#commitments[i] as Hex, form));
+    const proofs = this.#blobs.map((blob, i) =>
+      this.#kzg.proofs(blob, this.#commitments[i] as Hex, form),
+    );
     return (await Promise.all(proofs)).flat();
   }
 }

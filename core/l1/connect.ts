@@ -1,4 +1,10 @@
-import type { EIP1193Provider, EIP1193RequestFn, LocalAccount, Transport, WalletRpcSchema } from "viem";
+import type {
+  EIP1193Provider,
+  EIP1193RequestFn,
+  LocalAccount,
+  Transport,
+  WalletRpcSchema,
+} from "viem";
 import { createClient, custom, http, toHex } from "viem";
 import { toAccount } from "viem/accounts";
 import { getChainId } from "viem/actions";
@@ -29,7 +35,10 @@ export interface L1Options {
 
 /** The functions that settlement contract and mirror share. */
 export type OwnerPortal = L1Owner &
-  Pick<L1Reader, "settlement" | "verifyVault" | "verifyTransferred" | "withdrawn" | "holding" | "block"> &
+  Pick<
+    L1Reader,
+    "settlement" | "verifyVault" | "verifyTransferred" | "withdrawn" | "holding" | "block"
+  > &
   Pick<L1Reader, "blockNumber" | "events" | "rollupData"> &
   Pick<L1Committer, "withdraw" | "mostWithdrawals">;
 
@@ -37,7 +46,8 @@ export type OwnerPortal = L1Owner &
 export type L1WriteOptions = L1Options & CommitterOptions & { readonly account: LocalAccount };
 
 /**
- * Connects for reading, after a check of the chain and of all code of the contract. Rejects with `l1_failed`.
+ * Connects for reading, after a check of the chain and of all code of the contract. Rejects with
+ * `l1_failed`.
  *
  * @example
  * const l1 = await readL1({ rpc: "http://127.0.0.1:8545", contract });
@@ -57,8 +67,8 @@ export async function connectL1(options: L1WriteOptions): Promise<ViemCommitter>
 }
 
 /**
- * Connects to the contract that pays a vault, settlement contract or mirror, for the owner's own withdrawal. Rejects
- * with `l1_failed`.
+ * Connects to the contract that pays a vault, settlement contract or mirror, for the owner's own
+ * withdrawal. Rejects with `l1_failed`.
  *
  * @example
  * const portal = await connectPortal({ rpc, contract, chainId: 1n, account: owner });
@@ -77,28 +87,32 @@ async function connect(options: L1Options): Promise<L1Connection> {
 }
 
 /**
- * Connects to a paying contract on the expected chain, and checks all of its code. Rejects with `l1_failed`.
+ * Connects to a paying contract on the expected chain, and checks all of its code. Rejects with
+ * `l1_failed`.
  *
  * @param name - default either, a settlement contract or a mirror
  */
 export async function connectTo(options: L1Options, name?: PayingContract): Promise<L1Connection> {
   const { rpc, finality = "finalized", pollingMs = 1_000 } = options;
   // Repeats unanswered questions, with back-off, before it gives up.
-  const transport = typeof rpc === "string" ? http(rpc, { retryCount: 5, retryDelay: 200, timeout: 20_000 }) : rpc;
-  // A settler asks for the newest block again and again. A cached answer would hide a reorganisation.
+  const transport =
+    typeof rpc === "string" ? http(rpc, { retryCount: 5, retryDelay: 200, timeout: 20_000 }) : rpc;
+  // A settler asks for the newest block again and again. A cached answer would hide a
+  // reorganisation.
   const client = createClient({ transport, pollingInterval: pollingMs, cacheTime: 0 });
   const chainId = BigInt(await askL1("asking the RPC for its chain id", () => getChainId(client)));
   if (options.chainId !== undefined && options.chainId !== chainId)
     throw new MintmarkError("l1_failed", `the RPC serves chain ${chainId}, not ${options.chainId}`);
   const contract = options.contract.toLowerCase() as Address;
   await requireOwnCode(codeOn(client), { chainId, contract }, name);
-  // A mirror states no version. Mirrors exist since this engine's version, which pays all standards.
+  // A mirror states no version. Mirrors exist since this engine's version, which pays all
+  // standards.
   return { client, settlement: { chainId, contract, engineVersion: 5 }, finality, pollingMs };
 }
 
 /**
- * Checks wallet contracts' signatures for an engine: each chain for its own wallets. Without a chain, no wallet has
- * signed.
+ * Checks wallet contracts' signatures for an engine: each chain for its own wallets. Without a
+ * chain, no wallet has signed.
  *
  * @example
  * const engine = await openEngine({ ...options, verifySignature: signatureChecks([l1, mirror]) });
@@ -107,7 +121,8 @@ export function signatureChecks(
   chains: readonly (Pick<L1Reader, "verifySignature"> & { readonly settlement: PortalIdentity })[],
 ): NonNullable<EngineOptions["verifySignature"]> {
   const byId = new Map(chains.map((chain) => [chain.settlement.chainId, chain]));
-  return async (chainId, ...signed) => (await byId.get(chainId)?.verifySignature(...signed)) ?? false;
+  return async (chainId, ...signed) =>
+    (await byId.get(chainId)?.verifySignature(...signed)) ?? false;
 }
 
 /** A wallet (EIP-1193) and one of its accounts. */
@@ -117,13 +132,17 @@ export interface WalletOptions extends Omit<L1Options, "rpc"> {
 }
 
 /**
- * Connects to the contract that pays a vault through its owner's wallet, which reads the chain, signs and sends. Rejects
- * with `l1_failed`, also when the wallet is on another chain.
+ * Connects to the contract that pays a vault through its owner's wallet, which reads the chain,
+ * signs and sends. Rejects with `l1_failed`, also when the wallet is on another chain.
  *
  * @example
  * const l1 = await connectWallet({ wallet: window.ethereum, address, contract, chainId: 1n });
  */
-export async function connectWallet({ wallet, address, ...options }: WalletOptions): Promise<OwnerPortal> {
+export async function connectWallet({
+  wallet,
+  address,
+  ...options
+}: WalletOptions): Promise<OwnerPortal> {
   const connection = await connectTo({ ...options, rpc: custom(wallet, { retryCount: 2 }) });
   return new ViemPortal(connection, toAccount(address), walletSender(connection, address));
 }
@@ -137,7 +156,10 @@ function walletSender(connection: L1Connection, from: Address): Sender {
       signal?.throwIfAborted();
       const transaction = { from, to, data, gas: toHex(gas) } as const;
       // Never repeated: each repetition would ask the owner again.
-      const hash = await request({ method: "eth_sendTransaction", params: [transaction] }, { retryCount: 0 });
+      const hash = await request(
+        { method: "eth_sendTransaction", params: [transaction] },
+        { retryCount: 0 },
+      );
       onSent?.(hash);
       for (;;) {
         const receipt = await minedReceipt(connection, hash);

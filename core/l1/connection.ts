@@ -1,12 +1,21 @@
 import type { Abi, Address, Client, Hex, Transport } from "viem";
-import { BaseError, ContractFunctionRevertedError, decodeErrorResult, HttpRequestError, TimeoutError } from "viem";
+import {
+  BaseError,
+  ContractFunctionRevertedError,
+  decodeErrorResult,
+  HttpRequestError,
+  TimeoutError,
+} from "viem";
 import { getCode } from "viem/actions";
 import { severalAtOnce } from "../at-once.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Settlement } from "../ports.ts";
 import { visible } from "../protocol/text.ts";
 
-/** A viem client. viem's actions are imported one by one, because the pages' scripts shall not hold all of them. */
+/**
+ * A viem client. viem's actions are imported one by one, because the pages' scripts shall not hold
+ * all of them.
+ */
 export type L1Client = Client<Transport>;
 
 /** The connection to a settlement contract that reader and committer share. */
@@ -17,26 +26,35 @@ export interface L1Connection {
   readonly pollingMs: number;
 }
 
-/** When a block is final: when the chain says so, or with this many blocks above it (chains without finality). */
+/**
+ * When a block is final: when the chain says so, or with this many blocks above it (chains without
+ * finality).
+ */
 export type Finality = "finalized" | { readonly confirmations: bigint };
 
 /** Reads the runtime code of accounts; `0x` for none. */
 export function codeOn(client: L1Client): (address: Address) => Promise<Hex> {
-  return async (address) => (await askL1(`reading the code of ${address}`, () => getCode(client, { address }))) ?? "0x";
+  return async (address) =>
+    (await askL1(`reading the code of ${address}`, () => getCode(client, { address }))) ?? "0x";
 }
 
-/** Runs one exchange with L1. What viem throws becomes a short `l1_failed`; our own errors and aborts pass unchanged. */
+/**
+ * Runs one exchange with L1. What viem throws becomes a short `l1_failed`; our own errors and
+ * aborts pass unchanged.
+ */
 export async function askL1<T>(doing: string, exchange: () => Promise<T>): Promise<T> {
   try {
     return await exchange();
   } catch (error) {
-    if (error instanceof MintmarkError || (error instanceof Error && error.name === "AbortError")) throw error;
+    if (error instanceof MintmarkError || (error instanceof Error && error.name === "AbortError"))
+      throw error;
     throw new MintmarkError("l1_failed", `${doing}: ${reasonOf(error)}`, { cause: error });
   }
 }
 
 /**
- * Whether the chain gave no answer, so that a retry may help: no connection, a time-out, or a busy node.
+ * Whether the chain gave no answer, so that a retry may help: no connection, a time-out, or a busy
+ * node.
  *
  * @example
  * if (!isUnreachable(error)) throw error; // else try again later
@@ -44,7 +62,9 @@ export async function askL1<T>(doing: string, exchange: () => Promise<T>): Promi
 export function isUnreachable(error: unknown): boolean {
   const cause = error instanceof MintmarkError ? error.cause : error;
   if (!(cause instanceof BaseError)) return false;
-  const failed = cause.walk((inner) => inner instanceof HttpRequestError || inner instanceof TimeoutError);
+  const failed = cause.walk(
+    (inner) => inner instanceof HttpRequestError || inner instanceof TimeoutError,
+  );
   if (!(failed instanceof HttpRequestError)) return failed instanceof TimeoutError;
   return failed.status === undefined || failed.status === 429 || failed.status >= 500;
 }
@@ -56,8 +76,8 @@ const MOST_REASON = 1_000;
 const HALT = /out ?of ?gas|invalid ?opcode|invalid ?jump|stack ?(?:over|under)flow|stack ?limit/i;
 
 /**
- * The contract's own reason for a revert, e.g. `BatchNumberMismatch(4, 3)`, or how the EVM stopped the call. Null when
- * the chain did not answer.
+ * The contract's own reason for a revert, e.g. `BatchNumberMismatch(4, 3)`, or how the EVM stopped
+ * the call. Null when the chain did not answer.
  */
 export function revertReason(error: unknown): string | null {
   if (error instanceof MintmarkError) return revertReason(error.cause);
@@ -65,11 +85,15 @@ export function revertReason(error: unknown): string | null {
   const revert = error.walk((inner) => inner instanceof ContractFunctionRevertedError);
   if (!(revert instanceof ContractFunctionRevertedError))
     return HALT.exec(error.details ?? "")?.[0].toLowerCase() ?? null;
-  if (revert.data === undefined) return legible(revert.reason || revert.signature || "reverted without a reason");
+  if (revert.data === undefined)
+    return legible(revert.reason || revert.signature || "reverted without a reason");
   return legible(`${revert.data.errorName}(${(revert.data.args ?? []).map(String).join(", ")})`);
 }
 
-/** A contract's error data in words, e.g. `TokenRefused(0x…, 0x…)`; the data itself for an unknown error. */
+/**
+ * A contract's error data in words, e.g. `TokenRefused(0x…, 0x…)`; the data itself for an unknown
+ * error.
+ */
 export function reasonIn(abi: Abi, data: Hex): string {
   try {
     const { errorName, args = [] } = decodeErrorResult({ abi, data });
@@ -79,17 +103,25 @@ export function reasonIn(abi: Abi, data: Hex): string {
   }
 }
 
-/** One line of bounded length, because the contract's author chose the words, and they are recorded and shown. */
+/**
+ * One line of bounded length, because the contract's author chose the words, and they are recorded
+ * and shown.
+ */
 function legible(words: string): string {
   return visible(words.slice(0, MOST_REASON));
 }
 
 /** The call reverted or returned nothing: the contract lacks such a function. */
 export function saysNothing(error: unknown): boolean {
-  return revertReason(error) !== null || (error instanceof Error && error.message.includes('returned no data ("0x")'));
+  return (
+    revertReason(error) !== null ||
+    (error instanceof Error && error.message.includes('returned no data ("0x")'))
+  );
 }
 
-/** A contract's answer; `otherwise` when it {@link saysNothing}. A silent chain is still an error. */
+/**
+ * A contract's answer; `otherwise` when it {@link saysNothing}. A silent chain is still an error.
+ */
 export async function orIfSilent<T, D>(answer: Promise<T>, otherwise: D): Promise<T | D> {
   return answer.catch((error: unknown) => {
     if (saysNothing(error)) return otherwise;
@@ -104,7 +136,10 @@ export function isRefusal(error: unknown): boolean {
   return error.walk((inner) => typeof (inner as { code?: unknown }).code === "number") !== null;
 }
 
-/** The shortest sentence that names the reason of an error; of viem's errors without request and stack. */
+/**
+ * The shortest sentence that names the reason of an error; of viem's errors without request and
+ * stack.
+ */
 export function reasonOf(error: unknown): string {
   const reverted = revertReason(error);
   if (reverted !== null) return `the contract refused with ${reverted}`;
@@ -120,7 +155,10 @@ function firstLine(text: string): string {
 /** Calls under way at once. */
 const AT_ONCE = 8;
 
-/** Asks L1 for many things, a number of them in each call. Answers come in the order of the questions. */
+/**
+ * Asks L1 for many things, a number of them in each call. Answers come in the order of the
+ * questions.
+ */
 export async function askInBulk<Q, A>(
   doing: string,
   questions: readonly Q[],

@@ -7,7 +7,10 @@ import { stateCommitmentAbi as abi, stateCommitmentAbi, stateMirrorAbi } from ".
 import { askL1, codeOn, type L1Client } from "./connection.ts";
 import { logReader } from "./logs.ts";
 
-const CONSTRUCTORS = { StateCommitment: stateCommitmentAbi[0], StateMirror: stateMirrorAbi[0] } as const;
+const CONSTRUCTORS = {
+  StateCommitment: stateCommitmentAbi[0],
+  StateMirror: stateMirrorAbi[0],
+} as const;
 
 /** The constructor's arguments, as the contract documents them. */
 export interface Creation {
@@ -19,10 +22,11 @@ export interface Creation {
 }
 
 /**
- * Checks a contract's code, and that the input of the transaction that created it is the creation code of the same
- * release. So the storage holds only what that release's code wrote: no forged header, no role that no event told of.
- * Rejects with `l1_failed`, also for a contract that another contract created. Returns the constructor's arguments.
- * `blockNumber` is the block of the creation.
+ * Checks a contract's code, and that the input of the transaction that created it is the creation
+ * code of the same release. So the storage holds only what that release's code wrote: no forged
+ * header, no role that no event told of. Rejects with `l1_failed`, also for a contract that another
+ * contract created. Returns the constructor's arguments. `blockNumber` is the block of the
+ * creation.
  */
 export async function requireOwnCreation(
   client: L1Client,
@@ -36,11 +40,16 @@ export async function requireOwnCreation(
     getBlock(client, { blockNumber, includeTransactions: true }),
   );
   const creates = ({ to, from, nonce }: (typeof transactions)[number]) =>
-    to === null && viem.isAddressEqual(viem.getContractAddress({ from, nonce: BigInt(nonce) }), contract);
+    to === null &&
+    viem.isAddressEqual(viem.getContractAddress({ from, nonce: BigInt(nonce) }), contract);
   const input: viem.Hex | undefined = transactions.find(creates)?.input;
-  const remedy = "Give the block of its creation. Do not use a contract that another contract created.";
+  const remedy =
+    "Give the block of its creation. Do not use a contract that another contract created.";
   if (input === undefined)
-    throw new MintmarkError("l1_failed", `no transaction of block ${blockNumber} created ${contract}. ${remedy}`);
+    throw new MintmarkError(
+      "l1_failed",
+      `no transaction of block ${blockNumber} created ${contract}. ${remedy}`,
+    );
   const { bytes, hash } = release[name].creation;
   if (viem.size(input) <= bytes || viem.keccak256(viem.slice(input, 0, bytes)) !== hash)
     throw foreignCode(`${name}: another constructor wrote its storage`, settlement);
@@ -54,17 +63,24 @@ const ROLES = {
   guardian: viem.keccak256(viem.stringToHex("GUARDIAN")),
   operator: viem.keccak256(viem.stringToHex("OPERATOR")),
 } as const;
-const EVENTS = [viem.getAbiItem({ abi, name: "RoleGranted" }), viem.getAbiItem({ abi, name: "RoleRevoked" })] as const;
+const EVENTS = [
+  viem.getAbiItem({ abi, name: "RoleGranted" }),
+  viem.getAbiItem({ abi, name: "RoleRevoked" }),
+] as const;
 
 /** All holders of each role, in lower case, ascending. */
 export type RoleHolders = Readonly<Record<keyof typeof ROLES, readonly Address[]>>;
 
 /**
- * Who holds each role now, by the events since the creation in `fromBlock`. They are complete only for a contract that
- * {@link requireOwnCreation} accepts. Rejects with `l1_failed`, also when the node keeps no events of the constructor,
- * so that a holder could be missing.
+ * Who holds each role now, by the events since the creation in `fromBlock`. They are complete only
+ * for a contract that {@link requireOwnCreation} accepts. Rejects with `l1_failed`, also when the
+ * node keeps no events of the constructor, so that a holder could be missing.
  */
-export async function roleHolders(client: L1Client, contract: Address, fromBlock: bigint): Promise<RoleHolders> {
+export async function roleHolders(
+  client: L1Client,
+  contract: Address,
+  fromBlock: bigint,
+): Promise<RoleHolders> {
   const logs = await askL1(`reading who holds the roles of ${contract}`, async () =>
     logReader(client, contract, EVENTS)(fromBlock, await getBlockNumber(client, { cacheTime: 0 })),
   );
@@ -82,5 +98,9 @@ export async function roleHolders(client: L1Client, contract: Address, fromBlock
     }
     return [...holders].toSorted();
   };
-  return { admin: holdersOf(ROLES.admin), guardian: holdersOf(ROLES.guardian), operator: holdersOf(ROLES.operator) };
+  return {
+    admin: holdersOf(ROLES.admin),
+    guardian: holdersOf(ROLES.guardian),
+    operator: holdersOf(ROLES.operator),
+  };
 }

@@ -1,6 +1,9 @@
 /** Fee bounds and resending of transactions. */
 export interface FeeOptions {
-  /** Milliseconds without a receipt until a transaction is sent again at a higher fee; default 60 000. */
+  /**
+   * Milliseconds without a receipt until a transaction is sent again at a higher fee; default 60
+   * 000.
+   */
   readonly replaceAfterMs?: number;
   /** Most wei per gas that is ever offered; default 64 times a transaction's first estimate. */
   readonly maxFeePerGas?: bigint;
@@ -8,7 +11,10 @@ export interface FeeOptions {
   readonly maxFeePerBlobGas?: bigint;
 }
 
-/** Whether a transaction carries blobs. Nodes hold pending transactions of one kind only for an account. */
+/**
+ * Whether a transaction carries blobs. Nodes hold pending transactions of one kind only for an
+ * account.
+ */
 export type CallKind = "plain" | "blobs";
 
 /** Wei per unit of gas that a transaction offers. */
@@ -19,17 +25,23 @@ export interface Fees {
   readonly maxFeePerBlobGas?: bigint;
 }
 
-/** Nodes take a replacement only at a tenth more, and one with blobs only at the double of each fee. */
+/**
+ * Nodes take a replacement only at a tenth more, and one with blobs only at the double of each fee.
+ */
 const LEAST_BUMP_PERCENT = { plain: 110n, blobs: 200n } as const;
 const BUMP_PERCENT = { plain: 125n, blobs: 200n } as const;
 
 /**
- * Times its first estimate that a transaction offers at most, where no cap is set. Its tip is paid whatever the block's
- * price is, so a node that loses transactions would otherwise cost the whole balance.
+ * Times its first estimate that a transaction offers at most, where no cap is set. Its tip is paid
+ * whatever the block's price is, so a node that loses transactions would otherwise cost the whole
+ * balance.
  */
 const MOST_TIMES = 64n;
 
-export function capsOf({ maxFeePerGas, maxFeePerBlobGas = 0n }: Fees, caps: FeeOptions): FeeOptions {
+export function capsOf(
+  { maxFeePerGas, maxFeePerBlobGas = 0n }: Fees,
+  caps: FeeOptions,
+): FeeOptions {
   return {
     maxFeePerGas: caps.maxFeePerGas ?? maxFeePerGas * MOST_TIMES,
     maxFeePerBlobGas: caps.maxFeePerBlobGas ?? maxFeePerBlobGas * MOST_TIMES,
@@ -44,7 +56,10 @@ export function higherFees(fees: Fees, kind: CallKind, caps: FeeOptions): Fees |
   return names.every((fee) => (higher[fee] ?? 0n) >= (least[fee] ?? 0n)) ? higher : null;
 }
 
-export function cappedFees({ maxFeePerGas, maxPriorityFeePerGas, maxFeePerBlobGas }: Fees, caps: FeeOptions): Fees {
+export function cappedFees(
+  { maxFeePerGas, maxPriorityFeePerGas, maxFeePerBlobGas }: Fees,
+  caps: FeeOptions,
+): Fees {
   const fee = lower(maxFeePerGas, caps.maxFeePerGas);
   const blobFee = maxFeePerBlobGas !== undefined && {
     maxFeePerBlobGas: lower(maxFeePerBlobGas, caps.maxFeePerBlobGas),
@@ -53,12 +68,17 @@ export function cappedFees({ maxFeePerGas, maxPriorityFeePerGas, maxFeePerBlobGa
 }
 
 export function capReached(kind: CallKind, { maxFeePerGas, maxFeePerBlobGas }: FeeOptions): string {
-  const blobs = kind === "blobs" && maxFeePerBlobGas !== undefined ? `, or ${maxFeePerBlobGas} wei for blob gas,` : "";
+  const blobs =
+    kind === "blobs" && maxFeePerBlobGas !== undefined
+      ? `, or ${maxFeePerBlobGas} wei for blob gas,`
+      : "";
   return `the fee cap of ${maxFeePerGas} wei${blobs} is reached`;
 }
 
 function raised(fees: Fees, percent: bigint): Fees {
-  const higher = Object.entries(fees).map(([name, value]) => [name, (value * percent) / 100n + 1n] as const);
+  const higher = Object.entries(fees).map(
+    ([name, value]) => [name, (value * percent) / 100n + 1n] as const,
+  );
   return { ...fees, ...Object.fromEntries(higher) };
 }
 

@@ -1,7 +1,12 @@
 /** The settlement chain over viem: what reads it, and what commits and withdraws. */
 
 export { stateCommitmentAbi, stateMirrorAbi } from "./abi.ts";
-export { cancellationCalldata, revocationCalldata, sessionCalldata, withdrawCalldata } from "./arguments.ts";
+export {
+  cancellationCalldata,
+  revocationCalldata,
+  sessionCalldata,
+  withdrawCalldata,
+} from "./arguments.ts";
 export {
   connectL1,
   connectPortal,

@@ -9,8 +9,9 @@ import { unpackedAssets } from "./arguments.ts";
 import { isRefusal, type L1Client } from "./connection.ts";
 
 /**
- * Reads a contract's logs in chain order. Nodes limit the blocks of a question or the logs of an answer, so a refused
- * range is halved, down to a single block, and grows again. Rejects with the node's words about a single block.
+ * Reads a contract's logs in chain order. Nodes limit the blocks of a question or the logs of an
+ * answer, so a refused range is halved, down to a single block, and grows again. Rejects with the
+ * node's words about a single block.
  */
 export function logReader(
   client: L1Client,
@@ -38,7 +39,10 @@ export function logReader(
 }
 
 /** Events of the settlement contract, and those of mirrors only. */
-const abi = [...stateCommitmentAbi, getAbiItem({ abi: stateMirrorAbi, name: "BatchImported" })] as const;
+const abi = [
+  ...stateCommitmentAbi,
+  getAbiItem({ abi: stateMirrorAbi, name: "BatchImported" }),
+] as const;
 
 /** The engine's names of the events that it follows. */
 const TYPES: Readonly<Record<string, L1Event["type"]>> = {
@@ -73,8 +77,11 @@ export function decodeEvents(logs: readonly Log[]): L1Event[] {
     const place = placeOf(log);
     const type = TYPES[log.eventName];
     if (type === undefined) return [];
-    const values = Object.entries(log.args).map(([name, value]) => [name, FIELDS[name]?.(value) ?? value] as const);
-    const beside = type === "batchCommitted" ? besideCommit(decoded.slice(Math.max(0, i - 2), i)) : {};
+    const values = Object.entries(log.args).map(
+      ([name, value]) => [name, FIELDS[name]?.(value) ?? value] as const,
+    );
+    const beside =
+      type === "batchCommitted" ? besideCommit(decoded.slice(Math.max(0, i - 2), i)) : {};
     return [{ type, ...place, ...Object.fromEntries(values), ...beside } as L1Event];
   });
   return events.sort((a, b) => Number(a.blockNumber - b.blockNumber) || a.logIndex - b.logIndex);
@@ -83,7 +90,9 @@ export function decodeEvents(logs: readonly Log[]): L1Event[] {
 type DecodedLog = ReturnType<typeof parseEventLogs<typeof abi, true>>[number];
 
 /** What the contract tells of a commit in the one or two events directly before it. */
-function besideCommit(before: readonly DecodedLog[]): Pick<CommitEvent, "leftOut" | "blobs" | "transfers"> {
+function besideCommit(
+  before: readonly DecodedLog[],
+): Pick<CommitEvent, "leftOut" | "blobs" | "transfers"> {
   const last = before.at(-1);
   if (last?.eventName === "TransfersCommitted") return { transfers: true };
   const leftOut = last?.eventName === "AssetsLeftOut" ? last.args.assets : null;
@@ -91,7 +100,10 @@ function besideCommit(before: readonly DecodedLog[]): Pick<CommitEvent, "leftOut
   return {
     ...(leftOut !== null && { leftOut: placesIn(leftOut) }),
     ...(blobs?.eventName === "BlobsCommitted" && {
-      blobs: { assets: unpackedAssets(blobs.args.assets), versionedHashes: blobs.args.versionedHashes },
+      blobs: {
+        assets: unpackedAssets(blobs.args.assets),
+        versionedHashes: blobs.args.versionedHashes,
+      },
     }),
   };
 }
@@ -109,6 +121,7 @@ function placeOf(log: DecodedLog): { txHash: Hash; blockNumber: bigint; logIndex
 
 export function modeOf(value: unknown): Mode {
   const mode = MODES[value as number];
-  if (mode === undefined) throw new MintmarkError("l1_failed", `the contract reported the unknown mode ${value}`);
+  if (mode === undefined)
+    throw new MintmarkError("l1_failed", `the contract reported the unknown mode ${value}`);
   return mode;
 }

@@ -12,10 +12,12 @@ import { modeOf } from "./logs.ts";
 import { ViemReader, viewsOf } from "./reader.ts";
 
 /**
- * Connects to a `StateMirror` for reading, and for relaying and withdrawing with `account`. Rejects with `l1_failed`.
+ * Connects to a `StateMirror` for reading, and for relaying and withdrawing with `account`. Rejects
+ * with `l1_failed`.
  *
  * @example
- * const mirror = await connectMirror({ rpc: "http://127.0.0.1:8546", contract, account: operator });
+ * const mirror = await connectMirror({ rpc: "http://127.0.0.1:8546", contract, account: operator
+ * });
  */
 export async function connectMirror(options: L1WriteOptions): Promise<ViemMirror> {
   const connection = await connectTo(options, "StateMirror");
@@ -40,8 +42,8 @@ export async function readMirror(options: L1Options): Promise<MirrorReader> {
 }
 
 /**
- * {@link MirrorContract} over a viem client and one account. A mirror has the settlement contract's withdrawal
- * functions, so the same code sends withdrawals to both.
+ * {@link MirrorContract} over a viem client and one account. A mirror has the settlement contract's
+ * withdrawal functions, so the same code sends withdrawals to both.
  *
  * @example
  * const mirror: ViemMirror = await connectMirror({ rpc, contract, account: relayer });
@@ -49,9 +51,20 @@ export async function readMirror(options: L1Options): Promise<MirrorReader> {
  */
 export type ViemMirror = ViemCommitter & MirrorContract;
 
-class MirrorWriter extends ViemCommitter implements Pick<MirrorContract, "advance" | "importBatch"> {
-  async advance(from: StateRoots, growth: Growth, attestation: Hex, options?: L1SendOptions): Promise<L1Receipt> {
-    const counts = { countValidium: BigInt(from.countValidium), countRollup: BigInt(from.countRollup) };
+class MirrorWriter
+  extends ViemCommitter
+  implements Pick<MirrorContract, "advance" | "importBatch">
+{
+  async advance(
+    from: StateRoots,
+    growth: Growth,
+    attestation: Hex,
+    options?: L1SendOptions,
+  ): Promise<L1Receipt> {
+    const counts = {
+      countValidium: BigInt(from.countValidium),
+      countRollup: BigInt(from.countRollup),
+    };
     const grown = { ...growth, mode: MODE_VALUE[growth.mode], count: BigInt(growth.count) };
     const args = [{ ...from, ...counts }, grown, attestation] as const;
     return this.send({ abi, functionName: "advance", args }, options);
@@ -63,7 +76,12 @@ class MirrorWriter extends ViemCommitter implements Pick<MirrorContract, "advanc
     options?: L1SendOptions,
   ): Promise<L1Receipt> {
     const { batchNumber, vaultCount, dataHash, batchRoot, siblings } = batch;
-    const args = [BigInt(sequence), BigInt(batchNumber), { vaultCount, dataHash, batchRoot }, siblings] as const;
+    const args = [
+      BigInt(sequence),
+      BigInt(batchNumber),
+      { vaultCount, dataHash, batchRoot },
+      siblings,
+    ] as const;
     return this.send({ abi, functionName: "importBatch", args }, options);
   }
 }
@@ -76,11 +94,21 @@ function mirrorViews(connection: L1Connection) {
     stepCount: async () => Number(await view("asking the mirror for its steps", "stepCount", [])),
     async step(sequence: number): Promise<MirrorStep> {
       const step = await view(`reading step ${sequence} of the mirror`, "step", [BigInt(sequence)]);
-      return { ...step, first: Number(step.first), count: Number(step.count), sequence, mode: modeOf(step.mode) };
+      return {
+        ...step,
+        first: Number(step.first),
+        count: Number(step.count),
+        sequence,
+        mode: modeOf(step.mode),
+      };
     },
     async isImported(mode: Mode, batchNumber: number): Promise<boolean> {
       const args = [MODE_VALUE[mode], BigInt(batchNumber)] as const;
-      return BigInt(await view(`asking the mirror for ${mode} batch ${batchNumber}`, "batchHeaderHash", args)) !== 0n;
+      return (
+        BigInt(
+          await view(`asking the mirror for ${mode} batch ${batchNumber}`, "batchHeaderHash", args),
+        ) !== 0n
+      );
     },
   };
 }

@@ -33,9 +33,15 @@ export interface OwnToken {
   /** ERC-721 and ERC-1155; default `mintmark`. */
   readonly blobScheme?: OwnScheme;
   readonly admin: Address;
-  /** The issuer whose consent each batch with its mints needs: a key's account or a wallet contract; default none. */
+  /**
+   * The issuer whose consent each batch with its mints needs: a key's account or a wallet contract;
+   * default none.
+   */
   readonly issuer?: Address;
-  /** Owners can give vaults away before they withdraw, where the settlement contract has transfers; default false. */
+  /**
+   * Owners can give vaults away before they withdraw, where the settlement contract has transfers;
+   * default false.
+   */
   readonly transferable?: boolean;
 }
 
@@ -49,10 +55,30 @@ const NO_ROYALTY: Royalty = { receiver: viem.zeroAddress, fraction: 0n };
 
 /** The constructor's arguments of a token whose minter is a settlement contract or a mirror. */
 export function tokenArguments(minter: Address, token: OwnToken): readonly unknown[] {
-  const { standard, name, symbol, admin, uri = "", cap = NO_CAP, quantum = 1n, blobScheme = "mintmark" } = token;
+  const {
+    standard,
+    name,
+    symbol,
+    admin,
+    uri = "",
+    cap = NO_CAP,
+    quantum = 1n,
+    blobScheme = "mintmark",
+  } = token;
   const { issuer = viem.zeroAddress, transferable = false, royalty = NO_ROYALTY } = token;
-  if (standard === "erc20") return [name, symbol, cap, quantum, admin, minter, issuer, transferable];
-  return [name, symbol, uri, SCHEME_VALUE[blobScheme], royalty, admin, minter, issuer, transferable];
+  if (standard === "erc20")
+    return [name, symbol, cap, quantum, admin, minter, issuer, transferable];
+  return [
+    name,
+    symbol,
+    uri,
+    SCHEME_VALUE[blobScheme],
+    royalty,
+    admin,
+    minter,
+    issuer,
+    transferable,
+  ];
 }
 
 /** The application that a new token is for. */
@@ -62,36 +88,58 @@ export interface Destination {
   readonly salt: Uuid;
 }
 
-/** The id of a new token's asset. It is another one for each application, so nobody can take that of another. */
+/**
+ * The id of a new token's asset. It is another one for each application, so nobody can take that of
+ * another.
+ */
 export function assetIdOf({ applicationId, salt }: Destination): Uuid {
   const hash = viem.keccak256(bytesOf(applicationId, salt));
   // A UUID of version 8.
-  return uuidText(viem.hexToBytes(`${viem.slice(hash, 0, 6)}8${hash.slice(15, 18)}8${hash.slice(19, 34)}`));
+  return uuidText(
+    viem.hexToBytes(`${viem.slice(hash, 0, 6)}8${hash.slice(15, 18)}8${hash.slice(19, 34)}`),
+  );
 }
 
 /**
- * The input of the transaction that creates a token: the creation code, the constructor's arguments, and 32 bytes that
- * the constructor does not read. They name the token's destination, so whoever signs the transaction says whose it is.
+ * The input of the transaction that creates a token: the creation code, the constructor's
+ * arguments, and 32 bytes that the constructor does not read. They name the token's destination, so
+ * whoever signs the transaction says whose it is.
  */
-export function tokenCreationInput(minter: Address, token: OwnToken, { applicationId, salt }: Destination): viem.Hex {
+export function tokenCreationInput(
+  minter: Address,
+  token: OwnToken,
+  { applicationId, salt }: Destination,
+): viem.Hex {
   const { bytecode, inputs } = constructorOf(token.standard);
   const values = viem.encodeAbiParameters(inputs, tokenArguments(minter, token));
   return viem.concatHex([bytecode, values, bytesOf(applicationId, salt)]);
 }
 
-/** Reads a transaction's input; null unless {@link tokenCreationInput} makes the same for this minter. */
-export function readTokenCreation(minter: Address, input: viem.Hex): (OwnToken & Destination) | null {
+/**
+ * Reads a transaction's input; null unless {@link tokenCreationInput} makes the same for this
+ * minter.
+ */
+export function readTokenCreation(
+  minter: Address,
+  input: viem.Hex,
+): (OwnToken & Destination) | null {
   for (const standard of ["erc20", "erc721", "erc1155"] as const) {
     const { bytecode, inputs } = constructorOf(standard);
     if (!input.startsWith(bytecode) || viem.size(input) < viem.size(bytecode) + 32) continue;
     try {
-      const values = viem.decodeAbiParameters(inputs, viem.slice(input, viem.size(bytecode))) as readonly unknown[];
+      const values = viem.decodeAbiParameters(
+        inputs,
+        viem.slice(input, viem.size(bytecode)),
+      ) as readonly unknown[];
       const given = Object.fromEntries(inputs.map((input, i) => [nameOf(input), values[i]]));
       const blobScheme = given.scheme === SCHEME_VALUE.imx ? "imx" : "mintmark";
       const token = { ...given, standard, blobScheme } as OwnToken;
       const { admin } = token;
       const named = viem.hexToBytes(viem.slice(input, -32));
-      const destination = { applicationId: uuidText(named.subarray(0, 16)), salt: uuidText(named.subarray(16)) };
+      const destination = {
+        applicationId: uuidText(named.subarray(0, 16)),
+        salt: uuidText(named.subarray(16)),
+      };
       if (tokenCreationInput(minter, token, destination) === input)
         return { ...token, ...destination, admin: admin.toLowerCase() as Address };
     } catch {
@@ -105,7 +153,10 @@ function nameOf({ name = "" }: AbiParameter): string {
   return name === "baseUri" ? "uri" : name.replace(/_$/, "");
 }
 
-function constructorOf(standard: Standard): { readonly bytecode: viem.Hex; readonly inputs: readonly AbiParameter[] } {
+function constructorOf(standard: Standard): {
+  readonly bytecode: viem.Hex;
+  readonly inputs: readonly AbiParameter[];
+} {
   const { bytecode, abi } = readArtifact(TOKEN_CONTRACT[standard]);
   const made = abi.find((each) => each.type === "constructor");
   return { bytecode, inputs: made?.inputs ?? [] };
@@ -116,11 +167,26 @@ function bytesOf(applicationId: Uuid, salt: Uuid): viem.Hex {
 }
 
 /** Calldata of `lockMinter`, for the token's admin. */
-export const LOCK_MINTER: viem.Hex = viem.encodeFunctionData({ abi: viem.parseAbi(["function lockMinter()"]) });
+export const LOCK_MINTER: viem.Hex = viem.encodeFunctionData({
+  abi: viem.parseAbi(["function lockMinter()"]),
+});
 
-/** Calldata that registers a token of this project with the settlement contract of its chain. Anybody may send it. */
-export function registrationCalldata(chainId: bigint, contract: Address, token: OwnToken): viem.Hex {
+/**
+ * Calldata that registers a token of this project with the settlement contract of its chain.
+ * Anybody may send it.
+ */
+export function registrationCalldata(
+  chainId: bigint,
+  contract: Address,
+  token: OwnToken,
+): viem.Hex {
   const { standard, quantum = 1n, blobScheme = "mintmark" } = token;
-  const args = [STANDARD_VALUE[standard], chainId, contract, quantum, SCHEME_VALUE[blobScheme]] as const;
+  const args = [
+    STANDARD_VALUE[standard],
+    chainId,
+    contract,
+    quantum,
+    SCHEME_VALUE[blobScheme],
+  ] as const;
   return viem.encodeFunctionData({ abi: stateCommitmentAbi, functionName: "registerAsset", args });
 }

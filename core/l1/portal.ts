@@ -14,19 +14,28 @@ import { GAS_PER_BYTE, ViemReader } from "./reader.ts";
 import { TRANSACTION_GAS } from "./tokens.ts";
 
 /**
- * Most withdrawals and signed lists of one transaction, so that its calldata stays below the 128 KiB that nodes relay.
+ * Most withdrawals and signed lists of one transaction, so that its calldata stays below the 128
+ * KiB that nodes relay.
  */
 const MAX_SHARES = 21;
-/** Calldata of a withdrawal with its group, or of half of a withdrawal and its list of 256 vaults. */
+/**
+ * Calldata of a withdrawal with its group, or of half of a withdrawal and its list of 256 vaults.
+ */
 const MAX_SHARE_BYTES = 6_100;
-/** The least gas that the contract gives each item of a batch, for proof, signature and token call together. */
+/**
+ * The least gas that the contract gives each item of a batch, for proof, signature and token call
+ * together.
+ */
 const ITEM_GAS = 500_000n;
 /** Further gas of each item, and of the whole batch. */
 const GAS_AROUND_ITEM = 30_000n;
 const GAS_AROUND_ITEMS = 50_000n;
 /** Upper bound of the check of one transfer, without its calldata. */
 const HOP_GAS = 60_000n;
-/** Gas to try one withdrawal of a batch, with some around it. A node that allows more must not try longer. */
+/**
+ * Gas to try one withdrawal of a batch, with some around it. A node that allows more must not try
+ * longer.
+ */
 const TRIAL_GAS = 1_000_000n;
 /** The check of its list takes an item's gas too. */
 const LIST_TRIAL_GAS = TRIAL_GAS + ITEM_GAS + GAS_AROUND_ITEM;
@@ -37,7 +46,9 @@ export const TRANSFER_GAS = 21_000n;
 type Writes = ContractFunctionName<typeof abi, "nonpayable">;
 type Arguments<F extends Writes> = ContractFunctionArgs<typeof abi, "nonpayable", F>;
 /** A function of any interface of the contract, with its arguments. */
-export type ContractCall = Parameters<typeof encodeFunctionData>[0] & { readonly functionName: string };
+export type ContractCall = Parameters<typeof encodeFunctionData>[0] & {
+  readonly functionName: string;
+};
 
 export interface Call {
   readonly to: Address;
@@ -48,10 +59,17 @@ export interface Call {
 
 export interface Sender {
   /** Resolves with the receipt of the mined transaction, successful or reverted. */
-  send(prepare: () => Promise<Call>, options?: L1SendOptions, kind?: CallKind): Promise<TransactionReceipt>;
+  send(
+    prepare: () => Promise<Call>,
+    options?: L1SendOptions,
+    kind?: CallKind,
+  ): Promise<TransactionReceipt>;
 }
 
-/** The functions of settlement contract and mirror that pay withdrawals, over a viem client and one account. */
+/**
+ * The functions of settlement contract and mirror that pay withdrawals, over a viem client and one
+ * account.
+ */
 export class ViemPortal extends ViemReader implements L1Owner {
   protected readonly account: Account;
   readonly #sender: Sender;
@@ -69,7 +87,9 @@ export class ViemPortal extends ViemReader implements L1Owner {
     });
   }
 
-  /** Tries the very call that `withdraw` makes, because a token's behaviour can depend on its gas. */
+  /**
+   * Tries the very call that `withdraw` makes, because a token's behaviour can depend on its gas.
+   */
   checkWithdrawal(call: WithdrawalCall): Promise<string | null> {
     return askL1(`trying the withdrawal of vault ${tipIdOf(call)}`, async () => {
       if (isTransferred(call)) return this.#refusalOf(call, transferredGas(call));
@@ -96,20 +116,33 @@ export class ViemPortal extends ViemReader implements L1Owner {
     try {
       if (list === undefined) {
         // viem's types cannot follow a union of functions.
-        await simulateContract(this.client, { ...this.#portal, ...calldata.withdrawalCall(call), ...limit } as never);
+        await simulateContract(this.client, {
+          ...this.#portal,
+          ...calldata.withdrawalCall(call),
+          ...limit,
+        } as never);
         return null;
       }
       const { vaultId, owner } = call.vault;
       const args = [calldata.packedList(call, list)] as const;
-      await readContract(this.client, { ...this.#portal, functionName: "checkList", args, ...limit });
+      await readContract(this.client, {
+        ...this.#portal,
+        functionName: "checkList",
+        args,
+        ...limit,
+      });
       const listed = list.find((each) => each.vaultId === vaultId);
-      if ((await this.verifyVault(call)) !== listed?.withdrawnBefore) return `NotListed(${vaultId})`;
+      if ((await this.verifyVault(call)) !== listed?.withdrawnBefore)
+        return `NotListed(${vaultId})`;
       // The list decides, so the owner may be the caller here.
       await simulateContract(this.client, {
         ...this.#portal,
         account: owner as Address,
         functionName: "withdraw",
-        args: calldata.withdrawalArguments({ ...call, authorization: { deadline, signature: "0x" } }),
+        args: calldata.withdrawalArguments({
+          ...call,
+          authorization: { deadline, signature: "0x" },
+        }),
         ...limit,
       });
       return null;
@@ -142,37 +175,66 @@ export class ViemPortal extends ViemReader implements L1Owner {
     const gas = (data: Hex) => relayGas(shares, size(data));
     const receipt = await this.#mined(call, options, async () => this.withGas(call, gas));
     if (receipt.status === "reverted") return { ...toReceipt(receipt), refusals: null };
-    // A failed item leaves an event of the contract in this transaction. A token may add others that look like it.
-    const own = receipt.logs.filter(({ address }) => address.toLowerCase() === this.settlement.contract);
+    // A failed item leaves an event of the contract in this transaction. A token may add others
+    // that look like it.
+    const own = receipt.logs.filter(
+      ({ address }) => address.toLowerCase() === this.settlement.contract,
+    );
     const failed = parseEventLogs({ abi, logs: own, eventName: "WithdrawalFailed", strict: true });
     const reasons = new Map(failed.map(({ args }) => [args.vaultId, reasonIn(abi, args.reason)]));
-    return { ...toReceipt(receipt), refusals: calls.map(({ vault }) => reasons.get(vault.vaultId) ?? null) };
+    return {
+      ...toReceipt(receipt),
+      refusals: calls.map(({ vault }) => reasons.get(vault.vaultId) ?? null),
+    };
   }
 
   async withdrawOwn(call: WithdrawalCall, options?: L1SendOptions): Promise<L1Receipt> {
     return this.send(calldata.withdrawalCall(call) as ContractCall, options);
   }
 
-  /** The contract has no batch of them. With the gas of its trial, for the reasons of {@link relayGas}. */
+  /**
+   * The contract has no batch of them. With the gas of its trial, for the reasons of {@link
+   * relayGas}.
+   */
   async #withdrawTransferred(call: WithdrawalCall, options?: L1SendOptions) {
     const one = calldata.withdrawalCall(call) as ContractCall;
-    const receipt = await this.#mined(one, options, async () => this.withGas(one, () => transferredGas(call)));
+    const receipt = await this.#mined(one, options, async () =>
+      this.withGas(one, () => transferredGas(call)),
+    );
     return { ...toReceipt(receipt), refusals: receipt.status === "reverted" ? null : [null] };
   }
 
-  protected transact<F extends Writes>(functionName: F, args: Arguments<F>, options?: L1SendOptions) {
-    // viem's types cannot follow a union of functions; the signature above ties the arguments to the function.
+  protected transact<F extends Writes>(
+    functionName: F,
+    args: Arguments<F>,
+    options?: L1SendOptions,
+  ) {
+    // viem's types cannot follow a union of functions; the signature above ties the arguments to
+    // the function.
     return this.send({ abi, functionName, args } as ContractCall, options);
   }
 
   /** Sends a call to the contract, in turn with the account's other ones. */
-  protected async send(call: ContractCall, options?: L1SendOptions, prepare?: () => Promise<Call>, kind?: CallKind) {
+  protected async send(
+    call: ContractCall,
+    options?: L1SendOptions,
+    prepare?: () => Promise<Call>,
+    kind?: CallKind,
+  ) {
     const receipt = await this.#mined(call, options, prepare, kind);
     if (receipt.status === "success") return toReceipt(receipt);
-    throw new MintmarkError("l1_failed", `${call.functionName}: transaction ${receipt.transactionHash} reverted`);
+    throw new MintmarkError(
+      "l1_failed",
+      `${call.functionName}: transaction ${receipt.transactionHash} reverted`,
+    );
   }
 
-  #mined(call: ContractCall, options?: L1SendOptions, prepare = () => this.prepare(call), kind?: CallKind) {
+  #mined(
+    call: ContractCall,
+    options?: L1SendOptions,
+    prepare = () => this.prepare(call),
+    kind?: CallKind,
+  ) {
     return askL1(call.functionName, () => this.#sender.send(prepare, options, kind));
   }
 
@@ -193,17 +255,26 @@ export class ViemPortal extends ViemReader implements L1Owner {
   protected withGas(call: ContractCall, gasOf: (data: Hex) => bigint): Call {
     const data = encodeFunctionData(call);
     const gas = gasOf(data);
-    return { to: this.settlement.contract, data, gas: gas < TRANSACTION_GAS ? gas : TRANSACTION_GAS };
+    return {
+      to: this.settlement.contract,
+      data,
+      gas: gas < TRANSACTION_GAS ? gas : TRANSACTION_GAS,
+    };
   }
 }
 
 /**
- * The most gas of a relay. It is not estimated: a token or a wallet can turn expensive before the transaction is mined,
- * and the contract reverts as a whole when an item has less than its gas left. Some tokens could also take so long
- * together that a node gives up.
+ * The most gas of a relay. It is not estimated: a token or a wallet can turn expensive before the
+ * transaction is mined, and the contract reverts as a whole when an item has less than its gas
+ * left. Some tokens could also take so long together that a node gives up.
  */
 function relayGas(shares: number, bytes: number): bigint {
-  return TRANSFER_GAS + BigInt(bytes) * GAS_PER_BYTE + BigInt(shares) * (ITEM_GAS + GAS_AROUND_ITEM) + GAS_AROUND_ITEMS;
+  return (
+    TRANSFER_GAS +
+    BigInt(bytes) * GAS_PER_BYTE +
+    BigInt(shares) * (ITEM_GAS + GAS_AROUND_ITEM) +
+    GAS_AROUND_ITEMS
+  );
 }
 
 /** The most gas of the withdrawal of a transferred vault: that of an item, and of each transfer. */
@@ -212,6 +283,10 @@ function transferredGas(call: WithdrawalCall): bigint {
   return relayGas(1, size(calldata.withdrawCalldata(call))) + hops * HOP_GAS;
 }
 
-export function toReceipt({ transactionHash, blockNumber, gasUsed }: TransactionReceipt): L1Receipt {
+export function toReceipt({
+  transactionHash,
+  blockNumber,
+  gasUsed,
+}: TransactionReceipt): L1Receipt {
   return { txHash: transactionHash, blockNumber, gasUsed };
 }

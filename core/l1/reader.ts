@@ -1,32 +1,70 @@
-import type { ContractFunctionArgs, ContractFunctionName, ContractFunctionReturnType, TransactionReceipt } from "viem";
+import type {
+  ContractFunctionArgs,
+  ContractFunctionName,
+  ContractFunctionReturnType,
+  TransactionReceipt,
+} from "viem";
 import * as viem from "viem";
 import * as actions from "viem/actions";
 import { MintmarkError } from "../errors.ts";
-import { type Address, type Hash, type Hex, STANDARDS, type Standard, type VaultId } from "../model.ts";
+import {
+  type Address,
+  type Hash,
+  type Hex,
+  STANDARDS,
+  type Standard,
+  type VaultId,
+} from "../model.ts";
 import type * as ports from "../ports.ts";
 import { hexToBytes } from "../protocol/hex.ts";
 import { INFINITY, versionedHash } from "../protocol/kzg.ts";
 import type { TransferSession } from "../protocol/transfer-rules.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
-import { MODE_VALUE, provenVaultArguments, STANDARD_VALUE, transferredArguments } from "./arguments.ts";
-import { askInBulk, askL1, type L1Connection, orIfSilent, revertReason, saysNothing } from "./connection.ts";
+import {
+  MODE_VALUE,
+  provenVaultArguments,
+  STANDARD_VALUE,
+  transferredArguments,
+} from "./arguments.ts";
+import {
+  askInBulk,
+  askL1,
+  type L1Connection,
+  orIfSilent,
+  revertReason,
+  saysNothing,
+} from "./connection.ts";
 import { decodeEvents, logReader } from "./logs.ts";
 import { schemeOf, ViemTokens } from "./tokens.ts";
 
 /** Gas that the contract gives an issuer's wallet contract at a commit. */
 export const CONSENT_GAS = 100_000n;
-/** Most gas of a wallet contract that is asked off-chain about a signature. A passkey without a precompile takes 330,000. */
+/**
+ * Most gas of a wallet contract that is asked off-chain about a signature. A passkey without a
+ * precompile takes 330,000.
+ */
 const SIGNATURE_GAS = 1_000_000n;
-/** Gas of a single call: the transaction, the ABI encoding around a signature, and each byte that is not zero. */
+/**
+ * Gas of a single call: the transaction, the ABI encoding around a signature, and each byte that is
+ * not zero.
+ */
 const CALL_GAS = 25_000n;
 export const GAS_PER_BYTE = 16n;
-const WALLET_ABI = viem.parseAbi(["function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)"]);
+const WALLET_ABI = viem.parseAbi([
+  "function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)",
+]);
 /** The answer of `isValidSignature` to a valid signature. */
 const SIGNATURE_TAKEN = "0x1626ba7e";
 
 /** The precompile of EIP-4844, and an opening that it accepts: of an element of a blob of zeros. */
 const POINT_EVALUATION = "0x000000000000000000000000000000000000000a";
-const ZERO_OPENING = viem.concat([versionedHash(INFINITY), viem.zeroHash, viem.zeroHash, INFINITY, INFINITY]);
+const ZERO_OPENING = viem.concat([
+  versionedHash(INFINITY),
+  viem.zeroHash,
+  viem.zeroHash,
+  INFINITY,
+  INFINITY,
+]);
 
 /** Registrations per call: an answer has at most 24,576 bytes (EIP-170), 288 for each. */
 const ASSETS_PER_CALL = 84;
@@ -35,7 +73,13 @@ function registrationOf(of: ViewAnswer<"asset">): ports.L1Registration | null {
   const [value, token, quantum, scheme, since] = of;
   const standard = STANDARDS.find((name) => STANDARD_VALUE[name] === value);
   if (standard === undefined) return null;
-  return { standard, token: token.toLowerCase() as Address, quantum, blobScheme: schemeOf(scheme) ?? "imx", since };
+  return {
+    standard,
+    token: token.toLowerCase() as Address,
+    quantum,
+    blobScheme: schemeOf(scheme) ?? "imx",
+    since,
+  };
 }
 
 export interface Creation {
@@ -47,7 +91,10 @@ export interface Creation {
 type ViewAnswer<F extends "asset" | "issuerOf"> = ContractFunctionReturnType<typeof abi, "view", F>;
 
 function nullIfMissing(error: unknown): null {
-  if (error instanceof viem.TransactionNotFoundError || error instanceof viem.TransactionReceiptNotFoundError)
+  if (
+    error instanceof viem.TransactionNotFoundError ||
+    error instanceof viem.TransactionReceiptNotFoundError
+  )
     return null;
   throw error;
 }
@@ -59,13 +106,16 @@ export class ViemReader extends ViemTokens implements ports.L1Reader, ports.Issu
 
   async opensBlobs(): Promise<boolean> {
     const { data = "0x" } = await askL1("asking for the precompile 0x0a", () =>
-      actions.call(this.client, { to: POINT_EVALUATION, data: ZERO_OPENING }).catch((error: unknown) => {
-        // Some chains stop a call of a precompile that they lack.
-        const stopped =
-          error instanceof viem.BaseError && error.walk((inner) => inner instanceof viem.ExecutionRevertedError);
-        if (stopped || revertReason(error) !== null) return { data: "0x" as Hex };
-        throw error;
-      }),
+      actions
+        .call(this.client, { to: POINT_EVALUATION, data: ZERO_OPENING })
+        .catch((error: unknown) => {
+          // Some chains stop a call of a precompile that they lack.
+          const stopped =
+            error instanceof viem.BaseError &&
+            error.walk((inner) => inner instanceof viem.ExecutionRevertedError);
+          if (stopped || revertReason(error) !== null) return { data: "0x" as Hex };
+          throw error;
+        }),
     );
     return viem.size(data) === 64;
   }
@@ -74,15 +124,23 @@ export class ViemReader extends ViemTokens implements ports.L1Reader, ports.Issu
     return askL1("asking for the newest block", () => actions.getBlockNumber(this.client));
   }
 
-  /** What a transaction created; null while no block has it. Rejects for one that created nothing, or failed. */
+  /**
+   * What a transaction created; null while no block has it. Rejects for one that created nothing,
+   * or failed.
+   */
   async creation(txHash: Hash): Promise<Creation | null> {
     const doing = `reading transaction ${txHash}`;
     const receipt = await askL1(doing, () => minedReceipt(this.connection, txHash));
     if (receipt === null) return null;
     const { status, contractAddress, blockNumber } = receipt;
     if (status !== "success" || !contractAddress)
-      throw new MintmarkError("validation_failed", `Transaction ${txHash} created no contract, or failed.`);
-    const { input } = await askL1(doing, () => actions.getTransaction(this.client, { hash: txHash }));
+      throw new MintmarkError(
+        "validation_failed",
+        `Transaction ${txHash} created no contract, or failed.`,
+      );
+    const { input } = await askL1(doing, () =>
+      actions.getTransaction(this.client, { hash: txHash }),
+    );
     return { contract: contractAddress.toLowerCase() as Address, input, blockNumber };
   }
 
@@ -106,7 +164,10 @@ export class ViemReader extends ViemTokens implements ports.L1Reader, ports.Issu
     return askL1(`reading block ${at}`, async () => {
       try {
         const where = at === "latest" ? { blockTag: at } : { blockNumber: at };
-        const { number, hash, timestamp, parentBeaconBlockRoot } = await actions.getBlock(this.client, where);
+        const { number, hash, timestamp, parentBeaconBlockRoot } = await actions.getBlock(
+          this.client,
+          where,
+        );
         if (number === null || hash === null)
           throw new MintmarkError("l1_failed", `the node returned a pending block for ${at}`);
         return { number, hash, timestamp, ...(parentBeaconBlockRoot && { parentBeaconBlockRoot }) };
@@ -129,8 +190,17 @@ export class ViemReader extends ViemTokens implements ports.L1Reader, ports.Issu
     ] as const;
     return askL1("reading the committed state", async () => {
       // One call, because nodes behind one address can differ about a block of one number.
-      const once = { contracts, blockNumber, deployless: true, batchSize: 0, allowFailure: false } as const;
-      const [counted, rootValidium, rootRollup, commitment, history] = await actions.multicall(this.client, once);
+      const once = {
+        contracts,
+        blockNumber,
+        deployless: true,
+        batchSize: 0,
+        allowFailure: false,
+      } as const;
+      const [counted, rootValidium, rootRollup, commitment, history] = await actions.multicall(
+        this.client,
+        once,
+      );
       const [validium, rollup] = counted;
       const counts = { countValidium: Number(validium), countRollup: Number(rollup) };
       return { ...counts, rootValidium, rootRollup, commitment, history };
@@ -143,18 +213,26 @@ export class ViemReader extends ViemTokens implements ports.L1Reader, ports.Issu
     );
     if (transaction === null) return null;
     const { input } = transaction;
-    // The contract takes rollup batches from plain accounts only, so the commit is the transaction's own call.
+    // The contract takes rollup batches from plain accounts only, so the commit is the
+    // transaction's own call.
     const { functionName, args } = await askL1(`decoding transaction ${txHash}`, async () =>
       viem.decodeFunctionData({ abi, data: input }),
     );
     if (functionName === "commitBlobBatch") return null;
     if (functionName === "commitRollupBatch") return hexToBytes(args[3]);
     if (functionName === "commitTransferBatch") return hexToBytes(args[2]);
-    throw new MintmarkError("l1_failed", `transaction ${txHash} calls ${functionName}, which commits no rollup batch`);
+    throw new MintmarkError(
+      "l1_failed",
+      `transaction ${txHash} calls ${functionName}, which commits no rollup batch`,
+    );
   }
 
   verifyVault(proven: ports.ProvenVault): Promise<bigint> {
-    return this.view(`verifying vault ${proven.vault.vaultId}`, "verifyVault", provenVaultArguments(proven));
+    return this.view(
+      `verifying vault ${proven.vault.vaultId}`,
+      "verifyVault",
+      provenVaultArguments(proven),
+    );
   }
 
   async verifyTransferred(proven: ports.ProvenVault): Promise<ports.TransferredTip> {
@@ -168,42 +246,71 @@ export class ViemReader extends ViemTokens implements ports.L1Reader, ports.Issu
     return this.view(doing, "hasRole", [await this.view(doing, "OPERATOR_ROLE", []), account]);
   }
 
-  async registration(chainId: bigint, assetType: Hash, at?: bigint): Promise<ports.L1Registration | null> {
+  async registration(
+    chainId: bigint,
+    assetType: Hash,
+    at?: bigint,
+  ): Promise<ports.L1Registration | null> {
     return (await this.registrations([{ chainId, assetType }], at))[0] ?? null;
   }
 
-  async registrations(assets: readonly ports.AssetId[], at?: bigint): Promise<(ports.L1Registration | null)[]> {
+  async registrations(
+    assets: readonly ports.AssetId[],
+    at?: bigint,
+  ): Promise<(ports.L1Registration | null)[]> {
     const answers = await this.ofAssets("asset", "reading the registrations", assets, at);
     return answers.map((answer) => answer && registrationOf(answer));
   }
 
   isTransferable({ chainId, assetType }: ports.AssetId, at?: bigint): Promise<boolean> {
-    const [doing, args] = [`asking whether ${assetType} is transferable`, [chainId, BigInt(assetType)]] as const;
+    const [doing, args] = [
+      `asking whether ${assetType} is transferable`,
+      [chainId, BigInt(assetType)],
+    ] as const;
     // A contract without transfers does not know the function.
     return orIfSilent(this.view(doing, "isTransferable", args, at), false);
   }
 
-  /** The session of an owner with a key, of zeros when there is none; null of a contract without transfers. */
+  /**
+   * The session of an owner with a key, of zeros when there is none; null of a contract without
+   * transfers.
+   */
   async session(owner: Address, key: Address): Promise<TransferSession | null> {
     const asked = this.view(`reading the session of ${owner} with ${key}`, "session", [owner, key]);
     const found = await orIfSilent(asked, null);
     if (found === null) return null;
     const [authorizedAt, until, revokedAt, limit, assetType] = found;
-    return { authorizedAt, until, revokedAt, limit, assetType: viem.numberToHex(assetType, { size: 32 }) };
+    return {
+      authorizedAt,
+      until,
+      revokedAt,
+      limit,
+      assetType: viem.numberToHex(assetType, { size: 32 }),
+    };
   }
 
   async issuers(assets: readonly ports.AssetId[]): Promise<(ports.AssetIssuer | null)[]> {
     return (await this.ofAssets("issuerOf", "reading the issuers", assets)).map((answer) => {
       const [issuer, epoch, suspended] = answer ?? [viem.zeroAddress, 0n, false];
-      return issuer === viem.zeroAddress ? null : { issuer: issuer.toLowerCase() as Address, epoch, suspended };
+      return issuer === viem.zeroAddress
+        ? null
+        : { issuer: issuer.toLowerCase() as Address, epoch, suspended };
     });
   }
 
   walletTakes(wallet: Address, digest: Hash, signature: Hex, most = CONSENT_GAS): Promise<boolean> {
     const gas = most + CALL_GAS + BigInt(viem.size(signature)) * GAS_PER_BYTE;
-    const ask = { abi: WALLET_ABI, address: wallet, functionName: "isValidSignature", gas } as const;
+    const ask = {
+      abi: WALLET_ABI,
+      address: wallet,
+      functionName: "isValidSignature",
+      gas,
+    } as const;
     return askL1(`asking ${wallet} about a signature`, async () => {
-      const answer = await orIfSilent(actions.readContract(this.client, { ...ask, args: [digest, signature] }), null);
+      const answer = await orIfSilent(
+        actions.readContract(this.client, { ...ask, args: [digest, signature] }),
+        null,
+      );
       return answer === SIGNATURE_TAKEN;
     });
   }
@@ -231,7 +338,10 @@ export class ViemReader extends ViemTokens implements ports.L1Reader, ports.Issu
     return decodeEvents(await askL1(doing, () => this.logs(fromBlock, toBlock)));
   }
 
-  /** A view of the registry for many assets, many in one call; null at a past block that lacks the contract. */
+  /**
+   * A view of the registry for many assets, many in one call; null at a past block that lacks the
+   * contract.
+   */
   protected ofAssets<F extends "asset" | "issuerOf">(
     view: F,
     doing: string,
@@ -239,9 +349,20 @@ export class ViemReader extends ViemTokens implements ports.L1Reader, ports.Issu
     at?: bigint,
   ): Promise<readonly (ViewAnswer<F> | null)[]> {
     const read = { abi, address: this.settlement.contract, functionName: view };
-    const ask = async (some: readonly ports.AssetId[]): Promise<readonly (ViewAnswer<F> | null)[]> => {
-      const contracts = some.map(({ chainId, assetType }) => ({ ...read, args: [chainId, BigInt(assetType)] }));
-      const many = { contracts, deployless: true, batchSize: 0, allowFailure: false, blockNumber: at };
+    const ask = async (
+      some: readonly ports.AssetId[],
+    ): Promise<readonly (ViewAnswer<F> | null)[]> => {
+      const contracts = some.map(({ chainId, assetType }) => ({
+        ...read,
+        args: [chainId, BigInt(assetType)],
+      }));
+      const many = {
+        contracts,
+        deployless: true,
+        batchSize: 0,
+        allowFailure: false,
+        blockNumber: at,
+      };
       try {
         return (await actions.multicall(this.client, many as never)) as never;
       } catch (error) {
@@ -255,19 +376,26 @@ export class ViemReader extends ViemTokens implements ports.L1Reader, ports.Issu
 
 /** Asks views of a contract, as of a block. */
 export function viewsOf<const A extends viem.Abi>({ client, settlement }: L1Connection, abi: A) {
-  return <F extends ContractFunctionName<A, "view" | "pure">, Args extends ContractFunctionArgs<A, "view" | "pure", F>>(
+  return <
+    F extends ContractFunctionName<A, "view" | "pure">,
+    Args extends ContractFunctionArgs<A, "view" | "pure", F>,
+  >(
     doing: string,
     functionName: F,
     args: Args,
     blockNumber?: bigint,
   ): Promise<ContractFunctionReturnType<A, "view" | "pure", F, Args>> => {
     const read = { abi, address: settlement.contract, functionName, args, blockNumber };
-    // viem's types cannot follow a union of functions; the signature above ties arguments and answer to the function.
+    // viem's types cannot follow a union of functions; the signature above ties arguments and
+    // answer to the function.
     return askL1(doing, () => actions.readContract(client, read as never)) as never;
   };
 }
 
 /** The receipt of a transaction; null while it is not mined. */
-export function minedReceipt({ client }: L1Connection, hash: Hash): Promise<TransactionReceipt | null> {
+export function minedReceipt(
+  { client }: L1Connection,
+  hash: Hash,
+): Promise<TransactionReceipt | null> {
   return actions.getTransactionReceipt(client, { hash }).catch(nullIfMissing);
 }

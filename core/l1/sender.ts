@@ -1,5 +1,10 @@
 import { keccak256, type LocalAccount, type TransactionReceipt } from "viem";
-import { estimateFeesPerGas, getBlobBaseFee, getTransactionCount, sendRawTransaction } from "viem/actions";
+import {
+  estimateFeesPerGas,
+  getBlobBaseFee,
+  getTransactionCount,
+  sendRawTransaction,
+} from "viem/actions";
 import { orAborted } from "../abort.ts";
 import { Turns } from "../at-once.ts";
 import { type Backoff, backoffDelay, pause } from "../backoff.ts";
@@ -9,16 +14,33 @@ import type { L1SendOptions } from "../ports.ts";
 import type { ProofForm } from "../protocol/kzg/kzg-thread.ts";
 import { BlobSidecar } from "./blob-sidecar.ts";
 import { isRefusal, type L1Connection, reasonOf } from "./connection.ts";
-import { type CallKind, cappedFees, capReached, capsOf, type FeeOptions, type Fees, higherFees } from "./fees.ts";
+import {
+  type CallKind,
+  cappedFees,
+  capReached,
+  capsOf,
+  type FeeOptions,
+  type Fees,
+  higherFees,
+} from "./fees.ts";
 import { type Call, type Sender, TRANSFER_GAS } from "./portal.ts";
 import { minedReceipt } from "./reader.ts";
 
 const REPLACE_AFTER_MS = 60_000;
-/** The price of blob gas can double in six blocks. Whatever is offered, the block's own price is paid. */
+/**
+ * The price of blob gas can double in six blocks. Whatever is offered, the block's own price is
+ * paid.
+ */
 const BLOB_FEE_MARGIN = 2n;
-/** Most transactions under way. Nodes keep at least 16 of an account, and count a large one for up to four. */
+/**
+ * Most transactions under way. Nodes keep at least 16 of an account, and count a large one for up
+ * to four.
+ */
 const MOST_UNDER_WAY = 8;
-/** Retries to hand over a raw transaction after a lost answer. The hash is known, so a repeat is harmless. */
+/**
+ * Retries to hand over a raw transaction after a lost answer. The hash is known, so a repeat is
+ * harmless.
+ */
 const RESEND: Backoff = { firstMs: 200, maxMs: 2_000 };
 const RESENDS = 4;
 
@@ -60,17 +82,19 @@ class NonceTaken extends MintmarkError {}
 class KindConflict extends MintmarkError {}
 
 /**
- * Sends the transactions of one account in the order of the calls, a few under way at once, each with its own nonce.
- * Only the first one is watched and replaced when it is late, because L1 mines them in order. When it is given up, so
- * are those behind it. The next call starts again at the account's lowest free nonce.
+ * Sends the transactions of one account in the order of the calls, a few under way at once, each
+ * with its own nonce. Only the first one is watched and replaced when it is late, because L1 mines
+ * them in order. When it is given up, so are those behind it. The next call starts again at the
+ * account's lowest free nonce.
  *
- * Plain transactions and those with blobs take turns, because nodes refuse an account's transaction of one kind while
- * the other is pending. One account suffices then, and the chain keeps the order of commits of both kinds. A turn costs
- * about a block, and blob commits are minutes apart. Transactions of the other kind that nobody here waits for, and
- * that are late, are used up first.
+ * Plain transactions and those with blobs take turns, because nodes refuse an account's transaction
+ * of one kind while the other is pending. One account suffices then, and the chain keeps the order
+ * of commits of both kinds. A turn costs about a block, and blob commits are minutes apart.
+ * Transactions of the other kind that nobody here waits for, and that are late, are used up first.
  *
- * A transaction that was given up may still be mined. So L1 must take each call only once, whatever its nonce: a commit
- * names the history that it follows, and a withdrawal names what was withdrawn before it.
+ * A transaction that was given up may still be mined. So L1 must take each call only once, whatever
+ * its nonce: a commit names the history that it follows, and a withdrawal names what was withdrawn
+ * before it.
  */
 export class TransactionSender implements Sender {
   readonly #connection: L1Connection;
@@ -93,9 +117,9 @@ export class TransactionSender implements Sender {
   }
 
   /**
-   * Rejects with `l1_failed` when it, or one before it, is not mined at the highest allowed fee. It stays at the nodes,
-   * and the next send waits for it or replaces it. `prepare` makes the call from L1's newest state; when it rejects,
-   * nothing is sent.
+   * Rejects with `l1_failed` when it, or one before it, is not mined at the highest allowed fee. It
+   * stays at the nodes, and the next send waits for it or replaces it. `prepare` makes the call
+   * from L1's newest state; when it rejects, nothing is sent.
    */
   async send(prepare: () => Promise<Call>, options: L1SendOptions = {}, kind: CallKind = "plain") {
     // Wrapped in an object: the turn ends when the transaction is handed over.
@@ -104,18 +128,23 @@ export class TransactionSender implements Sender {
   }
 
   /**
-   * Waits for transactions of an earlier process, or given up; one may be the very call to be sent next. Resolves when
-   * they are mined, or so late that they must be replaced. Returns whether there were any.
+   * Waits for transactions of an earlier process, or given up; one may be the very call to be sent
+   * next. Resolves when they are mined, or so late that they must be replaced. Returns whether
+   * there were any.
    */
   async earlierMined(signal?: AbortSignal): Promise<boolean> {
     const deadline = performance.now() + this.#patience;
     for (let waited = false; ; waited = true) {
-      if (this.#flights.length > 0 || !(await this.#isPending()) || performance.now() >= deadline) return waited;
+      if (this.#flights.length > 0 || !(await this.#isPending()) || performance.now() >= deadline)
+        return waited;
       await pause(this.#connection.pollingMs, signal);
     }
   }
 
-  /** Once the block of the receipt is final, nothing that any process of this account sent before can be mined. */
+  /**
+   * Once the block of the receipt is final, nothing that any process of this account sent before
+   * can be mined.
+   */
   async useUpNonces(options: L1SendOptions): Promise<TransactionReceipt> {
     const call = this.#emptyCall("plain");
     const count = Math.max(MOST_UNDER_WAY, this.#unused - (await this.#nonce("latest")));
@@ -131,10 +160,12 @@ export class TransactionSender implements Sender {
   ): Promise<{ readonly mined: Promise<TransactionReceipt> }> {
     const { signal } = options;
     signal?.throwIfAborted();
-    if (this.#kind !== kind) await orAborted(Promise.all(this.#flights.map(({ ended }) => ended)), signal);
+    if (this.#kind !== kind)
+      await orAborted(Promise.all(this.#flights.map(({ ended }) => ended)), signal);
     this.#kind = kind;
     const [first] = this.#flights;
-    if (first !== undefined && this.#flights.length >= MOST_UNDER_WAY) await orAborted(first.ended, signal);
+    if (first !== undefined && this.#flights.length >= MOST_UNDER_WAY)
+      await orAborted(first.ended, signal);
     await this.earlierMined(signal);
     const before = this.#flights.at(-1) ?? null;
     const offer = await this.#launch(prepare, before, options, kind);
@@ -167,7 +198,12 @@ export class TransactionSender implements Sender {
         return this.#launch(prepare, before, options, kind, true);
       }
       // Nodes limit an account's transactions by number or balance. Alone, this one may be taken.
-      if (before === null || offer.sent.length > 0 || !(await orAborted(before.ended, options.signal))) throw error;
+      if (
+        before === null ||
+        offer.sent.length > 0 ||
+        !(await orAborted(before.ended, options.signal))
+      )
+        throw error;
       await this.#make(offer, options);
     }
     return offer;
@@ -176,7 +212,9 @@ export class TransactionSender implements Sender {
   async #offer(call: Call, before: Flight | null): Promise<Offer> {
     const { client } = this.#connection;
     const gasFees = await estimateFeesPerGas(client);
-    const blobFee = call.blobs && { maxFeePerBlobGas: BLOB_FEE_MARGIN * (await getBlobBaseFee(client)) };
+    const blobFee = call.blobs && {
+      maxFeePerBlobGas: BLOB_FEE_MARGIN * (await getBlobBaseFee(client)),
+    };
     const estimate: Fees = { ...gasFees, ...blobFee };
     const nonce = before === null ? await this.#nonce("latest") : before.nonce + 1;
     this.#unused = Math.max(this.#unused, nonce + 1);
@@ -185,8 +223,8 @@ export class TransactionSender implements Sender {
   }
 
   /**
-   * Uses up the pending nonces of transactions of the other kind, which an earlier process left or this one gave up.
-   * Only their own kind can replace them.
+   * Uses up the pending nonces of transactions of the other kind, which an earlier process left or
+   * this one gave up. Only their own kind can replace them.
    */
   async #makeWay(kind: CallKind, options: L1SendOptions): Promise<void> {
     const call = this.#emptyCall(kind === "plain" ? "blobs" : "plain");
@@ -206,7 +244,11 @@ export class TransactionSender implements Sender {
   }
 
   /** The offer is raised until it is mined. */
-  async #mined(offer: Offer, before: Flight | null, options: L1SendOptions): Promise<TransactionReceipt> {
+  async #mined(
+    offer: Offer,
+    before: Flight | null,
+    options: L1SendOptions,
+  ): Promise<TransactionReceipt> {
     const { nonce, sent, caps } = offer;
     const isNext = before === null || (await before.ended);
     for (;;) {
@@ -215,7 +257,10 @@ export class TransactionSender implements Sender {
       const higher = higherFees(offer.fees, kindOf(offer.call), caps);
       const atCap = () => this.#stuck(nonce, capReached(kindOf(offer.call), caps));
       if (offer.outbid && sent.length === 0 && higher === null) throw atCap();
-      const receipt = offer.outbid && sent.length === 0 ? null : await this.#received(sent, nonce, options.signal);
+      const receipt =
+        offer.outbid && sent.length === 0
+          ? null
+          : await this.#received(sent, nonce, options.signal);
       if (receipt) return receipt;
       // At the cap one can only wait. The caller decides that, because it has other work meanwhile.
       if (higher === null) throw atCap();
@@ -234,11 +279,22 @@ export class TransactionSender implements Sender {
     const { call, nonce, fees, sent } = offer;
     const { blobs, ...plain } = call;
     const { maxFeePerBlobGas = 0n, ...gasFees } = fees;
-    const tx = { chainId: Number(this.#connection.settlement.chainId), nonce, ...plain, ...gasFees };
+    const tx = {
+      chainId: Number(this.#connection.settlement.chainId),
+      nonce,
+      ...plain,
+      ...gasFees,
+    };
     const raw = await this.#account.signTransaction(
       blobs === undefined
         ? { ...tx, type: "eip1559" }
-        : { ...tx, type: "eip4844", maxFeePerBlobGas, blobVersionedHashes: blobs.versionedHashes, sidecars: false },
+        : {
+            ...tx,
+            type: "eip4844",
+            maxFeePerBlobGas,
+            blobVersionedHashes: blobs.versionedHashes,
+            sidecars: false,
+          },
     );
     const hash = keccak256(raw);
     offer.outbid = false;
@@ -252,10 +308,14 @@ export class TransactionSender implements Sender {
   }
 
   /**
-   * A chain takes one wrapper of blobs only, and nodes name the reason of a refusal in many ways. So a refused
-   * transaction is offered in the other wrapper, and the taken one is kept.
+   * A chain takes one wrapper of blobs only, and nodes name the reason of a refusal in many ways.
+   * So a refused transaction is offered in the other wrapper, and the taken one is kept.
    */
-  async #handOver(signed: Hex, blobs: BlobSidecar | undefined, signal?: AbortSignal): Promise<Answer> {
+  async #handOver(
+    signed: Hex,
+    blobs: BlobSidecar | undefined,
+    signal?: AbortSignal,
+  ): Promise<Answer> {
     if (blobs === undefined) return this.#submit(signed, signal);
     const submitted = async (form: ProofForm) => {
       const answer = await this.#submit(await blobs.wrap(signed, form), signal);
@@ -295,15 +355,23 @@ export class TransactionSender implements Sender {
     }
   }
 
-  /** The receipt of the account's offer that was mined; null when none was for so long that a higher fee is due. */
-  async #received(sent: readonly Hash[], nonce: number, signal?: AbortSignal): Promise<TransactionReceipt | null> {
+  /**
+   * The receipt of the account's offer that was mined; null when none was for so long that a higher
+   * fee is due.
+   */
+  async #received(
+    sent: readonly Hash[],
+    nonce: number,
+    signal?: AbortSignal,
+  ): Promise<TransactionReceipt | null> {
     const deadline = performance.now() + this.#patience;
     const grace = Math.min(RECEIPT_GRACE_MS, this.#patience / 2);
     let lowestFree = 0;
     let usedAt: number | null = null;
     do {
       const wasUsed = usedAt !== null && performance.now() >= usedAt + grace;
-      // Asked before the receipts: a nonce that was used by then shows in one of them, or another transaction used it.
+      // Asked before the receipts: a nonce that was used by then shows in one of them, or another
+      // transaction used it.
       lowestFree = await this.#nonce("latest");
       if (lowestFree > nonce) usedAt ??= performance.now();
       for (const hash of sent) {
@@ -311,7 +379,10 @@ export class TransactionSender implements Sender {
         if (receipt !== null) return receipt;
       }
       if (wasUsed)
-        throw new NonceTaken("l1_failed", `another transaction of ${this.#account.address} took nonce ${nonce}`);
+        throw new NonceTaken(
+          "l1_failed",
+          `another transaction of ${this.#account.address} took nonce ${nonce}`,
+        );
       await pause(this.#connection.pollingMs, signal);
     } while (performance.now() < deadline);
     // A reorganisation took back what was mined before it. No fee helps.
@@ -325,7 +396,10 @@ export class TransactionSender implements Sender {
   }
 
   #nonce(blockTag: "latest" | "pending"): Promise<number> {
-    return getTransactionCount(this.#connection.client, { address: this.#account.address, blockTag });
+    return getTransactionCount(this.#connection.client, {
+      address: this.#account.address,
+      blockTag,
+    });
   }
 
   get #patience(): number {

@@ -7,14 +7,15 @@ import type { Address, Hex } from "../model.ts";
 import { visible } from "../protocol/text.ts";
 
 /**
- * What signs for one account without giving its key away: a KMS, a hardware module, a signing service. It gets the whole
- * message and not only its hash, so it can tell transactions (`0x02…`, `0x03…`) from typed data (`0x1901…`) and refuse.
+ * What signs for one account without giving its key away: a KMS, a hardware module, a signing
+ * service. It gets the whole message and not only its hash, so it can tell transactions (`0x02…`,
+ * `0x03…`) from typed data (`0x1901…`) and refuse.
  */
 export interface Signer {
   readonly address: Address;
   /**
-   * The ECDSA signature (secp256k1) over the keccak256 hash of a message: 64 bytes `r ‖ s`, or 65 with any last byte.
-   * `s` may be high.
+   * The ECDSA signature (secp256k1) over the keccak256 hash of a message: 64 bytes `r ‖ s`, or 65
+   * with any last byte. `s` may be high.
    */
   sign(message: Hex): Promise<Hex>;
 }
@@ -23,8 +24,8 @@ export interface Signer {
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 
 /**
- * An account for `connectL1`, members and issuers that a {@link Signer} signs for. Each signature is checked before its
- * use. Signing rejects with `signer_failed`.
+ * An account for `connectL1`, members and issuers that a {@link Signer} signs for. Each signature
+ * is checked before its use. Signing rejects with `signer_failed`.
  *
  * @example
  * const account = signerAccount({ address, sign: (message) => kms.sign(message) });
@@ -34,16 +35,22 @@ export function signerAccount(signer: Signer): LocalAccount {
   const sign = (message: Hex) => signed(signer, message);
   return toAccount({
     address: signer.address,
-    signMessage: async ({ message }) => viem.serializeSignature(await sign(viem.toPrefixedMessage(message))),
+    signMessage: async ({ message }) =>
+      viem.serializeSignature(await sign(viem.toPrefixedMessage(message))),
     async signTransaction(transaction, options) {
-      const serialize = (options?.serializer ?? viem.serializeTransaction) as typeof viem.serializeTransaction;
+      const serialize = (options?.serializer ??
+        viem.serializeTransaction) as typeof viem.serializeTransaction;
       // Blobs travel beside the transaction and are not signed.
       const unsigned = (
         transaction.type === "eip4844" ? { ...transaction, sidecars: false } : transaction
       ) as viem.TransactionSerializable;
-      return serialize(transaction as viem.TransactionSerializable, await sign(await serialize(unsigned)));
+      return serialize(
+        transaction as viem.TransactionSerializable,
+        await sign(await serialize(unsigned)),
+      );
     },
-    signTypedData: async (typedData) => viem.serializeSignature(await sign(TypedData.encode(typedData as never))),
+    signTypedData: async (typedData) =>
+      viem.serializeSignature(await sign(TypedData.encode(typedData as never))),
   });
 }
 
@@ -57,7 +64,8 @@ async function signed(signer: Signer, message: Hex) {
     if (error instanceof MintmarkError) throw error;
     throw failed(address, messageOf(error), error);
   }
-  const [, first, second] = /^0x([0-9a-f]{64})([0-9a-f]{64})(?:[0-9a-f]{2})?$/i.exec(signature) ?? [];
+  const [, first, second] =
+    /^0x([0-9a-f]{64})([0-9a-f]{64})(?:[0-9a-f]{2})?$/i.exec(signature) ?? [];
   if (first === undefined || second === undefined)
     throw failed(address, "its answer is no signature of 64 or 65 bytes");
   const value = BigInt(`0x${second}`);
@@ -68,11 +76,16 @@ async function signed(signer: Signer, message: Hex) {
     const by = await viem.recoverAddress({ hash, signature: { r, s, yParity } }).catch(() => "0x");
     if (by.toLowerCase() === address.toLowerCase()) return { r, s, yParity };
   }
-  throw failed(address, "its signature is of another key; check that address and key belong together");
+  throw failed(
+    address,
+    "its signature is of another key; check that address and key belong together",
+  );
 }
 
 function failed(address: Address, reason: string, cause?: unknown): MintmarkError {
-  return new MintmarkError("signer_failed", `The signer of ${address} did not sign: ${reason}.`, { cause });
+  return new MintmarkError("signer_failed", `The signer of ${address} did not sign: ${reason}.`, {
+    cause,
+  });
 }
 
 /** Longest answer of a signing service, in characters. */
@@ -90,8 +103,9 @@ async function beginning({ body }: Response): Promise<string> {
 }
 
 /**
- * A signer behind HTTP, as Web3Signer's `POST /api/v1/eth1/sign/{identifier}`: it gets `{"data": "0x…"}` and answers the
- * signature over the data's keccak256 hash. Whoever reaches the service can sign, so keep it private.
+ * A signer behind HTTP, as Web3Signer's `POST /api/v1/eth1/sign/{identifier}`: it gets `{"data":
+ * "0x…"}` and answers the signature over the data's keccak256 hash. Whoever reaches the service can
+ * sign, so keep it private.
  *
  * @param url - with the identifier of the key
  * @example
@@ -109,12 +123,20 @@ export function httpSigner(address: Address, url: string, timeoutMs = 10_000): S
         signal: AbortSignal.timeout(timeoutMs),
       }).catch((error: unknown) => {
         const isLate = error instanceof Error && error.name === "TimeoutError";
-        const what = isLate ? `did not answer within ${timeoutMs / 1000} seconds` : "cannot be reached";
-        throw failed(address, `the signing service at ${new URL(url).origin} ${what}; start it, or mend the setting`);
+        const what = isLate
+          ? `did not answer within ${timeoutMs / 1000} seconds`
+          : "cannot be reached";
+        throw failed(
+          address,
+          `the signing service at ${new URL(url).origin} ${what}; start it, or mend the setting`,
+        );
       });
       const text = await beginning(response);
       if (response.ok) return text.replaceAll('"', "") as Hex;
-      throw failed(address, `the signing service answered ${response.status}: ${text.slice(0, 200) || "no reason"}`);
+      throw failed(
+        address,
+        `the signing service answered ${response.status}: ${text.slice(0, 200) || "no reason"}`,
+      );
     },
   };
 }

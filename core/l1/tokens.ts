@@ -1,5 +1,14 @@
 import type { ContractFunctionReturnType } from "viem";
-import { concatHex, encodeFunctionData, hexToBytes, numberToHex, pad, parseAbi, size, zeroAddress } from "viem";
+import {
+  concatHex,
+  encodeFunctionData,
+  hexToBytes,
+  numberToHex,
+  pad,
+  parseAbi,
+  size,
+  zeroAddress,
+} from "viem";
 import { call, multicall, readContract, simulateContract } from "viem/actions";
 import { type Address, BLOB_SCHEMES, type BlobScheme, type Standard } from "../model.ts";
 import type { L1Token, L1Tokens, Settlement, TokenMint } from "../ports.ts";
@@ -35,8 +44,9 @@ export const TRANSACTION_GAS = 16_777_216n;
 /** Receiver of a trial mint: an account that cannot refuse. */
 const NOBODY = "0x000000000000000000000000000000000000dead";
 /**
- * Questions per call. Where no contract bundles them, the call is a deployment: its code has at most 49,152 bytes
- * (EIP-3860) and its answer 24,576 (EIP-170). A question takes 224 of the first, an answer 160 of the second.
+ * Questions per call. Where no contract bundles them, the call is a deployment: its code has at
+ * most 49,152 bytes (EIP-3860) and its answer 24,576 (EIP-170). A question takes 224 of the first,
+ * an answer 160 of the second.
  */
 const OWNERS_PER_CALL = 120;
 
@@ -48,12 +58,12 @@ const MINTS_PER_BUNDLE = 32;
 const MOST_SINGLE_TRIALS = 256;
 
 /**
- * Takes the minter's place in a bundle, since a token asks who calls. Calldata is the token as a word, then `length:u16
- * call` of each mint; returns a byte for each, 1 when the token took it. Memory holds one call from 0, and the answer
- * from 512:
+ * Takes the minter's place in a bundle, since a token asks who calls. Calldata is the token as a
+ * word, then `length:u16 call` of each mint; returns a byte for each, 1 when the token took it.
+ * Memory holds one call from 0, and the answer from 512:
  *
- * for (i = 0, p = 32; p < calldatasize; i++, p += 2 + length) out[i] = call(500000, token, 0, calldata[p + 2 ..],
- * length)
+ * for (i = 0, p = 32; p < calldatasize; i++, p += 2 + length) out[i] = call(500000, token, 0,
+ * calldata[p + 2 ..], length)
  */
 const BUNDLE_CODE =
   "0x5f60205b368110600f5750610200f35b803560f01c80826002015f375f5f825f5f5f356207a120f1836102000153016002019060010190600356";
@@ -64,7 +74,9 @@ const CAP = "355274ea";
 const BLOB_SCHEME = "1b6f4aac";
 
 export function schemeOf(value: number | bigint | null): BlobScheme | null {
-  return BLOB_SCHEMES.find((name) => value !== null && SCHEME_VALUE[name] === Number(value)) ?? null;
+  return (
+    BLOB_SCHEMES.find((name) => value !== null && SCHEME_VALUE[name] === Number(value)) ?? null
+  );
 }
 
 /** Asks tokens for the contract that mints them. */
@@ -90,20 +102,30 @@ export class ViemTokens implements L1Tokens {
   }
 
   /** `otherwise` when the token lacks the view. A silent chain is still an error. */
-  async #says<K extends (typeof OPTIONAL)[number]["name"], D>(address: Address, functionName: K, otherwise: D) {
+  async #says<K extends (typeof OPTIONAL)[number]["name"], D>(
+    address: Address,
+    functionName: K,
+    otherwise: D,
+  ) {
     return askL1(`asking ${address} for its ${functionName}`, () =>
-      orIfSilent<unknown, D>(readContract(this.client, { abi: OPTIONAL, address, functionName }), otherwise),
+      orIfSilent<unknown, D>(
+        readContract(this.client, { abi: OPTIONAL, address, functionName }),
+        otherwise,
+      ),
     ) as Promise<ContractFunctionReturnType<typeof OPTIONAL, "view", K> | D>;
   }
 
-  /** The blob scheme that a token states to the registry, which gives it 30,000 gas; null when it states none. */
+  /**
+   * The blob scheme that a token states to the registry, which gives it 30,000 gas; null when it
+   * states none.
+   */
   async statedScheme(contract: Address): Promise<BlobScheme | null> {
     return schemeOf(await this.oneWordOf(contract, "blob scheme", BLOB_SCHEME, 30_000));
   }
 
   /**
-   * A token states no bound when it answers with anything but one word, or burns its 200,000 gas: a token's fault must
-   * not look like a silent chain. The greatest word says that there is no bound.
+   * A token states no bound when it answers with anything but one word, or burns its 200,000 gas: a
+   * token's fault must not look like a silent chain. The greatest word says that there is no bound.
    */
   async supplyCap(contract: Address): Promise<bigint | null> {
     const cap = await this.oneWordOf(contract, "cap", CAP, 200_000);
@@ -111,10 +133,15 @@ export class ViemTokens implements L1Tokens {
   }
 
   /** The answer to a function without arguments; null unless it is exactly one word. */
-  protected oneWordOf(contract: Address, what: string, selector: string, gas: number): Promise<bigint | null> {
+  protected oneWordOf(
+    contract: Address,
+    what: string,
+    selector: string,
+    gas: number,
+  ): Promise<bigint | null> {
     const limit = gas.toString(16).padStart(6, "0");
-    // mstore(0, selector); if and(staticcall(gas, contract, 28, 4, 0, 32), eq(returndatasize(), 32)) { return(0, 32) }
-    // return(0, 0)
+    // mstore(0, selector); if and(staticcall(gas, contract, 28, 4, 0, 32), eq(returndatasize(),
+    // 32)) { return(0, 32) } return(0, 0)
     const question = `63${selector}5f5260205f6004601c73${contract.slice(2)}62${limit}fa3d602014166033575f5ff35b60205ff3`;
     return askL1(`asking ${contract} for its ${what}`, async () => {
       const { data } = await call(this.client, { data: `0x${question}` });
@@ -122,16 +149,28 @@ export class ViemTokens implements L1Tokens {
     });
   }
 
-  holding(contract: Address, standard: Standard, account: Address, tokenId: bigint | null): Promise<bigint> {
+  holding(
+    contract: Address,
+    standard: Standard,
+    account: Address,
+    tokenId: bigint | null,
+  ): Promise<bigint> {
     const read = { abi: ABI, address: contract } as const;
     const id = tokenId ?? 0n;
     return askL1(`asking ${contract} what ${account} holds`, async () => {
       if (standard === "erc20")
         return readContract(this.client, { ...read, functionName: "balanceOf", args: [account] });
       if (standard === "erc1155")
-        return readContract(this.client, { ...read, functionName: "balanceOf", args: [account, id] });
+        return readContract(this.client, {
+          ...read,
+          functionName: "balanceOf",
+          args: [account, id],
+        });
       // `ownerOf` reverts for a token that does not exist yet.
-      const owner = await orIfSilent(readContract(this.client, { ...read, functionName: "ownerOf", args: [id] }), null);
+      const owner = await orIfSilent(
+        readContract(this.client, { ...read, functionName: "ownerOf", args: [id] }),
+        null,
+      );
       return owner?.toLowerCase() === account.toLowerCase() ? 1n : 0n;
     });
   }
@@ -140,16 +179,23 @@ export class ViemTokens implements L1Tokens {
     const read = { abi: ABI, address: token } as const;
     const { contract } = this.settlement;
     return askL1(`asking ${token} for its minter`, () => {
-      const asked = readContract(this.client, { ...read, functionName: "MINTER_ROLE" }).then((role) =>
-        readContract(this.client, { ...read, functionName: "hasRole", args: [role, contract] }),
+      const asked = readContract(this.client, { ...read, functionName: "MINTER_ROLE" }).then(
+        (role) =>
+          readContract(this.client, { ...read, functionName: "hasRole", args: [role, contract] }),
       );
       return orIfSilent(asked, null);
     });
   }
 
-  tokenOwners(token: Address, tokenIds: readonly bigint[], at: bigint): Promise<readonly (Address | null)[]> {
+  tokenOwners(
+    token: Address,
+    tokenIds: readonly bigint[],
+    at: bigint,
+  ): Promise<readonly (Address | null)[]> {
     return askInBulk(`asking ${token} for owners`, tokenIds, OWNERS_PER_CALL, async (some) => {
-      const contracts = some.map((id) => ({ abi: ABI, address: token, functionName: "ownerOf", args: [id] }) as const);
+      const contracts = some.map(
+        (id) => ({ abi: ABI, address: token, functionName: "ownerOf", args: [id] }) as const,
+      );
       const many = { contracts, deployless: true, batchSize: 0, blockNumber: at };
       const answers = await multicall(this.client, many);
       return answers.map((answer) => {
@@ -160,8 +206,17 @@ export class ViemTokens implements L1Tokens {
     });
   }
 
-  tryMint(token: Address, { quantity, blob }: TokenMint, blockNumber: bigint): Promise<string | null> {
-    const mint = { abi: ABI, address: token, functionName: "mintFor", args: [NOBODY, quantity, blob] } as const;
+  tryMint(
+    token: Address,
+    { quantity, blob }: TokenMint,
+    blockNumber: bigint,
+  ): Promise<string | null> {
+    const mint = {
+      abi: ABI,
+      address: token,
+      functionName: "mintFor",
+      args: [NOBODY, quantity, blob],
+    } as const;
     const as = { account: this.settlement.contract, gas: TRANSACTION_GAS, blockNumber };
     return askL1(`trying a mint of ${token}`, async () => {
       try {
@@ -176,9 +231,15 @@ export class ViemTokens implements L1Tokens {
   }
 
   /** Tries them in bundles. A refused one is tried by itself, with more gas, for its reason. */
-  async tryMints(token: Address, mints: readonly TokenMint[], at: bigint): Promise<(string | null)[]> {
+  async tryMints(
+    token: Address,
+    mints: readonly TokenMint[],
+    at: bigint,
+  ): Promise<(string | null)[]> {
     const doing = `trying mints of ${token}`;
-    const taken = await askInBulk(doing, mints, MINTS_PER_BUNDLE, (some) => this.bundleOf(token, some, at));
+    const taken = await askInBulk(doing, mints, MINTS_PER_BUNDLE, (some) =>
+      this.bundleOf(token, some, at),
+    );
     const failed = taken.flatMap((isTaken, i) => (isTaken ? [] : [i]));
     const single = failed.slice(0, MOST_SINGLE_TRIALS);
     const reasons = await askInBulk(doing, single, 1, async ([i = 0]) => [
@@ -188,15 +249,27 @@ export class ViemTokens implements L1Tokens {
     const isRefusing = reasons.some((reason) => reason !== null);
     const rest = isRefusing ? `it fails with ${BUNDLED_GAS} gas, as others of the batch do` : null;
     const found: (string | null)[] = mints.map(() => null);
-    for (const [n, i] of failed.entries()) found[i] = n < single.length ? (reasons[n] ?? null) : rest;
+    for (const [n, i] of failed.entries())
+      found[i] = n < single.length ? (reasons[n] ?? null) : rest;
     return found;
   }
 
-  /** Whether the token takes each mint of a bundle; false for all when the node does not answer as it should. */
-  protected async bundleOf(token: Address, mints: readonly TokenMint[], blockNumber: bigint): Promise<boolean[]> {
+  /**
+   * Whether the token takes each mint of a bundle; false for all when the node does not answer as
+   * it should.
+   */
+  protected async bundleOf(
+    token: Address,
+    mints: readonly TokenMint[],
+    blockNumber: bigint,
+  ): Promise<boolean[]> {
     const { contract: minter } = this.settlement;
     const calls = mints.map(({ quantity, blob }) => {
-      const data = encodeFunctionData({ abi: ABI, functionName: "mintFor", args: [NOBODY, quantity, blob] });
+      const data = encodeFunctionData({
+        abi: ABI,
+        functionName: "mintFor",
+        args: [NOBODY, quantity, blob],
+      });
       return concatHex([numberToHex(size(data), { size: 2 }), data]);
     });
     const none = mints.map(() => false);

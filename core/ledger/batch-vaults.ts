@@ -10,11 +10,15 @@ import { shortDecimalIn } from "../store/token-id.ts";
 import { decodeIntoColumns, type NewVault, VaultColumns } from "../store/vault-columns.ts";
 import type { Ledger } from "./ledger.ts";
 
-const KZG_RETRY: Backoff = { firstMs: 250, maxMs: 30_000 }; // An operator may mend the machine meanwhile
+// An operator may mend the machine meanwhile
+const KZG_RETRY: Backoff = { firstMs: 250, maxMs: 30_000 };
 
 type Counted = Pick<BatchRecord, "mode" | "batchNumber" | "vaultCount">;
 
-/** All vaults of a batch on disk, void ones too. Throws `store_corrupt` unless their number is that of its record. */
+/**
+ * All vaults of a batch on disk, void ones too. Throws `store_corrupt` unless their number is that
+ * of its record.
+ */
 export async function readBatchVaults(ledger: Ledger, batch: Counted): Promise<VaultColumns> {
   const vaults = new VaultColumns();
   for await (const chunk of chunkRecords(ledger, batch))
@@ -37,7 +41,10 @@ export async function completed(ledger: Ledger, derived: Derived): Promise<Deriv
   return "content" in derived ? derived : withContent(derived, ledger.blobs.kzg);
 }
 
-/** Like {@link derivedAgain}, without commitments. Only a batch in blobs takes long, and goes to the thread. */
+/**
+ * Like {@link derivedAgain}, without commitments. Only a batch in blobs takes long, and goes to the
+ * thread.
+ */
 export async function recordsAgain(
   ledger: Ledger,
   { mode, batchNumber, inBlobs = false }: BatchPlace,
@@ -49,9 +56,18 @@ export async function recordsAgain(
   return deriveBatch(batch, vaults, assetAt, voids);
 }
 
-/** Derives a closed batch, off the event loop. While KZG fails, it tries again until the engine ends. */
-export async function derivedBatch(ledger: Ledger, batch: BatchPlace, vaults: VaultColumns): Promise<DerivedBatch> {
-  const derived = await ledger.sealingThread.derive(batch, vaults, (index) => ledger.assetAt(index));
+/**
+ * Derives a closed batch, off the event loop. While KZG fails, it tries again until the engine
+ * ends.
+ */
+export async function derivedBatch(
+  ledger: Ledger,
+  batch: BatchPlace,
+  vaults: VaultColumns,
+): Promise<DerivedBatch> {
+  const derived = await ledger.sealingThread.derive(batch, vaults, (index) =>
+    ledger.assetAt(index),
+  );
   if ("content" in derived) return derived;
   for (let attempt = 1; ; attempt++) {
     try {
@@ -71,20 +87,30 @@ export async function* chunkRecords(
   { mode, batchNumber }: { readonly mode: Mode; readonly batchNumber: number },
 ): AsyncGenerator<Buffer> {
   const prefix = prefixOf.chunk(mode, batchNumber);
-  for await (const [, record] of ledger.store.entries({ gte: prefix, lt: endOf(prefix) })) yield record;
+  for await (const [, record] of ledger.store.entries({ gte: prefix, lt: endOf(prefix) }))
+    yield record;
 }
 
 /** Throws `store_corrupt` unless the number of vaults is that of the batch's record. */
 export function requireCount({ mode, batchNumber, vaultCount }: Counted, found: number): void {
   if (found === vaultCount) return;
-  throw new MintmarkError("store_corrupt", `${batchIdOf(mode, batchNumber)} has ${found} vaults, not ${vaultCount}.`);
+  throw new MintmarkError(
+    "store_corrupt",
+    `${batchIdOf(mode, batchNumber)} has ${found} vaults, not ${vaultCount}.`,
+  );
 }
 
-/** The hash of the token that a vault holds; 0 for other standards than ERC-721, and for an empty slot of L1's history. */
+/**
+ * The hash of the token that a vault holds; 0 for other standards than ERC-721, and for an empty
+ * slot of L1's history.
+ */
 export function tokenHashOf(ledger: Ledger, { assetIndex, blobs, start, end }: NewVault): number {
   const { standard, blobScheme } = ledger.assetAt(assetIndex);
   if (standard !== "erc721" || start === end) return 0;
   const short = blobScheme === "mintmark" ? shortDecimalIn(blobs, start, end) : -1;
   if (short >= 0) return ledger.hasher.ofShortId(assetIndex, short);
-  return ledger.hasher.ofId(assetIndex, tokenIdOfBytes(standard, blobScheme, blobs.subarray(start, end)) ?? 0n);
+  return ledger.hasher.ofId(
+    assetIndex,
+    tokenIdOfBytes(standard, blobScheme, blobs.subarray(start, end)) ?? 0n,
+  );
 }

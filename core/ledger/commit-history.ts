@@ -18,9 +18,9 @@ interface End extends StateCounts {
 }
 
 /**
- * The rolling hash over the batches that L1 has committed, in L1's order (docs/protocol.md 3). It comes from this
- * store's batches, so it can be compared with L1's. Hashes only new commits. A reorganisation goes back to the final
- * ones.
+ * The rolling hash over the batches that L1 has committed, in L1's order (docs/protocol.md 3). It
+ * comes from this store's batches, so it can be compared with L1's. Hashes only new commits. A
+ * reorganisation goes back to the final ones.
  */
 export class CommitHistory {
   #final: End | null = null;
@@ -28,14 +28,23 @@ export class CommitHistory {
 
   /** The readers' view. */
   of(ledger: Recorded): Hash {
-    this.#final = extend(ledger, this.#final ?? startOf(ledger), ({ status }) => status === "finalized");
+    this.#final = extend(
+      ledger,
+      this.#final ?? startOf(ledger),
+      ({ status }) => status === "finalized",
+    );
     this.#newest = extend(ledger, this.#newest ?? this.#final, () => true);
     return this.#newest.history;
   }
 
   /** Drops what a changed batch makes wrong. */
   changed(before: BatchRecord | undefined, after: BatchRecord): void {
-    if (before === undefined || before.l1Sequence === null || before.l1Sequence === after.l1Sequence) return;
+    if (
+      before === undefined ||
+      before.l1Sequence === null ||
+      before.l1Sequence === after.l1Sequence
+    )
+      return;
     this.#newest = null;
     if (before.status === "finalized") this.#final = null;
   }

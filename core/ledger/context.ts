@@ -27,7 +27,10 @@ export class EngineContext {
   }
 
   /** Makes a change that runs alone in the writer, under the actor's name. */
-  async change<T>(work: (ledger: Ledger, group: Group) => Promise<T> | T, wait?: WaitOptions): Promise<T> {
+  async change<T>(
+    work: (ledger: Ledger, group: Group) => Promise<T> | T,
+    wait?: WaitOptions,
+  ): Promise<T> {
     const { ledger, writer } = this;
     return writer.alone(async (group) => work(ledger, group), wait?.signal);
   }

@@ -5,8 +5,8 @@ const TAG_BYTES = 16;
 const POSITION_BYTES = 8;
 
 /**
- * Makes and reads the cursors of pages. A cursor says where the next page starts. It is opaque, and valid only for the
- * list, application and filters that it was made for. Base64url of:
+ * Makes and reads the cursors of pages. A cursor says where the next page starts. It is opaque, and
+ * valid only for the list, application and filters that it was made for. Base64url of:
  *
  * ```
  * cursor = position(8) ‖ HMAC-SHA-256(secret, position ‖ scope) cut to 16 bytes
@@ -30,7 +30,8 @@ export class Cursors {
   read(cursor: string | undefined, scope: string): number | null {
     if (cursor === undefined) return null;
     const bytes = Buffer.from(String(cursor), "base64url");
-    const canonical = bytes.toString("base64url") === cursor && bytes.length === POSITION_BYTES + TAG_BYTES;
+    const canonical =
+      bytes.toString("base64url") === cursor && bytes.length === POSITION_BYTES + TAG_BYTES;
     if (!canonical) throw new MintmarkError("cursor_invalid");
     const position = bytes.subarray(0, POSITION_BYTES);
     if (!timingSafeEqual(bytes.subarray(POSITION_BYTES), this.#tag(position, scope)))
@@ -39,6 +40,10 @@ export class Cursors {
   }
 
   #tag(position: Buffer, scope: string): Buffer {
-    return createHmac("sha256", this.#secret).update(position).update(scope).digest().subarray(0, TAG_BYTES);
+    return createHmac("sha256", this.#secret)
+      .update(position)
+      .update(scope)
+      .digest()
+      .subarray(0, TAG_BYTES);
   }
 }

@@ -3,7 +3,10 @@ import type { VoidSlots } from "../sealing/void-runs.ts";
 
 type Listener<K extends keyof EngineEvents> = (event: EngineEvents[K]) => void;
 
-/** Tells listeners of durable changes. One that throws becomes an unhandled rejection; the others are still called. */
+/**
+ * Tells listeners of durable changes. One that throws becomes an unhandled rejection; the others
+ * are still called.
+ */
 export class EventHub {
   readonly #listeners = new Map<keyof EngineEvents, Set<{ readonly listener: Listener<never> }>>();
   /** The earlier events that still wait for a read; null when none does. */
@@ -18,14 +21,21 @@ export class EventHub {
     return () => listeners.delete(own);
   }
 
-  /** Emits an event, or what a function reads, behind those that still wait for a read. A failed read drops it. */
+  /**
+   * Emits an event, or what a function reads, behind those that still wait for a read. A failed
+   * read drops it.
+   */
   readonly emit = <K extends keyof EngineEvents>(
     type: K,
     event: EngineEvents[K] | (() => Promise<EngineEvents[K]>),
   ): void => {
     if (typeof event !== "function" && this.#before === null) this.#tell(type, event);
     else if (typeof event !== "function" || this.#listeners.has(type)) {
-      const telling = this.#tellLater(type, typeof event === "function" ? event() : event, this.#before);
+      const telling = this.#tellLater(
+        type,
+        typeof event === "function" ? event() : event,
+        this.#before,
+      );
       this.#before = telling;
       void telling.finally(() => {
         if (this.#before === telling) this.#before = null;
@@ -69,7 +79,10 @@ export interface EngineEvents {
   readonly batchFinalized: Batch;
   /** A reorganisation took the batch back from settled to submitted. */
   readonly batchReverted: Batch;
-  /** A key was revoked, a sign-in ended, or an application suspended or resumed. null: the operator's sign-in. */
+  /**
+   * A key was revoked, a sign-in ended, or an application suspended or resumed. null: the
+   * operator's sign-in.
+   */
   readonly access: { readonly applicationId: Uuid | null };
   /** A webhook was created, deleted, disabled, enabled, or got a new secret. */
   readonly webhook: { readonly webhookId: Uuid };

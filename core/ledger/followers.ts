@@ -1,7 +1,11 @@
 const WOKEN_AT_ONCE = 64; // Readers that wake together. The next group wakes after a pause.
-const PAUSE_MS = 5; // Pause between two groups, in ms. A group's work takes a fraction of it, so mints run in between.
+// Pause between two groups, in ms. A group's work takes a fraction of it, so mints run in between.
+const PAUSE_MS = 5;
 
-/** Readers that wait for an application's next event. It wakes a bounded number at once, the others group by group. */
+/**
+ * Readers that wait for an application's next event. It wakes a bounded number at once, the others
+ * group by group.
+ */
 export class Followers {
   readonly #waiting = new Map<number, Set<() => void>>();
   /** Woken readers that have not run yet, in order. One that leaves is removed from its set too. */
@@ -40,10 +44,17 @@ export class Followers {
     if (!this.#pausing) this.#wakeSome();
   }
 
-  /** The next group. It takes readers from the applications in turn, so that one with many readers delays no other. */
+  /**
+   * The next group. It takes readers from the applications in turn, so that one with many readers
+   * delays no other.
+   */
   #wakeSome(): void {
     let left = WOKEN_AT_ONCE;
-    for (let due = this.#due.shift(); due !== undefined; due = left > 0 ? this.#due.shift() : undefined) {
+    for (
+      let due = this.#due.shift();
+      due !== undefined;
+      due = left > 0 ? this.#due.shift() : undefined
+    ) {
       for (const wake of due) {
         if (left === 0) break;
         left--;

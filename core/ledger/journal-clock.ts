@@ -2,12 +2,17 @@ import type { Clock } from "../ports.ts";
 
 const MOST_BEHIND_MS = 60_000; // A clock that is further behind the journal than this is wrong
 
-/** The system's clock, checked against the journal and the time since the opening. So no wrong reading does harm. */
+/**
+ * The system's clock, checked against the journal and the time since the opening. So no wrong
+ * reading does harm.
+ */
 export class JournalClock {
   readonly #clock: Clock;
   readonly #monotonic: Clock;
   readonly #mostAheadMs: number;
-  /** Milliseconds from the monotonic clock's origin to the journal's newest entry, at the opening. */
+  /**
+   * Milliseconds from the monotonic clock's origin to the journal's newest entry, at the opening.
+   */
   #offset = 0;
 
   /**
@@ -20,12 +25,18 @@ export class JournalClock {
     this.#mostAheadMs = mostAheadMs;
   }
 
-  /** Checks the clock from here on against a journal whose newest entry has this time, ms since 1970. */
+  /**
+   * Checks the clock from here on against a journal whose newest entry has this time, ms since
+   * 1970.
+   */
   start(newest: number): void {
     this.#offset = newest - this.#monotonic();
   }
 
-  /** For new entries and deadlines, ms since 1970: the clock's, or the journal's when the clock is too far ahead. */
+  /**
+   * For new entries and deadlines, ms since 1970: the clock's, or the journal's when the clock is
+   * too far ahead.
+   */
   now(): number {
     const clock = this.#clock();
     const passed = this.#passed();
@@ -42,7 +53,10 @@ export class JournalClock {
     return Math.min(this.#clock(), this.#passed());
   }
 
-  /** The clock's fault and cure, given the journal's newest time; null when the clock fits the journal. */
+  /**
+   * The clock's fault and cure, given the journal's newest time; null when the clock fits the
+   * journal.
+   */
   fault(newest: number): string | null {
     const now = this.#clock();
     const ahead = now - this.#passed();
@@ -59,5 +73,7 @@ export class JournalClock {
 }
 
 function apart(ms: number): string {
-  return ms < 7_200_000 ? `${Math.round(ms / 60_000)} minutes` : `${Math.round(ms / 3_600_000)} hours`;
+  return ms < 7_200_000
+    ? `${Math.round(ms / 60_000)} minutes`
+    : `${Math.round(ms / 3_600_000)} hours`;
 }

@@ -1,5 +1,12 @@
 import { MintmarkError } from "../errors.ts";
-import { type Environment, type Limits, MODES, type Mode, type Standard, type Uuid } from "../model.ts";
+import {
+  type Environment,
+  type Limits,
+  MODES,
+  type Mode,
+  type Standard,
+  type Uuid,
+} from "../model.ts";
 import type { Clock, Settlement } from "../ports.ts";
 import type { ReceiptSigner } from "../protocol/receipt.ts";
 import { SignerThread } from "../protocol/signers/signer-thread.ts";
@@ -45,8 +52,9 @@ export interface Actor {
 }
 
 /**
- * The engine's state in memory. Every change appends an entry to the journal and writes the records derived from it in
- * the same group. All fields are the writer's view. Readers use the tables' durable view and the store.
+ * The engine's state in memory. Every change appends an entry to the journal and writes the records
+ * derived from it in the same group. All fields are the writer's view. Readers use the tables'
+ * durable view and the store.
  */
 export class Ledger {
   readonly store: Store;
@@ -67,7 +75,12 @@ export class Ledger {
     "applicationId",
   );
   readonly keys = new RecordTable(keyOf.key, records.keyRecord, "keyIndex", "keyId");
-  readonly webhooks = new RecordTable(keyOf.webhook, records.webhookRecord, "webhookIndex", "webhookId");
+  readonly webhooks = new RecordTable(
+    keyOf.webhook,
+    records.webhookRecord,
+    "webhookIndex",
+    "webhookId",
+  );
   readonly people = new RecordTable(keyOf.person, records.personRecord, "personIndex", "personId");
   /** By log: 0 the operator's, else the application's index + 1. */
   readonly auditCounts = new RecordTable(keyOf.auditCount, records.auditCountRecord, "log");
@@ -81,7 +94,10 @@ export class Ledger {
   readonly voids = byMode(() => new Table<number, readonly records.VoidedRun[]>());
   /** Mints that L1's history lacks, by the number of their batch. */
   readonly lost = byMode(() => new Table<number, readonly records.LostRecord[]>());
-  /** The state trees over all sealed batches. Readers do not ask a tree for batches that are not on disk. */
+  /**
+   * The state trees over all sealed batches. Readers do not ask a tree for batches that are not on
+   * disk.
+   */
   readonly histories = byMode(() => new TwoViews(new StateHistory()));
   readonly commits = new CommitHistory();
   readonly unsealed = new UnsealedBatches();
@@ -92,11 +108,18 @@ export class Ledger {
   /** Batches that are closed and not yet sealed on disk, by number. */
   readonly sealings = byMode(() => new Map<number, Promise<records.BatchRecord>>());
   readonly users = new UserCache();
-  readonly keyedMints = new Set<string>(); // Mints in progress that have an idempotency key, by application and key
+  // Mints in progress that have an idempotency key, by application and key
+  readonly keyedMints = new Set<string>();
   readonly tokenSums = new TokenSumsCache();
-  /** ERC-1155 ids of up to 15 digits, by asset, bound to their own decimal: minting them needs no read. */
+  /**
+   * ERC-1155 ids of up to 15 digits, by asset, bound to their own decimal: minting them needs no
+   * read.
+   */
   readonly bindings = new Recent<number, number, true>(200_000);
-  /** By application, and by asset or (below zero) mode: the newest block with that mark, for recent marks. */
+  /**
+   * By application, and by asset or (below zero) mode: the newest block with that mark, for recent
+   * marks.
+   */
   readonly marks = new Recent<number, number, number>(100_000);
   readonly followers = new Followers();
   readonly standards: Standard[] = []; // The standard of each asset, by index. It never changes.
@@ -120,7 +143,11 @@ export class Ledger {
     this.clock = options.clock ?? Date.now;
     // A caller's clock counts as monotonic too, unless the caller gives another.
     const monotonic = options.monotonic ?? options.clock ?? (() => performance.now());
-    this.journalClock = new JournalClock(this.clock, monotonic, options.clockAheadMs ?? Number.POSITIVE_INFINITY);
+    this.journalClock = new JournalClock(
+      this.clock,
+      monotonic,
+      options.clockAheadMs ?? Number.POSITIVE_INFINITY,
+    );
     this.verifySignature = options.verifySignature;
     this.receiptSigner = options.receiptSigner;
     this.blobs = new RollupBlobs(options, (index) => this.assetAt(index).chainId);
@@ -130,7 +157,8 @@ export class Ledger {
 
   /** Throws `history_diverged` while L1 holds another history than this store. */
   requireOneHistory(): void {
-    if (this.divergence !== null) throw new MintmarkError("history_diverged", this.divergence.detail);
+    if (this.divergence !== null)
+      throw new MintmarkError("history_diverged", this.divergence.detail);
   }
 
   /** Throws `history_diverged` or `l1_not_compared` while a mint here may never reach L1. */
@@ -139,13 +167,19 @@ export class Ledger {
     if (this.awaitsComparison) throw new MintmarkError("l1_not_compared");
   }
 
-  /** Takes mints into a batch from now on. Closes the mode's open ones, unless it goes beside the first. */
+  /**
+   * Takes mints into a batch from now on. Closes the mode's open ones, unless it goes beside the
+   * first.
+   */
   setOpen(batch: OpenBatch, vaultsBefore: number): void {
     this.unsealed.setOpen(batch);
     this.refs.set(batch.mode, batch.batchNumber, batch.firstOrdinal, vaultsBefore);
   }
 
-  /** The time of the next entry: the clock's if it fits the journal, and never before the newest entry's. */
+  /**
+   * The time of the next entry: the clock's if it fits the journal, and never before the newest
+   * entry's.
+   */
   now(): number {
     const now = this.journalClock.now();
     const { time } = this.head.latest;
@@ -165,7 +199,10 @@ export class Ledger {
     return { sequence, time };
   }
 
-  /** The writer for changes of one actor: the entries of each in the journal are followed by the actor's name. */
+  /**
+   * The writer for changes of one actor: the entries of each in the journal are followed by the
+   * actor's name.
+   */
   changesOf(actor: Actor): Changes {
     const { writer } = this;
     /** Returns what ends the change. */
@@ -181,16 +218,23 @@ export class Ledger {
       run: <T>(transition: Transition<T>, signal?: AbortSignal) => {
         const { weight } = transition;
         const keys = () => transition.keys();
-        const apply: typeof transition.apply = (group, stored) => begin(group)(transition.apply(group, stored));
+        const apply: typeof transition.apply = (group, stored) =>
+          begin(group)(transition.apply(group, stored));
         return writer.run({ weight, keys, apply }, signal);
       },
-      alone: (body, signal) => writer.alone(async (group) => begin(group)(await body(group)), signal),
+      alone: (body, signal) =>
+        writer.alone(async (group) => begin(group)(await body(group)), signal),
     };
   }
 
   #recordAct(group: Group, { personIndex, applicationIndex }: Actor, count: number): void {
     if (count === 0) return;
-    const { sequence } = this.record(group, { kind: "acted", personIndex, applicationIndex, count });
+    const { sequence } = this.record(group, {
+      kind: "acted",
+      personIndex,
+      applicationIndex,
+      count,
+    });
     const log = applicationIndex === null ? 0 : applicationIndex + 1;
     const { count: number } = this.auditCounts.latest.get(log) ?? { count: 0 };
     this.auditCounts.set(group, { log, count: number + 1 });
@@ -202,9 +246,17 @@ export class Ledger {
     this.assets.set(group, record);
   }
 
-  putVoids(group: Group, mode: Mode, batchNumber: number, runs: readonly records.VoidedRun[]): void {
+  putVoids(
+    group: Group,
+    mode: Mode,
+    batchNumber: number,
+    runs: readonly records.VoidedRun[],
+  ): void {
     this.voids[mode].put(group, batchNumber, runs);
-    group.put(keyOf.voids(mode, batchNumber), encodeRecord(records.voidsRecord, { mode, batchNumber, runs }));
+    group.put(
+      keyOf.voids(mode, batchNumber),
+      encodeRecord(records.voidsRecord, { mode, batchNumber, runs }),
+    );
   }
 
   putLost(group: Group, record: records.LostRecord): void {
@@ -218,7 +270,10 @@ export class Ledger {
     const before = this.batches[record.mode].latest.get(record.batchNumber);
     this.batches[record.mode].put(group, record.batchNumber, record);
     group.onDurable(() => this.commits.changed(before, record));
-    group.put(keyOf.batch(record.mode, record.batchNumber), encodeRecord(records.batchRecord, record));
+    group.put(
+      keyOf.batch(record.mode, record.batchNumber),
+      encodeRecord(records.batchRecord, record),
+    );
   }
 
   /** The application. Throws `application_not_found`. */
@@ -230,16 +285,26 @@ export class Ledger {
 
   assetAt(assetIndex: number): records.AssetRecord {
     const record = this.assets.latest.get(assetIndex);
-    if (record === undefined) throw new MintmarkError("store_corrupt", `Asset ${assetIndex} is missing.`);
+    if (record === undefined)
+      throw new MintmarkError("store_corrupt", `Asset ${assetIndex} is missing.`);
     return record;
   }
 
   /** Adds each changed thing once, however many transitions of the group change it. */
   #finish(group: Group): void {
     for (const mode of MODES)
-      for (const open of this.unsealed.opened(mode)) if (open.flush(group)) this.putBatch(group, openBatchRecord(open));
-    for (const index of this.applications.flush(group)) group.onDurable(() => this.followers.wake(index));
-    for (const table of [this.keys, this.assets, this.collections, this.webhooks, this.people, this.auditCounts])
+      for (const open of this.unsealed.opened(mode))
+        if (open.flush(group)) this.putBatch(group, openBatchRecord(open));
+    for (const index of this.applications.flush(group))
+      group.onDurable(() => this.followers.wake(index));
+    for (const table of [
+      this.keys,
+      this.assets,
+      this.collections,
+      this.webhooks,
+      this.people,
+      this.auditCounts,
+    ])
       table.flush(group);
     this.portals.flush(group);
     if (group.operations.length === 0) return;

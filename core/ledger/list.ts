@@ -7,7 +7,8 @@ const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 100;
 
 export interface PageStart {
-  readonly after: number | null; // The position after which the page begins; null for the first page
+  // The position after which the page begins; null for the first page
+  readonly after: number | null;
   readonly limit: number;
 }
 
@@ -18,9 +19,9 @@ export interface PageEntries<T> {
 }
 
 /**
- * Makes the list that begins with the requested page. That page is read at once, the others during iteration. A cursor
- * is bound to the list's name, its owner and every filter. Rejects with `cursor_invalid`, `validation_failed` for a
- * limit outside of 1 to 100, and as `read` does.
+ * Makes the list that begins with the requested page. That page is read at once, the others during
+ * iteration. A cursor is bound to the list's name, its owner and every filter. Rejects with
+ * `cursor_invalid`, `validation_failed` for a limit outside of 1 to 100, and as `read` does.
  */
 export function listOf<T>(
   context: EngineContext,
@@ -33,10 +34,21 @@ export function listOf<T>(
   const page = async (cursor: string | undefined): Promise<Page<T>> => {
     const limit = asked.limit ?? DEFAULT_LIMIT;
     if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
-      throw new MintmarkError("validation_failed", `limit must be a whole number from 1 to ${MAX_LIMIT}`);
+      throw new MintmarkError(
+        "validation_failed",
+        `limit must be a whole number from 1 to ${MAX_LIMIT}`,
+      );
     const scope = scopeOf(name, owner, asked);
-    const { data, next } = await read({ after: cursors.read(cursor, scope), limit }, context.ledger);
-    return { data, nextCursor: next === null ? null : cursors.issue(next, scope), hasMore: next !== null, limit };
+    const { data, next } = await read(
+      { after: cursors.read(cursor, scope), limit },
+      context.ledger,
+    );
+    return {
+      data,
+      nextCursor: next === null ? null : cursors.issue(next, scope),
+      hasMore: next !== null,
+      limit,
+    };
   };
   const first = page(asked.cursor);
   return Object.assign(first, {
@@ -79,7 +91,8 @@ export function tablePage<V, T>(
 }
 
 /**
- * A list. `await` gives one page. Iterating gives every entry from that page on, with one page in memory at a time.
+ * A list. `await` gives one page. Iterating gives every entry from that page on, with one page in
+ * memory at a time.
  *
  * @example
  * const { data, nextCursor } = await engine.users.list(applicationId, { limit: 100 });

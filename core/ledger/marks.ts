@@ -6,8 +6,9 @@ import type { Ledger } from "./ledger.ts";
 const PRESENT = Buffer.from([1]); // The value of a key whose presence says everything
 
 /**
- * Marks the block of sequences in which a request begins with its assets and modes (bits by place in `MODES`). A list
- * of one asset or mode skips the other blocks. A block is marked once, so a mint pays next to nothing.
+ * Marks the block of sequences in which a request begins with its assets and modes (bits by place
+ * in `MODES`). A list of one asset or mode skips the other blocks. A block is marked once, so a
+ * mint pays next to nothing.
  */
 export function markRequest(
   ledger: Ledger,

@@ -1,5 +1,10 @@
 import type { Limits, Mode, Standard } from "../model.ts";
-import { ASSET_ENTRY_BYTES, BATCH_DATA_BASE_BYTES, vaultBytesBound, widthOfWords } from "../protocol/batch-data.ts";
+import {
+  ASSET_ENTRY_BYTES,
+  BATCH_DATA_BASE_BYTES,
+  vaultBytesBound,
+  widthOfWords,
+} from "../protocol/batch-data.ts";
 import { MAX_FOREIGN_IDS } from "../protocol/blob.ts";
 import { type BatchContent, contentGas, isWide } from "../protocol/commit-gas.ts";
 import { elementCount } from "../protocol/elements.ts";
@@ -22,14 +27,23 @@ import {
 } from "../store/vault-columns.ts";
 
 /** One of each mode. */
-export const byMode = <T>(make: () => T): Readonly<Record<Mode, T>> => ({ validium: make(), "zk-rollup": make() });
+export const byMode = <T>(make: () => T): Readonly<Record<Mode, T>> => ({
+  validium: make(),
+  "zk-rollup": make(),
+});
 
-/** Assets below this index share one number with the user as key of a vault. Higher indices use a text. */
+/**
+ * Assets below this index share one number with the user as key of a vault. Higher indices use a
+ * text.
+ */
 const ASSETS = 2 ** 21;
 
 type MutableContent = { -readonly [K in keyof BatchContent]: BatchContent[K] };
 
-/** Tells the vaults of a user and an asset apart: the number of a short decimal blob, or the blob's bytes as text. */
+/**
+ * Tells the vaults of a user and an asset apart: the number of a short decimal blob, or the blob's
+ * bytes as text.
+ */
 type BlobKey = number | string;
 
 /** An open batch of a mode, with its vaults in memory, in the writer's view. */
@@ -37,7 +51,8 @@ export class OpenBatch {
   readonly mode: Mode;
   readonly batchNumber: number;
   readonly openedAt: number;
-  readonly firstOrdinal: number; // The place of the first vault among those of its mode, for the index of tokens
+  // The place of the first vault among those of its mode, for the index of tokens
+  readonly firstOrdinal: number;
   readonly isBeside: boolean;
   inBlobs = false; // Whether its data go into blobs. The first vault decides.
   /** The content of a batch of transfers, which takes no mints; its outputs are the vaults. */
@@ -55,8 +70,17 @@ export class OpenBatch {
   readonly #dirtyChunks = new Set<number>();
   #lastDirty = -1;
   /** The inputs of the batch's gas bound; its bytes are an upper bound of the encoded data. */
-  #content: MutableContent = { vaults: 0, runs: 0, assets: 0, bytes: BATCH_DATA_BASE_BYTES, blobBytes: 0 };
-  /** The result of {@link OpenBatch.#contentWith}: this and the content take turns, because an object a vault is much. */
+  #content: MutableContent = {
+    vaults: 0,
+    runs: 0,
+    assets: 0,
+    bytes: BATCH_DATA_BASE_BYTES,
+    blobBytes: 0,
+  };
+  /**
+   * The result of {@link OpenBatch.#contentWith}: this and the content take turns, because an
+   * object a vault is much.
+   */
   #next: MutableContent = { ...this.#content };
   #elements = 0;
 
@@ -83,7 +107,10 @@ export class OpenBatch {
     return this.vaults.count === 0 ? this.openedAt : (this.vaults.createdAt[0] as number);
   }
 
-  /** The slot that this mint adds to; -1 when it needs a new one. An ERC-721 mint never adds, so it does not ask. */
+  /**
+   * The slot that this mint adds to; -1 when it needs a new one. An ERC-721 mint never adds, so it
+   * does not ask.
+   */
   growing(holder: Holder, vault: NewVault): number {
     const ofHolder = this.#growing.get(holdingOf(holder.userIndex, vault.assetIndex));
     const slot = ofHolder?.get(blobKeyOf(vault));
@@ -91,11 +118,16 @@ export class OpenBatch {
     const { amountHigh, amountLow } = this.vaults;
     const [high, low] = [amountHigh[slot] as number, amountLow[slot] as number];
     if (!addsUp(high, low, vault.amountHigh, vault.amountLow)) return -1;
-    const fits = this.inBlobs ? this.#hasElements(slot, vault) : this.#canWiden(slot, widthOfSum(high, low, vault));
+    const fits = this.inBlobs
+      ? this.#hasElements(slot, vault)
+      : this.#canWiden(slot, widthOfSum(high, low, vault));
     return fits ? slot : -1;
   }
 
-  /** The slot of a new vault; -1 when one commit would not carry the batch with it. The first vault always fits. */
+  /**
+   * The slot of a new vault; -1 when one commit would not carry the batch with it. The first vault
+   * always fits.
+   */
   add(holder: Holder, vault: NewVault, standard: Standard, now: number, tokenHash: number): number {
     const content = this.#contentWith(vault);
     if (this.vaults.count > 0 && !this.#fits(vault, content)) return -1;
@@ -111,7 +143,9 @@ export class OpenBatch {
     if (!this.inBlobs && this.vaults.count >= this.#limits.batchVaults[this.mode]) return false;
     if (this.#foreignItems.size > 0 && this.#hasAllIds(vault)) return false;
     if (content.assets > MAX_BATCH_ASSETS) return false;
-    return this.inBlobs ? this.#elements + elementsOf(vault) <= this.#limits.blobElements : this.#carries(content);
+    return this.inBlobs
+      ? this.#elements + elementsOf(vault) <= this.#limits.blobElements
+      : this.#carries(content);
   }
 
   grow(slot: number, high: number, low: number, now: number): void {
@@ -133,11 +167,19 @@ export class OpenBatch {
     decodeIntoColumns(record, vaults, hashOf);
     for (let slot = first; slot < vaults.count; slot++) {
       const assetIndex = vaults.assetIndex[slot] as number;
-      const [amountHigh, amountLow] = [vaults.amountHigh[slot] as number, vaults.amountLow[slot] as number];
-      const place = { blobs: vaults.blobs, start: vaults.blobStart(slot), end: vaults.blobEnd[slot] as number };
+      const [amountHigh, amountLow] = [
+        vaults.amountHigh[slot] as number,
+        vaults.amountLow[slot] as number,
+      ];
+      const place = {
+        blobs: vaults.blobs,
+        start: vaults.blobStart(slot),
+        end: vaults.blobEnd[slot] as number,
+      };
       const vault = { assetIndex, amountHigh, amountLow, ...place };
       this.#account(vault, this.#contentWith(vault));
-      if (standards[assetIndex] !== "erc721") this.#grows(vaults.userIndex[slot] as number, vault, slot);
+      if (standards[assetIndex] !== "erc721")
+        this.#grows(vaults.userIndex[slot] as number, vault, slot);
     }
   }
 
@@ -147,7 +189,10 @@ export class OpenBatch {
     for (const chunk of this.#dirtyChunks) {
       const first = chunk * CHUNK_VAULTS;
       const end = Math.min(first + CHUNK_VAULTS, this.vaults.count);
-      group.put(keyOf.chunk(this.mode, this.batchNumber, chunk), encodeColumns(this.vaults, first, end));
+      group.put(
+        keyOf.chunk(this.mode, this.batchNumber, chunk),
+        encodeColumns(this.vaults, first, end),
+      );
     }
     this.#dirtyChunks.clear();
     this.#lastDirty = -1;
@@ -172,7 +217,10 @@ export class OpenBatch {
     this.#foreignItems.set(vault.assetIndex, items.add(blob));
   }
 
-  /** Whether the vault's token has as many ids here as can be tried before the commit, and this is another one. */
+  /**
+   * Whether the vault's token has as many ids here as can be tried before the commit, and this is
+   * another one.
+   */
   #hasAllIds(vault: NewVault): boolean {
     const items = this.#foreignItems.get(vault.assetIndex);
     return items !== undefined && items.size >= MAX_FOREIGN_IDS && !items.has(blobKeyOf(vault));
@@ -182,7 +230,10 @@ export class OpenBatch {
   #hasElements(slot: number, more: NewVault): boolean {
     const amount = this.#amountAt(slot) + amountOf(more.amountHigh, more.amountLow);
     const elements = elementCount(amount, this.#blobAt(slot));
-    return elements > 0 && this.#elements - this.#elementsAt(slot) + elements <= this.#limits.blobElements;
+    return (
+      elements > 0 &&
+      this.#elements - this.#elementsAt(slot) + elements <= this.#limits.blobElements
+    );
   }
 
   #elementsAt(slot: number): number {
@@ -211,7 +262,8 @@ export class OpenBatch {
 
   #widened(slot: number, before: number, width: number): MutableContent {
     const { bytes, runs } = this.#content;
-    const cuts = this.mode === "validium" ? 0 : this.#cutsAround(slot, width) - this.#cutsAround(slot, before);
+    const cuts =
+      this.mode === "validium" ? 0 : this.#cutsAround(slot, width) - this.#cutsAround(slot, before);
     return { ...this.#content, bytes: bytes + width - before, runs: runs + cuts };
   }
 
@@ -223,7 +275,8 @@ export class OpenBatch {
     const isKnown = assetIndex === this.#lastAsset || this.#assets.has(assetIndex);
     next.vaults = vaults + 1;
     // Only the gas of a rollup batch depends on its runs.
-    if (this.mode !== "validium") next.runs = runs + (this.#cutBetween(vaults - 1, assetIndex, width) ? 1 : 0);
+    if (this.mode !== "validium")
+      next.runs = runs + (this.#cutBetween(vaults - 1, assetIndex, width) ? 1 : 0);
     next.assets = isKnown ? assets : assets + 1;
     next.bytes = bytes + vaultBytesBound(width, end - start) + (isKnown ? 0 : ASSET_ENTRY_BYTES);
     next.blobBytes = blobBytes + end - start;
@@ -241,11 +294,18 @@ export class OpenBatch {
 
   /** Whether the vault after this slot begins a run. True when there is none. */
   #cutBetween(slot: number, assetIndex: number, width: number): boolean {
-    return slot < 0 || this.vaults.assetIndex[slot] !== assetIndex || isWide(this.#widthAt(slot)) !== isWide(width);
+    return (
+      slot < 0 ||
+      this.vaults.assetIndex[slot] !== assetIndex ||
+      isWide(this.#widthAt(slot)) !== isWide(width)
+    );
   }
 
   #widthAt(slot: number): number {
-    return widthOfWords(this.vaults.amountHigh[slot] as number, this.vaults.amountLow[slot] as number);
+    return widthOfWords(
+      this.vaults.amountHigh[slot] as number,
+      this.vaults.amountLow[slot] as number,
+    );
   }
 
   /** @param content - the last result of {@link OpenBatch.#contentWith}, for this vault */
@@ -269,10 +329,15 @@ function holdingOf(userIndex: number, assetIndex: number): number {
 function blobKeyOf({ blobs, start, end }: NewVault): BlobKey {
   if (start === end) return "";
   const short = shortDecimalIn(blobs, start, end);
-  return short >= 0 ? short : Buffer.from(blobs.buffer, blobs.byteOffset + start, end - start).toString("latin1");
+  return short >= 0
+    ? short
+    : Buffer.from(blobs.buffer, blobs.byteOffset + start, end - start).toString("latin1");
 }
 
-/** The field elements of a vault in a blob; 0 when no form holds it. The usual ones need no big numbers. */
+/**
+ * The field elements of a vault in a blob; 0 when no form holds it. The usual ones need no big
+ * numbers.
+ */
 export function elementsOf({ amountHigh, amountLow, blobs, start, end }: NewVault): number {
   const isOne = amountHigh === 0 && amountLow === 1;
   if (start === end || (isOne && shortDecimalIn(blobs, start, end) >= 0)) return 1;
@@ -280,11 +345,15 @@ export function elementsOf({ amountHigh, amountLow, blobs, start, end }: NewVaul
 }
 
 export function openBatchRecord(
-  open: Pick<OpenBatch, "mode" | "batchNumber" | "mintCount" | "since" | "inBlobs" | "transfers"> & {
+  open: Pick<
+    OpenBatch,
+    "mode" | "batchNumber" | "mintCount" | "since" | "inBlobs" | "transfers"
+  > & {
     readonly vaults: Pick<VaultColumns, "count">;
   },
 ): BatchRecord {
-  // Written out, because each group of mints writes one: V8 copies a record of so many fields slowly.
+  // Written out, because each group of mints writes one: V8 copies a record of so many fields
+  // slowly.
   return {
     mode: open.mode,
     batchNumber: open.batchNumber,
@@ -313,12 +382,14 @@ export function openBatchRecord(
 }
 
 /**
- * The batches whose vaults are in memory: the open ones of each mode, and closed ones that may not be on disk yet.
+ * The batches whose vaults are in memory: the open ones of each mode, and closed ones that may not
+ * be on disk yet.
  *
- * Rollup vaults that blobs cannot hold need calldata. So a mode has up to two open batches with consecutive numbers, of
- * one kind each: the first vault decides the kind of the first one, and the second one opens with the first vault that
- * does not belong there. They close together. So no order of mints makes batches smaller than one kind alone would be,
- * whoever sends them; at most each batch is followed by one of the other kind.
+ * Rollup vaults that blobs cannot hold need calldata. So a mode has up to two open batches with
+ * consecutive numbers, of one kind each: the first vault decides the kind of the first one, and the
+ * second one opens with the first vault that does not belong there. They close together. So no
+ * order of mints makes batches smaller than one kind alone would be, whoever sends them; at most
+ * each batch is followed by one of the other kind.
  */
 export class UnsealedBatches {
   readonly #open = new Map<Mode, OpenBatch>();
@@ -341,7 +412,10 @@ export class UnsealedBatches {
     return beside === undefined ? [this.open(mode)] : [this.open(mode), beside];
   }
 
-  /** Replaces a mode's open batches, which are closed then. A batch that goes beside the first closes none. */
+  /**
+   * Replaces a mode's open batches, which are closed then. A batch that goes beside the first
+   * closes none.
+   */
   setOpen(batch: OpenBatch): void {
     const { mode } = batch;
     if (batch.isBeside) {

@@ -10,7 +10,10 @@ import { Recent } from "../recent.ts";
 import { pointsIn } from "../sealing/contents.ts";
 
 const KEPT = 10_000; // Openings kept in memory, 0.5 KB each
-/** Openings of metered calls that may wait. Each takes a core for some 40 ms, and its batch's data, at most 0.8 MB. */
+/**
+ * Openings of metered calls that may wait. Each takes a core for some 40 ms, and its batch's data,
+ * at most 0.8 MB.
+ */
 const MAX_WAITING = 64;
 
 /** Told how many proofs the native code must make, before it makes them. A throw ends the call. */
@@ -23,14 +26,16 @@ export interface BlobRecords {
 }
 
 /**
- * Opens elements of batches in blobs one at a time, so that nobody waits for all of another's. Metered calls, which
- * strangers cause, wait behind the engine's own. A commitment binds its blob, so what is kept stays right.
+ * Opens elements of batches in blobs one at a time, so that nobody waits for all of another's.
+ * Metered calls, which strangers cause, wait behind the engine's own. A commitment binds its blob,
+ * so what is kept stays right.
  */
 export class Openings {
   readonly #kzg: Kzg;
   readonly #kept = new Recent<Hex, number, Opening>(KEPT); // By commitment and place in the blob
   readonly #blobs = new Recent<Hex, "blob", BlobProof>(KEPT); // Proofs of whole blobs, by commitment
-  readonly #own: (() => Promise<void>)[] = []; // Proofs to be made: the engine's own, and those of metered calls
+  // Proofs to be made: the engine's own, and those of metered calls
+  readonly #own: (() => Promise<void>)[] = [];
   readonly #metered: (() => Promise<void>)[] = [];
   #isBusy = false;
 
@@ -38,7 +43,10 @@ export class Openings {
     this.#kzg = kzg;
   }
 
-  /** The proof of a vault, up to `batchRoot`. Rejects with `backpressure`; `store_corrupt` for other records. */
+  /**
+   * The proof of a vault, up to `batchRoot`. Rejects with `backpressure`; `store_corrupt` for other
+   * records.
+   */
   async prove(
     { data, commitments, leftOut }: BlobRecords,
     vault: VaultContent,
@@ -50,16 +58,28 @@ export class Openings {
     const points = pointsIn(commitments);
     const places = elementPlaces(batch, unpackVaultId(vault.vaultId).slot, vault).map((place) => {
       const blob = Math.floor(place / BLOB_ELEMENTS);
-      return { blob: blobs[blob] as Uint8Array, point: points[blob] as Hex, index: place % BLOB_ELEMENTS };
+      return {
+        blob: blobs[blob] as Uint8Array,
+        point: points[blob] as Hex,
+        index: place % BLOB_ELEMENTS,
+      };
     });
-    tell(onKzgProofs, places.filter(({ point, index }) => this.#kept.get(point, index) === undefined).length);
+    tell(
+      onKzgProofs,
+      places.filter(({ point, index }) => this.#kept.get(point, index) === undefined).length,
+    );
     const openings: Opening[] = [];
     for (const { blob, point, index } of places) {
       const open = async () => (await this.#kzg.openings(blob, point, [index]))[0] as Opening;
       openings.push(await this.#inTurn(this.#kept, point, index, open, onKzgProofs !== undefined));
     }
-    const proof = openedProof({ ...batch, versionedHashes: points.map(versionedHash), leftOut }, vault, openings);
-    // The pairing would take 0.1 s of the event loop. The native code has made the proof for these elements.
+    const proof = openedProof(
+      { ...batch, versionedHashes: points.map(versionedHash), leftOut },
+      vault,
+      openings,
+    );
+    // The pairing would take 0.1 s of the event loop. The native code has made the proof for these
+    // elements.
     const { root, elements } = openedRoot(proof);
     const isVault = elements.every((element, i) => element === openings[i]?.element);
     if (root !== batchRoot || !isVault)
@@ -68,14 +88,25 @@ export class Openings {
   }
 
   /** The proof of each blob of a batch. Rejects with `backpressure` when too many wait. */
-  async proveBlobs({ data, commitments }: Pick<BlobRecords, "data" | "commitments">, onKzgProofs?: OnKzgProofs) {
+  async proveBlobs(
+    { data, commitments }: Pick<BlobRecords, "data" | "commitments">,
+    onKzgProofs?: OnKzgProofs,
+  ) {
     const proofs: BlobProof[] = [];
     const points = pointsIn(commitments);
-    tell(onKzgProofs, points.filter((point) => this.#blobs.get(point, "blob") === undefined).length);
+    tell(
+      onKzgProofs,
+      points.filter((point) => this.#blobs.get(point, "blob") === undefined).length,
+    );
     for (const [i, blob] of blobsIn(readBlobBatchData(data)).entries()) {
       const commitment = points[i] as Hex;
-      const prove = async () => ({ commitment, proof: (await this.#kzg.proofs(blob, commitment, "blob"))[0] as Hex });
-      proofs.push(await this.#inTurn(this.#blobs, commitment, "blob", prove, onKzgProofs !== undefined));
+      const prove = async () => ({
+        commitment,
+        proof: (await this.#kzg.proofs(blob, commitment, "blob"))[0] as Hex,
+      });
+      proofs.push(
+        await this.#inTurn(this.#blobs, commitment, "blob", prove, onKzgProofs !== undefined),
+      );
     }
     return proofs;
   }

@@ -10,31 +10,44 @@ import type { Database, Journal, Store } from "../store/ports.ts";
 export interface EngineOptions {
   /** Folder of a LevelDB store, a database such as `new MemoryLevel()`, or your own store. */
   readonly store: string | Database | Store;
-  /** Default false (`store_missing`): a new store over the contract of a lost one would mint its tokens again. */
+  /**
+   * Default false (`store_missing`): a new store over the contract of a lost one would mint its
+   * tokens again.
+   */
   readonly createIfMissing?: boolean;
   /**
-   * Gets every journal entry too. A change is acknowledged when store and journal have it. Opening the engine brings
-   * the journal up to the store. A journal that is ahead of the store, or belongs to another one, is `store_mismatch`.
-   * `LevelJournal` keeps one in a folder; `restoreStore` makes a store of a journal. The engine does not close it.
+   * Gets every journal entry too. A change is acknowledged when store and journal have it. Opening
+   * the engine brings the journal up to the store. A journal that is ahead of the store, or belongs
+   * to another one, is `store_mismatch`. `LevelJournal` keeps one in a folder; `restoreStore` makes
+   * a store of a journal. The engine does not close it.
    */
   readonly journal?: Journal;
   /** The contract that this store's batches are committed to. It never changes. */
   readonly settlement: Settlement;
   readonly environment: Environment;
   readonly clock?: Clock;
-  /** A monotonic clock of any origin, in ms. Default `performance.now`, or `clock` when that is given. */
+  /**
+   * A monotonic clock of any origin, in ms. Default `performance.now`, or `clock` when that is
+   * given.
+   */
   readonly monotonic?: Clock;
   /**
-   * How far the clock may be ahead of the journal's newest entry, in ms. Beyond that, entries get the journal's time,
-   * and {@link Engine.clockFault} says so. Default: no bound.
+   * How far the clock may be ahead of the journal's newest entry, in ms. Beyond that, entries get
+   * the journal's time, and {@link Engine.clockFault} says so. Default: no bound.
    */
   readonly clockAheadMs?: number;
   readonly limits?: Partial<Limits>;
   /** Signs receipts for mints. Without it there are no receipts. */
   readonly receiptSigner?: ReceiptSigner;
-  /** Commits to blobs and proves vaults in them. Default: a thread of the engine's own, started at the first blob. */
+  /**
+   * Commits to blobs and proves vaults in them. Default: a thread of the engine's own, started at
+   * the first blob.
+   */
   readonly kzg?: Kzg;
-  /** Checks wallet contracts' signatures (ERC-1271) on a chain. Without it only plain accounts can sign withdrawals. */
+  /**
+   * Checks wallet contracts' signatures (ERC-1271) on a chain. Without it only plain accounts can
+   * sign withdrawals.
+   */
   readonly verifySignature?: (
     chainId: bigint,
     ...signed: Parameters<L1Reader["verifySignature"]>
@@ -62,7 +75,9 @@ export const DEFAULT_LIMITS: Limits = {
   uncommittedVaults: null,
 };
 
-/** The limits with defaults filled in. Throws `validation_failed` for a limit that L1 cannot carry. */
+/**
+ * The limits with defaults filled in. Throws `validation_failed` for a limit that L1 cannot carry.
+ */
 export function readLimits(limits: Partial<Limits> = {}): Limits {
   const read = { ...DEFAULT_LIMITS, ...limits };
   requireInteger("usersPerRequest", read.usersPerRequest, 1, 1_000_000);
@@ -70,12 +85,22 @@ export function readLimits(limits: Partial<Limits> = {}): Limits {
   requireInteger("batchVaults.validium", read.batchVaults.validium, 1, MAX_BATCH_VAULTS);
   requireInteger("batchVaults.zk-rollup", read.batchVaults["zk-rollup"], 1, MAX_ROLLUP_VAULTS);
   requireInteger("validiumBytes", read.validiumBytes, 1_024, 512 * 1024 * 1024);
-  requireInteger("rollupBytes", read.rollupBytes, 1_024, MAX_TRANSACTION_BYTES - TRANSACTION_OVERHEAD);
+  requireInteger(
+    "rollupBytes",
+    read.rollupBytes,
+    1_024,
+    MAX_TRANSACTION_BYTES - TRANSACTION_OVERHEAD,
+  );
   requireInteger("blobElements", read.blobElements, 1, MAX_BLOB_VAULTS);
   requireInteger("rollupGas", read.rollupGas, 500_000, MAX_TRANSACTION_GAS);
   if (read.uncommittedVaults !== null) {
     // Below this, the largest request would always be refused.
-    requireInteger("uncommittedVaults", read.uncommittedVaults, read.mintsPerRequest, Number.MAX_SAFE_INTEGER);
+    requireInteger(
+      "uncommittedVaults",
+      read.uncommittedVaults,
+      read.mintsPerRequest,
+      Number.MAX_SAFE_INTEGER,
+    );
   }
   return read;
 }

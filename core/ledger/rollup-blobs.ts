@@ -16,7 +16,10 @@ export class RollupBlobs {
   #fault: MintmarkError | null = null;
   readonly #sealing = new Set<(fault: MintmarkError) => void>();
 
-  constructor({ kzg, settlement }: Pick<EngineOptions, "kzg" | "settlement">, chainOf: (assetIndex: number) => bigint) {
+  constructor(
+    { kzg, settlement }: Pick<EngineOptions, "kzg" | "settlement">,
+    chainOf: (assetIndex: number) => bigint,
+  ) {
     this.#own = kzg === undefined ? new KzgThread() : null;
     this.kzg = kzg ?? (this.#own as KzgThread);
     this.openings = new Openings(this.kzg);
@@ -35,7 +38,10 @@ export class RollupBlobs {
     return this.#chains.has(this.#home) ? "blobs" : "calldata";
   }
 
-  /** Whether a new vault goes into blobs: settlement contract and token are on chains that take them, and it fits. */
+  /**
+   * Whether a new vault goes into blobs: settlement contract and token are on chains that take
+   * them, and it fits.
+   */
   takes(vault: NewVault): boolean {
     if (!this.#chains.has(this.#home)) return false;
     return this.#chains.has(this.#chainOf(vault.assetIndex)) && elementsOf(vault) > 0;
@@ -53,7 +59,10 @@ export class RollupBlobs {
     this.#sealing.clear();
   }
 
-  /** Like `sealed`, but rejects with the fault as soon as there is one, because the seal then waits for its end. */
+  /**
+   * Like `sealed`, but rejects with the fault as soon as there is one, because the seal then waits
+   * for its end.
+   */
   unlessFaulty<T>(sealed: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       sealed.then(resolve, reject).finally(() => this.#sealing.delete(reject));

@@ -1,7 +1,8 @@
 import type { Hex } from "../model.ts";
 import { Recent } from "../recent.ts";
 
-const GENERATION = 50_000; // Sums in each generation, about 200 bytes each. A user without sums counts as one.
+// Sums in each generation, about 200 bytes each. A user without sums counts as one.
+const GENERATION = 50_000;
 
 /** Adds a user's later transactions to its sums. */
 type AddTransactions = (sums: TokenSums) => Promise<void>;
@@ -12,16 +13,24 @@ interface Summing {
   stale: boolean;
 }
 
-/** Sums of recent users, so that only newer mints are added. Withdrawals, transfers and void slots drop a user's. */
+/**
+ * Sums of recent users, so that only newer mints are added. Withdrawals, transfers and void slots
+ * drop a user's.
+ */
 export class TokenSumsCache {
   readonly #known = new Recent<"user", number, TokenSums>(GENERATION, ({ size }) => 1 + size);
-  readonly #summing = new Map<number, Summing>(); // By user. Concurrent callers share one computation.
+  // By user. Concurrent callers share one computation.
+  readonly #summing = new Map<number, Summing>();
 
-  /** A user's sums over the transactions before `to`, and possibly later ones. `add` brings them up to `to`. */
+  /**
+   * A user's sums over the transactions before `to`, and possibly later ones. `add` brings them up
+   * to `to`.
+   */
   async of({ userIndex }: Holding, to: number, add: AddTransactions): Promise<TokenSums> {
     for (;;) {
       const running = this.#summing.get(userIndex);
-      // They may lack changes since they were begun. That is fine for earlier callers, not for this one.
+      // They may lack changes since they were begun. That is fine for earlier callers, not for this
+      // one.
       const outdated = running?.stale === true;
       const sums = await (running?.sums ?? this.#begin(userIndex, to, add));
       if (sums.upTo >= to && !outdated) return sums;
@@ -43,8 +52,12 @@ export class TokenSumsCache {
   #begin(userIndex: number, to: number, add: AddTransactions): Promise<TokenSums> {
     // Out of the cache during the addition, so that nobody finds half of it.
     const known = this.#known.take("user", userIndex);
-    if (known !== undefined && known.upTo >= to) return Promise.resolve(this.#put(userIndex, known));
-    const running: Summing = { sums: this.#add(userIndex, known ?? new TokenSums(), add), stale: false };
+    if (known !== undefined && known.upTo >= to)
+      return Promise.resolve(this.#put(userIndex, known));
+    const running: Summing = {
+      sums: this.#add(userIndex, known ?? new TokenSums(), add),
+      stale: false,
+    };
     this.#summing.set(userIndex, running);
     return running.sums;
   }
@@ -75,7 +88,9 @@ export interface TokenSum {
   withdrawn: bigint;
 }
 
-/** A user's sums over the vaults that are not void. ERC-721 tokens are left out: each is one vault. */
+/**
+ * A user's sums over the vaults that are not void. ERC-721 tokens are left out: each is one vault.
+ */
 export class TokenSums {
   upTo = 0; // The sums cover the application's transactions before this one
   readonly #byToken = new Map<string, TokenSum>();

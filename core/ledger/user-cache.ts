@@ -10,7 +10,10 @@ export interface CachedUser extends Holder {
 
 const GENERATION = 100_000; // Users in each generation, about 400 bytes each
 
-/** Users that minted lately, by application, then by id or owner, as mints name them. A user never changes. */
+/**
+ * Users that minted lately, by application, then by id or owner, as mints name them. A user never
+ * changes.
+ */
 export class UserCache extends Recent<number, Uuid | Address, CachedUser> {
   constructor() {
     super(GENERATION);

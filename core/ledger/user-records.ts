@@ -7,7 +7,11 @@ import { requireUuid } from "../validate.ts";
 import type { Ledger } from "./ledger.ts";
 
 /** Users in the order of their indices. Throws `store_corrupt` when one is missing. */
-export async function readUsers(ledger: Ledger, applicationIndex: number, userIndices: readonly number[]) {
+export async function readUsers(
+  ledger: Ledger,
+  applicationIndex: number,
+  userIndices: readonly number[],
+) {
   return (await readOwnUsers(ledger, applicationIndex, userIndices)).map((user, i) => {
     if (user !== undefined) return user;
     const detail = `User ${userIndices[i]} of application ${applicationIndex} is missing.`;
@@ -15,9 +19,17 @@ export async function readUsers(ledger: Ledger, applicationIndex: number, userIn
   });
 }
 
-/** The same; undefined for a user of another application, whose vault an adopted list takes, too. */
-export async function readOwnUsers(ledger: Ledger, applicationIndex: number, userIndices: readonly number[]) {
-  const records = await ledger.store.getMany(userIndices.map((index) => keyOf.user(applicationIndex, index)));
+/**
+ * The same; undefined for a user of another application, whose vault an adopted list takes, too.
+ */
+export async function readOwnUsers(
+  ledger: Ledger,
+  applicationIndex: number,
+  userIndices: readonly number[],
+) {
+  const records = await ledger.store.getMany(
+    userIndices.map((index) => keyOf.user(applicationIndex, index)),
+  );
   return records.map((record, i) =>
     record === undefined ? undefined : decodeRecord(userRecord, record, `User ${userIndices[i]}`),
   );
@@ -26,7 +38,9 @@ export async function readOwnUsers(ledger: Ledger, applicationIndex: number, use
 /** A user from the indices. Throws `application_not_found`, `user_not_found`. */
 export async function findUser(ledger: Ledger, applicationId: Uuid, userId: Uuid) {
   const { applicationIndex } = ledger.application(applicationId);
-  const record = await ledger.store.get(keyOf.userId(applicationIndex, requireUuid("userId", userId)));
+  const record = await ledger.store.get(
+    keyOf.userId(applicationIndex, requireUuid("userId", userId)),
+  );
   if (record === undefined) throw new MintmarkError("user_not_found");
   return { ...decodeRecord(userIdRecord, record, `User ${userId}`), applicationIndex };
 }

@@ -2,17 +2,22 @@ import { MODES, type Mode } from "../model.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import { byMode, type OpenBatch } from "./open-batch.ts";
 
-export const FIRST_PENDING = 0xfff0_0000; // Refs from here on belong to a request that is being checked, not to vaults
+// Refs from here on belong to a request that is being checked, not to vaults
+export const FIRST_PENDING = 0xfff0_0000;
 
 /**
- * A vault in the token index takes 4 bytes instead of an id: its position among all vaults of its mode, and the mode.
- * From 1 to below {@link FIRST_PENDING}. A batch that opens beside another leaves room for all vaults of that one; what
- * stays unused is lost until the next opening, as if the batch had been full.
+ * A vault in the token index takes 4 bytes instead of an id: its position among all vaults of its
+ * mode, and the mode. From 1 to below {@link FIRST_PENDING}. A batch that opens beside another
+ * leaves room for all vaults of that one; what stays unused is lost until the next opening, as if
+ * the batch had been full.
  */
 export class VaultRefs {
   /** By batch number: the ordinal of the first vault. */
   readonly #firstOrdinals = byMode((): number[] => []);
-  /** By batch number: vaults in the mode's earlier batches. Of a batch beside an open one once both are closed. */
+  /**
+   * By batch number: vaults in the mode's earlier batches. Of a batch beside an open one once both
+   * are closed.
+   */
   readonly #vaultsBefore = byMode((): number[] => []);
 
   firstOrdinalOf(mode: Mode, batchNumber: number): number {

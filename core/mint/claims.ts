@@ -11,7 +11,12 @@ import { isSignedBy } from "../protocol/signature.ts";
 import { claimDigest } from "../protocol/typed-data.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, emptyOf, encodeRecord, MAX_TIME } from "../store/layout.ts";
-import { type ApplicationRecord, type ClaimRecord, claimNumber, claimRecord } from "../store/records.ts";
+import {
+  type ApplicationRecord,
+  type ClaimRecord,
+  claimNumber,
+  claimRecord,
+} from "../store/records.ts";
 import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
 import type { Transition } from "../store/writer.ts";
 import { requireKey, requireScope } from "../tenants/api-keys.ts";
@@ -63,14 +68,23 @@ async function createAll(
             const same = known[i];
             const isOther =
               !!same &&
-              (same.applicationIndex !== applicationIndex || same.mint !== mint || same.expiresAt !== expiresAt);
+              (same.applicationIndex !== applicationIndex ||
+                same.mint !== mint ||
+                same.expiresAt !== expiresAt);
             const detail = "a link of this address exists with other terms";
-            return isOther ? [{ pointer: `/claims/${i}/linkAddress`, code: "claim_exists", detail }] : [];
+            return isOther
+              ? [{ pointer: `/claims/${i}/linkAddress`, code: "claim_exists", detail }]
+              : [];
           }),
         );
         const created = asked.filter((_, i) => known[i] === null);
         if (created.length === 0) return known as ClaimRecord[];
-        const entry = { kind: "claimsCreated", applicationIndex, keyIndex, claims: created } as const;
+        const entry = {
+          kind: "claimsCreated",
+          applicationIndex,
+          keyIndex,
+          claims: created,
+        } as const;
         const { sequence, time: createdAt } = ledger.record(group, entry);
         let place = 0;
         return asked.map(({ link, mint, expiresAt }, i) => {
@@ -92,20 +106,31 @@ async function createAll(
 
 function askedClaims(ledger: Ledger, claims: readonly NewClaim[]): AskedClaim[] {
   if (!Array.isArray(claims) || claims.length === 0 || claims.length > MAX_NEW_CLAIMS)
-    throw new MintmarkError("validation_failed", `claims must be a list of 1 to ${MAX_NEW_CLAIMS} links`);
+    throw new MintmarkError(
+      "validation_failed",
+      `claims must be a list of 1 to ${MAX_NEW_CLAIMS} links`,
+    );
   const now = ledger.journalClock.now();
   const asked = claims.map(({ linkAddress, mint, expiresAt = null }): AskedClaim => {
     const text = jsonOf(mint);
     if (expiresAt !== null && (!Number.isInteger(expiresAt) || expiresAt > MAX_TIME))
-      throw new MintmarkError("validation_failed", "expiresAt must be milliseconds since 1970, or null");
+      throw new MintmarkError(
+        "validation_failed",
+        "expiresAt must be milliseconds since 1970, or null",
+      );
     return { link: requireAddress("linkAddress", linkAddress), mint: text, expiresAt };
   });
   if (new Set(asked.map(({ link }) => link)).size < asked.length)
-    throw new MintmarkError("validation_failed", "two links have the same address; make a new key for each");
+    throw new MintmarkError(
+      "validation_failed",
+      "two links have the same address; make a new key for each",
+    );
   refuse(
     asked.flatMap(({ expiresAt }, i): Issue[] => {
       const isPast = expiresAt !== null && expiresAt <= now;
-      return isPast ? [{ pointer: `/claims/${i}/expiresAt`, code: "claim_expired", detail: "has passed" }] : [];
+      return isPast
+        ? [{ pointer: `/claims/${i}/expiresAt`, code: "claim_expired", detail: "has passed" }]
+        : [];
     }),
   );
   return asked;
@@ -122,7 +147,9 @@ function jsonOf(mint: unknown): string {
   throw new MintmarkError("validation_failed", problem);
 }
 
-/** Runs every check of a mint on the entries of new links, as if one owner claimed all of them now. */
+/**
+ * Runs every check of a mint on the entries of new links, as if one owner claimed all of them now.
+ */
 async function checkEntries(
   context: EngineContext,
   principal: Principal,
@@ -134,7 +161,12 @@ async function checkEntries(
   if (first === undefined) return;
   const mints = fresh.map((i) => claims[i]?.mint);
   try {
-    await checkMint(context, principal, { users: [{ ownerAddress: claims[first]?.linkAddress, mints }] }, signal);
+    await checkMint(
+      context,
+      principal,
+      { users: [{ ownerAddress: claims[first]?.linkAddress, mints }] },
+      signal,
+    );
   } catch (error) {
     if (!(error instanceof MintmarkError) || error.issues.length === 0) throw error;
     const issues = error.issues.map((issue): Issue => {
@@ -143,14 +175,27 @@ async function checkEntries(
       return { ...issue, pointer: `/claims/${fresh[Number(entry)]}/mint${rest}` };
     });
     const { code, moreIssues } = error;
-    throw new MintmarkError(code, `${issues[0]?.pointer}: ${issues[0]?.detail}`, { issues, moreIssues });
+    throw new MintmarkError(code, `${issues[0]?.pointer}: ${issues[0]?.detail}`, {
+      issues,
+      moreIssues,
+    });
   }
 }
 
-/** What a mint says when the key that created a link is revoked or has expired, or its application is suspended. */
-const BY_KEY: ReadonlySet<string> = new Set(["credentials_invalid", "credentials_expired", "application_suspended"]);
+/**
+ * What a mint says when the key that created a link is revoked or has expired, or its application
+ * is suspended.
+ */
+const BY_KEY: ReadonlySet<string> = new Set([
+  "credentials_invalid",
+  "credentials_expired",
+  "application_suspended",
+]);
 
-/** The journal sequence of the mint that has taken a link; null while it is open. Throws for another owner's. */
+/**
+ * The journal sequence of the mint that has taken a link; null while it is open. Throws for another
+ * owner's.
+ */
 function earlierTaking(
   ledger: Ledger,
   { status, ownerAddress, mintSequence, expiresAt }: ClaimRecord,
@@ -176,28 +221,39 @@ function putClaim(group: Group, link: Address, record: ClaimRecord): void {
 }
 
 /** A claim link, of this application if one is given. Throws `claim_not_found`. */
-async function storedClaim(ledger: Ledger, link: Address, application?: ApplicationRecord): Promise<ClaimRecord> {
+async function storedClaim(
+  ledger: Ledger,
+  link: Address,
+  application?: ApplicationRecord,
+): Promise<ClaimRecord> {
   return ownClaim(await ledger.store.get(keyOf.claim(link)), application);
 }
 
 function ownClaim(stored: Buffer | undefined, application?: ApplicationRecord): ClaimRecord {
   const claim = recordOf(stored);
-  const isOthers = application !== undefined && claim?.applicationIndex !== application.applicationIndex;
+  const isOthers =
+    application !== undefined && claim?.applicationIndex !== application.applicationIndex;
   if (claim === null || isOthers) throw new MintmarkError("claim_not_found");
   return claim;
 }
 
 async function claimPage(ledger: Ledger, applicationIndex: number, { after, limit }: PageStart) {
   const prefix = prefixOf.applicationClaim(applicationIndex);
-  const start = after === null ? { gte: prefix } : { gt: keyOf.applicationClaim(applicationIndex, after) };
+  const start =
+    after === null ? { gte: prefix } : { gt: keyOf.applicationClaim(applicationIndex, after) };
   const links: Address[] = [];
-  for await (const [, link] of ledger.store.entries({ ...start, lt: endOf(prefix), limit: limit + 1 }))
+  for await (const [, link] of ledger.store.entries({
+    ...start,
+    lt: endOf(prefix),
+    limit: limit + 1,
+  }))
     links.push(bytesToHex(link));
   const page = links.slice(0, limit);
   const stored = await ledger.store.getMany(page.map(keyOf.claim));
   const records = stored.map((found) => {
     const record = recordOf(found);
-    if (record === null) throw new MintmarkError("store_corrupt", "A claim link that an index names is missing.");
+    if (record === null)
+      throw new MintmarkError("store_corrupt", "A claim link that an index names is missing.");
     return record;
   });
   const data = records.map((record, i) => claimView(ledger, page[i] as Address, record));
@@ -206,14 +262,28 @@ async function claimPage(ledger: Ledger, applicationIndex: number, { after, limi
 
 function claimView(ledger: Ledger, linkAddress: Address, record: ClaimRecord): Claim {
   const { mint, expiresAt, ownerAddress, signature, mintId, createdAt, decidedAt } = record;
-  const hasExpired = record.status === "open" && expiresAt !== null && expiresAt <= ledger.journalClock.now();
+  const hasExpired =
+    record.status === "open" && expiresAt !== null && expiresAt <= ledger.journalClock.now();
   const status = hasExpired ? "expired" : record.status;
   const entry = JSON.parse(mint) as Claim["mint"];
-  return { linkAddress, status, mint: entry, expiresAt, ownerAddress, signature, mintId, createdAt, decidedAt };
+  return {
+    linkAddress,
+    status,
+    mint: entry,
+    expiresAt,
+    ownerAddress,
+    signature,
+    mintId,
+    createdAt,
+    decidedAt,
+  };
 }
 
 /** A link without what is its issuer's alone. */
-function foundClaim(ledger: Ledger, { linkAddress, status, mint, expiresAt, ownerAddress }: Claim): FoundClaim {
+function foundClaim(
+  ledger: Ledger,
+  { linkAddress, status, mint, expiresAt, ownerAddress }: Claim,
+): FoundClaim {
   const { tokenId, mintingBlob = "", amount = 1, amountDecimal, quantity = 1 } = mint;
   const asset = findAsset(ledger, String(mint.assetId), "durable");
   const { assetId, standard, name, symbol, blobScheme, nextTokenId } = asset;
@@ -222,7 +292,10 @@ function foundClaim(ledger: Ledger, { linkAddress, status, mint, expiresAt, owne
   return {
     ...{ linkAddress, status, expiresAt, ownerAddress, asset: { assetId, standard, name, symbol } },
     tokenId: named ?? (blob === "0x" ? null : tokenIdOf(standard, blobScheme, blob)),
-    amount: standard === "erc721" ? null : String(amountDecimal ?? decimalAmount(BigInt(String(amount)), asset)),
+    amount:
+      standard === "erc721"
+        ? null
+        : String(amountDecimal ?? decimalAmount(BigInt(String(amount)), asset)),
     quantity: nextTokenId === null ? null : Number(quantity),
   };
 }
@@ -230,11 +303,16 @@ function foundClaim(ledger: Ledger, { linkAddress, status, mint, expiresAt, owne
 export function claimsOf(context: EngineContext): Claims {
   const linkOf = (address: Address) => requireAddress("linkAddress", address);
   return {
-    createAll: async (principal, claims, wait) => createAll(context, principal, claims, wait?.signal),
+    createAll: async (principal, claims, wait) =>
+      createAll(context, principal, claims, wait?.signal),
     async get(applicationId, address) {
       const { ledger } = context;
       const link = linkOf(address);
-      return claimView(ledger, link, await storedClaim(ledger, link, ledger.application(applicationId)));
+      return claimView(
+        ledger,
+        link,
+        await storedClaim(ledger, link, ledger.application(applicationId)),
+      );
     },
     list: (applicationId, page = {}) =>
       listOf(context, "claims", applicationId, page, (start, ledger) =>
@@ -247,9 +325,13 @@ export function claimsOf(context: EngineContext): Claims {
       const key = keyOf.claim(link);
       const keys = () => [key];
       const apply: Transition<ClaimRecord>["apply"] = (group, [stored]) => {
-        const claim = ownClaim(group.resolve(key, stored), ledger.application(applicationId, "latest"));
+        const claim = ownClaim(
+          group.resolve(key, stored),
+          ledger.application(applicationId, "latest"),
+        );
         if (claim.status === "cancelled") return claim;
-        if (claim.status === "claimed") throw new MintmarkError("claim_taken", "The link has been used already.");
+        if (claim.status === "claimed")
+          throw new MintmarkError("claim_taken", "The link has been used already.");
         const { time: decidedAt } = ledger.record(group, { kind: "claimCancelled", link });
         const cancelled = { ...claim, status: "cancelled", decidedAt } as const;
         putClaim(group, link, cancelled);
@@ -269,7 +351,10 @@ export function claimsOf(context: EngineContext): Claims {
       const record = await storedClaim(ledger, link);
       const signature = String(claim.signature).toLowerCase() as Hex;
       if (!(await isSignedBy(link, claimDigest(ledger.settlement, { link, owner }), signature)))
-        throw new MintmarkError("signature_invalid", "The signature is not by the link's key over this owner.");
+        throw new MintmarkError(
+          "signature_invalid",
+          "The signature is not by the link's key over this owner.",
+        );
       const earlier = earlierTaking(ledger, record, owner);
       if (earlier !== null) return replayedResult(ledger, earlier);
       const decision: Decision = {
@@ -282,7 +367,9 @@ export function claimsOf(context: EngineContext): Claims {
           putClaim(group, link, { ...record, status: "claimed", ...taken, decidedAt });
         },
       };
-      const request = { users: [{ ownerAddress: owner, mints: [JSON.parse(record.mint) as unknown] }] };
+      const request = {
+        users: [{ ownerAddress: owner, mints: [JSON.parse(record.mint) as unknown] }],
+      };
       try {
         return await mint(context, principalOf(ledger, record), request, { decision, signal });
       } catch (error) {
@@ -313,7 +400,9 @@ export interface Claim {
   readonly mint: Readonly<Record<string, unknown>>;
   /** Milliseconds since 1970; null for never. */
   readonly expiresAt: number | null;
-  /** Who has claimed it, and the signature of the link's key that names this owner; null until then. */
+  /**
+   * Who has claimed it, and the signature of the link's key that names this owner; null until then.
+   */
   readonly ownerAddress: Address | null;
   readonly signature: Hex | null;
   readonly mintId: Uuid | null;
@@ -323,7 +412,8 @@ export interface Claim {
 }
 
 /** A claim link for whoever holds it. */
-export interface FoundClaim extends Pick<Claim, "linkAddress" | "status" | "expiresAt" | "ownerAddress"> {
+export interface FoundClaim
+  extends Pick<Claim, "linkAddress" | "status" | "expiresAt" | "ownerAddress"> {
   readonly asset: Pick<Asset, "assetId" | "standard" | "name" | "symbol">;
   /** null where the engine gives the id, and for ERC-20. */
   readonly tokenId: bigint | null;
@@ -341,23 +431,28 @@ export interface TakenClaim {
 }
 
 /**
- * Claim links. The issuer makes a key for each and gives it to somebody, who can then have one mint, to any owner. The
- * key signs the owner, so nobody who sees a claim can lead it elsewhere. A link mints with the API key that created it,
- * and ends with that key.
+ * Claim links. The issuer makes a key for each and gives it to somebody, who can then have one
+ * mint, to any owner. The key signs the owner, so nobody who sees a claim can lead it elsewhere. A
+ * link mints with the API key that created it, and ends with that key.
  *
  * @example
- * const link = privateKeyToAccount(generatePrivateKey());
- * await engine.claims.createAll(principal, [{ linkAddress: link.address, mint: { assetId, tokenId: "7" } }]);
- * const signature = await link.signTypedData(claimTypedData(engine.settlement, { link: link.address, owner }));
- * const { vaults } = await engine.claims.take(link.address, { ownerAddress: owner, signature });
+ * const link = privateKeyToAccount(generatePrivateKey()); await engine.claims.createAll(principal,
+ * [{ linkAddress: link.address, mint: { assetId, tokenId: "7" } }]); const signature = await
+ * link.signTypedData(claimTypedData(engine.settlement, { link: link.address, owner })); const {
+ * vaults } = await engine.claims.take(link.address, { ownerAddress: owner, signature });
  */
 export interface Claims {
   /**
-   * Creates at most 1,000 links, all or none, after every check that `mint` would make. The same links with the same
-   * terms again change nothing. A link does not keep its token from being minted in another way. Needs the scopes
-   * `mint` and `users`. Rejects with `claim_exists`, `claim_expired`, or as `mint` does.
+   * Creates at most 1,000 links, all or none, after every check that `mint` would make. The same
+   * links with the same terms again change nothing. A link does not keep its token from being
+   * minted in another way. Needs the scopes `mint` and `users`. Rejects with `claim_exists`,
+   * `claim_expired`, or as `mint` does.
    */
-  createAll(principal: Principal, claims: readonly NewClaim[], wait?: WaitOptions): Promise<Claim[]>;
+  createAll(
+    principal: Principal,
+    claims: readonly NewClaim[],
+    wait?: WaitOptions,
+  ): Promise<Claim[]>;
   /** Rejects with `claim_not_found`. */
   get(applicationId: Uuid, linkAddress: Address): Promise<Claim>;
   /** Oldest first. */
@@ -367,9 +462,9 @@ export interface Claims {
   /** The link for whoever knows its address. Rejects with `claim_not_found`. */
   find(linkAddress: Address): Promise<FoundClaim>;
   /**
-   * Mints to the owner that the link's key has signed, in one write with the link's end. The same owner again gets the
-   * same mint. Rejects with `claim_taken` for another owner, `claim_expired`, `claim_cancelled`, `signature_invalid`,
-   * `claim_not_found`, or as `mint` does.
+   * Mints to the owner that the link's key has signed, in one write with the link's end. The same
+   * owner again gets the same mint. Rejects with `claim_taken` for another owner, `claim_expired`,
+   * `claim_cancelled`, `signature_invalid`, `claim_not_found`, or as `mint` does.
    */
   take(linkAddress: Address, claim: TakenClaim, wait?: WaitOptions): Promise<MintResult>;
 }

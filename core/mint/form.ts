@@ -3,7 +3,10 @@ import { MAX_REFERENCE, MODES } from "../model.ts";
 import { MAX_BLOB_BYTES } from "../protocol/blob.ts";
 import { NOT_HIDDEN } from "../protocol/text.ts";
 
-/** A field of a request: what its reader takes, what it says about anything else, and what the API documents. */
+/**
+ * A field of a request: what its reader takes, what it says about anything else, and what the API
+ * documents.
+ */
 export interface FieldForm {
   /** The texts that it takes; absent when it takes none. */
   readonly text?: RegExp;
@@ -40,7 +43,8 @@ export const MINT_FORM = {
   amount: {
     text: /^[1-9]\d{0,18}$/,
     least: 1,
-    fault: "must be a whole number of units: an integer up to 2^53 - 1, or decimal text up to 2^63 - 1",
+    fault:
+      "must be a whole number of units: an integer up to 2^53 - 1, or decimal text up to 2^63 - 1",
     about:
       "Units of `quantum` base units each, 1 to 2^63 - 1, as an integer or a decimal string. From 2^53 on it must be a string: a number that would be rounded is refused. Absent or 1 for ERC-721.",
   },
@@ -65,7 +69,11 @@ export const MINT_FORM = {
 
 /** The fields of a user of a request: one of the first two, and the list of entries. */
 export const USER_FORM = {
-  userId: { kind: "uuid", fault: "must be a UUID; or give ownerAddress", about: "A user of the application." },
+  userId: {
+    kind: "uuid",
+    fault: "must be a UUID; or give ownerAddress",
+    about: "A user of the application.",
+  },
   ownerAddress: {
     text: /^0x[0-9a-fA-F]{40}$/,
     fault: "must be an address: 0x and 40 hex digits",
@@ -74,7 +82,10 @@ export const USER_FORM = {
   },
 } as const satisfies Readonly<Record<string, FieldForm>>;
 
-/** Whether an entry has a field that is not in its form. A look-up for each would slow a bulk mint by a few percent. */
+/**
+ * Whether an entry has a field that is not in its form. A look-up for each would slow a bulk mint
+ * by a few percent.
+ */
 export function hasOtherFields(mint: object): boolean {
   for (const field in mint) {
     const isKnown =
@@ -111,7 +122,8 @@ export function countMints(request: unknown): number {
     count += user.mints.length;
     for (const mint of user.mints as readonly ({ quantity?: unknown } | null)[]) {
       const quantity = mint?.quantity;
-      if (typeof quantity === "number" && quantity > 1) count += Math.min(quantity, MOST_TOKENS) - 1;
+      if (typeof quantity === "number" && quantity > 1)
+        count += Math.min(quantity, MOST_TOKENS) - 1;
     }
   }
   return count;
@@ -127,7 +139,10 @@ interface Found {
 /** Reports a fault in a field of an entry, by the entry's position among those of all users. */
 export type EntryReport = (entry: number, path: string, code: ErrorCode, detail: string) => void;
 
-/** Collects the first {@link MAX_ISSUES} issues of a request in any order, and reports them in request order. */
+/**
+ * Collects the first {@link MAX_ISSUES} issues of a request in any order, and reports them in
+ * request order.
+ */
 export class Issues {
   readonly #found: Found[] = [];
 
@@ -147,7 +162,11 @@ export class Issues {
   }
 
   ofMint(user: number, mint: number, path: string, code: ErrorCode, detail: string): void {
-    this.#add({ user, mint, issue: { pointer: `/users/${user}/mints/${mint}${path}`, code, detail } });
+    this.#add({
+      user,
+      mint,
+      issue: { pointer: `/users/${user}/mints/${mint}${path}`, code, detail },
+    });
   }
 
   /** Whether the next issue would be left out. */
@@ -160,7 +179,9 @@ export class Issues {
     else this.#found.push(found);
   }
 
-  /** Throws all issues as one error, if there are any, with the code of the first in request order. */
+  /**
+   * Throws all issues as one error, if there are any, with the code of the first in request order.
+   */
   throwIfAny(): void {
     this.#found.sort((a, b) => a.user - b.user || a.mint - b.mint);
     const issues = this.#found.map(({ issue }) => issue);

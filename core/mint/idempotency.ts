@@ -15,7 +15,12 @@ import type { Decision } from "./mint.ts";
  *
  * @param digest - of the request; `0x` for one that no mint can have accepted
  */
-export function onceForKey(ledger: Ledger, applicationId: Uuid, callersKey: string, digest: Hex): Decision {
+export function onceForKey(
+  ledger: Ledger,
+  applicationId: Uuid,
+  callersKey: string,
+  digest: Hex,
+): Decision {
   const hash: Hex = `0x${createHash("sha256").update(callersKey).digest("hex")}`;
   const key = keyOf.idempotency(ledger.application(applicationId, "latest").applicationIndex, hash);
   return {
@@ -27,18 +32,22 @@ export function onceForKey(ledger: Ledger, applicationId: Uuid, callersKey: stri
       if (first.digest !== digest) throw new MintmarkError("idempotency_key_reused");
       return first.sequence;
     },
-    decide: (group, { sequence }) => group.stage(key, encodeRecord(idempotencyRecord, { digest, sequence })),
+    decide: (group, { sequence }) =>
+      group.stage(key, encodeRecord(idempotencyRecord, { digest, sequence })),
   };
 }
 
 /** Most keys that one transition deletes. Mints wait for it, so it is small. */
 const KEYS_AT_ONCE = 1_024;
-/** After this many entries without a key the step records how far it came, so that no later step reads them again. */
+/**
+ * After this many entries without a key the step records how far it came, so that no later step
+ * reads them again.
+ */
 const ENTRIES_AT_ONCE = 65_536;
 
 /**
- * Deletes the idempotency keys of mints before a time. Each step is a journal entry, so a replay of the journal deletes
- * the same keys.
+ * Deletes the idempotency keys of mints before a time. Each step is a journal entry, so a replay of
+ * the journal deletes the same keys.
  *
  * @returns the number of deleted keys
  * @throws MintmarkError `validation_failed`, or the signal's reason between two steps
@@ -50,7 +59,10 @@ export async function forgetIdempotencyKeys(
 ): Promise<number> {
   const { ledger, writer } = context;
   if (!Number.isSafeInteger(before) || before < 0)
-    throw new MintmarkError("validation_failed", "before must be a time in milliseconds since 1970");
+    throw new MintmarkError(
+      "validation_failed",
+      "before must be a time in milliseconds since 1970",
+    );
   let forgotten = 0;
   for (;;) {
     signal?.throwIfAborted();
@@ -78,7 +90,8 @@ async function readForgettable(ledger: Ledger, from: number, before: number) {
   for await (const { sequence, time, header } of readMintHeaders(ledger.store, from)) {
     // Time never goes back in the journal.
     if (sequence >= end || time >= before) break;
-    if (keys.length === KEYS_AT_ONCE || upTo - from === ENTRIES_AT_ONCE) return { upTo, keys, isLast: false };
+    if (keys.length === KEYS_AT_ONCE || upTo - from === ENTRIES_AT_ONCE)
+      return { upTo, keys, isLast: false };
     upTo = sequence + 1;
     if (header === null || header.idempotency === null) continue;
     keys.push(keyOf.idempotency(header.applicationIndex, header.idempotency.key));

@@ -7,16 +7,19 @@ export const MAX_DEPTH = 32;
 /** A number that JSON.parse may change: with a fraction or an exponent, even inside a string. */
 const FRACTION_OR_EXPONENT = /(?:^|[:,[\s])-?\d+[.eE]/;
 const COLON = 0x3a;
-/** Longer number literals are refused unread: no amount needs them, and comparing them is expensive. */
+/**
+ * Longer number literals are refused unread: no amount needs them, and comparing them is expensive.
+ */
 const MAX_LITERAL = 64;
 
 /**
- * Parses a JSON body without changing its meaning. Beyond RFC 8259 it refuses, with `malformed_json`: bytes that are
- * not UTF-8, a repeated key in one object, the key `__proto__`, a key with an escape, a number that JavaScript would
- * round, and nesting past `MAX_DEPTH`.
+ * Parses a JSON body without changing its meaning. Beyond RFC 8259 it refuses, with
+ * `malformed_json`: bytes that are not UTF-8, a repeated key in one object, the key `__proto__`, a
+ * key with an escape, a number that JavaScript would round, and nesting past `MAX_DEPTH`.
  *
- * A body without white space goes through JSON.parse and a length check. Others get a cheap check that can only err
- * towards suspicion; a slow, exact scanner reads suspects again and names each bad place.
+ * A body without white space goes through JSON.parse and a length check. Others get a cheap check
+ * that can only err towards suspicion; a slow, exact scanner reads suspects again and names each
+ * bad place.
  */
 export function parseJson(body: Uint8Array): unknown {
   if (!isUtf8(body)) throw new MintmarkError("malformed_json", "The body is not UTF-8.");
@@ -27,7 +30,10 @@ export function parseJson(body: Uint8Array): unknown {
   } catch (error) {
     // V8 quotes the surrounding text, which could be secret. The position is enough.
     const position = /position (\d+)/.exec(error instanceof Error ? error.message : "")?.[1];
-    throw new MintmarkError("malformed_json", `The body is not JSON${position ? ` (at character ${position})` : ""}.`);
+    throw new MintmarkError(
+      "malformed_json",
+      `The body is not JSON${position ? ` (at character ${position})` : ""}.`,
+    );
   }
   const census: Census = { keys: 0, suspicious: text.includes("\\") };
   const length = shortestLength(value, 1, census);
@@ -40,19 +46,22 @@ export function parseJson(body: Uint8Array): unknown {
   return value;
 }
 
-/** What a parsed value has: its keys, and whether it has something that parsing may have changed. */
+/**
+ * What a parsed value has: its keys, and whether it has something that parsing may have changed.
+ */
 interface Census {
   keys: number;
   suspicious: boolean;
 }
 
 /**
- * The length of the shortest JSON text of `value`, in UTF-16 units; NaN when another text could be shorter: see below.
- * A text of this length without a backslash lost nothing in parsing: white space, a repeated key, or a number's rounded
- * digits would all have made it longer.
+ * The length of the shortest JSON text of `value`, in UTF-16 units; NaN when another text could be
+ * shorter: see below. A text of this length without a backslash lost nothing in parsing: white
+ * space, a repeated key, or a number's rounded digits would all have made it longer.
  *
- * Only exponents make a text shorter than the digits of a whole number, from three zeros on: `1e3`. So such numbers
- * give NaN. Fractions, numbers past 2^53 and the key `__proto__` are suspicious. `MAX_DEPTH` bounds the recursion.
+ * Only exponents make a text shorter than the digits of a whole number, from three zeros on: `1e3`.
+ * So such numbers give NaN. Fractions, numbers past 2^53 and the key `__proto__` are suspicious.
+ * `MAX_DEPTH` bounds the recursion.
  */
 function shortestLength(value: unknown, depth: number, census: Census): number {
   if (typeof value === "string") return value.length + 2;
@@ -60,7 +69,10 @@ function shortestLength(value: unknown, depth: number, census: Census): number {
   if (typeof value === "boolean") return value ? 4 : 5;
   if (typeof value !== "object" || value === null) return 4;
   if (depth > MAX_DEPTH)
-    throw new MintmarkError("malformed_json", `The body is nested deeper than ${MAX_DEPTH} levels.`);
+    throw new MintmarkError(
+      "malformed_json",
+      `The body is nested deeper than ${MAX_DEPTH} levels.`,
+    );
   let length = 1;
   if (Array.isArray(value)) {
     for (const item of value) length += 1 + shortestLength(item, depth + 1, census);
@@ -70,7 +82,8 @@ function shortestLength(value: unknown, depth: number, census: Census): number {
     census.keys += 1;
     if (key === "__proto__") census.suspicious = true;
     // Two quotes, a colon, and a comma or the closing brace.
-    length += key.length + 4 + shortestLength((value as Record<string, unknown>)[key], depth + 1, census);
+    length +=
+      key.length + 4 + shortestLength((value as Record<string, unknown>)[key], depth + 1, census);
   }
   return Math.max(2, length);
 }
@@ -91,7 +104,10 @@ function colons(body: Uint8Array): number {
   return found;
 }
 
-/** One token of valid JSON; of a string, the opening quote, because a long match would exhaust the stack. */
+/**
+ * One token of valid JSON; of a string, the opening quote, because a long match would exhaust the
+ * stack.
+ */
 const TOKEN = /["{}[\],:]|-?\d[\d.eE+-]*|true|false|null/g;
 
 function* tokens(text: string): Generator<string> {
@@ -106,7 +122,10 @@ function* tokens(text: string): Generator<string> {
   }
 }
 
-/** Position after the string that opens at `start`: an even number of backslashes precedes its closing quote. */
+/**
+ * Position after the string that opens at `start`: an even number of backslashes precedes its
+ * closing quote.
+ */
 function endOfString(text: string, start: number): number {
   for (let quote = text.indexOf('"', start + 1); ; quote = text.indexOf('"', quote + 1)) {
     let backslashes = 0;
@@ -118,13 +137,15 @@ function endOfString(text: string, start: number): number {
 type Frame = { readonly keys: Set<string>; key: string } | { index: number };
 
 /**
- * Reads text that JSON.parse has accepted, and lists each key and number that parsing changed or lost, by JSON pointer.
+ * Reads text that JSON.parse has accepted, and lists each key and number that parsing changed or
+ * lost, by JSON pointer.
  */
 function inspect(text: string): Issue[] {
   const issues: Issue[] = [];
   const frames: Frame[] = [];
   let expectKey = false;
-  const report = (detail: string) => issues.push({ pointer: pointerOf(frames), code: "malformed_json", detail });
+  const report = (detail: string) =>
+    issues.push({ pointer: pointerOf(frames), code: "malformed_json", detail });
   for (const token of tokens(text)) {
     // One more than a response lists, so it can say that there are more.
     if (issues.length > MAX_ISSUES) break;
@@ -135,7 +156,8 @@ function inspect(text: string): Issue[] {
     else if (token === "," && frame !== undefined && "index" in frame) frame.index += 1;
     else if (expectKey && token.startsWith('"') && frame !== undefined && "keys" in frame) {
       frame.key = token.slice(1, -1);
-      // V8 of Node 24 can confuse such a key with another that starts alike, and no field needs an escape.
+      // V8 of Node 24 can confuse such a key with another that starts alike, and no field needs an
+      // escape.
       if (token.includes("\\")) report("The key is written with an escape.");
       else if (frame.keys.has(frame.key)) report("The key occurs twice in one object.");
       if (frame.key === "__proto__") report("The key __proto__ is not allowed.");
@@ -149,10 +171,15 @@ function inspect(text: string): Issue[] {
 
 function pointerOf(frames: readonly Frame[]): string {
   const part = (frame: Frame) => ("index" in frame ? String(frame.index) : frame.key);
-  return frames.map((frame) => `/${part(frame).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
+  return frames
+    .map((frame) => `/${part(frame).replaceAll("~", "~0").replaceAll("/", "~1")}`)
+    .join("");
 }
 
-/** Whether a number does not fit a double, or is past 2^53, where a sender may have rounded it already. */
+/**
+ * Whether a number does not fit a double, or is past 2^53, where a sender may have rounded it
+ * already.
+ */
 function isLossy(token: string): boolean {
   if (!/^-?\d/.test(token)) return false;
   if (token.length > MAX_LITERAL) return true;
@@ -163,9 +190,12 @@ function isLossy(token: string): boolean {
   return !Number.isFinite(value) || decimal(token) !== decimal(String(value));
 }
 
-/** One spelling of a number literal's digits and power of ten: `1.50e1` and `15` are both `15e0`. */
+/**
+ * One spelling of a number literal's digits and power of ten: `1.50e1` and `15` are both `15e0`.
+ */
 function decimal(literal: string): string {
-  const [, whole = "", fraction = "", exponent = "0"] = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(literal) ?? [];
+  const [, whole = "", fraction = "", exponent = "0"] =
+    /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(literal) ?? [];
   const digits = `${whole}${fraction}`.replace(/^0+/, "");
   const significant = digits.replace(/0+$/, "");
   if (significant === "") return "0";

@@ -16,7 +16,12 @@ import {
 } from "../model.ts";
 import { tokenIdOfBytes } from "../protocol/blob.ts";
 import { hexToBytes } from "../protocol/hex.ts";
-import { type MintReceipt, receiptContents, receiptRoot, receiptTypedData } from "../protocol/receipt.ts";
+import {
+  type MintReceipt,
+  receiptContents,
+  receiptRoot,
+  receiptTypedData,
+} from "../protocol/receipt.ts";
 import { type Journaled, readMint } from "../store/journal.ts";
 import { MintColumns } from "../store/mint-columns.ts";
 import { type MintEntry, PlacedColumns, type PlacedMint, vaultIdOf } from "../store/mint-entry.ts";
@@ -31,9 +36,10 @@ import type { Minted } from "./mint.ts";
 const ROLLUP_BIT = 1n << 63n;
 
 /**
- * The first answer to a mint. Its lists are made on first access, because they hold an object for each
- * entry and most callers need one of them. The getters belong to the class. As own properties they would give each
- * answer a hidden class of its own in V8, which keeps the answer in memory until the next full collection.
+ * The first answer to a mint. Its lists are made on first access, because they hold an object for
+ * each entry and most callers need one of them. The getters belong to the class. As own properties
+ * they would give each answer a hidden class of its own in V8, which keeps the answer in memory
+ * until the next full collection.
  */
 export class AcceptedResult implements MintResult {
   readonly mintId: Uuid;
@@ -58,7 +64,8 @@ export class AcceptedResult implements MintResult {
 
   get transactions(): readonly MintTransaction[] {
     const { columns } = this;
-    const at = (entry: number) => ({ vaultId: vaultIdAt(columns, entry), status: "accepted" }) as const;
+    const at = (entry: number) =>
+      ({ vaultId: vaultIdAt(columns, entry), status: "accepted" }) as const;
     this.#transactions ??= transactionsOf(this.#minted.header, at);
     return this.#transactions;
   }
@@ -73,10 +80,14 @@ export class AcceptedResult implements MintResult {
     if (signer === undefined) return null;
     const { vaults } = this;
     const chainIds: Record<Uuid, bigint> = {};
-    for (const { assetId } of vaults) chainIds[assetId] ??= findAsset(this.#ledger, assetId, "latest").chainId;
+    for (const { assetId } of vaults)
+      chainIds[assetId] ??= findAsset(this.#ledger, assetId, "latest").chainId;
     const root = receiptRoot(receiptContents(vaults, chainIds));
     const message = { root, count: vaults.length, time: this.#minted.time };
-    const signature = await orAborted(signer.signTypedData(receiptTypedData(settlement, message)), signal);
+    const signature = await orAborted(
+      signer.signTypedData(receiptTypedData(settlement, message)),
+      signal,
+    );
     return { ...message, signer: signer.address.toLowerCase() as Address, signature, chainIds };
   }
 
@@ -98,7 +109,13 @@ function transactionsOf(
   for (const [userIndex, { count }] of users.entries()) {
     for (let mintIndex = 0; mintIndex < count; mintIndex++) {
       const { vaultId, status } = at(transactions.length);
-      transactions.push({ transactionId: prefix + transactions.length, userIndex, mintIndex, vaultId, status });
+      transactions.push({
+        transactionId: prefix + transactions.length,
+        userIndex,
+        mintIndex,
+        vaultId,
+        status,
+      });
     }
   }
   return transactions;
@@ -140,7 +157,9 @@ function acceptedVaults(columns: MintedColumns): Vault[] {
 }
 
 function vaultIdAt({ mode, batchNumber, slot }: AcceptedColumns, entry: number): VaultId {
-  const within = BigInt((batchNumber[entry] as number) * MAX_BATCH_VAULTS + (slot[entry] as number));
+  const within = BigInt(
+    (batchNumber[entry] as number) * MAX_BATCH_VAULTS + (slot[entry] as number),
+  );
   return mode[entry] === 0 ? within : ROLLUP_BIT | within;
 }
 
@@ -160,26 +179,37 @@ async function readMinted(ledger: Ledger, { time, entry }: Journaled<MintEntry>)
     columns.noteShortId(i, ledger.assetAt(mint.assetIndex));
     placed.batchNumber[i] = mint.batchNumber;
     placed.slot[i] = mint.slot;
-    if (mint.amountBefore > 0n) placed.grew(i, highWord(mint.amountBefore), lowWord(mint.amountBefore), mint.age);
+    if (mint.amountBefore > 0n)
+      placed.grew(i, highWord(mint.amountBefore), lowWord(mint.amountBefore), mint.age);
   }
   return { time, header: entry, columns, placed, users: holders };
 }
 
 /** The first answer to the mint at a journal sequence. */
 export async function replayedResult(ledger: Ledger, sequence: number): Promise<MintResult> {
-  return new AcceptedResult(ledger, await readMinted(ledger, await readMint(ledger.store, sequence)), true);
+  return new AcceptedResult(
+    ledger,
+    await readMinted(ledger, await readMint(ledger.store, sequence)),
+    true,
+  );
 }
 
 /** Vaults of one mint that are read together. */
 const VAULTS_AT_ONCE = 500;
 
 /** A mint with its vaults and statuses as they are now. Throws `mint_not_found`. */
-export async function presentResult(ledger: Ledger, applicationId: Uuid, mintId: Uuid): Promise<MintResult> {
+export async function presentResult(
+  ledger: Ledger,
+  applicationId: Uuid,
+  mintId: Uuid,
+): Promise<MintResult> {
   const mint = await findMint(ledger, applicationId, mintId);
   const { entry } = mint;
   const isLost = (placed: PlacedMint) => lostAt(ledger, placed, mint.sequence) !== null;
   // A vault that L1's history lacks is gone. Another vault may have its id.
-  const places = new Map(entry.mints.filter((placed) => !isLost(placed)).map((placed) => [vaultIdOf(placed), placed]));
+  const places = new Map(
+    entry.mints.filter((placed) => !isLost(placed)).map((placed) => [vaultIdOf(placed), placed]),
+  );
   const vaults: Vault[] = [];
   const all = [...places.values()];
   // In pieces, so that other requests run in between.
@@ -189,8 +219,12 @@ export async function presentResult(ledger: Ledger, applicationId: Uuid, mintId:
   }
   const transactions = transactionsOf(entry, (i) => {
     const placed = entry.mints[i];
-    if (placed === undefined) throw new MintmarkError("store_corrupt", "A mint's entry ends early.");
-    return { vaultId: vaultIdOf(placed), status: isLost(placed) ? "failed" : statusOf(ledger, placed) };
+    if (placed === undefined)
+      throw new MintmarkError("store_corrupt", "A mint's entry ends early.");
+    return {
+      vaultId: vaultIdOf(placed),
+      status: isLost(placed) ? "failed" : statusOf(ledger, placed),
+    };
   });
   const receipt: MintResult["receipt"] = async (options) =>
     ledger.receiptSigner === undefined
@@ -202,7 +236,10 @@ export async function presentResult(ledger: Ledger, applicationId: Uuid, mintId:
 /** One entry of a mint request and the vault that it is in. */
 export interface MintTransaction {
   readonly transactionId: string;
-  /** Position in the request: `/users/<userIndex>/mints/<mintIndex>`. An entry of `quantity` n counts as n entries. */
+  /**
+   * Position in the request: `/users/<userIndex>/mints/<mintIndex>`. An entry of `quantity` n
+   * counts as n entries.
+   */
   readonly userIndex: number;
   readonly mintIndex: number;
   readonly vaultId: VaultId;
@@ -212,7 +249,10 @@ export interface MintTransaction {
 /** The result of a mint request. */
 export interface MintResult {
   readonly mintId: Uuid;
-  /** Each vault that the request touched, once, as it stood after the request, in order of first touch. */
+  /**
+   * Each vault that the request touched, once, as it stood after the request, in order of first
+   * touch.
+   */
   readonly vaults: readonly Vault[];
   /** One per entry, in request order. */
   readonly transactions: readonly MintTransaction[];
@@ -221,9 +261,9 @@ export interface MintResult {
   /** Whether an earlier request with the same idempotency key gave this answer. */
   readonly replayed: boolean;
   /**
-   * The operator's signed receipt for the vaults as they were acknowledged. It is the same each time; null without a
-   * `receiptSigner`. The operator signs on the call, so a mint without a receipt costs no signature. Rejects as the
-   * signer does.
+   * The operator's signed receipt for the vaults as they were acknowledged. It is the same each
+   * time; null without a `receiptSigner`. The operator signs on the call, so a mint without a
+   * receipt costs no signature. Rejects as the signer does.
    */
   receipt(wait?: WaitOptions): Promise<MintReceipt | null>;
 }
@@ -248,7 +288,12 @@ export class MintedColumns implements AcceptedColumns {
     this.users = users.map(({ userId, ownerAddress }, i) => {
       return { userId, ownerAddress, entries: columns.userCounts[i] ?? 0 };
     });
-    ({ assetIndex: this.assetIndex, mode: this.mode, blobs: this.blobs, blobEnd: this.blobEnd } = columns);
+    ({
+      assetIndex: this.assetIndex,
+      mode: this.mode,
+      blobs: this.blobs,
+      blobEnd: this.blobEnd,
+    } = columns);
     ({ batchNumber: this.batchNumber, slot: this.slot, age: this.age } = placed);
     this.#ledger = ledger;
     this.#columns = columns;
@@ -289,7 +334,8 @@ export class MintedColumns implements AcceptedColumns {
     let vaults = 0;
     for (let entry = 0; entry < count; entry++) {
       if (this.#ledger.standards[assetIndex[entry] as number] !== "erc721") {
-        const place = (this.batchNumber[entry] as number) * MAX_BATCH_VAULTS + (this.slot[entry] as number);
+        const place =
+          (this.batchNumber[entry] as number) * MAX_BATCH_VAULTS + (this.slot[entry] as number);
         // A place is below 2^52, so this is exact.
         const vault = 2 * place + (mode[entry] as number);
         const earlier = found.get(vault);
@@ -306,14 +352,18 @@ export class MintedColumns implements AcceptedColumns {
 }
 
 /**
- * The answer to a fresh mint as typed arrays, one element an entry, all users' entries back to back. It makes no object
- * for each vault and transaction. The arrays belong to the engine: read them, do not change them. `MintResult.vaults`
- * and `.transactions` hold the same as objects.
+ * The answer to a fresh mint as typed arrays, one element an entry, all users' entries back to
+ * back. It makes no object for each vault and transaction. The arrays belong to the engine: read
+ * them, do not change them. `MintResult.vaults` and `.transactions` hold the same as objects.
  */
 export interface AcceptedColumns {
   /** ms since 1970. */
   readonly time: number;
-  readonly users: readonly { readonly userId: Uuid; readonly ownerAddress: Address; readonly entries: number }[];
+  readonly users: readonly {
+    readonly userId: Uuid;
+    readonly ownerAddress: Address;
+    readonly entries: number;
+  }[];
   /** Equal for entries of one asset. */
   readonly assetIndex: Uint32Array;
   /** Position in `MODES`. */

@@ -1,4 +1,9 @@
-import { closeOpenBatches, openBatchFor, requireUncommittedLimit, sealClosed } from "../batches/seal.ts";
+import {
+  closeOpenBatches,
+  openBatchFor,
+  requireUncommittedLimit,
+  sealClosed,
+} from "../batches/seal.ts";
 import { enablementId, type Ledger } from "../ledger/ledger.ts";
 import { markRequest } from "../ledger/marks.ts";
 import type { OpenBatch } from "../ledger/open-batch.ts";
@@ -44,9 +49,14 @@ const DRY: MintOutcome = { sequence: -1, minted: null };
 /** A record that a mint decides: the mint happens once for it, in the same write. */
 export interface Decision {
   readonly key: Buffer;
-  /** The caller's key and the request's digest, for the mint's journal entry; null for a claim link. */
+  /**
+   * The caller's key and the request's digest, for the mint's journal entry; null for a claim link.
+   */
   readonly idempotency: MintHeader["idempotency"];
-  /** The journal sequence of the mint that has decided it; null while none has. Throws when none may any more. */
+  /**
+   * The journal sequence of the mint that has decided it; null while none has. Throws when none may
+   * any more.
+   */
   earlier(record: Buffer | undefined): number | null;
   decide(group: Group, mint: { readonly sequence: number; readonly mintId: Uuid }): void;
 }
@@ -64,9 +74,10 @@ interface AssetUse {
 const IDS = 1n << 256n;
 
 /**
- * One mint request in the writer. It checks everything against the state, in columns: a check looks at single entries
- * only to tell what is wrong. It throws all faults as one error, or applies everything, which cannot fail. The result is
- * null when an asset has changed since the request was read, so that it must be read again.
+ * One mint request in the writer. It checks everything against the state, in columns: a check looks
+ * at single entries only to tell what is wrong. It throws all faults as one error, or applies
+ * everything, which cannot fail. The result is null when an asset has changed since the request was
+ * read, so that it must be read again.
  */
 export class MintTransition implements Transition<MintOutcome | null> {
   readonly weight: number;
@@ -98,7 +109,10 @@ export class MintTransition implements Transition<MintOutcome | null> {
     ledger: Ledger,
     principal: Principal,
     { columns, issues, assets }: ReadMint,
-    { decision = null, isDry = false }: { readonly decision?: Decision | null; readonly isDry?: boolean },
+    {
+      decision = null,
+      isDry = false,
+    }: { readonly decision?: Decision | null; readonly isDry?: boolean },
   ) {
     this.#ledger = ledger;
     this.#principal = principal;
@@ -112,7 +126,10 @@ export class MintTransition implements Transition<MintOutcome | null> {
   }
 
   keys(): Buffer[] {
-    const application = this.#ledger.application(this.#principal.applicationId, "latest").applicationIndex;
+    const application = this.#ledger.application(
+      this.#principal.applicationId,
+      "latest",
+    ).applicationIndex;
     const keys: Buffer[] = [];
     if (this.#decision !== null) keys.push(this.#decision.key);
     const { recipients } = this.#columns;
@@ -176,7 +193,10 @@ export class MintTransition implements Transition<MintOutcome | null> {
     return this.#apply(group, application, key);
   }
 
-  /** Sums up the entries of each asset, and notes the tokens that must be new or bound to their blob. */
+  /**
+   * Sums up the entries of each asset, and notes the tokens that must be new or bound to their
+   * blob.
+   */
   #readTokens(): void {
     const columns = this.#columns;
     const { count, assetIndex, mode, amountHigh, amountLow } = columns;
@@ -184,8 +204,10 @@ export class MintTransition implements Transition<MintOutcome | null> {
     for (let entry = 0; entry < count; entry++) {
       if (columns.isMarked(entry, FAULTY)) continue;
       this.#modes |= 1 << (mode[entry] as number);
-      if (use?.asset.assetIndex !== assetIndex[entry]) use = this.#uses.get(assetIndex[entry] as number);
-      if (use === undefined) throw new Error("an entry was read by an asset that is not the request's");
+      if (use?.asset.assetIndex !== assetIndex[entry])
+        use = this.#uses.get(assetIndex[entry] as number);
+      if (use === undefined)
+        throw new Error("an entry was read by an asset that is not the request's");
       const { asset } = use;
       if (asset.nextTokenId !== null) {
         this.#isNumbered = true;
@@ -205,13 +227,23 @@ export class MintTransition implements Transition<MintOutcome | null> {
   }
 
   /** Finds the users that the cache lacked, and reports those that there are not, or twice. */
-  #resolveUsers(group: Group, application: number, stored: readonly (Buffer | undefined)[], from: number): void {
+  #resolveUsers(
+    group: Group,
+    application: number,
+    stored: readonly (Buffer | undefined)[],
+    from: number,
+  ): void {
     const { recipients } = this.#columns;
     for (const [i, position] of this.#askedUsers.entries()) {
       const recipient = recipients[position] ?? "";
       const record = group.resolve(recipientKey(application, recipient), stored[from + i]);
       if (record === undefined) this.#requireCreatable(position, recipient);
-      else this.#users[position] = this.#ledger.users.remember(application, recipient, recipientOf(recipient, record));
+      else
+        this.#users[position] = this.#ledger.users.remember(
+          application,
+          recipient,
+          recipientOf(recipient, record),
+        );
     }
     if (recipients.length === 1) return;
     const seen = new Set<number>();
@@ -227,9 +259,11 @@ export class MintTransition implements Transition<MintOutcome | null> {
 
   /** An owner gets a user with the first mint, if the key may create users. */
   #requireCreatable(user: number, recipient: Uuid | Address): void {
-    if (!isOwner(recipient)) this.#issues.ofUser(user, "/userId", "user_not_found", "no such user in this application");
+    if (!isOwner(recipient))
+      this.#issues.ofUser(user, "/userId", "user_not_found", "no such user in this application");
     else if (!this.#principal.scopes.includes("users")) {
-      const detail = "no user has this address yet, and the key does not carry the scope users to create one";
+      const detail =
+        "no user has this address yet, and the key does not carry the scope users to create one";
       this.#issues.ofUser(user, "/ownerAddress", "scope_missing", detail);
     }
   }
@@ -239,11 +273,13 @@ export class MintTransition implements Transition<MintOutcome | null> {
     const { settlement, enablements } = this.#ledger;
     for (const { asset: read, high, low } of this.#uses.values()) {
       const asset = this.#ledger.assetAt(read.assetIndex);
-      const enabled = enablements.latest.get(enablementId(applicationIndex, asset.assetIndex)) ?? false;
+      const enabled =
+        enablements.latest.get(enablementId(applicationIndex, asset.assetIndex)) ?? false;
       const reason = availability(settlement, asset, enabled);
       if (reason !== null)
         this.#columns.assetIndex.forEach((index, entry) => {
-          if (index === asset.assetIndex) this.#report(entry, "/assetId", reason.code, reason.detail);
+          if (index === asset.assetIndex)
+            this.#report(entry, "/assetId", reason.code, reason.detail);
         });
       if (supplyFault(asset, amountOf(high, low)) !== null) this.#reportSupply(asset);
     }
@@ -254,7 +290,8 @@ export class MintTransition implements Transition<MintOutcome | null> {
     const columns = this.#columns;
     let total = 0n;
     for (let entry = 0; entry < columns.count; entry++) {
-      if (columns.assetIndex[entry] !== asset.assetIndex || columns.isMarked(entry, FAULTY)) continue;
+      if (columns.assetIndex[entry] !== asset.assetIndex || columns.isMarked(entry, FAULTY))
+        continue;
       total +=
         asset.nextTokenId === null
           ? amountOf(columns.amountHigh[entry] as number, columns.amountLow[entry] as number)
@@ -288,7 +325,9 @@ export class MintTransition implements Transition<MintOutcome | null> {
     const ledger = this.#ledger;
     const columns = this.#columns;
     const { applicationIndex, applicationId } = application;
-    const users = this.#users.map((known, i) => known ?? this.#createUser(group, applicationIndex, i));
+    const users = this.#users.map(
+      (known, i) => known ?? this.#createUser(group, applicationIndex, i),
+    );
     const time = ledger.now();
     const validium = ledger.unsealed.open("validium");
     const rollup = ledger.unsealed.open("zk-rollup");
@@ -315,7 +354,14 @@ export class MintTransition implements Transition<MintOutcome | null> {
     }
     indexMint(group, header, columns, sequence);
     this.#metadata?.put(group, columns);
-    markRequest(ledger, group, applicationIndex, header.firstSequence, this.#uses.keys(), this.#modes);
+    markRequest(
+      ledger,
+      group,
+      applicationIndex,
+      header.firstSequence,
+      this.#uses.keys(),
+      this.#modes,
+    );
     ledger.applications.change(group, applicationIndex).nextSequence += columns.count;
     ledger.keys.change(group, key.keyIndex).mintsUsed += BigInt(columns.count);
     const { mintId } = header;
@@ -328,7 +374,10 @@ export class MintTransition implements Transition<MintOutcome | null> {
   }
 }
 
-/** Places every entry of a request in a vault of the open batches. A full batch is followed by the next one. */
+/**
+ * Places every entry of a request in a vault of the open batches. A full batch is followed by the
+ * next one.
+ */
 function placeEntries(
   ledger: Ledger,
   columns: MintColumns,
@@ -357,7 +406,12 @@ function placeEntries(
         const { vaults } = open;
         const age = time - (vaults.createdAt[slot] as number);
         placed.added(entry, open, slot);
-        placed.grew(entry, vaults.amountHigh[slot] as number, vaults.amountLow[slot] as number, age);
+        placed.grew(
+          entry,
+          vaults.amountHigh[slot] as number,
+          vaults.amountLow[slot] as number,
+          age,
+        );
         open.grow(slot, vault.amountHigh, vault.amountLow, time);
         continue;
       }
@@ -389,7 +443,14 @@ function indexMint(group: Group, header: MintHeader, columns: MintColumns, seque
   group.put(keyOf.mint(header.mintId), reference);
   group.put(keyOf.transaction(header.applicationIndex, header.firstSequence), reference);
   for (const { userIndex } of header.users)
-    group.put(keyOf.userTransaction(header.applicationIndex, userIndex, header.firstSequence), reference);
+    group.put(
+      keyOf.userTransaction(header.applicationIndex, userIndex, header.firstSequence),
+      reference,
+    );
   for (const name of columns.references ?? [])
-    if (name !== null) group.put(keyOf.mintReference(header.applicationIndex, name, header.firstSequence), reference);
+    if (name !== null)
+      group.put(
+        keyOf.mintReference(header.applicationIndex, name, header.firstSequence),
+        reference,
+      );
 }

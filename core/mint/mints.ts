@@ -19,7 +19,10 @@ export async function checkMint(
   for (;;) {
     const read = readMint(ledger, principal, request);
     const { recipients, minted } = read.columns;
-    const outcome = await writer.run(new MintTransition(ledger, principal, read, { isDry: true }), signal);
+    const outcome = await writer.run(
+      new MintTransition(ledger, principal, read, { isDry: true }),
+      signal,
+    );
     if (outcome !== null) return { users: recipients.length, mints: minted };
   }
 }
@@ -29,23 +32,31 @@ export async function mint(
   { ledger, writer }: EngineContext,
   principal: Principal,
   request: unknown,
-  { idempotencyKey, signal, decision = null }: MintOptions & { readonly decision?: Decision | null } = {},
+  {
+    idempotencyKey,
+    signal,
+    decision = null,
+  }: MintOptions & { readonly decision?: Decision | null } = {},
 ): Promise<MintResult> {
   const key = idempotencyKey === undefined ? null : requireIdempotencyKey(idempotencyKey);
   requireScope(principal, "mint");
   const underWay = key && `${principal.applicationId} ${key}`;
-  if (underWay !== null && ledger.keyedMints.has(underWay)) throw new MintmarkError("idempotency_in_progress");
+  if (underWay !== null && ledger.keyedMints.has(underWay))
+    throw new MintmarkError("idempotency_in_progress");
   if (underWay !== null) ledger.keyedMints.add(underWay);
   try {
     for (;;) {
       const read = readMint(ledger, principal, request);
       const digest = key === null || !read.issues.empty ? "0x" : read.columns.digest();
-      const once = key === null ? decision : onceForKey(ledger, principal.applicationId, key, digest);
+      const once =
+        key === null ? decision : onceForKey(ledger, principal.applicationId, key, digest);
       const transition = new MintTransition(ledger, principal, read, { decision: once });
       const outcome = await writer.run(transition, signal);
       if (outcome === null) continue;
       const { sequence, minted } = outcome;
-      return minted === null ? replayedResult(ledger, sequence) : new AcceptedResult(ledger, minted, false);
+      return minted === null
+        ? replayedResult(ledger, sequence)
+        : new AcceptedResult(ledger, minted, false);
     }
   } finally {
     if (underWay !== null) ledger.keyedMints.delete(underWay);
@@ -61,7 +72,10 @@ export function mintsOf(context: EngineContext): Mints {
 
 function requireIdempotencyKey(key: string): string {
   if (typeof key !== "string" || !/^[\x20-\x7e]{1,255}$/.test(key))
-    throw new MintmarkError("validation_failed", "an idempotency key is 1 to 255 printable ASCII characters");
+    throw new MintmarkError(
+      "validation_failed",
+      "an idempotency key is 1 to 255 printable ASCII characters",
+    );
   return key;
 }
 
@@ -80,8 +94,8 @@ export interface MintOptions extends WaitOptions {
  */
 export interface Mints {
   /**
-   * Runs every check of `mint` without minting. Rejects with the reasons for which `mint` would reject, and with
-   * `backpressure`, `l1_not_compared` or `history_diverged`.
+   * Runs every check of `mint` without minting. Rejects with the reasons for which `mint` would
+   * reject, and with `backpressure`, `l1_not_compared` or `history_diverged`.
    */
   check(
     principal: Principal,

@@ -7,7 +7,14 @@ import { MAX_UINT256 } from "../protocol/bounds.ts";
 import { hexValue } from "../protocol/hex.ts";
 import { readMetadata } from "../protocol/metadata.ts";
 import { quantizedAmount } from "../protocol/quantized.ts";
-import { BY_DECIMAL, BY_DEFAULT, BY_TOKEN_ID, FAULTY, MintColumns, NO_ASSET } from "../store/mint-columns.ts";
+import {
+  BY_DECIMAL,
+  BY_DEFAULT,
+  BY_TOKEN_ID,
+  FAULTY,
+  MintColumns,
+  NO_ASSET,
+} from "../store/mint-columns.ts";
 import type { AssetRecord } from "../store/records.ts";
 import { mintedTokenId } from "../store/token-id.ts";
 import { highWord, lowWord } from "../store/vault-columns.ts";
@@ -15,7 +22,10 @@ import { isVisible } from "../tenants/asset-view.ts";
 import { isText, readSpelling, readUuid, requireAddress } from "../validate.ts";
 import { fits, hasOtherFields, Issues, MINT_FORM, USER_FORM } from "./form.ts";
 
-/** A request that was read, with the faults of its form. An entry with such a fault is excluded from its columns. */
+/**
+ * A request that was read, with the faults of its form. An entry with such a fault is excluded from
+ * its columns.
+ */
 export interface ReadMint {
   readonly columns: MintColumns;
   readonly issues: Issues;
@@ -37,19 +47,26 @@ interface Known {
 export type RequestLimits = Pick<Limits, "usersPerRequest" | "mintsPerRequest">;
 
 /**
- * Reads an untrusted, parsed mint request by {@link MINT_FORM} and by the form of its assets, which never changes. It
- * checks nothing else of the state, and goes on after a fault.
+ * Reads an untrusted, parsed mint request by {@link MINT_FORM} and by the form of its assets, which
+ * never changes. It checks nothing else of the state, and goes on after a fault.
  *
- * @throws MintmarkError only when the whole request is unusable: no list of users, or above the limits
+ * @throws MintmarkError only when the whole request is unusable: no list of users, or above the
+ *   limits
  */
 export function readMint(ledger: Ledger, { applicationId }: Principal, request: unknown): ReadMint {
-  const { applicationIndex, dataAvailabilityMode: defaultMode } = ledger.application(applicationId, "latest");
+  const { applicationIndex, dataAvailabilityMode: defaultMode } = ledger.application(
+    applicationId,
+    "latest",
+  );
   return read({ limits: ledger.limits, defaultMode, ledger, applicationIndex }, request);
 }
 
 /** Throws the faults of a request's form, as far as they do not depend on its assets. */
 export function requireForm(limits: RequestLimits, request: unknown): void {
-  read({ limits, defaultMode: null, ledger: null, applicationIndex: -1 }, request).issues.throwIfAny();
+  read(
+    { limits, defaultMode: null, ledger: null, applicationIndex: -1 },
+    request,
+  ).issues.throwIfAny();
 }
 
 function read(known: Known, request: unknown): ReadMint {
@@ -57,13 +74,18 @@ function read(known: Known, request: unknown): ReadMint {
   const issues = new Issues();
   const report: Report = (path, code, detail) => issues.ofRequest(path, code, detail);
   const fields = isObject(request) ? request : null;
-  const users = fields !== null && Array.isArray(fields.users) ? (fields.users as readonly unknown[]) : [];
+  const users =
+    fields !== null && Array.isArray(fields.users) ? (fields.users as readonly unknown[]) : [];
   let count = 0;
-  for (const user of users) if (isObject(user) && Array.isArray(user.mints)) count += user.mints.length;
+  for (const user of users)
+    if (isObject(user) && Array.isArray(user.mints)) count += user.mints.length;
   if (fields === null) report("", "validation_failed", "must be an object with a list of users");
-  else if (users.length === 0) report("/users", "validation_failed", "must be a list of at least one user");
-  if (users.length > usersPerRequest) report("/users", "batch_too_large", `at most ${usersPerRequest} users`);
-  if (count > mintsPerRequest) report("/users", "batch_too_large", `at most ${mintsPerRequest} mints`);
+  else if (users.length === 0)
+    report("/users", "validation_failed", "must be a list of at least one user");
+  if (users.length > usersPerRequest)
+    report("/users", "batch_too_large", `at most ${usersPerRequest} users`);
+  if (count > mintsPerRequest)
+    report("/users", "batch_too_large", `at most ${mintsPerRequest} mints`);
   issues.throwIfAny();
   const reader = new Reader(known, new MintColumns(count), issues);
   reader.unknownFields(fields ?? {}, REQUEST_FIELDS, report);
@@ -111,7 +133,8 @@ class Reader {
   readUser(user: unknown, position: number): void {
     const { recipients, userCounts } = this.columns;
     this.#user = position;
-    const report: Report = (field, code, detail) => this.#issues.ofUser(position, field, code, detail);
+    const report: Report = (field, code, detail) =>
+      this.#issues.ofUser(position, field, code, detail);
     if (!isObject(user)) {
       recipients.push(null);
       userCounts.push(0);
@@ -130,9 +153,11 @@ class Reader {
       recipients.push(recipient);
     }
     const mints = Array.isArray(user.mints) ? (user.mints as readonly unknown[]) : [];
-    if (mints.length === 0) report("/mints", "validation_failed", "must be a list of at least one mint");
+    if (mints.length === 0)
+      report("/mints", "validation_failed", "must be a list of at least one mint");
     userCounts.push(mints.length);
-    for (this.#at = 0; this.#at < mints.length; this.#at++) this.#readEntry(mints[this.#at], this.#next++);
+    for (this.#at = 0; this.#at < mints.length; this.#at++)
+      this.#readEntry(mints[this.#at], this.#next++);
   }
 
   #readEntry(mint: unknown, entry: number): void {
@@ -181,7 +206,8 @@ class Reader {
       if (asset !== undefined && isVisible(asset, applicationIndex)) return asset;
     }
     this.#isNamed = readUuid(assetId) !== null;
-    if (!this.#isNamed) this.#refuse(entry, "/assetId", "validation_failed", MINT_FORM.assetId.fault);
+    if (!this.#isNamed)
+      this.#refuse(entry, "/assetId", "validation_failed", MINT_FORM.assetId.fault);
     else if (ledger !== null) this.#refuse(entry, "/assetId", "asset_not_found", "no such asset");
     return null;
   }
@@ -198,9 +224,13 @@ class Reader {
           : this.#decimalUnits(amountDecimal, amount, asset, entry);
       columns.setAmount(entry, highWord(units), lowWord(units));
     }
-    // The entry stays in the other checks: a token that is named twice gets that error, whatever its amount.
+    // The entry stays in the other checks: a token that is named twice gets that error, whatever
+    // its amount.
     const { amountHigh, amountLow } = columns;
-    if (asset?.standard === "erc721" && (amountHigh[entry] !== 0 || (amountLow[entry] as number) > 1))
+    if (
+      asset?.standard === "erc721" &&
+      (amountHigh[entry] !== 0 || (amountLow[entry] as number) > 1)
+    )
       this.#report(
         amountDecimal === undefined ? "/amount" : "/amountDecimal",
         "erc721_amount_not_one",
@@ -212,12 +242,18 @@ class Reader {
   #unitsOf(amount: unknown, asset: AssetRecord | null, entry: number): bigint {
     if (amount === undefined) {
       if (asset === null ? !this.#isNamed : asset.standard !== "erc721")
-        this.#refuse(entry, "/amount", "validation_failed", "give the amount; only an ERC-721 token needs none");
+        this.#refuse(
+          entry,
+          "/amount",
+          "validation_failed",
+          "give the amount; only an ERC-721 token needs none",
+        );
       return 1n;
     }
     const units = fits(MINT_FORM.amount, amount) ? BigInt(amount) : 0n;
     if (units >= 1n && units <= MAX_AMOUNT) return units;
-    // A whole number outside the range. A number above 2^53 may have been rounded before, so it is not one.
+    // A whole number outside the range. A number above 2^53 may have been rounded before, so it is
+    // not one.
     const isWhole = typeof amount === "string" ? WHOLE.test(amount) : Number.isSafeInteger(amount);
     const code = isWhole ? "amount_out_of_range" : "validation_failed";
     this.#refuse(entry, "/amount", code, MINT_FORM.amount.fault);
@@ -230,8 +266,10 @@ class Reader {
       this.#refuse(entry, "/amountDecimal", code, detail);
       return 0n;
     };
-    if (amount !== undefined) return refuse("validation_failed", "give amount or amountDecimal, not both");
-    if (!fits(MINT_FORM.amountDecimal, text)) return refuse("validation_failed", MINT_FORM.amountDecimal.fault);
+    if (amount !== undefined)
+      return refuse("validation_failed", "give amount or amountDecimal, not both");
+    if (!fits(MINT_FORM.amountDecimal, text))
+      return refuse("validation_failed", MINT_FORM.amountDecimal.fault);
     if (asset === null) return 0n;
     this.columns.mark(entry, BY_DECIMAL);
     try {
@@ -251,14 +289,16 @@ class Reader {
     if (mode >= 0) this.columns.setMode(entry, mode);
     else if (value !== undefined || asset !== null || !this.#isNamed) {
       const { fault } = MINT_FORM.dataAvailabilityMode;
-      const detail = value === undefined ? `${fault}: neither asset nor application has a default` : fault;
+      const detail =
+        value === undefined ? `${fault}: neither asset nor application has a default` : fault;
       this.#refuse(entry, "/dataAvailabilityMode", "validation_failed", detail);
     }
   }
 
   #readToken(mint: Fields, asset: AssetRecord | null, entry: number): void {
     const { mintingBlob, tokenId, quantity } = mint;
-    const isNamed = (mintingBlob === undefined) !== (tokenId === undefined) && quantity === undefined;
+    const isNamed =
+      (mintingBlob === undefined) !== (tokenId === undefined) && quantity === undefined;
     if (isNamed && (asset === null || asset.nextTokenId === null)) {
       if (tokenId === undefined) this.#readBlob(mintingBlob, asset, entry);
       else this.#readTokenId(tokenId, asset, entry);
@@ -269,20 +309,35 @@ class Reader {
     if (quantity !== undefined) this.#readQuantity(mint, asset, entry);
     else if (isNamed) {
       const detail = "the engine numbers this asset's tokens; give their quantity instead";
-      this.#refuse(entry, tokenId === undefined ? "/mintingBlob" : "/tokenId", "validation_failed", detail);
+      this.#refuse(
+        entry,
+        tokenId === undefined ? "/mintingBlob" : "/tokenId",
+        "validation_failed",
+        detail,
+      );
     } else if (tokenId !== undefined)
       this.#refuse(entry, "/tokenId", "validation_failed", "give tokenId or mintingBlob, not both");
     else if (asset !== null && asset.standard !== "erc20" && asset.nextTokenId === null)
-      this.#refuse(entry, "/tokenId", "validation_failed", "name the token by tokenId, or by mintingBlob");
+      this.#refuse(
+        entry,
+        "/tokenId",
+        "validation_failed",
+        "name the token by tokenId, or by mintingBlob",
+      );
   }
 
-  #readQuantity({ mintingBlob, tokenId, quantity }: Fields, asset: AssetRecord | null, entry: number): void {
+  #readQuantity(
+    { mintingBlob, tokenId, quantity }: Fields,
+    asset: AssetRecord | null,
+    entry: number,
+  ): void {
     const isNamed = tokenId !== undefined || mintingBlob !== undefined;
     if (isNamed || !fits(MINT_FORM.quantity, quantity)) {
       const detail = isNamed ? "give a token or a quantity, not both" : MINT_FORM.quantity.fault;
       this.#refuse(entry, "/quantity", "validation_failed", detail);
     } else if (asset !== null && asset.nextTokenId === null) {
-      const detail = "is for ERC-721 assets whose tokens the engine numbers; name this token by tokenId";
+      const detail =
+        "is for ERC-721 assets whose tokens the engine numbers; name this token by tokenId";
       this.#refuse(entry, "/quantity", "validation_failed", detail);
     } else this.columns.setQuantity(entry, Number(quantity));
   }
@@ -291,10 +346,18 @@ class Reader {
     const { columns } = this;
     columns.shortId[entry] = -1;
     columns.takeBlob(entry, 0);
-    if (!fits(MINT_FORM.tokenId, tokenId) || (typeof tokenId === "string" && BigInt(tokenId) > MAX_UINT256)) {
+    if (
+      !fits(MINT_FORM.tokenId, tokenId) ||
+      (typeof tokenId === "string" && BigInt(tokenId) > MAX_UINT256)
+    ) {
       this.#refuse(entry, "/tokenId", "validation_failed", MINT_FORM.tokenId.fault);
     } else if (asset?.standard === "erc20") {
-      this.#refuse(entry, "/tokenId", "validation_failed", "an ERC-20 token has no ids; leave this out");
+      this.#refuse(
+        entry,
+        "/tokenId",
+        "validation_failed",
+        "an ERC-20 token has no ids; leave this out",
+      );
     } else {
       const text = blobTextOf(asset?.blobScheme ?? "mintmark", String(tokenId));
       const start = columns.takeBlob(entry, text.length);
@@ -341,7 +404,8 @@ class Reader {
     this.#report(field, code, detail);
   }
 
-  readonly #report: Report = (field, code, detail) => this.#issues.ofMint(this.#user, this.#at, field, code, detail);
+  readonly #report: Report = (field, code, detail) =>
+    this.#issues.ofMint(this.#user, this.#at, field, code, detail);
 
   /** Stops when the list of issues is full, because an object can have any number of fields. */
   unknownFields(value: Fields, known: object, report: Report): void {

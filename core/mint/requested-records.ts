@@ -33,7 +33,10 @@ export class RequestedBindings {
   ask(asset: AssetRecord, entry: number): void {
     const short = this.#columns.shortId[entry] as number;
     if (short >= 0 && this.#ledger.bindings.get(asset.assetIndex, short)) return;
-    this.#asked.push({ entry, key: keyOf.binding(asset.assetIndex, tokenIdAt(this.#columns, asset, entry)) });
+    this.#asked.push({
+      entry,
+      key: keyOf.binding(asset.assetIndex, tokenIdAt(this.#columns, asset, entry)),
+    });
   }
 
   addKeys(keys: Buffer[]): void {
@@ -78,7 +81,8 @@ export class RequestedBindings {
 
   #remember({ entry }: Asked): void {
     const short = this.#columns.shortId[entry] as number;
-    if (short >= 0) this.#ledger.bindings.set(this.#columns.assetIndex[entry] as number, short, true);
+    if (short >= 0)
+      this.#ledger.bindings.set(this.#columns.assetIndex[entry] as number, short, true);
   }
 }
 
@@ -86,7 +90,10 @@ export class RequestedBindings {
 export class RequestedMetadata {
   readonly #ledger: Ledger;
   readonly #columns: MintColumns;
-  /** The entries whose token's record must be read. The engine gives ids only to tokens that are not frozen. */
+  /**
+   * The entries whose token's record must be read. The engine gives ids only to tokens that are not
+   * frozen.
+   */
   readonly #asked: { readonly entry: number; readonly key: Buffer }[] = [];
   /** Where the records begin among those of the request. */
   #from = 0;
@@ -115,7 +122,12 @@ export class RequestedMetadata {
    *
    * @param stored - the request's records
    */
-  check(group: Group, stored: readonly (Buffer | undefined)[], applicationIndex: number, report: EntryReport): void {
+  check(
+    group: Group,
+    stored: readonly (Buffer | undefined)[],
+    applicationIndex: number,
+    report: EntryReport,
+  ): void {
     const refused = new Set<number>();
     for (const { entry } of this.#columns.textsIn("metadata")) {
       if (this.#columns.isMarked(entry, FAULTY)) continue;

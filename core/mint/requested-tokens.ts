@@ -19,7 +19,10 @@ export interface Numbered {
 }
 
 /** Gives each entry without a token id the next ids of its asset, in the order of the request. */
-export function numberTokens(columns: MintColumns, assetAt: (assetIndex: number) => AssetRecord): Numbered {
+export function numberTokens(
+  columns: MintColumns,
+  assetAt: (assetIndex: number) => AssetRecord,
+): Numbered {
   const { assetIndex, mode, amountHigh, amountLow } = columns;
   const numbered = new MintColumns(columns.minted);
   const origins = new Uint32Array(columns.minted);
@@ -50,7 +53,11 @@ export function numberTokens(columns: MintColumns, assetAt: (assetIndex: number)
       let id = next.get(asset.assetIndex) ?? asset.nextTokenId;
       for (let i = columns.quantityAt(entry); i > 0; i--, id++) {
         const isShort = asset.blobScheme === "mintmark" && id <= MAX_SHORT_ID;
-        add(entry, Buffer.from(blobTextOf(asset.blobScheme, String(id)), "latin1"), isShort ? Number(id) : -1);
+        add(
+          entry,
+          Buffer.from(blobTextOf(asset.blobScheme, String(id)), "latin1"),
+          isShort ? Number(id) : -1,
+        );
       }
       next.set(asset.assetIndex, id);
     }
@@ -66,7 +73,9 @@ export function tokenIdAt(
   entry: number,
 ): bigint {
   const short = columns.shortId[entry] as number;
-  return short >= 0 ? BigInt(short) : (tokenIdOfBytes(standard, blobScheme, columns.blobBytes(entry)) ?? 0n);
+  return short >= 0
+    ? BigInt(short)
+    : (tokenIdOfBytes(standard, blobScheme, columns.blobBytes(entry)) ?? 0n);
 }
 
 /** The ERC-721 tokens of a request. Each must be new to the store and to the request. */
@@ -123,7 +132,8 @@ export class RequestedTokens {
     this.#lookup?.receive(stored, this.#from);
     const { tokens } = this.#ledger;
     const { count } = this.#columns;
-    // Another request of the group may have minted them since the look-up. This brings their places into the caches.
+    // Another request of the group may have minted them since the look-up. This brings their places
+    // into the caches.
     tokens.refsAtHome(this.hashes);
     for (let entry = 0; entry < count; entry++) {
       const hash = this.hashes[entry] as number;
@@ -144,7 +154,8 @@ export class RequestedTokens {
     this.#isNew = new Uint8Array(columns.count);
     for (let entry = 0; entry < columns.count; entry++) {
       const asset = this.#ledger.assetAt(columns.assetIndex[entry] as number);
-      if (asset.nextTokenId === null) this.hashes[entry] = named[origins[entry] as number] as number;
+      if (asset.nextTokenId === null)
+        this.hashes[entry] = named[origins[entry] as number] as number;
       else {
         this.ask(asset, entry);
         this.#isNew[entry] = 1;
@@ -165,10 +176,17 @@ export class RequestedTokens {
   }
 
   place(entry: number, batch: OpenBatch, slot: number): void {
-    this.#ledger.tokens.move(this.hashes[entry] as number, FIRST_PENDING + entry, this.#ledger.refs.refOf(batch, slot));
+    this.#ledger.tokens.move(
+      this.hashes[entry] as number,
+      FIRST_PENDING + entry,
+      this.#ledger.refs.refOf(batch, slot),
+    );
   }
 
-  /** Reports an entry whose token is among the candidates: minted before, or earlier in this request. */
+  /**
+   * Reports an entry whose token is among the candidates: minted before, or earlier in this
+   * request.
+   */
   #check(candidates: readonly number[], entry: number, report: EntryReport): void {
     const { assetIndex } = this.#columns;
     const asset = this.#ledger.assetAt(assetIndex[entry] as number);
@@ -176,27 +194,42 @@ export class RequestedTokens {
     const minted = candidates.filter((ref) => ref < FIRST_PENDING);
     this.#lookup ??= new TokenLookup(this.#ledger);
     if (this.#lookup.holds(minted, asset.assetIndex, tokenId)) {
-      report(entry, this.#columns.tokenField(entry), "token_already_minted", "this token has been minted before");
+      report(
+        entry,
+        this.#columns.tokenField(entry),
+        "token_already_minted",
+        "this token has been minted before",
+      );
       return;
     }
-    const earlier = candidates.filter((ref) => ref >= FIRST_PENDING).map((ref) => ref - FIRST_PENDING);
+    const earlier = candidates
+      .filter((ref) => ref >= FIRST_PENDING)
+      .map((ref) => ref - FIRST_PENDING);
     const isSame = (other: number) =>
       assetIndex[other] === asset.assetIndex && tokenIdAt(this.#columns, asset, other) === tokenId;
     if (earlier.some(isSame))
-      report(entry, this.#columns.tokenField(entry), "duplicate_mint", "occurs more than once in this request");
+      report(
+        entry,
+        this.#columns.tokenField(entry),
+        "duplicate_mint",
+        "occurs more than once in this request",
+      );
   }
 }
 
 /**
- * Decides whether ERC-721 tokens exist. The index gives the vaults whose tokens have the same hash: nearly always none.
- * Vaults on disk are read before the transition, the others are in memory.
+ * Decides whether ERC-721 tokens exist. The index gives the vaults whose tokens have the same hash:
+ * nearly always none. Vaults on disk are read before the transition, the others are in memory.
  */
 export class TokenLookup {
   readonly #ledger: Ledger;
   /** Records to read, by {@link keyString}, with their places. */
   readonly #asked = new Map<string, Buffer>();
   readonly #inMemory = new Map<number, OpenBatch>();
-  /** Decoded on first use: a request can name a token of ten thousand records, and the first few may decide. */
+  /**
+   * Decoded on first use: a request can name a token of ten thousand records, and the first few may
+   * decide.
+   */
   readonly #chunks = new Map<string, Buffer | StoredVault[]>();
 
   constructor(ledger: Ledger) {
@@ -227,7 +260,10 @@ export class TokenLookup {
     for (const name of this.#asked.keys()) {
       const record = stored[at++];
       if (record === undefined)
-        throw new MintmarkError("store_corrupt", "Vaults that the index of tokens names are missing.");
+        throw new MintmarkError(
+          "store_corrupt",
+          "Vaults that the index of tokens names are missing.",
+        );
       this.#chunks.set(name, record);
     }
   }
@@ -237,7 +273,9 @@ export class TokenLookup {
     const { standard, blobScheme } = this.#ledger.assetAt(assetIndex);
     return refs.some((ref) => {
       const vault = this.#vaultOf(ref);
-      return vault.assetIndex === assetIndex && tokenIdOf(standard, blobScheme, vault.blob) === tokenId;
+      return (
+        vault.assetIndex === assetIndex && tokenIdOf(standard, blobScheme, vault.blob) === tokenId
+      );
     });
   }
 
@@ -251,7 +289,10 @@ export class TokenLookup {
     this.#chunks.set(name, chunk);
     const vault = chunk[place.slot % CHUNK_VAULTS];
     if (vault === undefined)
-      throw new MintmarkError("store_corrupt", "A vault that the index of tokens names is missing.");
+      throw new MintmarkError(
+        "store_corrupt",
+        "A vault that the index of tokens names is missing.",
+      );
     return vault;
   }
 }

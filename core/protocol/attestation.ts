@@ -4,7 +4,9 @@ import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 import { bytesToHex, hashOf, hexToBytes, packed, wordOf } from "./hex.ts";
 
 const COMMITTEE_PREFIX = 0x05;
-/** Half of the order of secp256k1. A signature's s is at most this, so each signature has one form. */
+/**
+ * Half of the order of secp256k1. A signature's s is at most this, so each signature has one form.
+ */
 export const MAX_S = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
 const Y_PARITY_BIT = 1n << 255n;
 /** Most members of a committee. The constructor of the contract takes no more beside its code. */
@@ -34,8 +36,8 @@ export interface Attestation extends CommitteeMembers {
 }
 
 /**
- * `keccak256(0x05 ‖ epoch(8) ‖ threshold(1) ‖ memberCount(1) ‖ members(20 each))`. Throws `validation_failed` unless
- * the members ascend and can reach the threshold.
+ * `keccak256(0x05 ‖ epoch(8) ‖ threshold(1) ‖ memberCount(1) ‖ members(20 each))`. Throws
+ * `validation_failed` unless the members ascend and can reach the threshold.
  *
  * @example
  * const isInForce = committeeHash(1n, { threshold: 2, members }) === hashFromL1;
@@ -49,21 +51,26 @@ export function committeeHash(epoch: bigint, { threshold, members }: CommitteeMe
 }
 
 /**
- * `threshold:u8 memberCount:u8 memberCount*( 0x00 member:20 | 0x01 r:32 vs:32 )`: each member by its address or its
- * signature.
+ * `threshold:u8 memberCount:u8 memberCount*( 0x00 member:20 | 0x01 r:32 vs:32 )`: each member by
+ * its address or its signature.
  *
- * @throws MintmarkError `validation_failed` for members or signatures that do not ascend, a number of signatures other
- *   than the threshold, or a high s
+ * @throws MintmarkError `validation_failed` for members or signatures that do not ascend, a number
+ *   of signatures other than the threshold, or a high s
  *
  * @example
- * const attestation = encodeAttestation({ threshold: 1, members, signatures: [{ memberIndex: 0, r, vs }] });
+ * const attestation = encodeAttestation({ threshold: 1, members, signatures: [{ memberIndex: 0, r,
+ * vs }] });
  */
 export function encodeAttestation({ threshold, members, signatures }: Attestation): Hex {
   requireCommittee(threshold, members);
   requireSignatures(threshold, members.length, signatures);
-  const signed = new Map(signatures.map(({ memberIndex, r, vs }) => [memberIndex, packed([1, 32, 32], 1, r, vs)]));
+  const signed = new Map(
+    signatures.map(({ memberIndex, r, vs }) => [memberIndex, packed([1, 32, 32], 1, r, vs)]),
+  );
   const parts = members.map((member, i) => signed.get(i) ?? packed([1, 20], 0, member));
-  return bytesToHex(Uint8Array.from([threshold, members.length, ...parts.flatMap((part) => [...part])]));
+  return bytesToHex(
+    Uint8Array.from([threshold, members.length, ...parts.flatMap((part) => [...part])]),
+  );
 }
 
 /**
@@ -77,7 +84,10 @@ export function compactSignature(signature: Hex): { readonly r: Hash; readonly v
   const yParity = v >= 27 ? v - 27 : v;
   const s = bytes.length === 65 ? BigInt(bytesToHex(bytes.subarray(32, 64))) : null;
   if (s === null || s > MAX_S || (yParity !== 0 && yParity !== 1)) {
-    throw new MintmarkError("signature_invalid", "expected 65 bytes: r, a low s, and v as 0, 1, 27 or 28");
+    throw new MintmarkError(
+      "signature_invalid",
+      "expected 65 bytes: r, a low s, and v as 0, 1, 27 or 28",
+    );
   }
   const vs = yParity === 1 ? s | Y_PARITY_BIT : s;
   return { r: bytesToHex(bytes.subarray(0, 32)), vs: wordOf(vs) };
@@ -96,18 +106,26 @@ function requireCommittee(threshold: number, members: readonly Address[]): void 
   let previous = "";
   for (const member of members) {
     const lower = member.toLowerCase();
-    if (lower <= previous) throw new MintmarkError("validation_failed", `committee member ${member} does not ascend`);
+    if (lower <= previous)
+      throw new MintmarkError("validation_failed", `committee member ${member} does not ascend`);
     previous = lower;
   }
 }
 
-function requireSignatures(threshold: number, memberCount: number, signatures: readonly MemberSignature[]): void {
+function requireSignatures(
+  threshold: number,
+  memberCount: number,
+  signatures: readonly MemberSignature[],
+): void {
   requireInteger("number of signatures", signatures.length, threshold, threshold);
   let previous = -1;
   for (const { memberIndex, vs } of signatures) {
     requireInteger("memberIndex", memberIndex, previous + 1, memberCount - 1);
     if ((BigInt(vs) & (Y_PARITY_BIT - 1n)) > MAX_S) {
-      throw new MintmarkError("validation_failed", `the signature of member ${memberIndex} has a high s`);
+      throw new MintmarkError(
+        "validation_failed",
+        `the signature of member ${memberIndex} has a high s`,
+      );
     }
     previous = memberIndex;
   }

@@ -1,7 +1,13 @@
 import { MintmarkError } from "../errors.ts";
 import { type Address, MAX_AMOUNT, MAX_BATCH_VAULTS } from "../model.ts";
 import type { AssetId } from "../ports.ts";
-import { MAX_PACKED_DIGITS, OWNER_BYTES, type VaultEntry, VOID_RUN, widthOfWords } from "./batch-data.ts";
+import {
+  MAX_PACKED_DIGITS,
+  OWNER_BYTES,
+  type VaultEntry,
+  VOID_RUN,
+  widthOfWords,
+} from "./batch-data.ts";
 import { MAX_BLOB_BYTES } from "./blob.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 import { hexToBytes, writeHex } from "./hex.ts";
@@ -23,7 +29,10 @@ export interface SlotValues {
   readonly blobEnd: Uint32Array;
 }
 
-/** The slots of a batch, with the properties that decide the encoder's forms: typed arrays, without objects. */
+/**
+ * The slots of a batch, with the properties that decide the encoder's forms: typed arrays, without
+ * objects.
+ */
 export interface BatchColumns extends SlotValues {
   readonly assets: readonly AssetId[];
   /** Distinct owners in order of first appearance, 20 bytes each. */
@@ -34,7 +43,10 @@ export interface BatchColumns extends SlotValues {
   /** Bytes of the amount, 0 for an amount of 1. */
   readonly amountWidth: Uint8Array;
   readonly blobBytes: Uint8Array;
-  /** Length of a blob of 1 to 32 characters 0x30 to 0x3f, else {@link NOT_PACKABLE}; 0 for an empty blob. */
+  /**
+   * Length of a blob of 1 to 32 characters 0x30 to 0x3f, else {@link NOT_PACKABLE}; 0 for an empty
+   * blob.
+   */
   readonly digits: Uint8Array;
   /** 1 when the packable blob is a canonical decimal. */
   readonly isDecimal: Uint8Array;
@@ -45,8 +57,8 @@ export interface BatchColumns extends SlotValues {
 /**
  * Reads and checks the slots of a batch.
  *
- * @throws MintmarkError `validation_failed`, `amount_out_of_range`, `blob_invalid` or `batch_too_large` when no
- *   encoding can hold the slots
+ * @throws MintmarkError `validation_failed`, `amount_out_of_range`, `blob_invalid` or
+ *   `batch_too_large` when no encoding can hold the slots
  */
 export function readColumns(slots: readonly (VaultEntry | null)[]): BatchColumns {
   requireInteger("number of slots", slots.length, 1, MAX_BATCH_VAULTS);
@@ -69,7 +81,8 @@ export function readColumns(slots: readonly (VaultEntry | null)[]): BatchColumns
       const index = indexIn(assetIndices, `${chainId} ${assetType}`);
       if (index === assets.length) {
         requireBigint("chainId", chainId, 0n, MAX_UINT64);
-        if (index >= MAX_BATCH_ASSETS) throw new MintmarkError("batch_too_large", "a batch holds at most 255 assets");
+        if (index >= MAX_BATCH_ASSETS)
+          throw new MintmarkError("batch_too_large", "a batch holds at most 255 assets");
         assets.push({ chainId, assetType });
       }
       asset[slot] = index;
@@ -82,7 +95,8 @@ export function readColumns(slots: readonly (VaultEntry | null)[]): BatchColumns
   }
   const blobs = new Uint8Array(end);
   let at = 0;
-  for (const entry of slots) if (entry) at = writeHex(entry.blob, (entry.blob.length - 2) / 2, blobs, at);
+  for (const entry of slots)
+    if (entry) at = writeHex(entry.blob, (entry.blob.length - 2) / 2, blobs, at);
   const ownerBytes = Array.from(owners.keys(), (address) => hexToBytes(address, OWNER_BYTES));
   const values = { count, amountHigh, amountLow, blobs, blobEnd };
   return batchColumns(values, { assets, asset }, { owners: ownerBytes, owner });
@@ -129,7 +143,8 @@ export function ascendAssets<A extends AssetId>(assets: readonly A[], column: Ui
   const order = [...assets.keys()].sort((a, b) => compareAssets(assets[a] as A, assets[b] as A));
   const places = new Uint16Array(VOID_RUN + 1).fill(VOID_RUN);
   for (const [place, index] of order.entries()) places[index] = place;
-  for (let slot = 0; slot < column.length; slot++) column[slot] = places[column[slot] as number] as number;
+  for (let slot = 0; slot < column.length; slot++)
+    column[slot] = places[column[slot] as number] as number;
   return order.map((index) => assets[index] as A);
 }
 
@@ -148,12 +163,16 @@ function packableIn(bytes: Uint8Array, start: number, end: number): number {
 }
 
 function isDecimalIn(bytes: Uint8Array, start: number, digits: number): boolean {
-  if (digits === 0 || digits === NOT_PACKABLE || (digits > 1 && bytes[start] === ZERO)) return false;
+  if (digits === 0 || digits === NOT_PACKABLE || (digits > 1 && bytes[start] === ZERO))
+    return false;
   for (let i = start; i < start + digits; i++) if ((bytes[i] as number) > NINE) return false;
   return true;
 }
 
-/** Whether a decimal follows the one before it with as many digits. Compares from the last digit, with carry. */
+/**
+ * Whether a decimal follows the one before it with as many digits. Compares from the last digit,
+ * with carry.
+ */
 function followsIn(bytes: Uint8Array, start: number, digits: number): boolean {
   let carry = 1;
   for (let i = start + digits - 1; i >= start; i--) {

@@ -4,8 +4,8 @@ import { invariant } from "./bounds.ts";
 import { bytesToHex, writeHex } from "./hex.ts";
 
 /**
- * The batch data format, version 1 (docs/protocol.md 4): the vaults of a batch in slot order. L1 gets it as calldata; a
- * committee stores it.
+ * The batch data format, version 1 (docs/protocol.md 4): the vaults of a batch in slot order. L1
+ * gets it as calldata; a committee stores it.
  *
  * ```
  * version:u8  assetCount:u16 (chainId:u64 assetType:u256)*  ownerCount:u16 (address:20)*  run+
@@ -20,7 +20,10 @@ export const BATCH_DATA_VERSION = 0x01;
 export const VOID_RUN = 0xffff;
 /** Most owners in the dictionary, because its count has two bytes. */
 export const MAX_DICTIONARY = 0xffff;
-/** Most characters of a blob that is packed into nibbles: characters 0x30 to 0x3f, digits among them. */
+/**
+ * Most characters of a blob that is packed into nibbles: characters 0x30 to 0x3f, digits among
+ * them.
+ */
 export const MAX_PACKED_DIGITS = 32;
 
 export const OwnerForm = { inline: 0, index8: 1, index16: 2, run: 3 } as const;
@@ -37,7 +40,10 @@ export const OWNER_BYTES = 20;
 export const RUN_HEADER_BYTES = 6;
 export const VOID_RUN_BYTES = 5;
 
-/** One slot in batch data: a vault without its place, which follows from mode, batch number and slot. */
+/**
+ * One slot in batch data: a vault without its place, which follows from mode, batch number and
+ * slot.
+ */
 export type VaultEntry = Omit<VaultContent, "vaultId">;
 
 /** Bytes of an amount of two 32-bit words in its narrowest form; 0 for an amount of 1. */
@@ -51,14 +57,17 @@ function byteWidth(value: number): number {
 }
 
 /**
- * Most bytes that one more vault adds to the encoded data, whatever its neighbours. An asset that is new to the batch
- * adds {@link ASSET_ENTRY_BYTES}. The sum, on top of {@link BATCH_DATA_BASE_BYTES}, decides when a batch is full.
+ * Most bytes that one more vault adds to the encoded data, whatever its neighbours. An asset that
+ * is new to the batch adds {@link ASSET_ENTRY_BYTES}. The sum, on top of {@link
+ * BATCH_DATA_BASE_BYTES}, decides when a batch is full.
  */
 export function vaultBytesBound(amountWidth: number, blobBytes: number): number {
   return RUN_HEADER_BYTES + OWNER_BYTES + amountWidth + (blobBytes === 0 ? 0 : 2 + blobBytes);
 }
 
-/** The reasons for refusing batch data. They are stable: committee members and the engine show them. */
+/**
+ * The reasons for refusing batch data. They are stable: committee members and the engine show them.
+ */
 export const BATCH_DATA_REASONS = {
   version_unknown: "The first byte is not a known version.",
   truncated: "The data ends too early.",
@@ -78,7 +87,8 @@ export const BATCH_DATA_REASONS = {
   leading_zero: "The first number of a range begins with 0.",
   range_overflow: "A consecutive run goes past the last number of its digits.",
   asset_unregistered: "An asset is not registered.",
-  blob_form: "The blob form does not fit the asset's standard: ERC-20 blobs are empty, all others are not.",
+  blob_form:
+    "The blob form does not fit the asset's standard: ERC-20 blobs are empty, all others are not.",
   erc721_amount: "An ERC-721 run has an amount form other than 0.",
 } as const;
 /** A key of {@link BATCH_DATA_REASONS}. */
@@ -110,7 +120,10 @@ export class BatchInput {
   readonly #truncated: (offset: number) => Error;
 
   /** @param truncated - the error for a value that begins at `offset` and ends past the data */
-  constructor(data: Uint8Array, truncated = (offset: number): Error => new BatchDataError("truncated", offset)) {
+  constructor(
+    data: Uint8Array,
+    truncated = (offset: number): Error => new BatchDataError("truncated", offset),
+  ) {
     this.#data = data;
     this.#truncated = truncated;
   }
@@ -212,7 +225,8 @@ export class BatchOutput {
     let at = start;
     if ((end - start) % 2 === 1) this.#bytes[this.#offset++] = (from[at++] as number) & 0x0f;
     for (; at < end; at += 2) {
-      this.#bytes[this.#offset++] = (((from[at] as number) & 0x0f) << 4) | ((from[at + 1] as number) & 0x0f);
+      this.#bytes[this.#offset++] =
+        (((from[at] as number) & 0x0f) << 4) | ((from[at + 1] as number) & 0x0f);
     }
   }
 }

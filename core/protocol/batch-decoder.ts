@@ -1,4 +1,12 @@
-import { type Address, type Hash, type Hex, MAX_AMOUNT, MAX_BATCH_VAULTS, type Mode, type Standard } from "../model.ts";
+import {
+  type Address,
+  type Hash,
+  type Hex,
+  MAX_AMOUNT,
+  MAX_BATCH_VAULTS,
+  type Mode,
+  type Standard,
+} from "../model.ts";
 import type { AssetId, VaultContent } from "../ports.ts";
 import type { BatchInput, VaultEntry } from "./batch-data.ts";
 import * as format from "./batch-data.ts";
@@ -11,8 +19,8 @@ export interface DecodeOptions {
   /** Most slots; 2^20 by default. */
   readonly maxSlots?: number;
   /**
-   * Returns the standard of a registered asset; null for any other. With it, the decoder also checks the rules of L1
-   * and the committee for assets. Without it, only the grammar.
+   * Returns the standard of a registered asset; null for any other. With it, the decoder also
+   * checks the rules of L1 and the committee for assets. Without it, only the grammar.
    */
   readonly standardOf?: (chainId: bigint, assetType: Hash) => Standard | null;
 }
@@ -28,14 +36,18 @@ export interface DecodedBatch {
 }
 
 /**
- * Decodes the slots of batch data, in order; null for a void one. Applies all rules of docs/protocol.md 4.
+ * Decodes the slots of batch data, in order; null for a void one. Applies all rules of
+ * docs/protocol.md 4.
  *
  * @throws BatchDataError with the reason and the offset
  *
  * @example
  * const vaults = placeVaults(decodeBatchData(data), "zk-rollup", 0);
  */
-export function decodeBatchData(data: Uint8Array, options: DecodeOptions = {}): (VaultEntry | null)[] {
+export function decodeBatchData(
+  data: Uint8Array,
+  options: DecodeOptions = {},
+): (VaultEntry | null)[] {
   return decodeBatch(data, options).slots;
 }
 
@@ -48,10 +60,13 @@ export function decodeBatchData(data: Uint8Array, options: DecodeOptions = {}): 
  */
 export function decodeBatch(data: Uint8Array, options: DecodeOptions = {}): DecodedBatch {
   const input = new format.BatchInput(data);
-  if (input.number(1) !== format.BATCH_DATA_VERSION) throw new format.BatchDataError("version_unknown", 0);
+  if (input.number(1) !== format.BATCH_DATA_VERSION)
+    throw new format.BatchDataError("version_unknown", 0);
   const { standardOf } = options;
   const assets = readAssets(input, standardOf);
-  const standards = assets.map(({ chainId, assetType }) => standardOf?.(chainId, assetType) ?? null);
+  const standards = assets.map(
+    ({ chainId, assetType }) => standardOf?.(chainId, assetType) ?? null,
+  );
   const owners = readOwners(input);
   const slots: (VaultEntry | null)[] = [];
   const maxSlots = options.maxSlots ?? MAX_BATCH_VAULTS;
@@ -61,15 +76,17 @@ export function decodeBatch(data: Uint8Array, options: DecodeOptions = {}): Deco
     const run = readRun(input, { assets, standards, owners }, slots.length, maxSlots);
     const { asset, length } = run;
     if (asset !== null) used.add(run.assetIndex);
-    for (let i = 0; i < length; i++) slots.push(asset === null ? null : readRecord(input, run, asset, owners));
+    for (let i = 0; i < length; i++)
+      slots.push(asset === null ? null : readRecord(input, run, asset, owners));
   }
   if (used.size !== assets.length) throw new format.BatchDataError("asset_unused", ASSETS_AT);
   return { slots, assets };
 }
 
 /**
- * Single slots of batch data, without those that are void. It skips what lies between them, so it takes microseconds where
- * {@link decodeBatch} takes milliseconds. It checks no rule of the vaults that it skips: for data that was decoded before.
+ * Single slots of batch data, without those that are void. It skips what lies between them, so it
+ * takes microseconds where {@link decodeBatch} takes milliseconds. It checks no rule of the vaults
+ * that it skips: for data that was decoded before.
  *
  * @param slots - ascending
  * @param leftOut - places in the manifest of the assets whose vaults are not returned
@@ -80,7 +97,8 @@ export function decodeSlots(
   leftOut: readonly number[] = [],
 ): Map<number, VaultEntry> {
   const input = new format.BatchInput(data);
-  if (input.number(1) !== format.BATCH_DATA_VERSION) throw new format.BatchDataError("version_unknown", 0);
+  if (input.number(1) !== format.BATCH_DATA_VERSION)
+    throw new format.BatchDataError("version_unknown", 0);
   const assets = readAssets(input);
   const owners = readOwners(input);
   const found = new Map<number, VaultEntry>();
@@ -116,7 +134,9 @@ export function placeVaults(
 ): (VaultContent | null)[] {
   requireInteger("number of slots", entries.length, 1, MAX_BATCH_VAULTS);
   const first = packVaultId({ mode, batchNumber, slot: 0 });
-  return entries.map((entry, slot) => (entry === null ? null : { vaultId: first + BigInt(slot), ...entry }));
+  return entries.map((entry, slot) =>
+    entry === null ? null : { vaultId: first + BigInt(slot), ...entry },
+  );
 }
 
 /** The manifest of a batch's data, and with `standardOf` only of registered assets. */
@@ -129,7 +149,8 @@ export function readAssets(input: BatchInput, standardOf?: DecodeOptions["standa
     const offset = input.offset;
     const asset = { chainId: input.uint(8), assetType: input.hex(32) };
     const last = assets[i - 1];
-    if (last !== undefined && compareAssets(last, asset) >= 0) throw new format.BatchDataError("asset_order", offset);
+    if (last !== undefined && compareAssets(last, asset) >= 0)
+      throw new format.BatchDataError("asset_order", offset);
     if (standardOf !== undefined && !standardOf(asset.chainId, asset.assetType))
       throw new format.BatchDataError("asset_unregistered", offset);
     assets.push(asset);
@@ -174,7 +195,15 @@ function readRun(
   const assetIndex = input.number(2);
   if (assetIndex === format.VOID_RUN) {
     const length = readLength(input, slotsBefore, maxSlots);
-    return { assetIndex, asset: null, length, ownerForm: 0, owner: null, amountForm: 0, blobs: NO_BLOBS };
+    return {
+      assetIndex,
+      asset: null,
+      length,
+      ownerForm: 0,
+      owner: null,
+      amountForm: 0,
+      blobs: NO_BLOBS,
+    };
   }
   const asset = assets[assetIndex];
   if (asset === undefined) throw input.refusal("asset_index", 2);
@@ -185,7 +214,15 @@ function readRun(
   requireForms(input, standards[assetIndex] ?? null, amountForm, blobForm);
   const length = readLength(input, slotsBefore, maxSlots);
   const owner = ownerForm === format.OwnerForm.run ? readIndexedOwner(input, owners, 2) : null;
-  return { assetIndex, asset, length, ownerForm, owner, amountForm, blobs: readBlobs(input, blobForm, length) };
+  return {
+    assetIndex,
+    asset,
+    length,
+    ownerForm,
+    owner,
+    amountForm,
+    blobs: readBlobs(input, blobForm, length),
+  };
 }
 
 function readRecord(
@@ -204,10 +241,16 @@ function skipRecords({ ownerForm, amountForm, blobs }: Run, count: number): void
   blobs.skip(count, ownerBytes + amountForm);
 }
 
-function requireForms(input: BatchInput, standard: Standard | null, amountForm: number, blobForm: number): void {
+function requireForms(
+  input: BatchInput,
+  standard: Standard | null,
+  amountForm: number,
+  blobForm: number,
+): void {
   if (amountForm > format.MAX_AMOUNT_FORM) throw input.refusal("amount_form", 1);
   if (standard === null) return;
-  if ((standard === "erc20") !== (blobForm === format.BlobForm.empty)) throw input.refusal("blob_form", 1);
+  if ((standard === "erc20") !== (blobForm === format.BlobForm.empty))
+    throw input.refusal("blob_form", 1);
   if (standard === "erc721" && amountForm !== 0) throw input.refusal("erc721_amount", 1);
 }
 
@@ -245,7 +288,8 @@ interface RunBlobs {
 const NO_BLOBS: RunBlobs = { read: () => "0x", skip: () => {} };
 
 function readBlobs(input: BatchInput, blobForm: number, length: number): RunBlobs {
-  const skipFixed = (bytes: number) => (count: number, otherBytes: number) => input.skip(count * (otherBytes + bytes));
+  const skipFixed = (bytes: number) => (count: number, otherBytes: number) =>
+    input.skip(count * (otherBytes + bytes));
   if (blobForm === format.BlobForm.empty) return { read: () => "0x", skip: skipFixed(0) };
   const blobLength = input.number(1);
   if (blobForm === format.BlobForm.raw && blobLength > 0)
@@ -264,7 +308,8 @@ function readBlobs(input: BatchInput, blobForm: number, length: number): RunBlob
     };
     return { read, skip };
   }
-  if (blobLength < 1 || blobLength > format.MAX_PACKED_DIGITS) throw input.refusal("digits_out_of_range", 1);
+  if (blobLength < 1 || blobLength > format.MAX_PACKED_DIGITS)
+    throw input.refusal("digits_out_of_range", 1);
   const decimal = new Uint8Array(blobLength);
   if (blobForm === format.BlobForm.packed) {
     const read = () => {
@@ -274,7 +319,8 @@ function readBlobs(input: BatchInput, blobForm: number, length: number): RunBlob
     return { read, skip: skipFixed(Math.ceil(blobLength / 2)) };
   }
   readNibbles(input, decimal, 9);
-  if (blobLength > 1 && decimal[0] === 0) throw input.refusal("leading_zero", Math.ceil(blobLength / 2));
+  if (blobLength > 1 && decimal[0] === 0)
+    throw input.refusal("leading_zero", Math.ceil(blobLength / 2));
   requireRange(input, decimal, length);
   const read = () => {
     const blob = nibbleBlob(decimal);
@@ -288,7 +334,10 @@ function readBlobs(input: BatchInput, blobForm: number, length: number): RunBlob
   return { read, skip };
 }
 
-/** Reads packed digits, right-aligned in their bytes, into one digit a byte. No digit may be above `most`. */
+/**
+ * Reads packed digits, right-aligned in their bytes, into one digit a byte. No digit may be above
+ * `most`.
+ */
 function readNibbles(input: BatchInput, digits: Uint8Array, most: number): void {
   const bytes = Math.ceil(digits.length / 2);
   input.require(bytes);
@@ -304,7 +353,8 @@ function readNibbles(input: BatchInput, digits: Uint8Array, most: number): void 
 
 function requireRange(input: BatchInput, first: Uint8Array, length: number): void {
   const last = BigInt(first.join("")) + BigInt(length - 1);
-  if (last >= 10n ** BigInt(first.length)) throw input.refusal("range_overflow", Math.ceil(first.length / 2));
+  if (last >= 10n ** BigInt(first.length))
+    throw input.refusal("range_overflow", Math.ceil(first.length / 2));
 }
 
 function increment(decimal: Uint8Array): void {

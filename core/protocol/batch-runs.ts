@@ -24,13 +24,13 @@ export interface RunPlan {
 type DecimalForm = "packed" | "raw";
 
 /**
- * Cuts a batch into runs and chooses their forms, so that the encoding has the fewest bytes for the given owner
- * classes.
+ * Cuts a batch into runs and chooses their forms, so that the encoding has the fewest bytes for the
+ * given owner classes.
  *
- * Void slots and asset changes always end a run. Within such a segment, a search follows all combinations of forms
- * (owner × blob × amount width) that occur. Each state keeps the cheapest encoding of the slots so far that ends in a
- * run of its combination. At each slot, a state continues its run, or starts a new one after the cheapest of all
- * states. Linear in the slots.
+ * Void slots and asset changes always end a run. Within such a segment, a search follows all
+ * combinations of forms (owner × blob × amount width) that occur. Each state keeps the cheapest
+ * encoding of the slots so far that ends in a run of its combination. At each slot, a state
+ * continues its run, or starts a new one after the cheapest of all states. Linear in the slots.
  */
 export function planRuns(columns: BatchColumns, decimals: DecimalForm): RunPlan {
   const ownerClass = classifyOwners(columns);
@@ -63,7 +63,10 @@ function usedOwners({ owner, owners, asset }: BatchColumns, runs: readonly Run[]
   return isUsed;
 }
 
-/** Owners that occur at least twice go to the dictionary; those with the most stretches get one-byte indices. */
+/**
+ * Owners that occur at least twice go to the dictionary; those with the most stretches get one-byte
+ * indices.
+ */
 function classifyOwners({ owner, asset, owners, count }: BatchColumns): Uint8Array {
   const uses = new Uint32Array(owners.length);
   const stretches = new Uint32Array(owners.length);
@@ -99,7 +102,10 @@ class RunSearch {
   readonly #choice: Uint8Array;
   readonly #runStart: Uint32Array;
   readonly #decimals: DecimalForm;
-  /** The cheapest cost of each state, and the start of its run. Reused, because segments can be one slot long. */
+  /**
+   * The cheapest cost of each state, and the start of its run. Reused, because segments can be one
+   * slot long.
+   */
   readonly #costs = new Int32Array(MAX_STATES);
   readonly #starts = new Uint32Array(MAX_STATES);
 
@@ -127,7 +133,9 @@ class RunSearch {
       found.push({
         start: first,
         end: last,
-        ownerForm: this.#ownerForms[Math.floor(state / (blobKinds.length * widths.length))] as number,
+        ownerForm: this.#ownerForms[
+          Math.floor(state / (blobKinds.length * widths.length))
+        ] as number,
         blobKind: blobKinds[Math.floor(state / widths.length) % blobKinds.length] as number,
         amountForm: widths[state % widths.length] as number,
       });
@@ -137,7 +145,12 @@ class RunSearch {
     return bytes;
   }
 
-  #search(start: number, end: number, blobKinds: readonly number[], widths: readonly number[]): number {
+  #search(
+    start: number,
+    end: number,
+    blobKinds: readonly number[],
+    widths: readonly number[],
+  ): number {
     const { owner, digits, isDecimal, follows, blobBytes, amountWidth } = this.#columns;
     const ownerForms = this.#ownerForms;
     const states = ownerForms.length * blobKinds.length * widths.length;
@@ -149,7 +162,9 @@ class RunSearch {
       const sameOwner = !isFirst && owner[slot] === owner[slot - 1];
       const sameLength = !isFirst && blobBytes[slot] === blobBytes[slot - 1];
       const following = !isFirst && follows[slot] === 1;
-      const byForm = this.#ownerCosts[this.#ownerClass[owner[slot] as number] as number] as Int32Array;
+      const byForm = this.#ownerCosts[
+        this.#ownerClass[owner[slot] as number] as number
+      ] as Int32Array;
       const digitCount = digits[slot] as number;
       const bytes = blobBytes[slot] as number;
       const decimal = isDecimal[slot] === 1;
@@ -191,7 +206,9 @@ class RunSearch {
     return cheapest;
   }
 
-  /** Blob kinds worth trying: raw and empty where nothing else fits, packed where such blobs occur. */
+  /**
+   * Blob kinds worth trying: raw and empty where nothing else fits, packed where such blobs occur.
+   */
   #blobKindsOf(start: number, end: number): readonly number[] {
     const { digits, follows, blobBytes } = this.#columns;
     let seen = 0;
@@ -200,7 +217,9 @@ class RunSearch {
       else seen |= digits[slot] === NOT_PACKABLE ? Seen.filled : Seen.filled | Seen.packable;
       if (follows[slot] === 1) seen |= Seen.consecutive;
     }
-    return BLOB_KINDS[this.#decimals === "packed" ? seen : seen & ~Seen.packable] as readonly number[];
+    return BLOB_KINDS[
+      this.#decimals === "packed" ? seen : seen & ~Seen.packable
+    ] as readonly number[];
   }
 
   #widthsOf(start: number, end: number): readonly number[] {
@@ -220,7 +239,10 @@ export const OwnerClass = {
   near: 0,
   /** Later in the dictionary. */
   far: 1,
-  /** Occurs once. A dictionary entry costs as much as the owner itself, but can still be cheaper than a new run. */
+  /**
+   * Occurs once. A dictionary entry costs as much as the owner itself, but can still be cheaper
+   * than a new run.
+   */
   once: 2,
   inlineOnly: 3,
 } as const;
@@ -244,12 +266,16 @@ export const BLOB_KINDS: readonly (readonly number[])[] = Array.from({ length: 1
 export const WIDTHS: readonly (readonly number[])[] = Array.from(
   { length: 1 << (format.MAX_AMOUNT_FORM + 1) },
   (_, seen) =>
-    Array.from({ length: format.MAX_AMOUNT_FORM + 1 }, (__, width) => width).filter((width) => seen & (1 << width)),
+    Array.from({ length: format.MAX_AMOUNT_FORM + 1 }, (__, width) => width).filter(
+      (width) => seen & (1 << width),
+    ),
 );
 
 /** Most combinations of forms in a segment. */
 export const MAX_STATES =
-  Object.keys(format.OwnerForm).length * Object.keys(BlobKind).length * (format.MAX_AMOUNT_FORM + 1);
+  Object.keys(format.OwnerForm).length *
+  Object.keys(BlobKind).length *
+  (format.MAX_AMOUNT_FORM + 1);
 
 /** An owner that occurs once pays for its dictionary entry at its only use. */
 export function ownerCosts(isSmall: boolean): readonly Int32Array[] {

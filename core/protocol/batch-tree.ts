@@ -9,8 +9,8 @@ import type { TreeNodes } from "./multiproof.ts";
 export const PAGE_HEIGHT = 8;
 
 /**
- * The whole Merkle tree of a sealed batch in memory: one flat array a level, leaves first, about 64 bytes a vault.
- * Immutable; the caller must not change the leaves afterwards.
+ * The whole Merkle tree of a sealed batch in memory: one flat array a level, leaves first, about 64
+ * bytes a vault. Immutable; the caller must not change the leaves afterwards.
  *
  * @example
  * const tree = new BatchTree(vaultLeaves(vaults));
@@ -21,7 +21,10 @@ export class BatchTree implements TreeNodes {
   readonly count: number;
   /** ceil(log2 count); the number of siblings in each proof. */
   readonly height: number;
-  /** `levels[h]` holds the nodes of height h without padding, 32 bytes each; `levels[height]` is the root. */
+  /**
+   * `levels[h]` holds the nodes of height h without padding, 32 bytes each; `levels[height]` is the
+   * root.
+   */
   readonly levels: readonly Uint8Array[];
   /** 32 bytes. */
   readonly root: Uint8Array;
@@ -57,13 +60,16 @@ export class BatchTree implements TreeNodes {
   siblings(slot: number): Uint8Array {
     const leaf = this.leaf(slot);
     const siblings = siblingsIn(this.levels, slot, 0);
-    invariant(pathHolds(this.root, leaf, slot, siblings), `a proof of slot ${slot} that does not lead to the root`);
+    invariant(
+      pathHolds(this.root, leaf, slot, siblings),
+      `a proof of slot ${slot} that does not lead to the root`,
+    );
     return siblings;
   }
 
   /**
-   * The roots of the tree's pages, 32 bytes each. With them {@link PagedBatchTree} proves slots without the lower
-   * levels.
+   * The roots of the tree's pages, 32 bytes each. With them {@link PagedBatchTree} proves slots
+   * without the lower levels.
    */
   pageRoots(pageHeight: number = PAGE_HEIGHT): Uint8Array {
     requireInteger("pageHeight", pageHeight, 0, MAX_HEIGHT);
@@ -85,8 +91,8 @@ export function pageOf(
 }
 
 /**
- * The same tree with only the levels above the pages in memory. A proof needs the leaves of one page, which a store can
- * keep in one record:
+ * The same tree with only the levels above the pages in memory. A proof needs the leaves of one
+ * page, which a store can keep in one record:
  *
  * ```
  *            root              ┐
@@ -133,7 +139,10 @@ export class PagedBatchTree {
     siblings.set(siblingsIn(pageLevels, slot - firstSlot, 0), 0);
     siblings.set(siblingsIn(this.#levels, page, this.pageHeight), this.pageHeight * HASH_BYTES);
     const leaf = hashAt(pageLeaves, slot - firstSlot);
-    invariant(pathHolds(this.root, leaf, slot, siblings), `a proof of slot ${slot} that does not lead to the root`);
+    invariant(
+      pathHolds(this.root, leaf, slot, siblings),
+      `a proof of slot ${slot} that does not lead to the root`,
+    );
     return siblings;
   }
 
@@ -144,12 +153,15 @@ export class PagedBatchTree {
    */
   withPages(leaves: ReadonlyMap<number, Uint8Array>): TreeNodes {
     const { count, height, pageHeight } = this;
-    const pages = new Map([...leaves].map(([page, nodes]) => [page, this.#pageLevels(page, nodes)]));
+    const pages = new Map(
+      [...leaves].map(([page, nodes]) => [page, this.#pageLevels(page, nodes)]),
+    );
     return {
       count,
       height,
       node: (height, index) => {
-        if (height >= pageHeight) return nodeIn(this.#levels[height - pageHeight] as Uint8Array, index, height);
+        if (height >= pageHeight)
+          return nodeIn(this.#levels[height - pageHeight] as Uint8Array, index, height);
         const width = 2 ** (pageHeight - height);
         const levels = pages.get(Math.floor(index / width));
         invariant(levels !== undefined, `no leaves for node ${index} of height ${height}`);
@@ -163,8 +175,16 @@ export class PagedBatchTree {
     const { leafCount } = pageOf(this.count, page * 2 ** this.pageHeight, this.pageHeight);
     requireInteger("number of page leaves", leaves.length / HASH_BYTES, leafCount, leafCount);
     const levels = buildLevels(leaves, 0, this.pageHeight);
-    if (!equalBytes(levels[this.pageHeight] as Uint8Array, hashAt(this.#levels[0] as Uint8Array, page))) {
-      throw new MintmarkError("store_corrupt", `the leaves of page ${page} do not hash to its root`);
+    if (
+      !equalBytes(
+        levels[this.pageHeight] as Uint8Array,
+        hashAt(this.#levels[0] as Uint8Array, page),
+      )
+    ) {
+      throw new MintmarkError(
+        "store_corrupt",
+        `the leaves of page ${page} do not hash to its root`,
+      );
     }
     return levels;
   }

@@ -2,13 +2,27 @@ import { MintmarkError } from "../errors.ts";
 import type { Hash } from "../model.ts";
 import type { AssetId } from "../ports.ts";
 import { ASSET_ENTRY_BYTES, BatchDataError, BatchInput, type VaultEntry } from "./batch-data.ts";
-import { type DecodedBatch, type DecodeOptions, decodeBatchData, readAssets } from "./batch-decoder.ts";
+import {
+  type DecodedBatch,
+  type DecodeOptions,
+  decodeBatchData,
+  readAssets,
+} from "./batch-decoder.ts";
 import { requireInteger } from "./bounds.ts";
-import { ELEMENT_BYTES, type ElementVault, elementCount, encodeElements, ownerOf, readElements } from "./elements.ts";
+import {
+  ELEMENT_BYTES,
+  type ElementVault,
+  elementCount,
+  encodeElements,
+  ownerOf,
+  readElements,
+} from "./elements.ts";
 import { bytesToHex, HASH_BYTES, hashOf, hexToBytes, keccak256, packed } from "./hex.ts";
 import { compareAssets, MAX_BATCH_ASSETS, requireManifest } from "./manifest.ts";
 
-/** The first byte of the data of a blob batch. Data for calldata and committees begins with 0x01. */
+/**
+ * The first byte of the data of a blob batch. Data for calldata and committees begins with 0x01.
+ */
 const BLOB_DATA_VERSION = 0x02;
 export const BLOB_ELEMENTS = 4096;
 export const BLOB_BYTES = BLOB_ELEMENTS * ELEMENT_BYTES;
@@ -35,7 +49,8 @@ export interface BlobBatch {
  * Encodes slots as elements: heads first, continuations behind them.
  *
  * @param slots - in order; null for a void one
- * @throws MintmarkError `batch_too_large` when six blobs do not hold them, or no element holds a minting blob
+ * @throws MintmarkError `batch_too_large` when six blobs do not hold them, or no element holds a
+ *   minting blob
  *
  * @example
  * const data = blobBatchData(encodeBlobBatch(slots));
@@ -53,7 +68,8 @@ export function encodeBlobBatch(slots: readonly (VaultEntry | null)[]): BlobBatc
     size += Math.max(0, elementCount(amount, hexToBytes(blob)) - 1);
   }
   const assets = [...distinct.values()].sort(compareAssets);
-  if (assets.length > MAX_BATCH_ASSETS || size > MAX_BLOB_VAULTS) throw new MintmarkError("batch_too_large");
+  if (assets.length > MAX_BATCH_ASSETS || size > MAX_BLOB_VAULTS)
+    throw new MintmarkError("batch_too_large");
   const places = new Map(assets.map((asset, place) => [keyOf(asset), place]));
   const elements = new Uint8Array(Math.ceil(size / BLOB_ELEMENTS) * BLOB_BYTES);
   let continuation = slots.length;
@@ -71,7 +87,8 @@ export function encodeBlobBatch(slots: readonly (VaultEntry | null)[]): BlobBatc
 }
 
 /**
- * The slots of a blob batch, each read by itself: null for a void one, and for an element that pays nobody.
+ * The slots of a blob batch, each read by itself: null for a void one, and for an element that pays
+ * nobody.
  *
  * @param standardOf - with it, the slots that L1 refuses for their asset's standard are null too
  *
@@ -82,13 +99,16 @@ export function blobSlots(
   { vaultCount, assets, elements }: BlobBatch,
   standardOf?: DecodeOptions["standardOf"],
 ): (VaultEntry | null)[] {
-  const standards = assets.map(({ chainId, assetType }) => standardOf?.(chainId, assetType) ?? null);
+  const standards = assets.map(
+    ({ chainId, assetType }) => standardOf?.(chainId, assetType) ?? null,
+  );
   return Array.from({ length: vaultCount }, (_, slot) => {
     const vault = readElements(elements, slot, vaultCount);
     const standard = standards[vault?.assetIndex ?? standards.length] ?? null;
     if (vault !== null && standard !== null) {
       const { amount, blob } = vault;
-      const payable = (standard === "erc20") === (blob.length === 0) && (standard !== "erc721" || amount === 1n);
+      const payable =
+        (standard === "erc20") === (blob.length === 0) && (standard !== "erc721" || amount === 1n);
       if (!payable) return null;
     }
     return entryOf(vault, assets);
@@ -105,7 +125,8 @@ export function blobSlotsAt(
   for (const slot of slots) {
     const vault = slot < vaultCount ? readElements(elements, slot, vaultCount) : null;
     const entry = entryOf(vault, assets);
-    if (vault !== null && entry !== null && !leftOut.includes(vault.assetIndex)) found.set(slot, entry);
+    if (vault !== null && entry !== null && !leftOut.includes(vault.assetIndex))
+      found.set(slot, entry);
   }
   return found;
 }
@@ -115,11 +136,18 @@ function entryOf(vault: ElementVault | null, assets: readonly AssetId[]): VaultE
   const asset = assets[vault?.assetIndex ?? assets.length];
   if (vault === null || asset === undefined) return null;
   const { chainId, assetType } = asset;
-  return { chainId, owner: ownerOf(vault), assetType, amount: vault.amount, blob: bytesToHex(vault.blob) };
+  return {
+    chainId,
+    owner: ownerOf(vault),
+    assetType,
+    amount: vault.amount,
+    blob: bytesToHex(vault.blob),
+  };
 }
 
 /**
- * A blob batch as members, servers and archives keep it: `0x02 ‖ vaultCount(4) ‖ assetCount(2) ‖ assets ‖ blobs`.
+ * A blob batch as members, servers and archives keep it: `0x02 ‖ vaultCount(4) ‖ assetCount(2) ‖
+ * assets ‖ blobs`.
  *
  * @example
  * await writeFile("zk-rollup-12", blobBatchData(encodeBlobBatch(slots)));
@@ -141,8 +169,8 @@ export function isBlobBatchData(data: Uint8Array): boolean {
 }
 
 /**
- * The parts of {@link blobBatchData}. The blobs are a view of `data`. Only their commitments show that L1 has committed
- * them.
+ * The parts of {@link blobBatchData}. The blobs are a view of `data`. Only their commitments show
+ * that L1 has committed them.
  *
  * @throws BatchDataError with the reason and the offset
  *
@@ -174,9 +202,13 @@ export function readBlobBatchData(data: Uint8Array): BlobBatch {
  * @example
  * const vaults = placeVaults(decodeBlobBatch(data).slots, "zk-rollup", 0);
  */
-export function decodeBlobBatch(data: Uint8Array, { maxSlots, standardOf }: DecodeOptions = {}): DecodedBatch {
+export function decodeBlobBatch(
+  data: Uint8Array,
+  { maxSlots, standardOf }: DecodeOptions = {},
+): DecodedBatch {
   const batch = readBlobBatchData(data);
-  if (batch.vaultCount > (maxSlots ?? MAX_BLOB_VAULTS)) throw new BatchDataError("too_many_slots", 1);
+  if (batch.vaultCount > (maxSlots ?? MAX_BLOB_VAULTS))
+    throw new BatchDataError("too_many_slots", 1);
   for (const [i, { chainId, assetType }] of batch.assets.entries()) {
     if (standardOf !== undefined && !standardOf(chainId, assetType)) {
       throw new BatchDataError("asset_unregistered", HEAD_BYTES + i * ASSET_ENTRY_BYTES);
@@ -185,7 +217,10 @@ export function decodeBlobBatch(data: Uint8Array, { maxSlots, standardOf }: Deco
   return { slots: blobSlots(batch, standardOf), assets: batch.assets };
 }
 
-/** The slots of a batch whose data the reader trusts, in calldata, blobs or with a committee. Throws `BatchDataError`. */
+/**
+ * The slots of a batch whose data the reader trusts, in calldata, blobs or with a committee. Throws
+ * `BatchDataError`.
+ */
 export function trustedSlots(data: Uint8Array): readonly (VaultEntry | null)[] {
   return isBlobBatchData(data) ? decodeBlobBatch(data).slots : decodeBatchData(data);
 }
@@ -213,8 +248,9 @@ export function manifestHash(assets: readonly AssetId[]): Hash {
 }
 
 /**
- * The content of a blob batch: `keccak256(0x0a ‖ vaultCount(4) ‖ manifestHash(32) ‖ versionedHash(32)…)`. An element
- * names its asset by a place in the manifest, so the content binds the whole manifest.
+ * The content of a blob batch: `keccak256(0x0a ‖ vaultCount(4) ‖ manifestHash(32) ‖
+ * versionedHash(32)…)`. An element names its asset by a place in the manifest, so the content binds
+ * the whole manifest.
  *
  * @throws MintmarkError `validation_failed` for a value out of bounds
  *
@@ -222,15 +258,25 @@ export function manifestHash(assets: readonly AssetId[]): Hash {
  * const content = blobContent(vaultCount, manifestHash(assets), commitments.map(versionedHash));
  * const root = batchRoot("blobs", manifestRoot(assets), content);
  */
-export function blobContent(vaultCount: number, manifestHash: Hash, versionedHashes: readonly Hash[]): Hash {
+export function blobContent(
+  vaultCount: number,
+  manifestHash: Hash,
+  versionedHashes: readonly Hash[],
+): Hash {
   requireInteger("number of blobs", versionedHashes.length, 1, MAX_BATCH_BLOBS);
   requireInteger("number of slots", vaultCount, 1, versionedHashes.length * BLOB_ELEMENTS);
   const hashes = packed([HASH_BYTES], manifestHash, ...versionedHashes);
   return hashOf([1, 4, hashes.length], CONTENT_PREFIX, vaultCount, hashes);
 }
 
-/** `chainId(8) ‖ assetType(32)` of each asset. Throws `validation_failed` unless they are a manifest. */
+/**
+ * `chainId(8) ‖ assetType(32)` of each asset. Throws `validation_failed` unless they are a
+ * manifest.
+ */
 function packAssets(assets: readonly AssetId[]): Uint8Array {
   requireManifest(assets);
-  return packed([8, HASH_BYTES], ...assets.flatMap(({ chainId, assetType }) => [chainId, assetType]));
+  return packed(
+    [8, HASH_BYTES],
+    ...assets.flatMap(({ chainId, assetType }) => [chainId, assetType]),
+  );
 }

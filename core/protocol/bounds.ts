@@ -10,14 +10,20 @@ export const MAX_UINT256 = (1n << 256n) - 1n;
  */
 export function requireInteger(name: string, value: number, min: number, max: number): void {
   if (!Number.isInteger(value) || value < min || value > max) {
-    throw new MintmarkError("validation_failed", `${name} must be a whole number from ${min} to ${max}, got ${value}`);
+    throw new MintmarkError(
+      "validation_failed",
+      `${name} must be a whole number from ${min} to ${max}, got ${value}`,
+    );
   }
 }
 
 /** {@link requireInteger} for bigint. */
 export function requireBigint(name: string, value: bigint, min: bigint, max: bigint): void {
   if (typeof value !== "bigint" || value < min || value > max) {
-    throw new MintmarkError("validation_failed", `${name} must be a bigint from ${min} to ${max}, got ${value}`);
+    throw new MintmarkError(
+      "validation_failed",
+      `${name} must be a bigint from ${min} to ${max}, got ${value}`,
+    );
   }
 }
 
@@ -30,14 +36,15 @@ export function invariant(condition: boolean, fault: string): asserts condition 
 const OTHER_TYPES = [TypeError, RangeError, SyntaxError];
 
 /**
- * Runs the check of a proof. Anyone can send a proof, so content out of bounds or of a wrong type makes it false, like
- * a wrong hash. Any other error is a fault and is thrown.
+ * Runs the check of a proof. Anyone can send a proof, so content out of bounds or of a wrong type
+ * makes it false, like a wrong hash. Any other error is a fault and is thrown.
  */
 export function holds(check: () => boolean): boolean {
   try {
     return check();
   } catch (error) {
-    if (error instanceof MintmarkError || OTHER_TYPES.some((type) => error instanceof type)) return false;
+    if (error instanceof MintmarkError || OTHER_TYPES.some((type) => error instanceof type))
+      return false;
     throw error;
   }
 }

@@ -5,15 +5,22 @@ import { BlobKind } from "./batch-runs.ts";
 
 /**
  * Upper bounds of the gas of `commitRollupBatch`, measured on the contract and rounded up;
- * `test/contracts/commit-gas.test.ts` holds them. Measure again after a change of the contract's loops.
+ * `test/contracts/commit-gas.test.ts` holds them. Measure again after a change of the contract's
+ * loops.
  */
 const GAS = {
-  /** The transaction, its storage (all slots new, 32 frontier slots read), its event, other arguments' calldata. */
+  /**
+   * The transaction, its storage (all slots new, 32 frontier slots read), its event, other
+   * arguments' calldata.
+   */
   base: 200_000,
   /** Calldata: the price of a byte besides the execution, and its floor price (EIP-7623). */
   byte: 16,
   floorByte: 40,
-  /** The first read of a registered asset, from four slots at worst, and the consent of an issuer's key. */
+  /**
+   * The first read of a registered asset, from four slots at worst, and the consent of an issuer's
+   * key.
+   */
   asset: 16_500,
   owner: 90,
   voidRun: 420,
@@ -22,20 +29,26 @@ const GAS = {
   /** The first number of a consecutive run, and each of its digits. */
   first: 300,
   firstDigit: 100,
-  /** A vault with its share of the tree: any, one of consecutive ids of one owner, and what its digits add. */
+  /**
+   * A vault with its share of the tree: any, one of consecutive ids of one owner, and what its
+   * digits add.
+   */
   vault: 720,
   rangeVault: 400,
   unpacking: 230,
 } as const;
-/** Memory costs the square of its words divided by 512. The measured bounds contain the linear part. */
+/**
+ * Memory costs the square of its words divided by 512. The measured bounds contain the linear part.
+ */
 const MEMORY_SQUARE = 512;
 const WORD_BYTES = 32;
 const ASSET_ARRAYS = 4;
 
 /**
- * Isolated void slots cut runs. In the worst case every second slot is void, and each pair of slots has a run with a
- * vault and a void run. A void run also frees at least 21 bytes of calldata. {@link contentGas} charges half of such a
- * pair for each slot, and the rest of a run's cost for each run.
+ * Isolated void slots cut runs. In the worst case every second slot is void, and each pair of slots
+ * has a run with a vault and a void run. A void run also frees at least 21 bytes of calldata.
+ * {@link contentGas} charges half of such a pair for each slot, and the rest of a run's cost for
+ * each run.
  */
 const VOID_PAIR = GAS.voidRun + GAS.voidSlot - 21 * GAS.byte;
 const SLOT_GAS = Math.ceil((GAS.vault + GAS.run + VOID_PAIR) / 2);
@@ -47,12 +60,20 @@ export interface BatchContent {
   /** Runs of {@link plainRuns}. */
   readonly runs: number;
   readonly assets: number;
-  /** Upper bound of the encoded data: the sum of `vaultBytesBound` and the bytes before the runs. */
+  /**
+   * Upper bound of the encoded data: the sum of `vaultBytesBound` and the bytes before the runs.
+   */
   readonly bytes: number;
   readonly blobBytes: number;
 }
 
-export function contentOf({ asset, assets, amountWidth, blobBytes, count }: BatchColumns): BatchContent {
+export function contentOf({
+  asset,
+  assets,
+  amountWidth,
+  blobBytes,
+  count,
+}: BatchColumns): BatchContent {
   const content = { vaults: 0, runs: 0, assets: assets.length, bytes: 0, blobBytes: 0 };
   content.bytes = format.BATCH_DATA_BASE_BYTES + assets.length * format.ASSET_ENTRY_BYTES;
   let last = -1;
@@ -72,17 +93,29 @@ export function contentOf({ asset, assets, amountWidth, blobBytes, count }: Batc
   return content;
 }
 
-/** Upper bound of the gas of committing a rollup batch with this content, even if some slots become void. */
+/**
+ * Upper bound of the gas of committing a rollup batch with this content, even if some slots become
+ * void.
+ */
 export function contentGas({ vaults, runs, assets, bytes, blobBytes }: BatchContent): number {
   const execution = vaults * SLOT_GAS + runs * RUN_GAS + assets * GAS.asset + blobBytes;
   return transactionGas(bytes, execution, vaults + assets * ASSET_ARRAYS);
 }
 
 /** Upper bound of the gas of committing a rollup batch with these runs. */
-export function commitGas(columns: BatchColumns, runs: readonly Run[], bytes: number, owners: number): number {
+export function commitGas(
+  columns: BatchColumns,
+  runs: readonly Run[],
+  bytes: number,
+  owners: number,
+): number {
   let execution = columns.assets.length * GAS.asset + owners * GAS.owner;
   for (const run of runs) execution += runGas(columns, run);
-  return transactionGas(bytes, execution, columns.count + owners + columns.assets.length * ASSET_ARRAYS);
+  return transactionGas(
+    bytes,
+    execution,
+    columns.count + owners + columns.assets.length * ASSET_ARRAYS,
+  );
 }
 
 function transactionGas(bytes: number, execution: number, words: number): number {
@@ -92,7 +125,10 @@ function transactionGas(bytes: number, execution: number, words: number): number
   return GAS.base + Math.max(GAS.floorByte * bytes, GAS.byte * bytes + executed);
 }
 
-function runGas(columns: BatchColumns, { start, end, ownerForm, blobKind, amountForm }: Run): number {
+function runGas(
+  columns: BatchColumns,
+  { start, end, ownerForm, blobKind, amountForm }: Run,
+): number {
   const length = end - start;
   if (columns.asset[start] === format.VOID_RUN) return GAS.voidRun + length * GAS.voidSlot;
   const digits = columns.digits[start] as number;
@@ -106,15 +142,18 @@ function runGas(columns: BatchColumns, { start, end, ownerForm, blobKind, amount
   return GAS.run + first + length * (GAS.vault + unpacking) + blobBytes;
 }
 
-/** Whether amounts of this width get runs of their own. Widening their neighbours would cost more than a header. */
+/**
+ * Whether amounts of this width get runs of their own. Widening their neighbours would cost more
+ * than a header.
+ */
 export function isWide(amountWidth: number): boolean {
   return amountWidth > format.RUN_HEADER_BYTES;
 }
 
 /**
- * The runs whose gas is low for any content: owners in full, and raw blobs with their own lengths. Runs end only where
- * the asset changes, or where wide amounts begin or end. They take no more bytes than the sum of `vaultBytesBound`,
- * which includes a header for each vault.
+ * The runs whose gas is low for any content: owners in full, and raw blobs with their own lengths.
+ * Runs end only where the asset changes, or where wide amounts begin or end. They take no more
+ * bytes than the sum of `vaultBytesBound`, which includes a header for each vault.
  */
 export function plainRuns({ asset, amountWidth, blobBytes, count }: BatchColumns): Run[] {
   const runs: Run[] = [];

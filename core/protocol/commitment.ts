@@ -38,21 +38,28 @@ export interface StateRoots extends StateCounts {
 }
 
 /**
- * `keccak256(0x02 ‖ batchNumber(8) ‖ vaultCount(4) ‖ dataHash(32) ‖ batchRoot(32))`. Throws `validation_failed`.
+ * `keccak256(0x02 ‖ batchNumber(8) ‖ vaultCount(4) ‖ dataHash(32) ‖ batchRoot(32))`. Throws
+ * `validation_failed`.
  *
  * @example
  * const leaf = stateLeaf({ batchNumber: 12, vaultCount, dataHash, batchRoot });
  * tree.append(hexToBytes(leaf));
  */
-export function stateLeaf({ batchNumber, vaultCount, dataHash, batchRoot }: StateLeafContent): Hash {
+export function stateLeaf({
+  batchNumber,
+  vaultCount,
+  dataHash,
+  batchRoot,
+}: StateLeafContent): Hash {
   requireInteger("batchNumber", batchNumber, 0, MAX_BATCH_NUMBER);
   requireInteger("vaultCount", vaultCount, 1, MAX_BATCH_VAULTS);
   return hashOf([1, 8, 4, 32, 32], STATE_LEAF_PREFIX, batchNumber, vaultCount, dataHash, batchRoot);
 }
 
 /**
- * The commitment to everything that a settlement contract has accepted: `keccak256(0x03 ‖ 0x01 ‖ chainId(8) ‖
- * contract(20) ‖ rootValidium ‖ rootRollup ‖ countValidium(8) ‖ countRollup(8))`. Throws `validation_failed`.
+ * The commitment to everything that a settlement contract has accepted: `keccak256(0x03 ‖ 0x01 ‖
+ * chainId(8) ‖ contract(20) ‖ rootValidium ‖ rootRollup ‖ countValidium(8) ‖ countRollup(8))`.
+ * Throws `validation_failed`.
  *
  * @example
  * const state = await l1.state();
@@ -64,11 +71,19 @@ export function stateCommitment(settlement: PortalIdentity, state: StateRoots): 
   requireInteger("countRollup", state.countRollup, 0, MAX_BATCH_NUMBER);
   const { rootValidium, rootRollup, countValidium, countRollup } = state;
   const contract = [COMMITMENT_PREFIX, COMMITMENT_VERSION, settlement.chainId, settlement.contract];
-  return hashOf([1, 1, 8, 20, 32, 32, 8, 8], ...contract, rootValidium, rootRollup, countValidium, countRollup);
+  return hashOf(
+    [1, 1, 8, 20, 32, 32, 8, 8],
+    ...contract,
+    rootValidium,
+    rootRollup,
+    countValidium,
+    countRollup,
+  );
 }
 
 /**
- * The history before the first commit: the commitment to the empty state. Throws `validation_failed`.
+ * The history before the first commit: the commitment to the empty state. Throws
+ * `validation_failed`.
  *
  * @example
  * let history = emptyHistory(settlement);
@@ -76,12 +91,17 @@ export function stateCommitment(settlement: PortalIdentity, state: StateRoots): 
  */
 export function emptyHistory(settlement: PortalIdentity): Hash {
   const root = bytesToHex(zeroRoot(MAX_HEIGHT));
-  return stateCommitment(settlement, { rootValidium: root, rootRollup: root, countValidium: 0, countRollup: 0 });
+  return stateCommitment(settlement, {
+    rootValidium: root,
+    rootRollup: root,
+    countValidium: 0,
+    countRollup: 0,
+  });
 }
 
 /**
- * The history after one more commit: `keccak256(0x09 ‖ history(32) ‖ mode(1) ‖ stateLeaf(32))`. Each commit names the
- * history before it; L1 refuses any other. Throws `validation_failed`.
+ * The history after one more commit: `keccak256(0x09 ‖ history(32) ‖ mode(1) ‖ stateLeaf(32))`.
+ * Each commit names the history before it; L1 refuses any other. Throws `validation_failed`.
  *
  * @example
  * const next = nextHistory(history, "validium", stateLeaf(batch));
@@ -91,11 +111,12 @@ export function nextHistory(history: Hash, mode: Mode, leaf: Hash): Hash {
 }
 
 /**
- * The hash that L1 stores of a committed batch:
- * `keccak256(0x04 ‖ batchRoot(32) ‖ vaultCount(4) ‖ committedAt(8) ‖ sequence(8))`. Throws `validation_failed`.
+ * The hash that L1 stores of a committed batch: `keccak256(0x04 ‖ batchRoot(32) ‖ vaultCount(4) ‖
+ * committedAt(8) ‖ sequence(8))`. Throws `validation_failed`.
  *
  * @example
- * const isCommitted = batchHeaderHash({ batchRoot, vaultCount, committedAt, sequence }) === hashFromL1;
+ * const isCommitted = batchHeaderHash({ batchRoot, vaultCount, committedAt, sequence }) ===
+ * hashFromL1;
  */
 export function batchHeaderHash(header: BatchHeader): Hash {
   requireInteger("vaultCount", header.vaultCount, 1, MAX_BATCH_VAULTS);

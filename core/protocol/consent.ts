@@ -43,7 +43,8 @@ export function assetsHash(assets: readonly ConsentAsset[]): Hash {
 }
 
 /**
- * The `IssuerConsent` typed data for viem's `signTypedData`. Throws `validation_failed` for values out of bounds.
+ * The `IssuerConsent` typed data for viem's `signTypedData`. Throws `validation_failed` for values
+ * out of bounds.
  *
  * @param domain - the settlement contract
  *
@@ -54,7 +55,12 @@ export function assetsHash(assets: readonly ConsentAsset[]): Hash {
 export function consentTypedData(domain: PortalIdentity, consent: IssuerConsent) {
   requireInteger("batchNumber", consent.batchNumber, 0, MAX_BATCH_NUMBER);
   const { mode, batchNumber, content, assetsHash } = consent;
-  const message = { mode: MODES.indexOf(mode), batchNumber: BigInt(batchNumber), content, assetsHash } as const;
+  const message = {
+    mode: MODES.indexOf(mode),
+    batchNumber: BigInt(batchNumber),
+    content,
+    assetsHash,
+  } as const;
   return typedData(domain, ISSUER_CONSENT_TYPE, "IssuerConsent", message);
 }
 

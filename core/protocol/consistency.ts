@@ -2,11 +2,22 @@ import type { Hash, Mode } from "../model.ts";
 import type { PortalIdentity } from "../ports.ts";
 import { holds, invariant, requireInteger } from "./bounds.ts";
 import { countOf, type StateRoots, stateCommitment } from "./commitment.ts";
-import { bytesToHex, equalBytes, foldPath, HASH_BYTES, hexToBytes, packHashes, unpackHashes } from "./hex.ts";
+import {
+  bytesToHex,
+  equalBytes,
+  foldPath,
+  HASH_BYTES,
+  hexToBytes,
+  packHashes,
+  unpackHashes,
+} from "./hex.ts";
 import { MAX_HEIGHT, pathHolds, zeroRoot } from "./merkle.ts";
 import { MAX_STATE_LEAVES, type StateHistory } from "./state-tree.ts";
 
-/** Proves an append: with the same siblings, the zero leaf gives the old root, the batch's leaf the new one. */
+/**
+ * Proves an append: with the same siblings, the zero leaf gives the old root, the batch's leaf the
+ * new one.
+ */
 export interface BatchProof {
   readonly batchNumber: number;
   readonly stateLeaf: Hash;
@@ -14,7 +25,10 @@ export interface BatchProof {
   readonly siblings: readonly Hash[];
 }
 
-/** Proves that a tree of `newCount` leaves begins with the `oldCount` leaves of an older one; null if equal. */
+/**
+ * Proves that a tree of `newCount` leaves begins with the `oldCount` leaves of an older one; null
+ * if equal.
+ */
 export type ConsistencyProof = null | {
   /** The new tree's leaf at the old count. */
   readonly leaf: Hash;
@@ -44,12 +58,16 @@ export function proveBatch(history: StateHistory, batchNumber: number): BatchPro
   const siblings = history.siblings(batchNumber, batchNumber);
   const proof = { batchNumber, stateLeaf: bytesToHex(stateLeaf), siblings: unpackHashes(siblings) };
   const [before, after] = [history.root(batchNumber), history.root(batchNumber + 1)];
-  invariant(verifyBatchProof(bytesToHex(before), bytesToHex(after), proof), `a wrong proof of batch ${batchNumber}`);
+  invariant(
+    verifyBatchProof(bytesToHex(before), bytesToHex(after), proof),
+    `a wrong proof of batch ${batchNumber}`,
+  );
   return proof;
 }
 
 /**
- * Whether the proof's leaf leads from the old root to the new one. Does not prove that L1 accepted it.
+ * Whether the proof's leaf leads from the old root to the new one. Does not prove that L1 accepted
+ * it.
  *
  * @example
  * if (!verifyBatchProof(rootBefore, rootAfter, proof)) throw new Error("not an append");
@@ -60,7 +78,12 @@ export function verifyBatchProof(oldRoot: Hash, newRoot: Hash, proof: BatchProof
     const siblings = packSiblings(proof.siblings);
     return (
       pathHolds(hexToBytes(oldRoot, HASH_BYTES), zeroRoot(0), proof.batchNumber, siblings) &&
-      pathHolds(hexToBytes(newRoot, HASH_BYTES), hexToBytes(proof.stateLeaf, HASH_BYTES), proof.batchNumber, siblings)
+      pathHolds(
+        hexToBytes(newRoot, HASH_BYTES),
+        hexToBytes(proof.stateLeaf, HASH_BYTES),
+        proof.batchNumber,
+        siblings,
+      )
     );
   });
 }
@@ -94,15 +117,20 @@ export function proveConsistency(
 }
 
 /**
- * Whether a later state tree begins with all leaves of an earlier one. `mask(s, p)` replaces each right sibling on the
- * path of p by a zero subtree. Then `oldRoot = fold(0, m, mask(atOld, m))` and
- * `newRoot = fold(leaf, m, atOld) = fold(0, n, mask(atNew, n))`. A root alone does not fix its count, since an empty
- * position reads like a zero leaf. Take both from a commitment (see {@link verifyStateConsistency}).
+ * Whether a later state tree begins with all leaves of an earlier one. `mask(s, p)` replaces each
+ * right sibling on the path of p by a zero subtree. Then `oldRoot = fold(0, m, mask(atOld, m))` and
+ * `newRoot = fold(leaf, m, atOld) = fold(0, n, mask(atNew, n))`. A root alone does not fix its
+ * count, since an empty position reads like a zero leaf. Take both from a commitment (see {@link
+ * verifyStateConsistency}).
  *
  * @example
  * verifyConsistency({ root: oldRoot, count: 12 }, { root: newRoot, count: 40 }, proof); // true
  */
-export function verifyConsistency(older: TreeState, newer: TreeState, proof: ConsistencyProof): boolean {
+export function verifyConsistency(
+  older: TreeState,
+  newer: TreeState,
+  proof: ConsistencyProof,
+): boolean {
   return holds(() => {
     requireInteger("count", newer.count, 0, MAX_STATE_LEAVES);
     requireInteger("older count", older.count, 0, newer.count);
@@ -144,16 +172,30 @@ export function verifyStateConsistency(
     () =>
       stateCommitment(settlement, older.state) === older.commitment.toLowerCase() &&
       stateCommitment(settlement, newer.state) === newer.commitment.toLowerCase() &&
-      verifyConsistency(treeOf("validium", older.state), treeOf("validium", newer.state), proof.validium) &&
-      verifyConsistency(treeOf("zk-rollup", older.state), treeOf("zk-rollup", newer.state), proof.rollup),
+      verifyConsistency(
+        treeOf("validium", older.state),
+        treeOf("validium", newer.state),
+        proof.validium,
+      ) &&
+      verifyConsistency(
+        treeOf("zk-rollup", older.state),
+        treeOf("zk-rollup", newer.state),
+        proof.rollup,
+      ),
   );
 }
 
 function treeOf(mode: Mode, state: StateRoots): TreeState {
-  return { root: mode === "validium" ? state.rootValidium : state.rootRollup, count: countOf(mode, state) };
+  return {
+    root: mode === "validium" ? state.rootValidium : state.rootRollup,
+    count: countOf(mode, state),
+  };
 }
 
-/** Whether the root is that of a tree with these left siblings on the path of `count`, and no leaf from `count` on. */
+/**
+ * Whether the root is that of a tree with these left siblings on the path of `count`, and no leaf
+ * from `count` on.
+ */
 function emptyFromHolds(root: Uint8Array, count: number, siblings: Uint8Array): boolean {
   const masked = siblings.slice();
   for (let level = 0; level < MAX_HEIGHT; level++) {

@@ -7,13 +7,15 @@
  * that creates the contract, which the constructor's arguments follow.
  */
 export const contractCode = {
-  StateCommitment: {"bytes":22163,"hash":"0xe4c42efede55ac5a90663a444a488ee808b1d0778aeb151f1f8edf947fcd195b","immutables":{"administrationCode":[143,3446,20817],"transfersCode":[77,190,400],"changeDelay":[2751],"_domainChainId":[17011],"_domainHash":[17049],"maturity":[1261,2501,8858]},"creation":{"bytes":43924,"hash":"0xfa996fcf7ed24ef6f2886b4cda49a01c4135c8bca519f71f6f608184eeae9eab"}},
-  Administration: {"bytes":19636,"hash":"0xa48370b9e8a46657b2fc48bc14995ccc18d294b213dacada0f1fe96b09d88670","immutables":{},"creation":{"bytes":19662,"hash":"0x6581641db37b3404354c75f6fe7781c9a880b531d17862a01980d432aaef94c3"}},
-  Transfers: {"bytes":23215,"hash":"0xc7322a867142e2284f5e0a55f9945b105beede5e0b1b25b455d35f983d304f70","immutables":{},"creation":{"bytes":23241,"hash":"0xc815978952ac17b7a9ba6213f985b8c7c9b6533d5588f659d89be47b577eb8d0"}},
-  StateMirror: {"bytes":22431,"hash":"0x5263f29b5e3e4205216c80c5c883775fc59fe221ae12da812b0ebd98d8c82094","immutables":{"sourceChainId":[2948,11972,16415],"sourceContract":[2994,7018,16470],"changeDelay":[5124,6961],"_domainChainId":[16829],"_domainHash":[16867],"maturity":[1741,4720,11661]},"creation":{"bytes":24190,"hash":"0x6e4f8724ec4d4062f04babb9168887e9baa715c39a7829f1ef6f7d3393726147"}},
+  StateCommitment: {"bytes":21857,"hash":"0xcffbd6ceef7e87b4a58e3b216615a292ed9922b707fed778062b9a2a497fa62c","immutables":{"administrationCode":[143,3446,20511],"transfersCode":[77,190,400],"changeDelay":[2751],"_domainChainId":[16705],"_domainHash":[16743],"maturity":[1261,2501,8516]},"creation":{"bytes":43618,"hash":"0x8545e1e0870a459f42c5efdb543eaecf4cdc4ca85e22d60072a80ffc5c131db0"}},
+  Administration: {"bytes":19636,"hash":"0xf8c431b60fdd9331b4335b7cedb2163dec5185b79b95eff41239ecba92ab8a7c","immutables":{},"creation":{"bytes":19662,"hash":"0x29a8cfb91430058d29d11014877d910a5e48ad32f2e0609a6e69200ddc104e6b"}},
+  Transfers: {"bytes":23215,"hash":"0x9379210a323461528caf108e5b4d4395fcd12fa5ce558d3bcbd4d383043a7a8d","immutables":{},"creation":{"bytes":23241,"hash":"0x315bb608af6dd01a37fb70b13dc83306336347c009c8402411fb392d9bdd4ee7"}},
+  StateMirror: {"bytes":22431,"hash":"0xbf6608aa0c8ab523bcc132bcbfc33bf2523c26babe708e1820f851a4b6576c6d","immutables":{"sourceChainId":[2948,11972,16415],"sourceContract":[2994,7018,16470],"changeDelay":[5124,6961],"_domainChainId":[16829],"_domainHash":[16867],"maturity":[1741,4720,11661]},"creation":{"bytes":24190,"hash":"0x5f185d64a7370a7fe9e104b89950f9d2aeebcb03c90cac0328e95a7e90d6c204"}},
 } as const;
 
-/** The code of one release: its contracts stay where they are, and every later version uses them. */
+/**
+ * The code of one release: its contracts stay where they are, and every later version uses them.
+ */
 export type ReleasedCode = Readonly<Record<keyof typeof contractCode, {
   readonly bytes: number;
   readonly hash: string;
@@ -24,4 +26,5 @@ export type ReleasedCode = Readonly<Record<keyof typeof contractCode, {
 /** This version's code, and that of each release with other contracts. */
 export const knownContracts: readonly ReleasedCode[] = [
   contractCode,
+  {"StateCommitment":{"bytes":21857,"hash":"0xf2724fd8e27544b21a86f87b168f2417ba9fbaeb9717c81c303ddb9182be93a4","immutables":{"administrationCode":[143,3446,20511],"transfersCode":[77,190,400],"changeDelay":[2751],"_domainChainId":[16705],"_domainHash":[16743],"maturity":[1261,2501,8516]},"creation":{"bytes":43618,"hash":"0xb9853786b91e8340ecb693c12b7716ac29561014ca146e62e7471ac1b99c40cd"}},"Administration":{"bytes":19636,"hash":"0x5aba0be213f82609d55deaf932959e395db6e20c5b9555af87e71e5cd132522b","immutables":{},"creation":{"bytes":19662,"hash":"0x0c72cdc71547f10a8c82733f0236136b922c307485763c32c3433a9ff622598d"}},"Transfers":{"bytes":23215,"hash":"0x9379210a323461528caf108e5b4d4395fcd12fa5ce558d3bcbd4d383043a7a8d","immutables":{},"creation":{"bytes":23241,"hash":"0x315bb608af6dd01a37fb70b13dc83306336347c009c8402411fb392d9bdd4ee7"}},"StateMirror":{"bytes":22431,"hash":"0xbf6608aa0c8ab523bcc132bcbfc33bf2523c26babe708e1820f851a4b6576c6d","immutables":{"sourceChainId":[2948,11972,16415],"sourceContract":[2994,7018,16470],"changeDelay":[5124,6961],"_domainChainId":[16829],"_domainHash":[16867],"maturity":[1741,4720,11661]},"creation":{"bytes":24190,"hash":"0x5f185d64a7370a7fe9e104b89950f9d2aeebcb03c90cac0328e95a7e90d6c204"}}},
 ];

@@ -4,15 +4,16 @@ import { blobTextOf, decimalTokenId } from "./blob.ts";
 import { bytesToHex, equalBytes, readNumber, writeNumber } from "./hex.ts";
 
 /**
- * The field elements of a vault in an EIP-4844 blob (docs/protocol.md 4). Its head is the element of its slot:
+ * The field elements of a vault in an EIP-4844 blob (docs/protocol.md 4). Its head is the element
+ * of its slot:
  *
  * ```
  * head         = tag:u8 assetIndex:u8 owner:20 payload:10
  * continuation = 0x0a content:31
  * ```
  *
- * Amount and minting blob alone decide the form, so a vault has one encoding. A reader encodes what it has read once
- * more and compares, as L1 does.
+ * Amount and minting blob alone decide the form, so a vault has one encoding. A reader encodes what
+ * it has read once more and compares, as L1 does.
  */
 export const ELEMENT_BYTES = 32;
 
@@ -74,14 +75,23 @@ function countOf(form: number, blob: Uint8Array): number {
 /**
  * A vault's elements: the head, and the continuations one behind the other.
  *
- * @param continuation - place of the first continuation; the second follows it. Not read for a vault of one element
- * @throws MintmarkError `amount_out_of_range`; `batch_too_large` when no form holds the minting blob
+ * @param continuation - place of the first continuation; the second follows it. Not read for a
+ *   vault of one element
+ * @throws MintmarkError `amount_out_of_range`; `batch_too_large` when no form holds the minting
+ *   blob
  */
-export function encodeElements({ assetIndex, owner, amount, blob }: ElementVault, continuation: number) {
+export function encodeElements(
+  { assetIndex, owner, amount, blob }: ElementVault,
+  continuation: number,
+) {
   if (amount < 1n || amount > MAX_AMOUNT) throw new MintmarkError("amount_out_of_range");
   const { form, id } = formOf(amount, blob);
   const count = countOf(form, blob);
-  if (count === 0) throw new MintmarkError("batch_too_large", "no data blob holds a minting blob of that many bytes");
+  if (count === 0)
+    throw new MintmarkError(
+      "batch_too_large",
+      "no data blob holds a minting blob of that many bytes",
+    );
   const head = new Uint8Array(ELEMENT_BYTES);
   head[0] = form;
   head[1] = assetIndex;
@@ -106,12 +116,17 @@ export function encodeElements({ assetIndex, owner, amount, blob }: ElementVault
 }
 
 /**
- * The vault of a slot; null when the slot is void or its element is no vault's canonical form. Such a slot pays nobody.
+ * The vault of a slot; null when the slot is void or its element is no vault's canonical form. Such
+ * a slot pays nobody.
  *
  * @param elements - the whole batch, 32 bytes each
  * @param vaultCount - the slots. A continuation lies behind them
  */
-export function readElements(elements: Uint8Array, slot: number, vaultCount: number): ElementVault | null {
+export function readElements(
+  elements: Uint8Array,
+  slot: number,
+  vaultCount: number,
+): ElementVault | null {
   const head = elements.subarray(slot * ELEMENT_BYTES, (slot + 1) * ELEMENT_BYTES);
   const continuation = continuationOf(head);
   const room = Math.floor(elements.length / ELEMENT_BYTES) - (continuation ?? 0);
@@ -124,14 +139,17 @@ export function readElements(elements: Uint8Array, slot: number, vaultCount: num
   if (count === 0 || (continuation !== null && room < count - 1)) return null;
   const again = encodeElements(vault, continuation ?? 0);
   const same =
-    equalBytes(again.head, head) && equalBytes(again.rest, elements.subarray(rest, rest + (count - 1) * ELEMENT_BYTES));
+    equalBytes(again.head, head) &&
+    equalBytes(again.rest, elements.subarray(rest, rest + (count - 1) * ELEMENT_BYTES));
   return same && count > 1 === (continuation !== null) ? vault : null;
 }
 
 /** The place of the first continuation that a head names; null when its form has none. */
 export function continuationOf(head: Uint8Array): number | null {
   const form = head[0] as number;
-  return form >= Form.longNumber && form <= Form.bytes ? Number(readNumber(head, PAYLOAD, 2)) : null;
+  return form >= Form.longNumber && form <= Form.bytes
+    ? Number(readNumber(head, PAYLOAD, 2))
+    : null;
 }
 
 /** The address of a vault that elements hold. */
@@ -144,11 +162,18 @@ function formOf(amount: bigint, blob: Uint8Array): { readonly form: number; read
   const found = numberIn(blob);
   if (found === null) return { form: Form.bytes, id: 0n };
   const { spelling, id } = found;
-  if (amount === 1n) return { form: (id < SHORT_NUMBER ? Form.number : Form.longNumber) + spelling, id };
-  return { form: spelling === 0 && id < COUNTED && amount < COUNTED ? Form.counted : Form.bytes, id };
+  if (amount === 1n)
+    return { form: (id < SHORT_NUMBER ? Form.number : Form.longNumber) + spelling, id };
+  return {
+    form: spelling === 0 && id < COUNTED && amount < COUNTED ? Form.counted : Form.bytes,
+    id,
+  };
 }
 
-/** What a minting blob spells, in the order of the spellings: 32 digits are a decimal, not raw bytes. */
+/**
+ * What a minting blob spells, in the order of the spellings: 32 digits are a decimal, not raw
+ * bytes.
+ */
 function numberIn(blob: Uint8Array): { readonly spelling: number; readonly id: bigint } | null {
   const decimal = decimalTokenId(blob);
   if (decimal !== null) return { spelling: 0, id: decimal };
@@ -161,9 +186,13 @@ function numberIn(blob: Uint8Array): { readonly spelling: number; readonly id: b
 }
 
 /** What head and continuations say, canonical or not; null when the tag is none. */
-function contentOf(head: Uint8Array, rest: Uint8Array): Pick<ElementVault, "amount" | "blob"> | null {
+function contentOf(
+  head: Uint8Array,
+  rest: Uint8Array,
+): Pick<ElementVault, "amount" | "blob"> | null {
   const form = head[0] as number;
-  if (form === Form.amount) return { amount: readNumber(head, PAYLOAD, 10), blob: new Uint8Array() };
+  if (form === Form.amount)
+    return { amount: readNumber(head, PAYLOAD, 10), blob: new Uint8Array() };
   if (form >= Form.number && form < Form.counted) {
     return { amount: 1n, blob: spelled(form - Form.number, readNumber(head, PAYLOAD, 10)) };
   }
@@ -176,7 +205,10 @@ function contentOf(head: Uint8Array, rest: Uint8Array): Pick<ElementVault, "amou
     if (high > 0xffn) return null;
     return {
       amount: 1n,
-      blob: spelled(form - Form.longNumber, (high << LOW_BITS) | readNumber(rest, 1, CONTENT_BYTES)),
+      blob: spelled(
+        form - Form.longNumber,
+        (high << LOW_BITS) | readNumber(rest, 1, CONTENT_BYTES),
+      ),
     };
   }
   if (form !== Form.bytes) return null;

@@ -41,13 +41,16 @@ export function hexToBytes(hex: string, length?: number): Uint8Array {
 /** Packs 32-byte hashes one after the other. Throws `validation_failed` for anything else. */
 export function packHashes(hashes: readonly Hash[]): Uint8Array {
   const packed = new Uint8Array(hashes.length * HASH_BYTES);
-  for (const [i, hash] of hashes.entries()) packed.set(hexToBytes(hash, HASH_BYTES), i * HASH_BYTES);
+  for (const [i, hash] of hashes.entries())
+    packed.set(hexToBytes(hash, HASH_BYTES), i * HASH_BYTES);
   return packed;
 }
 
 /** The inverse of {@link packHashes}. */
 export function unpackHashes(packed: Uint8Array): Hash[] {
-  return Array.from({ length: packed.length / HASH_BYTES }, (_, i) => bytesToHex(hashAt(packed, i)));
+  return Array.from({ length: packed.length / HASH_BYTES }, (_, i) =>
+    bytesToHex(hashAt(packed, i)),
+  );
 }
 
 /** A view of the hash at `index` of packed hashes. */
@@ -63,7 +66,10 @@ export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
 }
 
 function notHexOf(length: number, hex: string): MintmarkError {
-  return new MintmarkError("validation_failed", `expected 0x hex of ${length} bytes, got ${excerpt(hex)}`);
+  return new MintmarkError(
+    "validation_failed",
+    `expected 0x hex of ${length} bytes, got ${excerpt(hex)}`,
+  );
 }
 
 function excerpt(text: string): string {
@@ -71,7 +77,8 @@ function excerpt(text: string): string {
 }
 
 /**
- * Writes the bytes of a `0x` hex string into a buffer. Creates no array, because leaves and batch data are a hot path.
+ * Writes the bytes of a `0x` hex string into a buffer. Creates no array, because leaves and batch
+ * data are a hot path.
  *
  * @returns the offset after the last byte written
  * @throws MintmarkError `validation_failed` when it is not hex, or not of `length` bytes
@@ -85,8 +92,8 @@ export function writeHex(hex: string, length: number, into: Uint8Array, offset: 
 export type Part = number | bigint | Hex | Uint8Array;
 
 /**
- * The values one behind the other. Their sizes in bytes repeat when there are more values. Throws `validation_failed` for
- * hex of another size.
+ * The values one behind the other. Their sizes in bytes repeat when there are more values. Throws
+ * `validation_failed` for hex of another size.
  */
 export function packed(sizes: readonly number[], ...values: readonly Part[]): Uint8Array {
   const sizeOf = (i: number) => sizes[i % sizes.length] as number;
@@ -101,7 +108,10 @@ export function packed(sizes: readonly number[], ...values: readonly Part[]): Ui
   return bytes;
 }
 
-/** The protocol's only hash. The rest of the core imports it from here, so one module decides the implementation. */
+/**
+ * The protocol's only hash. The rest of the core imports it from here, so one module decides the
+ * implementation.
+ */
 const shared = createKeccak();
 
 export const { hashPairs, hashMessages, foldPath } = shared;
@@ -148,7 +158,8 @@ export function writeNumber(value: bigint, length: number, into: Uint8Array, at:
 function fill(hex: string, into: Uint8Array, offset: number): boolean {
   if (hex.length % 2 !== 0 || !hex.startsWith("0x")) return false;
   for (let i = 2, at = offset; i < hex.length; i += 2, at++) {
-    const byte = ((NIBBLES[hex.charCodeAt(i)] as number) << 4) | (NIBBLES[hex.charCodeAt(i + 1)] as number);
+    const byte =
+      ((NIBBLES[hex.charCodeAt(i)] as number) << 4) | (NIBBLES[hex.charCodeAt(i + 1)] as number);
     if (byte < 0) return false;
     into[at] = byte;
   }
@@ -160,7 +171,10 @@ export function hexValue(code: number): number {
   return NIBBLES[code] as number;
 }
 
-/** Indexed by UTF-16 code: -1 unless it is a hex character. All codes have an entry, so no lookup misses. */
+/**
+ * Indexed by UTF-16 code: -1 unless it is a hex character. All codes have an entry, so no lookup
+ * misses.
+ */
 const NIBBLES = new Int8Array(0x10000).fill(-1);
 for (const [value, digit] of [..."0123456789abcdef"].entries()) {
   NIBBLES[digit.charCodeAt(0)] = value;

@@ -1,10 +1,24 @@
-/** The protocol's formats and proofs as pure functions, for verifiers without an engine; see docs/protocol.md. */
+/**
+ * The protocol's formats and proofs as pure functions, for verifiers without an engine; see
+ * docs/protocol.md.
+ */
 export type { VaultProof } from "../ports.ts";
 export { assetType, MAX_QUANTUM, mintableAssetId } from "./asset.ts";
 export type { Attestation, CommitteeMembers, MemberSignature } from "./attestation.ts";
 export { committeeHash, encodeAttestation, MAX_MEMBERS } from "./attestation.ts";
-export { BATCH_DATA_REASONS, BatchDataError, type BatchDataReason, type VaultEntry } from "./batch-data.ts";
-export { type DecodedBatch, type DecodeOptions, decodeBatch, decodeBatchData, placeVaults } from "./batch-decoder.ts";
+export {
+  BATCH_DATA_REASONS,
+  BatchDataError,
+  type BatchDataReason,
+  type VaultEntry,
+} from "./batch-data.ts";
+export {
+  type DecodedBatch,
+  type DecodeOptions,
+  decodeBatch,
+  decodeBatchData,
+  placeVaults,
+} from "./batch-decoder.ts";
 export { encodeBatchData } from "./batch-encoder.ts";
 export { BatchTree } from "./batch-tree.ts";
 export { canonicalBlob, MAX_BLOB_BYTES, tokenIdOf } from "./blob.ts";
@@ -17,7 +31,13 @@ export {
   manifestHash,
   readBlobBatchData,
 } from "./blob-batch.ts";
-export { batchHeaderHash, emptyHistory, nextHistory, stateCommitment, stateLeaf } from "./commitment.ts";
+export {
+  batchHeaderHash,
+  emptyHistory,
+  nextHistory,
+  stateCommitment,
+  stateLeaf,
+} from "./commitment.ts";
 export { assetsHash, consentTypedData, type IssuerConsent } from "./consent.ts";
 export * from "./consistency.ts";
 export { bytesToHex, hexToBytes, keccak256 } from "./hex.ts";
@@ -26,7 +46,14 @@ export { batchRoot, compareAssets, kindOf, manifestPath, manifestRoot } from "./
 export { elementPlaces, type OpenableBatch, type OpenedVault, openedProof } from "./opening.ts";
 export * from "./proof.ts";
 export * from "./quantized.ts";
-export type { MintReceipt, MintReply, ReceiptMessage, ReceiptSigner, ReceiptVault, VaultReceipt } from "./receipt.ts";
+export type {
+  MintReceipt,
+  MintReply,
+  ReceiptMessage,
+  ReceiptSigner,
+  ReceiptVault,
+  VaultReceipt,
+} from "./receipt.ts";
 export { receiptOf, receiptTypedData, verifyReceipt } from "./receipt.ts";
 export { isSignedBy } from "./signature.ts";
 export { StateHistory, StateTree } from "./state-tree.ts";

@@ -15,11 +15,15 @@ const { G1, G2, fields } = bls12_381;
 const { Fr } = fields;
 export const FIELD_MODULUS: bigint = Fr.ORDER;
 const INDEX_BITS = 12;
-/** A root of unity of order 4096: the domain on which a blob's elements are the polynomial's values. */
+/**
+ * A root of unity of order 4096: the domain on which a blob's elements are the polynomial's values.
+ */
 const OMEGA = Fr.pow(7n, (FIELD_MODULUS - 1n) / BigInt(BLOB_ELEMENTS));
 /** EIP-4844: the first byte of a blob's versioned hash. */
 const KZG_VERSION = 1;
-/** What a blob's challenge begins with: EIP-4844's domain, then the number of elements in 16 bytes. */
+/**
+ * What a blob's challenge begins with: EIP-4844's domain, then the number of elements in 16 bytes.
+ */
 const CHALLENGE_HEAD = new TextEncoder().encode(`FSBLOBVERIFY_V1_${"\0".repeat(14)}\x10\0`);
 /** [τ]₂ of Ethereum's KZG ceremony: all that a verifier needs of the trusted setup. */
 const TAU_G2 =
@@ -28,7 +32,10 @@ const TAU_G2 =
 
 type G1Point = ReturnType<typeof G1.ProjectivePoint.fromHex>;
 
-/** An element of a blob with its proof: the input of the point evaluation precompile, without point and hash. */
+/**
+ * An element of a blob with its proof: the input of the point evaluation precompile, without point
+ * and hash.
+ */
 export interface Opening {
   /** Position in the blob, 0 to 4095. */
   readonly index: number;
@@ -40,13 +47,16 @@ export interface Opening {
   readonly proof: Hex;
 }
 
-/** The point at which a blob's polynomial has the value of element `index`: ω^bitreverse12(index). */
+/**
+ * The point at which a blob's polynomial has the value of element `index`: ω^bitreverse12(index).
+ */
 export function evaluationPoint(index: number): bigint {
   if (!Number.isInteger(index) || index < 0 || index >= BLOB_ELEMENTS) {
     throw new RangeError(`a blob has elements 0 to ${BLOB_ELEMENTS - 1}, not ${index}`);
   }
   let reversed = 0;
-  for (let bit = 0; bit < INDEX_BITS; bit++) reversed |= ((index >> bit) & 1) << (INDEX_BITS - 1 - bit);
+  for (let bit = 0; bit < INDEX_BITS; bit++)
+    reversed |= ((index >> bit) & 1) << (INDEX_BITS - 1 - bit);
   return Fr.pow(OMEGA, BigInt(reversed));
 }
 
@@ -63,11 +73,12 @@ export function versionedHash(commitment: Hex): Hash {
 }
 
 /**
- * Whether the blob with this versioned hash has this element, with its proof. Checks as the precompile does, in
- * JavaScript alone: about 0.1 s. False for anything malformed.
+ * Whether the blob with this versioned hash has this element, with its proof. Checks as the
+ * precompile does, in JavaScript alone: about 0.1 s. False for anything malformed.
  *
  * @example
- * const isInBlob = verifyOpening(versionedHash(commitment), { index: 7, element, commitment, proof });
+ * const isInBlob = verifyOpening(versionedHash(commitment), { index: 7, element, commitment, proof
+ * });
  */
 export function verifyOpening(hash: Hash, { index, element, commitment, proof }: Opening): boolean {
   try {
@@ -88,15 +99,20 @@ export interface BlobProof {
 }
 
 /**
- * Whether this is the blob with this versioned hash, by its proof. Checks in JavaScript alone, without the trusted
- * setup's 4,096 points: about 0.2 s. False for anything malformed.
+ * Whether this is the blob with this versioned hash, by its proof. Checks in JavaScript alone,
+ * without the trusted setup's 4,096 points: about 0.2 s. False for anything malformed.
  *
  * @example
  * const isIntact = verifyBlob(hashFromL1, blob, { commitment, proof });
  */
-export function verifyBlob(hash: Hash, blob: Uint8Array, { commitment, proof }: BlobProof): boolean {
+export function verifyBlob(
+  hash: Hash,
+  blob: Uint8Array,
+  { commitment, proof }: BlobProof,
+): boolean {
   try {
-    if (versionedHash(commitment) !== hash.toLowerCase() || blob.length !== BLOB_BYTES) return false;
+    if (versionedHash(commitment) !== hash.toLowerCase() || blob.length !== BLOB_BYTES)
+      return false;
     const values = Array.from({ length: BLOB_ELEMENTS }, (_, i) =>
       fieldValue(blob.subarray(i * ELEMENT_BYTES, (i + 1) * ELEMENT_BYTES)),
     );
@@ -112,7 +128,10 @@ export function verifyBlob(hash: Hash, blob: Uint8Array, { commitment, proof }: 
   }
 }
 
-/** The value at a point of the polynomial whose values on the domain are the blob's elements: the barycentric formula. */
+/**
+ * The value at a point of the polynomial whose values on the domain are the blob's elements: the
+ * barycentric formula.
+ */
 function polynomialAt(point: bigint, values: readonly bigint[]): bigint {
   const domain = values.map((_, i) => evaluationPoint(i));
   const differences = domain.map((root) => Fr.sub(point, root));
@@ -120,7 +139,8 @@ function polynomialAt(point: bigint, values: readonly bigint[]): bigint {
   if (onDomain >= 0) return values[onDomain] as bigint;
   const inverses = Fr.invertBatch(differences);
   let sum = 0n;
-  for (const [i, value] of values.entries()) sum += Fr.mul(Fr.mul(value, domain[i] as bigint), inverses[i] as bigint);
+  for (const [i, value] of values.entries())
+    sum += Fr.mul(Fr.mul(value, domain[i] as bigint), inverses[i] as bigint);
   const count = BigInt(BLOB_ELEMENTS);
   return Fr.mul(Fr.mul(sum, Fr.sub(Fr.pow(point, count), 1n)), Fr.inv(count));
 }
@@ -157,6 +177,7 @@ function pointOf(hex: Hex): G1Point {
   const point = G1.ProjectivePoint.fromHex(bytes);
   point.assertValidity();
   // The library reads an x beyond the field modulo the field.
-  if (!equalBytes(point.toRawBytes(true), bytes)) throw new RangeError("not the canonical encoding of a point");
+  if (!equalBytes(point.toRawBytes(true), bytes))
+    throw new RangeError("not the canonical encoding of a point");
   return point;
 }

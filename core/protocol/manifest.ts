@@ -2,7 +2,16 @@ import { MintmarkError } from "../errors.ts";
 import { BATCH_KINDS, type BatchKind, type Hash, type Mode } from "../model.ts";
 import type { AssetId, AssetPath } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
-import { bytesToHex, foldPath, HASH_BYTES, hashAt, hashOf, hexToBytes, packHashes, unpackHashes } from "./hex.ts";
+import {
+  bytesToHex,
+  foldPath,
+  HASH_BYTES,
+  hashAt,
+  hashOf,
+  hexToBytes,
+  packHashes,
+  unpackHashes,
+} from "./hex.ts";
 import { buildLevels, nodeIn, siblingsIn, treeHeight } from "./merkle.ts";
 
 /** Most assets of one batch: an index fits one byte, and a path has at most eight siblings. */
@@ -26,16 +35,26 @@ export function kindOf(mode: Mode, inBlobs = false, transfers = false): BatchKin
 }
 
 /**
- * `keccak256(0x06 ‖ kind(1) ‖ manifestRoot(32) ‖ content(32))`. Throws `validation_failed` for a malformed hash.
+ * `keccak256(0x06 ‖ kind(1) ‖ manifestRoot(32) ‖ content(32))`. Throws `validation_failed` for a
+ * malformed hash.
  *
  * @example
  * const root = batchRoot(kindOf("validium"), manifestRoot(assets), bytesToHex(tree.root));
  */
 export function batchRoot(kind: BatchKind, manifestRoot: Hash, content: Hash): Hash {
-  return hashOf([1, 1, HASH_BYTES, HASH_BYTES], BATCH_ROOT_PREFIX, BATCH_KINDS.indexOf(kind), manifestRoot, content);
+  return hashOf(
+    [1, 1, HASH_BYTES, HASH_BYTES],
+    BATCH_ROOT_PREFIX,
+    BATCH_KINDS.indexOf(kind),
+    manifestRoot,
+    content,
+  );
 }
 
-/** `keccak256(0x07 ‖ chainId(8) ‖ assetType(32))`. Throws `validation_failed` for a value out of bounds. */
+/**
+ * `keccak256(0x07 ‖ chainId(8) ‖ assetType(32))`. Throws `validation_failed` for a value out of
+ * bounds.
+ */
 export function manifestLeaf({ chainId, assetType }: AssetId): Hash {
   requireBigint("chainId", chainId, 0n, MAX_UINT64);
   return hashOf([1, 8, HASH_BYTES], MANIFEST_LEAF_PREFIX, chainId, assetType);
@@ -44,9 +63,11 @@ export function manifestLeaf({ chainId, assetType }: AssetId): Hash {
 /**
  * The root over a batch's assets; 32 zero bytes when there are none, or all are left out.
  *
- * @param assets - the assets of the batch's vaults, strictly ascending by chain and asset type, at most 255
+ * @param assets - the assets of the batch's vaults, strictly ascending by chain and asset type, at
+ *   most 255
  * @param leftOut - indexes of the assets whose leaf L1 has set to zero
- * @throws MintmarkError `validation_failed` for assets that do not ascend, too many assets, or an invalid index
+ * @throws MintmarkError `validation_failed` for assets that do not ascend, too many assets, or an
+ *   invalid index
  *
  * @example
  * const root = manifestRoot(assets, [2]); // L1 has left out the third asset
@@ -56,7 +77,10 @@ export function manifestRoot(assets: readonly AssetId[], leftOut: readonly numbe
 }
 
 /** All leaves of a manifest. Parameters and errors as for {@link manifestRoot}. */
-export function manifestLeaves(assets: readonly AssetId[], leftOut: readonly number[] = []): Hash[] {
+export function manifestLeaves(
+  assets: readonly AssetId[],
+  leftOut: readonly number[] = [],
+): Hash[] {
   return unpackHashes(leavesOf(assets, leftOut));
 }
 
@@ -67,21 +91,32 @@ export function rootOfLeaves(leaves: readonly Hash[]): Hash {
 }
 
 /**
- * The path of an asset. Parameters and errors as for {@link manifestRoot}; also throws `validation_failed` when the
- * manifest does not name the asset, or leaves it out.
+ * The path of an asset. Parameters and errors as for {@link manifestRoot}; also throws
+ * `validation_failed` when the manifest does not name the asset, or leaves it out.
  *
  * @example
  * const path = manifestPath(assets, vault);
  */
-export function manifestPath(assets: readonly AssetId[], asset: AssetId, leftOut: readonly number[] = []): AssetPath {
+export function manifestPath(
+  assets: readonly AssetId[],
+  asset: AssetId,
+  leftOut: readonly number[] = [],
+): AssetPath {
   const index = assets.findIndex((each) => compareAssets(each, asset) === 0);
-  if (index < 0) throw new MintmarkError("validation_failed", "The batch's manifest does not name this asset.");
+  if (index < 0)
+    throw new MintmarkError("validation_failed", "The batch's manifest does not name this asset.");
   if (leftOut.includes(index))
     throw new MintmarkError("validation_failed", "The batch's manifest leaves this asset out.");
-  return { index, siblings: unpackHashes(siblingsIn(levelsOver(leavesOf(assets, leftOut)), index, 0)) };
+  return {
+    index,
+    siblings: unpackHashes(siblingsIn(levelsOver(leavesOf(assets, leftOut)), index, 0)),
+  };
 }
 
-/** Computes the manifest's root from an asset's path. Throws `validation_failed` for a malformed path. */
+/**
+ * Computes the manifest's root from an asset's path. Throws `validation_failed` for a malformed
+ * path.
+ */
 export function manifestRootOf(asset: AssetId, { index, siblings }: AssetPath): Hash {
   requireInteger("number of the asset's siblings", siblings.length, 0, MAX_MANIFEST_HEIGHT);
   requireInteger("index of the asset", index, 0, 2 ** siblings.length - 1);

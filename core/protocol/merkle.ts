@@ -37,13 +37,18 @@ export function treeHeight(count: number): number {
 }
 
 /** Whether a path leads from the leaf at a position to the root. */
-export function pathHolds(root: Uint8Array, leaf: Uint8Array, position: number, siblings: Uint8Array): boolean {
+export function pathHolds(
+  root: Uint8Array,
+  leaf: Uint8Array,
+  position: number,
+  siblings: Uint8Array,
+): boolean {
   return equalBytes(foldPath(leaf, position, siblings), root);
 }
 
 /**
- * All levels of a subtree, from nodes of height `bottom` to the root at height `top`. Each level is one flat array of
- * 32 bytes a node without padding, hashed in one call:
+ * All levels of a subtree, from nodes of height `bottom` to the root at height `top`. Each level is
+ * one flat array of 32 bytes a node without padding, hashed in one call:
  *
  * ```
  *   levels[2]   ▉                 one node
@@ -61,14 +66,18 @@ export function buildLevels(nodes: Uint8Array, bottom: number, top: number): rea
     const level = new Uint8Array(Math.ceil(count / 2) * HASH_BYTES);
     const pairs = Math.floor(count / 2);
     hashPairs(below, level, pairs);
-    if (count % 2 === 1) level.set(hashNode(hashAt(below, count - 1), zeroRoot(height)), pairs * HASH_BYTES);
+    if (count % 2 === 1)
+      level.set(hashNode(hashAt(below, count - 1), zeroRoot(height)), pairs * HASH_BYTES);
     levels.push(level);
     below = level;
   }
   return levels;
 }
 
-/** A node of a level from {@link buildLevels}; beyond the end, the root of an empty subtree of that height. */
+/**
+ * A node of a level from {@link buildLevels}; beyond the end, the root of an empty subtree of that
+ * height.
+ */
 export function nodeIn(level: Uint8Array, index: number, height: number): Uint8Array {
   return index * HASH_BYTES < level.length ? hashAt(level, index) : zeroRoot(height);
 }
@@ -79,7 +88,11 @@ export function nodeIn(level: Uint8Array, index: number, height: number): Uint8A
  * @param index - of the node in `levels[0]`
  * @param bottom - the height of `levels[0]`
  */
-export function siblingsIn(levels: readonly Uint8Array[], index: number, bottom: number): Uint8Array {
+export function siblingsIn(
+  levels: readonly Uint8Array[],
+  index: number,
+  bottom: number,
+): Uint8Array {
   const siblings = new Uint8Array((levels.length - 1) * HASH_BYTES);
   for (let i = 0; i < levels.length - 1; i++) {
     siblings.set(nodeIn(levels[i] ?? siblings, (index >>> i) ^ 1, bottom + i), i * HASH_BYTES);

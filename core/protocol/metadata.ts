@@ -1,8 +1,8 @@
 import { isVisible, NOT_HIDDEN } from "./text.ts";
 
 /**
- * The form of metadata that wallets and marketplaces read: JSON of a token (ERC-721, ERC-1155) or of a whole contract
- * (ERC-7572). Fields that those standards do not name pass unchanged.
+ * The form of metadata that wallets and marketplaces read: JSON of a token (ERC-721, ERC-1155) or
+ * of a whole contract (ERC-7572). Fields that those standards do not name pass unchanged.
  */
 
 /** Most bytes of one token's or contract's metadata, as JSON in UTF-8. */
@@ -26,14 +26,21 @@ export function readMetadata(value: unknown): string | MetadataFault {
   if (fault !== null) return fault;
   const text = JSON.stringify(value);
   const bytes = new TextEncoder().encode(text).length;
-  if (bytes > MAX_METADATA_BYTES) return { pointer: "", detail: `has ${bytes} bytes; at most ${MAX_METADATA_BYTES}` };
+  if (bytes > MAX_METADATA_BYTES)
+    return { pointer: "", detail: `has ${bytes} bytes; at most ${MAX_METADATA_BYTES}` };
   return text;
 }
 
 /** A value that JSON cannot hold, or that is too deep. */
-function faultIn(value: unknown, pointer: string, budget: { left: number }, depth: number): MetadataFault | null {
+function faultIn(
+  value: unknown,
+  pointer: string,
+  budget: { left: number },
+  depth: number,
+): MetadataFault | null {
   if (budget.left-- === 0) return { pointer, detail: `is one of more than ${MAX_VALUES} values` };
-  if (typeof value === "string" && !isVisible(value, true)) return { pointer, detail: `must be text ${NOT_HIDDEN}` };
+  if (typeof value === "string" && !isVisible(value, true))
+    return { pointer, detail: `must be text ${NOT_HIDDEN}` };
   if (value === null || typeof value === "string" || typeof value === "boolean") return null;
   if (typeof value === "number" && Number.isFinite(value)) return null;
   if (!isObject(value) && !Array.isArray(value)) return { pointer, detail: "must be a JSON value" };
@@ -52,7 +59,9 @@ type FieldCheck = (value: unknown) => string | null;
 const text =
   (max: number): FieldCheck =>
   (value) =>
-    typeof value === "string" && value.length <= max ? null : `must be text of at most ${max} characters`;
+    typeof value === "string" && value.length <= max
+      ? null
+      : `must be text of at most ${max} characters`;
 const link: FieldCheck = (value) => (isHttps(value) ? null : "must be an https:// address");
 const media: FieldCheck = (value) =>
   isHttps(value) || isIpfs(value) ? null : "must be an https:// or ipfs:// address";
@@ -61,7 +70,9 @@ const image: FieldCheck = (value) =>
     ? null
     : "must be an https:// or ipfs:// address, or a data: image in base64 (PNG, JPEG, GIF, WebP, AVIF)";
 
-/** The fields that readers of metadata act on. A script or a plain http address must not reach them. */
+/**
+ * The fields that readers of metadata act on. A script or a plain http address must not reach them.
+ */
 const FIELDS: Readonly<Record<string, FieldCheck>> = {
   name: text(200),
   symbol: text(50),
@@ -76,8 +87,11 @@ const FIELDS: Readonly<Record<string, FieldCheck>> = {
   external_link: link,
   youtube_url: link,
   attributes: (value) => {
-    if (!Array.isArray(value) || value.length > MAX_ATTRIBUTES) return `must be a list of at most ${MAX_ATTRIBUTES}`;
-    return value.every(isAttribute) ? null : "must hold objects, each with a value and, if any, a trait_type in text";
+    if (!Array.isArray(value) || value.length > MAX_ATTRIBUTES)
+      return `must be a list of at most ${MAX_ATTRIBUTES}`;
+    return value.every(isAttribute)
+      ? null
+      : "must hold objects, each with a value and, if any, a trait_type in text";
   },
 };
 
@@ -98,7 +112,8 @@ function isAttribute(value: unknown): boolean {
 }
 
 function isHttps(value: unknown): value is string {
-  if (typeof value !== "string" || value.length > MAX_URL || !/^https:\/\/[^\s\\"<>]+$/.test(value)) return false;
+  if (typeof value !== "string" || value.length > MAX_URL || !/^https:\/\/[^\s\\"<>]+$/.test(value))
+    return false;
   if (!URL.canParse(value)) return false;
   const { username, password } = new URL(value);
   return username === "" && password === "";
@@ -106,13 +121,18 @@ function isHttps(value: unknown): value is string {
 
 function isIpfs(value: unknown): value is string {
   return (
-    typeof value === "string" && value.length <= MAX_URL && /^ipfs:\/\/[A-Za-z0-9]{46,}(?:\/[^\s\\"<>]*)?$/.test(value)
+    typeof value === "string" &&
+    value.length <= MAX_URL &&
+    /^ipfs:\/\/[A-Za-z0-9]{46,}(?:\/[^\s\\"<>]*)?$/.test(value)
   );
 }
 
 /** Pixels only: an SVG can hold scripts, which some readers run. */
 function isImageData(value: unknown): value is string {
-  return typeof value === "string" && /^data:image\/(?:png|jpeg|gif|webp|avif);base64,[A-Za-z0-9+/]+=*$/.test(value);
+  return (
+    typeof value === "string" &&
+    /^data:image\/(?:png|jpeg|gif|webp|avif);base64,[A-Za-z0-9+/]+=*$/.test(value)
+  );
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -14,9 +14,9 @@ export interface TreeNodes {
 }
 
 /**
- * The siblings that prove many slots of a batch at once: all that the slots' leaves do not determine, level by level
- * from the leaves, left to right, 32 bytes each, packed. Padding is included, so a verifier need not know the end of
- * the batch.
+ * The siblings that prove many slots of a batch at once: all that the slots' leaves do not
+ * determine, level by level from the leaves, left to right, 32 bytes each, packed. Padding is
+ * included, so a verifier need not know the end of the batch.
  *
  * @param slots - strictly ascending, at least one
  * @throws MintmarkError `validation_failed` for slots that do not ascend or are not in the batch
@@ -45,7 +45,8 @@ export function multiproofRoot(
   siblings: Uint8Array,
 ): Uint8Array | null {
   requireAscendingSlots(slots, count);
-  if (leaves.length !== slots.length * HASH_BYTES || siblings.length % HASH_BYTES !== 0) return null;
+  if (leaves.length !== slots.length * HASH_BYTES || siblings.length % HASH_BYTES !== 0)
+    return null;
   const available = siblings.length / HASH_BYTES;
   let used = 0;
   // The nodes of a level, then their parents.
@@ -60,7 +61,10 @@ export function multiproofRoot(
   return used === available ? (nodes[next] as Uint8Array) : null;
 }
 
-/** What is hashed on the way to the root, from the leaves: each known node, and whether the next one is its sibling. */
+/**
+ * What is hashed on the way to the root, from the leaves: each known node, and whether the next one
+ * is its sibling.
+ */
 function* nodesAbove(slots: readonly number[], treeHeight: number) {
   let known = slots;
   for (let height = 0; height < treeHeight; height++) {
@@ -81,8 +85,10 @@ function requireAscendingSlots(slots: readonly number[], count: number): void {
   let previous = -1;
   for (const slot of slots) {
     requireInteger("slot", slot, 0, count - 1);
-    if (slot <= previous) throw new MintmarkError("validation_failed", `slot ${slot} does not ascend`);
+    if (slot <= previous)
+      throw new MintmarkError("validation_failed", `slot ${slot} does not ascend`);
     previous = slot;
   }
-  if (slots.length === 0) throw new MintmarkError("validation_failed", "a multiproof needs at least one slot");
+  if (slots.length === 0)
+    throw new MintmarkError("validation_failed", "a multiproof needs at least one slot");
 }

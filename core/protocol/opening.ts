@@ -3,7 +3,13 @@ import type { Hash, Hex } from "../model.ts";
 import type { VaultContent, VaultProof } from "../ports.ts";
 import { BLOB_ELEMENTS, type BlobBatch, blobContent, manifestHash } from "./blob-batch.ts";
 import { requireInteger } from "./bounds.ts";
-import { continuationOf, ELEMENT_BYTES, type ElementVault, elementCount, encodeElements } from "./elements.ts";
+import {
+  continuationOf,
+  ELEMENT_BYTES,
+  type ElementVault,
+  elementCount,
+  encodeElements,
+} from "./elements.ts";
 import { bytesToHex, hexToBytes, packed, packHashes, unpackHashes, wordOf } from "./hex.ts";
 import { type Opening, POINT_BYTES, verifyOpening } from "./kzg.ts";
 import { batchRoot, manifestPath, manifestRootOf } from "./manifest.ts";
@@ -26,15 +32,20 @@ export interface OpenableBatch extends BlobBatch {
 export type OpenedVault = VaultProof;
 
 /**
- * The places of a slot's elements: what a proof of its vault opens. Place `p` is element `p mod 4096` of blob
- * `floor(p / 4096)`.
+ * The places of a slot's elements: what a proof of its vault opens. Place `p` is element `p mod
+ * 4096` of blob `floor(p / 4096)`.
  *
  * @example
  * const openings = elementPlaces(batch, slot, vault).map((place) => open(place));
  * const proof = openedProof(batch, vault, openings);
  */
-export function elementPlaces({ elements }: Pick<BlobBatch, "elements">, slot: number, vault: VaultContent): number[] {
-  const first = continuationOf(elements.subarray(slot * ELEMENT_BYTES, (slot + 1) * ELEMENT_BYTES)) ?? 0;
+export function elementPlaces(
+  { elements }: Pick<BlobBatch, "elements">,
+  slot: number,
+  vault: VaultContent,
+): number[] {
+  const first =
+    continuationOf(elements.subarray(slot * ELEMENT_BYTES, (slot + 1) * ELEMENT_BYTES)) ?? 0;
   const more = elementCount(vault.amount, hexToBytes(vault.blob)) - 1;
   return [slot, ...Array.from({ length: more }, (_, i) => first + i)];
 }
@@ -60,13 +71,18 @@ export function openedProof(
   });
   const [, first] = elementPlaces(batch, unpackVaultId(vault.vaultId).slot, vault);
   const continuation: Hash[] = first === undefined ? [] : [wordOf(first)];
-  const siblings = [manifestHash(batch.assets), ...batch.versionedHashes, ...words, ...continuation];
+  const siblings = [
+    manifestHash(batch.assets),
+    ...batch.versionedHashes,
+    ...words,
+    ...continuation,
+  ];
   return { vault, vaultCount: batch.vaultCount, siblings, assetPath };
 }
 
 /**
- * The batch root that a proof of openings leads to, and whether they open the vault's elements. Both as on L1, which
- * takes about 0.1 s for each element here.
+ * The batch root that a proof of openings leads to, and whether they open the vault's elements.
+ * Both as on L1, which takes about 0.1 s for each element here.
  *
  * @throws MintmarkError `validation_failed` when the words are not those of openings
  */
@@ -87,10 +103,17 @@ export function openedRoot({ vault, vaultCount, siblings, assetPath }: VaultProo
   const rest = count * OPENING_WORDS + (count > 1 ? 1 : 0);
   const blobs = siblings.length - 1 - rest;
   if (mode !== "zk-rollup" || count === 0 || blobs < 1) {
-    throw new MintmarkError("validation_failed", "the words are not those that open a vault's elements");
+    throw new MintmarkError(
+      "validation_failed",
+      "the words are not those that open a vault's elements",
+    );
   }
   const [manifest, ...hashes] = siblings.slice(0, 1 + blobs) as [Hash, ...Hash[]];
-  const root = batchRoot("blobs", manifestRootOf(vault, assetPath), blobContent(vaultCount, manifest, hashes));
+  const root = batchRoot(
+    "blobs",
+    manifestRootOf(vault, assetPath),
+    blobContent(vaultCount, manifest, hashes),
+  );
   requireInteger("slot", slot, 0, vaultCount - 1);
   const first = count === 1 ? 0 : Number(siblings.at(-1));
   if (count > 1) requireInteger("place of a continuation", first, vaultCount, MAX_PLACE);

@@ -11,10 +11,10 @@ export type PayingContract = "StateCommitment" | "StateMirror";
 export type CodeReader = (address: Address) => Promise<unknown>;
 
 /**
- * Checks that a contract has the code of this version or of an earlier release, which later versions know for ever: a
- * settlement contract with both contracts whose code it runs on its own storage, or a mirror. Every byte counts,
- * immutable values too. Rejects with `l1_failed`, and names the first part that differs. An account that delegates to
- * other code (EIP-7702) differs.
+ * Checks that a contract has the code of this version or of an earlier release, which later
+ * versions know for ever: a settlement contract with both contracts whose code it runs on its own
+ * storage, or a mirror. Every byte counts, immutable values too. Rejects with `l1_failed`, and
+ * names the first part that differs. An account that delegates to other code (EIP-7702) differs.
  *
  * It says nothing about what the constructor wrote. `mintmark check-contract` checks that too.
  *
@@ -45,7 +45,8 @@ export async function releaseOf(
     }),
   );
   if (found === undefined) {
-    const likely = code.length === contractCode.StateMirror.bytes ? "StateMirror" : "StateCommitment";
+    const likely =
+      code.length === contractCode.StateMirror.bytes ? "StateMirror" : "StateCommitment";
     throw foreignCode(expected ?? likely, { chainId, contract });
   }
   const { release, name, immutables } = found;
@@ -57,7 +58,8 @@ export async function releaseOf(
   const isBound =
     ["changeDelay", "maturity"].every(isAtMost(MAX_DELAY_SECONDS)) &&
     ["administrationCode", "transfersCode", "sourceContract"].every(isAtMost(MAX_ADDRESS));
-  if (!isBound || !(isFork || equalBytes(value("_domainHash"), domain))) throw foreignCode(name, { chainId, contract });
+  if (!isBound || !(isFork || equalBytes(value("_domainHash"), domain)))
+    throw foreignCode(name, { chainId, contract });
   if (name === "StateMirror") return release;
   const lent = { Administration: "administrationCode", Transfers: "transfersCode" } as const;
   for (const [part, of] of Object.entries(lent)) {
@@ -89,7 +91,10 @@ const MAX_ADDRESS = (1n << 160n) - 1n;
 /** The contracts' `MAX_DELAY`. */
 const MAX_DELAY_SECONDS = 30n * 86_400n;
 
-/** The immutable values in a contract's code, each the same at all of its places; null for any other code. */
+/**
+ * The immutable values in a contract's code, each the same at all of its places; null for any other
+ * code.
+ */
 function immutablesOf(
   given: Uint8Array,
   { bytes, hash, immutables }: ReleasedCode[PayingContract],

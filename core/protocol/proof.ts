@@ -1,6 +1,13 @@
 import { MintmarkError } from "../errors.ts";
 import { type Hash, MAX_BATCH_VAULTS, type Mode } from "../model.ts";
-import type { AssetId, BatchHeader, PortalIdentity, ProvenVault, VaultContent, VaultProof } from "../ports.ts";
+import type {
+  AssetId,
+  BatchHeader,
+  PortalIdentity,
+  ProvenVault,
+  VaultContent,
+  VaultProof,
+} from "../ports.ts";
 import type { BatchTree } from "./batch-tree.ts";
 import { holds, requireInteger } from "./bounds.ts";
 import type { StateRoots } from "./commitment.ts";
@@ -37,7 +44,9 @@ export interface VaultMultiproof {
   /** Strictly ascending by slot, all of one batch. */
   readonly vaults: readonly VaultContent[];
   readonly vaultCount: number;
-  /** The siblings that the vaults do not determine, level by level from the leaves, left to right. */
+  /**
+   * The siblings that the vaults do not determine, level by level from the leaves, left to right.
+   */
   readonly siblings: readonly Hash[];
   /** All leaves of the batch's manifest; zero for an asset left out. */
   readonly manifest: readonly Hash[];
@@ -46,29 +55,38 @@ export interface VaultMultiproof {
 /**
  * The proof of a vault in its batch, verified before return.
  *
- * @throws MintmarkError `validation_failed` when the tree has another leaf at the vault's slot, or the manifest leaves
- *   its asset out
+ * @throws MintmarkError `validation_failed` when the tree has another leaf at the vault's slot, or
+ *   the manifest leaves its asset out
  *
  * @example
- * const proof = proveVault({ tree, assets }, vault);
- * verifyVaultProof(batchRoot("validium", manifestRoot(assets), bytesToHex(tree.root)), proof); // true
+ * const proof = proveVault({ tree, assets }, vault); verifyVaultProof(batchRoot("validium",
+ * manifestRoot(assets), bytesToHex(tree.root)), proof); // true
  */
 export function proveVault(batch: ProvableBatch, vault: VaultContent): VaultProof {
   const { tree, assets, leftOut } = batch;
   const { mode, slot } = unpackVaultId(vault.vaultId);
   const assetPath = manifests.manifestPath(assets, vault, leftOut);
-  const proof = { vault, vaultCount: tree.count, siblings: unpackHashes(tree.siblings(slot)), assetPath };
+  const proof = {
+    vault,
+    vaultCount: tree.count,
+    siblings: unpackHashes(tree.siblings(slot)),
+    assetPath,
+  };
   if (!verifyVaultProof(rootOf(batch, mode), proof)) throw notInBatch();
   return proof;
 }
 
 function rootOf({ tree, assets, leftOut }: ProvableBatch, mode: Mode): Hash {
-  return manifests.batchRoot(manifests.kindOf(mode), manifests.manifestRoot(assets, leftOut), bytesToHex(tree.root));
+  return manifests.batchRoot(
+    manifests.kindOf(mode),
+    manifests.manifestRoot(assets, leftOut),
+    bytesToHex(tree.root),
+  );
 }
 
 /**
- * Whether the batch with this root holds the vault at its slot and its asset in the manifest. False for a malformed
- * proof. A vault in blobs takes about 0.1 s for each of its elements.
+ * Whether the batch with this root holds the vault at its slot and its asset in the manifest. False
+ * for a malformed proof. A vault in blobs takes about 0.1 s for each of its elements.
  *
  * @example
  * const proof = await engine.proofs.vault(vaultId);
@@ -95,14 +113,22 @@ export function verifyVaultInState(
     const { mode, batchNumber } = unpackVaultId(proof.vault.vaultId);
     const { dataHash, countValidium, countRollup } = path;
     requireInteger("number of siblings", path.siblings.length, MAX_HEIGHT, MAX_HEIGHT);
-    requireInteger("batchNumber", batchNumber, 0, (mode === "validium" ? countValidium : countRollup) - 1);
+    requireInteger(
+      "batchNumber",
+      batchNumber,
+      0,
+      (mode === "validium" ? countValidium : countRollup) - 1,
+    );
     const leaf = stateLeaf({ batchNumber, vaultCount: proof.vaultCount, dataHash, batchRoot });
     const root = bytesToHex(foldPath(hexToBytes(leaf), batchNumber, packHashes(path.siblings)));
     const roots =
       mode === "validium"
         ? { rootValidium: root, rootRollup: path.otherRoot }
         : { rootValidium: path.otherRoot, rootRollup: root };
-    return stateCommitment(settlement, { ...roots, countValidium, countRollup }) === commitment.toLowerCase();
+    return (
+      stateCommitment(settlement, { ...roots, countValidium, countRollup }) ===
+      commitment.toLowerCase()
+    );
   });
 }
 
@@ -116,7 +142,10 @@ export function verifyVaultInState(
  * const proof = proveVaults({ tree, assets }, vaults);
  * verifyVaultMultiproof(root, proof); // true
  */
-export function proveVaults(batch: ProvableBatch, vaults: readonly VaultContent[]): VaultMultiproof {
+export function proveVaults(
+  batch: ProvableBatch,
+  vaults: readonly VaultContent[],
+): VaultMultiproof {
   const { tree, assets, leftOut } = batch;
   const places = vaults.map((vault) => unpackVaultId(vault.vaultId));
   const siblings = multiproofSiblings(
@@ -125,7 +154,8 @@ export function proveVaults(batch: ProvableBatch, vaults: readonly VaultContent[
   );
   const manifest = manifests.manifestLeaves(assets, leftOut);
   const proof = { vaults, vaultCount: tree.count, siblings: unpackHashes(siblings), manifest };
-  if (!verifyVaultMultiproof(rootOf(batch, places[0]?.mode ?? "validium"), proof)) throw notInBatch();
+  if (!verifyVaultMultiproof(rootOf(batch, places[0]?.mode ?? "validium"), proof))
+    throw notInBatch();
   return proof;
 }
 
@@ -145,16 +175,25 @@ export function verifyVaultMultiproof(expectedRoot: Hash, proof: VaultMultiproof
     const content = multiproofRoot(vaultCount, slots, vaultLeaves(vaults), packHashes(siblings));
     if (content === null) return false;
     const { mode } = places[0] as VaultPlace;
-    const root = manifests.batchRoot(manifests.kindOf(mode), manifests.rootOfLeaves(manifest), bytesToHex(content));
+    const root = manifests.batchRoot(
+      manifests.kindOf(mode),
+      manifests.rootOfLeaves(manifest),
+      bytesToHex(content),
+    );
     return root === expectedRoot.toLowerCase();
   });
 }
 
 function assetsIn(vaults: readonly VaultContent[]): AssetId[] {
-  return [...new Map(vaults.map((vault) => [`${vault.chainId} ${vault.assetType}`, vault])).values()];
+  return [
+    ...new Map(vaults.map((vault) => [`${vault.chainId} ${vault.assetType}`, vault])).values(),
+  ];
 }
 
-/** Whether the proof leads to a wanted batch root. The root holds the batch's kind, so only one of the ways can. */
+/**
+ * Whether the proof leads to a wanted batch root. The root holds the batch's kind, so only one of
+ * the ways can.
+ */
 function leads(proof: VaultProof, isWanted: (batchRoot: Hash) => boolean): boolean {
   const isOpened = () => {
     const { root, opens } = openedRoot(proof);
@@ -163,14 +202,26 @@ function leads(proof: VaultProof, isWanted: (batchRoot: Hash) => boolean): boole
   return holds(() => isWanted(treeRootOf(proof))) || holds(isOpened);
 }
 
-/** The batch root of a vault in a tree. The leaf binds the vault's place, so the position comes from the vault id. */
+/**
+ * The batch root of a vault in a tree. The leaf binds the vault's place, so the position comes from
+ * the vault id.
+ */
 function treeRootOf({ vault, vaultCount, siblings, assetPath }: VaultProof): Hash {
   const { mode, slot } = unpackVaultId(vault.vaultId);
   requireInteger("vaultCount", vaultCount, 1, MAX_BATCH_VAULTS);
   requireInteger("slot", slot, 0, vaultCount - 1);
-  requireInteger("number of siblings", siblings.length, treeHeight(vaultCount), treeHeight(vaultCount));
+  requireInteger(
+    "number of siblings",
+    siblings.length,
+    treeHeight(vaultCount),
+    treeHeight(vaultCount),
+  );
   const content = foldPath(vaultLeaf(vault), slot, packHashes(siblings));
-  return manifests.batchRoot(manifests.kindOf(mode), manifests.manifestRootOf(vault, assetPath), bytesToHex(content));
+  return manifests.batchRoot(
+    manifests.kindOf(mode),
+    manifests.manifestRootOf(vault, assetPath),
+    bytesToHex(content),
+  );
 }
 
 function notInBatch(): MintmarkError {
@@ -178,8 +229,9 @@ function notInBatch(): MintmarkError {
 }
 
 /**
- * A vault's path to its batch's root; `header` is null until L1 has committed the batch. For a vault that transfers made,
- * the path of the minted vault, and the transfers since; `header` is null until L1 has committed them, too.
+ * A vault's path to its batch's root; `header` is null until L1 has committed the batch. For a
+ * vault that transfers made, the path of the minted vault, and the transfers since; `header` is
+ * null until L1 has committed them, too.
  */
 export interface BatchVaultProof extends VaultProof, Pick<ProvenVault, "hops" | "refutation"> {
   readonly batchRoot: Hash;
@@ -192,7 +244,10 @@ export interface EngineState extends StateRoots {
   readonly commitment: Hash;
 }
 
-/** The proof of a vault up to a state commitment: `verifyVaultInState` of `mintmark/protocol` checks it. */
+/**
+ * The proof of a vault up to a state commitment: `verifyVaultInState` of `mintmark/protocol` checks
+ * it.
+ */
 export interface VaultStateProof {
   readonly proof: BatchVaultProof;
   readonly path: StatePath;

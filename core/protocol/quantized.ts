@@ -14,8 +14,8 @@ const DECIMAL = /^(0|[1-9]\d{0,77})(?:\.(\d{1,255}))?$/;
 /**
  * Converts a decimal amount to a quantized one. Never rounds.
  *
- * @throws MintmarkError `validation_failed` for text that is not a decimal, or not a whole number of units;
- *   `amount_out_of_range` unless it is 1 to 2^63 - 1 units
+ * @throws MintmarkError `validation_failed` for text that is not a decimal, or not a whole number
+ *   of units; `amount_out_of_range` unless it is 1 to 2^63 - 1 units
  * @example
  * quantizedAmount("12.5", { decimals: 6, quantum: 1_000n }) // 12_500n: 12,500,000 base units
  */
@@ -26,12 +26,17 @@ export function quantizedAmount(text: string, units: Units): bigint {
   const { decimals, quantum } = units;
   const base = digits.length > decimals ? null : BigInt(whole + digits.padEnd(decimals, "0"));
   if (base === null || base % quantum !== 0n) {
-    throw invalid(`must be a whole number of units; one unit is ${decimalAmount(1n, units)} of the token`);
+    throw invalid(
+      `must be a whole number of units; one unit is ${decimalAmount(1n, units)} of the token`,
+    );
   }
   const amount = base / quantum;
   if (amount >= 1n && amount <= MAX_AMOUNT) return amount;
   const most = decimalAmount(MAX_AMOUNT, units);
-  throw new MintmarkError("amount_out_of_range", `must be from ${decimalAmount(1n, units)} to ${most}`);
+  throw new MintmarkError(
+    "amount_out_of_range",
+    `must be from ${decimalAmount(1n, units)} to ${most}`,
+  );
 }
 
 /**

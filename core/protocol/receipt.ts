@@ -1,6 +1,13 @@
 import { recoverTypedDataAddress } from "viem";
 import { MintmarkError } from "../errors.ts";
-import { type Address, type Hash, type Hex, MAX_BATCH_VAULTS, type Uuid, type VaultId } from "../model.ts";
+import {
+  type Address,
+  type Hash,
+  type Hex,
+  MAX_BATCH_VAULTS,
+  type Uuid,
+  type VaultId,
+} from "../model.ts";
 import type { PortalIdentity, VaultContent } from "../ports.ts";
 import { BatchTree } from "./batch-tree.ts";
 import { requireInteger } from "./bounds.ts";
@@ -15,7 +22,8 @@ const RECEIPT_TYPES = { MintReceipt: struct("bytes32 root,uint32 count,uint64 ti
 /** The message that the operator signs: it has acknowledged the vaults below this root. */
 export interface ReceiptMessage {
   /**
-   * Root of the tree of the request's vault leaves, in the reply's order, built as a batch's tree (docs/protocol.md 2).
+   * Root of the tree of the request's vault leaves, in the reply's order, built as a batch's tree
+   * (docs/protocol.md 2).
    */
   readonly root: Hash;
   /** Number of vaults of the request. */
@@ -29,7 +37,9 @@ export interface MintReceipt extends ReceiptMessage {
   readonly signer: Address;
   /** 65 bytes, `r ‖ s ‖ v`. */
   readonly signature: Hex;
-  /** The chain of each asset's token. With it, the reply's vaults give the content of the leaves. */
+  /**
+   * The chain of each asset's token. With it, the reply's vaults give the content of the leaves.
+   */
   readonly chainIds: Readonly<Record<Uuid, bigint>>;
 }
 
@@ -62,20 +72,28 @@ export interface ReceiptVault {
 /** The parts of a mint's reply that the receipts need. */
 export interface MintReply {
   readonly vaults: readonly ReceiptVault[];
-  readonly receipt: Omit<MintReceipt, "signer" | "chainIds"> & { readonly chainIds: Readonly<Record<Uuid, Whole>> };
+  readonly receipt: Omit<MintReceipt, "signer" | "chainIds"> & {
+    readonly chainIds: Readonly<Record<Uuid, Whole>>;
+  };
 }
 
 /**
- * The `MintReceipt` typed data for viem's `signTypedData`. Throws `validation_failed` for values out of bounds.
+ * The `MintReceipt` typed data for viem's `signTypedData`. Throws `validation_failed` for values
+ * out of bounds.
  *
  * @example
- * const signature = await operator.signTypedData(receiptTypedData(settlement, { root, count, time }));
+ * const signature = await operator.signTypedData(receiptTypedData(settlement, { root, count, time
+ * }));
  */
 export function receiptTypedData(settlement: PortalIdentity, message: ReceiptMessage) {
   const { root, count, time } = message;
   requireInteger("count", count, 1, MAX_BATCH_VAULTS);
   requireInteger("time", time, 0, Number.MAX_SAFE_INTEGER);
-  return typedData(settlement, RECEIPT_TYPES, "MintReceipt", { root, count, time: BigInt(time) } as const);
+  return typedData(settlement, RECEIPT_TYPES, "MintReceipt", {
+    root,
+    count,
+    time: BigInt(time),
+  } as const);
 }
 
 /** The contents of the vaults of a mint's reply. */
@@ -83,11 +101,21 @@ export function receiptContents(
   vaults: readonly ReceiptVault[],
   chainIds: Readonly<Record<Uuid, Whole>>,
 ): VaultContent[] {
-  return vaults.map(({ vaultId, ownerAddress: owner, assetId, assetType, amount, mintingBlob: blob }) => {
-    const chainId = chainIds[assetId];
-    if (chainId === undefined) throw new MintmarkError("validation_failed", `the chain of asset ${assetId} is missing`);
-    return { vaultId: BigInt(vaultId), chainId: BigInt(chainId), owner, assetType, amount: BigInt(amount), blob };
-  });
+  return vaults.map(
+    ({ vaultId, ownerAddress: owner, assetId, assetType, amount, mintingBlob: blob }) => {
+      const chainId = chainIds[assetId];
+      if (chainId === undefined)
+        throw new MintmarkError("validation_failed", `the chain of asset ${assetId} is missing`);
+      return {
+        vaultId: BigInt(vaultId),
+        chainId: BigInt(chainId),
+        owner,
+        assetType,
+        amount: BigInt(amount),
+        blob,
+      };
+    },
+  );
 }
 
 /** The root that the operator signs for these vaults. */
@@ -99,8 +127,8 @@ export function receiptRoot(contents: readonly VaultContent[]): Hash {
  * The receipt of one vault, from a mint's reply of the engine or the HTTP API.
  *
  * @param reply - the vaults as acknowledged, with their receipt
- * @throws MintmarkError `vault_not_found`; `validation_failed` when the receipt is for other vaults, such as before an
- *   amount grew
+ * @throws MintmarkError `vault_not_found`; `validation_failed` when the receipt is for other
+ *   vaults, such as before an amount grew
  *
  * @example
  * const minted = await engine.mint(principal, request);
@@ -112,7 +140,9 @@ export function receiptOf(reply: MintReply, vaultId: VaultId | string): VaultRec
     return receiptIn(reply, vaultId);
   } catch (error) {
     // The reply comes from a server, so it can have any form.
-    throw error instanceof MintmarkError ? error : new MintmarkError("validation_failed", "this is no reply of a mint");
+    throw error instanceof MintmarkError
+      ? error
+      : new MintmarkError("validation_failed", "this is no reply of a mint");
   }
 }
 
@@ -120,7 +150,8 @@ function receiptIn({ vaults, receipt }: MintReply, vaultId: VaultId | string): V
   const contents = receiptContents(vaults, receipt.chainIds);
   const index = contents.findIndex((content) => content.vaultId === BigInt(vaultId));
   const vault = contents[index];
-  if (vault === undefined) throw new MintmarkError("vault_not_found", "The mint has no such vault.");
+  if (vault === undefined)
+    throw new MintmarkError("vault_not_found", "The mint has no such vault.");
   const tree = new BatchTree(vaultLeaves(contents));
   if (bytesToHex(tree.root) !== receipt.root || contents.length !== receipt.count) {
     throw new MintmarkError("validation_failed", "these are not the vaults of the receipt");
@@ -130,13 +161,14 @@ function receiptIn({ vaults, receipt }: MintReply, vaultId: VaultId | string): V
 }
 
 /**
- * Whether the operator has signed this receipt. Needs only the settlement contract and the operator's receipt address.
- * False for a malformed receipt too.
+ * Whether the operator has signed this receipt. Needs only the settlement contract and the
+ * operator's receipt address. False for a malformed receipt too.
  *
  * @param signer - the address that the operator has published for its receipts
  *
  * @example
- * if (!(await verifyReceipt(settlement, operatorAddress, receipt))) throw new Error("not the operator's receipt");
+ * if (!(await verifyReceipt(settlement, operatorAddress, receipt))) throw new Error("not the
+ * operator's receipt");
  */
 export async function verifyReceipt(
   settlement: PortalIdentity,
@@ -150,13 +182,19 @@ export async function verifyReceipt(
     if (siblings.length !== treeHeight(count)) return false;
     const root = bytesToHex(foldPath(vaultLeaf(vault), index, packHashes(siblings)));
     const signed = receiptTypedData(settlement, { root, count, time });
-    return (await recoverTypedDataAddress({ ...signed, signature })).toLowerCase() === signer.toLowerCase();
+    return (
+      (await recoverTypedDataAddress({ ...signed, signature })).toLowerCase() ===
+      signer.toLowerCase()
+    );
   } catch {
     return false;
   }
 }
 
-/** The operator's key for receipts, such as a viem account. Its signatures are deterministic (RFC 6979). */
+/**
+ * The operator's key for receipts, such as a viem account. Its signatures are deterministic (RFC
+ * 6979).
+ */
 export interface ReceiptSigner {
   readonly address: Address;
   /** The EIP-712 signature. */

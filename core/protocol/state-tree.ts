@@ -11,8 +11,8 @@ const FRONTIER_HEADER_BYTES = 5;
 export const MAX_STATE_LEAVES = MAX_BATCH_NUMBER;
 
 /**
- * The append-only state tree of one mode, height 32, in the form of L1: the count and the frontier, no other node.
- * Appending costs at most 32 hashes, two on average.
+ * The append-only state tree of one mode, height 32, in the form of L1: the count and the frontier,
+ * no other node. Appending costs at most 32 hashes, two on average.
  *
  * ```
  *   count = 6 = 0b110          frontier[2] = ABCD, frontier[1] = EF
@@ -29,8 +29,14 @@ export const MAX_STATE_LEAVES = MAX_BATCH_NUMBER;
  */
 export class StateTree {
   #count = 0;
-  /** The siblings of the next free leaf: the frontier where the count has a bit, empty subtrees elsewhere. */
-  readonly #path = packed([HASH_BYTES], ...Array.from({ length: MAX_HEIGHT }, (_, height) => zeroRoot(height)));
+  /**
+   * The siblings of the next free leaf: the frontier where the count has a bit, empty subtrees
+   * elsewhere.
+   */
+  readonly #path = packed(
+    [HASH_BYTES],
+    ...Array.from({ length: MAX_HEIGHT }, (_, height) => zeroRoot(height)),
+  );
 
   /** The number of leaves, and of the next batch. */
   get count(): number {
@@ -50,7 +56,8 @@ export class StateTree {
   }
 
   /**
-   * Appends the state leaf of batch number `count`. It completes one subtree for every trailing 1 bit of the count.
+   * Appends the state leaf of batch number `count`. It completes one subtree for every trailing 1
+   * bit of the count.
    *
    * @param leaf - 32 bytes, copied
    * @throws MintmarkError `validation_failed` when the tree is full
@@ -73,7 +80,8 @@ export class StateTree {
     const bytes = new Uint8Array(FRONTIER_HEADER_BYTES + frontier.length * HASH_BYTES);
     bytes[0] = FRONTIER_VERSION;
     new DataView(bytes.buffer).setUint32(1, this.#count);
-    for (const [i, node] of frontier.entries()) bytes.set(node, FRONTIER_HEADER_BYTES + i * HASH_BYTES);
+    for (const [i, node] of frontier.entries())
+      bytes.set(node, FRONTIER_HEADER_BYTES + i * HASH_BYTES);
     return bytes;
   }
 
@@ -85,23 +93,31 @@ export class StateTree {
   static restore(bytes: Uint8Array): StateTree {
     const tree = new StateTree();
     if (bytes.length < FRONTIER_HEADER_BYTES || bytes[0] !== FRONTIER_VERSION) {
-      throw new MintmarkError("store_corrupt", "this engine does not know the version of the state tree's frontier");
+      throw new MintmarkError(
+        "store_corrupt",
+        "this engine does not know the version of the state tree's frontier",
+      );
     }
     tree.#count = new DataView(bytes.buffer, bytes.byteOffset).getUint32(1);
     const nodes = bytes.slice(FRONTIER_HEADER_BYTES);
     let next = 0;
     for (let height = 0; height < MAX_HEIGHT; height++) {
-      if (bit(tree.#count, height) === 1) tree.#path.set(hashAt(nodes, next++), height * HASH_BYTES);
+      if (bit(tree.#count, height) === 1)
+        tree.#path.set(hashAt(nodes, next++), height * HASH_BYTES);
     }
     if (nodes.length !== next * HASH_BYTES) {
-      throw new MintmarkError("store_corrupt", "the frontier of the state tree does not fit its count");
+      throw new MintmarkError(
+        "store_corrupt",
+        "the frontier of the state tree does not fit its count",
+      );
     }
     return tree;
   }
 }
 
 /**
- * The same tree with all completed nodes, 64 bytes a batch, for the siblings of any position at any earlier count.
+ * The same tree with all completed nodes, 64 bytes a batch, for the siblings of any position at any
+ * earlier count.
  *
  * @example
  * const history = new StateHistory(leaves);
@@ -110,18 +126,25 @@ export class StateTree {
 export class StateHistory {
   #count = 0;
   /** `[h]` holds the completed nodes of height h, packed. Arrays grow by doubling. */
-  readonly #completed: Uint8Array[] = Array.from({ length: MAX_HEIGHT + 1 }, () => new Uint8Array(HASH_BYTES));
+  readonly #completed: Uint8Array[] = Array.from(
+    { length: MAX_HEIGHT + 1 },
+    () => new Uint8Array(HASH_BYTES),
+  );
 
   /** @param leaves - state leaves in batch order, 32 bytes each, packed */
   constructor(leaves: Uint8Array = new Uint8Array()) {
-    for (let at = 0; at < leaves.length; at += HASH_BYTES) this.append(leaves.subarray(at, at + HASH_BYTES));
+    for (let at = 0; at < leaves.length; at += HASH_BYTES)
+      this.append(leaves.subarray(at, at + HASH_BYTES));
   }
 
   get count(): number {
     return this.#count;
   }
 
-  /** Appends the state leaf of batch number `count` and copies it. Throws as {@link StateTree.append} does. */
+  /**
+   * Appends the state leaf of batch number `count` and copies it. Throws as {@link
+   * StateTree.append} does.
+   */
   append(leaf: Uint8Array): void {
     requireNext(this.#count, leaf);
     let node = leaf;
@@ -153,8 +176,9 @@ export class StateHistory {
   }
 
   /**
-   * The 32 siblings of a position in the tree of `count` leaves, 32 bytes each, from the leaf upwards. A sibling is
-   * complete, or empty, or the subtree of its height that holds the next free leaf, where the two paths part:
+   * The 32 siblings of a position in the tree of `count` leaves, 32 bytes each, from the leaf
+   * upwards. A sibling is complete, or empty, or the subtree of its height that holds the next free
+   * leaf, where the two paths part:
    *
    * ```
    *   count = 6, position = 1          siblings: A, CD, edge = node(EF, Z[1])
@@ -175,15 +199,26 @@ export class StateHistory {
       const edge = count >>> height;
       const index = ((position >>> height) ^ 1) >>> 0;
       const sibling =
-        index < edge ? this.#node(height, index) : index > edge ? zeroRoot(height) : this.#edge(height, count);
+        index < edge
+          ? this.#node(height, index)
+          : index > edge
+            ? zeroRoot(height)
+            : this.#edge(height, count);
       siblings.set(sibling, height * HASH_BYTES);
     }
     return siblings;
   }
 
-  /** The subtree of a height with the next free leaf at `count`. All to the right of its path is empty. */
+  /**
+   * The subtree of a height with the next free leaf at `count`. All to the right of its path is
+   * empty.
+   */
   #edge(height: number, count: number): Uint8Array {
-    return foldPath(zeroRoot(0), count, this.siblings(count, count).subarray(0, height * HASH_BYTES));
+    return foldPath(
+      zeroRoot(0),
+      count,
+      this.siblings(count, count).subarray(0, height * HASH_BYTES),
+    );
   }
 
   #node(height: number, index: number): Uint8Array {

@@ -1,8 +1,8 @@
 /**
- * The rule for texts that others read: names, references, metadata, reasons. A hidden character shows nothing, or
- * changes how others are shown, so that two names look alike or a line reads differently: controls, lone surrogates,
- * bidirectional and zero-width characters, fillers, the blank of Braille. Emoji need three of them, which count only
- * within emoji.
+ * The rule for texts that others read: names, references, metadata, reasons. A hidden character
+ * shows nothing, or changes how others are shown, so that two names look alike or a line reads
+ * differently: controls, lone surrogates, bidirectional and zero-width characters, fillers, the
+ * blank of Braille. Emoji need three of them, which count only within emoji.
  */
 const HIDDEN = [
   "[\\p{Cc}\\p{Cs}\\p{Zl}\\p{Zp}\\u2800]",

@@ -15,7 +15,8 @@ import {
 import { packVaultId, unpackVaultId } from "./vault.ts";
 
 /**
- * The transfer data format (docs/protocol.md 10): the signed records of a transfer batch, always in calldata.
+ * The transfer data format (docs/protocol.md 10): the signed records of a transfer batch, always in
+ * calldata.
  *
  * ```
  * version:u8  group+
@@ -27,7 +28,8 @@ import { packVaultId, unpackVaultId } from "./vault.ts";
  *         32: one receiver for all records
  * ```
  *
- * The version is its own: batch data begins with 1 and blob data with 2, so the first byte tells them apart.
+ * The version is its own: batch data begins with 1 and blob data with 2, so the first byte tells
+ * them apart.
  */
 export const TRANSFER_DATA_VERSION = 0x03;
 /** Most slots of one transfer batch. The 128 KiB that nodes take in a transaction hold fewer. */
@@ -65,7 +67,10 @@ export interface TransferOutput {
   readonly transfer: Transfer;
 }
 
-/** The reasons for refusing transfer data. They are stable: committee members and the engine show them. */
+/**
+ * The reasons for refusing transfer data. They are stable: committee members and the engine show
+ * them.
+ */
 export const TRANSFER_DATA_REASONS = {
   version_unknown: "The first byte is not a known version.",
   truncated: "The data ends too early.",
@@ -91,19 +96,26 @@ export class TransferDataError extends Error {
   }
 }
 
-/** Whether a batch's data holds transfers. Its first byte tells it from the other data of rollup batches. */
+/**
+ * Whether a batch's data holds transfers. Its first byte tells it from the other data of rollup
+ * batches.
+ */
 export function isTransferData(mode: Mode, data: Uint8Array): boolean {
   return mode === "zk-rollup" && data[0] === TRANSFER_DATA_VERSION;
 }
 
 /**
- * The transfer data of these groups, each in its shortest form. It is shorter for groups in the order of their vaults.
+ * The transfer data of these groups, each in its shortest form. It is shorter for groups in the
+ * order of their vaults.
  *
  * @throws MintmarkError `validation_failed` for values out of bounds
  * @throws TransferDataError for a batch that L1 refuses: no group, too many slots, a vault twice
  */
 export function encodeTransferData(groups: readonly TransferGroup[]): Uint8Array {
-  const most = groups.reduce((bytes, { transfers }) => bytes + MAX_GROUP_BYTES + 36 * transfers.length, 1);
+  const most = groups.reduce(
+    (bytes, { transfers }) => bytes + MAX_GROUP_BYTES + 36 * transfers.length,
+    1,
+  );
   const output = new BatchOutput(most);
   output.uint(TRANSFER_DATA_VERSION, 1);
   let base = 0n;
@@ -115,8 +127,8 @@ export function encodeTransferData(groups: readonly TransferGroup[]): Uint8Array
 }
 
 /**
- * The groups of transfer data, in order. Exactly what L1 takes is taken; L1 checks no signature and no amount, nor does
- * this.
+ * The groups of transfer data, in order. Exactly what L1 takes is taken; L1 checks no signature and
+ * no amount, nor does this.
  *
  * @throws TransferDataError with the reason and the byte
  *
@@ -155,7 +167,10 @@ export function slotsOf({ amount }: Pick<Transfer, "amount">): number {
  * @example
  * const made = transferOutputs(decodeTransferData(data), batchNumber).map(({ outId }) => outId);
  */
-export function transferOutputs(groups: readonly TransferGroup[], batchNumber: number): TransferOutput[] {
+export function transferOutputs(
+  groups: readonly TransferGroup[],
+  batchNumber: number,
+): TransferOutput[] {
   let slot = 0;
   const next = () => packVaultId({ mode: "zk-rollup", batchNumber, slot: slot++ });
   return groups.flatMap(({ transfers }, group) =>
@@ -169,7 +184,8 @@ export function transferOutputs(groups: readonly TransferGroup[], batchNumber: n
 }
 
 /**
- * The leaves of a transfer batch, 32 bytes a slot, packed. Their tree's root is the batch's content.
+ * The leaves of a transfer batch, 32 bytes a slot, packed. Their tree's root is the batch's
+ * content.
  *
  * @example
  * const content = new BatchTree(transferLeaves(decodeTransferData(data), batchNumber)).root;
@@ -179,7 +195,10 @@ export function transferLeaves(groups: readonly TransferGroup[], batchNumber: nu
 }
 
 /** The leaves of some outputs of these groups, in order, packed. */
-export function leavesOf(groups: readonly TransferGroup[], outputs: readonly TransferOutput[]): Uint8Array {
+export function leavesOf(
+  groups: readonly TransferGroup[],
+  outputs: readonly TransferOutput[],
+): Uint8Array {
   const auths = new Map(
     [...new Set(outputs.map(({ group }) => group))].map((i) => {
       const { transfers, deadline, signature } = groups[i] as TransferGroup;
@@ -188,7 +207,10 @@ export function leavesOf(groups: readonly TransferGroup[], outputs: readonly Tra
   );
   const leaves = new Uint8Array(outputs.length * 32);
   for (const [i, { outId, part, group, transfer }] of outputs.entries()) {
-    leaves.set(transferLeaf(outId, part, transferItem(transfer), auths.get(group) as Uint8Array), i * 32);
+    leaves.set(
+      transferLeaf(outId, part, transferItem(transfer), auths.get(group) as Uint8Array),
+      i * 32,
+    );
   }
   return leaves;
 }
@@ -197,7 +219,10 @@ export function leavesOf(groups: readonly TransferGroup[], outputs: readonly Tra
 const MAX_GROUP_BYTES = GROUP_HEADER_BYTES + 8 + 2 + 20 + SIGNATURE_BYTES;
 
 /** The shortest form of a group behind this base, and the base that it begins with. */
-function formOf({ transfers, signature }: TransferGroup, before: bigint): { form: number; base: bigint } {
+function formOf(
+  { transfers, signature }: TransferGroup,
+  before: bigint,
+): { form: number; base: bigint } {
   const ids = transfers.map(({ vaultId }) => vaultId);
   const least = ids.reduce((a, b) => (a < b ? a : b));
   const most = ids.reduce((a, b) => (a > b ? a : b));
@@ -205,7 +230,8 @@ function formOf({ transfers, signature }: TransferGroup, before: bigint): { form
   const ofBatch = (least >> 20n) << 20n;
   const base = [before, ofBatch, least].find(reaches) ?? before;
   const isOne =
-    transfers.length > 1 && transfers.every(({ to }) => to.toLowerCase() === transfers[0]?.to.toLowerCase());
+    transfers.length > 1 &&
+    transfers.every(({ to }) => to.toLowerCase() === transfers[0]?.to.toLowerCase());
   const form =
     (transfers.some(({ amount }) => amount !== 0n) ? WITH_AMOUNTS : 0) |
     (signature === "0x" ? APPROVED : 0) |
@@ -241,14 +267,19 @@ function writeGroup(group: TransferGroup, output: BatchOutput, before: bigint): 
 }
 
 /** A group behind this base, and the base behind the group. */
-function readGroup(input: BatchInput, before: bigint, seen: Set<VaultId>): TransferGroup & { readonly base: bigint } {
+function readGroup(
+  input: BatchInput,
+  before: bigint,
+  seen: Set<VaultId>,
+): TransferGroup & { readonly base: bigint } {
   const start = input.offset;
   const form = input.number(1);
   if (form > ALL_FORMS) throw new TransferDataError("form_unknown", start);
   const deadline = input.uint(4);
   const base = has(form, NEW_BASE) ? input.uint(8) : before;
   const length = has(form, MANY) ? input.number(2) : 1;
-  if (length === 0 || length > MAX_GROUP_TRANSFERS) throw new TransferDataError("group_length", start);
+  if (length === 0 || length > MAX_GROUP_TRANSFERS)
+    throw new TransferDataError("group_length", start);
   const receiver = has(form, ONE_RECEIVER) ? input.hex(20) : null;
   const signature = has(form, APPROVED) ? "0x" : input.hex(SIGNATURE_BYTES);
   const transfers: Transfer[] = [];
@@ -257,7 +288,8 @@ function readGroup(input: BatchInput, before: bigint, seen: Set<VaultId>): Trans
     const vaultId = has(form, WHOLE_IDS) ? input.uint(8) : base + input.uint(3);
     const to = receiver ?? input.hex(20);
     const amount = has(form, WITH_AMOUNTS) ? input.uint(8) : 0n;
-    if (vaultId > MAX_UINT64 || (vaultId & UNUSED_ID_BITS) !== 0n) throw new TransferDataError("vault_id", at);
+    if (vaultId > MAX_UINT64 || (vaultId & UNUSED_ID_BITS) !== 0n)
+      throw new TransferDataError("vault_id", at);
     if (seen.has(vaultId)) throw new TransferDataError("spent_twice", at);
     seen.add(vaultId);
     transfers.push({ vaultId, amount, to });

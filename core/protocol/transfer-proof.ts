@@ -18,19 +18,32 @@ import { unpackVaultId } from "./vault.ts";
 /** A vault's way from its mint: what {@link tipIdOf} and {@link tipOwnerOf} read of it. */
 type Chain = Pick<ProvenVault, "vault" | "hops">;
 
-/** A record of a transfer batch with its proof: the hop from the vault that it spends to one that it makes. */
+/**
+ * A record of a transfer batch with its proof: the hop from the vault that it spends to one that it
+ * makes.
+ */
 export function hopOf(
   groups: readonly TransferGroup[],
   { outId, part, group, transfer: { amount, to } }: TransferOutput,
   place: Pick<ProvenHop, "header" | "siblings">,
 ): ProvenHop {
   const { transfers, deadline, signature } = groups[group] as TransferGroup;
-  return { outId, part, amount, to, deadline, list: bytesToHex(transferList(transfers)), signature, ...place };
+  return {
+    outId,
+    part,
+    amount,
+    to,
+    deadline,
+    list: bytesToHex(transferList(transfers)),
+    signature,
+    ...place,
+  };
 }
 
 /**
- * Whether the batch of a hop's header holds its record at its slot, and the record spends that vault. Says nothing of the
- * signature: `transferFault` judges the record. False for a malformed hop.
+ * Whether the batch of a hop's header holds its record at its slot, and the record spends that
+ * vault. Says nothing of the signature: `transferFault` judges the record. False for a malformed
+ * hop.
  *
  * @example
  * verifyHop(vault.vaultId, hop); // true
@@ -42,7 +55,12 @@ export function verifyHop(inId: VaultId, hop: ProvenHop): boolean {
     const { mode, slot } = unpackVaultId(outId);
     requireInteger("vaultCount", vaultCount, 1, MAX_TRANSFER_SLOTS);
     requireInteger("slot", slot, 0, vaultCount - 1);
-    requireInteger("number of siblings", siblings.length, treeHeight(vaultCount), treeHeight(vaultCount));
+    requireInteger(
+      "number of siblings",
+      siblings.length,
+      treeHeight(vaultCount),
+      treeHeight(vaultCount),
+    );
     const auth = transferAuth(deadline, hexToBytes(list), hexToBytes(signature));
     const leaf = transferLeaf(outId, part, transferItem({ vaultId: inId, amount, to }), auth);
     const content = bytesToHex(foldPath(leaf, slot, packHashes(siblings)));
@@ -50,8 +68,15 @@ export function verifyHop(inId: VaultId, hop: ProvenHop): boolean {
   });
 }
 
-/** Whether committed records lead from the minted vault to the tip, and the refutation is a record of the tip. */
-export function verifyHops({ vault, hops = [], refutation }: Chain & Pick<ProvenVault, "refutation">): boolean {
+/**
+ * Whether committed records lead from the minted vault to the tip, and the refutation is a record
+ * of the tip.
+ */
+export function verifyHops({
+  vault,
+  hops = [],
+  refutation,
+}: Chain & Pick<ProvenVault, "refutation">): boolean {
   if (hops.length > MAX_TRANSFER_HOPS) return false;
   let inId = vault.vaultId;
   for (const hop of hops) {
@@ -62,7 +87,10 @@ export function verifyHops({ vault, hops = [], refutation }: Chain & Pick<Proven
 }
 
 /** Whether the vault is paid by `withdrawTransferred`: it has transfers, or a record to refute. */
-export function isTransferred({ hops = [], refutation }: Pick<ProvenVault, "hops" | "refutation">): boolean {
+export function isTransferred({
+  hops = [],
+  refutation,
+}: Pick<ProvenVault, "hops" | "refutation">): boolean {
   return hops.length > 0 || refutation !== undefined;
 }
 

@@ -14,7 +14,10 @@ export interface TransferableVault {
   readonly withdrawn: bigint;
   readonly standard: Standard;
   readonly assetType: Hash;
-  /** Whether the asset is registered as transferable on the state's chain, since before the mint's batch. */
+  /**
+   * Whether the asset is registered as transferable on the state's chain, since before the mint's
+   * batch.
+   */
   readonly transferable: boolean;
   /** Records between the mint and this vault; 0 for a minted vault. */
   readonly hops: number;
@@ -70,9 +73,10 @@ export const TRANSFER_FAULTS = {
 export type TransferFault = keyof typeof TRANSFER_FAULTS;
 
 /**
- * The fault of a committed record over a vault, or null when the record moves it. Exactly the contract's rule: it checks
- * the deadline at the commit, and also takes no record there of a vault whose batch it does not have. The answer
- * never changes from a fault to null, and from null to a fault only when the vault is voided as a duplicate.
+ * The fault of a committed record over a vault, or null when the record moves it. Exactly the
+ * contract's rule: it checks the deadline at the commit, and also takes no record there of a vault
+ * whose batch it does not have. The answer never changes from a fault to null, and from null to a
+ * fault only when the vault is voided as a duplicate.
  *
  * @example
  * const never = { approvedAt: 0n, cancelledAt: 0n, signerCancelledAt: 0n };
@@ -90,11 +94,15 @@ export function transferFault(
   if (!vault.transferable) return "not_transferable";
   if (vault.hops >= MAX_TRANSFER_HOPS) return "too_deep";
   if (rest <= 0n) return "exhausted";
-  if (transfer.amount !== 0n && (vault.standard === "erc721" || transfer.amount >= rest)) return "amount";
+  if (transfer.amount !== 0n && (vault.standard === "erc721" || transfer.amount >= rest))
+    return "amount";
   return authorityFault(vault, transfer, committedAt, powers);
 }
 
-/** The vault that a part of a valid record makes. A redemption's receiver is the zero address, and so nobody. */
+/**
+ * The vault that a part of a valid record makes. A redemption's receiver is the zero address, and
+ * so nobody.
+ */
 export function transferredVault(
   vault: TransferableVault,
   { transfer }: Pick<CommittedRecord, "transfer">,
@@ -102,13 +110,14 @@ export function transferredVault(
 ): TransferableVault {
   const rest = vault.amount - vault.withdrawn;
   const paid = transfer.amount === 0n ? rest : transfer.amount;
-  const [owner, amount] = part === TransferPart.receiver ? [transfer.to, paid] : [vault.owner, rest - paid];
+  const [owner, amount] =
+    part === TransferPart.receiver ? [transfer.to, paid] : [vault.owner, rest - paid];
   return { ...vault, vaultId: outId, owner, amount, withdrawn: 0n, hops: vault.hops + 1 };
 }
 
 /**
- * The account whose signature a record has, as the contract's `ecrecover` sees it: 64 bytes `r ‖ vs` with a low s. Null for
- * any other signature.
+ * The account whose signature a record has, as the contract's `ecrecover` sees it: 64 bytes `r ‖
+ * vs` with a low s. Null for any other signature.
  */
 export async function transferSigner(digest: Hash, signature: Hex): Promise<Address | null> {
   if (!SIGNATURE.test(signature)) return null;
@@ -148,7 +157,8 @@ export function sessionCovers(
   transfer: Transfer,
   committedAt: bigint,
 ): boolean {
-  // A whole rest counts with the full amount, because the rest can shrink and an invalid record must stay invalid.
+  // A whole rest counts with the full amount, because the rest can shrink and an invalid record
+  // must stay invalid.
   const units = transfer.amount === 0n ? vault.amount : transfer.amount;
   return (
     session.authorizedAt !== 0n &&

@@ -4,7 +4,13 @@ import type { PortalIdentity } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 import { HASH_BYTES, hashOf, keccak256, packed, textHash, writeHex } from "./hex.ts";
 import { batchRoot } from "./manifest.ts";
-import { domainHash, struct, typedData, type ValidiumBatchMessage, validiumBatchTypedData } from "./typed-data.ts";
+import {
+  domainHash,
+  struct,
+  typedData,
+  type ValidiumBatchMessage,
+  validiumBatchTypedData,
+} from "./typed-data.ts";
 import { unpackVaultId } from "./vault.ts";
 
 /** viem's constant would bring viem into the browser's bundle. */
@@ -19,7 +25,10 @@ export interface Transfer {
   readonly to: Address;
 }
 
-/** What an owner signs. L1 gets all of these transfers, or none; each counts by itself, so this is no swap. */
+/**
+ * What an owner signs. L1 gets all of these transfers, or none; each counts by itself, so this is
+ * no swap.
+ */
 export interface TransfersMessage {
   /** 1 to {@link MAX_GROUP_TRANSFERS}. */
   readonly transfers: readonly Transfer[];
@@ -47,8 +56,9 @@ export type SessionEndMessage = Pick<SessionMessage, "owner" | "key">;
 /** Most transfers that one signature covers. */
 export const MAX_GROUP_TRANSFERS = 1024;
 /**
- * Most transfers between a mint and an exit. A record of a vault that is so far from its mint does not count. Otherwise a
- * session's key could split a vault again and again, until no block has the gas for its exit.
+ * Most transfers between a mint and an exit. A record of a vault that is so far from its mint does
+ * not count. Otherwise a session's key could split a vault again and again, until no block has the
+ * gas for its exit.
  */
 export const MAX_TRANSFER_HOPS = 8;
 /** Deadlines have four bytes, until the year 2106. */
@@ -81,7 +91,8 @@ const TRANSFERS_TYPE_HASH = textHash(`Transfers(${LIST})Transfer(${ITEM})`);
 const LEAF_BYTES = 74;
 
 /**
- * The `Transfers` typed data for viem's `signTypedData`. Throws `validation_failed` for values out of bounds.
+ * The `Transfers` typed data for viem's `signTypedData`. Throws `validation_failed` for values out
+ * of bounds.
  *
  * @example
  * const message = { transfers: [{ vaultId, amount: 0n, to: friend }], deadline };
@@ -93,19 +104,24 @@ export function transfersTypedData(settlement: PortalIdentity, message: Transfer
 }
 
 /**
- * The digest that an owner, or a session's key, signs. It takes whatever a committed group can hold, also amounts that no
- * vault has. An engine needs thousands a second, and `hashTypedData` takes a tenth of a millisecond for each.
+ * The digest that an owner, or a session's key, signs. It takes whatever a committed group can
+ * hold, also amounts that no vault has. An engine needs thousands a second, and `hashTypedData`
+ * takes a tenth of a millisecond for each.
  *
  * @example
  * await reader.approvedAt(owner, transfersDigest(settlement, { transfers, deadline }));
  */
-export function transfersDigest(settlement: PortalIdentity, { transfers, deadline }: TransfersMessage): Hash {
+export function transfersDigest(
+  settlement: PortalIdentity,
+  { transfers, deadline }: TransfersMessage,
+): Hash {
   const message = packed([32], TRANSFERS_TYPE_HASH, transferList(transfers), deadline);
   return hashOf([2, 32, 32], 0x1901, domainHash(settlement), keccak256(message));
 }
 
 /**
- * The `Session` typed data for viem's `signTypedData`. Throws `validation_failed` for values out of bounds.
+ * The `Session` typed data for viem's `signTypedData`. Throws `validation_failed` for values out of
+ * bounds.
  *
  * @example
  * const session = { owner: player.address, key: game.address, until, limit: 10n, assetType };
@@ -122,19 +138,26 @@ export function sessionTypedData(settlement: PortalIdentity, session: SessionMes
  * The `SessionEnd` typed data for viem's `signTypedData`.
  *
  * @example
- * const signature = await player.signTypedData(sessionEndTypedData(settlement, { owner: player.address, key }));
+ * const signature = await player.signTypedData(sessionEndTypedData(settlement, { owner:
+ * player.address, key }));
  */
 export function sessionEndTypedData(settlement: PortalIdentity, { owner, key }: SessionEndMessage) {
   return typedData(settlement, SESSION_END_TYPES, "SessionEnd", { owner, key } as const);
 }
 
 /**
- * The message that a committee member signs: it has checked every record of the batch. Its fields are those of a
- * validium batch, under another name, so that neither signature counts for the other.
+ * The message that a committee member signs: it has checked every record of the batch. Its fields
+ * are those of a validium batch, under another name, so that neither signature counts for the
+ * other.
  */
 export function transferBatchTypedData(settlement: PortalIdentity, batch: ValidiumBatchMessage) {
   const { domain, types, message } = validiumBatchTypedData(settlement, batch);
-  return { domain, types: { TransferBatch: types.ValidiumBatch }, primaryType: "TransferBatch", message } as const;
+  return {
+    domain,
+    types: { TransferBatch: types.ValidiumBatch },
+    primaryType: "TransferBatch",
+    message,
+  } as const;
 }
 
 /** EIP-712's `hashStruct` of one transfer; 32 bytes. */
@@ -151,7 +174,8 @@ export function transferItem({ vaultId, amount, to }: Transfer): Uint8Array {
 /** The hash of a group's transfers, as EIP-712 hashes an array; 32 bytes. */
 export function transferList(transfers: readonly Transfer[]): Uint8Array {
   const items = new Uint8Array(transfers.length * HASH_BYTES);
-  for (const [i, transfer] of transfers.entries()) items.set(transferItem(transfer), i * HASH_BYTES);
+  for (const [i, transfer] of transfers.entries())
+    items.set(transferItem(transfer), i * HASH_BYTES);
   return keccak256(items);
 }
 
@@ -159,14 +183,24 @@ export function transferList(transfers: readonly Transfer[]): Uint8Array {
  * What every leaf of a group binds: `keccak256(deadline(4) ‖ list(32) ‖ signature(64))`.
  *
  * @param list - of {@link transferList}
- * @param signature - 64 bytes, or none when the owners have approved the list on L1, which stands for zeros
+ * @param signature - 64 bytes, or none when the owners have approved the list on L1, which stands
+ *   for zeros
  */
-export function transferAuth(deadline: bigint, list: Uint8Array, signature: Uint8Array): Uint8Array {
+export function transferAuth(
+  deadline: bigint,
+  list: Uint8Array,
+  signature: Uint8Array,
+): Uint8Array {
   return keccak256(packed([4, HASH_BYTES, 64], deadline, list, signature));
 }
 
 /** The leaf of an output: `keccak256(0x08 ‖ outId(8) ‖ part(1) ‖ item(32) ‖ auth(32))`. */
-export function transferLeaf(outId: VaultId, part: TransferPart, item: Uint8Array, auth: Uint8Array): Uint8Array {
+export function transferLeaf(
+  outId: VaultId,
+  part: TransferPart,
+  item: Uint8Array,
+  auth: Uint8Array,
+): Uint8Array {
   const preimage = new Uint8Array(LEAF_BYTES);
   preimage[0] = LEAF_PREFIX;
   new DataView(preimage.buffer).setBigUint64(1, outId);
@@ -177,7 +211,8 @@ export function transferLeaf(outId: VaultId, part: TransferPart, item: Uint8Arra
 }
 
 /**
- * The root of a transfer batch. Its kind is 3 and it has no manifest, so no proof of a mint leads to it.
+ * The root of a transfer batch. Its kind is 3 and it has no manifest, so no proof of a mint leads
+ * to it.
  *
  * @example
  * transferBatchRoot(bytesToHex(new BatchTree(leaves).root)) === header.batchRoot;
@@ -204,7 +239,8 @@ export function requireTransfers({ transfers, deadline }: TransfersMessage): voi
   for (const { vaultId, amount } of transfers) {
     unpackVaultId(vaultId);
     requireBigint("amount", amount, 0n, MAX_AMOUNT);
-    if (seen.has(vaultId)) throw new MintmarkError("validation_failed", `vault ${vaultId} is transferred twice`);
+    if (seen.has(vaultId))
+      throw new MintmarkError("validation_failed", `vault ${vaultId} is transferred twice`);
     seen.add(vaultId);
   }
 }

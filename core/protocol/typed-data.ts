@@ -5,9 +5,14 @@ import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 import { keccak256, packed, textHash } from "./hex.ts";
 import { MAX_BATCH_NUMBER, unpackVaultId } from "./vault.ts";
 
-/** The message that a committee member signs: it has stored the batch's data and derived the root from it. */
+/**
+ * The message that a committee member signs: it has stored the batch's data and derived the root
+ * from it.
+ */
 export interface ValidiumBatchMessage {
-  /** The history of both modes before the batch. L1 accepts the signature only after this history. */
+  /**
+   * The history of both modes before the batch. L1 accepts the signature only after this history.
+   */
   readonly history: Hash;
   readonly batchNumber: number;
   readonly batchRoot: Hash;
@@ -16,7 +21,10 @@ export interface ValidiumBatchMessage {
   readonly epoch: bigint;
 }
 
-/** The message that a committee member signs for a mirror: the source had this state in a final block. */
+/**
+ * The message that a committee member signs for a mirror: the source had this state in a final
+ * block.
+ */
 export interface MirroredStateMessage {
   /** The chain of the settlement contract. */
   readonly sourceChainId: bigint;
@@ -48,15 +56,23 @@ export interface WithdrawalListMessage {
   readonly deadline: bigint;
 }
 
-/** Most vaults of one list. With the longest signature, one vault still fits into the gas of a withdrawal. */
+/**
+ * Most vaults of one list. With the longest signature, one vault still fits into the gas of a
+ * withdrawal.
+ */
 export const MAX_LISTED_VAULTS = 256;
 
-type FieldOf<F> = F extends `${infer Type} ${infer Name}` ? { readonly name: Name; readonly type: Type } : never;
+type FieldOf<F> = F extends `${infer Type} ${infer Name}`
+  ? { readonly name: Name; readonly type: Type }
+  : never;
 type FieldsOf<T> = T extends `${infer F},${infer Rest}`
   ? readonly [FieldOf<F>, ...FieldsOf<Rest>]
   : readonly [FieldOf<T>];
 
-/** The fields of a message, from their text in EIP-712's `encodeType`: `"uint64 vaultId,address owner"`. */
+/**
+ * The fields of a message, from their text in EIP-712's `encodeType`: `"uint64 vaultId,address
+ * owner"`.
+ */
 export function struct<const T extends string>(fields: T): FieldsOf<T> {
   return fields.split(",").map((field) => {
     const [type, name] = field.split(" ");
@@ -72,7 +88,9 @@ export const TYPED_DATA_TYPES = {
   MirroredState: struct(
     "uint64 sourceChainId,address sourceContract,uint64 countValidium,uint64 countRollup,bytes32 commitment,uint64 epoch",
   ),
-  Withdrawal: struct("uint64 vaultId,uint64 withdrawnBefore,uint64 quantity,address recipient,uint64 deadline"),
+  Withdrawal: struct(
+    "uint64 vaultId,uint64 withdrawnBefore,uint64 quantity,address recipient,uint64 deadline",
+  ),
   WithdrawalList: struct("ListedVault[] vaults,address recipient,uint64 deadline"),
   ListedVault: struct("uint64 vaultId,uint64 withdrawnBefore,uint64 quantity"),
   Claim: struct("address link,address owner"),
@@ -110,7 +128,8 @@ export function domainHash({ chainId, contract }: PortalIdentity): Uint8Array {
 }
 
 /**
- * The `ValidiumBatch` typed data for viem's `signTypedData`. Throws `validation_failed` for values out of bounds.
+ * The `ValidiumBatch` typed data for viem's `signTypedData`. Throws `validation_failed` for values
+ * out of bounds.
  *
  * @example
  * const message = { history, batchNumber, batchRoot, vaultCount, dataHash, epoch: 1n };
@@ -123,8 +142,20 @@ export function validiumBatchTypedData(
   requireInteger("batchNumber", batchNumber, 0, MAX_BATCH_NUMBER);
   requireInteger("vaultCount", vaultCount, 1, MAX_BATCH_VAULTS);
   requireBigint("epoch", epoch, 0n, MAX_UINT64);
-  const message = { history, batchNumber: BigInt(batchNumber), batchRoot, vaultCount, dataHash, epoch } as const;
-  return typedData(settlement, { ValidiumBatch: TYPED_DATA_TYPES.ValidiumBatch }, "ValidiumBatch", message);
+  const message = {
+    history,
+    batchNumber: BigInt(batchNumber),
+    batchRoot,
+    vaultCount,
+    dataHash,
+    epoch,
+  } as const;
+  return typedData(
+    settlement,
+    { ValidiumBatch: TYPED_DATA_TYPES.ValidiumBatch },
+    "ValidiumBatch",
+    message,
+  );
 }
 
 /**
@@ -133,21 +164,26 @@ export function validiumBatchTypedData(
  * @param mirror - the contract that accepts the state, on its own chain: the domain
  *
  * @example
- * const message = { sourceChainId: 1n, sourceContract, countValidium, countRollup, commitment, epoch: 1n };
- * const signature = await member.signTypedData(mirroredStateTypedData(mirror.settlement, message));
+ * const message = { sourceChainId: 1n, sourceContract, countValidium, countRollup, commitment,
+ * epoch: 1n }; const signature = await
+ * member.signTypedData(mirroredStateTypedData(mirror.settlement, message));
  */
 export function mirroredStateTypedData(mirror: PortalIdentity, message: MirroredStateMessage) {
   requireBigint("sourceChainId", message.sourceChainId, 0n, MAX_UINT64);
   requireInteger("countValidium", message.countValidium, 0, MAX_BATCH_NUMBER);
   requireInteger("countRollup", message.countRollup, 0, MAX_BATCH_NUMBER);
   requireBigint("epoch", message.epoch, 0n, MAX_UINT64);
-  const counts = { countValidium: BigInt(message.countValidium), countRollup: BigInt(message.countRollup) };
+  const counts = {
+    countValidium: BigInt(message.countValidium),
+    countRollup: BigInt(message.countRollup),
+  };
   const { MirroredState } = TYPED_DATA_TYPES;
   return typedData(mirror, { MirroredState }, "MirroredState", { ...message, ...counts } as const);
 }
 
 /**
- * The `Withdrawal` typed data for viem's `signTypedData`. Throws `validation_failed` for values out of bounds.
+ * The `Withdrawal` typed data for viem's `signTypedData`. Throws `validation_failed` for values out
+ * of bounds.
  *
  * @example
  * const message = { vaultId, recipient, quantity: 1n, withdrawnBefore: 0n, deadline };
@@ -170,13 +206,17 @@ export function withdrawalDigest(settlement: PortalIdentity, message: Withdrawal
 }
 
 /**
- * The `WithdrawalList` for viem's `signTypedData`. Throws `validation_failed` for values out of bounds.
+ * The `WithdrawalList` for viem's `signTypedData`. Throws `validation_failed` for values out of
+ * bounds.
  *
  * @example
- * const message = { vaults: [{ vaultId, withdrawnBefore: 0n, quantity: 1n }], recipient, deadline };
- * const signature = await owner.signTypedData(withdrawalListTypedData(settlement, message));
+ * const message = { vaults: [{ vaultId, withdrawnBefore: 0n, quantity: 1n }], recipient, deadline
+ * }; const signature = await owner.signTypedData(withdrawalListTypedData(settlement, message));
  */
-export function withdrawalListTypedData(settlement: PortalIdentity, message: WithdrawalListMessage) {
+export function withdrawalListTypedData(
+  settlement: PortalIdentity,
+  message: WithdrawalListMessage,
+) {
   requireInteger("vaults", message.vaults.length, 1, MAX_LISTED_VAULTS);
   message.vaults.forEach(requireListable);
   requireBigint("deadline", message.deadline, 0n, MAX_UINT64);
@@ -190,7 +230,10 @@ export function withdrawalListTypedData(settlement: PortalIdentity, message: Wit
  * @example
  * await isSignedBy(owner, withdrawalListDigest(settlement, message), signature);
  */
-export function withdrawalListDigest(settlement: PortalIdentity, message: WithdrawalListMessage): Hash {
+export function withdrawalListDigest(
+  settlement: PortalIdentity,
+  message: WithdrawalListMessage,
+): Hash {
   return hashTypedData(withdrawalListTypedData(settlement, message));
 }
 
@@ -205,7 +248,8 @@ export interface ClaimMessage {
  * The `Claim` typed data for viem's `signTypedData`.
  *
  * @example
- * const signature = await key.signTypedData(claimTypedData(settlement, { link: key.address, owner }));
+ * const signature = await key.signTypedData(claimTypedData(settlement, { link: key.address, owner
+ * }));
  */
 export function claimTypedData(settlement: PortalIdentity, message: ClaimMessage) {
   return typedData(settlement, { Claim: TYPED_DATA_TYPES.Claim }, "Claim", message);

@@ -8,7 +8,10 @@ import { HASH_BYTES, hashAt, hashMessages, keccak256, writeHex } from "./hex.ts"
 /** Batch numbers are below 2^32. */
 export const MAX_BATCH_NUMBER = 0xffff_ffff;
 
-/** Bytes of a leaf's preimage before its blob: prefix 1, vault id 8, chain id 8, owner 20, asset type 32, amount 8. */
+/**
+ * Bytes of a leaf's preimage before its blob: prefix 1, vault id 8, chain id 8, owner 20, asset
+ * type 32, amount 8.
+ */
 export const LEAF_HEADER_BYTES = 77;
 /** Most bytes of a leaf's preimage. */
 export const MAX_LEAF_BYTES = LEAF_HEADER_BYTES + MAX_BLOB_BYTES;
@@ -40,7 +43,11 @@ export interface VaultPlace {
  */
 export function packVaultId({ mode, batchNumber, slot }: VaultPlace): VaultId {
   const bit = MODES.indexOf(mode);
-  if (bit < 0) throw new MintmarkError("validation_failed", `mode must be one of ${MODES.join(", ")}, got ${mode}`);
+  if (bit < 0)
+    throw new MintmarkError(
+      "validation_failed",
+      `mode must be one of ${MODES.join(", ")}, got ${mode}`,
+    );
   requireInteger("batchNumber", batchNumber, 0, MAX_BATCH_NUMBER);
   requireInteger("slot", slot, 0, MAX_BATCH_VAULTS - 1);
   return (BigInt(bit) << 63n) | BigInt(batchNumber * MAX_BATCH_VAULTS + slot);
@@ -49,7 +56,8 @@ export function packVaultId({ mode, batchNumber, slot }: VaultPlace): VaultId {
 /**
  * The place of a vault id.
  *
- * @throws MintmarkError `validation_failed` when it is not a u64, or sets one of the unused bits 52 to 62
+ * @throws MintmarkError `validation_failed` when it is not a u64, or sets one of the unused bits 52
+ *   to 62
  *
  * @example
  * const { mode, batchNumber, slot } = unpackVaultId(12_582_915n); // "validium", 12, 3
@@ -65,18 +73,20 @@ export function unpackVaultId(vaultId: VaultId): VaultPlace {
 }
 
 /**
- * Writes the preimage of a vault's leaf:
- * `0x00 ‖ vaultId(8) ‖ chainId(8) ‖ owner(20) ‖ assetType(32) ‖ amount(8) ‖ blob`, integers big-endian.
+ * Writes the preimage of a vault's leaf: `0x00 ‖ vaultId(8) ‖ chainId(8) ‖ owner(20) ‖
+ * assetType(32) ‖ amount(8) ‖ blob`, integers big-endian.
  *
  * @param into - has space for {@link MAX_LEAF_BYTES} from `offset`
  * @returns the offset after the preimage
- * @throws MintmarkError `validation_failed`, `amount_out_of_range` or `blob_invalid` when the content is out of bounds
+ * @throws MintmarkError `validation_failed`, `amount_out_of_range` or `blob_invalid` when the
+ *   content is out of bounds
  */
 export function writeLeafPreimage(vault: VaultContent, into: Uint8Array, offset: number): number {
   requireVaultId(vault.vaultId);
   requireBigint("chainId", vault.chainId, 0n, MAX_UINT64);
   const { amount, blob } = vault;
-  if (typeof amount !== "bigint" || amount < 1n || amount > MAX_AMOUNT) throw new MintmarkError("amount_out_of_range");
+  if (typeof amount !== "bigint" || amount < 1n || amount > MAX_AMOUNT)
+    throw new MintmarkError("amount_out_of_range");
   const view = new DataView(into.buffer, into.byteOffset + offset, LEAF_HEADER_BYTES);
   view.setUint8(0, LEAF_PREFIX);
   view.setBigUint64(1, vault.vaultId);
@@ -122,7 +132,8 @@ export function vaultLeaves(vaults: readonly (VaultContent | null)[]): Uint8Arra
     }
     const digests = leaves.subarray(start * HASH_BYTES, (start + count) * HASH_BYTES);
     hashMessages(preimages.subarray(0, end), ends.subarray(0, count), digests);
-    for (let i = 0; i < count; i++) if ((vaults[start + i] ?? null) === null) hashAt(digests, i).fill(0);
+    for (let i = 0; i < count; i++)
+      if ((vaults[start + i] ?? null) === null) hashAt(digests, i).fill(0);
   }
   return leaves;
 }

@@ -1,13 +1,21 @@
 /**
- * Everything a verifier needs to check vaults, proofs and whole batches against L1. Runs in a browser; `@noble/hashes`
- * and `@noble/curves` are the only dependencies. {@link "./index.ts"} has all of the protocol.
+ * Everything a verifier needs to check vaults, proofs and whole batches against L1. Runs in a
+ * browser; `@noble/hashes` and `@noble/curves` are the only dependencies. {@link "./index.ts"} has
+ * all of the protocol.
  */
 export { MintmarkError } from "../errors.ts";
 export type { Hash, Hex, Mode, Standard } from "../model.ts";
 export type { BatchHeader, ProvenHop, VaultContent, VaultProof } from "../ports.ts";
 export { decodeBatch, placeVaults } from "./batch-decoder.ts";
 export { BatchTree } from "./batch-tree.ts";
-export { blobContent, blobSlots, blobsIn, isBlobBatchData, manifestHash, readBlobBatchData } from "./blob-batch.ts";
+export {
+  blobContent,
+  blobSlots,
+  blobsIn,
+  isBlobBatchData,
+  manifestHash,
+  readBlobBatchData,
+} from "./blob-batch.ts";
 export { batchHeaderHash, stateCommitment } from "./commitment.ts";
 export { bytesToHex, hexToBytes, keccak256 } from "./hex.ts";
 export { type BlobProof, verifyBlob, versionedHash } from "./kzg.ts";

@@ -5,7 +5,10 @@ import { type AssetRecord, itemSlotsRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import type { VaultColumns } from "../store/vault-columns.ts";
 
-/** The slots of a batch by ERC-1155 id, as store records in four arrays, which are cheap to pass between threads. */
+/**
+ * The slots of a batch by ERC-1155 id, as store records in four arrays, which are cheap to pass
+ * between threads.
+ */
 export interface BatchItems {
   readonly keys: Uint8Array; // Keys back to back, and the end of each
   readonly keyEnds: Uint32Array;
@@ -54,7 +57,8 @@ export function itemsOf(
 }
 
 export function* itemRecords({ keys, keyEnds, values, valueEnds }: BatchItems) {
-  for (let i = 0; i < keyEnds.length; i++) yield { key: piece(keys, keyEnds, i), value: piece(values, valueEnds, i) };
+  for (let i = 0; i < keyEnds.length; i++)
+    yield { key: piece(keys, keyEnds, i), value: piece(values, valueEnds, i) };
 }
 
 function piece(bytes: Uint8Array, ends: Uint32Array, i: number): Buffer {

@@ -31,8 +31,11 @@ export function stateLeafOf(
   batch: Pick<BatchRecord, "batchNumber" | "vaultCount" | "content" | "dataHash" | "batchRoot">,
 ): Uint8Array {
   const { batchNumber, dataHash, batchRoot } = batch;
-  if (dataHash === null || batchRoot === null) throw new MintmarkError("store_corrupt", "A sealed batch has no root.");
-  return hexToBytes(stateLeaf({ batchNumber, vaultCount: slotCountOf(batch), dataHash, batchRoot }));
+  if (dataHash === null || batchRoot === null)
+    throw new MintmarkError("store_corrupt", "A sealed batch has no root.");
+  return hexToBytes(
+    stateLeaf({ batchNumber, vaultCount: slotCountOf(batch), dataHash, batchRoot }),
+  );
 }
 
 /** The content of a batch in blobs, from its data and the commitments to its blobs. */

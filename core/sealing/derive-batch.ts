@@ -4,11 +4,21 @@ import type { VaultEntry } from "../protocol/batch-data.ts";
 import { decodeBatchData, placeVaults } from "../protocol/batch-decoder.ts";
 import { encodeBatchColumns, encodeBatchData } from "../protocol/batch-encoder.ts";
 import { BatchTree } from "../protocol/batch-tree.ts";
-import { blobBatchData, blobsIn, encodeBlobBatch, isBlobBatchData, readBlobBatchData } from "../protocol/blob-batch.ts";
+import {
+  blobBatchData,
+  blobsIn,
+  encodeBlobBatch,
+  isBlobBatchData,
+  readBlobBatchData,
+} from "../protocol/blob-batch.ts";
 import { bytesToHex, HASH_BYTES, hexToBytes, keccak256 } from "../protocol/hex.ts";
 import type { Kzg } from "../protocol/kzg/kzg-thread.ts";
 import { batchRoot, kindOf, manifestRoot } from "../protocol/manifest.ts";
-import { encodeTransferData, type TransferGroup, transferLeaves } from "../protocol/transfer-data.ts";
+import {
+  encodeTransferData,
+  type TransferGroup,
+  transferLeaves,
+} from "../protocol/transfer-data.ts";
 import { vaultLeaves } from "../protocol/vault.ts";
 import type { VoidRun } from "../store/records.ts";
 import { encodeBatchTokens } from "../store/token-index.ts";
@@ -58,7 +68,10 @@ export type Derived<B extends BatchPlace = BatchPlace> =
   | DerivedBatch
   | ("inBlobs" extends keyof B ? DerivedRecords : never);
 
-/** Encodes a batch, hashes its tree and lists its tokens, without void slots. Pure, so it runs on any thread. */
+/**
+ * Encodes a batch, hashes its tree and lists its tokens, without void slots. Pure, so it runs on
+ * any thread.
+ */
 export function deriveBatch<B extends BatchPlace>(
   { mode, batchNumber, inBlobs = false }: B,
   vaults: VaultColumns,
@@ -74,7 +87,12 @@ export function deriveBatch<B extends BatchPlace>(
     const batch = encodeBlobBatch(
       Array.from({ length: vaults.count }, (_, slot) => entryOf(vaults, slot, assetAt, mask)),
     );
-    return { data: blobBatchData(batch), tokens, items, assets: batch.assets } as DerivedRecords as Derived<B>;
+    return {
+      data: blobBatchData(batch),
+      tokens,
+      items,
+      assets: batch.assets,
+    } as DerivedRecords as Derived<B>;
   }
   const alone = mask !== null && vaults.count === 1;
   const columns = encoderColumns(vaults, assetAt, mask);
@@ -85,7 +103,12 @@ export function deriveBatch<B extends BatchPlace>(
     ? new Uint8Array(SLOTS_OF_ONE_VOID * HASH_BYTES)
     : columnLeaves(mode, batchNumber, vaults, assetAt);
   clearVoidLeaves(leaves, zero);
-  return withTree(kindOf(mode), leaves, { data, tokens, items, assets: columns.assets }) as Derived<B>;
+  return withTree(kindOf(mode), leaves, {
+    data,
+    tokens,
+    items,
+    assets: columns.assets,
+  }) as Derived<B>;
 }
 
 /** The data and the manifest of a batch that another operator made, as L1 has them. */
@@ -94,7 +117,10 @@ export interface GivenData {
   readonly assets: readonly AssetId[];
 }
 
-/** {@link deriveBatch} for a batch whose leaves are those of given data, whatever its vaults here say. */
+/**
+ * {@link deriveBatch} for a batch whose leaves are those of given data, whatever its vaults here
+ * say.
+ */
 export function deriveGiven(
   { mode, batchNumber }: BatchPlace,
   { data, assets }: GivenData,
@@ -104,9 +130,18 @@ export function deriveGiven(
 ): Derived {
   const held = voidMask(voids, vaults.count);
   const tokens = encodeBatchTokens(tokensOf(vaults, assetAt, held));
-  const records = { data, tokens, items: itemsOf({ mode, batchNumber }, vaults, assetAt, held), assets };
+  const records = {
+    data,
+    tokens,
+    items: itemsOf({ mode, batchNumber }, vaults, assetAt, held),
+    assets,
+  };
   if (isBlobBatchData(data)) return records;
-  return withTree(kindOf(mode), vaultLeaves(placeVaults(decodeBatchData(data), mode, batchNumber)), records);
+  return withTree(
+    kindOf(mode),
+    vaultLeaves(placeVaults(decodeBatchData(data), mode, batchNumber)),
+    records,
+  );
 }
 
 function withTree(kind: BatchKind, leaves: Uint8Array, records: DerivedRecords): DerivedBatch {
@@ -122,20 +157,39 @@ function withTree(kind: BatchKind, leaves: Uint8Array, records: DerivedRecords):
 }
 
 /** Completes a batch in blobs: commits to them, about 50 ms each. */
-export async function withContent(derived: DerivedRecords, kzg: Pick<Kzg, "commitment">): Promise<DerivedBatch> {
+export async function withContent(
+  derived: DerivedRecords,
+  kzg: Pick<Kzg, "commitment">,
+): Promise<DerivedBatch> {
   const blobs = blobsIn(readBlobBatchData(derived.data));
   return withCommitments(derived, await Promise.all(blobs.map((blob) => kzg.commitment(blob))));
 }
 
 /** Completes a batch in blobs whose commitments are known. Does not compare them with the blobs. */
-export function withCommitments(derived: DerivedRecords, commitments: readonly Hex[]): DerivedBatch {
+export function withCommitments(
+  derived: DerivedRecords,
+  commitments: readonly Hex[],
+): DerivedBatch {
   const content = contentIn(derived.data, commitments);
-  const roots = { content, batchRoot: batchRoot("blobs", manifestRoot(derived.assets), content), dataHash: content };
-  return { ...derived, ...roots, pageRoots: Buffer.concat(commitments.map((commitment) => hexToBytes(commitment))) };
+  const roots = {
+    content,
+    batchRoot: batchRoot("blobs", manifestRoot(derived.assets), content),
+    dataHash: content,
+  };
+  return {
+    ...derived,
+    ...roots,
+    pageRoots: Buffer.concat(commitments.map((commitment) => hexToBytes(commitment))),
+  };
 }
 
 /** A slot's vault; null when the slot is void. */
-function entryOf(vaults: VaultColumns, slot: number, assetAt: AssetIdAt, voids: Uint8Array | null): VaultEntry | null {
+function entryOf(
+  vaults: VaultColumns,
+  slot: number,
+  assetAt: AssetIdAt,
+  voids: Uint8Array | null,
+): VaultEntry | null {
   if (voids?.[slot] === 1) return null;
   const { owner, amount, blob, assetIndex } = vaults.at(slot);
   const { chainId, assetType } = assetAt(assetIndex);
@@ -143,7 +197,11 @@ function entryOf(vaults: VaultColumns, slot: number, assetAt: AssetIdAt, voids: 
 }
 
 /** The ERC-721 tokens of a batch in slot order, without void slots. */
-function tokensOf({ count, assetIndex, tokenHash }: VaultColumns, assetAt: AssetAt, voids: Uint8Array | null) {
+function tokensOf(
+  { count, assetIndex, tokenHash }: VaultColumns,
+  assetAt: AssetAt,
+  voids: Uint8Array | null,
+) {
   const hashes = new Uint32Array(count);
   const slots = new Uint32Array(count);
   let found = 0;
@@ -161,7 +219,10 @@ function tokensOf({ count, assetIndex, tokenHash }: VaultColumns, assetAt: Asset
   return { hashes: hashes.subarray(0, found), slots: slots.subarray(0, found) };
 }
 
-/** Records of a batch of transfers. Its leaves bind what was signed; L1 decides what the vaults hold. No new tokens. */
+/**
+ * Records of a batch of transfers. Its leaves bind what was signed; L1 decides what the vaults
+ * hold. No new tokens.
+ */
 export function deriveTransfers(
   batchNumber: number,
   groups: readonly TransferGroup[],
@@ -180,6 +241,7 @@ export function deriveTransfers(
 /** 1 for each slot that a redemption has burnt: it holds no units. */
 function burntMask({ count, amountHigh, amountLow }: VaultColumns): Uint8Array {
   const mask = new Uint8Array(count);
-  for (let slot = 0; slot < count; slot++) mask[slot] = amountHigh[slot] === 0 && amountLow[slot] === 0 ? 1 : 0;
+  for (let slot = 0; slot < count; slot++)
+    mask[slot] = amountHigh[slot] === 0 && amountLow[slot] === 0 ? 1 : 0;
   return mask;
 }

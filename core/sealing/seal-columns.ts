@@ -17,7 +17,13 @@ const NO_OWNER = `0x${"00".repeat(20)}` as const;
 export type AssetIdAt = (assetIndex: number) => AssetId;
 
 /** Same result as `vaultLeaves`, straight from columns: 32 bytes a slot, from `firstSlot` on. */
-export function columnLeaves(mode: Mode, batchNumber: number, vaults: VaultColumns, assetAt: AssetIdAt, firstSlot = 0) {
+export function columnLeaves(
+  mode: Mode,
+  batchNumber: number,
+  vaults: VaultColumns,
+  assetAt: AssetIdAt,
+  firstSlot = 0,
+) {
   const leaves = new Uint8Array(vaults.count * HASH_BYTES);
   const first = BigInt(batchNumber) << 20n;
   const vaultId = mode === "validium" ? first : (1n << 63n) | first;
@@ -25,8 +31,8 @@ export function columnLeaves(mode: Mode, batchNumber: number, vaults: VaultColum
   for (let start = 0; start < vaults.count; start += LEAVES_PER_CHUNK) {
     const count = Math.min(LEAVES_PER_CHUNK, vaults.count - start);
     const blobBytes = vaults.blobStart(start + count) - vaults.blobStart(start);
-    // No larger than needed: a proof hashes one page, and clearing room for the longest blobs would take longer than
-    // that.
+    // No larger than needed: a proof hashes one page, and clearing room for the longest blobs would
+    // take longer than that.
     const preimages = new Uint8Array(count * LEAF_HEADER_BYTES + blobBytes);
     const ends = new Uint32Array(count);
     let end = 0;
@@ -49,7 +55,11 @@ export function columnLeaves(mode: Mode, batchNumber: number, vaults: VaultColum
 /** A leaf's preimage for slot 0 and an asset, without owner, amount and blob. */
 function headerOf(vaultId: bigint, { chainId, assetType }: AssetId): Uint8Array {
   const header = new Uint8Array(MAX_LEAF_BYTES);
-  writeLeafPreimage({ vaultId, chainId, owner: NO_OWNER, assetType, amount: 1n, blob: "0x" }, header, 0);
+  writeLeafPreimage(
+    { vaultId, chainId, owner: NO_OWNER, assetType, amount: 1n, blob: "0x" },
+    header,
+    0,
+  );
   return header.subarray(0, LEAF_HEADER_BYTES);
 }
 
@@ -102,8 +112,11 @@ export function encoderColumns(
     asset[slot] = indexIn(assets, vaults.assetIndex[slot] as number);
     owner[slot] = owners.indexOf(vaults.userIndex[slot] as number);
   }
-  if (assets.size > MAX_BATCH_ASSETS) throw new Error("a batch of more assets than its manifest can name");
-  const named = [...assets.keys()].map(assetAt).map(({ chainId, assetType }) => ({ chainId, assetType }));
+  if (assets.size > MAX_BATCH_ASSETS)
+    throw new Error("a batch of more assets than its manifest can name");
+  const named = [...assets.keys()]
+    .map(assetAt)
+    .map(({ chainId, assetType }) => ({ chainId, assetType }));
   return batchColumns(vaults, { assets: named, asset }, { owners: owners.owners, owner });
 }
 

@@ -1,11 +1,18 @@
 import { parentPort } from "node:worker_threads";
 import { type DerivingJob, derivedOf } from "./sealing-thread.ts";
 
-/** The thread of core/sealing/sealing-thread.ts: derives batches one after the other and hands over the results. */
+/**
+ * The thread of core/sealing/sealing-thread.ts: derives batches one after the other and hands over
+ * the results.
+ */
 parentPort?.on("message", (job: DerivingJob) => {
   const derived = derivedOf(job);
   // An array that owns its whole memory is moved, not copied.
-  const moved = [derived.data, derived.tokens, ...("pageRoots" in derived ? [derived.pageRoots] : [])]
+  const moved = [
+    derived.data,
+    derived.tokens,
+    ...("pageRoots" in derived ? [derived.pageRoots] : []),
+  ]
     .filter(({ buffer, byteLength }) => buffer.byteLength === byteLength)
     .map(({ buffer }) => buffer as ArrayBuffer);
   parentPort?.postMessage(derived, moved);

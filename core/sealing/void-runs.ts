@@ -23,7 +23,10 @@ export function runAt<R extends VoidRun>(runs: readonly R[], slot: number): R | 
 
 type VoidTables = Readonly<Record<Mode, Pick<Table<number, readonly VoidedRun[]>, View>>>;
 
-/** Void slots of the batch that holds this slot; the slot itself is not void. Throws `vault_void` when it is. */
+/**
+ * Void slots of the batch that holds this slot; the slot itself is not void. Throws `vault_void`
+ * when it is.
+ */
 export function requireNotVoid(
   voids: VoidTables,
   { mode, batchNumber, slot }: VaultPlace,
@@ -35,13 +38,24 @@ export function requireNotVoid(
   return runs;
 }
 
-/** The runs that make all of `asked` void too, ascending. Throws `validation_failed` for slots outside of the batch. */
-export function addedRuns(known: readonly VoidRun[], asked: readonly VoidRun[], vaultCount: number): VoidRun[] {
+/**
+ * The runs that make all of `asked` void too, ascending. Throws `validation_failed` for slots
+ * outside of the batch.
+ */
+export function addedRuns(
+  known: readonly VoidRun[],
+  asked: readonly VoidRun[],
+  vaultCount: number,
+): VoidRun[] {
   const failures = new Map<number, string>();
   for (const { firstSlot, count, failure } of asked) {
-    const whole = Number.isInteger(firstSlot) && Number.isInteger(count) && firstSlot >= 0 && count >= 1;
+    const whole =
+      Number.isInteger(firstSlot) && Number.isInteger(count) && firstSlot >= 0 && count >= 1;
     if (!whole || firstSlot + count > vaultCount)
-      throw new MintmarkError("validation_failed", `slots must be within the batch's ${vaultCount}`);
+      throw new MintmarkError(
+        "validation_failed",
+        `slots must be within the batch's ${vaultCount}`,
+      );
     const reason = requireText("failure", failure, 2000);
     for (let slot = firstSlot; slot < firstSlot + count; slot++) {
       if (runAt(known, slot) === null) failures.set(slot, reason);
@@ -59,13 +73,16 @@ export function runsOf(failures: readonly (readonly [slot: number, failure: stri
   const runs: { firstSlot: number; count: number; failure: string }[] = [];
   for (const [slot, failure] of failures) {
     const last = runs.at(-1);
-    if (last !== undefined && last.firstSlot + last.count === slot && last.failure === failure) last.count++;
+    if (last !== undefined && last.firstSlot + last.count === slot && last.failure === failure)
+      last.count++;
     else runs.push({ firstSlot: slot, count: 1, failure });
   }
   return runs;
 }
 
-export function zeroRuns<R extends VoidRun & { readonly leftOut?: boolean }>(runs: readonly R[]): readonly R[] {
+export function zeroRuns<R extends VoidRun & { readonly leftOut?: boolean }>(
+  runs: readonly R[],
+): readonly R[] {
   return runs.filter(({ leftOut = false }) => !leftOut);
 }
 
@@ -85,10 +102,14 @@ export function clearVoidLeaves(leaves: Uint8Array, runs: readonly VoidRun[], le
   }
 }
 
-export const SLOTS_OF_ONE_VOID = 2; // A batch whose only vault is void has a zero root, which L1 takes for no batch
+// A batch whose only vault is void has a zero root, which L1 takes for no batch
+export const SLOTS_OF_ONE_VOID = 2;
 
 /** The number of slots as L1 counts them: the vaults, unless the only one is void. */
-export function slotCountOf({ vaultCount, content }: Pick<BatchRecord, "vaultCount" | "content">): number {
+export function slotCountOf({
+  vaultCount,
+  content,
+}: Pick<BatchRecord, "vaultCount" | "content">): number {
   if (vaultCount !== 1 || content === null) return vaultCount;
   return equalBytes(hexToBytes(content, HASH_BYTES), zeroRoot(1)) ? SLOTS_OF_ONE_VOID : vaultCount;
 }
@@ -108,7 +129,10 @@ export function leftOutPlaces({ leftOut }: Pick<BatchRecord, "leftOut">): number
 
 /** Why L1 leaves an asset out of a batch; null when it does not. */
 export function leftOutFailure({ assets, leftOut }: BatchRecord, asset: AssetId): string | null {
-  return leftOut?.find(({ asset: at }) => compareAssets(assets?.[at] as AssetId, asset) === 0)?.failure ?? null;
+  return (
+    leftOut?.find(({ asset: at }) => compareAssets(assets?.[at] as AssetId, asset) === 0)
+      ?.failure ?? null
+  );
 }
 
 /** Throws `vault_void` for a vault whose asset L1 leaves out of the batch. */

@@ -8,7 +8,10 @@ export const RECORD_VERSION = 1; // First byte of every record of this version o
 const UUID_BYTES = 16;
 const DASH = 0x2d;
 
-/** Writes records into one growing buffer. Integers are big-endian; a varint is base 128, low group first. */
+/**
+ * Writes records into one growing buffer. Integers are big-endian; a varint is base 128, low group
+ * first.
+ */
 export class ByteWriter {
   #buffer: Buffer;
   #length = 0;
@@ -113,7 +116,10 @@ export class ByteWriter {
 
 export const record = new ByteWriter(1 << 16);
 
-/** Reads the output of {@link ByteWriter}, the store's own records. Throws `store_corrupt` for anything else. */
+/**
+ * Reads the output of {@link ByteWriter}, the store's own records. Throws `store_corrupt` for
+ * anything else.
+ */
 export class ByteReader {
   readonly #buffer: Buffer;
   #at: number;
@@ -199,10 +205,16 @@ export class ByteReader {
 }
 
 function corrupt(what: string): MintmarkError {
-  return new MintmarkError("store_corrupt", `A stored record is damaged: ${what}. Restore the store from a copy.`);
+  return new MintmarkError(
+    "store_corrupt",
+    `A stored record is damaged: ${what}. Restore the store from a copy.`,
+  );
 }
 
-/** Writes the 16 bytes of a UUID in the usual form into a buffer, and returns that. Does not check it. */
+/**
+ * Writes the 16 bytes of a UUID in the usual form into a buffer, and returns that. Does not check
+ * it.
+ */
 export function putUuid(into: Buffer, start: number, value: Uuid): Buffer {
   for (let at = start, i = 0; at < start + UUID_BYTES; at++, i += 2) {
     if (value.charCodeAt(i) === DASH) i++;
@@ -224,12 +236,16 @@ export function uuidText(bytes: Uint8Array): Uuid {
   return uuidScratch.toString("latin1");
 }
 
-const POOL_BYTES = 4096; // Random bytes drawn at a time, because a draw costs much more than its bytes
+// Random bytes drawn at a time, because a draw costs much more than its bytes
+const POOL_BYTES = 4096;
 const randomPool = Buffer.alloc(POOL_BYTES);
 let used = POOL_BYTES;
 const newUuid = Buffer.alloc(UUID_BYTES);
 
-/** A UUID of version 7 (RFC 9562): ms since 1970, then 74 random bits. So neighbours in time are stored together. */
+/**
+ * A UUID of version 7 (RFC 9562): ms since 1970, then 74 random bits. So neighbours in time are
+ * stored together.
+ */
 export function timeUuid(now: number): Uuid {
   if (used + 10 > POOL_BYTES) {
     randomFillSync(randomPool);

@@ -27,7 +27,10 @@ const logPlace = { blockNumber: bigVarint, logIndex: varint } as const;
 /** For mints without a mode; null: they need one. */
 const defaultMode = { dataAvailabilityMode: nullable(oneOf(MODES)) } as const;
 
-/** The kinds of entry, in byte order, without `mint`. Indices count applications, keys, assets, users from 0 on. */
+/**
+ * The kinds of entry, in byte order, without `mint`. Indices count applications, keys, assets,
+ * users from 0 on.
+ */
 const KINDS = {
   /** Always sequence 0: identifies the journal. */
   genesis: kind(0, {
@@ -37,7 +40,12 @@ const KINDS = {
     contract: address,
     engineVersion: varint,
   }),
-  applicationCreated: kind(1, { applicationIndex: varint, applicationId: uuid, name: text, ...defaultMode }),
+  applicationCreated: kind(1, {
+    applicationIndex: varint,
+    applicationId: uuid,
+    name: text,
+    ...defaultMode,
+  }),
   applicationSuspended: kind(2, { applicationIndex: varint, suspended: flag }),
   keyIssued: kind(3, {
     keyIndex: varint,
@@ -56,7 +64,8 @@ const KINDS = {
     ...records.assetForm,
     rawBlobs: flag,
     ...defaultMode,
-    nextTokenId: nullable(bigVarint), // The first id that the engine gives; null: mints name their ids
+    // The first id that the engine gives; null: mints name their ids
+    nextTokenId: nullable(bigVarint),
   }),
   assetWhitelisted: kind(6, { assetIndex: varint, whitelisted: flag }),
   assetRegistered: kind(7, {
@@ -73,10 +82,23 @@ const KINDS = {
     reference: nullable(text),
   }),
   // 10 is `mint`, core/store/mint-entry.ts.
-  batchSealed: kind(11, { ...records.batchPlace, vaultCount: varint, mintCount: varint, ...records.roots }),
+  batchSealed: kind(11, {
+    ...records.batchPlace,
+    vaultCount: varint,
+    mintCount: varint,
+    ...records.roots,
+  }),
   batchSubmitted: kind(12, { ...records.batchPlace, txHash: hash }),
-  batchCommitted: kind(13, { ...records.batchPlace, txHash: hash, blockNumber: bigVarint, ...records.accepted }),
-  /** An event of a vault on its token's chain. `total` sums all withdrawals, with units that a void exhausted. */
+  batchCommitted: kind(13, {
+    ...records.batchPlace,
+    txHash: hash,
+    blockNumber: bigVarint,
+    ...records.accepted,
+  }),
+  /**
+   * An event of a vault on its token's chain. `total` sums all withdrawals, with units that a void
+   * exhausted.
+   */
   vaultWithdrawn: kind(14, {
     chainId: bigVarint,
     vaultId: u64,
@@ -86,7 +108,12 @@ const KINDS = {
     total: bigVarint,
     recipient: nullable(address),
   }),
-  authorizationCancelled: kind(15, { chainId: bigVarint, signer: address, digest: hash, ...logPlace }),
+  authorizationCancelled: kind(15, {
+    chainId: bigVarint,
+    signer: address,
+    digest: hash,
+    ...logPlace,
+  }),
   l1Observed: kind(16, observed), // Events of a chain up to this block are applied
   l1Finalized: kind(17, observed),
   /** Blocks of a chain from this one on were replaced. */
@@ -104,12 +131,21 @@ const KINDS = {
   /** The reason why L1 would refuse mints of the asset; null when it would not. */
   assetFault: kind(24, { assetIndex: varint, fault: nullable(text) }),
   /** Slots of a sealed batch that L1 refuses become void; the roots are the batch's new ones. */
-  slotsVoided: kind(23, { ...records.batchPlace, voids: listOf(records.voidRun), ...records.roots }),
+  slotsVoided: kind(23, {
+    ...records.batchPlace,
+    voids: listOf(records.voidRun),
+    ...records.roots,
+  }),
   /** The idempotency keys of mints before this journal sequence are deleted. */
   idempotencyForgotten: kind(25, { upTo: varint }),
   /** The contract that pays withdrawals on a chain other than the settlement contract's. */
   mirrorAdded: kind(26, { chainId: bigVarint, contract: address }),
-  batchImported: kind(27, { chainId: bigVarint, ...records.batchPlace, ...logPlace, ...records.accepted }),
+  batchImported: kind(27, {
+    chainId: bigVarint,
+    ...records.batchPlace,
+    ...logPlace,
+    ...records.accepted,
+  }),
   historyDiverged: kind(28, { detail: text }), // L1's history differs from this store's
   /** L1's batches replace this store's, from one batch on in each mode. */
   historyAdopted: kind(29, {
@@ -118,10 +154,16 @@ const KINDS = {
     batches: listOf(
       layout({
         ...records.batchPlace,
-        chunks: listOf(hexBytes), // The vaults, as in core/store/vault-columns.ts; those of void slots are placeholders
+        // The vaults, as in core/store/vault-columns.ts; those of void slots are placeholders
+        chunks: listOf(hexBytes),
         voids: listOf(records.voidRun),
         /** Data and manifest, if this engine would make others of these vaults. */
-        given: nullable(layout({ data: hexBytes, assets: listOf(layout({ chainId: bigVarint, assetType: hash })) })),
+        given: nullable(
+          layout({
+            data: hexBytes,
+            assets: listOf(layout({ chainId: bigVarint, assetType: hash })),
+          }),
+        ),
         ...records.roots,
       }),
     ),
@@ -151,26 +193,49 @@ const KINDS = {
   webhookFailing: kind(35, { webhookIndex: varint, failure: text }),
   webhookDisabled: kind(36, { webhookIndex: varint, failure: text }),
   /** L1 leaves out exactly these assets of a sealed batch; the roots are the batch's new ones. */
-  assetsLeftOut: kind(38, { ...records.batchPlace, assets: listOf(records.leftOutAsset), ...records.roots }),
+  assetsLeftOut: kind(38, {
+    ...records.batchPlace,
+    assets: listOf(records.leftOutAsset),
+    ...records.roots,
+  }),
   /** The final history leaves these slots out: they become void, and their leaves stay. */
   slotsLeftOut: kind(39, { ...records.batchPlace, voids: listOf(records.voidRun) }),
   /** The application's id of the rotation, so a repetition changes nothing. */
   webhookSecretRotatedOnce: kind(37, { webhookIndex: varint, rotationId: uuid }),
-  applicationChanged: kind(40, { applicationIndex: varint, dataAvailabilityMode: nullable(oneOf(MODES)) }),
+  applicationChanged: kind(40, {
+    applicationIndex: varint,
+    dataAvailabilityMode: nullable(oneOf(MODES)),
+  }),
   /** Fields that can change even after the first mint. */
-  assetChanged: kind(41, { assetIndex: varint, rawBlobs: flag, dataAvailabilityMode: nullable(oneOf(MODES)) }),
-  /** The asset had no mints. If the next entry adds an asset under its id, that is the same asset, changed. */
+  assetChanged: kind(41, {
+    assetIndex: varint,
+    rawBlobs: flag,
+    dataAvailabilityMode: nullable(oneOf(MODES)),
+  }),
+  /**
+   * The asset had no mints. If the next entry adds an asset under its id, that is the same asset,
+   * changed.
+   */
   assetRemoved: kind(42, { assetIndex: varint }),
   /** A list of vaults with one signature. Its withdrawals follow and name its digest. */
-  withdrawalListSigned: kind(43, { digest: hash, signature: hexBytes, vaults: listOf(records.listedVault) }),
+  withdrawalListSigned: kind(43, {
+    digest: hash,
+    signature: hexBytes,
+    vaults: listOf(records.listedVault),
+  }),
   /** What their tokens say to committed vaults, where that has changed. */
   vaultsRefused: kind(44, {
     ...records.batchPlace,
     refusals: listOf(layout({ slot: varint, refusal: nullable(text) })),
   }),
-  metadataSet: kind(60, { assetId: uuid, tokens: listOf(layout({ tokenId: bigVarint, metadata: text })) }),
-  metadataFrozen: kind(61, { assetId: uuid, tokenIds: listOf(bigVarint) }), // Metadata of these tokens never changes again
-  collectionChanged: kind(62, records.collection), // Metadata of a whole asset, see collectionRecord
+  metadataSet: kind(60, {
+    assetId: uuid,
+    tokens: listOf(layout({ tokenId: bigVarint, metadata: text })),
+  }),
+  // Metadata of these tokens never changes again
+  metadataFrozen: kind(61, { assetId: uuid, tokenIds: listOf(bigVarint) }),
+  // Metadata of a whole asset, see collectionRecord
+  collectionChanged: kind(62, records.collection),
   /** Links whose holders can each claim a mint, given as JSON of a request's entry. */
   claimsCreated: kind(63, {
     applicationIndex: varint,
@@ -178,7 +243,10 @@ const KINDS = {
     claims: listOf(layout({ link: address, mint: text, expiresAt: nullable(time) })),
   }),
   claimCancelled: kind(64, { link: address }),
-  /** The mint of a link, for the owner that its holder has signed. `mintSequence` is the mint's journal sequence. */
+  /**
+   * The mint of a link, for the owner that its holder has signed. `mintSequence` is the mint's
+   * journal sequence.
+   */
   claimTaken: kind(65, {
     link: address,
     ownerAddress: address,
@@ -194,9 +262,15 @@ const KINDS = {
     ...records.signedList,
     transfers: listOf(records.signedTransfer),
   }),
-  /** These lists are the content of the next rollup batch, in this order. Their outputs are its vaults. */
+  /**
+   * These lists are the content of the next rollup batch, in this order. Their outputs are its
+   * vaults.
+   */
   transfersBatched: kind(71, { batchNumber: varint, transferIds: listOf(uuid) }),
-  /** L1 does not take the batch. Its slots become void, its lists wait again; the roots are the batch's new ones. */
+  /**
+   * L1 does not take the batch. Its slots become void, its lists wait again; the roots are the
+   * batch's new ones.
+   */
   transfersTakenBack: kind(72, { batchNumber: varint, failure: text, ...records.roots }),
   transfersFailed: kind(73, { transferId: uuid, failure: text }),
   /** L1 lets a key transfer for an owner. Times are seconds, of the contract. */
@@ -220,10 +294,21 @@ const KINDS = {
   /** A link that signs the person in once, by SHA-256 of its secret. It replaces an earlier one. */
   personLinked: kind(103, { personIndex: varint, linkHash: hash, expiresAt: time }),
   personAddressed: kind(104, { personIndex: varint, address }),
-  personSignedIn: kind(105, { personIndex: varint, tokenHash: hash, byLink: flag, expiresAt: time }),
+  personSignedIn: kind(105, {
+    personIndex: varint,
+    tokenHash: hash,
+    byLink: flag,
+    expiresAt: time,
+  }),
   personSignedOut: kind(106, { personIndex: varint, tokenHash: hash }),
-  /** A person, or for null the operator's command line, made the `count` entries before this one. */
-  acted: kind(107, { personIndex: nullable(varint), applicationIndex: nullable(varint), count: varint }),
+  /**
+   * A person, or for null the operator's command line, made the `count` entries before this one.
+   */
+  acted: kind(107, {
+    personIndex: nullable(varint),
+    applicationIndex: nullable(varint),
+    count: varint,
+  }),
 } as const satisfies KindFields;
 
 export const MINT_KIND = 10;

@@ -1,6 +1,18 @@
 import { type EventType, MODES } from "../model.ts";
 import type { ContentOf, KindFields } from "./layout.ts";
-import { address, bigVarint, hash, Kinds, nullable, oneOf, openRecord, text, u64, uuid, varint } from "./layout.ts";
+import {
+  address,
+  bigVarint,
+  hash,
+  Kinds,
+  nullable,
+  oneOf,
+  openRecord,
+  text,
+  u64,
+  uuid,
+  varint,
+} from "./layout.ts";
 
 const BATCH = {
   mode: oneOf(MODES),
@@ -23,7 +35,10 @@ const WITHDRAWAL = {
   failure: nullable(text),
 };
 
-/** The types of event by number. Numbers and fields never change; new ones are added. The fields are in this order. */
+/**
+ * The types of event by number. Numbers and fields never change; new ones are added. The fields are
+ * in this order.
+ */
 const TYPES = {
   "mint.accepted": [0, { mintId: uuid, users: varint, mints: varint }],
   "asset.enabled": [1, { assetId: uuid }],
@@ -31,7 +46,10 @@ const TYPES = {
   "mint.failed": [3, { firstVaultId: u64, vaults: varint, failure: text }],
   "transfer.accepted": [40, { transferId: uuid, transfers: varint, redemptions: varint }],
   "transfer.failed": [41, { transferId: uuid, failure: text }],
-  "transfer.redeemed": [42, { transferId: uuid, userIndex: varint, vaultId: u64, amount: bigVarint }],
+  "transfer.redeemed": [
+    42,
+    { transferId: uuid, userIndex: varint, vaultId: u64, amount: bigVarint },
+  ],
   "batch.sealed": [10, BATCH],
   "batch.submitted": [11, BATCH],
   "batch.settled": [12, BATCH],
@@ -62,7 +80,10 @@ export function encodeEvent(time: number, event: StoredEvent): Buffer {
   return LAYOUTS.encode(time, event.type, event);
 }
 
-export function decodeEvent(record: Uint8Array, name: string): { readonly time: number; readonly event: StoredEvent } {
+export function decodeEvent(
+  record: Uint8Array,
+  name: string,
+): { readonly time: number; readonly event: StoredEvent } {
   const { time, number, from } = openRecord(record, name);
   const { kind: type, content } = LAYOUTS.read(number, from, name);
   from.end();

@@ -8,13 +8,19 @@ import { FORMAT_KEY } from "./store-keys.ts";
 /** Every change of a persisted byte raises it; test/core/engine/format.test.ts notices one. */
 export const FORMAT_VERSION = 8;
 
-/** The writes that bring records from one format to the next, all in memory at once. They never touch the journal. */
+/**
+ * The writes that bring records from one format to the next, all in memory at once. They never
+ * touch the journal.
+ */
 type Step = (store: StoreReader) => Promise<readonly StoreOperation[]>;
 
 /** By the format that a step begins with. A version that raises {@link FORMAT_VERSION} adds one. */
 const STEPS: Readonly<Record<number, Step>> = {};
 
-/** Throws `store_mismatch` for a format that this version does not have, and cannot bring up to its own. */
+/**
+ * Throws `store_mismatch` for a format that this version does not have, and cannot bring up to its
+ * own.
+ */
 export function requireFormat(
   name: string,
   format: number,
@@ -32,7 +38,9 @@ const FILE = "FORMAT";
 /** `mintmark store <format> by <version of Mintmark>`, and a line feed. */
 const LINE = /^mintmark store (\d{1,9}) by (\S{1,64})\n$/;
 
-/** The format of a store's records. Throws `store_mismatch` for one that this version cannot read. */
+/**
+ * The format of a store's records. Throws `store_mismatch` for one that this version cannot read.
+ */
 export async function formatOf(store: StoreReader, genesisFormat: number): Promise<number> {
   const record = await store.get(FORMAT_KEY);
   if (record !== undefined) return requireRecord(record);
@@ -40,7 +48,10 @@ export async function formatOf(store: StoreReader, genesisFormat: number): Promi
   return genesisFormat;
 }
 
-/** The format in a {@link formatRecord}. Throws `store_mismatch` for one that this version cannot read. */
+/**
+ * The format in a {@link formatRecord}. Throws `store_mismatch` for one that this version cannot
+ * read.
+ */
 export function requireRecord(record: Uint8Array, name = "The store", kept?: string): number {
   const [format, version] = parts(Buffer.from(record).toString("latin1"), `${name} holds`);
   requireFormat(name, format, version, kept);
@@ -61,10 +72,15 @@ export function formatRecord(format: number): StoreOperation {
 }
 
 /**
- * Brings records up to this version's format, one atomic write a step; after a crash it goes on. First `raiseFile`
- * writes the folder's file, so that no earlier version opens what a step has written.
+ * Brings records up to this version's format, one atomic write a step; after a crash it goes on.
+ * First `raiseFile` writes the folder's file, so that no earlier version opens what a step has
+ * written.
  */
-export async function bringUp(store: Store, format: number, raiseFile: () => Promise<void>): Promise<void> {
+export async function bringUp(
+  store: Store,
+  format: number,
+  raiseFile: () => Promise<void>,
+): Promise<void> {
   for (let from = format; from < FORMAT_VERSION; from++) {
     const operations = await STEPS[from]?.(store);
     if (operations === undefined) throw new Error(`no step from format ${from}`);
@@ -73,7 +89,10 @@ export async function bringUp(store: Store, format: number, raiseFile: () => Pro
   }
 }
 
-/** The same of a folder's store: in a file, because LevelDB writes to a folder as soon as it opens it. */
+/**
+ * The same of a folder's store: in a file, because LevelDB writes to a folder as soon as it opens
+ * it.
+ */
 export async function requireFolderFormat(folder: string): Promise<number> {
   const line = (await ifThere(readFile(join(folder, FILE), "latin1"))) ?? "";
   const [format, version] = parts(line, `${folder} holds`);
@@ -91,7 +110,10 @@ function parts(line: string, holds: string): [format: number, version: string] {
 
 const lineOf = (format: number) => `mintmark store ${format} by ${packageJson.version}\n`;
 
-/** Marks a folder, before LevelDB's first file is there, or before a step. At each moment the file is whole. */
+/**
+ * Marks a folder, before LevelDB's first file is there, or before a step. At each moment the file
+ * is whole.
+ */
 export async function writeFolderFormat(folder: string): Promise<void> {
   const path = join(folder, FILE);
   {

@@ -11,21 +11,43 @@ import type { Store, StoreOperation, StoreReader } from "./ports.ts";
 import { headRecord, portalRecord } from "./records.ts";
 import { HEAD_KEY, keyOf, SECRET_KEY, SEED_KEY } from "./store-keys.ts";
 
-export function genesisOf(given: { settlement: Settlement; environment: Environment }): EntryOf<"genesis"> {
+export function genesisOf(given: {
+  settlement: Settlement;
+  environment: Environment;
+}): EntryOf<"genesis"> {
   const { settlement, environment } = given;
   const { chainId, contract, engineVersion } = settlement;
-  return { kind: "genesis", formatVersion: FORMAT_VERSION, environment, chainId, contract, engineVersion };
+  return {
+    kind: "genesis",
+    formatVersion: FORMAT_VERSION,
+    environment,
+    chainId,
+    contract,
+    engineVersion,
+  };
 }
 
 /** Throws `store_corrupt` for a store with records but without a head. */
 export async function requireEmpty(store: Store): Promise<void> {
   for await (const _ of store.entries({ limit: 1 }))
-    throw new MintmarkError("store_corrupt", "The store holds records but no head; it is not an engine's, or damaged.");
+    throw new MintmarkError(
+      "store_corrupt",
+      "The store holds records but no head; it is not an engine's, or damaged.",
+    );
 }
 
-export async function createStore(store: Store, genesis: EntryOf<"genesis">, time: number): Promise<void> {
+export async function createStore(
+  store: Store,
+  genesis: EntryOf<"genesis">,
+  time: number,
+): Promise<void> {
   const head = { journalLength: 1, time, userCount: 0, keysForgotten: 0 };
-  const home = { chainId: genesis.chainId, contract: genesis.contract, observed: null, finalized: null };
+  const home = {
+    chainId: genesis.chainId,
+    contract: genesis.contract,
+    observed: null,
+    finalized: null,
+  };
   await store.write([
     { type: "put", key: keyOf.journal(0), value: encodeEntry(time, genesis) },
     ...newSecrets(),
@@ -45,7 +67,8 @@ export function newSecrets(): StoreOperation[] {
 /** The seed has its own checksum, because a wrong one would hide every token. */
 export async function readSeed(store: Pick<StoreReader, "get">): Promise<Uint8Array> {
   const record = await store.get(SEED_KEY);
-  if (record === undefined) throw new MintmarkError("store_corrupt", "The store's seed is missing.");
+  if (record === undefined)
+    throw new MintmarkError("store_corrupt", "The store's seed is missing.");
   return hexToBytes(decodeRecord(hash, record, "The store's seed"), 32);
 }
 
@@ -55,8 +78,14 @@ export function genesisIn(entry: Journaled["entry"]): EntryOf<"genesis"> {
   throw new MintmarkError("store_corrupt", "The journal does not begin with its genesis.");
 }
 
-/** Resolves with the format of the store's records. Throws `store_mismatch` and names the difference. */
-export async function requireSameStore(store: StoreReader, expected: EntryOf<"genesis">): Promise<number> {
+/**
+ * Resolves with the format of the store's records. Throws `store_mismatch` and names the
+ * difference.
+ */
+export async function requireSameStore(
+  store: StoreReader,
+  expected: EntryOf<"genesis">,
+): Promise<number> {
   const entry = genesisIn((await readEntry(store, 0)).entry);
   const format = await formatOf(store, entry.formatVersion);
   for (const name of ["environment", "chainId", "contract", "engineVersion"] as const) {

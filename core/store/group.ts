@@ -3,8 +3,8 @@ import type { Store, StoreOperation } from "./ports.ts";
 import { keyString } from "./store-keys.ts";
 
 /**
- * A class, because V8 makes literals that outlive a scavenge old from the start, and then keeps all that they name. Its
- * fields have `declare`, so that the constructor alone sets them.
+ * A class, because V8 makes literals that outlive a scavenge old from the start, and then keeps all
+ * that they name. Its fields have `declare`, so that the constructor alone sets them.
  */
 class Put {
   declare readonly type: "put";
@@ -17,7 +17,10 @@ class Put {
   }
 }
 
-/** The changes of one atomic write, of one or many transitions. Later ones can read here before it is durable. */
+/**
+ * The changes of one atomic write, of one or many transitions. Later ones can read here before it
+ * is durable.
+ */
 export class Group {
   readonly operations: StoreOperation[] = [];
   readonly #staged = new Map<string, Buffer | null>();
@@ -44,7 +47,10 @@ export class Group {
     this.operations.push({ type: "del", key });
   }
 
-  /** The value of a key in this group or the previous one: null when removed, undefined when unchanged. */
+  /**
+   * The value of a key in this group or the previous one: null when removed, undefined when
+   * unchanged.
+   */
   staged(key: string): Buffer | null | undefined {
     const own = this.#staged.get(key);
     return own !== undefined || this.#previous === null ? own : this.#previous.staged(key);
@@ -77,7 +83,10 @@ export class Group {
   }
 }
 
-/** Records in memory in two views. Few enough to hold all. Each is in the order of the records' creation. */
+/**
+ * Records in memory in two views. Few enough to hold all. Each is in the order of the records'
+ * creation.
+ */
 export class Table<K, V> {
   readonly #latest = new Map<K, V>();
   readonly #durable = new Map<K, V>();
@@ -102,7 +111,10 @@ export class Table<K, V> {
     this.filling.records.set(key, value);
   }
 
-  /** The record to change in place: the group's own copy, one for all its transitions. Readers see it later. */
+  /**
+   * The record to change in place: the group's own copy, one for all its transitions. Readers see
+   * it later.
+   */
   change(group: Group, key: K): Changing<V> {
     const own = this.filling?.group === group ? this.filling.records.get(key) : undefined;
     if (own !== undefined) return own;
@@ -168,7 +180,9 @@ export class RecordTable<V, Key extends keyof V> extends Table<V[Key], V> {
   readonly #field: Field<V>;
   readonly #key: Key;
   readonly #id: keyof V | undefined;
-  /** By id. Keys never change, so one view is enough: the table says whether a record is on disk. */
+  /**
+   * By id. Keys never change, so one view is enough: the table says whether a record is on disk.
+   */
   readonly #keys = new Map<unknown, V[Key]>();
 
   constructor(keyOf: (key: V[Key]) => Buffer, field: Field<V>, key: Key, id?: keyof V) {
@@ -198,7 +212,8 @@ export class RecordTable<V, Key extends keyof V> extends Table<V[Key], V> {
   flush(group: Group): Iterable<V[Key]> {
     if (this.filling?.group !== group) return [];
     const { records } = this.filling;
-    for (const [key, record] of records) group.put(this.#keyOf(key), encodeRecord(this.#field, record));
+    for (const [key, record] of records)
+      group.put(this.#keyOf(key), encodeRecord(this.#field, record));
     return records.keys();
   }
 

@@ -6,7 +6,8 @@ import { decodeMint, MintEntries, type MintEntry, mintHeader } from "./mint-entr
 import type { KeyRange, StoreReader } from "./ports.ts";
 import { endOf, keyOf, PREFIX } from "./store-keys.ts";
 
-const TRANSFERS_KIND = ENTRY_KINDS.byName.transfersRequested.number; // Its entries begin with the list's id
+// Its entries begin with the list's id
+const TRANSFERS_KIND = ENTRY_KINDS.byName.transfersRequested.number;
 
 export interface Journaled<E = Entry | MintEntry> {
   readonly sequence: number; // 0 for genesis, then consecutive
@@ -51,12 +52,17 @@ export function journalFrom(sequence: number): KeyRange {
 export async function* readJournal(store: Pick<StoreReader, "entries">): AsyncGenerator<Journaled> {
   let sequence = 0;
   for await (const [key, record] of store.entries(journalFrom(0))) {
-    yield decodeEntry(sequence, required(key.equals(keyOf.journal(sequence)) ? record : undefined, sequence));
+    yield decodeEntry(
+      sequence,
+      required(key.equals(keyOf.journal(sequence)) ? record : undefined, sequence),
+    );
     sequence++;
   }
 }
 
-/** The entries from a sequence on, without contents except headers of mints. Throws `store_corrupt`. */
+/**
+ * The entries from a sequence on, without contents except headers of mints. Throws `store_corrupt`.
+ */
 export async function* readMintHeaders(store: Pick<StoreReader, "entries">, first: number) {
   for await (const [key, record] of store.entries(journalFrom(first))) {
     const sequence = Number(key.readBigUInt64BE(1));
@@ -81,14 +87,24 @@ export async function* readJournalKinds<K extends EntryKind>(
   }
 }
 
-/** The mint at this sequence number. An index record names it, so any other entry throws `store_corrupt`. */
-export async function readMint(store: Pick<StoreReader, "get">, sequence: number): Promise<Journaled<MintEntry>> {
+/**
+ * The mint at this sequence number. An index record names it, so any other entry throws
+ * `store_corrupt`.
+ */
+export async function readMint(
+  store: Pick<StoreReader, "get">,
+  sequence: number,
+): Promise<Journaled<MintEntry>> {
   const found = await readEntry(store, sequence);
-  if (found.entry.kind !== "mint") throw new MintmarkError("store_corrupt", `Journal entry ${sequence} is no mint.`);
+  if (found.entry.kind !== "mint")
+    throw new MintmarkError("store_corrupt", `Journal entry ${sequence} is no mint.`);
   return { ...found, entry: found.entry };
 }
 
-export async function readEntry(store: Pick<StoreReader, "get">, sequence: number): Promise<Journaled> {
+export async function readEntry(
+  store: Pick<StoreReader, "get">,
+  sequence: number,
+): Promise<Journaled> {
   return decodeEntry(sequence, required(await store.get(keyOf.journal(sequence)), sequence));
 }
 
@@ -97,30 +113,41 @@ export type UserRequest =
   | { readonly sequence: number; readonly mints: MintEntries; readonly transferId: null }
   | { readonly sequence: number; readonly mints: null; readonly transferId: Uuid };
 
-/** The mints and transfers at these sequences, in that order, without other kinds. Throws `store_corrupt` for a gap. */
-export async function readUserRequests(store: Pick<StoreReader, "getMany">, sequences: readonly number[]) {
+/**
+ * The mints and transfers at these sequences, in that order, without other kinds. Throws
+ * `store_corrupt` for a gap.
+ */
+export async function readUserRequests(
+  store: Pick<StoreReader, "getMany">,
+  sequences: readonly number[],
+) {
   const records = await store.getMany(sequences.map(keyOf.journal));
   return records.flatMap((record, i): UserRequest[] => {
     const sequence = sequences[i] as number;
     const { number, from } = openRecord(required(record, sequence), nameOf(sequence));
     if (number === MINT_KIND) return [{ sequence, mints: new MintEntries(from), transferId: null }];
-    return number === TRANSFERS_KIND ? [{ sequence, mints: null, transferId: uuid.read(from) }] : [];
+    return number === TRANSFERS_KIND
+      ? [{ sequence, mints: null, transferId: uuid.read(from) }]
+      : [];
   });
 }
 
 /** The time of the entry at this sequence; decodes nothing else. Throws `store_corrupt`. */
 export async function readTime(store: Pick<StoreReader, "get">, sequence: number): Promise<number> {
-  return openRecord(required(await store.get(keyOf.journal(sequence)), sequence), nameOf(sequence)).time;
+  return openRecord(required(await store.get(keyOf.journal(sequence)), sequence), nameOf(sequence))
+    .time;
 }
 
 const nameOf = (sequence: number) => `Journal entry ${sequence}`;
 
 function required(record: Buffer | undefined, sequence: number): Buffer {
-  if (record === undefined) throw new MintmarkError("store_corrupt", `${nameOf(sequence)} is missing.`);
+  if (record === undefined)
+    throw new MintmarkError("store_corrupt", `${nameOf(sequence)} is missing.`);
   return record;
 }
 
 export function sequenceIn(reference: Buffer): number {
-  if (reference.length !== 8) throw new MintmarkError("store_corrupt", "An index record is damaged.");
+  if (reference.length !== 8)
+    throw new MintmarkError("store_corrupt", "An index record is damaged.");
   return Number(reference.readBigUInt64BE());
 }

@@ -5,12 +5,16 @@ import type { Journal, Store, StoreOperation, StoreReader } from "./ports.ts";
 import { keyOf, PREFIX } from "./store-keys.ts";
 
 const ENTRIES_AT_ONCE = 1_024; // Entries copied at once
-/** Last entries of a journal that must equal the store's. Ids in them are random, so another store's differ. */
+/**
+ * Last entries of a journal that must equal the store's. Ids in them are random, so another store's
+ * differ.
+ */
 const ENTRIES_COMPARED = 256;
 
 /**
- * A store with a second copy of its journal, to which it adds the missing entries first. A write resolves once it is
- * complete in the store and its entries are in the copy. So the copy has every acknowledged write and is never ahead.
+ * A store with a second copy of its journal, to which it adds the missing entries first. A write
+ * resolves once it is complete in the store and its entries are in the copy. So the copy has every
+ * acknowledged write and is never ahead.
  */
 export async function withJournal(store: Store, journal: Journal): Promise<Store> {
   let length = (await bringUp(store, journal)).entries;
@@ -23,7 +27,9 @@ export async function withJournal(store: Store, journal: Journal): Promise<Store
     async write(operations) {
       await store.write(operations);
       const isEntry = ({ key }: StoreOperation) => key[0] === PREFIX.journal;
-      const entries = operations.flatMap((one) => (one.type === "put" && isEntry(one) ? [one.value] : []));
+      const entries = operations.flatMap((one) =>
+        one.type === "put" && isEntry(one) ? [one.value] : [],
+      );
       if (entries.length === 0) return;
       await answered(async () => journal.append(length, entries));
       length += entries.length;
@@ -44,8 +50,14 @@ export interface CopyOptions {
   readonly onProgress?: (entries: number) => void;
 }
 
-/** Appends a store's missing entries to a journal. Throws `store_mismatch` unless that is a prefix. */
-export async function bringUp(store: StoreReader, journal: Journal, { signal, onProgress }: CopyOptions = {}) {
+/**
+ * Appends a store's missing entries to a journal. Throws `store_mismatch` unless that is a prefix.
+ */
+export async function bringUp(
+  store: StoreReader,
+  journal: Journal,
+  { signal, onProgress }: CopyOptions = {},
+) {
   const before = await requireBeginning(store, journal);
   let length = before;
   let entries: Uint8Array[] = [];
@@ -64,7 +76,11 @@ export async function bringUp(store: StoreReader, journal: Journal, { signal, on
 }
 
 /** Throws `store_corrupt` unless a journal's entries equal the store's. */
-export async function requireCopy(store: StoreReader, journal: Journal, { signal }: CopyOptions = {}): Promise<void> {
+export async function requireCopy(
+  store: StoreReader,
+  journal: Journal,
+  { signal }: CopyOptions = {},
+): Promise<void> {
   const copies = journal.read(0)[Symbol.asyncIterator]();
   let number = 0;
   for await (const [, entry] of store.entries(journalFrom(0))) {
@@ -72,7 +88,8 @@ export async function requireCopy(store: StoreReader, journal: Journal, { signal
     const { value: copy, done } = await copies.next();
     // The store has grown meanwhile.
     if (done === true) return;
-    if (!entry.equals(copy)) throw new MintmarkError("store_corrupt", `Entry ${number} of the copy is damaged.`);
+    if (!entry.equals(copy))
+      throw new MintmarkError("store_corrupt", `Entry ${number} of the copy is damaged.`);
     number++;
   }
 }
@@ -92,10 +109,14 @@ export async function requireBeginning(store: StoreReader, journal: Journal): Pr
   for (const entry of await answered(() => readUpTo(journal, number, length))) {
     const own = await store.get(keyOf.journal(number));
     if (own === undefined || !own.equals(entry))
-      throw new MintmarkError("store_mismatch", `Entry ${number} of the journal differs from this store's.`);
+      throw new MintmarkError(
+        "store_mismatch",
+        `Entry ${number} of the journal differs from this store's.`,
+      );
     number++;
   }
-  if (number < length) throw new MintmarkError("store_mismatch", `Entry ${number} of the journal is missing.`);
+  if (number < length)
+    throw new MintmarkError("store_mismatch", `Entry ${number} of the journal is missing.`);
   return length;
 }
 

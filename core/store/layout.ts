@@ -15,7 +15,10 @@ export type ValueOf<F> = F extends Field<infer T> ? T : never;
 export type Fields = Readonly<Record<string, Field<unknown>>>;
 export type RecordOf<S extends Fields> = { readonly [K in keyof S]: ValueOf<S[K]> };
 
-/** A value that {@link ByteWriter} and {@link ByteReader} have a method for, of this length if that varies. */
+/**
+ * A value that {@link ByteWriter} and {@link ByteReader} have a method for, of this length if that
+ * varies.
+ */
 function plain<N extends "varint" | "bigVarint" | "u48" | "u64" | "uuid" | "hex">(
   name: N,
   length?: number,
@@ -108,7 +111,9 @@ export function layout<S extends Fields>(fields: S): Field<RecordOf<S>> {
 
 const ZEROS = new Uint8Array(256);
 
-/** The value whose bytes are all zero: numbers are 0, lists are empty, and what can be null is null. */
+/**
+ * The value whose bytes are all zero: numbers are 0, lists are empty, and what can be null is null.
+ */
 export function emptyOf<T>(field: Field<T>): T {
   return field.read(new ByteReader(ZEROS));
 }
@@ -118,13 +123,18 @@ export function each<F, const N extends string>(field: F, ...names: N[]): { read
   return Object.fromEntries(names.map((name) => [name, field])) as { readonly [K in N]: F };
 }
 
-/** A stored record: `version(1) = 0x01 ‖ fields ‖ crc32(4)` of all before it, which finds a flipped bit on reading. */
+/**
+ * A stored record: `version(1) = 0x01 ‖ fields ‖ crc32(4)` of all before it, which finds a flipped
+ * bit on reading.
+ */
 export function encodeRecord<T>(field: Field<T>, value: T): Buffer {
   field.write(record.begin(), value);
   return record.end();
 }
 
-/** The value of a record. Throws `store_corrupt` for anything but output of {@link encodeRecord}. */
+/**
+ * The value of a record. Throws `store_corrupt` for anything but output of {@link encodeRecord}.
+ */
 export function decodeRecord<T>(field: Field<T>, record: Uint8Array, name: string): T {
   const reader = new ByteReader(checkedRecord(record, name), 1);
   const value = field.read(reader);
@@ -135,7 +145,11 @@ export function decodeRecord<T>(field: Field<T>, record: Uint8Array, name: strin
 /** The record without its checksum, after checking it and the version. Throws `store_corrupt`. */
 export function checkedRecord(record: Uint8Array, name: string): Uint8Array {
   const body = record.subarray(0, Math.max(0, record.length - 4));
-  const stored = Buffer.from(record.buffer, record.byteOffset + body.length, record.length - body.length);
+  const stored = Buffer.from(
+    record.buffer,
+    record.byteOffset + body.length,
+    record.length - body.length,
+  );
   if (body.length === 0 || stored.readUInt32BE(0) !== crc32(body) || body[0] !== RECORD_VERSION) {
     throw new MintmarkError(
       "store_corrupt",
@@ -145,7 +159,9 @@ export function checkedRecord(record: Uint8Array, name: string): Uint8Array {
   return body;
 }
 
-/** The beginning of a record that {@link Kinds} wrote, up to its content. Throws `store_corrupt`. */
+/**
+ * The beginning of a record that {@link Kinds} wrote, up to its content. Throws `store_corrupt`.
+ */
 export function openRecord(record: Uint8Array, name: string) {
   const from = new ByteReader(checkedRecord(record, name), 1);
   return { time: from.u48(), number: from.u8(), from };
@@ -154,7 +170,10 @@ export function openRecord(record: Uint8Array, name: string) {
 /** Kinds of a record by name: each has a number on disk, and its fields. */
 export type KindFields = Readonly<Record<string, readonly [number, Fields]>>;
 
-export const kind = <F extends Fields>(number: number, fields: F): readonly [number, F] => [number, fields];
+export const kind = <F extends Fields>(number: number, fields: F): readonly [number, F] => [
+  number,
+  fields,
+];
 
 export type ContentOf<K extends KindFields, N extends keyof K> = RecordOf<K[N][1]>;
 
@@ -188,9 +207,14 @@ export class Kinds<K extends KindFields> {
   }
 
   /** Reads the content of a kind's number. Throws `store_corrupt` for an unknown one. */
-  read(number: number, from: ByteReader, name: string): { readonly kind: keyof K; readonly content: object } {
+  read(
+    number: number,
+    from: ByteReader,
+    name: string,
+  ): { readonly kind: keyof K; readonly content: object } {
     const found = this.#byNumber.get(number);
-    if (found === undefined) throw new MintmarkError("store_corrupt", `${name} is of unknown kind ${number}.`);
+    if (found === undefined)
+      throw new MintmarkError("store_corrupt", `${name} is of unknown kind ${number}.`);
     return { kind: found.kind, content: found.field.read(from) };
   }
 }

@@ -1,15 +1,31 @@
 import { writeSync } from "node:fs";
-import { type FileHandle, mkdir, open, readdir, readFile, realpath, rm, stat } from "node:fs/promises";
+import {
+  type FileHandle,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  realpath,
+  rm,
+  stat,
+} from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
 import { MintmarkError } from "../errors.ts";
-import { FORMAT_VERSION, ifThere, requireFolderFormat, requireNewest, writeFolderFormat } from "./format.ts";
+import {
+  FORMAT_VERSION,
+  ifThere,
+  requireFolderFormat,
+  requireNewest,
+  writeFolderFormat,
+} from "./format.ts";
 import { LogHole, oldestLog, putKeys, readLog } from "./level-log.ts";
 import { PREFIX } from "./store-keys.ts";
 
 /** The files of LevelDB, and the journal's mark. The file of the format alone is no store. */
-const STORE_FILE = /^(?:CURRENT|LOCK|LOG(?:\.old)?|MANIFEST-\d+|\d+\.(?:dbtmp|ldb|sst|log)|journal-length)$/;
+const STORE_FILE =
+  /^(?:CURRENT|LOCK|LOG(?:\.old)?|MANIFEST-\d+|\d+\.(?:dbtmp|ldb|sst|log)|journal-length)$/;
 const TABLE_FILE = /^\d+\.(?:ldb|sst)$/;
 const LOG_FILE = /^\d+\.log$/;
 
@@ -23,13 +39,16 @@ const MARK_BYTES = 12; // Length and checksum
 /**
  * The folder of a LevelDB store, locked by this process and checked to be complete.
  *
- * Its mark is the number of journal entries, in a file next to LevelDB's: `length(8) ‖ crc32(4)`, big-endian. It is
- * written after each write of the store and before its acknowledgement, so a shorter journal has lost entries. It is
- * not flushed each time, which would cost as much as the write. So after a power cut it can be smaller, never larger.
+ * Its mark is the number of journal entries, in a file next to LevelDB's: `length(8) ‖ crc32(4)`,
+ * big-endian. It is written after each write of the store and before its acknowledgement, so a
+ * shorter journal has lost entries. It is not flushed each time, which would cost as much as the
+ * write. So after a power cut it can be smaller, never larger.
  */
 export class LevelFolder implements AsyncDisposable {
-  readonly path: string; // The real path, because LevelDB's own lock within a process uses the folder's name
-  readonly marked: number | null; // Entries by the mark, when it was opened; null when the folder has none
+  // The real path, because LevelDB's own lock within a process uses the folder's name
+  readonly path: string;
+  // Entries by the mark, when it was opened; null when the folder has none
+  readonly marked: number | null;
   readonly #lock: Server | null;
   #format: number;
   readonly #bytes = Buffer.alloc(MARK_BYTES);
@@ -43,13 +62,18 @@ export class LevelFolder implements AsyncDisposable {
   }
 
   /**
-   * Locks a folder and checks it for data that LevelDB would silently drop, before LevelDB changes anything.
+   * Locks a folder and checks it for data that LevelDB would silently drop, before LevelDB changes
+   * anything.
    *
    * @param createIfMissing - whether to create a store in a folder without one
    * @param keepsMark - false removes the mark, because another journal holds the store's writes
    * @throws MintmarkError `store_missing`, `store_locked`, `store_mismatch`, or `store_corrupt`
    */
-  static async open(folder: string, createIfMissing: boolean, keepsMark: boolean): Promise<LevelFolder> {
+  static async open(
+    folder: string,
+    createIfMissing: boolean,
+    keepsMark: boolean,
+  ): Promise<LevelFolder> {
     if (createIfMissing) await mkdir(folder, { recursive: true });
     else if (!(await stat(folder).catch(() => null))?.isDirectory()) throw storeMissing(folder);
     const path = await realpath(folder);
@@ -62,12 +86,14 @@ export class LevelFolder implements AsyncDisposable {
       if (!keepsMark) await rm(markIn(path), { force: true });
       // Reads the mark first: it is never ahead of the log, even while another process writes.
       const marked = await readMark(path);
-      // A server of a cluster that ended before its first write left an empty store. The journal fills it.
+      // A server of a cluster that ended before its first write left an empty store. The journal
+      // fills it.
       const isStore = await requireWhole(path, !keepsMark && createIfMissing ? 0 : marked);
       if (!isStore && !createIfMissing) throw storeMissing(folder);
       if (!isStore) await writeFolderFormat(path);
       const opened = new LevelFolder(path, marked, lock, format);
-      // Until the store has its first entry, the mark tells an interrupted creation from a damaged store.
+      // Until the store has its first entry, the mark tells an interrupted creation from a damaged
+      // store.
       if (!isStore) await opened.beginMark(0);
       return opened;
     } catch (error) {
@@ -105,7 +131,10 @@ export class LevelFolder implements AsyncDisposable {
   }
 }
 
-/** A store is not created by default: over an emptied folder, a new one would mint the old one's tokens again. */
+/**
+ * A store is not created by default: over an emptied folder, a new one would mint the old one's
+ * tokens again.
+ */
 export function storeMissing(folder: string): MintmarkError {
   return new MintmarkError(
     "store_missing",
@@ -115,8 +144,9 @@ export function storeMissing(folder: string): MintmarkError {
 }
 
 /**
- * Whether a folder holds a store: not after an interrupted creation, which its mark of the journal's length shows.
- * Throws `store_corrupt` for a store without its CURRENT file, manifest, log or acknowledged writes.
+ * Whether a folder holds a store: not after an interrupted creation, which its mark of the
+ * journal's length shows. Throws `store_corrupt` for a store without its CURRENT file, manifest,
+ * log or acknowledged writes.
  */
 async function requireWhole(folder: string, marked: number | null): Promise<boolean> {
   const files = await readdir(folder);
@@ -128,13 +158,19 @@ async function requireWhole(folder: string, marked: number | null): Promise<bool
   if (left === undefined) return false;
   const length = await requireLogs(folder, logs);
   if (marked === 0 && length === null && !hasTables) return false;
-  if (!files.includes("CURRENT")) throw corrupt(`${folder} holds ${left} of a store, but no CURRENT file.`);
+  if (!files.includes("CURRENT"))
+    throw corrupt(`${folder} holds ${left} of a store, but no CURRENT file.`);
   const manifest = (await readFile(join(folder, "CURRENT"), "utf8")).trim();
   if (!STORE_FILE.test(manifest) || !files.includes(manifest)) {
-    throw corrupt(`${join(folder, "CURRENT")} names ${manifest === "" ? "no file" : "a file that is missing"}.`);
+    throw corrupt(
+      `${join(folder, "CURRENT")} names ${manifest === "" ? "no file" : "a file that is missing"}.`,
+    );
   }
   if (logs.length === 0 || (length === null && !hasTables)) {
-    const missing = logs.length === 0 ? "no .log file: its newest writes are gone" : "a store without a single entry";
+    const missing =
+      logs.length === 0
+        ? "no .log file: its newest writes are gone"
+        : "a store without a single entry";
     throw corrupt(`${folder} holds ${missing}.`);
   }
   const oldest = oldestLog(await readFile(join(folder, manifest)));
@@ -143,7 +179,8 @@ async function requireWhole(folder: string, marked: number | null): Promise<bool
       `${join(folder, manifest)} names a log that is missing: the manifest is truncated, or the log is gone.`,
     );
   }
-  if (marked !== null && length !== null && length < marked) throw entriesMissing(folder, length, marked);
+  if (marked !== null && length !== null && length < marked)
+    throw entriesMissing(folder, length, marked);
   return true;
 }
 
@@ -161,19 +198,24 @@ async function requireLogs(folder: string, logs: readonly string[]): Promise<num
     try {
       for (const write of readLog(await readFile(join(folder, log)), expected)) {
         expected = write.next;
-        for (const key of putKeys(write)) if (key[0] === PREFIX.journal && key.length === 9) newest = key;
+        for (const key of putKeys(write))
+          if (key[0] === PREFIX.journal && key.length === 9) newest = key;
       }
     } catch (cause) {
       if (!(cause instanceof LogHole)) throw cause;
-      throw corrupt(`Acknowledged writes are missing from ${join(folder, log)}: ${cause.message}.`, { cause });
+      throw corrupt(
+        `Acknowledged writes are missing from ${join(folder, log)}: ${cause.message}.`,
+        { cause },
+      );
     }
   }
   return newest === undefined ? null : Number(newest.readBigUInt64BE(1)) + 1;
 }
 
 /**
- * LevelDB locks a file in the folder, which anyone can remove. A name in Linux's abstract namespace ends with the
- * process. The name is the folder's inode, so other paths to the folder have the same one.
+ * LevelDB locks a file in the folder, which anyone can remove. A name in Linux's abstract namespace
+ * ends with the process. The name is the folder's inode, so other paths to the folder have the same
+ * one.
  */
 async function lockFolder(path: string): Promise<Server | null> {
   if (process.platform !== "linux") return null;
@@ -181,7 +223,11 @@ async function lockFolder(path: string): Promise<Server | null> {
   const lock = createServer((stranger) => stranger.destroy()).unref();
   await new Promise<void>((locked, refused) => {
     lock.once("error", (error: NodeJS.ErrnoException) => {
-      refused(error.code === "EADDRINUSE" ? new MintmarkError("store_locked", undefined, { cause: error }) : error);
+      refused(
+        error.code === "EADDRINUSE"
+          ? new MintmarkError("store_locked", undefined, { cause: error })
+          : error,
+      );
     });
     lock.listen({ path: `\0mintmark-store-${dev}-${ino}`, exclusive: true }, locked);
   });
@@ -199,7 +245,10 @@ async function readMark(folder: string): Promise<number | null> {
   if (bytes === undefined) return null;
   if (bytes.length !== MARK_BYTES || bytes.readUInt32BE(8) !== crc32(bytes.subarray(0, 8))) {
     const detail = `${path} is damaged, so nobody can tell whether the journal is complete. Restore the folder from a copy.`;
-    throw new MintmarkError("store_corrupt", `${detail} To go on with the journal as it is, delete that file.`);
+    throw new MintmarkError(
+      "store_corrupt",
+      `${detail} To go on with the journal as it is, delete that file.`,
+    );
   }
   return Number(bytes.readBigUInt64BE(0));
 }

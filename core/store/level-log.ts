@@ -1,8 +1,8 @@
 import { ByteReader } from "./binary.ts";
 
 /**
- * LevelDB's log of writes that are not in its tables yet. When LevelDB opens it, it silently drops what it cannot read.
- * So the log is read here first.
+ * LevelDB's log of writes that are not in its tables yet. When LevelDB opens it, it silently drops
+ * what it cannot read. So the log is read here first.
  *
  * ```
  * log    = blocks of 32 KiB; a block's last bytes are padding when no record's head fits there
@@ -37,8 +37,9 @@ export class LogHole extends Error {
 }
 
 /**
- * The writes of a log in order, up to its end or to a torn last write. A crash cut that one short, and nobody got its
- * acknowledgement. Writes go to disk one after another, so a damaged write before another one had been acknowledged.
+ * The writes of a log in order, up to its end or to a torn last write. A crash cut that one short,
+ * and nobody got its acknowledgement. Writes go to disk one after another, so a damaged write
+ * before another one had been acknowledged.
  *
  * @param expected - the sequence of the first write; undefined for any
  * @throws LogHole
@@ -51,15 +52,22 @@ export function* readLog(log: Buffer, expected?: bigint): Generator<LogWrite, vo
       return;
     }
     const sequence = payload.length < WRITE_HEAD_BYTES ? null : payload.readBigUInt64LE(0);
-    if (sequence === null || (expected !== undefined && sequence !== expected)) throw new LogHole(at);
+    if (sequence === null || (expected !== undefined && sequence !== expected))
+      throw new LogHole(at);
     expected = sequence + BigInt(payload.readUInt32LE(8));
     yield { operations: payload.subarray(WRITE_HEAD_BYTES), next: expected };
     at = end;
   }
 }
 
-/** The payload that begins at a position, from one record or several, and its end; null where a record is missing. */
-function readPayload(log: Buffer, start: number): { readonly payload: Buffer | null; readonly end: number } {
+/**
+ * The payload that begins at a position, from one record or several, and its end; null where a
+ * record is missing.
+ */
+function readPayload(
+  log: Buffer,
+  start: number,
+): { readonly payload: Buffer | null; readonly end: number } {
   const parts: Buffer[] = [];
   for (let at = start; ; ) {
     const record = readRecord(log, at);
@@ -67,7 +75,8 @@ function readPayload(log: Buffer, start: number): { readonly payload: Buffer | n
     if (record === null || begins !== (parts.length === 0)) return { payload: null, end: at };
     parts.push(record.payload);
     at = recordStart(record.end);
-    if (record.type === FULL || record.type === LAST) return { payload: Buffer.concat(parts), end: at };
+    if (record.type === FULL || record.type === LAST)
+      return { payload: Buffer.concat(parts), end: at };
   }
 }
 
@@ -96,7 +105,10 @@ function crc32c(bytes: Uint8Array): number {
   return ~crc;
 }
 
-/** Whether another write follows, at a byte or later. Damage can hide where records begin, so this tries every byte. */
+/**
+ * Whether another write follows, at a byte or later. Damage can hide where records begin, so this
+ * tries every byte.
+ */
 function laterWrite(log: Buffer, from: number, expected: bigint | undefined): boolean {
   for (let at = from; at + HEAD_BYTES + WRITE_HEAD_BYTES <= log.length; at++) {
     const type = log[at + 6];
@@ -134,8 +146,9 @@ const MANIFEST_FIELDS: Readonly<Record<number, string>> = {
 const LOG_NUMBER = 2;
 
 /**
- * The number of the oldest log with writes that are not in tables, from a manifest; null without one. A manifest has
- * the format of a log. LevelDB trusts a truncated one, and then deletes or overwrites the tables that it lacks.
+ * The number of the oldest log with writes that are not in tables, from a manifest; null without
+ * one. A manifest has the format of a log. LevelDB trusts a truncated one, and then deletes or
+ * overwrites the tables that it lacks.
  */
 export function oldestLog(manifest: Buffer): number | null {
   let number: number | null = null;

@@ -18,7 +18,12 @@ export class LevelStore implements Store {
   readonly #folder: LevelFolder | null; // null for a database from the caller
   readonly #sync: boolean; // Whether a write is durable when it resolves
 
-  private constructor(db: Database, folder: LevelFolder | null, sync: boolean, snapshot?: AbstractSnapshot) {
+  private constructor(
+    db: Database,
+    folder: LevelFolder | null,
+    sync: boolean,
+    snapshot?: AbstractSnapshot,
+  ) {
     this.#db = db;
     this.#folder = folder;
     this.#sync = sync;
@@ -28,10 +33,12 @@ export class LevelStore implements Store {
   /**
    * Opens a folder as LevelDB, or a database of the caller.
    *
-   * @param createIfMissing - whether to create a store in an empty folder; a given database is never created
-   * @param durability - `process` when another journal has every write, so a power cut may lose the newest writes here
-   * @throws MintmarkError `store_missing`, `store_locked` when another engine has it open, `store_mismatch` for
-   *   another format, `store_corrupt` or `store_failed`
+   * @param createIfMissing - whether to create a store in an empty folder; a given database is
+   *   never created
+   * @param durability - `process` when another journal has every write, so a power cut may lose the
+   *   newest writes here
+   * @throws MintmarkError `store_missing`, `store_locked` when another engine has it open,
+   *   `store_mismatch` for another format, `store_corrupt` or `store_failed`
    */
   static async open(
     store: string | Database,
@@ -46,7 +53,11 @@ export class LevelStore implements Store {
         throw error instanceof MintmarkError ? error : openingFailure(error);
       }),
     );
-    const level = new LevelStore(await opened(new Level<Buffer, Buffer>(folder.path, BINARY)), folder, sync);
+    const level = new LevelStore(
+      await opened(new Level<Buffer, Buffer>(folder.path, BINARY)),
+      folder,
+      sync,
+    );
     begun.defer(() => level.#db.close());
     if (sync) await level.#beginMark(folder);
     begun.move();
@@ -55,7 +66,9 @@ export class LevelStore implements Store {
 
   /** Opens a folder or a database as a store; returns a store unchanged. */
   static async of(named: string | Database | Store, createIfMissing: boolean): Promise<Store> {
-    return typeof named === "object" && "atSnapshot" in named ? named : LevelStore.open(named, createIfMissing);
+    return typeof named === "object" && "atSnapshot" in named
+      ? named
+      : LevelStore.open(named, createIfMissing);
   }
 
   /** Compares the journal with the mark again: only now are LevelDB's tables readable. */
@@ -96,16 +109,21 @@ export class LevelStore implements Store {
     }
   }
 
-  /** Writes a chained batch: with an array, an operation would cost the event loop four times as much. */
+  /**
+   * Writes a chained batch: with an array, an operation would cost the event loop four times as
+   * much.
+   */
   async write(operations: readonly StoreOperation[]): Promise<void> {
     const batch = this.#db.batch();
     let entry: Buffer | undefined;
     for (const operation of operations) {
       if (operation.key[0] === PREFIX.journal) entry = operation.key;
-      if (operation.type === "put") batch.put<Buffer, Uint8Array>(operation.key, operation.value, BINARY);
+      if (operation.type === "put")
+        batch.put<Buffer, Uint8Array>(operation.key, operation.value, BINARY);
       else batch.del(operation.key, BINARY);
     }
-    // LevelDB has `sync`, which abstract-level's types lack. Without it a write survives the process, not the machine.
+    // LevelDB has `sync`, which abstract-level's types lack. Without it a write survives the
+    // process, not the machine.
     await guarded(batch.write({ sync: this.#sync } as object));
     if (entry !== undefined && this.#sync) this.#folder?.mark(1 + Number(entry.readBigUInt64BE(1)));
   }
@@ -137,9 +155,13 @@ async function guarded<T>(operation: Promise<T>): Promise<T> {
   try {
     return await operation;
   } catch (cause) {
-    throw new MintmarkError(codeOf(cause) === "LEVEL_CORRUPTION" ? "store_corrupt" : "store_failed", undefined, {
-      cause,
-    });
+    throw new MintmarkError(
+      codeOf(cause) === "LEVEL_CORRUPTION" ? "store_corrupt" : "store_failed",
+      undefined,
+      {
+        cause,
+      },
+    );
   }
 }
 
@@ -149,7 +171,11 @@ function openingFailure(cause: unknown): MintmarkError {
   if (code === "LEVEL_LOCKED") return new MintmarkError("store_locked", undefined, { cause });
   if (code === "LEVEL_CORRUPTION") return new MintmarkError("store_corrupt", undefined, { cause });
   const detail = `The store could not be opened: ${inner instanceof Error ? inner.message : inner}.`;
-  return new MintmarkError("store_failed", `${detail} Check the folder's permissions and its disk.`, { cause });
+  return new MintmarkError(
+    "store_failed",
+    `${detail} Check the folder's permissions and its disk.`,
+    { cause },
+  );
 }
 
 function codeOf(error: unknown): unknown {
@@ -163,7 +189,8 @@ export async function journalLength(store: StoreReader): Promise<number> {
 }
 
 /**
- * A journal in its own LevelDB folder, for example on another disk, or in another abstract-level database.
+ * A journal in its own LevelDB folder, for example on another disk, or in another abstract-level
+ * database.
  *
  * @example
  * await using journal = await LevelJournal.open("/other-disk/journal");
@@ -178,7 +205,10 @@ export class LevelJournal implements Journal, AsyncDisposable {
     this.#length = length;
   }
 
-  /** Rejects with `store_locked` while another process has it open, with `store_corrupt` or `store_failed`. */
+  /**
+   * Rejects with `store_locked` while another process has it open, with `store_corrupt` or
+   * `store_failed`.
+   */
   static async open(journal: string | Database): Promise<LevelJournal> {
     const store = await LevelStore.open(journal, true);
     return new LevelJournal(store, await journalLength(store));
@@ -190,9 +220,14 @@ export class LevelJournal implements Journal, AsyncDisposable {
 
   async append(length: number, entries: readonly Uint8Array[]): Promise<void> {
     if (length !== this.#length)
-      throw new MintmarkError("store_mismatch", `The journal holds ${this.#length} entries, not ${length}.`);
+      throw new MintmarkError(
+        "store_mismatch",
+        `The journal holds ${this.#length} entries, not ${length}.`,
+      );
     await this.#store.raiseFormat();
-    await this.#store.write(entries.map((value, i) => ({ type: "put", key: keyOf.journal(length + i), value })));
+    await this.#store.write(
+      entries.map((value, i) => ({ type: "put", key: keyOf.journal(length + i), value })),
+    );
     this.#length += entries.length;
   }
 

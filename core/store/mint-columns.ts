@@ -15,8 +15,9 @@ interface ColumnType<T> {
 }
 
 /**
- * A column of one request, zeroed. A small typed array of its own takes three objects, most of what a single mint would
- * keep until it is durable. So small columns are views of a common buffer, which lives as long as the last of them.
+ * A column of one request, zeroed. A small typed array of its own takes three objects, most of what
+ * a single mint would keep until it is durable. So small columns are views of a common buffer,
+ * which lives as long as the last of them.
  */
 export function columnOf<T>(type: ColumnType<T>, count: number): T {
   const bytes = count * type.BYTES_PER_ELEMENT;
@@ -33,7 +34,10 @@ export function columnOf<T>(type: ColumnType<T>, count: number): T {
 const zeros = new Map<ColumnType<unknown>, { readonly length: number }>();
 
 /** At least so many zeros, shared: a column that nobody has written to. */
-export function zerosOf<T extends { readonly length: number }>(type: ColumnType<T>, count: number): T {
+export function zerosOf<T extends { readonly length: number }>(
+  type: ColumnType<T>,
+  count: number,
+): T {
   const known = zeros.get(type);
   if (known !== undefined && known.length >= count) return known as T;
   const made = new type(new ArrayBuffer(Math.max(1_024, 2 * count) * type.BYTES_PER_ELEMENT));
@@ -48,7 +52,10 @@ export const BY_DECIMAL = 2; // The entry gives its amount by `amountDecimal`
 export const BY_DEFAULT = 4; // The entry leaves its mode to the default
 export const FAULTY = 8; // The entry has a fault, so no further check can look at it
 
-/** The entries of a mint request, of all users, in order. An object for each would dominate the cost of a mint. */
+/**
+ * The entries of a mint request, of all users, in order. An object for each would dominate the cost
+ * of a mint.
+ */
 export class MintColumns {
   readonly count: number;
   /** Users by id, or by the address of their owner; null for one that names neither. */
@@ -58,14 +65,24 @@ export class MintColumns {
   mode: Uint8Array; // Position in `MODES`
   amountHigh: Uint32Array;
   readonly amountLow: Uint32Array;
-  /** The token's id, if the blob is its decimal of at most 15 digits in this project's own scheme; else -1. */
+  /**
+   * The token's id, if the blob is its decimal of at most 15 digits in this project's own scheme;
+   * else -1.
+   */
   readonly shortId: Float64Array;
-  readonly blobEnd: Uint32Array; // The end of each blob in `blobs`. A blob begins at the end of the one before.
+  // The end of each blob in `blobs`. A blob begins at the end of the one before.
+  readonly blobEnd: Uint32Array;
   blobs: Uint8Array;
-  /** Whether `mode` and `amountHigh` are of this request alone: nearly all amounts are small, most modes are the first. */
+  /**
+   * Whether `mode` and `amountHigh` are of this request alone: nearly all amounts are small, most
+   * modes are the first.
+   */
   #hasModes = false;
   #hasHighs = false;
-  /** {@link BY_TOKEN_ID}, {@link BY_DECIMAL}, {@link BY_DEFAULT} and {@link FAULTY} of each entry; null while all are 0. */
+  /**
+   * {@link BY_TOKEN_ID}, {@link BY_DECIMAL}, {@link BY_DEFAULT} and {@link FAULTY} of each entry;
+   * null while all are 0.
+   */
   #marks: Uint8Array | null = null;
   #quantities: Uint32Array | null = null; // Tokens of each entry; null while every entry has one
   references: (string | null)[] | null = null; // By entry; null while there is none
@@ -100,7 +117,10 @@ export class MintColumns {
   }
 
   /** Records that an entry gives its token, its amount or its mode in another way than usual. */
-  mark(entry: number, mark: typeof BY_TOKEN_ID | typeof BY_DECIMAL | typeof BY_DEFAULT | typeof FAULTY): void {
+  mark(
+    entry: number,
+    mark: typeof BY_TOKEN_ID | typeof BY_DECIMAL | typeof BY_DEFAULT | typeof FAULTY,
+  ): void {
     this.#marks ??= new Uint8Array(this.count);
     this.#marks[entry] = (this.#marks[entry] as number) | mark;
   }
@@ -127,7 +147,9 @@ export class MintColumns {
     this.blobs.set(blob, start);
   }
 
-  /** Notes the id that an entry's blob spells if it is short, which most are. Returns whether it is. */
+  /**
+   * Notes the id that an entry's blob spells if it is short, which most are. Returns whether it is.
+   */
   noteShortId(entry: number, asset: Pick<AssetRecord, "standard" | "blobScheme"> | null): boolean {
     const isPlain = asset !== null && asset.blobScheme === "mintmark" && asset.standard !== "erc20";
     const end = this.blobEnd[entry] as number;
@@ -161,7 +183,13 @@ export class MintColumns {
   digest(): Hex {
     const digest = createHash("sha256");
     digest.update(`${this.recipients.join()} ${this.userCounts.join()}`);
-    for (const column of [this.assetIndex, this.#modesGiven(), this.amountHigh, this.amountLow, this.blobEnd])
+    for (const column of [
+      this.assetIndex,
+      this.#modesGiven(),
+      this.amountHigh,
+      this.amountLow,
+      this.blobEnd,
+    ])
       digest.update(column.subarray(0, this.count));
     digest.update(this.blobs.subarray(0, this.blobStart(this.count)));
     if (this.#quantities !== null) digest.update(this.#quantities);

@@ -24,7 +24,8 @@ const openPlace = layout({ batchNumber: varint, slot: varint });
 export const mintHeader = layout({
   applicationIndex: varint,
   keyIndex: varint,
-  firstSequence: varint, // The application's sequence number of the first transaction; the others are consecutive
+  // The application's sequence number of the first transaction; the others are consecutive
+  firstSequence: varint,
   mintId: uuid,
   openPlaces: layout({ validium: openPlace, "zk-rollup": openPlace }),
   /** SHA-256 of the idempotency key and of the request, when the caller sent a key. */
@@ -42,7 +43,10 @@ export interface MintEntry extends MintHeader {
   readonly references: ReadonlyMap<number, string>;
 }
 
-/** The places of a request's entries, one typed array a property: {@link PlacedMint} without an object each. */
+/**
+ * The places of a request's entries, one typed array a property: {@link PlacedMint} without an
+ * object each.
+ */
 export class PlacedColumns {
   readonly batchNumber: Uint32Array;
   readonly slot: Uint32Array;
@@ -51,7 +55,10 @@ export class PlacedColumns {
   beforeLow: Uint32Array;
   age: Float64Array;
   readonly #count: number;
-  /** Whether `bits`, and the last three columns, are of this request alone: most vaults are new, and in the usual batch. */
+  /**
+   * Whether `bits`, and the last three columns, are of this request alone: most vaults are new, and
+   * in the usual batch.
+   */
   #hasBits = false;
   #hasGrown = false;
 
@@ -111,8 +118,9 @@ const TWO_ON_BIT = 32;
 export const BLOBS_BIT = 64;
 
 /**
- * A mint's entry of the journal: `encodeEntry` describes all but its content. New vaults of a mode's first open batch
- * have consecutive slots, so only existing vaults and those of the second one are named:
+ * A mint's entry of the journal: `encodeEntry` describes all but its content. New vaults of a
+ * mode's first open batch have consecutive slots, so only existing vaults and those of the second
+ * one are named:
  *
  * ```
  * mint       = applicationIndex keyIndex firstSequence mintId:16 open open idempotent:1 [ key:32 digest:32 ]
@@ -125,13 +133,21 @@ export const BLOBS_BIT = 64;
  *
  * Numbers without a size are varints. References, if any, are at the end.
  */
-export function encodeMintEntry(time: number, header: MintHeader, columns: MintColumns, placed: PlacedColumns): Buffer {
+export function encodeMintEntry(
+  time: number,
+  header: MintHeader,
+  columns: MintColumns,
+  placed: PlacedColumns,
+): Buffer {
   to.begin().u48(time);
   to.u8(MINT_KIND);
   encodeHeader(header);
   const { count, assetIndex, mode, amountHigh, amountLow, blobs, blobEnd } = columns;
   const { batchNumber, bits, slot, beforeHigh, beforeLow, age } = placed;
-  const batches = [header.openPlaces.validium.batchNumber, header.openPlaces["zk-rollup"].batchNumber];
+  const batches = [
+    header.openPlaces.validium.batchNumber,
+    header.openPlaces["zk-rollup"].batchNumber,
+  ];
   let start = 0;
   for (let entry = 0; entry < count; entry++) {
     const bit = mode[entry] as number;
@@ -193,10 +209,13 @@ export function decodeMint(from: ByteReader): MintEntry {
   const mints: PlacedMint[] = [];
   for (let i = 0; i < entries.count; i++) {
     entries.next();
-    const { assetIndex, mode, batchNumber, inBlobs, slot, amountBefore, age, amount, blob } = entries;
+    const { assetIndex, mode, batchNumber, inBlobs, slot, amountBefore, age, amount, blob } =
+      entries;
     mints.push({ assetIndex, mode, batchNumber, inBlobs, slot, amountBefore, age, amount, blob });
   }
-  const references = from.ended ? [] : REFERENCES.read(from).map(({ entry, text }) => [entry, text] as const);
+  const references = from.ended
+    ? []
+    : REFERENCES.read(from).map(({ entry, text }) => [entry, text] as const);
   return { kind: "mint", ...entries.header, mints, references: new Map(references) };
 }
 

@@ -26,8 +26,9 @@ export interface StoreReader {
 }
 
 /**
- * The store of an engine with everything, including its journal. A failure never reads as a missing key: every method
- * then rejects with `store_failed`, or `store_corrupt` for known damage. Only one engine may have it open.
+ * The store of an engine with everything, including its journal. A failure never reads as a missing
+ * key: every method then rejects with `store_failed`, or `store_corrupt` for known damage. Only one
+ * engine may have it open.
  */
 export interface Store extends StoreReader {
   /** Calls `body` with a snapshot of the store. */
@@ -38,11 +39,17 @@ export interface Store extends StoreReader {
   close(): Promise<void>;
 }
 
-/** An ordered log that receives a copy of an engine's journal: opaque bytes, with consecutive numbers from 0. */
+/**
+ * An ordered log that receives a copy of an engine's journal: opaque bytes, with consecutive
+ * numbers from 0.
+ */
 export interface Journal {
   /** Number of its entries. */
   length(): Promise<number>;
-  /** Appends entries after the first `length`, durable when it resolves. May have added some when it rejects. */
+  /**
+   * Appends entries after the first `length`, durable when it resolves. May have added some when it
+   * rejects.
+   */
   append(length: number, entries: readonly Uint8Array[]): Promise<void>;
   /** The entries from a number on, in order. */
   read(from: number): AsyncIterable<Uint8Array>;

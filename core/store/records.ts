@@ -21,7 +21,10 @@ import {
   varint,
 } from "./layout.ts";
 
-/** Derived from the journal alone, in byte order (core/store/layout.ts), with the keys of core/store/store-keys.ts. */
+/**
+ * Derived from the journal alone, in byte order (core/store/layout.ts), with the keys of
+ * core/store/store-keys.ts.
+ */
 
 /** Fields that several records and journal entries have in this order. */
 export const batchPlace = { mode: oneOf(MODES), batchNumber: varint } as const;
@@ -37,7 +40,8 @@ export const applicationRecord = layout({
   createdAt: time,
   nextSequence: varint, // Sequence number of the application's next transaction
   eventCount: varint, // Number of the application's events; also the newest one's sequence number
-  dataAvailabilityMode: nullable(oneOf(MODES)), // For mints without a mode, of assets without a default of their own
+  // For mints without a mode, of assets without a default of their own
+  dataAvailabilityMode: nullable(oneOf(MODES)),
 });
 export type ApplicationRecord = ValueOf<typeof applicationRecord>;
 
@@ -85,7 +89,8 @@ export const assetRecord = layout({
   createdAt: time,
   rawBlobs: flag,
   dataAvailabilityMode: nullable(oneOf(MODES)),
-  nextTokenId: nullable(bigVarint), // The id that the engine gives next; null where mints name their ids
+  // The id that the engine gives next; null where mints name their ids
+  nextTokenId: nullable(bigVarint),
   removed: flag, // No longer visible. If the asset was changed, its id belongs to a later record.
   transferable: nullable(flag), // Whether L1's registry has it as transferable; null: not asked
 });
@@ -96,8 +101,10 @@ export type MetadataRecord = ValueOf<typeof metadataRecord>;
 
 export const collection = {
   assetId: uuid,
-  contractMetadata: nullable(text), // Of its contract (ERC-7572), as JSON; null for name and symbol only
-  placeholder: nullable(text), // Shown as the metadata of every token, as JSON; null once the tokens show their own
+  // Of its contract (ERC-7572), as JSON; null for name and symbol only
+  contractMetadata: nullable(text),
+  // Shown as the metadata of every token, as JSON; null once the tokens show their own
+  placeholder: nullable(text),
   frozen: flag, // Whether no token's metadata can change again
 } as const;
 export const collectionRecord = layout({ ...collection, updatedAt: time });
@@ -125,7 +132,12 @@ export type ClaimRecord = ValueOf<typeof claimRecord>;
 /** The order of a claim link: by the journal sequence of its creation, and by its place there. */
 export const claimNumber = (sequence: number, place: number): number => sequence * 1_024 + place;
 
-export const userRecord = layout({ userId: uuid, ownerAddress: address, createdAt: time, reference: nullable(text) });
+export const userRecord = layout({
+  userId: uuid,
+  ownerAddress: address,
+  createdAt: time,
+  reference: nullable(text),
+});
 
 /** userId → index and owner, for a mint to a user. */
 export const userIdRecord = layout({ userIndex: varint, ownerAddress: address });
@@ -180,7 +192,10 @@ export type WebhookRecord = ValueOf<typeof webhookRecord>;
 /** Of a rotation's id: the webhook's secret that it created. */
 export const rotationRecord = layout({ webhookIndex: varint, rotations: varint });
 
-/** An asset that L1 leaves out, by its place in the batch's manifest, with the reason. Its vaults here pay nobody. */
+/**
+ * An asset that L1 leaves out, by its place in the batch's manifest, with the reason. Its vaults
+ * here pay nobody.
+ */
 export const leftOutAsset = layout({ asset: varint, failure: text });
 export type LeftOutAsset = ValueOf<typeof leftOutAsset>;
 
@@ -200,7 +215,8 @@ export const batchRecord = layout({
   leftOut: nullable(listOf(leftOutAsset)),
   inBlobs: flag,
   transfers: flag,
-  given: flag, // Whether its leaves are those of its data, because another operator made it as no engine would
+  // Whether its leaves are those of its data, because another operator made it as no engine would
+  given: flag,
 });
 export type BatchRecord = ValueOf<typeof batchRecord>;
 
@@ -215,11 +231,17 @@ const storedRun = layout({ firstSlot: varint, count: varint, failure: text, void
 
 export interface VoidedRun extends VoidRun {
   readonly voidedAt: number;
-  /** Whether the leaves stay in the tree: L1 took the batch, but left the asset out of its manifest. */
+  /**
+   * Whether the leaves stay in the tree: L1 took the batch, but left the asset out of its manifest.
+   */
   readonly leftOut: boolean;
 }
 
-const runsRecord = layout({ ...batchPlace, runs: listOf(storedRun), leftOut: nullable(listOf(varint)) });
+const runsRecord = layout({
+  ...batchPlace,
+  runs: listOf(storedRun),
+  leftOut: nullable(listOf(varint)),
+});
 
 interface VoidsRecord {
   readonly mode: Mode;
@@ -231,11 +253,19 @@ interface VoidsRecord {
 export const voidsRecord: Field<VoidsRecord> = {
   write(to, { mode, batchNumber, runs }) {
     const leftOut = [...runs.keys()].filter((i) => runs[i]?.leftOut);
-    runsRecord.write(to, { mode, batchNumber, runs, leftOut: leftOut.length === 0 ? null : leftOut });
+    runsRecord.write(to, {
+      mode,
+      batchNumber,
+      runs,
+      leftOut: leftOut.length === 0 ? null : leftOut,
+    });
   },
   read(from) {
     const { runs, leftOut, ...place } = runsRecord.read(from);
-    return { ...place, runs: runs.map((run, i) => ({ ...run, leftOut: leftOut?.includes(i) ?? false })) };
+    return {
+      ...place,
+      runs: runs.map((run, i) => ({ ...run, leftOut: leftOut?.includes(i) ?? false })),
+    };
   },
 };
 
@@ -247,7 +277,10 @@ export type DivergenceRecord = ValueOf<typeof divergenceRecord>;
 export const lostRun = layout({ firstSlot: varint, count: varint, above: bigVarint });
 export type LostRun = ValueOf<typeof lostRun>;
 
-/** The mints of a batch that L1's history lacks, journaled before `upTo`, the entry that adopted L1's. */
+/**
+ * The mints of a batch that L1's history lacks, journaled before `upTo`, the entry that adopted
+ * L1's.
+ */
 export const lostRecord = layout({
   ...batchPlace,
   upTo: varint,
@@ -266,7 +299,10 @@ export const headRecord = layout({
   keysForgotten: varint, // The idempotency keys of mints before this journal sequence are deleted
 });
 
-/** A contract that pays withdrawals, with the progress of reading its chain. The settlement contract is the first. */
+/**
+ * A contract that pays withdrawals, with the progress of reading its chain. The settlement contract
+ * is the first.
+ */
 export const portalRecord = layout({
   chainId: bigVarint,
   contract: address,
@@ -287,14 +323,22 @@ export const activityRecord = layout({
   reserved: bigVarint, // Sum over `pending`
   pending: listOf(uuid),
   updatedAt: time,
-  refusal: nullable(text), // Why its token refuses the committed vault; null while nothing is known against it
+  // Why its token refuses the committed vault; null while nothing is known against it
+  refusal: nullable(text),
   spentBy: nullable(uuid), // The list of transfers that takes the vault; null for none
-  transferred: bigVarint, // Units that its transfer has put into other vaults; 0 while the list waits
+  // Units that its transfer has put into other vaults; 0 while the list waits
+  transferred: bigVarint,
 });
 export type ActivityRecord = ValueOf<typeof activityRecord>;
 export const UNTOUCHED = emptyOf(activityRecord);
 
-export const WITHDRAWAL_STATUSES = ["accepted", "submitted", "settled", "finalized", "failed"] as const;
+export const WITHDRAWAL_STATUSES = [
+  "accepted",
+  "submitted",
+  "settled",
+  "finalized",
+  "failed",
+] as const;
 
 /** A withdrawal as its owner signed it. `chainId` is that of the vault's token. */
 export const withdrawalFacts = {
@@ -344,7 +388,8 @@ export const signedList = {
   digest: hash,
   deadline: bigVarint,
   signature: hexBytes, // Empty when the owner has approved the digest on L1
-  sessionKey: nullable(address), // The key that signed for the owner; null when no session's key did
+  // The key that signed for the owner; null when no session's key did
+  sessionKey: nullable(address),
 } as const;
 
 /** A list of transfers that L1's history holds, as the vaults before it say. */
@@ -352,7 +397,9 @@ export const adoptedList = layout({
   transferId: uuid,
   applicationIndex: varint,
   ...signedList,
-  transfers: listOf(layout({ ...transferFacts, userIndex: varint, assetIndex: varint, hops: varint })),
+  transfers: listOf(
+    layout({ ...transferFacts, userIndex: varint, assetIndex: varint, hops: varint }),
+  ),
 });
 export type AdoptedList = ValueOf<typeof adoptedList>;
 
@@ -379,7 +426,8 @@ export const transferListRecord = layout({
     }),
   ),
   status: oneOf(TRANSFER_STATUSES),
-  batchNumber: nullable(varint), // The rollup batch and its slot of the first transfer; null unless batched
+  // The rollup batch and its slot of the first transfer; null unless batched
+  batchNumber: nullable(varint),
   firstSlot: nullable(varint),
   failure: nullable(text),
   createdAt: time,

@@ -1,7 +1,10 @@
 import { type Address, type Hash, MODES, type Mode, type Uuid, type VaultId } from "../model.ts";
 import { putUuid } from "./binary.ts";
 
-/** Parts of a key. Ids below 2^64 take 8 bytes, so usual keys are short and neighbours adjacent; other ids take 32. */
+/**
+ * Parts of a key. Ids below 2^64 take 8 bytes, so usual keys are short and neighbours adjacent;
+ * other ids take 32.
+ */
 interface Values {
   readonly u8: number;
   readonly u16: number;
@@ -21,16 +24,21 @@ const BYTES = { u8: 1, u16: 2, u32: 4, u64: 8, mode: 1, uuid: 16, address: 20, h
 type Part = keyof Values | number;
 
 /**
- * Each kind of key: its first byte and its parts, of which a number is a byte of that value. Integers are big-endian, so
- * byte order is their order. `→` is what the record holds; without one, the key says all.
+ * Each kind of key: its first byte and its parts, of which a number is a byte of that value.
+ * Integers are big-endian, so byte order is their order. `→` is what the record holds; without one,
+ * the key says all.
  */
 const KEYS = {
   head: [0x01], // → the end of the journal and the open batches
   secret: [0x02], // → this store's own random key for cursors. The journal does not determine it.
   seed: [0x04], // → this store's own random key for the hashes of tokens
   divergence: [0x05], // Present while L1's history differs from the store's
-  position: [0x06], // → in a cluster, the number of writes of the shared journal that this server's store holds
-  /** → as the folder's file of that name, once a step brought the records to another format than the genesis's. */
+  // → in a cluster, the number of writes of the shared journal that this server's store holds
+  position: [0x06],
+  /**
+   * → as the folder's file of that name, once a step brought the records to another format than the
+   * genesis's.
+   */
   format: [0x07],
   journal: [0x03, "u64"], // sequence → journal entry
   application: [0x10, "u32"], // application → application
@@ -57,7 +65,10 @@ const KEYS = {
   lost: [0x27, "mode", "u32", "u64"], // mode ‖ batchNumber ‖ journal sequence → mints lost when L1's history was adopted
   item: [0x28, "u32", "tokenId", "mode", "u32"], // asset ‖ token id ‖ mode ‖ batchNumber → its slots in a sealed batch
   binding: [0x30, "u32", "tokenId"], // asset ‖ token id → the blob bound to an ERC-1155 id
-  /** assetId ‖ token id → the metadata of a token. The asset's id outlives a change before its first mint. */
+  /**
+   * assetId ‖ token id → the metadata of a token. The asset's id outlives a change before its first
+   * mint.
+   */
   metadata: [0x32, "uuid", "tokenId"],
   collection: [0x33, "uuid"], // assetId → the metadata of an asset
   claim: [0x34, "address"], // link → the claim link of a key with this address
@@ -71,7 +82,8 @@ const KEYS = {
   mintReference: [0x46, "u32", "text", "u64"],
   modeMark: [0x47, "u32", 1, "mode", "u64"], // application ‖ mode ‖ block: a request begins there with the mode
   assetMark: [0x47, "u32", 2, "u32", "u64"], // application ‖ asset ‖ block: a request begins there with the asset
-  // application ‖ … ‖ sequence → journal sequence: withdrawals, all or of a user, asset, vault or status' number
+  // application ‖ … ‖ sequence → journal sequence: withdrawals, all or of a user, asset, vault or
+  // status' number
   applicationWithdrawal: [0x45, "u32", "u64"],
   userWithdrawal: [0x48, "u32", 1, "u32", "u64"],
   assetWithdrawal: [0x48, "u32", 2, "u32", "u64"],
@@ -84,7 +96,10 @@ const KEYS = {
   withdrawalList: [0x54, "hash"], // digest → a list of vaults with one signature
   transferList: [0x55, "uuid"], // transferId → transfers with one signature
   transferDigest: [0x56, "hash"], // digest → transferId of these signed transfers; none once they have failed
-  /** journal sequence ‖ transferId → transferId: transfers that wait. Those of one adopted history have one sequence. */
+  /**
+   * journal sequence ‖ transferId → transferId: transfers that wait. Those of one adopted history
+   * have one sequence.
+   */
   waitingTransfers: [0x57, "u64", "uuid"],
   batchTransfers: [0x58, "u32", "u32"], // batchNumber ‖ first slot → transferId: the lists of a rollup batch of transfers
   applicationTransfer: [0x59, "u32", 1, "u64"], // application ‖ sequence → journal sequence: all its lists of transfers
@@ -92,7 +107,10 @@ const KEYS = {
   transferSession: [0x5a, "address", "address"], // owner ‖ key → the key's session: it transfers for the owner
   transferApproval: [0x5b, "address", "hash"], // owner ‖ digest → the approval of a list of transfers on L1
   l1Event: [0x60, "u64", "u64", "u32"], // chainId ‖ blockNumber ‖ logIndex → an applied L1 event
-  /** vaultId ‖ blockNumber ‖ logIndex → total withdrawn then; blocks of the chain of the vault's token. */
+  /**
+   * vaultId ‖ blockNumber ‖ logIndex → total withdrawn then; blocks of the chain of the vault's
+   * token.
+   */
   vaultEvent: [0x61, "u64", "u64", "u32"],
   portal: [0x62, "u64"], // chainId → the contract that pays withdrawals there
   import: [0x63, "u64", "mode", "u32"], // chainId ‖ mode ‖ batchNumber → header of a batch that a mirror has imported
@@ -107,20 +125,28 @@ type ValuesOf<Parts> = Parts extends readonly [infer First, ...infer Rest]
   : [];
 
 function forKeys<T>(make: (prefix: number, parts: readonly Part[]) => T) {
-  const made = Object.entries(KEYS).map(([name, [prefix, ...parts]]) => [name, make(prefix, parts)]);
+  const made = Object.entries(KEYS).map(([name, [prefix, ...parts]]) => [
+    name,
+    make(prefix, parts),
+  ]);
   return Object.fromEntries(made) as { readonly [K in keyof Keys]: T };
 }
 
 export const PREFIX = forKeys((prefix) => prefix);
 
 /** The beginning of all keys of a kind that have these values first. */
-export const prefixOf: { readonly [K in keyof Keys]: (...values: Partial<ValuesOf<Keys[K]>>) => Buffer } =
-  forKeys(keyMaker);
+export const prefixOf: {
+  readonly [K in keyof Keys]: (...values: Partial<ValuesOf<Keys[K]>>) => Buffer;
+} = forKeys(keyMaker);
 
 /** The key of a kind with all its values. */
-export const keyOf: { readonly [K in keyof Keys]: (...values: ValuesOf<Keys[K]>) => Buffer } = prefixOf;
+export const keyOf: { readonly [K in keyof Keys]: (...values: ValuesOf<Keys[K]>) => Buffer } =
+  prefixOf;
 
-function keyMaker(prefix: number, parts: readonly Part[]): (...values: readonly unknown[]) => Buffer {
+function keyMaker(
+  prefix: number,
+  parts: readonly Part[],
+): (...values: readonly unknown[]) => Buffer {
   return (...values) => {
     let length = 1;
     let given = 0;
@@ -139,7 +165,10 @@ function keyMaker(prefix: number, parts: readonly Part[]): (...values: readonly 
     given = 0;
     for (let at = 1, i = 0; at < length; i++) {
       const part = parts[i] as Part;
-      at = typeof part === "number" ? key.writeUInt8(part, at) : putPart(key, at, part, values[given++]);
+      at =
+        typeof part === "number"
+          ? key.writeUInt8(part, at)
+          : putPart(key, at, part, values[given++]);
     }
     return key;
   };
@@ -182,7 +211,10 @@ export function requestByKey(of: Buffer, sequence: number): Buffer {
 }
 
 /** The indexes that hold a list of transfers. */
-export const transferIndexes = (application: number, spent: readonly { readonly vaultId: VaultId }[]): Buffer[] => [
+export const transferIndexes = (
+  application: number,
+  spent: readonly { readonly vaultId: VaultId }[],
+): Buffer[] => [
   prefixOf.applicationTransfer(application),
   ...spent.map(({ vaultId }) => prefixOf.vaultTransfer(application, vaultId)),
 ];
@@ -192,7 +224,9 @@ export const blockOf = (sequence: number): number => Math.floor(sequence / BLOCK
 export const firstOfBlock = (block: number): number => block * BLOCK;
 
 /** The inverse of `keyOf.l1Event`, without the chain. */
-export const placeOfL1Event = (key: Buffer): { readonly blockNumber: bigint; readonly logIndex: number } => ({
+export const placeOfL1Event = (
+  key: Buffer,
+): { readonly blockNumber: bigint; readonly logIndex: number } => ({
   blockNumber: key.readBigUInt64BE(9),
   logIndex: key.readUInt32BE(17),
 });

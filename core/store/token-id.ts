@@ -12,13 +12,15 @@ export const MAX_SHORT_ID = 10 ** EXACT_DIGITS - 1;
 /** `tokenIdOf`, fast for a short decimal of the `mintmark` scheme. Throws `blob_invalid`. */
 export function fastTokenIdOf(standard: Standard, scheme: BlobScheme, blob: Hex): bigint | null {
   const bytes = Buffer.from(blob.slice(2), "hex");
-  const short = standard === "erc20" || scheme !== "mintmark" ? -1 : shortDecimalIn(bytes, 0, bytes.length);
+  const short =
+    standard === "erc20" || scheme !== "mintmark" ? -1 : shortDecimalIn(bytes, 0, bytes.length);
   return short < 0 ? tokenIdOfBytes(standard, scheme, bytes) : BigInt(short);
 }
 
 /**
- * The token id of a new mint's blob. Throws `blob_invalid` as `tokenIdOf` does. Also throws for bytes that are
- * not text, unless the asset takes raw blobs: the blob `0x1001`, meant as id 1001, would name another token forever.
+ * The token id of a new mint's blob. Throws `blob_invalid` as `tokenIdOf` does. Also throws for
+ * bytes that are not text, unless the asset takes raw blobs: the blob `0x1001`, meant as id 1001,
+ * would name another token forever.
  */
 export function mintedTokenId(
   { standard, blobScheme, rawBlobs }: Pick<AssetRecord, "standard" | "blobScheme" | "rawBlobs">,
@@ -50,8 +52,9 @@ export function shortDecimalIn(bytes: Uint8Array, start: number, end: number): n
 }
 
 /**
- * Keyed 32-bit hashes of tokens for the index in memory (`core/store/token-index.ts`): HalfSipHash-1-3 over 32-bit
- * words, after Aumasson and Bernstein. The key is the store's own seed, so nobody can choose token ids that collide.
+ * Keyed 32-bit hashes of tokens for the index in memory (`core/store/token-index.ts`):
+ * HalfSipHash-1-3 over 32-bit words, after Aumasson and Bernstein. The key is the store's own seed,
+ * so nobody can choose token ids that collide.
  */
 export class TokenHasher {
   readonly #k0: number;

@@ -2,16 +2,18 @@ import { crc32 } from "node:zlib";
 import { MintmarkError } from "../errors.ts";
 import { RECORD_VERSION } from "./binary.ts";
 
-export const SHARDS = 256; // Shards of the index of tokens; the record is sorted by shard. A power of two.
+// Shards of the index of tokens; the record is sorted by shard. A power of two.
+export const SHARDS = 256;
 
 /**
- * The place of every ERC-721 token, in memory: a table from a token's 32-bit hash to its vault, 8 bytes a place, 10.7
- * to 16 bytes a token. Tokens can share a hash, so a result is a candidate that the caller must check in the vault. A
- * hash without result proves that the token does not exist; that is the usual answer to a mint, and it reads nothing.
+ * The place of every ERC-721 token, in memory: a table from a token's 32-bit hash to its vault, 8
+ * bytes a place, 10.7 to 16 bytes a token. Tokens can share a hash, so a result is a candidate that
+ * the caller must check in the vault. A hash without result proves that the token does not exist;
+ * that is the usual answer to a mint, and it reads nothing.
  *
- * The low byte of the hash selects one of 256 shards. They grow one by one, so no growth takes long. In a shard a
- * token's place is proportional to the rest of its hash, or the next free one after it; so growing walks through memory
- * in order.
+ * The low byte of the hash selects one of 256 shards. They grow one by one, so no growth takes
+ * long. In a shard a token's place is proportional to the rest of its hash, or the next free one
+ * after it; so growing walks through memory in order.
  *
  * ```
  *   shard  [ hash ref | 0 0 | hash ref | hash ref | 0 0 | … ]      ref 0: free
@@ -41,8 +43,8 @@ export class TokenIndex {
   }
 
   /**
-   * The ref in each hash's own place; 0 proves that no token has the hash. The look-ups of this loop do not wait for
-   * each other's memory. The result is valid until the next call.
+   * The ref in each hash's own place; 0 proves that no token has the hash. The look-ups of this
+   * loop do not wait for each other's memory. The result is valid until the next call.
    */
   refsAtHome(hashes: Uint32Array): Uint32Array {
     if (hashes.length > this.#atHome.length) this.#atHome = new Uint32Array(2 * hashes.length);
@@ -64,24 +66,30 @@ export class TokenIndex {
     const number = hash & (SHARDS - 1);
     const shard = this.#withRoom(number);
     let at = home(hash, shard);
-    for (; shard[at + 1] !== 0; at = next(at, shard)) if (onlyOne && shard[at] === hash) return false;
+    for (; shard[at + 1] !== 0; at = next(at, shard))
+      if (onlyOne && shard[at] === hash) return false;
     shard[at] = hash;
     shard[at + 1] = ref;
     this.#counts[number] = (this.#counts[number] as number) + 1;
     return true;
   }
 
-  /** {@link insert} for tokens of one shard, in one loop. A token's ref is `firstRef` and twice its slot. */
+  /**
+   * {@link insert} for tokens of one shard, in one loop. A token's ref is `firstRef` and twice its
+   * slot.
+   */
   insertAll(number: number, hashes: Uint32Array, slots: Uint32Array, firstRef: number): void {
     const shard = this.#withRoom(number, hashes.length);
-    for (let i = 0; i < hashes.length; i++) place(shard, hashes[i] as number, firstRef + 2 * (slots[i] as number));
+    for (let i = 0; i < hashes.length; i++)
+      place(shard, hashes[i] as number, firstRef + 2 * (slots[i] as number));
     this.#counts[number] = (this.#counts[number] as number) + hashes.length;
   }
 
   /** The shard, grown if `more` tokens would overfill it. */
   #withRoom(number: number, more = 1): Uint32Array {
     let shard = this.#shards[number] as Uint32Array;
-    while ((this.#counts[number] as number) + more > (shard.length >>> 1) * MAX_LOAD) shard = grown(shard);
+    while ((this.#counts[number] as number) + more > (shard.length >>> 1) * MAX_LOAD)
+      shard = grown(shard);
     this.#shards[number] = shard;
     return shard;
   }
@@ -153,8 +161,9 @@ export interface BatchTokens {
 }
 
 /**
- * The record of a sealed batch that restores the index of tokens when the engine opens. Sorted by shard of the index,
- * then by slot. So all batches together fill one shard after another, each while it is in the processor's cache:
+ * The record of a sealed batch that restores the index of tokens when the engine opens. Sorted by
+ * shard of the index, then by slot. So all batches together fill one shard after another, each
+ * while it is in the processor's cache:
  *
  * ```
  * record = version:1 = 0x01 count*( hash:4 ) count*( slot:4 ) crc32:4
@@ -189,8 +198,12 @@ export function decodeBatchTokens(record: Buffer, name: string): BatchTokens {
   const end = record.length - 4;
   const whole = Number.isInteger(count) && count >= 0 && record[0] === RECORD_VERSION;
   if (!whole || record.readUInt32BE(end) !== crc32(record.subarray(0, end)))
-    throw new MintmarkError("store_corrupt", `The tokens of ${name} are not what the engine wrote.`);
-  // Converts all to this machine's byte order at once. Single reads would take longer than the rest of opening.
+    throw new MintmarkError(
+      "store_corrupt",
+      `The tokens of ${name} are not what the engine wrote.`,
+    );
+  // Converts all to this machine's byte order at once. Single reads would take longer than the rest
+  // of opening.
   const words = Buffer.allocUnsafeSlow(8 * count);
   record.copy(words, 0, 1, end);
   const values = new Uint32Array(words.swap32().buffer);

@@ -56,14 +56,26 @@ export interface NewVault {
   readonly end: number;
 }
 
-/** The columns that sealing reads, with their holders: a closed batch on its way to another thread. */
+/**
+ * The columns that sealing reads, with their holders: a closed batch on its way to another thread.
+ */
 export type VaultParts = ReturnType<VaultColumns["parts"]>;
 
 const FIRST_CAPACITY = 64;
 const USUAL_BLOB_BYTES = 16;
-const SEALED_COLUMNS = ["userIndex", "assetIndex", "amountHigh", "amountLow", "tokenHash", "blobEnd"] as const;
+const SEALED_COLUMNS = [
+  "userIndex",
+  "assetIndex",
+  "amountHigh",
+  "amountLow",
+  "tokenHash",
+  "blobEnd",
+] as const;
 
-/** The vaults of a batch in slot order, one typed array a property: {@link StoredVault}s without an object each. */
+/**
+ * The vaults of a batch in slot order, one typed array a property: {@link StoredVault}s without an
+ * object each.
+ */
 export class VaultColumns {
   count = 0;
   userIndex = new Uint32Array(FIRST_CAPACITY);
@@ -76,11 +88,18 @@ export class VaultColumns {
   blobEnd = new Uint32Array(FIRST_CAPACITY); // Where each blob in `blobs` ends, and the next begins
   blobs = new Uint8Array(FIRST_CAPACITY * USUAL_BLOB_BYTES);
   readonly #holders = new Map<number, Holder>();
-  readonly holders: ReadonlyMap<number, Holder> = this.#holders; // The holder of each user index that occurs
+  // The holder of each user index that occurs
+  readonly holders: ReadonlyMap<number, Holder> = this.#holders;
   #lastHolder: Holder | null = null;
 
   /** Puts a vault into the next slot and returns the slot. */
-  push(holder: Holder, vault: NewVault, createdAt: number, updatedAt: number, tokenHash: number): number {
+  push(
+    holder: Holder,
+    vault: NewVault,
+    createdAt: number,
+    updatedAt: number,
+    tokenHash: number,
+  ): number {
     const slot = this.count;
     if (slot === this.userIndex.length) this.#grow();
     if (this.#lastHolder?.userIndex !== holder.userIndex) {
@@ -96,7 +115,8 @@ export class VaultColumns {
     this.tokenHash[slot] = tokenHash;
     let at = this.blobStart(slot);
     const end = at + vault.end - vault.start;
-    if (end > this.blobs.length) this.blobs = larger(this.blobs, Math.max(2 * this.blobs.length, end));
+    if (end > this.blobs.length)
+      this.blobs = larger(this.blobs, Math.max(2 * this.blobs.length, end));
     for (let i = vault.start; i < vault.end; i++) this.blobs[at++] = vault.blobs[i] as number;
     this.blobEnd[slot] = end;
     this.count = slot + 1;
@@ -124,7 +144,8 @@ export class VaultColumns {
   assetIndices(): number[] {
     const found = new Set<number>();
     for (let slot = 0; slot < this.count; slot++) {
-      if (slot === 0 || this.assetIndex[slot] !== this.assetIndex[slot - 1]) found.add(this.assetIndex[slot] as number);
+      if (slot === 0 || this.assetIndex[slot] !== this.assetIndex[slot - 1])
+        found.add(this.assetIndex[slot] as number);
     }
     return [...found];
   }
@@ -133,14 +154,20 @@ export class VaultColumns {
   parts() {
     const { count } = this;
     const columns = SEALED_COLUMNS.map((name) => this[name].slice(0, count));
-    return { count, columns, blobs: this.blobs.slice(0, this.blobStart(count)), holders: [...this.#holders.values()] };
+    return {
+      count,
+      columns,
+      blobs: this.blobs.slice(0, this.blobStart(count)),
+      holders: [...this.#holders.values()],
+    };
   }
 
   /** The same vaults, without their times. */
   static of({ count, columns, blobs, holders }: VaultParts): VaultColumns {
     const vaults = new VaultColumns();
     vaults.count = count;
-    for (const [i, name] of SEALED_COLUMNS.entries()) vaults[name] = columns[i] as Uint32Array<ArrayBuffer>;
+    for (const [i, name] of SEALED_COLUMNS.entries())
+      vaults[name] = columns[i] as Uint32Array<ArrayBuffer>;
     vaults.blobs = blobs;
     for (const holder of holders) vaults.#holders.set(holder.userIndex, holder);
     return vaults;
@@ -205,7 +232,8 @@ export const chunkKeyOf = ({ mode, batchNumber, slot }: VaultPlace): Buffer =>
 export type TokenHashOf = (vault: NewVault) => number;
 
 /**
- * Up to 64 vaults of consecutive slots. Neighbours mostly share owner and time, which are then written once:
+ * Up to 64 vaults of consecutive slots. Neighbours mostly share owner and time, which are then
+ * written once:
  *
  * ```
  * chunk  = version:1 = 0x01 baseTime:6 holderCount:1 holderCount*holder vaultCount:1 vaultCount*vault crc32:4
@@ -213,8 +241,8 @@ export type TokenHashOf = (vault: NewVault) => number;
  * vault  = holder:1 assetIndex amount createdAfter updatedAfter blobLength:1 blob
  * ```
  *
- * Numbers without a size are varints; `createdAfter` counts ms from `baseTime`, `updatedAfter` from that. It shares no
- * code with {@link encodeColumns}, so that `verify` finds that one's mistakes.
+ * Numbers without a size are varints; `createdAfter` counts ms from `baseTime`, `updatedAfter` from
+ * that. It shares no code with {@link encodeColumns}, so that `verify` finds that one's mistakes.
  */
 export function encodeChunk(vaults: readonly StoredVault[]): Buffer {
   const base = Math.min(...vaults.map(({ createdAt }) => createdAt));
@@ -243,13 +271,15 @@ export function encodeChunk(vaults: readonly StoredVault[]): Buffer {
 
 /** {@link encodeChunk} of the vaults in slots `first` to before `end`, from their columns. */
 export function encodeColumns(vaults: VaultColumns, first: number, end: number): Buffer {
-  const { userIndex, assetIndex, amountHigh, amountLow, createdAt, updatedAt, blobEnd, blobs } = vaults;
+  const { userIndex, assetIndex, amountHigh, amountLow, createdAt, updatedAt, blobEnd, blobs } =
+    vaults;
   const positions = new Map<number, number>();
   // Vaults are created in slot order, and time never decreases.
   const base = createdAt[first] as number;
   for (let slot = first; slot < end; slot++) {
     const user = userIndex[slot] as number;
-    if ((slot === first || user !== userIndex[slot - 1]) && !positions.has(user)) positions.set(user, slot);
+    if ((slot === first || user !== userIndex[slot - 1]) && !positions.has(user))
+      positions.set(user, slot);
   }
   scratch.begin();
   scratch.u48(base);
@@ -288,7 +318,11 @@ export function decodeChunk(record: Uint8Array): StoredVault[] {
 }
 
 /** {@link decodeChunk} into the next slots of a batch's columns. Throws `store_corrupt`. */
-export function decodeIntoColumns(record: Uint8Array, vaults: VaultColumns, hashOf: TokenHashOf): void {
+export function decodeIntoColumns(
+  record: Uint8Array,
+  vaults: VaultColumns,
+  hashOf: TokenHashOf,
+): void {
   const from = new ByteReader(checkedRecord(record, "A record of vaults"), 1);
   const base = from.u48();
   const holders = Array.from({ length: from.u8() }, () => ({

@@ -6,11 +6,20 @@ import type { Store } from "./ports.ts";
 /** A transition that shares its write with others. */
 export interface Transition<T> {
   readonly weight: number; // Its share of a group's limit, such as its number of mints
-  /** Whether it waits instead while changes are refused, because it follows from changes that were not. */
+  /**
+   * Whether it waits instead while changes are refused, because it follows from changes that were
+   * not.
+   */
   readonly isOwed?: true;
-  /** The keys of the records that `apply` needs. Changes nothing; throws a `MintmarkError` to refuse. */
+  /**
+   * The keys of the records that `apply` needs. Changes nothing; throws a `MintmarkError` to
+   * refuse.
+   */
   keys(): Buffer[];
-  /** Throws a `MintmarkError` only before any change. Earlier transitions' changes to `stored` are in `group`. */
+  /**
+   * Throws a `MintmarkError` only before any change. Earlier transitions' changes to `stored` are
+   * in `group`.
+   */
   apply(group: Group, stored: readonly (Buffer | undefined)[]): T;
 }
 
@@ -26,10 +35,15 @@ class Waiting {
   declare readonly transition: Transition<unknown> | Alone<unknown>;
   declare readonly resolve: (value: unknown) => void;
   declare readonly reject: (error: unknown) => void;
-  declare begin: (() => void) | null; // Marks it as started, so it can no longer be cancelled; null without a signal
+  // Marks it as started, so it can no longer be cancelled; null without a signal
+  declare begin: (() => void) | null;
   declare outcome: unknown; // What it resolves with, once it is applied
 
-  constructor(transition: Waiting["transition"], resolve: Waiting["resolve"], reject: Waiting["reject"]) {
+  constructor(
+    transition: Waiting["transition"],
+    resolve: Waiting["resolve"],
+    reject: Waiting["reject"],
+  ) {
     this.transition = transition;
     this.resolve = resolve;
     this.reject = reject;
@@ -39,21 +53,26 @@ class Waiting {
 }
 
 const GROUP_WEIGHT = 1 << 14; // Most weight of one group
-/** Between the steps of a group of this weight, other work that waits for the event loop gets a pass. */
+/**
+ * Between the steps of a group of this weight, other work that waits for the event loop gets a
+ * pass.
+ */
 const HEAVY = 1 << 11;
 
 /** Takes changes. Both methods resolve once the change is durable. */
 export type Changes = Pick<Writer, "run" | "alone">;
 
 /**
- * The single writer. It applies transitions one by one in memory, puts many into one write, and acknowledges each when
- * that is durable. During a write it applies the next group, so after a failed one it refuses everything.
+ * The single writer. It applies transitions one by one in memory, puts many into one write, and
+ * acknowledges each when that is durable. During a write it applies the next group, so after a
+ * failed one it refuses everything.
  */
 export class Writer {
   readonly #store: Store;
   /** Adds the records that a group writes once, however many transitions change them. */
   readonly #finish: (group: Group) => void;
-  readonly #sealing: { readonly room: Promise<void> | null }; // Resolves when another group may be applied
+  // Resolves when another group may be applied
+  readonly #sealing: { readonly room: Promise<void> | null };
   #queue: Waiting[] = [];
   #running: Promise<void> | null = null;
   #failure: MintmarkError | null = null;
@@ -61,7 +80,11 @@ export class Writer {
   #refusal: MintmarkError | null = null; // Why no change is taken now; null while they are
   readonly #ended = new AbortController();
 
-  constructor(store: Store, finish: (group: Group) => void, sealing: { readonly room: Promise<void> | null }) {
+  constructor(
+    store: Store,
+    finish: (group: Group) => void,
+    sealing: { readonly room: Promise<void> | null },
+  ) {
     this.#store = store;
     this.#finish = finish;
     this.#sealing = sealing;
@@ -78,7 +101,10 @@ export class Writer {
     return this.#ended.signal;
   }
 
-  /** Queues a transition; resolves once durable. An aborted signal removes it from the queue, never from a group. */
+  /**
+   * Queues a transition; resolves once durable. An aborted signal removes it from the queue, never
+   * from a group.
+   */
   run<T>(transition: Transition<T> | Alone<T>, signal?: AbortSignal): Promise<T> {
     try {
       this.#ended.signal.throwIfAborted();
@@ -95,12 +121,17 @@ export class Writer {
     return promise;
   }
 
-  /** Queues a transition that reads the store as it goes. It runs alone, after everything before it is durable. */
+  /**
+   * Queues a transition that reads the store as it goes. It runs alone, after everything before it
+   * is durable.
+   */
   alone<T>(body: (group: Group) => Promise<T>, signal?: AbortSignal): Promise<T> {
     return this.run<T>({ weight: 1, body }, signal);
   }
 
-  /** Refuses what waits in the queue, and every change from now on, until it is called with null. */
+  /**
+   * Refuses what waits in the queue, and every change from now on, until it is called with null.
+   */
   refuse(reason: MintmarkError | null): void {
     this.#refusal = reason;
     if (reason === null) return;
@@ -169,7 +200,10 @@ export class Writer {
     this.#running = null;
   }
 
-  /** The next transitions that can share a write: one that runs alone, or as many others as the limit allows. */
+  /**
+   * The next transitions that can share a write: one that runs alone, or as many others as the
+   * limit allows.
+   */
   #take(): { readonly taken: Waiting[]; readonly heavy: boolean } {
     let weight = 0;
     let count = 0;
@@ -211,7 +245,8 @@ export class Writer {
         const operations = group.operations.length;
         try {
           const { transition } = waiting;
-          waiting.outcome = "body" in transition ? await transition.body(group) : transition.apply(group, own);
+          waiting.outcome =
+            "body" in transition ? await transition.body(group) : transition.apply(group, own);
           applied.push(waiting);
         } catch (error) {
           if (!isRefusal(error) || group.operations.length !== operations) throw error;
@@ -242,7 +277,10 @@ export class Writer {
   }
 
   #fail(cause: unknown): void {
-    this.#failure ??= cause instanceof MintmarkError ? cause : new MintmarkError("store_failed", undefined, { cause });
+    this.#failure ??=
+      cause instanceof MintmarkError
+        ? cause
+        : new MintmarkError("store_failed", undefined, { cause });
     this.#ended.abort(this.#failure);
   }
 }
@@ -251,5 +289,9 @@ const NONE: readonly (Buffer | undefined)[] = [];
 
 /** Whether a transition refused; any other error leaves the state in doubt. */
 function isRefusal(error: unknown): boolean {
-  return error instanceof MintmarkError && error.code !== "store_failed" && error.code !== "store_corrupt";
+  return (
+    error instanceof MintmarkError &&
+    error.code !== "store_failed" &&
+    error.code !== "store_corrupt"
+  );
 }

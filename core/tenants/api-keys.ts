@@ -50,32 +50,63 @@ export function requireRight(role: Role, right: Right): void {
  * mm_test_<keyId>_<secret><checksum>      mm_live_… in the live environment
  * ```
  *
- * keyId is 8 bytes in hex: the first two of the contract's address, by which a gateway can route, and 6 random bytes.
- * secret is 32 random bytes in hex. checksum is the CRC-32 of everything before it, in hex, so scanners can recognize
- * a leaked key. Only SHA-256 of the secret is stored; it is random, so no slower hash is needed.
+ * keyId is 8 bytes in hex: the first two of the contract's address, by which a gateway can route,
+ * and 6 random bytes. secret is 32 random bytes in hex. checksum is the CRC-32 of everything before
+ * it, in hex, so scanners can recognize a leaked key. Only SHA-256 of the secret is stored; it is
+ * random, so no slower hash is needed.
  */
 const TOKEN = /^mm_(test|live)_([0-9a-f]{16})_([0-9a-f]{64})([0-9a-f]{8})$/;
 const TAG: Readonly<Record<Environment, string>> = { sandbox: "test", live: "live" };
-/** Most keys of an application that are neither revoked nor expired, besides those of its people. */
+/**
+ * Most keys of an application that are neither revoked nor expired, besides those of its people.
+ */
 const MAX_KEYS = 100;
 /** Compared with for an unknown secret, so that the answer takes as long. */
 const NOBODY = randomBytes(32);
 
 function keyView(ledger: Ledger, record: KeyRecord): ApiKey {
-  const { keyId, applicationIndex, name, scopes, mintQuota, mintsUsed, createdAt, expiresAt, revokedAt } = record;
+  const {
+    keyId,
+    applicationIndex,
+    name,
+    scopes,
+    mintQuota,
+    mintsUsed,
+    createdAt,
+    expiresAt,
+    revokedAt,
+  } = record;
   const application = ledger.applications.latest.get(applicationIndex);
   if (application === undefined)
     throw new MintmarkError("store_corrupt", `Application ${applicationIndex} is missing.`);
   const { applicationId } = application;
-  return { keyId, applicationId, name, scopes, mintQuota, mintsUsed, createdAt, expiresAt, revokedAt };
+  return {
+    keyId,
+    applicationId,
+    name,
+    scopes,
+    mintQuota,
+    mintsUsed,
+    createdAt,
+    expiresAt,
+    revokedAt,
+  };
 }
 
-function requireKeyOptions({ scopes = SCOPES, expiresAt = null, mintQuota = null, name = null }: NewKey) {
+function requireKeyOptions({
+  scopes = SCOPES,
+  expiresAt = null,
+  mintQuota = null,
+  name = null,
+}: NewKey) {
   if (scopes.length === 0 || scopes.some((scope) => !SCOPES.includes(scope)))
     throw new MintmarkError("validation_failed", `scopes must be some of ${SCOPES.join(", ")}`);
   if (expiresAt !== null) requireInteger("expiresAt", expiresAt, 0, MAX_TIME);
   if (mintQuota !== null && (typeof mintQuota !== "bigint" || mintQuota < 0n))
-    throw new MintmarkError("validation_failed", "mintQuota must be a bigint, not negative, or null");
+    throw new MintmarkError(
+      "validation_failed",
+      "mintQuota must be a bigint, not negative, or null",
+    );
   const called = name === null ? null : requireText("name", name, 100);
   const ordered = SCOPES.filter((scope) => scopes.includes(scope));
   return { scopes: ordered, expiresAt, mintQuota, name: called, ofPerson: false };
@@ -85,14 +116,20 @@ function requireKeyOptions({ scopes = SCOPES, expiresAt = null, mintQuota = null
 export function requireKey(ledger: Ledger, principal: Principal): KeyRecord {
   const key = ledger.keys.named(principal.keyId, "latest");
   const application = ledger.application(principal.applicationId, "latest");
-  if (key?.applicationIndex !== application.applicationIndex) throw new MintmarkError("credentials_invalid");
+  if (key?.applicationIndex !== application.applicationIndex)
+    throw new MintmarkError("credentials_invalid");
   requireInForce(ledger, key, application);
   return key;
 }
 
-function requireInForce(ledger: Ledger, { revokedAt, expiresAt }: KeyRecord, { suspended }: ApplicationRecord): void {
+function requireInForce(
+  ledger: Ledger,
+  { revokedAt, expiresAt }: KeyRecord,
+  { suspended }: ApplicationRecord,
+): void {
   if (revokedAt !== null) throw new MintmarkError("credentials_invalid");
-  if (expiresAt !== null && expiresAt <= ledger.journalClock.present()) throw new MintmarkError("credentials_expired");
+  if (expiresAt !== null && expiresAt <= ledger.journalClock.present())
+    throw new MintmarkError("credentials_expired");
   if (suspended) throw new MintmarkError("application_suspended");
 }
 
@@ -159,17 +196,25 @@ function requireFewKeys(ledger: Ledger, applicationIndex: number): void {
   const now = ledger.journalClock.present();
   const isInForce = ({ ofPerson, revokedAt, expiresAt }: KeyRecord) =>
     !ofPerson && revokedAt === null && (expiresAt === null || expiresAt > now);
-  const keys = [...ledger.keys.latest.values()].filter((key) => key.applicationIndex === applicationIndex);
+  const keys = [...ledger.keys.latest.values()].filter(
+    (key) => key.applicationIndex === applicationIndex,
+  );
   if (keys.filter(isInForce).length >= MAX_KEYS) throw new MintmarkError("too_many_keys");
 }
 
-/** Throws `role_missing` when a person acts who lacks one of the key's scopes, or belongs to another application. */
+/**
+ * Throws `role_missing` when a person acts who lacks one of the key's scopes, or belongs to another
+ * application.
+ */
 function requireWithinRole(
   ledger: Ledger,
   actor: Actor | null,
   { applicationIndex, scopes }: Pick<KeyRecord, "applicationIndex" | "scopes">,
 ) {
-  const person = actor === null || actor.personIndex === null ? null : ledger.people.latest.get(actor.personIndex);
+  const person =
+    actor === null || actor.personIndex === null
+      ? null
+      : ledger.people.latest.get(actor.personIndex);
   if (!person || person.role === "operator") return;
   if (person.applicationIndex !== applicationIndex) throw new MintmarkError("role_missing");
   for (const right of ["keys", ...scopes] as const) requireRight(person.role, right);
@@ -196,7 +241,8 @@ export interface IssuedKey {
 
 /** Throws `scope_missing`. */
 export function requireScope(principal: Principal, scope: Scope): void {
-  if (!principal.scopes.includes(scope)) throw new MintmarkError("scope_missing", `The key lacks the scope ${scope}.`);
+  if (!principal.scopes.includes(scope))
+    throw new MintmarkError("scope_missing", `The key lacks the scope ${scope}.`);
 }
 
 export function keysOf(context: EngineContext): Keys {
@@ -211,7 +257,10 @@ export function keysOf(context: EngineContext): Keys {
       const { applicationIndex } = asked;
       requireWithinRole(ledger, context.actor, asked);
       requireFewKeys(ledger, applicationIndex);
-      return keyView(ledger, putNewKey(ledger, group, applicationIndex, requireKeyOptions(asked), secret));
+      return keyView(
+        ledger,
+        putNewKey(ledger, group, applicationIndex, requireKeyOptions(asked), secret),
+      );
     }, wait);
     return { key, secret: tokenOf(context.ledger.environment, key.keyId, secret) };
   };
@@ -225,8 +274,12 @@ export function keysOf(context: EngineContext): Keys {
     },
     rotate: async (keyId, { expiresAt = null } = {}, wait) =>
       issued(wait, (ledger) => {
-        const { applicationIndex, scopes, mintQuota, mintsUsed, name, revokedAt } = programKey(ledger, keyId);
-        if (revokedAt !== null) throw new MintmarkError("key_not_found", "The key is revoked; issue a new one.");
+        const { applicationIndex, scopes, mintQuota, mintsUsed, name, revokedAt } = programKey(
+          ledger,
+          keyId,
+        );
+        if (revokedAt !== null)
+          throw new MintmarkError("key_not_found", "The key is revoked; issue a new one.");
         // Only the old key's remaining mints: a rotation must not refill a quota.
         const left = mintQuota === null ? null : mintQuota - mintsUsed;
         return { applicationIndex, scopes, expiresAt, mintQuota: left, name };
@@ -247,13 +300,17 @@ export function keysOf(context: EngineContext): Keys {
     // Takes as long for an unknown key as for a wrong secret.
     async authenticate(token) {
       const { ledger } = context;
-      const [, tag, keyId = "", secret = "", checksum] = (typeof token === "string" && TOKEN.exec(token)) || [];
+      const [, tag, keyId = "", secret = "", checksum] =
+        (typeof token === "string" && TOKEN.exec(token)) || [];
       const key = ledger.keys.named(keyId);
       const matches = isSecret(secret, key?.secretHash);
-      const wellFormed = tag === TAG[ledger.environment] && checksum === checksumOf(`mm_${tag}_${keyId}_${secret}`);
-      if (key === undefined || !matches || !wellFormed) throw new MintmarkError("credentials_invalid");
+      const wellFormed =
+        tag === TAG[ledger.environment] && checksum === checksumOf(`mm_${tag}_${keyId}_${secret}`);
+      if (key === undefined || !matches || !wellFormed)
+        throw new MintmarkError("credentials_invalid");
       const application = ledger.applications.durable.get(key.applicationIndex);
-      if (application === undefined) throw new MintmarkError("store_corrupt", "A key's application is missing.");
+      if (application === undefined)
+        throw new MintmarkError("store_corrupt", "A key's application is missing.");
       requireInForce(ledger, key, application);
       return { applicationId: application.applicationId, keyId, scopes: key.scopes };
     },
@@ -264,21 +321,28 @@ export function keysOf(context: EngineContext): Keys {
  * The API keys of applications.
  *
  * @example
- * const { secret } = await engine.keys.issue(applicationId, { scopes: ["mint"], mintQuota: 10_000n });
- * const principal = await engine.keys.authenticate(secret);
+ * const { secret } = await engine.keys.issue(applicationId, { scopes: ["mint"], mintQuota: 10_000n
+ * }); const principal = await engine.keys.authenticate(secret);
  */
 export interface Keys {
-  /** Creates a key. Shows its secret this once. Rejects with `application_not_found`, `too_many_keys`. */
+  /**
+   * Creates a key. Shows its secret this once. Rejects with `application_not_found`,
+   * `too_many_keys`.
+   */
   issue(applicationId: Uuid, key?: NewKey, wait?: WaitOptions): Promise<IssuedKey>;
   /**
-   * Creates a key with the name, the scopes and the remaining quota of another, which stays valid until it is revoked.
-   * Rejects with `key_not_found`, also for a revoked key, and with `too_many_keys`.
+   * Creates a key with the name, the scopes and the remaining quota of another, which stays valid
+   * until it is revoked. Rejects with `key_not_found`, also for a revoked key, and with
+   * `too_many_keys`.
    */
   rotate(keyId: string, key?: Pick<NewKey, "expiresAt">, wait?: WaitOptions): Promise<IssuedKey>;
   /** Oldest first, with revoked keys. */
   list(applicationId: Uuid, page?: OrderedPage): List<ApiKey>;
   /** Revokes a key; repeats change nothing. Rejects with `key_not_found`. */
   revoke(keyId: string, wait?: WaitOptions): Promise<ApiKey>;
-  /** The principal of a token. Rejects with `credentials_invalid`, `credentials_expired`, `application_suspended`. */
+  /**
+   * The principal of a token. Rejects with `credentials_invalid`, `credentials_expired`,
+   * `application_suspended`.
+   */
   authenticate(token: string): Promise<Principal>;
 }

@@ -12,11 +12,17 @@ function applicationView(record: ApplicationRecord): Application {
   return { applicationId, name, suspended, dataAvailabilityMode, createdAt };
 }
 
-export async function createApplication(context: EngineContext, application: NewApplication, wait?: WaitOptions) {
+export async function createApplication(
+  context: EngineContext,
+  application: NewApplication,
+  wait?: WaitOptions,
+) {
   const name = requireText("name", application.name, 200);
   const dataAvailabilityMode = requireModeOrNull(application.dataAvailabilityMode ?? null);
   const applicationId =
-    application.applicationId === undefined ? uuidv7() : requireUuid("applicationId", application.applicationId);
+    application.applicationId === undefined
+      ? uuidv7()
+      : requireUuid("applicationId", application.applicationId);
   return context.change((ledger, group) => {
     if (ledger.applications.named(applicationId, "latest"))
       throw new MintmarkError("validation_failed", "applicationId is taken");
@@ -30,7 +36,9 @@ export async function createApplication(context: EngineContext, application: New
   }, wait);
 }
 
-type ChangedFacts = Pick<ApplicationRecord, "suspended"> | Pick<ApplicationRecord, "dataAvailabilityMode">;
+type ChangedFacts =
+  | Pick<ApplicationRecord, "suspended">
+  | Pick<ApplicationRecord, "dataAvailabilityMode">;
 
 export function applicationsOf(context: EngineContext): Applications {
   const change = (applicationId: Uuid, facts: ChangedFacts, wait?: WaitOptions) =>
@@ -39,7 +47,11 @@ export function applicationsOf(context: EngineContext): Applications {
       const changed = { ...application, ...facts };
       const { applicationIndex, suspended, dataAvailabilityMode } = changed;
       if (application.dataAvailabilityMode !== dataAvailabilityMode)
-        ledger.record(group, { kind: "applicationChanged", applicationIndex, dataAvailabilityMode });
+        ledger.record(group, {
+          kind: "applicationChanged",
+          applicationIndex,
+          dataAvailabilityMode,
+        });
       else if (application.suspended !== suspended) {
         ledger.record(group, { kind: "applicationSuspended", applicationIndex, suspended });
         group.onDurable(() => ledger.emit("access", { applicationId: application.applicationId }));
@@ -55,7 +67,11 @@ export function applicationsOf(context: EngineContext): Applications {
         tablePage(ledger.applications.durable, start, applicationView, page.order),
       ),
     change: async (applicationId, { dataAvailabilityMode }, wait) =>
-      change(applicationId, { dataAvailabilityMode: requireModeOrNull(dataAvailabilityMode) }, wait),
+      change(
+        applicationId,
+        { dataAvailabilityMode: requireModeOrNull(dataAvailabilityMode) },
+        wait,
+      ),
     suspend: (applicationId, wait) => change(applicationId, { suspended: true }, wait),
     resume: (applicationId, wait) => change(applicationId, { suspended: false }, wait),
   };

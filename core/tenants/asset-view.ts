@@ -22,14 +22,22 @@ export function availability(
   }
   if (!asset.whitelisted)
     return { code: "asset_not_whitelisted", detail: "the operator has not whitelisted the asset" };
-  if (!asset.registered) return { code: "asset_not_registered", detail: "the asset is not registered on L1" };
+  if (!asset.registered)
+    return { code: "asset_not_registered", detail: "the asset is not registered on L1" };
   if (asset.fault !== null) return { code: "mint_unwithdrawable", detail: asset.fault };
-  if (!enabled) return { code: "asset_not_enabled", detail: "the asset is not enabled for this application" };
+  if (!enabled)
+    return { code: "asset_not_enabled", detail: "the asset is not enabled for this application" };
   return null;
 }
 
-/** An asset as shown to an application; `application` null for the operator, who has none enabled. */
-export function assetView(ledger: Ledger, asset: AssetRecord, applicationIndex: number | null): Asset {
+/**
+ * An asset as shown to an application; `application` null for the operator, who has none enabled.
+ */
+export function assetView(
+  ledger: Ledger,
+  asset: AssetRecord,
+  applicationIndex: number | null,
+): Asset {
   const enabled =
     applicationIndex !== null &&
     (ledger.enablements.durable.get(enablementId(applicationIndex, asset.assetIndex)) ?? false);
@@ -43,16 +51,24 @@ export function assetView(ledger: Ledger, asset: AssetRecord, applicationIndex: 
     // Every asset that can be added is minted by a withdrawal.
     mintable: true,
     mintingAvailable: reason === null && !exhausted,
-    unavailableReason: reason?.detail ?? (exhausted ? "the asset has reached its supply cap" : null),
+    unavailableReason:
+      reason?.detail ?? (exhausted ? "the asset has reached its supply cap" : null),
   };
 }
 
-/** Whether an application can see an asset: the operator can reserve one for another application. */
-export function isVisible({ applicationIndex: ofOne, removed }: AssetRecord, applicationIndex: number): boolean {
+/**
+ * Whether an application can see an asset: the operator can reserve one for another application.
+ */
+export function isVisible(
+  { applicationIndex: ofOne, removed }: AssetRecord,
+  applicationIndex: number,
+): boolean {
   return !removed && (ofOne === null || ofOne === applicationIndex);
 }
 
-/** An application, and an asset that it can see. Throws `application_not_found`, `asset_not_found`. */
+/**
+ * An application, and an asset that it can see. Throws `application_not_found`, `asset_not_found`.
+ */
 export function visibleAsset(ledger: Ledger, applicationId: Uuid, assetId: Uuid, view: View) {
   const { applicationIndex } = ledger.application(applicationId, view);
   const asset = findAsset(ledger, assetId, view);

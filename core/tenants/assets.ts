@@ -13,20 +13,32 @@ import type { Group } from "../store/group.ts";
 import { emptyOf } from "../store/layout.ts";
 import { type AssetRecord, assetRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
-import { requireAddress, requireFlag, requireModeOrNull, requireText, requireUuid } from "../validate.ts";
+import {
+  requireAddress,
+  requireFlag,
+  requireModeOrNull,
+  requireText,
+  requireUuid,
+} from "../validate.ts";
 import { assetView, findAsset, isVisible, visibleAsset } from "./asset-view.ts";
 import { tell } from "./events/event-log.ts";
 
 /** Most assets that belong to one application, with removed ones: each is kept in memory. */
 const MAX_OWN_ASSETS = 1_000;
 
-export async function addAsset(context: EngineContext, asset: NewAsset, wait?: WaitOptions): Promise<Asset> {
+export async function addAsset(
+  context: EngineContext,
+  asset: NewAsset,
+  wait?: WaitOptions,
+): Promise<Asset> {
   const given = newAsset(context.ledger, asset);
   return context.change((ledger, group) => {
     requireUnknown(ledger, given);
     const { applicationId } = asset;
     const applicationIndex =
-      applicationId === undefined ? null : ledger.application(applicationId, "latest").applicationIndex;
+      applicationId === undefined
+        ? null
+        : ledger.application(applicationId, "latest").applicationIndex;
     if (applicationIndex !== null) requireFew(ledger, applicationIndex);
     const record = putAdded(ledger, group, given, applicationIndex);
     if (applicationIndex === null) return assetView(ledger, record, null);
@@ -37,11 +49,22 @@ export async function addAsset(context: EngineContext, asset: NewAsset, wait?: W
   }, wait);
 }
 
-function putAdded(ledger: Ledger, group: Group, given: GivenAsset, applicationIndex: number | null): AssetRecord {
+function putAdded(
+  ledger: Ledger,
+  group: Group,
+  given: GivenAsset,
+  applicationIndex: number | null,
+): AssetRecord {
   const assetIndex = ledger.assets.latest.size;
   const { time } = ledger.record(group, { ...given, assetIndex, applicationIndex });
   const { kind: _, ...facts } = given;
-  const record: AssetRecord = { ...emptyOf(assetRecord), ...facts, assetIndex, applicationIndex, createdAt: time };
+  const record: AssetRecord = {
+    ...emptyOf(assetRecord),
+    ...facts,
+    assetIndex,
+    applicationIndex,
+    createdAt: time,
+  };
   ledger.putAsset(group, record);
   return record;
 }
@@ -79,24 +102,37 @@ function change(
   }, wait);
 }
 
-/** Removes an asset without mints; returns the applications that had it enabled. Throws `asset_minted`. */
+/**
+ * Removes an asset without mints; returns the applications that had it enabled. Throws
+ * `asset_minted`.
+ */
 function putRemoved(ledger: Ledger, group: Group, asset: AssetRecord): number[] {
   if (asset.minted !== 0n) throw new MintmarkError("asset_minted");
   const { assetIndex } = asset;
   const enabled = [...ledger.applications.latest.values()]
     .map(({ applicationIndex }) => applicationIndex)
-    .filter((applicationIndex) => ledger.enablements.latest.get(enablementId(applicationIndex, assetIndex)) === true);
-  for (const applicationIndex of enabled) putEnabled(ledger, group, { ...asset, applicationIndex }, false);
+    .filter(
+      (applicationIndex) =>
+        ledger.enablements.latest.get(enablementId(applicationIndex, assetIndex)) === true,
+    );
+  for (const applicationIndex of enabled)
+    putEnabled(ledger, group, { ...asset, applicationIndex }, false);
   ledger.record(group, { kind: "assetRemoved", assetIndex });
   ledger.putAsset(group, { ...asset, removed: true });
   return enabled;
 }
 
 /**
- * Changes an asset. Changes that affect mints create another record under the same id, so older records keep their
- * meaning. The new one is whitelisted and enabled like the old one, and registered if it is the same asset on L1.
+ * Changes an asset. Changes that affect mints create another record under the same id, so older
+ * records keep their meaning. The new one is whitelisted and enabled like the old one, and
+ * registered if it is the same asset on L1.
  */
-function changeAsset(context: EngineContext, assetId: Uuid, changes: AssetChanges, wait?: WaitOptions): Promise<Asset> {
+function changeAsset(
+  context: EngineContext,
+  assetId: Uuid,
+  changes: AssetChanges,
+  wait?: WaitOptions,
+): Promise<Asset> {
   return change(context, assetId, wait, (ledger, group, known) => {
     const { assetId: id, nextTokenId: firstTokenId } = known;
     const given = newAsset(ledger, {
@@ -112,13 +148,19 @@ function changeAsset(context: EngineContext, assetId: Uuid, changes: AssetChange
     requireUnknown(ledger, given, known.assetIndex);
     const enabled = putRemoved(ledger, group, known);
     let asset = putAdded(ledger, group, given, known.applicationIndex);
-    if (known.whitelisted) asset = putFacts(ledger, group, asset, "assetWhitelisted", { whitelisted: true });
+    if (known.whitelisted)
+      asset = putFacts(ledger, group, asset, "assetWhitelisted", { whitelisted: true });
     const isSameOnL1 = known.chainId === asset.chainId && known.assetType === asset.assetType;
     if (isSameOnL1 && known.registered) {
       const { registered, minterLocked, transferable } = known;
-      asset = putFacts(ledger, group, asset, "assetRegistered", { registered, minterLocked, transferable });
+      asset = putFacts(ledger, group, asset, "assetRegistered", {
+        registered,
+        minterLocked,
+        transferable,
+      });
     }
-    for (const applicationIndex of enabled) putEnabled(ledger, group, { ...asset, applicationIndex }, true);
+    for (const applicationIndex of enabled)
+      putEnabled(ledger, group, { ...asset, applicationIndex }, true);
     return asset;
   });
 }
@@ -126,13 +168,19 @@ function changeAsset(context: EngineContext, assetId: Uuid, changes: AssetChange
 /** Throws `validation_failed` when the application has as many assets of its own as it may. */
 function requireFew(ledger: Ledger, applicationIndex: number): void {
   let own = 0;
-  for (const asset of ledger.assets.latest.values()) if (asset.applicationIndex === applicationIndex) own += 1;
+  for (const asset of ledger.assets.latest.values())
+    if (asset.applicationIndex === applicationIndex) own += 1;
   if (own >= MAX_OWN_ASSETS)
-    throw new MintmarkError("validation_failed", `An application has at most ${MAX_OWN_ASSETS} assets of its own.`);
+    throw new MintmarkError(
+      "validation_failed",
+      `An application has at most ${MAX_OWN_ASSETS} assets of its own.`,
+    );
 }
 
 function defined<T extends object>(fields: T): Partial<T> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<T>;
+  return Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== undefined),
+  ) as Partial<T>;
 }
 
 /** The facts of a new asset, without those that the ledger counts. */
@@ -142,7 +190,8 @@ interface GivenAsset extends GivenFacts {
 }
 
 function newAsset(ledger: Ledger, asset: NewAsset): GivenAsset {
-  if (!STANDARDS.includes(asset.standard)) throw new MintmarkError("validation_failed", "standard is unknown");
+  if (!STANDARDS.includes(asset.standard))
+    throw new MintmarkError("validation_failed", "standard is unknown");
   const assetId = asset.assetId === undefined ? uuidv7() : requireUuid("assetId", asset.assetId);
   const decimals = asset.decimals ?? 0;
   if (!Number.isInteger(decimals) || decimals < 0 || decimals > 255)
@@ -150,10 +199,16 @@ function newAsset(ledger: Ledger, asset: NewAsset): GivenAsset {
   const { chainId = ledger.settlement.chainId, blobScheme = "mintmark", rawBlobs = false } = asset;
   requireBigint("chainId", chainId, 1n, MAX_UINT64);
   if (!BLOB_SCHEMES.includes(blobScheme))
-    throw new MintmarkError("validation_failed", `blobScheme must be one of ${BLOB_SCHEMES.join(", ")}`);
+    throw new MintmarkError(
+      "validation_failed",
+      `blobScheme must be one of ${BLOB_SCHEMES.join(", ")}`,
+    );
   const supplyCap = asset.supplyCap ?? null;
   if (supplyCap !== null && (typeof supplyCap !== "bigint" || supplyCap < 0n))
-    throw new MintmarkError("validation_failed", "supplyCap must be a bigint, not negative, or null");
+    throw new MintmarkError(
+      "validation_failed",
+      "supplyCap must be a bigint, not negative, or null",
+    );
   const facts: GivenFacts = {
     kind: "assetAdded",
     assetId,
@@ -176,7 +231,10 @@ function newAsset(ledger: Ledger, asset: NewAsset): GivenAsset {
 function firstIdOf({ standard, firstTokenId = null }: NewAsset): bigint | null {
   if (firstTokenId === null) return null;
   if (standard !== "erc721")
-    throw new MintmarkError("validation_failed", "firstTokenId is only for ERC-721: the engine numbers their tokens");
+    throw new MintmarkError(
+      "validation_failed",
+      "firstTokenId is only for ERC-721: the engine numbers their tokens",
+    );
   requireBigint("firstTokenId", firstTokenId, 0n, MAX_UINT64);
   return firstTokenId;
 }
@@ -203,7 +261,11 @@ export function markAssetRegistered(
   wait?: WaitOptions,
 ): Promise<Asset> {
   return change(context, assetId, wait, (ledger, group, asset) => {
-    const facts = { registered: true, minterLocked, transferable: transferable ?? asset.transferable };
+    const facts = {
+      registered: true,
+      minterLocked,
+      transferable: transferable ?? asset.transferable,
+    };
     return putFacts(ledger, group, asset, "assetRegistered", facts);
   });
 }
@@ -217,7 +279,12 @@ export interface RegisteredFacts {
 }
 
 /** Records why L1 would refuse mints of an asset; null when it no longer would. */
-export async function setMintingFault(context: EngineContext, assetId: Uuid, fault: string | null, wait?: WaitOptions) {
+export async function setMintingFault(
+  context: EngineContext,
+  assetId: Uuid,
+  fault: string | null,
+  wait?: WaitOptions,
+) {
   const reason = fault === null ? null : requireText("fault", fault, 2000);
   return change(context, assetId, wait, (ledger, group, asset) =>
     putFacts(ledger, group, asset, "assetFault", { fault: reason }),
@@ -227,11 +294,23 @@ export async function setMintingFault(context: EngineContext, assetId: Uuid, fau
 function putEnabled(
   ledger: Ledger,
   group: Group,
-  { applicationIndex, assetIndex, assetId }: { applicationIndex: number; assetIndex: number; assetId: Uuid },
+  {
+    applicationIndex,
+    assetIndex,
+    assetId,
+  }: { applicationIndex: number; assetIndex: number; assetId: Uuid },
   enabled: boolean,
 ): void {
-  const { time } = ledger.record(group, { kind: "assetEnabled", applicationIndex, assetIndex, enabled });
-  tell(ledger, group, applicationIndex, time, { type: enabled ? "asset.enabled" : "asset.disabled", assetId });
+  const { time } = ledger.record(group, {
+    kind: "assetEnabled",
+    applicationIndex,
+    assetIndex,
+    enabled,
+  });
+  tell(ledger, group, applicationIndex, time, {
+    type: enabled ? "asset.enabled" : "asset.disabled",
+    assetId,
+  });
   ledger.enablements.put(group, enablementId(applicationIndex, assetIndex), enabled);
   const key = keyOf.enablement(applicationIndex, assetIndex);
   if (enabled) group.put(key, Buffer.from([1]));
@@ -240,7 +319,9 @@ function putEnabled(
 
 function assetMatches(asset: Asset, filter: AssetFilter): boolean {
   return (
-    (filter.standard === undefined || filter.standard.length === 0 || filter.standard.includes(asset.standard)) &&
+    (filter.standard === undefined ||
+      filter.standard.length === 0 ||
+      filter.standard.includes(asset.standard)) &&
     (filter.mintable === undefined || asset.mintable === filter.mintable) &&
     (filter.enabled === undefined || asset.enabled === filter.enabled) &&
     (filter.symbol === undefined || asset.symbol === filter.symbol)
@@ -271,16 +352,23 @@ export interface NewAsset {
   readonly decimals?: number;
   /** Default `mintmark`. */
   readonly blobScheme?: BlobScheme;
-  /** Whether minting blobs can be any bytes. Default false: each is the hex of a text without control characters. */
+  /**
+   * Whether minting blobs can be any bytes. Default false: each is the hex of a text without
+   * control characters.
+   */
   readonly rawBlobs?: boolean;
   /** The mode of mints that name none; null, the default: the application's. */
   readonly dataAvailabilityMode?: Mode | null;
   /**
-   * ERC-721: the engine numbers tokens from this id on, below 2^64, by `quantity`. Default null: mints name their ids.
+   * ERC-721: the engine numbers tokens from this id on, below 2^64, by `quantity`. Default null:
+   * mints name their ids.
    */
   readonly firstTokenId?: bigint | null;
   readonly supplyCap?: bigint | null;
-  /** The only application that can enable it; it is whitelisted and enabled for it. Default: any, once whitelisted. */
+  /**
+   * The only application that can enable it; it is whitelisted and enabled for it. Default: any,
+   * once whitelisted.
+   */
   readonly applicationId?: Uuid;
 }
 
@@ -297,22 +385,26 @@ export function assetsOf(context: EngineContext): Assets {
     change(context, assetId, wait, (ledger, group, asset) =>
       putFacts(ledger, group, asset, "assetWhitelisted", { whitelisted }),
     );
-  const setEnabled = (enabled: boolean) => async (applicationId: Uuid, assetId: Uuid, wait?: WaitOptions) => {
-    await context.change((ledger, group) => {
-      const { applicationIndex, asset } = visibleAsset(ledger, applicationId, assetId, "latest");
-      const { assetIndex, whitelisted, assetId: known } = asset;
-      const id = enablementId(applicationIndex, assetIndex);
-      if ((ledger.enablements.latest.get(id) ?? false) === enabled) return;
-      if (enabled && !whitelisted) throw new MintmarkError("asset_not_whitelisted");
-      putEnabled(ledger, group, { applicationIndex, assetIndex, assetId: known }, enabled);
-    }, wait);
-    return get(applicationId, assetId);
-  };
+  const setEnabled =
+    (enabled: boolean) => async (applicationId: Uuid, assetId: Uuid, wait?: WaitOptions) => {
+      await context.change((ledger, group) => {
+        const { applicationIndex, asset } = visibleAsset(ledger, applicationId, assetId, "latest");
+        const { assetIndex, whitelisted, assetId: known } = asset;
+        const id = enablementId(applicationIndex, assetIndex);
+        if ((ledger.enablements.latest.get(id) ?? false) === enabled) return;
+        if (enabled && !whitelisted) throw new MintmarkError("asset_not_whitelisted");
+        putEnabled(ledger, group, { applicationIndex, assetIndex, assetId: known }, enabled);
+      }, wait);
+      return get(applicationId, assetId);
+    };
   return {
     add: (asset, wait) => addAsset(context, asset, wait),
     change: (assetId, changes, wait) => changeAsset(context, assetId, changes, wait),
     remove: (assetId, wait) =>
-      context.change((ledger, group) => void putRemoved(ledger, group, findAsset(ledger, assetId, "latest")), wait),
+      context.change(
+        (ledger, group) => void putRemoved(ledger, group, findAsset(ledger, assetId, "latest")),
+        wait,
+      ),
     whitelist: setWhitelisted(true),
     unlist: setWhitelisted(false),
     enable: setEnabled(true),
@@ -322,7 +414,9 @@ export function assetsOf(context: EngineContext): Assets {
       listOf(context, "assets", applicationId, filter, (start, ledger) => {
         const { applicationIndex } = ledger.application(applicationId);
         return tablePage(ledger.assets.durable, start, (record) => {
-          const asset = isVisible(record, applicationIndex) ? assetView(ledger, record, applicationIndex) : null;
+          const asset = isVisible(record, applicationIndex)
+            ? assetView(ledger, record, applicationIndex)
+            : null;
           return asset !== null && assetMatches(asset, filter) ? asset : null;
         });
       }),
@@ -332,7 +426,9 @@ export function assetsOf(context: EngineContext): Assets {
 /** Every known asset, as shown to the operator: `enabled` is false. */
 export function allAssets(context: EngineContext, page: PageOptions): List<Asset> {
   return listOf(context, "all assets", "", page, (start, ledger) =>
-    tablePage(ledger.assets.durable, start, (asset) => (asset.removed ? null : assetView(ledger, asset, null))),
+    tablePage(ledger.assets.durable, start, (asset) =>
+      asset.removed ? null : assetView(ledger, asset, null),
+    ),
   );
 }
 
@@ -345,23 +441,29 @@ export function allAssets(context: EngineContext, page: PageOptions): List<Asset
  */
 export interface Assets {
   /**
-   * Adds a token. It is mintable once whitelisted, registered and enabled; one application's asset is enabled at once.
+   * Adds a token. It is mintable once whitelisted, registered and enabled; one application's asset
+   * is enabled at once.
    */
   add(asset: NewAsset, wait?: WaitOptions): Promise<Asset>;
   /**
-   * Changes an asset: its default mode and `rawBlobs` at any time, all else before the first mint. If it is another
-   * asset on L1 then, it needs a new registration. Rejects with `asset_minted`, `asset_exists`, `asset_not_found`.
+   * Changes an asset: its default mode and `rawBlobs` at any time, all else before the first mint.
+   * If it is another asset on L1 then, it needs a new registration. Rejects with `asset_minted`,
+   * `asset_exists`, `asset_not_found`.
    */
   change(assetId: Uuid, changes: AssetChanges, wait?: WaitOptions): Promise<Asset>;
   /**
-   * Removes an asset without mints; its contract can be added again. Rejects with `asset_minted`, `asset_not_found`.
+   * Removes an asset without mints; its contract can be added again. Rejects with `asset_minted`,
+   * `asset_not_found`.
    */
   remove(assetId: Uuid, wait?: WaitOptions): Promise<void>;
   /** Lets applications enable the asset. */
   whitelist(assetId: Uuid, wait?: WaitOptions): Promise<Asset>;
   /** Ends mints of the asset by all applications. */
   unlist(assetId: Uuid, wait?: WaitOptions): Promise<Asset>;
-  /** Allows the application to mint the asset. Rejects with `asset_not_found`, `asset_not_whitelisted`. */
+  /**
+   * Allows the application to mint the asset. Rejects with `asset_not_found`,
+   * `asset_not_whitelisted`.
+   */
   enable(applicationId: Uuid, assetId: Uuid, wait?: WaitOptions): Promise<Asset>;
   /** Ends mints of the asset by the application. */
   disable(applicationId: Uuid, assetId: Uuid, wait?: WaitOptions): Promise<Asset>;

@@ -9,7 +9,12 @@ import { MAX_UINT256, requireBigint } from "../protocol/bounds.ts";
 import { readMetadata } from "../protocol/metadata.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
-import { type AssetRecord, type CollectionRecord, type MetadataRecord, metadataRecord } from "../store/records.ts";
+import {
+  type AssetRecord,
+  type CollectionRecord,
+  type MetadataRecord,
+  metadataRecord,
+} from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import { orNull } from "../validate.ts";
 import { findAsset, visibleAsset } from "./asset-view.ts";
@@ -32,7 +37,10 @@ export function putMetadata(
   if (tokens.length === 0) return;
   const { time: updatedAt } = ledger.record(group, { kind: "metadataSet", assetId, tokens });
   for (const { tokenId, metadata } of tokens)
-    group.stage(keyOf.metadata(assetId, tokenId), encodeRecord(metadataRecord, { metadata, frozen: false, updatedAt }));
+    group.stage(
+      keyOf.metadata(assetId, tokenId),
+      encodeRecord(metadataRecord, { metadata, frozen: false, updatedAt }),
+    );
 }
 
 /** Why the application can set no token's metadata of an asset; null when it can. */
@@ -41,11 +49,15 @@ export function metadataFault(
   asset: AssetRecord,
   applicationIndex: number,
 ): Pick<Issue, "code" | "detail"> | null {
-  if (asset.standard === "erc20") return { code: "validation_failed", detail: "an ERC-20 asset has no tokens by id" };
+  if (asset.standard === "erc20")
+    return { code: "validation_failed", detail: "an ERC-20 asset has no tokens by id" };
   if (asset.applicationIndex !== applicationIndex)
     return { code: "asset_shared", detail: "the asset is not reserved for this application" };
   if (ledger.collections.latest.get(asset.assetId)?.frozen === true)
-    return { code: "metadata_frozen", detail: "the metadata of all tokens of this asset is frozen" };
+    return {
+      code: "metadata_frozen",
+      detail: "the metadata of all tokens of this asset is frozen",
+    };
   return null;
 }
 
@@ -58,15 +70,22 @@ function requireTokens<T>(tokens: readonly T[], idOf: (token: T) => unknown): vo
 /** Throws all faults as one error, if there are any. */
 export function refuse(issues: readonly Issue[]): void {
   const [first] = issues;
-  if (first !== undefined) throw new MintmarkError(first.code, `${first.pointer}: ${first.detail}`, { issues });
+  if (first !== undefined)
+    throw new MintmarkError(first.code, `${first.pointer}: ${first.detail}`, { issues });
 }
 
 /** The JSON of metadata. Throws `validation_failed` with the fault's place, below `at`. */
 function jsonOf(metadata: unknown, at: string): string {
   const read = readMetadata(metadata);
   if (typeof read === "string") return read;
-  const issue = { pointer: `${at}${read.pointer}`, code: "validation_failed", detail: read.detail } as const;
-  throw new MintmarkError(issue.code, `${issue.pointer || "metadata"} ${issue.detail}`, { issues: [issue] });
+  const issue = {
+    pointer: `${at}${read.pointer}`,
+    code: "validation_failed",
+    detail: read.detail,
+  } as const;
+  throw new MintmarkError(issue.code, `${issue.pointer || "metadata"} ${issue.detail}`, {
+    issues: [issue],
+  });
 }
 
 function jsonOrNull(metadata: unknown, at: string): string | null {
@@ -74,7 +93,11 @@ function jsonOrNull(metadata: unknown, at: string): string | null {
 }
 
 /** The tokens that a call names, with their stored records, in the writer. */
-type Change = (group: Group, asset: AssetRecord, records: readonly (MetadataRecord | null)[]) => void;
+type Change = (
+  group: Group,
+  asset: AssetRecord,
+  records: readonly (MetadataRecord | null)[],
+) => void;
 
 async function change(
   context: EngineContext,
@@ -85,7 +108,9 @@ async function change(
 ): Promise<void> {
   const { ledger, writer } = context;
   // The id as stored, because keys hold it.
-  const keys = tokenIds.map((tokenId) => keyOf.metadata(findAsset(ledger, assetId, "latest").assetId, tokenId));
+  const keys = tokenIds.map((tokenId) =>
+    keyOf.metadata(findAsset(ledger, assetId, "latest").assetId, tokenId),
+  );
   await writer.run(
     {
       weight: keys.length,
@@ -93,7 +118,8 @@ async function change(
       apply(group, stored) {
         const { applicationIndex, asset } = visibleAsset(ledger, applicationId, assetId, "latest");
         const fault = metadataFault(ledger, asset, applicationIndex);
-        if (fault !== null) throw new MintmarkError(fault.code, `This is refused: ${fault.detail}.`);
+        if (fault !== null)
+          throw new MintmarkError(fault.code, `This is refused: ${fault.detail}.`);
         const records = keys.map((key, i) => metadataAt(group.resolve(key, stored[i])));
         apply(group, asset, records);
       },
@@ -110,15 +136,21 @@ async function setAll(
   signal?: AbortSignal,
 ): Promise<void> {
   requireTokens(tokens, ({ tokenId }) => tokenId);
-  const given = tokens.map(({ tokenId, metadata }, i) => ({ tokenId, metadata: jsonOf(metadata, at(i)) }));
+  const given = tokens.map(({ tokenId, metadata }, i) => ({
+    tokenId,
+    metadata: jsonOf(metadata, at(i)),
+  }));
   const tokenIds = given.map(({ tokenId }) => tokenId);
-  if (new Set(tokenIds).size < given.length) throw new MintmarkError("validation_failed", "a token is named twice");
+  if (new Set(tokenIds).size < given.length)
+    throw new MintmarkError("validation_failed", "a token is named twice");
   const apply: Change = (group, asset, records) => {
     const changed = given.filter(({ metadata }, i) => records[i]?.metadata !== metadata);
     const frozen = given.flatMap(({ metadata }, i): Issue[] => {
       const record = records[i];
       if (record?.frozen !== true || record.metadata === metadata) return [];
-      return [{ pointer: at(i), code: "metadata_frozen", detail: "this token's metadata is frozen" }];
+      return [
+        { pointer: at(i), code: "metadata_frozen", detail: "this token's metadata is frozen" },
+      ];
     });
     refuse(frozen);
     putMetadata(context.ledger, group, asset, changed);
@@ -137,7 +169,10 @@ async function freezeTokens(
   const unique = [...new Set(tokenIds)];
   const apply: Change = (group, { assetId, nextTokenId }, records) => {
     const missing = unique.flatMap((tokenId, i): Issue[] => {
-      const refused = { pointer: `/tokenIds/${tokenIds.indexOf(tokenId)}`, code: "metadata_not_found" } as const;
+      const refused = {
+        pointer: `/tokenIds/${tokenIds.indexOf(tokenId)}`,
+        code: "metadata_not_found",
+      } as const;
       if (records[i] === null) return [{ ...refused, detail: "the token has no metadata" }];
       // The engine chooses ids without looking at their metadata, so a mint must be able to set it.
       if (nextTokenId !== null && tokenId >= nextTokenId)
@@ -147,12 +182,16 @@ async function freezeTokens(
     refuse(missing);
     const open = unique.filter((_, i) => records[i]?.frozen === false);
     if (open.length === 0) return;
-    if (ledger.collections.latest.get(assetId)?.placeholder) throw new MintmarkError("metadata_hidden");
+    if (ledger.collections.latest.get(assetId)?.placeholder)
+      throw new MintmarkError("metadata_hidden");
     ledger.record(group, { kind: "metadataFrozen", assetId, tokenIds: open });
     for (const [i, tokenId] of unique.entries()) {
       const record = records[i];
       if (!record || record.frozen) continue;
-      group.stage(keyOf.metadata(assetId, tokenId), encodeRecord(metadataRecord, { ...record, frozen: true }));
+      group.stage(
+        keyOf.metadata(assetId, tokenId),
+        encodeRecord(metadataRecord, { ...record, frozen: true }),
+      );
     }
   };
   await change(context, of, unique, apply, signal);
@@ -168,7 +207,9 @@ async function changeCollection(
     ...(given.contractMetadata !== undefined && {
       contractMetadata: jsonOrNull(given.contractMetadata, "/contractMetadata"),
     }),
-    ...(given.placeholder !== undefined && { placeholder: jsonOrNull(given.placeholder, "/placeholder") }),
+    ...(given.placeholder !== undefined && {
+      placeholder: jsonOrNull(given.placeholder, "/placeholder"),
+    }),
     ...(given.frozen && { frozen: true }),
   };
   return context.change((ledger, group) => {
@@ -177,7 +218,10 @@ async function changeCollection(
     const known = ledger.collections.latest.get(asset.assetId) ?? emptyCollection(asset);
     const changed = { ...known, ...changes };
     if (known.frozen && changed.placeholder !== null && changed.placeholder !== known.placeholder)
-      throw new MintmarkError("metadata_frozen", "The asset's metadata is frozen: a placeholder can only be removed.");
+      throw new MintmarkError(
+        "metadata_frozen",
+        "The asset's metadata is frozen: a placeholder can only be removed.",
+      );
     const names = ["contractMetadata", "placeholder", "frozen"] as const;
     if (names.every((name) => known[name] === changed[name])) return collectionView(known);
     const { contractMetadata, placeholder, frozen } = changed;
@@ -192,16 +236,33 @@ async function changeCollection(
 function idInAddress({ standard }: AssetRecord, text: string): bigint {
   if (standard === "erc1155" && /^[0-9a-f]{64}$/i.test(text)) return BigInt(`0x${text}`);
   const id = /^(?:0|[1-9][0-9]{0,77})$/.test(text) ? BigInt(text) : MAX_UINT256 + 1n;
-  if (id > MAX_UINT256) throw new MintmarkError("metadata_not_found", "The address does not end with a token's id.");
+  if (id > MAX_UINT256)
+    throw new MintmarkError("metadata_not_found", "The address does not end with a token's id.");
   return id;
 }
 
 function emptyCollection({ assetId, createdAt }: AssetRecord): CollectionRecord {
-  return { assetId, contractMetadata: null, placeholder: null, frozen: false, updatedAt: createdAt };
+  return {
+    assetId,
+    contractMetadata: null,
+    placeholder: null,
+    frozen: false,
+    updatedAt: createdAt,
+  };
 }
 
-function collectionView({ contractMetadata, placeholder, frozen, updatedAt }: CollectionRecord): Collection {
-  return { contractMetadata: parsed(contractMetadata), placeholder: parsed(placeholder), frozen, updatedAt };
+function collectionView({
+  contractMetadata,
+  placeholder,
+  frozen,
+  updatedAt,
+}: CollectionRecord): Collection {
+  return {
+    contractMetadata: parsed(contractMetadata),
+    placeholder: parsed(placeholder),
+    frozen,
+    updatedAt,
+  };
 }
 
 function parsed(json: string | null): JsonObject | null {
@@ -222,7 +283,8 @@ export function metadataOf(context: EngineContext): Metadata {
   const served: Metadata["served"] = async (assetId, token) => {
     const asset = publicAsset(assetId);
     const tokenId = typeof token === "bigint" ? token : idInAddress(asset, token);
-    const { placeholder = null, frozen = false } = context.ledger.collections.durable.get(asset.assetId) ?? {};
+    const { placeholder = null, frozen = false } =
+      context.ledger.collections.durable.get(asset.assetId) ?? {};
     const record = await stored(asset.assetId, tokenId);
     // A frozen token was shown as final, so a later placeholder cannot hide it.
     if (placeholder !== null && asset.standard !== "erc20" && !record?.frozen)
@@ -239,23 +301,38 @@ export function metadataOf(context: EngineContext): Metadata {
     set: (applicationId, assetId, { tokenId, metadata }, wait) =>
       setAll(context, [applicationId, assetId], [{ tokenId, metadata }], () => "", wait?.signal),
     setAll: (applicationId, assetId, tokens, wait) =>
-      setAll(context, [applicationId, assetId], tokens, (i) => `/tokens/${i}/metadata`, wait?.signal),
+      setAll(
+        context,
+        [applicationId, assetId],
+        tokens,
+        (i) => `/tokens/${i}/metadata`,
+        wait?.signal,
+      ),
     async get(applicationId, assetId, tokenId) {
       const { ledger } = context;
       const { applicationIndex, asset } = visibleAsset(ledger, applicationId, assetId, "durable");
       if (asset.applicationIndex !== applicationIndex) throw new MintmarkError("asset_shared");
       const record = await stored(asset.assetId, tokenId);
       if (record === null) throw new MintmarkError("metadata_not_found");
-      const { placeholder = null, frozen = false } = ledger.collections.durable.get(asset.assetId) ?? {};
+      const { placeholder = null, frozen = false } =
+        ledger.collections.durable.get(asset.assetId) ?? {};
       const metadata = parsed(record.metadata) ?? {};
       const hidden = placeholder !== null && !record.frozen;
-      return { tokenId, metadata, frozen: frozen || record.frozen, hidden, updatedAt: record.updatedAt };
+      return {
+        tokenId,
+        metadata,
+        frozen: frozen || record.frozen,
+        hidden,
+        updatedAt: record.updatedAt,
+      };
     },
     freezeTokens: (applicationId, assetId, tokenIds, wait) =>
       freezeTokens(context, [applicationId, assetId], tokenIds, wait?.signal),
     async getCollection(applicationId, assetId) {
       const { asset } = visibleAsset(context.ledger, applicationId, assetId, "durable");
-      return collectionView(context.ledger.collections.durable.get(asset.assetId) ?? emptyCollection(asset));
+      return collectionView(
+        context.ledger.collections.durable.get(asset.assetId) ?? emptyCollection(asset),
+      );
     },
     changeCollection: (applicationId, assetId, { contractMetadata, placeholder }, wait) =>
       changeCollection(context, [applicationId, assetId], { contractMetadata, placeholder }, wait),
@@ -271,9 +348,15 @@ export function metadataOf(context: EngineContext): Metadata {
       if (tokenId === null) {
         const { json, final } = await servedContract(of.assetId);
         const { decimals, quantum } = of;
-        return { json: JSON.stringify({ ...JSON.parse(json), decimals, quantum: `${quantum}` }), final };
+        return {
+          json: JSON.stringify({ ...JSON.parse(json), decimals, quantum: `${quantum}` }),
+          final,
+        };
       }
-      return (await orNull("metadata_not_found", () => served(of.assetId, tokenId))) ?? servedContract(of.assetId);
+      return (
+        (await orNull("metadata_not_found", () => served(of.assetId, tokenId))) ??
+        servedContract(of.assetId)
+      );
     },
     servedContract,
   };
@@ -282,7 +365,10 @@ export function metadataOf(context: EngineContext): Metadata {
 /** A JSON object. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** A token and its new metadata, which is untrusted: a JSON object in the form of ERC-721 or ERC-1155. */
+/**
+ * A token and its new metadata, which is untrusted: a JSON object in the form of ERC-721 or
+ * ERC-1155.
+ */
 export interface NewMetadata {
   readonly tokenId: bigint;
   readonly metadata: unknown;
@@ -326,48 +412,73 @@ export interface ServedMetadata {
 }
 
 /**
- * What wallets and marketplaces read of tokens: JSON in the form of ERC-721, ERC-1155 and ERC-7572. Only the
- * application for which an asset is reserved can change its metadata; others get `asset_shared`. Metadata is public as
- * soon as it is set, unless a placeholder hides it, also before its token is minted. It needs no mint.
+ * What wallets and marketplaces read of tokens: JSON in the form of ERC-721, ERC-1155 and ERC-7572.
+ * Only the application for which an asset is reserved can change its metadata; others get
+ * `asset_shared`. Metadata is public as soon as it is set, unless a placeholder hides it, also
+ * before its token is minted. It needs no mint.
  *
  * @example
- * await engine.metadata.set(applicationId, assetId, { tokenId: 1n, metadata: { name: "One", image: "ipfs://…/1.png" } });
- * const { json } = await engine.metadata.served(assetId, 1n);
+ * await engine.metadata.set(applicationId, assetId, { tokenId: 1n, metadata: { name: "One", image:
+ * "ipfs://…/1.png" } }); const { json } = await engine.metadata.served(assetId, 1n);
  */
 export interface Metadata {
   /**
-   * Sets one token's metadata, at most 8,192 bytes of JSON. Rejects with `metadata_frozen`, `asset_shared`,
-   * `asset_not_found`, `validation_failed`.
+   * Sets one token's metadata, at most 8,192 bytes of JSON. Rejects with `metadata_frozen`,
+   * `asset_shared`, `asset_not_found`, `validation_failed`.
    */
   set(applicationId: Uuid, assetId: Uuid, token: NewMetadata, wait?: WaitOptions): Promise<void>;
   /** The same for at most 1,000 tokens, all or none. */
-  setAll(applicationId: Uuid, assetId: Uuid, tokens: readonly NewMetadata[], wait?: WaitOptions): Promise<void>;
+  setAll(
+    applicationId: Uuid,
+    assetId: Uuid,
+    tokens: readonly NewMetadata[],
+    wait?: WaitOptions,
+  ): Promise<void>;
   /** Rejects with `metadata_not_found`. */
   get(applicationId: Uuid, assetId: Uuid, tokenId: bigint): Promise<TokenMetadata>;
   /**
-   * Makes the metadata of at most 1,000 tokens final; no placeholder hides them from then on. Rejects with
-   * `metadata_not_found` for a token without any, `metadata_hidden` while a placeholder hides them.
+   * Makes the metadata of at most 1,000 tokens final; no placeholder hides them from then on.
+   * Rejects with `metadata_not_found` for a token without any, `metadata_hidden` while a
+   * placeholder hides them.
    */
-  freezeTokens(applicationId: Uuid, assetId: Uuid, tokenIds: readonly bigint[], wait?: WaitOptions): Promise<void>;
+  freezeTokens(
+    applicationId: Uuid,
+    assetId: Uuid,
+    tokenIds: readonly bigint[],
+    wait?: WaitOptions,
+  ): Promise<void>;
   /** The metadata of the asset itself. */
   getCollection(applicationId: Uuid, assetId: Uuid): Promise<Collection>;
-  /** Changes it. A placeholder hides all tokens that are not frozen; `placeholder: null` reveals them. */
+  /**
+   * Changes it. A placeholder hides all tokens that are not frozen; `placeholder: null` reveals
+   * them.
+   */
   changeCollection(
     applicationId: Uuid,
     assetId: Uuid,
     changes: CollectionChanges,
     wait?: WaitOptions,
   ): Promise<Collection>;
-  /** Makes the metadata of all tokens final, of tokens to come too. A placeholder can still be removed. */
+  /**
+   * Makes the metadata of all tokens final, of tokens to come too. A placeholder can still be
+   * removed.
+   */
   freeze(applicationId: Uuid, assetId: Uuid, wait?: WaitOptions): Promise<Collection>;
   /**
-   * A token's metadata for everybody: the placeholder while there is one. Rejects with `metadata_not_found`.
+   * A token's metadata for everybody: the placeholder while there is one. Rejects with
+   * `metadata_not_found`.
    *
-   * @param token - its id, or the id as the token's address ends with it: decimal digits, or for ERC-1155 64 hex digits
+   * @param token - its id, or the id as the token's address ends with it: decimal digits, or for
+   *   ERC-1155 64 hex digits
    */
   served(assetId: Uuid, token: bigint | string): Promise<ServedMetadata>;
-  /** The same for the token in a vault; for its contract where the token has none. Rejects with `asset_not_found`. */
+  /**
+   * The same for the token in a vault; for its contract where the token has none. Rejects with
+   * `asset_not_found`.
+   */
   servedVault(vault: Pick<VaultContent, "chainId" | "assetType" | "blob">): Promise<ServedMetadata>;
-  /** The contract's metadata for everybody, with the asset's name and symbol unless it has its own. */
+  /**
+   * The contract's metadata for everybody, with the asset's name and symbol unless it has its own.
+   */
   servedContract(assetId: Uuid): Promise<ServedMetadata>;
 }

@@ -4,7 +4,13 @@ import type { WaitOptions } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Actor, Ledger } from "../ledger/ledger.ts";
-import { type List, listOf, type OrderedPage, type PageOptions, tablePage } from "../ledger/list.ts";
+import {
+  type List,
+  listOf,
+  type OrderedPage,
+  type PageOptions,
+  tablePage,
+} from "../ledger/list.ts";
 import { type Address, ROLES, type Role, type Uuid } from "../model.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
 import { decimalAmount } from "../protocol/quantized.ts";
@@ -16,14 +22,25 @@ import type { PersonRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import { requireAddress, requireText, requireUuid } from "../validate.ts";
 import { hashText, putNewKey, putRevoked, requireRight, SCOPES_OF } from "./api-keys.ts";
-import { type Person, personView, type SignIns, secretOf, signInsOf, tellAccess, usable } from "./sign-ins.ts";
+import {
+  type Person,
+  personView,
+  type SignIns,
+  secretOf,
+  signInsOf,
+  tellAccess,
+  usable,
+} from "./sign-ins.ts";
 
 /** Most people of an application, or of the operator, who are not removed. */
 const MAX_PEOPLE = 100;
 /** Time to use a link: a week. */
 const LINK_MS = 7 * 86_400_000;
 export function peopleOf(context: EngineContext): People {
-  /** Changes a person who is not removed. The one who acts may change this person, or with `isOwn` is this person. */
+  /**
+   * Changes a person who is not removed. The one who acts may change this person, or with `isOwn`
+   * is this person.
+   */
   const change = <T>(
     personId: Uuid,
     wait: WaitOptions | undefined,
@@ -32,8 +49,14 @@ export function peopleOf(context: EngineContext): People {
   ): Promise<T> =>
     context.change((ledger, group) => {
       const person = ledger.people.named(personId, "latest");
-      if (person === undefined || person.removedAt !== null) throw new MintmarkError("person_not_found");
-      requireManager(ledger, context.actor, person.applicationIndex, isOwn ? person.personIndex : undefined);
+      if (person === undefined || person.removedAt !== null)
+        throw new MintmarkError("person_not_found");
+      requireManager(
+        ledger,
+        context.actor,
+        person.applicationIndex,
+        isOwn ? person.personIndex : undefined,
+      );
       return work(ledger, group, person);
     }, wait);
   return {
@@ -42,10 +65,12 @@ export function peopleOf(context: EngineContext): People {
         personId: personId === undefined ? uuidv7() : requireUuid("personId", personId),
         role: requireRole(applicationId === null, role),
         name: requireText("name", name, 100),
-        address: address === undefined || address === null ? null : requireAddress("address", address),
+        address:
+          address === undefined || address === null ? null : requireAddress("address", address),
       };
       return context.change((ledger, group) => {
-        const application = applicationId === null ? null : ledger.application(applicationId, "latest");
+        const application =
+          applicationId === null ? null : ledger.application(applicationId, "latest");
         const applicationIndex = application?.applicationIndex ?? null;
         requireManager(ledger, context.actor, applicationIndex);
         if (ledger.people.named(facts.personId, "latest"))
@@ -57,7 +82,13 @@ export function peopleOf(context: EngineContext): People {
         const personIndex = ledger.people.latest.size;
         const invited = { personIndex, applicationIndex, keyIndex, ...facts };
         const { time } = ledger.record(group, { kind: "personInvited", ...invited });
-        const fresh = { link: null, signIns: [], createdAt: time, signedInAt: null, removedAt: null };
+        const fresh = {
+          link: null,
+          signIns: [],
+          createdAt: time,
+          signedInAt: null,
+          removedAt: null,
+        };
         const record: PersonRecord = { ...invited, ...fresh };
         if (facts.address === null) return giveLink(ledger, group, record);
         return { person: putView(ledger, group, record), link: null };
@@ -65,8 +96,10 @@ export function peopleOf(context: EngineContext): People {
     },
     list: (applicationId, page = {}) =>
       listOf(context, "people", applicationId ?? "operator", page, (start, ledger) => {
-        const index = applicationId === null ? null : ledger.application(applicationId).applicationIndex;
-        const view = (record: PersonRecord) => (record.applicationIndex === index ? personView(ledger, record) : null);
+        const index =
+          applicationId === null ? null : ledger.application(applicationId).applicationIndex;
+        const view = (record: PersonRecord) =>
+          record.applicationIndex === index ? personView(ledger, record) : null;
         return tablePage(ledger.people.durable, start, view, page.order);
       }),
     changeRole: (personId, role, wait) =>
@@ -83,7 +116,10 @@ export function peopleOf(context: EngineContext): People {
     remove: (personId, wait) =>
       change(personId, wait, (ledger, group, person) => {
         takeKey(ledger, group, person);
-        const { time } = ledger.record(group, { kind: "personRemoved", personIndex: person.personIndex });
+        const { time } = ledger.record(group, {
+          kind: "personRemoved",
+          personIndex: person.personIndex,
+        });
         tellAccess(ledger, group, person);
         return putView(ledger, group, { ...person, link: null, signIns: [], removedAt: time });
       }),
@@ -101,32 +137,53 @@ export function peopleOf(context: EngineContext): People {
     },
     ...signInsOf(context),
     audit: (applicationId, page = {}) =>
-      listOf(context, "audit", applicationId ?? "operator", page, async ({ after, limit }, ledger) => {
-        const log = applicationId === null ? 0 : ledger.application(applicationId).applicationIndex + 1;
-        const count = ledger.auditCounts.durable.get(log)?.count ?? 0;
-        // A position is the number of an entry in its log.
-        const newest = Math.min(after ?? count, count) - 1;
-        const numbers = Array.from({ length: Math.min(limit, newest + 1) }, (_, i) => newest - i);
-        const records = await ledger.store.getMany(numbers.map((number) => keyOf.audit(log, number)));
-        const data: AuditEntry[] = [];
-        for (const [i, record] of records.entries()) {
-          if (record === undefined)
-            throw new MintmarkError("store_corrupt", `Act ${numbers[i]} of an audit log is missing.`);
-          data.push(await readAct(ledger, Number(record.readBigUInt64BE())));
-        }
-        return { data, next: numbers.at(-1) || null };
-      }),
+      listOf(
+        context,
+        "audit",
+        applicationId ?? "operator",
+        page,
+        async ({ after, limit }, ledger) => {
+          const log =
+            applicationId === null ? 0 : ledger.application(applicationId).applicationIndex + 1;
+          const count = ledger.auditCounts.durable.get(log)?.count ?? 0;
+          // A position is the number of an entry in its log.
+          const newest = Math.min(after ?? count, count) - 1;
+          const numbers = Array.from({ length: Math.min(limit, newest + 1) }, (_, i) => newest - i);
+          const records = await ledger.store.getMany(
+            numbers.map((number) => keyOf.audit(log, number)),
+          );
+          const data: AuditEntry[] = [];
+          for (const [i, record] of records.entries()) {
+            if (record === undefined)
+              throw new MintmarkError(
+                "store_corrupt",
+                `Act ${numbers[i]} of an audit log is missing.`,
+              );
+            data.push(await readAct(ledger, Number(record.readBigUInt64BE())));
+          }
+          return { data, next: numbers.at(-1) || null };
+        },
+      ),
   };
 }
 
 function requireRole(isOperators: boolean, role: Role): Role {
   const allowed = isOperators ? ["operator"] : ROLES.filter((each) => each !== "operator");
-  if (!allowed.includes(role)) throw new MintmarkError("validation_failed", `role must be ${allowed.join(", ")} here`);
+  if (!allowed.includes(role))
+    throw new MintmarkError("validation_failed", `role must be ${allowed.join(", ")} here`);
   return role;
 }
 
-/** Throws `role_missing` when a person acts who may not change this person, or people of this application. */
-function requireManager(ledger: Ledger, actor: Actor | null, applicationIndex: number | null, self?: number): void {
+/**
+ * Throws `role_missing` when a person acts who may not change this person, or people of this
+ * application.
+ */
+function requireManager(
+  ledger: Ledger,
+  actor: Actor | null,
+  applicationIndex: number | null,
+  self?: number,
+): void {
   if (actor === null || actor.personIndex === null || actor.personIndex === self) return;
   const by = usable(ledger, ledger.people.latest.get(actor.personIndex));
   if (by.role === "operator") return;
@@ -155,8 +212,15 @@ function giveKey(
   { role, name }: Pick<PersonRecord, "role" | "name">,
 ): number | null {
   if (applicationIndex === null) return null;
-  const options = { scopes: SCOPES_OF[role], expiresAt: null, mintQuota: null, name, ofPerson: true };
-  return putNewKey(ledger, group, applicationIndex, options, randomBytes(32).toString("hex")).keyIndex;
+  const options = {
+    scopes: SCOPES_OF[role],
+    expiresAt: null,
+    mintQuota: null,
+    name,
+    ofPerson: true,
+  };
+  return putNewKey(ledger, group, applicationIndex, options, randomBytes(32).toString("hex"))
+    .keyIndex;
 }
 
 function takeKey(ledger: Ledger, group: Group, { keyIndex }: PersonRecord): void {
@@ -168,7 +232,10 @@ function giveLink(ledger: Ledger, group: Group, person: PersonRecord): Invitatio
   const secret = randomBytes(32).toString("hex");
   const link = { linkHash: hashText(secret), expiresAt: ledger.now() + LINK_MS };
   ledger.record(group, { kind: "personLinked", personIndex: person.personIndex, ...link });
-  return { person: putView(ledger, group, { ...person, link }), link: secretOf(person.personId, secret) };
+  return {
+    person: putView(ledger, group, { ...person, link }),
+    link: secretOf(person.personId, secret),
+  };
 }
 
 function putView(ledger: Ledger, group: Group, record: PersonRecord): Person {
@@ -197,13 +264,14 @@ export interface Invitation {
 }
 
 /**
- * The people of applications and of the operator: people, their sign-ins, and the log of what they did.
+ * The people of applications and of the operator: people, their sign-ins, and the log of what they
+ * did.
  *
  * @example
- * const { link } = await engine.people.invite({ applicationId, role: "admin", name: "Ada" });
- * const { token } = await engine.people.signIn({ link: link as string }); // null for a person with a wallet
- * const acting = await engine.actingAs(await engine.people.signedIn(token), "assets");
- * await acting.assets.enable(applicationId, assetId);
+ * const { link } = await engine.people.invite({ applicationId, role: "admin", name: "Ada" }); const
+ * { token } = await engine.people.signIn({ link: link as string }); // null for a person with a
+ * wallet const acting = await engine.actingAs(await engine.people.signedIn(token), "assets"); await
+ * acting.assets.enable(applicationId, assetId);
  */
 export interface People extends SignIns {
   /** Adds a person. Rejects with `application_not_found`, `too_many_people`, `role_missing`. */
@@ -212,13 +280,22 @@ export interface People extends SignIns {
   list(applicationId: Uuid | null, page?: OrderedPage): List<Person>;
   /** Rejects with `person_not_found`, `role_missing`. */
   changeRole(personId: Uuid, role: Role, wait?: WaitOptions): Promise<Person>;
-  /** Ends the person's sign-ins and rights for ever. Rejects with `person_not_found`, `role_missing`. */
+  /**
+   * Ends the person's sign-ins and rights for ever. Rejects with `person_not_found`,
+   * `role_missing`.
+   */
   remove(personId: Uuid, wait?: WaitOptions): Promise<Person>;
-  /** A new link, which signs the person in once within a week. Rejects with `person_not_found`, `role_missing`. */
+  /**
+   * A new link, which signs the person in once within a week. Rejects with `person_not_found`,
+   * `role_missing`.
+   */
   link(personId: Uuid, wait?: WaitOptions): Promise<Invitation>;
   /** Sets the wallet that signs the person in. The caller has checked that it is the person's. */
   setAddress(personId: Uuid, address: Address, wait?: WaitOptions): Promise<Person>;
-  /** Who did what in an application, or for null for the operator; newest first, the last 10,000 acts. */
+  /**
+   * Who did what in an application, or for null for the operator; newest first, the last 10,000
+   * acts.
+   */
   audit(applicationId: Uuid | null, page?: PageOptions): List<AuditEntry>;
 }
 
@@ -235,7 +312,10 @@ export interface AuditEntry {
   readonly action: string;
   /** How many such changes it made at once. */
   readonly count: number;
-  /** The id of the changed thing: a key, an asset, a user, a webhook, a person, a mint, a withdrawal, a (first) link. */
+  /**
+   * The id of the changed thing: a key, an asset, a user, a webhook, a person, a mint, a
+   * withdrawal, a (first) link.
+   */
   readonly subject: string | null;
   /** The subject's name, or what changed; null for none. */
   readonly detail: string | null;
@@ -243,7 +323,8 @@ export interface AuditEntry {
 
 async function readAct(ledger: Ledger, sequence: number): Promise<AuditEntry> {
   const { entry: act } = await readEntry(ledger.store, sequence);
-  if (act.kind !== "acted") throw new MintmarkError("store_corrupt", `Journal entry ${sequence} is no act.`);
+  if (act.kind !== "acted")
+    throw new MintmarkError("store_corrupt", `Journal entry ${sequence} is no act.`);
   const { entry, time } = await readChange(ledger, sequence, act.count);
   const person = act.personIndex === null ? undefined : ledger.people.durable.get(act.personIndex);
   return {
@@ -261,12 +342,16 @@ async function readAct(ledger: Ledger, sequence: number): Promise<AuditEntry> {
 function mintText(ledger: Ledger, { mints: [first, ...others] }: MintEntry): string | null {
   if (first === undefined) return null;
   const { standard, blobScheme, name, symbol, ...units } = ledger.assetAt(first.assetIndex);
-  const token = first.blob === "0x" ? symbol : `${name} #${tokenIdOf(standard, blobScheme, first.blob)}`;
+  const token =
+    first.blob === "0x" ? symbol : `${name} #${tokenIdOf(standard, blobScheme, first.blob)}`;
   const text = standard === "erc721" ? token : `${decimalAmount(first.amount, units)} ${token}`;
   return others.length === 0 ? text : `${text}, and ${others.length} more`;
 }
 
-/** Entries that can follow the one which names a change: an invitation's link, the metadata of a mint. */
+/**
+ * Entries that can follow the one which names a change: an invitation's link, the metadata of a
+ * mint.
+ */
 const FOLLOWING: ReadonlySet<string> = new Set(["personLinked", "metadataSet"]);
 
 /** The entry that names a change of several: the last one that is more than a follower. */
@@ -289,7 +374,10 @@ function countOf(entry: Entry | MintEntry, count: number): number {
 type Subject = Pick<AuditEntry, "subject" | "detail">;
 
 function subjectOf(ledger: Ledger, entry: Entry | MintEntry): Subject {
-  const named = (subject: string | undefined, detail: string | null = null) => ({ subject: subject ?? null, detail });
+  const named = (subject: string | undefined, detail: string | null = null) => ({
+    subject: subject ?? null,
+    detail,
+  });
   if (entry.kind === "mint") return named(entry.mintId, mintText(ledger, entry));
   if (entry.kind === "claimsCreated") return named(entry.claims[0]?.link);
   if (entry.kind === "claimCancelled") return named(entry.link);
@@ -309,7 +397,8 @@ function subjectOf(ledger: Ledger, entry: Entry | MintEntry): Subject {
   }
   if ("assetIndex" in entry || "assetId" in entry) {
     const { assets } = ledger;
-    const asset = "assetIndex" in entry ? assets.durable.get(entry.assetIndex) : assets.named(entry.assetId);
+    const asset =
+      "assetIndex" in entry ? assets.durable.get(entry.assetIndex) : assets.named(entry.assetId);
     return named(asset?.assetId, asset?.name);
   }
   if ("userId" in entry) return named(entry.userId, entry.reference);

@@ -13,8 +13,8 @@ import { hashText, isSecret, type Right, requireRight, rightsOf, SCOPES_OF } fro
 const SIGN_IN_MS = 12 * 3_600_000;
 
 /**
- * The secret of a link or of a sign-in: the person's id and 32 random bytes, in hex. Only SHA-256 of the random part is
- * stored; it is random, so no slower hash is needed.
+ * The secret of a link or of a sign-in: the person's id and 32 random bytes, in hex. Only SHA-256
+ * of the random part is stored; it is random, so no slower hash is needed.
  */
 const SECRET = /^([0-9a-f]{32})([0-9a-f]{64})$/;
 
@@ -38,14 +38,18 @@ export function signInsOf(context: EngineContext): SignIns {
         const expiresAt = ledger.now() + SIGN_IN_MS;
         const signIn = { personIndex, tokenHash, byLink: "link" in proof, expiresAt };
         const { time: openedAt } = ledger.record(group, { kind: "personSignedIn", ...signIn });
-        const signIns = [...person.signIns, { tokenHash, openedAt, expiresAt }].slice(-MAX_SIGN_INS);
+        const signIns = [...person.signIns, { tokenHash, openedAt, expiresAt }].slice(
+          -MAX_SIGN_INS,
+        );
         const link = "link" in proof ? null : person.link;
         const signedIn = { ...person, signIns, link, signedInAt: openedAt };
         ledger.people.set(group, signedIn);
         return signInView(ledger, signedIn, expiresAt);
       }, wait);
       const { durable: people } = ledger.people;
-      const others = found.slice(1).map((index) => personView(ledger, people.get(index) as PersonRecord));
+      const others = found
+        .slice(1)
+        .map((index) => personView(ledger, people.get(index) as PersonRecord));
       return { ...opened, token: secretOf(opened.person.personId, secret), others };
     },
     signedIn: async (token) => {
@@ -69,7 +73,10 @@ export function signInsOf(context: EngineContext): SignIns {
     principal: async ({ person: { personId } }, applicationId) => {
       const { ledger } = context;
       const person = usable(ledger, ledger.people.named(personId));
-      const own = person.applicationIndex === null ? null : ledger.applications.durable.get(person.applicationIndex);
+      const own =
+        person.applicationIndex === null
+          ? null
+          : ledger.applications.durable.get(person.applicationIndex);
       const key = person.keyIndex === null ? undefined : ledger.keys.durable.get(person.keyIndex);
       if (own && key) {
         if (applicationId !== undefined && applicationId !== own.applicationId)
@@ -77,17 +84,24 @@ export function signInsOf(context: EngineContext): SignIns {
         return { applicationId: own.applicationId, keyId: key.keyId, scopes: key.scopes };
       }
       if (applicationId === undefined)
-        throw new MintmarkError("role_missing", "Name an application: the operator's people belong to none.");
+        throw new MintmarkError(
+          "role_missing",
+          "Name an application: the operator's people belong to none.",
+        );
       const named = ledger.application(applicationId);
       return { applicationId: named.applicationId, keyId: personId, scopes: SCOPES_OF.operator };
     },
   };
 }
 
-/** A signed-in person as the actor of changes. Throws `role_missing`, `credentials_invalid`, `application_not_found`. */
+/**
+ * A signed-in person as the actor of changes. Throws `role_missing`, `credentials_invalid`,
+ * `application_not_found`.
+ */
 export function actorOf(ledger: Ledger, signIn: SignIn, right: Right, applicationId?: Uuid): Actor {
   const personIndex = ledger.people.named(signIn.person.personId, "latest")?.personIndex ?? -1;
-  const named = applicationId === undefined ? null : ledger.application(applicationId).applicationIndex;
+  const named =
+    applicationId === undefined ? null : ledger.application(applicationId).applicationIndex;
   const require = (): PersonRecord => {
     const person = usable(ledger, ledger.people.latest.get(personIndex));
     requireRight(person.role, right);
@@ -101,8 +115,11 @@ export function actorOf(ledger: Ledger, signIn: SignIn, right: Right, applicatio
 
 /** Ends open streams of ended sign-ins, when that is durable. */
 export function tellAccess(ledger: Ledger, group: Group, { applicationIndex }: PersonRecord): void {
-  const application = applicationIndex === null ? undefined : ledger.applications.latest.get(applicationIndex);
-  group.onDurable(() => ledger.emit("access", { applicationId: application?.applicationId ?? null }));
+  const application =
+    applicationIndex === null ? undefined : ledger.applications.latest.get(applicationIndex);
+  group.onDurable(() =>
+    ledger.emit("access", { applicationId: application?.applicationId ?? null }),
+  );
 }
 
 export function secretOf(personId: Uuid, secret: string): string {
@@ -123,21 +140,27 @@ function newLink(person: PersonRecord | undefined): string {
   return `Ask for a new one: an admin makes it on the page Team, or the operator runs \`${typed}\`.`;
 }
 
-/** The person whose link this is. Throws `credentials_invalid`, also for a used one, or `credentials_expired`. */
+/**
+ * The person whose link this is. Throws `credentials_invalid`, also for a used one, or
+ * `credentials_expired`.
+ */
 function byLink(ledger: Ledger, link: string): number {
   const [found, random] = readSecret(ledger, link);
   const person = found === undefined ? undefined : ledger.people.latest.get(found.personIndex);
   if (!isSecret(random, person?.link?.linkHash) || !person?.link)
-    throw new MintmarkError("credentials_invalid", `This link was used, replaced or mistyped. ${newLink(person)}`);
+    throw new MintmarkError(
+      "credentials_invalid",
+      `This link was used, replaced or mistyped. ${newLink(person)}`,
+    );
   if (person.link.expiresAt <= ledger.journalClock.present())
     throw new MintmarkError("credentials_expired", `This link has expired. ${newLink(person)}`);
   return person.personIndex;
 }
 
 /**
- * The usable people with this wallet, the last to sign in first: anybody can be invited by an address, so an
- * invitation must not lead its owner away from the team that it knows. Throws `credentials_invalid` for none,
- * `application_suspended` where all are of suspended applications.
+ * The usable people with this wallet, the last to sign in first: anybody can be invited by an
+ * address, so an invitation must not lead its owner away from the team that it knows. Throws
+ * `credentials_invalid` for none, `application_suspended` where all are of suspended applications.
  */
 function byAddress(ledger: Ledger, { address, applicationId }: WalletProof): readonly number[] {
   const wallet = requireAddress("address", address);
@@ -150,10 +173,15 @@ function byAddress(ledger: Ledger, { address, applicationId }: WalletProof): rea
   );
   const [first] = people;
   if (first === undefined)
-    throw new MintmarkError("credentials_invalid", "No person signs in with this wallet. Ask for an invitation.");
+    throw new MintmarkError(
+      "credentials_invalid",
+      "No person signs in with this wallet. Ask for an invitation.",
+    );
   const usual = people.filter((person) => !isSuspended(ledger, person));
   if (usual.length === 0) throw new MintmarkError("application_suspended");
-  return usual.sort((a, b) => (b.signedInAt ?? 0) - (a.signedInAt ?? 0)).map(({ personIndex }) => personIndex);
+  return usual
+    .sort((a, b) => (b.signedInAt ?? 0) - (a.signedInAt ?? 0))
+    .map(({ personIndex }) => personIndex);
 }
 
 function findSignIn(ledger: Ledger, token: string) {
@@ -168,7 +196,10 @@ function findSignIn(ledger: Ledger, token: string) {
   return { person: usable(ledger, person), ...signIn };
 }
 
-/** Throws `credentials_invalid` for a removed person, `application_suspended` for one of a suspended application. */
+/**
+ * Throws `credentials_invalid` for a removed person, `application_suspended` for one of a suspended
+ * application.
+ */
 export function usable(ledger: Ledger, person: PersonRecord | undefined): PersonRecord {
   if (person === undefined || person.removedAt !== null)
     throw new MintmarkError("credentials_invalid", "You are no longer a person.");
@@ -177,18 +208,41 @@ export function usable(ledger: Ledger, person: PersonRecord | undefined): Person
 }
 
 function isSuspended(ledger: Ledger, { applicationIndex }: PersonRecord): boolean {
-  return applicationIndex !== null && ledger.applications.latest.get(applicationIndex)?.suspended === true;
+  return (
+    applicationIndex !== null &&
+    ledger.applications.latest.get(applicationIndex)?.suspended === true
+  );
 }
 
 export function personView(ledger: Ledger, record: PersonRecord): Person {
-  const { personId, applicationIndex, role, name, address, keyIndex, createdAt, signedInAt, removedAt } = record;
-  const application = applicationIndex === null ? null : ledger.applications.latest.get(applicationIndex);
+  const {
+    personId,
+    applicationIndex,
+    role,
+    name,
+    address,
+    keyIndex,
+    createdAt,
+    signedInAt,
+    removedAt,
+  } = record;
+  const application =
+    applicationIndex === null ? null : ledger.applications.latest.get(applicationIndex);
   const key = keyIndex === null ? null : ledger.keys.latest.get(keyIndex);
   const applicationId = application?.applicationId ?? null;
   const applicationName = application?.name ?? null;
   const linkExpiresAt = record.link?.expiresAt ?? null;
   const times = { linkExpiresAt, createdAt, signedInAt, removedAt };
-  return { personId, applicationId, applicationName, role, name, address, keyId: key?.keyId ?? null, ...times };
+  return {
+    personId,
+    applicationId,
+    applicationName,
+    role,
+    name,
+    address,
+    keyId: key?.keyId ?? null,
+    ...times,
+  };
 }
 
 function signInView(ledger: Ledger, record: PersonRecord, expiresAt: number): SignIn {
@@ -205,7 +259,10 @@ export interface Person {
   readonly name: string;
   /** The wallet that signs in; null while there is none. */
   readonly address: Address | null;
-  /** The key of the person's own mints and withdrawals, which no program can use; null for the operator's people. */
+  /**
+   * The key of the person's own mints and withdrawals, which no program can use; null for the
+   * operator's people.
+   */
   readonly keyId: string | null;
   /** When the unused link expires, milliseconds since 1970; null without one. */
   readonly linkExpiresAt: number | null;
@@ -234,24 +291,31 @@ export interface SignIn {
 export interface NewSignIn extends SignIn {
   /** 96 hex digits. Not stored: shown once. */
   readonly token: string;
-  /** The same wallet's people of other teams, which `applicationId` chooses at the next sign-in; none for a link. */
+  /**
+   * The same wallet's people of other teams, which `applicationId` chooses at the next sign-in;
+   * none for a link.
+   */
   readonly others: readonly Person[];
 }
 
 /** How people sign in. */
 export interface SignIns {
   /**
-   * Opens a sign-in of 12 hours by a link, or for a wallet whose signature the caller has checked. A link works once.
-   * Rejects with `credentials_invalid`, `credentials_expired`, `application_suspended`.
+   * Opens a sign-in of 12 hours by a link, or for a wallet whose signature the caller has checked.
+   * A link works once. Rejects with `credentials_invalid`, `credentials_expired`,
+   * `application_suspended`.
    */
   signIn(proof: { readonly link: string } | WalletProof, wait?: WaitOptions): Promise<NewSignIn>;
-  /** The sign-in of a token. Rejects with `credentials_invalid`, `credentials_expired`, `application_suspended`. */
+  /**
+   * The sign-in of a token. Rejects with `credentials_invalid`, `credentials_expired`,
+   * `application_suspended`.
+   */
   signedIn(token: string): Promise<SignIn>;
   /** Ends a sign-in; rejects like {@link SignIns.signedIn}. */
   signOut(token: string, wait?: WaitOptions): Promise<void>;
   /**
-   * The caller of mints and reads. The operator's people name an application, and only read it. Rejects with
-   * `role_missing`, `application_not_found`, `credentials_invalid`.
+   * The caller of mints and reads. The operator's people name an application, and only read it.
+   * Rejects with `role_missing`, `application_not_found`, `credentials_invalid`.
    */
   principal(signIn: SignIn, applicationId?: Uuid): Promise<Principal>;
 }

@@ -3,7 +3,13 @@ import type { WaitOptions } from "../abort.ts";
 import { type Issue, MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { type List, listOf, type OrderedPage, type PageEntries, type PageStart } from "../ledger/list.ts";
+import {
+  type List,
+  listOf,
+  type OrderedPage,
+  type PageEntries,
+  type PageStart,
+} from "../ledger/list.ts";
 import type { CachedUser } from "../ledger/user-cache.ts";
 import { findUser, readUsers } from "../ledger/user-records.ts";
 import { type Address, MAX_REFERENCE, type User, type Uuid } from "../model.ts";
@@ -20,7 +26,9 @@ type UserFacts = Pick<CachedUser, "userIndex" | "userId" | "ownerAddress">;
 
 /** The key that finds a user by id, or by the address of its owner. */
 export function recipientKey(applicationIndex: number, recipient: Uuid | Address): Buffer {
-  return isOwner(recipient) ? keyOf.owner(applicationIndex, recipient) : keyOf.userId(applicationIndex, recipient);
+  return isOwner(recipient)
+    ? keyOf.owner(applicationIndex, recipient)
+    : keyOf.userId(applicationIndex, recipient);
 }
 
 /** The facts in the record under {@link recipientKey}. */
@@ -35,7 +43,10 @@ export function isOwner(recipient: Uuid | Address): recipient is Address {
   return recipient.startsWith("0x");
 }
 
-/** Creates a user. The caller has checked that the id is free, and whether the owner has another user. */
+/**
+ * Creates a user. The caller has checked that the id is free, and whether the owner has another
+ * user.
+ */
 export function putUser(
   ledger: Ledger,
   group: Group,
@@ -47,13 +58,17 @@ export function putUser(
   const facts = { applicationIndex, userIndex, userId, ownerAddress, reference };
   const { time: createdAt } = ledger.record(group, { kind: "userCreated", ...facts });
   ledger.head.latest = { ...ledger.head.latest, userCount: userIndex + 1 };
-  group.stage(keyOf.userId(applicationIndex, userId), encodeRecord(userIdRecord, { userIndex, ownerAddress }));
+  group.stage(
+    keyOf.userId(applicationIndex, userId),
+    encodeRecord(userIdRecord, { userIndex, ownerAddress }),
+  );
   const record = { userId, ownerAddress, createdAt, reference };
   group.put(keyOf.user(applicationIndex, userIndex), encodeRecord(userRecord, record));
   const owned = encodeRecord(ownerRecord, { userIndex, userId });
   if (isFirst) group.stage(keyOf.owner(applicationIndex, ownerAddress), owned);
   else group.put(keyOf.ownerUser(applicationIndex, ownerAddress, userIndex), owned);
-  if (reference !== null) group.put(keyOf.userReference(applicationIndex, reference, userIndex), Buffer.from([1]));
+  if (reference !== null)
+    group.put(keyOf.userReference(applicationIndex, reference, userIndex), Buffer.from([1]));
   const user = { userIndex, userId, ownerAddress };
   ledger.users.remember(applicationIndex, userId, user);
   if (isFirst) ledger.users.remember(applicationIndex, ownerAddress, user);
@@ -117,7 +132,8 @@ async function findOrCreate(
           const first = find(ownerAddress);
           const found = userId === null ? first : find(userId);
           const made = { userId: userId ?? uuidv7(), ownerAddress, reference };
-          return (found ?? putUser(ledger, group, applicationIndex, made, first === null)).userIndex;
+          return (found ?? putUser(ledger, group, applicationIndex, made, first === null))
+            .userIndex;
         });
       },
     },
@@ -126,7 +142,12 @@ async function findOrCreate(
   return readUsers(ledger, applicationIndex, indices);
 }
 
-export async function createUser(context: EngineContext, applicationId: Uuid, user: NewUser, signal?: AbortSignal) {
+export async function createUser(
+  context: EngineContext,
+  applicationId: Uuid,
+  user: NewUser,
+  signal?: AbortSignal,
+) {
   const asked = askedUser({ ...user, userId: user.userId ?? uuidv7() });
   const refuse = (): never => {
     throw new MintmarkError("user_exists");
@@ -145,8 +166,10 @@ async function userPage(
   const { applicationIndex } = ledger.application(applicationId);
   /** The key of a user in the index; without one, their prefix. */
   const keyAt = (...user: [] | [userIndex: number]): Buffer => {
-    if (ownerAddress !== undefined) return prefixOf.ownerUser(applicationIndex, ownerAddress, ...user);
-    if (reference !== undefined) return prefixOf.userReference(applicationIndex, reference, ...user);
+    if (ownerAddress !== undefined)
+      return prefixOf.ownerUser(applicationIndex, ownerAddress, ...user);
+    if (reference !== undefined)
+      return prefixOf.userReference(applicationIndex, reference, ...user);
     return prefixOf.user(applicationIndex, ...user);
   };
   const prefix = keyAt();
@@ -154,9 +177,18 @@ async function userPage(
   const start = after === null || reverse ? { gte: prefix } : { gt: keyAt(after) };
   const end = after === null || !reverse ? endOf(prefix) : keyAt(after);
   const indices: number[] = [];
-  for await (const [key, record] of ledger.store.entries({ ...start, lt: end, reverse, limit: limit + 1 })) {
+  for await (const [key, record] of ledger.store.entries({
+    ...start,
+    lt: end,
+    reverse,
+    limit: limit + 1,
+  })) {
     const isOwned = ownerAddress !== undefined;
-    indices.push(isOwned ? decodeRecord(ownerRecord, record, "An owner").userIndex : key.readUInt32BE(key.length - 4));
+    indices.push(
+      isOwned
+        ? decodeRecord(ownerRecord, record, "An owner").userIndex
+        : key.readUInt32BE(key.length - 4),
+    );
   }
   const page = indices.slice(0, limit);
   const users = await readUsers(ledger, applicationIndex, page);
@@ -166,13 +198,19 @@ async function userPage(
 
 export function usersOf(context: EngineContext): Users {
   return {
-    create: async (applicationId, user, wait) => createUser(context, applicationId, user, wait?.signal),
+    create: async (applicationId, user, wait) =>
+      createUser(context, applicationId, user, wait?.signal),
     async createAll(applicationId, users, wait) {
       if (!Array.isArray(users) || users.length === 0 || users.length > MAX_NEW_USERS)
-        throw new MintmarkError("validation_failed", `users must be a list of 1 to ${MAX_NEW_USERS} users`);
+        throw new MintmarkError(
+          "validation_failed",
+          `users must be a list of 1 to ${MAX_NEW_USERS} users`,
+        );
       const refuse = (positions: readonly number[]): never => {
         const detail = "a user of this id has another owner address";
-        const issues = positions.map((i): Issue => ({ pointer: `/users/${i}/userId`, code: "user_exists", detail }));
+        const issues = positions.map(
+          (i): Issue => ({ pointer: `/users/${i}/userId`, code: "user_exists", detail }),
+        );
         throw new MintmarkError("user_exists", undefined, { issues });
       };
       return findOrCreate(context, applicationId, users.map(askedUser), refuse, wait?.signal);
@@ -184,7 +222,10 @@ export function usersOf(context: EngineContext): Users {
     },
     list(applicationId, filter = {}) {
       const { ownerAddress: owner, ...rest } = filter;
-      const asked = owner === undefined ? rest : { ...rest, ownerAddress: requireAddress("ownerAddress", owner) };
+      const asked =
+        owner === undefined
+          ? rest
+          : { ...rest, ownerAddress: requireAddress("ownerAddress", owner) };
       return listOf(context, "users", applicationId, asked, (start, ledger) =>
         userPage(ledger, applicationId, asked, start),
       );
@@ -202,8 +243,9 @@ export interface Users {
   /** Idempotent for the same id and address. Rejects with `user_exists` for another address. */
   create(applicationId: Uuid, user: NewUser, wait?: WaitOptions): Promise<User>;
   /**
-   * Creates at most 1,000 users, all or none, and resolves with them in their order. An entry without an id is the
-   * first user of its owner address, created if there is none; so repeats change nothing.
+   * Creates at most 1,000 users, all or none, and resolves with them in their order. An entry
+   * without an id is the first user of its owner address, created if there is none; so repeats
+   * change nothing.
    */
   createAll(applicationId: Uuid, users: readonly NewUser[], wait?: WaitOptions): Promise<User[]>;
   /** Rejects with `user_not_found`. */
@@ -216,7 +258,10 @@ export interface Users {
 export interface NewUser {
   readonly userId?: Uuid | undefined;
   readonly ownerAddress: Address;
-  /** Your own name for the user, at most 64 characters without control characters. It need not be unique. */
+  /**
+   * Your own name for the user, at most 64 characters without control characters. It need not be
+   * unique.
+   */
   readonly reference?: string | null | undefined;
 }
 

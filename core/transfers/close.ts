@@ -21,7 +21,10 @@ import { changeActivity, putActivity, readActivities } from "../vaults/activity.
 import * as stored from "../vaults/stored-lists.ts";
 import { examine, isFinal, type Spent } from "./judge.ts";
 
-/** Least seconds between the closing of a batch and a deadline in it: the commit must be mined before. */
+/**
+ * Least seconds between the closing of a batch and a deadline in it: the commit must be mined
+ * before.
+ */
 const MIN_LEFT = 900n;
 const MOST_LISTS = 8_192;
 const MOST_FAILED = 8_192; // Transfers of failed lists in one atomic step
@@ -31,7 +34,10 @@ interface Ready {
   readonly spent: readonly Spent[];
 }
 
-/** Puts waiting transfers into the next rollup batch. Lists that came too late fail. Null when nothing waits. */
+/**
+ * Puts waiting transfers into the next rollup batch. Lists that came too late fail. Null when
+ * nothing waits.
+ */
 export async function closeTransfers(ledger: Ledger, wait?: WaitOptions): Promise<Batch | null> {
   // Wrapped in an object, so that the writer does not wait for the promise.
   const { sealed } = await ledger.writer.alone(async (group) => {
@@ -48,21 +54,36 @@ export async function closeTransfers(ledger: Ledger, wait?: WaitOptions): Promis
   return batch === undefined ? null : batchView(batch);
 }
 
-/** The lists that wait for a batch, oldest first. Reads one at a time, because many can wait while L1 halts. */
+/**
+ * The lists that wait for a batch, oldest first. Reads one at a time, because many can wait while
+ * L1 halts.
+ */
 async function* waitingLists(ledger: Ledger, limit: number): AsyncGenerator<TransferListRecord> {
   const prefix = Buffer.from([PREFIX.waitingTransfers]);
   for await (const [, id] of ledger.store.entries({ gte: prefix, lt: endOf(prefix), limit }))
-    yield await stored.readTransferList(ledger, decodeRecord(transferIdRecord, id, "A waiting transfer"));
+    yield await stored.readTransferList(
+      ledger,
+      decodeRecord(transferIdRecord, id, "A waiting transfer"),
+    );
 }
 
-/** When the oldest list without a batch was taken, in milliseconds since 1970; null when none waits. */
+/**
+ * When the oldest list without a batch was taken, in milliseconds since 1970; null when none waits.
+ */
 export async function waitingSince(ledger: Ledger): Promise<number | null> {
   for await (const { createdAt } of waitingLists(ledger, 1)) return createdAt;
   return null;
 }
 
-/** Gives up a list that waits for a batch: its vaults are free, and its owner can sign them anew. */
-async function failWaiting(ledger: Ledger, group: Group, list: TransferListRecord, failure: string) {
+/**
+ * Gives up a list that waits for a batch: its vaults are free, and its owner can sign them anew.
+ */
+async function failWaiting(
+  ledger: Ledger,
+  group: Group,
+  list: TransferListRecord,
+  failure: string,
+) {
   const { transferId, applicationIndex, digest, transfers } = list;
   const ids = transfers.map(({ vaultId }) => vaultId);
   const activities = await readActivities(ledger, group, ids);
@@ -78,7 +99,10 @@ async function failWaiting(ledger: Ledger, group: Group, list: TransferListRecor
   tell(ledger, group, applicationIndex, time, { type: "transfer.failed", transferId, failure });
 }
 
-/** The waiting lists, oldest first, until one does not fit; then in the order of their vaults, which costs L1 the least. */
+/**
+ * The waiting lists, oldest first, until one does not fit; then in the order of their vaults, which
+ * costs L1 the least.
+ */
 async function readyLists(ledger: Ledger, group: Group): Promise<Ready[]> {
   const ready: Ready[] = [];
   const load = new BatchLoad(ledger.limits);
@@ -102,7 +126,11 @@ async function readyLists(ledger: Ledger, group: Group): Promise<Ready[]> {
 /** Makes the outputs of these lists the vaults of a closed batch. */
 function putBatched(ledger: Ledger, group: Group, ready: readonly Ready[]): OpenBatch {
   const lists = ready.map(({ list }) => list);
-  const batch = openAhead(ledger, "zk-rollup", stored.slotCount(lists.flatMap(({ transfers }) => transfers)));
+  const batch = openAhead(
+    ledger,
+    "zk-rollup",
+    stored.slotCount(lists.flatMap(({ transfers }) => transfers)),
+  );
   const { batchNumber, vaults } = batch;
   batch.transfers = lists;
   const transferIds = lists.map(({ transferId }) => transferId);
@@ -110,12 +138,21 @@ function putBatched(ledger: Ledger, group: Group, ready: readonly Ready[]): Open
   for (const one of ready) putOutputs(ledger, group, batch, one, time);
   for (let first = 0; first < vaults.count; first += CHUNK_VAULTS) {
     const end = Math.min(first + CHUNK_VAULTS, vaults.count);
-    group.put(keyOf.chunk("zk-rollup", batchNumber, first / CHUNK_VAULTS), encodeColumns(vaults, first, end));
+    group.put(
+      keyOf.chunk("zk-rollup", batchNumber, first / CHUNK_VAULTS),
+      encodeColumns(vaults, first, end),
+    );
   }
   return batch;
 }
 
-function putOutputs(ledger: Ledger, group: Group, batch: OpenBatch, { list, spent }: Ready, time: number): void {
+function putOutputs(
+  ledger: Ledger,
+  group: Group,
+  batch: OpenBatch,
+  { list, spent }: Ready,
+  time: number,
+): void {
   const { batchNumber, vaults } = batch;
   const firstSlot = vaults.count;
   const batched = { ...list, status: "batched", batchNumber, firstSlot, updatedAt: time } as const;
@@ -125,14 +162,21 @@ function putOutputs(ledger: Ledger, group: Group, batch: OpenBatch, { list, spen
     const rest = vault.amount - activity.withdrawn;
     const amount = stored.unitsOf(output, rest);
     const blobs = hexToBytes(vault.blob);
-    const content = { amountHigh: highWord(amount), amountLow: lowWord(amount), blobs, start: 0, end: blobs.length };
+    const content = {
+      amountHigh: highWord(amount),
+      amountLow: lowWord(amount),
+      blobs,
+      start: 0,
+      end: blobs.length,
+    };
     const isOwners = isChange || holderIndex === null;
     // A burnt slot is kept with its former owner: it holds no units.
     const owner = hexToBytes(isOwners ? vault.owner : transfer.to, 20);
     const userIndex = holderIndex ?? transfer.userIndex;
     const holder = { applicationIndex: list.applicationIndex, userIndex, owner };
     vaults.push(holder, { assetIndex: vault.assetIndex, ...content }, time, time, 0);
-    if (!isChange) putActivity(ledger, group, transfer, { ...activity, transferred: rest, updatedAt: time });
+    if (!isChange)
+      putActivity(ledger, group, transfer, { ...activity, transferred: rest, updatedAt: time });
   }
   stored.putTransferList(group, batched, list);
   forgetSums(ledger, group, list);
@@ -146,13 +190,14 @@ function forgetSums(ledger: Ledger, group: Group, list: TransferListRecord): voi
 }
 
 export interface TakeBackOptions extends WaitOptions {
-  readonly givesUp?: boolean; // Whether the transfers fail, and do not wait for another batch; default no
+  // Whether the transfers fail, and do not wait for another batch; default no
+  readonly givesUp?: boolean;
 }
 
 /**
- * Takes a batch of transfers back, in one atomic step. L1 gets a batch of void slots under its number, because later
- * vault ids are promised. The lists wait again, and get other vaults from a later batch; or they fail, and their vaults
- * are free.
+ * Takes a batch of transfers back, in one atomic step. L1 gets a batch of void slots under its
+ * number, because later vault ids are promised. The lists wait again, and get other vaults from a
+ * later batch; or they fail, and their vaults are free.
  */
 export async function takeBackTransfers(
   ledger: Ledger,
@@ -163,7 +208,8 @@ export async function takeBackTransfers(
   const reason = requireText("failure", failure, 2000);
   const record = await ledger.writer.alone(async (group) => {
     const batch = latestUncommitted(ledger, "zk-rollup", batchNumber);
-    if (!batch.transfers) throw new MintmarkError("validation_failed", "The batch is not one of transfers.");
+    if (!batch.transfers)
+      throw new MintmarkError("validation_failed", "The batch is not one of transfers.");
     const lists = await stored.listsOfBatch(ledger, batch);
     const vaults = await readBatchVaults(ledger, batch);
     const run = { firstSlot: 0, count: batch.vaultCount, failure: reason };
@@ -177,24 +223,38 @@ export async function takeBackTransfers(
       if (givesUp) await failWaiting(ledger, group, again, reason);
       forgetSums(ledger, group, list);
     }
-    for (const { vaultId, failure } of pending) await failVoidWithdrawals(ledger, group, vaultId, failure);
+    for (const { vaultId, failure } of pending)
+      await failVoidWithdrawals(ledger, group, vaultId, failure);
     return resealed;
   }, signal);
   return batchView(record);
 }
 
 /** A list that L1 does not take waits for another batch. */
-export async function waitAgain(ledger: Ledger, group: Group, list: TransferListRecord, time: number) {
+export async function waitAgain(
+  ledger: Ledger,
+  group: Group,
+  list: TransferListRecord,
+  time: number,
+) {
   for (const transfer of list.transfers)
     await changeActivity(ledger, group, transfer, { transferred: 0n, updatedAt: time });
-  const waiting = { status: "waiting", batchNumber: null, firstSlot: null, updatedAt: time } as const;
+  const waiting = {
+    status: "waiting",
+    batchNumber: null,
+    firstSlot: null,
+    updatedAt: time,
+  } as const;
   const transfers = list.transfers.map((transfer) => ({ ...transfer, fault: null }));
   const again: TransferListRecord = { ...list, transfers, ...waiting };
   stored.putTransferList(group, again, list);
   return again;
 }
 
-/** Most bytes of a group before its records: form 1, deadline 4, base 8, signature 64; and 2 for a length. */
+/**
+ * Most bytes of a group before its records: form 1, deadline 4, base 8, signature 64; and 2 for a
+ * length.
+ */
 const GROUP_BYTES = 77;
 const LENGTH_BYTES = 2;
 const RECORD_BYTES = 23;
@@ -203,7 +263,10 @@ const AMOUNT_BYTES = 8;
 
 const NEAR = 1n << 23n; // Ids that are all nearer to the first one need no whole ids
 
-/** Upper bounds, compared with L1 by test/contracts/transfer-gas.test.ts. A word covers 256 neighbouring vaults. */
+/**
+ * Upper bounds, compared with L1 by test/contracts/transfer-gas.test.ts. A word covers 256
+ * neighbouring vaults.
+ */
 const COMMIT_GAS = 300_000;
 const GROUP_GAS = 4_000;
 const SLOT_GAS = 1_600;
@@ -224,9 +287,14 @@ export class BatchLoad {
   take(transfers: readonly Transfer[]): boolean {
     const taken = stored.slotCount(transfers);
     const ids = transfers.map(({ vaultId }) => vaultId);
-    const isFar = ids.some((id) => id - (ids[0] as bigint) >= NEAR || (ids[0] as bigint) - id >= NEAR);
-    const perRecord = RECORD_BYTES + (isFar ? WHOLE_ID_BYTES : 0) + (taken > transfers.length ? AMOUNT_BYTES : 0);
-    const words = new Set(transfers.map(({ vaultId }) => vaultId >> 8n).filter((word) => !this.#words.has(word)));
+    const isFar = ids.some(
+      (id) => id - (ids[0] as bigint) >= NEAR || (ids[0] as bigint) - id >= NEAR,
+    );
+    const perRecord =
+      RECORD_BYTES + (isFar ? WHOLE_ID_BYTES : 0) + (taken > transfers.length ? AMOUNT_BYTES : 0);
+    const words = new Set(
+      transfers.map(({ vaultId }) => vaultId >> 8n).filter((word) => !this.#words.has(word)),
+    );
     const head = GROUP_BYTES + (transfers.length > 1 ? LENGTH_BYTES : 0);
     const bytes = this.#bytes + head + perRecord * transfers.length;
     const slots = this.#slots + taken;
@@ -242,5 +310,8 @@ export class BatchLoad {
 /** Throws `batch_too_large` for a list that no commit can carry. */
 export function requireCarried(limits: Limits, transfers: readonly Transfer[]): void {
   if (!new BatchLoad(limits).take(transfers))
-    throw new MintmarkError("batch_too_large", "One commit cannot carry these transfers. Sign shorter lists.");
+    throw new MintmarkError(
+      "batch_too_large",
+      "One commit cannot carry these transfers. Sign shorter lists.",
+    );
 }

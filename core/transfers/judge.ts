@@ -2,20 +2,31 @@ import { findBatch } from "../batches/batches.ts";
 import { failWithdrawals } from "../batches/void-slots.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Address, VaultId } from "../model.ts";
-import { TRANSFER_FAULTS, type TransferFault, type TransferPowers, transferFault } from "../protocol/transfer-rules.ts";
+import {
+  TRANSFER_FAULTS,
+  type TransferFault,
+  type TransferPowers,
+  transferFault,
+} from "../protocol/transfer-rules.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import { runAt } from "../sealing/void-runs.ts";
 import type { Group } from "../store/group.ts";
 import type { ActivityRecord, BatchRecord, TransferListRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
-import { CHUNK_VAULTS, decodeChunk, encodeChunk, type StoredVault } from "../store/vault-columns.ts";
+import {
+  CHUNK_VAULTS,
+  decodeChunk,
+  encodeChunk,
+  type StoredVault,
+} from "../store/vault-columns.ts";
 import { tell } from "../tenants/events/event-log.ts";
 import { putActivity, readActivities, readActivity } from "../vaults/activity.ts";
 import * as lists from "../vaults/stored-lists.ts";
 import { hasSlot, placeOf, readVaults } from "../vaults/vaults.ts";
 import { powersOf } from "./powers.ts";
 
-const COMMIT_SECONDS = 600n; // Least seconds between L1's newest block and a deadline, when a commit is sent
+// Least seconds between L1's newest block and a deadline, when a commit is sent
+const COMMIT_SECONDS = 600n;
 const MISSING = "L1's history lacks a vault of the transfers.";
 
 /** A vault that a transfer takes, as L1 has it now. */
@@ -25,17 +36,26 @@ export interface Spent {
 }
 
 /**
- * Examines a list, with a group's changes, for a commit at this time in seconds. Returns the vaults that it takes, and
- * why L1 would not count all transfers; null when it would.
+ * Examines a list, with a group's changes, for a commit at this time in seconds. Returns the vaults
+ * that it takes, and why L1 would not count all transfers; null when it would.
  */
-export async function examine(ledger: Ledger, group: Group | null, list: TransferListRecord, commitAt: bigint) {
+export async function examine(
+  ledger: Ledger,
+  group: Group | null,
+  list: TransferListRecord,
+  commitAt: bigint,
+) {
   const ids = list.transfers.map(({ vaultId }) => vaultId);
   const places = ids.map(placeOf);
   if (!places.every((place) => hasSlot(ledger, place))) return { spent: [], failure: MISSING };
   const vaults = await readVaults(ledger, places);
   const activities = await readActivities(ledger, group, ids);
-  const spent = vaults.map(({ vault }, i) => ({ vault, activity: activities[i] as ActivityRecord }));
-  const read = (key: Buffer) => (group === null ? ledger.store.get(key) : group.read(ledger.store, key));
+  const spent = vaults.map(({ vault }, i) => ({
+    vault,
+    activity: activities[i] as ActivityRecord,
+  }));
+  const read = (key: Buffer) =>
+    group === null ? ledger.store.get(key) : group.read(ledger.store, key);
   const powers = await powersOf(read, (spent[0] as Spent).vault.owner, list);
   return { spent, failure: failureOf(ledger, list, spent, powers, commitAt) };
 }
@@ -53,17 +73,23 @@ function failureOf(
     if (vault.userIndex !== transfer.userIndex || vault.assetIndex !== transfer.assetIndex)
       return `Vault ${transfer.vaultId} is another one in L1's history.`;
     if (vault.owner !== spent[0]?.vault.owner) return "The vaults of the list have several owners.";
-    if (activity.spentBy !== list.transferId) return `Another transfer of vault ${transfer.vaultId} is on L1.`;
+    if (activity.spentBy !== list.transferId)
+      return `Another transfer of vault ${transfer.vaultId} is on L1.`;
     const fault = faultAt(ledger, list, transfer, { vault, activity }, powers, commitAt);
     if (fault === null) continue;
     const { mode, batchNumber, slot } = placeOf(transfer.vaultId);
-    const why = runAt(ledger.voids[mode].latest.get(batchNumber) ?? [], slot)?.failure ?? TRANSFER_FAULTS[fault];
+    const why =
+      runAt(ledger.voids[mode].latest.get(batchNumber) ?? [], slot)?.failure ??
+      TRANSFER_FAULTS[fault];
     return `L1 would not count the transfer of vault ${transfer.vaultId}: ${why}`;
   }
   return null;
 }
 
-/** A deep reorganisation may have taken a vault's batch back. The list waits until it is final again. */
+/**
+ * A deep reorganisation may have taken a vault's batch back. The list waits until it is final
+ * again.
+ */
 export function isFinal(ledger: Ledger, { transfers }: TransferListRecord): boolean {
   return transfers.every(({ vaultId }) => {
     const { mode, batchNumber } = placeOf(vaultId);
@@ -72,11 +98,18 @@ export function isFinal(ledger: Ledger, { transfers }: TransferListRecord): bool
 }
 
 /**
- * Why a sealed batch of transfers must not go to L1 after this time (seconds); null when it may. L1 takes a record that
- * does not count, and then the vault's owner can never transfer it again.
+ * Why a sealed batch of transfers must not go to L1 after this time (seconds); null when it may. L1
+ * takes a record that does not count, and then the vault's owner can never transfer it again.
  */
-export async function faultOfBatch(ledger: Ledger, batchNumber: number, l1Time: bigint): Promise<string | null> {
-  for (const list of await lists.listsOfBatch(ledger, findBatch(ledger, "zk-rollup", batchNumber))) {
+export async function faultOfBatch(
+  ledger: Ledger,
+  batchNumber: number,
+  l1Time: bigint,
+): Promise<string | null> {
+  for (const list of await lists.listsOfBatch(
+    ledger,
+    findBatch(ledger, "zk-rollup", batchNumber),
+  )) {
     const { failure } = await examine(ledger, null, list, l1Time + COMMIT_SECONDS);
     if (failure !== null) return failure;
     if (!isFinal(ledger, list)) return "A vault of the transfers is not final on L1 now.";
@@ -84,26 +117,48 @@ export async function faultOfBatch(ledger: Ledger, batchNumber: number, l1Time: 
   return null;
 }
 
-/** A vault that a record spends; null for an id that no batch has made, which L1 marks as spent all the same. */
+/**
+ * A vault that a record spends; null for an id that no batch has made, which L1 marks as spent all
+ * the same.
+ */
 interface Judged extends Pick<Spent, "activity"> {
   readonly vault: StoredVault | null;
 }
 
 /** Decides the transfers of a batch that L1 has just committed, by L1's own rule. */
-export async function judgeBatch(ledger: Ledger, group: Group, batch: BatchRecord, time: number): Promise<void> {
+export async function judgeBatch(
+  ledger: Ledger,
+  group: Group,
+  batch: BatchRecord,
+  time: number,
+): Promise<void> {
   await judge(ledger, group, batch, await lists.listsOfBatch(ledger, batch), time);
 }
 
 /** Decides once more what has taken a vault, because L1 tells of other units withdrawn from it. */
-export async function judgeSpender(ledger: Ledger, group: Group, vaultId: VaultId, time: number): Promise<void> {
+export async function judgeSpender(
+  ledger: Ledger,
+  group: Group,
+  vaultId: VaultId,
+  time: number,
+): Promise<void> {
   const { spentBy } = await readActivity(ledger, group, vaultId);
   const list = spentBy === null ? null : await lists.latestTransferList(ledger, group, spentBy);
-  const batch = list?.batchNumber == null ? undefined : ledger.batches["zk-rollup"].latest.get(list.batchNumber);
+  const batch =
+    list?.batchNumber == null
+      ? undefined
+      : ledger.batches["zk-rollup"].latest.get(list.batchNumber);
   if (list === null || batch?.l1Sequence == null || !batch.transfers) return;
   await judge(ledger, group, batch, [list], time);
 }
 
-async function judge(ledger: Ledger, group: Group, batch: BatchRecord, committed: TransferListRecord[], time: number) {
+async function judge(
+  ledger: Ledger,
+  group: Group,
+  batch: BatchRecord,
+  committed: TransferListRecord[],
+  time: number,
+) {
   const ids = committed.flatMap(({ transfers }) => transfers.map(({ vaultId }) => vaultId));
   const places = ids.map(placeOf).filter((place) => hasSlot(ledger, place));
   const located = await readVaults(ledger, places, group);
@@ -114,24 +169,38 @@ async function judge(ledger: Ledger, group: Group, batch: BatchRecord, committed
   let next = 0;
   for (const list of committed) {
     const spent = list.transfers.map(
-      ({ vaultId }): Judged => ({ vault: vaults.get(vaultId) ?? null, activity: activities[next++] as ActivityRecord }),
+      ({ vaultId }): Judged => ({
+        vault: vaults.get(vaultId) ?? null,
+        activity: activities[next++] as ActivityRecord,
+      }),
     );
     // A hostile operator can put vaults of several owners under one signature.
     const powers = new Map<Address, TransferPowers>();
     for (const { vault } of spent)
       if (vault !== null && !powers.has(vault.owner))
-        powers.set(vault.owner, await powersOf((key) => group.read(ledger.store, key), vault.owner, list));
+        powers.set(
+          vault.owner,
+          await powersOf((key) => group.read(ledger.store, key), vault.owner, list),
+        );
     const faults = list.transfers.map((transfer, i) => {
       const { vault, activity } = spent[i] as Judged;
       if (vault === null) return transfer.fault ?? "exhausted";
       const its = powers.get(vault.owner) as TransferPowers;
-      const fault = faultAt(ledger, list, transfer, { vault, activity }, its, batch.committedAt ?? 0n);
+      const fault = faultAt(
+        ledger,
+        list,
+        transfer,
+        { vault, activity },
+        its,
+        batch.committedAt ?? 0n,
+      );
       // A fault stays as it was first seen.
       return fault && (transfer.fault ?? fault);
     });
     for (const [i, transfer] of list.transfers.entries()) {
       const { vault, activity } = spent[i] as Judged;
-      const transferred = faults[i] === null && vault !== null ? vault.amount - activity.withdrawn : 0n;
+      const transferred =
+        faults[i] === null && vault !== null ? vault.amount - activity.withdrawn : 0n;
       if (transferred === activity.transferred) continue;
       putActivity(ledger, group, transfer, { ...activity, transferred, updatedAt: time });
     }
@@ -182,11 +251,20 @@ function putFaults(
   time: number,
 ): void {
   if (list.transfers.every(({ fault }, i) => fault === faults[i])) return;
-  const transfers = list.transfers.map((transfer, i) => ({ ...transfer, fault: faults[i] ?? null }));
+  const transfers = list.transfers.map((transfer, i) => ({
+    ...transfer,
+    fault: faults[i] ?? null,
+  }));
   lists.putTransferList(group, { ...list, transfers, updatedAt: time }, list);
-  const fresh = transfers.find(({ fault }, i) => fault !== null && list.transfers[i]?.fault === null);
+  const fresh = transfers.find(
+    ({ fault }, i) => fault !== null && list.transfers[i]?.fault === null,
+  );
   if (fresh === undefined) return;
-  const event = { type: "transfer.failed", transferId: list.transferId, failure: lists.failureOfFault(fresh) } as const;
+  const event = {
+    type: "transfer.failed",
+    transferId: list.transferId,
+    failure: lists.failureOfFault(fresh),
+  } as const;
   tell(ledger, group, list.applicationIndex, time, event);
 }
 
@@ -204,7 +282,11 @@ function outputsIn(ledger: Ledger, group: Group, { batchNumber }: BatchRecord) {
   };
   return {
     /** Gives the outputs of a list these units. Returns the vaults that had others. */
-    async set({ firstSlot }: TransferListRecord, amounts: readonly bigint[], time: number): Promise<VaultId[]> {
+    async set(
+      { firstSlot }: TransferListRecord,
+      amounts: readonly bigint[],
+      time: number,
+    ): Promise<VaultId[]> {
       const changed: VaultId[] = [];
       for (const [position, amount] of amounts.entries()) {
         const slot = (firstSlot as number) + position;

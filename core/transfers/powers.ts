@@ -8,9 +8,15 @@ import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import * as records from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 
-/** What lets others than the owner's key move vaults, or takes back what was signed, as L1 tells it. */
+/**
+ * What lets others than the owner's key move vaults, or takes back what was signed, as L1 tells it.
+ */
 export type PowerEvent = L1Event & {
-  readonly type: "sessionAuthorized" | "sessionRevoked" | "transfersApproved" | "transfersCancelled";
+  readonly type:
+    | "sessionAuthorized"
+    | "sessionRevoked"
+    | "transfersApproved"
+    | "transfersCancelled";
 };
 
 /** Reads a record: of the store, or with a group's changes. */
@@ -19,7 +25,9 @@ export type ReadRecord = (key: Buffer) => Promise<Buffer | undefined>;
 /** The session of an owner with a key; null when L1 has told of none. */
 export async function readSession(read: ReadRecord, owner: Address, key: Address) {
   const stored = await read(keyOf.transferSession(owner, key));
-  return stored === undefined ? null : decodeRecord(records.transferSessionRecord, stored, `The session of key ${key}`);
+  return stored === undefined
+    ? null
+    : decodeRecord(records.transferSessionRecord, stored, `The session of key ${key}`);
 }
 
 /** When and where an account approved a digest on L1, and when it cancelled it. */
@@ -36,7 +44,8 @@ export async function powersOf(read: ReadRecord, owner: Address, list: records.T
   const { approvedAt, cancelledAt } = await readApproval(read, owner, digest);
   const session = sessionKey === null ? null : await readSession(read, owner, sessionKey);
   const signer = signature === "0x" ? null : (sessionKey ?? owner);
-  const signerCancelledAt = signer === null ? 0n : (await readApproval(read, signer, digest)).cancelledAt;
+  const signerCancelledAt =
+    signer === null ? 0n : (await readApproval(read, signer, digest)).cancelledAt;
   return { signer, session, approvedAt, cancelledAt, signerCancelledAt } satisfies TransferPowers;
 }
 
@@ -69,7 +78,11 @@ export async function applyPower(ledger: Ledger, group: Group, event: PowerEvent
   note({ session: { owner, key, isRevoked } });
 }
 
-export async function revertPower(ledger: Ledger, group: Group, { session, approval }: records.L1EventRecord) {
+export async function revertPower(
+  ledger: Ledger,
+  group: Group,
+  { session, approval }: records.L1EventRecord,
+) {
   const read: ReadRecord = (key) => group.read(ledger.store, key);
   if (approval !== null) {
     const { owner, digest, isCancelled } = approval;
@@ -79,18 +92,34 @@ export async function revertPower(ledger: Ledger, group: Group, { session, appro
   if (session === null) return;
   const { owner, key, isRevoked } = session;
   const known = (await readSession(read, owner, key)) ?? records.NO_SESSION;
-  const before = isRevoked ? { ...known, revokedAt: 0n } : { ...records.NO_SESSION, revokedAt: known.revokedAt };
-  if (before.authorizedAt === 0n && before.revokedAt === 0n) group.remove(keyOf.transferSession(owner, key));
+  const before = isRevoked
+    ? { ...known, revokedAt: 0n }
+    : { ...records.NO_SESSION, revokedAt: known.revokedAt };
+  if (before.authorizedAt === 0n && before.revokedAt === 0n)
+    group.remove(keyOf.transferSession(owner, key));
   else putSession(group, owner, key, before);
 }
 
 /** Writes an approval, or removes one that says nothing. */
-function putApproval(group: Group, owner: Address, digest: Hash, approval: records.TransferApprovalRecord): void {
+function putApproval(
+  group: Group,
+  owner: Address,
+  digest: Hash,
+  approval: records.TransferApprovalRecord,
+): void {
   const key = keyOf.transferApproval(owner, digest);
   if (approval.approvedAt === 0n && approval.cancelledAt === 0n) group.remove(key);
   else group.stage(key, encodeRecord(records.transferApprovalRecord, approval));
 }
 
-function putSession(group: Group, owner: Address, key: Address, session: records.TransferSessionRecord): void {
-  group.stage(keyOf.transferSession(owner, key), encodeRecord(records.transferSessionRecord, session));
+function putSession(
+  group: Group,
+  owner: Address,
+  key: Address,
+  session: records.TransferSessionRecord,
+): void {
+  group.stage(
+    keyOf.transferSession(owner, key),
+    encodeRecord(records.transferSessionRecord, session),
+  );
 }

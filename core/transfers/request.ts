@@ -7,13 +7,22 @@ import { markRequest } from "../ledger/marks.ts";
 import { type Address, type Hash, type Hex, MODES, type Principal, type Uuid } from "../model.ts";
 import { compactBytes } from "../protocol/attestation.ts";
 import type { Transfer, TransfersMessage } from "../protocol/transfer.ts";
-import { isRedemption, MAX_TRANSFER_HOPS, requireTransfers, transfersDigest } from "../protocol/transfer.ts";
+import {
+  isRedemption,
+  MAX_TRANSFER_HOPS,
+  requireTransfers,
+  transfersDigest,
+} from "../protocol/transfer.ts";
 import { sessionCovers } from "../protocol/transfer-rules.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import { runAt } from "../sealing/void-runs.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
-import { type ActivityRecord, type TransferListRecord, transferIdRecord } from "../store/records.ts";
+import {
+  type ActivityRecord,
+  type TransferListRecord,
+  transferIdRecord,
+} from "../store/records.ts";
 import { keyOf, requestByKey, transferIndexes } from "../store/store-keys.ts";
 import type { StoredVault } from "../store/vault-columns.ts";
 import type { Transition } from "../store/writer.ts";
@@ -27,18 +36,21 @@ import { requireCarried } from "./close.ts";
 import { readApproval, readSession } from "./powers.ts";
 
 /**
- * What an owner has signed, in the order of the message: each vault once, all of one owner and one application. The
- * deadline is an hour to 30 days ahead.
+ * What an owner has signed, in the order of the message: each vault once, all of one owner and one
+ * application. The deadline is an hour to 30 days ahead.
  */
 export interface TransferRequest extends TransfersMessage {
   /**
-   * The owner's EIP-712 `Transfers` message, in the settlement contract's domain, or that of a key with a session of the
-   * owner. `0x` when the owner has approved the transfers on L1.
+   * The owner's EIP-712 `Transfers` message, in the settlement contract's domain, or that of a key
+   * with a session of the owner. `0x` when the owner has approved the transfers on L1.
    */
   readonly signature: Hex;
 }
 
-/** Takes signed transfers, all or none. The same ones again return their list, or try anew if it failed. */
+/**
+ * Takes signed transfers, all or none. The same ones again return their list, or try anew if it
+ * failed.
+ */
 export async function requestTransfers(
   { ledger, writer }: EngineContext,
   caller: TransferCaller,
@@ -48,28 +60,40 @@ export async function requestTransfers(
   const list = await askedList(ledger, caller, request);
   const signature = request.signature === "0x" ? "0x" : compactBytes(request.signature);
   const sessionKey = await requireAuthorized(ledger, list, signature);
-  const taken = await writer.run(taking(ledger, caller, { ...list, signature, sessionKey }), signal);
+  const taken = await writer.run(
+    taking(ledger, caller, { ...list, signature, sessionKey }),
+    signal,
+  );
   return typeof taken === "string" ? lists.readTransferList(ledger, taken) : taken;
 }
 
 const NOT_SIGNED =
   "The signature is not the vaults' owner's over these transfers, nor that of a key with a final session of the owner. " +
   "It has 65 bytes and a low s.";
-const NOT_APPROVED = "The vaults' owner has not approved these transfers on L1, or the approval is not final yet.";
+const NOT_APPROVED =
+  "The vaults' owner has not approved these transfers on L1, or the approval is not final yet.";
 const CANCELLED =
   "The owner or the signer has cancelled these transfers on L1. Sign other ones, with another deadline.";
 const NOT_COVERED =
   "The key's session has ended, ends before the deadline, or does not cover one of the assets or amounts.";
 
-/** The key that signed the list in a session; null if the owner signed or approved. L1 decides again at the commit. */
-async function requireAuthorized(ledger: Ledger, { digest, deadline, asked }: AskedList, signature: Hex) {
+/**
+ * The key that signed the list in a session; null if the owner signed or approved. L1 decides again
+ * at the commit.
+ */
+async function requireAuthorized(
+  ledger: Ledger,
+  { digest, deadline, asked }: AskedList,
+  signature: Hex,
+) {
   const { owner } = (asked[0] as Asked).vault;
   const read = (key: Buffer) => ledger.store.get(key);
   const final = ledger.portals.durable.get(ledger.settlement.chainId)?.finalized ?? -1n;
   if (signature === "0x") {
     const { approvedAt, cancelledAt, blockNumber } = await readApproval(read, owner, digest);
     if (cancelledAt !== 0n) throw new MintmarkError("signature_invalid", CANCELLED);
-    if (approvedAt === 0n || blockNumber > final) throw new MintmarkError("signature_invalid", NOT_APPROVED);
+    if (approvedAt === 0n || blockNumber > final)
+      throw new MintmarkError("signature_invalid", NOT_APPROVED);
     return null;
   }
   const signer = await ledger.signers.recover(digest, signature);
@@ -81,32 +105,51 @@ async function requireAuthorized(ledger: Ledger, { digest, deadline, asked }: As
   if (session === null || session.authorizedAt === 0n || session.blockNumber > final)
     throw new MintmarkError("signature_invalid", NOT_SIGNED);
   const isCovered = ({ transfer, vault }: Asked) =>
-    sessionCovers(session, { ...vault, assetType: ledger.assetAt(vault.assetIndex).assetType }, transfer, deadline);
-  if (!asked.every(isCovered) || session.revokedAt !== 0n) throw new MintmarkError("signature_invalid", NOT_COVERED);
+    sessionCovers(
+      session,
+      { ...vault, assetType: ledger.assetAt(vault.assetIndex).assetType },
+      transfer,
+      deadline,
+    );
+  if (!asked.every(isCovered) || session.revokedAt !== 0n)
+    throw new MintmarkError("signature_invalid", NOT_COVERED);
   return signer;
 }
 
 interface Signed extends AskedList, Pick<TransferListRecord, "signature" | "sessionKey"> {}
 
 /** The transition of a signed list: checks its vaults as they are now, then holds all of them. */
-function taking(ledger: Ledger, caller: TransferCaller, signed: Signed): Transition<TransferListRecord | Uuid> {
+function taking(
+  ledger: Ledger,
+  caller: TransferCaller,
+  signed: Signed,
+): Transition<TransferListRecord | Uuid> {
   const { digest, deadline, transfers, asked } = signed;
   const { applicationIndex } = (asked[0] as Asked).vault;
   const digestKey = keyOf.transferDigest(digest);
   // The distinct owners who get vaults, and those of them that the cache lacks.
-  const receivers = [...new Set(transfers.filter((transfer) => !isRedemption(transfer)).map(({ to }) => to))];
+  const receivers = [
+    ...new Set(transfers.filter((transfer) => !isRedemption(transfer)).map(({ to }) => to)),
+  ];
   let unknown: Address[] = [];
   return {
     weight: lists.slotCount(transfers),
     keys() {
-      unknown = receivers.filter((owner) => ledger.users.get(applicationIndex, owner) === undefined);
+      unknown = receivers.filter(
+        (owner) => ledger.users.get(applicationIndex, owner) === undefined,
+      );
       const spent = transfers.map(({ vaultId }) => keyOf.activity(vaultId));
-      return [digestKey, ...spent, ...unknown.map((owner) => recipientKey(applicationIndex, owner))];
+      return [
+        digestKey,
+        ...spent,
+        ...unknown.map((owner) => recipientKey(applicationIndex, owner)),
+      ];
     },
     apply(group, [taken, ...stored]) {
       if (!("owner" in caller)) requireKey(ledger, caller);
       const earlier = group.resolve(digestKey, taken);
-      if (earlier !== undefined) return decodeRecord(transferIdRecord, earlier, "The transfers of a digest");
+      if (earlier !== undefined)
+        return decodeRecord(transferIdRecord, earlier, "The transfers of a digest");
       ledger.requirePromising();
       requireDeadline(ledger, deadline);
       const activities = transfers.map(({ vaultId }, i) =>
@@ -114,14 +157,27 @@ function taking(ledger: Ledger, caller: TransferCaller, signed: Signed): Transit
       );
       requireTransferable(ledger, asked, activities);
       for (const [i, owner] of unknown.entries()) {
-        const record = group.resolve(recipientKey(applicationIndex, owner), stored[transfers.length + i]);
-        if (record !== undefined) ledger.users.remember(applicationIndex, owner, recipientOf(owner, record));
+        const record = group.resolve(
+          recipientKey(applicationIndex, owner),
+          stored[transfers.length + i],
+        );
+        if (record !== undefined)
+          ledger.users.remember(applicationIndex, owner, recipientOf(owner, record));
       }
       requireReceivers(ledger, caller, applicationIndex, receivers);
       const list = putRequested(ledger, group, signed, receivers);
       for (const [i, { transfer, vault }] of asked.entries()) {
-        const activity = { ...(activities[i] as ActivityRecord), spentBy: list.transferId, updatedAt: list.createdAt };
-        putActivity(ledger, group, { vaultId: transfer.vaultId, userIndex: vault.userIndex }, activity);
+        const activity = {
+          ...(activities[i] as ActivityRecord),
+          spentBy: list.transferId,
+          updatedAt: list.createdAt,
+        };
+        putActivity(
+          ledger,
+          group,
+          { vaultId: transfer.vaultId, userIndex: vault.userIndex },
+          activity,
+        );
       }
       group.stage(digestKey, encodeRecord(transferIdRecord, list.transferId));
       return list;
@@ -130,30 +186,54 @@ function taking(ledger: Ledger, caller: TransferCaller, signed: Signed): Transit
 }
 
 /** Throws `scope_missing` when a receiver needs a user that the caller may not create. */
-function requireReceivers(ledger: Ledger, caller: TransferCaller, application: number, receivers: readonly Address[]) {
+function requireReceivers(
+  ledger: Ledger,
+  caller: TransferCaller,
+  application: number,
+  receivers: readonly Address[],
+) {
   const isNew = receivers.some((owner) => ledger.users.get(application, owner) === undefined);
   if (!isNew || !("scopes" in caller) || caller.scopes.includes("users")) return;
-  const detail = "A receiver has no user yet, and the key does not carry the scope users to create one.";
+  const detail =
+    "A receiver has no user yet, and the key does not carry the scope users to create one.";
   throw new MintmarkError("scope_missing", detail);
 }
 
 /** Journals a list and its new users, and writes its indexes. */
-function putRequested(ledger: Ledger, group: Group, signed: Signed, receivers: readonly Address[]): TransferListRecord {
+function putRequested(
+  ledger: Ledger,
+  group: Group,
+  signed: Signed,
+  receivers: readonly Address[],
+): TransferListRecord {
   const { digest, deadline, signature, sessionKey, asked } = signed;
   const { applicationIndex } = (asked[0] as Asked).vault;
-  const users = new Map(receivers.map((owner) => [owner, userOf(ledger, group, applicationIndex, owner)]));
+  const users = new Map(
+    receivers.map((owner) => [owner, userOf(ledger, group, applicationIndex, owner)]),
+  );
   const application = ledger.applications.change(group, applicationIndex);
   const firstSequence = application.nextSequence;
   application.nextSequence += lists.slotCount(signed.transfers);
-  const transfers = asked.map(({ transfer: { vaultId, amount, to }, vault: { userIndex, assetIndex }, hops }) => {
-    const receiverIndex = users.get(to) ?? null;
-    return { vaultId, amount, to, receiverIndex, userIndex, assetIndex, hops, fault: null };
-  });
+  const transfers = asked.map(
+    ({ transfer: { vaultId, amount, to }, vault: { userIndex, assetIndex }, hops }) => {
+      const receiverIndex = users.get(to) ?? null;
+      return { vaultId, amount, to, receiverIndex, userIndex, assetIndex, hops, fault: null };
+    },
+  );
   const message = { digest, deadline, signature, sessionKey, transfers };
   const facts = { transferId: uuidv7(), applicationIndex, firstSequence, ...message };
-  const { sequence: journalSequence, time } = ledger.record(group, { kind: "transfersRequested", ...facts });
+  const { sequence: journalSequence, time } = ledger.record(group, {
+    kind: "transfersRequested",
+    ...facts,
+  });
   const waiting = { status: "waiting", batchNumber: null, firstSlot: null, failure: null } as const;
-  const list: TransferListRecord = { ...facts, journalSequence, ...waiting, createdAt: time, updatedAt: time };
+  const list: TransferListRecord = {
+    ...facts,
+    journalSequence,
+    ...waiting,
+    createdAt: time,
+    updatedAt: time,
+  };
   lists.putTransferList(group, list, null);
   indexTransfers(ledger, group, list);
   lists.tellAccepted(ledger, group, list);
@@ -163,24 +243,35 @@ function putRequested(ledger: Ledger, group: Group, signed: Signed, receivers: r
 function userOf(ledger: Ledger, group: Group, application: number, ownerAddress: Address): number {
   const known = ledger.users.get(application, ownerAddress);
   if (known !== undefined) return known.userIndex;
-  return putUser(ledger, group, application, { userId: uuidv7(), ownerAddress, reference: null }, true).userIndex;
+  return putUser(
+    ledger,
+    group,
+    application,
+    { userId: uuidv7(), ownerAddress, reference: null },
+    true,
+  ).userIndex;
 }
 
-/** The index records of a list: by sequence, by each user who gives or gets, by each vault that it spends, and by asset. */
+/**
+ * The index records of a list: by sequence, by each user who gives or gets, by each vault that it
+ * spends, and by asset.
+ */
 function indexTransfers(ledger: Ledger, group: Group, list: TransferListRecord): void {
   const { applicationIndex, firstSequence, journalSequence, transfers } = list;
   const reference = keyOf.journal(journalSequence).subarray(1);
   group.put(keyOf.transaction(applicationIndex, firstSequence), reference);
   for (const user of lists.usersOf(lists.outputsOf(list)))
     group.put(keyOf.userTransaction(applicationIndex, user, firstSequence), reference);
-  for (const of of transferIndexes(applicationIndex, transfers)) group.put(requestByKey(of, firstSequence), reference);
+  for (const of of transferIndexes(applicationIndex, transfers))
+    group.put(requestByKey(of, firstSequence), reference);
   // Vaults of either mode go into a rollup batch, so a transfer belongs to both.
   const bits = (1 << MODES.length) - 1;
   const assets = new Set(transfers.map(({ assetIndex }) => assetIndex));
   markRequest(ledger, group, applicationIndex, firstSequence, assets, bits);
 }
 
-const MIN_VALIDITY = 3_600n; // Seconds from a request to its deadline. A batch waits up to minutes, and L1 may be slow.
+// Seconds from a request to its deadline. A batch waits up to minutes, and L1 may be slow.
+const MIN_VALIDITY = 3_600n;
 const MAX_VALIDITY = 2_592_000n;
 
 /** Asks for transfers: an application from its vaults, or an owner from its own. */
@@ -200,10 +291,20 @@ export interface AskedList extends TransfersMessage {
   readonly asked: readonly Asked[];
 }
 
-/** Reads the vaults of a list, and checks what no later change touches. Throws as `Transfers.request` says. */
-export async function askedList(ledger: Ledger, caller: TransferCaller, message: TransfersMessage): Promise<AskedList> {
+/**
+ * Reads the vaults of a list, and checks what no later change touches. Throws as
+ * `Transfers.request` says.
+ */
+export async function askedList(
+  ledger: Ledger,
+  caller: TransferCaller,
+  message: TransfersMessage,
+): Promise<AskedList> {
   const { deadline } = message;
-  const transfers = message.transfers.map((transfer, i) => ({ ...transfer, to: receiverOf(transfer, i) }));
+  const transfers = message.transfers.map((transfer, i) => ({
+    ...transfer,
+    to: receiverOf(transfer, i),
+  }));
   requireTransfers({ transfers, deadline });
   requireCarried(ledger.limits, transfers);
   const digest = transfersDigest(ledger.settlement, { transfers, deadline });
@@ -214,11 +315,20 @@ function receiverOf({ to }: Transfer, i: number): Address {
   return to === zeroAddress ? to : requireAddress(`transfers[${i}].to`, to);
 }
 
-/** The vaults that the transfers take. Rejects with `vault_not_found` and, for several owners, `validation_failed`. */
-async function askedVaults(ledger: Ledger, caller: TransferCaller, transfers: readonly Transfer[]): Promise<Asked[]> {
+/**
+ * The vaults that the transfers take. Rejects with `vault_not_found` and, for several owners,
+ * `validation_failed`.
+ */
+async function askedVaults(
+  ledger: Ledger,
+  caller: TransferCaller,
+  transfers: readonly Transfer[],
+): Promise<Asked[]> {
   const found = await ownVaults(ledger, caller, transfers);
   // A burnt slot holds no units, and is nobody's vault.
-  const issues = found.flatMap((vault, i) => (vault?.amount ? [] : [issueAt(i, "vault_not_found")]));
+  const issues = found.flatMap((vault, i) =>
+    vault?.amount ? [] : [issueAt(i, "vault_not_found")],
+  );
   if (issues.length > 0) throw refusal(issues);
   const vaults = found as readonly StoredVault[];
   const [first] = vaults;
@@ -246,7 +356,11 @@ function refusal(issues: readonly Issue[]): MintmarkError {
 }
 
 /** Throws unless each vault can be transferred as it is now, and names all that cannot. */
-export function requireTransferable(ledger: Ledger, asked: readonly Asked[], activities: readonly ActivityRecord[]) {
+export function requireTransferable(
+  ledger: Ledger,
+  asked: readonly Asked[],
+  activities: readonly ActivityRecord[],
+) {
   const issues = asked.flatMap((one, i) => {
     const fault = faultOf(ledger, one, activities[i] as ActivityRecord);
     return fault === null ? [] : [issueAt(i, fault.code, fault.message)];
@@ -254,8 +368,15 @@ export function requireTransferable(ledger: Ledger, asked: readonly Asked[], act
   if (issues.length > 0) throw refusal(issues);
 }
 
-/** Why a vault cannot be transferred now; null when it can. Later its owner can still withdraw from it alone. */
-function faultOf(ledger: Ledger, { transfer, place, vault, hops }: Asked, activity: ActivityRecord) {
+/**
+ * Why a vault cannot be transferred now; null when it can. Later its owner can still withdraw from
+ * it alone.
+ */
+function faultOf(
+  ledger: Ledger,
+  { transfer, place, vault, hops }: Asked,
+  activity: ActivityRecord,
+) {
   const { standard, transferable, chainId } = ledger.assetAt(vault.assetIndex);
   const batch = ledger.batches[place.mode].latest.get(place.batchNumber);
   const run = runAt(ledger.voids[place.mode].latest.get(place.batchNumber) ?? [], place.slot);
@@ -266,7 +387,8 @@ function faultOf(ledger: Ledger, { transfer, place, vault, hops }: Asked, activi
   if (activity.spentBy !== null) return new MintmarkError("vault_spent");
   if (batch?.status !== "finalized") return new MintmarkError("proof_not_ready", NOT_FINAL);
   if (activity.pending.length > 0) return new MintmarkError("withdrawal_pending");
-  if (rest <= 0n) return new MintmarkError("insufficient_balance", "Nothing is left in this vault.");
+  if (rest <= 0n)
+    return new MintmarkError("insufficient_balance", "Nothing is left in this vault.");
   if (hops > MAX_TRANSFER_HOPS) return new MintmarkError("transfer_too_deep");
   const isPart = transfer.amount !== 0n;
   if (isPart && (standard === "erc721" || transfer.amount >= rest))
@@ -275,7 +397,8 @@ function faultOf(ledger: Ledger, { transfer, place, vault, hops }: Asked, activi
 }
 
 const NOT_FINAL = "The vault's batch is not final on L1 yet. Transfer the vault afterwards.";
-const PARTS = "A part is at least 1 and less than all that is left; 0 means all. An ERC-721 token has no parts.";
+const PARTS =
+  "A part is at least 1 and less than all that is left; 0 means all. An ERC-721 token has no parts.";
 
 export function requireDeadline(ledger: Ledger, deadline: bigint): void {
   const now = BigInt(Math.floor(ledger.journalClock.now() / 1000));

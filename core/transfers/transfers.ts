@@ -27,7 +27,10 @@ export function transfersOf(context: EngineContext): Transfers {
       ledger.requirePromising();
       const now = BigInt(Math.floor(ledger.journalClock.now() / 1000));
       const { deadline = now + VALID_SECONDS } = preparation;
-      const { transfers, digest, asked } = await askedList(ledger, caller, { ...preparation, deadline });
+      const { transfers, digest, asked } = await askedList(ledger, caller, {
+        ...preparation,
+        deadline,
+      });
       requireDeadline(ledger, deadline);
       const ids = transfers.map(({ vaultId }) => vaultId);
       requireTransferable(ledger, asked, await readActivities(ledger, null, ids));
@@ -53,15 +56,22 @@ export function transfersOf(context: EngineContext): Transfers {
     async get(caller, given) {
       const { ledger } = context;
       const transferId = given.startsWith("0x") ? await idOfDigest(ledger, given as Hash) : given;
-      const stored = await ledger.store.get(keyOf.transferList(requireUuid("transferId", transferId)));
-      const list = stored === undefined ? null : decodeRecord(transferListRecord, stored, `Transfer ${transferId}`);
-      if (list === null || !(await isListOf(ledger, caller, list))) throw new MintmarkError("transfer_not_found");
+      const stored = await ledger.store.get(
+        keyOf.transferList(requireUuid("transferId", transferId)),
+      );
+      const list =
+        stored === undefined
+          ? null
+          : decodeRecord(transferListRecord, stored, `Transfer ${transferId}`);
+      if (list === null || !(await isListOf(ledger, caller, list)))
+        throw new MintmarkError("transfer_not_found");
       return transferListView(ledger, list);
     },
   };
 }
 
-const VALID_SECONDS = 86_400n; // Seconds for which a prepared message is good: a batch may have to wait for L1
+// Seconds for which a prepared message is good: a batch may have to wait for L1
+const VALID_SECONDS = 86_400n;
 
 /** What an owner wants to transfer. */
 export interface TransferPreparation {
@@ -91,13 +101,16 @@ async function idOfDigest(ledger: Ledger, digest: Hash): Promise<Uuid> {
   return decodeRecord(transferIdRecord, stored, "The transfers of a digest");
 }
 
-/** Whether the vaults of a list are the caller's: an application's, or those of the owner who gives. */
+/**
+ * Whether the vaults of a list are the caller's: an application's, or those of the owner who gives.
+ */
 async function isListOf(
   ledger: Ledger,
   caller: Uuid | { readonly owner: Address },
   { applicationIndex, transfers }: TransferListRecord,
 ): Promise<boolean> {
-  if (typeof caller === "string") return ledger.application(caller).applicationIndex === applicationIndex;
+  if (typeof caller === "string")
+    return ledger.application(caller).applicationIndex === applicationIndex;
   const [giver] = await readUsers(ledger, applicationIndex, [transfers[0]?.userIndex ?? 0]);
   return giver?.ownerAddress === requireAddress("owner", caller.owner);
 }
@@ -112,23 +125,37 @@ async function isListOf(
  */
 export interface Transfers {
   /**
-   * The message that the owner signs for these transfers, after all checks of a request but that of the signature.
-   * Rejects as `request` does. Changes nothing.
+   * The message that the owner signs for these transfers, after all checks of a request but that of
+   * the signature. Rejects as `request` does. Changes nothing.
    */
   prepare(caller: TransferCaller, preparation: TransferPreparation): Promise<PreparedTransfers>;
   /**
-   * Checks the owner's signature and holds the vaults: all transfers or none. The receivers become users of the vaults'
-   * application. The same signed transfers again resolve with the same list, unless it failed: then they are tried anew.
+   * Checks the owner's signature and holds the vaults: all transfers or none. The receivers become
+   * users of the vaults' application. The same signed transfers again resolve with the same list,
+   * unless it failed: then they are tried anew.
    *
-   * Rejects with every bad transfer in `issues`: `vault_not_found`, `vault_spent`, `asset_not_transferable`,
-   * `proof_not_ready` before the vault is final on L1, `withdrawal_pending`, `transfer_too_deep`, `amount_out_of_range`.
+   * Rejects with every bad transfer in `issues`: `vault_not_found`, `vault_spent`,
+   * `asset_not_transferable`, `proof_not_ready` before the vault is final on L1,
+   * `withdrawal_pending`, `transfer_too_deep`, `amount_out_of_range`.
    */
-  request(caller: TransferCaller, request: TransferRequest, wait?: WaitOptions): Promise<TransferList>;
-  /** Of an application, newest first. A page can be short although more follow, as with {@link Transactions.list}. */
+  request(
+    caller: TransferCaller,
+    request: TransferRequest,
+    wait?: WaitOptions,
+  ): Promise<TransferList>;
+  /**
+   * Of an application, newest first. A page can be short although more follow, as with {@link
+   * Transactions.list}.
+   */
   list(applicationId: Uuid, filter?: TransferFilter): List<TransferList>;
-  /** Where a vault of any application comes from, and where it went. Rejects with `vault_not_found`. */
+  /**
+   * Where a vault of any application comes from, and where it went. Rejects with `vault_not_found`.
+   */
   history(vaultId: VaultId): Promise<VaultHistory>;
-  /** A caller's list, by its id, or by its digest unless it has failed. Rejects with `transfer_not_found`. */
+  /**
+   * A caller's list, by its id, or by its digest unless it has failed. Rejects with
+   * `transfer_not_found`.
+   */
   get(caller: Uuid | { readonly owner: Address }, transferId: Uuid | Hash): Promise<TransferList>;
   /** The session of an owner with a key; null when L1 has told of none. */
   session(owner: Address, key: Address): Promise<KeySession | null>;

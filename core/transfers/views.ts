@@ -13,19 +13,38 @@ import * as lists from "../vaults/stored-lists.ts";
 import { narrow } from "../vaults/transaction-range.ts";
 import { requestsIn } from "../vaults/transaction-scan.ts";
 import { statusOfList, statusOfTransfer } from "../vaults/transactions.ts";
-import { batchAt, decodeActivity, hasSlot, placeOf, readVault, readVaults, tokenIn } from "../vaults/vaults.ts";
+import {
+  batchAt,
+  decodeActivity,
+  hasSlot,
+  placeOf,
+  readVault,
+  readVaults,
+  tokenIn,
+} from "../vaults/vaults.ts";
 
-/** Most work of one page, which has at least one list: a scan of 10,000 mints costs about the same. */
+/**
+ * Most work of one page, which has at least one list: a scan of 10,000 mints costs about the same.
+ */
 const MOST_WORK = 10_000;
-/** Of a list: its two reads, each of its slots in them, and each slot that is shown with its vault and users. */
+/**
+ * Of a list: its two reads, each of its slots in them, and each slot that is shown with its vault
+ * and users.
+ */
 const WORK = { list: 20, slot: 2, shown: 20 };
 
-export function listTransfers(context: EngineContext, applicationId: Uuid, filter: TransferFilter): List<TransferList> {
+export function listTransfers(
+  context: EngineContext,
+  applicationId: Uuid,
+  filter: TransferFilter,
+): List<TransferList> {
   return listOf(context, "transfers", applicationId, filter, async ({ after, limit }, ledger) => {
     const { status, createdAfter, createdBefore } = filter;
     const { applicationIndex } = ledger.application(applicationId);
     const index = prefixOf.applicationTransfer(applicationIndex);
-    const [part] = (await narrow(ledger, applicationId, { type: "transfer", createdAfter, createdBefore })) ?? [];
+    const [part] =
+      (await narrow(ledger, applicationId, { type: "transfer", createdAfter, createdBefore })) ??
+      [];
     const { from, to } = part?.within ?? { from: 0, to: 0 };
     const range = { from, to: Math.min(to, after ?? to), ascending: false };
     const found: TransferListRecord[] = [];
@@ -39,32 +58,51 @@ export function listTransfers(context: EngineContext, applicationId: Uuid, filte
         break;
       }
       const { entry } = await readEntry(ledger.store, sequence);
-      if (entry.kind !== "transfersRequested") throw new MintmarkError("store_corrupt", "An index record is damaged.");
+      if (entry.kind !== "transfersRequested")
+        throw new MintmarkError("store_corrupt", "An index record is damaged.");
       const list = await lists.readTransferList(ledger, entry.transferId);
-      // The newest list before the range comes too, because a request can reach beyond its first sequence.
+      // The newest list before the range comes too, because a request can reach beyond its first
+      // sequence.
       if (list.firstSequence < from) break;
       const isWanted = status === undefined || status === statusOfList(ledger, list);
       if (isWanted) found.push(list);
       last = list.firstSequence;
-      work += WORK.list + lists.slotCount(list.transfers) * (isWanted ? WORK.slot + WORK.shown : WORK.slot);
+      work +=
+        WORK.list +
+        lists.slotCount(list.transfers) * (isWanted ? WORK.slot + WORK.shown : WORK.slot);
     }
     return { data: await Promise.all(found.map((list) => transferListView(ledger, list))), next };
   });
 }
 
-export async function transferListView(ledger: Ledger, list: TransferListRecord): Promise<TransferList> {
-  const { applicationIndex, transferId, digest, deadline, failure, batchNumber, createdAt, updatedAt } = list;
+export async function transferListView(
+  ledger: Ledger,
+  list: TransferListRecord,
+): Promise<TransferList> {
+  const {
+    applicationIndex,
+    transferId,
+    digest,
+    deadline,
+    failure,
+    batchNumber,
+    createdAt,
+    updatedAt,
+  } = list;
   const outputs = lists.outputsOf(list);
   const indices = lists.usersOf(outputs);
   const users = await readOwnUsers(ledger, applicationIndex, indices);
   const userOf = new Map(indices.map((index, i) => [index, users[i]]));
   // An adopted list can take vaults of several applications, and ids that no batch has made.
-  const spent = outputs.map(({ transfer }) => placeOf(transfer.vaultId)).filter((place) => hasSlot(ledger, place));
+  const spent = outputs
+    .map(({ transfer }) => placeOf(transfer.vaultId))
+    .filter((place) => hasSlot(ledger, place));
   const located = await readVaults(ledger, spent);
   const vaults = new Map(located.map(({ place, vault }) => [packVaultId(place), vault]));
   const listed = outputs.map((output) => ({ list, output }));
   const amounts = await lists.amountsOf(ledger, listed);
-  const batch = batchNumber === null ? undefined : ledger.batches["zk-rollup"].durable.get(batchNumber);
+  const batch =
+    batchNumber === null ? undefined : ledger.batches["zk-rollup"].durable.get(batchNumber);
   return {
     transferId,
     status: statusOfList(ledger, list),
@@ -142,16 +180,25 @@ export interface TransferredVault {
   /** The user of the new vault; null for a redemption. */
   readonly toUserId: Uuid | null;
   readonly isChange: boolean;
-  /** Null before the batch is sealed, and for a redemption. Until L1 has committed the batch, the id can change. */
+  /**
+   * Null before the batch is sealed, and for a redemption. Until L1 has committed the batch, the id
+   * can change.
+   */
   readonly newVaultId: VaultId | null;
-  /** Units of the new vault, or burnt. Null while unknown: the batch settles how much is left of a vault. */
+  /**
+   * Units of the new vault, or burnt. Null while unknown: the batch settles how much is left of a
+   * vault.
+   */
   readonly amount: bigint | null;
   /** Base units of the token in one unit. */
   readonly quantum: bigint;
   readonly decimals: number;
   /** Transfers since the mint, this one included; at most 8. */
   readonly hops: number;
-  /** Why the transfer moves nothing: the list has failed, or L1 does not count its record. Null while it may. */
+  /**
+   * Why the transfer moves nothing: the list has failed, or L1 does not count its record. Null
+   * while it may.
+   */
   readonly failure: string | null;
 }
 
@@ -185,10 +232,17 @@ export async function historyOf(ledger: Ledger, vaultId: VaultId): Promise<Vault
   if (spentBy === null) return { before, after: [] };
   const list = await lists.readTransferList(ledger, spentBy);
   const outputs = lists.outputsOf(list).filter(({ transfer }) => transfer.vaultId === vaultId);
-  return { before, after: await Promise.all(outputs.map((output) => stepOf(ledger, list, output))) };
+  return {
+    before,
+    after: await Promise.all(outputs.map((output) => stepOf(ledger, list, output))),
+  };
 }
 
-async function stepOf(ledger: Ledger, list: TransferListRecord, output: lists.TransferOutput): Promise<HistoryStep> {
+async function stepOf(
+  ledger: Ledger,
+  list: TransferListRecord,
+  output: lists.TransferOutput,
+): Promise<HistoryStep> {
   const { transfer, position, isChange, holderIndex } = output;
   const { vaultId, to } = transfer;
   // A record of a hostile operator can spend an id that no batch has made.

@@ -6,18 +6,31 @@ import type { WithdrawalEventType } from "../store/event-record.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import type { ActivityRecord, WithdrawalRecord } from "../store/records.ts";
-import { activityRecord, WITHDRAWAL_STATUSES, withdrawalIdRecord, withdrawalRecord } from "../store/records.ts";
+import {
+  activityRecord,
+  WITHDRAWAL_STATUSES,
+  withdrawalIdRecord,
+  withdrawalRecord,
+} from "../store/records.ts";
 import { keyOf, prefixOf, requestByKey } from "../store/store-keys.ts";
 import { tell } from "../tenants/events/event-log.ts";
 import { requireUuid } from "../validate.ts";
 import { decodeActivity } from "./vaults.ts";
 
-export function reserve(activity: ActivityRecord, { withdrawalId, quantity }: WithdrawalRecord, now: number) {
+export function reserve(
+  activity: ActivityRecord,
+  { withdrawalId, quantity }: WithdrawalRecord,
+  now: number,
+) {
   const pending = [...activity.pending, withdrawalId];
   return { ...activity, reserved: activity.reserved + quantity, pending, updatedAt: now };
 }
 
-export function release(activity: ActivityRecord, { withdrawalId, quantity }: WithdrawalRecord, now: number) {
+export function release(
+  activity: ActivityRecord,
+  { withdrawalId, quantity }: WithdrawalRecord,
+  now: number,
+) {
   const pending = activity.pending.filter((id) => id !== withdrawalId);
   return { ...activity, reserved: activity.reserved - quantity, pending, updatedAt: now };
 }
@@ -33,7 +46,11 @@ export function putActivity(
   group.onDurable(() => ledger.tokenSums.forget(userIndex));
 }
 
-export async function readActivity(ledger: Ledger, group: Group, vaultId: bigint): Promise<ActivityRecord> {
+export async function readActivity(
+  ledger: Ledger,
+  group: Group,
+  vaultId: bigint,
+): Promise<ActivityRecord> {
   return decodeActivity(await group.read(ledger.store, keyOf.activity(vaultId)));
 }
 
@@ -44,17 +61,29 @@ export async function changeActivity(
   vault: Pick<WithdrawalRecord, "vaultId" | "userIndex">,
   change: Partial<ActivityRecord> & Pick<ActivityRecord, "updatedAt">,
 ): Promise<void> {
-  putActivity(ledger, group, vault, { ...(await readActivity(ledger, group, vault.vaultId)), ...change });
+  putActivity(ledger, group, vault, {
+    ...(await readActivity(ledger, group, vault.vaultId)),
+    ...change,
+  });
 }
 
 /** The activities of many vaults, in order. Readers give no group. */
-export async function readActivities(ledger: Ledger, group: Group | null, vaultIds: readonly VaultId[]) {
+export async function readActivities(
+  ledger: Ledger,
+  group: Group | null,
+  vaultIds: readonly VaultId[],
+) {
   const of = vaultIds.map(keyOf.activity);
   const records = await ledger.store.getMany(of);
-  return of.map((key, i) => decodeActivity(group === null ? records[i] : group.resolve(key, records[i])));
+  return of.map((key, i) =>
+    decodeActivity(group === null ? records[i] : group.resolve(key, records[i])),
+  );
 }
 
-/** Writes a withdrawal and its indexes, and tells its application and listeners. A new one has null `before`. */
+/**
+ * Writes a withdrawal and its indexes, and tells its application and listeners. A new one has null
+ * `before`.
+ */
 export function putWithdrawal(
   ledger: Ledger,
   group: Group,
@@ -78,28 +107,55 @@ export function putWithdrawal(
     if (application === undefined) return;
     const { applicationId } = application;
     // The record lacks the user's id, so listeners get it one read later.
-    ledger.emit("withdrawal", async () => ({ applicationId, type, withdrawal: await withdrawalView(ledger, record) }));
+    ledger.emit("withdrawal", async () => ({
+      applicationId,
+      type,
+      withdrawal: await withdrawalView(ledger, record),
+    }));
   });
   return record;
 }
 
 function statusKey({ applicationIndex, status, sequence }: WithdrawalRecord): Buffer {
-  return requestByKey(prefixOf.statusWithdrawal(applicationIndex, WITHDRAWAL_STATUSES.indexOf(status)), sequence);
+  return requestByKey(
+    prefixOf.statusWithdrawal(applicationIndex, WITHDRAWAL_STATUSES.indexOf(status)),
+    sequence,
+  );
 }
 
 /** A withdrawal in the writer's view. Throws `withdrawal_not_found`. */
-export async function latestWithdrawal(ledger: Ledger, group: Group, withdrawalId: Uuid): Promise<WithdrawalRecord> {
-  const record = await group.read(ledger.store, keyOf.withdrawal(requireUuid("withdrawalId", withdrawalId)));
+export async function latestWithdrawal(
+  ledger: Ledger,
+  group: Group,
+  withdrawalId: Uuid,
+): Promise<WithdrawalRecord> {
+  const record = await group.read(
+    ledger.store,
+    keyOf.withdrawal(requireUuid("withdrawalId", withdrawalId)),
+  );
   if (record === undefined) throw new MintmarkError("withdrawal_not_found");
   return decodeRecord(withdrawalRecord, record, `Withdrawal ${withdrawalId}`);
 }
 
-export async function withdrawalView(ledger: Ledger, record: WithdrawalRecord): Promise<Withdrawal> {
+export async function withdrawalView(
+  ledger: Ledger,
+  record: WithdrawalRecord,
+): Promise<Withdrawal> {
   const [user] = await readUsers(ledger, record.applicationIndex, [record.userIndex]);
-  const { withdrawalId, chainId, vaultId, quantity, recipient, withdrawnBefore, deadline, status } = record;
+  const { withdrawalId, chainId, vaultId, quantity, recipient, withdrawnBefore, deadline, status } =
+    record;
   const { l1TxHash, l1BlockNumber, failure, createdAt, updatedAt } = record;
   const userId = user?.userId ?? "";
-  const message = { withdrawalId, userId, chainId, vaultId, quantity, recipient, withdrawnBefore, deadline };
+  const message = {
+    withdrawalId,
+    userId,
+    chainId,
+    vaultId,
+    quantity,
+    recipient,
+    withdrawnBefore,
+    deadline,
+  };
   return { ...message, status, l1TxHash, l1BlockNumber, failure, createdAt, updatedAt };
 }
 
@@ -112,7 +168,13 @@ export function putFailed(
   failure: string,
   time: number,
 ): WithdrawalRecord {
-  const failed: WithdrawalRecord = { ...known, status: "failed", failure, failedAt: time, updatedAt: time };
+  const failed: WithdrawalRecord = {
+    ...known,
+    status: "failed",
+    failure,
+    failedAt: time,
+    updatedAt: time,
+  };
   putWithdrawal(ledger, group, failed, known, "withdrawal.failed");
   putActivity(ledger, group, known, release(activity, known, time));
   return failed;

@@ -9,10 +9,25 @@ import { keyOf } from "../store/store-keys.ts";
 import { fastTokenIdOf } from "../store/token-id.ts";
 import { outputsOf, placeIn, readTransferList } from "./stored-lists.ts";
 import { collect, type Found } from "./transaction-scan.ts";
-import { decodeActivity, failureOf, heldBack, type LocatedVault, readVaults, vaultViews } from "./vaults.ts";
+import {
+  decodeActivity,
+  failureOf,
+  heldBack,
+  type LocatedVault,
+  readVaults,
+  vaultViews,
+} from "./vaults.ts";
 
-/** A user's balances by token, in the order of first mints: each ERC-721 vault, other vaults summed, no void ones. */
-export async function balancesFrom(ledger: Ledger, applicationId: Uuid, userId: Uuid, { after, limit }: PageStart) {
+/**
+ * A user's balances by token, in the order of first mints: each ERC-721 vault, other vaults summed,
+ * no void ones.
+ */
+export async function balancesFrom(
+  ledger: Ledger,
+  applicationId: Uuid,
+  userId: Uuid,
+  { after, limit }: PageStart,
+) {
   const holding = await findUser(ledger, applicationId, userId);
   const { applicationIndex, userIndex } = holding;
   const within = { from: 0, to: ledger.application(applicationId).nextSequence };
@@ -21,11 +36,16 @@ export async function balancesFrom(ledger: Ledger, applicationId: Uuid, userId: 
   );
   const parts = [{ users: [userIndex], type: undefined, within }] as const;
   const scan = { applicationIndex, parts, order: "asc", after } as const;
-  const { found, next } = await collect(ledger, scan, limit, (one) => isFirst(ledger, sums, one, userIndex));
+  const { found, next } = await collect(ledger, scan, limit, (one) =>
+    isFirst(ledger, sums, one, userIndex),
+  );
   return { data: await balancesOf(ledger, applicationIndex, sums, found), next };
 }
 
-/** Whether a mint or a transfer is the first valid one of its token. That one gives the token its place in the list. */
+/**
+ * Whether a mint or a transfer is the first valid one of its token. That one gives the token its
+ * place in the list.
+ */
 function isFirst(ledger: Ledger, sums: TokenSums, found: Found, userIndex: number): boolean {
   const { sequence, source, made, assetIndex, blob } = found;
   const isUnique = ledger.standards[assetIndex] === "erc721";
@@ -38,7 +58,12 @@ function isFirst(ledger: Ledger, sums: TokenSums, found: Found, userIndex: numbe
   return isUnique || sums.of(assetIndex, blob)?.first === sequence;
 }
 
-async function balancesOf(ledger: Ledger, applicationIndex: number, sums: TokenSums, firsts: readonly Found[]) {
+async function balancesOf(
+  ledger: Ledger,
+  applicationIndex: number,
+  sums: TokenSums,
+  firsts: readonly Found[],
+) {
   const unique = firsts.filter(({ assetIndex }) => ledger.standards[assetIndex] === "erc721");
   const places = unique.flatMap(({ made }) => made ?? []);
   const vaults = await vaultViews(ledger, applicationIndex, await readVaults(ledger, places));
@@ -48,19 +73,41 @@ async function balancesOf(ledger: Ledger, applicationIndex: number, sums: TokenS
     const sum = vault === undefined ? sums.of(first.assetIndex, first.blob) : undefined;
     if (sum !== undefined) return sum.amount === 0n ? [] : [balanceOfSum(ledger, sum)];
     // A vault that was transferred is its receiver's balance now.
-    return vault === undefined || vault.amount === vault.transferredBalance ? [] : [balanceOfVault(vault)];
+    return vault === undefined || vault.amount === vault.transferredBalance
+      ? []
+      : [balanceOfVault(vault)];
   });
 }
 
-function balanceOfVault({ assetId, quantum, decimals, tokenId, mintingBlob, amount, ...vault }: Vault): Balance {
+function balanceOfVault({
+  assetId,
+  quantum,
+  decimals,
+  tokenId,
+  mintingBlob,
+  amount,
+  ...vault
+}: Vault): Balance {
   const { availableBalance: available, withdrawnBalance: withdrawn } = vault;
   return { assetId, quantum, decimals, tokenId, mintingBlob, amount, available, withdrawn };
 }
 
-function balanceOfSum(ledger: Ledger, { assetIndex, blob, amount, heldBack, withdrawn }: TokenSum): Balance {
+function balanceOfSum(
+  ledger: Ledger,
+  { assetIndex, blob, amount, heldBack, withdrawn }: TokenSum,
+): Balance {
   const { assetId, standard, blobScheme, quantum, decimals } = ledger.assetAt(assetIndex);
   const tokenId = fastTokenIdOf(standard, blobScheme, blob);
-  return { assetId, quantum, decimals, tokenId, mintingBlob: blob, amount, available: amount - heldBack, withdrawn };
+  return {
+    assetId,
+    quantum,
+    decimals,
+    tokenId,
+    mintingBlob: blob,
+    amount,
+    available: amount - heldBack,
+    withdrawn,
+  };
 }
 
 /** A user's balance of one token, over all vaults. */
@@ -72,8 +119,16 @@ export interface Balance
 
 const ENTRIES_AT_ONCE = 64; // Journal entries per read
 
-/** Adds the transactions from `sums.upTo` to another sequence. Reads mints from their records, without objects. */
-export async function addTransactions(ledger: Ledger, holding: Holding, sums: TokenSums, to: number): Promise<void> {
+/**
+ * Adds the transactions from `sums.upTo` to another sequence. Reads mints from their records,
+ * without objects.
+ */
+export async function addTransactions(
+  ledger: Ledger,
+  holding: Holding,
+  sums: TokenSums,
+  to: number,
+): Promise<void> {
   const { applicationIndex, userIndex } = holding;
   const at = (sequence: number) => keyOf.userTransaction(applicationIndex, userIndex, sequence);
   let sequences: number[] = [];
@@ -93,9 +148,17 @@ interface Made {
   readonly sum: TokenSum;
 }
 
-async function addEntries(ledger: Ledger, user: number, sums: TokenSums, sequences: readonly number[]): Promise<void> {
+async function addEntries(
+  ledger: Ledger,
+  user: number,
+  sums: TokenSums,
+  sequences: readonly number[],
+): Promise<void> {
   const made: Made[] = [];
-  for (const { sequence: journaledAt, mints: entries, transferId } of await readUserRequests(ledger.store, sequences)) {
+  for (const { sequence: journaledAt, mints: entries, transferId } of await readUserRequests(
+    ledger.store,
+    sequences,
+  )) {
     if (transferId !== null) {
       made.push(...(await addTransfers(ledger, user, sums, transferId)));
       continue;
@@ -117,11 +180,21 @@ async function addEntries(ledger: Ledger, user: number, sums: TokenSums, sequenc
 }
 
 /** Adds the vaults that a list of transfers has made for the user. */
-async function addTransfers(ledger: Ledger, user: number, sums: TokenSums, transferId: Uuid): Promise<Made[]> {
+async function addTransfers(
+  ledger: Ledger,
+  user: number,
+  sums: TokenSums,
+  transferId: Uuid,
+): Promise<Made[]> {
   const list = await readTransferList(ledger, transferId);
   const gained = outputsOf(list).flatMap(({ position, transfer, holderIndex }) => {
     const place = placeIn(list, position);
-    if (holderIndex !== user || place === null || ledger.standards[transfer.assetIndex] === "erc721") return [];
+    if (
+      holderIndex !== user ||
+      place === null ||
+      ledger.standards[transfer.assetIndex] === "erc721"
+    )
+      return [];
     return [{ place, sequence: list.firstSequence + position }];
   });
   const places = gained.map(({ place }) => place);
@@ -129,7 +202,11 @@ async function addTransfers(ledger: Ledger, user: number, sums: TokenSums, trans
   return vaults.flatMap(({ place, vault }, i) => {
     // A record that L1 does not count holds no units.
     if (vault.amount === 0n) return [];
-    const sum = sums.ofMint(vault.assetIndex, vault.blob, (gained[i] as (typeof gained)[number]).sequence);
+    const sum = sums.ofMint(
+      vault.assetIndex,
+      vault.blob,
+      (gained[i] as (typeof gained)[number]).sequence,
+    );
     sum.amount += vault.amount;
     return [{ place, sum }];
   });
@@ -137,8 +214,12 @@ async function addTransfers(ledger: Ledger, user: number, sums: TokenSums, trans
 
 /** Reads only vaults with withdrawals or transfers, which are few. */
 async function addActivity(ledger: Ledger, made: readonly Made[]): Promise<void> {
-  const records = await ledger.store.getMany(made.map(({ place }) => keyOf.activity(packVaultId(place))));
-  const touched = made.flatMap((one, i) => (records[i] === undefined ? [] : [{ ...one, record: records[i] }]));
+  const records = await ledger.store.getMany(
+    made.map(({ place }) => keyOf.activity(packVaultId(place))),
+  );
+  const touched = made.flatMap((one, i) =>
+    records[i] === undefined ? [] : [{ ...one, record: records[i] }],
+  );
   const places = touched.map(({ place }) => place);
   const vaults = await readVaults(ledger, places);
   for (const [i, { sum, record }] of touched.entries()) {

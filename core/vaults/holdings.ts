@@ -14,19 +14,28 @@ import type { Found } from "./transaction-scan.ts";
 import { findPage } from "./transactions.ts";
 import { lostAt, placeOf, readVault, readVaults, vaultViews } from "./vaults.ts";
 
-/** The vault that a mint or a transfer made. Null if there is none, or not yet, or L1's history lacks it. */
+/**
+ * The vault that a mint or a transfer made. Null if there is none, or not yet, or L1's history
+ * lacks it.
+ */
 function vaultOf(ledger: Ledger, { source, made }: Found): VaultPlace | null {
   if (source.type === "transfer") return source.output.holderIndex === null ? null : made;
-  return source.type === "mint" && lostAt(ledger, source.mint, source.journalSequence) !== null ? null : made;
+  return source.type === "mint" && lostAt(ledger, source.mint, source.journalSequence) !== null
+    ? null
+    : made;
 }
 
-/** Whether a mint lists its vault: the one that made it, or by reference the first one under that reference. */
+/**
+ * Whether a mint lists its vault: the one that made it, or by reference the first one under that
+ * reference.
+ */
 function listing(ledger: Ledger, filter: VaultFilter): (one: Found) => boolean {
   const listed = new Set<VaultId>();
   return (one) => {
     const place = vaultOf(ledger, one);
     if (place === null) return false;
-    if (filter.reference === undefined) return one.source.type !== "mint" || one.source.mint.amountBefore === 0n;
+    if (filter.reference === undefined)
+      return one.source.type !== "mint" || one.source.mint.amountBefore === 0n;
     const vaultId = packVaultId(place);
     if (listed.has(vaultId)) return false;
     listed.add(vaultId);
@@ -49,11 +58,26 @@ export function vaultsOf(context: EngineContext): Vaults {
       listOf(context, "vaults", applicationId, filter, async (start) => {
         const { ledger } = context;
         if (filter.tokenId !== undefined)
-          return vaultsOfToken(ledger, applicationId, { ...filter, tokenId: filter.tokenId }, start);
+          return vaultsOfToken(
+            ledger,
+            applicationId,
+            { ...filter, tokenId: filter.tokenId },
+            start,
+          );
         const { userId, ownerAddress, reference, order = "asc" } = filter;
-        const narrowed = { ...filter, type: reference === undefined ? undefined : ("mint" as const) };
+        const narrowed = {
+          ...filter,
+          type: reference === undefined ? undefined : ("mint" as const),
+        };
         const listed = listing(ledger, filter);
-        const { found, next } = await findPage(ledger, applicationId, narrowed, order, start, listed);
+        const { found, next } = await findPage(
+          ledger,
+          applicationId,
+          narrowed,
+          order,
+          start,
+          listed,
+        );
         const places = found.flatMap((one) => vaultOf(ledger, one) ?? []);
         const { applicationIndex } = ledger.application(applicationId);
         const views = await vaultViews(ledger, applicationIndex, await readVaults(ledger, places));
@@ -78,19 +102,26 @@ export function vaultsOf(context: EngineContext): Vaults {
  * Vaults and balances. An application sees only its own.
  *
  * @example
- * for await (const { tokenId, amount } of engine.vaults.balances(applicationId, userId)) show(tokenId, amount);
+ * for await (const { tokenId, amount } of engine.vaults.balances(applicationId, userId))
+ * show(tokenId, amount);
  */
 export interface Vaults {
   /** Rejects with `vault_not_found`, also for another application's vault. */
   get(applicationId: Uuid, vaultId: VaultId): Promise<Vault>;
-  /** Oldest first, unless the filter says otherwise. Pages can be short, as with {@link Transactions.list}. */
+  /**
+   * Oldest first, unless the filter says otherwise. Pages can be short, as with {@link
+   * Transactions.list}.
+   */
   list(applicationId: Uuid, filter?: VaultFilter): List<Vault>;
   /**
-   * A user's balances by token, in the order of first mints. An ERC-721 balance is one vault; others are sums over
-   * vaults. The first call after opening reads every mint of the user, later calls only new ones. A withdrawal or a
-   * void vault makes the next call read all again. Pages can be short, as with {@link Transactions.list}.
+   * A user's balances by token, in the order of first mints. An ERC-721 balance is one vault;
+   * others are sums over vaults. The first call after opening reads every mint of the user, later
+   * calls only new ones. A withdrawal or a void vault makes the next call read all again. Pages can
+   * be short, as with {@link Transactions.list}.
    */
   balances(applicationId: Uuid, userId: Uuid, page?: PageOptions): List<Balance>;
-  /** The public content of a vault of any application. Rejects with `vault_not_found`, `vault_void`. */
+  /**
+   * The public content of a vault of any application. Rejects with `vault_not_found`, `vault_void`.
+   */
   content(vaultId: VaultId): Promise<VaultContent>;
 }

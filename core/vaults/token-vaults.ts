@@ -29,15 +29,21 @@ export async function vaultsOfToken(
   const { applicationIndex } = ledger.application(applicationId);
   const places: VaultPlace[] = [];
   for (const asset of assetsOf(ledger, applicationIndex, filter.assetId)) {
-    if (asset.standard === "erc721") places.push(...(await placesOfUnique(ledger, asset, filter.tokenId)));
-    else places.push(...(await placesOfItem(ledger, asset, filter.tokenId, { after, limit: limit + 1 })));
+    if (asset.standard === "erc721")
+      places.push(...(await placesOfUnique(ledger, asset, filter.tokenId)));
+    else
+      places.push(
+        ...(await placesOfItem(ledger, asset, filter.tokenId, { after, limit: limit + 1 })),
+      );
   }
   // The index in memory can be a moment ahead of the disk.
   const ordered = places
     .filter((place) => hasSlot(ledger, place, "durable") && positionOf(place) > (after ?? -1))
     .sort((a, b) => positionOf(a) - positionOf(b));
   const page = ordered.slice(0, limit);
-  const own = (await readVaults(ledger, page)).filter(({ vault }) => vault.applicationIndex === applicationIndex);
+  const own = (await readVaults(ledger, page)).filter(
+    ({ vault }) => vault.applicationIndex === applicationIndex,
+  );
   const vaults = await vaultViews(ledger, applicationIndex, own);
   const last = page.at(-1);
   const next = ordered.length > limit && last !== undefined ? positionOf(last) : null;
@@ -45,10 +51,17 @@ export async function vaultsOfToken(
 }
 
 /** The assets with token ids that an application sees, or the named one. */
-function assetsOf(ledger: Ledger, applicationIndex: number, assetId: Uuid | undefined): AssetRecord[] {
-  const assets = assetId === undefined ? [...ledger.assets.durable.values()] : [ledger.assets.named(assetId)];
+function assetsOf(
+  ledger: Ledger,
+  applicationIndex: number,
+  assetId: Uuid | undefined,
+): AssetRecord[] {
+  const assets =
+    assetId === undefined ? [...ledger.assets.durable.values()] : [ledger.assets.named(assetId)];
   const seen = assets.flatMap((asset) =>
-    asset !== undefined && asset.standard !== "erc20" && isVisible(asset, applicationIndex) ? [asset] : [],
+    asset !== undefined && asset.standard !== "erc20" && isVisible(asset, applicationIndex)
+      ? [asset]
+      : [],
   );
   if (seen.length <= MOST_ASSETS) return seen;
   throw new MintmarkError(
@@ -57,8 +70,15 @@ function assetsOf(ledger: Ledger, applicationIndex: number, assetId: Uuid | unde
   );
 }
 
-/** The place of an ERC-721 token: its hash leads to candidates, and its transfers to the vault that holds it now. */
-async function placesOfUnique(ledger: Ledger, asset: AssetRecord, tokenId: bigint): Promise<VaultPlace[]> {
+/**
+ * The place of an ERC-721 token: its hash leads to candidates, and its transfers to the vault that
+ * holds it now.
+ */
+async function placesOfUnique(
+  ledger: Ledger,
+  asset: AssetRecord,
+  tokenId: bigint,
+): Promise<VaultPlace[]> {
   const refs = ledger.tokens.candidates(ledger.hasher.ofId(asset.assetIndex, tokenId)) ?? [];
   const places = refs
     .filter((ref) => ref < FIRST_PENDING)
@@ -66,13 +86,24 @@ async function placesOfUnique(ledger: Ledger, asset: AssetRecord, tokenId: bigin
     .filter((place) => hasSlot(ledger, place, "durable"));
   const located = await readVaults(ledger, places);
   const minted = located.filter(({ vault: { assetIndex, blob } }) => {
-    return assetIndex === asset.assetIndex && tokenIdOf(asset.standard, asset.blobScheme, blob) === tokenId;
+    return (
+      assetIndex === asset.assetIndex &&
+      tokenIdOf(asset.standard, asset.blobScheme, blob) === tokenId
+    );
   });
   return Promise.all(minted.map(({ place }) => tipOf(ledger, place)));
 }
 
-/** The places of an ERC-1155 id after a position: from records of sealed batches, and from vaults in memory. */
-async function placesOfItem(ledger: Ledger, { assetIndex }: AssetRecord, tokenId: bigint, { after, limit }: PageStart) {
+/**
+ * The places of an ERC-1155 id after a position: from records of sealed batches, and from vaults in
+ * memory.
+ */
+async function placesOfItem(
+  ledger: Ledger,
+  { assetIndex }: AssetRecord,
+  tokenId: bigint,
+  { after, limit }: PageStart,
+) {
   const blob = await ledger.store.get(keyOf.binding(assetIndex, tokenId));
   if (blob === undefined) return [];
   const places: VaultPlace[] = [];
@@ -95,7 +126,12 @@ async function placesOfItem(ledger: Ledger, { assetIndex }: AssetRecord, tokenId
   return places;
 }
 
-async function unsealedPlaces(ledger: Ledger, mode: Mode, assetIndex: number, blob: Buffer): Promise<VaultPlace[]> {
+async function unsealedPlaces(
+  ledger: Ledger,
+  mode: Mode,
+  assetIndex: number,
+  blob: Buffer,
+): Promise<VaultPlace[]> {
   const places: VaultPlace[] = [];
   for (let batchNumber = ledger.batches[mode].durable.size - 1; batchNumber >= 0; batchNumber--) {
     const batch = ledger.batches[mode].durable.get(batchNumber);
@@ -104,7 +140,8 @@ async function unsealedPlaces(ledger: Ledger, mode: Mode, assetIndex: number, bl
     // A standby has the token index of an open batch, and not its vaults.
     const isWhole = inMemory !== undefined && inMemory.count >= batch.vaultCount;
     const vaults = isWhole ? inMemory : await readBatchVaults(ledger, batch);
-    for (const slot of slotsWith(vaults, assetIndex, blob)) places.push({ mode, batchNumber, slot });
+    for (const slot of slotsWith(vaults, assetIndex, blob))
+      places.push({ mode, batchNumber, slot });
   }
   return places;
 }
@@ -115,7 +152,8 @@ function slotsWith(vaults: VaultColumns, assetIndex: number, blob: Buffer): numb
     if (vaults.assetIndex[slot] !== assetIndex) continue;
     const start = vaults.blobStart(slot);
     const end = vaults.blobEnd[slot] as number;
-    if (end - start === blob.length && blob.equals(vaults.blobs.subarray(start, end))) slots.push(slot);
+    if (end - start === blob.length && blob.equals(vaults.blobs.subarray(start, end)))
+      slots.push(slot);
   }
   return slots;
 }
@@ -127,7 +165,15 @@ function positionOf({ mode, batchNumber, slot }: VaultPlace): number {
 
 /** Whether a vault matches the parts of a filter that its place does not tell. */
 export function isWanted(vault: Vault, filter: VaultFilter): boolean {
-  const { userId, ownerAddress, batchId, dataAvailabilityMode, status, createdAfter, createdBefore } = filter;
+  const {
+    userId,
+    ownerAddress,
+    batchId,
+    dataAvailabilityMode,
+    status,
+    createdAfter,
+    createdBefore,
+  } = filter;
   return (
     (userId === undefined || vault.userId === userId.toLowerCase()) &&
     (ownerAddress === undefined || vault.ownerAddress === ownerAddress.toLowerCase()) &&

@@ -21,7 +21,9 @@ export interface Sequences {
   readonly to: number;
 }
 
-/** Transactions within a range: of some users, one reference, marked blocks, some indexes, or all. */
+/**
+ * Transactions within a range: of some users, one reference, marked blocks, some indexes, or all.
+ */
 export interface Part {
   readonly users?: readonly number[] | undefined;
   readonly reference?: string | undefined;
@@ -30,7 +32,10 @@ export interface Part {
   readonly within: Sequences;
 }
 
-/** Turns a filter into ranges that hold all it can match; null when nothing can. Bisects times, which never go back. */
+/**
+ * Turns a filter into ranges that hold all it can match; null when nothing can. Bisects times,
+ * which never go back.
+ */
 export async function narrow(
   ledger: Ledger,
   applicationId: Uuid,
@@ -40,9 +45,13 @@ export async function narrow(
   const users = await usersOf(ledger, applicationId, filter);
   const { vaultId, mintId, reference, assetId, type, createdAfter, createdBefore } = filter;
   const vault =
-    vaultId === undefined ? undefined : await orNull("vault_not_found", () => readVault(ledger, placeOf(vaultId)));
+    vaultId === undefined
+      ? undefined
+      : await orNull("vault_not_found", () => readVault(ledger, placeOf(vaultId)));
   const mint =
-    mintId === undefined ? undefined : await orNull("mint_not_found", () => findMint(ledger, applicationId, mintId));
+    mintId === undefined
+      ? undefined
+      : await orNull("mint_not_found", () => findMint(ledger, applicationId, mintId));
   if (users?.length === 0 || vault === null || mint === null) return null;
   if (vault !== undefined && vault.applicationIndex !== applicationIndex) return null;
   if (reference !== undefined && type !== undefined && type !== "mint") return null;
@@ -51,10 +60,14 @@ export async function narrow(
   const after = createdAfter === undefined ? 0 : Math.floor(createdAfter) + 1;
   const since = Math.max(after, vault?.createdAt ?? 0);
   const { firstSequence: first = 0 } = mint?.entry ?? {};
-  const within = { from: first, to: mint === undefined ? nextSequence : first + mint.entry.mints.length };
+  const within = {
+    from: first,
+    to: mint === undefined ? nextSequence : first + mint.entry.mints.length,
+  };
   const find = (time: number) => sequenceAt(ledger, applicationIndex, nextSequence, time);
   const from = since === 0 ? within.from : Math.max(within.from, await find(since));
-  const to = createdBefore === undefined ? within.to : Math.min(within.to, await find(createdBefore));
+  const to =
+    createdBefore === undefined ? within.to : Math.min(within.to, await find(createdBefore));
   const asset = assetId === undefined ? undefined : ledger.assets.named(assetId)?.assetIndex;
   if (assetId !== undefined && asset === undefined) return null;
   // Both have other times than the batches of their vaults.
@@ -73,27 +86,42 @@ export async function narrow(
     });
   }
   const owner = [vault.userIndex];
-  // A vault's mints lie between its first and last one. Its withdrawals and transfers come after the last.
+  // A vault's mints lie between its first and last one. Its withdrawals and transfers come after
+  // the last.
   const lastMint = Math.max(from, Math.min(to, await find(vault.updatedAt + 1)));
   // The user's index has both, because a withdrawal can have the same millisecond as the last mint.
   const mints: Part = { users: owner, within: { from, to: lastMint } };
   if (type === "mint") return [mints];
   // A transfer that made the vault was asked for before it.
-  const made = await madeWithin(ledger, filter.vaultId as VaultId, { from: after === 0 ? 0 : await find(after), to });
-  if (type !== undefined) return [...(type === "transfer" ? made : []), { indexes, within: { from, to } }];
+  const made = await madeWithin(ledger, filter.vaultId as VaultId, {
+    from: after === 0 ? 0 : await find(after),
+    to,
+  });
+  if (type !== undefined)
+    return [...(type === "transfer" ? made : []), { indexes, within: { from, to } }];
   return [...made, mints, { indexes, within: { from: lastMint, to } }];
 }
 
 /** The list of transfers that made a vault, if it lies within a range. */
-async function madeWithin(ledger: Ledger, vaultId: VaultId, { from, to }: Sequences): Promise<Part[]> {
+async function madeWithin(
+  ledger: Ledger,
+  vaultId: VaultId,
+  { from, to }: Sequences,
+): Promise<Part[]> {
   const maker = await makerOf(ledger, placeOf(vaultId));
   if (maker === null) return [];
   const { firstSequence, transfers } = maker.list;
-  const within = { from: Math.max(from, firstSequence), to: Math.min(to, firstSequence + slotCount(transfers)) };
+  const within = {
+    from: Math.max(from, firstSequence),
+    to: Math.min(to, firstSequence + slotCount(transfers)),
+  };
   return within.from < within.to ? [{ within }] : [];
 }
 
-/** The most selective indexes of withdrawals and of transfers. A user's transfers are beside its mints. */
+/**
+ * The most selective indexes of withdrawals and of transfers. A user's transfers are beside its
+ * mints.
+ */
 function indexesOf(
   application: number,
   { vaultId, status, type }: TransactionFilter,
@@ -106,14 +134,18 @@ function indexesOf(
   }
   if (users !== undefined) {
     const withdrawal = users.map((user) => prefixOf.userWithdrawal(application, user));
-    return { withdrawal, transfer: users.map((user) => prefixOf.userTransaction(application, user)) };
+    return {
+      withdrawal,
+      transfer: users.map((user) => prefixOf.userTransaction(application, user)),
+    };
   }
   const transfer = [prefixOf.applicationTransfer(application)];
   const number = (WITHDRAWAL_STATUSES as readonly (Status | undefined)[]).indexOf(status);
   // For mints and withdrawals together, a status means that of either.
   if (type === "withdrawal" && number >= 0)
     return { withdrawal: [prefixOf.statusWithdrawal(application, number)], transfer };
-  if (asset !== undefined) return { withdrawal: [prefixOf.assetWithdrawal(application, asset)], transfer };
+  if (asset !== undefined)
+    return { withdrawal: [prefixOf.assetWithdrawal(application, asset)], transfer };
   return { withdrawal: [prefixOf.applicationWithdrawal(application)], transfer };
 }
 
@@ -130,7 +162,9 @@ async function spansOf(
   { from, to }: Sequences,
 ): Promise<Span[]> {
   if (from >= to) return [];
-  const modes = MODES.filter((mode) => dataAvailabilityMode === undefined || dataAvailabilityMode === mode);
+  const modes = MODES.filter(
+    (mode) => dataAvailabilityMode === undefined || dataAvailabilityMode === mode,
+  );
   if (batchId === undefined && status === undefined) return [{ from, to, modes }];
   const found: Span[] = [];
   for (const mode of modes) {
@@ -140,11 +174,17 @@ async function spansOf(
       if (start < end) found.push({ from: start, to: end, modes: [mode] });
     }
   }
-  const cuts = [...new Set([from, to, ...found.flatMap((span) => [span.from, span.to])])].sort((a, b) => a - b);
+  const cuts = [...new Set([from, to, ...found.flatMap((span) => [span.from, span.to])])].sort(
+    (a, b) => a - b,
+  );
   return cuts.slice(1).map((end, i) => {
     const start = cuts[i] as number;
     const here = found.filter((span) => span.from < end && span.to > start);
-    return { from: start, to: end, modes: MODES.filter((mode) => here.some((span) => span.modes.includes(mode))) };
+    return {
+      from: start,
+      to: end,
+      modes: MODES.filter((mode) => here.some((span) => span.modes.includes(mode))),
+    };
   });
 }
 
@@ -155,15 +195,25 @@ interface Window {
 }
 
 /** The times of the mints in a batch, or in any batch of a status. */
-function windowsOf(ledger: Ledger, mode: Mode, batchId: string | undefined, status: Status | undefined): Window[] {
+function windowsOf(
+  ledger: Ledger,
+  mode: Mode,
+  batchId: string | undefined,
+  status: Status | undefined,
+): Window[] {
   if (batchId !== undefined) {
     const batchNumber = Number(batchId.slice(mode.length + 1));
-    const batch = batchId === batchIdOf(mode, batchNumber) ? ledger.batches[mode].durable.get(batchNumber) : undefined;
+    const batch =
+      batchId === batchIdOf(mode, batchNumber)
+        ? ledger.batches[mode].durable.get(batchNumber)
+        : undefined;
     return batch === undefined ? [] : [windowOf(ledger, batch, batch)];
   }
   const { durable: batches } = ledger.batches[mode];
   if (status === "failed") {
-    const voided = [...ledger.voids[mode].durable.keys()].flatMap((number) => batches.get(number) ?? []);
+    const voided = [...ledger.voids[mode].durable.keys()].flatMap(
+      (number) => batches.get(number) ?? [],
+    );
     const lost = [...ledger.lost[mode].durable.values()].flat();
     const replaced = lost.map(({ since }) => ({ since: 0, until: since }));
     return [...voided.map((batch) => windowOf(ledger, batch, batch)), ...replaced];
@@ -173,7 +223,9 @@ function windowsOf(ledger: Ledger, mode: Mode, batchId: string | undefined, stat
   const first = firstWhere(batches.size, (number) => rankOf(batches.get(number)) <= rank);
   const end = firstWhere(batches.size, (number) => rankOf(batches.get(number)) < rank);
   const [oldest, newest] = [batches.get(first), batches.get(end - 1)];
-  return first < end && oldest !== undefined && newest !== undefined ? [windowOf(ledger, oldest, newest)] : [];
+  return first < end && oldest !== undefined && newest !== undefined
+    ? [windowOf(ledger, oldest, newest)]
+    : [];
 }
 
 const RANKS: readonly Status[] = ["accepted", "batched", "submitted", "settled", "finalized"];
@@ -190,7 +242,13 @@ function windowOf(ledger: Ledger, oldest: BatchRecord, newest: BatchRecord): Win
 }
 
 /** The first transaction from `start` on at `time` or later; `end` when there is none before it. */
-export async function sequenceAt(ledger: Ledger, applicationIndex: number, end: number, time: number, start = 0) {
+export async function sequenceAt(
+  ledger: Ledger,
+  applicationIndex: number,
+  end: number,
+  time: number,
+  start = 0,
+) {
   let low = start;
   let high = end;
   while (low < high) {
@@ -203,34 +261,60 @@ export async function sequenceAt(ledger: Ledger, applicationIndex: number, end: 
 }
 
 async function requestAt(ledger: Ledger, applicationIndex: number, sequence: number) {
-  const range = { gte: keyOf.transaction(applicationIndex, 0), lte: keyOf.transaction(applicationIndex, sequence) };
-  for await (const [key, reference] of ledger.store.entries({ ...range, reverse: true, limit: 1 })) {
+  const range = {
+    gte: keyOf.transaction(applicationIndex, 0),
+    lte: keyOf.transaction(applicationIndex, sequence),
+  };
+  for await (const [key, reference] of ledger.store.entries({
+    ...range,
+    reverse: true,
+    limit: 1,
+  })) {
     const firstSequence = Number(key.readBigUInt64BE(key.length - 8));
     return { firstSequence, time: await readTime(ledger.store, sequenceIn(reference)) };
   }
   throw new MintmarkError("store_corrupt", `The index of transaction ${sequence} is missing.`);
 }
 
-/** The users that a filter names, by id or as the first ones of an owner; undefined when it names none. */
-async function usersOf(ledger: Ledger, applicationId: Uuid, { userId, ownerAddress }: TransactionFilter) {
+/**
+ * The users that a filter names, by id or as the first ones of an owner; undefined when it names
+ * none.
+ */
+async function usersOf(
+  ledger: Ledger,
+  applicationId: Uuid,
+  { userId, ownerAddress }: TransactionFilter,
+) {
   const { applicationIndex } = ledger.application(applicationId);
   const owned: number[] = [];
   if (ownerAddress !== undefined) {
     const prefix = keyOf.owner(applicationIndex, requireAddress("ownerAddress", ownerAddress));
-    for await (const [, record] of ledger.store.entries({ gte: prefix, lt: endOf(prefix), limit: MOST_USERS }))
+    for await (const [, record] of ledger.store.entries({
+      gte: prefix,
+      lt: endOf(prefix),
+      limit: MOST_USERS,
+    }))
       owned.push(decodeRecord(ownerRecord, record, "An owner").userIndex);
   }
   if (userId === undefined) return ownerAddress === undefined ? undefined : owned;
   const user = await orNull("user_not_found", () => findUser(ledger, applicationId, userId));
-  return user === null || (ownerAddress !== undefined && !owned.includes(user.userIndex)) ? [] : [user.userIndex];
+  return user === null || (ownerAddress !== undefined && !owned.includes(user.userIndex))
+    ? []
+    : [user.userIndex];
 }
 
 /** The journal entry of an application's mint. Throws `mint_not_found`. */
-export async function findMint(ledger: Ledger, applicationId: Uuid, mintId: Uuid): Promise<Journaled<MintEntry>> {
+export async function findMint(
+  ledger: Ledger,
+  applicationId: Uuid,
+  mintId: Uuid,
+): Promise<Journaled<MintEntry>> {
   const { applicationIndex } = ledger.application(applicationId);
   const reference = await ledger.store.get(keyOf.mint(requireUuid("mintId", mintId)));
-  const found = reference === undefined ? null : await readMint(ledger.store, sequenceIn(reference));
-  if (found === null || found.entry.applicationIndex !== applicationIndex) throw new MintmarkError("mint_not_found");
+  const found =
+    reference === undefined ? null : await readMint(ledger.store, sequenceIn(reference));
+  if (found === null || found.entry.applicationIndex !== applicationIndex)
+    throw new MintmarkError("mint_not_found");
   return found;
 }
 
@@ -259,7 +343,10 @@ export interface TransactionFilter extends PageOptions {
 /** Filter of a list of vaults. A list by `tokenId` has an order of its own. */
 export interface VaultFilter
   extends OrderedPage,
-    Pick<TransactionFilter, "userId" | "ownerAddress" | "assetId" | "batchId" | "dataAvailabilityMode" | "status">,
+    Pick<
+      TransactionFilter,
+      "userId" | "ownerAddress" | "assetId" | "batchId" | "dataAvailabilityMode" | "status"
+    >,
     Pick<TransactionFilter, "createdAfter" | "createdBefore"> {
   /** For ERC-721 and ERC-1155. Covers every visible asset unless `assetId` is given. */
   readonly tokenId?: bigint | undefined;

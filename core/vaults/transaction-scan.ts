@@ -7,9 +7,19 @@ import { type Journaled, readEntry, sequenceIn } from "../store/journal.ts";
 import { decodeRecord } from "../store/layout.ts";
 import type { MintEntry, PlacedMint } from "../store/mint-entry.ts";
 import type { StoreReader } from "../store/ports.ts";
-import { type TransferListRecord, type WithdrawalRecord, withdrawalRecord } from "../store/records.ts";
+import {
+  type TransferListRecord,
+  type WithdrawalRecord,
+  withdrawalRecord,
+} from "../store/records.ts";
 import { blockOf, firstOfBlock, keyOf, prefixOf, requestByKey } from "../store/store-keys.ts";
-import { decodeTransferList, outputsOf, placeIn, readTransferList, type TransferOutput } from "./stored-lists.ts";
+import {
+  decodeTransferList,
+  outputsOf,
+  placeIn,
+  readTransferList,
+  type TransferOutput,
+} from "./stored-lists.ts";
 import type { Part } from "./transaction-range.ts";
 import { hasSlot, type LocatedVault, placeOf, readVault, readVaults } from "./vaults.ts";
 
@@ -32,13 +42,21 @@ export interface Found {
         readonly reference: string | null; // The caller's own name for it
       }
     | { readonly type: "withdrawal"; readonly record: WithdrawalRecord }
-    | { readonly type: "transfer"; readonly list: TransferListRecord; readonly output: TransferOutput };
+    | {
+        readonly type: "transfer";
+        readonly list: TransferListRecord;
+        readonly output: TransferOutput;
+      };
 }
 
 /** Whether a transaction is one of these users': of a transfer, who gives or who gets. */
 function isOf(users: readonly number[], { userIndex, source }: Found): boolean {
   if (users.includes(userIndex)) return true;
-  return source.type === "transfer" && source.output.holderIndex !== null && users.includes(source.output.holderIndex);
+  return (
+    source.type === "transfer" &&
+    source.output.holderIndex !== null &&
+    users.includes(source.output.holderIndex)
+  );
 }
 
 interface Scan {
@@ -52,10 +70,16 @@ interface Scan {
 function requestsOf(
   { store }: Ledger,
   application: number,
-  { users, reference, marks = [], indexes = users?.map((user) => prefixOf.userTransaction(application, user)) }: Part,
+  {
+    users,
+    reference,
+    marks = [],
+    indexes = users?.map((user) => prefixOf.userTransaction(application, user)),
+  }: Part,
   range: RequestRange,
 ): AsyncGenerator<number> {
-  if (reference !== undefined) return requestsIn(store, prefixOf.mintReference(application, reference), range);
+  if (reference !== undefined)
+    return requestsIn(store, prefixOf.mintReference(application, reference), range);
   if (indexes !== undefined) return requestsInAny(store, indexes, range);
   if (marks.length > 0) return requestsInBlocks(store, application, marks, range);
   return requestsIn(store, prefixOf.transaction(application), range);
@@ -64,22 +88,43 @@ function requestsOf(
 async function transactionsAt(ledger: Ledger, sequence: number): Promise<Found[]> {
   const { time, entry } = await readEntry(ledger.store, sequence);
   if (entry.kind === "mint") return mintTransactions({ sequence, time, entry });
-  if (entry.kind === "transfersRequested") return transfersIn(ledger, await readTransferList(ledger, entry.transferId));
-  if (entry.kind !== "withdrawalRequested") throw new MintmarkError("store_corrupt", "An index record is damaged.");
+  if (entry.kind === "transfersRequested")
+    return transfersIn(ledger, await readTransferList(ledger, entry.transferId));
+  if (entry.kind !== "withdrawalRequested")
+    throw new MintmarkError("store_corrupt", "An index record is damaged.");
   const found = await findWithdrawal(ledger, entry.applicationIndex, entry.withdrawalId);
-  if (found === undefined) throw new MintmarkError("store_corrupt", `Withdrawal ${entry.withdrawalId} is missing.`);
+  if (found === undefined)
+    throw new MintmarkError("store_corrupt", `Withdrawal ${entry.withdrawalId} is missing.`);
   return [found];
 }
 
-export function mintTransactions({ sequence: journalSequence, time, entry }: Journaled<MintEntry>): Found[] {
+export function mintTransactions({
+  sequence: journalSequence,
+  time,
+  entry,
+}: Journaled<MintEntry>): Found[] {
   const { mintId, firstSequence, references } = entry;
   const users = entry.users.flatMap(({ userIndex, count }) => Array<number>(count).fill(userIndex));
-  if (users.length !== entry.mints.length) throw new MintmarkError("store_corrupt", "A mint's entry ends early.");
+  if (users.length !== entry.mints.length)
+    throw new MintmarkError("store_corrupt", "A mint's entry ends early.");
   return entry.mints.map((mint, position): Found => {
     const reference = references.get(position) ?? null;
     const vault = { place: mint, made: mint, assetIndex: mint.assetIndex, blob: mint.blob };
-    const source = { type: "mint", journalSequence, time, mintId, position, mint, reference } as const;
-    return { sequence: firstSequence + position, userIndex: users[position] as number, ...vault, source };
+    const source = {
+      type: "mint",
+      journalSequence,
+      time,
+      mintId,
+      position,
+      mint,
+      reference,
+    } as const;
+    return {
+      sequence: firstSequence + position,
+      userIndex: users[position] as number,
+      ...vault,
+      source,
+    };
   });
 }
 
@@ -87,17 +132,30 @@ export function mintTransactions({ sequence: journalSequence, time, entry }: Jou
 async function transfersIn(ledger: Ledger, list: TransferListRecord): Promise<Found[]> {
   const outputs = outputsOf(list);
   const places = outputs.map(({ transfer }) => placeOf(transfer.vaultId));
-  // A hostile operator's record can spend an id that no batch has made. Then its own slot stands for that vault.
+  // A hostile operator's record can spend an id that no batch has made. Then its own slot stands
+  // for that vault.
   const known = places.map((place, i) =>
-    hasSlot(ledger, place) ? place : (placeIn(list, (outputs[i] as TransferOutput).position) ?? place),
+    hasSlot(ledger, place)
+      ? place
+      : (placeIn(list, (outputs[i] as TransferOutput).position) ?? place),
   );
   const spent = await readVaults(ledger, known);
   return outputs.map((output, i): Found => {
     const { position, transfer } = output;
     const { assetIndex, blob } = (spent[i] as LocatedVault).vault;
-    const vault = { place: places[i] as VaultPlace, made: placeIn(list, position), assetIndex, blob };
+    const vault = {
+      place: places[i] as VaultPlace,
+      made: placeIn(list, position),
+      assetIndex,
+      blob,
+    };
     const source = { type: "transfer", list, output } as const;
-    return { sequence: list.firstSequence + position, userIndex: transfer.userIndex, ...vault, source };
+    return {
+      sequence: list.firstSequence + position,
+      userIndex: transfer.userIndex,
+      ...vault,
+      source,
+    };
   });
 }
 
@@ -112,31 +170,57 @@ export async function findWithdrawal(
   if (record.applicationIndex !== applicationIndex) return undefined;
   const place = placeOf(record.vaultId);
   const lost = ledger.lost[place.mode].durable.get(place.batchNumber) ?? [];
-  const held = lost.filter(({ upTo }) => record.journalSequence < upTo).flatMap(({ withdrawn }) => withdrawn);
+  const held = lost
+    .filter(({ upTo }) => record.journalSequence < upTo)
+    .flatMap(({ withdrawn }) => withdrawn);
   // The vault's record is L1's now. The ledger keeps what lost vaults held.
   const gone = held.find(({ slot }) => slot === place.slot);
   const { assetIndex, blob } = gone ?? (await readVault(ledger, place));
   const { sequence, userIndex } = record;
-  return { sequence, userIndex, place, made: null, assetIndex, blob, source: { type: "withdrawal", record } };
+  return {
+    sequence,
+    userIndex,
+    place,
+    made: null,
+    assetIndex,
+    blob,
+    source: { type: "withdrawal", record },
+  };
 }
 
-export async function findTransfer(ledger: Ledger, applicationIndex: number, transferId: Uuid, position: number) {
+export async function findTransfer(
+  ledger: Ledger,
+  applicationIndex: number,
+  transferId: Uuid,
+  position: number,
+) {
   const stored = await ledger.store.get(keyOf.transferList(transferId));
   if (stored === undefined) return undefined;
   const list = decodeTransferList(stored, transferId);
-  return list.applicationIndex === applicationIndex ? (await transfersIn(ledger, list))[position] : undefined;
+  return list.applicationIndex === applicationIndex
+    ? (await transfersIn(ledger, list))[position]
+    : undefined;
 }
 
-/** Most transactions that one page examines. A withdrawal or a transfer counts for as many as its two reads cost. */
+/**
+ * Most transactions that one page examines. A withdrawal or a transfer counts for as many as its
+ * two reads cost.
+ */
 const SCAN_BOUND = 10_000;
 const WITHDRAWAL_WEIGHT = 20;
-const SLOT_WEIGHT = 2; // Of each vault of a list of transfers: the whole list is read for any one of them
+// Of each vault of a list of transfers: the whole list is read for any one of them
+const SLOT_WEIGHT = 2;
 
 /**
- * As many matches as fit a page, by sequence, and the start of the next one; null at the end. An index record stands for
- * a whole request, of which the part may want some transactions.
+ * As many matches as fit a page, by sequence, and the start of the next one; null at the end. An
+ * index record stands for a whole request, of which the part may want some transactions.
  */
-export async function collect(ledger: Ledger, scan: Scan, limit: number, wanted: (found: Found) => boolean) {
+export async function collect(
+  ledger: Ledger,
+  scan: Scan,
+  limit: number,
+  wanted: (found: Found) => boolean,
+) {
   const { applicationIndex, parts, order, after } = scan;
   const ascending = order === "asc";
   const found: Found[] = [];
@@ -147,13 +231,19 @@ export async function collect(ledger: Ledger, scan: Scan, limit: number, wanted:
     const from = ascending && after !== null ? Math.max(within.from, after + 1) : within.from;
     const to = !ascending && after !== null ? Math.min(within.to, after) : within.to;
     if (from >= to) continue;
-    for await (const request of requestsOf(ledger, applicationIndex, part, { from, to, ascending })) {
+    for await (const request of requestsOf(ledger, applicationIndex, part, {
+      from,
+      to,
+      ascending,
+    })) {
       const requested = await transactionsAt(ledger, request);
       if (requested[0]?.source.type === "transfer") scanned += requested.length * SLOT_WEIGHT;
       for (const one of ascending ? requested : requested.reverse()) {
         const { sequence, source } = one;
-        if (sequence < from || sequence >= to || (users !== undefined && !isOf(users, one))) continue;
-        if (reference !== undefined && (source.type !== "mint" || source.reference !== reference)) continue;
+        if (sequence < from || sequence >= to || (users !== undefined && !isOf(users, one)))
+          continue;
+        if (reference !== undefined && (source.type !== "mint" || source.reference !== reference))
+          continue;
         if (found.length === limit || scanned >= SCAN_BOUND) return { found, next: last };
         if (wanted(one)) found.push(one);
         last = sequence;
@@ -174,14 +264,26 @@ interface RequestRange {
 }
 
 /** Journal sequences of the requests in an index. */
-export async function* requestsIn(store: Entries, index: Buffer, { from, to, ascending }: RequestRange) {
+export async function* requestsIn(
+  store: Entries,
+  index: Buffer,
+  { from, to, ascending }: RequestRange,
+) {
   const gte = requestByKey(index, await requestHolding(store, index, from));
-  for await (const [, reference] of store.entries({ gte, lt: requestByKey(index, to), reverse: !ascending }))
+  for await (const [, reference] of store.entries({
+    gte,
+    lt: requestByKey(index, to),
+    reverse: !ascending,
+  }))
     yield sequenceIn(reference);
 }
 
 /** Merges several indexes into one order. Each request comes once. */
-async function* requestsInAny(store: Entries, indexes: readonly Buffer[], range: RequestRange): AsyncGenerator<number> {
+async function* requestsInAny(
+  store: Entries,
+  indexes: readonly Buffer[],
+  range: RequestRange,
+): AsyncGenerator<number> {
   const streams = indexes.map((index) => requestsIn(store, index, range));
   try {
     const heads = await Promise.all(streams.map((stream) => stream.next()));
@@ -191,7 +293,8 @@ async function* requestsInAny(store: Entries, indexes: readonly Buffer[], range:
       const next = range.ascending ? Math.min(...present) : Math.max(...present);
       yield next;
       for (const [i, head] of heads.entries())
-        if (head.done !== true && head.value === next) heads[i] = await (streams[i] as (typeof streams)[number]).next();
+        if (head.done !== true && head.value === next)
+          heads[i] = await (streams[i] as (typeof streams)[number]).next();
     }
   } finally {
     for (const stream of streams) await stream.return(undefined);
@@ -208,14 +311,22 @@ async function* requestsInBlocks(
   const first = blockOf(await requestHolding(store, prefixOf.transaction(applicationIndex), from));
   for await (const block of blocksWith(store, marks, first, blockOf(to - 1), ascending)) {
     const end = Math.min(to, firstOfBlock(block + 1));
-    const [gte, lt] = [firstOfBlock(block), end].map((sequence) => keyOf.transaction(applicationIndex, sequence));
+    const [gte, lt] = [firstOfBlock(block), end].map((sequence) =>
+      keyOf.transaction(applicationIndex, sequence),
+    );
     const range = { gte, lt, reverse: !ascending };
     for await (const [, reference] of store.entries(range)) yield sequenceIn(reference);
   }
 }
 
 /** Blocks from `first` to `last` that have every mark. Skips from mark to mark. */
-async function* blocksWith(store: Entries, marks: readonly Buffer[], first: number, last: number, ascending: boolean) {
+async function* blocksWith(
+  store: Entries,
+  marks: readonly Buffer[],
+  first: number,
+  last: number,
+  ascending: boolean,
+) {
   let at = ascending ? first : last;
   while (at >= first && at <= last) {
     let agreed = 0;
@@ -235,12 +346,19 @@ async function* blocksWith(store: Entries, marks: readonly Buffer[], first: numb
 }
 
 /** The number at the end of the first key in a range; null when it holds none. */
-async function firstNumber(store: Entries, range: Parameters<Entries["entries"]>[0]): Promise<number | null> {
-  for await (const [key] of store.entries({ ...range, limit: 1 })) return Number(key.readBigUInt64BE(key.length - 8));
+async function firstNumber(
+  store: Entries,
+  range: Parameters<Entries["entries"]>[0],
+): Promise<number | null> {
+  for await (const [key] of store.entries({ ...range, limit: 1 }))
+    return Number(key.readBigUInt64BE(key.length - 8));
   return null;
 }
 
-/** The first sequence of the newest request at or before a sequence, which it may reach; else the sequence. */
+/**
+ * The first sequence of the newest request at or before a sequence, which it may reach; else the
+ * sequence.
+ */
 async function requestHolding(store: Entries, index: Buffer, sequence: number): Promise<number> {
   if (sequence === 0) return 0;
   const range = { gte: index, lte: requestByKey(index, sequence) };

@@ -12,7 +12,13 @@ import { orNull } from "../validate.ts";
 import { withdrawalView } from "./activity.ts";
 import { amountsOf, failureOfFault, placeIn, type TransferOutput } from "./stored-lists.ts";
 import { findMint, narrow, type TransactionFilter } from "./transaction-range.ts";
-import { collect, type Found, findTransfer, findWithdrawal, mintTransactions } from "./transaction-scan.ts";
+import {
+  collect,
+  type Found,
+  findTransfer,
+  findWithdrawal,
+  mintTransactions,
+} from "./transaction-scan.ts";
 import { type Usage, type UsageOptions, usageOf } from "./usage.ts";
 import { batchOfRecord, failureOf, lostAt, present, statusOf, tokenIn, voidAt } from "./vaults.ts";
 
@@ -44,7 +50,8 @@ function matches(ledger: Ledger, found: Found, filter: TransactionFilter): boole
   const isVault = (at: VaultPlace | null) => at !== null && packVaultId(at) === filter.vaultId;
   return (
     (filter.type === undefined || filter.type === source.type) &&
-    (filter.assetId === undefined || assetIndex === ledger.assets.named(filter.assetId)?.assetIndex) &&
+    (filter.assetId === undefined ||
+      assetIndex === ledger.assets.named(filter.assetId)?.assetIndex) &&
     (filter.vaultId === undefined || isVault(place) || isVault(made)) &&
     (filter.batchId === undefined || filter.batchId === batchIdOfFound(found)) &&
     (filter.dataAvailabilityMode === undefined || filter.dataAvailabilityMode === place.mode) &&
@@ -61,17 +68,29 @@ function statusOfFound(ledger: Ledger, found: Found): Transaction["status"] {
 }
 
 /** The status of a list, or of one of its places: that of its batch, once it has one. */
-export function statusOfList(ledger: Ledger, list: TransferListRecord, position = 0): Transaction["status"] {
+export function statusOfList(
+  ledger: Ledger,
+  list: TransferListRecord,
+  position = 0,
+): Transaction["status"] {
   const place = placeIn(list, position);
   if (place !== null) return statusOf(ledger, place);
   return list.status === "failed" ? "failed" : "accepted";
 }
 
-export function statusOfTransfer(ledger: Ledger, list: TransferListRecord, { position, transfer }: TransferOutput) {
+export function statusOfTransfer(
+  ledger: Ledger,
+  list: TransferListRecord,
+  { position, transfer }: TransferOutput,
+) {
   return transfer.fault === null ? statusOfList(ledger, list, position) : "failed";
 }
 
-async function views(ledger: Ledger, applicationIndex: number, found: readonly Found[]): Promise<Transaction[]> {
+async function views(
+  ledger: Ledger,
+  applicationIndex: number,
+  found: readonly Found[],
+): Promise<Transaction[]> {
   const indices = [...new Set(found.map(({ userIndex }) => userIndex))];
   const users = await readOwnUsers(ledger, applicationIndex, indices);
   const userIds = new Map(indices.map((index, i) => [index, users[i]?.userId ?? ""]));
@@ -81,7 +100,12 @@ async function views(ledger: Ledger, applicationIndex: number, found: readonly F
   return found.map((one) => view(ledger, one, userIds.get(one.userIndex) ?? "", moved));
 }
 
-function view(ledger: Ledger, found: Found, userId: Uuid, moved: ReadonlyMap<Found["source"], bigint>): Transaction {
+function view(
+  ledger: Ledger,
+  found: Found,
+  userId: Uuid,
+  moved: ReadonlyMap<Found["source"], bigint>,
+): Transaction {
   const { source, sequence, place, made, assetIndex, blob: mintingBlob } = found;
   const asset = ledger.assetAt(assetIndex);
   const { assetId, quantum, decimals } = asset;
@@ -138,7 +162,15 @@ function view(ledger: Ledger, found: Found, userId: Uuid, moved: ReadonlyMap<Fou
       amount: moved.get(source) ?? 0n,
     };
   }
-  const { withdrawalId, vaultId, quantity, failure, createdAt: accepted, failedAt: failed, ...record } = source.record;
+  const {
+    withdrawalId,
+    vaultId,
+    quantity,
+    failure,
+    createdAt: accepted,
+    failedAt: failed,
+    ...record
+  } = source.record;
   return {
     ...common,
     type: "withdrawal",
@@ -155,16 +187,26 @@ function placeOnL1(sent: Pick<BatchRecord, "l1TxHash" | "l1BlockNumber"> | null)
   return { l1TxHash: sent?.l1TxHash ?? null, l1BlockNumber: sent?.l1BlockNumber ?? null };
 }
 
-function timesOf(sent: Pick<BatchRecord, "sealedAt" | "submittedAt" | "settledAt" | "finalizedAt"> | null) {
+function timesOf(
+  sent: Pick<BatchRecord, "sealedAt" | "submittedAt" | "settledAt" | "finalizedAt"> | null,
+) {
   if (sent === null) return {};
-  const { sealedAt: batched, submittedAt: submitted, settledAt: settled, finalizedAt: finalized } = sent;
+  const {
+    sealedAt: batched,
+    submittedAt: submitted,
+    settledAt: settled,
+    finalizedAt: finalized,
+  } = sent;
   return { batched, submitted, settled, finalized };
 }
 
 /** Filter of a list of withdrawals. */
 export interface WithdrawalFilter
   extends PageOptions,
-    Pick<TransactionFilter, "userId" | "ownerAddress" | "assetId" | "vaultId" | "createdAfter" | "createdBefore"> {
+    Pick<
+      TransactionFilter,
+      "userId" | "ownerAddress" | "assetId" | "vaultId" | "createdAfter" | "createdBefore"
+    > {
   readonly status?: Withdrawal["status"] | undefined;
 }
 
@@ -173,7 +215,8 @@ export function transactionsOf(context: EngineContext): Transactions {
     async get(applicationId, transactionId) {
       const { ledger } = context;
       const { applicationIndex } = ledger.application(applicationId);
-      const [, id, position] = /^([0-9a-f-]{36})(?:\.(0|[1-9][0-9]{0,6}))?$/i.exec(transactionId) ?? [];
+      const [, id, position] =
+        /^([0-9a-f-]{36})(?:\.(0|[1-9][0-9]{0,6}))?$/i.exec(transactionId) ?? [];
       if (id === undefined) throw new MintmarkError("transaction_not_found");
       const ofMint = async (at: number) => {
         const mint = await orNull("mint_not_found", () => findMint(ledger, applicationId, id));
@@ -190,20 +233,44 @@ export function transactionsOf(context: EngineContext): Transactions {
     list: (applicationId, filter = {}) =>
       listOf(context, "transactions", applicationId, filter, async (start) => {
         const { ledger } = context;
-        const { found, next } = await findPage(ledger, applicationId, filter, filter.order ?? "desc", start);
-        return { data: await views(ledger, ledger.application(applicationId).applicationIndex, found), next };
+        const { found, next } = await findPage(
+          ledger,
+          applicationId,
+          filter,
+          filter.order ?? "desc",
+          start,
+        );
+        return {
+          data: await views(ledger, ledger.application(applicationId).applicationIndex, found),
+          next,
+        };
       }),
     usage: async (applicationId, options = {}) => usageOf(context.ledger, applicationId, options),
   };
 }
 
 /** An application's withdrawals, newest first. */
-export function listWithdrawals(context: EngineContext, applicationId: Uuid, filter: WithdrawalFilter) {
+export function listWithdrawals(
+  context: EngineContext,
+  applicationId: Uuid,
+  filter: WithdrawalFilter,
+) {
   return listOf(context, "withdrawals", applicationId, filter, async (start) => {
     const { ledger } = context;
-    const { found, next } = await findPage(ledger, applicationId, { ...filter, type: "withdrawal" }, "desc", start);
-    const records = found.flatMap(({ source }) => (source.type === "withdrawal" ? [source.record] : []));
-    return { data: await Promise.all(records.map((record) => withdrawalView(ledger, record))), next };
+    const { found, next } = await findPage(
+      ledger,
+      applicationId,
+      { ...filter, type: "withdrawal" },
+      "desc",
+      start,
+    );
+    const records = found.flatMap(({ source }) =>
+      source.type === "withdrawal" ? [source.record] : [],
+    );
+    return {
+      data: await Promise.all(records.map((record) => withdrawalView(ledger, record))),
+      next,
+    };
   });
 }
 
@@ -216,7 +283,10 @@ export function listWithdrawals(context: EngineContext, applicationId: Uuid, fil
 export interface Transactions {
   /** Rejects with `transaction_not_found`. */
   get(applicationId: Uuid, transactionId: string): Promise<Transaction>;
-  /** A page can be shorter than `limit` although more follow, because the work of one page is bounded. */
+  /**
+   * A page can be shorter than `limit` although more follow, because the work of one page is
+   * bounded.
+   */
   list(applicationId: Uuid, filter?: TransactionFilter): List<Transaction>;
   /** What the application has used, in all and by hour, day or month: at most 100 periods. */
   usage(applicationId: Uuid, options?: UsageOptions): Promise<Usage>;

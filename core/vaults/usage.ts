@@ -10,7 +10,10 @@ const MOST_PERIODS = 100;
 export interface Usage {
   /** Entries that its keys have minted. */
   readonly mints: bigint;
-  /** Mints, withdrawals and transfers. Each transferred vault counts, and so does the change of a split. */
+  /**
+   * Mints, withdrawals and transfers. Each transferred vault counts, and so does the change of a
+   * split.
+   */
   readonly transactions: number;
   readonly keys: readonly KeyUsage[];
   /** In order, without a gap; the last ends when the time asked for does. */
@@ -38,7 +41,11 @@ export interface UsageOptions {
 }
 
 /** Counts by the index of transactions: a few reads a period, however many transactions it has. */
-export async function usageOf(ledger: Ledger, applicationId: Uuid, options: UsageOptions): Promise<Usage> {
+export async function usageOf(
+  ledger: Ledger,
+  applicationId: Uuid,
+  options: UsageOptions,
+): Promise<Usage> {
   const { applicationIndex, nextSequence } = ledger.application(applicationId);
   const bounds = boundsOf(options, ledger.clock());
   const sequences = await sequencesAt(ledger, applicationIndex, bounds, 0, nextSequence);
@@ -48,12 +55,20 @@ export async function usageOf(ledger: Ledger, applicationId: Uuid, options: Usag
   });
   const keys = [...ledger.keys.durable.values()]
     .filter((key) => key.applicationIndex === applicationIndex)
-    .map(({ keyId, mintsUsed, mintQuota, revokedAt }) => ({ keyId, mintsUsed, mintQuota, revokedAt }));
+    .map(({ keyId, mintsUsed, mintQuota, revokedAt }) => ({
+      keyId,
+      mintsUsed,
+      mintQuota,
+      revokedAt,
+    }));
   const mints = keys.reduce((sum, { mintsUsed }) => sum + mintsUsed, 0n);
   return { mints, transactions: nextSequence, keys, periods };
 }
 
-/** The first transaction of each time or later. Looks for the middle time first, so empty periods cost no reads. */
+/**
+ * The first transaction of each time or later. Looks for the middle time first, so empty periods
+ * cost no reads.
+ */
 async function sequencesAt(
   ledger: Ledger,
   applicationIndex: number,
@@ -71,7 +86,10 @@ async function sequencesAt(
 
 function boundsOf({ since, until, interval = "day" }: UsageOptions, now: number): number[] {
   if (!INTERVALS.includes(interval))
-    throw new MintmarkError("validation_failed", `interval must be one of ${INTERVALS.join(", ")}.`);
+    throw new MintmarkError(
+      "validation_failed",
+      `interval must be one of ${INTERVALS.join(", ")}.`,
+    );
   const end = until ?? now;
   const start = since ?? beginning(end, interval, -29);
   if (!Number.isSafeInteger(start) || !Number.isSafeInteger(end) || start < 0 || start >= end)
@@ -90,7 +108,14 @@ function boundsOf({ since, until, interval = "day" }: UsageOptions, now: number)
 /** The beginning of the interval that a time is in, or of one so many later. */
 function beginning(time: number, interval: (typeof INTERVALS)[number], later: number): number {
   const at = new Date(time);
-  const [year, month, day, hour] = [at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate(), at.getUTCHours()];
+  const [year, month, day, hour] = [
+    at.getUTCFullYear(),
+    at.getUTCMonth(),
+    at.getUTCDate(),
+    at.getUTCHours(),
+  ];
   if (interval === "month") return Date.UTC(year, month + later, 1);
-  return interval === "day" ? Date.UTC(year, month, day + later) : Date.UTC(year, month, day, hour + later);
+  return interval === "day"
+    ? Date.UTC(year, month, day + later)
+    : Date.UTC(year, month, day, hour + later);
 }

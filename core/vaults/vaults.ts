@@ -12,7 +12,13 @@ import { activityRecord, UNTOUCHED } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 import { fastTokenIdOf } from "../store/token-id.ts";
 import type { StoredVault } from "../store/vault-columns.ts";
-import { CHUNK_VAULTS, chunkKeyOf, decodeChunk, decodeIntoColumns, VaultColumns } from "../store/vault-columns.ts";
+import {
+  CHUNK_VAULTS,
+  chunkKeyOf,
+  decodeChunk,
+  decodeIntoColumns,
+  VaultColumns,
+} from "../store/vault-columns.ts";
 import { requireAddress } from "../validate.ts";
 
 export interface LocatedVault {
@@ -21,7 +27,10 @@ export interface LocatedVault {
 }
 
 /** Whether a vault is the caller's: an application's own, or an owner's of any application. */
-function ownedBy(ledger: Ledger, caller: Principal | { readonly owner: Address }): (vault: StoredVault) => boolean {
+function ownedBy(
+  ledger: Ledger,
+  caller: Principal | { readonly owner: Address },
+): (vault: StoredVault) => boolean {
   if ("owner" in caller) {
     const owner = requireAddress("owner", caller.owner);
     return (vault) => vault.owner === owner;
@@ -40,9 +49,13 @@ export type Placed = VaultPlace & { readonly amountBefore: bigint; readonly amou
 
 /** Why L1's history lacks the mint at a journal sequence; null when it has it. */
 export function lostAt(ledger: Ledger, mint: Placed, sequence: number): VoidedRun | null {
-  for (const { upTo, runs, failure, since: voidedAt } of ledger.lost[mint.mode].durable.get(mint.batchNumber) ?? []) {
+  for (const { upTo, runs, failure, since: voidedAt } of ledger.lost[mint.mode].durable.get(
+    mint.batchNumber,
+  ) ?? []) {
     if (sequence >= upTo) continue;
-    const run = runs.find(({ firstSlot, count }) => mint.slot >= firstSlot && mint.slot < firstSlot + count);
+    const run = runs.find(
+      ({ firstSlot, count }) => mint.slot >= firstSlot && mint.slot < firstSlot + count,
+    );
     if (run === undefined || mint.amountBefore + mint.amount <= run.above) continue;
     return { firstSlot: run.firstSlot, count: run.count, failure, voidedAt, leftOut: false };
   }
@@ -66,25 +79,37 @@ export function statusOfBatch({ status }: BatchRecord): Status {
 
 /** The times of statuses that a batch or a transaction has reached. */
 export function present<Name extends string>(times: Partial<Record<Name, number | null>>) {
-  return Object.fromEntries(Object.entries(times).filter(([, time]) => time !== null)) as Partial<Record<Name, number>>;
+  return Object.fromEntries(Object.entries(times).filter(([, time]) => time !== null)) as Partial<
+    Record<Name, number>
+  >;
 }
 
-/** The batch of a place, in the readers' view. Throws `vault_not_found` when there is no such slot. */
+/**
+ * The batch of a place, in the readers' view. Throws `vault_not_found` when there is no such slot.
+ */
 export function batchAt(ledger: Ledger, { mode, batchNumber, slot }: VaultPlace): BatchRecord {
   const batch = ledger.batches[mode].durable.get(batchNumber);
   if (batch === undefined || slot >= batch.vaultCount) throw new MintmarkError("vault_not_found");
   return batch;
 }
 
-/** Whether the store has a slot. The engine may have adopted another history after it reported the slot. */
+/**
+ * Whether the store has a slot. The engine may have adopted another history after it reported the
+ * slot.
+ */
 export function hasSlot(ledger: Ledger, place: VaultPlace, view: View = "latest"): boolean {
   return place.slot < (ledger.batches[place.mode][view].get(place.batchNumber)?.vaultCount ?? 0);
 }
 
 /** The batch of a stored record. The store can be a moment ahead of the readers' view. */
-export function batchOfRecord(ledger: Ledger, { mode, batchNumber }: Pick<VaultPlace, "mode" | "batchNumber">) {
-  const batch = ledger.batches[mode].durable.get(batchNumber) ?? ledger.batches[mode].latest.get(batchNumber);
-  if (batch === undefined) throw new MintmarkError("store_corrupt", `${batchIdOf(mode, batchNumber)} is missing.`);
+export function batchOfRecord(
+  ledger: Ledger,
+  { mode, batchNumber }: Pick<VaultPlace, "mode" | "batchNumber">,
+) {
+  const batch =
+    ledger.batches[mode].durable.get(batchNumber) ?? ledger.batches[mode].latest.get(batchNumber);
+  if (batch === undefined)
+    throw new MintmarkError("store_corrupt", `${batchIdOf(mode, batchNumber)} is missing.`);
   return batch;
 }
 
@@ -102,7 +127,10 @@ export async function readVault(ledger: Ledger, place: VaultPlace): Promise<Stor
   return ((await readVaults(ledger, [place]))[0] as LocatedVault).vault;
 }
 
-/** The content of each vault, in order; null for one that is not the caller's. Throws for a malformed id. */
+/**
+ * The content of each vault, in order; null for one that is not the caller's. Throws for a
+ * malformed id.
+ */
 export async function ownVaults(
   ledger: Ledger,
   caller: Principal | { readonly owner: Address },
@@ -112,48 +140,79 @@ export async function ownVaults(
   const places = asked.map(({ vaultId }) => placeOf(vaultId));
   const present = places.filter((place) => hasSlot(ledger, place, "durable"));
   const found = await readVaults(ledger, present);
-  const own = new Map(found.filter(({ vault }) => isOwn(vault)).map(({ place, vault }) => [place, vault]));
+  const own = new Map(
+    found.filter(({ vault }) => isOwn(vault)).map(({ place, vault }) => [place, vault]),
+  );
   return places.map((place) => own.get(place) ?? null);
 }
 
-/** Reads vaults with the group's changes, in this order, each record once. Throws `store_corrupt` if one is missing. */
-export async function readVaults(ledger: Ledger, places: readonly VaultPlace[], group: Group | null = null) {
+/**
+ * Reads vaults with the group's changes, in this order, each record once. Throws `store_corrupt` if
+ * one is missing.
+ */
+export async function readVaults(
+  ledger: Ledger,
+  places: readonly VaultPlace[],
+  group: Group | null = null,
+) {
   const keys = new Map<string, Buffer>();
   for (const place of places) keys.set(chunkIdOf(place), chunkKeyOf(place));
   const records = await ledger.store.getMany([...keys.values()]);
   const chunks = new Map<string, StoredVault[]>();
   for (const [i, [id, key]] of [...keys].entries()) {
     const record = group === null ? records[i] : group.resolve(key, records[i]);
-    if (record === undefined) throw new MintmarkError("store_corrupt", `The vaults of ${id} are missing.`);
+    if (record === undefined)
+      throw new MintmarkError("store_corrupt", `The vaults of ${id} are missing.`);
     chunks.set(id, decodeChunk(record));
   }
   return places.map((place) => {
     const vault = chunks.get(chunkIdOf(place))?.[place.slot % CHUNK_VAULTS];
-    if (vault === undefined) throw new MintmarkError("store_corrupt", `Vault ${packVaultId(place)} is missing.`);
+    if (vault === undefined)
+      throw new MintmarkError("store_corrupt", `Vault ${packVaultId(place)} is missing.`);
     return { place, vault };
   });
 }
 
 /** Keys of the vaults of a page's slots. A page begins where a record begins. */
-export function pageKeys(mode: Mode, batchNumber: number, firstSlot: number, count: number): Buffer[] {
+export function pageKeys(
+  mode: Mode,
+  batchNumber: number,
+  firstSlot: number,
+  count: number,
+): Buffer[] {
   const first = firstSlot / CHUNK_VAULTS;
-  return Array.from({ length: Math.ceil(count / CHUNK_VAULTS) }, (_, i) => keyOf.chunk(mode, batchNumber, first + i));
+  return Array.from({ length: Math.ceil(count / CHUNK_VAULTS) }, (_, i) =>
+    keyOf.chunk(mode, batchNumber, first + i),
+  );
 }
 
-/** The vaults in the records of {@link pageKeys}. Throws `store_corrupt` unless there are `count`. */
-export function decodePage(records: readonly (Buffer | undefined)[], count: number, batchId: string): VaultColumns {
+/**
+ * The vaults in the records of {@link pageKeys}. Throws `store_corrupt` unless there are `count`.
+ */
+export function decodePage(
+  records: readonly (Buffer | undefined)[],
+  count: number,
+  batchId: string,
+): VaultColumns {
   const vaults = new VaultColumns();
-  for (const record of records) if (record !== undefined) decodeIntoColumns(record, vaults, () => 0);
+  for (const record of records)
+    if (record !== undefined) decodeIntoColumns(record, vaults, () => 0);
   if (vaults.count === count) return vaults;
   throw new MintmarkError("store_corrupt", `Vaults of ${batchId} are missing.`);
 }
 
 /** Changes of a vault since it was sealed. */
 export function decodeActivity(record: Buffer | undefined): ActivityRecord {
-  return record === undefined ? UNTOUCHED : decodeRecord(activityRecord, record, "A vault's activity");
+  return record === undefined
+    ? UNTOUCHED
+    : decodeRecord(activityRecord, record, "A vault's activity");
 }
 
-export async function vaultViews(ledger: Ledger, applicationIndex: number, located: readonly LocatedVault[]) {
+export async function vaultViews(
+  ledger: Ledger,
+  applicationIndex: number,
+  located: readonly LocatedVault[],
+) {
   const userIndices = [...new Set(located.map(({ vault }) => vault.userIndex))];
   const [users, activities] = await Promise.all([
     readUsers(ledger, applicationIndex, userIndices),
@@ -191,12 +250,21 @@ export async function vaultViews(ledger: Ledger, applicationIndex: number, locat
   });
 }
 
-/** The token that a blob names; null for an ERC-20, and for the slot of a void mint or an unknown vault's transfer. */
-export function tokenIn({ standard, blobScheme }: Pick<AssetRecord, "standard" | "blobScheme">, blob: Hex) {
+/**
+ * The token that a blob names; null for an ERC-20, and for the slot of a void mint or an unknown
+ * vault's transfer.
+ */
+export function tokenIn(
+  { standard, blobScheme }: Pick<AssetRecord, "standard" | "blobScheme">,
+  blob: Hex,
+) {
   return blob === "0x" ? null : fastTokenIdOf(standard, blobScheme, blob);
 }
 
-/** What is withdrawn, reserved or spent. An owner who withdraws alone can take a pending request's reserve. */
+/**
+ * What is withdrawn, reserved or spent. An owner who withdraws alone can take a pending request's
+ * reserve.
+ */
 export function heldBack(amount: bigint, { withdrawn, reserved, spentBy }: ActivityRecord): bigint {
   if (spentBy !== null) return amount;
   const taken = withdrawn + reserved;

@@ -29,7 +29,8 @@ function addressOf(page: string): string {
 function pathOf(href: string, page: string): string | null {
   if (/^(?:[a-z]+:|#|\/)/.test(href)) return null;
   const path = relative(ROOT, join(dirname(page), href.replace(/#.*$/, "")));
-  if (path.startsWith("..") || !existsSync(join(ROOT, path))) throw new Error(`${page} links to ${href}: no such file`);
+  if (path.startsWith("..") || !existsSync(join(ROOT, path)))
+    throw new Error(`${page} links to ${href}: no such file`);
   return path;
 }
 
@@ -57,11 +58,13 @@ export default defineConfig({
   appearance: { disableTransition: false },
   markdown: {
     // Colours would be inline styles, which the server's policy refuses.
-    highlight: (text, lang) => `<pre tabindex="0"><code class="language-${lang}">${escaped(text)}</code></pre>`,
+    highlight: (text, lang) =>
+      `<pre tabindex="0"><code class="language-${lang}">${escaped(text)}</code></pre>`,
     config(md) {
       // Long lines scroll, by keyboard too.
       const codeBlock = md.renderer.rules.code_block;
-      md.renderer.rules.code_block = (...args) => codeBlock?.(...args).replace("<pre", '<pre tabindex="0"') ?? "";
+      md.renderer.rules.code_block = (...args) =>
+        codeBlock?.(...args).replace("<pre", '<pre tabindex="0"') ?? "";
       md.core.ruler.push("served", ({ tokens, env }) => {
         for (const token of tokens) {
           const style = token.attrGet("style");
@@ -71,14 +74,20 @@ export default defineConfig({
           }
           // The site has only these pages. A link to another file of the repository names it instead.
           let isSource = false;
-          const { realPath, path: page } = env as { readonly path: string; readonly realPath?: string };
+          const { realPath, path: page } = env as {
+            readonly path: string;
+            readonly realPath?: string;
+          };
           for (const child of token.children ?? []) {
             if (child.type === "link_open") {
               const link = child.attrGet("href") ?? "";
               const path = pathOf(link, realPath ?? page);
               isSource = path !== null && !path.startsWith("docs/");
               if (path !== null && !isSource) {
-                child.attrSet("href", addressOf(path.slice("docs/".length)) + link.replace(/^[^#]*/, ""));
+                child.attrSet(
+                  "href",
+                  addressOf(path.slice("docs/".length)) + link.replace(/^[^#]*/, ""),
+                );
               }
               if (!isSource) continue;
               child.tag = "span";

@@ -1,6 +1,7 @@
 /**
- * `npm run build:contracts`: compiles the contracts that are deployed into contracts/compiled/, and writes
- * core/l1/abi.ts and core/protocol/contract-code.ts. All are tracked, so that only those who change a contract compile it.
+ * `npm run build:contracts`: compiles the contracts that are deployed into contracts/compiled/, and
+ * writes core/l1/abi.ts and core/protocol/contract-code.ts. All are tracked, so that only those who
+ * change a contract compile it.
  */
 import { execSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -16,11 +17,20 @@ const ROOT = new URL("../../", import.meta.url);
 const require = createRequire(import.meta.url);
 const COMPILED = new URL("contracts/compiled/", ROOT);
 
-/** What is deployed, a run of the compiler each. More runs of the code make it cheaper to run, and larger. */
-export const JOBS: readonly { readonly sources: Partial<Record<ContractName, string>>; readonly runs: number }[] = [
+/**
+ * What is deployed, a run of the compiler each. More runs of the code make it cheaper to run, and
+ * larger.
+ */
+export const JOBS: readonly {
+  readonly sources: Partial<Record<ContractName, string>>;
+  readonly runs: number;
+}[] = [
   {
     // The contract's constructor creates its administration, so both have the same settings.
-    sources: { StateCommitment: "contracts/StateCommitment.sol", Administration: "contracts/state/Administration.sol" },
+    sources: {
+      StateCommitment: "contracts/StateCommitment.sol",
+      Administration: "contracts/state/Administration.sol",
+    },
     runs: 1_800,
   },
   { sources: { Transfers: "contracts/state/Transfers.sol" }, runs: 1_000_000 },
@@ -45,7 +55,9 @@ export function wholeInterface(own: Abi, lent: Abi): Abi {
   return [...items.values()];
 }
 
-/** The names of the contracts whose tracked code is not that of the present sources and settings. */
+/**
+ * The names of the contracts whose tracked code is not that of the present sources and settings.
+ */
 export function staleContracts(): ContractName[] {
   return JOBS.filter((job) => !isCurrent(job)).flatMap(namesOf);
 }
@@ -58,15 +70,21 @@ function isCurrent(job: Job): boolean {
 /** What the compiler makes of one job's contracts. Takes up to half a minute. */
 export function compile(job: Job): Artifact[] {
   const sources = sourcesOf(job);
-  const code = ["evm.bytecode.object", "evm.deployedBytecode.object", "evm.deployedBytecode.immutableReferences"];
+  const code = [
+    "evm.bytecode.object",
+    "evm.deployedBytecode.object",
+    "evm.deployedBytecode.immutableReferences",
+  ];
   const outputSelection = { "*": { "": ["ast"], "*": ["abi", ...code] } };
   const input = standardInput(sources, job.runs);
   const { compile: solc } = require("solc") as { compile(input: string): string };
   const text = JSON.stringify({ ...input, settings: { ...input.settings, outputSelection } });
   const output = JSON.parse(solc(text)) as CompilerOutput;
   for (const { severity, formattedMessage = "" } of output.errors ?? [])
-    if (severity === "error" || !formattedMessage.includes("--> @")) process.stderr.write(`${formattedMessage}\n`);
-  if (output.errors?.some(({ severity }) => severity === "error")) throw new Error("the contracts do not compile");
+    if (severity === "error" || !formattedMessage.includes("--> @"))
+      process.stderr.write(`${formattedMessage}\n`);
+  if (output.errors?.some(({ severity }) => severity === "error"))
+    throw new Error("the contracts do not compile");
   const hash = hashOf(job, sources);
   return namesOf(job).map((contractName) => {
     const sourceName = job.sources[contractName] ?? "";
@@ -101,7 +119,11 @@ export const LENT = [
 /** The compiler's input for some sources: what explorers of chains take to verify a contract. */
 function standardInput(sources: Sources, runs: number) {
   const content = Object.entries(sources).map(([name, content]) => [name, { content }]);
-  return { language: "Solidity", sources: Object.fromEntries(content), settings: settingsFor(runs) };
+  return {
+    language: "Solidity",
+    sources: Object.fromEntries(content),
+    settings: settingsFor(runs),
+  };
 }
 
 function hashOf({ runs }: Job, sources: Sources): string {
@@ -144,13 +166,19 @@ function named(
     for (const child of Object.values(node)) visit(child);
   };
   visit(sources);
-  return Object.fromEntries(Object.entries(references).map(([id, places]) => [names.get(id) ?? id, places]));
+  return Object.fromEntries(
+    Object.entries(references).map(([id, places]) => [names.get(id) ?? id, places]),
+  );
 }
 
 /** The texts of the generated files for the tracked code, by path. */
 export function generatedFiles(): Readonly<Record<string, string>> {
-  const linesOf = (name: ContractName) => readArtifact(name).abi.map((item) => `  ${JSON.stringify(item)},`);
-  const constants = { stateCommitmentAbi: "StateCommitment", stateMirrorAbi: "StateMirror" } as const;
+  const linesOf = (name: ContractName) =>
+    readArtifact(name).abi.map((item) => `  ${JSON.stringify(item)},`);
+  const constants = {
+    stateCommitmentAbi: "StateCommitment",
+    stateMirrorAbi: "StateMirror",
+  } as const;
   const [state, mirror] = [new Set(linesOf("StateCommitment")), new Set(linesOf("StateMirror"))];
   const shared = [...state].filter((line) => mirror.has(line));
   const common = `/** What both contracts have. */\nconst common = [\n${shared.join("\n")}\n] as const;\n`;
@@ -181,7 +209,9 @@ export const contractCode = {
 ${codes.join("\n")}
 } as const;
 
-/** The code of one release: its contracts stay where they are, and every later version uses them. */
+/**
+ * The code of one release: its contracts stay where they are, and every later version uses them.
+ */
 export type ReleasedCode = Readonly<Record<keyof typeof contractCode, {
   readonly bytes: number;
   readonly hash: string;
@@ -207,7 +237,10 @@ export function pinnedCode() {
 }
 
 function codeOf({ bytecode, deployedBytecode, immutableReferences }: Artifact) {
-  const places = Object.entries(immutableReferences).map(([name, all]) => [name, all.map(({ start }) => start)]);
+  const places = Object.entries(immutableReferences).map(([name, all]) => [
+    name,
+    all.map(({ start }) => start),
+  ]);
   return {
     bytes: size(deployedBytecode),
     hash: keccak256(deployedBytecode),
@@ -233,12 +266,15 @@ if (import.meta.main) {
 function build(): void {
   const changed = JOBS.filter((one) => !isCurrent(one));
   for (const [index, one] of changed.entries()) {
-    process.stderr.write(`compiling ${namesOf(one).join(" and ")} (${index + 1} of ${changed.length})\n`);
+    process.stderr.write(
+      `compiling ${namesOf(one).join(" and ")} (${index + 1} of ${changed.length})\n`,
+    );
     for (const artifact of compile(one))
       writeFileSync(fileOf(artifact.contractName), `${JSON.stringify(artifact, null, 1)}\n`);
   }
   const sources = Object.assign({}, ...JOBS.map(sourcesOf));
   writeFileSync(fileOf("sources"), `${JSON.stringify(sources, null, 1)}\n`);
-  for (const [path, text] of Object.entries(generatedFiles())) writeFileSync(new URL(path, ROOT), text);
+  for (const [path, text] of Object.entries(generatedFiles()))
+    writeFileSync(new URL(path, ROOT), text);
   execSync("hardhat build --quiet --no-tests", { stdio: "inherit" });
 }

@@ -1,6 +1,7 @@
 /**
- * Writes server/client/api.ts, the types of the HTTP API, from the OpenAPI document, for `openapi-fetch`. It contains
- * only types. The type check, the tests and the package write it before they need it.
+ * Writes server/client/api.ts, the types of the HTTP API, from the OpenAPI document, for
+ * `openapi-fetch`. It contains only types. The type check, the tests and the package write it
+ * before they need it.
  */
 import { writeFileSync } from "node:fs";
 import type { z } from "zod";
@@ -61,7 +62,10 @@ export interface Paths ${block(operations)}
 `;
 }
 
-function operationOf(method: string, { summary, deprecated, parameters, requestBody, responses }: Operation): string {
+function operationOf(
+  method: string,
+  { summary, deprecated, parameters, requestBody, responses }: Operation,
+): string {
   const places = (["query", "header", "path"] as const).map((place) => {
     const mine = parameters.filter((parameter) => parameter.in === place);
     if (mine.length === 0) return member(place, false, "never");
@@ -88,26 +92,46 @@ function operationOf(method: string, { summary, deprecated, parameters, requestB
 }
 
 function contentOf(content: Content): string {
-  const media = Object.entries(content).map(([name, { schema }]) => member(name, true, typeOf(schema)));
+  const media = Object.entries(content).map(([name, { schema }]) =>
+    member(name, true, typeOf(schema)),
+  );
   return member("content", true, block(media));
 }
 
 /** The TypeScript type of a JSON Schema, for the keywords that the document uses. */
 function typeOf(schema: Schema): string {
-  const { $ref, type, enum: values, allOf, properties, required = [], additionalProperties, items } = schema;
+  const {
+    $ref,
+    type,
+    enum: values,
+    allOf,
+    properties,
+    required = [],
+    additionalProperties,
+    items,
+  } = schema;
   if ($ref !== undefined) return $ref.slice($ref.lastIndexOf("/") + 1);
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   if (values !== undefined) return values.map((value) => JSON.stringify(value)).join(" | ");
   const either = schema.anyOf ?? schema.oneOf;
   if (either !== undefined) return [...new Set(either.filter(isNameable).map(typeOf))].join(" | ");
   if (allOf !== undefined) return allOf.map((part) => parenthesised(typeOf(part))).join(" & ");
-  if (typeof type === "object") return type.map((one) => typeOf({ ...schema, type: one })).join(" | ");
+  if (typeof type === "object")
+    return type.map((one) => typeOf({ ...schema, type: one })).join(" | ");
   if (type === "array") return `${parenthesised(items ? typeOf(items as Schema) : "unknown")}[]`;
   if (type === "object" || properties !== undefined) {
-    const fields = Object.entries((properties ?? {}) as Record<string, Schema>).map(([name, field]) => {
-      return member(name, required.includes(name) || type === undefined, typeOf(field), field.description);
-    });
-    const rest = typeof additionalProperties === "object" ? typeOf(additionalProperties) : "unknown";
+    const fields = Object.entries((properties ?? {}) as Record<string, Schema>).map(
+      ([name, field]) => {
+        return member(
+          name,
+          required.includes(name) || type === undefined,
+          typeOf(field),
+          field.description,
+        );
+      },
+    );
+    const rest =
+      typeof additionalProperties === "object" ? typeOf(additionalProperties) : "unknown";
     return additionalProperties ? block([...fields, `[name: string]: ${rest};`]) : block(fields);
   }
   if (type === "integer" || type === "number") return "number";
@@ -119,9 +143,14 @@ function typeOf(schema: Schema): string {
   throw new TypeError(`no type is known for the schema ${JSON.stringify(schema)}`);
 }
 
-/** TypeScript cannot express "any other string". A union without that form narrows by its known types. */
+/**
+ * TypeScript cannot express "any other string". A union without that form narrows by its known
+ * types.
+ */
 function isNameable({ properties = {} }: Schema): boolean {
-  return Object.values(properties).every((field) => typeof field === "boolean" || field.not === undefined);
+  return Object.values(properties).every(
+    (field) => typeof field === "boolean" || field.not === undefined,
+  );
 }
 
 function member(name: string, required: boolean, type: string, description?: string): string {
@@ -139,7 +168,9 @@ function parenthesised(type: string): string {
 }
 
 if (import.meta.main) {
-  answerHelp("Usage: npm run generate:client\n\nWrites server/client/api.ts from the OpenAPI document.\n");
+  answerHelp(
+    "Usage: npm run generate:client\n\nWrites server/client/api.ts from the OpenAPI document.\n",
+  );
   writeFileSync(TARGET, generatedClient());
   process.stdout.write(`wrote ${TARGET.pathname}\n`);
 }

@@ -19,7 +19,9 @@ const lock = new Level(join(CACHE, "lock"));
 while (!(await lock.open().then(() => true, isElsewhere))) await pause(200);
 const builtAt = statSync(join(SITE, "index.html"), { throwIfNoEntry: false })?.mtimeMs ?? 0;
 const isSource = /^(?!\.vitepress\/(?:cache|dist|\.temp)).*\.(?:md|svg|png|ts|css)$/;
-const sources = readdirSync(DOCS, { recursive: true, encoding: "utf8" }).filter((name) => isSource.test(name));
+const sources = readdirSync(DOCS, { recursive: true, encoding: "utf8" }).filter((name) =>
+  isSource.test(name),
+);
 if (sources.some((name) => statSync(join(DOCS, name)).mtimeMs > builtAt)) {
   const command = join(ROOT, "node_modules/vitepress/bin/vitepress.js");
   const built = join(CACHE, "dist");

@@ -12,12 +12,14 @@ const COMMON_JS = `import { createRequire } from "node:module";
 const require = createRequire(import.meta.url), { filename: __filename, dirname: __dirname } = import.meta;`;
 
 /**
- * Puts each library that the compiled files import, and that nobody installs with the package, into `libraries/`: one
- * file each, with the licences of what it holds. So an embedder of the core does not install what only the server needs.
+ * Puts each library that the compiled files import, and that nobody installs with the package, into
+ * `libraries/`: one file each, with the licences of what it holds. So an embedder of the core does
+ * not install what only the server needs.
  */
 export async function bundleLibraries(dist: string, installed: readonly string[]): Promise<void> {
   const found = new Set<string>();
-  const isInstalled = (name: string) => installed.some((own) => name === own || name.startsWith(`${own}/`));
+  const isInstalled = (name: string) =>
+    installed.some((own) => name === own || name.startsWith(`${own}/`));
   for (const file of compiledFiles(dist)) {
     const code = readFileSync(file, "utf8");
     const bundled = code.replace(IMPORT, (whole: string, before: string, name: string) => {
@@ -39,9 +41,15 @@ function compiledFiles(dist: string): string[] {
   return compiled.map((file) => join(dist, file));
 }
 
-async function bundleLibrary(name: string, folder: string, installed: readonly string[]): Promise<void> {
+async function bundleLibrary(
+  name: string,
+  folder: string,
+  installed: readonly string[],
+): Promise<void> {
   // Named one by one, because a CommonJS library has no names that a bundler could see.
-  const names = Object.keys((await import(name)) as object).filter((exported) => exported !== "module.exports");
+  const names = Object.keys((await import(name)) as object).filter(
+    (exported) => exported !== "module.exports",
+  );
   const { metafile } = await build({
     stdin: {
       contents: `export { ${names.join(", ")} } from "${name}";`,
@@ -62,14 +70,23 @@ async function bundleLibrary(name: string, folder: string, installed: readonly s
     logLevel: "warning",
   });
   const isPackage = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/;
-  const packages = new Set(Object.keys(metafile.inputs).flatMap((input) => isPackage.exec(input) ?? []));
-  const licences = Array.from(packages, (at) => `${at.replace(/^.*node_modules\//, "")}\n\n${licenceOf(at)}`);
+  const packages = new Set(
+    Object.keys(metafile.inputs).flatMap((input) => isPackage.exec(input) ?? []),
+  );
+  const licences = Array.from(
+    packages,
+    (at) => `${at.replace(/^.*node_modules\//, "")}\n\n${licenceOf(at)}`,
+  );
   writeFileSync(`${folder}/${name}.LICENCES.txt`, licences.join("\n\n"));
 }
 
 function licenceOf(folder: string): string {
-  const file = existsSync(folder) ? readdirSync(folder).find((name) => /^licen[cs]e/i.test(name)) : undefined;
+  const file = existsSync(folder)
+    ? readdirSync(folder).find((name) => /^licen[cs]e/i.test(name))
+    : undefined;
   if (file !== undefined) return readFileSync(join(folder, file), "utf8");
-  const { license, author } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Record<string, unknown>;
+  const { license, author } = JSON.parse(
+    readFileSync(join(folder, "package.json"), "utf8"),
+  ) as Record<string, unknown>;
   return `${String(license)}, ${JSON.stringify(author)}`;
 }

@@ -1,4 +1,7 @@
-/** `npm run package`: compiles to dist/, packs dist/ as a tarball for other projects, and prints its path. */
+/**
+ * `npm run package`: compiles to dist/, packs dist/ as a tarball for other projects, and prints its
+ * path.
+ */
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -11,11 +14,20 @@ import { bundleLibraries } from "./libraries.ts";
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const DIST = `${ROOT}dist`;
 
-answerHelp("Usage: npm run package\n\nBuilds the package that other projects install, and prints its path.\n");
+answerHelp(
+  "Usage: npm run package\n\nBuilds the package that other projects install, and prints its path.\n",
+);
 rmSync(DIST, { recursive: true, force: true });
-execFileSync(process.execPath, [`${ROOT}scripts/build/generate-client.ts`], { stdio: ["ignore", 2, 2] });
+execFileSync(process.execPath, [`${ROOT}scripts/build/generate-client.ts`], {
+  stdio: ["ignore", 2, 2],
+});
 // `npm run typecheck` is what finds wrong types in these sources.
-const compile = [`${ROOT}node_modules/typescript/bin/tsc`, "-p", `${ROOT}tsconfig.build.json`, "--noCheck"];
+const compile = [
+  `${ROOT}node_modules/typescript/bin/tsc`,
+  "-p",
+  `${ROOT}tsconfig.build.json`,
+  "--noCheck",
+];
 execFileSync(process.execPath, compile, { stdio: ["ignore", 2, 2] });
 for (const page of SCRIPTS)
   for (const { contents } of (await build(bundleOptions(page))).outputFiles) {
@@ -23,10 +35,17 @@ for (const page of SCRIPTS)
     writeFileSync(`${DIST}/server/pages/${page}/bundle.js`, contents);
   }
 // Pages have other files beside their scripts.
-cpSync(`${ROOT}server/pages`, `${DIST}/server/pages`, { recursive: true, filter: (path) => !/\.tsx?$/.test(path) });
+cpSync(`${ROOT}server/pages`, `${DIST}/server/pages`, {
+  recursive: true,
+  filter: (path) => !/\.tsx?$/.test(path),
+});
 cpSync(chartStyle, `${DIST}/server/pages/console/uPlot.css`);
-await bundleLibraries(DIST, [...Object.keys(source.dependencies), ...Object.keys(source.peerDependencies)]);
-// Solidity for projects that import it, and its compiled code for `mintmark deploy`. Test contracts are not included.
+await bundleLibraries(DIST, [
+  ...Object.keys(source.dependencies),
+  ...Object.keys(source.peerDependencies),
+]);
+// Solidity for projects that import it, and its compiled code for `mintmark deploy`. Test contracts
+// are not included.
 const isDeployed = (path: string) => !path.startsWith(`${ROOT}contracts/test`);
 cpSync(`${ROOT}contracts`, `${DIST}/contracts`, { recursive: true, filter: isDeployed });
 execFileSync("npm", ["run", "--silent", "docs"], { cwd: ROOT, stdio: ["ignore", 2, 2] });
@@ -34,23 +53,46 @@ execFileSync("npm", ["run", "--silent", "docs"], { cwd: ROOT, stdio: ["ignore", 
 const isShipped = (path: string) => !/docs\/\.vitepress\/(?!dist)/.test(path);
 for (const folder of ["docs", "examples"])
   cpSync(`${ROOT}${folder}`, `${DIST}/${folder}`, { recursive: true, filter: isShipped });
-const { name, version, description, license, type, dependencies, peerDependencies, peerDependenciesMeta } = source;
+const {
+  name,
+  version,
+  description,
+  license,
+  type,
+  dependencies,
+  peerDependencies,
+  peerDependenciesMeta,
+} = source;
 // The same subpaths as in the repository, compiled.
 const modules = Object.entries(source.exports).map(([path, file]) => {
   return [path, { types: file.replace(/ts$/, "d.ts"), default: file.replace(/ts$/, "js") }];
 });
 const exports = { ...Object.fromEntries(modules), "./contracts/*": "./contracts/*" };
-// Without packages that only the repository needs, such as the Node binary with which Node 20 runs its scripts.
+// Without packages that only the repository needs, such as the Node binary with which Node 20 runs
+// its scripts.
 const engines = { node: ">=22.13" };
 const bin = { mintmark: "scripts/mintmark.js" };
 const installed = { dependencies, peerDependencies, peerDependenciesMeta };
-const keywords = ["ethereum", "layer-2", "rollup", "validium", "minting", "nft", "erc20", "erc721", "erc1155"];
-// A registry then shows which commit and which build made the package. It holds provenance to the named repository, and
-// takes it from a workflow of that repository alone. So a package that is built elsewhere has neither.
+const keywords = [
+  "ethereum",
+  "layer-2",
+  "rollup",
+  "validium",
+  "minting",
+  "nft",
+  "erc20",
+  "erc721",
+  "erc1155",
+];
+// A registry then shows which commit and which build made the package. It holds provenance to the
+// named repository, and takes it from a workflow of that repository alone. So a package that is
+// built elsewhere has neither.
 const { GITHUB_SERVER_URL: host, GITHUB_REPOSITORY: path } = process.env;
 const publishConfig = { access: "public", provenance: path !== undefined };
-const repository = path === undefined ? {} : { repository: { type: "git", url: `git+${host}/${path}.git` } };
-// Everything in dist/ ships: the folder holds nothing else. `private` stays in the repository's own manifest.
+const repository =
+  path === undefined ? {} : { repository: { type: "git", url: `git+${host}/${path}.git` } };
+// Everything in dist/ ships: the folder holds nothing else. `private` stays in the repository's own
+// manifest.
 const files = ["**/*"];
 const about = { name, version, description, keywords, license, ...repository, files };
 const manifest = { ...about, type, engines, bin, exports, publishConfig, ...installed };

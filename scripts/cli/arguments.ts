@@ -39,30 +39,46 @@ export function tokensOf(text: unknown, name: string, units: Units): bigint {
   }
 }
 
-/** The units that `--amount` and `--units` name; undefined without both. `whole` tells what a whole token has. */
-export async function partOf({ amount, units }: Options, whole: () => Promise<Units>): Promise<bigint | undefined> {
-  if (amount !== undefined && units !== undefined) throw new UsageError("give --amount or --units, not both");
+/**
+ * The units that `--amount` and `--units` name; undefined without both. `whole` tells what a whole
+ * token has.
+ */
+export async function partOf(
+  { amount, units }: Options,
+  whole: () => Promise<Units>,
+): Promise<bigint | undefined> {
+  if (amount !== undefined && units !== undefined)
+    throw new UsageError("give --amount or --units, not both");
   if (units !== undefined) return unitsOf(units, "--units");
   return amount === undefined ? undefined : tokensOf(amount, "--amount", await whole());
 }
 
-/** A time, such as `2026-12-01T00:00:00Z`, or a duration from now, such as `12h`, in seconds since 1970. */
+/**
+ * A time, such as `2026-12-01T00:00:00Z`, or a duration from now, such as `12h`, in seconds since
+ * 1970.
+ */
 export function secondsOf(text: unknown, name: string): bigint {
   const [, count, unit = ""] = /^([1-9]\d{0,4})([mhd])$/.exec(String(text)) ?? [];
   if (count !== undefined) return nowInSeconds() + BigInt(count) * (UNITS[unit] ?? 0n);
   const time = instant.safeParse(text);
   if (time.success) return BigInt(Math.floor(time.data / 1000));
-  throw new UsageError(`${name}: give a time such as 2026-12-01T00:00:00Z, or a duration such as 90m, 12h or 7d`);
+  throw new UsageError(
+    `${name}: give a time such as 2026-12-01T00:00:00Z, or a duration such as 90m, 12h or 7d`,
+  );
 }
 
 export function nowInSeconds(): bigint {
   return BigInt(Math.floor(Date.now() / 1000));
 }
 
-/** A secret from the environment, its keystore, or standard input with `--key-stdin`; never from an argument. */
+/**
+ * A secret from the environment, its keystore, or standard input with `--key-stdin`; never from an
+ * argument.
+ */
 export async function secret(variable: string, fromStdin: boolean): Promise<string | undefined> {
   const keystore = process.env[`${variable}STORE`];
-  if (!fromStdin && keystore) return keyIn(keystore, process.env[variable.replace(/KEY$/, "PASSWORD_FILE")]);
+  if (!fromStdin && keystore)
+    return keyIn(keystore, process.env[variable.replace(/KEY$/, "PASSWORD_FILE")]);
   if (!fromStdin) return process.env[variable];
   let text = "";
   for await (const chunk of process.stdin.setEncoding("utf8")) {
@@ -74,20 +90,27 @@ export async function secret(variable: string, fromStdin: boolean): Promise<stri
 
 export async function requiredSecret(variable: string, fromStdin: boolean): Promise<string> {
   const value = await secret(variable, fromStdin);
-  if (value === undefined || value === "") throw new UsageError(`give the key: ${variable}, or --key-stdin`);
+  if (value === undefined || value === "")
+    throw new UsageError(`give the key: ${variable}, or --key-stdin`);
   return value;
 }
 
 /**
- * The account that `MINTMARK_<party>_KEYSTORE`, `MINTMARK_<party>_SIGNER` or `MINTMARK_<party>_KEY` name, or the private
- * key on standard input if that is a pipe or a file, and what the process's log must never contain.
+ * The account that `MINTMARK_<party>_KEYSTORE`, `MINTMARK_<party>_SIGNER` or `MINTMARK_<party>_KEY`
+ * name, or the private key on standard input if that is a pipe or a file, and what the process's
+ * log must never contain.
  */
-export async function processAccount(party: string): Promise<{ account: LocalAccount; secrets: readonly string[] }> {
+export async function processAccount(
+  party: string,
+): Promise<{ account: LocalAccount; secrets: readonly string[] }> {
   const variable = `MINTMARK_${party}_KEY`;
   // An empty variable counts as unset, as in a server's settings.
-  const [inEnvironment, keystore, passwordFile, service] = ["KEY", "KEYSTORE", "PASSWORD_FILE", "SIGNER"].map(
-    (name) => process.env[`MINTMARK_${party}_${name}`] || undefined,
-  );
+  const [inEnvironment, keystore, passwordFile, service] = [
+    "KEY",
+    "KEYSTORE",
+    "PASSWORD_FILE",
+    "SIGNER",
+  ].map((name) => process.env[`MINTMARK_${party}_${name}`] || undefined);
   const sources = [inEnvironment, keystore, service].filter((source) => source !== undefined);
   if (sources.length > 1)
     throw new UsageError(`give one of ${variable}, ${variable}STORE and MINTMARK_${party}_SIGNER`);
@@ -97,8 +120,10 @@ export async function processAccount(party: string): Promise<{ account: LocalAcc
   const account = await accountOf({ keystore, passwordFile, signer });
   if (account !== undefined) return { account, secrets: [] };
   const given = inEnvironment ?? (await secret(variable, !process.stdin.isTTY));
-  if (!given) throw new UsageError(`set ${variable} to the private key, or give it on standard input`);
-  if (!/^0x[0-9a-fA-F]{64}$/.test(given)) throw new UsageError(`${variable}: not a private key (0x and 64 hex digits)`);
+  if (!given)
+    throw new UsageError(`set ${variable} to the private key, or give it on standard input`);
+  if (!/^0x[0-9a-fA-F]{64}$/.test(given))
+    throw new UsageError(`${variable}: not a private key (0x and 64 hex digits)`);
   return { account: privateKeyToAccount(given as `0x${string}`), secrets: [given] };
 }
 
@@ -114,7 +139,8 @@ export const OVER_HTTP = {
   "--key-stdin": "read the API key from standard input (else MINTMARK_API_KEY)",
 };
 
-export const addressOfServer = (url: unknown) => setting(url, "MINTMARK_URL", "the server's address: --url");
+export const addressOfServer = (url: unknown) =>
+  setting(url, "MINTMARK_URL", "the server's address: --url");
 
 /** A client with the application's key, for {@link OVER_HTTP}. */
 export async function clientOf({ url, keyStdin }: Options) {

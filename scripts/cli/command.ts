@@ -22,8 +22,8 @@ interface CommandSpec<S extends z.ZodObject> {
   /** Each follows `mintmark `. */
   readonly examples: readonly string[];
   /**
-   * Given by options, then the environment, then the file of MINTMARK_CONFIG or `--config`. Secrets have no option,
-   * because other users of a machine can read arguments.
+   * Given by options, then the environment, then the file of MINTMARK_CONFIG or `--config`. Secrets
+   * have no option, because other users of a machine can read arguments.
    */
   readonly settings?: S;
   /** The only variables allowed in the environment; others are likely typing errors. */
@@ -57,12 +57,26 @@ const GROUPS: Readonly<Record<string, string>> = {
 };
 
 /** What adds the command to a program. */
-export function command<S extends z.ZodObject>(spec: CommandSpec<S>): (program: Command) => Command {
-  const { group, usage, description, examples, settings, required = {}, options = {}, notes } = spec;
+export function command<S extends z.ZodObject>(
+  spec: CommandSpec<S>,
+): (program: Command) => Command {
+  const {
+    group,
+    usage,
+    description,
+    examples,
+    settings,
+    required = {},
+    options = {},
+    notes,
+  } = spec;
   return (program) => {
     const lines = examples.map((example) => `\n  $ mintmark ${example}`);
     const known = program.commands.find((each) => each.name() === group);
-    const parent = group === undefined ? program : (known ?? program.command(group).description(GROUPS[group] ?? ""));
+    const parent =
+      group === undefined
+        ? program
+        : (known ?? program.command(group).description(GROUPS[group] ?? ""));
     const added = parent.command(usage).description(description).option("--json", "print JSON");
     added.addHelpText("after", `\nExamples:${lines.join("")}`);
     if (settings !== undefined) addSettings(added, settings);
@@ -77,13 +91,22 @@ function addSettings(command: Command, { shape }: z.ZodObject): void {
   const secrets: string[] = [];
   for (const [name, setting] of Object.entries<z.ZodType>(shape)) {
     if (isSecret(name)) secrets.push(`\n  ${name}  ${meaningOf(setting.description)}`);
-    else command.option(`${flagOf(name)} <value>`, `${meaningOf(setting.description)} (${name}${defaultOf(setting)})`);
+    else
+      command.option(
+        `${flagOf(name)} <value>`,
+        `${meaningOf(setting.description)} (${name}${defaultOf(setting)})`,
+      );
   }
   command.option("--config <file>", "JSON file of further settings (MINTMARK_CONFIG)");
-  if (secrets.length > 0) command.addHelpText("after", `\nFrom the environment only:${secrets.join("")}`);
+  if (secrets.length > 0)
+    command.addHelpText("after", `\nFrom the environment only:${secrets.join("")}`);
 }
 
-function settingsOf<S extends z.ZodObject>(options: Options, schema: S, known?: readonly string[]): z.output<S> {
+function settingsOf<S extends z.ZodObject>(
+  options: Options,
+  schema: S,
+  known?: readonly string[],
+): z.output<S> {
   const flags = ["MINTMARK_CONFIG", ...Object.keys(schema.shape)].flatMap((name) => {
     const given = options[new Option(flagOf(name)).attributeName()];
     return typeof given === "string" ? [[name, given] as const] : [];
@@ -104,11 +127,20 @@ export function meaningOf(description = ""): string {
 function defaultOf(setting: z.core.$ZodType): string {
   const { success, data } = safeParse(setting, undefined);
   if (!success) return "; required";
-  return data === undefined || (Array.isArray(data) && data.length === 0) ? "" : `; default ${String(data)}`;
+  return data === undefined || (Array.isArray(data) && data.length === 0)
+    ? ""
+    : `; default ${String(data)}`;
 }
 
 /** Prints the result of a command's work, or its error, and sets the exit code. */
-function acting<S extends z.ZodObject>({ work, settings, known, flags, columns, failed }: CommandSpec<S>) {
+function acting<S extends z.ZodObject>({
+  work,
+  settings,
+  known,
+  flags,
+  columns,
+  failed,
+}: CommandSpec<S>) {
   return async (...given: unknown[]): Promise<void> => {
     const command = given.pop() as Command;
     const options = command.opts() as Options;
@@ -119,7 +151,10 @@ function acting<S extends z.ZodObject>({ work, settings, known, flags, columns, 
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, stop);
     try {
       const read = (settings ? settingsOf(options, settings, known) : {}) as z.output<S>;
-      const answer = await work({ options, args: command.args, signal: stopping.signal, progress: line.show }, read);
+      const answer = await work(
+        { options, args: command.args, signal: stopping.signal, progress: line.show },
+        read,
+      );
       line.clear();
       if (answer !== undefined) print(answer, asJson, columns);
       const advice = failed?.(answer) ?? null;

@@ -2,7 +2,10 @@ import type { Command } from "commander";
 import { command } from "./command.ts";
 import { UsageError } from "./errors.ts";
 
-/** `mintmark completion <shell>`: a script that completes commands and options, generated from the commands. */
+/**
+ * `mintmark completion <shell>`: a script that completes commands and options, generated from the
+ * commands.
+ */
 export const addCompletion = (program: Command) =>
   command({
     usage: "completion <shell>",
@@ -24,7 +27,10 @@ type Line = Readonly<{ path: string; words: readonly string[] }>;
 
 function linesOf(command: Command, path: readonly string[] = []): Line[] {
   const names = command.commands.map((child) => child.name());
-  const options = [...command.options.map(({ long }) => long).filter((long) => typeof long === "string"), "--help"];
+  const options = [
+    ...command.options.map(({ long }) => long).filter((long) => typeof long === "string"),
+    "--help",
+  ];
   const children = command.commands.flatMap((child) => linesOf(child, [...path, child.name()]));
   return [{ path: path.join(" "), words: [...names, ...options] }, ...children];
 }
@@ -46,14 +52,18 @@ ${lines.map(({ path, words }) => `      "${path}") words="${words.join(" ")}" ;;
   COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))`;
 
 const SCRIPTS: Readonly<Record<string, (lines: readonly Line[]) => string>> = {
-  bash: (lines) => `_mintmark() {${BASH_BODY(lines)}\n}\ncomplete -o default -F _mintmark mintmark\n`,
+  bash: (lines) =>
+    `_mintmark() {${BASH_BODY(lines)}\n}\ncomplete -o default -F _mintmark mintmark\n`,
   zsh: (lines) =>
     `#compdef mintmark\nautoload -U +X bashcompinit && bashcompinit\n_mintmark() {${BASH_BODY(lines)}\n}\ncomplete -o default -F _mintmark mintmark\n`,
   fish: (lines) =>
     lines
       .flatMap(({ path, words }) =>
         words.map((word) => {
-          const isAt = path === "" ? "__fish_use_subcommand" : `__fish_seen_subcommand_from ${path.split(" ").at(-1)}`;
+          const isAt =
+            path === ""
+              ? "__fish_use_subcommand"
+              : `__fish_seen_subcommand_from ${path.split(" ").at(-1)}`;
           const what = word.startsWith("--") ? `-l ${word.slice(2)}` : `-f -a ${word}`;
           return `complete -c mintmark -n "${isAt}" ${what}\n`;
         }),

@@ -1,7 +1,11 @@
 import { existsSync } from "node:fs";
 import { type Engine, MintmarkError, openEngine } from "../../core/index.ts";
 import { ClusterStore } from "../../core/lifecycle/cluster/cluster-store.ts";
-import { ClusterNode, type ClusterOptions, type PostgresJournal } from "../../core/lifecycle/cluster/index.ts";
+import {
+  ClusterNode,
+  type ClusterOptions,
+  type PostgresJournal,
+} from "../../core/lifecycle/cluster/index.ts";
 import { beginJournal } from "../../core/lifecycle/cluster/node.ts";
 import { openJournal } from "../../server/process/cluster.ts";
 import type { Running } from "../../server/process/operator/operation.ts";
@@ -17,17 +21,29 @@ const SETTINGS = ["MINTMARK_CONFIG", ...Object.keys(storeSettings.shape)];
 /** The folder of the store: from the option, else the environment, else the configuration file. */
 export function storeOf(option: string | undefined): string {
   const { MINTMARK_STORE, MINTMARK_CONFIG } = process.env;
-  const store = option ?? MINTMARK_STORE ?? (MINTMARK_CONFIG && readConfigFile(MINTMARK_CONFIG).texts.MINTMARK_STORE);
+  const store =
+    option ??
+    MINTMARK_STORE ??
+    (MINTMARK_CONFIG && readConfigFile(MINTMARK_CONFIG).texts.MINTMARK_STORE);
   if (!store) throw new UsageError("give the store's folder: --store, or MINTMARK_STORE");
   return store;
 }
 
-/** Runs an operation on a store: by the server that has it open, or in this process if none runs. */
-export async function operateOn(store: string, name: string, input: unknown, running: Running): Promise<unknown> {
+/**
+ * Runs an operation on a store: by the server that has it open, or in this process if none runs.
+ */
+export async function operateOn(
+  store: string,
+  name: string,
+  input: unknown,
+  running: Running,
+): Promise<unknown> {
   const answered = await askServer(store, { operation: name, input }, running);
   if (answered !== undefined) return answered.result;
   if (!existsSync(store))
-    throw new UsageError(`there is no store in ${store}; create one with: mintmark init --store ${store}`);
+    throw new UsageError(
+      `there is no store in ${store}; create one with: mintmark init --store ${store}`,
+    );
   await using engine = await openStore(store, false);
   return await operate(engine, name, input, running);
 }
@@ -37,7 +53,9 @@ export async function openStore(store: string, createIfMissing: boolean): Promis
   const options = { store, createIfMissing, ...storeOptions(read) };
   const journal = await openJournal(read);
   try {
-    return journal === undefined ? await openEngine(options) : await openInCluster(options, journal);
+    return journal === undefined
+      ? await openEngine(options)
+      : await openInCluster(options, journal);
   } catch (error) {
     if (!(error instanceof MintmarkError) || error.code !== "store_locked") throw error;
     const detail =
@@ -47,7 +65,11 @@ export async function openStore(store: string, createIfMissing: boolean): Promis
 }
 
 /** Applies the cluster's whole journal, and resolves with the number of its entries. */
-export async function restoreFromCluster(store: string, signal: AbortSignal, onProgress: (entries: number) => void) {
+export async function restoreFromCluster(
+  store: string,
+  signal: AbortSignal,
+  onProgress: (entries: number) => void,
+) {
   const missing = "give the backup's folder, or MINTMARK_JOURNAL for the cluster's";
   await using journal = await journalOf(settings(store), missing);
   const { confirmed } = await journal.status();
@@ -67,21 +89,37 @@ export async function beginCluster(store: string): Promise<number> {
   return await beginJournal(store, { journal, server: ownServer(), ...storeOptions(read) });
 }
 
-async function journalOf(read: ReturnType<typeof settings>, missing: string): Promise<PostgresJournal> {
+async function journalOf(
+  read: ReturnType<typeof settings>,
+  missing: string,
+): Promise<PostgresJournal> {
   const journal = await openJournal(read);
   if (journal === undefined) throw new UsageError(missing);
   return journal;
 }
 
 function storeOptions(read: ReturnType<typeof settings>) {
-  const { MINTMARK_CHAIN_ID: chainId, MINTMARK_CONTRACT: contract, MINTMARK_ENGINE_VERSION: engineVersion } = read;
-  return { environment: read.MINTMARK_ENVIRONMENT, settlement: { chainId, contract, engineVersion } };
+  const {
+    MINTMARK_CHAIN_ID: chainId,
+    MINTMARK_CONTRACT: contract,
+    MINTMARK_ENGINE_VERSION: engineVersion,
+  } = read;
+  return {
+    environment: read.MINTMARK_ENVIRONMENT,
+    settlement: { chainId, contract, engineVersion },
+  };
 }
 
 const ownServer = () => ({ name: `command-${process.pid}`, url: "http://127.0.0.1:1" });
 
-/** Opens as the cluster's leader, or as a reader while another server leads. Closing the engine leaves the cluster. */
-async function openInCluster(options: Omit<ClusterOptions, "journal" | "server">, journal: PostgresJournal) {
+/**
+ * Opens as the cluster's leader, or as a reader while another server leads. Closing the engine
+ * leaves the cluster.
+ */
+async function openInCluster(
+  options: Omit<ClusterOptions, "journal" | "server">,
+  journal: PostgresJournal,
+) {
   const node = await ClusterNode.join({ ...options, journal, server: ownServer() });
   const { engine } = await node.next();
   return { ...engine, [Symbol.asyncDispose]: () => node.close() };
@@ -93,6 +131,8 @@ function settings(store: string) {
     return readSettings(storeSettings, { ...given, MINTMARK_STORE: store });
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    throw new UsageError(`no server has ${store} open; to open it here, give the server's settings: ${error.message}`);
+    throw new UsageError(
+      `no server has ${store} open; to open it here, give the server's settings: ${error.message}`,
+    );
   }
 }

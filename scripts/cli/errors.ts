@@ -19,7 +19,13 @@ export class UsageError extends Error {
   readonly code = "validation_failed";
 }
 
-const UNREACHABLE = new Set(["store_locked", "store_failed", "journal_unavailable", "engine_closed", "l1_failed"]);
+const UNREACHABLE = new Set([
+  "store_locked",
+  "store_failed",
+  "journal_unavailable",
+  "engine_closed",
+  "l1_failed",
+]);
 
 function isUnanswered(error: unknown): error is TypeError {
   return error instanceof TypeError && error.message === "fetch failed";
@@ -37,8 +43,10 @@ export function exitCodeOf(error: unknown): number {
 export function messageOf(error: unknown): string {
   if (error instanceof BaseError) return reasonOf(error);
   // Node says only "fetch failed". The cause has the reason.
-  if (isUnanswered(error)) return `the server does not answer (${codeOf(error.cause)}): is its address right?`;
-  if (codeOf(error) === "ENOENT" && error instanceof Error && "path" in error) return `${error.path} does not exist`;
+  if (isUnanswered(error))
+    return `the server does not answer (${codeOf(error.cause)}): is its address right?`;
+  if (codeOf(error) === "ENOENT" && error instanceof Error && "path" in error)
+    return `${error.path} does not exist`;
   return error instanceof Error ? (listenFailure(error) ?? error.message) : String(error);
 }
 

@@ -1,25 +1,42 @@
 import { mkdir } from "node:fs/promises";
 import { Level } from "level";
 import { BeaconNode, BlobFolder, HttpBatchSource } from "../../core/guards/archive/index.ts";
-import type { GuardSettings, SourceSettings } from "../../server/process/settings/process-settings.ts";
+import type {
+  GuardSettings,
+  SourceSettings,
+} from "../../server/process/settings/process-settings.ts";
 import { UsageError } from "./errors.ts";
 
 type ChainSettings = Pick<GuardSettings, "MINTMARK_RPC_URL" | "MINTMARK_CONTRACT"> &
   Partial<Pick<GuardSettings, "MINTMARK_CONFIRMATIONS">>;
 
 /** The settlement contract that settings name, on its chain. */
-export function chainOf({ MINTMARK_RPC_URL: rpc, MINTMARK_CONTRACT: contract, ...settings }: ChainSettings) {
+export function chainOf({
+  MINTMARK_RPC_URL: rpc,
+  MINTMARK_CONTRACT: contract,
+  ...settings
+}: ChainSettings) {
   const { MINTMARK_CONFIRMATIONS: confirmations } = settings;
-  return { rpc, contract, ...(confirmations !== undefined && { finality: { confirmations: BigInt(confirmations) } }) };
+  return {
+    rpc,
+    contract,
+    ...(confirmations !== undefined && { finality: { confirmations: BigInt(confirmations) } }),
+  };
 }
 
-/** Opens a LevelDB folder, created if missing. Rejects with a plain sentence when another process has it. */
+/**
+ * Opens a LevelDB folder, created if missing. Rejects with a plain sentence when another process
+ * has it.
+ */
 export async function openLevel(
   folder: string,
   taken = `another process has ${folder} open; stop it first`,
 ): Promise<Level<Uint8Array, Uint8Array>> {
   await mkdir(folder, { recursive: true });
-  const store = new Level<Uint8Array, Uint8Array>(folder, { keyEncoding: "view", valueEncoding: "view" });
+  const store = new Level<Uint8Array, Uint8Array>(folder, {
+    keyEncoding: "view",
+    valueEncoding: "view",
+  });
   try {
     await store.open();
   } catch (error) {
@@ -30,7 +47,11 @@ export async function openLevel(
 }
 
 /** The sources of batch data that the settings name: of blobs, and of whole batches. */
-export function sourcesOf({ MINTMARK_BEACONS, MINTMARK_BLOBS: folder, MINTMARK_PEERS }: SourceSettings) {
+export function sourcesOf({
+  MINTMARK_BEACONS,
+  MINTMARK_BLOBS: folder,
+  MINTMARK_PEERS,
+}: SourceSettings) {
   return {
     blobs: [
       ...(folder === undefined ? [] : [new BlobFolder(folder)]),

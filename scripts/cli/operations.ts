@@ -17,22 +17,31 @@ const NAMES: Readonly<Record<string, string>> = {
   supplyCap: "cap",
 };
 
-/** Adds a command for each operation. Its arguments, options and help derive from the operation's schema. */
+/**
+ * Adds a command for each operation. Its arguments, options and help derive from the operation's
+ * schema.
+ */
 export function addOperations(program: Command): void {
-  for (const [name, operation] of Object.entries(OPERATIONS)) addOperation(program, name, operation);
+  for (const [name, operation] of Object.entries(OPERATIONS))
+    addOperation(program, name, operation);
 }
 
 function addOperation(program: Command, path: string, operation: Operation): void {
   const { args = [], columns, file } = operation;
   const words = path.split(".");
-  const fields = Object.entries(operation.input.shape).map(([name, schema]) => fieldOf(words[0] ?? "", name, schema));
+  const fields = Object.entries(operation.input.shape).map(([name, schema]) =>
+    fieldOf(words[0] ?? "", name, schema),
+  );
   // Replaces field names in a description by their options.
   const spoken = (text: string) =>
     text.replaceAll(/`(\w+)`/g, (all, name) => {
       const other = fields.find((field) => field.name === name);
       return other === undefined ? all : `--${other.flag}`;
     });
-  const usage = [words.at(-1), ...args.map((name) => `<${fields.find((field) => field.name === name)?.flag}>`)];
+  const usage = [
+    words.at(-1),
+    ...args.map((name) => `<${fields.find((field) => field.name === name)?.flag}>`),
+  ];
   const options = fields.filter(({ name }) => !args.includes(name));
   const secrets = options.filter(({ secret }) => secret !== undefined);
   const added = command({
@@ -41,7 +50,10 @@ function addOperation(program: Command, path: string, operation: Operation): voi
     description: operation.summary,
     examples: operation.examples.map((rest) => `${words.join(" ")} ${rest}`.trim()),
     flags: Object.fromEntries(
-      fields.map(({ name, flag, secret }) => [name, args.includes(name) ? `<${flag}>` : (secret ?? `--${flag}`)]),
+      fields.map(({ name, flag, secret }) => [
+        name,
+        args.includes(name) ? `<${flag}>` : (secret ?? `--${flag}`),
+      ]),
     ),
     columns,
     failed: operation.failed ?? (() => null),
@@ -51,12 +63,16 @@ function addOperation(program: Command, path: string, operation: Operation): voi
       for (const field of fields) {
         const place = args.indexOf(field.name);
         const text = place < 0 ? given[optionOf(field).attributeName()] : places[place];
-        if (text !== undefined) input[field.name] = typeof text === "string" ? inputOf(field, text) : text;
+        if (text !== undefined)
+          input[field.name] = typeof text === "string" ? inputOf(field, text) : text;
       }
       const names = secrets.map(({ name }) => name);
       requireInput(operation, input, names);
       for (const { name, isRequired, secret: variable = "" } of secrets)
-        input[name] = await (isRequired ? requiredSecret : secret)(variable, given.keyStdin === true);
+        input[name] = await (isRequired ? requiredSecret : secret)(
+          variable,
+          given.keyStdin === true,
+        );
       const answer = await operateOn(store, path, input, running);
       return file === undefined ? answer : written(answer, file, String(given.output));
     },
@@ -85,7 +101,14 @@ function fieldOf(group: string, name: string, schema: z.core.$ZodType) {
   const flag = name === `${group.replace(/s$/, "")}Id` && !isRequired ? "id" : flagOf(name);
   const choices = inner instanceof z.ZodEnum ? ` (${inner.options.join(", ")})` : "";
   return {
-    ...{ ...said, name, flag, kind: inner.def.type, isRequired, isNullable: kinds.includes("nullable") },
+    ...{
+      ...said,
+      name,
+      flag,
+      kind: inner.def.type,
+      isRequired,
+      isNullable: kinds.includes("nullable"),
+    },
     description: `${about}${choices}`.trim(),
     /** The placeholder of its value in the help. */
     value: inner instanceof z.ZodGUID ? "uuid" : "value",

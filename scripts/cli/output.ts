@@ -12,10 +12,11 @@ const REPLACEMENT = "\u{fffd}";
 type Row = Readonly<Record<string, unknown>>;
 
 /**
- * One result on standard output: JSON if requested, else a table of a list, or the fields of an object with its lists
- * below.
+ * One result on standard output: JSON if requested, else a table of a list, or the fields of an
+ * object with its lists below.
  *
- * @param columns - the columns of a table, or those of an object's lists that have them; default all
+ * @param columns - the columns of a table, or those of an object's lists that have them; default
+ *   all
  */
 export function print(value: unknown, asJson: boolean, columns?: readonly string[]): void {
   process.stdout.write(asJson ? jsonText(value) : `${text(value, columns)}\n`);
@@ -27,7 +28,10 @@ export async function writeNamed(file: string, bytes: string | Uint8Array): Prom
   });
 }
 
-/** One error on standard error; with `--json` as `{error: {code, detail, errors}}`. Standard output stays empty. */
+/**
+ * One error on standard error; with `--json` as `{error: {code, detail, errors}}`. Standard output
+ * stays empty.
+ */
 export function printError(error: unknown, asJson: boolean, flags: Flags = {}): void {
   const known = error instanceof MintmarkError || error instanceof ApiError ? error : null;
   const detail = error instanceof ApiError ? error.problem.detail : messageOf(error);
@@ -37,10 +41,14 @@ export function printError(error: unknown, asJson: boolean, flags: Flags = {}): 
     process.stderr.write(`${JSON.stringify({ error: problem }, null, 2)}\n`);
     return;
   }
-  const first = errors.length === 0 ? detail : `${errors.length} wrong value${errors.length === 1 ? "" : "s"}`;
+  const first =
+    errors.length === 0 ? detail : `${errors.length} wrong value${errors.length === 1 ? "" : "s"}`;
   const lines = [`error: ${first}${known ? ` (${known.code})` : ""}`];
   // The same fault of many entries is one line.
-  const groups = Map.groupBy(errors, ({ pointer, detail: what }) => `${pointer.replace(/\/\d+/, "/*")} ${what}`);
+  const groups = Map.groupBy(
+    errors,
+    ({ pointer, detail: what }) => `${pointer.replace(/\/\d+/, "/*")} ${what}`,
+  );
   for (const [issue, ...more] of groups.values()) {
     if (issue === undefined) continue;
     const count = more.length === 0 ? "" : ` (and ${more.length} more like it)`;
@@ -86,14 +94,20 @@ function text(value: unknown, columns?: readonly string[]): string {
   }
   const shown = inTokens(value);
   const lists = Object.entries(shown).filter(([, field]) => isList(field));
-  const fields = flat(Object.fromEntries(Object.entries(shown).filter(([, field]) => !isList(field))));
+  const fields = flat(
+    Object.fromEntries(Object.entries(shown).filter(([, field]) => !isList(field))),
+  );
   const width = Math.max(...fields.map(([name]) => name.length));
   const lines = fields.map(([name, field]) => `${name.padEnd(width)}  ${cell(field)}`);
-  return [lines.join("\n"), ...lists.map(([name, list]) => `${name}:\n${listed(list, columns)}`)].join("\n\n");
+  return [
+    lines.join("\n"),
+    ...lists.map(([name, list]) => `${name}:\n${listed(list, columns)}`),
+  ].join("\n\n");
 }
 
 /** Fields that count units, of which `quantum` and `decimals` beside them make whole tokens. */
-const AMOUNTS = /^(?:amount|quantity|minted|supplyCap|available|withdrawn|(?:available|withdrawn|transferred)Balance)$/;
+const AMOUNTS =
+  /^(?:amount|quantity|minted|supplyCap|available|withdrawn|(?:available|withdrawn|transferred)Balance)$/;
 
 /** The same with whole tokens, which people read; with `--json` amounts stay units. */
 function inTokens(row: Row): Row {
@@ -101,11 +115,15 @@ function inTokens(row: Row): Row {
   const { quantum, decimals, ...rest } = row;
   if (quantum === undefined || typeof decimals !== "number") return row;
   const units = { quantum: BigInt(String(quantum)), decimals };
-  const inUnits = (name: string, field: unknown) => AMOUNTS.test(name) && /^\d+$/.test(String(field));
+  const inUnits = (name: string, field: unknown) =>
+    AMOUNTS.test(name) && /^\d+$/.test(String(field));
   const counted = Object.entries(rest).map(([name, field]) => {
     return [name, inUnits(name, field) ? decimalAmount(BigInt(String(field)), units) : field];
   });
-  return { ...(rest.amount === undefined && { quantum, decimals }), ...Object.fromEntries(counted) };
+  return {
+    ...(rest.amount === undefined && { quantum, decimals }),
+    ...Object.fromEntries(counted),
+  };
 }
 
 interface PageOfRows extends Row {
@@ -141,16 +159,22 @@ function table(rows: readonly Row[], columns?: readonly string[]): string {
   if (first === undefined) return "none";
   const names = columns ?? Object.keys(first);
   const lines = [names, ...rows.map((row) => names.map((name) => cell(row[name])))];
-  const widths = names.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
-  const isOfNumbers = names.map((name) => rows.every((row) => /^(?:-|\d+(?:\.\d+)?)$/.test(cell(row[name]))));
-  const pad = (field: string, at: number) => field[isOfNumbers[at] ? "padStart" : "padEnd"](widths[at] ?? 0);
+  const widths = names.map((_, column) =>
+    Math.max(...lines.map((line) => line[column]?.length ?? 0)),
+  );
+  const isOfNumbers = names.map((name) =>
+    rows.every((row) => /^(?:-|\d+(?:\.\d+)?)$/.test(cell(row[name]))),
+  );
+  const pad = (field: string, at: number) =>
+    field[isOfNumbers[at] ? "padStart" : "padEnd"](widths[at] ?? 0);
   const padded = lines.map((line) => line.map(pad).join("  "));
   return padded.map((line) => line.trimEnd()).join("\n");
 }
 
 function cell(value: unknown): string {
   if (value === null || value === undefined) return "-";
-  if (Array.isArray(value) && value.every((one) => typeof one !== "object")) return value.map(cell).join(",") || "-";
+  if (Array.isArray(value) && value.every((one) => typeof one !== "object"))
+    return value.map(cell).join(",") || "-";
   return visible(typeof value === "object" ? JSON.stringify(value) : String(value), REPLACEMENT);
 }
 

@@ -5,14 +5,20 @@ const MINTS = 100;
 type ClusterReport = Awaited<ReturnType<typeof runCluster>>;
 
 /** Mints in a cluster on this machine, kills the leader, and reports the outcome of each mint. */
-export async function runCluster(folder: string, seconds: number, onProgress: (step: string) => void) {
+export async function runCluster(
+  folder: string,
+  seconds: number,
+  onProgress: (step: string) => void,
+) {
   await using world = await startWorld(folder, onProgress);
   const { members, facts } = world;
   const minter = minterOf(world, MINTS);
   onProgress("minting");
   await minter.mintFor(seconds * 1_000);
   const leader = await leaderOf(members);
-  onProgress(`killing the leader, ${leader.name}, after ${minter.acknowledged.length} acknowledged mints`);
+  onProgress(
+    `killing the leader, ${leader.name}, after ${minter.acknowledged.length} acknowledged mints`,
+  );
   const killedAt = performance.now();
   await leader.kill();
   await minter.mint();
@@ -42,7 +48,17 @@ export async function runCluster(folder: string, seconds: number, onProgress: (s
 }
 
 export function clusterScreen(report: ClusterReport): string {
-  const { servers, killed, leader, gapSeconds, acknowledged, found, vaults, commitments, batchesOnL1 } = report;
+  const {
+    servers,
+    killed,
+    leader,
+    gapSeconds,
+    acknowledged,
+    found,
+    vaults,
+    commitments,
+    batchesOnL1,
+  } = report;
   const isSame = new Set(commitments).size === 1;
   return [
     "",
@@ -58,6 +74,14 @@ export function clusterScreen(report: ClusterReport): string {
   ].join("\n");
 }
 
-export function isWhole({ acknowledged, found, vaults, commitments, batchesOnL1 }: ClusterReport): boolean {
-  return found === acknowledged && vaults === found && new Set(commitments).size === 1 && batchesOnL1 > 0;
+export function isWhole({
+  acknowledged,
+  found,
+  vaults,
+  commitments,
+  batchesOnL1,
+}: ClusterReport): boolean {
+  return (
+    found === acknowledged && vaults === found && new Set(commitments).size === 1 && batchesOnL1 > 0
+  );
 }

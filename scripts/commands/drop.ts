@@ -22,7 +22,8 @@ const SHOWN = 20;
 
 export const dropCommand = command({
   usage: "drop <file>",
-  description: "mint the rows of a CSV or NDJSON file over HTTP; run it again to go on after a stop",
+  description:
+    "mint the rows of a CSV or NDJSON file over HTTP; run it again to go on after a stop",
   examples: [
     `drop pieces.csv --asset ${EXAMPLE_ASSET} --dry-run`,
     `drop pieces.csv --asset ${EXAMPLE_ASSET} --mode zk-rollup`,
@@ -32,10 +33,12 @@ export const dropCommand = command({
     "--asset <uuid>": "of rows that name no assetId",
     "--mode <mode>": "validium or zk-rollup, of rows that name no dataAvailabilityMode",
     "--dry-run": "check every row and mint nothing",
-    "--name <text>": "another name makes the same file another drop, such as each month's; default none",
+    "--name <text>":
+      "another name makes the same file another drop, such as each month's; default none",
     "--format <format>": `${core.DROP_FORMATS.join(" or ")}; default by the file's name`,
     "--result <file>": "a line of JSON for each row; default <file>.result.ndjson",
-    "--unsure <minted|lost>": "what became of rows that were sent more than 23 hours ago and not answered",
+    "--unsure <minted|lost>":
+      "what became of rows that were sent more than 23 hours ago and not answered",
     ...OVER_HTTP,
   },
   work: drop,
@@ -46,7 +49,10 @@ export const dropCommand = command({
 async function drop({ options, args: [file = ""], ...running }: Given) {
   await access(file);
   const format = formatOf(options.format, file);
-  const unsure = options.unsure === undefined ? undefined : oneOf("--unsure", ["minted", "lost"], options.unsure);
+  const unsure =
+    options.unsure === undefined
+      ? undefined
+      : oneOf("--unsure", ["minted", "lost"], options.unsure);
   const { client, ...server } = await clientOf(options);
   // Tries again while the server is away or busy, until the command is stopped.
   const endless = { retries: Number.POSITIVE_INFINITY, maxWaitMs: Number.POSITIVE_INFINITY };
@@ -73,18 +79,32 @@ async function drop({ options, args: [file = ""], ...running }: Given) {
     signal: running.signal,
     onProgress: ({ minted, mintable, refused, unknown }) => {
       const refusals = refused > 0 ? `, ${refused} refused` : "";
-      running.progress(`${minted + mintable + refused + unknown} of ${survey.rows} rows${refusals}`);
+      running.progress(
+        `${minted + mintable + refused + unknown} of ${survey.rows} rows${refusals}`,
+      );
     },
   });
   const { minted, mintable, refused, unknown } = counts;
-  return { rows: survey.rows, minted, mintable, refused, unknown, result, refusedRows: await refusedIn(result) };
+  return {
+    rows: survey.rows,
+    minted,
+    mintable,
+    refused,
+    unknown,
+    result,
+    refusedRows: await refusedIn(result),
+  };
 }
 
 function requireForm({ errors, moreErrors: moreIssues }: core.Survey): void {
   if (errors.length === 0) return;
   const code = "validation_failed";
   const issues = errors.map(({ row, ...error }) => {
-    return { pointer: row === 0 ? "/file" : `/row ${row}`, code, detail: core.sentenceOf(error) } as const;
+    return {
+      pointer: row === 0 ? "/file" : `/row ${row}`,
+      code,
+      detail: core.sentenceOf(error),
+    } as const;
   });
   const detail = "Nothing was minted. Mend these rows, then run the drop again.";
   throw new MintmarkError(code, detail, { issues, moreIssues });
@@ -92,7 +112,11 @@ function requireForm({ errors, moreErrors: moreIssues }: core.Survey): void {
 
 function formatOf(option: unknown, file: string): core.DropFormat {
   const extension = file.slice(file.lastIndexOf(".") + 1).toLowerCase();
-  return oneOf("--format", core.DROP_FORMATS, option ?? (extension === "jsonl" ? "ndjson" : extension));
+  return oneOf(
+    "--format",
+    core.DROP_FORMATS,
+    option ?? (extension === "jsonl" ? "ndjson" : extension),
+  );
 }
 
 function oneOf<const V extends string>(option: string, values: readonly V[], given: unknown): V {
@@ -119,7 +143,8 @@ function telling(progress: Running["progress"]): typeof fetch {
       if (await refusedForNow(reply, request as Request))
         progress(`the server answers ${(await codeOf(reply)) ?? reply.status}; trying again`);
       // A proxy answers in the place of a server that is away.
-      if (reply.status === 502 || reply.status === 504) throw new TypeError(`a proxy answers ${reply.status}`);
+      if (reply.status === 502 || reply.status === 504)
+        throw new TypeError(`a proxy answers ${reply.status}`);
       return reply;
     } catch (error) {
       progress("the server does not answer; trying again");

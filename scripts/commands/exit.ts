@@ -13,7 +13,8 @@ import { jsonText } from "../files.ts";
 
 export const exitPageCommand = command({
   usage: "exit-page <file>",
-  description: "write the exit page: one HTML file to withdraw with a kit and a wallet, without a server",
+  description:
+    "write the exit page: one HTML file to withdraw with a kit and a wallet, without a server",
   examples: ["exit-page mintmark-exit.html"],
   async work({ args: [file = ""] }) {
     const { html } = await exitPageHtml();
@@ -37,7 +38,8 @@ export const exitCommand = command({
     "--amount <tokens>": "whole tokens, such as 12.5; default all that is left",
     "--units <number>": "in the place of --amount: units, as the API counts them",
     "--recipient <address>": "default the owner",
-    "--from-block <number>": "where to look for a transfer that spends the vault; default the vault's commit",
+    "--from-block <number>":
+      "where to look for a transfer that spends the vault; default the vault's commit",
     "--dry-run": "check the kit against the chain and show the effects",
   },
   async work({ args: files, options: given, progress, signal }, { MINTMARK_RPC_URL: rpcUrl }) {
@@ -45,7 +47,8 @@ export const exitCommand = command({
     const ofOne = [given.amount, given.units, given.wait, given.dryRun];
     if (others.length > 0 && ofOne.some((option) => option !== undefined))
       throw new UsageError("--amount, --units, --wait and --dry-run are for one kit");
-    const recipient = given.recipient === undefined ? {} : { recipient: addressOf(given.recipient, "--recipient") };
+    const recipient =
+      given.recipient === undefined ? {} : { recipient: addressOf(given.recipient, "--recipient") };
     const search = given.fromBlock === undefined ? {} : { fromBlock: blockOf(given.fromBlock) };
     const { account } = await processAccount("OWNER");
     const kit = await readExitKit(file);
@@ -57,7 +60,8 @@ export const exitCommand = command({
     if (others.length > 0) {
       const all = { ...exit, kits: [kit, ...(await Promise.all(others.map(readExitKit)))], onSent };
       const ended = await exits.exitWithKits(all);
-      for (const { vaultId, txHash, refusal } of ended) say(`vault ${vaultId}: ${refusal ?? `paid by ${txHash}`}`);
+      for (const { vaultId, txHash, refusal } of ended)
+        say(`vault ${vaultId}: ${refusal ?? `paid by ${txHash}`}`);
       const refused = ended.filter(({ refusal }) => refusal !== null).length;
       if (refused > 0) throw new Error(`${refused} of ${ended.length} vaults were not paid`);
       return isJson ? ended : undefined;
@@ -86,7 +90,8 @@ export const exitCommand = command({
 
 function sentenceOf({ kit, quantity, recipient, baseUnits }: exits.ExitPlan): string {
   const { token, settlement } = kit;
-  const what = token.tokenId === null ? `${token.standard}` : `${token.standard} id ${token.tokenId}`;
+  const what =
+    token.tokenId === null ? `${token.standard}` : `${token.standard} id ${token.tokenId}`;
   const from = `vault ${kit.tip.vaultId} from ${settlement.contract} on chain ${settlement.chainId}`;
   return (
     `the kit is valid: withdrawing ${quantity} unit(s) of ${from}\n` +
@@ -95,7 +100,8 @@ function sentenceOf({ kit, quantity, recipient, baseUnits }: exits.ExitPlan): st
 }
 
 function blockOf(text: unknown): bigint {
-  if (typeof text !== "string" || !/^\d{1,18}$/.test(text)) throw new UsageError("--from-block: give a block's number");
+  if (typeof text !== "string" || !/^\d{1,18}$/.test(text))
+    throw new UsageError("--from-block: give a block's number");
   return BigInt(text);
 }
 
@@ -108,7 +114,10 @@ async function unitsInKit({ token }: exits.ExitKit, rpcUrl: string) {
 }
 
 /** A plan, or an exit's result, with its context, for people. */
-function described<Plan extends exits.ExitPlan>({ kit: { tip, token, settlement }, ...plan }: Plan) {
+function described<Plan extends exits.ExitPlan>({
+  kit: { tip, token, settlement },
+  ...plan
+}: Plan) {
   const { address, standard, tokenId } = token;
   return { vaultId: tip.vaultId, token: { address, standard, tokenId }, ...settlement, ...plan };
 }

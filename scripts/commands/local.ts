@@ -19,7 +19,10 @@ const sandbox = command({
   description: `a local chain, contracts, an engine, a demo application and the HTTP server, fresh at each start, until Ctrl-C${needs}`,
   examples: ["sandbox", "sandbox --port 4000"],
   settings: processes.sandboxSettings,
-  async work(_, { MINTMARK_SANDBOX: folder, MINTMARK_PORT: port, MINTMARK_CHAIN_PORT: chainPort, ...settings }) {
+  async work(
+    _,
+    { MINTMARK_SANDBOX: folder, MINTMARK_PORT: port, MINTMARK_CHAIN_PORT: chainPort, ...settings },
+  ) {
     const untilStopped = stopSignalFromStart();
     const [{ startSandbox }, { screen }, { buildGuide }] = await Promise.all([
       import("../sandbox/sandbox.ts"),
@@ -60,7 +63,9 @@ const chain = command({
     const untilStopped = stopSignalFromStart();
     const { startChain } = await import("../sandbox/chain.ts");
     const chain = await startChain("local", port);
-    process.stdout.write(`local chain ${chain.rpcUrl} (chain id 31337, in memory); Ctrl-C stops it\n`);
+    process.stdout.write(
+      `local chain ${chain.rpcUrl} (chain id 31337, in memory); Ctrl-C stops it\n`,
+    );
     await untilStopped();
     await chain.stop();
   },
@@ -68,13 +73,16 @@ const chain = command({
 
 const cluster = command({
   usage: "cluster",
-  description: "three servers over PostgreSQL on this machine: mint, kill the leader, and see that nothing was lost",
+  description:
+    "three servers over PostgreSQL on this machine: mint, kill the leader, and see that nothing was lost",
   examples: ["cluster", "cluster --json"],
   settings: processes.demoSettings,
   async work({ options }, { MINTMARK_SANDBOX: folder }) {
     const { runCluster, clusterScreen, isWhole } = await import("../cluster/cluster.ts");
     const report = await runCluster(`${folder}-cluster`, 5, told.onProgress);
-    process.stdout.write(options.json === true ? `${JSON.stringify(report)}\n` : clusterScreen(report));
+    process.stdout.write(
+      options.json === true ? `${JSON.stringify(report)}\n` : clusterScreen(report),
+    );
     process.exit(isWhole(report) ? EXIT.ok : EXIT.refused);
   },
 });

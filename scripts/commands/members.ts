@@ -25,7 +25,9 @@ const member = command({
   usage: "member",
   description:
     "a committee member, until SIGINT or SIGTERM; its key pays for voiding (MINTMARK_MEMBER_KEY, or standard input)",
-  examples: ["member --member-store ./member --rpc https://rpc.example --contract 0x… < member.key"],
+  examples: [
+    "member --member-store ./member --rpc https://rpc.example --contract 0x… < member.key",
+  ],
   settings: processes.memberSettings,
   work: ({ signal }, settings) =>
     runGuard("member", settings, signal, async (account, l1) => {
@@ -35,7 +37,8 @@ const member = command({
       const attester = new mirroring.MirrorAttester(account, source);
       return {
         guard: member,
-        build: ({ buildMemberServer }, options) => buildMemberServer({ ...options, member, attester }),
+        build: ({ buildMemberServer }, options) =>
+          buildMemberServer({ ...options, member, attester }),
         beside: (log) =>
           watchMirrors({
             archive: member.archive,
@@ -43,8 +46,10 @@ const member = command({
             account,
             settings,
             signal,
-            onVoided: (chainId, voided) => log.warn({ chainId, ...fieldsOf(voided) }, "duplicate voided on a mirror"),
-            onError: (chainId, reason) => log.error({ chainId, reason }, "watching a mirror failed; trying again"),
+            onVoided: (chainId, voided) =>
+              log.warn({ chainId, ...fieldsOf(voided) }, "duplicate voided on a mirror"),
+            onError: (chainId, reason) =>
+              log.error({ chainId, reason }, "watching a mirror failed; trying again"),
           }),
       };
     }),
@@ -52,7 +57,8 @@ const member = command({
 
 const issuer = command({
   usage: "issuer",
-  description: "consent to batches with your tokens, until SIGINT or SIGTERM (MINTMARK_ISSUER_KEY, or standard input)",
+  description:
+    "consent to batches with your tokens, until SIGINT or SIGTERM (MINTMARK_ISSUER_KEY, or standard input)",
   examples: [
     "issuer --issuer-store ./issuer --rpc https://rpc.example --contract 0x… --policy policy.json < issuer.key",
     "issuer --config issuer.json   # with MINTMARK_ISSUER_KEY and MINTMARK_RECORD_SECRET in the environment",
@@ -60,7 +66,11 @@ const issuer = command({
   settings: processes.issuerSettings,
   work: ({ signal }, settings) =>
     runGuard("issuer", settings, signal, async (account, l1) => {
-      const { MINTMARK_ISSUER: address, MINTMARK_POLICY: policy, MINTMARK_RECORD_SECRET: secret } = settings;
+      const {
+        MINTMARK_ISSUER: address,
+        MINTMARK_POLICY: policy,
+        MINTMARK_RECORD_SECRET: secret,
+      } = settings;
       const store = await openLevel(settings.MINTMARK_ISSUER_STORE);
       const local = new LocalMintRecord(store);
       const record = policy === undefined ? local : new MintPolicy(store, policy);
@@ -69,7 +79,8 @@ const issuer = command({
       return {
         guard: issuer,
         secrets: secret === undefined ? [] : [secret],
-        build: ({ buildIssuerServer }, options) => buildIssuerServer({ ...options, issuer, ...records }),
+        build: ({ buildIssuerServer }, options) =>
+          buildIssuerServer({ ...options, issuer, ...records }),
         work: (stopped) => issuer.settle(stopped),
       };
     }),
@@ -98,7 +109,8 @@ const watch = command({
         say(
           `slot ${outId} transfers vault ${vaultId} without effect (${fault}): the committee should not have signed it`,
         ),
-      onFault: ({ name }, batchId, error) => say(`${name} did not give ${batchId}: ${messageOf(error)}`),
+      onFault: ({ name }, batchId, error) =>
+        say(`${name} did not give ${batchId}: ${messageOf(error)}`),
       onError: (error) => say(`${messageOf(error)}; trying again`),
     });
     const source = new mirroring.SourceHistory(l1, fromBlock);
@@ -131,7 +143,11 @@ const relay = command({
   async work({ signal }, settings) {
     const untilStopped = stopSignalFromStart();
     const { account } = await processAccount("RELAY");
-    const { MINTMARK_MIRROR: contract, MINTMARK_MIRROR_RPC_URL: rpc, MINTMARK_THRESHOLD: threshold } = settings;
+    const {
+      MINTMARK_MIRROR: contract,
+      MINTMARK_MIRROR_RPC_URL: rpc,
+      MINTMARK_THRESHOLD: threshold,
+    } = settings;
     const l1 = await readL1(chainOf(settings));
     const source = new mirroring.SourceHistory(l1, settings.MINTMARK_FROM_BLOCK);
     const mirror = await connectMirror({ rpc, contract, account });
@@ -143,14 +159,21 @@ const relay = command({
         mirror,
         committee: { members, threshold },
         signal: stopped,
-        onStep: ({ mode, first, count }) => say(`${mode} batches ${first} to ${count - 1} are on the mirror`),
+        onStep: ({ mode, first, count }) =>
+          say(`${mode} batches ${first} to ${count - 1} are on the mirror`),
       });
       for (const batchId of await mirroring.importBatches({ source, mirror }, progress, stopped))
         say(`owners can withdraw from ${batchId}`);
     };
     const onRound = (error: unknown) => error === null || say(`${messageOf(error)}; trying again`);
-    const relaying = repeat(round, { intervalMs: settings.MINTMARK_POLL_MS, backoff: ROUNDS, onRound }, signal);
-    say(`relaying ${l1.settlement.contract} to ${contract} on chain ${mirror.settlement.chainId}; Ctrl-C stops`);
+    const relaying = repeat(
+      round,
+      { intervalMs: settings.MINTMARK_POLL_MS, backoff: ROUNDS, onRound },
+      signal,
+    );
+    say(
+      `relaying ${l1.settlement.contract} to ${contract} on chain ${mirror.settlement.chainId}; Ctrl-C stops`,
+    );
     await untilStopped();
     await relaying;
   },
@@ -167,14 +190,20 @@ interface GuardParts {
   readonly guard: Guard & { close(): Promise<void> };
   /** Secrets that the log must never contain, besides the account's. */
   readonly secrets?: readonly string[];
-  build(servers: typeof import("../../server/process/guards.ts"), options: GuardServerOptions): FastifyInstance;
+  build(
+    servers: typeof import("../../server/process/guards.ts"),
+    options: GuardServerOptions,
+  ): FastifyInstance;
   /** The work after each round with L1; default: voids duplicates. */
   readonly work?: (signal?: AbortSignal) => Promise<number>;
   /** Runs in parallel until the signal aborts. */
   readonly beside?: (log: FastifyBaseLogger) => Promise<void>;
 }
 
-/** Opens a guard, keeps its archive up to date with L1, and serves it until SIGINT or SIGTERM; then closes it. */
+/**
+ * Opens a guard, keeps its archive up to date with L1, and serves it until SIGINT or SIGTERM; then
+ * closes it.
+ */
 async function runGuard(
   what: "member" | "issuer",
   settings: processes.GuardSettings & { readonly MINTMARK_PORT: number },
@@ -194,19 +223,32 @@ async function runGuard(
     ...sourcesOf(settings),
     intervalMs: settings.MINTMARK_POLL_MS,
     ...(parts.work && { work: parts.work }),
-    onFault: ({ name }, batchId, error) => app.log.warn({ peer: name, batchId, reason: messageOf(error) }, "no data"),
+    onFault: ({ name }, batchId, error) =>
+      app.log.warn({ peer: name, batchId, reason: messageOf(error) }, "no data"),
     onVoided: (voided) => app.log.warn(fieldsOf(voided), "duplicate voided on L1"),
     onInvalidTransfer: ({ vaultId, outId, fault }) =>
-      app.log.warn({ vaultId: `${vaultId}`, outId: `${outId}`, fault }, "a committed transfer has no effect"),
-    onError: (error) => app.log.error({ reason: messageOf(error) }, "watching L1 failed; trying again"),
+      app.log.warn(
+        { vaultId: `${vaultId}`, outId: `${outId}`, fault },
+        "a committed transfer has no effect",
+      ),
+    onError: (error) =>
+      app.log.error({ reason: messageOf(error) }, "watching L1 failed; trying again"),
   });
-  const { MINTMARK_METRICS_PORT: metricsPort, MINTMARK_METRICS_HOST: metricsHost, MINTMARK_HOSTS: hosts } = settings;
+  const {
+    MINTMARK_METRICS_PORT: metricsPort,
+    MINTMARK_METRICS_HOST: metricsHost,
+    MINTMARK_HOSTS: hosts,
+  } = settings;
   const metrics = metricsPort === undefined ? null : new GuardMetrics(guard.archive);
-  const log = { level: settings.MINTMARK_LOG_LEVEL, secrets: [...secrets, ...(parts.secrets ?? [])] };
+  const log = {
+    level: settings.MINTMARK_LOG_LEVEL,
+    secrets: [...secrets, ...(parts.secrets ?? [])],
+  };
   const { MINTMARK_HOST: host, MINTMARK_PORT: port } = settings;
   const options = { l1, watcher, log, hosts: [...hosts, host], ...(metrics && { metrics }) };
   const app = parts.build(await import("../../server/process/guards.ts"), options);
-  if (metrics !== null) stack.use(await serveMetrics(metrics, metricsHost, metricsPort ?? 0, hosts));
+  if (metrics !== null)
+    stack.use(await serveMetrics(metrics, metricsHost, metricsPort ?? 0, hosts));
   const url = await app.listen({ host, port });
   stack.defer(() => app.close());
   const working = Promise.all([watcher.run(signal), parts.beside?.(app.log)]);
@@ -220,7 +262,10 @@ function fieldsOf({ earlier, later, txHash }: VoidedDuplicate) {
 }
 
 type MirrorWatch = Pick<Parameters<typeof mirroring.voidOnMirror>[0], "archive" | "source"> & {
-  readonly settings: Pick<z.output<typeof processes.watchSettings>, "MINTMARK_MIRRORS" | "MINTMARK_POLL_MS">;
+  readonly settings: Pick<
+    z.output<typeof processes.watchSettings>,
+    "MINTMARK_MIRRORS" | "MINTMARK_POLL_MS"
+  >;
   /** Pays there; needs no role. */
   readonly account: LocalAccount;
   readonly signal: AbortSignal;
@@ -228,8 +273,17 @@ type MirrorWatch = Pick<Parameters<typeof mirroring.voidOnMirror>[0], "archive" 
   onError(chainId: string, reason: string): void;
 };
 
-/** Voids duplicates on mirrors until the signal aborts. Each has its own rounds, so no chain waits for another. */
-async function watchMirrors({ archive, source, settings, account, ...watch }: MirrorWatch): Promise<void> {
+/**
+ * Voids duplicates on mirrors until the signal aborts. Each has its own rounds, so no chain waits
+ * for another.
+ */
+async function watchMirrors({
+  archive,
+  source,
+  settings,
+  account,
+  ...watch
+}: MirrorWatch): Promise<void> {
   const { MINTMARK_MIRRORS: mirrors, MINTMARK_POLL_MS: intervalMs } = settings;
   const watching = mirrors.map((setting) => {
     const chainId = `${setting.chainId}`;

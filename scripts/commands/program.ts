@@ -28,11 +28,26 @@ ${[
 /** In the order of the help, by what they are for. */
 const COMMANDS = {
   "Try it on this machine:": localCommands,
-  "Deploy, and look after a deployment:": [deployCommand, upCommand, doctorCommand, checkContractCommand],
+  "Deploy, and look after a deployment:": [
+    deployCommand,
+    upCommand,
+    doctorCommand,
+    checkContractCommand,
+  ],
   "Processes:": [serverCommand, ...memberCommands],
   "A store, through its server or alone:": [...storeCommands, addOperations, inspectCommand],
-  "Applications and owners, over HTTP:": [dropCommand, claimLinksCommand, ...transferCommands, ...sessionCommands],
-  "Proofs and exits, without the operator:": [rebuildCommand, exitKitCommand, exitPageCommand, exitCommand],
+  "Applications and owners, over HTTP:": [
+    dropCommand,
+    claimLinksCommand,
+    ...transferCommands,
+    ...sessionCommands,
+  ],
+  "Proofs and exits, without the operator:": [
+    rebuildCommand,
+    exitKitCommand,
+    exitPageCommand,
+    exitCommand,
+  ],
   "This command line:": [addCompletion],
 } as const;
 
@@ -48,7 +63,8 @@ export function buildProgram(): Command {
       const asked = command.args[0] === "help";
       const [name = "help"] = asked ? command.args.slice(1) : command.args;
       const isCommand = command.commands.length === 0 || name === "help" || name.startsWith("-");
-      // Commander would ignore an unknown command before `--help` or after `help`. Alone it refuses it.
+      // Commander would ignore an unknown command before `--help` or after `help`. Alone it refuses
+      // it.
       if ((asked || !error) && !isCommand) command.parse([name], { from: "user" });
       return "";
     })
@@ -63,7 +79,10 @@ export function buildProgram(): Command {
   return program;
 }
 
-/** Parses the arguments and runs the command. Afterwards the process only has to end with `process.exitCode`. */
+/**
+ * Parses the arguments and runs the command. Afterwards the process only has to end with
+ * `process.exitCode`.
+ */
 export async function runCli(args: readonly string[]): Promise<void> {
   const program = buildProgram();
   const asJson = args.includes("--json");
@@ -74,7 +93,8 @@ export async function runCli(args: readonly string[]): Promise<void> {
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     process.exitCode = error.exitCode === 0 ? EXIT.ok : EXIT.usage;
-    if (asJson && error.exitCode !== 0) printError(new UsageError(error.message.replace(/^error: /, "")), true);
+    if (asJson && error.exitCode !== 0)
+      printError(new UsageError(error.message.replace(/^error: /, "")), true);
   }
 }
 

@@ -3,7 +3,10 @@ import { Archive, rebuild } from "../../core/guards/archive/index.ts";
 import { exportExitKit, proveFromL1 } from "../../core/guards/exit/index.ts";
 import { proofOnMirror } from "../../core/guards/mirror/index.ts";
 import { readL1, readMirror } from "../../core/l1/index.ts";
-import { exitKitSettings, rebuildSettings } from "../../server/process/settings/process-settings.ts";
+import {
+  exitKitSettings,
+  rebuildSettings,
+} from "../../server/process/settings/process-settings.ts";
 import { textOf } from "../cli/arguments.ts";
 import { command } from "../cli/command.ts";
 import { messageOf, UsageError } from "../cli/errors.ts";
@@ -29,7 +32,8 @@ export const rebuildCommand = command({
         fromBlock: settings.MINTMARK_FROM_BLOCK,
         ...sourcesOf(settings),
         signal,
-        onProgress: ({ block, toBlock, batches }) => progress(`block ${block} of ${toBlock}, ${batches} batches`),
+        onProgress: ({ block, toBlock, batches }) =>
+          progress(`block ${block} of ${toBlock}, ${batches} batches`),
         onFault: ({ name }, batchId, error) =>
           void process.stderr.write(`${name} did not give ${batchId}: ${messageOf(error)}\n`),
       }),
@@ -55,14 +59,19 @@ export const exitKitCommand = command({
     if (!/^\d{1,20}$/.test(id)) throw new UsageError("name one vault by its id");
     const [vaultId, store, out] = [BigInt(id), textOf(options.store), textOf(options.out)];
     const l1 = await readL1(chainOf(settings));
-    const { MINTMARK_FROM_BLOCK: fromBlock, MINTMARK_MIRROR_RPC_URL: rpc, MINTMARK_MIRROR: contract } = settings;
+    const {
+      MINTMARK_FROM_BLOCK: fromBlock,
+      MINTMARK_MIRROR_RPC_URL: rpc,
+      MINTMARK_MIRROR: contract,
+    } = settings;
     const proof =
       store === undefined
         ? await proveFromL1(vaultId, { l1, fromBlock, ...sourcesOf(settings) })
         : await withArchive(store, l1, (archive) => archive.vaultProof(vaultId));
     if ((rpc === undefined) !== (contract === undefined))
       throw new UsageError("give both --mirror-rpc and --mirror, or neither");
-    const mirror = rpc === undefined || contract === undefined ? null : await readMirror({ rpc, contract });
+    const mirror =
+      rpc === undefined || contract === undefined ? null : await readMirror({ rpc, contract });
     const kit = mirror
       ? await exportExitKit(await proofOnMirror(proof, mirror), mirror)
       : await exportExitKit(proof, l1, { fromBlock });

@@ -9,16 +9,25 @@ const STORE = { "--store <folder>": "the store's folder (MINTMARK_STORE)" };
 
 const init = command({
   usage: "init",
-  description: "create an empty store with the server's settings, or a cluster's journal from a store",
+  description:
+    "create an empty store with the server's settings, or a cluster's journal from a store",
   examples: ["init --store ./data", "init --from ./restored"],
-  options: { ...STORE, "--from <folder>": "begin the cluster's empty journal (MINTMARK_JOURNAL) with this store" },
+  options: {
+    ...STORE,
+    "--from <folder>": "begin the cluster's empty journal (MINTMARK_JOURNAL) with this store",
+  },
   async work({ options }) {
     const from = textOf(options.from);
     if (from !== undefined) return { from, entries: await beginCluster(from) };
     const store = storeOf(textOf(options.store));
     await using engine = await openStore(store, true);
     const { settlement, environment } = engine;
-    return { store, environment, chainId: settlement.chainId.toString(), contract: settlement.contract };
+    return {
+      store,
+      environment,
+      chainId: settlement.chainId.toString(),
+      contract: settlement.contract,
+    };
   },
 });
 
@@ -30,7 +39,8 @@ const restore = command({
   async work({ options, args: [folder], signal, progress }) {
     const store = storeOf(textOf(options.store));
     const onProgress = (entries: number) => progress(`${entries} journal entries`);
-    if (folder === undefined) return { store, entries: await restoreFromCluster(store, signal, onProgress) };
+    if (folder === undefined)
+      return { store, entries: await restoreFromCluster(store, signal, onProgress) };
     if (!existsSync(folder)) throw new UsageError(`there is no backup in ${folder}`);
     await using journal = await LevelJournal.open(folder);
     return { store, entries: await restoreStore(journal, store, { signal, onProgress }) };

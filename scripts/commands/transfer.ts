@@ -18,9 +18,12 @@ const SIGNED = {
   options: {
     "--amount <tokens>": "whole tokens of one vault, such as 12.5; default all that is left",
     "--units <number>": "in the place of --amount: units, as the API counts them",
-    "--session": "sign by a session key (MINTMARK_SESSION_KEY), not by the owner (MINTMARK_OWNER_KEY)",
-    "--deadline <time>": "when it fails if L1 has not got it, such as 12h; default 1d, with --session 2h",
-    "--wait": "wait until the vaults are final on L1, and then the transfer, so that the receiver can rely on it",
+    "--session":
+      "sign by a session key (MINTMARK_SESSION_KEY), not by the owner (MINTMARK_OWNER_KEY)",
+    "--deadline <time>":
+      "when it fails if L1 has not got it, such as 12h; default 1d, with --session 2h",
+    "--wait":
+      "wait until the vaults are final on L1, and then the transfer, so that the receiver can rely on it",
     "--url <url>": "the server's address (MINTMARK_URL)",
   },
   notes:
@@ -47,7 +50,10 @@ const transfer = command({
 const redeem = command({
   usage: "redeem <vaults...>",
   description: "redeem vaults, such as tickets: it burns them for ever",
-  examples: [`redeem ${VAULT} --url https://mint.example < owner.key`, `redeem ${VAULT} --amount 3 --wait`],
+  examples: [
+    `redeem ${VAULT} --url https://mint.example < owner.key`,
+    `redeem ${VAULT} --amount 3 --wait`,
+  ],
   ...SIGNED,
   work: (given) => give(given, { redeem: true }),
 });
@@ -58,14 +64,18 @@ const cancelTransfer = command({
   examples: ["cancel-transfer 0x5f3a… --rpc https://rpc.example --contract 0x… < owner.key"],
   settings: sessionSettings,
   options: {
-    "--session": "by the session key that signed (MINTMARK_SESSION_KEY), not by the owner (MINTMARK_OWNER_KEY)",
+    "--session":
+      "by the session key that signed (MINTMARK_SESSION_KEY), not by the owner (MINTMARK_OWNER_KEY)",
   },
   notes:
     "`mintmark transfer` prints the digest. L1 counts no commit of a later second. What it has by then stays." +
     "\nWith MINTMARK_URL and MINTMARK_API_KEY the server is asked first whether L1 has the transfer already.",
-  /** The transaction of one account says nothing about other lists, so a wrong digest does no harm. */
+  /**
+   * The transaction of one account says nothing about other lists, so a wrong digest does no harm.
+   */
   async work({ options, args: [digest = ""], signal, progress }, settings) {
-    if (!/^0x[0-9a-fA-F]{64}$/.test(digest)) throw new UsageError("<digest>: give 0x and 64 hex digits");
+    if (!/^0x[0-9a-fA-F]{64}$/.test(digest))
+      throw new UsageError("<digest>: give 0x and 64 hex digits");
     const { account } = await processAccount(options.session === true ? "SESSION" : "OWNER");
     await requireOpen(digest, signal);
     const l1 = await connectL1({ ...chainOf(settings), account });
@@ -77,7 +87,10 @@ const cancelTransfer = command({
 
 export const transferCommands = [transfer, redeem, cancelTransfer];
 
-/** A cancellation of what L1 has already would cost gas for nothing. Without a server nobody can tell. */
+/**
+ * A cancellation of what L1 has already would cost gas for nothing. Without a server nobody can
+ * tell.
+ */
 async function requireOpen(digest: string, signal: AbortSignal): Promise<void> {
   const { MINTMARK_URL: baseUrl, MINTMARK_API_KEY: apiKey } = process.env;
   if (!baseUrl || !apiKey) return;
@@ -90,7 +103,10 @@ async function requireOpen(digest: string, signal: AbortSignal): Promise<void> {
   );
 }
 
-async function give({ options, args: vaultIds, ...running }: Given, receiver: { to: Address } | { redeem: true }) {
+async function give(
+  { options, args: vaultIds, ...running }: Given,
+  receiver: { to: Address } | { redeem: true },
+) {
   const { signal, progress } = running;
   if ((options.amount ?? options.units) !== undefined && vaultIds.length > 1)
     throw new UsageError("--amount and --units are for one vault");
@@ -101,13 +117,17 @@ async function give({ options, args: vaultIds, ...running }: Given, receiver: { 
   const baseUrl = addressOfServer(options.url);
   const apiKey = process.env.MINTMARK_API_KEY || undefined;
   if (bySession && apiKey === undefined)
-    throw new UsageError("--session needs MINTMARK_API_KEY: only owners sign in, and the session's key owns nothing");
+    throw new UsageError(
+      "--session needs MINTMARK_API_KEY: only owners sign in, and the session's key owns nothing",
+    );
   const { account } = await processAccount(bySession ? "SESSION" : "OWNER");
   const client =
     apiKey === undefined
       ? api.createClient({ baseUrl, accessToken: await signedIn(baseUrl, account, signal) })
       : api.createClient({ baseUrl, apiKey });
-  const part = await partOf(options, () => unitsOfVault(client, vaultIds[0] ?? "", apiKey === undefined));
+  const part = await partOf(options, () =>
+    unitsOfVault(client, vaultIds[0] ?? "", apiKey === undefined),
+  );
   const amount = part === undefined ? {} : { amount: `${part}` };
   const transfers = vaultIds.map((vaultId) => ({ vaultId, ...amount, ...receiver }));
   return api.transfer(client, {
@@ -125,20 +145,31 @@ async function give({ options, args: vaultIds, ...running }: Given, receiver: { 
 async function unitsOfVault(client: api.MintmarkClient, vaultId: string, asOwner: boolean) {
   const params = { path: { vaultId } };
   const { quantum = "1", decimals = 0 } = asOwner
-    ? ((await api.answer(client.GET("/public/v1/vaults/{vaultId}/metadata", { params }))) as Record<string, never>)
+    ? ((await api.answer(client.GET("/public/v1/vaults/{vaultId}/metadata", { params }))) as Record<
+        string,
+        never
+      >)
     : await api.answer(client.GET("/api/v1/vaults/{vaultId}", { params }));
   return { quantum: BigInt(quantum), decimals };
 }
 
 /** The token of an owner's sign-in, by the owner's signature over the server's challenge. */
-async function signedIn(baseUrl: string, account: LocalAccount, signal: AbortSignal): Promise<string> {
+async function signedIn(
+  baseUrl: string,
+  account: LocalAccount,
+  signal: AbortSignal,
+): Promise<string> {
   const client = api.createClient({ baseUrl });
   const body = { address: account.address };
   const { message } = await api.answer(client.POST("/owner/v1/challenge", { body, signal }));
   const { host } = new URL(baseUrl);
   if (!message.startsWith(`${host} wants you to sign in with your Ethereum account:\n`))
-    throw new Error(`the server's text to sign in is not for ${host}, so it is not signed; is the address right?`);
+    throw new Error(
+      `the server's text to sign in is not for ${host}, so it is not signed; is the address right?`,
+    );
   const signature = await account.signMessage({ message });
-  const { token } = await api.answer(client.POST("/owner/v1/sign-in", { body: { message, signature }, signal }));
+  const { token } = await api.answer(
+    client.POST("/owner/v1/sign-in", { body: { message, signature }, signal }),
+  );
   return token;
 }

@@ -14,22 +14,31 @@ import { type UpResult, up } from "../up/up.ts";
 
 export const upCommand = command({
   usage: "up",
-  description: "bring a deployment to life on a public network, step by step; run it again to go on",
+  description:
+    "bring a deployment to life on a public network, step by step; run it again to go on",
   examples: [
     "up --network sepolia --rpc https://rpc.example",
     "up --network https://rpc.example --answers answers.json --yes --start",
   ],
   settings: upSettings,
-  options: { "--yes": "spend without a question", "--start": "start the processes too, until Ctrl-C" },
+  options: {
+    "--yes": "spend without a question",
+    "--start": "start the processes too, until Ctrl-C",
+  },
   async work({ options, signal, progress }, settings) {
     const say = (line: string) => void process.stderr.write(`${line}\n`);
     const { MINTMARK_NETWORK: wanted, MINTMARK_RPC_URL: rpc, MINTMARK_ANSWERS: answers } = settings;
     const known = await networks();
     const expected = known.find(({ name }) => name === wanted.toLowerCase());
     if (expected === undefined && !/^https?:\/\//.test(wanted))
-      throw new UsageError(`--network: give the URL of a node, or one of ${NETWORK_NAMES.join(", ")}`);
-    if (expected === undefined && rpc !== undefined) throw new UsageError("--rpc: --network is a URL already");
-    const folder = resolve(settings.MINTMARK_FOLDER ?? `mintmark-${expected?.name ?? new URL(wanted).hostname}`);
+      throw new UsageError(
+        `--network: give the URL of a node, or one of ${NETWORK_NAMES.join(", ")}`,
+      );
+    if (expected === undefined && rpc !== undefined)
+      throw new UsageError("--rpc: --network is a URL already");
+    const folder = resolve(
+      settings.MINTMARK_FOLDER ?? `mintmark-${expected?.name ?? new URL(wanted).hostname}`,
+    );
     const isAllowed = options.yes === true;
     const result = await up({
       folder,
@@ -50,7 +59,10 @@ export const upCommand = command({
     const closed = new AbortController();
     process.once("SIGHUP", () => closed.abort());
     const stop = AbortSignal.any([signal, closed.signal]);
-    const { ended, stop: stopAll } = await startProcesses(folder, result.processes, { progress, signal: stop });
+    const { ended, stop: stopAll } = await startProcesses(folder, result.processes, {
+      progress,
+      signal: stop,
+    });
     if (options.json === true) print(shown(result), true);
     else screen(result);
     say("all processes are ready; Ctrl-C stops them");
@@ -71,10 +83,22 @@ function progressLines(say: (line: string) => void): (line: string) => void {
 }
 
 function shown({ processes, ...result }: UpResult): unknown {
-  return { ...result, processes: processes.map(({ name, command, readyUrl }) => ({ name, command, readyUrl })) };
+  return {
+    ...result,
+    processes: processes.map(({ name, command, readyUrl }) => ({ name, command, readyUrl })),
+  };
 }
 
-function screen({ contract, explorer, chainId, folder, assets, apiKeyFile, processes, spent }: UpResult): void {
+function screen({
+  contract,
+  explorer,
+  chainId,
+  folder,
+  assets,
+  apiKeyFile,
+  processes,
+  spent,
+}: UpResult): void {
   const rows = {
     contract: `${contract} on chain ${chainId}`,
     ...(explorer !== null && { explorer }),
@@ -93,13 +117,18 @@ function screen({ contract, explorer, chainId, folder, assets, apiKeyFile, proce
 export const doctorCommand = command({
   usage: "doctor",
   description: "look at a running or a stopped deployment, and say what is wrong and what to do",
-  examples: ["doctor --folder mintmark-sepolia", "doctor --json   # with the server's settings in the environment"],
+  examples: [
+    "doctor --folder mintmark-sepolia",
+    "doctor --json   # with the server's settings in the environment",
+  ],
   settings: doctorSettings,
   options: { "--stopped": "the server is meant to be stopped" },
   /** A fault exits with 1; warnings and unanswered questions exit with 0. */
   failed(findings: readonly Finding[]) {
     const faults = findings.filter(({ status }) => status === "fault").length;
-    return faults === 0 ? null : `${faults} fault${faults === 1 ? "" : "s"}: do what stands beside each`;
+    return faults === 0
+      ? null
+      : `${faults} fault${faults === 1 ? "" : "s"}: do what stands beside each`;
   },
   async work({ options }, { MINTMARK_FOLDER: folder, MINTMARK_BACKUP: backup }) {
     const isStopped = options.stopped === true;
@@ -109,7 +138,9 @@ export const doctorCommand = command({
     }
     const fileOf = (name: string) => join(resolve(folder), name, "settings.env");
     if (!existsSync(fileOf("server")))
-      throw new UsageError(`--folder: ${folder} has no server/settings.env; give a folder of mintmark up`);
+      throw new UsageError(
+        `--folder: ${folder} has no server/settings.env; give a folder of mintmark up`,
+      );
     const members = readdirSync(resolve(folder)).filter((name) => /^member-\d+$/.test(name));
     return examine(readConfig(settingsIn(fileOf("server"))), {
       backup: backup ?? join(resolve(folder), "backup", "journal"),

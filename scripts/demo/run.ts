@@ -23,7 +23,10 @@ const UNITS_OF_POINT = 1_000_000_000;
 /** More than the 61 bytes of text that blobs hold of a vault. */
 const DESCRIPTION = "a potion from the demo, described in more letters than a blob holds";
 
-/** Does the main job once, over HTTP and L1 only, and reports the results. `say` gets one line at a time. */
+/**
+ * Does the main job once, over HTTP and L1 only, and reports the results. `say` gets one line at a
+ * time.
+ */
 async function runDemo(sandbox: SandboxDescription, say: (line: string) => void) {
   const client = api.createClient({ baseUrl: sandbox.api, apiKey: sandbox.apiKey });
   const chain = await chainReader(sandbox.rpcUrl, sandbox.contract);
@@ -36,14 +39,18 @@ async function runDemo(sandbox: SandboxDescription, say: (line: string) => void)
 
   const request = mintRequest(sandbox);
   const mints = request.users.reduce((sum, user) => sum + user.mints.length, 0);
-  say(`1. One request mints ${mints} tokens of three standards in both modes for ${request.users.length} users`);
+  say(
+    `1. One request mints ${mints} tokens of three standards in both modes for ${request.users.length} users`,
+  );
   const minted = await api.mint(client, request);
   check("transactions acknowledged", minted.transactions.length, mints);
 
   say("2. Batches are sealed, signed by the committee (validium), and committed to L1");
   const { mintId } = minted;
   const page = (cursor: string | undefined) =>
-    client.GET("/api/v1/transactions", { params: { query: { mintId, limit: 100, ...(cursor && { cursor }) } } });
+    client.GET("/api/v1/transactions", {
+      params: { query: { mintId, limit: 100, ...(cursor && { cursor }) } },
+    });
   const mintsNow = () => Array.fromAsync(api.everyEntry(page));
   const isSettled = ({ status }: api.Transaction) => status === "settled" || status === "finalized";
   const settled = await until("every mint settled", mintsNow, (all) => all.every(isSettled));
@@ -62,20 +69,37 @@ async function runDemo(sandbox: SandboxDescription, say: (line: string) => void)
   check("rollup root on L1", await chain.state.stateRoot([1]), committed.rootRollup);
   check("state commitment on L1", await chain.state.stateCommitment(), committed.commitment);
 
-  say("4. Owners withdraw one token of each standard; each signs, and the token appears on L1 by itself");
-  const chosen = (["erc20", "erc721", "erc1155"] as const).map((standard) => choose(sandbox, minted.vaults, standard));
+  say(
+    "4. Owners withdraw one token of each standard; each signs, and the token appears on L1 by itself",
+  );
+  const chosen = (["erc20", "erc721", "erc1155"] as const).map((standard) =>
+    choose(sandbox, minted.vaults, standard),
+  );
   const paidFrom = chosen.map(({ vault }) => kinds.get(vault.batchId));
   const before = await Promise.all(chosen.map((choice) => held(chain, choice)));
   const done = await Promise.all(chosen.map((choice) => withdrawn(client, choice)));
   for (const [index, choice] of chosen.entries()) {
     const gained = (await held(chain, choice)) - (before[index] ?? 0n);
     const tokens = (amount: bigint) => formatUnits(amount, choice.asset.decimals);
-    check(`${choice.asset.symbol} that ${choice.user.name} gained on L1`, tokens(gained), tokens(choice.gain));
+    check(
+      `${choice.asset.symbol} that ${choice.user.name} gained on L1`,
+      tokens(gained),
+      tokens(choice.gain),
+    );
   }
-  const gasPerWithdrawal = Math.round(Number((await chain.gasOf(hashesOf(done))).gas) / done.length);
+  const gasPerWithdrawal = Math.round(
+    Number((await chain.gasOf(hashesOf(done))).gas) / done.length,
+  );
   const withdrawalsOf = (kind: Kind) => paidFrom.filter((from) => from === kind).length;
   const batches = byKind((kind) => ({ ...costs[kind], withdrawals: withdrawalsOf(kind) }));
-  return { mints, vaults: minted.vaults.length, batches, withdrawals: done.length, gasPerWithdrawal, checks };
+  return {
+    mints,
+    vaults: minted.vaults.length,
+    batches,
+    withdrawals: done.length,
+    gasPerWithdrawal,
+    checks,
+  };
 }
 
 function mintRequest({ users, assets }: SandboxDescription): api.MintRequest {
@@ -86,14 +110,18 @@ function mintRequest({ users, assets }: SandboxDescription): api.MintRequest {
   };
   const numbered = (id: number) => ({ tokenId: String(id) });
   /** A text too long for a field element of a blob, so a rollup vault of it goes into calldata. */
-  const described = (id: number) => ({ mintingBlob: Buffer.from(`{${id}}:{${DESCRIPTION}}`).toString("hex") });
+  const described = (id: number) => ({
+    mintingBlob: Buffer.from(`{${id}}:{${DESCRIPTION}}`).toString("hex"),
+  });
   let next = Date.now() * 100;
   return {
     users: users.map(({ userId }) => ({
       userId,
       mints: MODES.flatMap((mode) => [
         entry("erc20", {}, 250 * UNITS_OF_POINT, mode),
-        ...Array.from({ length: MINTS_PER_USER_AND_STANDARD }, () => entry("erc721", numbered(next++), 1, mode)),
+        ...Array.from({ length: MINTS_PER_USER_AND_STANDARD }, () =>
+          entry("erc721", numbered(next++), 1, mode),
+        ),
         ...Array.from({ length: MINTS_PER_USER_AND_STANDARD }, (_, id) =>
           entry("erc1155", mode === "validium" ? numbered(id + 1) : described(id + 1), 5, mode),
         ),
@@ -109,19 +137,35 @@ function byKind<T>(of: (kind: Kind) => T): Record<Kind, T> {
 async function kindsOf(client: api.MintmarkClient, mints: readonly api.Transaction[]) {
   const kinds = new Map<string, Kind>();
   for (const batchId of new Set(mints.map((one) => one.batchId))) {
-    const { kind } = await api.answer(client.GET("/public/v1/batches/{batchId}", { params: { path: { batchId } } }));
+    const { kind } = await api.answer(
+      client.GET("/public/v1/batches/{batchId}", { params: { path: { batchId } } }),
+    );
     if (kind !== "transfers") kinds.set(batchId, kind);
   }
   return kinds;
 }
 
-async function costsByKind(mints: readonly api.Transaction[], kinds: ReadonlyMap<string, Kind>, chain: ChainReader) {
+async function costsByKind(
+  mints: readonly api.Transaction[],
+  kinds: ReadonlyMap<string, Kind>,
+  chain: ChainReader,
+) {
   const costs = byKind(() => ({ batches: 0, mints: 0, gasPerMint: 0, blobGasPerMint: 0 }));
-  for (const [kind, mine] of Map.groupBy(mints, ({ batchId }) => kinds.get(batchId) ?? "calldata")) {
+  for (const [kind, mine] of Map.groupBy(
+    mints,
+    ({ batchId }) => kinds.get(batchId) ?? "calldata",
+  )) {
     const commits = hashesOf(mine);
     const { gas, blobGas } = await chain.gasOf(commits);
-    const [gasPerMint, blobGasPerMint] = [gas, blobGas].map((amount) => Math.round(Number(amount) / mine.length));
-    Object.assign(costs[kind], { batches: commits.length, mints: mine.length, gasPerMint, blobGasPerMint });
+    const [gasPerMint, blobGasPerMint] = [gas, blobGas].map((amount) =>
+      Math.round(Number(amount) / mine.length),
+    );
+    Object.assign(costs[kind], {
+      batches: commits.length,
+      mints: mine.length,
+      gasPerMint,
+      blobGasPerMint,
+    });
   }
   return costs;
 }
@@ -130,17 +174,32 @@ function hashesOf(all: readonly { readonly l1TxHash: Hex | null }[]): Hex[] {
   return [...new Set(all.flatMap(({ l1TxHash }) => l1TxHash ?? []))];
 }
 
-/** A vault of this mint to withdraw from: another user for each standard, and one vault of each kind. */
-function choose({ users, assets }: SandboxDescription, vaults: readonly api.Vault[], standard: Standard) {
-  const plan = { erc20: [0, "validium"], erc721: [1, "zk-rollup"], erc1155: [2, "zk-rollup"] } as const;
+/**
+ * A vault of this mint to withdraw from: another user for each standard, and one vault of each
+ * kind.
+ */
+function choose(
+  { users, assets }: SandboxDescription,
+  vaults: readonly api.Vault[],
+  standard: Standard,
+) {
+  const plan = {
+    erc20: [0, "validium"],
+    erc721: [1, "zk-rollup"],
+    erc1155: [2, "zk-rollup"],
+  } as const;
   const [index, mode] = plan[standard];
   const asset = assets.find((known) => known.standard === standard);
   const user = users[index];
   const vault = vaults.find(
-    (found) => found.assetId === asset?.assetId && found.userId === user?.userId && found.dataAvailabilityMode === mode,
+    (found) =>
+      found.assetId === asset?.assetId &&
+      found.userId === user?.userId &&
+      found.dataAvailabilityMode === mode,
   );
   const owner = USERS[index]?.owner;
-  if (!asset || !user || !vault || !owner) throw new Error(`the mint reply holds no ${standard} vault of ${mode}`);
+  if (!asset || !user || !vault || !owner)
+    throw new Error(`the mint reply holds no ${standard} vault of ${mode}`);
   const gain = BigInt(vault.amount) * BigInt(vault.quantum);
   return { standard, asset, user, vault, owner, gain };
 }
@@ -154,11 +213,16 @@ function held({ l1 }: ChainReader, { standard, asset, user, vault }: Choice): Pr
 }
 
 /** All of a vault, by its owner's signature, once L1 has paid it. */
-async function withdrawn(client: api.MintmarkClient, { vault, owner }: Choice): Promise<api.Withdrawal> {
+async function withdrawn(
+  client: api.MintmarkClient,
+  { vault, owner }: Choice,
+): Promise<api.Withdrawal> {
   const asked = { vaultIds: [vault.vaultId], signer: owner, wait: true, pollingMs: 250 };
   const [{ withdrawal = null, error = null } = {}] = await api.withdraw(client, asked);
   if (withdrawal !== null && withdrawal.status !== "failed") return withdrawal;
-  throw new Error(`the withdrawal of vault ${vault.vaultId} failed: ${withdrawal?.failure ?? error?.detail}`);
+  throw new Error(
+    `the withdrawal of vault ${vault.vaultId} failed: ${withdrawal?.failure ?? error?.detail}`,
+  );
 }
 
 /** EIP-4844. */
@@ -170,7 +234,10 @@ async function chainReader(rpc: string, address: Address) {
   return {
     l1: await readL1({ rpc, contract: address }),
     state: getContract({ abi: stateCommitmentAbi, address, client }).read,
-    /** From the receipts. Those of the local chain leave the blob gas out: there it follows from the blobs. */
+    /**
+     * From the receipts. Those of the local chain leave the blob gas out: there it follows from the
+     * blobs.
+     */
     async gasOf(hashes: readonly Hex[]) {
       let [gas, blobGas] = [0n, 0n];
       for (const hash of hashes) {
@@ -189,7 +256,10 @@ type ChainReader = Awaited<ReturnType<typeof chainReader>>;
 
 type Told = Pick<SandboxOptions, "onProgress" | "onError">;
 
-/** Runs the demo on a running sandbox, or on its own, and prints the results. Resolves with whether all checks passed. */
+/**
+ * Runs the demo on a running sandbox, or on its own, and prints the results. Resolves with whether
+ * all checks passed.
+ */
 export async function demo(folder: string, isJson: boolean, told: Told): Promise<boolean> {
   const say = (line: string) => (isJson ? process.stderr : process.stdout).write(`${line}\n`);
   const result = await resultOf(folder, say, told);
@@ -203,7 +273,11 @@ export async function demo(folder: string, isJson: boolean, told: Told): Promise
   return failed === 0;
 }
 
-async function resultOf(folder: string, say: (line: string) => void, told: Told): Promise<DemoResult> {
+async function resultOf(
+  folder: string,
+  say: (line: string) => void,
+  told: Told,
+): Promise<DemoResult> {
   const running = await runningSandbox(folder);
   if (running !== null) {
     say(`using the sandbox at ${running.api}`);
@@ -220,7 +294,9 @@ async function resultOf(folder: string, say: (line: string) => void, told: Told)
 /** The sandbox of another process, if its description exists and its API responds. */
 async function runningSandbox(folder: string): Promise<SandboxDescription | null> {
   try {
-    const description = JSON.parse(await readFile(resolve(folder, "sandbox.json"), "utf8")) as SandboxDescription;
+    const description = JSON.parse(
+      await readFile(resolve(folder, "sandbox.json"), "utf8"),
+    ) as SandboxDescription;
     const health = await fetch(`${description.api}/healthz`);
     return health.ok ? description : null;
   } catch {
@@ -229,7 +305,11 @@ async function runningSandbox(folder: string): Promise<SandboxDescription | null
 }
 
 function figures({ mints, vaults, batches, withdrawals, gasPerWithdrawal }: DemoResult): unknown {
-  const row = (name: string, field: keyof DemoResult["batches"][Kind] | null, all: number | null) => {
+  const row = (
+    name: string,
+    field: keyof DemoResult["batches"][Kind] | null,
+    all: number | null,
+  ) => {
     return { "": name, ...byKind((kind) => (field === null ? null : batches[kind][field])), all };
   };
   const count = KINDS.reduce((sum, kind) => sum + batches[kind].batches, 0);

@@ -1,5 +1,9 @@
 /** Polls a few times a second until `done`; rejects after ten minutes. */
-export async function until<T>(what: string, ask: () => Promise<T>, done: (answer: T) => boolean): Promise<T> {
+export async function until<T>(
+  what: string,
+  ask: () => Promise<T>,
+  done: (answer: T) => boolean,
+): Promise<T> {
   const deadline = Date.now() + 600_000;
   for (;;) {
     const answer = await ask();

@@ -1,4 +1,11 @@
-import { type Address, encodeDeployData, formatEther, formatGwei, getContractError, zeroAddress } from "viem";
+import {
+  type Address,
+  encodeDeployData,
+  formatEther,
+  formatGwei,
+  getContractError,
+  zeroAddress,
+} from "viem";
 import { type ContractName, readArtifact } from "../../core/l1/artifact.ts";
 import { askL1, codeOn } from "../../core/l1/connection.ts";
 import { MAX_MEMBERS } from "../../core/protocol/attestation.ts";
@@ -10,13 +17,23 @@ import { type SettlementConfig, settlementArgs, verifySettlement } from "./settl
 import { type TokenConfig, tokenCreation } from "./token.ts";
 
 export interface DeploymentPlan {
-  /** On a new deployment with a multisig, `admin` is the deployer at first; the time lock replaces it. */
+  /**
+   * On a new deployment with a multisig, `admin` is the deployer at first; the time lock replaces
+   * it.
+   */
   readonly settlement: SettlementConfig;
-  /** Administers a new settlement contract through a time lock, which is deployed first; default `admin` itself. */
+  /**
+   * Administers a new settlement contract through a time lock, which is deployed first; default
+   * `admin` itself.
+   */
   readonly multisig?: Address | undefined;
   /** Deployed and registered unless a recorded token has the same standard and symbol. */
   readonly tokens: readonly TokenConfig[];
-  readonly mirror?: { readonly by: Deployer; readonly config: MirrorTerms; readonly tokens: readonly TokenConfig[] };
+  readonly mirror?: {
+    readonly by: Deployer;
+    readonly config: MirrorTerms;
+    readonly tokens: readonly TokenConfig[];
+  };
   /** Allows a change delay or a maturity of 0 on a public chain. */
   readonly allowNoDelay: boolean;
 }
@@ -24,17 +41,24 @@ export interface DeploymentPlan {
 /** The contracts' `MAX_DELAY`. */
 const MAX_DELAY_SECONDS = 30n * 86_400n;
 const MAX_QUANTUM = (1n << 128n) - 1n;
-/** Gas after a token's creation: registering it, locking its minter, transferring its administration. */
+/**
+ * Gas after a token's creation: registering it, locking its minter, transferring its
+ * administration.
+ */
 const GAS_AFTER_TOKEN = 400_000n;
 
 /**
- * Checks everything known before the first transaction: the terms, the tokens, the record's contracts, that every
- * constructor accepts its arguments, and that the account can pay on each chain. Throws one error with all faults of
- * the terms.
+ * Checks everything known before the first transaction: the terms, the tokens, the record's
+ * contracts, that every constructor accepts its arguments, and that the account can pay on each
+ * chain. Throws one error with all faults of the terms.
  *
  * @returns warnings about unusual terms
  */
-export async function checkPlan(by: Deployer, plan: DeploymentPlan, earlier?: Deployment): Promise<string[]> {
+export async function checkPlan(
+  by: Deployer,
+  plan: DeploymentPlan,
+  earlier?: Deployment,
+): Promise<string[]> {
   const warnings = checkTerms(by, plan, earlier);
   if (earlier === undefined) await requireAccounts(by, plan);
   else await verifySettlement(by, earlier.settlement);
@@ -57,9 +81,14 @@ export function checkTerms(by: Deployer, plan: DeploymentPlan, earlier?: Deploym
   if (earlier === undefined) {
     for (const [what, seconds, meaning] of [
       ["change delay", settlement.changeDelay, "a new operator or committee is active at once"],
-      ["maturity", settlement.maturity, "a duplicate ERC-721 can be withdrawn before anyone voids it"],
+      [
+        "maturity",
+        settlement.maturity,
+        "a duplicate ERC-721 can be withdrawn before anyone voids it",
+      ],
     ] as const) {
-      if (seconds > MAX_DELAY_SECONDS) problems.push(`the ${what} is ${seconds} s; the contract takes at most 30 days`);
+      if (seconds > MAX_DELAY_SECONDS)
+        problems.push(`the ${what} is ${seconds} s; the contract takes at most 30 days`);
       if (seconds !== 0n || isLocalChain(BigInt(by.chainId))) continue;
       const sentence = `the ${what} is 0: ${meaning}`;
       if (plan.allowNoDelay) warnings.push(sentence);
@@ -71,18 +100,24 @@ export function checkTerms(by: Deployer, plan: DeploymentPlan, earlier?: Deploym
     problems.push(...committeeProblems("the committee", settlement));
   }
   problems.push(...plan.tokens.flatMap(tokenProblems));
-  const hasTransfers = earlier === undefined ? settlement.transfers : earlier.settlement.transfersCode !== undefined;
-  if (!hasTransfers) problems.push(...transferableAmong(plan.tokens, "the settlement contract has no transfers"));
+  const hasTransfers =
+    earlier === undefined ? settlement.transfers : earlier.settlement.transfersCode !== undefined;
+  if (!hasTransfers)
+    problems.push(...transferableAmong(plan.tokens, "the settlement contract has no transfers"));
   if (mirror) {
     if (mirror.by.chainId === by.chainId)
-      problems.push(`the mirror's RPC serves chain ${by.chainId} too, which is the settlement contract's own`);
-    if (mirror.config.admin === zeroAddress) problems.push("the mirror's admin is the zero address");
+      problems.push(
+        `the mirror's RPC serves chain ${by.chainId} too, which is the settlement contract's own`,
+      );
+    if (mirror.config.admin === zeroAddress)
+      problems.push("the mirror's admin is the zero address");
     const { committee, threshold } = { ...(earlier?.settlement ?? settlement), ...mirror.config };
     problems.push(...committeeProblems("the mirror's committee", { committee, threshold }));
     problems.push(...mirror.tokens.flatMap(tokenProblems));
     problems.push(...transferableAmong(mirror.tokens, "a mirror has no transfers"));
   }
-  if (problems.length > 0) throw new Error(`nothing was deployed:\n${problems.map((line) => `  ${line}`).join("\n")}`);
+  if (problems.length > 0)
+    throw new Error(`nothing was deployed:\n${problems.map((line) => `  ${line}`).join("\n")}`);
   return warnings;
 }
 
@@ -91,17 +126,24 @@ function transferableAmong(tokens: readonly TokenConfig[], why: string): string[
   return found.map(({ symbol }) => `token ${symbol} cannot be transferable: ${why}`);
 }
 
-function committeeProblems(what: string, terms: Pick<SettlementConfig, "committee" | "threshold">): string[] {
+function committeeProblems(
+  what: string,
+  terms: Pick<SettlementConfig, "committee" | "threshold">,
+): string[] {
   const { threshold } = terms;
   const members = terms.committee.map(lower);
   const problems: string[] = [];
   if (new Set(members).size !== members.length) problems.push(`${what} names a member twice`);
   if (members.includes(zeroAddress)) problems.push(`${what} contains the zero address`);
   if (members.length > MAX_MEMBERS)
-    problems.push(`${what} has ${members.length} members; the contract takes at most ${MAX_MEMBERS}`);
+    problems.push(
+      `${what} has ${members.length} members; the contract takes at most ${MAX_MEMBERS}`,
+    );
   const { length } = members;
   if (threshold < 1 || threshold > length)
-    problems.push(`${what} has ${length} members, so the threshold is 1 to ${length}, not ${threshold}`);
+    problems.push(
+      `${what} has ${length} members, so the threshold is 1 to ${length}, not ${threshold}`,
+    );
   return problems;
 }
 
@@ -113,32 +155,49 @@ function tokenProblems(token: TokenConfig): string[] {
     if (quantum !== undefined && (quantum === 0n || quantum > MAX_QUANTUM))
       refuse(`the quantum is ${quantum}; it is 1 to 2^128 - 1 base units`);
     if (cap === 0n) refuse("the cap is 0, so nothing could ever be minted");
-    if (cap !== undefined && quantum !== undefined && cap < quantum) refuse("the cap is below one quantum");
-    if (blobScheme !== undefined || uri !== undefined) refuse('an erc20 cannot have "blobScheme" and "uri"');
-  } else if (cap !== undefined || quantum !== undefined) refuse('only an erc20 can have "cap" and "quantum"');
+    if (cap !== undefined && quantum !== undefined && cap < quantum)
+      refuse("the cap is below one quantum");
+    if (blobScheme !== undefined || uri !== undefined)
+      refuse('an erc20 cannot have "blobScheme" and "uri"');
+  } else if (cap !== undefined || quantum !== undefined)
+    refuse('only an erc20 can have "cap" and "quantum"');
   if (royalty !== undefined) {
     if (standard === "erc20") refuse('an erc20 cannot have a "royalty"');
-    if (royalty.fraction > 10_000n) refuse(`the royalty is ${royalty.fraction} ten-thousandths, more than the price`);
+    if (royalty.fraction > 10_000n)
+      refuse(`the royalty is ${royalty.fraction} ten-thousandths, more than the price`);
     if (royalty.receiver === zeroAddress) refuse("the royalty's receiver is the zero address");
   }
   if (token.admin === zeroAddress) refuse("the admin is the zero address");
   return problems;
 }
 
-async function requireAccounts(by: Deployer, { settlement: { operator }, multisig }: DeploymentPlan): Promise<void> {
+async function requireAccounts(
+  by: Deployer,
+  { settlement: { operator }, multisig }: DeploymentPlan,
+): Promise<void> {
   const hasCode = async (address: Address) => (await codeOn(by.client)(address)) !== "0x";
   // The contract accepts rollup batches from plain accounts only.
   if (await hasCode(operator))
-    throw new Error(`nothing was deployed: the operator ${operator} is a contract, not a plain account`);
-  if (multisig === undefined || isLocalChain(BigInt(by.chainId)) || (await hasCode(multisig))) return;
+    throw new Error(
+      `nothing was deployed: the operator ${operator} is a contract, not a plain account`,
+    );
+  if (multisig === undefined || isLocalChain(BigInt(by.chainId)) || (await hasCode(multisig)))
+    return;
   // An address of another chain, or a mistyped one, would administer nothing for ever.
   throw new Error(
     `nothing was deployed: the multisig ${multisig} has no code on chain ${by.chainId}. Deploy it there first, or name a plain account by MINTMARK_ADMIN`,
   );
 }
 
-/** Gas that the settlement contract's chain still needs. Constructors that refuse their arguments throw here. */
-export async function gasHere(by: Deployer, plan: DeploymentPlan, earlier?: Deployment): Promise<bigint> {
+/**
+ * Gas that the settlement contract's chain still needs. Constructors that refuse their arguments
+ * throw here.
+ */
+export async function gasHere(
+  by: Deployer,
+  plan: DeploymentPlan,
+  earlier?: Deployment,
+): Promise<bigint> {
   let gas = 0n;
   if (earlier === undefined) {
     const { multisig, settlement } = plan;
@@ -148,11 +207,17 @@ export async function gasHere(by: Deployer, plan: DeploymentPlan, earlier?: Depl
     gas += await gasOf(by, "StateCommitment", settlementArgs(settlement));
   }
   gas += await gasOfTokens(by, plan.tokens, earlier?.tokens);
-  const foreign = plan.mirror?.tokens.filter((token) => !isRecorded(mirrorOf(plan, earlier)?.tokens, token)) ?? [];
+  const foreign =
+    plan.mirror?.tokens.filter((token) => !isRecorded(mirrorOf(plan, earlier)?.tokens, token)) ??
+    [];
   return gas + BigInt(foreign.length) * GAS_AFTER_TOKEN;
 }
 
-async function gasOnMirror(source: Deployer, plan: DeploymentPlan, earlier?: Deployment): Promise<bigint> {
+async function gasOnMirror(
+  source: Deployer,
+  plan: DeploymentPlan,
+  earlier?: Deployment,
+): Promise<bigint> {
   const { mirror, settlement } = plan;
   if (mirror === undefined) return 0n;
   const known = mirrorOf(plan, earlier);
@@ -171,7 +236,11 @@ function mirrorOf({ mirror }: DeploymentPlan, earlier?: Deployment) {
   return earlier?.mirrors.find(({ chainId }) => chainId === mirror?.by.chainId);
 }
 
-async function gasOfTokens(by: Deployer, tokens: readonly TokenConfig[], recorded?: Deployment["tokens"]) {
+async function gasOfTokens(
+  by: Deployer,
+  tokens: readonly TokenConfig[],
+  recorded?: Deployment["tokens"],
+) {
   let gas = 0n;
   for (const token of tokens) {
     if (isRecorded(recorded, token)) continue;
@@ -195,9 +264,12 @@ async function gasOf(by: Deployer, name: ContractName, args: readonly unknown[])
   });
 }
 
-/** Rejects with one sentence when the account cannot pay for this gas at the chain's present price. */
+/**
+ * Rejects with one sentence when the account cannot pay for this gas at the chain's present price.
+ */
 async function requireFunds(by: Deployer, gas: bigint): Promise<void> {
-  // An interrupted run has paid for its transactions already. Then each transaction is checked by itself.
+  // An interrupted run has paid for its transactions already. Then each transaction is checked by
+  // itself.
   if (gas === 0n || (await by.pending?.isEmpty()) === false) return;
   const { address } = by.account;
   const ask = () => Promise.all([by.client.getBalance({ address }), priceOf(by)]);
@@ -210,5 +282,7 @@ async function requireFunds(by: Deployer, gas: bigint): Promise<void> {
 
 export async function priceOf({ client }: Deployer): Promise<bigint> {
   const { baseFeePerGas } = await client.getBlock();
-  return baseFeePerGas === null ? client.getGasPrice() : (await client.estimateFeesPerGas()).maxFeePerGas;
+  return baseFeePerGas === null
+    ? client.getGasPrice()
+    : (await client.estimateFeesPerGas()).maxFeePerGas;
 }

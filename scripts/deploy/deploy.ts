@@ -12,8 +12,9 @@ interface DeployOptions extends Pick<DeploymentPlan, "settlement" | "multisig"> 
 }
 
 /**
- * Brings one chain to the requested deployment, and writes the record after every step. Verifies recorded contracts
- * instead of deploying them again, so a repeated or interrupted run ends in the same state.
+ * Brings one chain to the requested deployment, and writes the record after every step. Verifies
+ * recorded contracts instead of deploying them again, so a repeated or interrupted run ends in the
+ * same state.
  */
 export async function deploy(account: Deployer, options: DeployOptions): Promise<Deployment> {
   const { record: path, multisig, tokens = [], onProgress = () => {} } = options;
@@ -28,11 +29,22 @@ export async function deploy(account: Deployer, options: DeployOptions): Promise
     const args = [options.settlement.changeDelay, [multisig], [multisig]];
     admin = (await deployContract(by, "AdminTimeLock", args)).address;
   }
-  onProgress(earlier ? `verifying StateCommitment at ${earlier.settlement.address}` : "deploying StateCommitment");
-  const settlement = earlier?.settlement ?? (await deploySettlement(by, { ...options.settlement, admin }));
+  onProgress(
+    earlier
+      ? `verifying StateCommitment at ${earlier.settlement.address}`
+      : "deploying StateCommitment",
+  );
+  const settlement =
+    earlier?.settlement ?? (await deploySettlement(by, { ...options.settlement, admin }));
   if (earlier !== undefined) await verifySettlement(by, settlement);
   const { tokens: recorded = [], mirrors = [] } = earlier ?? {};
-  let deployment: Deployment = { version: 1, chainId: by.chainId, settlement, tokens: recorded, mirrors };
+  let deployment: Deployment = {
+    version: 1,
+    chainId: by.chainId,
+    settlement,
+    tokens: recorded,
+    mirrors,
+  };
   await writeRecord(path, deployment);
   // After a recorded settlement contract, a pending creation is a token's.
   if (earlier === undefined) await pending.clear();

@@ -18,7 +18,9 @@ export interface Deployer {
 export async function chainOn(rpcUrl: string): Promise<Omit<Deployer, "account">> {
   const transport = viem.http(rpcUrl, { retryCount: 5 });
   const client = viem.createPublicClient({ transport, pollingInterval: POLL_MS });
-  const chainId = await askL1(`asking ${new URL(rpcUrl).host} for its chain`, () => client.getChainId());
+  const chainId = await askL1(`asking ${new URL(rpcUrl).host} for its chain`, () =>
+    client.getChainId(),
+  );
   return { client, transport, chainId };
 }
 
@@ -27,14 +29,27 @@ export async function deployContract(by: Deployer, name: ContractName, args: rea
   const artifact = readArtifact(name);
   const data = viem.encodeDeployData({ abi: artifact.abi, bytecode: artifact.bytecode, args });
   const receipt = await askL1(`deploying ${name}`, () => created(by, data));
-  const { transactionHash: hash, contractAddress: address, blockNumber: deployedAtBlock, gasUsed } = receipt;
+  const {
+    transactionHash: hash,
+    contractAddress: address,
+    blockNumber: deployedAtBlock,
+    gasUsed,
+  } = receipt;
   if (!address) throw new Error(`deploying ${name}: transaction ${hash} created no contract`);
   if ((await by.client.getCode({ address })) === undefined)
-    throw new Error(`deploying ${name}: the chain has no code at ${address}; is the RPC's chain the right one?`);
+    throw new Error(
+      `deploying ${name}: the chain has no code at ${address}; is the RPC's chain the right one?`,
+    );
   return { address: lower(address), deployedAtBlock, gasUsed };
 }
 
-export async function send(by: Deployer, name: ContractName, address: Address, call: string, args: readonly unknown[]) {
+export async function send(
+  by: Deployer,
+  name: ContractName,
+  address: Address,
+  call: string,
+  args: readonly unknown[],
+) {
   const { abi } = readArtifact(name);
   const request = { abi, address, functionName: call, args, account: by.account } as const;
   return askL1(`${name}.${call}`, async () => {
@@ -46,7 +61,9 @@ export async function send(by: Deployer, name: ContractName, address: Address, c
   });
 }
 
-/** Sends a creation until the chain has it: a reorganisation can drop it from blocks and from nodes. */
+/**
+ * Sends a creation until the chain has it: a reorganisation can drop it from blocks and from nodes.
+ */
 async function created(by: Deployer, data: Hex) {
   for (let left = RESENDS; ; left--) {
     const hash = await sendOnce(by, data);
@@ -54,13 +71,17 @@ async function created(by: Deployer, data: Hex) {
       return await succeeded(by, hash, RESEND_MS);
     } catch (error) {
       // Without a kept creation, sending again would create a second contract.
-      const isLate = error instanceof viem.WaitForTransactionReceiptTimeoutError && by.pending !== undefined;
+      const isLate =
+        error instanceof viem.WaitForTransactionReceiptTimeoutError && by.pending !== undefined;
       if (!isLate || left === 0) throw error;
     }
   }
 }
 
-/** Sends the creation that an earlier run signed, or signs a new one: by EIP-1559 if the chain has a base fee. */
+/**
+ * Sends the creation that an earlier run signed, or signs a new one: by EIP-1559 if the chain has a
+ * base fee.
+ */
 async function sendOnce(by: Deployer, data: Hex): Promise<Hash> {
   const key = viem.keccak256(data);
   const kept = await by.pending?.get(key);
@@ -77,8 +98,14 @@ async function sendOnce(by: Deployer, data: Hex): Promise<Hash> {
     // Another transaction used its nonce, so it can never be mined.
     if (used <= nonce) return by.client.sendRawTransaction({ serializedTransaction: kept });
   }
-  const request = await wallet(by).prepareTransactionRequest({ account: by.account, chain: null, data });
-  const signed = await by.account.signTransaction(request as Parameters<LocalAccount["signTransaction"]>[0]);
+  const request = await wallet(by).prepareTransactionRequest({
+    account: by.account,
+    chain: null,
+    data,
+  });
+  const signed = await by.account.signTransaction(
+    request as Parameters<LocalAccount["signTransaction"]>[0],
+  );
   await by.pending?.set(key, signed);
   return by.client.sendRawTransaction({ serializedTransaction: signed });
 }

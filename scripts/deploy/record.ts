@@ -14,7 +14,12 @@ export const integer = z.string().regex(/^\d+$/).transform(BigInt);
 /** What each contract's creation has left. */
 const created = { address, deployedAtBlock: integer, gasUsed: integer };
 /** Delays are seconds. */
-const terms = { committee: z.array(address).readonly(), threshold: z.int(), changeDelay: integer, maturity: integer };
+const terms = {
+  committee: z.array(address).readonly(),
+  threshold: z.int(),
+  changeDelay: integer,
+  maturity: integer,
+};
 
 const settlementRecord = z.strictObject({
   ...created,
@@ -39,7 +44,13 @@ const tokenRecord = z.strictObject({
 const tokens = z.array(tokenRecord);
 
 /** A mirror of the settlement contract on another chain, with its tokens. */
-const mirrorRecord = z.strictObject({ chainId: z.int(), ...created, admin: address, ...terms, tokens });
+const mirrorRecord = z.strictObject({
+  chainId: z.int(),
+  ...created,
+  admin: address,
+  ...terms,
+  tokens,
+});
 
 const deployment = z.strictObject({
   version: z.literal(1),
@@ -57,8 +68,13 @@ export type MirrorRecord = z.output<typeof mirrorRecord>;
 /** A deployment: the file for engines and operators. Integers are decimal strings in the file. */
 export type Deployment = z.output<typeof deployment>;
 
-export function isRecorded(recorded: readonly TokenRecord[] = [], token: Pick<TokenRecord, "standard" | "symbol">) {
-  return recorded.some(({ standard, symbol }) => standard === token.standard && symbol === token.symbol);
+export function isRecorded(
+  recorded: readonly TokenRecord[] = [],
+  token: Pick<TokenRecord, "standard" | "symbol">,
+) {
+  return recorded.some(
+    ({ standard, symbol }) => standard === token.standard && symbol === token.symbol,
+  );
 }
 
 export function recordPath(folder: string, chainId: number): string {
@@ -70,7 +86,11 @@ export function readRecord(path: string): Promise<Deployment | undefined> {
   return recordIn(path, deployment, "not a deployment record");
 }
 
-export async function recordIn<T>(path: string, form: z.ZodType<T>, invalid: string): Promise<T | undefined> {
+export async function recordIn<T>(
+  path: string,
+  form: z.ZodType<T>,
+  invalid: string,
+): Promise<T | undefined> {
   const text = await textIn(path);
   if (text === undefined) return undefined;
   const parsed = form.safeParse(JSON.parse(text));
@@ -87,9 +107,9 @@ const pending = z.record(z.string(), hex(/^0x[0-9a-f]+$/));
 export type PendingCreations = ReturnType<typeof pendingOf>;
 
 /**
- * The signed creations of a run that its record does not name yet, in a file beside the record, by the hash of their
- * content. Each is written before it is sent, so a killed run continues with the same transaction, which the chain
- * accepts only once. A signed transaction holds no secret.
+ * The signed creations of a run that its record does not name yet, in a file beside the record, by
+ * the hash of their content. Each is written before it is sent, so a killed run continues with the
+ * same transaction, which the chain accepts only once. A signed transaction holds no secret.
  *
  * @param mirror - the chain of a mirror; default the settlement contract's own
  */

@@ -6,8 +6,8 @@ import { type Deployer, deployContract, lower } from "./deployer.ts";
 import type { Creation, SettlementRecord, Terms } from "./record.ts";
 
 /**
- * Arguments of the constructor of `StateCommitment`, which documents the roles. The operator is a plain account; members
- * are in any order.
+ * Arguments of the constructor of `StateCommitment`, which documents the roles. The operator is a
+ * plain account; members are in any order.
  */
 export type SettlementConfig = Omit<SettlementRecord, keyof Creation | "transfersCode"> & {
   /** Deploys the code of transfers too, for ever a part of the contract; default without. */
@@ -15,7 +15,10 @@ export type SettlementConfig = Omit<SettlementRecord, keyof Creation | "transfer
 };
 
 /** Deploys the settlement contract, and verifies it. */
-export async function deploySettlement(by: Deployer, config: SettlementConfig): Promise<SettlementRecord> {
+export async function deploySettlement(
+  by: Deployer,
+  config: SettlementConfig,
+): Promise<SettlementRecord> {
   const { transfers = false, ...terms } = config;
   const code = transfers ? await deployContract(by, "Transfers", []) : undefined;
   const args = settlementArgs(terms, code?.address);
@@ -32,7 +35,10 @@ export async function deploySettlement(by: Deployer, config: SettlementConfig): 
   return record;
 }
 
-export function settlementArgs(config: SettlementConfig, transfersCode: Address = zeroAddress): readonly unknown[] {
+export function settlementArgs(
+  config: SettlementConfig,
+  transfersCode: Address = zeroAddress,
+): readonly unknown[] {
   return [{ ...config, committee: ascending(config.committee), transfersCode }];
 }
 
@@ -42,8 +48,8 @@ export function ascending(members: readonly Address[]): Address[] {
 }
 
 /**
- * Verifies a settlement contract against its record: all code, the transaction that created it, and that only the
- * recorded accounts hold its roles. Rejects and names the first difference.
+ * Verifies a settlement contract against its record: all code, the transaction that created it, and
+ * that only the recorded accounts hold its roles. Rejects and names the first difference.
  */
 export async function verifySettlement(by: Deployer, record: SettlementRecord): Promise<void> {
   const { address, transfersCode = zeroAddress } = record;
@@ -60,7 +66,10 @@ export async function verifySettlement(by: Deployer, record: SettlementRecord): 
 
 type Check = readonly [name: string, found: unknown, expected: unknown];
 
-/** Checks a contract's code and creation. Resolves with its reader, and what it and a mirror both have. */
+/**
+ * Checks a contract's code and creation. Resolves with its reader, and what it and a mirror both
+ * have.
+ */
 export async function termsOf(
   { client, chainId }: Deployer,
   name: "StateCommitment" | "StateMirror",
@@ -73,14 +82,19 @@ export async function termsOf(
   const holders = await roleHolders(client, address, terms.deployedAtBlock);
   const read = (functionName: string, args: readonly unknown[] = []) =>
     client.readContract({ abi, address, functionName, args });
-  const role = async (which: string, account: Address) => read("hasRole", [await read(which), account]);
+  const role = async (which: string, account: Address) =>
+    read("hasRole", [await read(which), account]);
   const [committee, epoch] = (await read("committee")) as [Hex, bigint];
   const checks: Check[] = [
     ["changeDelay", await read("changeDelay"), terms.changeDelay],
     ["maturity", await read("maturity"), terms.maturity],
     ["admin role", await role("DEFAULT_ADMIN_ROLE", admin), true],
     ["list of admins", holders.admin.join(", "), lower(admin)],
-    ["committee", committee, committeeHash(epoch, { threshold, members: ascending(terms.committee) })],
+    [
+      "committee",
+      committee,
+      committeeHash(epoch, { threshold, members: ascending(terms.committee) }),
+    ],
   ];
   return { holders, read, role, checks };
 }

@@ -55,7 +55,9 @@ export async function examine(config: Config, places: Places): Promise<Finding[]
   const { MINTMARK_RPC_URL: rpc, MINTMARK_CONTRACT: address } = config;
   const contract = { abi: stateCommitmentAbi, address };
   const client =
-    rpc === undefined ? null : createPublicClient({ transport: http(rpc, { timeout: TIMEOUT_MS, retryCount: 1 }) });
+    rpc === undefined
+      ? null
+      : createPublicClient({ transport: http(rpc, { timeout: TIMEOUT_MS, retryCount: 1 }) });
   const parties = partiesOf(config, places);
   const checks: Readonly<Record<string, () => Promise<Result | Result[]>>> = {
     versions: () => versions(config),
@@ -69,11 +71,15 @@ export async function examine(config: Config, places: Places): Promise<Finding[]
       chain: () => chain(config, client),
       finality: () => finality(client),
       code: async () => {
-        await requireOwnCode(codeOn(client), { chainId: config.MINTMARK_CHAIN_ID, contract: address });
+        await requireOwnCode(codeOn(client), {
+          chainId: config.MINTMARK_CHAIN_ID,
+          contract: address,
+        });
         return ok("the contract and its parts have this package's code");
       },
       role: () => role(parties[0], client, contract),
-      balance: async () => (await Promise.all(parties.map((party) => balance(config, client, party)))).flat(),
+      balance: async () =>
+        (await Promise.all(parties.map((party) => balance(config, client, party)))).flat(),
       locks: () => locks(config, client, contract),
       blobs: async () => blobs(config, places),
     }),
@@ -87,12 +93,18 @@ export async function examine(config: Config, places: Places): Promise<Finding[]
   return findings.flat();
 }
 
-function asked(url: string, headers: Readonly<Record<string, string>> = {}): Promise<Response | null> {
+function asked(
+  url: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Response | null> {
   return fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS), headers }).catch(() => null);
 }
 
 function notAsked(check: string, error: unknown): Result {
-  return unknown(messageOf(error).split("\n")[0] ?? "", `Look at what ${check} asks, and run this again.`);
+  return unknown(
+    messageOf(error).split("\n")[0] ?? "",
+    `Look at what ${check} asks, and run this again.`,
+  );
 }
 
 /** A store that no server could open is found before the server is started. */
@@ -101,7 +113,10 @@ async function versions({ MINTMARK_STORE: store }: Config): Promise<Result> {
   const found = `Mintmark ${packageJson.version}, Node ${process.versions.node}`;
   if (Number(major) < 22) return fault(found, "Run it with Node 22 or newer.");
   if (!existsSync(store))
-    return fault(`${found}; there is no store in ${store}`, `Create it: mintmark init --store ${store}`);
+    return fault(
+      `${found}; there is no store in ${store}`,
+      `Create it: mintmark init --store ${store}`,
+    );
   await requireFolderFormat(store);
   return ok(`${found}; they read the store's format`);
 }
@@ -109,12 +124,19 @@ async function versions({ MINTMARK_STORE: store }: Config): Promise<Result> {
 /** The keys of the settings, the operator's first. */
 function partiesOf(config: Config, { members, watcher }: Places): [operator: Party, ...Party[]] {
   type Source = Parameters<typeof accountOf>[0];
-  const partyOf = (role: string, settings: Readonly<Record<string, unknown>>, signer: Source["signer"]): Party => {
+  const partyOf = (
+    role: string,
+    settings: Readonly<Record<string, unknown>>,
+    signer: Source["signer"],
+  ): Party => {
     const [key, keystore, passwordFile] = ["KEY", "KEYSTORE", "PASSWORD_FILE"].map(
       (name) => settings[`${variableOf(role)}_${name}`] as `0x${string}` | undefined,
     );
     let opened: ReturnType<Party["address"]> | undefined;
-    const open = () => accountOf({ key, keystore, passwordFile, signer }).then((account) => account?.address ?? null);
+    const open = () =>
+      accountOf({ key, keystore, passwordFile, signer }).then(
+        (account) => account?.address ?? null,
+      );
     return { role, signer, address: () => (opened ??= open()) };
   };
   const named = (role: string, settings: Readonly<Record<string, string>>) =>
@@ -132,17 +154,27 @@ const variableOf = (role: string) => `MINTMARK_${role.replace(/-\d+$/, "").toUpp
 async function key({ role, signer, address }: Party): Promise<Result[]> {
   const setting = variableOf(role);
   const account = await address().catch((error: unknown) =>
-    fault(`the ${role}'s key: ${messageOf(error)}`, `Look at ${setting}_KEYSTORE and its password.`),
+    fault(
+      `the ${role}'s key: ${messageOf(error)}`,
+      `Look at ${setting}_KEYSTORE and its password.`,
+    ),
   );
   if (typeof account === "object" && account !== null) return [account];
   if (account === null && role === "receipt") return [];
   if (account === null)
-    return [warning(`no ${role}'s key`, `Set ${setting}_KEYSTORE: without it the ${role} does nothing.`)];
+    return [
+      warning(`no ${role}'s key`, `Set ${setting}_KEYSTORE: without it the ${role} does nothing.`),
+    ];
   if (signer === undefined) return [ok(`the ${role}'s key opens: ${account}`)];
   const reply = await asked(signer.url);
   await reply?.body?.cancel();
   return reply === null
-    ? [fault(`the ${role}'s signing service does not answer`, `Start it, or look at ${setting}_SIGNER.`)]
+    ? [
+        fault(
+          `the ${role}'s signing service does not answer`,
+          `Start it, or look at ${setting}_SIGNER.`,
+        ),
+      ]
     : [ok(`the signing service of ${account} answers`)];
 }
 
@@ -156,8 +188,12 @@ async function disk({ MINTMARK_STORE: store }: Config): Promise<Result> {
 
 async function backup({ backup: folder }: Places): Promise<Result> {
   if (folder === undefined)
-    return unknown("no backup folder was given", "Give --backup, the folder that `mintmark backup` writes.");
-  if (!existsSync(folder)) return fault(`there is no backup in ${folder}`, `Make one: mintmark backup ${folder}`);
+    return unknown(
+      "no backup folder was given",
+      "Give --backup, the folder that `mintmark backup` writes.",
+    );
+  if (!existsSync(folder))
+    return fault(`there is no backup in ${folder}`, `Make one: mintmark backup ${folder}`);
   const stats = await Promise.all((await readdir(folder)).map((file) => stat(join(folder, file))));
   const times = stats.map(({ mtimeMs }) => mtimeMs);
   const hours = (Date.now() - Math.max(0, ...times)) / 3_600_000;
@@ -174,14 +210,20 @@ async function server(config: Config, { isStopped }: Places): Promise<Result | R
   if (reply === null)
     return isStopped
       ? ok(`no server listens on ${url}, as --stopped says`)
-      : fault(`no server listens on ${url}`, "Start it: mintmark server. If it is meant to be stopped: --stopped");
+      : fault(
+          `no server listens on ${url}`,
+          "Start it: mintmark server. If it is meant to be stopped: --stopped",
+        );
   const body: unknown = await reply.json().catch(() => null);
   const other = await otherVersion(url);
   const old = other === null ? [] : [warning(`the server runs Mintmark ${other}`, SAME_VERSION)];
   if (reply.ok) return [ok(`${url} is ready`), ...old];
   const parsed = readiness.safeParse(body);
-  const failing = parsed.success ? Object.entries(parsed.data.checks).filter(([, { status }]) => status !== "ok") : [];
-  if (failing.length === 0) return fault(`${url} is not ready (${reply.status})`, "Look at the server's log.");
+  const failing = parsed.success
+    ? Object.entries(parsed.data.checks).filter(([, { status }]) => status !== "ok")
+    : [];
+  if (failing.length === 0)
+    return fault(`${url} is not ready (${reply.status})`, "Look at the server's log.");
   const faults = failing.map(([name, { detail }]) =>
     fault(`${name}: ${detail ?? "it fails"}`, `Find the check ${name} in docs/operating.md.`),
   );
@@ -198,52 +240,92 @@ async function otherVersion(url: string): Promise<string | null> {
   return data === undefined || data.version === packageJson.version ? null : data.version;
 }
 
-async function metrics({ MINTMARK_METRICS_PORT: port, MINTMARK_METRICS_HOST: host }: Config): Promise<Result> {
+async function metrics({
+  MINTMARK_METRICS_PORT: port,
+  MINTMARK_METRICS_HOST: host,
+}: Config): Promise<Result> {
   if (port === undefined)
-    return warning("no metrics port", "Set MINTMARK_METRICS_PORT, and scrape it: docs/guides/production.md");
+    return warning(
+      "no metrics port",
+      "Set MINTMARK_METRICS_PORT, and scrape it: docs/guides/production.md",
+    );
   // The server does not count a look of this agent as a scrape.
   const reply = await asked(`http://${host}:${port}/metrics`, { "user-agent": "mintmark-doctor" });
   await reply?.body?.cancel();
-  if (reply === null) return warning("the metrics port does not answer", "It answers while the server runs.");
+  if (reply === null)
+    return warning("the metrics port does not answer", "It answers while the server runs.");
   const seconds = reply.headers.get("mintmark-scraped-seconds-ago");
   if (seconds === null)
-    return warning("nobody has scraped the metrics since the start", "Point Prometheus at them: examples/monitoring");
-  if (Number(seconds) > 300) return warning(`the last scrape was ${seconds} s ago`, "Look at Prometheus.");
+    return warning(
+      "nobody has scraped the metrics since the start",
+      "Point Prometheus at them: examples/monitoring",
+    );
+  if (Number(seconds) > 300)
+    return warning(`the last scrape was ${seconds} s ago`, "Look at Prometheus.");
   return ok(`scraped ${seconds} s ago`);
 }
 
 type Contract = { readonly abi: typeof stateCommitmentAbi; readonly address: `0x${string}` };
 
 async function chain({ MINTMARK_CHAIN_ID: wanted }: Config, client: PublicClient): Promise<Result> {
-  const asked = await Promise.all([client.getChainId(), client.getBlock()]).catch((error: unknown) => messageOf(error));
-  if (typeof asked === "string") return fault(`the node does not answer: ${asked}`, "Look at MINTMARK_RPC_URL.");
+  const asked = await Promise.all([client.getChainId(), client.getBlock()]).catch(
+    (error: unknown) => messageOf(error),
+  );
+  if (typeof asked === "string")
+    return fault(`the node does not answer: ${asked}`, "Look at MINTMARK_RPC_URL.");
   const [chainId, { timestamp }] = asked;
   if (BigInt(chainId) !== wanted)
-    return fault(`the node serves chain ${chainId}, not ${wanted}`, "Give a node of the right chain.");
+    return fault(
+      `the node serves chain ${chainId}, not ${wanted}`,
+      "Give a node of the right chain.",
+    );
   const behind = Math.round(Date.now() / 1000) - Number(timestamp);
-  if (behind < -60) return fault(`this machine's clock is ${-behind} s behind the chain`, "Set the clock right (NTP).");
+  if (behind < -60)
+    return fault(
+      `this machine's clock is ${-behind} s behind the chain`,
+      "Set the clock right (NTP).",
+    );
   if (behind > 300)
-    return fault(`the newest block is ${behind} s old`, "Look at the node and at this machine's clock.");
+    return fault(
+      `the newest block is ${behind} s old`,
+      "Look at the node and at this machine's clock.",
+    );
   return ok(`chain ${chainId}; the newest block is ${Math.max(0, behind)} s old`);
 }
 
 async function finality(client: PublicClient): Promise<Result> {
-  const [newest, final] = await Promise.all([client.getBlock(), client.getBlock({ blockTag: "finalized" })]);
+  const [newest, final] = await Promise.all([
+    client.getBlock(),
+    client.getBlock({ blockTag: "finalized" }),
+  ]);
   const seconds = Number(newest.timestamp - final.timestamp);
   const found = `the newest final block is ${newest.number - final.number} blocks (${seconds} s) behind`;
-  return seconds > 3_600 ? fault(found, "The chain or its node finalizes nothing; withdrawals wait.") : ok(found);
+  return seconds > 3_600
+    ? fault(found, "The chain or its node finalizes nothing; withdrawals wait.")
+    : ok(found);
 }
 
 async function role({ address }: Party, client: PublicClient, contract: Contract): Promise<Result> {
   const operator = await address();
   if (operator === null) return unknown("no operator's key", "Set it, and run this again.");
   const name = await client.readContract({ ...contract, functionName: "OPERATOR_ROLE" });
-  const has = await client.readContract({ ...contract, functionName: "hasRole", args: [name, operator] });
+  const has = await client.readContract({
+    ...contract,
+    functionName: "hasRole",
+    args: [name, operator],
+  });
   if (has) return ok(`${operator} holds the operator role`);
-  return fault(`${operator} does not hold the operator role`, "Let the administrator schedule it: scheduleOperator.");
+  return fault(
+    `${operator} does not hold the operator role`,
+    "Let the administrator schedule it: scheduleOperator.",
+  );
 }
 
-async function balance(config: Config, client: PublicClient, { role, address }: Party): Promise<Result[]> {
+async function balance(
+  config: Config,
+  client: PublicClient,
+  { role, address }: Party,
+): Promise<Result[]> {
   // Receipts are signed, and cost nothing.
   if (role === "receipt") return [];
   const account = await address().catch(() => null);
@@ -259,12 +341,22 @@ async function balance(config: Config, client: PublicClient, { role, address }: 
   return [isLow || (days !== null && days < 7) ? warning(found, todo) : ok(found)];
 }
 
-/** Days until the balance is spent, by what the last day cost; null when nothing was spent or the node forgot. */
-async function daysLeft(client: PublicClient, address: `0x${string}`, now: bigint): Promise<number | null> {
+/**
+ * Days until the balance is spent, by what the last day cost; null when nothing was spent or the
+ * node forgot.
+ */
+async function daysLeft(
+  client: PublicClient,
+  address: `0x${string}`,
+  now: bigint,
+): Promise<number | null> {
   const newest = await client.getBlock();
   for (const back of [7_200n, 100n]) {
     const blockNumber = newest.number > back ? newest.number - back : 0n;
-    const ask = Promise.all([client.getBlock({ blockNumber }), client.getBalance({ address, blockNumber })]);
+    const ask = Promise.all([
+      client.getBlock({ blockNumber }),
+      client.getBalance({ address, blockNumber }),
+    ]);
     const [block, before] = await ask.catch(() => [null, 0n] as const);
     if (block === null) continue;
     const spent = before - now;
@@ -275,28 +367,45 @@ async function daysLeft(client: PublicClient, address: `0x${string}`, now: bigin
   return null;
 }
 
-async function locks(config: Config, client: PublicClient, contract: Contract): Promise<Result | Result[]> {
+async function locks(
+  config: Config,
+  client: PublicClient,
+  contract: Contract,
+): Promise<Result | Result[]> {
   const delay = await client.readContract({ ...contract, functionName: "changeDelay" });
   const maturity = await client.readContract({ ...contract, functionName: "maturity" });
   const found = `changes wait ${delay} s, ERC-721 vaults ${maturity} s`;
   const isLive = !isLocalChain(config.MINTMARK_CHAIN_ID) && config.MINTMARK_ENVIRONMENT === "live";
   const short = isLive && (delay < 3_600n || maturity < 3_600n);
-  const terms = short ? warning(found, "Nobody can react in that time. Deploy with longer ones.") : ok(found);
+  const terms = short
+    ? warning(found, "Nobody can react in that time. Deploy with longer ones.")
+    : ok(found);
   return [terms, ...(await scheduled(client, contract, delay))];
 }
 
 /** The changes of operator and committee that wait for their time. */
-async function scheduled(client: PublicClient, { address, abi }: Contract, delay: bigint): Promise<Result[]> {
+async function scheduled(
+  client: PublicClient,
+  { address, abi }: Contract,
+  delay: bigint,
+): Promise<Result[]> {
   const newest = await client.getBlock();
-  const older = await client.getBlock({ blockNumber: newest.number > 100n ? newest.number - 100n : 0n });
-  const pace = Number(newest.timestamp - older.timestamp) / Number(newest.number - older.number || 1n) || 1;
+  const older = await client.getBlock({
+    blockNumber: newest.number > 100n ? newest.number - 100n : 0n,
+  });
+  const pace =
+    Number(newest.timestamp - older.timestamp) / Number(newest.number - older.number || 1n) || 1;
   const span = BigInt(Math.ceil(Number(delay) / pace));
   const fromBlock = newest.number > span ? newest.number - span : 0n;
   // In ranges that the node takes.
   const logs = await logReader(client, address)(fromBlock, newest.number).catch(() => null);
   const unseen = "the node gives no events of the last change delay";
   if (logs === null) return [unknown(unseen, "Ask a node that does: changes could wait unseen.")];
-  const events = parseEventLogs({ abi, logs, eventName: ["OperatorScheduled", "CommitteeScheduled"] });
+  const events = parseEventLogs({
+    abi,
+    logs,
+    eventName: ["OperatorScheduled", "CommitteeScheduled"],
+  });
   return events.flatMap(({ eventName, args: { activeFrom = 0n } }) => {
     if (activeFrom <= newest.timestamp) return [];
     const found = `${eventName}, active from ${new Date(Number(activeFrom) * 1000).toISOString()}`;
@@ -313,7 +422,11 @@ const status = z.object({
 
 /** Members are asked also when L1 is silent. */
 async function committee(config: Config, client: PublicClient | null): Promise<Result | Result[]> {
-  const { MINTMARK_MEMBERS: members, MINTMARK_THRESHOLD: threshold, MINTMARK_CONTRACT: address } = config;
+  const {
+    MINTMARK_MEMBERS: members,
+    MINTMARK_THRESHOLD: threshold,
+    MINTMARK_CONTRACT: address,
+  } = config;
   if (members.length === 0)
     return warning("no members", "Set MINTMARK_MEMBERS: validium batches need their signatures.");
   const there = await client
@@ -330,13 +443,24 @@ async function committee(config: Config, client: PublicClient | null): Promise<R
   const next = new Set(seen.flatMap((one) => (one?.inStepWithL1 ? [one.nextBatch] : [])));
   const found = `${good} of ${members.length} members are reachable and in step; ${threshold} must sign`;
   const todo = "Start the others, and look at their logs.";
-  results.push(good < threshold ? fault(found, todo) : good < members.length ? warning(found, todo) : ok(found));
+  results.push(
+    good < threshold
+      ? fault(found, todo)
+      : good < members.length
+        ? warning(found, todo)
+        : ok(found),
+  );
   for (const [at, one] of seen.entries()) {
     if (one === null) continue;
     const { version, missingBatches } = one;
     const name = `member ${members[at]?.address}`;
     if (missingBatches.length > 0)
-      results.push(warning(`${name} lacks ${missingBatches.slice(0, 3).join(", ")}`, "Give it peers that have them."));
+      results.push(
+        warning(
+          `${name} lacks ${missingBatches.slice(0, 3).join(", ")}`,
+          "Give it peers that have them.",
+        ),
+      );
     if (version !== null) results.push(warning(`${name} runs Mintmark ${version}`, SAME_VERSION));
   }
   const names = `members name different next batches: ${[...next].join(", ")}`;
@@ -356,7 +480,9 @@ function blobs({ MINTMARK_ROLLUP_DATA: data }: Config, { members }: Places): Res
   if (data === "calldata") return ok("rollup batches go into calldata");
   const elsewhere = "Ask each member for its MINTMARK_BEACONS or MINTMARK_BLOBS.";
   if (members === null) return unknown("the members' settings are elsewhere", elsewhere);
-  const without = members.filter(({ MINTMARK_BEACONS: beacons, MINTMARK_BLOBS: folder }) => !beacons && !folder).length;
+  const without = members.filter(
+    ({ MINTMARK_BEACONS: beacons, MINTMARK_BLOBS: folder }) => !beacons && !folder,
+  ).length;
   if (without === 0) return ok("each member has a source of blobs");
   const todo = "Set MINTMARK_BEACONS for each: docs/guides/production.md";
   return warning(`${without} members get blobs from your server only`, todo);

@@ -1,9 +1,13 @@
 import { type HDAccount, mnemonicToAccount } from "viem/accounts";
 
-/** The published test mnemonic of local chains. Everybody knows these keys, so never use them elsewhere. */
+/**
+ * The published test mnemonic of local chains. Everybody knows these keys, so never use them
+ * elsewhere.
+ */
 const TEST_MNEMONIC = "test test test test test test test test test test test junk";
 
-const account = (addressIndex: number): HDAccount => mnemonicToAccount(TEST_MNEMONIC, { addressIndex });
+const account = (addressIndex: number): HDAccount =>
+  mnemonicToAccount(TEST_MNEMONIC, { addressIndex });
 
 export const OPERATOR = account(0);
 export const ADMIN = account(1);

@@ -8,8 +8,8 @@ export type LocalChain = Awaited<ReturnType<typeof startChain>>;
 const CHAIN_IDS = { local: 31_337, other: 31_338 };
 
 /**
- * Starts an in-memory chain, with HTTP on the loopback interface only. It mines each transaction at once, and an empty
- * block every second to move its clock.
+ * Starts an in-memory chain, with HTTP on the loopback interface only. It mines each transaction at
+ * once, and an empty block every second to move its clock.
  */
 export async function startChain(network: keyof typeof CHAIN_IDS, wantedPort: number) {
   requireHardhat();
@@ -17,10 +17,19 @@ export async function startChain(network: keyof typeof CHAIN_IDS, wantedPort: nu
   const port = await freePort(wantedPort);
   const chain = { type: "edr-simulated", chainType: "l1", chainId: CHAIN_IDS[network] } as const;
   const mining = { auto: true, interval: 1_000 };
-  // The project is this package, so the chain needs no configuration in the reader's folder and reads none there.
+  // The project is this package, so the chain needs no configuration in the reader's folder and
+  // reads none there.
   const project = import.meta.dirname;
-  const { network: networks } = await createHardhatRuntimeEnvironment({ networks: { local: chain } }, {}, project);
-  const server = await networks.createServer({ network: "local", override: { mining } }, "127.0.0.1", port);
+  const { network: networks } = await createHardhatRuntimeEnvironment(
+    { networks: { local: chain } },
+    {},
+    project,
+  );
+  const server = await networks.createServer(
+    { network: "local", override: { mining } },
+    "127.0.0.1",
+    port,
+  );
   await server.listen();
   return { rpcUrl: `http://127.0.0.1:${port}`, port, stop: () => server.close() };
 }

@@ -5,7 +5,9 @@ import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
 /** The command line of this package: its source, or compiled. */
-export const MAIN = fileURLToPath(new URL(`../mintmark.${import.meta.url.slice(-2)}`, import.meta.url));
+export const MAIN = fileURLToPath(
+  new URL(`../mintmark.${import.meta.url.slice(-2)}`, import.meta.url),
+);
 
 /**
  * Starts a command as a process of its own, with these settings alone.
@@ -25,8 +27,15 @@ export function startMintmark(
   });
 }
 
-/** Sends a signal to a process that has not ended, and resolves when it has; kills it after a time, if one is given. */
-export async function endProcess(child: ChildProcess, signal: NodeJS.Signals, mostMs?: number): Promise<void> {
+/**
+ * Sends a signal to a process that has not ended, and resolves when it has; kills it after a time,
+ * if one is given.
+ */
+export async function endProcess(
+  child: ChildProcess,
+  signal: NodeJS.Signals,
+  mostMs?: number,
+): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = new Promise((done) => child.once("exit", done));
   child.kill(signal);
@@ -36,7 +45,10 @@ export async function endProcess(child: ChildProcess, signal: NodeJS.Signals, mo
 }
 
 /** Aborts once a process has ended, or could not start. */
-export function endOf(child: ChildProcess, told = (how: unknown) => `the process ended with ${how}`): AbortSignal {
+export function endOf(
+  child: ChildProcess,
+  told = (how: unknown) => `the process ended with ${how}`,
+): AbortSignal {
   const ended = new AbortController();
   child.once("exit", (code, signal) => ended.abort(new Error(told(code ?? signal))));
   child.once("error", (error) => ended.abort(error));
@@ -44,7 +56,11 @@ export function endOf(child: ChildProcess, told = (how: unknown) => `the process
 }
 
 /** Asks a URL until its answer is as wanted. Rejects with the signal's reason once it aborts. */
-export async function untilAnswer(url: string, isWanted: (reply: Response) => boolean, signal: AbortSignal) {
+export async function untilAnswer(
+  url: string,
+  isWanted: (reply: Response) => boolean,
+  signal: AbortSignal,
+) {
   for (;;) {
     signal.throwIfAborted();
     const reply = await fetch(url, { signal }).catch(() => null);
@@ -54,7 +70,10 @@ export async function untilAnswer(url: string, isWanted: (reply: Response) => bo
   }
 }
 
-/** The wanted port on 127.0.0.1 if free, else one of the next twenty. 0: any, which the system chooses. */
+/**
+ * The wanted port on 127.0.0.1 if free, else one of the next twenty. 0: any, which the system
+ * chooses.
+ */
 export async function freePort(wanted: number): Promise<number> {
   const last = wanted === 0 ? 0 : wanted + 20;
   for (let port = wanted; port <= last; port++) {

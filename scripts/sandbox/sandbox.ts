@@ -13,7 +13,11 @@ import { buildServer } from "../../server/app.ts";
 import { gasOf } from "../../server/jobs/chain.ts";
 import { logProgress } from "../../server/jobs/progress-log.ts";
 import { serveOperator } from "../../server/process/operator/socket.ts";
-import { reserveSettling, SETTLES_BY_ITSELF, startSettling } from "../../server/process/settling.ts";
+import {
+  reserveSettling,
+  SETTLES_BY_ITSELF,
+  startSettling,
+} from "../../server/process/settling.ts";
 import { shutDown } from "../../server/process/shutdown.ts";
 import { openLevel } from "../cli/l1.ts";
 import { deploy } from "../deploy/deploy.ts";
@@ -42,7 +46,8 @@ type Facts = Awaited<ReturnType<typeof seed>>;
 
 const TERMS = { admin: ADMIN.address, transferable: true };
 const TOKENS: readonly TokenConfig[] = [
-  // One quantized unit is 10^9 of the token's 10^18 base units, so 2^63 units hold nine billion tokens.
+  // One quantized unit is 10^9 of the token's 10^18 base units, so 2^63 units hold nine billion
+  // tokens.
   { standard: "erc20", name: "Loyalty Points", symbol: "PTS", quantum: 1_000_000_000n, ...TERMS },
   { standard: "erc721", name: "Swords", symbol: "SWRD", ...TERMS },
   { standard: "erc1155", name: "Potions", symbol: "PTN", ...TERMS },
@@ -77,7 +82,13 @@ export async function startSandbox(options: SandboxOptions) {
   const polled = { finality: { confirmations: 1n }, pollingMs: 100 };
   const l1 = await connectL1({ rpc: chain.rpcUrl, contract, account: OPERATOR, kzg, ...polled });
   const store = resolve(folder, "engine");
-  const opening = { store, createIfMissing: true, settlement: l1.settlement, kzg, environment: "sandbox" } as const;
+  const opening = {
+    store,
+    createIfMissing: true,
+    settlement: l1.settlement,
+    kzg,
+    environment: "sandbox",
+  } as const;
   const signing = { receiptSigner: OPERATOR, verifySignature: signatureChecks([l1]) };
   const engine = await openEngine({ ...opening, ...signing });
   stack.defer(() => engine.close());
@@ -133,9 +144,17 @@ export async function startSandbox(options: SandboxOptions) {
 
   const api = `http://127.0.0.1:${port}`;
   stack.use(await serveOperator(engine, store, () => api));
-  // Members judge transfers from their own archives, and get the blobs that L1 does not hold from the server.
-  const terms = { l1, fromBlock: deployedAtBlock, sources: [new HttpBatchSource(api)], intervalMs: 1_000 };
-  const watchers = members.map(({ archive }) => new Watcher({ ...terms, archive, work: async () => 0 }));
+  // Members judge transfers from their own archives, and get the blobs that L1 does not hold from
+  // the server.
+  const terms = {
+    l1,
+    fromBlock: deployedAtBlock,
+    sources: [new HttpBatchSource(api)],
+    intervalMs: 1_000,
+  };
+  const watchers = members.map(
+    ({ archive }) => new Watcher({ ...terms, archive, work: async () => 0 }),
+  );
   const stopping = new AbortController();
   const following = Promise.all(watchers.map((watcher) => watcher.run(stopping.signal)));
   stack.defer(() => {
@@ -144,11 +163,19 @@ export async function startSandbox(options: SandboxOptions) {
   });
   const linkOf = async (applicationId: Uuid | null, role: "admin" | "operator") =>
     `${api}/console#link=${(await engine.people.invite({ applicationId, role, name: "You" })).link}`;
-  /** Access data of a running sandbox, in `sandbox.json` in its folder. Keys are of the test chain only. */
+  /**
+   * Access data of a running sandbox, in `sandbox.json` in its folder. Keys are of the test chain
+   * only.
+   */
   const description = {
     api,
-    /** Links that sign in to the console once: as an admin of the application, and as the operator. */
-    consoleLinks: { team: await linkOf(facts.applicationId, "admin"), operator: await linkOf(null, "operator") },
+    /**
+     * Links that sign in to the console once: as an admin of the application, and as the operator.
+     */
+    consoleLinks: {
+      team: await linkOf(facts.applicationId, "admin"),
+      operator: await linkOf(null, "operator"),
+    },
     rpcUrl: chain.rpcUrl,
     contract,
     /** Deployment block of the contract. */
@@ -173,8 +200,14 @@ export async function startSandbox(options: SandboxOptions) {
   };
 }
 
-function tellPort(what: string, wanted: number, taken: number, onProgress: (step: string) => void): void {
-  if (wanted !== 0 && wanted !== taken) onProgress(`port ${wanted} is taken: the ${what} listens on ${taken}`);
+function tellPort(
+  what: string,
+  wanted: number,
+  taken: number,
+  onProgress: (step: string) => void,
+): void {
+  if (wanted !== 0 && wanted !== taken)
+    onProgress(`port ${wanted} is taken: the ${what} listens on ${taken}`);
 }
 
 export async function deployTo(rpcUrl: string, folder: string, onProgress: (step: string) => void) {
@@ -198,7 +231,10 @@ export async function deployTo(rpcUrl: string, folder: string, onProgress: (step
   });
 }
 
-/** The demo application: a key, the users, and one asset of each standard, whitelisted, registered and enabled. */
+/**
+ * The demo application: a key, the users, and one asset of each standard, whitelisted, registered
+ * and enabled.
+ */
 export async function seed(engine: Engine, { tokens, chainId }: Deployment) {
   const { applicationId } = await engine.applications.create({ name: "Demo" });
   const { secret: apiKey } = await engine.keys.issue(applicationId);
@@ -209,8 +245,24 @@ export async function seed(engine: Engine, { tokens, chainId }: Deployment) {
     users.push({ name, userId, ownerAddress });
   }
   const assets = [];
-  for (const { standard, address: contractAddress, name, symbol, quantum, blobScheme, minterLocked } of tokens) {
-    const token = { standard, chainId: BigInt(chainId), contractAddress, quantum, name, symbol, blobScheme };
+  for (const {
+    standard,
+    address: contractAddress,
+    name,
+    symbol,
+    quantum,
+    blobScheme,
+    minterLocked,
+  } of tokens) {
+    const token = {
+      standard,
+      chainId: BigInt(chainId),
+      contractAddress,
+      quantum,
+      name,
+      symbol,
+      blobScheme,
+    };
     const decimals = standard === "erc20" ? 18 : 0;
     const { assetId } = await engine.assets.add({ ...token, decimals, applicationId });
     await engine.operator.recordRegistered(assetId, { minterLocked, transferable: true });

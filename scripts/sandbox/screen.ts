@@ -2,14 +2,35 @@ import { relative } from "node:path";
 import type { SandboxDescription } from "./sandbox.ts";
 
 /** The output of `npm start`: everything a newcomer needs, ready to paste. */
-export function screen({ users, assets, applicationId, consoleLinks, ...sandbox }: SandboxDescription): string {
+export function screen({
+  users,
+  assets,
+  applicationId,
+  consoleLinks,
+  ...sandbox
+}: SandboxDescription): string {
   const { api, rpcUrl, contract, fromBlock, store, rollupData, apiKey } = sandbox;
   const folder = relative("", store);
   const [alice, bob] = users;
-  const assetId = (standard: string) => assets.find((asset) => asset.standard === standard)?.assetId;
-  const sword = { assetId: assetId("erc721"), tokenId: "1000001", amount: 1, dataAvailabilityMode: "zk-rollup" };
-  const points = { assetId: assetId("erc20"), amountDecimal: "12.5", dataAvailabilityMode: "validium" };
-  const potions = { assetId: assetId("erc1155"), tokenId: "7", amount: 5, dataAvailabilityMode: "validium" };
+  const assetId = (standard: string) =>
+    assets.find((asset) => asset.standard === standard)?.assetId;
+  const sword = {
+    assetId: assetId("erc721"),
+    tokenId: "1000001",
+    amount: 1,
+    dataAvailabilityMode: "zk-rollup",
+  };
+  const points = {
+    assetId: assetId("erc20"),
+    amountDecimal: "12.5",
+    dataAvailabilityMode: "validium",
+  };
+  const potions = {
+    assetId: assetId("erc1155"),
+    tokenId: "7",
+    amount: 5,
+    dataAvailabilityMode: "validium",
+  };
   const mints = [
     { userId: alice?.userId, mints: [sword, points] },
     { userId: bob?.userId, mints: [potions] },
@@ -26,9 +47,12 @@ export function screen({ users, assets, applicationId, consoleLinks, ...sandbox 
     `  chain      ${rpcUrl}      StateCommitment ${contract}`,
     `  rollup     batches in ${rollupData}${rollupData === "blobs" ? ", and in calldata what does not fit" : ""}`,
     "",
-    ...users.map(({ name, userId, ownerAddress }) => `  ${name.padEnd(9)}  ${userId}  owner ${ownerAddress}`),
+    ...users.map(
+      ({ name, userId, ownerAddress }) => `  ${name.padEnd(9)}  ${userId}  owner ${ownerAddress}`,
+    ),
     ...assets.map(
-      (asset) => `  ${asset.standard.padEnd(9)}  ${asset.assetId}  ${asset.symbol} ${asset.contractAddress}`,
+      (asset) =>
+        `  ${asset.standard.padEnd(9)}  ${asset.assetId}  ${asset.symbol} ${asset.contractAddress}`,
     ),
     "",
     "The console, for your team and for the operator (each link signs in once):",

@@ -3,8 +3,9 @@ import { join } from "node:path";
 import type { Standard } from "../../core/index.ts";
 
 /**
- * How a token is minted, and the questions that the settlement contract, engines and wallets ask it, which the adapter
- * passes on. The test has a stand-in for the token: whoever has the real one changes it to behave alike.
+ * How a token is minted, and the questions that the settlement contract, engines and wallets ask
+ * it, which the adapter passes on. The test has a stand-in for the token: whoever has the real one
+ * changes it to behave alike.
  */
 const KINDS = {
   erc20: {
@@ -57,15 +58,16 @@ const KINDS = {
 } as const;
 
 /**
- * Writes an adapter for a token without `mintFor`, and its test, into a folder. The adapter needs the token's right to
- * mint; the settlement contract registers the adapter.
+ * Writes an adapter for a token without `mintFor`, and its test, into a folder. The adapter needs
+ * the token's right to mint; the settlement contract registers the adapter.
  *
  * @returns the files
  */
 export async function writeAdapter(folder: string, standard: Standard): Promise<string[]> {
   await mkdir(folder, { recursive: true });
   const files = { "MintAdapter.sol": adapter(standard), "MintAdapter.t.sol": testOf(standard) };
-  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text, { flag: "wx" });
+  for (const [name, text] of Object.entries(files))
+    await writeFile(join(folder, name), text, { flag: "wx" });
   return Object.keys(files).map((name) => join(folder, name));
 }
 
@@ -73,7 +75,9 @@ const isUnique = (standard: Standard) => standard !== "erc20";
 
 function adapter(standard: Standard): string {
   const { signature, call, views, id } = KINDS[standard];
-  const declared = views.map(([view, , returned]) => `    function ${view} external view returns (${returned});\n`);
+  const declared = views.map(
+    ([view, , returned]) => `    function ${view} external view returns (${returned});\n`,
+  );
   const passed = views.map(
     ([view, asked, returned]) => `
     /// @notice As the token answers.
@@ -85,13 +89,15 @@ function adapter(standard: Standard): string {
   return `// SPDX-License-Identifier: MIT
 pragma solidity ^0.8.20;
 
-/// @dev What the adapter calls. Change \`mint\` here and below if your token spells it in another way.
+/// @dev What the adapter calls. Change \`mint\` here and below if your token spells it in another
+/// way.
 interface IToken {
     function ${signature} external;
 ${declared.join("")}}
 
 /// @title Mints a token for a settlement contract, in the interface of StarkEx's mintable tokens.
-/// @notice Give the adapter the token's right to mint, and register the adapter's address in place of the token's.
+/// @notice Give the adapter the token's right to mint, and register the adapter's address in place
+/// of the token's.
 contract MintAdapter {
     IToken public immutable token;
     /// @notice The only account that mints: the settlement contract.
@@ -111,7 +117,8 @@ ${standard === "erc721" ? "    error QuantityInvalid(uint256 quantity);\n" : ""}
 ${standard === "erc721" ? "        if (quantity != 1) revert QuantityInvalid(quantity);\n" : ""}${standard === "erc20" ? "        if (mintingBlob.length != 0) revert BlobInvalid();\n" : ""}        token.${call};
     }
 ${isUnique(standard) ? SCHEME : ""}${passed.join("")}
-    /// @notice ERC-165: \`IMintable\`${isUnique(standard) ? ", `IBlobScheme`" : ""} and the standard of the token.
+    /// @notice ERC-165: \`IMintable\`${isUnique(standard) ? ", `IBlobScheme`" : ""} and the
+    /// standard of the token.
     function supportsInterface(bytes4 id) external pure returns (bool) {
         return id == 0x01ffc9a7 || id == this.mintFor.selector${id};
     }
@@ -156,7 +163,8 @@ contract TokenOfTest {
 
 ${standIn}}
 
-/// @dev Runs in Foundry (forge test) and in Hardhat (hardhat test solidity). The test is the settlement contract.
+/// @dev Runs in Foundry (forge test) and in Hardhat (hardhat test solidity). The test is the
+/// settlement contract.
 contract MintAdapterTest {
     address private constant OWNER = address(0xA11CE);
     TokenOfTest private token;

@@ -28,20 +28,26 @@ const NAMED = ["owner", "imx", "starkEx", "minter"] as const;
 const INTERFACES = { erc721: "0x80ac58cd", erc1155: "0xd9b67a26" } as const;
 
 /**
- * What a token contract of somebody else is, and whether withdrawals can mint it, by calls that change nothing.
+ * What a token contract of somebody else is, and whether withdrawals can mint it, by calls that
+ * change nothing.
  *
  * @param settlement - the contract that would mint at a withdrawal; optional
  */
 export async function inspectToken(client: PublicClient, token: Address, settlement?: Address) {
   const code = await codeOn(client)(token);
-  if (code === "0x") throw new Error(`${token} has no code on this chain. Check the address and the network.`);
+  if (code === "0x")
+    throw new Error(`${token} has no code on this chain. Check the address and the network.`);
   const read: Read = (functionName, args = []) =>
-    orIfSilent<unknown, null>(client.readContract({ abi: ABI, address: token, functionName, args } as never), null);
+    orIfSilent<unknown, null>(
+      client.readContract({ abi: ABI, address: token, functionName, args } as never),
+      null,
+    );
   const standard = await standardOf(read);
   const mintFor = await namesMintFor(client, token, code);
   const tried = standard === null ? null : { client, token, standard };
   // Accounts that the contract names, and whether each may mint.
-  const minters: { readonly role: string; readonly address: Address; readonly mints: boolean }[] = [];
+  const minters: { readonly role: string; readonly address: Address; readonly mints: boolean }[] =
+    [];
   // Those whose blob minted the id that was meant.
   let schemes: readonly BlobScheme[] = [];
   for (const named of await mintersOf(read, settlement)) {
@@ -51,14 +57,18 @@ export async function inspectToken(client: PublicClient, token: Address, settlem
   }
   // The result of a mint by the settlement contract; null where none was named.
   const withdrawal =
-    settlement === undefined || tried === null ? null : await mintOf(tried, settlement, schemes[0] ?? "mintmark");
+    settlement === undefined || tried === null
+      ? null
+      : await mintOf(tried, settlement, schemes[0] ?? "mintmark");
   const nextStep = () => {
     if (standard === null) return "It is no ERC-20, ERC-721 or ERC-1155 token. Check the address.";
     if (mintFor === false)
       return `It has no mintFor. Write an adapter: mintmark assets inspect ${token} --adapter ./adapter`;
-    if (settlement === undefined) return "Give --contract, the settlement contract, to try a withdrawal.";
+    if (settlement === undefined)
+      return "Give --contract, the settlement contract, to try a withdrawal.";
     if (withdrawal?.works !== true) {
-      const who = minters.map(({ role, address }) => `${role} ${address}`).join(", ") || "its administrator";
+      const who =
+        minters.map(({ role, address }) => `${role} ${address}`).join(", ") || "its administrator";
       return `Let the settlement contract ${settlement} mint. Ask ${who}.`;
     }
     const scheme = standard === "erc20" ? "" : ` --scheme ${schemes[0] ?? "mintmark"}`;
@@ -90,9 +100,14 @@ const BEACON = "0xa3f0ad74e5423aebfd80d3ef4346578335a9a72aeaee59ff6cb3582b35133d
 const MINIMAL = /^0x363d3d373d3d3d363d73([0-9a-f]{40})5af4/;
 
 /** Whether a token's code names `mintFor`; null for a proxy, whose code does not tell. */
-async function namesMintFor(client: PublicClient, token: Address, code: Hex): Promise<boolean | null> {
+async function namesMintFor(
+  client: PublicClient,
+  token: Address,
+  code: Hex,
+): Promise<boolean | null> {
   if (code.includes(MINT_FOR)) return true;
-  const slotOf = async (slot: Hex) => ((await client.getStorageAt({ address: token, slot })) ?? "0x").slice(-40);
+  const slotOf = async (slot: Hex) =>
+    ((await client.getStorageAt({ address: token, slot })) ?? "0x").slice(-40);
   const isNone = (address: string) => /^[0x]*$/.test(address);
   return askL1("looking for the token's implementation", async () => {
     const upgradable = await slotOf(IMPLEMENTATION);
@@ -118,12 +133,19 @@ async function mintersOf(read: Read, settlement: Address | undefined) {
     if (address !== null && BigInt(address) !== 0n) found.push({ role: `${role}()`, address });
   }
   const role = await read("MINTER_ROLE");
-  if (role !== null && settlement !== undefined && (await read("hasRole", [role, settlement])) === true)
+  if (
+    role !== null &&
+    settlement !== undefined &&
+    (await read("hasRole", [role, settlement])) === true
+  )
     found.push({ role: "MINTER_ROLE", address: settlement });
   return found;
 }
 
-/** The schemes in which a mint by an account makes the very id that its blob names; for an ERC-20, the empty blob. */
+/**
+ * The schemes in which a mint by an account makes the very id that its blob names; for an ERC-20,
+ * the empty blob.
+ */
 async function schemesFor(tried: Tried, minter: Address): Promise<BlobScheme[]> {
   const found: BlobScheme[] = [];
   const schemes = tried.standard === "erc20" ? (["mintmark"] as const) : BLOB_SCHEMES;
@@ -136,22 +158,40 @@ async function mintOf({ client, token, standard }: Tried, minter: Address, schem
   // Nobody has this account, and hardly a token this id.
   const to = privateKeyToAddress(generatePrivateKey());
   const id = BigInt(to) >> 100n;
-  const blob = standard === "erc20" ? "" : Buffer.from(blobTextOf(scheme, `${id}`), "latin1").toString("hex");
-  const mint = { abi: ABI, to: token, functionName: "mintFor", args: [to, 1n, `0x${blob}`] } as const;
+  const blob =
+    standard === "erc20" ? "" : Buffer.from(blobTextOf(scheme, `${id}`), "latin1").toString("hex");
+  const mint = {
+    abi: ABI,
+    to: token,
+    functionName: "mintFor",
+    args: [to, 1n, `0x${blob}`],
+  } as const;
   const ask =
     standard === "erc721"
       ? ({ abi: ABI, to: token, functionName: "ownerOf", args: [id] } as const)
-      : ({ abi: ABI, to: token, functionName: "balanceOf", args: standard === "erc20" ? [to] : [to, id] } as const);
+      : ({
+          abi: ABI,
+          to: token,
+          functionName: "balanceOf",
+          args: standard === "erc20" ? [to] : [to, id],
+        } as const);
   const { results } = await askL1("simulating a mint (eth_simulateV1)", () =>
     client.simulateCalls({ account: minter, calls: [mint, ask as never] }),
   );
   const [minted, asked] = results;
   if (minted.status === "failure") return { works: false, reason: reasonOf(minted.error) };
-  const works = String(asked.result).toLowerCase() === (standard === "erc721" ? to.toLowerCase() : "1");
-  return { works, reason: works ? null : "the mint went through, and made another token than its blob names" };
+  const works =
+    String(asked.result).toLowerCase() === (standard === "erc721" ? to.toLowerCase() : "1");
+  return {
+    works,
+    reason: works ? null : "the mint went through, and made another token than its blob names",
+  };
 }
 
 function reasonOf(error: Error | undefined): string {
   const { shortMessage = "" } = (error ?? {}) as { shortMessage?: string };
-  return (shortMessage || error?.message || "it reverts without a reason").split("\n").slice(0, 3).join(" ");
+  return (shortMessage || error?.message || "it reverts without a reason")
+    .split("\n")
+    .slice(0, 3)
+    .join(" ");
 }

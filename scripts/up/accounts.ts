@@ -17,16 +17,25 @@ export interface Signing {
 
 export type Accounts = Awaited<ReturnType<typeof accountsOf>>;
 
-/** Makes the encrypted keys that the folder lacks, and their password, for this user alone. Opens the deployer's. */
+/**
+ * Makes the encrypted keys that the folder lacks, and their password, for this user alone. Opens
+ * the deployer's.
+ */
 export async function accountsOf(folder: string, terms: Answers, progress: (line: string) => void) {
   const keys = join(folder, "keys");
   await mkdir(keys, { recursive: true, mode: 0o700 });
   const password = await passwordIn(keys);
   const made = async (role: string) => {
     const keystore = join(keys, `${role}.json`);
-    return { role, address: (await addressIn(keystore)) ?? (await makeKey(keystore, password)), keystore };
+    return {
+      role,
+      address: (await addressIn(keystore)) ?? (await makeKey(keystore, password)),
+      keystore,
+    };
   };
-  const signing = async (role: keyof Answers["signers"]): Promise<Signing & { readonly role: string }> => {
+  const signing = async (
+    role: keyof Answers["signers"],
+  ): Promise<Signing & { readonly role: string }> => {
     const service = terms.signers[role];
     return service === undefined ? made(role) : { ...service, role };
   };
@@ -37,7 +46,8 @@ export async function accountsOf(folder: string, terms: Answers, progress: (line
     watcher: await signing("watcher"),
   };
   const members: Awaited<ReturnType<typeof made>>[] = [];
-  for (let number = 1; number <= terms.members; number++) members.push(await made(`member-${number}`));
+  for (let number = 1; number <= terms.members; number++)
+    members.push(await made(`member-${number}`));
   progress("opening the deployer's key");
   const { keystore, url, address } = deploying;
   const signer = url === undefined ? undefined : { address, url };
@@ -74,5 +84,7 @@ async function addressIn(path: string): Promise<Address | null> {
   if (text === undefined) return null;
   const { address } = JSON.parse(text) as { address?: unknown };
   if (typeof address === "string" && /^[0-9a-f]{40}$/.test(address)) return `0x${address}`;
-  throw new Error(`${path} names no address; give the keystore that mintmark made, or remove it to make another`);
+  throw new Error(
+    `${path} names no address; give the keystore that mintmark made, or remove it to make another`,
+  );
 }

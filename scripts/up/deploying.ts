@@ -16,7 +16,10 @@ import type { Answers } from "./terms.ts";
 /** Blocks on top of a deployment before it counts as kept by the chain. */
 const CONFIRMATIONS = 3n;
 
-/** Deploys what the record lacks, and waits until the chain has kept it. Deploys again what a reorganisation removed. */
+/**
+ * Deploys what the record lacks, and waits until the chain has kept it. Deploys again what a
+ * reorganisation removed.
+ */
 export async function deployKept(by: Deployer, deploying: Deploying): Promise<Deployment> {
   const { options, plan, symbol, settled } = deploying;
   const record = deploymentIn(options.folder, by.chainId);
@@ -27,7 +30,8 @@ export async function deployKept(by: Deployer, deploying: Deploying): Promise<De
     if (earlier === undefined || missing > 0) {
       const price = await priceOf(by);
       const most = formatEther(weiFor(await gasHere(by, plan, earlier), price));
-      const what = earlier === undefined ? "the contracts" : `${missing} token${missing === 1 ? "" : "s"}`;
+      const what =
+        earlier === undefined ? "the contracts" : `${missing} token${missing === 1 ? "" : "s"}`;
       if (!(await options.allow(`Deploy ${what} for at most about ${most} ${symbol}?`)))
         throw new UsageError("nothing was deployed; run this again when you want to");
     }
@@ -41,10 +45,16 @@ export async function deployKept(by: Deployer, deploying: Deploying): Promise<De
   }
 }
 
-export function planOf(by: Deployer, terms: Answers, accounts: Accounts, isTest: boolean): DeploymentPlan {
+export function planOf(
+  by: Deployer,
+  terms: Answers,
+  accounts: Accounts,
+  isTest: boolean,
+): DeploymentPlan {
   const deployer = by.account.address.toLowerCase() as Address;
   const committee = [...accounts.members, ...terms.committee].map(({ address }) => address);
-  const { changeDelaySeconds = isTest ? 3_600 : 604_800, maturitySeconds = isTest ? 60 : 86_400 } = terms;
+  const { changeDelaySeconds = isTest ? 3_600 : 604_800, maturitySeconds = isTest ? 60 : 86_400 } =
+    terms;
   const admin = terms.admin ?? terms.multisig ?? deployer;
   return {
     settlement: {
@@ -64,8 +74,9 @@ export function planOf(by: Deployer, terms: Answers, accounts: Accounts, isTest:
 }
 
 /**
- * Removes what a reorganisation took from the record. Resolves with whether anything was removed. Rejects when the node
- * lacks what was settled, or has not come to the block of the creation: a second contract would split the deployment.
+ * Removes what a reorganisation took from the record. Resolves with whether anything was removed.
+ * Rejects when the node lacks what was settled, or has not come to the block of the creation: a
+ * second contract would split the deployment.
  */
 async function forgetLost(by: Deployer, path: string, settled: number | null): Promise<boolean> {
   const record = await readRecord(path);
@@ -76,7 +87,8 @@ async function forgetLost(by: Deployer, path: string, settled: number | null): P
     { address, deployedAtBlock }: { address: Address; deployedAtBlock: bigint },
     isKept: boolean,
   ) => {
-    const code = head >= deployedAtBlock && (await by.client.getCode({ address, blockNumber: head }));
+    const code =
+      head >= deployedAtBlock && (await by.client.getCode({ address, blockNumber: head }));
     if (code && code !== "0x") return false;
     if (!isKept && head >= deployedAtBlock) return true;
     throw new Error(
@@ -95,7 +107,10 @@ async function forgetLost(by: Deployer, path: string, settled: number | null): P
   return true;
 }
 
-async function blocksOnTop(by: Deployer, { signal, progress, pollMs }: Deploying["options"]): Promise<void> {
+async function blocksOnTop(
+  by: Deployer,
+  { signal, progress, pollMs }: Deploying["options"],
+): Promise<void> {
   const height = () => by.client.getBlockNumber({ cacheTime: 0 }).catch(() => 0n);
   const target = (await height()) + CONFIRMATIONS;
   for (let block = 0n; block < target; block = await height()) {

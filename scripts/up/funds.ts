@@ -14,7 +14,9 @@ type Missing = Need & { readonly has: bigint };
 export interface Deploying {
   readonly options: Pick<UpOptions, "folder" | "allow" | "say" | "progress" | "signal" | "pollMs">;
   readonly plan: DeploymentPlan;
-  /** How many recorded tokens an earlier run has settled; null while the contract is not settled. */
+  /**
+   * How many recorded tokens an earlier run has settled; null while the contract is not settled.
+   */
   readonly settled: number | null;
   readonly payers: Accounts["payers"];
   /** Of the currency that pays for gas. */
@@ -34,7 +36,9 @@ export function gasOfRole(role: string, deployment: bigint): bigint {
   return role === "receipt" ? 0n : VOIDING_GAS;
 }
 
-/** Wei for gas at a price, with half more: prices move, and rollups add a fee for data on Ethereum. */
+/**
+ * Wei for gas at a price, with half more: prices move, and rollups add a fee for data on Ethereum.
+ */
 export function weiFor(gas: bigint, price: bigint): bigint {
   const wei = (gas * price * 3n) / 2n;
   // Rounded up, so that people can type it.
@@ -46,16 +50,26 @@ async function unmet({ client }: Deployer, needs: readonly Need[]): Promise<Miss
   const balances = await askL1("asking for balances", () =>
     Promise.all(needs.map(({ address }) => client.getBalance({ address }))),
   );
-  return needs.map((need, at) => ({ ...need, has: balances[at] ?? 0n })).filter(({ has, wei }) => has < wei);
+  return needs
+    .map((need, at) => ({ ...need, has: balances[at] ?? 0n }))
+    .filter(({ has, wei }) => has < wei);
 }
 
 /** Shows what to send where, and waits for it. */
-export async function fund(by: Deployer, { options, plan, payers, symbol }: Deploying): Promise<void> {
+export async function fund(
+  by: Deployer,
+  { options, plan, payers, symbol }: Deploying,
+): Promise<void> {
   // An interrupted run has paid for a part already.
   const isBegun = (await by.pending?.isEmpty()) === false;
-  const gas = isBegun ? 0n : await gasHere(by, plan, await readRecord(deploymentIn(options.folder, by.chainId)));
+  const gas = isBegun
+    ? 0n
+    : await gasHere(by, plan, await readRecord(deploymentIn(options.folder, by.chainId)));
   const price = await priceOf(by);
-  const needs = payers.map((payer) => ({ ...payer, wei: weiFor(gasOfRole(payer.role, gas), price) }));
+  const needs = payers.map((payer) => ({
+    ...payer,
+    wei: weiFor(gasOfRole(payer.role, gas), price),
+  }));
   let missing: readonly Missing[] | null = await unmet(by, needs);
   if (missing.length > 0 && isLocalChain(BigInt(by.chainId))) return give(by, missing);
   const lines = missing.map(({ role, address, wei, has }) => {
@@ -76,7 +90,8 @@ export async function fund(by: Deployer, { options, plan, payers, symbol }: Depl
 async function give({ client, transport }: Deployer, needs: readonly Need[]): Promise<void> {
   const wallet = createWalletClient({ transport });
   const [account] = await askL1("asking for the node's accounts", () => wallet.getAddresses());
-  if (account === undefined) throw new Error("the local chain's node has no accounts to take money from");
+  if (account === undefined)
+    throw new Error("the local chain's node has no accounts to take money from");
   for (const { address: to, wei: value } of needs) {
     const hash = await wallet.sendTransaction({ account, chain: null, to, value });
     await client.waitForTransactionReceipt({ hash });

@@ -30,7 +30,14 @@ export async function networks() {
   const chains = await import("viem/chains");
   return Object.entries(KNOWN).map(([name, [key, facts]]) => {
     const chain: Chain = chains[key];
-    const { name: title, id: chainId, testnet: isTest = false, nativeCurrency, rpcUrls, blockExplorers } = chain;
+    const {
+      name: title,
+      id: chainId,
+      testnet: isTest = false,
+      nativeCurrency,
+      rpcUrls,
+      blockExplorers,
+    } = chain;
     // A public RPC limits requests, so a server needs one of its own.
     const [rpc = ""] = rpcUrls.default.http;
     const explorer = blockExplorers?.default.url;

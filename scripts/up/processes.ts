@@ -36,7 +36,10 @@ interface Facts extends Pick<Accounts, "members" | "signers"> {
 /** The image listens everywhere, and Compose gives it the network of its host. */
 const LOCAL = { MINTMARK_HOST: "127.0.0.1" };
 
-/** The processes of a deployment with their settings: a server, its own members, a watcher, and a backup each hour. */
+/**
+ * The processes of a deployment with their settings: a server, its own members, a watcher, and a
+ * backup each hour.
+ */
 export function processesOf(facts: Facts): Process[] {
   const { folder, rpc, deployment, terms, isTest, signers, leastBalance } = facts;
   const { address: contract, deployedAtBlock, threshold } = deployment.settlement;
@@ -45,7 +48,10 @@ export function processesOf(facts: Facts): Process[] {
     MINTMARK_CONTRACT: contract,
     MINTMARK_FROM_BLOCK: `${deployedAtBlock}`,
     // A local chain makes no blocks by itself that would make others final.
-    ...(isLocalChain(BigInt(deployment.chainId)) && { MINTMARK_CONFIRMATIONS: "0", MINTMARK_POLL_MS: "1000" }),
+    ...(isLocalChain(BigInt(deployment.chainId)) && {
+      MINTMARK_CONFIRMATIONS: "0",
+      MINTMARK_POLL_MS: "1000",
+    }),
   };
   const serverUrl = `http://127.0.0.1:${terms.port}`;
   const members = facts.members.map((member, at) => ({ ...member, port: terms.port + 100 + at }));
@@ -103,11 +109,21 @@ export function processesOf(facts: Facts): Process[] {
     },
   };
   const command = ["backup", join(folder, "backup", "journal")];
-  const backup = { name: "backup", command, readyUrl: null, every: "1h", settings: { MINTMARK_STORE: store } };
+  const backup = {
+    name: "backup",
+    command,
+    readyUrl: null,
+    every: "1h",
+    settings: { MINTMARK_STORE: store },
+  };
   return [server, ...members.map(memberOf), watcher, backup];
 }
 
-function signingSettings(folder: string, party: string, { address, keystore, url }: Signing): Settings {
+function signingSettings(
+  folder: string,
+  party: string,
+  { address, keystore, url }: Signing,
+): Settings {
   if (url !== undefined) return { [`MINTMARK_${party}_SIGNER`]: `${address}=${url}` };
   return {
     [`MINTMARK_${party}_KEYSTORE`]: keystore ?? "",
@@ -120,8 +136,8 @@ function settingsFile(folder: string, name: string): string {
 }
 
 /**
- * Writes settings, units of systemd and a file for Docker Compose. Only this user can read the settings, because
- * addresses of nodes often hold a key. An operator's own settings stay.
+ * Writes settings, units of systemd and a file for Docker Compose. Only this user can read the
+ * settings, because addresses of nodes often hold a key. An operator's own settings stay.
  *
  * @returns the files, as paths, and the processes with the settings that the files have now
  */
@@ -132,7 +148,8 @@ export async function writeFiles(folder: string, processes: readonly Process[]) 
     const path = settingsFile(folder, name);
     files.set(path, envText(settings, (await textIn(path)) ?? ""));
     files.set(join(folder, "systemd", `mintmark-${name}.service`), unit(folder, process));
-    if (every !== undefined) files.set(join(folder, "systemd", `mintmark-${name}.timer`), timer(name, every));
+    if (every !== undefined)
+      files.set(join(folder, "systemd", `mintmark-${name}.timer`), timer(name, every));
   }
   files.set(join(folder, "systemd", "mintmark.target"), target(processes));
   files.set(join(folder, "compose.yaml"), compose(folder, processes));
@@ -140,13 +157,15 @@ export async function writeFiles(folder: string, processes: readonly Process[]) 
   const written = processes.map((process): Process => {
     const settings = settingsIn(settingsFile(folder, process.name));
     const { readyUrl } = process;
-    const url = readyUrl === null ? null : Object.assign(new URL(readyUrl), { port: settings.MINTMARK_PORT });
+    const url =
+      readyUrl === null ? null : Object.assign(new URL(readyUrl), { port: settings.MINTMARK_PORT });
     return { ...process, settings, readyUrl: url?.href ?? null };
   });
   return { files: [...files.keys()], written };
 }
 
-const YOURS = "# Write your own settings below this line. They count before those above, and mintmark up keeps them.\n";
+const YOURS =
+  "# Write your own settings below this line. They count before those above, and mintmark up keeps them.\n";
 
 /** Settings, and below them what an operator has written into the file. */
 function envText(settings: Settings, earlier: string): string {
@@ -161,11 +180,15 @@ export function settingsIn(path: string): Record<string, string> {
 }
 
 function parsed(text: string): Record<string, string> {
-  return Object.fromEntries([...text.matchAll(/^(\w+)=(.*)$/gm)].map(([, name = "", value = ""]) => [name, value]));
+  return Object.fromEntries(
+    [...text.matchAll(/^(\w+)=(.*)$/gm)].map(([, name = "", value = ""]) => [name, value]),
+  );
 }
 
 function unit(folder: string, { name, command, every }: Process): string {
-  const words = [process.execPath, MAIN, ...command].map((word) => quoted(word).replaceAll("$", "$$$$")).join(" ");
+  const words = [process.execPath, MAIN, ...command]
+    .map((word) => quoted(word).replaceAll("$", "$$$$"))
+    .join(" ");
   return `[Unit]
 Description=Mintmark ${name}
 PartOf=mintmark.target
@@ -200,7 +223,9 @@ WantedBy=mintmark.target
 }
 
 function target(processes: readonly Process[]): string {
-  const units = processes.map(({ name, every }) => `mintmark-${name}.${every === undefined ? "service" : "timer"}`);
+  const units = processes.map(
+    ({ name, every }) => `mintmark-${name}.${every === undefined ? "service" : "timer"}`,
+  );
   return `[Unit]
 Description=Mintmark
 Wants=${units.join(" ")}
@@ -213,13 +238,14 @@ WantedBy=multi-user.target
 /** systemd reads `%` as the start of a specifier. */
 const plain = (text: string) => text.replaceAll("%", "%%");
 const quoted = (word: string) => plain(/^[\w./:=-]+$/.test(word) ? word : JSON.stringify(word));
-const shellQuoted = (word: string) => (/^[\w./:=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
+const shellQuoted = (word: string) =>
+  /^[\w./:=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 /** Compose reads `$` as the start of a variable. */
 const composed = (value: unknown) => JSON.stringify(value).replaceAll("$", "$$$$");
 
 /**
- * Host networking, the same path and the same user inside let settings, stores and keys serve inside and outside of a
- * container.
+ * Host networking, the same path and the same user inside let settings, stores and keys serve
+ * inside and outside of a container.
  */
 function compose(folder: string, processes: readonly Process[]): string {
   const { uid, gid } = userInfo();
@@ -247,8 +273,9 @@ const SLACK_MS = 20_000;
 const HOUR_MS = 3_600_000;
 
 /**
- * Starts the processes that do not end, with their settings alone, and resolves when each is ready. `ended` aborts when
- * one of them ends by itself. Those that run again and again start then, as the timers of systemd do.
+ * Starts the processes that do not end, with their settings alone, and resolves when each is ready.
+ * `ended` aborts when one of them ends by itself. Those that run again and again start then, as the
+ * timers of systemd do.
  */
 export async function startProcesses(
   folder: string,
@@ -266,7 +293,8 @@ export async function startProcesses(
     child.stdout.pipe(file, { end: false });
     child.stderr.pipe(file, { end: false });
     child.once("close", () => file.end());
-    const { MINTMARK_DRAIN_SECONDS: drain = 0, MINTMARK_SHUTDOWN_SECONDS: shutdown = 10 } = settings;
+    const { MINTMARK_DRAIN_SECONDS: drain = 0, MINTMARK_SHUTDOWN_SECONDS: shutdown = 10 } =
+      settings;
     // Time to end in order.
     children.push([child, (Number(drain) + Number(shutdown)) * 1_000 + SLACK_MS]);
     return endOf(child, (how) => `the ${name} ended with ${how}; ${log} says why`);

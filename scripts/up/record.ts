@@ -19,7 +19,10 @@ const upRecord = z.strictObject({
   published: z.array(z.string()).default([]),
   /** What the store has. */
   seeded: z
-    .strictObject({ applicationId: uuid, assets: z.array(z.strictObject({ symbol: z.string(), assetId: uuid })) })
+    .strictObject({
+      applicationId: uuid,
+      assets: z.array(z.strictObject({ symbol: z.string(), assetId: uuid })),
+    })
     .nullable()
     .default(null),
 });

@@ -6,7 +6,9 @@ import { operate } from "../../server/process/operator/operations.ts";
 import type { Deployment } from "../deploy/record.ts";
 import { type UpOptions, type UpRecord, writeUp } from "./record.ts";
 
-/** Makes the store with the application, its key and its assets, as far as an earlier run did not. */
+/**
+ * Makes the store with the application, its key and its assets, as far as an earlier run did not.
+ */
 export async function seedStore(
   { folder, rpc }: Pick<UpOptions, "folder" | "rpc">,
   record: UpRecord,
@@ -16,8 +18,13 @@ export async function seedStore(
 ) {
   const apiKeyFile = join(folder, "keys", "api-key");
   // A running server has the store open.
-  if (record.seeded?.assets.length === deployment.tokens.length) return { ...record.seeded, apiKeyFile };
-  const settlement = { chainId: BigInt(deployment.chainId), contract: deployment.settlement.address, engineVersion: 5 };
+  if (record.seeded?.assets.length === deployment.tokens.length)
+    return { ...record.seeded, apiKeyFile };
+  const settlement = {
+    chainId: BigInt(deployment.chainId),
+    contract: deployment.settlement.address,
+    engineVersion: 5,
+  };
   const environment = isTest ? "sandbox" : "live";
   const store = join(folder, "server", "store");
   await mkdir(dirname(store), { recursive: true, mode: 0o700 });
@@ -29,7 +36,10 @@ export async function seedStore(
   }
   const assets = [];
   for (const token of deployment.tokens)
-    assets.push({ symbol: token.symbol, assetId: await assetIn(engine, applicationId, token, rpc) });
+    assets.push({
+      symbol: token.symbol,
+      assetId: await assetIn(engine, applicationId, token, rpc),
+    });
   record.seeded = { applicationId, assets };
   await writeUp(folder, record);
   return { ...record.seeded, apiKeyFile };
@@ -41,14 +51,32 @@ async function applicationIn(engine: Engine, name: string) {
   return (await engine.applications.create({ name })).applicationId;
 }
 
-/** Adds a token, whitelisted and enabled for its application, and notes that L1 has it registered. */
-async function assetIn(engine: Engine, applicationId: Uuid, token: Deployment["tokens"][number], rpc: string) {
+/**
+ * Adds a token, whitelisted and enabled for its application, and notes that L1 has it registered.
+ */
+async function assetIn(
+  engine: Engine,
+  applicationId: Uuid,
+  token: Deployment["tokens"][number],
+  rpc: string,
+) {
   const { standard, address: contractAddress, name, symbol, quantum, blobScheme } = token;
   const { chainId } = engine.settlement;
   let asset: Asset | undefined;
-  for await (const each of engine.operator.assets()) if (each.contractAddress === contractAddress) asset = each;
+  for await (const each of engine.operator.assets())
+    if (each.contractAddress === contractAddress) asset = each;
   const decimals = standard === "erc20" ? 18 : 0;
-  const added = { standard, chainId, contractAddress, quantum, name, symbol, decimals, blobScheme, applicationId };
+  const added = {
+    standard,
+    chainId,
+    contractAddress,
+    quantum,
+    name,
+    symbol,
+    decimals,
+    blobScheme,
+    applicationId,
+  };
   asset ??= await engine.assets.add(added);
   const { assetId } = asset;
   const running = { signal: AbortSignal.timeout(120_000), progress: () => {} };

@@ -25,10 +25,16 @@ const TIMEOUT_MS = 20_000;
 const POLLS = 120;
 
 /**
- * Publishes a contract's sources by Sourcify's HTTP interface, version 2 (https://docs.sourcify.dev/docs/api/), and
- * resolves when they match. Rejects with one sentence when the service cannot be reached or finds a difference.
+ * Publishes a contract's sources by Sourcify's HTTP interface, version 2
+ * (https://docs.sourcify.dev/docs/api/), and resolves when they match. Rejects with one sentence
+ * when the service cannot be reached or finds a difference.
  */
-export async function publishSources(server: string, chainId: number, contract: Published, signal: AbortSignal) {
+export async function publishSources(
+  server: string,
+  chainId: number,
+  contract: Published,
+  signal: AbortSignal,
+) {
   const { name, address } = contract;
   const base = server.replace(/\/$/, "");
   const found = await ask(`${base}/v2/contract/${chainId}/${address}`, signal);
@@ -41,13 +47,17 @@ export async function publishSources(server: string, chainId: number, contract: 
   });
   // Somebody else has published the same sources meanwhile.
   if (asked.status === 409) return;
-  if (asked.status !== 202) throw new Error(`Sourcify refused ${name} with ${asked.status}: ${saidBy(asked.body)}`);
+  if (asked.status !== 202)
+    throw new Error(`Sourcify refused ${name} with ${asked.status}: ${saidBy(asked.body)}`);
   const { verificationId } = ticket.parse(asked.body);
   for (let left = POLLS; left > 0; left--) {
     const { body } = await ask(`${base}/v2/verify/${verificationId}`, signal);
     const { isJobCompleted, contract: found, error } = job.parse(body);
     if (isJobCompleted && found?.match) return;
-    if (isJobCompleted) throw new Error(`Sourcify found no match for ${name}: ${error?.message ?? "no reason given"}`);
+    if (isJobCompleted)
+      throw new Error(
+        `Sourcify found no match for ${name}: ${error?.message ?? "no reason given"}`,
+      );
     await pause(POLL_MS, undefined, { signal });
   }
   throw new Error(`Sourcify has not finished ${name}; run this again later`);
@@ -61,9 +71,17 @@ function standardInputOf(name: ContractName): unknown {
   return { language: "Solidity", sources, settings };
 }
 
-async function ask(url: string, signal: AbortSignal, body?: unknown): Promise<{ status: number; body: unknown }> {
+async function ask(
+  url: string,
+  signal: AbortSignal,
+  body?: unknown,
+): Promise<{ status: number; body: unknown }> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
-  const post = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+  const post = {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  };
   try {
     const reply = await fetch(url, { signal: limit, ...(body !== undefined && post) });
     return { status: reply.status, body: await reply.json().catch(() => null) };

@@ -44,7 +44,10 @@ export function askTerms(): Promise<GivenAnswers> {
     const ask = async (question: string, fallback: string) =>
       (await terminal.question(`${question} [${fallback}] `)).trim() || fallback;
     const members = Number(await ask("How many committee members run from this folder?", "3"));
-    const multisig = await ask("Which multisig administers the contracts? (an address, or none)", "none");
+    const multisig = await ask(
+      "Which multisig administers the contracts? (an address, or none)",
+      "none",
+    );
     const standard = await ask("Which token to deploy? (erc20, erc721, erc1155 or none)", "erc721");
     const token = async () => ({
       standard,
@@ -58,8 +61,11 @@ export function askTerms(): Promise<GivenAnswers> {
 
 /** Asks before money is spent. */
 export async function confirm(question: string): Promise<boolean> {
-  if (!process.stdin.isTTY) throw new UsageError("nobody can answer here: give --yes to spend without a question");
-  return onTerminal(async (terminal) => /^y(es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim()));
+  if (!process.stdin.isTTY)
+    throw new UsageError("nobody can answer here: give --yes to spend without a question");
+  return onTerminal(async (terminal) =>
+    /^y(es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim()),
+  );
 }
 
 async function onTerminal<T>(ask: (terminal: Interface) => Promise<T>): Promise<T> {

@@ -18,8 +18,8 @@ import { answers as answersSchema, type GivenAnswers } from "./terms.ts";
 export type UpResult = Awaited<ReturnType<typeof up>>;
 
 /**
- * Brings a deployment to life in a folder, step by step. A run that ends early goes on where it ended: each step looks
- * first at what is there.
+ * Brings a deployment to life in a folder, step by step. A run that ends early goes on where it
+ * ended: each step looks first at what is there.
  */
 export async function up(options: UpOptions) {
   const { folder, rpc, say, progress } = options;
@@ -50,7 +50,8 @@ export async function up(options: UpOptions) {
   await writeUp(folder, record);
   const isSettled = "deployed" in record.done;
   const settled = isSettled ? (record.seeded?.assets.length ?? 0) : null;
-  const isMore = isSettled && (record.begun !== null || plan.tokens.length > (deployed?.tokens.length ?? 0));
+  const isMore =
+    isSettled && (record.begun !== null || plan.tokens.length > (deployed?.tokens.length ?? 0));
   const payers = accounts.payers.filter(({ role }) => !isMore || role === "deployer");
   const deploying = { options, symbol, payers, plan, settled };
   if (!isSettled || isMore) await fund(by, deploying);
@@ -59,24 +60,53 @@ export async function up(options: UpOptions) {
   const deployment = await paid(by, folder, record, step, () => deployKept(by, deploying));
   if (isNew) say(`${step.padEnd(11)} cost ${formatEther(record.done[step] ?? 0n)} ${symbol}`);
   await verifySettlement(by, deployment.settlement);
-  say(`contract    ${deployment.settlement.address}: its code and that of its parts is this package's`);
+  say(
+    `contract    ${deployment.settlement.address}: its code and that of its parts is this package's`,
+  );
   await publish(options, record, deployment, terms.multisig !== undefined);
   progress("making the store");
   const seeded = await seedStore(options, record, deployment, terms.application, isTest);
   const gasPrice = await priceOf(by);
   const leastBalance = RELAY_GAS * gasPrice;
-  const processes = processesOf({ ...accounts, folder, rpc, deployment, terms, isTest, leastBalance });
+  const processes = processesOf({
+    ...accounts,
+    folder,
+    rpc,
+    deployment,
+    terms,
+    isTest,
+    leastBalance,
+  });
   const { files, written } = await writeFiles(folder, processes);
   // Ether by step.
-  const spent = Object.fromEntries(Object.entries(record.done).map(([name, cost]) => [name, formatEther(cost)]));
+  const spent = Object.fromEntries(
+    Object.entries(record.done).map(([name, cost]) => [name, formatEther(cost)]),
+  );
   const { address: contract } = deployment.settlement;
   // The contract's page; null where no explorer is known.
-  const explorer = network?.explorer === undefined ? null : `${network.explorer}/address/${contract}`;
-  return { chainId: there.chainId, contract, explorer, folder, ...seeded, processes: written, files, spent };
+  const explorer =
+    network?.explorer === undefined ? null : `${network.explorer}/address/${contract}`;
+  return {
+    chainId: there.chainId,
+    contract,
+    explorer,
+    folder,
+    ...seeded,
+    processes: written,
+    files,
+    spent,
+  };
 }
 
-/** The network behind the RPC. Refuses another chain than the one that was named, or that the folder is of. */
-function requireChain({ expected, known, rpc, folder }: UpOptions, chainId: number, earlier?: UpRecord) {
+/**
+ * The network behind the RPC. Refuses another chain than the one that was named, or that the folder
+ * is of.
+ */
+function requireChain(
+  { expected, known, rpc, folder }: UpOptions,
+  chainId: number,
+  earlier?: UpRecord,
+) {
   const host = new URL(rpc).host;
   if (expected !== undefined && expected.chainId !== chainId)
     throw new UsageError(
@@ -89,8 +119,15 @@ function requireChain({ expected, known, rpc, folder }: UpOptions, chainId: numb
   return known.find((network) => network.chainId === chainId);
 }
 
-/** The terms: until the deployment begins those that are given last; after that its own, and tokens that are added. */
-async function termsOf({ given, ask, say }: UpOptions, earlier: GivenAnswers | undefined, isBegun: boolean) {
+/**
+ * The terms: until the deployment begins those that are given last; after that its own, and tokens
+ * that are added.
+ */
+async function termsOf(
+  { given, ask, say }: UpOptions,
+  earlier: GivenAnswers | undefined,
+  isBegun: boolean,
+) {
   if (earlier !== undefined && isBegun) {
     if (given === undefined) return { answers: earlier, terms: parsed(earlier) };
     parsed(given);
@@ -100,7 +137,10 @@ async function termsOf({ given, ask, say }: UpOptions, earlier: GivenAnswers | u
       say("answers     only new tokens count, because the deployment has begun");
     const isKnown = (one: (typeof wanted)[number]) =>
       tokens.some(({ standard, symbol }) => standard === one.standard && symbol === one.symbol);
-    const answers = { ...earlier, tokens: [...tokens, ...wanted.filter((token) => !isKnown(token))] };
+    const answers = {
+      ...earlier,
+      tokens: [...tokens, ...wanted.filter((token) => !isKnown(token))],
+    };
     return { answers, terms: parsed(answers) };
   }
   const answers = given ?? earlier ?? (await ask());
@@ -115,7 +155,13 @@ function parsed(given: GivenAnswers) {
 }
 
 /** Deploys by `work`, and writes into the record what that cost, once for all runs. */
-async function paid(by: Deployer, folder: string, record: UpRecord, step: string, work: () => Promise<Deployment>) {
+async function paid(
+  by: Deployer,
+  folder: string,
+  record: UpRecord,
+  step: string,
+  work: () => Promise<Deployment>,
+) {
   const balanceOf = () => by.client.getBalance({ address: by.account.address });
   if (step in record.done) return work();
   if (record.begun?.step !== step) {
@@ -131,13 +177,20 @@ async function paid(by: Deployer, folder: string, record: UpRecord, step: string
 }
 
 /** Publishes the sources. A service that is away stops nothing: the next run tries again. */
-async function publish(options: UpOptions, record: UpRecord, deployment: Deployment, hasTimeLock: boolean) {
+async function publish(
+  options: UpOptions,
+  record: UpRecord,
+  deployment: Deployment,
+  hasTimeLock: boolean,
+) {
   const { folder, sourcify, say, progress, signal } = options;
   if (isLocalChain(BigInt(deployment.chainId))) return;
   const { settlement, tokens } = deployment;
   const all: Published[] = [
     { name: "StateCommitment", address: settlement.address },
-    ...(settlement.transfersCode ? [{ name: "Transfers", address: settlement.transfersCode } as const] : []),
+    ...(settlement.transfersCode
+      ? [{ name: "Transfers", address: settlement.transfersCode } as const]
+      : []),
     ...(hasTimeLock ? [{ name: "AdminTimeLock", address: settlement.admin } as const] : []),
     ...tokens.map(({ standard, address }) => ({ name: TOKEN_CONTRACT[standard], address })),
   ];

@@ -1,6 +1,12 @@
 /** A typed client of the HTTP API for Node and browsers. It needs nothing of the engine. */
 export type * from "./api.ts";
-export { type ClientOptions, createClient, type MintCallOptions, type MintmarkClient, mint } from "./client.ts";
+export {
+  type ClientOptions,
+  createClient,
+  type MintCallOptions,
+  type MintmarkClient,
+  mint,
+} from "./client.ts";
 export { ApiError, answer, everyEntry } from "./problem.ts";
 export type { RetryOptions } from "./retry.ts";
 export type { Eip1193Provider, OwnerSigner, TypedData, TypedDataSigner } from "./sign.ts";

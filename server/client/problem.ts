@@ -2,7 +2,8 @@ import { pause } from "../../core/backoff.ts";
 import type { Problem } from "./api.ts";
 
 /**
- * An error response of the API: `code` is stable, `problem` the whole RFC 9457 document with every bad entry.
+ * An error response of the API: `code` is stable, `problem` the whole RFC 9457 document with every
+ * bad entry.
  *
  * @example
  * if (error instanceof ApiError && error.code === "token_already_minted") skip();
@@ -14,7 +15,9 @@ export class ApiError extends Error {
   readonly problem: Problem;
 
   constructor(problem: Problem) {
-    const entries = problem.errors.map(({ pointer, code, detail }) => `\n  ${pointer}: ${code}: ${detail}`);
+    const entries = problem.errors.map(
+      ({ pointer, code, detail }) => `\n  ${pointer}: ${code}: ${detail}`,
+    );
     super(`${problem.status} ${problem.code}: ${problem.detail}${entries.join("")}`);
     this.status = problem.status;
     this.code = problem.code;
@@ -33,13 +36,16 @@ interface Result<T> {
  * The response of a call. Rejects with `ApiError` for an error of the API, else with an `Error`.
  *
  * @example
- * const user = await answer(client.GET("/api/v1/users/{userId}", { params: { path: { userId } } }));
+ * const user = await answer(client.GET("/api/v1/users/{userId}", { params: { path: { userId } }
+ * }));
  */
 export async function answer<T>(call: Promise<Result<T>>): Promise<Exclude<T, undefined>> {
   const { data, error, response } = await call;
   if (data !== undefined) return data as Exclude<T, undefined>;
   if (isProblem(error)) throw new ApiError(error);
-  throw new Error(`${response.url} answered ${response.status}, but not like this API; is the address right?`);
+  throw new Error(
+    `${response.url} answered ${response.status}, but not like this API; is the address right?`,
+  );
 }
 
 /** How a call waits for L1. */
@@ -50,7 +56,10 @@ export interface Waiting {
   readonly signal?: AbortSignal;
 }
 
-/** What `ask` answers; with `wait`, it is asked again while a batch is not final on L1 (`proof_not_ready`). */
+/**
+ * What `ask` answers; with `wait`, it is asked again while a batch is not final on L1
+ * (`proof_not_ready`).
+ */
 export async function answerWhenFinal<T>(
   ask: () => Promise<Result<T>>,
   { wait, pollingMs = 2_000, signal }: Waiting,
@@ -74,7 +83,9 @@ export async function answerWhenFinal<T>(
  * for await (const { userId } of everyEntry(users)) console.log(userId);
  */
 export async function* everyEntry<T>(
-  page: (cursor: string | undefined) => Promise<Result<{ data: T[]; pagination: { nextCursor: string | null } }>>,
+  page: (
+    cursor: string | undefined,
+  ) => Promise<Result<{ data: T[]; pagination: { nextCursor: string | null } }>>,
 ): AsyncGenerator<T, void, undefined> {
   let cursor: string | undefined;
   do {
@@ -85,5 +96,11 @@ export async function* everyEntry<T>(
 }
 
 function isProblem(value: unknown): value is Problem {
-  return typeof value === "object" && value !== null && "code" in value && "requestId" in value && "errors" in value;
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "code" in value &&
+    "requestId" in value &&
+    "errors" in value
+  );
 }

@@ -4,7 +4,10 @@ import { backoffDelay, pause, retryAfterMs } from "../../core/backoff.ts";
 export interface RetryOptions {
   /** Most retries of one request; default 4. */
   readonly retries?: number;
-  /** Longest wait before a retry, in milliseconds; a response that asks for more is returned. Default 30,000. */
+  /**
+   * Longest wait before a retry, in milliseconds; a response that asks for more is returned.
+   * Default 30,000.
+   */
   readonly maxWaitMs?: number;
   /** Default: the platform's. */
   readonly fetch?: typeof globalThis.fetch;
@@ -19,21 +22,25 @@ const LASTING: ReadonlySet<unknown> = new Set([
 const REPEATABLE = new Set(["GET", "HEAD", "PUT", "DELETE"]);
 
 /**
- * A `fetch` with retries: 429 after Retry-After; broken connections, and a 503 that can pass, after Retry-After or a
- * growing pause. The latter only if a repetition changes nothing: reads, PUT, DELETE, and requests with an
- * Idempotency-Key, whose first attempt may still be in progress (409 `idempotency_in_progress`). The request's signal
- * ends the wait too.
+ * A `fetch` with retries: 429 after Retry-After; broken connections, and a 503 that can pass, after
+ * Retry-After or a growing pause. The latter only if a repetition changes nothing: reads, PUT,
+ * DELETE, and requests with an Idempotency-Key, whose first attempt may still be in progress (409
+ * `idempotency_in_progress`). The request's signal ends the wait too.
  */
 export function retryingFetch(options: RetryOptions = {}): (request: Request) => Promise<Response> {
   const { retries = 4, maxWaitMs = 30_000, fetch = globalThis.fetch } = options;
   return async (request) => {
     for (let attempt = 1; ; attempt++) {
-      const outcome = await fetch(attempt > retries ? request : request.clone()).catch((error: unknown) => {
-        if (request.signal.aborted || attempt > retries || !repeatable(request)) throw error;
-        return undefined;
-      });
-      if (outcome !== undefined && (attempt > retries || !(await refusedForNow(outcome, request)))) return outcome;
-      const wait = retryAfterMs(outcome?.headers.get("retry-after")) ?? backoffDelay(BACKOFF, attempt);
+      const outcome = await fetch(attempt > retries ? request : request.clone()).catch(
+        (error: unknown) => {
+          if (request.signal.aborted || attempt > retries || !repeatable(request)) throw error;
+          return undefined;
+        },
+      );
+      if (outcome !== undefined && (attempt > retries || !(await refusedForNow(outcome, request))))
+        return outcome;
+      const wait =
+        retryAfterMs(outcome?.headers.get("retry-after")) ?? backoffDelay(BACKOFF, attempt);
       if (outcome !== undefined && wait > maxWaitMs) return outcome;
       await outcome?.body?.cancel();
       await pause(wait, request.signal);

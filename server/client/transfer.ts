@@ -7,7 +7,9 @@ import { type OwnerSigner, requireKind, signWith } from "./sign.ts";
 /** What becomes of a vault: another owner gets it, or it is redeemed, which burns it for ever. */
 export type VaultTransfer = {
   readonly vaultId: string;
-  /** Quantized units of an ERC-20 or ERC-1155 vault, as a decimal string. Default: all that is left. */
+  /**
+   * Quantized units of an ERC-20 or ERC-1155 vault, as a decimal string. Default: all that is left.
+   */
   readonly amount?: string;
 } & ({ readonly to: `0x${string}` } | { readonly redeem: true });
 
@@ -19,9 +21,14 @@ export interface TransferOptions extends Waiting {
   readonly signer: OwnerSigner;
   /** Seconds since 1970, as a decimal string. Default: in a day. */
   readonly deadline?: string;
-  /** Whether the client has the sign-in of an owner instead of an application's key. Default false. */
+  /**
+   * Whether the client has the sign-in of an owner instead of an application's key. Default false.
+   */
   readonly asOwner?: boolean;
-  /** Whether to wait for the vaults' batches, and until the transfer is final on L1 or has failed. Default false. */
+  /**
+   * Whether to wait for the vaults' batches, and until the transfer is final on L1 or has failed.
+   * Default false.
+   */
   readonly wait?: boolean;
   /** Called with the transfer, once it is accepted and after each poll. */
   readonly onStatus?: (transfer: OwnersTransfer) => void;
@@ -30,19 +37,35 @@ export interface TransferOptions extends Waiting {
 const ENDED: readonly OwnersTransfer["status"][] = ["finalized", "failed"];
 
 /**
- * Transfers or redeems vaults with one signature of their owner: prepares the message, has it signed and sends it.
- * Rejects with `ApiError`, which names each vault that cannot be transferred; then none is.
+ * Transfers or redeems vaults with one signature of their owner: prepares the message, has it
+ * signed and sends it. Rejects with `ApiError`, which names each vault that cannot be transferred;
+ * then none is.
  *
  * @example
  * const gift = { vaultId, to: friend };
  * const { status } = await transfer(client, { transfers: [gift], signer: account, wait: true });
  */
-export async function transfer(client: MintmarkClient, options: TransferOptions): Promise<OwnersTransfer> {
-  const { transfers, signer, deadline, asOwner = false, wait = false, pollingMs = 2_000, onStatus, signal } = options;
+export async function transfer(
+  client: MintmarkClient,
+  options: TransferOptions,
+): Promise<OwnersTransfer> {
+  const {
+    transfers,
+    signer,
+    deadline,
+    asOwner = false,
+    wait = false,
+    pollingMs = 2_000,
+    onStatus,
+    signal,
+  } = options;
   const init = signal === undefined ? {} : { signal };
   const body = { transfers: [...transfers], ...(deadline !== undefined && { deadline }) };
   const route = asOwner ? "/owner/v1/transfers" : "/api/v1/transfers";
-  const prepared = await answerWhenFinal(() => client.POST(`${route}/prepare`, { body, ...init }), options);
+  const prepared = await answerWhenFinal(
+    () => client.POST(`${route}/prepare`, { body, ...init }),
+    options,
+  );
   requireTransfers(prepared, transfers, deadline);
   const signature = await signWith(signer, prepared.typedData, prepared.ownerAddress);
   // The server has written the body, so its fields are those of the route.
@@ -59,10 +82,16 @@ export async function transfer(client: MintmarkClient, options: TransferOptions)
 }
 
 const REDEEMED = `0x${"00".repeat(20)}`;
-/** Seconds to the furthest deadline that no caller has named: the default of a day, and a day for wrong clocks. */
+/**
+ * Seconds to the furthest deadline that no caller has named: the default of a day, and a day for
+ * wrong clocks.
+ */
 const MOST_SECONDS = 2 * 86_400;
 
-/** Throws unless the message is what the caller asked for, because a signed transfer cannot be taken back. */
+/**
+ * Throws unless the message is what the caller asked for, because a signed transfer cannot be taken
+ * back.
+ */
 export function requireTransfers(
   { typedData, submit }: TransferPreparation,
   transfers: readonly VaultTransfer[],
@@ -75,9 +104,15 @@ export function requireTransfers(
   });
   const latest = Math.floor(Date.now() / 1000) + MOST_SECONDS;
   type Message = { transfers: { vaultId: string; amount: string; to: string }[]; deadline: string };
-  for (const { transfers: listed, deadline } of [typedData.message, submit.body] as unknown as readonly Message[]) {
-    const prepared = listed.map(({ vaultId, amount, to }) => `${vaultId} ${amount} ${to.toLowerCase()}`);
-    if (prepared.join() !== asked.join()) throw new Error("the server prepared other transfers than it was asked for");
+  for (const { transfers: listed, deadline } of [
+    typedData.message,
+    submit.body,
+  ] as unknown as readonly Message[]) {
+    const prepared = listed.map(
+      ({ vaultId, amount, to }) => `${vaultId} ${amount} ${to.toLowerCase()}`,
+    );
+    if (prepared.join() !== asked.join())
+      throw new Error("the server prepared other transfers than it was asked for");
     if (wanted === undefined ? !(Number(deadline) <= latest) : deadline !== wanted)
       throw new Error("the server prepared another deadline than it was asked for");
   }

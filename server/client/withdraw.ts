@@ -14,7 +14,10 @@ export interface WithdrawOptions extends Waiting {
   readonly recipient?: `0x${string}`;
   /** Seconds since 1970, as a decimal string. Default: in seven days. */
   readonly deadline?: string;
-  /** Waits until at least one vault can be withdrawn, then until each withdrawal is paid or fails. Default false. */
+  /**
+   * Waits until at least one vault can be withdrawn, then until each withdrawal is paid or fails.
+   * Default false.
+   */
   readonly wait?: boolean;
 }
 
@@ -28,35 +31,52 @@ export interface VaultWithdrawal {
 const PENDING: readonly Withdrawal["status"][] = ["accepted", "submitted"];
 
 /**
- * Withdraws vaults with one signature of their owner: prepares the message, has it signed and sends it. Answers each
- * vault in the order given, and rejects with `ApiError` when none can be withdrawn now. With `wait` it resolves once
- * each withdrawal is paid or has failed.
+ * Withdraws vaults with one signature of their owner: prepares the message, has it signed and sends
+ * it. Answers each vault in the order given, and rejects with `ApiError` when none can be withdrawn
+ * now. With `wait` it resolves once each withdrawal is paid or has failed.
  *
  * @example
  * const done = await withdraw(client, { vaultIds: [vaultId], signer: account, wait: true });
  * for (const { vaultId, error } of done) console.log(vaultId, error?.detail ?? "withdrawn");
  */
-export async function withdraw(client: MintmarkClient, options: WithdrawOptions): Promise<VaultWithdrawal[]> {
-  const { vaultIds, signer, recipient, deadline, wait = false, pollingMs = 2_000, signal } = options;
+export async function withdraw(
+  client: MintmarkClient,
+  options: WithdrawOptions,
+): Promise<VaultWithdrawal[]> {
+  const {
+    vaultIds,
+    signer,
+    recipient,
+    deadline,
+    wait = false,
+    pollingMs = 2_000,
+    signal,
+  } = options;
   const body = {
     vaults: vaultIds.map((vaultId) => ({ vaultId })),
     ...(recipient !== undefined && { recipient }),
     ...(deadline !== undefined && { deadline }),
   };
   const init = signal === undefined ? {} : { signal };
-  const prepared = await answerWhenFinal(() => client.POST("/api/v1/withdrawals/prepare", { body, ...init }), options);
+  const prepared = await answerWhenFinal(
+    () => client.POST("/api/v1/withdrawals/prepare", { body, ...init }),
+    options,
+  );
   const { ownerAddress, typedData, submit, refused } = prepared;
   requireWithdrawal(prepared, options);
   const signature = await signWith(signer, typedData, ownerAddress);
   const found = new Map<string, VaultWithdrawal>();
-  for (const { vaultId, error } of refused) found.set(vaultId, { vaultId, withdrawal: null, error });
+  for (const { vaultId, error } of refused)
+    found.set(vaultId, { vaultId, withdrawal: null, error });
   // The server has written the body, so its fields are those of the route that it names.
   const signed = { ...submit.body, signature } as never;
   if (submit.path === "/api/v1/withdrawals") {
     const withdrawal = await answer(client.POST("/api/v1/withdrawals", { body: signed, ...init }));
     found.set(withdrawal.vaultId, { vaultId: withdrawal.vaultId, withdrawal, error: null });
   } else {
-    const { vaults } = await answer(client.POST("/api/v1/withdrawals/bulk", { body: signed, ...init }));
+    const { vaults } = await answer(
+      client.POST("/api/v1/withdrawals/bulk", { body: signed, ...init }),
+    );
     for (const one of vaults) found.set(one.vaultId, one);
   }
   while (wait && [...found.values()].some(isPending)) {
@@ -66,7 +86,10 @@ export async function withdraw(client: MintmarkClient, options: WithdrawOptions)
   return vaultIds.flatMap((vaultId) => found.get(vaultId) ?? []);
 }
 
-/** Throws unless the message is what the caller asked for: with another one, the tokens could go to anybody. */
+/**
+ * Throws unless the message is what the caller asked for: with another one, the tokens could go to
+ * anybody.
+ */
 export function requireWithdrawal(
   { typedData, ownerAddress }: WithdrawalPreparation,
   { vaultIds, signer, recipient, deadline }: WithdrawOptions,
@@ -88,7 +111,9 @@ export function requireWithdrawal(
     throw new Error("the server prepared another recipient than it was asked for");
   const account = accountOf(signer);
   if (recipient === undefined && account !== null && owner !== account)
-    throw new Error(`the server says that ${owner} owns the vaults, which is not the signer. Give the \`recipient\`.`);
+    throw new Error(
+      `the server says that ${owner} owns the vaults, which is not the signer. Give the \`recipient\`.`,
+    );
 }
 
 function isPending({ withdrawal }: VaultWithdrawal): boolean {
@@ -102,7 +127,9 @@ async function newest(
   found: ReadonlyMap<string, VaultWithdrawal>,
   init: { readonly signal?: AbortSignal },
 ): Promise<VaultWithdrawal[]> {
-  const waiting = new Set([...found.values()].filter(isPending).map(({ withdrawal }) => withdrawal?.withdrawalId));
+  const waiting = new Set(
+    [...found.values()].filter(isPending).map(({ withdrawal }) => withdrawal?.withdrawalId),
+  );
   const seen: VaultWithdrawal[] = [];
   const page = (cursor: string | undefined) => {
     const query = { ownerAddress, limit: 100, ...(cursor !== undefined && { cursor }) };

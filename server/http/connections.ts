@@ -11,8 +11,9 @@ const PIECE_BYTES = 16;
 const SMALL_PIECES = 64;
 
 /**
- * Ends a request whose body comes in tiny pieces. Node's parser calls `push` for each, thousands of times for what it
- * reads at once: 400 connections delayed everybody by 18 s, however soon they were refused.
+ * Ends a request whose body comes in tiny pieces. Node's parser calls `push` for each, thousands of
+ * times for what it reads at once: 400 connections delayed everybody by 18 s, however soon they
+ * were refused.
  */
 export function boundPieces(request: IncomingMessage, response: ServerResponse): void {
   const { socket } = request;
@@ -36,13 +37,16 @@ export function boundPieces(request: IncomingMessage, response: ServerResponse):
 }
 
 /**
- * Lets the parser of a socket that is about to close skip the bodies in what it has read: Node's would report each
- * piece even of a closed connection. Node keeps parsers for other sockets, so this one listens again in the end.
+ * Lets the parser of a socket that is about to close skip the bodies in what it has read: Node's
+ * would report each piece even of a closed connection. Node keeps parsers for other sockets, so
+ * this one listens again in the end.
  */
 function deafen(socket: Socket & { parser?: Record<number, unknown> | null }): void {
   const { parser } = socket;
   const [key, report] =
-    Object.entries(parser ?? {}).find(([, each]) => each instanceof Function && each.name === "parserOnBody") ?? [];
+    Object.entries(parser ?? {}).find(
+      ([, each]) => each instanceof Function && each.name === "parserOnBody",
+    ) ?? [];
   if (!parser || key === undefined) return;
   parser[Number(key)] = null;
   socket.once("close", () => {
@@ -54,7 +58,9 @@ const TINY_PIECES = `The body came in pieces of less than ${PIECE_BYTES} bytes. 
 
 const MOST_CONNECTIONS = 12_288;
 
-/** Milliseconds between two connections of strangers, so that they take a tenth of the event loop. */
+/**
+ * Milliseconds between two connections of strangers, so that they take a tenth of the event loop.
+ */
 const STRANGER_MS = 4;
 
 /** Most addresses of tenants that are remembered. */
@@ -64,10 +70,11 @@ const MOST_KNOWN = 10_000;
 export const RECOGNIZED = "mintmark:recognized";
 
 /**
- * Keeps at most `most` connections, half of them for callers that were {@link RECOGNIZED}. One too many ends the oldest
- * of the address, the IPv6 /48 or the tenant with the most, so that no others take the connections of a tenant. New
- * connections begin one after the other, and addresses take turns, because thousands that begin at once would delay
- * everybody. Those from addresses of tenants do not wait for strangers.
+ * Keeps at most `most` connections, half of them for callers that were {@link RECOGNIZED}. One too
+ * many ends the oldest of the address, the IPv6 /48 or the tenant with the most, so that no others
+ * take the connections of a tenant. New connections begin one after the other, and addresses take
+ * turns, because thousands that begin at once would delay everybody. Those from addresses of
+ * tenants do not wait for strangers.
  */
 export function boundConnections(server: Server, most = MOST_CONNECTIONS): void {
   const strangers = new Crowds();
@@ -94,7 +101,8 @@ export function boundConnections(server: Server, most = MOST_CONNECTIONS): void 
       tenants.add(tenant, socket);
       socket.once("close", () => tenants.delete(tenant, socket));
     });
-    if (strangers.count + tenants.count > most) (strangers.count > most / 2 ? strangers : tenants).endOne();
+    if (strangers.count + tenants.count > most)
+      (strangers.count > most / 2 ? strangers : tenants).endOne();
     await (known.has(address) ? turns.ofTenants : turns.ofStrangers).turn(address);
     socket.off("error", ignore);
     if (!server.listening) socket.destroy();
@@ -125,7 +133,8 @@ class Crowds {
   /** Ends the oldest socket of the largest crowd. */
   endOne(): void {
     let [name, most] = ["", new Set<Socket>()];
-    for (const [each, crowd] of this.#crowds) if (crowd.size > most.size) [name, most] = [each, crowd];
+    for (const [each, crowd] of this.#crowds)
+      if (crowd.size > most.size) [name, most] = [each, crowd];
     const [oldest] = most;
     if (oldest === undefined) return;
     this.delete(name, oldest);

@@ -1,6 +1,12 @@
 import { maxHeaderSize } from "node:http";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
-import { ERROR_CODES, type ErrorCode, type Issue, MAX_ISSUES, MintmarkError } from "../../core/index.ts";
+import {
+  ERROR_CODES,
+  type ErrorCode,
+  type Issue,
+  MAX_ISSUES,
+  MintmarkError,
+} from "../../core/index.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -21,20 +27,24 @@ export const SERVER_ERROR_CODES = {
   method_not_allowed: "The route exists, but not with this method; see the Allow header.",
   request_timeout: "The request did not arrive in time.",
   body_too_large: "The body is larger than the limit; see GET /api/v1/limits.",
-  unsupported_media_type: "The body has a media type or an encoding that this route does not take; see `detail`.",
+  unsupported_media_type:
+    "The body has a media type or an encoding that this route does not take; see `detail`.",
   expectation_failed: "The server knows no Expect header but 100-continue.",
   headers_too_large: `The request line and headers are larger than ${maxHeaderSize / 1024} KiB, or have more than 1,000 fields.`,
   rate_limited: "Too many requests; repeat after Retry-After seconds.",
-  drops_unavailable: "This server accepts no drops. Use the command `mintmark drop`, or another server.",
+  drops_unavailable:
+    "This server accepts no drops. Use the command `mintmark drop`, or another server.",
   owner_relay_off:
     "This operator does not pay for withdrawals of signed-in owners. Withdraw by your own transaction, with the exit kit.",
   new_tokens_off:
     "The operator of this server adds tokens itself. Ask it to add yours, or to set MINTMARK_NEW_TOKENS=admins.",
   too_many_streams: "The key has reached its limit of open event streams; close one.",
-  internal: "The server failed, and cannot say whether the request changed anything. Quote the requestId.",
+  internal:
+    "The server failed, and cannot say whether the request changed anything. Quote the requestId.",
   issuer_unreachable:
     "The server could not fetch the keys of the identity provider that signed the bearer token. Repeat the request later, or use an API key.",
-  overloaded: "The server has reached its memory limit for requests and answers; repeat after Retry-After seconds.",
+  overloaded:
+    "The server has reached its memory limit for requests and answers; repeat after Retry-After seconds.",
   not_ready: "The server is not ready to serve; see `errors`.",
   shutting_down: "The server is shutting down. Repeat the request elsewhere or later.",
 } as const;
@@ -157,7 +167,9 @@ export function statusOf(code: Code, path?: string): number {
 
 /** The meaning of a code, in a sentence without private details. */
 export function meaningOf(code: Code): string {
-  return code in ERROR_CODES ? ERROR_CODES[code as ErrorCode] : SERVER_ERROR_CODES[code as ServerErrorCode];
+  return code in ERROR_CODES
+    ? ERROR_CODES[code as ErrorCode]
+    : SERVER_ERROR_CODES[code as ServerErrorCode];
 }
 
 /** One bad entry of an answer, with a code of the core or of the server. */
@@ -182,19 +194,30 @@ export class ServerError extends Error {
   }
 }
 
-/** The refusal of one part of a request, by its pointer. `message` is about the request as a whole. */
+/**
+ * The refusal of one part of a request, by its pointer. `message` is about the request as a whole.
+ */
 export function invalid(pointer: string, detail: string, message?: string): MintmarkError {
-  return new MintmarkError("validation_failed", message, { issues: [{ pointer, code: "validation_failed", detail }] });
+  return new MintmarkError("validation_failed", message, {
+    issues: [{ pointer, code: "validation_failed", detail }],
+  });
 }
 
 /** A refusal that says after how many seconds the same can succeed. */
-export function later(code: "rate_limited" | "overloaded", seconds: number, detail?: string): ServerError {
+export function later(
+  code: "rate_limited" | "overloaded",
+  seconds: number,
+  detail?: string,
+): ServerError {
   return new ServerError(code, detail, { headers: { "retry-after": String(seconds) } });
 }
 
 const WWW_AUTHENTICATE = 'ApiKey realm="mintmark", Bearer realm="mintmark"';
 
-/** RFC 9457 problem details: the body of every answer from 400 up. `moreErrors`: whether `errors` is incomplete. */
+/**
+ * RFC 9457 problem details: the body of every answer from 400 up. `moreErrors`: whether `errors` is
+ * incomplete.
+ */
 export function problem(
   code: Code,
   requestId: string,
@@ -206,8 +229,15 @@ export function problem(
   return { type, title, status, code, detail, requestId, errors, moreErrors };
 }
 
-/** The error handler: turns each error into a problem document. The log shows only the server's faults as errors. */
-export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+/**
+ * The error handler: turns each error into a problem document. The log shows only the server's
+ * faults as errors.
+ */
+export function handleError(
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
   // A caller who has left reads no answer.
   if (request.raw.socket.destroyed) return reply.hijack();
   const known = classify(error);
@@ -219,17 +249,26 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
   if (status >= 500 && known.code !== "overloaded")
     request.log.error({ err: error, code: known.code }, "request failed");
   else request.log.info({ code: known.code }, "request refused");
-  if (status === 401) reply.header("www-authenticate", isOAuth ? 'Basic realm="mintmark"' : WWW_AUTHENTICATE);
+  if (status === 401)
+    reply.header("www-authenticate", isOAuth ? 'Basic realm="mintmark"' : WWW_AUTHENTICATE);
   // Details of the server's faults, such as paths and addresses of nodes, go to the log only.
-  const detail = status >= 500 ? meaningOf(known.code) : (mediaDetail(known.code, request) ?? known.detail);
-  const body = { ...problem(known.code, request.id, detail, known.issues, known.moreIssues), status };
+  const detail =
+    status >= 500 ? meaningOf(known.code) : (mediaDetail(known.code, request) ?? known.detail);
+  const body = {
+    ...problem(known.code, request.id, detail, known.issues, known.moreIssues),
+    status,
+  };
   return (
     reply
       .code(status)
       .headers({ ...known.headers, "x-request-id": request.id, "cache-control": "no-store" })
       .type(isOAuth ? "application/json" : "application/problem+json")
       // As bytes, because Fastify adds a charset to text, which this media type does not have.
-      .send(Buffer.from(JSON.stringify(isOAuth ? { ...oauthErrorOf(body, request.body), ...body } : body)))
+      .send(
+        Buffer.from(
+          JSON.stringify(isOAuth ? { ...oauthErrorOf(body, request.body), ...body } : body),
+        ),
+      )
   );
 }
 
@@ -251,9 +290,13 @@ function oauthErrorOf({ code, status, detail, errors }: ReturnType<typeof proble
   // RFC 6749 allows printable ASCII without quotes and backslashes.
   const error_description = sentence.replaceAll('"', "'").replaceAll(/[^ !#-[\]-~]/g, "?");
   const asksForGrant = Boolean((form as { grant_type?: unknown } | undefined)?.grant_type);
-  const isOtherGrant = code === "validation_failed" && field?.pointer === "/grant_type" && asksForGrant;
+  const isOtherGrant =
+    code === "validation_failed" && field?.pointer === "/grant_type" && asksForGrant;
   const usual = status >= 500 ? "temporarily_unavailable" : "invalid_request";
-  return { error: isOtherGrant ? "unsupported_grant_type" : (OAUTH_ERRORS[code] ?? usual), error_description };
+  return {
+    error: isOtherGrant ? "unsupported_grant_type" : (OAUTH_ERRORS[code] ?? usual),
+    error_description,
+  };
 }
 
 function mediaDetail(code: Code, { routeOptions: { config } }: FastifyRequest): string | undefined {
@@ -268,12 +311,17 @@ export function notFoundHandler(allowedMethods: (path: string) => readonly strin
     const error =
       allowed.length === 0
         ? new ServerError("route_not_found")
-        : new ServerError("method_not_allowed", undefined, { headers: { allow: allowed.join(", ") } });
+        : new ServerError("method_not_allowed", undefined, {
+            headers: { allow: allowed.join(", ") },
+          });
     return handleError(error, request, reply);
   };
 }
 
-/** Seconds until the cause may be gone. The settler reads L1 every few seconds, and a block takes about twelve. */
+/**
+ * Seconds until the cause may be gone. The settler reads L1 every few seconds, and a block takes
+ * about twelve.
+ */
 const RETRY_SECONDS: Partial<Record<ErrorCode, number>> = {
   l1_not_compared: 5,
   backpressure: 10,
@@ -286,11 +334,14 @@ function classify(error: unknown) {
   const known = isKnown ? error : new ServerError(fastifyCode(error));
   const { code, message, issues } = known;
   const seconds = known instanceof MintmarkError ? RETRY_SECONDS[known.code] : undefined;
-  const retry: Readonly<Record<string, string>> = seconds === undefined ? {} : { "retry-after": `${seconds}` };
+  const retry: Readonly<Record<string, string>> =
+    seconds === undefined ? {} : { "retry-after": `${seconds}` };
   return {
     code,
     detail: shorten(message, 4 * MAX_POINTER),
-    issues: issues.slice(0, MAX_ISSUES).map((issue) => ({ ...issue, pointer: shorten(issue.pointer) })),
+    issues: issues
+      .slice(0, MAX_ISSUES)
+      .map((issue) => ({ ...issue, pointer: shorten(issue.pointer) })),
     moreIssues: issues.length > MAX_ISSUES || (known instanceof MintmarkError && known.moreIssues),
     headers: known instanceof ServerError ? known.headers : retry,
   };
@@ -308,5 +359,7 @@ function fastifyCode(error: unknown): ServerErrorCode {
   const { code, statusCode } = (error ?? {}) as Partial<FastifyError>;
   if (code === "FST_ERR_CTP_INVALID_MEDIA_TYPE") return "unsupported_media_type";
   if (code === "FST_ERR_CTP_BODY_TOO_LARGE") return "body_too_large";
-  return statusCode !== undefined && statusCode >= 400 && statusCode < 500 ? "malformed_request" : "internal";
+  return statusCode !== undefined && statusCode >= 400 && statusCode < 500
+    ? "malformed_request"
+    : "internal";
 }

@@ -4,13 +4,22 @@ import type { Duplex } from "node:stream";
 import Fastify, { type FastifyInstance, type FastifyServerOptions } from "fastify";
 import { timeUuid } from "../../core/internal.ts";
 import { answer, boundConnections, boundPieces } from "./connections.ts";
-import { handleError, notFoundHandler, problem, ServerError, type ServerErrorCode } from "./errors.ts";
+import {
+  handleError,
+  notFoundHandler,
+  problem,
+  ServerError,
+  type ServerErrorCode,
+} from "./errors.ts";
 import { type LogOptions, logging } from "./log.ts";
 
 const STALLED_MS = 10_000;
 
 interface AppOptions
-  extends Pick<FastifyServerOptions, "bodyLimit" | "trustProxy" | "return503OnClosing" | "forceCloseConnections"> {
+  extends Pick<
+    FastifyServerOptions,
+    "bodyLimit" | "trustProxy" | "return503OnClosing" | "forceCloseConnections"
+  > {
   /** Default: no log. */
   readonly log?: LogOptions | undefined;
   /** Names of this server in `Host`, besides those that {@link hostCheck} always accepts. */
@@ -25,7 +34,9 @@ interface AppOptions
   readonly methodsOf?: (path: string) => readonly string[];
 }
 
-/** The common part of this package's servers: log, request ids, timeouts, and one form of refusals. */
+/**
+ * The common part of this package's servers: log, request ids, timeouts, and one form of refusals.
+ */
 export function fastifyApp(options: AppOptions): FastifyInstance {
   const {
     log,
@@ -75,23 +86,33 @@ export function fastifyApp(options: AppOptions): FastifyInstance {
 
 const SAFE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
-/** The caller's X-Request-Id when it is safe (1 to 64 of `A-Z a-z 0-9 . _ -`), else a new UUIDv7. */
+/**
+ * The caller's X-Request-Id when it is safe (1 to 64 of `A-Z a-z 0-9 . _ -`), else a new UUIDv7.
+ */
 export function requestId(request: IncomingMessage): string {
   const given = request.headers["x-request-id"];
   return typeof given === "string" && SAFE.test(given) ? given : timeUuid(Date.now());
 }
 
-/** Most unanswered requests of one connection. Hardly any client sends a second one before the first answer. */
+/**
+ * Most unanswered requests of one connection. Hardly any client sends a second one before the first
+ * answer.
+ */
 const MOST_UNANSWERED = 32;
 
 const unanswered = new WeakMap<Socket, number>();
 
 /**
- * Watches a request's connection. Closes one with too many unanswered requests, whose answers would wait here. After
- * `stalledMs` without traffic, closes one whose peer does not read its answer or does not send the rest of its body.
- * While the server works, the peer owes nothing. Returns false for a closed connection.
+ * Watches a request's connection. Closes one with too many unanswered requests, whose answers would
+ * wait here. After `stalledMs` without traffic, closes one whose peer does not read its answer or
+ * does not send the rest of its body. While the server works, the peer owes nothing. Returns false
+ * for a closed connection.
  */
-export function watchConnection(request: IncomingMessage, response: ServerResponse, stalledMs: number): boolean {
+export function watchConnection(
+  request: IncomingMessage,
+  response: ServerResponse,
+  stalledMs: number,
+): boolean {
   const { socket } = request;
   const count = (unanswered.get(socket) ?? 0) + 1;
   // Node's parser goes on to the end of what it has read.
@@ -106,21 +127,30 @@ export function watchConnection(request: IncomingMessage, response: ServerRespon
   // A request in memory has no such socket.
   socket.setTimeout?.(stalledMs * (1 + Math.random()));
   response.on("timeout", () => {
-    if (socket.writableLength > 0 || (request.complete === false && request.readableLength === 0)) socket.destroy();
+    if (socket.writableLength > 0 || (request.complete === false && request.readableLength === 0))
+      socket.destroy();
   });
   if (request.headers["transfer-encoding"] !== undefined) boundPieces(request, response);
   return true;
 }
 
-/** Header fields that may occur once. Of several, Node keeps the first, but a proxy may have used the last. */
+/**
+ * Header fields that may occur once. Of several, Node keeps the first, but a proxy may have used
+ * the last.
+ */
 const SINGLE = new Set(["host", "authorization", "content-type", "idempotency-key"]);
 const SINGLE_LENGTHS = new Set([...SINGLE].map(({ length }) => length));
 
 /**
- * Throws `malformed_request` for an ambiguous request: a repeated header field of {@link SINGLE}, no Host (RFC 9112,
- * 3.2), or a URL that is not percent-encoded UTF-8.
+ * Throws `malformed_request` for an ambiguous request: a repeated header field of {@link SINGLE},
+ * no Host (RFC 9112, 3.2), or a URL that is not percent-encoded UTF-8.
  */
-export function requireClear({ url = "", rawHeaders, headers, httpVersion }: IncomingMessage): void {
+export function requireClear({
+  url = "",
+  rawHeaders,
+  headers,
+  httpVersion,
+}: IncomingMessage): void {
   if (!/^[!-~]*$/.test(url) || (url.includes("%") && !isUtf8(url)))
     throw new ServerError("malformed_request", "The URL is not percent-encoded UTF-8.");
   if (headers.host === undefined && httpVersion === "1.1") {
@@ -132,7 +162,8 @@ export function requireClear({ url = "", rawHeaders, headers, httpVersion }: Inc
     if (!SINGLE_LENGTHS.has(raw.length)) continue;
     const name = raw.toLowerCase();
     if (!SINGLE.has(name)) continue;
-    if (seen.includes(name)) throw new ServerError("malformed_request", `The header ${name} occurs more than once.`);
+    if (seen.includes(name))
+      throw new ServerError("malformed_request", `The header ${name} occurs more than once.`);
     seen.push(name);
   }
 }
@@ -146,9 +177,9 @@ function isUtf8(url: string): boolean {
 }
 
 /**
- * Tells whether a Host header names this server; `*` among `hosts` accepts every name. Another site can point its name
- * to this address (DNS rebinding), and a browser would let it read responses. No other site can own addresses,
- * `localhost` or names without a dot.
+ * Tells whether a Host header names this server; `*` among `hosts` accepts every name. Another site
+ * can point its name to this address (DNS rebinding), and a browser would let it read responses. No
+ * other site can own addresses, `localhost` or names without a dot.
  */
 function hostCheck(hosts: readonly string[]): (host: string | undefined) => boolean {
   const names = new Set(hosts.map((name) => name.toLowerCase()));
@@ -159,7 +190,8 @@ function hostCheck(hosts: readonly string[]): (host: string | undefined) => bool
     if (host === undefined || host === taken || names.has("*")) return true;
     const name = host.toLowerCase().replace(/:\d*$/, "").replace(/\.$/, "");
     const isAddress = isIP(name.replace(/^\[(.*)\]$/, "$1")) !== 0;
-    const known = isAddress || !name.includes(".") || name.endsWith(".localhost") || names.has(name);
+    const known =
+      isAddress || !name.includes(".") || name.endsWith(".localhost") || names.has(name);
     if (known) taken = host;
     return known;
   };
@@ -177,7 +209,10 @@ export function handleClientError(error: Error & { readonly code?: string }, soc
   socket.destroy(error);
 }
 
-/** Refuses CONNECT, because this server is no proxy. Node would close the connection without an answer. */
+/**
+ * Refuses CONNECT, because this server is no proxy. Node would close the connection without an
+ * answer.
+ */
 export function refuseTunnel(_request: IncomingMessage, socket: Duplex): void {
   socket.on("error", () => {});
   socket.end(answer("method_not_allowed"));

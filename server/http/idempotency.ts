@@ -5,7 +5,10 @@ import { hashUuid } from "../../core/internal.ts";
 import { invalid } from "./errors.ts";
 
 export const MAX_IDEMPOTENCY_KEY = 255;
-/** Most characters of all kept answers. Above it, the application that keeps the most loses its oldest. */
+/**
+ * Most characters of all kept answers. Above it, the application that keeps the most loses its
+ * oldest.
+ */
 const MOST_CHARACTERS = 64 * 1024 * 1024;
 /** A kept answer counts as so many characters besides its own. */
 const ANSWER_CHARACTERS = 4 * 1024;
@@ -15,13 +18,18 @@ const KEEP_MS = 24 * 3_600_000;
 export function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {
   const key = headers["idempotency-key"];
   if (key === undefined) return undefined;
-  if (typeof key === "string" && key.length <= MAX_IDEMPOTENCY_KEY && /^[\x20-\x7e]+$/.test(key)) return key;
-  throw invalid("/headers/idempotency-key", `Give 1 to ${MAX_IDEMPOTENCY_KEY} printable ASCII characters.`);
+  if (typeof key === "string" && key.length <= MAX_IDEMPOTENCY_KEY && /^[\x20-\x7e]+$/.test(key))
+    return key;
+  throw invalid(
+    "/headers/idempotency-key",
+    `Give 1 to ${MAX_IDEMPOTENCY_KEY} printable ASCII characters.`,
+  );
 }
 
 /**
- * The id, under `name`, of the object that a request with an Idempotency-Key makes. The same application and key give
- * the same id. So a repeat after a restart finds the object of the first request.
+ * The id, under `name`, of the object that a request with an Idempotency-Key makes. The same
+ * application and key give the same id. So a repeat after a restart finds the object of the first
+ * request.
  */
 export function idOfRequest<Name extends string>(
   name: Name,
@@ -37,7 +45,11 @@ interface Kept {
   readonly digest: string;
   readonly at: number;
   /** null while the first request is in progress. */
-  answer: { readonly status: number; readonly location: string | undefined; readonly text: string } | null;
+  answer: {
+    readonly status: number;
+    readonly location: string | undefined;
+    readonly text: string;
+  } | null;
 }
 
 interface KeptOfTenant {
@@ -46,14 +58,18 @@ interface KeptOfTenant {
 }
 
 /**
- * Repeats the first answer, status and body, to a POST with the same Idempotency-Key. Answers stay in memory for a day.
- * Refusals are not kept. Nobody else's requests push an answer out. Mints keep their keys in the store instead.
+ * Repeats the first answer, status and body, to a POST with the same Idempotency-Key. Answers stay
+ * in memory for a day. Refusals are not kept. Nobody else's requests push an answer out. Mints keep
+ * their keys in the store instead.
  */
 export class KeptAnswers {
   readonly #tenants = new Map<string, KeptOfTenant>();
   #characters = 0;
 
-  /** Throws `idempotency_key_reused` for another request of the key, `idempotency_in_progress` while the first runs. */
+  /**
+   * Throws `idempotency_key_reused` for another request of the key, `idempotency_in_progress` while
+   * the first runs.
+   */
   async once(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -80,7 +96,11 @@ export class KeptAnswers {
     try {
       const text = JSON.stringify(await run());
       const location = reply.getHeader("location");
-      fresh.answer = { status: reply.statusCode, location: location === undefined ? location : `${location}`, text };
+      fresh.answer = {
+        status: reply.statusCode,
+        location: location === undefined ? location : `${location}`,
+        text,
+      };
       this.#count(tenant, fresh, 1);
       while (this.#characters > MOST_CHARACTERS) this.#deleteOldest();
       return text;

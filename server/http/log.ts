@@ -1,5 +1,10 @@
 import { hostname } from "node:os";
-import { type FastifyReply, type FastifyRequest, type FastifyServerOptions, LogController } from "fastify";
+import {
+  type FastifyReply,
+  type FastifyRequest,
+  type FastifyServerOptions,
+  LogController,
+} from "fastify";
 
 /** API keys and the secrets of webhooks, anywhere in a line. */
 const SECRETS = /mm_(?:test|live)_[A-Za-z0-9_-]+|whsec_[A-Za-z0-9+/=_%-]+/g;
@@ -18,22 +23,40 @@ export interface LogOptions {
 }
 
 /** Fastify's log: one JSON line an event, without headers and secrets. No log without options. */
-export function logging(options: LogOptions | undefined): Pick<FastifyServerOptions, "logger" | "logController"> {
+export function logging(
+  options: LogOptions | undefined,
+): Pick<FastifyServerOptions, "logger" | "logController"> {
   if (options === undefined) return { logger: false, logController: new RequestLog(null) };
   const { level, stream = new LinesOfATurn(), secrets = [] } = options;
-  // pino's own redaction clones every line's objects. One scan of the text is cheaper and more thorough.
-  const streamWrite = (line: string) => swept(line.replace(CREDENTIALS, `$1"${REDACTED}"`), secrets);
+  // pino's own redaction clones every line's objects. One scan of the text is cheaper and more
+  // thorough.
+  const streamWrite = (line: string) =>
+    swept(line.replace(CREDENTIALS, `$1"${REDACTED}"`), secrets);
   const serializers = {
-    req: (request: FastifyRequest) => ({ method: request.method, path: pathOf(request), remoteAddress: request.ip }),
+    req: (request: FastifyRequest) => ({
+      method: request.method,
+      path: pathOf(request),
+      remoteAddress: request.ip,
+    }),
   };
   const write = TELLS_ALL.has(level) ? (line: string) => stream.write(streamWrite(line)) : null;
-  return { logger: { level, stream, hooks: { streamWrite }, serializers }, logController: new RequestLog(write) };
+  return {
+    logger: { level, stream, hooks: { streamWrite }, serializers },
+    logController: new RequestLog(write),
+  };
 }
 
 /** Levels that log successful requests. */
-const TELLS_ALL: ReadonlySet<string> = new Set(["trace", "debug", "info"] satisfies LogOptions["level"][]);
+const TELLS_ALL: ReadonlySet<string> = new Set([
+  "trace",
+  "debug",
+  "info",
+] satisfies LogOptions["level"][]);
 
-/** Writes the lines of one turn of the event loop together: single writes would cost as much as making the lines. */
+/**
+ * Writes the lines of one turn of the event loop together: single writes would cost as much as
+ * making the lines.
+ */
 class LinesOfATurn {
   #lines = "";
 
@@ -60,14 +83,16 @@ export function swept(text: string, secrets: readonly string[]): string {
 }
 
 /**
- * Removes JWTs. Checks each run of their characters once: a regular expression would start at every `eyJ` and read to
- * the run's end, and took 40 ms for a path of such text.
+ * Removes JWTs. Checks each run of their characters once: a regular expression would start at every
+ * `eyJ` and read to the run's end, and took 40 ms for a path of such text.
  */
 function withoutTokens(text: string): string {
   if (!text.includes("eyJ")) return text;
   return text.replace(/[\w.-]+/g, (run) => {
     const start = run.indexOf("eyJ");
-    return start >= 0 && run.slice(start).split(".").length > 2 ? run.slice(0, start) + REDACTED : run;
+    return start >= 0 && run.slice(start).split(".").length > 2
+      ? run.slice(0, start) + REDACTED
+      : run;
   });
 }
 
@@ -100,14 +125,24 @@ class RequestLog extends LogController {
     void request.ip;
   }
 
-  override requestCompleted(error: Error | null | undefined, request: FastifyRequest, reply: FastifyReply): void {
+  override requestCompleted(
+    error: Error | null | undefined,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): void {
     if (error) {
-      request.log.error({ req: request, res: reply, responseTime: reply.elapsedTime, err: error }, "request errored");
+      request.log.error(
+        { req: request, res: reply, responseTime: reply.elapsedTime, err: error },
+        "request errored",
+      );
     } else this.#write?.(completed(request, reply));
   }
 }
 
-/** The line of `request.log.info({ req, res, responseTime }, "request completed")`, made in a third of the time. */
+/**
+ * The line of `request.log.info({ req, res, responseTime }, "request completed")`, made in a third
+ * of the time.
+ */
 function completed(request: FastifyRequest, { statusCode, elapsedTime }: FastifyReply): string {
   const { id, method, ip } = request;
   return (

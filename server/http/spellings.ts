@@ -1,6 +1,7 @@
 import type { z } from "zod";
 
-// Parameters of the original's public client (StarkExpress), whose names differ from ours: docs/guides/starkexpress.md.
+// Parameters of the original's public client (StarkExpress), whose names differ from ours:
+// docs/guides/starkexpress.md.
 
 /** Other names of parameters, in camel case. */
 const NAMES: Readonly<Record<string, string>> = {
@@ -13,8 +14,19 @@ const NAMES: Readonly<Record<string, string>> = {
 
 /** Other values of parameters, by our name. */
 const VALUES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  status: { Streamed: "accepted", Pending: "submitted", Confirmed: "finalized", Reverted: "failed", Failed: "failed" },
-  type: { Mint: "mint", Withdrawal: "withdrawal", FullWithdrawal: "withdrawal", Transfer: "transfer" },
+  status: {
+    Streamed: "accepted",
+    Pending: "submitted",
+    Confirmed: "finalized",
+    Reverted: "failed",
+    Failed: "failed",
+  },
+  type: {
+    Mint: "mint",
+    Withdrawal: "withdrawal",
+    FullWithdrawal: "withdrawal",
+    Transfer: "transfer",
+  },
 };
 
 /** What to give in place of a parameter that nothing here means. */
@@ -24,7 +36,10 @@ const INSTEAD: Readonly<Record<string, string>> = {
 };
 const COMPARISON = "Filters compare by equality; times have `createdAfter` and `createdBefore`.";
 
-/** A query in our spelling. What has no other spelling here stays, and so do parameters of both names. */
+/**
+ * A query in our spelling. What has no other spelling here stays, and so do parameters of both
+ * names.
+ */
 export function inOurSpelling(schema: z.ZodType, query: unknown): unknown {
   const known = (schema as { shape?: Readonly<Record<string, unknown>> }).shape ?? {};
   const given = (query ?? {}) as Readonly<Record<string, unknown>>;
@@ -32,7 +47,10 @@ export function inOurSpelling(schema: z.ZodType, query: unknown): unknown {
     const ours = Object.hasOwn(known, name) ? name : ourName(name, known);
     const at = ours === name || Object.hasOwn(given, ours) ? name : ours;
     const values = Object.hasOwn(VALUES, at) ? VALUES[at] : undefined;
-    return [at, values && typeof value === "string" && Object.hasOwn(values, value) ? values[value] : value];
+    return [
+      at,
+      values && typeof value === "string" && Object.hasOwn(values, value) ? values[value] : value,
+    ];
   });
   return Object.fromEntries(spelt);
 }

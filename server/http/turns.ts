@@ -1,6 +1,7 @@
 /**
- * Shares the event loop among long work. Each piece of work waits for a turn, and each pass of the loop gives one turn.
- * So a small request waits for one piece at most. Callers with waiting pieces take turns.
+ * Shares the event loop among long work. Each piece of work waits for a turn, and each pass of the
+ * loop gives one turn. So a small request waits for one piece at most. Callers with waiting pieces
+ * take turns.
  */
 export class EventLoopTurns {
   readonly #waiting = new Map<string, (() => void)[]>();
@@ -14,7 +15,10 @@ export class EventLoopTurns {
     this.#pauseMs = pauseMs;
   }
 
-  /** Resolves at this caller's turn. Do the work before the next `await`, to stay in this pass of the loop. */
+  /**
+   * Resolves at this caller's turn. Do the work before the next `await`, to stay in this pass of
+   * the loop.
+   */
   turn(caller: string): Promise<void> {
     return new Promise((resolve) => {
       if (this.#waiting.size === 0) this.#next();

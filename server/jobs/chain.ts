@@ -13,8 +13,14 @@ export type ReachedChain = KitChain &
 
 export type Chain<T extends ReachedChain = ReachedChain> = ReturnType<typeof chainOf<T>>;
 
-/** A chain that is connected and verified at first use, because its node may be down when the server starts. */
-export function chainOf<T extends ReachedChain>(settlement: PortalIdentity, reach: () => Promise<T>) {
+/**
+ * A chain that is connected and verified at first use, because its node may be down when the server
+ * starts.
+ */
+export function chainOf<T extends ReachedChain>(
+  settlement: PortalIdentity,
+  reach: () => Promise<T>,
+) {
   let connected: Promise<T> | null = null;
   /** Rejects with `l1_failed`; the next call tries again. */
   const connect = (): Promise<T> => {

@@ -7,7 +7,10 @@ type Work = "commit" | "withdrawal";
 /** Called once for each mined transaction with known gas. */
 type OnGas = (chainId: bigint, work: Work, gas: bigint) => void;
 
-/** Logs one line for each durable step of a batch and of a withdrawal. Disposing it waits until all are written. */
+/**
+ * Logs one line for each durable step of a batch and of a withdrawal. Disposing it waits until all
+ * are written.
+ */
 export function logProgress(
   engine: Engine,
   log: FastifyBaseLogger,
@@ -19,7 +22,12 @@ export function logProgress(
   let mined: { readonly txHash: Hash; readonly gas: Promise<bigint | null> } | null = null;
 
   /** Keeps the order of the steps, even if a line waits for its gas. */
-  const put = (level: "info" | "warn", fields: object, message: string, gas?: Promise<bigint | null>) => {
+  const put = (
+    level: "info" | "warn",
+    fields: object,
+    message: string,
+    gas?: Promise<bigint | null>,
+  ) => {
     last = last.then(async () => {
       const used = await gas;
       log[level]({ ...fields, ...(typeof used === "bigint" && { gas: `${used}` }) }, message);
@@ -37,13 +45,26 @@ export function logProgress(
   };
 
   const withdrawn = ({ type, withdrawal }: EngineEvents["withdrawal"]) => {
-    const { withdrawalId, chainId, vaultId, quantity, l1TxHash: txHash, failure: reason } = withdrawal;
-    const fields = { withdrawalId, chainId: `${chainId}`, vaultId: `${vaultId}`, quantity: `${quantity}` };
+    const {
+      withdrawalId,
+      chainId,
+      vaultId,
+      quantity,
+      l1TxHash: txHash,
+      failure: reason,
+    } = withdrawal;
+    const fields = {
+      withdrawalId,
+      chainId: `${chainId}`,
+      vaultId: `${vaultId}`,
+      quantity: `${quantity}`,
+    };
     if (type === "withdrawal.settled")
       put("info", { ...fields, txHash }, "withdrawal paid", gasUsed("withdrawal", chainId, txHash));
     else if (type === "withdrawal.attempt_refused")
       put("warn", { ...fields, reason }, "withdrawal refused by L1; trying again");
-    else if (type === "withdrawal.failed") put("warn", { ...fields, reason }, "withdrawal given up");
+    else if (type === "withdrawal.failed")
+      put("warn", { ...fields, reason }, "withdrawal given up");
     else if (type === "withdrawal.reverted")
       put("warn", fields, "withdrawal taken back by a reorganisation of L1; it is paid again");
   };
@@ -51,12 +72,25 @@ export function logProgress(
   const unsubscribe = [
     engine.events.on("batchSealed", (batch) => put("info", fieldsOf(batch), "batch sealed")),
     engine.events.on("batchCommitted", (batch) => {
-      const fields = { ...fieldsOf(batch), txHash: batch.l1TxHash, block: batch.l1BlockNumber?.toString() };
-      put("info", fields, "batch committed", gasUsed("commit", engine.settlement.chainId, batch.l1TxHash));
+      const fields = {
+        ...fieldsOf(batch),
+        txHash: batch.l1TxHash,
+        block: batch.l1BlockNumber?.toString(),
+      };
+      put(
+        "info",
+        fields,
+        "batch committed",
+        gasUsed("commit", engine.settlement.chainId, batch.l1TxHash),
+      );
     }),
     engine.events.on("batchFinalized", (batch) => put("info", fieldsOf(batch), "batch final")),
     engine.events.on("batchReverted", (batch) =>
-      put("warn", fieldsOf(batch), "batch taken back by a reorganisation of L1; it is committed again"),
+      put(
+        "warn",
+        fieldsOf(batch),
+        "batch taken back by a reorganisation of L1; it is committed again",
+      ),
     ),
     engine.events.on("slotsVoided", ({ batch, slots }) => {
       for (const { count, failure } of slots)

@@ -21,12 +21,14 @@ export interface Finding {
 /** Timeout of a check. A load balancer does not wait longer. */
 const CHECK_MS = 5_000;
 const MIB = 1024 * 1024;
-/** Anyone may ask, and calls to a chain's node may cost money, so results are reused for this time. */
+/**
+ * Anyone may ask, and calls to a chain's node may cost money, so results are reused for this time.
+ */
 const HOLDS_MS = 1_000;
 
 /**
- * Asks for the result of each check, at most a second old: runs all of them at once, and never rejects. `now` returns
- * milliseconds.
+ * Asks for the result of each check, at most a second old: runs all of them at once, and never
+ * rejects. `now` returns milliseconds.
  */
 export function recentFindings(
   checks: () => Readonly<Record<string, ReadinessCheck>>,
@@ -44,14 +46,15 @@ export function recentFindings(
   };
   return () => {
     const at = now();
-    if (last === null || at - last.at >= HOLDS_MS) last = { at, found: Promise.all(Object.entries(checks()).map(run)) };
+    if (last === null || at - last.at >= HOLDS_MS)
+      last = { at, found: Promise.all(Object.entries(checks()).map(run)) };
     return last.found;
   };
 }
 
 /**
- * The public part of an error: the product's own words. For a failure at L1, only the attempted action: nodes, members
- * and contracts write the rest, and a node's address may contain its key.
+ * The public part of an error: the product's own words. For a failure at L1, only the attempted
+ * action: nodes, members and contracts write the rest, and a node's address may contain its key.
  */
 export function shown(error: unknown): string {
   if (error instanceof NotReady) return error.message;
@@ -75,11 +78,19 @@ function whyOnL1(cause: unknown): string {
   if (!(cause instanceof BaseError)) return "";
   const revert = cause.walk((inner) => inner instanceof ContractFunctionRevertedError);
   const name = revert instanceof ContractFunctionRevertedError ? revert.data?.errorName : undefined;
-  return name === undefined ? ": L1 refused or did not answer" : `: the contract refused with ${name}`;
+  return name === undefined
+    ? ": L1 refused or did not answer"
+    : `: the contract refused with ${name}`;
 }
 
-/** The checks of every server: store, clock, KZG code, memory, and how long mints have waited for a seal. */
-export function engineChecks(engine: Engine, memory: HeldBytes): Readonly<Record<string, ReadinessCheck>> {
+/**
+ * The checks of every server: store, clock, KZG code, memory, and how long mints have waited for a
+ * seal.
+ */
+export function engineChecks(
+  engine: Engine,
+  memory: HeldBytes,
+): Readonly<Record<string, ReadinessCheck>> {
   return {
     memory: async () => {
       const held = `requests and responses hold ${Math.ceil(memory.total / MIB)} of ${memory.limit / MIB} MiB`;
@@ -98,7 +109,8 @@ export function engineChecks(engine: Engine, memory: HeldBytes): Readonly<Record
     },
     threads: async () => {
       const fault = engine.operator.threadFault();
-      if (fault !== null) throw new NotReady(`${fault.message}${codeOf(fault.cause)}`, { cause: fault });
+      if (fault !== null)
+        throw new NotReady(`${fault.message}${codeOf(fault.cause)}`, { cause: fault });
       return "run when needed";
     },
     openBatches: async () => MODES.map((mode) => describeOpenBatch(engine, mode)).join(", "),
@@ -117,7 +129,9 @@ function describeOpenBatch(engine: Engine, mode: Mode): string {
   return `${mode}: ${vaultCount} ${vaultCount === 1 ? "vault" : "vaults"} since ${new Date(timestamps.open).toISOString()}`;
 }
 
-/** Resolves like `work` if it ends in time; else rejects with `tooLate`. The work itself continues. */
+/**
+ * Resolves like `work` if it ends in time; else rejects with `tooLate`. The work itself continues.
+ */
 export async function within<T>(ms: number, work: Promise<T>, tooLate: () => Error): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

@@ -11,23 +11,36 @@ export const SCRIPTS = ["claim", "console", "exit", "explorer", "reference", "wi
 
 const JSX = { jsx: "automatic", jsxImportSource: "preact" } as const;
 
-/** One copy of the hash functions: the curves, viem and the core ask for versions of them that are alike here. */
+/**
+ * One copy of the hash functions: the curves, viem and the core ask for versions of them that are
+ * alike here.
+ */
 const oneHashLibrary: Plugin = {
   name: "one-hash-library",
   setup(bundle) {
     const resolveDir = dirname(createRequire(import.meta.url).resolve("@noble/curves/bls12-381"));
     bundle.onResolve({ filter: /^@noble\/hashes\// }, ({ path, kind, pluginData }) =>
-      pluginData === resolveDir ? null : bundle.resolve(path, { kind, resolveDir, pluginData: resolveDir }),
+      pluginData === resolveDir
+        ? null
+        : bundle.resolve(path, { kind, resolveDir, pluginData: resolveDir }),
     );
   },
 };
 
-/** Makes libraries and pages small in a script that has the core as it is read here, because it checks proofs with it. */
+/**
+ * Makes libraries and pages small in a script that has the core as it is read here, because it
+ * checks proofs with it.
+ */
 const minifyOthers: Plugin = {
   name: "minify-others",
   setup({ onLoad, esbuild }) {
     onLoad({ filter: /node_modules\/.*\.m?js$|\/server\/pages\/.*\.tsx?$/ }, async ({ path }) => {
-      const options = { minify: true, format: "esm", loader: path.endsWith("s") ? "ts" : "tsx", ...JSX } as const;
+      const options = {
+        minify: true,
+        format: "esm",
+        loader: path.endsWith("s") ? "ts" : "tsx",
+        ...JSX,
+      } as const;
       const { code } = await esbuild.transform(await readFile(path, "utf8"), options);
       return { contents: code, loader: "js" };
     });
@@ -39,13 +52,21 @@ const noUndeployed: Plugin = {
   name: "no-undeployed",
   setup({ onLoad }) {
     onLoad({ filter: /viem\/_esm\/constants\/contracts\.js$/ }, async ({ path }) => {
-      return { contents: (await readFile(path, "utf8")).replaceAll(/0x[0-9a-f]{200,}/g, "0x"), loader: "js" };
+      return {
+        contents: (await readFile(path, "utf8")).replaceAll(/0x[0-9a-f]{200,}/g, "0x"),
+        loader: "js",
+      };
     });
   },
 };
 
-/** The build of a page's script: one file with the same bytes for the same sources; readable where it checks proofs. */
-export function bundleOptions(page: (typeof SCRIPTS)[number]): BuildOptions & { readonly write: false } {
+/**
+ * The build of a page's script: one file with the same bytes for the same sources; readable where
+ * it checks proofs.
+ */
+export function bundleOptions(
+  page: (typeof SCRIPTS)[number],
+): BuildOptions & { readonly write: false } {
   // Visitors read the explorer's script as it is served; the others are mostly libraries.
   const isMinified = page !== "explorer";
   return {
@@ -70,9 +91,13 @@ export const chartStyle = import.meta.url.endsWith(".js")
   ? new URL("console/uPlot.css", import.meta.url)
   : new URL("./uPlot.min.css", import.meta.resolve("uplot"));
 
-/** A page's script with all its imports. The package contains it; in the repository it is built at first use. */
+/**
+ * A page's script with all its imports. The package contains it; in the repository it is built at
+ * first use.
+ */
 export async function pageScript(page: (typeof SCRIPTS)[number]): Promise<Buffer> {
-  if (import.meta.url.endsWith(".js")) return readFile(new URL(`${page}/bundle.js`, import.meta.url));
+  if (import.meta.url.endsWith(".js"))
+    return readFile(new URL(`${page}/bundle.js`, import.meta.url));
   const { build } = await import("esbuild");
   const { outputFiles } = await build(bundleOptions(page));
   const [script] = outputFiles;

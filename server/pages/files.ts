@@ -27,8 +27,9 @@ export interface Page {
 }
 
 /**
- * Content-Security-Policy of a page whose scripts and styles are this server's files, none inline, and which asks this
- * server alone. Scripts write no text as HTML, unless a policy of `trusted-types` has cleaned it.
+ * Content-Security-Policy of a page whose scripts and styles are this server's files, none inline,
+ * and which asks this server alone. Scripts write no text as HTML, unless a policy of
+ * `trusted-types` has cleaned it.
  *
  * @param sources - in place of the page's own, by directive
  */
@@ -89,7 +90,10 @@ const TYPES: Readonly<Record<string, string>> = {
   json: "application/json; charset=utf-8",
 };
 
-/** A file of the type that its source's name shows; bytes of any other, which no browser runs as a script or style. */
+/**
+ * A file of the type that its source's name shows; bytes of any other, which no browser runs as a
+ * script or style.
+ */
 export function pageFile(path: string, body: string | Buffer, name: string = path): PageFile {
   const type = TYPES[name.slice(name.lastIndexOf(".") + 1)] ?? "application/octet-stream";
   return { path, type, body: Buffer.from(body) };
@@ -112,8 +116,8 @@ const MIN_COMPRESSED_BYTES = 1_024;
 const IS_TEXT = /^text\/|json|svg/;
 
 /**
- * Serves a page's files, and nothing else below its address. Browsers cache and revalidate them. No rate limit counts
- * them: they are in memory, and many users behind one address reload them often.
+ * Serves a page's files, and nothing else below its address. Browsers cache and revalidate them. No
+ * rate limit counts them: they are in memory, and many users behind one address reload them often.
  */
 export function mountPage(app: FastifyInstance, page: Page): void {
   let loading: Promise<ReadonlyMap<string, Served>> | undefined;
@@ -140,7 +144,9 @@ export function mountPage(app: FastifyInstance, page: Page): void {
   app.get(page.address, (request, reply) =>
     page.isFolder ? reply.redirect(`${page.address}/`, 308) : answer(request, reply, ""),
   );
-  app.get(`${page.address}/*`, (request, reply) => answer(request, reply, (request.params as { "*": string })["*"]));
+  app.get(`${page.address}/*`, (request, reply) =>
+    answer(request, reply, (request.params as { "*": string })["*"]),
+  );
 }
 
 /** Compressed once, off the loop. Pages hold nothing secret, so their sizes tell nothing. */
@@ -162,13 +168,19 @@ async function toServe(file: PageFile): Promise<readonly [path: string, Served]>
 /** RFC 9110, 12.4.2. A coding with any other weight is not accepted. */
 const QVALUE = /^q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/;
 
-/** The representation with the highest quality in Accept-Encoding (RFC 9110, 12.5.3); of equal ones the smallest. */
+/**
+ * The representation with the highest quality in Accept-Encoding (RFC 9110, 12.5.3); of equal ones
+ * the smallest.
+ */
 function accepted({ representations }: Served, header = ""): Representation {
   const qualities = new Map(
     header.split(",").map((part) => {
       const [coding = "", ...parameters] = part.toLowerCase().split(";");
       const weight = parameters.map((each) => each.trim()).find((each) => each.startsWith("q="));
-      return [coding.trim(), weight === undefined ? 1 : Number(QVALUE.exec(weight)?.[1] ?? 0)] as const;
+      return [
+        coding.trim(),
+        weight === undefined ? 1 : Number(QVALUE.exec(weight)?.[1] ?? 0),
+      ] as const;
     }),
   );
   const qualityOf = ({ coding }: Representation) =>

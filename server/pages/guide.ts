@@ -11,7 +11,10 @@ const FOLDER = fileURLToPath(new URL("../../docs/.vitepress/dist/", import.meta.
 
 let building: Promise<void> | undefined;
 
-/** Builds the guide of a clone at low priority, unless it is newer than its pages. Requests wait for it. */
+/**
+ * Builds the guide of a clone at low priority, unless it is newer than its pages. Requests wait for
+ * it.
+ */
 export function buildGuide(): Promise<void> {
   building ??= build();
   return building;
@@ -37,7 +40,9 @@ export const guidePage: Page = {
   async load() {
     await building?.catch(() => {});
     const entries = await readdir(FOLDER, { recursive: true, withFileTypes: true }).catch(() => []);
-    const paths = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
+    const paths = entries
+      .filter((entry) => entry.isFile())
+      .map(({ parentPath, name }) => join(parentPath, name));
     if (paths.length === 0) return [pageFile("", documentOf("Guide", "", UNBUILT), "index.html")];
     return Promise.all(
       paths.map(async (path) => {
@@ -50,7 +55,10 @@ export const guidePage: Page = {
   },
 };
 
-/** The generator writes short scripts into each page, so the policy names them by their hashes. Vue has a policy. */
+/**
+ * The generator writes short scripts into each page, so the policy names them by their hashes. Vue
+ * has a policy.
+ */
 function policyOf(html: string): string {
   const inline = [...html.matchAll(/<script(?![^>]*\ssrc=)[^>]*>([\s\S]*?)<\/script>/g)];
   const hashes = inline.map(([, text = ""]) => hashSource(text));

@@ -5,26 +5,47 @@ import { contentPolicy, documentOf, styledBy } from "./files.ts";
 /** The page needs only the explorer's style. */
 const POLICY = contentPolicy({ "script-src": "'none'", "connect-src": "'none'" });
 
-const PAGES: readonly (readonly [name: string, address: string, title: string, meaning: string])[] = [
-  ["guide", "/guide/", "Guide", "Quick starts, concepts and reference, with a search."],
-  ["reference", "/docs", "API reference", "Every request, to read and to try."],
-  ["openapi", "/openapi.json", "OpenAPI document", "The same for machines; generate a client from it."],
-  ["console", "/console", "Console", "Your team's keys, assets, mints and what became of them."],
-  ["explorer", "/explorer", "Explorer", "Batches and vaults, with proofs that your browser checks."],
-  ["exit", "/exit", "Exit page", "Withdraw with an exit kit and a wallet; save it as one file that needs no server."],
-  ["health", "/healthz", "Health", "Whether the process is alive."],
-  ["readiness", "/readyz", "Readiness", "Whether everything works, and what does not."],
-];
+const PAGES: readonly (readonly [name: string, address: string, title: string, meaning: string])[] =
+  [
+    ["guide", "/guide/", "Guide", "Quick starts, concepts and reference, with a search."],
+    ["reference", "/docs", "API reference", "Every request, to read and to try."],
+    [
+      "openapi",
+      "/openapi.json",
+      "OpenAPI document",
+      "The same for machines; generate a client from it.",
+    ],
+    ["console", "/console", "Console", "Your team's keys, assets, mints and what became of them."],
+    [
+      "explorer",
+      "/explorer",
+      "Explorer",
+      "Batches and vaults, with proofs that your browser checks.",
+    ],
+    [
+      "exit",
+      "/exit",
+      "Exit page",
+      "Withdraw with an exit kit and a wallet; save it as one file that needs no server.",
+    ],
+    ["health", "/healthz", "Health", "Whether the process is alive."],
+    ["readiness", "/readyz", "Readiness", "Whether everything works, and what does not."],
+  ];
 const LINKS = Object.fromEntries(PAGES.map(([name, address]) => [name, address]));
 
 const HOME = pageOf(
   "Mintmark",
   "This server mints ERC-20, ERC-721 and ERC-1155 tokens on layer 2 and settles them on Ethereum.",
 );
-const MISSING = pageOf("No such page", "This server has no page at this address. These are its pages:");
+const MISSING = pageOf(
+  "No such page",
+  "This server has no page at this address. These are its pages:",
+);
 
 function pageOf(heading: string, lead: string): string {
-  const facts = PAGES.map(([, address, title, meaning]) => `<dt><a href="${address}">${title}</a><dd>${meaning}`);
+  const facts = PAGES.map(
+    ([, address, title, meaning]) => `<dt><a href="${address}">${title}</a><dd>${meaning}`,
+  );
   const body = `<header class="top">
       <a class="brand" href="/">
         <svg class="mark" viewBox="0 0 32 32" aria-hidden="true"><use href="/explorer/icon.svg#mark"></use></svg>
@@ -35,11 +56,22 @@ function pageOf(heading: string, lead: string): string {
   return documentOf(heading, styledBy("/explorer"), body);
 }
 
-/** `GET /`: a page with links for browsers, the same links as JSON for other clients. An unknown page has them too. */
-export function mountHome(app: FastifyInstance, { engine, version }: Pick<Service, "engine" | "version">): void {
+/**
+ * `GET /`: a page with links for browsers, the same links as JSON for other clients. An unknown
+ * page has them too.
+ */
+export function mountHome(
+  app: FastifyInstance,
+  { engine, version }: Pick<Service, "engine" | "version">,
+): void {
   app.get("/", async (request, reply) => {
-    reply.headers({ vary: "accept", "cache-control": "no-cache", "referrer-policy": "no-referrer" });
-    if (!wantsPage(request)) return { name: "Mintmark", version, environment: engine.environment, links: LINKS };
+    reply.headers({
+      vary: "accept",
+      "cache-control": "no-cache",
+      "referrer-policy": "no-referrer",
+    });
+    if (!wantsPage(request))
+      return { name: "Mintmark", version, environment: engine.environment, links: LINKS };
     return asPage(reply).send(HOME);
   });
   app.addHook("onSend", (request, reply, payload, done) => {

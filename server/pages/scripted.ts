@@ -1,7 +1,15 @@
 import { readFile } from "node:fs/promises";
 import type { Service } from "../service.ts";
 import { chartStyle, pageScript, type SCRIPTS } from "./bundle.ts";
-import { contentPolicy, documentOf, hashSource, type Page, type PageFile, pageFile, styledBy } from "./files.ts";
+import {
+  contentPolicy,
+  documentOf,
+  hashSource,
+  type Page,
+  type PageFile,
+  pageFile,
+  styledBy,
+} from "./files.ts";
 
 interface Parts {
   readonly title: string;
@@ -41,8 +49,8 @@ function scriptedPage(folder: (typeof SCRIPTS)[number], parts: Parts): Page {
 }
 
 /**
- * Where the holder of a claim link names an owner. The link's key is in the fragment and signs in the browser. Only
- * images come from other hosts: whoever reads the key could claim with it.
+ * Where the holder of a claim link names an owner. The link's key is in the fragment and signs in
+ * the browser. Only images come from other hosts: whoever reads the key could claim with it.
  */
 export const claimPage = scriptedPage("claim", {
   title: "Claim a token",
@@ -63,23 +71,32 @@ export function consolePage({ engine, newTokens }: Pick<Service, "engine" | "new
 }
 
 /**
- * The explorer: batches, vaults and state. The core's own code checks them against L1 in the visitor's browser.
+ * The explorer: batches, vaults and state. The core's own code checks them against L1 in the
+ * visitor's browser.
  *
- * Requests may go to the visitor's Ethereum node: any over TLS, or one on the visitor's own machine. The core hashes
- * with WebAssembly. A token's image comes from the host that its metadata names, when the visitor asks for it. This
- * server would otherwise fetch what any tenant names. An image runs no script.
+ * Requests may go to the visitor's Ethereum node: any over TLS, or one on the visitor's own
+ * machine. The core hashes with WebAssembly. A token's image comes from the host that its metadata
+ * names, when the visitor asks for it. This server would otherwise fetch what any tenant names. An
+ * image runs no script.
  */
-export function explorerPage(service: Pick<Service, "engine" | "explorerRpc" | "ownerRelay">): Page {
+export function explorerPage(
+  service: Pick<Service, "engine" | "explorerRpc" | "ownerRelay">,
+): Page {
   const { engine, explorerRpc, ownerRelay } = service;
   return scriptedPage("explorer", {
     title: "Mintmark explorer",
-    noScript: "Proofs are checked in your browser, which needs JavaScript. The same data is at /public/v1/batches.",
+    noScript:
+      "Proofs are checked in your browser, which needs JavaScript. The same data is at /public/v1/batches.",
     policy: contentPolicy({
       "script-src": "'self' 'wasm-unsafe-eval'",
       "img-src": "'self' https: data:",
       "connect-src": "'self' https: http://127.0.0.1:* http://localhost:*",
     }),
-    settings: { environment: engine.environment, rpc: explorerRpc ?? null, relayVaults: ownerRelay.vaultsPerDay },
+    settings: {
+      environment: engine.environment,
+      rpc: explorerRpc ?? null,
+      relayVaults: ownerRelay.vaultsPerDay,
+    },
     others: async () => [
       pageFile("icon.svg", await readFile(new URL("./shared/icon.svg", import.meta.url))),
       // Loaded when an owner withdraws by its own transaction.
@@ -98,8 +115,9 @@ export const referencePage = scriptedPage("reference", {
 });
 
 /**
- * The static exit page: one HTML file with its script and style, which works from a disk. Its policy allows these two by
- * their hashes, and no request at all: the page talks to the wallet only. The core hashes with WebAssembly.
+ * The static exit page: one HTML file with its script and style, which works from a disk. Its
+ * policy allows these two by their hashes, and no request at all: the page talks to the wallet
+ * only. The core hashes with WebAssembly.
  */
 export async function exitPageHtml(): Promise<{ readonly html: string; readonly policy: string }> {
   const style = await readFile(SHARED, "utf8");

@@ -7,7 +7,10 @@ import type { Hex } from "../../core/index.ts";
 import { httpSigner, signerAccount } from "../../core/l1/index.ts";
 import { json } from "./settings/fields.ts";
 
-/** Where an account's signatures come from: a private key, an encrypted file of it, or a signing service. */
+/**
+ * Where an account's signatures come from: a private key, an encrypted file of it, or a signing
+ * service.
+ */
 interface KeySource {
   readonly key?: Hex | undefined;
   /** A Web3 Secret Storage file, version 3. */
@@ -24,7 +27,12 @@ export class KeystoreError extends Error {
 }
 
 /** The account of a key source; undefined for an empty one. Rejects with {@link KeystoreError}. */
-export async function accountOf({ key, keystore, passwordFile, signer }: KeySource): Promise<LocalAccount | undefined> {
+export async function accountOf({
+  key,
+  keystore,
+  passwordFile,
+  signer,
+}: KeySource): Promise<LocalAccount | undefined> {
   if (signer !== undefined) return signerAccount(httpSigner(signer.address, signer.url));
   if (keystore !== undefined) return privateKeyToAccount(await keyIn(keystore, passwordFile));
   return key === undefined ? undefined : privateKeyToAccount(key);
@@ -73,14 +81,18 @@ const file = z.object({
 /** The private key in a keystore. Rejects with {@link KeystoreError}. */
 export async function keyIn(path: string, passwordFile = "-"): Promise<Hex> {
   const text = await readFile(path, "utf8").catch(() => {
-    throw new KeystoreError(`The keystore ${path} cannot be read. Check the path and who may read it.`);
+    throw new KeystoreError(
+      `The keystore ${path} cannot be read. Check the path and who may read it.`,
+    );
   });
   const parsed = json((given) => given, "")
     .pipe(file)
     .safeParse(text);
   if (!parsed.success) {
     const place = parsed.error.issues[0]?.path.join(".") || "the file";
-    throw new KeystoreError(`${path} is no keystore of version 3 (Web3 Secret Storage): ${place} is wrong.`);
+    throw new KeystoreError(
+      `${path} is no keystore of version 3 (Web3 Secret Storage): ${place} is wrong.`,
+    );
   }
   const keystore = parsed.data as unknown as Keystore.Keystore;
   const password = await passwordOf(passwordFile, path);
@@ -88,7 +100,9 @@ export async function keyIn(path: string, passwordFile = "-"): Promise<Hex> {
     const derived = await Keystore.toKeyAsync(keystore, { password });
     return Keystore.decrypt(keystore, derived) as Hex;
   } catch {
-    throw new KeystoreError(`The password does not open the keystore ${path}. Give the password it was made with.`);
+    throw new KeystoreError(
+      `The password does not open the keystore ${path}. Give the password it was made with.`,
+    );
   }
 }
 
@@ -103,7 +117,9 @@ async function passwordOf(passwordFile: string, keystore: string): Promise<strin
   });
   const password = (text ?? "").replace(/\r?\n$/, "");
   if (password === "")
-    throw new KeystoreError(`There is no password for the keystore ${keystore}. Give its file, or standard input.`);
+    throw new KeystoreError(
+      `There is no password for the keystore ${keystore}. Give its file, or standard input.`,
+    );
   return password;
 }
 
@@ -113,7 +129,8 @@ async function readStandardInput(): Promise<string> {
   let text = "";
   for await (const chunk of process.stdin.setEncoding("utf8")) {
     text += chunk;
-    if (text.length > 1_024) throw new KeystoreError("Standard input contains more than a password.");
+    if (text.length > 1_024)
+      throw new KeystoreError("Standard input contains more than a password.");
   }
   return text;
 }

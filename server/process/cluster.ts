@@ -3,7 +3,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { z } from "zod";
 import { MintmarkError } from "../../core/index.ts";
 import { type Backoff, backoffDelay, pause } from "../../core/internal.ts";
-import { ClusterNode, type ClusterOptions, PostgresJournal } from "../../core/lifecycle/cluster/index.ts";
+import {
+  ClusterNode,
+  type ClusterOptions,
+  PostgresJournal,
+} from "../../core/lifecycle/cluster/index.ts";
 import { ServerError } from "../http/errors.ts";
 import { fastifyApp } from "../http/fastify-app.ts";
 import { type LogOptions, swept } from "../http/log.ts";
@@ -11,24 +15,42 @@ import { sayHealthy } from "../routes/service.ts";
 import type { Config, storeSettings } from "./settings/settings.ts";
 
 /** The journal of the settings; undefined for a server that works alone. */
-export async function openJournal(settings: z.output<typeof storeSettings>): Promise<PostgresJournal | undefined> {
-  const { MINTMARK_JOURNAL: url, MINTMARK_JOURNAL_KEYS: keys, MINTMARK_CHAIN_ID: chainId } = settings;
+export async function openJournal(
+  settings: z.output<typeof storeSettings>,
+): Promise<PostgresJournal | undefined> {
+  const {
+    MINTMARK_JOURNAL: url,
+    MINTMARK_JOURNAL_KEYS: keys,
+    MINTMARK_CHAIN_ID: chainId,
+  } = settings;
   if (url === undefined) return undefined;
   // One journal for each settlement contract, named by chain and the contract's first digits.
   const shard = `${chainId}-${settings.MINTMARK_CONTRACT.slice(2, 18).toLowerCase()}`;
   return PostgresJournal.open({ url, shard, keys, single: settings.MINTMARK_JOURNAL_COPIES === 1 });
 }
 
-type JoinOptions = Omit<ClusterOptions, "store" | "journal" | "server" | "leaseMs" | "journalBytes">;
+type JoinOptions = Omit<
+  ClusterOptions,
+  "store" | "journal" | "server" | "leaseMs" | "journalBytes"
+>;
 
 const AGAIN: Backoff = { firstMs: 250, maxMs: 2_000 };
 
 /**
- * Joins the cluster of the settings. Tries again while PostgreSQL is away, as after a power cut that took all machines.
- * A wrong setting does not mend itself, so it throws.
+ * Joins the cluster of the settings. Tries again while PostgreSQL is away, as after a power cut
+ * that took all machines. A wrong setting does not mend itself, so it throws.
  */
-export async function joinCluster(config: Config, options: JoinOptions, { secrets = [] }: LogOptions) {
-  const { MINTMARK_SERVER_NAME: name, MINTMARK_SERVER_URL: url, MINTMARK_HOST: host, MINTMARK_PORT: port } = config;
+export async function joinCluster(
+  config: Config,
+  options: JoinOptions,
+  { secrets = [] }: LogOptions,
+) {
+  const {
+    MINTMARK_SERVER_NAME: name,
+    MINTMARK_SERVER_URL: url,
+    MINTMARK_HOST: host,
+    MINTMARK_PORT: port,
+  } = config;
   for (let attempt = 1; ; attempt++) {
     try {
       const journal = (await openJournal(config)) as PostgresJournal;
@@ -36,7 +58,10 @@ export async function joinCluster(config: Config, options: JoinOptions, { secret
         ...options,
         store: config.MINTMARK_STORE,
         journal,
-        server: { name: name ?? `${hostname()}-${process.pid}`, url: new URL(url ?? `http://${host}:${port}`).origin },
+        server: {
+          name: name ?? `${hostname()}-${process.pid}`,
+          url: new URL(url ?? `http://${host}:${port}`).origin,
+        },
         leaseMs: config.MINTMARK_LEASE_SECONDS * 1_000,
         journalBytes: config.MINTMARK_JOURNAL_MIB * 1024 * 1024,
       });
@@ -52,9 +77,9 @@ export async function joinCluster(config: Config, options: JoinOptions, { secret
 const PATIENCE_MS = 3_000;
 
 /**
- * Listens while a server waits for its role in a cluster. `/healthz` answers, so that no supervisor restarts a server
- * that waits for PostgreSQL. `/readyz` gives the reason, and everything else is 503 `journal_unavailable`. Resolves as
- * `work` does, when the port is free again.
+ * Listens while a server waits for its role in a cluster. `/healthz` answers, so that no supervisor
+ * restarts a server that waits for PostgreSQL. `/readyz` gives the reason, and everything else is
+ * 503 `journal_unavailable`. Resolves as `work` does, when the port is free again.
  *
  * @param reason - in words that anyone may read
  */
@@ -66,7 +91,12 @@ export async function listenMeanwhile<T>(
 ): Promise<T> {
   const settled = Promise.allSettled([work]);
   if (await Promise.race([settled, sleep(PATIENCE_MS, false, { ref: false })])) return work;
-  const app = fastifyApp({ log, hosts: [...hosts, host], requestTimeoutSeconds: 30, forceCloseConnections: true });
+  const app = fastifyApp({
+    log,
+    hosts: [...hosts, host],
+    requestTimeoutSeconds: 30,
+    forceCloseConnections: true,
+  });
   app.addHook("onRequest", async (request) => {
     const [path] = request.url.split("?", 1);
     if (path === "/healthz") return;

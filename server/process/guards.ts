@@ -10,11 +10,20 @@ import {
   type RefusalReason,
   requestSigner,
 } from "../../core/guards/committee/index.ts";
-import { consentRequestTypedData, type Issuer, type LocalMintRecord } from "../../core/guards/issuer/index.ts";
+import {
+  consentRequestTypedData,
+  type Issuer,
+  type LocalMintRecord,
+} from "../../core/guards/issuer/index.ts";
 import type { AttesterClient } from "../../core/guards/mirror/index.ts";
 import { type Hex, type L1Reader, MintmarkError, type Mode } from "../../core/index.ts";
 import { parseJson } from "../../core/internal.ts";
-import { addressGroup, DEFAULT_RATE_LIMITS, type Quota, TokenBuckets } from "../http/access/rate-limit.ts";
+import {
+  addressGroup,
+  DEFAULT_RATE_LIMITS,
+  type Quota,
+  TokenBuckets,
+} from "../http/access/rate-limit.ts";
 import { handleError, ServerError } from "../http/errors.ts";
 import { fastifyApp } from "../http/fastify-app.ts";
 import type { LogOptions } from "../http/log.ts";
@@ -25,8 +34,12 @@ import { batchOf } from "../routes/batches.ts";
 import { sayHealthy } from "../routes/service.ts";
 import type { GuardMetrics } from "./metrics.ts";
 
-/** A service that checks batches and signs them: a committee member, which takes them in order, or an issuer. */
-export type Guard = Pick<Issuer, "address" | "archive" | "data"> & Partial<Pick<CommitteeMember, "nextBatch">>;
+/**
+ * A service that checks batches and signs them: a committee member, which takes them in order, or
+ * an issuer.
+ */
+export type Guard = Pick<Issuer, "address" | "archive" | "data"> &
+  Partial<Pick<CommitteeMember, "nextBatch">>;
 
 /** Of a batch: over ten times one of 65,536 vaults with short blobs. */
 const MAX_DATA_BYTES = 64 * 1024 * 1024;
@@ -37,7 +50,10 @@ export interface GuardServerOptions {
   readonly watcher: Pick<Watcher, "lastError">;
   /** Default: no log. */
   readonly log?: LogOptions;
-  /** Host names without ports, besides `localhost`, addresses and names without a dot; `*` accepts every name. */
+  /**
+   * Host names without ports, besides `localhost`, addresses and names without a dot; `*` accepts
+   * every name.
+   */
   readonly hosts?: readonly string[];
   readonly metrics?: GuardMetrics;
   /** Most bytes of different batches on their way to clients; default 256 MiB. */
@@ -62,7 +78,8 @@ type Proposed<Terms> = Terms & { readonly mode: Mode; readonly batchNumber: numb
 const AUTHORIZATION = /^Operator (0x[0-9a-fA-F]{130})$/;
 
 const text = (form: RegExp, detail?: string) => z.string().regex(form, detail);
-const hex = (form: RegExp, detail?: string) => text(form, detail).transform((given) => given as Hex);
+const hex = (form: RegExp, detail?: string) =>
+  text(form, detail).transform((given) => given as Hex);
 const hash = hex(/^0x[0-9a-f]{64}$/, "Give 32 bytes of lower-case hex.");
 
 const proposedTerms = z.strictObject({
@@ -72,8 +89,9 @@ const proposedTerms = z.strictObject({
 });
 
 /**
- * A guard's service, not listening yet. Anyone may read its state and the data of any batch. Only an account with the
- * contract's operator role can request signatures, checked before reading the body.
+ * A guard's service, not listening yet. Anyone may read its state and the data of any batch. Only
+ * an account with the contract's operator role can request signatures, checked before reading the
+ * body.
  */
 function buildGuardServer<Terms extends object>(
   guard: Guard,
@@ -82,7 +100,10 @@ function buildGuardServer<Terms extends object>(
 ): FastifyInstance {
   const { l1, watcher, log, hosts = [], metrics } = options;
   const { archive } = guard;
-  const failures = new TokenBuckets("failed-authentication", DEFAULT_RATE_LIMITS.failedAuthentication);
+  const failures = new TokenBuckets(
+    "failed-authentication",
+    DEFAULT_RATE_LIMITS.failedAuthentication,
+  );
   const batchData = outgoingBatches(async (mode, batchNumber) => {
     const data = await guard.data(mode, batchNumber);
     if (data === null) throw new MintmarkError("batch_not_found");
@@ -93,7 +114,13 @@ function buildGuardServer<Terms extends object>(
     metrics?.answered(error.reason);
     return sendRefusal(error, request, reply);
   };
-  const app = fastifyApp({ log, hosts, requestTimeoutSeconds: 120, bodyLimit: MAX_DATA_BYTES, errorHandler });
+  const app = fastifyApp({
+    log,
+    hosts,
+    requestTimeoutSeconds: 120,
+    bodyLimit: MAX_DATA_BYTES,
+    errorHandler,
+  });
   app.removeAllContentTypeParsers();
   accept(app, "application/octet-stream", (body) => body);
 
@@ -103,7 +130,10 @@ function buildGuardServer<Terms extends object>(
 
   app.get("/readyz", async () => {
     if (!isInStep())
-      throw new ServerError("not_ready", "The archive is not up to date with L1; the log has the reason.");
+      throw new ServerError(
+        "not_ready",
+        "The archive is not up to date with L1; the log has the reason.",
+      );
     return { status: "Ready" };
   });
 
@@ -114,18 +144,23 @@ function buildGuardServer<Terms extends object>(
       chainId: settlement.chainId.toString(),
       contract: settlement.contract,
       l1Block: position === null ? null : position.block.toString(),
-      missingBatches: (await archive.missing()).map(({ mode, batchNumber }) => `${mode}-${batchNumber}`),
+      missingBatches: (await archive.missing()).map(
+        ({ mode, batchNumber }) => `${mode}-${batchNumber}`,
+      ),
       // The reason is only in the log: it may name the RPC.
       inStepWithL1: isInStep(),
       ...(guard.nextBatch && { nextBatch: await guard.nextBatch() }),
     };
   });
 
-  app.get<{ Params: { batchId: string } }>("/public/v1/batches/:batchId/data", async ({ params }, reply) => {
-    const data = await batchData(...batchOf(params.batchId), reply.raw);
-    reply.type("application/octet-stream");
-    return data;
-  });
+  app.get<{ Params: { batchId: string } }>(
+    "/public/v1/batches/:batchId/data",
+    async ({ params }, reply) => {
+      const data = await batchData(...batchOf(params.batchId), reply.raw);
+      reply.type("application/octet-stream");
+      return data;
+    },
+  );
 
   const proposedIn = ({ params, query }: FastifyRequest): Proposed<Terms> => {
     const [mode, batchNumber] = batchOf((params as { batchId: string }).batchId);
@@ -138,7 +173,8 @@ function buildGuardServer<Terms extends object>(
       await countFailures(requireOperator(request, asked), failures, request, reply);
     },
     async handler(request) {
-      if (!Buffer.isBuffer(request.body)) throw new MintmarkError("validation_failed", "Send the batch's data.");
+      if (!Buffer.isBuffer(request.body))
+        throw new MintmarkError("validation_failed", "Send the batch's data.");
       const signed = await signing.sign(proposedIn(request), request.body);
       metrics?.answered("signed");
       return signed;
@@ -146,14 +182,21 @@ function buildGuardServer<Terms extends object>(
   });
 
   /** Rejects unless an account that may commit batches now has signed the request. */
-  async function requireOperator({ headers }: FastifyRequest, asked: TypedDataDefinition): Promise<void> {
+  async function requireOperator(
+    { headers }: FastifyRequest,
+    asked: TypedDataDefinition,
+  ): Promise<void> {
     if (headers.authorization === undefined)
       throw new MintmarkError("credentials_missing", "Send Authorization: Operator.");
     const signature = AUTHORIZATION.exec(headers.authorization)?.[1];
-    if (signature === undefined) throw new MintmarkError("credentials_invalid", "Authorization must be: Operator 0x….");
+    if (signature === undefined)
+      throw new MintmarkError("credentials_invalid", "Authorization must be: Operator 0x….");
     const operator = await requestSigner(asked, signature as Hex);
     if (!(await l1.isOperator(operator))) {
-      throw new MintmarkError("credentials_invalid", `${operator} does not have the contract's operator role.`);
+      throw new MintmarkError(
+        "credentials_invalid",
+        `${operator} does not have the contract's operator role.`,
+      );
     }
   }
 
@@ -166,8 +209,18 @@ function readAs<T>(form: z.ZodType<T>, given: unknown): T {
   return parsed.data;
 }
 
-/** The guard has other batches, lacks some, or sees another history. All other reasons are faults of the batch. */
-const CONFLICTS = new Set<RefusalReason>(["behind", "diverged", "equivocation", "gap", "ahead", "committed"]);
+/**
+ * The guard has other batches, lacks some, or sees another history. All other reasons are faults of
+ * the batch.
+ */
+const CONFLICTS = new Set<RefusalReason>([
+  "behind",
+  "diverged",
+  "equivocation",
+  "gap",
+  "ahead",
+  "committed",
+]);
 
 /** Sends a refusal as problem details (RFC 9457), with its reason as the code. */
 function sendRefusal({ reason, message }: Refusal, request: FastifyRequest, reply: FastifyReply) {
@@ -198,7 +251,11 @@ const integer = text(/^\d{1,19}$/).transform(BigInt);
 const terms = proposedTerms.extend({ history: hash, sequence: integer, epoch: integer });
 
 /** A committee member's service, not listening yet; see {@link buildGuardServer}. */
-export function buildMemberServer({ member, attester, ...options }: MemberServerOptions): FastifyInstance {
+export function buildMemberServer({
+  member,
+  attester,
+  ...options
+}: MemberServerOptions): FastifyInstance {
   const { settlement } = member.archive;
   const app = buildGuardServer(
     member,
@@ -206,7 +263,9 @@ export function buildMemberServer({ member, attester, ...options }: MemberServer
       name: "attestation",
       terms,
       request: (proposed) => attestationRequestTypedData(settlement, proposed),
-      sign: async (proposed, data) => ({ signature: await member.sign({ ...proposed, data }, proposed) }),
+      sign: async (proposed, data) => ({
+        signature: await member.sign({ ...proposed, data }, proposed),
+      }),
     },
     options,
   );
@@ -226,7 +285,10 @@ const question = z.strictObject({
   epoch: decimal.transform(BigInt),
 });
 
-/** A member's signatures for mirrors. Anyone may ask: the member signs only states of the source's final blocks. */
+/**
+ * A member's signatures for mirrors. Anyone may ask: the member signs only states of the source's
+ * final blocks.
+ */
 function addMirrorRoute(app: FastifyInstance, attester: AttesterClient): void {
   const quota = new TokenBuckets("mirror-attestations", QUOTA);
   app.get("/v1/mirrors/:chainId/:contract/attestation", async (request, reply) => {
@@ -240,7 +302,10 @@ function addMirrorRoute(app: FastifyInstance, attester: AttesterClient): void {
 interface IssuerServerOptions extends GuardServerOptions {
   /** The server does not close it. */
   readonly issuer: Issuer;
-  /** Accepts the application's mints over HTTP with the secret. Without it there are no record routes. */
+  /**
+   * Accepts the application's mints over HTTP with the secret. Without it there are no record
+   * routes.
+   */
   readonly records?: { readonly record: LocalMintRecord; readonly secret: string };
 }
 
@@ -256,7 +321,9 @@ const recorded = z.strictObject({
           id: z.string(),
           contractAddress: address,
           owner: address,
-          amount: text(/^[1-9]\d{0,77}$/, "Give a whole number of base units as text.").transform(BigInt),
+          amount: text(/^[1-9]\d{0,77}$/, "Give a whole number of base units as text.").transform(
+            BigInt,
+          ),
           tokenId: text(/^(?:0|[1-9]\d{0,77})$/, "Give a decimal id as text.")
             .transform(BigInt)
             .optional(),
@@ -274,7 +341,11 @@ const recorded = z.strictObject({
 });
 
 /** An issuer's service, not listening yet; see {@link buildGuardServer}. */
-export function buildIssuerServer({ issuer, records, ...options }: IssuerServerOptions): FastifyInstance {
+export function buildIssuerServer({
+  issuer,
+  records,
+  ...options
+}: IssuerServerOptions): FastifyInstance {
   const { settlement } = issuer.archive;
   const app = buildGuardServer(
     issuer,
@@ -291,17 +362,29 @@ export function buildIssuerServer({ issuer, records, ...options }: IssuerServerO
 }
 
 /** For the application's own backend: it records each mint here before it requests the mint. */
-function addRecordRoutes(app: FastifyInstance, { record, secret }: NonNullable<IssuerServerOptions["records"]>): void {
-  const failures = new TokenBuckets("failed-authentication", DEFAULT_RATE_LIMITS.failedAuthentication);
+function addRecordRoutes(
+  app: FastifyInstance,
+  { record, secret }: NonNullable<IssuerServerOptions["records"]>,
+): void {
+  const failures = new TokenBuckets(
+    "failed-authentication",
+    DEFAULT_RATE_LIMITS.failedAuthentication,
+  );
   const expected = digestOf(`Bearer ${secret}`);
   const requireSecret = async ({ headers: { authorization } }: FastifyRequest) => {
-    if (authorization === undefined) throw new MintmarkError("credentials_missing", "Send Authorization: Bearer.");
+    if (authorization === undefined)
+      throw new MintmarkError("credentials_missing", "Send Authorization: Bearer.");
     if (!timingSafeEqual(digestOf(authorization), expected)) {
-      throw new MintmarkError("credentials_invalid", "The secret is not MINTMARK_RECORD_SECRET of this issuer.");
+      throw new MintmarkError(
+        "credentials_invalid",
+        "The secret is not MINTMARK_RECORD_SECRET of this issuer.",
+      );
     }
   };
   app.register(async (routes) => {
-    routes.addHook("onRequest", (request, reply) => countFailures(requireSecret(request), failures, request, reply));
+    routes.addHook("onRequest", (request, reply) =>
+      countFailures(requireSecret(request), failures, request, reply),
+    );
     accept(routes, "application/json", parseJson);
     routes.post("/v1/mints", { bodyLimit: MAX_MINTS_BYTES }, async ({ body }) => {
       return { recorded: await record.record(readAs(recorded, body).mints) };

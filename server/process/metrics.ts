@@ -32,7 +32,12 @@ export class Metrics {
   readonly #deliveries: Counter;
   readonly #unsubscribe: readonly (() => void)[];
 
-  constructor({ engine, memory = new HeldBytes(), chains = new Map(), checks = () => ({}) }: MetricsOptions) {
+  constructor({
+    engine,
+    memory = new HeldBytes(),
+    chains = new Map(),
+    checks = () => ({}),
+  }: MetricsOptions) {
     const { counter, gauge } = metricsIn(this.registry);
     this.#requests = new Histogram({
       name: "mintmark_http_request_seconds",
@@ -41,12 +46,25 @@ export class Metrics {
       buckets: SECONDS,
       registers: [this.registry],
     });
-    this.#problems = counter("mintmark_http_problems_total", "Responses with problem documents, by code.", "code");
+    this.#problems = counter(
+      "mintmark_http_problems_total",
+      "Responses with problem documents, by code.",
+      "code",
+    );
     const requests = counter("mintmark_mint_requests_total", "Mint requests acknowledged.");
     const mints = counter("mintmark_mints_total", "Mint entries acknowledged.");
-    const sealed = counter("mintmark_vaults_sealed_total", "Vaults in batches sealed by this process.", "mode");
+    const sealed = counter(
+      "mintmark_vaults_sealed_total",
+      "Vaults in batches sealed by this process.",
+      "mode",
+    );
     const steps = "accepted, submitted, attempt_refused, settled, finalized, failed, reverted";
-    const withdrawals = counter("mintmark_withdrawals_total", `Withdrawals by step: ${steps}.`, "chain", "step");
+    const withdrawals = counter(
+      "mintmark_withdrawals_total",
+      `Withdrawals by step: ${steps}.`,
+      "chain",
+      "step",
+    );
     const gas = "Gas of mined transactions, by chain and by work: commit, withdrawal.";
     this.#gas = counter("mintmark_l1_gas_total", gas, "chain", "work");
     const attempts = "Attempts at webhooks' endpoints, by outcome: delivered, failed.";
@@ -61,11 +79,15 @@ export class Metrics {
         withdrawals.inc({ chain: `${chainId}`, step: type.slice("withdrawal.".length) });
       }),
     ];
-    const findings = recentFindings(() => ({ ...engineChecks(engine, memory), ...checks() }), Date.now);
+    const findings = recentFindings(
+      () => ({ ...engineChecks(engine, memory), ...checks() }),
+      Date.now,
+    );
     const passes = "For each check of /readyz: 1 if it passes, 0 if it fails.";
     gauge("mintmark_check_ok", passes, ["check"], async function () {
       this.reset();
-      for (const { name, error } of await findings()) this.set({ check: name }, error === undefined ? 1 : 0);
+      for (const { name, error } of await findings())
+        this.set({ check: name }, error === undefined ? 1 : 0);
     });
     const held = "Bytes of request bodies and unread responses, of MINTMARK_MEMORY_MIB.";
     gauge("mintmark_held_bytes", held, [], function () {
@@ -103,14 +125,25 @@ export class GuardMetrics {
 
   constructor(archive: Archive) {
     const { counter, gauge } = metricsIn(this.registry);
-    const asked = "Batches that an operator asked to have signed: `signed`, or the reason of the refusal.";
+    const asked =
+      "Batches that an operator asked to have signed: `signed`, or the reason of the refusal.";
     this.#answers = counter("mintmark_signing_requests_total", asked, "answer");
-    gauge("mintmark_archive_block", "The newest block of L1 that the archive holds.", [], function () {
-      this.set(Number(archive.position?.block ?? 0n));
-    });
-    gauge("mintmark_archive_missing_batches", "Committed batches without data.", [], async function () {
-      this.set((await archive.missing()).length);
-    });
+    gauge(
+      "mintmark_archive_block",
+      "The newest block of L1 that the archive holds.",
+      [],
+      function () {
+        this.set(Number(archive.position?.block ?? 0n));
+      },
+    );
+    gauge(
+      "mintmark_archive_missing_batches",
+      "Committed batches without data.",
+      [],
+      async function () {
+        this.set((await archive.missing()).length);
+      },
+    );
   }
 
   answered(answer: string): void {
@@ -129,30 +162,44 @@ function metricsIn(registry: Registry) {
     counter: (name: string, help: string, ...labelNames: string[]) =>
       new Counter({ name, help, labelNames, registers }),
     /** @param collect - sets the values at each scrape */
-    gauge: (name: string, help: string, labelNames: string[], collect: (this: Gauge) => void | Promise<void>) =>
-      new Gauge({ name, help, labelNames, registers, collect }),
+    gauge: (
+      name: string,
+      help: string,
+      labelNames: string[],
+      collect: (this: Gauge) => void | Promise<void>,
+    ) => new Gauge({ name, help, labelNames, registers, collect }),
   };
 }
 
 type MakeGauge = ReturnType<typeof metricsIn>["gauge"];
 
 function batches({ batches }: Engine, gauge: MakeGauge): void {
-  const perMode = (name: string, help: string, read: () => Promise<readonly number[]> | readonly number[]) =>
+  const perMode = (
+    name: string,
+    help: string,
+    read: () => Promise<readonly number[]> | readonly number[],
+  ) =>
     gauge(name, help, ["mode"], async function () {
-      for (const [i, value] of (await read()).entries()) this.set({ mode: MODES[i] as Mode }, value);
+      for (const [i, value] of (await read()).entries())
+        this.set({ mode: MODES[i] as Mode }, value);
     });
-  const counts = ({ countValidium, countRollup }: Record<"countValidium" | "countRollup", number>) => [
+  const counts = ({
     countValidium,
     countRollup,
-  ];
+  }: Record<"countValidium" | "countRollup", number>) => [countValidium, countRollup];
   perMode("mintmark_open_batch_vaults", "Vaults in the open batch.", () =>
     MODES.map((mode) => batches.getOpen(mode).vaultCount),
   );
-  perMode("mintmark_open_batch_age_seconds", "Seconds since the open batch's first mint; 0 when it is empty.", () =>
-    MODES.map((mode) => {
-      const { vaultCount, timestamps } = batches.getOpen(mode);
-      return vaultCount === 0 || timestamps.open === undefined ? 0 : (Date.now() - timestamps.open) / 1000;
-    }),
+  perMode(
+    "mintmark_open_batch_age_seconds",
+    "Seconds since the open batch's first mint; 0 when it is empty.",
+    () =>
+      MODES.map((mode) => {
+        const { vaultCount, timestamps } = batches.getOpen(mode);
+        return vaultCount === 0 || timestamps.open === undefined
+          ? 0
+          : (Date.now() - timestamps.open) / 1000;
+      }),
   );
   const uncommitted = "Vaults of batches that L1 has not committed, open ones included.";
   gauge("mintmark_uncommitted_vaults", uncommitted, [], function () {
@@ -165,9 +212,17 @@ function batches({ batches }: Engine, gauge: MakeGauge): void {
 }
 
 /** If a chain does not answer in time, only its own gauges are missing. */
-function settlementOnL1(engine: Engine, chains: NonNullable<MetricsOptions["chains"]>, gauge: MakeGauge): void {
+function settlementOnL1(
+  engine: Engine,
+  chains: NonNullable<MetricsOptions["chains"]>,
+  gauge: MakeGauge,
+): void {
   if (chains.size === 0) return;
-  const asked = (name: string, help: string, ask: (l1: MetricsChain, chainId: bigint) => Promise<number | undefined>) =>
+  const asked = (
+    name: string,
+    help: string,
+    ask: (l1: MetricsChain, chainId: bigint) => Promise<number | undefined>,
+  ) =>
     gauge(name, help, ["chain"], async function () {
       const answers = [...chains].map(async ([chainId, connect]) => {
         const labels = { chain: `${chainId}` };
@@ -179,28 +234,44 @@ function settlementOnL1(engine: Engine, chains: NonNullable<MetricsOptions["chai
       });
       await Promise.all(answers);
     });
-  asked("mintmark_l1_lag_blocks", "Blocks of a chain that the engine has not applied yet.", async (l1, chainId) => {
-    return Number((await l1.blockNumber()) - (engine.operator.portal(chainId).observed ?? 0n));
-  });
-  asked("mintmark_operator_balance_ether", "Balance of the operator's account on a chain.", async (l1) => {
-    const balance = await l1.operatorBalance?.();
-    return balance === undefined ? undefined : Number(balance) / 1e18;
-  });
+  asked(
+    "mintmark_l1_lag_blocks",
+    "Blocks of a chain that the engine has not applied yet.",
+    async (l1, chainId) => {
+      return Number((await l1.blockNumber()) - (engine.operator.portal(chainId).observed ?? 0n));
+    },
+  );
+  asked(
+    "mintmark_operator_balance_ether",
+    "Balance of the operator's account on a chain.",
+    async (l1) => {
+      const balance = await l1.operatorBalance?.();
+      return balance === undefined ? undefined : Number(balance) / 1e18;
+    },
+  );
 }
 
-/** Serves `GET /metrics` on a separate port, for the operator's network. `names` are its allowed host names. */
+/**
+ * Serves `GET /metrics` on a separate port, for the operator's network. `names` are its allowed
+ * host names.
+ */
 export async function serveMetrics(
   metrics: Pick<Metrics, "registry" | "close">,
   host: string,
   port: number,
   names: readonly string[],
 ): Promise<AsyncDisposable & { readonly port: number }> {
-  const app = fastifyApp({ hosts: [host, ...names], requestTimeoutSeconds: 30, forceCloseConnections: true });
+  const app = fastifyApp({
+    hosts: [host, ...names],
+    requestTimeoutSeconds: 30,
+    forceCloseConnections: true,
+  });
   let scrapedAt: number | null = null;
   // HEAD would count as a scrape, and ask L1.
   app.get("/metrics", { exposeHeadRoute: false }, async (request, reply) => {
     // For `mintmark doctor`, which reads this without a scrape.
-    if (scrapedAt !== null) reply.header("mintmark-scraped-seconds-ago", Math.round((Date.now() - scrapedAt) / 1000));
+    if (scrapedAt !== null)
+      reply.header("mintmark-scraped-seconds-ago", Math.round((Date.now() - scrapedAt) / 1000));
     if (request.headers["user-agent"] !== "mintmark-doctor") scrapedAt = Date.now();
     reply.type(metrics.registry.contentType);
     return metrics.registry.metrics();

@@ -6,10 +6,14 @@ import { isUnreachable } from "../../core/l1/index.ts";
 /** The server listens this many milliseconds after connecting to L1, with or without an answer. */
 const PATIENCE_MS = 3_000;
 const REACH: Backoff = { firstMs: 1_000, maxMs: 30_000 };
-export const UNREACHED = "L1 does not answer (MINTMARK_RPC_URL); the server accepts no mints, and tries again";
-const AWAY = "the cluster's journal does not answer, so the server does not follow L1 yet; it tries again";
+export const UNREACHED =
+  "L1 does not answer (MINTMARK_RPC_URL); the server accepts no mints, and tries again";
+const AWAY =
+  "the cluster's journal does not answer, so the server does not follow L1 yet; it tries again";
 
-/** The answer of L1 if it comes soon; else undefined. Rejects for faults that waiting cannot fix. */
+/**
+ * The answer of L1 if it comes soon; else undefined. Rejects for faults that waiting cannot fix.
+ */
 export async function soon<T>(answer: Promise<T>): Promise<T | undefined> {
   const reached = answer.catch((error: unknown) => {
     if (!isUnreachable(error)) throw error;
@@ -21,8 +25,8 @@ export async function soon<T>(answer: Promise<T>): Promise<T | undefined> {
 }
 
 /**
- * Tries until L1 answers, and a cluster's journal too: comparing with L1 takes its turn among the changes. A node that
- * is down comes back; a wrong setting does not, so it throws.
+ * Tries until L1 answers, and a cluster's journal too: comparing with L1 takes its turn among the
+ * changes. A node that is down comes back; a wrong setting does not, so it throws.
  */
 export async function reach(
   start: () => Promise<void>,

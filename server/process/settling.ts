@@ -47,21 +47,40 @@ interface SettlingOptions extends Omit<SettledBy, "mirrors"> {
 export function settlerOver(options: SettledBy) {
   const { engine, l1, members, threshold, onMemberFailure: onFailure } = options;
   const earlierBatch = (batchNumber: number) => engine.batches.getSealed("validium", batchNumber);
-  const committee = collectAttestations({ members, threshold, l1, earlierBatch, ...(onFailure && { onFailure }) });
+  const committee = collectAttestations({
+    members,
+    threshold,
+    l1,
+    earlierBatch,
+    ...(onFailure && { onFailure }),
+  });
   return { committee, settler: new Settler({ ...options, committee }) };
 }
 
 export type MirrorChain = ReturnType<typeof mirrorChainOf>;
 
 /**
- * A mirror's chain, and the committee that signs the state for mirrors through its members' services.
+ * A mirror's chain, and the committee that signs the state for mirrors through its members'
+ * services.
  *
  * @param account - pays on that chain; needs no role there
  */
-export function mirrorChainOf(setting: MirrorSetting, account: LocalAccount, fees: Pick<FeeOptions, "replaceAfterMs">) {
+export function mirrorChainOf(
+  setting: MirrorSetting,
+  account: LocalAccount,
+  fees: Pick<FeeOptions, "replaceAfterMs">,
+) {
   const { chainId, contract, rpcUrl: rpc, fromBlock, confirmations, maxFeePerGas } = setting;
   const chain = chainOf({ chainId, contract }, () =>
-    connectMirror({ rpc, contract, chainId, account, ...fees, finality: finalityOf(confirmations), maxFeePerGas }),
+    connectMirror({
+      rpc,
+      contract,
+      chainId,
+      account,
+      ...fees,
+      finality: finalityOf(confirmations),
+      maxFeePerGas,
+    }),
   );
   const { members = [], threshold = 0 } = setting;
   const committee = { members: members.map((member) => new RemoteAttester(member)), threshold };
@@ -70,29 +89,43 @@ export function mirrorChainOf(setting: MirrorSetting, account: LocalAccount, fee
 
 type Checks = Readonly<Record<string, ReadinessCheck>>;
 
-/** The engine's connection to L1, and to mirrors: seals, commits, follows and withdraws until disposed. */
+/**
+ * The engine's connection to L1, and to mirrors: seals, commits, follows and withdraws until
+ * disposed.
+ */
 export type Settling = Awaited<ReturnType<typeof startSettling>>;
 
 /**
- * The caller has reserved the settling of the engine ({@link reserveSettling}). Rejects with `validation_failed` when
- * another committee is in force, and with a `ConfigError` when the key does not have the operator role.
+ * The caller has reserved the settling of the engine ({@link reserveSettling}). Rejects with
+ * `validation_failed` when another committee is in force, and with a `ConfigError` when the key
+ * does not have the operator role.
  */
 export async function startSettling(options: SettlingOptions) {
   const { engine, l1, fromBlock, intervalMs, mirrors = [] } = options;
   const missing = await missingRole(options);
   if (missing !== null) throw new ConfigError(`MINTMARK_OPERATOR_KEY: ${missing}`);
   const source = new SourceHistory(l1, fromBlock);
-  const far = mirrors.map(({ settlement: { chainId, contract }, connect, committee, fromBlock }) => {
-    const known = engine.operator.portals().find((portal) => portal.chainId === chainId);
-    // A store keeps the first mirror of a chain.
-    if (known !== undefined && known.contract !== contract)
-      throw new MintmarkError(
-        "store_mismatch",
-        `On chain ${chainId} this store's withdrawals are paid by ${known.contract}, not ${contract}.`,
-      );
-    const onError = (error: unknown) => options.onMirrorError?.(chainId, error);
-    return new MirrorSettler({ engine, source, committee, connect, fromBlock, intervalMs, onError });
-  });
+  const far = mirrors.map(
+    ({ settlement: { chainId, contract }, connect, committee, fromBlock }) => {
+      const known = engine.operator.portals().find((portal) => portal.chainId === chainId);
+      // A store keeps the first mirror of a chain.
+      if (known !== undefined && known.contract !== contract)
+        throw new MintmarkError(
+          "store_mismatch",
+          `On chain ${chainId} this store's withdrawals are paid by ${known.contract}, not ${contract}.`,
+        );
+      const onError = (error: unknown) => options.onMirrorError?.(chainId, error);
+      return new MirrorSettler({
+        engine,
+        source,
+        committee,
+        connect,
+        fromBlock,
+        intervalMs,
+        onError,
+      });
+    },
+  );
   const { committee, settler } = settlerOver({ ...options, mirrors: far });
   await committee.requireInForce();
   await settler.chooseRollupData();
@@ -101,24 +134,32 @@ export async function startSettling(options: SettlingOptions) {
   const stopping = new AbortController();
   const settling = [settler, ...far].map((each) => each.run(stopping.signal));
   return {
-    /** For `/readyz`: the errors in each kind of work, and causes that would keep batches from L1. */
+    /**
+     * For `/readyz`: the errors in each kind of work, and causes that would keep batches from L1.
+     */
     checks: {
       settlement: async () => {
         engine.operator.requirePromising();
         return "up to date with L1";
       },
       ...Object.fromEntries(
-        Object.keys(settler.lastErrors).map((work) => [work, async () => describeWork(settler, work as SettlerWork)]),
+        Object.keys(settler.lastErrors).map((work) => [
+          work,
+          async () => describeWork(settler, work as SettlerWork),
+        ]),
       ),
       ...settlementChecks(options, committee),
       issuers: async () => describeConsents(settler.consents.standings()),
       ...Object.fromEntries(
         mirrors.map((mirror, i) => {
-          const check = async () => describeMirror(engine, mirror, far[i]?.lastError ?? null, options);
+          const check = async () =>
+            describeMirror(engine, mirror, far[i]?.lastError ?? null, options);
           return [`mirror-${mirror.settlement.chainId}`, check] as const;
         }),
       ),
-      ...Object.fromEntries(unserved.map(({ chainId }) => [`mirror-${chainId}`, async () => UNSERVED])),
+      ...Object.fromEntries(
+        unserved.map(({ chainId }) => [`mirror-${chainId}`, async () => UNSERVED]),
+      ),
     },
     async [Symbol.asyncDispose]() {
       stopping.abort();
@@ -136,7 +177,10 @@ function etherText(wei: bigint): string {
 
 /** Shorter than a check's timeout, so one silent member does not hide the others. */
 const MEMBER_MS = 3_000;
-/** Most seconds that this clock may be behind a block. Deadlines of withdrawals and ages of batches depend on it. */
+/**
+ * Most seconds that this clock may be behind a block. Deadlines of withdrawals and ages of batches
+ * depend on it.
+ */
 const MOST_BEHIND = 60;
 
 /** Checks for `/readyz`. Each names one cause that would keep batches from L1. */
@@ -146,18 +190,22 @@ function settlementChecks(options: SettlingOptions, committee: Collector): Check
     operator: async () => unless(await missingRole(options), `${operator} holds the operator role`),
     operatorBalance: async () => {
       const balance = await l1.operatorBalance();
-      const lack = balance < leastBalance ? `${operator} has ${etherText(balance)}: send it more` : null;
+      const lack =
+        balance < leastBalance ? `${operator} has ${etherText(balance)}: send it more` : null;
       return unless(lack, etherText(balance));
     },
     l1Lag: async () => {
-      const lag = (await l1.blockNumber()) - (engine.operator.portal(engine.settlement.chainId).observed ?? fromBlock);
+      const lag =
+        (await l1.blockNumber()) -
+        (engine.operator.portal(engine.settlement.chainId).observed ?? fromBlock);
       const fault = lag > mostLag ? `${lag} blocks behind L1, more than ${mostLag}` : null;
       return unless(fault, lag === 1n ? "1 block" : `${lag} blocks`);
     },
     l1Clock: async () => {
       const block = await l1.block("latest");
       const age = Math.round(Date.now() / 1000) - Number(block?.timestamp ?? 0n);
-      if (age < -MOST_BEHIND) throw new NotReady(`this clock is ${-age} s behind L1's newest block: set it`);
+      if (age < -MOST_BEHIND)
+        throw new NotReady(`this clock is ${-age} s behind L1's newest block: set it`);
       return `L1's newest block is ${Math.max(age, 0)} s old`;
     },
     committee: () => committeeCheck(options, committee),
@@ -179,7 +227,8 @@ export function unsettledChecks(engine: Engine): Checks {
   return {
     settlement: async () => {
       const [sealed, committed] = [engine.batches.state(), await engine.batches.committedState()];
-      const waiting = sealed.countValidium + sealed.countRollup - committed.countValidium - committed.countRollup;
+      const waiting =
+        sealed.countValidium + sealed.countRollup - committed.countValidium - committed.countRollup;
       if (waiting === 0) return "no operator key, and no sealed batch waiting";
       throw new NotReady(
         `${waiting} sealed ${waiting === 1 ? "batch waits" : "batches wait"} for L1, and this server has no operator ` +
@@ -190,10 +239,14 @@ export function unsettledChecks(engine: Engine): Checks {
 }
 
 /**
- * Asks each member for a response. Fails when fewer than the threshold can sign, or another committee is in force on
- * L1. The members' addresses and responses are only for the log, because this result is public.
+ * Asks each member for a response. Fails when fewer than the threshold can sign, or another
+ * committee is in force on L1. The members' addresses and responses are only for the log, because
+ * this result is public.
  */
-async function committeeCheck({ engine, members, threshold }: SettlingOptions, committee: Collector): Promise<string> {
+async function committeeCheck(
+  { engine, members, threshold }: SettlingOptions,
+  committee: Collector,
+): Promise<string> {
   await committee.requireInForce().catch((error: unknown) => {
     if (!(error instanceof MintmarkError) || error.code !== "validation_failed") throw error;
     throw new NotReady(error.message);
@@ -202,8 +255,13 @@ async function committeeCheck({ engine, members, threshold }: SettlingOptions, c
   const standings = new Map(committee.standings().map((standing) => [standing.address, standing]));
   const found = await Promise.all(
     members.map(async (member) => {
-      const state = (await answers(member)) ? stateOf(standings.get(member.address), committed) : "does not answer";
-      return { able: state !== "does not answer" && !state.startsWith("refuses"), told: `${member.address} ${state}` };
+      const state = (await answers(member))
+        ? stateOf(standings.get(member.address), committed)
+        : "does not answer";
+      return {
+        able: state !== "does not answer" && !state.startsWith("refuses"),
+        told: `${member.address} ${state}`,
+      };
     }),
   );
   const able = found.filter(({ able }) => able).length;
@@ -235,7 +293,10 @@ function describeWork({ lastErrors }: Settler, work: SettlerWork): string {
   return "goes well";
 }
 
-/** The issuers' answers about the batches that wait. Never rejects: an issuer keeps nobody else's batches from L1. */
+/**
+ * The issuers' answers about the batches that wait. Never rejects: an issuer keeps nobody else's
+ * batches from L1.
+ */
 export function describeConsents(standings: readonly ConsentStanding[]): string {
   const told = standings.map(({ issuer, batchId, state, failure }) => {
     if (state === "refused") return `${issuer} does not consent to ${batchId}: ${failure}`;
@@ -249,7 +310,10 @@ const UNSERVED = "not followed: missing in MINTMARK_MIRRORS, so withdrawals ther
 /** Shorter than a check's timeout, so this one is never late. */
 const MIRROR_MS = 3_000;
 
-/** A mirror's status. Never rejects: a fault at one chain does not affect the others, so the server stays ready. */
+/**
+ * A mirror's status. Never rejects: a fault at one chain does not affect the others, so the server
+ * stays ready.
+ */
 async function describeMirror(
   engine: Engine,
   mirror: MirrorChain,
@@ -258,9 +322,12 @@ async function describeMirror(
 ): Promise<string> {
   try {
     if (lastError !== null) throw lastError;
-    const asked = mirror.connect().then((l1) => Promise.all([l1.blockNumber(), l1.operatorBalance()]));
+    const asked = mirror
+      .connect()
+      .then((l1) => Promise.all([l1.blockNumber(), l1.operatorBalance()]));
     const [newest, balance] = await within(MIRROR_MS, asked, () => new NotReady("no answer"));
-    const lag = newest - (engine.operator.portal(mirror.settlement.chainId).observed ?? mirror.fromBlock);
+    const lag =
+      newest - (engine.operator.portal(mirror.settlement.chainId).observed ?? mirror.fromBlock);
     const state = lag > mostLag ? "not up to date" : "in step";
     return `${state}: ${lag} blocks behind, ${etherText(balance)}${balance < leastBalance ? ": send it more" : ""}`;
   } catch (error) {
@@ -276,7 +343,9 @@ export interface Refusal {
   readonly detail: string;
 }
 
-/** Makes the caller an engine's only settler until disposed, because two would use the same nonces. */
+/**
+ * Makes the caller an engine's only settler until disposed, because two would use the same nonces.
+ */
 export function reserveSettling(engine: Engine, refusal: Refusal): Disposable {
   const other = reserved.get(engine.ended);
   if (other !== undefined) throw new MintmarkError(other.code, other.detail);

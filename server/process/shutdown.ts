@@ -3,14 +3,18 @@ import type { FastifyInstance } from "fastify";
 
 /** Time limits of a shutdown. */
 export interface ShutdownOptions {
-  /** Milliseconds of answering 503 before the socket closes, so a load balancer can react. Default 0. */
+  /**
+   * Milliseconds of answering 503 before the socket closes, so a load balancer can react. Default
+   * 0.
+   */
   readonly drainMs?: number;
   /** Milliseconds after which busy connections are closed. Default 10,000. */
   readonly deadlineMs?: number;
 }
 
 /**
- * Stops a server: refuses new work, finishes running requests, then closes every connection. The engine stays open.
+ * Stops a server: refuses new work, finishes running requests, then closes every connection. The
+ * engine stays open.
  *
  * @example
  * process.once("SIGTERM", () => shutDown(app, { drainMs: 5_000 }).then(() => engine.close()));
@@ -28,8 +32,8 @@ export async function shutDown(app: FastifyInstance, options: ShutdownOptions = 
 }
 
 /**
- * Resolves with the first SIGINT or SIGTERM; a second one ends the process at once. Call it first, because a
- * container's init has no default action for signals.
+ * Resolves with the first SIGINT or SIGTERM; a second one ends the process at once. Call it first,
+ * because a container's init has no default action for signals.
  */
 export function stopSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
@@ -45,8 +49,8 @@ export function stopSignal(): Promise<NodeJS.Signals> {
 }
 
 /**
- * Takes the stop signal from now on. It ends the process at once, because nothing is acknowledged yet, until the
- * returned function is called, which waits for it.
+ * Takes the stop signal from now on. It ends the process at once, because nothing is acknowledged
+ * yet, until the returned function is called, which waits for it.
  */
 export function stopSignalFromStart(): () => Promise<NodeJS.Signals> {
   const stopped = stopSignal();

@@ -13,7 +13,11 @@ const tokenBody = requestComponent(
     grant_type: z.literal("client_credentials"),
     client_id: z.string().min(1).max(128).optional().describe("The API key's id."),
     client_secret: z.string().min(1).max(256).optional().describe("The API key."),
-    scope: z.string().max(256).optional().describe("A subset of the key's scopes, separated by spaces."),
+    scope: z
+      .string()
+      .max(256)
+      .optional()
+      .describe("A subset of the key's scopes, separated by spaces."),
   }),
 );
 
@@ -56,7 +60,10 @@ export const tokenEndpoints: readonly Endpoint[] = [
 function clientOf(body: z.output<typeof tokenBody>, authorization: string | undefined) {
   if (authorization !== undefined) {
     if (body.client_secret === undefined) return basic(authorization);
-    throw new ServerError("malformed_request", "Send the secret in the form or in Authorization, not in both.");
+    throw new ServerError(
+      "malformed_request",
+      "Send the secret in the form or in Authorization, not in both.",
+    );
   }
   if (body.client_id === undefined || body.client_secret === undefined) {
     const detail = "Send client_id and client_secret in the form, or as Authorization: Basic.";
@@ -65,7 +72,10 @@ function clientOf(body: z.output<typeof tokenBody>, authorization: string | unde
   return { id: body.client_id, secret: body.client_secret };
 }
 
-/** RFC 6749 2.3.1: both halves are form-encoded before joining. Ours contain nothing that the encoding changes. */
+/**
+ * RFC 6749 2.3.1: both halves are form-encoded before joining. Ours contain nothing that the
+ * encoding changes.
+ */
 function basic(authorization: string) {
   const encoded = /^Basic +([A-Za-z0-9+/]+=*)$/i.exec(authorization)?.[1];
   if (encoded === undefined) throw new MintmarkError("credentials_invalid");
@@ -78,6 +88,7 @@ function scopesOf(wanted: string | undefined, granted: readonly Scope[]): readon
   if (wanted === undefined) return granted;
   const names = wanted.split(" ").filter((name) => name !== "");
   const unknown = names.filter((name) => !granted.some((scope) => scope === name));
-  if (unknown.length > 0) throw new MintmarkError("scope_missing", "The key lacks a requested scope.");
+  if (unknown.length > 0)
+    throw new MintmarkError("scope_missing", "The key lacks a requested scope.");
   return SCOPES.filter((scope) => names.includes(scope));
 }

@@ -19,7 +19,9 @@ export const asset = s.responseComponent("Asset", {
     .describe("The mode of its mints without one; null: the application's, if it has one."),
   nextTokenId: s.outDecimal
     .nullable()
-    .describe("The id that the engine gives next to a mint by `quantity`; null where mints name their ids."),
+    .describe(
+      "The id that the engine gives next to a mint by `quantity`; null where mints name their ids.",
+    ),
   supplyCap: s.outDecimal.nullable(),
   minted: s.outDecimal,
   whitelisted: z.boolean(),
@@ -32,7 +34,9 @@ export const asset = s.responseComponent("Asset", {
   transferable: z
     .boolean()
     .nullable()
-    .describe("Whether owners can transfer and redeem vaults of it before a withdrawal; null before L1 was asked."),
+    .describe(
+      "Whether owners can transfer and redeem vaults of it before a withdrawal; null before L1 was asked.",
+    ),
   mintable: z.boolean(),
   mintingAvailable: z.boolean().describe("Whether a mint would be accepted now."),
   unavailableReason: z.string().nullable(),
@@ -54,7 +58,10 @@ const assetQuery = z.strictObject({
   ...s.page,
 });
 
-/** The standards of an `assetType` filter. Every asset here is mintable, so `mintable-erc20` equals `erc20`. */
+/**
+ * The standards of an `assetType` filter. Every asset here is mintable, so `mintable-erc20` equals
+ * `erc20`.
+ */
 export function standardsOf(types: readonly AssetType[]): readonly Standard[] {
   return STANDARDS.filter((name) => types.includes(name) || types.includes(`mintable-${name}`));
 }
@@ -80,12 +87,14 @@ export const assetEndpoints: readonly Endpoint[] = [
     summary: "Enable an asset for the application",
     success: oneAsset,
     errors: ["asset_not_whitelisted"],
-    handle: ({ engine, applicationId, params }) => engine.assets.enable(applicationId, params.assetId),
+    handle: ({ engine, applicationId, params }) =>
+      engine.assets.enable(applicationId, params.assetId),
   }),
   endpoint("Assets", "assets", "DELETE /api/v1/assets/{assetId}/enablement", "disableAsset", {
     summary: "Disable an asset for the application",
     description: "Minted tokens stay; only new mints are refused.",
     success: oneAsset,
-    handle: ({ engine, applicationId, params }) => engine.assets.disable(applicationId, params.assetId),
+    handle: ({ engine, applicationId, params }) =>
+      engine.assets.disable(applicationId, params.assetId),
   }),
 ];

@@ -1,8 +1,23 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
-import { BATCH_KINDS, type Batch, type Engine, MintmarkError, type Mode, type ProofOptions } from "../../core/index.ts";
+import {
+  BATCH_KINDS,
+  type Batch,
+  type Engine,
+  MintmarkError,
+  type Mode,
+  type ProofOptions,
+} from "../../core/index.ts";
 import { type Endpoint, endpoint, json, paged } from "./api/endpoint.ts";
-import { mode, outAddress, outDecimal, outHash, outTime, page, responseComponent } from "./api/fields.ts";
+import {
+  mode,
+  outAddress,
+  outDecimal,
+  outHash,
+  outTime,
+  page,
+  responseComponent,
+} from "./api/fields.ts";
 
 const BATCH_STATUSES = ["open", "sealed", "submitted", "settled", "finalized"] as const;
 
@@ -51,7 +66,10 @@ const blobProofs = responseComponent("BlobProofs", {
     .array(z.strictObject({ commitment: outPoint, proof: outPoint }))
     .describe("KZG commitment and proof of each blob, in order; empty for a batch without blobs."),
 });
-const batches = { ...paged("BatchPage", batch), query: z.strictObject({ mode: mode.optional(), ...page }) };
+const batches = {
+  ...paged("BatchPage", batch),
+  query: z.strictObject({ mode: mode.optional(), ...page }),
+};
 
 const roots = z.strictObject({
   countValidium: z.int(),
@@ -81,11 +99,16 @@ const state = responseComponent("State", {
   committed: roots.describe("Of the batches committed on L1."),
 });
 
-// Batches and state are the same for everyone, so each read exists twice: under /api with credentials, under /public without.
+// Batches and state are the same for everyone, so each read exists twice: under /api with
+// credentials, under /public without.
 const PRIVATE = { base: "/api/v1", access: "read", name: "" } as const;
 const PUBLIC = { base: "/public/v1", access: "public", name: "Public" } as const;
 
-function readsOfBatches({ base, access, name }: typeof PRIVATE | typeof PUBLIC): readonly Endpoint[] {
+function readsOfBatches({
+  base,
+  access,
+  name,
+}: typeof PRIVATE | typeof PUBLIC): readonly Endpoint[] {
   return [
     endpoint("Batches", access, `GET ${base}/batches`, `list${name}Batches`, {
       summary: "Batches, newest first",
@@ -95,13 +118,18 @@ function readsOfBatches({ base, access, name }: typeof PRIVATE | typeof PUBLIC):
     endpoint("Batches", access, `GET ${base}/batches/{batchId}`, `get${name}Batch`, {
       summary: "One batch: roots, counts, L1 transaction",
       success: json(200, "The batch.", batch),
-      handle: async ({ engine, params }) => batchView(await engine.batches.get(...batchOf(params.batchId))),
+      handle: async ({ engine, params }) =>
+        batchView(await engine.batches.get(...batchOf(params.batchId))),
     }),
     endpoint("Batches", access, `GET ${base}/batches/{batchId}/data`, `get${name}BatchData`, {
       summary: "A sealed batch's encoded data, from which anyone can compute its root",
       oneByOne: true,
       description: "Costs one unit of the rate limit, plus one for each further MiB.",
-      success: { status: 200, description: "docs/protocol.md, section 4.", mediaType: "application/octet-stream" },
+      success: {
+        status: 200,
+        description: "docs/protocol.md, section 4.",
+        mediaType: "application/octet-stream",
+      },
       errors: ["proof_not_ready"],
       async handle({ service: { batchData }, params, request, reply }) {
         const isPublic = request.principal === null;
@@ -136,14 +164,20 @@ function readOfState({ base, access, name }: typeof PRIVATE | typeof PUBLIC): En
 export const batchEndpoints = [...readsOfBatches(PRIVATE), ...readsOfBatches(PUBLIC)];
 export const stateEndpoints = [readOfState(PRIVATE), readOfState(PUBLIC)];
 
-/** Splits `zk-rollup-3`. Any other text, and a number beyond all batches, is a batch that does not exist. */
+/**
+ * Splits `zk-rollup-3`. Any other text, and a number beyond all batches, is a batch that does not
+ * exist.
+ */
 export function batchOf(batchId: string): [Mode, number] {
   const [, mode, number] = /^(validium|zk-rollup)-(0|[1-9]\d{0,9})$/.exec(batchId) ?? [];
   if (mode === undefined || Number(number) >= 2 ** 32) throw new MintmarkError("batch_not_found");
   return [mode as Mode, Number(number)];
 }
 
-export async function batchesOf({ batches }: Engine, filter: Parameters<Engine["batches"]["list"]>[0]) {
+export async function batchesOf(
+  { batches }: Engine,
+  filter: Parameters<Engine["batches"]["list"]>[0],
+) {
   const page = await batches.list(filter);
   return { ...page, data: page.data.map(batchView) };
 }

@@ -19,7 +19,9 @@ const claimsBody = s.requestComponent("ClaimLinks", {
 
 const takeBody = s.requestComponent("TakenClaim", {
   ownerAddress: s.address.describe("Who gets the mint."),
-  signature: s.hexUpTo(65).describe("By the link's key, over the EIP-712 message `Claim(link, owner)`."),
+  signature: s
+    .hexUpTo(65)
+    .describe("By the link's key, over the EIP-712 message `Claim(link, owner)`."),
 });
 
 const common = {
@@ -40,7 +42,12 @@ const claim = s.responseComponent("ClaimLink", {
 
 const publicClaim = s.responseComponent("PublicClaimLink", {
   ...common,
-  asset: z.strictObject({ assetId: s.outUuid, standard: s.standard, name: z.string(), symbol: z.string() }),
+  asset: z.strictObject({
+    assetId: s.outUuid,
+    standard: s.standard,
+    name: z.string(),
+    symbol: z.string(),
+  }),
   tokenId: s.outDecimal.nullable().describe("null where the engine gives the id, and for ERC-20."),
   amount: z.string().nullable().describe("Of an ERC-20 or ERC-1155, in decimals of the token."),
   quantity: z.int().nullable().describe("Tokens with ids that the engine gives."),
@@ -53,7 +60,9 @@ const takenClaim = s.responseComponent("TakenClaimLink", {
   linkAddress: s.outAddress,
   ownerAddress: s.outAddress,
   mintId: s.outUuid,
-  vaults: z.array(z.strictObject({ vaultId: s.outDecimal, assetId: s.outUuid, tokenId: s.outDecimal.nullable() })),
+  vaults: z.array(
+    z.strictObject({ vaultId: s.outDecimal, assetId: s.outUuid, tokenId: s.outDecimal.nullable() }),
+  ),
 });
 
 const PATH = "/api/v1/claims";
@@ -71,12 +80,20 @@ export const claimEndpoints: readonly Endpoint[] = [
       claims: [
         {
           linkAddress: `0x${"1c".repeat(20)}`,
-          mint: { assetId: "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21", tokenId: "1002", dataAvailabilityMode: "validium" },
+          mint: {
+            assetId: "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21",
+            tokenId: "1002",
+            dataAvailabilityMode: "validium",
+          },
           expiresAt: "2999-12-31T23:59:59Z",
         },
       ],
     },
-    success: json(200, "All of them, in their order.", s.responseComponent("ClaimLinkList", { data: z.array(claim) })),
+    success: json(
+      200,
+      "All of them, in their order.",
+      s.responseComponent("ClaimLinkList", { data: z.array(claim) }),
+    ),
     errors: [...mintErrors, "claim_exists", "claim_expired"],
     handle: async ({ engine, principal, body: { claims } }) => ({
       data: await engine.claims.createAll(principal, claims),
@@ -91,13 +108,15 @@ export const claimEndpoints: readonly Endpoint[] = [
     summary: "One claim link, and who has claimed it",
     success: asClaim,
     errors: ["claim_not_found"],
-    handle: ({ engine, applicationId, params }) => engine.claims.get(applicationId, params.linkAddress),
+    handle: ({ engine, applicationId, params }) =>
+      engine.claims.get(applicationId, params.linkAddress),
   }),
   endpoint("Claims", "mint", `DELETE ${PATH}/{linkAddress}`, "cancelClaimLink", {
     summary: "Cancel an open claim link",
     success: asClaim,
     errors: ["claim_not_found", "claim_taken"],
-    handle: ({ engine, applicationId, params }) => engine.claims.cancel(applicationId, params.linkAddress),
+    handle: ({ engine, applicationId, params }) =>
+      engine.claims.cancel(applicationId, params.linkAddress),
   }),
   endpoint("Claims", "public", `GET ${PUBLIC}`, "getPublicClaimLink", {
     summary: "What the holder of a claim link can claim",
@@ -114,7 +133,14 @@ export const claimEndpoints: readonly Endpoint[] = [
     body: takeBody,
     example: { ownerAddress: `0x${"70".repeat(20)}`, signature: `0x${"ab".repeat(65)}` },
     success: json(200, "The mint, durable.", takenClaim),
-    errors: [...mintErrors, "claim_not_found", "claim_taken", "claim_expired", "claim_cancelled", "signature_invalid"],
+    errors: [
+      ...mintErrors,
+      "claim_not_found",
+      "claim_taken",
+      "claim_expired",
+      "claim_cancelled",
+      "signature_invalid",
+    ],
     async handle({ engine, params: { linkAddress }, body }) {
       const { mintId, vaults } = await engine.claims.take(linkAddress, body);
       return { linkAddress, ownerAddress: body.ownerAddress, mintId, vaults };

@@ -27,7 +27,9 @@ export const person = s.responseComponent("Person", {
   name: z.string(),
   address: s.outAddress.nullable().describe("The wallet that signs in."),
   keyId: z.string().nullable().describe("Of the person's own mints and withdrawals."),
-  linkExpiresAt: s.outTime.nullable().describe("Of the link that was not used yet; null without one."),
+  linkExpiresAt: s.outTime
+    .nullable()
+    .describe("Of the link that was not used yet; null without one."),
   createdAt: s.outTime,
   signedInAt: s.outTime.nullable(),
   removedAt: s.outTime.nullable(),
@@ -41,7 +43,9 @@ const newPersonSignIn = s.responseComponent("NewPersonSignIn", {
   ...personSignIn.shape,
   others: z
     .array(person)
-    .describe("The same wallet's people of other teams. Sign in again with `applicationId` to choose one."),
+    .describe(
+      "The same wallet's people of other teams. Sign in again with `applicationId` to choose one.",
+    ),
 });
 export const invitation = s.responseComponent("Invitation", {
   person,
@@ -94,7 +98,10 @@ const ofKeys = { right: "keys" } as const;
 const ofPeople = { right: "people" } as const;
 const ofOperator = { right: "operate" } as const;
 const SUSPENSION = `${PATH}/applications/{applicationId}/suspension`;
-const ofApplication = { ...ofOperator, success: json(200, "The application.", application) } as const;
+const ofApplication = {
+  ...ofOperator,
+  success: json(200, "The application.", application),
+} as const;
 const NEWEST = { order: "desc" } as const;
 
 export const consoleEndpoints: readonly Endpoint[] = [
@@ -103,7 +110,8 @@ export const consoleEndpoints: readonly Endpoint[] = [
     body: challengeBody,
     example: { address: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8" },
     success: json(200, "The message; it can be used once, in five minutes.", challenge),
-    handle: ({ service, body, request }) => service.people.challenge(body.address, originOf(request, service)),
+    handle: ({ service, body, request }) =>
+      service.people.challenge(body.address, originOf(request, service)),
   }),
   endpoint("Console", "public", `POST ${PATH}/sign-in`, "createPersonSignIn", {
     summary: "Sign a person in by a wallet's signature, or by a link that works once",
@@ -116,10 +124,19 @@ export const consoleEndpoints: readonly Endpoint[] = [
     errors: [...SIGN_IN, "signature_invalid", "application_suspended", "application_not_found"],
     async handle({ service, body, request, reply }) {
       requireConsole(request);
-      const byWallet = async ({ message, signature, applicationId }: Exclude<typeof body, { link: string }>) => {
-        return { address: await service.people.prove(message, signature, originOf(request, service)), applicationId };
+      const byWallet = async ({
+        message,
+        signature,
+        applicationId,
+      }: Exclude<typeof body, { link: string }>) => {
+        return {
+          address: await service.people.prove(message, signature, originOf(request, service)),
+          applicationId,
+        };
       };
-      const opened = await service.engine.people.signIn("link" in body ? body : await byWallet(body));
+      const opened = await service.engine.people.signIn(
+        "link" in body ? body : await byWallet(body),
+      );
       setSignIn(reply, service, opened);
       return opened;
     },
@@ -152,7 +169,8 @@ export const consoleEndpoints: readonly Endpoint[] = [
   endpoint("Console", "person", `GET ${PATH}/keys`, "listConsoleKeys", {
     summary: "The application's API keys, without their secrets",
     ...paged("ApiKeyList", apiKey, "A page, newest first."),
-    handle: ({ engine, signedIn, query }) => engine.keys.list(applicationOf(signedIn), { ...query, ...NEWEST }),
+    handle: ({ engine, signedIn, query }) =>
+      engine.keys.list(applicationOf(signedIn), { ...query, ...NEWEST }),
   }),
   endpoint("Console", "person", `POST ${PATH}/keys`, "createConsoleKey", {
     ...ofKeys,
@@ -191,7 +209,8 @@ export const consoleEndpoints: readonly Endpoint[] = [
     example: { name: "Ada", role: "developer" },
     success: json(201, "The person, with the link.", invitation),
     errors: ["too_many_people"],
-    handle: ({ engine, signedIn: { applicationId }, body }) => engine.people.invite({ ...body, applicationId }),
+    handle: ({ engine, signedIn: { applicationId }, body }) =>
+      engine.people.invite({ ...body, applicationId }),
   }),
   endpoint("Console", "person", `PUT ${PERSON}/role`, "setConsolePersonRole", {
     ...ofPeople,
@@ -199,7 +218,8 @@ export const consoleEndpoints: readonly Endpoint[] = [
     body: s.requestComponent("PersonRole", { role }),
     example: { role: "viewer" },
     success: json(200, "The person.", person),
-    handle: ({ engine, params: { personId }, body: { role } }) => engine.people.changeRole(personId, role),
+    handle: ({ engine, params: { personId }, body: { role } }) =>
+      engine.people.changeRole(personId, role),
   }),
   endpoint("Console", "person", `POST ${PERSON}/links`, "createConsolePersonLink", {
     ...ofPeople,
@@ -216,7 +236,8 @@ export const consoleEndpoints: readonly Endpoint[] = [
   endpoint("Console", "person", `GET ${PATH}/audit`, "listAuditEntries", {
     summary: "Who did what in the application, or for the operator",
     ...paged("AuditLog", auditEntry, "A page, newest first; 10,000 acts are kept."),
-    handle: ({ engine, signedIn: { applicationId }, query }) => engine.people.audit(applicationId, query),
+    handle: ({ engine, signedIn: { applicationId }, query }) =>
+      engine.people.audit(applicationId, query),
   }),
   endpoint("Console", "person", `GET ${PATH}/applications`, "listConsoleApplications", {
     ...ofOperator,
@@ -248,7 +269,9 @@ export const consoleEndpoints: readonly Endpoint[] = [
     success: json(200, "The operations.", operations),
     async handle({ engine, service: { findings, gasOf } }) {
       const found = await findings();
-      const pages = await Promise.all(MODES.map((mode) => engine.batches.list({ mode, limit: 50 })));
+      const pages = await Promise.all(
+        MODES.map((mode) => engine.batches.list({ mode, limit: 50 })),
+      );
       const batches = pages.flatMap(({ data }) => data);
       const commits = await Promise.all(
         batches.map(async (batch) => {
@@ -259,7 +282,9 @@ export const consoleEndpoints: readonly Endpoint[] = [
       return {
         checks: found.map(({ name, detail, error }) => ({ name, detail, ok: error === undefined })),
         commits: commits
-          .flatMap(({ batch, settled, gas }) => (settled === undefined ? [] : [{ ...batch, settledAt: settled, gas }]))
+          .flatMap(({ batch, settled, gas }) =>
+            settled === undefined ? [] : [{ ...batch, settledAt: settled, gas }],
+          )
           .sort((a, b) => b.settledAt - a.settledAt),
       };
     },
@@ -268,6 +293,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
 
 /** The application that a person works for, or looks at. Throws `role_missing` without one. */
 export function applicationOf({ applicationId }: SignedIn): Uuid {
-  if (applicationId === null) throw new MintmarkError("role_missing", "Choose an application first.");
+  if (applicationId === null)
+    throw new MintmarkError("role_missing", "Choose an application first.");
   return applicationId;
 }

@@ -29,7 +29,9 @@ const drop = responseComponent("Drop", {
   failure: z
     .strictObject({ code: z.string(), detail: z.string() })
     .nullable()
-    .describe("Why it failed: a code of the table of errors, or `drop_unsure`. Upload the same rows again to go on."),
+    .describe(
+      "Why it failed: a code of the table of errors, or `drop_unsure`. Upload the same rows again to go on.",
+    ),
   createdAt: outTime,
   finishedAt: outTime.nullable(),
 });
@@ -71,7 +73,8 @@ export const dropEndpoints: readonly Endpoint[] = [
         return job;
       } catch (error) {
         // The connection broke, so nobody reads this response.
-        if (rows.errored === error) throw new ServerError("malformed_request", "The body ended early.");
+        if (rows.errored === error)
+          throw new ServerError("malformed_request", "The body ended early.");
         throw error;
       } finally {
         rows.resume();
@@ -85,21 +88,29 @@ export const dropEndpoints: readonly Endpoint[] = [
       "Unfinished drops, and the last twenty finished ones.",
       responseComponent("DropList", { data: z.array(drop) }),
     ),
-    handle: async ({ service: { drops }, applicationId }) => ({ data: (await drops?.list(applicationId)) ?? [] }),
+    handle: async ({ service: { drops }, applicationId }) => ({
+      data: (await drops?.list(applicationId)) ?? [],
+    }),
   }),
   endpoint("Drops", "read", `GET ${PATH}/{dropId}`, "getDrop", {
     summary: "One drop and its progress",
     success: json(200, "The drop.", drop),
-    handle: async ({ service, applicationId, params }) => dropsOf(service).get(applicationId, params.dropId),
+    handle: async ({ service, applicationId, params }) =>
+      dropsOf(service).get(applicationId, params.dropId),
   }),
   endpoint("Drops", "mint", `DELETE ${PATH}/{dropId}`, "deleteDrop", {
     summary: "Stop a drop; its mints stay",
     success: json(200, "The drop as it stopped.", drop),
-    handle: async ({ service, applicationId, params }) => dropsOf(service).stop(applicationId, params.dropId),
+    handle: async ({ service, applicationId, params }) =>
+      dropsOf(service).stop(applicationId, params.dropId),
   }),
   endpoint("Drops", "read", `GET ${PATH}/{dropId}/result`, "getDropResult", {
     summary: "A line of JSON for each finished row",
-    success: { status: 200, description: "The rows, in the order of the file.", mediaType: "application/x-ndjson" },
+    success: {
+      status: 200,
+      description: "The rows, in the order of the file.",
+      mediaType: "application/x-ndjson",
+    },
     async handle({ service, applicationId, params, request, reply }) {
       const { bytes, lines } = await dropsOf(service).result(applicationId, params.dropId);
       request.account?.pay(Math.ceil(bytes / RESULT_UNIT));

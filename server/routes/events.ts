@@ -2,7 +2,13 @@ import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
-import { type ApplicationEvent, type Engine, type EventData, MintmarkError, type Principal } from "../../core/index.ts";
+import {
+  type ApplicationEvent,
+  type Engine,
+  type EventData,
+  MintmarkError,
+  type Principal,
+} from "../../core/index.ts";
 import { eventJson } from "../../core/internal.ts";
 import { invalid } from "../http/errors.ts";
 import type { Service } from "../service.ts";
@@ -41,7 +47,11 @@ const asset = z.strictObject({ assetId: s.outUuid });
 
 const DATA = {
   "mint.accepted": z.strictObject({ mintId: s.outUuid, users: z.int(), mints: z.int() }),
-  "mint.failed": z.strictObject({ firstVaultId: s.outDecimal, vaults: z.int(), failure: z.string() }),
+  "mint.failed": z.strictObject({
+    firstVaultId: s.outDecimal,
+    vaults: z.int(),
+    failure: z.string(),
+  }),
   "asset.enabled": asset,
   "asset.disabled": asset,
   "batch.sealed": batch,
@@ -56,7 +66,11 @@ const DATA = {
   "withdrawal.finalized": withdrawal,
   "withdrawal.failed": withdrawal,
   "withdrawal.reverted": withdrawal,
-  "transfer.accepted": z.strictObject({ transferId: s.outUuid, transfers: z.int(), redemptions: z.int() }),
+  "transfer.accepted": z.strictObject({
+    transferId: s.outUuid,
+    transfers: z.int(),
+    redemptions: z.int(),
+  }),
   "transfer.redeemed": redeemed,
   "transfer.failed": z.strictObject({ transferId: s.outUuid, failure: z.string() }),
   "webhook.disabled": z.strictObject({ webhookId: s.outUuid, failure: z.string() }),
@@ -82,7 +96,9 @@ export const event = s.responseComponent(
 
 const eventPage = s.responseComponent("EventPage", {
   data: z.array(event),
-  hasMore: z.boolean().describe("Whether there are more now: continue after the last one's sequence."),
+  hasMore: z
+    .boolean()
+    .describe("Whether there are more now: continue after the last one's sequence."),
 });
 
 const eventQuery = z.strictObject({
@@ -101,11 +117,14 @@ export const eventEndpoints: readonly Endpoint[] = [
     summary: "The application's events in order: as pages, or as a stream",
     description:
       "One page; with `Accept: text/event-stream`, as EventSource sends it, a stream of Server-Sent Events until the client leaves. A client that reconnects with its last `id` misses nothing.",
-    headers: { [LAST_EVENT_ID]: "The `id` of the client's last event. EventSource sends it automatically." },
+    headers: {
+      [LAST_EVENT_ID]: "The `id` of the client's last event. EventSource sends it automatically.",
+    },
     query: eventQuery,
     success: {
       ...json(200, "The events.", eventPage),
-      stream: "Server-Sent Events: `id` is the event's sequence, `data` the event in the form of the page's entries.",
+      stream:
+        "Server-Sent Events: `id` is the event's sequence, `data` the event in the form of the page's entries.",
     },
     errors: ["too_many_streams"],
     handle({ service, principal, query: { after = 0, limit = DEFAULT_LIMIT }, request, reply }) {
@@ -124,7 +143,9 @@ export const eventEndpoints: readonly Endpoint[] = [
   }),
 ];
 
-/** The header of a reconnecting client has precedence over the address, which it repeats unchanged. */
+/**
+ * The header of a reconnecting client has precedence over the address, which it repeats unchanged.
+ */
 function lastEventId(request: FastifyRequest): number | null {
   const header = request.headers["last-event-id"];
   if (header === undefined || header === "") return null;
@@ -133,7 +154,10 @@ function lastEventId(request: FastifyRequest): number | null {
   throw invalid(LAST_EVENT_POINTER, read.error.issues[0]?.message ?? "");
 }
 
-/** The events after a sequence. Throws `validation_failed` with the pointer when it is beyond the newest. */
+/**
+ * The events after a sequence. Throws `validation_failed` with the pointer when it is beyond the
+ * newest.
+ */
 function eventsAfter(engine: Engine, applicationId: string, after: number, pointer: string) {
   try {
     return engine.events.stream(applicationId, { after });
@@ -155,11 +179,17 @@ async function page(events: ReturnType<Engine["events"]["stream"]>, limit: numbe
 const RETRY_MS = 2000;
 
 /**
- * Events as Server-Sent Events (WHATWG HTML, 9.2): `id` is the sequence, `data` the event as one line of JSON. Writes
- * no faster than the client reads; comments keep the connection alive. Ends when the client leaves, the server stops,
- * or the caller may no longer read, which each heartbeat checks; the client's next request gets the reason.
+ * Events as Server-Sent Events (WHATWG HTML, 9.2): `id` is the sequence, `data` the event as one
+ * line of JSON. Writes no faster than the client reads; comments keep the connection alive. Ends
+ * when the client leaves, the server stops, or the caller may no longer read, which each heartbeat
+ * checks; the client's next request gets the reason.
  */
-function stream(service: Service, { applicationId, keyId }: Principal, after: number, request: FastifyRequest) {
+function stream(
+  service: Service,
+  { applicationId, keyId }: Principal,
+  after: number,
+  request: FastifyRequest,
+) {
   const { engine, streams, heartbeatMs, stopping } = service;
   const ended = new AbortController();
   const { signal } = ended;
@@ -185,7 +215,8 @@ function stream(service: Service, { applicationId, keyId }: Principal, after: nu
   answer.once("close", end);
   answer.write(`retry: ${RETRY_MS}\n\n`);
   const write = async () => {
-    for await (const event of events) if (!answer.write(frameOf(event))) await once(answer, "drain", { signal });
+    for await (const event of events)
+      if (!answer.write(frameOf(event))) await once(answer, "drain", { signal });
   };
   void write()
     .catch((error) => {

@@ -3,7 +3,14 @@ import { z } from "zod";
 import { MAX_METADATA_TOKENS, type ServedMetadata } from "../../core/index.ts";
 import { sendTag, tagOf } from "../http/etag.ts";
 import { type Endpoint, endpoint, entriesOf, json } from "./api/endpoint.ts";
-import { outDecimal, outTime, requestComponent, responseComponent, tokenId, uuid } from "./api/fields.ts";
+import {
+  outDecimal,
+  outTime,
+  requestComponent,
+  responseComponent,
+  tokenId,
+  uuid,
+} from "./api/fields.ts";
 
 /** JSON of a token or a contract. The core checks it. */
 export const metadataJson = requestComponent(
@@ -15,12 +22,17 @@ export const metadataJson = requestComponent(
       image: z
         .string()
         .optional()
-        .describe("An `https://` or `ipfs://` address, or a `data:` image in base64: PNG, JPEG, GIF, WebP or AVIF."),
+        .describe(
+          "An `https://` or `ipfs://` address, or a `data:` image in base64: PNG, JPEG, GIF, WebP or AVIF.",
+        ),
       external_url: z.string().optional().describe("An `https://` address."),
       animation_url: z.string().optional().describe("An `https://` or `ipfs://` address."),
       attributes: z
         .array(
-          z.looseObject({ trait_type: z.string().optional(), value: z.union([z.string(), z.number(), z.boolean()]) }),
+          z.looseObject({
+            trait_type: z.string().optional(),
+            value: z.union([z.string(), z.number(), z.boolean()]),
+          }),
         )
         .max(100)
         .optional(),
@@ -41,18 +53,27 @@ const tokenMetadata = responseComponent("TokenMetadata", {
 });
 
 const collection = responseComponent("Collection", {
-  contractMetadata: outJson.nullable().describe("The contract's metadata (ERC-7572); null for name and symbol only."),
-  placeholder: outJson.nullable().describe("Served as the metadata of every token until the reveal; null for none."),
+  contractMetadata: outJson
+    .nullable()
+    .describe("The contract's metadata (ERC-7572); null for name and symbol only."),
+  placeholder: outJson
+    .nullable()
+    .describe("Served as the metadata of every token until the reveal; null for none."),
   frozen: z.boolean().describe("Whether no token's metadata can change."),
   updatedAt: outTime,
 });
 
-/** A token's id as `tokenURI` ends with it, or as clients of ERC-1155 put it in the place of `{id}`. */
+/**
+ * A token's id as `tokenURI` ends with it, or as clients of ERC-1155 put it in the place of `{id}`.
+ */
 const servedParams = z.strictObject({
   assetId: uuid,
   tokenId: z
     .string()
-    .regex(/^[0-9a-fA-F]{1,78}(?:\.json)?$/, "Give the token's id, in decimal digits or as 64 hex digits.")
+    .regex(
+      /^[0-9a-fA-F]{1,78}(?:\.json)?$/,
+      "Give the token's id, in decimal digits or as 64 hex digits.",
+    )
     .transform((text) => text.replace(/\.json$/, "")),
 });
 
@@ -62,10 +83,14 @@ const tokens = z
   .max(MAX_METADATA_TOKENS);
 const bulkResult = responseComponent("MetadataListResult", { tokens: z.int() });
 
-const freezeBody = requestComponent("MetadataFreeze", { tokenIds: z.array(tokenId).min(1).max(MAX_METADATA_TOKENS) });
+const freezeBody = requestComponent("MetadataFreeze", {
+  tokenIds: z.array(tokenId).min(1).max(MAX_METADATA_TOKENS),
+});
 
 const collectionBody = requestComponent("CollectionChange", {
-  contractMetadata: metadataJson.nullish().describe("The contract's metadata (ERC-7572); null removes it."),
+  contractMetadata: metadataJson
+    .nullish()
+    .describe("The contract's metadata (ERC-7572); null removes it."),
   placeholder: metadataJson.nullish().describe("Hides every token behind this; null reveals them."),
 });
 
@@ -83,7 +108,10 @@ const served = {
       "JSON for wallets and marketplaces, to be read from any page.",
       responseComponent("ServedMetadata", z.record(z.string(), z.unknown())),
     ),
-    headers: { ETag: "Identifies this version.", "Cache-Control": "For ever when it is frozen, else a minute." },
+    headers: {
+      ETag: "Identifies this version.",
+      "Cache-Control": "For ever when it is frozen, else a minute.",
+    },
     unchanged: "`If-None-Match` names the present version.",
   },
 } as const;
@@ -91,7 +119,8 @@ const served = {
 export const metadataEndpoints: readonly Endpoint[] = [
   endpoint("Metadata", "mint", `PUT ${ASSET}/tokens/{tokenId}/metadata`, "setTokenMetadata", {
     summary: "Set the metadata of a token, minted or not",
-    description: "Public at once, unless the asset has a placeholder. The asset must be reserved for the application.",
+    description:
+      "Public at once, unless the asset has a placeholder. The asset must be reserved for the application.",
     coreBody: metadataJson,
     example: {
       name: "Card 7",
@@ -109,7 +138,8 @@ export const metadataEndpoints: readonly Endpoint[] = [
     summary: "The metadata of a token, also while a placeholder hides it",
     success: asToken,
     errors: ["asset_shared", "metadata_not_found"],
-    handle: ({ engine, applicationId, params }) => engine.metadata.get(applicationId, params.assetId, params.tokenId),
+    handle: ({ engine, applicationId, params }) =>
+      engine.metadata.get(applicationId, params.assetId, params.tokenId),
   }),
   endpoint("Metadata", "mint", `POST ${ASSET}/metadata`, "setMetadataOfTokens", {
     summary: "Set the metadata of up to 1,000 tokens, all or none",
@@ -119,7 +149,11 @@ export const metadataEndpoints: readonly Endpoint[] = [
     success: json(200, "All are set.", bulkResult),
     errors: ["asset_shared", "metadata_frozen"],
     async handle({ engine, applicationId, params: { assetId }, body: { tokens } }) {
-      await engine.metadata.setAll(applicationId, assetId, tokens as Parameters<typeof engine.metadata.setAll>[2]);
+      await engine.metadata.setAll(
+        applicationId,
+        assetId,
+        tokens as Parameters<typeof engine.metadata.setAll>[2],
+      );
       return { tokens: tokens.length };
     },
   }),
@@ -137,13 +171,17 @@ export const metadataEndpoints: readonly Endpoint[] = [
   endpoint("Metadata", "read", `GET ${ASSET}/collection`, "getCollection", {
     summary: "The metadata of an asset as a whole",
     success: asCollection,
-    handle: ({ engine, applicationId, params }) => engine.metadata.getCollection(applicationId, params.assetId),
+    handle: ({ engine, applicationId, params }) =>
+      engine.metadata.getCollection(applicationId, params.assetId),
   }),
   endpoint("Metadata", "assets", `PUT ${ASSET}/collection`, "changeCollection", {
     summary: "Set the contract's metadata, hide all tokens behind a placeholder, or reveal them",
     description: "Fields that are absent stay as they are.",
     coreBody: collectionBody,
-    example: { contractMetadata: { name: "Cards", image: "https://cards.example/all.png" }, placeholder: null },
+    example: {
+      contractMetadata: { name: "Cards", image: "https://cards.example/all.png" },
+      placeholder: null,
+    },
     success: asCollection,
     errors: ["asset_shared", "metadata_frozen"],
     async handle({ engine, applicationId, params: { assetId }, body }) {
@@ -156,34 +194,48 @@ export const metadataEndpoints: readonly Endpoint[] = [
     description: "A placeholder can still be removed, and none can be set.",
     success: asCollection,
     errors: ["asset_shared"],
-    handle: ({ engine, applicationId, params }) => engine.metadata.freeze(applicationId, params.assetId),
+    handle: ({ engine, applicationId, params }) =>
+      engine.metadata.freeze(applicationId, params.assetId),
   }),
-  endpoint("Metadata", "public", "GET /public/v1/vaults/{vaultId}/metadata", "getPublicVaultMetadata", {
-    ...served,
-    summary: "The metadata of the token in a vault, or of its contract if it has none",
-    description: "Of an ERC-20 with `decimals` and `quantum`: base units in one unit of the vault's amount.",
-    errors: ["vault_void", "proof_not_ready", "asset_not_found"],
-    async handle({ engine, params, request, reply }) {
-      const vault = await engine.proofs.content(params.vaultId);
-      return send(await engine.metadata.servedVault(vault), request, reply);
+  endpoint(
+    "Metadata",
+    "public",
+    "GET /public/v1/vaults/{vaultId}/metadata",
+    "getPublicVaultMetadata",
+    {
+      ...served,
+      summary: "The metadata of the token in a vault, or of its contract if it has none",
+      description:
+        "Of an ERC-20 with `decimals` and `quantum`: base units in one unit of the vault's amount.",
+      errors: ["vault_void", "proof_not_ready", "asset_not_found"],
+      async handle({ engine, params, request, reply }) {
+        const vault = await engine.proofs.content(params.vaultId);
+        return send(await engine.metadata.servedVault(vault), request, reply);
+      },
     },
-  }),
+  ),
   endpoint("Metadata", "public", "GET /public/v1/metadata/{assetId}", "getPublicContractMetadata", {
     ...served,
     summary: "The metadata of a contract, for `contractURI` (ERC-7572)",
     handle: async ({ engine, params: { assetId }, request, reply }) =>
       send(await engine.metadata.servedContract(assetId), request, reply),
   }),
-  endpoint("Metadata", "public", "GET /public/v1/metadata/{assetId}/{tokenId}", "getPublicTokenMetadata", {
-    ...served,
-    summary: "The metadata of a token, for `tokenURI` (ERC-721) and `uri` (ERC-1155)",
-    description:
-      "Takes the id in decimal digits. Of an ERC-1155 asset it takes 64 hex digits too, as clients write `{id}`.",
-    params: servedParams,
-    errors: ["metadata_not_found"],
-    handle: async ({ engine, params: { assetId, tokenId }, request, reply }) =>
-      send(await engine.metadata.served(assetId, tokenId), request, reply),
-  }),
+  endpoint(
+    "Metadata",
+    "public",
+    "GET /public/v1/metadata/{assetId}/{tokenId}",
+    "getPublicTokenMetadata",
+    {
+      ...served,
+      summary: "The metadata of a token, for `tokenURI` (ERC-721) and `uri` (ERC-1155)",
+      description:
+        "Takes the id in decimal digits. Of an ERC-1155 asset it takes 64 hex digits too, as clients write `{id}`.",
+      params: servedParams,
+      errors: ["metadata_not_found"],
+      handle: async ({ engine, params: { assetId, tokenId }, request, reply }) =>
+        send(await engine.metadata.served(assetId, tokenId), request, reply),
+    },
+  ),
 ];
 
 /** Any page may read it: marketplaces do so in the browser. */

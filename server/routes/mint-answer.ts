@@ -1,5 +1,11 @@
 import { z } from "zod";
-import { type AcceptedColumns, MAX_BATCH_VAULTS, type MintResult, MODES, STATUSES } from "../../core/index.ts";
+import {
+  type AcceptedColumns,
+  MAX_BATCH_VAULTS,
+  type MintResult,
+  MODES,
+  STATUSES,
+} from "../../core/index.ts";
 import { AsciiWriter, type BufferPool } from "../http/wire/buffers.ts";
 import * as s from "./api/fields.ts";
 import { time, writerOf } from "./api/writer.ts";
@@ -8,7 +14,10 @@ import { vault } from "./vaults.ts";
 const mintTransaction = s.responseComponent("MintTransaction", {
   transactionId: z.string(),
   userIndex: z.int().min(0).describe("Position in the request's `users`."),
-  mintIndex: z.int().min(0).describe("Position in that user's `mints`, where an entry of `quantity` n counts as n."),
+  mintIndex: z
+    .int()
+    .min(0)
+    .describe("Position in that user's `mints`, where an entry of `quantity` n counts as n."),
   vaultId: s.outDecimal,
   status: z.enum(STATUSES),
 });
@@ -24,7 +33,9 @@ const receiptShown = s.responseComponent("MintReceipt", {
 
 export const mintReply = s.responseComponent("MintReply", {
   mintId: s.outUuid,
-  vaults: z.array(vault).describe("Every vault that the request touched, once, with its state after it."),
+  vaults: z
+    .array(vault)
+    .describe("Every vault that the request touched, once, with its state after it."),
   transactions: z.array(mintTransaction).describe("One per entry, in request order."),
   receipt: receiptShown
     .nullable()
@@ -38,7 +49,10 @@ const vaultToWire = writerOf(vault);
 const mintedToWire = writerOf(mintTransaction);
 const receiptToWire = writerOf(receiptShown);
 
-/** Usual and most bytes of a vault and a transaction: blobs have up to 255 bytes, token ids 78 digits. */
+/**
+ * Usual and most bytes of a vault and a transaction: blobs have up to 255 bytes, token ids 78
+ * digits.
+ */
 const USUAL_VAULT_BYTES = 640;
 const USUAL_TRANSACTION_BYTES = 160;
 const MOST_VAULT_BYTES = 2048;
@@ -50,7 +64,9 @@ const ROLLUP_BIT = 1n << 63n;
 const FEW = 16;
 /** Objects that are written as JSON in one turn: a few milliseconds. */
 const OBJECTS_AT_ONCE = 500;
-/** Entries that are written from columns in one turn: some ten milliseconds with the longest blobs. */
+/**
+ * Entries that are written from columns in one turn: some ten milliseconds with the longest blobs.
+ */
 const COLUMNS_AT_ONCE = 2_000;
 
 /** The result of a mint as JSON, for commands. */
@@ -60,17 +76,25 @@ export async function mintToWire(result: MintResult) {
 }
 
 /**
- * The bytes of `JSON.stringify(await mintToWire(result))`. A long one is made in pieces, each in its turn. The answer to
- * a mint is written from columns in a fraction of the time: it is the most expensive part of a large mint. Nothing in
- * that needs an escape: UUIDs, hex, decimals, times, our own names.
+ * The bytes of `JSON.stringify(await mintToWire(result))`. A long one is made in pieces, each in
+ * its turn. The answer to a mint is written from columns in a fraction of the time: it is the most
+ * expensive part of a large mint. Nothing in that needs an escape: UUIDs, hex, decimals, times, our
+ * own names.
  *
  * @returns the body, and what to call when it is no longer in use; null for nothing
  */
-export async function mintAnswer(result: MintResult, buffers: BufferPool, turn: () => Promise<void>) {
+export async function mintAnswer(
+  result: MintResult,
+  buffers: BufferPool,
+  turn: () => Promise<void>,
+) {
   const { mintId, columns } = result;
   const receipt = await result.receipt();
   const length = columns === null ? result.transactions.length : columns.assetIndex.length;
-  const answer = new AsciiWriter(buffers, 512 + length * (USUAL_VAULT_BYTES + USUAL_TRANSACTION_BYTES));
+  const answer = new AsciiWriter(
+    buffers,
+    512 + length * (USUAL_VAULT_BYTES + USUAL_TRANSACTION_BYTES),
+  );
   answer.text(`{"mintId":"${mintId}","vaults":[`);
   if (columns === null) await addObjects(answer, result.vaults, vaultToWire, turn);
   else await addVaults(answer, columns, turn);
@@ -111,7 +135,11 @@ const AMOUNT = MODES.map((mode) => ascii(`,"dataAvailabilityMode":"${mode}","amo
 const AVAILABLE = ascii('","availableBalance":"');
 
 /** Neighbours mostly share holder, asset, batch and times: these parts are formatted once. */
-async function addVaults(answer: AsciiWriter, columns: AcceptedColumns, turn: () => Promise<void>): Promise<void> {
+async function addVaults(
+  answer: AsciiWriter,
+  columns: AcceptedColumns,
+  turn: () => Promise<void>,
+): Promise<void> {
   const { users, assetIndex, mode, batchNumber, age, blobs, blobEnd } = columns;
   const owned = new Map<number, Buffer>();
   let states = new Map<number, Buffer>();
@@ -168,7 +196,12 @@ function state({ mode, batchNumber, age, time: at }: AcceptedColumns, entry: num
   return `","withdrawnBalance":"0","transferredBalance":"0","batchId":"${batchId}","status":"accepted","createdAt":"${createdAt}","updatedAt":"${time(at)}"}`;
 }
 
-function addTokenId(answer: AsciiWriter, columns: AcceptedColumns, entry: number, blobStart: number): void {
+function addTokenId(
+  answer: AsciiWriter,
+  columns: AcceptedColumns,
+  entry: number,
+  blobStart: number,
+): void {
   const spelt = columns.spellsTokenId(entry);
   const tokenId = spelt ? null : columns.tokenId(entry);
   if (!spelt && tokenId === null) {
@@ -186,7 +219,11 @@ function addAmount(answer: AsciiWriter, amount: bigint): void {
   else answer.text(`${amount}`);
 }
 
-function addVaultId(answer: AsciiWriter, { mode, batchNumber, slot }: AcceptedColumns, entry: number): void {
+function addVaultId(
+  answer: AsciiWriter,
+  { mode, batchNumber, slot }: AcceptedColumns,
+  entry: number,
+): void {
   const within = (batchNumber[entry] as number) * MAX_BATCH_VAULTS + (slot[entry] as number);
   if (mode[entry] === 0) answer.decimal(within);
   else answer.text(`${ROLLUP_BIT | BigInt(within)}`);

@@ -32,21 +32,31 @@ function said(fault: string): string {
   return `${fault.charAt(0).toUpperCase()}${fault.slice(1)}.`;
 }
 
-function schemasOf<F extends Readonly<Record<string, FieldForm>>>(form: F): { readonly [K in keyof F]: z.ZodType } {
+function schemasOf<F extends Readonly<Record<string, FieldForm>>>(
+  form: F,
+): { readonly [K in keyof F]: z.ZodType } {
   const schemas = Object.entries(form).map(([name, field]) => [name, schemaOf(field)] as const);
   return Object.fromEntries(schemas) as { [K in keyof F]: z.ZodType };
 }
 
-export const mintEntry = s.requestComponent("MintEntry", { ...schemasOf(MINT_FORM), assetId: z.guid() });
+export const mintEntry = s.requestComponent("MintEntry", {
+  ...schemasOf(MINT_FORM),
+  assetId: z.guid(),
+});
 
 const mintUser = schemasOf(USER_FORM);
 
-/** The body of a mint, for the documentation. The core itself reads it, and reports every bad entry at once. */
+/**
+ * The body of a mint, for the documentation. The core itself reads it, and reports every bad entry
+ * at once.
+ */
 export const mintBody = s.requestComponent("MintRequest", {
   users: z.array(z.strictObject({ ...mintUser, mints: z.array(mintEntry).min(1) })).min(1),
 });
 
-const mintQuery = z.strictObject({ dryRun: s.flag.optional().describe("`true` checks everything and mints nothing.") });
+const mintQuery = z.strictObject({
+  dryRun: s.flag.optional().describe("`true` checks everything and mints nothing."),
+});
 
 const dryRunReply = s.responseComponent("DryRunReply", {
   dryRun: z.literal(true),
@@ -93,7 +103,11 @@ const definition = {
       {
         userId: "6f1d3c1e-4f0a-4b7e-9a51-0c5d6f2b7a10",
         mints: [
-          { assetId: "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a20", amountDecimal: "12.5", dataAvailabilityMode: "validium" },
+          {
+            assetId: "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a20",
+            amountDecimal: "12.5",
+            dataAvailabilityMode: "validium",
+          },
           {
             tokenId: "1001",
             assetId: "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21",
@@ -114,14 +128,26 @@ const definition = {
 
 type MintCall = Call<"mint", unknown, z.output<typeof mintQuery>, unknown>;
 
-async function mint({ service: { engine, buffers, turns }, principal, query, body, request, reply }: MintCall) {
+async function mint({
+  service: { engine, buffers, turns },
+  principal,
+  query,
+  body,
+  request,
+  reply,
+}: MintCall) {
   const count = countMints(body);
   const turn = () => turns.turn(principal.applicationId);
   // The body was just parsed, which took a turn's time.
   if (count >= LONG) await turn();
-  if (query.dryRun) return { dryRun: true as const, ...(await engine.mints.check(principal, body)) };
+  if (query.dryRun)
+    return { dryRun: true as const, ...(await engine.mints.check(principal, body)) };
   const idempotencyKey = idempotencyKeyOf(request);
-  const minted = engine.mint(principal, body, idempotencyKey === undefined ? {} : { idempotencyKey });
+  const minted = engine.mint(
+    principal,
+    body,
+    idempotencyKey === undefined ? {} : { idempotencyKey },
+  );
   // Drops the parsed body, which would otherwise live until the response is sent.
   request.body = undefined;
   const result = await minted;
@@ -130,9 +156,13 @@ async function mint({ service: { engine, buffers, turns }, principal, query, bod
   return send(reply, await mintAnswer(result, buffers, turn));
 }
 
-function send(reply: FastifyReply, { body, sent }: Awaited<ReturnType<typeof mintAnswer>>): string | Buffer {
+function send(
+  reply: FastifyReply,
+  { body, sent }: Awaited<ReturnType<typeof mintAnswer>>,
+): string | Buffer {
   reply.type("application/json; charset=utf-8");
-  // Node emits this when the kernel has the last byte. After a broken response, the garbage collector frees the buffer.
+  // Node emits this when the kernel has the last byte. After a broken response, the garbage
+  // collector frees the buffer.
   if (sent !== null) reply.raw.once("finish", sent);
   return body;
 }
@@ -142,7 +172,10 @@ const MANY = 16;
 /** Entries whose check takes a turn of its own: some ten milliseconds. */
 const LONG = 2_000;
 
-/** Memory for an entry of a stored mint while its response is made: as objects, in pieces and as a whole. */
+/**
+ * Memory for an entry of a stored mint while its response is made: as objects, in pieces and as a
+ * whole.
+ */
 const MINT_BYTES = 2 * 1024;
 
 export const mintEndpoints: readonly Endpoint[] = [
@@ -169,7 +202,10 @@ export const mintEndpoints: readonly Endpoint[] = [
       const turn = () => turns.turn(applicationId);
       request.account?.expect(engine.limits.mintsPerRequest * MINT_BYTES);
       await turn();
-      return send(reply, await mintAnswer(await engine.mints.get(applicationId, params.mintId), buffers, turn));
+      return send(
+        reply,
+        await mintAnswer(await engine.mints.get(applicationId, params.mintId), buffers, turn),
+      );
     },
   }),
 ];

@@ -34,15 +34,22 @@ const newTokenBody = s.requestComponent("NewToken", {
   uri: s
     .textUpTo(2_000)
     .optional()
-    .describe("What stands before each id (ERC-721), or a template with `{id}` (ERC-1155). Default: this server."),
+    .describe(
+      "What stands before each id (ERC-721), or a template with `{id}` (ERC-1155). Default: this server.",
+    ),
   royalty: z
     .strictObject({
       receiver: s.address,
-      percent: z.string().regex(/^(?:100|\d{1,2}(?:\.\d{1,2})?)$/, "Give percent from 0 to 100, such as 2.5."),
+      percent: z
+        .string()
+        .regex(/^(?:100|\d{1,2}(?:\.\d{1,2})?)$/, "Give percent from 0 to 100, such as 2.5."),
     })
     .optional()
     .describe("ERC-721 and ERC-1155: what marketplaces ask of each sale (ERC-2981)."),
-  transferable: z.boolean().optional().describe("Whether owners can give vaults away; default false."),
+  transferable: z
+    .boolean()
+    .optional()
+    .describe("Whether owners can give vaults away; default false."),
 });
 
 const tokenCreation = s.responseComponent("TokenCreation", {
@@ -84,7 +91,11 @@ export const newTokenEndpoints: readonly Endpoint[] = [
       symbol: "SHLD",
       admin: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
     },
-    success: json(200, "The transaction. Nothing changes until the wallet sends it.", tokenCreation),
+    success: json(
+      200,
+      "The transaction. Nothing changes until the wallet sends it.",
+      tokenCreation,
+    ),
     errors: ["new_tokens_off"],
     handle({ engine, service, signedIn, body, request }) {
       if (service.newTokens === undefined) throw new ServerError("new_tokens_off");
@@ -93,7 +104,11 @@ export const newTokenEndpoints: readonly Endpoint[] = [
       const template = body.standard === "erc1155" ? "{id}" : "";
       const uri = `${originOf(request, service).origin}/public/v1/metadata/${assetId}/${template}`;
       const { contract, chainId } = engine.settlement;
-      return { assetId, chainId, data: tokenCreationInput(contract, { uri, ...tokenOf(body) }, to) };
+      return {
+        assetId,
+        chainId,
+        data: tokenCreationInput(contract, { uri, ...tokenOf(body) }, to),
+      };
     },
   }),
   endpoint("Console", "person", `PUT ${PATH}/{txHash}`, "addToken", {
@@ -104,15 +119,20 @@ export const newTokenEndpoints: readonly Endpoint[] = [
     async handle({ engine, service: { newTokens }, signedIn, params: { txHash } }) {
       const chain = await newTokens?.();
       if (chain?.creation === undefined) throw new ServerError("new_tokens_off");
-      return await progressOf(engine, chain as Required<typeof chain>, applicationOf(signedIn), txHash);
+      return await progressOf(
+        engine,
+        chain as Required<typeof chain>,
+        applicationOf(signedIn),
+        txHash,
+      );
     },
   }),
 ];
 
 /**
- * How far the token of a transaction is, and the transactions that it still needs; adds its asset once the registration
- * is final. The transaction names the application, so nobody adds another's token. Rejects with `validation_failed` for
- * another transaction, `asset_exists`, `l1_failed`.
+ * How far the token of a transaction is, and the transactions that it still needs; adds its asset
+ * once the registration is final. The transaction names the application, so nobody adds another's
+ * token. Rejects with `validation_failed` for another transaction, `asset_exists`, `l1_failed`.
  */
 async function progressOf(
   engine: core.Engine,
@@ -129,25 +149,49 @@ async function progressOf(
   if (token?.applicationId !== applicationId || token.issuer !== zeroAddress)
     throw new core.MintmarkError("validation_failed", NOT_OURS);
   const { contract: contractAddress } = created;
-  const id = { chainId, assetType: assetType(token.standard, contractAddress, token.quantum ?? 1n) };
-  if ((await chain.isMinter(contractAddress)) !== true) throw new core.MintmarkError("validation_failed", NOT_MINTER);
+  const id = {
+    chainId,
+    assetType: assetType(token.standard, contractAddress, token.quantum ?? 1n),
+  };
+  if ((await chain.isMinter(contractAddress)) !== true)
+    throw new core.MintmarkError("validation_failed", NOT_MINTER);
   const { minterLocked } = await chain.token(contractAddress, token.standard);
   const isRegistered = (await chain.registration(chainId, id.assetType)) !== null;
   if (!minterLocked || !isRegistered) {
-    const lock = minterLocked ? null : { from: token.admin, to: contractAddress, data: LOCK_MINTER };
+    const lock = minterLocked
+      ? null
+      : { from: token.admin, to: contractAddress, data: LOCK_MINTER };
     const data = registrationCalldata(chainId, contractAddress, token);
-    return { ...at, contractAddress, status: "created", lock, register: isRegistered ? null : { to: minter, data } };
+    return {
+      ...at,
+      contractAddress,
+      status: "created",
+      lock,
+      register: isRegistered ? null : { to: minter, data },
+    };
   }
   const final = await chain.finalizedBlockNumber();
-  if (created.blockNumber > final || (await chain.registration(chainId, id.assetType, final)) === null)
+  if (
+    created.blockNumber > final ||
+    (await chain.registration(chainId, id.assetType, final)) === null
+  )
     return { ...at, contractAddress, status: "registered" };
   const assetId = assetIdOf(token);
   await addAsset(engine, token, assetId, contractAddress);
-  await engine.operator.recordRegistered(assetId, { minterLocked, transferable: await chain.isTransferable(id) });
-  return { ...at, contractAddress, status: "added", asset: await engine.assets.get(applicationId, assetId) };
+  await engine.operator.recordRegistered(assetId, {
+    minterLocked,
+    transferable: await chain.isTransferable(id),
+  });
+  return {
+    ...at,
+    contractAddress,
+    status: "added",
+    asset: await engine.assets.get(applicationId, assetId),
+  };
 }
 
-const NOT_MINTER = "Another account than the settlement contract mints this token. Create another token.";
+const NOT_MINTER =
+  "Another account than the settlement contract mints this token. Create another token.";
 const NOT_OURS =
   "This transaction did not create a token of this package for this application and this settlement contract. Create one with the form.";
 
@@ -158,10 +202,27 @@ async function addAsset(
   assetId: string,
   contractAddress: core.Address,
 ): Promise<void> {
-  const { applicationId, standard, name, symbol, quantum = 1n, blobScheme = "mintmark", cap = NO_CAP } = token;
+  const {
+    applicationId,
+    standard,
+    name,
+    symbol,
+    quantum = 1n,
+    blobScheme = "mintmark",
+    cap = NO_CAP,
+  } = token;
   const decimals = standard === "erc20" ? DECIMALS : 0;
   const supplyCap = standard !== "erc20" || cap === NO_CAP ? null : cap / quantum;
-  const facts = { standard, name, symbol, quantum, blobScheme, decimals, supplyCap, contractAddress };
+  const facts = {
+    standard,
+    name,
+    symbol,
+    quantum,
+    blobScheme,
+    decimals,
+    supplyCap,
+    contractAddress,
+  };
   try {
     await engine.assets.add({ ...facts, assetId, applicationId });
   } catch (error) {
@@ -184,6 +245,8 @@ function tokenOf({ cap, royalty, ...asked }: z.output<typeof newTokenBody>): Own
     ...asked,
     ...(standard === "erc20" && { quantum: QUANTUM }),
     ...(cap !== undefined && { cap: parseUnits(cap, DECIMALS) }),
-    ...(royalty && { royalty: { receiver: royalty.receiver, fraction: parseUnits(royalty.percent, 2) } }),
+    ...(royalty && {
+      royalty: { receiver: royalty.receiver, fraction: parseUnits(royalty.percent, 2) },
+    }),
   };
 }

@@ -18,7 +18,9 @@ import { assetPath, batchHeader, PROOF_ERRORS, provenHop, vaultContent } from ".
 export const challengeBody = s.requestComponent("SignInRequest", { address: s.address });
 
 export const challenge = s.responseComponent("SignInChallenge", {
-  message: z.string().describe("EIP-4361. The owner's wallet signs it unchanged (`personal_sign`)."),
+  message: z
+    .string()
+    .describe("EIP-4361. The owner's wallet signs it unchanged (`personal_sign`)."),
   expiresAt: s.outTime,
 });
 
@@ -27,13 +29,19 @@ export const signInBody = s.requestComponent("SignInProof", {
   signature: s.signature,
 });
 
-const signIn = s.responseComponent("OwnerSignIn", { token: z.string(), address: s.outAddress, expiresAt: s.outTime });
+const signIn = s.responseComponent("OwnerSignIn", {
+  token: z.string(),
+  address: s.outAddress,
+  expiresAt: s.outTime,
+});
 
 const exitPlace = { vaultId: s.outDecimal, batchId: z.string(), slot: z.int() };
 
 const exitKit = s.responseComponent("ExitKit", {
   format: z.literal(EXIT_KIT_FORMAT),
-  version: z.literal(EXIT_KIT_VERSIONS).describe("2 for a vault with transfers, which adds the last fields."),
+  version: z
+    .literal(EXIT_KIT_VERSIONS)
+    .describe("2 for a vault with transfers, which adds the last fields."),
   chainId: s.outDecimal,
   contract: s.outAddress.describe("The settlement contract."),
   token: z.strictObject({
@@ -47,7 +55,9 @@ const exitKit = s.responseComponent("ExitKit", {
   header: batchHeader,
   siblings: z.array(s.outHash),
   assetPath,
-  maturesAt: s.outDecimal.nullable().describe("ERC-721: seconds since 1970 from which L1 pays it out."),
+  maturesAt: s.outDecimal
+    .nullable()
+    .describe("ERC-721: seconds since 1970 from which L1 pays it out."),
   tip: z
     .strictObject({ ...exitPlace, owner: s.outAddress, amount: s.outDecimal })
     .optional()
@@ -61,21 +71,26 @@ const exitKit = s.responseComponent("ExitKit", {
 const LOOPBACK = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/;
 
 /**
- * The origin of the caller's browser. A claimed name proves nothing: another site could let its visitors sign in there
- * and forward the signature. So it is the configured origin, or the loopback interface, which has no other site.
+ * The origin of the caller's browser. A claimed name proves nothing: another site could let its
+ * visitors sign in there and forward the signature. So it is the configured origin, or the loopback
+ * interface, which has no other site.
  */
 export function originOf(request: FastifyRequest, { origin }: Service): URL {
   if (origin !== undefined) return origin;
   const host = request.headers.host ?? "";
   if (LOOPBACK.test(host)) return new URL(`http://${host}`);
-  const detail = "The operator has not configured this server's origin, so owners can sign in over localhost only.";
+  const detail =
+    "The operator has not configured this server's origin, so owners can sign in over localhost only.";
   throw invalid("/headers/host", detail, detail);
 }
 
 async function payingChain({ chains }: Service, chainId: bigint): Promise<KitChain> {
   const chain = await chains.get(chainId)?.();
   if (chain !== undefined) return chain;
-  throw new MintmarkError("l1_failed", `This server has no chain ${chainId} to check an exit kit with.`);
+  throw new MintmarkError(
+    "l1_failed",
+    `This server has no chain ${chainId} to check an exit kit with.`,
+  );
 }
 
 export const SIGNED_CHALLENGE = {
@@ -89,7 +104,8 @@ export const ownerEndpoints: readonly Endpoint[] = [
     body: challengeBody,
     example: { address: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8" },
     success: json(200, "The message; it can be used once, within five minutes.", challenge),
-    handle: ({ service, body, request }) => service.owners.challenge(body.address, originOf(request, service)),
+    handle: ({ service, body, request }) =>
+      service.owners.challenge(body.address, originOf(request, service)),
   }),
   endpoint("Owners", "public", "POST /owner/v1/sign-in", "createOwnerSignIn", {
     oneByOne: true,
@@ -103,11 +119,16 @@ export const ownerEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Owners", "owner", "GET /owner/v1/vaults/{vaultId}/exit-kit", "getExitKit", {
     summary: "Everything the owner of a vault needs to withdraw it without the operator",
-    success: json(200, "The kit; the settlement contract has verified its proof; docs/exit-kit.md.", exitKit),
+    success: json(
+      200,
+      "The kit; the settlement contract has verified its proof; docs/exit-kit.md.",
+      exitKit,
+    ),
     errors: [...PROOF_ERRORS, "asset_not_registered", "l1_failed"],
     async handle({ service, owner, params: { vaultId }, request }) {
       const vault = await service.engine.proofs.content(vaultId);
-      if (vault.owner !== owner) throw new MintmarkError("vault_not_found", "No such vault of this owner.");
+      if (vault.owner !== owner)
+        throw new MintmarkError("vault_not_found", "No such vault of this owner.");
       const proof = await service.engine.proofs.exit(vaultId, paidBy(request));
       request.account?.proven(proof.hops?.length ?? 0);
       const kit = await exportExitKit(proof, await payingChain(service, vault.chainId));

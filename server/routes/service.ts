@@ -25,7 +25,9 @@ const limits = s.responseComponent("Limits", {
   idempotencyKeyCharacters: z.int(),
   heldBytesPerKey: z
     .int()
-    .describe("Bytes of request bodies and unread responses that the server holds for one key at once."),
+    .describe(
+      "Bytes of request bodies and unread responses that the server holds for one key at once.",
+    ),
   rollupData: z
     .enum(["calldata", "blobs"])
     .describe(
@@ -39,7 +41,8 @@ const limits = s.responseComponent("Limits", {
 });
 
 const DEFAULT_MODE = {
-  description: "The mode of mints without one, of assets without a default of their own; null: they need one.",
+  description:
+    "The mode of mints without one, of assets without a default of their own; null: they need one.",
 };
 
 export const application = s.responseComponent("Application", {
@@ -59,7 +62,9 @@ export const apiKey = s.responseComponent("ApiKey", {
   applicationId: s.outUuid,
   name: z.string().nullable(),
   scopes: z.array(z.enum(SCOPES)),
-  mintQuota: s.outDecimal.nullable().describe("Most entries that the key may ever mint; null: no limit."),
+  mintQuota: s.outDecimal
+    .nullable()
+    .describe("Most entries that the key may ever mint; null: no limit."),
   mintsUsed: s.outDecimal,
   createdAt: s.outTime,
   expiresAt: s.outTime.nullable(),
@@ -70,7 +75,9 @@ const usage = s.responseComponent("Usage", {
   mints: s.outDecimal.describe("Entries that the application's keys have minted."),
   transactions: z
     .int()
-    .describe("Mints, withdrawals and transfers. Each transferred vault counts, and so does the change of a split."),
+    .describe(
+      "Mints, withdrawals and transfers. Each transferred vault counts, and so does the change of a split.",
+    ),
   keys: z.array(apiKey.pick({ keyId: true, mintsUsed: true, mintQuota: true, revokedAt: true })),
   periods: z
     .array(z.strictObject({ since: s.outTime, until: s.outTime, transactions: z.int() }))
@@ -105,8 +112,14 @@ export function limitsOf({ engine, streams, memory, ...service }: Omit<Service, 
 /** The text that probes of the original expect. */
 const HEALTHY = "Healthy" as const;
 
-/** Reports that the process is alive: as JSON, or as plain text if the client accepts plain text, also beside JSON. */
-export async function sayHealthy({ headers: { accept = "" } }: FastifyRequest, reply: FastifyReply) {
+/**
+ * Reports that the process is alive: as JSON, or as plain text if the client accepts plain text,
+ * also beside JSON.
+ */
+export async function sayHealthy(
+  { headers: { accept = "" } }: FastifyRequest,
+  reply: FastifyReply,
+) {
   reply.header("vary", "accept");
   // The original's client accepts both, and compares with the bare word.
   const wantsText = /(?:^|,)\s*text\/plain\b/i.test(accept);
@@ -136,7 +149,8 @@ export const serviceEndpoints: readonly Endpoint[] = [
     handle: ({ engine, applicationId, body }) => engine.applications.change(applicationId, body),
   }),
   endpoint("Service", "read", "GET /api/v1/usage", "getUsage", {
-    summary: "The usage of the application and each of its keys, in total and by hour, day or month",
+    summary:
+      "The usage of the application and each of its keys, in total and by hour, day or month",
     query: usageQuery,
     success: json(200, "The usage.", usage),
     inTurn: true,
@@ -147,33 +161,46 @@ export const serviceEndpoints: readonly Endpoint[] = [
     unmetered: true,
     summary: "Whether the process is alive",
     success: {
-      ...json(200, "Alive.", s.responseComponent("Health", { status: z.literal("Healthy"), version: z.string() })),
+      ...json(
+        200,
+        "Alive.",
+        s.responseComponent("Health", { status: z.literal("Healthy"), version: z.string() }),
+      ),
       text: HEALTHY,
     },
     handle: ({ request, reply }) => sayHealthy(request, reply),
   }),
   endpoint("Service", "public", "GET /readyz", "getReadiness", {
     unmetered: true,
-    summary: "Whether the server can serve: its store, the open batches, and the checks of its operator",
+    summary:
+      "Whether the server can serve: its store, the open batches, and the checks of its operator",
     success: json(200, "Ready.", readiness),
     errors: ["not_ready"],
     async handle({ service, request }) {
       if (service.stopping.aborted) throw new ServerError("shutting_down");
       const found = await service.findings();
       const failed = found.filter(({ error }) => error !== undefined);
-      for (const { name, error } of failed) request.log.warn({ err: error, check: name }, "not ready");
+      for (const { name, error } of failed)
+        request.log.warn({ err: error, check: name }, "not ready");
       const issues = failed.map(({ name, detail }) => {
         return { pointer: `/checks/${name}`, code: "not_ready" as const, detail };
       });
       if (issues.length > 0) throw new ServerError("not_ready", undefined, { issues });
-      return { status: "Ready" as const, checks: Object.fromEntries(found.map(({ name, detail }) => [name, detail])) };
+      return {
+        status: "Ready" as const,
+        checks: Object.fromEntries(found.map(({ name, detail }) => [name, detail])),
+      };
     },
   }),
   endpoint("Service", "public", "GET /openapi.json", "getOpenApiDocument", {
     summary: "This document",
     headers: { "If-None-Match": "The `ETag` of an earlier response." },
     success: {
-      ...json(200, "OpenAPI 3.1.", s.responseComponent("OpenApiDocument", z.looseObject({ openapi: z.string() }))),
+      ...json(
+        200,
+        "OpenAPI 3.1.",
+        s.responseComponent("OpenApiDocument", z.looseObject({ openapi: z.string() })),
+      ),
       headers: { ETag: "Identifies this version of the document." },
       unchanged: "`If-None-Match` names the present document.",
     },

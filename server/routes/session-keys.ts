@@ -10,13 +10,21 @@ const call = z.strictObject({ chainId: s.outDecimal, to: s.outAddress, data: s.o
 
 const sessionPreparationBody = s.requestComponent("NewSessionKey", {
   ownerAddress: s.address,
-  keyAddress: s.address.describe("The account of the session's key, such as one that a game makes."),
+  keyAddress: s.address.describe(
+    "The account of the session's key, such as one that a game makes.",
+  ),
   until: s.seconds.describe("The last second of the session, since 1970, as a decimal string."),
   limit: s.amount
     .refine((units) => units > 0n, "Give at least 1.")
-    .describe("Most quantized units of one transfer. A transfer of all that is left counts the vault's full amount."),
-  assetId: s.uuid.optional().describe("The only asset of the session. Default: every asset of the owner."),
-  signature: s.signature.optional().describe("The owner's, over the typed data of this request without it."),
+    .describe(
+      "Most quantized units of one transfer. A transfer of all that is left counts the vault's full amount.",
+    ),
+  assetId: s.uuid
+    .optional()
+    .describe("The only asset of the session. Default: every asset of the owner."),
+  signature: s.signature
+    .optional()
+    .describe("The owner's, over the typed data of this request without it."),
 });
 
 const MESSAGE = {
@@ -54,11 +62,17 @@ const EVERY_ASSET = `0x${"00".repeat(32)}` as const;
 
 export const sessionKeyEndpoints: readonly Endpoint[] = [
   endpoint("Transfers", "transfer", "POST /api/v1/session-keys/prepare", "prepareSessionKey", {
-    summary: "What an owner signs so that another key may transfer for it, and the transaction that says so on L1",
+    summary:
+      "What an owner signs so that another key may transfer for it, and the transaction that says so on L1",
     description:
       "Changes nothing. Sign `typedData`, repeat the request with the signature, and send `call` from any account. A key has one session with an owner for ever.",
     body: sessionPreparationBody,
-    example: { ownerAddress: MESSAGE.owner, keyAddress: MESSAGE.key, until: MESSAGE.until, limit: MESSAGE.limit },
+    example: {
+      ownerAddress: MESSAGE.owner,
+      keyAddress: MESSAGE.key,
+      until: MESSAGE.until,
+      limit: MESSAGE.limit,
+    },
     success: json(200, "What to sign and to send.", sessionPreparation),
     errors: ["asset_not_found"],
     async handle({ engine, applicationId, body }) {
@@ -70,30 +84,46 @@ export const sessionKeyEndpoints: readonly Endpoint[] = [
       return { typedData, call: { chainId, to, data: sessionCalldata(session, signature) } };
     },
   }),
-  endpoint("Transfers", "read", "GET /api/v1/session-keys/{ownerAddress}/{keyAddress}", "getSessionKey", {
-    summary: "The session of an owner with a key, as L1 tells it",
-    success: json(200, "The session, or `none`.", sessionKey),
-    async handle({ engine, params: { ownerAddress, keyAddress } }) {
-      const session = await engine.transfers.session(ownerAddress, keyAddress);
-      const { chainId, contract: to } = engine.settlement;
-      const isOpen = session !== null && session.authorizedAt > 0n;
-      return {
-        ownerAddress,
-        keyAddress,
-        status: statusOf(session),
-        authorizedAt: isOpen ? session.authorizedAt : null,
-        until: isOpen ? session.until : null,
-        limit: isOpen ? session.limit : null,
-        assetType: isOpen && session.assetType !== EVERY_ASSET ? session.assetType : null,
-        revokedAt: session === null || session.revokedAt === 0n ? null : session.revokedAt,
-        revocation: { chainId, to, data: revocationCalldata({ owner: ownerAddress, key: keyAddress }) },
-      };
+  endpoint(
+    "Transfers",
+    "read",
+    "GET /api/v1/session-keys/{ownerAddress}/{keyAddress}",
+    "getSessionKey",
+    {
+      summary: "The session of an owner with a key, as L1 tells it",
+      success: json(200, "The session, or `none`.", sessionKey),
+      async handle({ engine, params: { ownerAddress, keyAddress } }) {
+        const session = await engine.transfers.session(ownerAddress, keyAddress);
+        const { chainId, contract: to } = engine.settlement;
+        const isOpen = session !== null && session.authorizedAt > 0n;
+        return {
+          ownerAddress,
+          keyAddress,
+          status: statusOf(session),
+          authorizedAt: isOpen ? session.authorizedAt : null,
+          until: isOpen ? session.until : null,
+          limit: isOpen ? session.limit : null,
+          assetType: isOpen && session.assetType !== EVERY_ASSET ? session.assetType : null,
+          revokedAt: session === null || session.revokedAt === 0n ? null : session.revokedAt,
+          revocation: {
+            chainId,
+            to,
+            data: revocationCalldata({ owner: ownerAddress, key: keyAddress }),
+          },
+        };
+      },
     },
-  }),
+  ),
 ];
 
-function statusOf(session: KeySession | null): "none" | "pending" | "active" | "expired" | "revoked" {
+function statusOf(
+  session: KeySession | null,
+): "none" | "pending" | "active" | "expired" | "revoked" {
   if (session === null) return "none";
   if (session.revokedAt > 0n) return "revoked";
-  return session.until < BigInt(Math.floor(Date.now() / 1000)) ? "expired" : session.isFinal ? "active" : "pending";
+  return session.until < BigInt(Math.floor(Date.now() / 1000))
+    ? "expired"
+    : session.isFinal
+      ? "active"
+      : "pending";
 }

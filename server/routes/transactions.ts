@@ -18,7 +18,9 @@ export const transaction = s.responseComponent("Transaction", {
   ...s.outUnits,
   mintingBlob: s.outHex,
   tokenId: s.outDecimal.nullable().describe("null for ERC-20."),
-  amount: s.outDecimal.describe("Units. Of a transfer of all that is left: 0 until its batch is sealed."),
+  amount: s.outDecimal.describe(
+    "Units. Of a transfer of all that is left: 0 until its batch is sealed.",
+  ),
   dataAvailabilityMode: s.mode,
   batchId: z.string(),
   l1TxHash: s.outHash.nullable(),
@@ -56,6 +58,7 @@ export const transactionEndpoints: readonly Endpoint[] = [
   endpoint("Transactions", "read", "GET /api/v1/transactions/{transactionId}", "getTransaction", {
     summary: "One transaction",
     success: json(200, "The transaction.", transaction),
-    handle: ({ engine, applicationId, params }) => engine.transactions.get(applicationId, params.transactionId),
+    handle: ({ engine, applicationId, params }) =>
+      engine.transactions.get(applicationId, params.transactionId),
   }),
 ];

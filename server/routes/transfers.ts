@@ -2,7 +2,12 @@ import { zeroAddress } from "viem";
 import { z } from "zod";
 import { type Hex, MintmarkError, STATUSES } from "../../core/index.ts";
 import { CHECKSUM_WRONG, checksumHolds } from "../../core/internal.ts";
-import { MAX_GROUP_TRANSFERS, MAX_TRANSFER_HOPS, TRANSFERS_TYPES, transfersDigest } from "../../core/protocol/index.ts";
+import {
+  MAX_GROUP_TRANSFERS,
+  MAX_TRANSFER_HOPS,
+  TRANSFERS_TYPES,
+  transfersDigest,
+} from "../../core/protocol/index.ts";
 import { type Endpoint, endpoint, entriesOf, json, paged } from "./api/endpoint.ts";
 import * as s from "./api/fields.ts";
 import { submissionOf, transferPreparationToWire, typedDataOf } from "./typed-data.ts";
@@ -28,7 +33,9 @@ function listOf<S extends z.ZodType>(transfer: S) {
 }
 
 const transferBody = s.requestComponent("NewTransfer", {
-  transfers: listOf(z.strictObject({ vaultId: s.vaultId, amount: part, to: signedReceiver })).describe(
+  transfers: listOf(
+    z.strictObject({ vaultId: s.vaultId, amount: part, to: signedReceiver }),
+  ).describe(
     "In the order that was signed, each vault once. All have one owner and one application.",
   ),
   deadline: s.seconds.describe("Seconds since 1970, as signed, as a decimal string."),
@@ -53,11 +60,16 @@ const transferPreparationBody = s.requestComponent("NewTransferPreparation", {
         to: s.address.optional().describe("The receiver."),
         redeem: z.literal(true).optional().describe("Instead of `to`: burn the units for ever."),
       })
-      .refine(({ to, redeem }) => (to === undefined) !== (redeem === undefined), "Give either to or redeem."),
+      .refine(
+        ({ to, redeem }) => (to === undefined) !== (redeem === undefined),
+        "Give either to or redeem.",
+      ),
   ),
   deadline: s.seconds
     .optional()
-    .describe("Seconds since 1970, an hour to 30 days ahead, as a decimal string. Default: in a day."),
+    .describe(
+      "Seconds since 1970, an hour to 30 days ahead, as a decimal string. Default: in a day.",
+    ),
 });
 
 const EXAMPLE = {
@@ -74,7 +86,9 @@ const transferPreparation = s.responseComponent("TransferPreparation", {
 
 const burntOrGiven = s.outDecimal
   .nullable()
-  .describe("Units of the new vault, or burnt. null while unknown: the batch settles how much is left of a vault.");
+  .describe(
+    "Units of the new vault, or burnt. null while unknown: the batch settles how much is left of a vault.",
+  );
 
 const transferred = z.strictObject({
   transactionId: z.string(),
@@ -88,12 +102,16 @@ const transferred = z.strictObject({
   isChange: z.boolean().describe("Whether it is what the giver keeps of a split vault."),
   newVaultId: s.outDecimal
     .nullable()
-    .describe("null before the batch is sealed, and for a redemption. It is certain once the status is `settled`."),
+    .describe(
+      "null before the batch is sealed, and for a redemption. It is certain once the status is `settled`.",
+    ),
   amount: burntOrGiven,
   ...s.outUnits,
   hops: z
     .int()
-    .describe(`Transfers since the mint, this one included. A vault can be transferred ${MAX_TRANSFER_HOPS} times.`),
+    .describe(
+      `Transfers since the mint, this one included. A vault can be transferred ${MAX_TRANSFER_HOPS} times.`,
+    ),
   failure: z.string().nullable().describe("Why this transfer moves nothing."),
 });
 
@@ -111,7 +129,9 @@ const transferList = s.responseComponent("Transfer", {
   failure: z.string().nullable(),
   createdAt: s.outTime,
   updatedAt: s.outTime,
-  transfers: z.array(transferred).describe("As signed; a split has two entries, its change second."),
+  transfers: z
+    .array(transferred)
+    .describe("As signed; a split has two entries, its change second."),
 });
 
 const ownersTransferList = s.responseComponent(
@@ -125,7 +145,9 @@ const step = z.strictObject({
   from: s.outAddress.describe("Its owner."),
   to: s.outAddress.describe("The receiver; the zero address redeems. Of change it is the giver."),
   isChange: z.boolean(),
-  newVaultId: s.outDecimal.nullable().describe("null before the batch is sealed, and for a redemption."),
+  newVaultId: s.outDecimal
+    .nullable()
+    .describe("null before the batch is sealed, and for a redemption."),
   amount: burntOrGiven,
   createdAt: s.outTime,
 });
@@ -134,16 +156,27 @@ function historyOf<S extends z.ZodType>(each: S) {
   return z.strictObject({
     before: z
       .array(each)
-      .describe(`The transfers from the mint to the vault, oldest first; at most ${MAX_TRANSFER_HOPS}.`),
-    after: z.array(each).describe("What took the vault: the receiver's part and the change. Empty while nothing did."),
+      .describe(
+        `The transfers from the mint to the vault, oldest first; at most ${MAX_TRANSFER_HOPS}.`,
+      ),
+    after: z
+      .array(each)
+      .describe(
+        "What took the vault: the receiver's part and the change. Empty while nothing did.",
+      ),
   });
 }
 
-const history = s.responseComponent("VaultHistory", historyOf(step.extend({ transferId: s.outUuid })));
+const history = s.responseComponent(
+  "VaultHistory",
+  historyOf(step.extend({ transferId: s.outUuid })),
+);
 const publicHistory = s.responseComponent(
   "PublicVaultHistory",
   historyOf(step).extend({
-    vault: vaultContent.nullable().describe("What the vault holds; null for one that holds nothing."),
+    vault: vaultContent
+      .nullable()
+      .describe("What the vault holds; null for one that holds nothing."),
   }),
 );
 
@@ -196,7 +229,10 @@ export const transferEndpoints: readonly Endpoint[] = [
     body: transferBody,
     cost: entriesOf("transfers"),
     example: REQUEST,
-    success: { ...json(202, "Accepted.", transferList), headers: { Location: "Path of the transfer." } },
+    success: {
+      ...json(202, "Accepted.", transferList),
+      headers: { Location: "Path of the transfer." },
+    },
     errors: REQUEST_ERRORS,
     async handle({ engine, principal, body, reply }) {
       const accepted = await engine.transfers.request(principal, body);
@@ -236,15 +272,20 @@ export const transferEndpoints: readonly Endpoint[] = [
   endpoint("Transfers", "read", "GET /api/v1/transfers/{transferId}", "getTransfer", {
     summary: "One transfer, with every vault that it takes and makes",
     success: json(200, "The transfer.", transferList),
-    handle: ({ engine, applicationId, params }) => engine.transfers.get(applicationId, params.transferId),
+    handle: ({ engine, applicationId, params }) =>
+      engine.transfers.get(applicationId, params.transferId),
   }),
 ];
 
-/** Transfers of a signed-in owner, whatever application the vaults are of. Their gas counts like that of withdrawals. */
+/**
+ * Transfers of a signed-in owner, whatever application the vaults are of. Their gas counts like
+ * that of withdrawals.
+ */
 export const ownerTransferEndpoints: readonly Endpoint[] = [
   endpoint("Owners", "owner", "POST /owner/v1/transfers/prepare", "prepareOwnerTransfers", {
     summary: "What the signed-in owner signs to transfer or redeem its vaults",
-    description: "Like `POST /api/v1/transfers/prepare`, for the owner's vaults in any one application.",
+    description:
+      "Like `POST /api/v1/transfers/prepare`, for the owner's vaults in any one application.",
     body: transferPreparationBody,
     cost: entriesOf("transfers"),
     example: PREPARE,
@@ -259,7 +300,8 @@ export const ownerTransferEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Owners", "owner", "POST /owner/v1/transfers", "createOwnerTransfer", {
     summary: "Transfer or redeem vaults of the signed-in owner with one signature",
-    description: "Like `POST /api/v1/transfers`. The operator bears the gas for only so many vaults of an owner a day.",
+    description:
+      "Like `POST /api/v1/transfers`. The operator bears the gas for only so many vaults of an owner a day.",
     body: transferBody,
     cost: entriesOf("transfers"),
     example: REQUEST,

@@ -1,12 +1,16 @@
 import { getTypesForEIP712Domain, stringify } from "viem";
 import { z } from "zod";
 import type { PortalIdentity, PreparedTransfers, PreparedWithdrawals } from "../../core/index.ts";
-import { transfersTypedData, withdrawalListTypedData, withdrawalTypedData } from "../../core/protocol/index.ts";
+import {
+  transfersTypedData,
+  withdrawalListTypedData,
+  withdrawalTypedData,
+} from "../../core/protocol/index.ts";
 import { outAddress } from "./api/fields.ts";
 
 /**
- * A preparation as plain JSON: typed data that every wallet takes for `eth_signTypedData_v4`, with the domain's type and
- * with decimal strings, and the request to send afterwards.
+ * A preparation as plain JSON: typed data that every wallet takes for `eth_signTypedData_v4`, with
+ * the domain's type and with decimal strings, and the request to send afterwards.
  *
  * @param paths - the routes that take a single withdrawal, if there is one, and a list
  */
@@ -28,8 +32,14 @@ export function preparationToWire(
   return {
     ownerAddress: owner,
     typedData,
-    submit: isSingle && paths.one !== null ? { path: paths.one, body: single } : { path: paths.list, body: list },
-    refused: refused.map(({ vaultId, error: { code, message: detail } }) => ({ vaultId, error: { code, detail } })),
+    submit:
+      isSingle && paths.one !== null
+        ? { path: paths.one, body: single }
+        : { path: paths.list, body: list },
+    refused: refused.map(({ vaultId, error: { code, message: detail } }) => ({
+      vaultId,
+      error: { code, detail },
+    })),
     nextCursor,
   };
 }
@@ -46,7 +56,9 @@ export function transferPreparationToWire(
 /** Typed data as plain JSON, with the domain's type and decimal strings. */
 export function typedDataToWire<T extends string>(typed: {
   readonly domain: ReturnType<typeof withdrawalTypedData>["domain"];
-  readonly types: Readonly<Record<string, readonly { readonly name: string; readonly type: string }[]>>;
+  readonly types: Readonly<
+    Record<string, readonly { readonly name: string; readonly type: string }[]>
+  >;
   readonly primaryType: T;
   readonly message: unknown;
 }) {
@@ -65,7 +77,12 @@ export function typedDataOf<const T extends string>(
   types: Parameters<typeof typedDataToWire>[0]["types"],
   message: unknown,
 ) {
-  const domain = { name: "Mintmark", version: "1", chainId: 1n, verifyingContract: `0x${"5e".repeat(20)}` } as const;
+  const domain = {
+    name: "Mintmark",
+    version: "1",
+    chainId: 1n,
+    verifyingContract: `0x${"5e".repeat(20)}`,
+  } as const;
   return z
     .strictObject({
       domain: z.strictObject({
@@ -79,13 +96,15 @@ export function typedDataOf<const T extends string>(
       message: z.record(z.string(), z.unknown()),
     })
     .meta({
-      description: "For `eth_signTypedData_v4` as it is. Whole numbers of the message are decimal strings.",
+      description:
+        "For `eth_signTypedData_v4` as it is. Whole numbers of the message are decimal strings.",
       examples: [typedDataToWire({ domain, types, primaryType: primaryTypes[0], message })],
     });
 }
 
 export function submissionOf(example: { readonly path: string; readonly body: unknown }) {
-  return z
-    .strictObject({ path: z.string(), body: z.record(z.string(), z.unknown()) })
-    .meta({ description: "Add `signature` to `body`, and POST it to `path`.", examples: [example] });
+  return z.strictObject({ path: z.string(), body: z.record(z.string(), z.unknown()) }).meta({
+    description: "Add `signature` to `body`, and POST it to `path`.",
+    examples: [example],
+  });
 }

@@ -24,7 +24,10 @@ const newUser = z.strictObject({
 });
 
 const usersBody = s.requestComponent("NewUsers", {
-  users: z.array(newUser).min(1, "Give at least one user.").max(MAX_NEW_USERS, `Give at most ${MAX_NEW_USERS} users.`),
+  users: z
+    .array(newUser)
+    .min(1, "Give at least one user.")
+    .max(MAX_NEW_USERS, `Give at most ${MAX_NEW_USERS} users.`),
 });
 
 export const balance = s.responseComponent("Balance", {
@@ -51,7 +54,10 @@ export const userEndpoints: readonly Endpoint[] = [
     async handle({ engine, applicationId, principal, body, request, reply }) {
       const user = { ...idOfRequest("userId", principal, request), ...body };
       const created = await engine.users.create(applicationId, user).catch((error: unknown) => {
-        const isReused = error instanceof MintmarkError && error.code === "user_exists" && body.userId === undefined;
+        const isReused =
+          error instanceof MintmarkError &&
+          error.code === "user_exists" &&
+          body.userId === undefined;
         throw isReused ? new MintmarkError("idempotency_key_reused") : error;
       });
       reply.header("location", `/api/v1/users/${created.userId}`);

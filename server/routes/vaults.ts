@@ -39,7 +39,9 @@ export const vaultQuery = z.strictObject({
   assetId: s.uuid.optional(),
   tokenId: s.tokenId
     .optional()
-    .describe("The token's id, for ERC-721 and ERC-1155, in every visible asset unless `assetId` names one."),
+    .describe(
+      "The token's id, for ERC-721 and ERC-1155, in every visible asset unless `assetId` names one.",
+    ),
   batchId: s.batchId.optional(),
   dataAvailabilityMode: s.askedMode.optional(),
   status: z.enum(STATUSES).optional(),
@@ -51,13 +53,20 @@ export const vaultQuery = z.strictObject({
 export const batchHeader = s.responseComponent(
   "BatchHeader",
   z
-    .strictObject({ batchRoot: s.outHash, vaultCount: z.int(), committedAt: s.outDecimal, sequence: s.outDecimal })
+    .strictObject({
+      batchRoot: s.outHash,
+      vaultCount: z.int(),
+      committedAt: s.outDecimal,
+      sequence: s.outDecimal,
+    })
     .describe("The content of a committed batch's header hash on L1."),
 );
 
 export const assetPath = z
   .strictObject({ index: z.int(), siblings: z.array(s.outHash) })
-  .describe("The place of the vault's asset in the batch's manifest, and its siblings from the leaf upwards.");
+  .describe(
+    "The place of the vault's asset in the batch's manifest, and its siblings from the leaf upwards.",
+  );
 
 export const provenHop = s.responseComponent(
   "TransferProof",
@@ -104,7 +113,9 @@ const ownVaultProof = s.responseComponent(
   vaultProof.extend({
     portal: portal
       .nullable()
-      .describe("The contract that pays the vault, on its token's chain; null when none is configured there."),
+      .describe(
+        "The contract that pays the vault, on its token's chain; null when none is configured there.",
+      ),
     withdrawCalldata: s.outHex
       .nullable()
       .describe(
@@ -113,7 +124,12 @@ const ownVaultProof = s.responseComponent(
   }),
 );
 
-export const PROOF_ERRORS = ["backpressure", "kzg_unavailable", "proof_not_ready", "vault_void"] as const;
+export const PROOF_ERRORS = [
+  "backpressure",
+  "kzg_unavailable",
+  "proof_not_ready",
+  "vault_void",
+] as const;
 
 export const vaultEndpoints: readonly Endpoint[] = [
   endpoint("Vaults", "read", "GET /api/v1/vaults", "listVaults", {
@@ -143,7 +159,10 @@ export const vaultEndpoints: readonly Endpoint[] = [
       return {
         ...proof,
         portal,
-        withdrawCalldata: ownCalldata(own.availableBalance, await engine.proofs.exit(vaultId, paidBy(request))),
+        withdrawCalldata: ownCalldata(
+          own.availableBalance,
+          await engine.proofs.exit(vaultId, paidBy(request)),
+        ),
       };
     },
   }),
@@ -163,10 +182,19 @@ export const publicVaultEndpoints: readonly Endpoint[] = [
   }),
 ];
 
-/** For the owner's own account, without the operator. Null while L1 has no batch of it, and when nothing is left. */
+/**
+ * For the owner's own account, without the operator. Null while L1 has no batch of it, and when
+ * nothing is left.
+ */
 function ownCalldata(quantity: bigint, proof: BatchVaultProof): Hex | null {
   const { header } = proof;
   if (header === null || quantity === 0n) return null;
   const authorization = { deadline: 0n, signature: "0x" } as const;
-  return withdrawCalldata({ ...proof, header, quantity, recipient: tipOwnerOf(proof), authorization });
+  return withdrawCalldata({
+    ...proof,
+    header,
+    quantity,
+    recipient: tipOwnerOf(proof),
+    authorization,
+  });
 }

@@ -10,7 +10,11 @@ import { eventType } from "./events.ts";
 
 const webhookBody = requestComponent("NewWebhook", {
   url: z.string().max(2000).describe("`https:`; in the sandbox also `http:`."),
-  types: z.array(eventType).max(50).optional().describe("Types of event; default all, also if empty."),
+  types: z
+    .array(eventType)
+    .max(50)
+    .optional()
+    .describe("Types of event; default all, also if empty."),
 });
 
 const webhook = responseComponent("Webhook", {
@@ -18,7 +22,9 @@ const webhook = responseComponent("Webhook", {
   url: z.string(),
   types: z.array(z.string()).describe("Types of event; all if empty."),
   status: z.enum(["active", "disabled"]),
-  delivered: z.int().describe("Sequence of the last event that was delivered, or skipped for its type."),
+  delivered: z
+    .int()
+    .describe("Sequence of the last event that was delivered, or skipped for its type."),
   failingSince: outTime.nullable(),
   failure: z.string().nullable().describe("Why the last delivery failed."),
   createdAt: outTime,
@@ -48,10 +54,21 @@ export const webhookEndpoints: readonly Endpoint[] = [
     description:
       "All later events are posted there in order, each at least once, signed according to Standard Webhooks. The secret is shown once.",
     body: webhookBody,
-    example: { url: "https://example.com/mintmark", types: ["mint.accepted", "withdrawal.settled"] },
+    example: {
+      url: "https://example.com/mintmark",
+      types: ["mint.accepted", "withdrawal.settled"],
+    },
     success: json(201, "The webhook and its secret.", issuedWebhook),
     errors: ["too_many_webhooks"],
-    async handle({ engine, service, applicationId, principal, body: { url, types = [] }, request, reply }) {
+    async handle({
+      engine,
+      service,
+      applicationId,
+      principal,
+      body: { url, types = [] },
+      request,
+      reply,
+    }) {
       requireAllowed(service.webhookReach, url);
       const asked = { url, types, ...idOfRequest("webhookId", principal, request) };
       return issued(reply, await engine.webhooks.create(applicationId, asked));
@@ -59,13 +76,18 @@ export const webhookEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Webhooks", "webhooks", `GET ${PATH}`, "listWebhooks", {
     summary: "The application's webhooks and their status",
-    success: json(200, "All of them.", responseComponent("WebhookList", { data: z.array(webhook) })),
+    success: json(
+      200,
+      "All of them.",
+      responseComponent("WebhookList", { data: z.array(webhook) }),
+    ),
     handle: ({ engine, applicationId }) => engine.webhooks.list(applicationId),
   }),
   endpoint("Webhooks", "webhooks", `GET ${PATH}/{webhookId}`, "getWebhook", {
     summary: "One webhook",
     success: found,
-    handle: ({ engine, applicationId, params }) => engine.webhooks.get(applicationId, params.webhookId),
+    handle: ({ engine, applicationId, params }) =>
+      engine.webhooks.get(applicationId, params.webhookId),
   }),
   endpoint("Webhooks", "webhooks", `DELETE ${PATH}/{webhookId}`, "deleteWebhook", {
     summary: "Delete a webhook and end its deliveries",
@@ -84,13 +106,17 @@ export const webhookEndpoints: readonly Endpoint[] = [
     success: json(200, "The webhook and its new secret.", issuedWebhook),
     async handle({ engine, applicationId, principal, params, request, reply }) {
       const asked = idOfRequest("rotationId", principal, request);
-      return issued(reply, await engine.webhooks.rotateSecret(applicationId, params.webhookId, asked));
+      return issued(
+        reply,
+        await engine.webhooks.rotateSecret(applicationId, params.webhookId, asked),
+      );
     },
   }),
   endpoint("Webhooks", "webhooks", `PUT ${PATH}/{webhookId}/enablement`, "enableWebhook", {
     summary: "Enable a failed webhook again; its deliveries resume at once where they stopped",
     success: found,
-    handle: ({ engine, applicationId, params }) => engine.webhooks.enable(applicationId, params.webhookId),
+    handle: ({ engine, applicationId, params }) =>
+      engine.webhooks.enable(applicationId, params.webhookId),
   }),
   endpoint("Webhooks", "webhooks", `POST ${PATH}/{webhookId}/test`, "testWebhook", {
     summary: "Deliver a test event now, also to a disabled webhook",
@@ -99,27 +125,46 @@ export const webhookEndpoints: readonly Endpoint[] = [
     success: attempted,
     async handle({ engine, service: { webhooks }, applicationId, principal, params, request }) {
       const webhook = await engine.webhooks.get(applicationId, params.webhookId);
-      return attemptOf(await webhooks.test(webhook, idOfRequest("testId", principal, request).testId));
+      return attemptOf(
+        await webhooks.test(webhook, idOfRequest("testId", principal, request).testId),
+      );
     },
   }),
   endpoint("Webhooks", "webhooks", `GET ${PATH}/{webhookId}/deliveries`, "listWebhookDeliveries", {
     summary: "The last 50 attempts at a webhook since the server started, newest first",
-    success: json(200, "The attempts.", responseComponent("WebhookAttemptList", { data: z.array(webhookAttempt) })),
+    success: json(
+      200,
+      "The attempts.",
+      responseComponent("WebhookAttemptList", { data: z.array(webhookAttempt) }),
+    ),
     async handle({ engine, service: { webhooks }, applicationId, params }) {
       const { webhookId } = await engine.webhooks.get(applicationId, params.webhookId);
       return { data: webhooks.attempts(webhookId) };
     },
   }),
-  endpoint("Webhooks", "webhooks", `POST ${PATH}/{webhookId}/deliveries/{sequence}/redeliver`, "redeliverEvent", {
-    summary: "Deliver an event of the application again, with the same `webhook-id`",
-    description:
-      "After a restart, a repetition with the same Idempotency-Key delivers it again: attempts are in memory only, and endpoints identify an event by its `webhook-id`.",
-    success: attempted,
-    async handle({ engine, service: { webhooks }, applicationId, params: { webhookId, sequence } }) {
-      const known = await engine.webhooks.get(applicationId, webhookId);
-      return attemptOf(await webhooks.redeliver(known, await eventOf(engine, applicationId, sequence)));
+  endpoint(
+    "Webhooks",
+    "webhooks",
+    `POST ${PATH}/{webhookId}/deliveries/{sequence}/redeliver`,
+    "redeliverEvent",
+    {
+      summary: "Deliver an event of the application again, with the same `webhook-id`",
+      description:
+        "After a restart, a repetition with the same Idempotency-Key delivers it again: attempts are in memory only, and endpoints identify an event by its `webhook-id`.",
+      success: attempted,
+      async handle({
+        engine,
+        service: { webhooks },
+        applicationId,
+        params: { webhookId, sequence },
+      }) {
+        const known = await engine.webhooks.get(applicationId, webhookId);
+        return attemptOf(
+          await webhooks.redeliver(known, await eventOf(engine, applicationId, sequence)),
+        );
+      },
     },
-  }),
+  ),
 ];
 
 function issued(reply: FastifyReply, { webhook, secret, replayed }: core.IssuedWebhook) {
@@ -130,20 +175,32 @@ function issued(reply: FastifyReply, { webhook, secret, replayed }: core.IssuedW
 /** Throws `rate_limited` for null: another attempt that somebody asked for is in progress. */
 function attemptOf(attempt: core.Attempt | null) {
   if (attempt !== null) return attempt;
-  const detail = "A test or redelivery to this webhook is in progress; repeat the request when it has ended.";
+  const detail =
+    "A test or redelivery to this webhook is in progress; repeat the request when it has ended.";
   throw later("rate_limited", 1, detail);
 }
 
-async function eventOf(engine: core.Engine, applicationId: string, sequence: number): Promise<core.ApplicationEvent> {
+async function eventOf(
+  engine: core.Engine,
+  applicationId: string,
+  sequence: number,
+): Promise<core.ApplicationEvent> {
   try {
-    for await (const event of engine.events.stream(applicationId, { after: sequence - 1 })) return event;
+    for await (const event of engine.events.stream(applicationId, { after: sequence - 1 }))
+      return event;
   } catch (error) {
     if (!(error instanceof core.MintmarkError) || error.code !== "validation_failed") throw error;
   }
-  throw invalid("/path/sequence", "The application has no event with this sequence; GET /api/v1/events lists them.");
+  throw invalid(
+    "/path/sequence",
+    "The application has no event with this sequence; GET /api/v1/events lists them.",
+  );
 }
 
-/** Throws at once when every delivery would fail. Names are checked when resolved, before each connection. */
+/**
+ * Throws at once when every delivery would fail. Names are checked when resolved, before each
+ * connection.
+ */
 function requireAllowed(reach: Reach, url: string): void {
   try {
     if (URL.canParse(url)) requireReachable(reach, new URL(url));

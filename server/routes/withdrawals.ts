@@ -6,7 +6,10 @@ import * as s from "./api/fields.ts";
 import { preparationToWire, submissionOf, typedDataOf } from "./typed-data.ts";
 
 /** What a withdrawal takes from a vault, and what else the owner signs. */
-const taken = { vaultId: s.vaultId, quantity: s.amount.describe("Quantized units, as a decimal string.") };
+const taken = {
+  vaultId: s.vaultId,
+  quantity: s.amount.describe("Quantized units, as a decimal string."),
+};
 const signed = {
   recipient: s.address.optional().describe("Default: the owner."),
   deadline: s.seconds.describe("Seconds since 1970, as signed, as a decimal string."),
@@ -31,9 +34,13 @@ export const withdrawalListBody = s.requestComponent("NewWithdrawalList", {
   vaults: vaultsOf(
     z.strictObject({
       ...taken,
-      withdrawnBefore: s.amount.prefault("0").describe("The vault's `withdrawnBalance`. Default: 0."),
+      withdrawnBefore: s.amount
+        .prefault("0")
+        .describe("The vault's `withdrawnBalance`. Default: 0."),
     }),
-  ).describe("In the order that was signed. All have one owner, and their tokens live on one chain."),
+  ).describe(
+    "In the order that was signed. All have one owner, and their tokens live on one chain.",
+  ),
   ...signed,
   signature: s.signature.describe(
     "The owner's EIP-712 `WithdrawalList(ListedVault[] vaults,address recipient,uint64 deadline)ListedVault(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity)`, with the domain of a single withdrawal.",
@@ -43,7 +50,9 @@ export const withdrawalListBody = s.requestComponent("NewWithdrawalList", {
 /** The fields of a preparation that say how, not what. */
 const signing = {
   recipient: s.address.optional().describe("Default: the owner."),
-  deadline: s.seconds.optional().describe("Seconds since 1970, as a decimal string. Default: in seven days."),
+  deadline: s.seconds
+    .optional()
+    .describe("Seconds since 1970, as a decimal string. Default: in seven days."),
 };
 
 const prepared = z.strictObject({
@@ -55,11 +64,17 @@ export const preparationBody = s.requestComponent(
   "NewWithdrawalPreparation",
   z
     .strictObject({
-      vaults: vaultsOf(prepared).optional().describe("The vaults; or else name `ownerAddress` and `assetId`."),
-      ownerAddress: s.address.optional().describe("With `assetId`: all vaults of this owner and token."),
+      vaults: vaultsOf(prepared)
+        .optional()
+        .describe("The vaults; or else name `ownerAddress` and `assetId`."),
+      ownerAddress: s.address
+        .optional()
+        .describe("With `assetId`: all vaults of this owner and token."),
       assetId: s.uuid.optional(),
       tokenId: s.tokenId.optional().describe("With `assetId`: of this token id only."),
-      cursor: s.page.cursor.describe("`nextCursor` of the preparation before, with the same token."),
+      cursor: s.page.cursor.describe(
+        "`nextCursor` of the preparation before, with the same token.",
+      ),
       ...signing,
     })
     .refine(
@@ -81,7 +96,9 @@ const WITHDRAWAL_STATUSES = ["accepted", "submitted", "settled", "finalized", "f
 export const withdrawal = s.responseComponent("Withdrawal", {
   withdrawalId: s.outUuid,
   userId: s.outUuid,
-  chainId: s.outDecimal.describe("Of the vault's token; `l1TxHash` and `l1BlockNumber` are of this chain."),
+  chainId: s.outDecimal.describe(
+    "Of the vault's token; `l1TxHash` and `l1BlockNumber` are of this chain.",
+  ),
   vaultId: s.outDecimal,
   quantity: s.outDecimal,
   recipient: s.outAddress,
@@ -104,10 +121,16 @@ function listReply<W extends z.ZodType>(shown: W) {
   return z.strictObject({ vaults: z.array(one).describe("In the order of the request.") });
 }
 
-export const withdrawalListReply = s.responseComponent("WithdrawalListReply", listReply(withdrawal));
+export const withdrawalListReply = s.responseComponent(
+  "WithdrawalListReply",
+  listReply(withdrawal),
+);
 
 /** The user's id is the application's own. */
-export const ownersWithdrawal = s.responseComponent("OwnersWithdrawal", withdrawal.omit({ userId: true }));
+export const ownersWithdrawal = s.responseComponent(
+  "OwnersWithdrawal",
+  withdrawal.omit({ userId: true }),
+);
 
 export const ownersListReply = s.responseComponent("OwnersListReply", listReply(ownersWithdrawal));
 
@@ -121,10 +144,17 @@ export const ownersQuery = z.strictObject({
 export const ownersWithdrawals = s.responseComponent("OwnersWithdrawals", {
   vaults: z
     .array(z.strictObject({ vaultId: s.outDecimal, withdrawal: ownersWithdrawal.nullable() }))
-    .describe("In the order of the request; `withdrawal` is null for a vault that has none, or another owner."),
+    .describe(
+      "In the order of the request; `withdrawal` is null for a vault that has none, or another owner.",
+    ),
 });
 
-const EXAMPLE = { vaultId: "1048578", quantity: "1", recipient: `0x${"70".repeat(20)}`, deadline: "1893456000" };
+const EXAMPLE = {
+  vaultId: "1048578",
+  quantity: "1",
+  recipient: `0x${"70".repeat(20)}`,
+  deadline: "1893456000",
+};
 
 export const preparation = s.responseComponent("WithdrawalPreparation", {
   ownerAddress: s.outAddress.describe("Who signs."),
@@ -134,13 +164,16 @@ export const preparation = s.responseComponent("WithdrawalPreparation", {
     { ...EXAMPLE, withdrawnBefore: "0" },
   ),
   submit: submissionOf({ path: "/api/v1/withdrawals", body: EXAMPLE }),
-  refused: z
-    .array(z.strictObject({ vaultId: s.outDecimal, error: refusal }))
-    .meta({ description: "Vaults that cannot be withdrawn now, and are left out.", examples: [[]] }),
+  refused: z.array(z.strictObject({ vaultId: s.outDecimal, error: refusal })).meta({
+    description: "Vaults that cannot be withdrawn now, and are left out.",
+    examples: [[]],
+  }),
   nextCursor: z
     .string()
     .nullable()
-    .describe("For the owner's further vaults of the token; null when there are none, or vaults were named."),
+    .describe(
+      "For the owner's further vaults of the token; null when there are none, or vaults were named.",
+    ),
 });
 
 export const withdrawalQuery = z.strictObject({
@@ -154,7 +187,12 @@ export const withdrawalQuery = z.strictObject({
 });
 
 /** What refuses a preparation or a list as a whole. */
-const LIST_ERRORS = ["history_diverged", "vault_not_found", "chain_not_supported", "deadline_invalid"] as const;
+const LIST_ERRORS = [
+  "history_diverged",
+  "vault_not_found",
+  "chain_not_supported",
+  "deadline_invalid",
+] as const;
 
 /** What refuses the one vault that is left of a preparation. */
 const VAULT_ERRORS = [
@@ -174,12 +212,18 @@ const OWNERS = "/owner/v1/withdrawals";
 
 export const withdrawalEndpoints: readonly Endpoint[] = [
   endpoint("Withdrawals", "withdraw", "POST /api/v1/withdrawals/prepare", "prepareWithdrawals", {
-    summary: "What an owner signs to withdraw from vaults, or from all of a token, with one signature",
+    summary:
+      "What an owner signs to withdraw from vaults, or from all of a token, with one signature",
     description:
       "Answers EIP-712 typed data for `eth_signTypedData_v4`, and the request to send with the signature. Changes nothing. Leaves vaults out that cannot be withdrawn now; it is an error when none is left.",
     body: preparationBody,
     cost: entriesOf("vaults"),
-    example: { vaults: [{ vaultId: "9223372036854775808" }, { vaultId: "9223372036854775809", quantity: "50" }] },
+    example: {
+      vaults: [
+        { vaultId: "9223372036854775808" },
+        { vaultId: "9223372036854775809", quantity: "50" },
+      ],
+    },
     success: json(200, "What to sign.", preparation),
     errors: [...LIST_ERRORS, ...VAULT_ERRORS, "cursor_invalid"],
     async handle(call) {
@@ -197,7 +241,10 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
       "Reserves the quantity at once. The withdrawal is sent to the token's chain when the vault's batch is available there and has matured. The same signed request always returns the same withdrawal.",
     body: withdrawalBody,
     example: { vaultId: "9223372036854775808", quantity: "1", ...SIGNED },
-    success: { ...json(202, "Accepted.", withdrawal), headers: { Location: "Path of the withdrawal." } },
+    success: {
+      ...json(202, "Accepted.", withdrawal),
+      headers: { Location: "Path of the withdrawal." },
+    },
     errors: [...LIST_ERRORS, ...VAULT_ERRORS, ...SIGNED_ERRORS],
     async handle({ engine, principal, body, reply }) {
       const accepted = await engine.withdrawals.request(principal, body);
@@ -235,14 +282,15 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
   endpoint("Withdrawals", "read", "GET /api/v1/withdrawals/{withdrawalId}", "getWithdrawal", {
     summary: "One withdrawal",
     success: json(200, "The withdrawal.", withdrawal),
-    handle: ({ engine, applicationId, params }) => engine.withdrawals.get(applicationId, params.withdrawalId),
+    handle: ({ engine, applicationId, params }) =>
+      engine.withdrawals.get(applicationId, params.withdrawalId),
   }),
 ];
 
 /**
- * Withdrawals by the operator's relay for a signed-in owner, whatever application its vaults are of. Each costs the
- * operator gas, so an owner withdraws whole vaults, only so many a day, and each vault of a list costs a unit of its
- * address's rate.
+ * Withdrawals by the operator's relay for a signed-in owner, whatever application its vaults are
+ * of. Each costs the operator gas, so an owner withdraws whole vaults, only so many a day, and each
+ * vault of a list costs a unit of its address's rate.
  */
 export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
   endpoint("Owners", "owner", `POST ${OWNERS}/prepare`, "prepareOwnerWithdrawals", {
@@ -275,7 +323,9 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
       const vaultIds = body.vaults.map(({ vaultId }) => vaultId);
       const newest = await engine.withdrawals.newestOf(owner, vaultIds);
       // A repeated list is answered as before, and costs nothing more.
-      const fresh = body.vaults.filter(({ withdrawnBefore }, i) => !covers(newest[i], withdrawnBefore)).length;
+      const fresh = body.vaults.filter(
+        ({ withdrawnBefore }, i) => !covers(newest[i], withdrawnBefore),
+      ).length;
       const request = () => engine.withdrawals.requestList({ owner }, body);
       const listed = await ownerRelay.count(owner, fresh, request, (listed) => {
         return listed.filter((each) => each.error === null && !each.repeated).length;
@@ -294,10 +344,16 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
   }),
 ];
 
-/** Whether nothing can be accepted for the vault as listed, because this withdrawal of it stands. */
+/**
+ * Whether nothing can be accepted for the vault as listed, because this withdrawal of it stands.
+ */
 function covers(newest: core.Withdrawal | null | undefined, withdrawnBefore: bigint): boolean {
   if (!newest || newest.status === "failed") return false;
-  return newest.status === "accepted" || newest.status === "submitted" || newest.withdrawnBefore === withdrawnBefore;
+  return (
+    newest.status === "accepted" ||
+    newest.status === "submitted" ||
+    newest.withdrawnBefore === withdrawnBefore
+  );
 }
 
 function listedView({ vaultId, withdrawal, error }: core.ListedWithdrawal) {
@@ -307,8 +363,8 @@ function listedView({ vaultId, withdrawal, error }: core.ListedWithdrawal) {
 type PreparationCall = Call<"withdraw", unknown, unknown, z.output<typeof preparationBody>>;
 
 /**
- * The owner's next vaults of a token with something left, at most a list of them. Spent ones are passed over, a page for
- * each unit of the rate.
+ * The owner's next vaults of a token with something left, at most a list of them. Spent ones are
+ * passed over, a page for each unit of the rate.
  */
 async function vaultsOfToken({ engine, service, applicationId, body, request }: PreparationCall) {
   const { ownerAddress, assetId, tokenId, cursor } = body;
@@ -318,11 +374,19 @@ async function vaultsOfToken({ engine, service, applicationId, body, request }: 
     await service.turns.turn(applicationId);
     request.account?.pay(pages);
     const limit = Math.min(100, MAX_LISTED_VAULTS - vaults.length);
-    const page = await engine.vaults.list(applicationId, { ownerAddress, assetId, tokenId, limit, cursor: next });
+    const page = await engine.vaults.list(applicationId, {
+      ownerAddress,
+      assetId,
+      tokenId,
+      limit,
+      cursor: next,
+    });
     for (const { vaultId, status, amount, withdrawnBalance, transferredBalance } of page.data)
-      if (status !== "failed" && amount > withdrawnBalance + transferredBalance) vaults.push({ vaultId });
+      if (status !== "failed" && amount > withdrawnBalance + transferredBalance)
+        vaults.push({ vaultId });
     next = page.nextCursor;
   }
-  if (vaults.length === 0) throw new core.MintmarkError("vault_not_found", "The owner has nothing left of this token.");
+  if (vaults.length === 0)
+    throw new core.MintmarkError("vault_not_found", "The owner has nothing left of this token.");
   return { vaults, nextCursor: next ?? null };
 }

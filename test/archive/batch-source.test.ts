@@ -8,7 +8,9 @@ import { createWorld, entries } from "../server/fixture.ts";
 /** Two answers a second to an address. */
 const world = await createWorld({ rateLimits: { publicReads: { units: 2, windowSeconds: 1 } } });
 const { engine, app, users } = world;
-await world.send("POST", "/api/v1/mint", { body: { users: [{ userId: users[0], mints: entries(world, 1) }] } });
+await world.send("POST", "/api/v1/mint", {
+  body: { users: [{ userId: users[0], mints: entries(world, 1) }] },
+});
 await engine.operator.seal("validium");
 const data: Uint8Array = (await engine.batches.getSealed("validium", 0)).data;
 const url = await app.listen({ host: "127.0.0.1", port: 0 });
@@ -16,13 +18,16 @@ afterAll(() => world[Symbol.asyncDispose]());
 
 test("a source over HTTP is retried on its request until it responds", async () => {
   const source = new HttpBatchSource(`${url}/`);
-  const answers = await Promise.all(Array.from({ length: 4 }, () => source.batchData("validium", 0)));
+  const answers = await Promise.all(
+    Array.from({ length: 4 }, () => source.batchData("validium", 0)),
+  );
   for (const answer of answers) expect(answer).toEqual(Buffer.from(data));
   expect(await source.batchData("validium", 7)).toBeNull();
 });
 
 test("a source that asks for too long a wait, or too often, fails with its status", async () => {
-  const read = (source: HttpBatchSource) => Promise.all([0, 0, 0].map((batch) => source.batchData("validium", batch)));
+  const read = (source: HttpBatchSource) =>
+    Promise.all([0, 0, 0].map((batch) => source.batchData("validium", batch)));
   for (const options of [{ maxWaitMs: 999 }, { retries: 0 }]) {
     await expect(read(new HttpBatchSource(url, options))).rejects.toMatchObject({
       code: "proof_not_ready",
@@ -30,7 +35,9 @@ test("a source that asks for too long a wait, or too often, fails with its statu
     });
   }
   world.app.drain();
-  await expect(new HttpBatchSource(url, { retries: 0 }).batchData("validium", 0)).rejects.toThrow("answered 503");
+  await expect(new HttpBatchSource(url, { retries: 0 }).batchData("validium", 0)).rejects.toThrow(
+    "answered 503",
+  );
 });
 
 test("a read ends with its caller's signal", async () => {

@@ -30,10 +30,13 @@ import { type Anvil, startAnvil } from "../anvil.ts";
 import { adminOver, TERMS } from "../settlement/fixture.ts";
 
 const OWNER = USERS[0].owner.address.toLowerCase() as Address;
-const vaultOf = (batchNumber: number, slot: number): VaultId => packVaultId({ mode: "zk-rollup", batchNumber, slot });
+const vaultOf = (batchNumber: number, slot: number): VaultId =>
+  packVaultId({ mode: "zk-rollup", batchNumber, slot });
 
 /** A service on a loopback port that answers a beacon node's question as told, or begins to. */
-async function serve(answer: (path: string) => { status?: number; body: string | Uint8Array; isStalled?: boolean }) {
+async function serve(
+  answer: (path: string) => { status?: number; body: string | Uint8Array; isStalled?: boolean },
+) {
   const asked: string[] = [];
   const server: Server = createServer((request, response) => {
     asked.push(request.url ?? "");
@@ -72,14 +75,23 @@ describe("batches in blobs, on anvil", () => {
   const blobs: Uint8Array[] = [];
   const data: Uint8Array[] = [];
 
-  const entry = (id: number): VaultEntry => ({ ...sword, owner: OWNER, amount: 1n, blob: toHex(`${id}`) });
+  const entry = (id: number): VaultEntry => ({
+    ...sword,
+    owner: OWNER,
+    amount: 1n,
+    blob: toHex(`${id}`),
+  });
 
   async function sealed(batchNumber: number, slots: readonly VaultEntry[]): Promise<SealedBatch> {
     const batch = blobBatch.encodeBlobBatch(slots);
     const hashes = await Promise.all(
       blobBatch.blobsIn(batch).map(async (blob) => versionedHash(await kzg.commitment(blob))),
     );
-    const content = blobBatch.blobContent(batch.vaultCount, blobBatch.manifestHash(batch.assets), hashes);
+    const content = blobBatch.blobContent(
+      batch.vaultCount,
+      blobBatch.manifestHash(batch.assets),
+      hashes,
+    );
     const root = batchRoot("blobs", manifestRoot(batch.assets), content);
     const { vaultCount, assets } = batch;
     const place = { mode: "zk-rollup", batchNumber } as const;
@@ -98,12 +110,22 @@ describe("batches in blobs, on anvil", () => {
     anvil = await startAnvil();
     const by = await adminOver(http(anvil.url));
     const settlement = await deploySettlement(by, { ...TERMS, maturity: 1n });
-    const token = { standard: "erc721", name: "Swords", symbol: "SWRD", admin: ADMIN.address } as const;
+    const token = {
+      standard: "erc721",
+      name: "Swords",
+      symbol: "SWRD",
+      admin: ADMIN.address,
+    } as const;
     const { address } = await deployToken(by, settlement.address, token);
     fromBlock = settlement.deployedAtBlock;
     sword = { chainId: 31_337n, assetType: assetType("erc721", address, 1n) };
     const fees = { finality: { confirmations: 1n }, pollingMs: 5, kzg } as const;
-    l1 = await connectL1({ rpc: anvil.url, contract: settlement.address, account: OPERATOR, ...fees });
+    l1 = await connectL1({
+      rpc: anvil.url,
+      contract: settlement.address,
+      account: OPERATOR,
+      ...fees,
+    });
     const batches = [Array.from({ length: 4_100 }, (_, i) => entry(i)), [entry(7), entry(9_000)]];
     for (const [batchNumber, slots] of batches.entries()) {
       const batch = await sealed(batchNumber, slots);
@@ -111,9 +133,14 @@ describe("batches in blobs, on anvil", () => {
       // The first batch ever fills storage slots that the next ones use again.
       expect(receipt.gasUsed).toBeLessThan(batchNumber === 0 ? 120_000n : 100_000n);
       data.push(batch.data);
-      blobs.push(...blobBatch.blobsIn({ elements: batch.data.subarray(batch.data.length % blobBatch.BLOB_BYTES) }));
+      blobs.push(
+        ...blobBatch.blobsIn({
+          elements: batch.data.subarray(batch.data.length % blobBatch.BLOB_BYTES),
+        }),
+      );
     }
-    for (let block = 0; block < 2; block++) await by.client.request({ method: "evm_mine" as never });
+    for (let block = 0; block < 2; block++)
+      await by.client.request({ method: "evm_mine" as never });
   });
   afterAll(async () => {
     await kzg.close();
@@ -143,7 +170,9 @@ describe("batches in blobs, on anvil", () => {
     const bad = [
       await serving(() => ({ body: "no JSON" })),
       await serving(() => ({ body: JSON.stringify({ data: [toHex(new Uint8Array(5))] }) })),
-      await serving(() => ({ body: JSON.stringify({ data: [toHex(blobs[2]?.slice().fill(3, 1, 9) as Uint8Array)] }) })),
+      await serving(() => ({
+        body: JSON.stringify({ data: [toHex(blobs[2]?.slice().fill(3, 1, 9) as Uint8Array)] }),
+      })),
       await serving(() => ({ body: new Uint8Array(40_000_000) })),
     ];
     const slow = await serving(() => ({ body: '{"data":[', isStalled: true }));
@@ -155,11 +184,19 @@ describe("batches in blobs, on anvil", () => {
       blobs: [...nodes, new BeaconNode(anvil.url)],
       onFault: ({ name }, batchId) => faults.push(`${batchId}: ${name}`),
     });
-    expect(report).toMatchObject({ batches: { "zk-rollup": 2 }, vaults: { "zk-rollup": 4_102 }, missing: [] });
+    expect(report).toMatchObject({
+      batches: { "zk-rollup": 2 },
+      vaults: { "zk-rollup": 4_102 },
+      missing: [],
+    });
     expect(faults).toHaveLength(2 * 5);
     expect(faults.join()).not.toContain("key");
-    expect(down.asked[0]).toMatch(/^\/key\/eth\/v1\/beacon\/blobs\/0x[0-9a-f]{64}\?versioned_hashes=0x01/);
-    expect(keccak256((await archive.data("zk-rollup", 0)) ?? "0x")).toBe(keccak256(data[0] ?? "0x"));
+    expect(down.asked[0]).toMatch(
+      /^\/key\/eth\/v1\/beacon\/blobs\/0x[0-9a-f]{64}\?versioned_hashes=0x01/,
+    );
+    expect(keccak256((await archive.data("zk-rollup", 0)) ?? "0x")).toBe(
+      keccak256(data[0] ?? "0x"),
+    );
     for (const vaultId of [vaultOf(0, 0), vaultOf(0, 4_099), vaultOf(1, 1)]) {
       const proof = await archive.vaultProof(vaultId);
       expect(await l1.verifyVault(proof)).toBe(0n);
@@ -172,8 +209,14 @@ describe("batches in blobs, on anvil", () => {
   test("are rebuilt from peers alone after pruning, and by a kit without any store", async () => {
     const whole = await openArchive();
     await rebuilt(whole, { blobs: [new BeaconNode(anvil.url)] });
-    const peer = { name: "peer", batchData: async (mode: "validium" | "zk-rollup", n: number) => whole.data(mode, n) };
-    const liar = { name: "liar", batchData: async () => (data[1] as Uint8Array).slice().fill(1, -64) };
+    const peer = {
+      name: "peer",
+      batchData: async (mode: "validium" | "zk-rollup", n: number) => whole.data(mode, n),
+    };
+    const liar = {
+      name: "liar",
+      batchData: async () => (data[1] as Uint8Array).slice().fill(1, -64),
+    };
     const archive = await openArchive();
     const faults: string[] = [];
     // A contract may commit blobs too. Then the transaction's calldata is the contract's own.
@@ -185,7 +228,9 @@ describe("batches in blobs, on anvil", () => {
     });
     expect(report.missing).toEqual([]);
     expect(faults).toEqual(["liar", "liar"]);
-    expect(keccak256((await archive.data("zk-rollup", 1)) ?? "0x")).toBe(keccak256(data[1] ?? "0x"));
+    expect(keccak256((await archive.data("zk-rollup", 1)) ?? "0x")).toBe(
+      keccak256(data[1] ?? "0x"),
+    );
     const kit = await exportExitKit(
       await proveFromL1(vaultOf(1, 1), { l1, fromBlock, sources: [liar, peer], kzg }),
       l1,
@@ -196,20 +241,29 @@ describe("batches in blobs, on anvil", () => {
   test("are rebuilt from a folder and a beacon node that have one blob each", async () => {
     const folder = await mkdtemp(join(tmpdir(), "mintmark-blobs-"));
     try {
-      const hashes = await Promise.all(blobs.map(async (blob) => versionedHash(await kzg.commitment(blob))));
+      const hashes = await Promise.all(
+        blobs.map(async (blob) => versionedHash(await kzg.commitment(blob))),
+      );
       await writeFile(join(folder, `${hashes[0]}.blob`), blobs[0] as Uint8Array);
       await writeFile(join(folder, `${hashes[2]}.blob`), "too short");
-      const second = await serving(() => ({ body: JSON.stringify({ data: [toHex(blobs[1] as Uint8Array)] }) }));
+      const second = await serving(() => ({
+        body: JSON.stringify({ data: [toHex(blobs[1] as Uint8Array)] }),
+      }));
       const archive = await openArchive();
       const sources: BlobSource[] = [new BlobFolder(folder), new BeaconNode(second.url)];
       const faults: string[] = [];
-      const report = await rebuilt(archive, { blobs: sources, onFault: (_, batchId) => faults.push(batchId) });
+      const report = await rebuilt(archive, {
+        blobs: sources,
+        onFault: (_, batchId) => faults.push(batchId),
+      });
       expect(report.missing).toEqual(["zk-rollup-1"]);
       expect(faults).toEqual(["zk-rollup-1"]);
       const asked = second.asked.filter((path) => path.includes(`${hashes[1]}`));
       expect(asked).toHaveLength(1);
       expect(asked[0]).not.toContain(hashes[0]);
-      await expect(archive.vaultProof(vaultOf(1, 0))).rejects.toMatchObject({ code: "proof_not_ready" });
+      await expect(archive.vaultProof(vaultOf(1, 0))).rejects.toMatchObject({
+        code: "proof_not_ready",
+      });
       await writeFile(join(folder, `${hashes[2]}.blob`), blobs[2] as Uint8Array);
       expect((await rebuilt(archive, { blobs: [new BlobFolder(folder)] })).missing).toEqual([]);
     } finally {

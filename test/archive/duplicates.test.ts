@@ -2,7 +2,11 @@ import { createWalletClient, toHex } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Archive } from "../../core/guards/archive/archive.ts";
 import { deriveBatch } from "../../core/guards/archive/derive.ts";
-import { type VoidedDuplicate, Watcher, type WatcherOptions } from "../../core/guards/archive/index.ts";
+import {
+  type VoidedDuplicate,
+  Watcher,
+  type WatcherOptions,
+} from "../../core/guards/archive/index.ts";
 import { collectAttestations } from "../../core/guards/committee/collector.ts";
 import type { CommitteeMember } from "../../core/guards/committee/member.ts";
 import type { Address, Mode, VaultId } from "../../core/index.ts";
@@ -14,7 +18,14 @@ import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";
 import { lower } from "../../scripts/deploy/deployer.ts";
 import { GUARDIAN, THRESHOLD, USERS } from "../../scripts/sandbox/accounts.ts";
-import { at, type Chain, createChain, MATURITY, openMembers, pointOn } from "../settlement/fixture.ts";
+import {
+  at,
+  type Chain,
+  createChain,
+  MATURITY,
+  openMembers,
+  pointOn,
+} from "../settlement/fixture.ts";
 import { openArchive, sourceOf } from "./fixture.ts";
 
 /** What is not as usual: every user gets one in turn, of the chain's own token. */
@@ -49,7 +60,13 @@ describe("ERC-721 tokens that a hostile operator mints twice", () => {
   function connectAs(account: typeof GUARDIAN) {
     const { transport, settlement } = chain;
     const finality = { confirmations: 0n };
-    return connectL1({ rpc: transport, contract: settlement.address, account, finality, pollingMs: 5 });
+    return connectL1({
+      rpc: transport,
+      contract: settlement.address,
+      account,
+      finality,
+      pollingMs: 5,
+    });
   }
 
   /** Commits a batch of these tokens, whoever has them, and returns their vaults. */
@@ -66,8 +83,14 @@ describe("ERC-721 tokens that a hostile operator mints twice", () => {
     return tokens.map((_, slot) => packVaultId({ mode, batchNumber: batch.batchNumber, slot }));
   }
 
-  function batchOf(mode: Mode, batchNumber: number, tokens: readonly string[], how: How = {}): SealedBatch {
-    const token = how.token ?? chain.tokens.find(({ standard }) => standard === "erc721")?.address ?? "0x";
+  function batchOf(
+    mode: Mode,
+    batchNumber: number,
+    tokens: readonly string[],
+    how: How = {},
+  ): SealedBatch {
+    const token =
+      how.token ?? chain.tokens.find(({ standard }) => standard === "erc721")?.address ?? "0x";
     const chainId = how.chainId ?? 31_337n;
     const entries = tokens.map((text, i): VaultEntry => {
       const owner = how.owner ?? lower(at(USERS, i % USERS.length).owner.address);
@@ -99,7 +122,11 @@ describe("ERC-721 tokens that a hostile operator mints twice", () => {
     expect(await watch(archive)).toEqual([]);
     const [second = 0n] = await commit("zk-rollup", ["1"]);
     expect(await watch(archive)).toEqual([[first, second]]);
-    expect([await isVoid(first), await isVoid(other), await isVoid(second)]).toEqual([false, false, true]);
+    expect([await isVoid(first), await isVoid(other), await isVoid(second)]).toEqual([
+      false,
+      false,
+      true,
+    ]);
     expect(await watch(archive)).toEqual([]);
     await expect(archive.withdrawn(second)).resolves.toBe(1n);
   });
@@ -119,7 +146,9 @@ describe("ERC-721 tokens that a hostile operator mints twice", () => {
     const archive = await openArchive({ l1: anyone });
     // The rollup vault is read first, and yet the other one is the earlier.
     expect(await watch(archive)).toEqual([]);
-    expect(await watch(archive, { sources: [sourceOf(at(members, 0))] })).toEqual([[validium, rollup]]);
+    expect(await watch(archive, { sources: [sourceOf(at(members, 0))] })).toEqual([
+      [validium, rollup],
+    ]);
     expect([await isVoid(validium), await isVoid(rollup)]).toEqual([false, true]);
   });
 
@@ -132,7 +161,10 @@ describe("ERC-721 tokens that a hostile operator mints twice", () => {
 
   test("by a member that has signed a third one, which is never committed, or replaced", async () => {
     const cheated = at(members, 0);
-    await cheated.sign(batchOf("validium", counts.validium, ["8"]), { ...(await pointOn(operator)), epoch: 0n });
+    await cheated.sign(batchOf("validium", counts.validium, ["8"]), {
+      ...(await pointOn(operator)),
+      epoch: 0n,
+    });
     const { archive } = cheated;
     const sources = [sourceOf(at(members, 1))];
     const [first = 0n] = await commit("zk-rollup", ["8"]);
@@ -169,7 +201,10 @@ describe("ERC-721 tokens that a hostile operator mints twice", () => {
   });
 
   test("by the first of many watchers, without errors for the others", async () => {
-    const [, second = 0n] = [...(await commit("zk-rollup", ["5"])), ...(await commit("zk-rollup", ["5"]))];
+    const [, second = 0n] = [
+      ...(await commit("zk-rollup", ["5"])),
+      ...(await commit("zk-rollup", ["5"])),
+    ];
     const watchers = [GUARDIAN, ...USERS.map(({ owner }) => owner)];
     const rounds = watchers.map(async (account) => {
       const l1 = await connectAs(account);

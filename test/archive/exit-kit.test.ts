@@ -2,7 +2,13 @@ import { custom } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { rebuild } from "../../core/guards/archive/index.ts";
 import type { ExitKit } from "../../core/guards/exit/index.ts";
-import { exitKitToJson, exitWithKit, exportExitKit, parseExitKit, proveFromL1 } from "../../core/guards/exit/index.ts";
+import {
+  exitKitToJson,
+  exitWithKit,
+  exportExitKit,
+  parseExitKit,
+  proveFromL1,
+} from "../../core/guards/exit/index.ts";
 import type { VaultId } from "../../core/index.ts";
 import { connectL1 } from "../../core/l1/connect.ts";
 import { exitKitText } from "../../scripts/commands/exit.ts";
@@ -30,11 +36,17 @@ describe("an exit kit", () => {
   });
   afterAll(() => world.close());
 
-  const kitOf = async (vaultId: VaultId) => exportExitKit(await world.engine.proofs.vault(vaultId), world.l1);
+  const kitOf = async (vaultId: VaultId) =>
+    exportExitKit(await world.engine.proofs.vault(vaultId), world.l1);
   const owner = () => at(world.users, 0).owner;
   const asOwner = () => {
     const { request, settlement } = world.chain;
-    return connectL1({ rpc: custom({ request }), contract: settlement.address, account: owner(), pollingMs: 5 });
+    return connectL1({
+      rpc: custom({ request }),
+      contract: settlement.address,
+      account: owner(),
+      pollingMs: 5,
+    });
   };
 
   test("is the same from engine, archive, and L1 with a member", async () => {
@@ -45,13 +57,18 @@ describe("an exit kit", () => {
     for (const kit of Object.values(kits)) {
       const { vaultId } = kit.vault;
       expect(await exportExitKit(await archive.vaultProof(vaultId), world.l1)).toEqual(kit);
-      expect(await exportExitKit(await proveFromL1(vaultId, { l1: world.l1, fromBlock, sources }), world.l1)).toEqual(
-        kit,
-      );
+      expect(
+        await exportExitKit(
+          await proveFromL1(vaultId, { l1: world.l1, fromBlock, sources }),
+          world.l1,
+        ),
+      ).toEqual(kit);
     }
     const { vaultId } = kits.sword.vault;
     const lies = [{ name: "liar", batchData: async () => new Uint8Array([1]) }];
-    await expect(proveFromL1(vaultId, { l1: world.l1, fromBlock, sources: lies })).rejects.toThrow("liar");
+    await expect(proveFromL1(vaultId, { l1: world.l1, fromBlock, sources: lies })).rejects.toThrow(
+      "liar",
+    );
     const never = proveFromL1(vaultId + (5n << 20n), { l1: world.l1, fromBlock, sources });
     await expect(never).rejects.toMatchObject({ code: "batch_not_found" });
   });
@@ -59,13 +76,19 @@ describe("an exit kit", () => {
   test("survives its file", () => {
     for (const kit of Object.values(kits)) expect(parseExitKit(exitKitText(kit))).toEqual(kit);
     expect(kits.sword.maturesAt).toBe(kits.sword.header.committedAt + MATURITY);
-    expect(kits.points).toMatchObject({ maturesAt: null, token: { quantum: 1_000n, tokenId: null } });
+    expect(kits.points).toMatchObject({
+      maturesAt: null,
+      token: { quantum: 1_000n, tokenId: null },
+    });
   });
 
   test("is refused with the position of a format fault", () => {
     const json = exitKitToJson(kits.sword);
     const bad: [object, string][] = [
-      [{ ...json, version: 4, more: 1 }, "it has version 4; this version of Mintmark reads 1 to 2."],
+      [
+        { ...json, version: 4, more: 1 },
+        "it has version 4; this version of Mintmark reads 1 to 2.",
+      ],
       [{ ...json, version: "1" }, "version is not 1, 2"],
       [{ ...json, version: 2 }, "tip"],
       [{ ...json, more: 1 }, "more"],
@@ -73,11 +96,15 @@ describe("an exit kit", () => {
       [{ ...json, chainId: 31337 }, "chainId"],
       [{ ...json, siblings: Array(21).fill(json.header.batchRoot) }, "siblings"],
       [{ ...json, assetPath: { ...json.assetPath, index: 255 } }, "assetPath"],
-      [{ ...json, assetPath: { index: 0, siblings: Array(9).fill(json.header.batchRoot) } }, "assetPath"],
+      [
+        { ...json, assetPath: { index: 0, siblings: Array(9).fill(json.header.batchRoot) } },
+        "assetPath",
+      ],
       [{ ...json, vault: { ...json.vault, blob: "0x0" } }, "blob"],
       [{ ...json, token: { ...json.token, standard: "erc404" } }, "standard"],
     ];
-    for (const [kit, place] of bad) expect(() => parseExitKit(JSON.stringify(kit)), place).toThrow(place);
+    for (const [kit, place] of bad)
+      expect(() => parseExitKit(JSON.stringify(kit)), place).toThrow(place);
     expect(() => parseExitKit("{")).toThrow("not JSON");
   });
 
@@ -110,7 +137,9 @@ describe("an exit kit", () => {
       { ...kit, settlement: { ...kit.settlement, contract: flipped(kit.settlement.contract) } },
     ];
     for (const [place, change] of changes.entries()) {
-      await expect(exit(change), `change ${place}`).rejects.toMatchObject({ name: "MintmarkError" });
+      await expect(exit(change), `change ${place}`).rejects.toMatchObject({
+        name: "MintmarkError",
+      });
     }
     expect(await world.l1.withdrawn(vault.vaultId, "erc20")).toBe(0n);
   });
@@ -119,12 +148,21 @@ describe("an exit kit", () => {
     const l1 = await asOwner();
     const account = owner().address;
     const stranger = at(world.users, 1).owner.address;
-    const exit = (kit: ExitKit, more: object = {}) => exitWithKit({ kit, l1, account, pollingMs: 5, ...more });
+    const exit = (kit: ExitKit, more: object = {}) =>
+      exitWithKit({ kit, l1, account, pollingMs: 5, ...more });
     await expect(exit(kits.sword)).rejects.toMatchObject({ code: "proof_not_ready" });
-    await expect(exit(kits.potion, { quantity: 4n })).rejects.toMatchObject({ code: "insufficient_balance" });
-    await expect(exit(kits.potion, { account: stranger })).rejects.toMatchObject({ code: "validation_failed" });
+    await expect(exit(kits.potion, { quantity: 4n })).rejects.toMatchObject({
+      code: "insufficient_balance",
+    });
+    await expect(exit(kits.potion, { account: stranger })).rejects.toMatchObject({
+      code: "validation_failed",
+    });
 
-    expect(await exit(kits.potion, { quantity: 1n })).toMatchObject({ heldBefore: 0n, held: 1n, withdrawnBefore: 0n });
+    expect(await exit(kits.potion, { quantity: 1n })).toMatchObject({
+      heldBefore: 0n,
+      held: 1n,
+      withdrawnBefore: 0n,
+    });
     const rest = await exit(kits.potion, { recipient: stranger });
     expect(rest).toMatchObject({ quantity: 2n, recipient: stranger, heldBefore: 0n, held: 2n });
     await expect(exit(kits.potion)).rejects.toMatchObject({ code: "insufficient_balance" });

@@ -6,7 +6,10 @@ import type { Database } from "../../core/store/ports.ts";
 import type { World } from "../settlement/fixture.ts";
 
 /** An archive over an empty store, or over what an earlier one left. */
-export function openArchive({ l1 }: Pick<World, "l1">, store: Database = new MemoryLevel()): Promise<Archive> {
+export function openArchive(
+  { l1 }: Pick<World, "l1">,
+  store: Database = new MemoryLevel(),
+): Promise<Archive> {
   return Archive.open({ store, l1 });
 }
 
@@ -19,6 +22,7 @@ export async function chainOf({ l1, chain }: World) {
 export function sourceOf(member: CommitteeMember): BatchSource {
   return {
     name: member.address,
-    batchData: async (mode, batchNumber) => (mode === "validium" ? member.data("validium", batchNumber) : null),
+    batchData: async (mode, batchNumber) =>
+      mode === "validium" ? member.data("validium", batchNumber) : null,
   };
 }

@@ -26,7 +26,10 @@ test.each([
     async (l1: ReturnType<typeof lagging>) => {
       const archive = await openArchive({ l1 });
       const { deployedAtBlock: fromBlock } = world.chain.settlement;
-      return { read: () => follow({ archive, l1, fromBlock }), count: () => archive.state().countRollup };
+      return {
+        read: () => follow({ archive, l1, fromBlock }),
+        count: () => archive.state().countRollup,
+      };
     },
   ],
   [
@@ -58,7 +61,10 @@ test.each([
   await world.chain.mine(300);
   await readLagging();
   await commit();
-  await expect(read()).rejects.toMatchObject({ code: "l1_failed", message: expect.stringContaining("left out") });
+  await expect(read()).rejects.toMatchObject({
+    code: "l1_failed",
+    message: expect.stringContaining("left out"),
+  });
   await read();
   expect(count()).toBe(3);
 });

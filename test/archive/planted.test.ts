@@ -39,11 +39,19 @@ test.each(["that ran all the time", "that begins when all is over"])(
     const { chain, l1 } = world;
     const { address: token } = await deployContract(chain.by, "MintableERC721", [
       ...["Late", "LATE", "", 1],
-      ...[{ receiver: `0x${"00".repeat(20)}`, fraction: 0n }, chain.by.account.address, chain.settlement.address],
+      ...[
+        { receiver: `0x${"00".repeat(20)}`, fraction: 0n },
+        chain.by.account.address,
+        chain.settlement.address,
+      ],
       `0x${"00".repeat(20)}`,
       false,
     ]);
-    const batches = [batchOf(0, token, IDS), batchOf(1, token, IDS), batchOf(2, token, IDS)] as const;
+    const batches = [
+      batchOf(0, token, IDS),
+      batchOf(1, token, IDS),
+      batchOf(2, token, IDS),
+    ] as const;
     const source = {
       name: "whoever has it",
       batchData: async (_: unknown, number: number) => at(batches, number).data,
@@ -51,14 +59,21 @@ test.each(["that ran all the time", "that begins when all is over"])(
     const archive = await openArchive({ l1 });
     const voided: VoidedDuplicate[] = [];
     const { deployedAtBlock: fromBlock } = chain.settlement;
-    const watcher = new Watcher({ archive, l1, fromBlock, sources: [source], onVoided: (each) => voided.push(each) });
+    const watcher = new Watcher({
+      archive,
+      l1,
+      fromBlock,
+      sources: [source],
+      onVoided: (each) => voided.push(each),
+    });
     const watch = async () => {
       await chain.mine(20);
       await watcher.round();
     };
     const runs = name === "that ran all the time";
 
-    // L1 takes no manifest that names the token, so the planted vaults are in no batch that anybody can prove.
+    // L1 takes no manifest that names the token, so the planted vaults are in no batch that anybody
+    // can prove.
     const [first] = batches;
     await expect(commit(first)).rejects.toThrow("AssetNotRegistered");
     const hidden = batchRoot("validium", manifestRoot([]), first.content);
@@ -80,12 +95,15 @@ test.each(["that ran all the time", "that begins when all is over"])(
       honest.map((earlier, i) => [earlier, at(stolen, i)]).sort(),
     );
     for (const vaultId of stolen) expect(await l1.withdrawn(vaultId, "erc721")).toBe(1n);
-    for (const vaultId of [...planted, ...honest]) expect(await l1.withdrawn(vaultId, "erc721")).toBe(0n);
+    for (const vaultId of [...planted, ...honest])
+      expect(await l1.withdrawn(vaultId, "erc721")).toBe(0n);
     await watch();
     expect(voided.length).toBe(IDS.length);
     await exportExitKit(await archive.vaultProof(at(honest, 0)), l1);
     expect(await archive.missing()).toEqual([]);
-    await expect(archive.vaultProof(at(planted, 0))).rejects.toMatchObject({ code: "vault_not_found" });
+    await expect(archive.vaultProof(at(planted, 0))).rejects.toMatchObject({
+      code: "vault_not_found",
+    });
 
     await archive.close();
   },

@@ -32,7 +32,10 @@ describe("the public state, rebuilt", () => {
   });
   afterAll(() => world.close());
 
-  const withMember = async () => ({ ...(await chainOf(world)), sources: [sourceOf(at(world.members, 0))] });
+  const withMember = async () => ({
+    ...(await chainOf(world)),
+    sources: [sourceOf(at(world.members, 0))],
+  });
 
   /** Everything that an archive tells, against the engine that it never asked. */
   async function requireWhole(archive: Archive, report: RebuildReport) {
@@ -50,7 +53,8 @@ describe("the public state, rebuilt", () => {
       expect(await archive.withdrawn(vaultId)).toBe(vaultId === withdrawn ? 40n : 0n);
     }
     const owned: VaultId[] = [];
-    for await (const vaultId of archive.vaultsOf(at(world.users, 0).owner.address)) owned.push(vaultId);
+    for await (const vaultId of archive.vaultsOf(at(world.users, 0).owner.address))
+      owned.push(vaultId);
     expect(owned).toEqual(vaults.toSorted((a, b) => (a < b ? -1 : 1)));
   }
 
@@ -65,8 +69,12 @@ describe("the public state, rebuilt", () => {
     expect(report.missing).toEqual(["validium-0", "validium-1", "validium-2"]);
     expect(report.state).toEqual(await world.engine.batches.committedState());
     const [validiumVault, rollupVault] = [at(vaults, 0), at(vaults, 3)];
-    expect(await archive.vaultProof(rollupVault)).toEqual(await world.engine.proofs.vault(rollupVault));
-    await expect(archive.vaultProof(validiumVault)).rejects.toMatchObject({ code: "proof_not_ready" });
+    expect(await archive.vaultProof(rollupVault)).toEqual(
+      await world.engine.proofs.vault(rollupVault),
+    );
+    await expect(archive.vaultProof(validiumVault)).rejects.toMatchObject({
+      code: "proof_not_ready",
+    });
     await requireWhole(archive, await rebuild({ archive, ...(await withMember()) }));
   });
 
@@ -78,7 +86,9 @@ describe("the public state, rebuilt", () => {
       const store = new MemoryLevel<Uint8Array, Uint8Array>();
       const archive = await openArchive(world, store);
       failAfter(store, writes);
-      await rebuild({ archive, ...(await withMember()) }).catch((error) => expect(String(error)).toContain("killed"));
+      await rebuild({ archive, ...(await withMember()) }).catch((error) =>
+        expect(String(error)).toContain("killed"),
+      );
       delete (store as { batch?: unknown }).batch;
       const again = await openArchive(world, store);
       await rebuild({ archive: again, ...(await withMember()) });
@@ -92,7 +102,10 @@ describe("the public state, rebuilt", () => {
       { name: "dead", batchData: () => Promise.reject(new Error("connection refused")) },
       { name: "empty", batchData: async () => null },
       { name: "garbage", batchData: async () => new TextEncoder().encode("<html>") },
-      { name: "another batch", batchData: (_, number) => member.data("validium", (number + 1) % 3) },
+      {
+        name: "another batch",
+        batchData: (_, number) => member.data("validium", (number + 1) % 3),
+      },
     ];
     const faults: string[] = [];
     const archive = await openArchive(world);
@@ -113,12 +126,17 @@ describe("the public state, rebuilt", () => {
       name: "slow",
       batchData: (_mode, _number, signal) => {
         asked++;
-        return new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
+        return new Promise((_, reject) =>
+          signal?.addEventListener("abort", () => reject(signal.reason)),
+        );
       },
     };
     const archive = await openArchive(world);
     const sources = [slow, sourceOf(member)];
-    await requireWhole(archive, await rebuild({ archive, ...(await chainOf(world)), sources, wasteMs: 50 }));
+    await requireWhole(
+      archive,
+      await rebuild({ archive, ...(await chainOf(world)), sources, wasteMs: 50 }),
+    );
     expect(asked).toBe(1);
   });
 
@@ -131,16 +149,27 @@ describe("the public state, rebuilt", () => {
     };
     const archive = await openArchive(world);
     const chain = await chainOf(world);
-    await requireWhole(archive, await rebuild({ archive, ...chain, l1: pruned, sources: [operator] }));
+    await requireWhole(
+      archive,
+      await rebuild({ archive, ...chain, l1: pruned, sources: [operator] }),
+    );
     const later = await openArchive(world);
     const report = await rebuild({ archive: later, ...chain, l1: pruned });
-    expect(report.missing).toEqual(MODES.flatMap((mode) => [0, 1, 2].map((number) => `${mode}-${number}`)));
+    expect(report.missing).toEqual(
+      MODES.flatMap((mode) => [0, 1, 2].map((number) => `${mode}-${number}`)),
+    );
     await requireWhole(later, await rebuild({ archive: later, ...(await withMember()) }));
   });
 
   test("reports roots that differ from L1's", async () => {
-    const state: L1Reader["state"] = async (block) => ({ ...(await world.l1.state(block)), countRollup: 9 });
-    const options = { ...(await chainOf(world)), l1: Object.assign(Object.create(world.l1), { state }) };
+    const state: L1Reader["state"] = async (block) => ({
+      ...(await world.l1.state(block)),
+      countRollup: 9,
+    });
+    const options = {
+      ...(await chainOf(world)),
+      l1: Object.assign(Object.create(world.l1), { state }),
+    };
     const refused = rebuild({ archive: await openArchive(world), ...options });
     await expect(refused).rejects.toThrow("the rebuilt countRollup is 3, but 9 on L1");
   });
@@ -151,11 +180,22 @@ describe("the public state, rebuilt", () => {
     await rebuild({ archive, ...(await chainOf(world)) });
     const settlement = { ...world.l1.settlement, contract: at(world.chain.tokens, 0).address };
     const other = Object.assign(Object.create(world.l1), { settlement });
-    await expect(openArchive({ l1: other }, store)).rejects.toMatchObject({ code: "store_mismatch" });
+    await expect(openArchive({ l1: other }, store)).rejects.toMatchObject({
+      code: "store_mismatch",
+    });
 
-    await store.put<string, string>("meta", '{"format":"mintmark-archive","version":6,"chainId":"1"}', TEXT);
-    const message = expect.stringMatching(/archive has version 6, .* reads version 7\. Nothing was changed/);
-    await expect(openArchive(world, store)).rejects.toMatchObject({ code: "store_mismatch", message });
+    await store.put<string, string>(
+      "meta",
+      '{"format":"mintmark-archive","version":6,"chainId":"1"}',
+      TEXT,
+    );
+    const message = expect.stringMatching(
+      /archive has version 6, .* reads version 7\. Nothing was changed/,
+    );
+    await expect(openArchive(world, store)).rejects.toMatchObject({
+      code: "store_mismatch",
+      message,
+    });
 
     const used = new MemoryLevel<string, string>();
     await used.put("something", "else");
@@ -165,14 +205,21 @@ describe("the public state, rebuilt", () => {
       const found = await world.l1.block(number);
       return found && { ...found, hash: `0x${"ab".repeat(32)}` };
     };
-    const replaced = { ...(await chainOf(world)), l1: Object.assign(Object.create(world.l1), { block }) };
-    await expect(rebuild({ archive, ...replaced })).rejects.toMatchObject({ code: "store_mismatch" });
+    const replaced = {
+      ...(await chainOf(world)),
+      l1: Object.assign(Object.create(world.l1), { block }),
+    };
+    await expect(rebuild({ archive, ...replaced })).rejects.toMatchObject({
+      code: "store_mismatch",
+    });
   });
 });
 
 /** Makes the store fail every write after so many, as a kill would. */
 function failAfter(store: MemoryLevel<Uint8Array, Uint8Array>, writes: number): void {
-  const original = store.batch.bind(store) as () => { write: (...args: unknown[]) => Promise<void> };
+  const original = store.batch.bind(store) as () => {
+    write: (...args: unknown[]) => Promise<void>;
+  };
   let done = 0;
   const failing = () => {
     const batch = original();
@@ -186,6 +233,10 @@ function failAfter(store: MemoryLevel<Uint8Array, Uint8Array>, writes: number): 
   Object.defineProperty(store, "batch", { value: failing, configurable: true });
 }
 
-async function contentOf(store: MemoryLevel<Uint8Array, Uint8Array>): Promise<Record<string, string>> {
-  return Object.fromEntries(await store.iterator<string, string>({ keyEncoding: "utf8", valueEncoding: "hex" }).all());
+async function contentOf(
+  store: MemoryLevel<Uint8Array, Uint8Array>,
+): Promise<Record<string, string>> {
+  return Object.fromEntries(
+    await store.iterator<string, string>({ keyEncoding: "utf8", valueEncoding: "hex" }).all(),
+  );
 }

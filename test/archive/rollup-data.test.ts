@@ -10,7 +10,9 @@ const DATA = bytesToHex(encodeBatchData([null, null]));
 /** Selector, batch number, offset of the data, its length, and then the data with its padding. */
 const WORD = 64;
 
-/** An operator need not encode the call as everyone does; what L1 takes, whoever rebuilds must read. */
+/**
+ * An operator need not encode the call as everyone does; what L1 takes, whoever rebuilds must read.
+ */
 describe("a rollup batch's data is read from its transaction", () => {
   let chain: Chain;
   let l1: Awaited<ReturnType<Chain["connectOperator"]>>;
@@ -25,7 +27,10 @@ describe("a rollup batch's data is read from its transaction", () => {
     ["with bytes behind it", (head, tail) => `${behind(head, 0)}${tail}${"5a".repeat(100)}`],
     ["with bytes in front of it", (head, tail) => behind(head, 0x35) + "5a".repeat(0x35) + tail],
     ["without padding", (head, tail) => behind(head, 0) + unpadded(tail)],
-    ["with other padding than zeros", (head, tail) => behind(head, 0) + unpadded(tail).padEnd(tail.length, "5a")],
+    [
+      "with other padding than zeros",
+      (head, tail) => behind(head, 0) + unpadded(tail).padEnd(tail.length, "5a"),
+    ],
   ];
   test.each(forms)("%s", async (_, form) => {
     const { countRollup, history } = await l1.state();
@@ -38,7 +43,9 @@ describe("a rollup batch's data is read from its transaction", () => {
     const data = form(call.slice(0, 10 + 3 * WORD) as Hex, call.slice(tailAt)) as Hex;
     const wallet = createWalletClient({ account: OPERATOR, transport: chain.transport });
     const hash = await wallet.sendTransaction({ chain: null, to: chain.settlement.address, data });
-    expect(await chain.client.waitForTransactionReceipt({ hash })).toMatchObject({ status: "success" });
+    expect(await chain.client.waitForTransactionReceipt({ hash })).toMatchObject({
+      status: "success",
+    });
     expect(bytesToHex((await l1.rollupData(hash)) ?? new Uint8Array())).toBe(DATA);
   });
 });
@@ -47,7 +54,10 @@ function offset(bytes: number): string {
   return toHex(bytes, { size: 32 }).slice(2);
 }
 
-/** The offset of the data, which has so many bytes in front of it, behind the consents, of which there are none. */
+/**
+ * The offset of the data, which has so many bytes in front of it, behind the consents, of which
+ * there are none.
+ */
 function behind(head: Hex, bytes: number): string {
   return head + offset(0xa0 + bytes) + offset(0);
 }

@@ -42,13 +42,20 @@ describe("committed transfers, read from L1 alone", () => {
     const { vaults, users, settler, chain, l1, members } = world;
     const owner = at(users, 0).owner;
     const friend = at(users, 1).owner;
-    const list = await give(world, [whole(world, vaults.token), { ...whole(world, vaults.units), amount: 30n }]);
+    const list = await give(world, [
+      whole(world, vaults.token),
+      { ...whole(world, vaults.units), amount: 30n },
+    ]);
     await settler.round();
     const wallet = createWalletClient({ account: owner, transport: chain.transport });
     const call = { abi: stateCommitmentAbi, address: l1.settlement.contract, chain: null } as const;
     const session = [owner.address, key.address, 2n ** 40n, 70n, 0n, "0x"] as const;
     await wallet.writeContract({ ...call, functionName: "authorizeSession", args: session });
-    const onL1 = { transfers: [whole(world, approved)], deadline: 2n ** 32n - 2n, signature: "0x" } as const;
+    const onL1 = {
+      transfers: [whole(world, approved)],
+      deadline: 2n ** 32n - 2n,
+      signature: "0x",
+    } as const;
     const message = [onL1.transfers, onL1.deadline] as const;
     await wallet.writeContract({ ...call, functionName: "approveTransfers", args: message });
     await becomeFinal(world);
@@ -56,7 +63,10 @@ describe("committed transfers, read from L1 alone", () => {
     [sword, paid, change] = transfers.map(({ newVaultId }) => newVaultId ?? 0n);
 
     // Each owner has approved it, so each record would count.
-    const ofTwo = { ...onL1, transfers: [whole(world, change ?? 0n), whole(world, paid ?? 0n)] } as const;
+    const ofTwo = {
+      ...onL1,
+      transfers: [whole(world, change ?? 0n), whole(world, paid ?? 0n)],
+    } as const;
     for (const account of [owner, friend]) {
       const approving = createWalletClient({ account, transport: chain.transport });
       await approving.writeContract({
@@ -66,12 +76,21 @@ describe("committed transfers, read from L1 alone", () => {
       });
     }
     await becomeFinal(world);
-    const bySession = await signTransfers(world, [{ ...whole(world, change ?? 0n), amount: 20n }], key);
-    const redeemed = await signTransfers(world, [{ ...whole(world, sword ?? 0n), to: zeroAddress }], friend);
+    const bySession = await signTransfers(
+      world,
+      [{ ...whole(world, change ?? 0n), amount: 20n }],
+      key,
+    );
+    const redeemed = await signTransfers(
+      world,
+      [{ ...whole(world, sword ?? 0n), to: zeroAddress }],
+      friend,
+    );
     const stolen = await signTransfers(world, [whole(world, vaults.items)], friend);
     const nowhere = await signTransfers(world, [whole(world, MISSING)], owner);
     const terms = { ...(await pointOn(l1)), epoch: 0n };
-    const ask = (...groups: Parameters<typeof claimed>[0]) => at(members, 0).sign(claimed(groups, 2), terms);
+    const ask = (...groups: Parameters<typeof claimed>[0]) =>
+      at(members, 0).sign(claimed(groups, 2), terms);
     const again = await signTransfers(world, [whole(world, vaults.token)], owner);
     // Nothing rests on these sessions: the owners' own signature and approval count without any.
     const stranger = privateKeyToAccount(generatePrivateKey());
@@ -101,10 +120,19 @@ describe("committed transfers, read from L1 alone", () => {
   test("a member signs what L1 will count, and nothing else", () => {
     expect(refusals).toMatchObject([
       { status: "fulfilled" },
-      { status: "rejected", reason: { reason: "transfer", message: expect.stringContaining("not_authorized") } },
-      { status: "rejected", reason: { reason: "transfer", message: expect.stringContaining("spent already") } },
+      {
+        status: "rejected",
+        reason: { reason: "transfer", message: expect.stringContaining("not_authorized") },
+      },
+      {
+        status: "rejected",
+        reason: { reason: "transfer", message: expect.stringContaining("spent already") },
+      },
       { status: "fulfilled" },
-      { status: "rejected", reason: { reason: "transfer", message: expect.stringContaining("another owner") } },
+      {
+        status: "rejected",
+        reason: { reason: "transfer", message: expect.stringContaining("another owner") },
+      },
     ]);
   });
 
@@ -120,8 +148,15 @@ describe("committed transfers, read from L1 alone", () => {
       [vaults.items, 7n],
       [batch(1), 50n],
     ]);
-    expect(await archive.output(batch(1))).toMatchObject({ origin: vaults.units, spent: change, hops: 2 });
-    expect(await archive.spending(vaults.items)).toEqual({ outId: batch(2), fault: "not_authorized" });
+    expect(await archive.output(batch(1))).toMatchObject({
+      origin: vaults.units,
+      spent: change,
+      hops: 2,
+    });
+    expect(await archive.spending(vaults.items)).toEqual({
+      outId: batch(2),
+      fault: "not_authorized",
+    });
     // A redeemed token, a record of nobody, and a spent vault.
     await expect(archive.vaultContent(batch(4))).rejects.toMatchObject({ code: "vault_not_found" });
     await expect(archive.vaultContent(batch(3))).rejects.toMatchObject({ code: "vault_not_found" });
@@ -150,14 +185,24 @@ describe("committed transfers, read from L1 alone", () => {
   test("wait for the data of the vaults that they spend", async () => {
     const archive = await openArchive(world);
     const blind = await rebuild({ archive, ...(await chainOf(world)) });
-    expect(blind).toMatchObject({ missing: ["validium-0"], unjudged: ["zk-rollup-1", "zk-rollup-2"] });
-    await expect(archive.vaultContent(paid ?? 0n)).rejects.toMatchObject({ code: "proof_not_ready" });
-    // Operator and members can withhold the data of one vault. The other records of its batch do not wait for it.
+    expect(blind).toMatchObject({
+      missing: ["validium-0"],
+      unjudged: ["zk-rollup-1", "zk-rollup-2"],
+    });
+    await expect(archive.vaultContent(paid ?? 0n)).rejects.toMatchObject({
+      code: "proof_not_ready",
+    });
+    // Operator and members can withhold the data of one vault. The other records of its batch do
+    // not wait for it.
     const given = packVaultId({ mode: "zk-rollup", batchNumber: 2, slot: 5 });
     expect(await vaultsOf(archive, friendOf(world))).toEqual([[given, 2n]]);
     expect((await archive.vaultProof(given)).hops).toHaveLength(1);
     expect(await archive.spending(sword ?? 0n)).toMatchObject({ fault: null });
-    const report = await rebuild({ archive, ...(await chainOf(world)), sources: [sourceOf(at(world.members, 0))] });
+    const report = await rebuild({
+      archive,
+      ...(await chainOf(world)),
+      sources: [sourceOf(at(world.members, 0))],
+    });
     expect(report).toMatchObject({ missing: [], unjudged: [], invalidTransfers: 2 });
     await requireOwners(archive);
     await archive.close();
@@ -165,7 +210,11 @@ describe("committed transfers, read from L1 alone", () => {
 
   test("become worthless with a voided duplicate that they began with", async () => {
     const archive = await openArchive(world);
-    await rebuild({ archive, ...(await chainOf(world)), sources: [sourceOf(at(world.members, 0))] });
+    await rebuild({
+      archive,
+      ...(await chainOf(world)),
+      sources: [sourceOf(at(world.members, 0))],
+    });
     const place = { txHash: zeroHash, blockNumber: await world.l1.blockNumber(), logIndex: 99 };
     await archive.apply({
       type: "duplicateVoided",

@@ -22,7 +22,13 @@ test("a batch of 254 unregistered assets costs few queries, and hides no token a
   const l1 = await readL1({ rpc: custom({ request }), contract: chain.settlement.address });
   const archive = await Archive.open({ store: new MemoryLevel(), l1 });
   const owner = lower(at(USERS, 0).owner.address);
-  const entry = (type: `0x${string}`) => ({ chainId: 31_337n, owner, assetType: type, amount: 1n, blob: toHex("1") });
+  const entry = (type: `0x${string}`) => ({
+    chainId: 31_337n,
+    owner,
+    assetType: type,
+    amount: 1n,
+    blob: toHex("1"),
+  });
   const sword = entry(assetType("erc721", at(chain.tokens, 1).address, 1n));
   const decoys = Array.from({ length: 254 }, (_, i) => entry(pad(toHex(i + 1))));
   const batch = deriveBatch("validium", 0, encodeBatchData([sword, ...decoys, sword]));

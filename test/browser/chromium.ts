@@ -1,6 +1,12 @@
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+} from "playwright-core";
 import type { LocalAccount } from "viem";
 
 /** Where Debian and most others put it; MINTMARK_CHROMIUM names another. */
@@ -9,7 +15,9 @@ const EXECUTABLE = process.env.MINTMARK_CHROMIUM ?? "/usr/bin/chromium";
 /** Whether browser tests can run here. */
 export const hasChromium = existsSync(EXECUTABLE);
 if (!hasChromium) {
-  process.stderr.write(`No Chromium at ${EXECUTABLE}: the browser tests are skipped (apt-get install chromium).\n`);
+  process.stderr.write(
+    `No Chromium at ${EXECUTABLE}: the browser tests are skipped (apt-get install chromium).\n`,
+  );
 }
 
 /** A phone at night, and a screen by day. */
@@ -19,7 +27,9 @@ export const SHAPES: readonly BrowserContextOptions[] = [
 ];
 
 export function launchChromium(): Promise<Browser> {
-  const quiet = ["background-networking", "component-update", "sync", "gpu", "quic"].map((name) => `--disable-${name}`);
+  const quiet = ["background-networking", "component-update", "sync", "gpu", "quic"].map(
+    (name) => `--disable-${name}`,
+  );
   return chromium.launch({
     timeout: 300_000,
     executablePath: EXECUTABLE,
@@ -51,15 +61,30 @@ export async function visit(context: BrowserContext): Promise<Visit> {
   return { page, problems, origins };
 }
 
-/** Puts a wallet (EIP-1193) into every page of the context: it signs with the account, and passes the rest on to an Ethereum node. */
-export async function addWallet(context: BrowserContext, account: LocalAccount, rpc: string): Promise<void> {
-  await context.exposeFunction("walletRequest", async (method: string, params: readonly unknown[]) => {
-    if (method === "eth_requestAccounts") return [account.address];
-    if (method === "personal_sign") return account.signMessage({ message: { raw: params[0] as `0x${string}` } });
-    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
-    const answer = await fetch(rpc, { method: "POST", headers: { "content-type": "application/json" }, body });
-    return ((await answer.json()) as { result: unknown }).result;
-  });
+/**
+ * Puts a wallet (EIP-1193) into every page of the context: it signs with the account, and passes
+ * the rest on to an Ethereum node.
+ */
+export async function addWallet(
+  context: BrowserContext,
+  account: LocalAccount,
+  rpc: string,
+): Promise<void> {
+  await context.exposeFunction(
+    "walletRequest",
+    async (method: string, params: readonly unknown[]) => {
+      if (method === "eth_requestAccounts") return [account.address];
+      if (method === "personal_sign")
+        return account.signMessage({ message: { raw: params[0] as `0x${string}` } });
+      const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+      const answer = await fetch(rpc, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body,
+      });
+      return ((await answer.json()) as { result: unknown }).result;
+    },
+  );
   await context.addInitScript(() => {
     const page = globalThis as unknown as {
       walletRequest(method: string, params: readonly unknown[]): Promise<unknown>;
@@ -82,8 +107,12 @@ export async function axeFaults(page: Page): Promise<string[]> {
       readonly id: string;
       readonly nodes: readonly { readonly html: string }[];
     }
-    const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: Violation[] }> } };
+    const { axe } = globalThis as unknown as {
+      axe: { run(): Promise<{ violations: Violation[] }> };
+    };
     const { violations } = await axe.run();
-    return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 120)}`));
+    return violations.flatMap(({ id, nodes }) =>
+      nodes.map(({ html }) => `${id}: ${html.slice(0, 120)}`),
+    );
   });
 }

@@ -20,7 +20,12 @@ describe.skipIf(!hasChromium)("the claim page, in Chromium", () => {
     const { engine, applicationId } = world;
     const contractAddress = `0x${"cc".repeat(20)}` as const;
     const names = { name: "Cups", symbol: "CUP" };
-    ({ assetId } = await engine.assets.add({ standard: "erc721", contractAddress, ...names, applicationId }));
+    ({ assetId } = await engine.assets.add({
+      standard: "erc721",
+      contractAddress,
+      ...names,
+      applicationId,
+    }));
     await engine.assets.whitelist(assetId);
     await engine.operator.recordRegistered(assetId, { minterLocked: true });
     await engine.assets.enable(applicationId, assetId);
@@ -37,17 +42,25 @@ describe.skipIf(!hasChromium)("the claim page, in Chromium", () => {
     const mint = { assetId, tokenId, dataAvailabilityMode: "validium" };
     const body = { claims: [{ linkAddress: address, mint, expiresAt }] };
     expect((await world.send("POST", "/api/v1/claims", { body })).status).toBe(200);
-    return { address, href: `${api}/claim#${Buffer.from(key.slice(2), "hex").toString("base64url")}` };
+    return {
+      address,
+      href: `${api}/claim#${Buffer.from(key.slice(2), "hex").toString("base64url")}`,
+    };
   }
 
   test("claims a link for an address, once, and tells no server the key", async () => {
     const { address, href } = await newLink("901");
     const context = await browser.newContext({ viewport: { width: 390, height: 844 } });
     const { page, problems, origins } = await visit(context);
-    const metadata = { name: "Cup of the first day", description: "For whoever came.", image: PIXEL };
-    expect((await world.send("PUT", `/api/v1/assets/${assetId}/tokens/901/metadata`, { body: metadata })).status).toBe(
-      200,
-    );
+    const metadata = {
+      name: "Cup of the first day",
+      description: "For whoever came.",
+      image: PIXEL,
+    };
+    expect(
+      (await world.send("PUT", `/api/v1/assets/${assetId}/tokens/901/metadata`, { body: metadata }))
+        .status,
+    ).toBe(200);
     const sent: string[] = [];
     page.on("request", (request) => sent.push(`${request.url()} ${request.postData() ?? ""}`));
     await page.goto(href);
@@ -64,7 +77,10 @@ describe.skipIf(!hasChromium)("the claim page, in Chromium", () => {
     await page.getByRole("button", { name: "Claim" }).click();
     await page.getByText("It is yours").waitFor();
     await page.getByRole("link", { name: "Token 901" }).waitFor();
-    expect(await world.engine.claims.find(address)).toMatchObject({ status: "claimed", ownerAddress: OWNER });
+    expect(await world.engine.claims.find(address)).toMatchObject({
+      status: "claimed",
+      ownerAddress: OWNER,
+    });
     expect([...origins]).toEqual([api]);
     const fragment = href.slice(href.indexOf("#") + 1);
     const hex = Buffer.from(fragment, "base64url").toString("hex");
@@ -90,7 +106,8 @@ describe.skipIf(!hasChromium)("the claim page, in Chromium", () => {
     await page.getByText("It is yours").waitFor();
     const { ownerAddress } = await world.engine.claims.find(address);
     expect(ownerAddress).toBe(account.address.toLowerCase());
-    // A browser names each refused request, and this token has no metadata; what the page itself does stays quiet.
+    // A browser names each refused request, and this token has no metadata; what the page itself
+    // does stays quiet.
     expect(problems.filter((text) => !text.includes("404"))).toEqual([]);
   });
 

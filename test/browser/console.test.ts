@@ -22,13 +22,20 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
   let folder: string;
   let sandbox: Sandbox;
   let browser: Browser;
-  /** Swords of the first user, minted early so that they are final by the time that a test transfers them. */
+  /**
+   * Swords of the first user, minted early so that they are final by the time that a test transfers
+   * them.
+   */
   let swords: readonly string[];
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "mintmark-console-"));
-    [sandbox, browser] = await Promise.all([startSandbox({ folder, port: 0, chainPort: 0 }), launchChromium()]);
-    const assetId = sandbox.description.assets.find(({ symbol }) => symbol === "SWRD")?.assetId ?? "";
+    [sandbox, browser] = await Promise.all([
+      startSandbox({ folder, port: 0, chainPort: 0 }),
+      launchChromium(),
+    ]);
+    const assetId =
+      sandbox.description.assets.find(({ symbol }) => symbol === "SWRD")?.assetId ?? "";
     const one = { assetId, amount: "1", dataAvailabilityMode: "zk-rollup" } as const;
     const mints = Array.from({ length: 12 }, (_, i) => ({ ...one, tokenId: String(700_001 + i) }));
     const { vaults } = await mint(ownClient(), { users: [{ userId: USERS[0].userId, mints }] });
@@ -49,7 +56,11 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
   /** A signed-in tab. `problems` are errors in its console and breaches of its policy. */
   async function signedIn(role: Role, options: BrowserContextOptions = {}) {
     const { api, applicationId } = sandbox.description;
-    const person = { applicationId: role === "operator" ? null : applicationId, role, name: `The ${role}` };
+    const person = {
+      applicationId: role === "operator" ? null : applicationId,
+      role,
+      name: `The ${role}`,
+    };
     const { link } = await sandbox.engine.people.invite(person);
     const context = await browser.newContext(options);
     const visited = await visit(context);
@@ -70,7 +81,9 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
   function cutParts(page: Page): Promise<string[]> {
     const wide = "each => each.scrollWidth > each.clientWidth";
     const places = 'document.querySelectorAll("html, .table")';
-    return page.evaluate<string[]>(`[...${places}].filter(${wide}).map((each) => each.ariaLabel ?? "page")`);
+    return page.evaluate<string[]>(
+      `[...${places}].filter(${wide}).map((each) => each.ariaLabel ?? "page")`,
+    );
   }
 
   async function search(page: Page, text: string) {
@@ -104,7 +117,9 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     await signIn.click();
     const { data } = await sandbox.engine.people.list(sandbox.description.applicationId);
     const you = data.find(({ name }) => name === "You")?.personId;
-    expect(await page.getByRole("alert").innerText()).toContain(`npx mintmark people link ${you} --store`);
+    expect(await page.getByRole("alert").innerText()).toContain(
+      `npx mintmark people link ${you} --store`,
+    );
     expect(await signIn.count()).toBe(0);
   });
 
@@ -139,11 +154,16 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
 
   test("an admin creates a token with the browser's wallet, reloads half-way, and can mint it", async () => {
     const { page, context, problems } = await signedIn("admin", PHONE);
-    const wallet = { name: "Test wallet", account: USERS[1].owner, rpc: sandbox.description.rpcUrl };
+    const wallet = {
+      name: "Test wallet",
+      account: USERS[1].owner,
+      rpc: sandbox.description.rpcUrl,
+    };
     const asked: string[] = [];
     const declines = new Set<string>();
     // Its user declines the second of the three transactions.
-    declines.has = (method) => method === "eth_sendTransaction" && asked.filter((each) => each === method).length === 2;
+    declines.has = (method) =>
+      method === "eth_sendTransaction" && asked.filter((each) => each === method).length === 2;
     await addWallets(context, [{ ...wallet, asked, declines }]);
     await page.reload();
     await open(page, "Assets");
@@ -163,7 +183,9 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     await page.getByText("is here, registered and enabled").waitFor();
     const row = page.getByRole("row").filter({ hasText: "(POTN)" });
     await row.getByRole("button", { name: "Disable" }).waitFor();
-    const [asset] = (await sandbox.engine.assets.list(sandbox.description.applicationId, { symbol: "POTN" })).data;
+    const [asset] = (
+      await sandbox.engine.assets.list(sandbox.description.applicationId, { symbol: "POTN" })
+    ).data;
     expect(asset).toMatchObject({ mintingAvailable: true, minterLocked: true, registered: true });
     expect(await page.locator("main img, main script").count()).toBe(0);
     expect(await cutParts(page)).toEqual([]);
@@ -181,7 +203,8 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
           if (data[i + 3] > 200) solid.push(Math.max(data[i], data[i + 1], data[i + 2]));
         return { solid: solid.length > 0, black: solid.filter((most) => most < 40).length };
       })`;
-      for (const chart of await page.evaluate<object[]>(painted)) expect(chart).toEqual({ solid: true, black: 0 });
+      for (const chart of await page.evaluate<object[]>(painted))
+        expect(chart).toEqual({ solid: true, black: 0 });
     }
   });
 
@@ -212,7 +235,12 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     await addWallet(context, account, sandbox.description.rpcUrl);
     const { engine, description } = sandbox;
     const { applicationId } = description;
-    await engine.people.invite({ applicationId, role: "viewer", name: "Wally", address: account.address });
+    await engine.people.invite({
+      applicationId,
+      role: "viewer",
+      name: "Wally",
+      address: account.address,
+    });
     const { page } = await visit(context);
     await page.goto(`${description.api}/console`);
     await page.getByRole("button", { name: /Sign in with/ }).click();
@@ -220,7 +248,12 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     // Another team invites the same wallet: it goes there only when its owner chooses to.
     await page.getByRole("button", { name: "Sign out" }).click();
     const other = await engine.applications.create({ name: HOSTILE });
-    await engine.people.invite({ ...other, role: "admin", name: "Mallory's", address: account.address });
+    await engine.people.invite({
+      ...other,
+      role: "admin",
+      name: "Mallory's",
+      address: account.address,
+    });
     await page.getByRole("button", { name: /Sign in with/ }).click();
     await page.getByRole("button", { name: `${HOSTILE}, as Mallory's (admin)` }).waitFor();
     await page.getByRole("button", { name: /as Wally/ }).click();
@@ -230,7 +263,9 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     const { page: refused } = await visit(stranger);
     await refused.goto(`${description.api}/console`);
     await refused.getByRole("button", { name: /Sign in with/ }).click();
-    await refused.getByText("No person signs in with this wallet. Ask for an invitation.").waitFor();
+    await refused
+      .getByText("No person signs in with this wallet. Ask for an invitation.")
+      .waitFor();
   });
 
   test("a developer's day: a mint by hand, a drop from a file, a webhook that fails and is delivered again", async () => {
@@ -253,13 +288,17 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     await page.getByLabel("Token id").fill("424242");
     await page.getByRole("button", { name: "Mint", exact: true }).click();
     await page.getByRole("alert").waitFor();
-    expect(await page.getByRole("alert").allInnerTexts()).toEqual(["tokenId: this token has been minted before"]);
+    expect(await page.getByRole("alert").allInnerTexts()).toEqual([
+      "tokenId: this token has been minted before",
+    ]);
 
     await open(page, "Drops");
     const rows = Array.from({ length: 500 }, (_, i) => `${owner},${500_000 + i}`);
     const buffer = Buffer.from(`ownerAddress,tokenId\n${rows.join("\n")}\n`);
     const upload = async () => {
-      await page.getByLabel("File").setInputFiles({ name: "swords.csv", mimeType: "text/csv", buffer });
+      await page
+        .getByLabel("File")
+        .setInputFiles({ name: "swords.csv", mimeType: "text/csv", buffer });
       await page.getByLabel("Asset").selectOption({ label: "Swords (erc721)" });
       await page.getByRole("button", { name: "Upload and mint" }).click();
     };
@@ -291,8 +330,14 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     await page.getByRole("button", { name: "Deliveries" }).click();
     await page.getByRole("region", { name: "Deliveries" }).getByText("500").first().waitFor();
     works = true;
-    const swords = sandbox.description.assets.find(({ symbol }) => symbol === "SWRD")?.assetId ?? "";
-    const mint = { assetId: swords, tokenId: "424243", amount: 1, dataAvailabilityMode: "validium" } as const;
+    const swords =
+      sandbox.description.assets.find(({ symbol }) => symbol === "SWRD")?.assetId ?? "";
+    const mint = {
+      assetId: swords,
+      tokenId: "424243",
+      amount: 1,
+      dataAvailabilityMode: "validium",
+    } as const;
     const principal = await sandbox.engine.keys.authenticate(sandbox.description.apiKey);
     await sandbox.engine.mint(principal, { users: [{ ownerAddress: owner, mints: [mint] }] });
     await page.getByRole("button", { name: "Deliver now" }).click();
@@ -322,10 +367,17 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     const { applicationId, apiKey } = description;
     const ownerAddress = `0x${"ad".repeat(20)}` as const;
     const { assetId } = await engine.assets.add({
-      ...{ standard: "erc721", contractAddress: ownerAddress, name: `${HOSTILE} faces`, symbol: "ART", applicationId },
+      ...{
+        standard: "erc721",
+        contractAddress: ownerAddress,
+        name: `${HOSTILE} faces`,
+        symbol: "ART",
+        applicationId,
+      },
     });
     await engine.operator.recordRegistered(assetId, { minterLocked: true });
-    const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+    const pixel =
+      "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
     const metadata = { name: HOSTILE, image: `data:image/png;base64,${pixel}` };
     const mint = { assetId, amount: 1, dataAvailabilityMode: "validium" } as const;
     const mints = [
@@ -358,7 +410,8 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     const [{ owner: signer }, { owner: friend }] = USERS;
     const client = ownClient();
     const [ticket = "", gift = "", ...more] = swords;
-    const read = () => answer(client.GET("/api/v1/vaults/{vaultId}", { params: { path: { vaultId: gift } } }));
+    const read = () =>
+      answer(client.GET("/api/v1/vaults/{vaultId}", { params: { path: { vaultId: gift } } }));
     await until("the mints are final", read, ({ status }) => status === "finalized");
     await transfer(client, {
       transfers: [
@@ -369,9 +422,14 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     });
     const { page, problems } = await signedIn("viewer");
     await open(page, "Transfers");
-    const row = (vaultId: string) => page.getByRole("row").filter({ has: page.getByTitle(vaultId) });
-    await row(ticket).filter({ hasText: "Swords #700001" }).getByText("redeemed", { exact: true }).waitFor();
-    for (const owner of [signer, friend]) await row(gift).getByTitle(owner.address.toLowerCase()).waitFor();
+    const row = (vaultId: string) =>
+      page.getByRole("row").filter({ has: page.getByTitle(vaultId) });
+    await row(ticket)
+      .filter({ hasText: "Swords #700001" })
+      .getByText("redeemed", { exact: true })
+      .waitFor();
+    for (const owner of [signer, friend])
+      await row(gift).getByTitle(owner.address.toLowerCase()).waitFor();
     expect(await row(more.at(-1) ?? "").count()).toBe(0);
     await page.getByRole("button", { name: "Show 2 more" }).click();
     await row(more.at(-1) ?? "").waitFor();
@@ -389,15 +447,26 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     const { engine, description } = sandbox;
     const { applicationId, api, apiKey, assets } = description;
     const ownerAddress = `0x${"5e".repeat(20)}` as const;
-    const { userId } = await engine.users.create(applicationId, { ownerAddress, reference: "Ada, player 7" });
-    const [swords, points] = ["SWRD", "PTS"].map((each) => assets.find(({ symbol }) => symbol === each)?.assetId ?? "");
+    const { userId } = await engine.users.create(applicationId, {
+      ownerAddress,
+      reference: "Ada, player 7",
+    });
+    const [swords, points] = ["SWRD", "PTS"].map(
+      (each) => assets.find(({ symbol }) => symbol === each)?.assetId ?? "",
+    );
     const mode = { dataAvailabilityMode: "validium" } as const;
     const { mintId, vaults } = await mint(createClient({ baseUrl: api, apiKey }), {
       users: [
         {
           userId,
           mints: [
-            { ...mode, assetId: swords ?? "", tokenId: "770077", amount: "1", reference: "=order 7" },
+            {
+              ...mode,
+              assetId: swords ?? "",
+              tokenId: "770077",
+              amount: "1",
+              reference: "=order 7",
+            },
             { ...mode, assetId: points ?? "", amountDecimal: "1234.5" },
           ],
         },
@@ -427,7 +496,11 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     await page.getByRole("cell", { name: "1,234.5 PTS" }).waitFor();
     await search(page, "770077");
     await page.getByRole("row", { name: /minted Swords #770077/ }).waitFor();
-    await page.getByRole("definition").filter({ hasText: "holds it" }).getByTitle(ownerAddress).waitFor();
+    await page
+      .getByRole("definition")
+      .filter({ hasText: "holds it" })
+      .getByTitle(ownerAddress)
+      .waitFor();
     // A redeemed sword has a past, and no holder.
     await search(page, "700001");
     await page.getByText("It was redeemed.").waitFor();
@@ -438,7 +511,16 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     const { page: stranger } = await visit(await browser.newContext());
     await stranger.goto(`${api}/console#link=${link}`);
     await stranger.getByRole("button", { name: "Sign in with this link" }).click();
-    for (const text of [vaultId, "770077", `${mintId}.1`, ownerAddress, userId, "Ada, player 7", "=order 7", mintId]) {
+    for (const text of [
+      vaultId,
+      "770077",
+      `${mintId}.1`,
+      ownerAddress,
+      userId,
+      "Ada, player 7",
+      "=order 7",
+      mintId,
+    ]) {
       await search(stranger, text);
       await stranger.getByRole("heading", { name: `Found for ${text}` }).waitFor();
       await stranger.getByText("Nothing of your application.").waitFor();
@@ -452,7 +534,8 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     await open(page, "Transactions");
     const filters = page.getByRole("form", { name: "Find transactions" });
     const find = filters.getByRole("button", { name: "Find" });
-    const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
+    const day = (days: number) =>
+      new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
     await filters.getByLabel("From").fill(day(2));
     await find.click();
     await page.getByText("Nothing matches.").waitFor();
@@ -477,7 +560,9 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
       page.getByRole("button", { name: "Export as CSV" }).click(),
     ]);
     const [header, row, ...more] = (await readFile(await file.path(), "utf8")).trim().split("\r\n");
-    expect(header).toContain("accepted,type,status,asset,symbol,tokenId,amount,userId,vaultId,batchId,reference");
+    expect(header).toContain(
+      "accepted,type,status,asset,symbol,tokenId,amount,userId,vaultId,batchId,reference",
+    );
     expect(row).toMatch(/^20\d\d-[^,]*Z,mint,[a-z]+,Swords,SWRD,770077,1,/);
     // A spreadsheet must not run it as a formula.
     expect(row).toContain(",'=order 7,");
@@ -528,7 +613,12 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     const folder = new URL("../../docs/images/", import.meta.url).pathname;
     const shots = [
       ["admin", "Overview", "console-overview.png", { viewport: { width: 1200, height: 800 } }],
-      ["operator", "Operations", "console-operations.png", { viewport: { width: 1200, height: 900 } }],
+      [
+        "operator",
+        "Operations",
+        "console-operations.png",
+        { viewport: { width: 1200, height: 900 } },
+      ],
       ["admin", "API keys", "console-phone.png", { ...PHONE, colorScheme: "dark" }],
     ] as const;
     for (const [role, name, file, shape] of shots) {

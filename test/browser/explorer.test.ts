@@ -11,7 +11,11 @@ import { type Sandbox, startSandbox } from "../../scripts/sandbox/sandbox.ts";
 import { addWallet, hasChromium, launchChromium, visit } from "./chromium.ts";
 
 interface Listed {
-  readonly data: readonly { readonly vaultId: string; readonly batchId: string; readonly status: string }[];
+  readonly data: readonly {
+    readonly vaultId: string;
+    readonly batchId: string;
+    readonly status: string;
+  }[];
 }
 
 const PHONE = { viewport: { width: 390, height: 844 } };
@@ -25,7 +29,10 @@ describe.skipIf(!hasChromium)("the explorer, in Chromium", () => {
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "mintmark-explorer-"));
-    [sandbox, browser] = await Promise.all([startSandbox({ folder, port: 0, chainPort: 0 }), launchChromium()]);
+    [sandbox, browser] = await Promise.all([
+      startSandbox({ folder, port: 0, chainPort: 0 }),
+      launchChromium(),
+    ]);
     const { api, apiKey, users, assets } = sandbox.description;
     page = `${api}/explorer`;
     const assetId = assets.find(({ standard }) => standard === "erc721")?.assetId;
@@ -37,8 +44,10 @@ describe.skipIf(!hasChromium)("the explorer, in Chromium", () => {
     const body = { users: users.map(({ userId }, i) => ({ userId, mints: mintsOf(10 * i + 1) })) };
     const headers = { "x-api-key": apiKey, "content-type": "application/json" };
     await fetch(`${api}/api/v1/mint`, { method: "POST", headers, body: JSON.stringify(body) });
-    const list = async () => (await fetch(`${api}/api/v1/vaults`, { headers })).json() as Promise<Listed>;
-    const settled = ({ data }: Listed) => data.every(({ status }) => status === "settled" || status === "finalized");
+    const list = async () =>
+      (await fetch(`${api}/api/v1/vaults`, { headers })).json() as Promise<Listed>;
+    const settled = ({ data }: Listed) =>
+      data.every(({ status }) => status === "settled" || status === "finalized");
     vaults = (await until("the mints on L1", list, settled)).data;
   });
 
@@ -54,11 +63,15 @@ describe.skipIf(!hasChromium)("the explorer, in Chromium", () => {
     await tab.getByText("This vault is on L1").waitFor();
     expect(await tab.locator(".checks li.holds").count()).toBe(3);
     // Whose word this is must be plain, because here it is the operator's own.
-    expect(await tab.locator(".verdict").innerText()).toContain("The check used the operator's node");
+    expect(await tab.locator(".verdict").innerText()).toContain(
+      "The check used the operator's node",
+    );
     // What L1 knows of the token is asked for after the verdict.
     await tab.getByText("0 of 1").waitFor();
     expect(problems).toEqual([]);
-    expect([...origins].toSorted()).toEqual([sandbox.description.api, sandbox.description.rpcUrl].toSorted());
+    expect([...origins].toSorted()).toEqual(
+      [sandbox.description.api, sandbox.description.rpcUrl].toSorted(),
+    );
   });
 
   test("a committed vault that its token refuses is shown as such", async () => {
@@ -71,7 +84,9 @@ describe.skipIf(!hasChromium)("the explorer, in Chromium", () => {
       const answer = await fetch(sandbox.description.rpcUrl, { method: "POST", headers, body });
       return ((await answer.json()) as { readonly result: unknown }).result;
     };
-    const token = sandbox.description.assets.find(({ standard }) => standard === "erc721")?.contractAddress;
+    const token = sandbox.description.assets.find(
+      ({ standard }) => standard === "erc721",
+    )?.contractAddress;
     const code = await ask("eth_getCode", [token, "latest"]);
     await ask("hardhat_setCode", [token, "0x5f5ffd"]);
     await tab.reload();
@@ -83,7 +98,9 @@ describe.skipIf(!hasChromium)("the explorer, in Chromium", () => {
     const context = await browser.newContext();
     await context.route("**/public/v1/vaults/*/proof", async (route) => {
       const answer = await (await route.fetch()).json();
-      await route.fulfill({ json: { ...answer, vault: { ...answer.vault, owner: `0x${"66".repeat(20)}` } } });
+      await route.fulfill({
+        json: { ...answer, vault: { ...answer.vault, owner: `0x${"66".repeat(20)}` } },
+      });
     });
     await context.route("**/public/v1/state", async (route) => {
       const answer = await (await route.fetch()).json();
@@ -110,8 +127,11 @@ describe.skipIf(!hasChromium)("the explorer, in Chromium", () => {
       const asked = route.request().postDataJSON();
       const answer = await (await route.fetch()).json();
       // One byte of the code that lends its functions.
-      const isLent = asked?.method === "eth_getCode" && asked.params[0] !== sandbox.description.contract;
-      await route.fulfill({ json: isLent ? { ...answer, result: `${answer.result.slice(0, -2)}00` } : answer });
+      const isLent =
+        asked?.method === "eth_getCode" && asked.params[0] !== sandbox.description.contract;
+      await route.fulfill({
+        json: isLent ? { ...answer, result: `${answer.result.slice(0, -2)}00` } : answer,
+      });
     });
     const { page: tab } = await visit(context);
     await tab.goto(page);
@@ -123,12 +143,16 @@ describe.skipIf(!hasChromium)("the explorer, in Chromium", () => {
     const { page: tab, problems } = await visit(await browser.newContext());
     await tab.goto(page);
     await tab.getByText("L1 holds exactly the state that this server shows").waitFor();
-    expect(await tab.locator(".checks li.holds", { hasText: "this version's in every byte" }).count()).toBe(1);
+    expect(
+      await tab.locator(".checks li.holds", { hasText: "this version's in every byte" }).count(),
+    ).toBe(1);
     await tab.getByLabel("Vault or batch").fill(vaults[0]?.batchId ?? "");
     await tab.keyboard.press("Enter");
     await tab.getByText("This batch matches L1, down to each vault").waitFor();
     // The sandbox's rollup goes into blobs.
-    expect(await tab.locator(".checks li.holds", { hasText: "Each blob has its KZG proof" }).count()).toBe(1);
+    expect(
+      await tab.locator(".checks li.holds", { hasText: "Each blob has its KZG proof" }).count(),
+    ).toBe(1);
     expect(await tab.locator("tbody tr").count()).toBe(9);
     expect(await tab.title()).toBe("Batch zk-rollup-0 · Mintmark explorer");
     await tab.getByLabel("Vault or batch").fill("99999999");
@@ -159,9 +183,19 @@ describe.skipIf(!hasChromium)("the explorer, in Chromium", () => {
     const file = await download.path();
     const text = await readFile(file, "utf8");
     const [kit, parsed] = [JSON.parse(text), parseExitKit(text)];
-    expect(kit).toMatchObject({ format: "mintmark-exit-kit", contract, vault: { owner: owner.address.toLowerCase() } });
+    expect(kit).toMatchObject({
+      format: "mintmark-exit-kit",
+      contract,
+      vault: { owner: owner.address.toLowerCase() },
+    });
     const l1 = await connectPortal({ rpc: rpcUrl, ...parsed.settlement, account: owner });
-    await exitWithKit({ kit: parsed, l1, account: owner.address, immature: "wait", pollingMs: 200 });
+    await exitWithKit({
+      kit: parsed,
+      l1,
+      account: owner.address,
+      immature: "wait",
+      pollingMs: 200,
+    });
     await tab.goto(`${page}#/vaults/${kit.vault.vaultId}`);
     await tab.getByText("1 of 1").waitFor();
     // With a wallet at hand, L1 is read through it.
@@ -197,14 +231,18 @@ describe.skipIf(!hasChromium)("the explorer, in Chromium", () => {
     await tab.locator("#main h1").waitFor();
     expect(scripts).toEqual(["/explorer/explorer.js"]);
     const statuses = new Set<number>();
-    for (let i = 0; i < 400; i++) statuses.add((await fetch(`${page}/explorer.js`, { method: "HEAD" })).status);
+    for (let i = 0; i < 400; i++)
+      statuses.add((await fetch(`${page}/explorer.js`, { method: "HEAD" })).status);
     expect(statuses).toEqual(new Set([200]));
   });
 
   test("a refusal for too many requests is a sentence under a heading, and trying again works", async () => {
     const context = await browser.newContext();
     let refusing = true;
-    const json = { code: "rate_limited", detail: "Too many requests; repeat after Retry-After seconds." };
+    const json = {
+      code: "rate_limited",
+      detail: "Too many requests; repeat after Retry-After seconds.",
+    };
     for (const path of ["**/explorer/settings.json", "**/public/v1/**"]) {
       await context.route(path, async (route) => {
         if (refusing) await route.fulfill({ status: 429, headers: { "retry-after": "7" }, json });
@@ -236,7 +274,12 @@ describe.skipIf(!hasChromium)("the explorer, in Chromium", () => {
 
   test("is legible on a phone: nothing is wider than the screen, and text is large enough", async () => {
     const { page: tab } = await visit(await browser.newContext({ ...PHONE, colorScheme: "dark" }));
-    for (const view of ["#/", `#/vaults/${vaults[0]?.vaultId}`, "#/batches/zk-rollup-0", "#/owner"]) {
+    for (const view of [
+      "#/",
+      `#/vaults/${vaults[0]?.vaultId}`,
+      "#/batches/zk-rollup-0",
+      "#/owner",
+    ]) {
       await tab.goto(`${page}${view}`);
       await tab.locator("#main h1").waitFor();
       const [inside, smallest] = (await tab.evaluate(`[

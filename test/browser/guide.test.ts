@@ -28,7 +28,9 @@ describe.skipIf(!hasChromium)("the guide, built and served", () => {
     await page.goto(guide);
     await page.getByRole("heading", { name: "Quick starts" }).first().waitFor();
     const linksOf = (place: string) =>
-      page.evaluate(`[...document.querySelectorAll(${JSON.stringify(place)})].map((a) => a.href)`) as Promise<string[]>;
+      page.evaluate(
+        `[...document.querySelectorAll(${JSON.stringify(place)})].map((a) => a.href)`,
+      ) as Promise<string[]>;
     const pages = await linksOf(".VPSidebar a");
     expect(pages.length).toBeGreaterThan(25);
     await page.getByRole("heading", { name: "Contribute" }).first().waitFor();
@@ -43,7 +45,9 @@ describe.skipIf(!hasChromium)("the guide, built and served", () => {
       const anchors = [...html.matchAll(/href="(\/guide\/[^"#]*)(#[^"]+)"/g)];
       for (const [, path = "", anchor = ""] of anchors) {
         const target = await (await fetch(new URL(path, guide))).text();
-        expect(target, `${url} to ${path}${anchor}`).toContain(` id="${decodeURIComponent(anchor.slice(1))}"`);
+        expect(target, `${url} to ${path}${anchor}`).toContain(
+          ` id="${decodeURIComponent(anchor.slice(1))}"`,
+        );
       }
     }
     expect([problems, [...origins]]).toEqual([[], [new URL(guide).origin]]);
@@ -73,7 +77,9 @@ describe.skipIf(!hasChromium)("the guide, built and served", () => {
       await page.goto(`${guide}${path}`);
       await page.getByRole("heading", { level: 1 }).waitFor();
       expect(await axeFaults(page), path).toEqual([]);
-      expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path).toBe(true);
+      expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path).toBe(
+        true,
+      );
       expect(problems, path).toEqual([]);
     }
   });

@@ -4,7 +4,15 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
-import { type Abi, createPublicClient, createWalletClient, erc20Abi, type Hex, http, parseAbi } from "viem";
+import {
+  type Abi,
+  createPublicClient,
+  createWalletClient,
+  erc20Abi,
+  type Hex,
+  http,
+  parseAbi,
+} from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { exportExitKit } from "../../core/guards/exit/index.ts";
 import { readL1 } from "../../core/l1/index.ts";
@@ -39,14 +47,27 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "mintmark-owner-"));
-    [sandbox, browser] = await Promise.all([startSandbox({ folder, port: 0, chainPort: 0 }), launchChromium()]);
+    [sandbox, browser] = await Promise.all([
+      startSandbox({ folder, port: 0, chainPort: 0 }),
+      launchChromium(),
+    ]);
     const { api, apiKey, rpcUrl } = sandbox.description;
     client = createClient({ baseUrl: api, apiKey });
-    const artifact = await readFile(join(ROOT, "artifacts/contracts/test/Wallet1271.sol/Wallet1271.json"), "utf8");
+    const artifact = await readFile(
+      join(ROOT, "artifacts/contracts/test/Wallet1271.sol/Wallet1271.json"),
+      "utf8",
+    );
     const { abi, bytecode } = JSON.parse(artifact) as { readonly abi: Abi; readonly bytecode: Hex };
     const admin = createWalletClient({ account: ADMIN, transport: http(rpcUrl) });
-    const hash = await admin.deployContract({ abi, bytecode, args: [alice.address, 0], chain: null });
-    const receipt = await createPublicClient({ transport: http(rpcUrl) }).waitForTransactionReceipt({ hash });
+    const hash = await admin.deployContract({
+      abi,
+      bytecode,
+      args: [alice.address, 0],
+      chain: null,
+    });
+    const receipt = await createPublicClient({ transport: http(rpcUrl) }).waitForTransactionReceipt(
+      { hash },
+    );
     contract = receipt.contractAddress ?? "0x";
     const { userId: byContract } = await answer(
       client.POST("/api/v1/users", { body: { ownerAddress: contract.toLowerCase() as Hex } }),
@@ -61,8 +82,13 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
       { userId: byContract, mints: tokens(13, 2) },
     ];
     vaultIds = (await mint(client, { users })).vaults.map(({ vaultId }) => vaultId);
-    const read = () => answer(client.GET("/api/v1/vaults/{vaultId}", { params: { path: { vaultId: vault(1) } } }));
-    await until("the mints on L1", read, ({ status }) => status === "settled" || status === "finalized");
+    const read = () =>
+      answer(client.GET("/api/v1/vaults/{vaultId}", { params: { path: { vaultId: vault(1) } } }));
+    await until(
+      "the mints on L1",
+      read,
+      ({ status }) => status === "settled" || status === "finalized",
+    );
   });
   afterAll(async () => {
     await browser?.close();
@@ -77,13 +103,21 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
   };
   const ownerOf = (tokenId: number) => {
     const chain = createPublicClient({ transport: http(sandbox.description.rpcUrl) });
-    const call = { abi: OWNER_OF, address: sword().contractAddress, functionName: "ownerOf" } as const;
+    const call = {
+      abi: OWNER_OF,
+      address: sword().contractAddress,
+      functionName: "ownerOf",
+    } as const;
     return chain.readContract({ ...call, args: [BigInt(tokenId)] });
   };
   const stub = (more: Partial<StubWallet> = {}): StubWallet => {
     return { name: "Foxy", account: alice, rpc: sandbox.description.rpcUrl, asked, ...more };
   };
-  async function open(wallets: readonly StubWallet[], path: string, shape: BrowserContextOptions = {}) {
+  async function open(
+    wallets: readonly StubWallet[],
+    path: string,
+    shape: BrowserContextOptions = {},
+  ) {
     const context = await browser.newContext(shape);
     await addWallets(context, wallets);
     const visited = await visit(context);
@@ -98,7 +132,8 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
   }
   const box = (tab: Page, tokenId: number) =>
     tab.getByRole("checkbox", { name: `Select token ${tokenId}`, exact: true });
-  const rowOf = (tab: Page, tokenId: number) => tab.locator("li.token").filter({ has: box(tab, tokenId) });
+  const rowOf = (tab: Page, tokenId: number) =>
+    tab.locator("li.token").filter({ has: box(tab, tokenId) });
   const spent = async (tab: Page, tokenId: number, how = "on L1") => {
     await rowOf(tab, tokenId).and(tab.locator(".spent")).getByText(how).waitFor();
     expect(await box(tab, tokenId).isDisabled()).toBe(true);
@@ -109,12 +144,16 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
     const { rpcUrl, contract } = sandbox.description;
     const proof = await sandbox.engine.proofs.exit(vaultId);
     const file = join(folder, `${name}.json`);
-    await writeFile(file, exitKitText(await exportExitKit(proof, await readL1({ rpc: rpcUrl, contract }))));
+    await writeFile(
+      file,
+      exitKitText(await exportExitKit(proof, await readL1({ rpc: rpcUrl, contract }))),
+    );
     return file;
   }
 
   test("gives vaults to a friend after it has read what it signs, and the explorer shows who has them", async () => {
-    const read = () => answer(client.GET("/api/v1/vaults/{vaultId}", { params: { path: { vaultId: vault(10) } } }));
+    const read = () =>
+      answer(client.GET("/api/v1/vaults/{vaultId}", { params: { path: { vaultId: vault(10) } } }));
     await until("the mint is final", read, ({ status }) => status === "finalized");
     givenKit = await saveKit(BigInt(vault(11)), "given");
     const { tab, problems } = await signIn([stub()]);
@@ -138,7 +177,9 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
         await route.fulfill({ response, body: (await response.text()).replace(truth, lie) });
       });
       await press(tab, "Sign in my wallet");
-      await tab.getByText("The server prepared another transfer than the one you asked for.").waitFor();
+      await tab
+        .getByText("The server prepared another transfer than the one you asked for.")
+        .waitFor();
       await tab.unroute(prepare);
       await press(tab, "Give to this address");
     }
@@ -156,7 +197,9 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
     await tab.getByText("This vault is on L1").waitFor();
     expect(await tab.locator(".checks li.holds").count()).toBe(5);
     expect(await tab.locator("dl.facts dd").first().innerText()).toBe(bob.address.toLowerCase());
-    await tab.goto(`${sandbox.description.api}/explorer#/batches/zk-rollup-${(BigInt(newVault) >> 20n) & 0xffffffffn}`);
+    await tab.goto(
+      `${sandbox.description.api}/explorer#/batches/zk-rollup-${(BigInt(newVault) >> 20n) & 0xffffffffn}`,
+    );
     await tab.getByText("This batch matches L1").waitFor();
     expect(problems).toEqual([]);
     const friend = await open([stub({ account: bob })], "/explorer#/owner");
@@ -169,7 +212,9 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
     await press(friend.tab, "Withdraw by the operator");
     const row = friend.tab.locator("li.spent").filter({ has: own });
     await row.getByText("on L1").waitFor();
-    expect(asked.filter((method) => /^eth_(sign|send)/.test(method))).toEqual(["eth_signTypedData_v4"]);
+    expect(asked.filter((method) => /^eth_(sign|send)/.test(method))).toEqual([
+      "eth_signTypedData_v4",
+    ]);
     expect((await ownerOf(10)).toLowerCase()).toBe(bob.address.toLowerCase());
     expect(friend.problems).toEqual([]);
   });
@@ -187,7 +232,9 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
     asked.length = 0;
     await press(tab, "Sign in my wallet");
     await spent(tab, 12, "redeemed");
-    expect(asked.filter((method) => /^eth_(sign|send)/.test(method))).toEqual(["eth_signTypedData_v4"]);
+    expect(asked.filter((method) => /^eth_(sign|send)/.test(method))).toEqual([
+      "eth_signTypedData_v4",
+    ]);
     await tab.goto(`${sandbox.description.api}/explorer#/vaults/${vault(12)}`);
     await tab.getByText("A transfer takes this vault: redeemed").waitFor();
     await tab.getByText("1 unit redeemed by").waitFor();
@@ -215,7 +262,9 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
       const prepared = tab.waitForResponse(prepare);
       await press(tab, "Withdraw by the operator");
       await prepared;
-      await tab.getByText("The server prepared another withdrawal than the one you asked for.").waitFor();
+      await tab
+        .getByText("The server prepared another withdrawal than the one you asked for.")
+        .waitFor();
       await tab.unroute(prepare);
     }
     expect(asked).not.toContain("eth_signTypedData_v4");
@@ -258,7 +307,9 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
     });
     let lists = 0;
     await tab.route("**/owner/v1/withdrawals", (route) =>
-      ++lists === 1 ? route.continue() : route.fulfill({ status: 429, json: { code: "rate_limited", detail: "" } }),
+      ++lists === 1
+        ? route.continue()
+        : route.fulfill({ status: 429, json: { code: "rate_limited", detail: "" } }),
     );
     // Then the server does not answer twice.
     let outages = 2;
@@ -303,8 +354,17 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
         const signer = await connector.getProvider();
         return withdraw(client, { vaultIds: [${JSON.stringify(vault(4))}], signer, wait: true, pollingMs: 200 });
       });`;
-    const options = { bundle: true, write: false, format: "iife", platform: "browser", logLevel: "silent" } as const;
-    const { outputFiles } = await build({ ...options, stdin: { contents: source, resolveDir: ROOT, loader: "ts" } });
+    const options = {
+      bundle: true,
+      write: false,
+      format: "iife",
+      platform: "browser",
+      logLevel: "silent",
+    } as const;
+    const { outputFiles } = await build({
+      ...options,
+      stdin: { contents: source, resolveDir: ROOT, loader: "ts" },
+    });
     await tab.evaluate(outputFiles[0]?.text ?? "");
     const [one] = (await tab.evaluate("withdrawn")) as { withdrawal: { status: string } }[];
     expect(one?.withdrawal.status).toMatch(/settled|finalized/);
@@ -316,14 +376,18 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
     let address: string;
 
     beforeAll(async () => {
-      for (const tokenId of [5, 6, 7]) kits.push(await saveKit(BigInt(vault(tokenId)), `${tokenId}`));
+      for (const tokenId of [5, 6, 7])
+        kits.push(await saveKit(BigInt(vault(tokenId)), `${tokenId}`));
       const file = join(folder, "mintmark-exit.html");
       await writeFile(file, (await exitPageHtml()).html);
       address = `file://${file}`;
     });
 
     test("withdraws a vault, and asks nobody but the wallet", async () => {
-      const { tab, problems, origins } = await open([stub({ name: "Other", account: bob }), stub()], address);
+      const { tab, problems, origins } = await open(
+        [stub({ name: "Other", account: bob }), stub()],
+        address,
+      );
       await tab.getByLabel("The file, or several of them").setInputFiles(kits[0] ?? "");
       await tab.getByText("The proof in this file is whole.").waitFor();
       await press(tab, "Connect Other");
@@ -345,7 +409,8 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
       await tab.getByRole("alert").getByText("All of this vault has been withdrawn").waitFor();
       asked.length = 0;
       await press(tab, "Withdraw");
-      for (const tokenId of [6, 7]) await tab.getByText(`Swords, token ${tokenId}: paid.`).waitFor();
+      for (const tokenId of [6, 7])
+        await tab.getByText(`Swords, token ${tokenId}: paid.`).waitFor();
       expect(asked.filter((method) => method === "eth_sendTransaction")).toHaveLength(1);
       expect([await ownerOf(6), await ownerOf(7)]).toEqual([alice.address, alice.address]);
     });
@@ -356,10 +421,16 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
       await former.getByLabel("The file, or several of them").setInputFiles(givenKit);
       await press(former, "Connect Foxy");
       const gone = `This kit no longer pays. The owner gave vault ${vault(11)} to ${bob.address.toLowerCase()}`;
-      await former.getByRole("alert").getByText(gone).getByText(`It is vault ${made} now.`).waitFor();
+      await former
+        .getByRole("alert")
+        .getByText(gone)
+        .getByText(`It is vault ${made} now.`)
+        .waitFor();
       await former.getByText("Nothing is left to withdraw.").waitFor();
       const { tab, problems, origins } = await open([stub({ account: bob })], address, SHAPES[0]);
-      await tab.getByLabel("The file, or several of them").setInputFiles(await saveKit(BigInt(made), "received"));
+      await tab
+        .getByLabel("The file, or several of them")
+        .setInputFiles(await saveKit(BigInt(made), "received"));
       await tab.getByText("Details").click();
       await tab.getByText(`vault ${vault(11)}, 1 transfer ago`).waitFor();
       await press(tab, "Connect Foxy");
@@ -369,7 +440,9 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
       expect([problems, [...origins]]).toEqual([[], []]);
       for (const page of [former, tab]) {
         expect(await axeFaults(page)).toEqual([]);
-        expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+        expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(
+          true,
+        );
       }
     });
 
@@ -380,10 +453,15 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
         return { name, mimeType: "application/json", buffer: Buffer.from(JSON.stringify(content)) };
       };
       const field = tab.getByLabel("The file, or several of them");
-      await field.setInputFiles(file("forged.json", { ...kit, vault: { ...kit.vault, amount: "2" } }));
+      await field.setInputFiles(
+        file("forged.json", { ...kit, vault: { ...kit.vault, amount: "2" } }),
+      );
       await tab.getByRole("alert").getByText("forged.json: The exit kit is damaged").waitFor();
       await field.setInputFiles(file("other.json", { ...kit, chainId: 1 }));
-      await tab.getByRole("alert").getByText("other.json: This is not an exit kit: chainId").waitFor();
+      await tab
+        .getByRole("alert")
+        .getByText("other.json: This is not an exit kit: chainId")
+        .waitFor();
       await field.setInputFiles(kits[0] ?? "");
       await tab.getByText("This browser shows no wallet to this page.").waitFor();
     });
@@ -396,23 +474,30 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
       for (const path of ["/exit", "/exit/mintmark-exit.html"]) {
         const served = await fetch(`${sandbox.description.api}${path}`);
         expect(await served.text(), path).toBe(html);
-        expect(served.headers.get("content-security-policy")).toContain("default-src 'none'; script-src 'sha256-");
+        expect(served.headers.get("content-security-policy")).toContain(
+          "default-src 'none'; script-src 'sha256-",
+        );
       }
     });
 
-    test.each(SHAPES)("is clean for axe, as are the owner's vaults: $viewport.width $colorScheme", async (shape) => {
-      const { tab } = await open([stub()], address, shape);
-      await tab.getByLabel("The file, or several of them").setInputFiles(kits);
-      await press(tab, "Connect Foxy");
-      await tab.getByText("The contract has checked 3 proofs.").waitFor();
-      expect(await axeFaults(tab)).toEqual([]);
-      const { tab: mine } = await signIn([stub()], shape);
-      await spent(mine, 5);
-      expect(await axeFaults(mine)).toEqual([]);
-      for (const page of [tab, mine]) {
-        expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
-      }
-    });
+    test.each(SHAPES)(
+      "is clean for axe, as are the owner's vaults: $viewport.width $colorScheme",
+      async (shape) => {
+        const { tab } = await open([stub()], address, shape);
+        await tab.getByLabel("The file, or several of them").setInputFiles(kits);
+        await press(tab, "Connect Foxy");
+        await tab.getByText("The contract has checked 3 proofs.").waitFor();
+        expect(await axeFaults(tab)).toEqual([]);
+        const { tab: mine } = await signIn([stub()], shape);
+        await spent(mine, 5);
+        expect(await axeFaults(mine)).toEqual([]);
+        for (const page of [tab, mine]) {
+          expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(
+            true,
+          );
+        }
+      },
+    );
   });
 
   test("a visit with a withdrawal loads less than 200 KB in all", async () => {
@@ -423,7 +508,9 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
       .map(({ name, encodedBodySize, decodedBodySize }) => [new URL(name).pathname, encodedBodySize, decodedBodySize])`;
     const files = (await tab.evaluate(measured)) as [string, number, number][];
     const names = files.map(([name]) => name);
-    expect(names).toEqual(expect.arrayContaining(["/explorer/explorer.js", "/explorer/withdraw.js"]));
+    expect(names).toEqual(
+      expect.arrayContaining(["/explorer/explorer.js", "/explorer/withdraw.js"]),
+    );
     const bytes = files.reduce((sum, [, encoded]) => sum + encoded, 0);
     expect(bytes).toBeLessThan(200_000);
     // A client without brotli gets gzip.
@@ -442,12 +529,20 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
       { tokenId: "1", metadata: { name: "Sword of dawn", image: pixel } },
       { tokenId: "2", metadata: { name: "Sword of dusk", image: "https://art.invalid/2.png" } },
     ];
-    await answer(client.POST("/api/v1/assets/{assetId}/metadata", { params: { path: { assetId } }, body: { tokens } }));
+    await answer(
+      client.POST("/api/v1/assets/{assetId}/metadata", {
+        params: { path: { assetId } },
+        body: { tokens },
+      }),
+    );
     const { tab, problems } = await signIn([stub()]);
     const asked: string[] = [];
     await tab.route("https://art.invalid/**", (route) => {
       asked.push(route.request().url());
-      return route.fulfill({ contentType: "image/png", body: Buffer.from(pixel.split(",")[1] ?? "", "base64") });
+      return route.fulfill({
+        contentType: "image/png",
+        body: Buffer.from(pixel.split(",")[1] ?? "", "base64"),
+      });
     });
     // Apart from what stands beside it, which its bidirectional characters could reorder.
     await rowOf(tab, 1).locator("bdi").getByText("Sword of dawn").waitFor();
@@ -465,11 +560,18 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
     expect(await axeFaults(tab)).toEqual([]);
     expect(problems).toEqual([]);
     // Of an ERC-20 the page says how many tokens the units are.
-    const gems = sandbox.description.assets.find(({ standard }) => standard === "erc20")?.assetId ?? "";
-    const mints = [{ assetId: gems, amountDecimal: "12.5", dataAvailabilityMode: "zk-rollup" as const }];
+    const gems =
+      sandbox.description.assets.find(({ standard }) => standard === "erc20")?.assetId ?? "";
+    const mints = [
+      { assetId: gems, amountDecimal: "12.5", dataAvailabilityMode: "zk-rollup" as const },
+    ];
     const { vaults } = await mint(client, { users: [{ userId, mints }] });
     const read = () =>
-      answer(client.GET("/api/v1/vaults/{vaultId}", { params: { path: { vaultId: vaults[0]?.vaultId ?? "" } } }));
+      answer(
+        client.GET("/api/v1/vaults/{vaultId}", {
+          params: { path: { vaultId: vaults[0]?.vaultId ?? "" } },
+        }),
+      );
     await until("the ERC-20 in a sealed batch", read, ({ status }) => status !== "accepted");
     const { tab: later } = await signIn([stub()], SHAPES[0]);
     const card = later.locator("li.token").filter({ hasText: "Loyalty Points" });
@@ -482,11 +584,19 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
 
   test("withdraws an ERC-20 with the saved exit page, while the server is stopped and the chain runs", async () => {
     const { api, assets } = sandbox.description;
-    const { assetId = "", contractAddress = "0x" } = assets.find(({ standard }) => standard === "erc20") ?? {};
-    const mints = [{ assetId, amountDecimal: "1234.5", dataAvailabilityMode: "zk-rollup" as const }];
+    const { assetId = "", contractAddress = "0x" } =
+      assets.find(({ standard }) => standard === "erc20") ?? {};
+    const mints = [
+      { assetId, amountDecimal: "1234.5", dataAvailabilityMode: "zk-rollup" as const },
+    ];
     const [{ vaultId = "" } = {}] = (await mint(client, { users: [{ userId, mints }] })).vaults;
-    const read = () => answer(client.GET("/api/v1/vaults/{vaultId}", { params: { path: { vaultId } } }));
-    await until("the mint on L1", read, ({ status }) => status === "settled" || status === "finalized");
+    const read = () =>
+      answer(client.GET("/api/v1/vaults/{vaultId}", { params: { path: { vaultId } } }));
+    await until(
+      "the mint on L1",
+      read,
+      ({ status }) => status === "settled" || status === "finalized",
+    );
     const kit = await saveKit(BigInt(vaultId), "points");
     const saved = join(folder, "saved.html");
     await writeFile(saved, await (await fetch(`${api}/exit/mintmark-exit.html`)).text());
@@ -501,7 +611,9 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
     await tab.getByText("1,234.5 PTS of Loyalty Points: paid.").waitFor();
     const chain = createPublicClient({ transport: http(sandbox.description.rpcUrl) });
     const call = { abi: erc20Abi, address: contractAddress, functionName: "balanceOf" } as const;
-    expect(await chain.readContract({ ...call, args: [alice.address] })).toBe(1_234_500_000_000_000_000_000n);
+    expect(await chain.readContract({ ...call, args: [alice.address] })).toBe(
+      1_234_500_000_000_000_000_000n,
+    );
     expect([problems, [...origins]]).toEqual([[], []]);
   });
 });

@@ -18,19 +18,22 @@ describe.skipIf(!hasChromium)("the reference and the start page, in Chromium", (
     await world?.[Symbol.asyncDispose]();
   });
 
-  test.each(SHAPES)("the reference is clean for axe and fits: $viewport.width $colorScheme", async (shape) => {
-    const { page, problems } = await visit(await browser.newContext(shape));
-    await page.goto(`${address}/docs#mint`);
-    // The address opens one operation; its schemas and answers open on demand.
-    await page.getByRole("form", { name: "Try mint" }).waitFor();
-    for (const summary of ["Fields of MintRequest", "Answer 200", "Answer 409"]) {
-      await page.locator("details#mint").getByText(summary, { exact: true }).first().click();
-    }
-    await page.getByText("token_already_minted").first().waitFor();
-    expect(await axeFaults(page)).toEqual([]);
-    expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
-    expect(problems).toEqual([]);
-  });
+  test.each(SHAPES)(
+    "the reference is clean for axe and fits: $viewport.width $colorScheme",
+    async (shape) => {
+      const { page, problems } = await visit(await browser.newContext(shape));
+      await page.goto(`${address}/docs#mint`);
+      // The address opens one operation; its schemas and answers open on demand.
+      await page.getByRole("form", { name: "Try mint" }).waitFor();
+      for (const summary of ["Fields of MintRequest", "Answer 200", "Answer 409"]) {
+        await page.locator("details#mint").getByText(summary, { exact: true }).first().click();
+      }
+      await page.getByText("token_already_minted").first().waitFor();
+      expect(await axeFaults(page)).toEqual([]);
+      expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+      expect(problems).toEqual([]);
+    },
+  );
 
   test("the reference finds an operation, sends it, and asks no other host for anything", async () => {
     const { page, problems, origins } = await visit(await browser.newContext());
@@ -67,7 +70,9 @@ describe.skipIf(!hasChromium)("the reference and the start page, in Chromium", (
     const { page, problems } = await visit(await browser.newContext(SHAPES[0]));
     await page.goto(address);
     await page.getByRole("heading", { name: "Mintmark" }).waitFor();
-    const links = (await page.evaluate(`[...document.querySelectorAll("main a")].map((a) => a.href)`)) as string[];
+    const links = (await page.evaluate(
+      `[...document.querySelectorAll("main a")].map((a) => a.href)`,
+    )) as string[];
     const paths = links.map((link) => new URL(link).pathname);
     expect(paths).toEqual(expect.arrayContaining(["/console", "/explorer", "/guide/", "/docs"]));
     for (const link of links) expect((await fetch(link)).status, link).toBeLessThan(400);

@@ -4,7 +4,10 @@ import { createWalletClient, encodeFunctionData, http, parseAbi, zeroAddress } f
 
 const EXECUTE = parseAbi(["function execute(address target, bytes payload) returns (bytes)"]);
 
-/** A wallet extension of the browser: EIP-1193, announced by EIP-6963. Its keys stay outside of the page. */
+/**
+ * A wallet extension of the browser: EIP-1193, announced by EIP-6963. Its keys stay outside of the
+ * page.
+ */
 export interface StubWallet {
   readonly name: string;
   readonly account: LocalAccount;
@@ -17,12 +20,19 @@ export interface StubWallet {
   readonly asked?: string[];
 }
 
-type Answer = { readonly result: unknown } | { readonly error: { readonly code: number; readonly message: string } };
+type Answer =
+  | { readonly result: unknown }
+  | { readonly error: { readonly code: number; readonly message: string } };
 
-async function answerOf(wallet: StubWallet, method: string, params: readonly unknown[]): Promise<Answer> {
+async function answerOf(
+  wallet: StubWallet,
+  method: string,
+  params: readonly unknown[],
+): Promise<Answer> {
   const { account, rpc, contract, declines, asked } = wallet;
   asked?.push(method);
-  if (declines?.has(method)) return { error: { code: 4001, message: "User rejected the request." } };
+  if (declines?.has(method))
+    return { error: { code: 4001, message: "User rejected the request." } };
   switch (method) {
     case "eth_accounts":
     case "eth_requestAccounts":
@@ -34,8 +44,15 @@ async function answerOf(wallet: StubWallet, method: string, params: readonly unk
     case "eth_sendTransaction": {
       const [{ to, data, gas }] = params as [{ to?: Address; data: Hex; gas?: Hex }];
       const client = createWalletClient({ account, transport: http(rpc) });
-      const asContract = { abi: EXECUTE, functionName: "execute", args: [to ?? zeroAddress, data] } as const;
-      const call = contract === undefined ? { to, data } : { to: contract, data: encodeFunctionData(asContract) };
+      const asContract = {
+        abi: EXECUTE,
+        functionName: "execute",
+        args: [to ?? zeroAddress, data],
+      } as const;
+      const call =
+        contract === undefined
+          ? { to, data }
+          : { to: contract, data: encodeFunctionData(asContract) };
       // A wallet estimates the gas of a call that names none.
       const limit = gas === undefined ? {} : { gas: BigInt(gas) + 100_000n };
       return { result: await client.sendTransaction({ ...call, ...limit, chain: null }) };
@@ -44,21 +61,31 @@ async function answerOf(wallet: StubWallet, method: string, params: readonly unk
       return { error: { code: 4902, message: "Unrecognized chain ID." } };
     default: {
       const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
-      const response = await fetch(rpc, { method: "POST", headers: { "content-type": "application/json" }, body });
+      const response = await fetch(rpc, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body,
+      });
       return (await response.json()) as Answer;
     }
   }
 }
 
 /** Puts wallets into every page of the context. */
-export async function addWallets(context: BrowserContext, wallets: readonly StubWallet[]): Promise<void> {
-  await context.exposeFunction("stubWallet", async (index: number, method: string, params: readonly unknown[]) => {
-    const wallet = wallets[index];
-    if (wallet === undefined) throw new Error(`there is no wallet ${index}`);
-    return answerOf(wallet, method, params).catch((error: Error) => ({
-      error: { code: -32603, message: error.message },
-    }));
-  });
+export async function addWallets(
+  context: BrowserContext,
+  wallets: readonly StubWallet[],
+): Promise<void> {
+  await context.exposeFunction(
+    "stubWallet",
+    async (index: number, method: string, params: readonly unknown[]) => {
+      const wallet = wallets[index];
+      if (wallet === undefined) throw new Error(`there is no wallet ${index}`);
+      return answerOf(wallet, method, params).catch((error: Error) => ({
+        error: { code: -32603, message: error.message },
+      }));
+    },
+  );
   await context.addInitScript(
     (names) => {
       const page = globalThis as unknown as EventTarget & {
@@ -85,7 +112,8 @@ export async function addWallets(context: BrowserContext, wallets: readonly Stub
           rdns: `test.${index}`,
         };
         const detail = Object.freeze({ info, provider });
-        const announce = () => page.dispatchEvent(new CustomEvent("eip6963:announceProvider", { detail }));
+        const announce = () =>
+          page.dispatchEvent(new CustomEvent("eip6963:announceProvider", { detail }));
         page.addEventListener("eip6963:requestProvider", announce);
         announce();
       }

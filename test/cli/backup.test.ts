@@ -22,7 +22,10 @@ test("backup copies a store incrementally, and restore makes a store from the co
     const { applicationId } = await run("applications", "create", "Two");
     expect(await run("backup", backup)).toEqual({ folder: backup, entries: 5, added: 2 });
     const restored = join(folder, "restored");
-    expect(await run("restore", backup, "--store", restored)).toEqual({ store: restored, entries: 5 });
+    expect(await run("restore", backup, "--store", restored)).toEqual({
+      store: restored,
+      entries: 5,
+    });
     const [, two] = await run("applications", "list", "--store", restored);
     expect(two).toMatchObject({ applicationId, name: "Two" });
     const again = await mintmark(["restore", backup, "--store", restored], settings);

@@ -23,7 +23,8 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const run = (...args: string[]) => mintmark(["claim-links", ...args, "--mode", "validium", "--json"], settings);
+const run = (...args: string[]) =>
+  mintmark(["claim-links", ...args, "--mode", "validium", "--json"], settings);
 const linksOf = (file: string) =>
   readFileSync(file, "utf8")
     .trim()
@@ -49,7 +50,9 @@ test("makes links with codes, again without a change, and each can be claimed", 
   expect([first.code, first.json()]).toEqual([0, { links: 12, out, qr }]);
   const links = linksOf(out);
   expect(statSync(out).mode & 0o777).toBe(0o600);
-  expect(readdirSync(qr).sort()).toEqual(Array.from({ length: 12 }, (_, i) => `${String(i + 1).padStart(2, "0")}.svg`));
+  expect(readdirSync(qr).sort()).toEqual(
+    Array.from({ length: 12 }, (_, i) => `${String(i + 1).padStart(2, "0")}.svg`),
+  );
   expect(readFileSync(join(qr, "12.svg"), "utf8")).toMatch(/^<svg [\s\S]*<\/svg>\s*$/);
   expect((await run(...all)).code).toBe(0);
   expect(linksOf(out)).toEqual(links);
@@ -60,9 +63,13 @@ test("makes links with codes, again without a change, and each can be claimed", 
   const [, href = "", address = "0x"] = links[11] ?? [];
   const url = new URL(href);
   expect([url.origin, url.pathname]).toEqual(["https://event.example", "/claim"]);
-  const key = privateKeyToAccount(`0x${Buffer.from(url.hash.slice(1), "base64url").toString("hex")}`);
+  const key = privateKeyToAccount(
+    `0x${Buffer.from(url.hash.slice(1), "base64url").toString("hex")}`,
+  );
   expect(key.address).toBe(address);
-  const signature = await key.signTypedData(claimTypedData(SETTLEMENT, { link: address, owner: OWNER }));
+  const signature = await key.signTypedData(
+    claimTypedData(SETTLEMENT, { link: address, owner: OWNER }),
+  );
   const { vaults } = await world.engine.claims.take(address, { ownerAddress: OWNER, signature });
   expect(vaults).toMatchObject([{ tokenId: 111n, ownerAddress: OWNER }]);
 });

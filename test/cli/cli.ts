@@ -30,7 +30,10 @@ export function cleanEnvironment(settings: Settings = {}): NodeJS.ProcessEnv {
 }
 
 /** The settings of a sandbox store. */
-export function settingsOf(store: string, { chainId, contract }: Pick<PortalIdentity, "chainId" | "contract">) {
+export function settingsOf(
+  store: string,
+  { chainId, contract }: Pick<PortalIdentity, "chainId" | "contract">,
+) {
   return {
     MINTMARK_STORE: store,
     MINTMARK_ENVIRONMENT: "sandbox",
@@ -50,8 +53,15 @@ export function addressOf(child: ChildProcess): Promise<string> {
   });
 }
 
-/** Runs the command line as a process of its own, with pipes, as a script would. A process takes a second of a core. */
-export async function mintmarkProcess(args: readonly string[], settings: Settings = {}, input = ""): Promise<Ended> {
+/**
+ * Runs the command line as a process of its own, with pipes, as a script would. A process takes a
+ * second of a core.
+ */
+export async function mintmarkProcess(
+  args: readonly string[],
+  settings: Settings = {},
+  input = "",
+): Promise<Ended> {
   const child = spawn(process.execPath, ["scripts/mintmark.ts", ...args], {
     cwd: ROOT,
     env: cleanEnvironment(settings),
@@ -69,8 +79,15 @@ function ended(code: number | null, stdout: string, stderr: string): Ended {
 /** One after the other, since each has the process's environment and streams. */
 let before: Promise<unknown> = Promise.resolve();
 
-/** Runs the command line: within this process, or as one of its own where it has standard input to read. */
-export function mintmark(args: readonly string[], settings: Settings = {}, input?: string): Promise<Ended> {
+/**
+ * Runs the command line: within this process, or as one of its own where it has standard input to
+ * read.
+ */
+export function mintmark(
+  args: readonly string[],
+  settings: Settings = {},
+  input?: string,
+): Promise<Ended> {
   if (input !== undefined) return mintmarkProcess(args, settings, input);
   const run = before.then(() => runHere(args, settings));
   before = run.catch(() => {});

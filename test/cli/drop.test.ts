@@ -62,12 +62,19 @@ test("a drop that is killed twice and run again mints each row once, and a repea
     expect(await ended).toEqual([null, "SIGKILL"]);
     expect(done()).toBeLessThan(ROWS / 100);
   }
-  const expected = new Map(Array.from({ length: ROWS }, (_, i) => [owner(i), BigInt(1 + (i % 50))]));
+  const expected = new Map(
+    Array.from({ length: ROWS }, (_, i) => [owner(i), BigInt(1 + (i % 50))]),
+  );
   for (const _ of ["the rest", "nothing"]) {
     const { code, json } = await run(...points());
-    expect([code, json()]).toEqual([0, expect.objectContaining({ rows: ROWS, minted: ROWS, refused: 0, unknown: 0 })]);
+    expect([code, json()]).toEqual([
+      0,
+      expect.objectContaining({ rows: ROWS, minted: ROWS, refused: 0, unknown: 0 }),
+    ]);
     expect(await held()).toEqual(expected);
   }
   const lines = readFileSync(`${file}.result.ndjson`, "utf8").trimEnd().split("\n");
-  expect(lines.map((line) => JSON.parse(line).row)).toEqual(Array.from({ length: ROWS }, (_, i) => i + 2));
+  expect(lines.map((line) => JSON.parse(line).row)).toEqual(
+    Array.from({ length: ROWS }, (_, i) => i + 2),
+  );
 });

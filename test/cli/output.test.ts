@@ -9,7 +9,9 @@ test("people read whole tokens, programs read units", () => {
     pagination: { nextCursor: null },
   };
   const written: string[] = [];
-  const write = vi.spyOn(process.stdout, "write").mockImplementation((text) => written.push(String(text)) > 0);
+  const write = vi
+    .spyOn(process.stdout, "write")
+    .mockImplementation((text) => written.push(String(text)) > 0);
   try {
     print(page, false, ["vaultId", "amount", "availableBalance"]);
     print({ transferId: "t", transfers: [points] }, false);
@@ -19,7 +21,9 @@ test("people read whole tokens, programs read units", () => {
     write.mockRestore();
   }
   const [list = "", transfer = "", json = "", narrow = ""] = written;
-  expect(list).toContain("\n      7    12.5       0.000000001\n      7       5                 1\n");
+  expect(list).toContain(
+    "\n      7    12.5       0.000000001\n      7       5                 1\n",
+  );
   expect(transfer).toContain("12.5");
   expect(transfer).not.toContain("quantum");
   expect(JSON.parse(json)).toEqual(page);

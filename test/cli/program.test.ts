@@ -10,7 +10,10 @@ import { buildProgram } from "../../scripts/commands/program.ts";
 import { SETTLEMENT } from "../server/fixture.ts";
 import { cleanEnvironment, mintmark, mintmarkProcess, settingsOf } from "./cli.ts";
 
-function leaves(command: Command, path: readonly string[] = []): { path: readonly string[]; command: Command }[] {
+function leaves(
+  command: Command,
+  path: readonly string[] = [],
+): { path: readonly string[]; command: Command }[] {
   if (command.commands.length === 0) return [{ path, command }];
   return command.commands.flatMap((child) => leaves(child, [...path, child.name()]));
 }
@@ -35,8 +38,11 @@ describe("the command line", () => {
   test("has the commands that the table of docs/cli.md names, and no others", async () => {
     const page = await readFile("docs/cli.md", "utf8");
     const [table = ""] = page.slice(page.indexOf("| command | what it does |")).split("\n\n");
-    const commandsOf = (cell = "") => [...cell.matchAll(/`([a-z -]+)`/g)].map(([, name = ""]) => name);
-    const rows = [...table.matchAll(/^\| (.+?) \| (.+) \|$/gm)].map(([, names, text]) => [names, text].map(commandsOf));
+    const commandsOf = (cell = "") =>
+      [...cell.matchAll(/`([a-z -]+)`/g)].map(([, name = ""]) => name);
+    const rows = [...table.matchAll(/^\| (.+?) \| (.+) \|$/gm)].map(([, names, text]) =>
+      [names, text].map(commandsOf),
+    );
     const all = leaves(buildProgram()).map(({ path }) => path);
     const missing = all.filter(
       ([group = "", name]) =>
@@ -56,8 +62,8 @@ describe("the command line", () => {
     expect([help.code, help.stderr]).toEqual([0, ""]);
     expect(help.stdout).toContain("Exit codes:");
     const [unknown, option, missing, bare] = await Promise.all(
-      [["mnt"], ["keys", "list", "--aplication", "x"], ["keys", "list"], ["keys"]].map((args, index) =>
-        (index === 2 ? mintmarkProcess : mintmark)(args),
+      [["mnt"], ["keys", "list", "--aplication", "x"], ["keys", "list"], ["keys"]].map(
+        (args, index) => (index === 2 ? mintmarkProcess : mintmark)(args),
       ),
     );
     expect([unknown?.code, option?.code, missing?.code, bare?.code]).toEqual([2, 2, 2, 2]);
@@ -104,14 +110,19 @@ describe("on a store that no server has open", () => {
     const { MINTMARK_STORE = "" } = settings;
     const unset = await mintmark(["init"], { MINTMARK_STORE });
     expect([unset.code, unset.stderr]).toEqual([2, expect.stringContaining("MINTMARK_CHAIN_ID")]);
-    expect(unset.stderr).toMatch(/^.+missing: MINTMARK_ENVIRONMENT, MINTMARK_CHAIN_ID, MINTMARK_CONTRACT.+\n$/);
+    expect(unset.stderr).toMatch(
+      /^.+missing: MINTMARK_ENVIRONMENT, MINTMARK_CHAIN_ID, MINTMARK_CONTRACT.+\n$/,
+    );
   });
 
   test("takes the server's own file, and a live store without asking its chain", async () => {
     const file = join(folder, "server.json");
     const store = join(folder, "live");
     const contract = SETTLEMENT.contract;
-    await writeFile(file, JSON.stringify({ store, environment: "live", chainId: 1, contract, logLevel: "warn" }));
+    await writeFile(
+      file,
+      JSON.stringify({ store, environment: "live", chainId: 1, contract, logLevel: "warn" }),
+    );
     const created = await mintmark(["init", "--json"], { MINTMARK_CONFIG: file });
     expect(created.json()).toEqual({ store, environment: "live", chainId: "1", contract });
     const listed = await mintmark(["applications", "list"], { MINTMARK_CONFIG: file });
@@ -121,7 +132,15 @@ describe("on a store that no server has open", () => {
   test("runs a tenant from its creation to the end of its key", async () => {
     expect((await run(["init"])).code).toBe(0);
     const { applicationId } = (await run(["applications", "create", "Game", "--json"])).json();
-    const issued = await run(["keys", "issue", "--application", applicationId, "--quota", "10", "--json"]);
+    const issued = await run([
+      "keys",
+      "issue",
+      "--application",
+      applicationId,
+      "--quota",
+      "10",
+      "--json",
+    ]);
     const { keyId, apiKey } = issued.json();
     expect(apiKey).toMatch(/^mm_test_/);
     const rotated = (await run(["keys", "rotate", keyId, "--json"])).json();
@@ -129,27 +148,62 @@ describe("on a store that no server has open", () => {
     expect((await run(["keys", "revoke", keyId, "--json"])).json().revokedAt).not.toBeNull();
     const listed = await run(["keys", "list", "--application", applicationId]);
     expect(listed.stdout).toContain(keyId);
-    expect(listed.stdout + listed.stderr).not.toContain(apiKey.slice("mm_test_".length + keyId.length + 1));
+    expect(listed.stdout + listed.stderr).not.toContain(
+      apiKey.slice("mm_test_".length + keyId.length + 1),
+    );
     const owner = `0x${"70".repeat(20)}`;
-    const user = (await run(["users", "create", owner, "--application", applicationId, "--json"])).json();
-    const shown = (await run(["users", "show", user.userId, "--application", applicationId, "--json"])).json();
-    expect(shown).toMatchObject({ ownerAddress: owner, balances: { data: [], pagination: { hasMore: false } } });
+    const user = (
+      await run(["users", "create", owner, "--application", applicationId, "--json"])
+    ).json();
+    const shown = (
+      await run(["users", "show", user.userId, "--application", applicationId, "--json"])
+    ).json();
+    expect(shown).toMatchObject({
+      ownerAddress: owner,
+      balances: { data: [], pagination: { hasMore: false } },
+    });
     const legible = await run(["users", "show", user.userId, "--application", applicationId]);
     expect(legible.stdout).toMatch(/^createdAt +2.+\n\nbalances:\nnone\n$/m);
-    const ada = ["people", "invite", "Ada", "--role", "admin", "--application", applicationId, "--json"];
+    const ada = [
+      "people",
+      "invite",
+      "Ada",
+      "--role",
+      "admin",
+      "--application",
+      applicationId,
+      "--json",
+    ];
     const { link, url } = (await run(ada)).json();
     expect(url).toBe(`<the server's address>/console#link=${link}`);
-    expect((await run(["applications", "suspend", applicationId])).stdout).toMatch(/suspended +true/);
+    expect((await run(["applications", "suspend", applicationId])).stdout).toMatch(
+      /suspended +true/,
+    );
   });
 
   test("prepares an asset until only its registration on L1 is missing", async () => {
     const contract = `0x${"c0".repeat(20)}`;
-    const add = ["assets", "add", contract, "--standard", "erc721", "--name", "Swords", "--symbol", "SWRD", "--json"];
+    const add = [
+      "assets",
+      "add",
+      contract,
+      "--standard",
+      "erc721",
+      "--name",
+      "Swords",
+      "--symbol",
+      "SWRD",
+      "--json",
+    ];
     const { assetId } = (await run(add)).json();
     expect((await run([...add])).code).toBe(1);
-    expect((await run(["assets", "whitelist", assetId, "--json"])).json()).toMatchObject({ whitelisted: true });
+    expect((await run(["assets", "whitelist", assetId, "--json"])).json()).toMatchObject({
+      whitelisted: true,
+    });
     const [header = "", asset] = (await run(["assets", "list"])).stdout.split("\n");
-    expect(header.split(/ +/)).toEqual(expect.arrayContaining(["assetId", "symbol", "whitelisted", "registered"]));
+    expect(header.split(/ +/)).toEqual(
+      expect.arrayContaining(["assetId", "symbol", "whitelisted", "registered"]),
+    );
     expect(asset).toContain(assetId);
     const unreachable = ["assets", "register", assetId, "--rpc", "http://127.0.0.1:9"];
     const failed = await run(unreachable);
@@ -162,14 +216,31 @@ describe("on a store that no server has open", () => {
     const refused = await run(["users", "list", "--application", nobody, "--json"]);
     expect([refused.code, refused.stdout]).toEqual([1, ""]);
     expect(JSON.parse(refused.stderr).error.code).toBe("application_not_found");
-    const many = await run(["assets", "add", "nowhere", "--standard", "erc9", "--name", "", "--symbol", "S", "--json"]);
-    const pointers = JSON.parse(many.stderr).error.errors.map(({ pointer }: { pointer: string }) => pointer);
+    const many = await run([
+      "assets",
+      "add",
+      "nowhere",
+      "--standard",
+      "erc9",
+      "--name",
+      "",
+      "--symbol",
+      "S",
+      "--json",
+    ]);
+    const pointers = JSON.parse(many.stderr).error.errors.map(
+      ({ pointer }: { pointer: string }) => pointer,
+    );
     expect(pointers.toSorted()).toEqual(["/contractAddress", "/name", "/standard"]);
     const told = await run(["applications", "suspend", "mine"]);
-    expect(told.stderr).toBe("error: 1 wrong value (validation_failed)\n  <application>: Give a UUID.\n");
+    expect(told.stderr).toBe(
+      "error: 1 wrong value (validation_failed)\n  <application>: Give a UUID.\n",
+    );
     const mint = ["mint", "--user", nobody, "--asset", "x", "--units", "1"];
     const mistyped = await mintmark(mint, { ...settings, MINTMARK_API_KEY: "x" });
-    expect(mistyped.stderr).toBe("error: 1 wrong value (validation_failed)\n  --asset: Give a UUID.\n");
+    expect(mistyped.stderr).toBe(
+      "error: 1 wrong value (validation_failed)\n  --asset: Give a UUID.\n",
+    );
     const output = await run(["export", "batch", "validium-0", "--output", "x", "--json"]);
     expect(JSON.parse(output.stderr).error.code).toBe("batch_not_found");
   });
@@ -197,21 +268,42 @@ describe("on a store that no server has open", () => {
       [2, "batches", "seal", "--mode", "__proto__"],
       [2, "batches", "commit", "--from-block", "-1", "--rpc", "file:///etc/passwd", "--key-stdin"],
       [2, "batches", "commit", "--from-block", "1", ...noWhere, "--members", "nobody"],
-      [2, "batches", "commit", "--from-block", "1", ...noWhere, "--members", `${WRONG}=http://127.0.0.1:9`],
+      [
+        2,
+        "batches",
+        "commit",
+        "--from-block",
+        "1",
+        ...noWhere,
+        "--members",
+        `${WRONG}=http://127.0.0.1:9`,
+      ],
       [2, "rebuild", "/dev/null/x", "--from-block", "1", ...noWhere, "--contract", WRONG],
       [2, "exit", "/dev/null/x", ...noWhere, "--recipient", WRONG],
       [2, "rebuild", "/dev/null/x", "--from-block", "1e9", ...noWhere, "--contract", "0x00"],
-      [2, "rebuild", "/dev/null/x", "--from-block", "1", "--rpc", "nowhere", "--contract", SETTLEMENT.contract],
+      [
+        2,
+        "rebuild",
+        "/dev/null/x",
+        "--from-block",
+        "1",
+        "--rpc",
+        "nowhere",
+        "--contract",
+        SETTLEMENT.contract,
+      ],
       [2, "users", "list", "--application", "$(id)", "--limit", "1e99", "--cursor", "%00"],
     ];
-    const readsKey = (args: readonly string[]) => args.includes("--key-stdin") || args[0] === "exit";
+    const readsKey = (args: readonly string[]) =>
+      args.includes("--key-stdin") || args[0] === "exit";
     // One after the other: each opens the store for itself.
     for (const [code, ...args] of hostile) {
       const ended = await run(args, readsKey(args) ? "0xnotakey\n" : undefined);
       expect([args.slice(0, 3), ended.code, ended.stdout]).toEqual([args.slice(0, 3), code, ""]);
       expect(ended.stderr).toMatch(/^error: /);
       if (args.some((arg) => arg.startsWith(WRONG))) expect(ended.stderr).toContain("EIP-55");
-      for (const trace of ["\n    at ", "\u001b", "0xnotakey"]) expect(ended.stderr).not.toContain(trace);
+      for (const trace of ["\n    at ", "\u001b", "0xnotakey"])
+        expect(ended.stderr).not.toContain(trace);
     }
   });
 });
@@ -229,7 +321,9 @@ describe("completion", () => {
 
   test("of bash offers commands, their commands, and their options", async () => {
     expect(await offered("ex")).toEqual(expect.arrayContaining(["exit", "exit-kit", "export"]));
-    expect(await offered("keys", "")).toEqual(expect.arrayContaining(["issue", "list", "rotate", "revoke"]));
+    expect(await offered("keys", "")).toEqual(
+      expect.arrayContaining(["issue", "list", "rotate", "revoke"]),
+    );
     expect(await offered("keys", "issue", "--app")).toEqual(["--application"]);
     expect(await offered("exit", "sword.json", "--dry")).toEqual(["--dry-run"]);
   });
@@ -246,7 +340,9 @@ describe("completion", () => {
 
 const ROOT = new URL("../../", import.meta.url).pathname;
 /** What node runs for each npm script. */
-const OURS = Object.entries(packageJson.scripts).filter(([, command]) => /^(?:exec )?node /.test(command));
+const OURS = Object.entries(packageJson.scripts).filter(([, command]) =>
+  /^(?:exec )?node /.test(command),
+);
 
 let folder: string;
 beforeAll(async () => {
@@ -259,7 +355,14 @@ test("there are npm scripts to ask", () => {
 });
 
 test("`npm run build:contracts -- --input` prints all of it to a pipe", () => {
-  const printed = execFileSync("npm", ["run", "-s", "build:contracts", "--", "--input", "Administration"]).toString();
+  const printed = execFileSync("npm", [
+    "run",
+    "-s",
+    "build:contracts",
+    "--",
+    "--input",
+    "Administration",
+  ]).toString();
   expect(JSON.parse(printed)).toHaveProperty("settings.viaIR", true);
 });
 

@@ -63,7 +63,12 @@ describe("while the server runs, and with a chain", () => {
     const by = await adminOver(http(chain.rpcUrl));
     const { address, deployedAtBlock } = await deploySettlement(by, { ...TERMS, maturity: 1n });
     token = (
-      await deployToken(by, address, { standard: "erc721", name: "Swords", symbol: "SWRD", admin: ADMIN.address })
+      await deployToken(by, address, {
+        standard: "erc721",
+        name: "Swords",
+        symbol: "SWRD",
+        admin: ADMIN.address,
+      })
     ).address;
     const shields = {
       standard: "erc721",
@@ -74,7 +79,10 @@ describe("while the server runs, and with a chain", () => {
     } as const;
     imxToken = (await deployToken(by, address, shields)).address;
     fromBlock = `${deployedAtBlock}`;
-    settings = settingsOf(join(folder, "store"), { chainId: BigInt(by.chainId), contract: address });
+    settings = settingsOf(join(folder, "store"), {
+      chainId: BigInt(by.chainId),
+      contract: address,
+    });
     expect((await mintmark(["init"], settings)).code).toBe(0);
     server = await startServer(settings);
   });
@@ -86,7 +94,12 @@ describe("while the server runs, and with a chain", () => {
 
   test("only the server's own user can open the operator's socket, and invalid input does no harm", async () => {
     expect((await stat(socket())).mode & 0o777).toBe(0o600);
-    for (const line of ["{}\n", "not JSON\n", '{"operation":"__proto__","input":{}}\n', `${"x".repeat(100_000)}\n`]) {
+    for (const line of [
+      "{}\n",
+      "not JSON\n",
+      '{"operation":"__proto__","input":{}}\n',
+      `${"x".repeat(100_000)}\n`,
+    ]) {
       const wire = connect(socket());
       wire.on("error", () => {}).write(line);
       expect(await text(wire)).toContain("validation_failed");
@@ -112,19 +125,36 @@ describe("while the server runs, and with a chain", () => {
       "SWRD",
     );
     await run("assets", "whitelist", assetId);
-    expect(await run("assets", "register", assetId, "--rpc", chain.rpcUrl)).toMatchObject({ registered: true });
+    expect(await run("assets", "register", assetId, "--rpc", chain.rpcUrl)).toMatchObject({
+      registered: true,
+    });
     await run("assets", "enable", assetId, "--application", applicationId);
     const client = createClient({ baseUrl: server.url, apiKey });
     mintSword = (id) => {
-      const entry = { mintingBlob: toHex(`${id}`), assetId, amount: 1, dataAvailabilityMode: "zk-rollup" } as const;
+      const entry = {
+        mintingBlob: toHex(`${id}`),
+        assetId,
+        amount: 1,
+        dataAvailabilityMode: "zk-rollup",
+      } as const;
       return mint(client, { users: [{ userId, mints: [entry] }] });
     };
     expect((await mintSword(1)).vaults).toHaveLength(1);
-    const { stdout } = await mintmark(["users", "show", userId, "--application", applicationId], settings);
-    expect(stdout).toMatch(/^balances:\nassetId +tokenId +mintingBlob +amount +available +withdrawn$/m);
+    const { stdout } = await mintmark(
+      ["users", "show", userId, "--application", applicationId],
+      settings,
+    );
+    expect(stdout).toMatch(
+      /^balances:\nassetId +tokenId +mintingBlob +amount +available +withdrawn$/m,
+    );
     expect(stdout).toMatch(new RegExp(`^${assetId} +1 +0x31 +1 +1 +0$`, "m"));
     const [seen] = await run("assets", "list", "--application", applicationId);
-    expect(seen).toMatchObject({ assetId, enabled: true, mintingAvailable: true, unavailableReason: null });
+    expect(seen).toMatchObject({
+      assetId,
+      enabled: true,
+      mintingAvailable: true,
+      unavailableReason: null,
+    });
     expect((await run("assets", "list"))[0]).not.toHaveProperty("enabled");
 
     // A team's own terminal mints with the key, and sees where the mint is.
@@ -149,11 +179,17 @@ describe("while the server runs, and with a chain", () => {
     const [{ vaultId }] = minted.vaults;
     expect((await mintmark(keyed, withKey)).json().mintId).toBe(minted.mintId);
     const again = await mintmark(["mint", ...asked], withKey);
-    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining("(token_already_minted)")]);
+    expect([again.code, again.stderr]).toEqual([
+      1,
+      expect.stringContaining("(token_already_minted)"),
+    ]);
     const ofApplication = ["--application", applicationId];
     const found = await run("vaults", "list", ...ofApplication, "--reference", "order 7");
     expect(found.data).toMatchObject([{ vaultId, tokenId: "2" }]);
-    expect(await run("vaults", "show", vaultId, ...ofApplication)).toMatchObject({ vaultId, ownerAddress: owner });
+    expect(await run("vaults", "show", vaultId, ...ofApplication)).toMatchObject({
+      vaultId,
+      ownerAddress: owner,
+    });
     const { data: transactions } = await run(
       "transactions",
       "list",
@@ -165,10 +201,22 @@ describe("while the server runs, and with a chain", () => {
     );
     expect(transactions).toMatchObject([{ reference: null }, { vaultId, reference: "order 7" }]);
     const [, { transactionId }] = transactions;
-    expect((await run("transactions", "show", transactionId, ...ofApplication)).status).toBe("accepted");
-    const signed = ["--amount", "1", "--deadline", "1893456000", "--signature", `0x${"00".repeat(65)}`];
+    expect((await run("transactions", "show", transactionId, ...ofApplication)).status).toBe(
+      "accepted",
+    );
+    const signed = [
+      "--amount",
+      "1",
+      "--deadline",
+      "1893456000",
+      "--signature",
+      `0x${"00".repeat(65)}`,
+    ];
     const unsigned = await mintmark(["withdraw", vaultId, ...signed], withKey);
-    expect([unsigned.code, unsigned.stderr]).toEqual([1, expect.stringContaining("(deadline_invalid)")]);
+    expect([unsigned.code, unsigned.stderr]).toEqual([
+      1,
+      expect.stringContaining("(deadline_invalid)"),
+    ]);
     expect((await mintmark(["mint", ...asked], settings)).stderr).toContain("MINTMARK_API_KEY");
     expect((await run("withdrawals", "list", ...ofApplication)).data).toEqual([]);
 
@@ -176,7 +224,9 @@ describe("while the server runs, and with a chain", () => {
     expect(url).toBe(`${server.url}/console#link=${link}`);
     const other = await run("keys", "issue", "--application", applicationId);
     await run("keys", "revoke", other.keyId);
-    const refused = await createClient({ baseUrl: server.url, apiKey: other.apiKey }).GET("/api/v1/assets");
+    const refused = await createClient({ baseUrl: server.url, apiKey: other.apiKey }).GET(
+      "/api/v1/assets",
+    );
     expect(refused.error?.code).toBe("credentials_invalid");
   });
 
@@ -192,12 +242,25 @@ describe("while the server runs, and with a chain", () => {
       "--symbol",
       "SHLD",
     );
-    const refused = await mintmark(["assets", "register", assetId, "--rpc", chain.rpcUrl], settings);
-    expect(refused.stderr).toContain("L1 reads this token's blobs as imx; the asset here has mintmark");
+    const refused = await mintmark(
+      ["assets", "register", assetId, "--rpc", chain.rpcUrl],
+      settings,
+    );
+    expect(refused.stderr).toContain(
+      "L1 reads this token's blobs as imx; the asset here has mintmark",
+    );
   });
 
   test("a token of another chain is registered on L1 with a key from standard input, which is shown nowhere", async () => {
-    const foreign = ["assets", "add", `0x${"f0".repeat(20)}`, "--standard", "erc721", "--chain", "5"];
+    const foreign = [
+      "assets",
+      "add",
+      `0x${"f0".repeat(20)}`,
+      "--standard",
+      "erc721",
+      "--chain",
+      "5",
+    ];
     const { assetId } = await run(...foreign, "--name", "Far", "--symbol", "FAR");
     const privateKey = toHex(ADMIN.getHdKey().privateKey ?? new Uint8Array());
     const register = ["assets", "register", assetId, "--rpc", chain.rpcUrl, "--json"];
@@ -214,17 +277,35 @@ describe("while the server runs, and with a chain", () => {
     const { bytes } = await run("export", "batch", "zk-rollup-0", "--output", file);
     expect((await readFile(file)).length).toBe(bytes);
     const key = toHex(OPERATOR.getHdKey().privateKey ?? new Uint8Array());
-    const commit = ["batches", "commit", "--rpc", chain.rpcUrl, "--from-block", fromBlock, "--confirmations", "0"];
-    const ended = await mintmark([...commit, "--json"], { ...settings, MINTMARK_OPERATOR_KEY: key });
+    const commit = [
+      "batches",
+      "commit",
+      "--rpc",
+      chain.rpcUrl,
+      "--from-block",
+      fromBlock,
+      "--confirmations",
+      "0",
+    ];
+    const ended = await mintmark([...commit, "--json"], {
+      ...settings,
+      MINTMARK_OPERATOR_KEY: key,
+    });
     expect([ended.code, ended.json()]).toEqual([0, expect.objectContaining({ committed: 1 })]);
     // The command puts what comes next into blobs, and its next round commits them.
     await mintSword(3);
     await run("batches", "seal");
-    const again = await mintmark([...commit, "--json"], { ...settings, MINTMARK_OPERATOR_KEY: key });
+    const again = await mintmark([...commit, "--json"], {
+      ...settings,
+      MINTMARK_OPERATOR_KEY: key,
+    });
     expect([again.code, again.json()]).toEqual([0, expect.objectContaining({ committed: 1 })]);
     const { data } = await run("batches", "status", "--mode", "zk-rollup", "--limit", "2");
     const kinds = data.map(({ kind }: { readonly kind: string }) => kind);
-    expect([kinds, data[0].status]).toEqual([["blobs", "calldata"], expect.stringMatching(/settled|finalized/)]);
+    expect([kinds, data[0].status]).toEqual([
+      ["blobs", "calldata"],
+      expect.stringMatching(/settled|finalized/),
+    ]);
 
     const rebuilt = join(folder, "rebuilt");
     const report = await run(
@@ -245,25 +326,46 @@ describe("while the server runs, and with a chain", () => {
 
   test("owners and guards take the genuine contract, and none with a hidden upgrade key", async () => {
     const { MINTMARK_CONTRACT: contract = "" } = settings;
-    const env = { MINTMARK_RPC_URL: chain.rpcUrl, MINTMARK_CONTRACT: contract, MINTMARK_FROM_BLOCK: fromBlock };
+    const env = {
+      MINTMARK_RPC_URL: chain.rpcUrl,
+      MINTMARK_CONTRACT: contract,
+      MINTMARK_FROM_BLOCK: fromBlock,
+    };
     const places = ["--rpc", chain.rpcUrl, "--contract", contract, "--from-block", fromBlock];
     const checked = await mintmark(["check-contract", ...places, "--json"]);
     expect([checked.code, checked.json().created.operator]).toEqual([0, OPERATOR.address]);
     expect(checked.json().holders.operator).toEqual([OPERATOR.address.toLowerCase()]);
-    const late = await mintmark(["check-contract"], { ...env, MINTMARK_FROM_BLOCK: `${Number(fromBlock) + 1}` });
-    expect([late.code, late.stderr]).toEqual([3, expect.stringContaining("Give the block of its creation")]);
-    const client = createTestClient({ mode: "hardhat", transport: http(chain.rpcUrl) }).extend(publicActions);
+    const late = await mintmark(["check-contract"], {
+      ...env,
+      MINTMARK_FROM_BLOCK: `${Number(fromBlock) + 1}`,
+    });
+    expect([late.code, late.stderr]).toEqual([
+      3,
+      expect.stringContaining("Give the block of its creation"),
+    ]);
+    const client = createTestClient({ mode: "hardhat", transport: http(chain.rpcUrl) }).extend(
+      publicActions,
+    );
     const address = contract as Hex;
     const genuine = (await client.getCode({ address })) ?? "0x";
     const [place] = contractCode.StateCommitment.immutables.administrationCode;
     const administration = genuine.slice(2 + 2 * (place + 12), 2 + 2 * (place + 32));
-    await client.setCode({ address, bytecode: genuine.replaceAll(administration, "ab".repeat(20)) as Hex });
+    await client.setCode({
+      address,
+      bytecode: genuine.replaceAll(administration, "ab".repeat(20)) as Hex,
+    });
     try {
       for (const guard of ["check-contract", "issuer", "member", "watch"]) {
         const name = guard.toUpperCase();
-        const own = { [`MINTMARK_${name}_STORE`]: join(folder, guard), MINTMARK_WATCHER_KEY: toHex(7n, { size: 32 }) };
+        const own = {
+          [`MINTMARK_${name}_STORE`]: join(folder, guard),
+          MINTMARK_WATCHER_KEY: toHex(7n, { size: 32 }),
+        };
         const secret = guard === "issuer" && { MINTMARK_RECORD_SECRET: "s".repeat(32) };
-        const key = { [`MINTMARK_${name}_KEY`]: toHex(7n, { size: 32 }), MINTMARK_STORE: join(folder, guard) };
+        const key = {
+          [`MINTMARK_${name}_KEY`]: toHex(7n, { size: 32 }),
+          MINTMARK_STORE: join(folder, guard),
+        };
         const ended = await mintmark([guard], { ...env, ...own, ...key, ...secret });
         expect([guard, ended.code, ended.stderr]).toEqual([
           ...[guard, 3],

@@ -9,7 +9,11 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { deploySettlement } from "../../scripts/deploy/settlement.ts";
 import { buildServer } from "../../server/app.ts";
 import { anvil, at } from "../settlement/fixture.ts";
-import { becomeFinal, createTransferWorld, type TransferWorld } from "../settlement/transfers-fixture.ts";
+import {
+  becomeFinal,
+  createTransferWorld,
+  type TransferWorld,
+} from "../settlement/transfers-fixture.ts";
 import { mintmark } from "./cli.ts";
 
 const friend = privateKeyToAccount(generatePrivateKey()).address;
@@ -36,7 +40,9 @@ beforeAll(async () => {
     const answered = await fetch(`${url}${asked.url}`, {
       headers: { "x-api-key": String(asked.headers["x-api-key"]) },
     });
-    reply.writeHead(answered.status, { "content-type": "application/json" }).end(lie(await answered.text()));
+    reply
+      .writeHead(answered.status, { "content-type": "application/json" })
+      .end(lie(await answered.text()));
   });
   await new Promise<void>((listening) => liar.listen(0, "127.0.0.1", listening));
   const { secret } = await world.engine.keys.issue(world.principal.applicationId);
@@ -68,9 +74,13 @@ async function newKey(): Promise<{ key: string; privateKey: string }> {
 }
 
 const authorize = (key: string, ...more: string[]) =>
-  mintmark(["session", "authorize", key, "--until", "3h", "--limit-units", "40", "--json", ...more], settings);
+  mintmark(
+    ["session", "authorize", key, "--until", "3h", "--limit-units", "40", "--json", ...more],
+    settings,
+  );
 const onL1 = async (key: string) => world.l1.session(owner as `0x${string}`, key as `0x${string}`);
-const show = async (key: string) => (await mintmark(["session", "show", owner, key, "--json"], settings)).json();
+const show = async (key: string) =>
+  (await mintmark(["session", "show", owner, key, "--json"], settings)).json();
 
 /** Makes everything on L1 final until a command has ended. */
 async function whileFinal<T>(command: Promise<T>): Promise<T> {
@@ -89,20 +99,32 @@ test("an owner authorizes a key, the key gives within its bounds, and after its 
   const { assets, vaults } = world;
   const { key, privateKey } = await newKey();
   const byKey = { ...settings, MINTMARK_SESSION_KEY: privateKey };
-  const give = (...args: string[]) => mintmark(["transfer", ...args, "--to", friend, "--session", "--json"], byKey);
+  const give = (...args: string[]) =>
+    mintmark(["transfer", ...args, "--to", friend, "--session", "--json"], byKey);
   const units = `${vaults.units}`;
   expect(await show(key)).toMatchObject({ status: "none" });
 
-  const { code, json, stderr } = await whileFinal(authorize(key, "--asset", assets.get("erc20") ?? "", "--wait"));
+  const { code, json, stderr } = await whileFinal(
+    authorize(key, "--asset", assets.get("erc20") ?? "", "--wait"),
+  );
   expect([code, stderr]).toEqual([0, ""]);
   const token = world.chain.tokens[0]?.address.toLowerCase();
-  expect(json()).toMatchObject({ ownerAddress: owner, keyAddress: key, status: "active", limit: "40", token });
+  expect(json()).toMatchObject({
+    ownerAddress: owner,
+    keyAddress: key,
+    status: "active",
+    limit: "40",
+    token,
+  });
   const known = await onL1(key);
   expect(known).toMatchObject({ limit: 40n, assetType: json().assetType, revokedAt: 0n });
   expect(String(known?.until)).toBe(json().until);
 
   const wrong = await give(`${vaults.token}`);
-  expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining("does not cover one of the assets")]);
+  expect([wrong.code, wrong.stderr]).toEqual([
+    1,
+    expect.stringContaining("does not cover one of the assets"),
+  ]);
   expect((await give(units)).stderr).toContain("signature_invalid");
   const given = await give(units, "--units", "40");
   expect(given.code).toBe(0);
@@ -119,7 +141,10 @@ test("an owner authorizes a key, the key gives within its bounds, and after its 
   const change = `${transfers[1]?.newVaultId}`;
   expect((await give(change, "--units", "1")).stderr).toContain("session has ended");
   const again = await authorize(key);
-  expect([again.code, again.stderr]).toEqual([1, expect.stringContaining("has used this key before")]);
+  expect([again.code, again.stderr]).toEqual([
+    1,
+    expect.stringContaining("has used this key before"),
+  ]);
   const { stdout } = await mintmark(["session", "show", owner, key], settings);
   expect(stdout).toMatch(/^status +revoked$/m);
   expect(stdout).toMatch(/^until +20\d\d-.*Z$/m);
@@ -129,7 +154,8 @@ test("another account pays for what the owner signs, without the server", async 
   const { key } = await newKey();
   const payer = privateKeyToAccount(payerKey).address;
   await chain.rpc("anvil_setBalance", [payer, toHex(10n ** 18n)]);
-  const balance = () => world.chain.client.getBalance({ address: at(world.users, 0).owner.address });
+  const balance = () =>
+    world.chain.client.getBalance({ address: at(world.users, 0).owner.address });
   const before = await balance();
   const { MINTMARK_URL: _, MINTMARK_API_KEY: __, ...bare } = settings;
   const args = ["session", "authorize", key, "--until", "2h", "--limit-units", "1"];
@@ -156,14 +182,36 @@ test("nothing is signed or sent where the server is of another contract or tells
   const [units, sword] = [assets.get("erc20") ?? "", assets.get("erc721") ?? ""];
   const { assetType } = await world.engine.assets.get(world.principal.applicationId, sword);
   const known = await world.engine.assets.get(world.principal.applicationId, units);
-  const args = ["session", "authorize", key, "--until", "3h", "--limit", "1000", "--asset", units, "--wait"];
+  const args = [
+    "session",
+    "authorize",
+    key,
+    "--until",
+    "3h",
+    "--limit",
+    "1000",
+    "--asset",
+    units,
+    "--wait",
+  ];
   const nonces = () =>
-    Promise.all(world.users.map(({ owner: { address } }) => ours.client.getTransactionCount({ address })));
+    Promise.all(
+      world.users.map(({ owner: { address } }) => ours.client.getTransactionCount({ address })),
+    );
   const before = await nonces();
   for (const [changed, message] of [
-    [(text: string) => text.replace(ours.settlement.address, friend.toLowerCase()), "the server is of"],
-    [(text: string) => text.replace(/"chainId":"\d+"(?=,"to")/, '"chainId":"1"'), "on chain 1, not of"],
-    [(text: string) => text.replace(known.contractAddress, friend.toLowerCase()), "cannot be transferred"],
+    [
+      (text: string) => text.replace(ours.settlement.address, friend.toLowerCase()),
+      "the server is of",
+    ],
+    [
+      (text: string) => text.replace(/"chainId":"\d+"(?=,"to")/, '"chainId":"1"'),
+      "on chain 1, not of",
+    ],
+    [
+      (text: string) => text.replace(known.contractAddress, friend.toLowerCase()),
+      "cannot be transferred",
+    ],
   ] as const) {
     lie = changed;
     const { code, stderr } = await mintmark(args, lying);
@@ -171,7 +219,10 @@ test("nothing is signed or sent where the server is of another contract or tells
   }
   lie = (text) => text.replace(/"assetType":"0x[0-9a-f]{64}"/, `"assetType":"${assetType}"`);
   expect(await nonces()).toEqual(before);
-  const { code, json } = await mintmark([...args.filter((arg) => arg !== "--wait"), "--json"], lying);
+  const { code, json } = await mintmark(
+    [...args.filter((arg) => arg !== "--wait"), "--json"],
+    lying,
+  );
   expect([code, json().assetType]).toEqual([0, known.assetType]);
   // A unit of this token is 1,000 whole tokens.
   expect(await onL1(key)).toMatchObject({ assetType: known.assetType, limit: 1n });
@@ -195,7 +246,10 @@ test("wrong arguments are refused with what to give", async () => {
     [["authorize", key, ...terms("30m", "1")], "at least an hour"],
     [["authorize", key, ...terms("1893456000", "1")], "give a time such as"],
     [["authorize", key, ...terms("2h", "0")], "--limit-units: give a whole number"],
-    [["authorize", key, ...terms("2h", "9223372036854775808")], "--limit-units: give a whole number"],
+    [
+      ["authorize", key, ...terms("2h", "9223372036854775808")],
+      "--limit-units: give a whole number",
+    ],
     [["authorize", key, "--until", "2h", "--limit", "1"], "--limit: needs --asset with an assetId"],
     [["authorize", key, "--until", "2h"], "give --limit or --limit-units"],
     [["authorize", key, ...terms("2h", "1", "--asset", "sword")], "--asset: give an assetId"],
@@ -209,10 +263,16 @@ test("wrong arguments are refused with what to give", async () => {
   expect(await onL1(key)).toMatchObject({ authorizedAt: 0n });
   const other = `0x${"0e".repeat(20)}`;
   const unpaid = await mintmark(["session", "authorize", other, ...terms("2h", "1")], poor);
-  expect([unpaid.code, unpaid.stderr]).toEqual([1, expect.stringContaining("let another account pay")]);
+  expect([unpaid.code, unpaid.stderr]).toEqual([
+    1,
+    expect.stringContaining("let another account pay"),
+  ]);
   const { address: _, transfersCode: __, ...config } = world.chain.settlement;
   const { address } = await deploySettlement(world.chain.by, { ...config, transfers: false });
   const without = ["session", "authorize", other, ...terms("2h", "1", "--contract", address)];
   const noSessions = await mintmark(without, settings);
-  expect([noSessions.code, noSessions.stderr]).toEqual([1, expect.stringContaining("has no transfers")]);
+  expect([noSessions.code, noSessions.stderr]).toEqual([
+    1,
+    expect.stringContaining("has no transfers"),
+  ]);
 });

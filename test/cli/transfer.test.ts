@@ -21,7 +21,8 @@ test("an owner gives a vault away with its key alone, and waits until that is fi
   const { ticket } = await made.final();
   const given = mintmark(["transfer", ticket, "--to", friend, "--wait", "--json"], settings);
   const { engine, applicationId } = made.world;
-  const isAccepted = async () => (await engine.transactions.list(applicationId, { type: "transfer" })).data.length > 0;
+  const isAccepted = async () =>
+    (await engine.transactions.list(applicationId, { type: "transfer" })).data.length > 0;
   await expect.poll(isAccepted).toBe(true);
   await engine.operator.sealTransfers();
   await made.commit("zk-rollup");
@@ -37,8 +38,14 @@ test("an owner gives a vault away with its key alone, and waits until that is fi
 test("an application redeems a part of a vault with its API key and the owner's signature", async () => {
   const { units } = await made.final();
   const byKey = { ...settings, MINTMARK_API_KEY: made.world.key };
-  const nowhere = await mintmark(["redeem", units], { ...settings, MINTMARK_URL: "http://127.0.0.1:1" });
-  expect([nowhere.code, nowhere.stderr]).toEqual([3, expect.stringContaining("is its address right?")]);
+  const nowhere = await mintmark(["redeem", units], {
+    ...settings,
+    MINTMARK_URL: "http://127.0.0.1:1",
+  });
+  expect([nowhere.code, nowhere.stderr]).toEqual([
+    3,
+    expect.stringContaining("is its address right?"),
+  ]);
   const { code, stdout } = await mintmark(["redeem", units, "--amount", "3"], byKey);
   expect(code).toBe(0);
   expect(stdout).toMatch(/^status +accepted$/m);
@@ -69,7 +76,11 @@ test("the client signs nothing but what it was asked for", async () => {
     const response = await fetch(input, init);
     return new Response((await response.text()).replaceAll(truth, lie), response);
   };
-  const client = createClient({ baseUrl: settings.MINTMARK_URL ?? "", apiKey: made.world.key, fetch: lying });
+  const client = createClient({
+    baseUrl: settings.MINTMARK_URL ?? "",
+    apiKey: made.world.key,
+    fetch: lying,
+  });
   const signer = () => Promise.reject(new Error("asked to sign"));
   const attempt = (options: { deadline?: string } = { deadline }) =>
     transfer(client, { transfers: [{ vaultId: ticket, to: friend }], signer, ...options });
@@ -79,7 +90,8 @@ test("the client signs nothing but what it was asked for", async () => {
   // The server chooses the deadline, but not one that keeps the signature usable for years.
   [truth, lie] = ['"deadline":"', '"deadline":"9'];
   await expect(attempt({})).rejects.toThrow("another deadline than it was asked for");
-  // The message of a session can hold the transfers as well, and would give its key every vault of the owner.
+  // The message of a session can hold the transfers as well, and would give its key every vault of
+  // the owner.
   for (const [from, to] of [
     ['"primaryType":"Transfers"', '"primaryType":"Session"'],
     ['"name":"Mintmark"', '"name":"Permit2"'],
@@ -97,11 +109,18 @@ test("a transfer that L1 has cannot be cancelled any more, and no transaction is
   const { transferId } = given();
   await engine.operator.sealTransfers();
   await made.commit("zk-rollup");
-  const isFinal = async () => (await engine.transfers.get(applicationId, transferId)).status === "finalized";
+  const isFinal = async () =>
+    (await engine.transfers.get(applicationId, transferId)).status === "finalized";
   await expect.poll(isFinal).toBe(true);
   // Nothing answers at this address, so an attempt to send would end with another error.
-  const chain = { MINTMARK_RPC_URL: "http://127.0.0.1:1", MINTMARK_CONTRACT: `0x${"11".repeat(20)}` };
-  const { code, stderr } = await mintmark(["cancel-transfer", given().digest], { ...byKey, ...chain });
+  const chain = {
+    MINTMARK_RPC_URL: "http://127.0.0.1:1",
+    MINTMARK_CONTRACT: `0x${"11".repeat(20)}`,
+  };
+  const { code, stderr } = await mintmark(["cancel-transfer", given().digest], {
+    ...byKey,
+    ...chain,
+  });
   expect(code).toBe(1);
   expect(stderr).toContain("can no longer be cancelled");
 });

@@ -9,7 +9,10 @@ import { createWorld, entries, type World, type WorldOptions } from "../server/f
 type Fetch = typeof globalThis.fetch;
 
 /** A world whose server listens, and a client of it; `through` stands between the two. */
-async function listen(options: WorldOptions = {}, through: (fetch: Fetch) => Fetch = (fetch) => fetch) {
+async function listen(
+  options: WorldOptions = {},
+  through: (fetch: Fetch) => Fetch = (fetch) => fetch,
+) {
   const world = await createWorld(options);
   const baseUrl = await world.app.listen({ host: "127.0.0.1", port: 0 });
   const client = createClient({ baseUrl, apiKey: world.key, fetch: through(globalThis.fetch) });
@@ -36,13 +39,16 @@ describe("the client", () => {
   afterEach(() => world[Symbol.asyncDispose]());
 
   const request = (n: number): MintRequest => ({
-    users: [{ userId: world.users[0], mints: entries(world, n) as MintRequest["users"][number]["mints"] }],
+    users: [
+      { userId: world.users[0], mints: entries(world, n) as MintRequest["users"][number]["mints"] },
+    ],
   });
   const lostAnswer = async (request: Request) => {
     await (await fetch(request)).text();
     throw new TypeError("fetch failed");
   };
-  const mintsMade = async () => (await world.engine.transactions.list(world.applicationId, { limit: 100 })).data.length;
+  const mintsMade = async () =>
+    (await world.engine.transactions.list(world.applicationId, { limit: 100 })).data.length;
 
   test("sends a key to exactly the routes that accept one", () => {
     for (const endpoint of ENDPOINTS) {
@@ -63,7 +69,9 @@ describe("the client", () => {
     const { data, error, response } = await client.POST("/api/v1/mint", { body });
     expect([data, response.status]).toEqual([undefined, 400]);
     if (error?.code === "rate_limited") throw new Error("not this one");
-    expectTypeOf(error?.errors).toEqualTypeOf<{ pointer: string; code: string; detail: string }[] | undefined>();
+    expectTypeOf(error?.errors).toEqualTypeOf<
+      { pointer: string; code: string; detail: string }[] | undefined
+    >();
     expect(error?.code).toBe("validation_failed");
     const refusal = await mint(client, body).catch((thrown: unknown) => thrown);
     expect(refusal).toBeInstanceOf(ApiError);
@@ -83,7 +91,9 @@ describe("the client", () => {
 
   test("repeats every POST that takes an idempotency key, and it happens once", async () => {
     faults.push(lostAnswer);
-    const user = await answer(client.POST("/api/v1/users", { body: { ownerAddress: `0x${"72".repeat(20)}` } }));
+    const user = await answer(
+      client.POST("/api/v1/users", { body: { ownerAddress: `0x${"72".repeat(20)}` } }),
+    );
     expect(attempts).toHaveLength(2);
     const { data } = await answer(client.GET("/api/v1/users"));
     expect(data.filter(({ ownerAddress }) => ownerAddress === user.ownerAddress)).toEqual([user]);
@@ -100,7 +110,8 @@ describe("the client", () => {
     await using old = await createWorld();
     const oldUrl = await old.app.listen({ host: "127.0.0.1", port: 0 });
     old.app.drain();
-    const toOld = (request: Request) => fetch(new Request(request.url.replace(baseUrl, oldUrl), request));
+    const toOld = (request: Request) =>
+      fetch(new Request(request.url.replace(baseUrl, oldUrl), request));
     faults.push(toOld, toOld);
     expect((await answer(client.GET("/api/v1/limits"))).usersPerRequest).toBe(100);
     expect(attempts).toHaveLength(3);
@@ -125,15 +136,20 @@ describe("the client, over its rate", () => {
   test("waits for Retry-After, up to its limit", async () => {
     const { world, client, baseUrl } = await listen({ rateLimits });
     await using _ = world;
-    for (let n = 0; n < 4; n++) expect((await client.GET("/api/v1/limits")).response.status).toBe(200);
+    for (let n = 0; n < 4; n++)
+      expect((await client.GET("/api/v1/limits")).response.status).toBe(200);
     const impatient = createClient({ baseUrl, apiKey: world.key, maxWaitMs: 0 });
     // At once, so that a slow machine does not earn new units meanwhile.
-    const answers = await Promise.all(Array.from({ length: 40 }, () => impatient.GET("/api/v1/limits")));
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, () => impatient.GET("/api/v1/limits")),
+    );
     expect(answers.map(({ response }) => response.status)).toContain(429);
   });
 
   test("stops waiting when its signal is aborted", async () => {
-    const { world, client } = await listen({ rateLimits: { key: { units: 1, windowSeconds: 20 } } });
+    const { world, client } = await listen({
+      rateLimits: { key: { units: 1, windowSeconds: 20 } },
+    });
     await using _ = world;
     const stopping = new AbortController();
     await client.GET("/api/v1/limits");

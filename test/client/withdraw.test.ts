@@ -8,7 +8,14 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { until } from "../../scripts/demo/until.ts";
 import { USERS } from "../../scripts/sandbox/accounts.ts";
 import { type Sandbox, startSandbox } from "../../scripts/sandbox/sandbox.ts";
-import { type ApiError, answer, createClient, type MintmarkClient, mint, withdraw } from "../../server/client/index.ts";
+import {
+  type ApiError,
+  answer,
+  createClient,
+  type MintmarkClient,
+  mint,
+  withdraw,
+} from "../../server/client/index.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
 const OWNER_OF = parseAbi(["function ownerOf(uint256) view returns (address)"]);
@@ -28,11 +35,18 @@ describe("withdrawing through the client, on the sandbox's chain", () => {
     const { api, apiKey, assets } = sandbox.description;
     client = createClient({ baseUrl: api, apiKey });
     const assetId = assets.find(({ standard }) => standard === "erc721")?.assetId ?? "";
-    const mints = Array.from({ length: 7 }, (_, i) => ({ tokenId: String(i + 1), assetId, amount: "1" }));
+    const mints = Array.from({ length: 7 }, (_, i) => ({
+      tokenId: String(i + 1),
+      assetId,
+      amount: "1",
+    }));
     const mode = { dataAvailabilityMode: "zk-rollup" } as const;
-    const { vaults } = await mint(client, { users: [{ userId, mints: mints.map((one) => ({ ...one, ...mode })) }] });
+    const { vaults } = await mint(client, {
+      users: [{ userId, mints: mints.map((one) => ({ ...one, ...mode })) }],
+    });
     vaultIds = vaults.map(({ vaultId }) => vaultId);
-    const read = () => answer(client.GET("/api/v1/vaults/{vaultId}", { params: { path: { vaultId: vault(5) } } }));
+    const read = () =>
+      answer(client.GET("/api/v1/vaults/{vaultId}", { params: { path: { vaultId: vault(5) } } }));
     await until("the batch is sealed", read, ({ status }) => status !== "accepted");
   });
   afterAll(async () => {
@@ -43,15 +57,23 @@ describe("withdrawing through the client, on the sandbox's chain", () => {
   const chain = () => createPublicClient({ transport: http(sandbox.description.rpcUrl) });
   /** Who has a token on L1. */
   const ownerOf = (tokenId: bigint) => {
-    const address = sandbox.description.assets.find(({ standard }) => standard === "erc721")?.contractAddress ?? "0x";
-    return chain().readContract({ abi: OWNER_OF, address, functionName: "ownerOf", args: [tokenId] });
+    const address =
+      sandbox.description.assets.find(({ standard }) => standard === "erc721")?.contractAddress ??
+      "0x";
+    return chain().readContract({
+      abi: OWNER_OF,
+      address,
+      functionName: "ownerOf",
+      args: [tokenId],
+    });
   };
   /** A wallet of the browser's kind. */
   const asked: string[] = [];
   const provider = {
     async request({ method, params }: { method: string; params?: readonly unknown[] }) {
       asked.push(method);
-      if (method === "eth_signTypedData_v4") return owner.signTypedData(JSON.parse(String(params?.[1])));
+      if (method === "eth_signTypedData_v4")
+        return owner.signTypedData(JSON.parse(String(params?.[1])));
       throw new Error(`the test's wallet knows no ${method}`);
     },
   };
@@ -61,7 +83,12 @@ describe("withdrawing through the client, on the sandbox's chain", () => {
     const example = /```js\n(import \{ privateKeyToAccount[\s\S]*?)```/.exec(page)?.[1] ?? "";
     const { api, apiKey } = sandbox.description;
     const env = {
-      ...{ PATH: process.env.PATH, MINTMARK_URL: api, MINTMARK_API_KEY: apiKey, VAULT_ID: vault(0) },
+      ...{
+        PATH: process.env.PATH,
+        MINTMARK_URL: api,
+        MINTMARK_API_KEY: apiKey,
+        VAULT_ID: vault(0),
+      },
       OWNER_KEY: toHex(owner.getHdKey().privateKey ?? new Uint8Array()),
     };
     const args = ["--input-type=module", "--eval", example];
@@ -71,13 +98,21 @@ describe("withdrawing through the client, on the sandbox's chain", () => {
 
   test("an account signs for several vaults at once, and the tokens are on L1 when it has waited", async () => {
     const ids = [vault(1), "77", vault(2)];
-    const done = await withdraw(client, { vaultIds: ids, signer: owner, wait: true, pollingMs: 100 });
-    expect(done.map(({ vaultId, withdrawal, error }) => [vaultId, withdrawal !== null, error?.code])).toEqual([
+    const done = await withdraw(client, {
+      vaultIds: ids,
+      signer: owner,
+      wait: true,
+      pollingMs: 100,
+    });
+    expect(
+      done.map(({ vaultId, withdrawal, error }) => [vaultId, withdrawal !== null, error?.code]),
+    ).toEqual([
       [vault(1), true, undefined],
       ["77", false, "vault_not_found"],
       [vault(2), true, undefined],
     ]);
-    for (const { withdrawal } of done) expect(withdrawal?.status ?? "settled").toMatch(/settled|finalized/);
+    for (const { withdrawal } of done)
+      expect(withdrawal?.status ?? "settled").toMatch(/settled|finalized/);
     expect([await ownerOf(2n), await ownerOf(3n)]).toEqual([owner.address, owner.address]);
     await until(
       "the documented withdrawal is paid",
@@ -103,7 +138,10 @@ describe("withdrawing through the client, on the sandbox's chain", () => {
       wait: true,
       pollingMs: 100,
     });
-    expect([byProvider, byWallet].map(([one]) => one?.withdrawal?.status)).toEqual(["accepted", "accepted"]);
+    expect([byProvider, byWallet].map(([one]) => one?.withdrawal?.status)).toEqual([
+      "accepted",
+      "accepted",
+    ]);
     expect(byFunction[0]?.withdrawal).toMatchObject({ recipient: recipient.toLowerCase() });
     expect(await ownerOf(6n)).toBe(recipient);
   });
@@ -112,7 +150,10 @@ describe("withdrawing through the client, on the sandbox's chain", () => {
     const { api, apiKey } = sandbox.description;
     const thief = `0x${"ee".repeat(20)}`;
     const own = owner.address.toLowerCase();
-    const signer = { signTypedData: () => expect.unreachable("a lie was signed"), address: owner.address };
+    const signer = {
+      signTypedData: () => expect.unreachable("a lie was signed"),
+      address: owner.address,
+    };
     const attempt = (truth: string, lie: string, more: object = {}) => {
       const lying: typeof fetch = async (input, init) => {
         const response = await fetch(input, init);
@@ -121,18 +162,30 @@ describe("withdrawing through the client, on the sandbox's chain", () => {
       const asked = { vaultIds: [vault(6)], signer, ...more };
       return withdraw(createClient({ baseUrl: api, apiKey, fetch: lying }), asked);
     };
-    await expect(attempt(`"recipient":"${own}"`, `"recipient":"${thief}"`)).rejects.toThrow("another recipient");
+    await expect(attempt(`"recipient":"${own}"`, `"recipient":"${thief}"`)).rejects.toThrow(
+      "another recipient",
+    );
     await expect(attempt(own, thief)).rejects.toThrow("Give the `recipient`");
-    await expect(attempt(own, thief, { recipient: owner.address })).rejects.toThrow("another recipient");
+    await expect(attempt(own, thief, { recipient: owner.address })).rejects.toThrow(
+      "another recipient",
+    );
     await expect(attempt(vault(6), "77")).rejects.toThrow("other vaults");
-    await expect(attempt('"primaryType":"', '"primaryType":"Permit')).rejects.toThrow("another message");
-    await expect(attempt('"name":"Mintmark"', '"name":"USD Coin"')).rejects.toThrow("another message");
+    await expect(attempt('"primaryType":"', '"primaryType":"Permit')).rejects.toThrow(
+      "another message",
+    );
+    await expect(attempt('"name":"Mintmark"', '"name":"USD Coin"')).rejects.toThrow(
+      "another message",
+    );
     const deadline = String(Math.floor(Date.now() / 1_000) + 3_600);
-    await expect(attempt(deadline, `${deadline}0`, { deadline })).rejects.toThrow("another deadline");
+    await expect(attempt(deadline, `${deadline}0`, { deadline })).rejects.toThrow(
+      "another deadline",
+    );
   });
 
   test("rejects with the reason when nothing can be withdrawn, or the wallet declines", async () => {
-    const nothing = await withdraw(client, { vaultIds: ["77"], signer: owner }).catch((error: ApiError) => error.code);
+    const nothing = await withdraw(client, { vaultIds: ["77"], signer: owner }).catch(
+      (error: ApiError) => error.code,
+    );
     expect(nothing).toBe("vault_not_found");
     const spent = await withdraw(client, { vaultIds: [vault(1)], signer: owner }).catch(
       (error: ApiError) => error.code,

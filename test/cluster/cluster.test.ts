@@ -7,11 +7,22 @@ import { MemoryLevel } from "memory-level";
 import { afterAll, describe, expect, test } from "vitest";
 import type { Journal } from "../../core/index.ts";
 import { LevelJournal, openEngine } from "../../core/index.ts";
-import { beginJournal, ClusterNode, type ClusterOptions } from "../../core/lifecycle/cluster/node.ts";
+import {
+  beginJournal,
+  ClusterNode,
+  type ClusterOptions,
+} from "../../core/lifecycle/cluster/node.ts";
 import { PostgresJournal } from "../../core/lifecycle/cluster/postgres-journal.ts";
 import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
 import { unpackVaultId } from "../../core/protocol/vault.ts";
-import { all, knownAsset, mintOf, newTenant, requestOf, SETTLEMENT } from "../core/engine/fixture.ts";
+import {
+  all,
+  knownAsset,
+  mintOf,
+  newTenant,
+  requestOf,
+  SETTLEMENT,
+} from "../core/engine/fixture.ts";
 import { testDatabase } from "./database.ts";
 
 const database = await testDatabase();
@@ -76,7 +87,9 @@ describe.each([
     await using journal = await make();
     await journal.append(0, [Buffer.from("one")]);
     for (const length of [0, 2]) {
-      await expect(journal.append(length, [Buffer.from("two")])).rejects.toMatchObject({ code: "store_mismatch" });
+      await expect(journal.append(length, [Buffer.from("two")])).rejects.toMatchObject({
+        code: "store_mismatch",
+      });
     }
     expect(await texts(journal, 0)).toEqual(["one"]);
   });
@@ -101,11 +114,15 @@ describe("the journal on PostgreSQL", () => {
     expect(await two.lead(server("two"), 400)).toBeNull();
     // As if its server had stood still for longer than that.
     const takeOver = async () => {
-      await database.primary.query(`update mintmark_shard set lease_until = '-infinity' where id = '${shard}'`);
+      await database.primary.query(
+        `update mintmark_shard set lease_until = '-infinity' where id = '${shard}'`,
+      );
       return two.lead(server("two"), 5_000);
     };
     await expect.poll(takeOver).toMatchObject({ epoch: 2, length: 1 });
-    await expect(one.append(1, [Buffer.from("too late")])).rejects.toMatchObject({ code: "not_leader" });
+    await expect(one.append(1, [Buffer.from("too late")])).rejects.toMatchObject({
+      code: "not_leader",
+    });
     expect(first?.lost.aborted).toBe(true);
     await two.append(1, [Buffer.from("of two")]);
     expect(await texts(two, 0)).toEqual(["of one", "of two"]);
@@ -131,7 +148,11 @@ describe("the journal on PostgreSQL", () => {
       }
       // The primary shows the entry, which proves nothing.
       await expect
-        .poll(() => database.primary.query(`select 1 from mintmark_journal where shard = '${shard}' and position = 1`))
+        .poll(() =>
+          database.primary.query(
+            `select 1 from mintmark_journal where shard = '${shard}' and position = 1`,
+          ),
+        )
         .toHaveLength(1);
       expect(isAcknowledged).toBe(false);
       await using reader = await open(shard);
@@ -155,10 +176,12 @@ describe("the journal on PostgreSQL", () => {
     const appended = journal.append(1, [Buffer.from("two")]).then(() => {
       isAcknowledged = true;
     });
-    const waiting = () => database.primary.query("select 1 from pg_stat_activity where wait_event = 'SyncRep'");
+    const waiting = () =>
+      database.primary.query("select 1 from pg_stat_activity where wait_event = 'SyncRep'");
     try {
       await expect.poll(waiting).not.toEqual([]);
-      // As a manager of PostgreSQL does whose standbys are gone. It ends the waits, in success and without a warning.
+      // As a manager of PostgreSQL does whose standbys are gone. It ends the waits, in success and
+      // without a warning.
       await database.primary.query("alter system set synchronous_standby_names = ''");
       await database.primary.query("select pg_reload_conf()");
       await expect.poll(waiting).toEqual([]);
@@ -188,10 +211,13 @@ describe("the journal on PostgreSQL", () => {
   test("a server whose takeover is in doubt gives way to one that takes over meanwhile", async () => {
     const shard = newShard();
     await using journal = await open(shard);
-    const waits = () => database.primary.query("select pid from pg_stat_activity where wait_event = 'SyncRep'");
+    const waits = () =>
+      database.primary.query("select pid from pg_stat_activity where wait_event = 'SyncRep'");
     const cancel = async () => {
       await expect.poll(waits, { interval: 20 }).not.toEqual([]);
-      await database.primary.query("select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'");
+      await database.primary.query(
+        "select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'",
+      );
     };
     database.standby.freeze(true);
     try {
@@ -242,7 +268,9 @@ describe("the journal on PostgreSQL", () => {
     await using journal = await open(shard);
     await journal.lead(server("a"), 5_000);
     await journal.append(0, [Buffer.from("a secret of a webhook"), Buffer.from("another")]);
-    const rows = await database.primary.query(`select body from mintmark_journal where shard = '${shard}'`);
+    const rows = await database.primary.query(
+      `select body from mintmark_journal where shard = '${shard}'`,
+    );
     expect(rows.map(({ body }) => String(body)).join()).not.toContain("secret");
     await expect.poll(async () => (await journal.status()).confirmed).toBe(2);
     await using stranger = await open(shard, [randomBytes(32)]);
@@ -281,7 +309,11 @@ describe("the journal on PostgreSQL", () => {
 });
 
 describe("a cluster", () => {
-  async function join(shard: string, name: string, options: Partial<ClusterOptions> = {}): Promise<ClusterNode> {
+  async function join(
+    shard: string,
+    name: string,
+    options: Partial<ClusterOptions> = {},
+  ): Promise<ClusterNode> {
     return ClusterNode.join({
       store: `${folder}/${shard}-${name}`,
       journal: await open(shard),
@@ -293,7 +325,8 @@ describe("a cluster", () => {
       ...options,
     });
   }
-  const caughtUp = (node: ClusterNode, leader: ClusterNode) => expect.poll(() => node.position).toBe(leader.position);
+  const caughtUp = (node: ClusterNode, leader: ClusterNode) =>
+    expect.poll(() => node.position).toBe(leader.position);
 
   test("has a leader that mints and standbys that show it, refuse changes, and take over", async () => {
     const shard = newShard();
@@ -302,15 +335,18 @@ describe("a cluster", () => {
     expect([one.role, two.role, two.leader]).toEqual(["leader", "standby", server("one")]);
     const asset = await knownAsset(one.engine, "erc721");
     const tenant = await newTenant(one.engine, [asset]);
-    const minted = await one.engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(asset, 1)));
+    const minted = await one.engine.mint(
+      tenant.principal,
+      requestOf(tenant.users[0], mintOf(asset, 1)),
+    );
     await caughtUp(two, one);
     const { vaultId = 0n } = minted.vaults[0] ?? {};
     expect(await two.engine.vaults.get(tenant.applicationId, vaultId)).toEqual(
       await one.engine.vaults.get(tenant.applicationId, vaultId),
     );
-    await expect(two.engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(asset, 2)))).rejects.toMatchObject(
-      { code: "not_leader" },
-    );
+    await expect(
+      two.engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(asset, 2))),
+    ).rejects.toMatchObject({ code: "not_leader" });
     await one.engine.operator.seal("validium");
     await caughtUp(two, one);
     expect(await two.engine.proofs.vault(vaultId)).toEqual(await one.engine.proofs.vault(vaultId));
@@ -319,9 +355,9 @@ describe("a cluster", () => {
     await one.close();
     await expect.poll(() => two.role).toBe("leader");
     expect(two.engine.batches.state()).toEqual(state);
-    await expect(two.engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(asset, 1)))).rejects.toMatchObject(
-      { code: "token_already_minted" },
-    );
+    await expect(
+      two.engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(asset, 1))),
+    ).rejects.toMatchObject({ code: "token_already_minted" });
     await two.engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(asset, 2)));
     expect((await two.engine.operator.verify()).problems).toEqual([]);
   });
@@ -329,7 +365,9 @@ describe("a cluster", () => {
   test("a takeover goes on with both open rollup batches, and seals those that the leader could only close", async () => {
     const shard = newShard();
     await using works = { kzg: new KzgThread(), [Symbol.asyncDispose]: () => works.kzg.close() };
-    await using one = await join(shard, "one", { kzg: new KzgThread(new URL("file:///missing.mjs")) });
+    await using one = await join(shard, "one", {
+      kzg: new KzgThread(new URL("file:///missing.mjs")),
+    });
     await using two = await join(shard, "two", { kzg: works.kzg });
     const asset = await knownAsset(one.engine, "erc721");
     const { principal, users } = await newTenant(one.engine, [asset]);
@@ -339,7 +377,9 @@ describe("a cluster", () => {
     const mint = async ({ engine }: ClusterNode, id: number) => {
       const mints = texts(id).map((text) => mintOf(asset, text, 1, MODE));
       const { vaults } = await engine.mint(principal, requestOf(users[0], ...mints));
-      return vaults.map(({ vaultId }) => unpackVaultId(vaultId)).map(({ batchNumber, slot }) => [batchNumber, slot]);
+      return vaults
+        .map(({ vaultId }) => unpackVaultId(vaultId))
+        .map(({ batchNumber, slot }) => [batchNumber, slot]);
     };
     one.engine.operator.placeInBlobs(SETTLEMENT.chainId, true);
     expect(await mint(one, 1)).toEqual([
@@ -353,9 +393,17 @@ describe("a cluster", () => {
     ]);
     await caughtUp(two, one);
     const kinds = async ({ engine }: ClusterNode) =>
-      (await all(engine.batches.list({ mode: MODE }))).map(({ batchId, kind, status }) => [batchId, kind, status]);
+      (await all(engine.batches.list({ mode: MODE }))).map(({ batchId, kind, status }) => [
+        batchId,
+        kind,
+        status,
+      ]);
     expect(await kinds(two)).toEqual(await kinds(one));
-    expect(two.engine.batches.getOpen(MODE)).toMatchObject({ batchNumber: 2, kind: "blobs", vaultCount: 1 });
+    expect(two.engine.batches.getOpen(MODE)).toMatchObject({
+      batchNumber: 2,
+      kind: "blobs",
+      vaultCount: 1,
+    });
 
     await one.close();
     await expect.poll(() => two.role).toBe("leader");
@@ -369,8 +417,14 @@ describe("a cluster", () => {
       const again = two.engine.mint(principal, requestOf(users[0], mintOf(asset, text, 1, MODE)));
       await expect(again).rejects.toMatchObject({ code: "token_already_minted" });
     }
-    expect(await two.engine.operator.seal(MODE)).toMatchObject({ batchNumber: 3, kind: "calldata", vaultCount: 2 });
-    expect(await kinds(two)).toEqual([3, 2, 1, 0].map((n) => [`${MODE}-${n}`, n % 2 ? "calldata" : "blobs", "sealed"]));
+    expect(await two.engine.operator.seal(MODE)).toMatchObject({
+      batchNumber: 3,
+      kind: "calldata",
+      vaultCount: 2,
+    });
+    expect(await kinds(two)).toEqual(
+      [3, 2, 1, 0].map((n) => [`${MODE}-${n}`, n % 2 ? "calldata" : "blobs", "sealed"]),
+    );
     expect((await two.engine.operator.verify()).problems).toEqual([]);
   });
 
@@ -401,7 +455,10 @@ describe("a cluster", () => {
     const journal = await open(shard);
     const mint = async (from: number) => {
       for (let i = 0; i < 10; i++) {
-        await one.engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(asset, from + i)));
+        await one.engine.mint(
+          tenant.principal,
+          requestOf(tenant.users[0], mintOf(asset, from + i)),
+        );
       }
     };
     await mint(0);
@@ -425,7 +482,9 @@ describe("a cluster", () => {
     try {
       await expect.poll(() => one.fault).not.toBeNull();
       const refused = expect.objectContaining({ code: "journal_unavailable" });
-      await expect.poll(() => engine.applications.create({ name: "refused" }).catch((e) => e)).toEqual(refused);
+      await expect
+        .poll(() => engine.applications.create({ name: "refused" }).catch((e) => e))
+        .toEqual(refused);
     } finally {
       database.standby.freeze(false);
     }
@@ -439,7 +498,10 @@ describe("a cluster", () => {
         ),
       )
       .toBe("next");
-    expect((await engine.applications.list()).data.map(({ name }) => name)).toEqual(["under way", "next"]);
+    expect((await engine.applications.list()).data.map(({ name }) => name)).toEqual([
+      "under way",
+      "next",
+    ]);
     expect([one.engine, one.isLeader]).toEqual([engine, true]);
   });
 
@@ -465,7 +527,10 @@ describe("a cluster", () => {
     const asset = await knownAsset(engine, "erc721");
     const tenant = await newTenant(engine, [asset]);
     for (let i = 0; i < 8; i++)
-      await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(asset, i), mintOf(asset, i + 20)));
+      await engine.mint(
+        tenant.principal,
+        requestOf(tenant.users[0], mintOf(asset, i), mintOf(asset, i + 20)),
+      );
     await engine.operator.seal("validium");
     await engine.close();
     const begin = async (from: string, shard: string) => {
@@ -477,8 +542,14 @@ describe("a cluster", () => {
     // As if it had been interrupted, and then repeated.
     expect(await begin(alone, first)).toBe(entries);
     const one = await join(first, "one");
-    const minted = await one.engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(asset, 39)));
-    const [state, vaults] = [one.engine.batches.state(), await all(one.engine.vaults.list(tenant.applicationId))];
+    const minted = await one.engine.mint(
+      tenant.principal,
+      requestOf(tenant.users[0], mintOf(asset, 39)),
+    );
+    const [state, vaults] = [
+      one.engine.batches.state(),
+      await all(one.engine.vaults.list(tenant.applicationId)),
+    ];
     expect(vaults).toHaveLength(17);
     await expect(begin(alone, first)).rejects.toMatchObject({ code: "not_leader" });
     await one.close();
@@ -486,7 +557,9 @@ describe("a cluster", () => {
     await begin(`${folder}/${first}-one`, next);
     await using two = await join(next, "two");
     expect(two.engine.batches.state()).toEqual(state);
-    expect(await two.engine.mints.get(tenant.applicationId, minted.mintId)).toMatchObject({ mintId: minted.mintId });
+    expect(await two.engine.mints.get(tenant.applicationId, minted.mintId)).toMatchObject({
+      mintId: minted.mintId,
+    });
     expect(await all(two.engine.vaults.list(tenant.applicationId))).toEqual(vaults);
     expect((await two.engine.operator.verify()).problems).toEqual([]);
   });
@@ -495,7 +568,11 @@ describe("a cluster", () => {
     const shard = newShard();
     const one = await join(shard, "one");
     await one.close();
-    const alone = openEngine({ store: `${folder}/${shard}-one`, environment: "sandbox", settlement: SETTLEMENT });
+    const alone = openEngine({
+      store: `${folder}/${shard}-one`,
+      environment: "sandbox",
+      settlement: SETTLEMENT,
+    });
     await expect(alone).rejects.toMatchObject({ code: "store_mismatch" });
   });
 
@@ -507,7 +584,9 @@ describe("a cluster", () => {
     await one.engine.applications.create({ name: "lost" });
     await caughtUp(two, one);
     await loseLast(shard, one.position - 1);
-    await expect(one.engine.applications.create({ name: "after" })).rejects.toMatchObject({ code: "not_leader" });
+    await expect(one.engine.applications.create({ name: "after" })).rejects.toMatchObject({
+      code: "not_leader",
+    });
     for (const node of [one, two]) {
       await expect.poll(() => node.ended.reason).toMatchObject({ code: "store_mismatch" });
     }

@@ -13,10 +13,14 @@ test("the tables of 1.0's journal become a server that shows the same", async ()
   await using database = await testDatabase();
   const open = () => PostgresJournal.open({ url: database.primary.url, shard: SHARD, keys: KEYS });
   await (await open()).close();
-  const tables: Record<string, unknown> = JSON.parse(readFileSync(join(GOLDEN, "journal.json"), "utf8"));
+  const tables: Record<string, unknown> = JSON.parse(
+    readFileSync(join(GOLDEN, "journal.json"), "utf8"),
+  );
   for (const [table, rows] of Object.entries(tables)) {
     const from = `json_populate_recordset(null::${table}, '${JSON.stringify(rows).replaceAll("'", "''")}')`;
-    await database.primary.query(`delete from ${table}; insert into ${table} select * from ${from}`);
+    await database.primary.query(
+      `delete from ${table}; insert into ${table} select * from ${from}`,
+    );
   }
   await using node = await ClusterNode.join({
     store: join(database.folder, "server"),
@@ -26,8 +30,11 @@ test("the tables of 1.0's journal become a server that shows the same", async ()
     environment: "sandbox",
   });
   const { engine } = await node.next();
-  const before = valueFrom<{ applicationId: Uuid; seen: object }>(readFileSync(join(GOLDEN, "seen.json"), "utf8"));
-  expect(valueFrom(textOf(await seen(engine, before.applicationId))), promise("tables of a cluster")).toEqual(
-    before.seen,
+  const before = valueFrom<{ applicationId: Uuid; seen: object }>(
+    readFileSync(join(GOLDEN, "seen.json"), "utf8"),
   );
+  expect(
+    valueFrom(textOf(await seen(engine, before.applicationId))),
+    promise("tables of a cluster"),
+  ).toEqual(before.seen);
 });

@@ -64,13 +64,17 @@ test("a takeover needs no right to end the connections of the old leader's role"
   const urls = ["old", "new"].map((role) => primary.url.replace("mintmark@", `${role}_role@`));
   for (const role of ["old_role", "new_role"]) {
     await primary.query(`create role ${role} login`);
-    await primary.query(`grant select, insert, update, delete on all tables in schema public to ${role}`);
+    await primary.query(
+      `grant select, insert, update, delete on all tables in schema public to ${role}`,
+    );
   }
   await using one = await open(shard, urls[0]);
   await using two = await open(shard, urls[1]);
   await one.lead(server("one"), 60_000);
   await one.append(0, bytes("a"));
-  await primary.query(`update mintmark_shard set lease_until = '-infinity', leader = null where id = '${shard}'`);
+  await primary.query(
+    `update mintmark_shard set lease_until = '-infinity', leader = null where id = '${shard}'`,
+  );
   expect(await two.lead(server("two"), 60_000)).not.toBeNull();
   await expect(one.append(1, bytes("lost"))).rejects.toMatchObject({ code: "not_leader" });
   await two.append(1, bytes("b"));

@@ -1,7 +1,15 @@
 import { expect, test } from "vitest";
 import { openAs } from "../../core/engine.ts";
 import { MintmarkError } from "../../core/index.ts";
-import { knownAsset, memory, mintOf, newTenant, openTest, requestOf, SETTLEMENT } from "../core/engine/fixture.ts";
+import {
+  knownAsset,
+  memory,
+  mintOf,
+  newTenant,
+  openTest,
+  requestOf,
+  SETTLEMENT,
+} from "../core/engine/fixture.ts";
 
 /** Vaults of a batch that is derived on the thread, not at once. */
 const LARGE = 1_100;

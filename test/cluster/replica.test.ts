@@ -16,7 +16,8 @@ class ToldStore implements Store {
   get = (...asked: Parameters<Store["get"]>) => this.#store.get(...asked);
   getMany = (...asked: Parameters<Store["getMany"]>) => this.#store.getMany(...asked);
   entries = (...asked: Parameters<Store["entries"]>) => this.#store.entries(...asked);
-  atSnapshot = <T>(body: Parameters<Store["atSnapshot"]>[0]) => this.#store.atSnapshot(body) as Promise<T>;
+  atSnapshot = <T>(body: Parameters<Store["atSnapshot"]>[0]) =>
+    this.#store.atSnapshot(body) as Promise<T>;
   async write(operations: readonly StoreOperation[]): Promise<void> {
     await this.#store.write(operations);
     await this.told(operations);
@@ -31,7 +32,8 @@ async function shown(engine: Engine, applicationId: Uuid): Promise<unknown> {
   const sealed = vaults.filter(({ status }) => status !== "accepted" && status !== "failed");
   const follows = new AbortController();
   const events: unknown[] = [];
-  for await (const event of engine.events.stream(applicationId, { signal: follows.signal })) events.push(event);
+  for await (const event of engine.events.stream(applicationId, { signal: follows.signal }))
+    events.push(event);
   return {
     applications: await all(engine.applications.list()),
     keys: await all(engine.keys.list(applicationId)),
@@ -40,7 +42,9 @@ async function shown(engine: Engine, applicationId: Uuid): Promise<unknown> {
     users,
     vaults,
     events,
-    balances: await Promise.all(users.map(({ userId }) => all(engine.vaults.balances(applicationId, userId)))),
+    balances: await Promise.all(
+      users.map(({ userId }) => all(engine.vaults.balances(applicationId, userId))),
+    ),
     transactions: await all(engine.transactions.list(applicationId)),
     withdrawals: await all(engine.withdrawals.list(applicationId)),
     batches: await all(engine.batches.list()),
@@ -50,7 +54,9 @@ async function shown(engine: Engine, applicationId: Uuid): Promise<unknown> {
     portals: engine.operator.portals(),
     uncommitted: engine.batches.uncommittedVaults(),
     webhooks: await all(engine.webhooks.list(applicationId)),
-    proofs: await Promise.all(sealed.map(({ vaultId }) => engine.proofs.vault(vaultId).catch(({ code }) => code))),
+    proofs: await Promise.all(
+      sealed.map(({ vaultId }) => engine.proofs.vault(vaultId).catch(({ code }) => code)),
+    ),
   };
 }
 
@@ -61,7 +67,11 @@ test("a standby shows what its leader shows, and what a fresh start would show, 
   store.told = (operations) => copy.write(operations);
   const made = await changeable({ store });
   const { engine, tenant, assets } = made;
-  const options = { settlement: SETTLEMENT, environment: "sandbox", clock: made.clock.read } as const;
+  const options = {
+    settlement: SETTLEMENT,
+    environment: "sandbox",
+    clock: made.clock.read,
+  } as const;
   const standby = await openAs("standby", { ...options, store: copy });
   store.told = async (operations) => {
     await copy.write(operations);
@@ -69,7 +79,9 @@ test("a standby shows what its leader shows, and what a fresh start would show, 
   };
   for (const [name, change] of Object.entries(CHANGES)) {
     await change(made);
-    expect(await shown(standby.engine, tenant.applicationId), name).toEqual(await shown(engine, tenant.applicationId));
+    expect(await shown(standby.engine, tenant.applicationId), name).toEqual(
+      await shown(engine, tenant.applicationId),
+    );
   }
   for (let i = 0; i < 300; i++) {
     const mode = i % 2 === 0 ? "validium" : "zk-rollup";
@@ -79,7 +91,9 @@ test("a standby shows what its leader shows, and what a fresh start would show, 
   }
   const now = await shown(standby.engine, tenant.applicationId);
   expect(now).toEqual(await shown(engine, tenant.applicationId));
-  await expect(standby.engine.applications.create({ name: "x" })).rejects.toMatchObject({ code: "not_leader" });
+  await expect(standby.engine.applications.create({ name: "x" })).rejects.toMatchObject({
+    code: "not_leader",
+  });
   await engine.close();
   await standby.engine.close();
   await using fresh = await openTest(own, { clock: made.clock.read, createIfMissing: false });

@@ -14,7 +14,14 @@ import type { LogOptions } from "../../server/http/log.ts";
 import { handleClusterError, serveInCluster } from "../../server/process/standby.ts";
 import { ENDPOINTS } from "../../server/routes/index.ts";
 import { cleanEnvironment, SERVER, settingsOf } from "../cli/cli.ts";
-import { knownAsset, mintOf, newTenant, requestOf, SETTLEMENT, type TestTenant } from "../core/engine/fixture.ts";
+import {
+  knownAsset,
+  mintOf,
+  newTenant,
+  requestOf,
+  SETTLEMENT,
+  type TestTenant,
+} from "../core/engine/fixture.ts";
 import { EventStreamClient } from "../server/sse.ts";
 import { type TestDatabase, testDatabase } from "./database.ts";
 
@@ -98,7 +105,9 @@ const mint = (url: string, headers: Record<string, string> = {}) =>
     headers: { "x-api-key": tenant.token, "content-type": "application/json", ...headers },
     body: JSON.stringify(requestOf(tenant.users[0], mintOf(asset, ++tokens))),
   });
-const reads = ENDPOINTS.filter(({ method, path }) => method === "GET" && /^\/(api|public)\//.test(path));
+const reads = ENDPOINTS.filter(
+  ({ method, path }) => method === "GET" && /^\/(api|public)\//.test(path),
+);
 
 describe("a cluster over HTTP", () => {
   test("a standby takes a mint for its leader, shows it at the answer's position, and streams its event", async () => {
@@ -109,8 +118,13 @@ describe("a cluster over HTTP", () => {
     const answer = await mint(standby.url);
     expect(answer.status).toBe(200);
     const position = answer.headers.get("mintmark-position") ?? "";
-    const { mintId, vaults } = (await answer.json()) as { mintId: string; vaults: { vaultId: string }[] };
-    const read = await ask(standby.url, `/api/v1/vaults/${vaults[0]?.vaultId}`, { "mintmark-position": position });
+    const { mintId, vaults } = (await answer.json()) as {
+      mintId: string;
+      vaults: { vaultId: string }[];
+    };
+    const read = await ask(standby.url, `/api/v1/vaults/${vaults[0]?.vaultId}`, {
+      "mintmark-position": position,
+    });
     expect([read.status, read.headers.get("mintmark-role")]).toEqual([200, "standby"]);
     for (let seen = ""; !seen.includes(mintId); ) seen = JSON.stringify(await events.take(1));
     events.hangUp();
@@ -120,10 +134,13 @@ describe("a cluster over HTTP", () => {
     await leader.node.engine.operator.seal("validium");
     const { headers } = await mint(leader.url);
     const position = { "mintmark-position": headers.get("mintmark-position") ?? "" };
-    const { data } = (await (await ask(leader.url, "/api/v1/vaults?limit=1")).json()) as { data: object[] };
+    const { data } = (await (await ask(leader.url, "/api/v1/vaults?limit=1")).json()) as {
+      data: object[];
+    };
     const [vault = {}] = data as Record<string, string>[];
-    const [transaction = {}] = ((await (await ask(leader.url, "/api/v1/transactions")).json()) as { data: object[] })
-      .data as Record<string, string>[];
+    const [transaction = {}] = (
+      (await (await ask(leader.url, "/api/v1/transactions")).json()) as { data: object[] }
+    ).data as Record<string, string>[];
     const named: Record<string, string | undefined> = {
       ...vault,
       ...transaction,
@@ -138,7 +155,10 @@ describe("a cluster over HTTP", () => {
       const url =
         path.replaceAll(/\{(\w+)\}/g, (_, name: string) => named[name] ?? "0") +
         (path === "/api/v1/usage" ? `?until=${until}` : "");
-      const [one, other] = await Promise.all([ask(leader.url, url, position), ask(standby.url, url, position)]);
+      const [one, other] = await Promise.all([
+        ask(leader.url, url, position),
+        ask(standby.url, url, position),
+      ]);
       const [said, same] = await Promise.all([one.text(), other.text()]);
       expect(other.status, url).toBe(one.status);
       if (one.ok) expect(same, url).toBe(said);
@@ -153,8 +173,14 @@ describe("a cluster over HTTP", () => {
     const waiting = mint(leader.url, { "idempotency-key": "waits" });
     try {
       const codes = async () => {
-        const answers = [await mint(leader.url), await mint(standby.url), await ask(leader.url, "/api/v1/vaults")];
-        const said = await Promise.all(answers.map(async (answer) => ((await answer.json()) as { code: string }).code));
+        const answers = [
+          await mint(leader.url),
+          await mint(standby.url),
+          await ask(leader.url, "/api/v1/vaults"),
+        ];
+        const said = await Promise.all(
+          answers.map(async (answer) => ((await answer.json()) as { code: string }).code),
+        );
         return [...said, ...answers.map(({ headers }) => headers.get("retry-after"))];
       };
       await expect.poll(() => leader.node.fault).not.toBeNull();
@@ -204,7 +230,11 @@ describe("a cluster over HTTP", () => {
 
   test("with a long lease, a standby still serves, and logs that it does not reach its leader", async () => {
     // As with the default on two machines: the leader's address is the other server's own.
-    const wrong = { shard: "wrong-url", known: `http://127.0.0.1:${await freePort(0)}`, leaseMs: 60_000 };
+    const wrong = {
+      shard: "wrong-url",
+      known: `http://127.0.0.1:${await freePort(0)}`,
+      leaseMs: 60_000,
+    };
     const one = await serve("one", wrong);
     const said: string[] = [];
     const stream = { write: (line: string) => void said.push(line) };
@@ -224,7 +254,11 @@ describe("a cluster over HTTP", () => {
     await closeBoth();
     const servers = [await startProcess(), await startProcess(), await startProcess()];
     const roles = () =>
-      Promise.all(servers.map(({ url }) => ask(url, "/healthz").then(({ headers }) => headers.get("mintmark-role"))));
+      Promise.all(
+        servers.map(({ url }) =>
+          ask(url, "/healthz").then(({ headers }) => headers.get("mintmark-role")),
+        ),
+      );
     try {
       await expect.poll(() => roles().catch(() => []), { timeout: 60_000 }).toContain("leader");
       const led = (await roles()).indexOf("leader");
@@ -267,8 +301,13 @@ describe("a cluster over HTTP", () => {
         const answer = await ask(url, "/readyz").catch(() => null);
         return { status: answer?.status, ...((await answer?.json()) as object) };
       };
-      const reason = "the journal has not answered since the start, or a server of an older version leads";
-      const waits = { status: 503, code: "not_ready", errors: [{ pointer: "/checks/cluster", detail: reason }] };
+      const reason =
+        "the journal has not answered since the start, or a server of an older version leads";
+      const waits = {
+        status: 503,
+        code: "not_ready",
+        errors: [{ pointer: "/checks/cluster", detail: reason }],
+      };
       await expect.poll(ready).toMatchObject(waits);
       expect((await ask(url, "/healthz")).status).toBe(200);
       const refused = await mint(url);

@@ -13,7 +13,8 @@ import { knownAsset, newTenant, SETTLEMENT, type TestTenant } from "../core/engi
 import { at } from "../settlement/fixture.ts";
 import { type TestDatabase, testDatabase } from "./database.ts";
 
-// Servers of 1.0, which this build is, and of the made-up next version of test/golden/hooks.ts, on one journal.
+// Servers of 1.0, which this build is, and of the made-up next version of test/golden/hooks.ts, on
+// one journal.
 
 const KEY = randomBytes(32);
 const SHARD = `${SETTLEMENT.chainId}-${SETTLEMENT.contract.slice(2, 18).toLowerCase()}`;
@@ -36,7 +37,11 @@ beforeAll(async () => {
   const { engine } = await node.next();
   const asset = await knownAsset(engine, "erc721");
   tenant = await newTenant(engine, [asset]);
-  const facts = { apiKey: tenant.token, users: tenant.users, assets: [{ assetId: asset, standard: "erc721" }] };
+  const facts = {
+    apiKey: tenant.token,
+    users: tenant.users,
+    assets: [{ assetId: asset, standard: "erc721" }],
+  };
   minter = minterOf({ members: servers, facts: facts as never }, 3);
 });
 afterAll(async () => {
@@ -83,7 +88,8 @@ const role = ({ url }: Server) =>
     ({ ok, headers }) => (ok ? (headers.get("mintmark-role") ?? "waits") : "starts"),
     () => "away",
   );
-const readiness = ({ url }: Server) => fetch(`${url}/readyz`).then((answer) => answer.text(), String);
+const readiness = ({ url }: Server) =>
+  fetch(`${url}/readyz`).then((answer) => answer.text(), String);
 async function stop({ child }: Server): Promise<unknown> {
   const ended = once(child, "exit");
   child.kill("SIGTERM");
@@ -113,7 +119,8 @@ test("a cluster goes to the next version server by server while it mints, and a 
   await mintsOn();
   expect([await role(one), await role(doomed)]).toEqual(["leader", "waits"]);
 
-  // The leader hands over, and the next version dies before its step is written: the older one goes on.
+  // The leader hands over, and the next version dies before its step is written: the older one goes
+  // on.
   const died = once(doomed.child, "exit");
   await stop(one);
   expect(await died).toEqual([null, "SIGKILL"]);
@@ -132,7 +139,9 @@ test("a cluster goes to the next version server by server while it mints, and a 
   const stopped = once(third.child, "exit");
   third.child.kill("SIGCONT");
   expect(await stopped).toEqual([1, null]);
-  expect(third.said).toMatch(/journal has format 9, .* reads format 8\. .* Use the version 1\.1\.0/);
+  expect(third.said).toMatch(
+    /journal has format 9, .* reads format 8\. .* Use the version 1\.1\.0/,
+  );
   await mintsOn();
   const last = await start("one", "1.1");
   await expect.poll(() => role(last)).toBe("standby");
@@ -149,7 +158,10 @@ test("a cluster goes to the next version server by server while it mints, and a 
   expect(new Set(acknowledged).size).toBe(acknowledged.length);
   expect([...found].toSorted()).toEqual(acknowledged.toSorted());
   await stop(last);
-  await using level = new Level<Buffer, Buffer>(last.store, { keyEncoding: "buffer", valueEncoding: "buffer" });
+  await using level = new Level<Buffer, Buffer>(last.store, {
+    keyEncoding: "buffer",
+    valueEncoding: "buffer",
+  });
   const held = async (prefix: number) =>
     (await level.keys({ gte: Buffer.from([prefix]), lt: Buffer.from([prefix + 1]) }).all()).length;
   expect([await held(0xee), await held(PREFIX.format)]).toEqual([await held(PREFIX.user), 1]);

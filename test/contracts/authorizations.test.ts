@@ -5,10 +5,24 @@ import { withdrawalDigest } from "../../core/protocol/typed-data.ts";
 import { type CommittedBatch, commitRollup, entry } from "./fixture/batches.ts";
 import { COIN_QUANTUM, type Deployment, openChain } from "./fixture/deployment.ts";
 import type { Request } from "./fixture/withdrawals.ts";
-import { cancelArgs, compacted, messageOf, NEVER, request, signed, withdrawArgs } from "./fixture/withdrawals.ts";
+import {
+  cancelArgs,
+  compacted,
+  messageOf,
+  NEVER,
+  request,
+  signed,
+  withdrawArgs,
+} from "./fixture/withdrawals.ts";
 
 const { fresh } = await openChain();
-const MANNER = { honest: 0, reverts: 1, burnsGas: 2, answersTooMuch: 3, answersNothing: 4 } as const;
+const MANNER = {
+  honest: 0,
+  reverts: 1,
+  burnsGas: 2,
+  answersTooMuch: 3,
+  answersNothing: 4,
+} as const;
 
 describe("an owner's authorization", () => {
   let d: Deployment;
@@ -38,10 +52,11 @@ describe("an owner's authorization", () => {
 
   it("is needed by everyone but the owner", async () => {
     for (const { account } of [d.actors.relayer, d.actors.admin, d.actors.operator]) {
-      await d.refuses(d.state.write.withdraw(withdrawArgs(request(batch, 0)), { account }), "NotOwner", [
-        vaultId(),
-        getAddress(account.address),
-      ]);
+      await d.refuses(
+        d.state.write.withdraw(withdrawArgs(request(batch, 0)), { account }),
+        "NotOwner",
+        [vaultId(), getAddress(account.address)],
+      );
     }
   });
 
@@ -56,9 +71,14 @@ describe("an owner's authorization", () => {
     const { authorization } = honest;
     await refusesSignature({ ...honest, recipient: thief });
     await refusesSignature({ ...honest, quantity: 5n });
-    await refusesSignature({ ...honest, authorization: { ...authorization, deadline: NEVER + 1n } });
+    await refusesSignature({
+      ...honest,
+      authorization: { ...authorization, deadline: NEVER + 1n },
+    });
     await refusesSignature(request(batch, 1, { quantity: 4n, authorization }));
-    await refusesSignature(await signed(d, key, request(batch, 0, { quantity: 4n }), { withdrawnBefore: 1n }));
+    await refusesSignature(
+      await signed(d, key, request(batch, 0, { quantity: 4n }), { withdrawnBefore: 1n }),
+    );
     await relay(honest);
   });
 
@@ -89,7 +109,10 @@ describe("an owner's authorization", () => {
     const asked = await signed(d, key, request(batch, 0), { deadline });
     await time.setNextBlockTimestamp(deadline + 1n);
     await d.refuses(
-      d.state.write.withdraw(withdrawArgs(asked), { account: d.actors.relayer.account, gas: 1_000_000n }),
+      d.state.write.withdraw(withdrawArgs(asked), {
+        account: d.actors.relayer.account,
+        gas: 1_000_000n,
+      }),
       "AuthorizationExpired",
       [deadline],
     );
@@ -118,8 +141,12 @@ describe("an owner's authorization", () => {
     );
     await d.refuses(relay(asked), "AuthorizationIsCancelled", [digest]);
     // Another message of the same vault, and the owner's own call, go on.
-    await relay(await signed(d, owner, request(own, 0, { quantity: 4n }), { deadline: NEVER - 1n }));
-    await d.state.write.withdraw(withdrawArgs(request(own, 0, { quantity: 6n })), { account: owner.account });
+    await relay(
+      await signed(d, owner, request(own, 0, { quantity: 4n }), { deadline: NEVER - 1n }),
+    );
+    await d.state.write.withdraw(withdrawArgs(request(own, 0, { quantity: 6n })), {
+      account: owner.account,
+    });
   });
 
   it("is not needed in the owner's own call, and is checked when it is there", async () => {
@@ -127,7 +154,9 @@ describe("an owner's authorization", () => {
     const own = await commitRollup(d, [entry(d.assets.coin, owner.account.address, "", 10n)]);
     const bad = { deadline: NEVER, signature: "0x00" } as const;
     await d.refuses(
-      d.state.write.withdraw(withdrawArgs(request(own, 0, { authorization: bad })), { account: owner.account }),
+      d.state.write.withdraw(withdrawArgs(request(own, 0, { authorization: bad })), {
+        account: owner.account,
+      }),
       "SignatureInvalid",
     );
   });
@@ -177,7 +206,10 @@ describe("an owner's authorization", () => {
         const { own } = await walletBatch(manner);
         const asked = await signed(d, key, request(own, 0));
         await d.refuses(
-          d.state.write.withdraw(withdrawArgs(asked), { account: d.actors.relayer.account, gas: 2_000_000n }),
+          d.state.write.withdraw(withdrawArgs(asked), {
+            account: d.actors.relayer.account,
+            gas: 2_000_000n,
+          }),
           "SignatureInvalid",
           [digestOf(asked)],
         );
@@ -185,7 +217,10 @@ describe("an owner's authorization", () => {
     );
 
     it("is checked by key first: an account that has delegated its code still signs with its key", async () => {
-      await d.testClient.setCode({ address: key.address, bytecode: `0xef0100${d.tokens.coin.address.slice(2)}` });
+      await d.testClient.setCode({
+        address: key.address,
+        bytecode: `0xef0100${d.tokens.coin.address.slice(2)}`,
+      });
       await relay(await signed(d, key, request(batch, 0)));
       expect(await balance(key.address)).toBe(10n * COIN_QUANTUM);
       await refusesSignature({

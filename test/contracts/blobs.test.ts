@@ -8,10 +8,25 @@ import { nextHistory, stateLeaf } from "../../core/protocol/commitment.ts";
 import { ELEMENT_BYTES } from "../../core/protocol/elements.ts";
 import { batchRoot, manifestRoot } from "../../core/protocol/manifest.ts";
 import type { CommittedBatch, Consenting } from "./fixture/batches.ts";
-import { commitBlobs, commitRollup, commitValidium, consentOf, entry, proofOf, provenArgs } from "./fixture/batches.ts";
+import {
+  commitBlobs,
+  commitRollup,
+  commitValidium,
+  consentOf,
+  entry,
+  proofOf,
+  provenArgs,
+} from "./fixture/batches.ts";
 import { commitBlobBatch, openingWords, pointOf, powerOfRoot, sendBlobs } from "./fixture/blobs.ts";
 import { type Deployment, openChain, STANDARD, type TestAsset } from "./fixture/deployment.ts";
-import { batchArgs, listed, type Request, request, signed, withdrawArgs } from "./fixture/withdrawals.ts";
+import {
+  batchArgs,
+  listed,
+  type Request,
+  request,
+  signed,
+  withdrawArgs,
+} from "./fixture/withdrawals.ts";
 
 const { fresh } = await openChain();
 /** Of a head: form, asset index and owner stand before the place of its continuation. */
@@ -27,15 +42,24 @@ const card = (blob: string) => entry(d.assets.card, owner, blob);
 const coins = (amount: bigint) => entry(d.assets.coin, owner, "", amount);
 const items = (blob: string, amount: bigint) => entry(d.assets.item, owner, blob, amount);
 const withdraw = (asked: Request) => d.state.write.withdraw(withdrawArgs(asked), d.by("owner"));
-const refused = (asked: Request) => d.refuses(withdraw(asked), "ProofInvalid", [asked.vault.vaultId]);
+const refused = (asked: Request) =>
+  d.refuses(withdraw(asked), "ProofInvalid", [asked.vault.vaultId]);
 
 describe("a commit by blobs", () => {
   it("puts the content of count, manifest and blobs into state and history, and tells all of it", async () => {
     const before = await d.state.read.history();
     const batch = await commitBlobs(d, [card("1"), null, coins(5n)]);
     const { header, dataHash, assets, blobs } = batch;
-    expect(header).toMatchObject({ vaultCount: 3, batchRoot: batchRoot("blobs", manifestRoot(assets), dataHash) });
-    const leaf = stateLeaf({ batchNumber: 0, vaultCount: 3, dataHash, batchRoot: header.batchRoot });
+    expect(header).toMatchObject({
+      vaultCount: 3,
+      batchRoot: batchRoot("blobs", manifestRoot(assets), dataHash),
+    });
+    const leaf = stateLeaf({
+      batchNumber: 0,
+      vaultCount: 3,
+      dataHash,
+      batchRoot: header.batchRoot,
+    });
     expect(await d.state.read.history()).toBe(nextHistory(before, "zk-rollup", leaf));
     const [event] = await d.state.getEvents.BlobsCommitted({ batchNumber: 0n }, { fromBlock: 0n });
     expect(event?.args).toEqual({
@@ -54,12 +78,14 @@ describe("a commit by blobs", () => {
     expect([batch.batchNumber, after.batchNumber, batch.header.vaultCount]).toEqual([2, 3, 24_576]);
     const { gasUsed } = await d.publicClient.getTransactionReceipt({ hash: batch.txHash });
     // Instrumented code takes more gas.
-    if (process.env.HARDHAT_COVERAGE === undefined) expect(Number(gasUsed) / 24_576).toBeLessThanOrEqual(4);
+    if (process.env.HARDHAT_COVERAGE === undefined)
+      expect(Number(gasUsed) / 24_576).toBeLessThanOrEqual(4);
     await withdraw(request(batch, 24_575));
     expect(await d.tokens.coin.read.balanceOf([owner])).toBe(1_000n);
   });
 
-  const commits = (change: Parameters<typeof commitBlobBatch>[2]) => commitBlobBatch(d, [coins(1n)], change);
+  const commits = (change: Parameters<typeof commitBlobBatch>[2]) =>
+    commitBlobBatch(d, [coins(1n)], change);
   it.each([
     ["no slot", { batch: { vaultCount: 0 } }, "VaultCountInvalid"],
     ["more slots than elements", { batch: { vaultCount: 4097 } }, "VaultCountInvalid"],
@@ -74,7 +100,13 @@ describe("a commit by blobs", () => {
   });
 
   it("is refused without a blob, by anyone but the operator, and while paused", async () => {
-    const args = [await d.state.read.history(), 0n, 1, packedAssets([d.assets.coin]), "0x"] as const;
+    const args = [
+      await d.state.read.history(),
+      0n,
+      1,
+      packedAssets([d.assets.coin]),
+      "0x",
+    ] as const;
     const by = (actor: "operator" | "stranger") => d.state.write.commitBlobBatch(args, d.by(actor));
     await d.refuses(by("operator"), "BlobCountInvalid", [0n]);
     await d.refuses(by("stranger"), "AccessControlUnauthorizedAccount");
@@ -84,10 +116,22 @@ describe("a commit by blobs", () => {
 
   it("is refused from code, which could commit the blobs of one transaction many times", async () => {
     const { operator } = d.actors;
-    const args = [await d.state.read.history(), 0n, 1, packedAssets([d.assets.coin]), "0x"] as const;
-    const payload = viem.encodeFunctionData({ abi: d.state.abi, functionName: "commitBlobBatch", args });
+    const args = [
+      await d.state.read.history(),
+      0n,
+      1,
+      packedAssets([d.assets.coin]),
+      "0x",
+    ] as const;
+    const payload = viem.encodeFunctionData({
+      abi: d.state.abi,
+      functionName: "commitBlobBatch",
+      args,
+    });
     const multisig = await d.viem.deployContract("ContractOperator", [viem.zeroAddress, "0x"]);
-    const forwarded = multisig.write.forward([d.state.address, payload], { account: operator.account });
+    const forwarded = multisig.write.forward([d.state.address, payload], {
+      account: operator.account,
+    });
     await d.refuses(forwarded, "NotPlainAccount");
     const delegation = `0xef0100${multisig.address.slice(2)}` as const;
     await d.testClient.setCode({ address: operator.account.address, bytecode: delegation });
@@ -97,7 +141,11 @@ describe("a commit by blobs", () => {
   it("is refused on a chain that cannot open an element", async () => {
     const old = await network.create({ network: "local", override: { hardfork: "shanghai" } });
     const harness = await old.viem.deployContract("ProofHarness");
-    await old.viem.assertions.revertWithCustomError(harness.read.committedBlobs(), harness, "NoPointEvaluation");
+    await old.viem.assertions.revertWithCustomError(
+      harness.read.committedBlobs(),
+      harness,
+      "NoPointEvaluation",
+    );
   });
 
   it("is refused with more blobs than six, where a chain lets a transaction carry them", async () => {
@@ -106,8 +154,14 @@ describe("a commit by blobs", () => {
     const data = viem.encodeFunctionData({ abi: harness.abi, functionName: "committedBlobs" });
     const chain = { publicClient: await prague.viem.getPublicClient(), state: harness };
     await sendBlobs(chain, new Uint8Array(6 * blobBatch.BLOB_ELEMENTS * ELEMENT_BYTES), data);
-    const seven = sendBlobs(chain, new Uint8Array(7 * blobBatch.BLOB_ELEMENTS * ELEMENT_BYTES), data);
-    await prague.viem.assertions.revertWithCustomErrorWithArgs(seven, harness, "BlobCountInvalid", [7n]);
+    const seven = sendBlobs(
+      chain,
+      new Uint8Array(7 * blobBatch.BLOB_ELEMENTS * ELEMENT_BYTES),
+      data,
+    );
+    await prague.viem.assertions.revertWithCustomErrorWithArgs(seven, harness, "BlobCountInvalid", [
+      7n,
+    ]);
   });
 
   describe("of a token with an issuer", () => {
@@ -115,7 +169,10 @@ describe("a commit by blobs", () => {
     let sword: TestAsset;
     let consenting: Consenting;
     beforeEach(async () => {
-      sword = await d.register("erc721", (await d.mintable.erc721({ issuer: issuer.address })).address);
+      sword = await d.register(
+        "erc721",
+        (await d.mintable.erc721({ issuer: issuer.address })).address,
+      );
       consenting = consentOf(d, issuer, [sword]);
     });
 
@@ -131,16 +188,24 @@ describe("a commit by blobs", () => {
     });
 
     it("has a consent to one manifest count for no other one with the same blobs", async () => {
-      // The blobs name the asset by place 0. Under another manifest that is another asset, or the issuer's has other vaults.
+      // The blobs name the asset by place 0. Under another manifest that is another asset, or the
+      // issuer's has other vaults.
       const slots = [entry(sword, owner, "1")];
       const { blobs } = await commitBlobBatch(d, slots, { consenting });
       const assets = [sword, d.assets.card]
         .map(({ chainId, assetType }) => ({ chainId, assetType }))
         .sort((a, b) => (a.assetType < b.assetType ? -1 : 1));
       const place = assets.findIndex(({ assetType }) => assetType === sword.assetType);
-      const signedFor = blobBatch.blobContent(1, blobBatch.manifestHash(blobs.assets), blobs.versionedHashes);
-      const moved = (consent: Consenting) => commitBlobs(d, slots, { batch: { assets }, consenting: consent });
-      expect((await moved((batch) => consenting({ ...batch, content: signedFor }))).leftOut).toEqual([place]);
+      const signedFor = blobBatch.blobContent(
+        1,
+        blobBatch.manifestHash(blobs.assets),
+        blobs.versionedHashes,
+      );
+      const moved = (consent: Consenting) =>
+        commitBlobs(d, slots, { batch: { assets }, consenting: consent });
+      expect(
+        (await moved((batch) => consenting({ ...batch, content: signedFor }))).leftOut,
+      ).toEqual([place]);
       expect((await moved(consenting)).leftOut).toEqual([]);
     });
   });
@@ -150,8 +215,16 @@ describe("a vault in blobs", () => {
   it.each([
     ["a decimal id", "7", 7n],
     ["an id of 256 bits, in one continuation", String(2n ** 256n - 1n), 2n ** 256n - 1n],
-    ["a text of 30 bytes, in one continuation", "x".repeat(30), BigInt(viem.keccak256(text("x".repeat(30))))],
-    ["a text of 61 bytes, in two continuations", "x".repeat(61), BigInt(viem.keccak256(text("x".repeat(61))))],
+    [
+      "a text of 30 bytes, in one continuation",
+      "x".repeat(30),
+      BigInt(viem.keccak256(text("x".repeat(30)))),
+    ],
+    [
+      "a text of 61 bytes, in two continuations",
+      "x".repeat(61),
+      BigInt(viem.keccak256(text("x".repeat(61)))),
+    ],
   ])("pays an ERC-721 by %s", async (_, blob, id) => {
     const batch = await commitBlobs(d, [null, coins(1n), card(blob)]);
     const early = request(batch, 2);
@@ -179,8 +252,13 @@ describe("a vault in blobs", () => {
     ]);
     await withdraw(request(batch, 0, { quantity: 4n }));
     const relayer = d.by("relayer");
-    const rest = await signed(d, d.actors.owner, request(batch, 0, { quantity: 6n }), { withdrawnBefore: 4n });
-    const list = await listed(d, d.actors.owner, [request(batch, 1), request(batch, 2, { quantity: 3n })]);
+    const rest = await signed(d, d.actors.owner, request(batch, 0, { quantity: 6n }), {
+      withdrawnBefore: 4n,
+    });
+    const list = await listed(d, d.actors.owner, [
+      request(batch, 1),
+      request(batch, 2, { quantity: 3n }),
+    ]);
     const alone = await signed(d, d.actors.owner, request(batch, 3));
     const wrong = { ...request(batch, 3), siblings: request(batch, 0).siblings };
     const fromBlock = await d.publicClient.getBlockNumber();
@@ -188,7 +266,11 @@ describe("a vault in blobs", () => {
     const [failed, ...more] = await d.state.getEvents.WithdrawalFailed({}, { fromBlock });
     expect([failed?.args.vaultId, more]).toEqual([wrong.vault.vaultId, []]);
     expect(failed?.args.reason).toBe(
-      viem.encodeErrorResult({ abi: d.state.abi, errorName: "ProofInvalid", args: [wrong.vault.vaultId] }),
+      viem.encodeErrorResult({
+        abi: d.state.abi,
+        errorName: "ProofInvalid",
+        args: [wrong.vault.vaultId],
+      }),
     );
     expect(await d.tokens.coin.read.balanceOf([owner])).toBe(17_000n);
     expect(await d.tokens.item.read.balanceOf([owner, 3n])).toBe(9n);
@@ -209,21 +291,29 @@ describe("a vault in blobs", () => {
     await d.state.write.voidDuplicate(pair(first, second), relayer);
     await d.state.write.voidDuplicate(pair(second, third), relayer);
     await d.mature();
-    for (const batch of [second, third]) await d.refuses(withdraw(request(batch, 0)), "VaultExhausted");
+    for (const batch of [second, third])
+      await d.refuses(withdraw(request(batch, 0)), "VaultExhausted");
     await withdraw(request(first, 0));
   });
 });
 
 describe("nobody is paid", () => {
   /** A request with other openings. */
-  const opening = (batch: CommittedBatch, slot: number, places: readonly number[], point = pointOf): Request => {
+  const opening = (
+    batch: CommittedBatch,
+    slot: number,
+    places: readonly number[],
+    point = pointOf,
+  ): Request => {
     if (batch.blobs === undefined) throw new Error("a batch of blobs");
     return { ...request(batch, slot), siblings: openingWords(batch.blobs, places, point) };
   };
 
   it("by an element that is not exactly the encoding of the vault that is claimed", async () => {
-    const u = (value: number | bigint, bytes: number) => value.toString(16).padStart(2 * bytes, "0");
-    const head = (tag: number, payload: string) => `0x${u(tag, 1)}00${owner.slice(2)}${payload}` as const;
+    const u = (value: number | bigint, bytes: number) =>
+      value.toString(16).padStart(2 * bytes, "0");
+    const head = (tag: number, payload: string) =>
+      `0x${u(tag, 1)}00${owner.slice(2)}${payload}` as const;
     const claims = [
       [head(1, u(2n ** 64n + 5n, 10)), coins(5n)],
       [head(0, u(5, 10)), coins(5n)],
@@ -248,7 +338,8 @@ describe("nobody is paid", () => {
       `0x00${u(2n ** 90n, 31)}`,
       `0x0a0137${"00".repeat(29)}`,
     ] as const;
-    for (const [place, element] of all.entries()) elements.set(viem.hexToBytes(element), place * ELEMENT_BYTES);
+    for (const [place, element] of all.entries())
+      elements.set(viem.hexToBytes(element), place * ELEMENT_BYTES);
     const slots = claims.map(([, claim]) => claim);
     for (const asset of [d.assets.coin, d.assets.card, d.assets.imxCard]) {
       const of = slots.map((slot) => (slot.assetType === asset.assetType ? slot : null));
@@ -259,7 +350,11 @@ describe("nobody is paid", () => {
       );
       for (const [slot, claim] of of.entries()) {
         if (claim === null) continue;
-        const vault = { ...claim, assetType: BigInt(claim.assetType), vaultId: batch.vaults[slot]?.vaultId ?? 0n };
+        const vault = {
+          ...claim,
+          assetType: BigInt(claim.assetType),
+          vaultId: batch.vaults[slot]?.vaultId ?? 0n,
+        };
         const [, header, path] = provenArgs(request(batch, slot));
         const held = d.state.read.verifyVault([vault, header, path]);
         await d.refuses(held, "ProofInvalid", [vault.vaultId]);
@@ -269,7 +364,10 @@ describe("nobody is paid", () => {
 
   it("by another slot's opening, another batch's, or another commitment's", async () => {
     const slots = [coins(5n), coins(6n)];
-    const [batch, other] = [await commitBlobs(d, slots), await commitBlobs(d, [coins(6n), coins(5n)])];
+    const [batch, other] = [
+      await commitBlobs(d, slots),
+      await commitBlobs(d, [coins(6n), coins(5n)]),
+    ];
     await refused(opening(batch, 0, [1]));
     await refused({ ...request(batch, 0), siblings: request(other, 1).siblings });
     await refused({ ...request(batch, 0), vault: request(batch, 1).vault });
@@ -289,14 +387,20 @@ describe("nobody is paid", () => {
     const batch = await commitBlobs(d, slots);
     await refused(opening(batch, 3, [3], powerOfRoot));
     await refused(opening(batch, 3, [3], () => 5n));
-    // The value at the natural point is that of another slot, which the contract takes only as that slot.
+    // The value at the natural point is that of another slot, which the contract takes only as that
+    // slot.
     await withdraw(opening(batch, 3, [3]));
   });
 
   it("by a slot behind the count, or by one that the count makes a continuation", async () => {
     const slots = [coins(1n), coins(2n), card(String(2n ** 200n))];
     const short = await commitBlobs(d, slots, { batch: { vaultCount: 2 } });
-    await refused({ ...request({ ...short, vaults: [null, null, { ...coins(2n), vaultId: (1n << 63n) + 2n }] }, 2) });
+    await refused({
+      ...request(
+        { ...short, vaults: [null, null, { ...coins(2n), vaultId: (1n << 63n) + 2n }] },
+        2,
+      ),
+    });
     // Element 3 is the continuation of slot 2, unless it is a slot itself.
     const long = await commitBlobs(d, slots, { batch: { vaultCount: 4 } });
     await d.mature();
@@ -315,7 +419,10 @@ describe("nobody is paid", () => {
     const { siblings, ...asked } = request({ ...batch, blobs: { ...batch.blobs, ...honest } }, 0);
     const words = openingWords(batch.blobs, [0, 1]).slice(0, -1);
     expect(words).toHaveLength(siblings.length - 1);
-    await refused({ ...asked, siblings: [...words, viem.numberToHex(blobBatch.BLOB_ELEMENTS, { size: 32 })] });
+    await refused({
+      ...asked,
+      siblings: [...words, viem.numberToHex(blobBatch.BLOB_ELEMENTS, { size: 32 })],
+    });
   });
 
   it("by a path that is too short, too long, or of the other kind", async () => {
@@ -343,7 +450,10 @@ describe("nobody is paid", () => {
     const cards = request(batch, 1);
     await d.mature();
     await refused({ ...request(batch, 0), assetPath: cards.assetPath });
-    await refused({ ...cards, vault: { ...cards.vault, assetType: BigInt(d.assets.coin.assetType) } });
+    await refused({
+      ...cards,
+      vault: { ...cards.vault, assetType: BigInt(d.assets.coin.assetType) },
+    });
     const [, ...rest] = cards.siblings;
     await refused({ ...cards, siblings: [blobBatch.manifestHash([d.assets.card]), ...rest] });
     await withdraw(cards);

@@ -1,10 +1,25 @@
 import fc from "fast-check";
 import type { Hex } from "viem";
-import { bytesToHex, concat, encodeFunctionData, hexToBytes, toFunctionSelector, toHex, zeroHash } from "viem";
+import {
+  bytesToHex,
+  concat,
+  encodeFunctionData,
+  hexToBytes,
+  toFunctionSelector,
+  toHex,
+  zeroHash,
+} from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { batchHeaderHash } from "../../core/protocol/commitment.ts";
-import { type CommittedBatch, commitRollup, entry, proofOf, provenArgs, sealedRoot } from "./fixture/batches.ts";
+import {
+  type CommittedBatch,
+  commitRollup,
+  entry,
+  proofOf,
+  provenArgs,
+  sealedRoot,
+} from "./fixture/batches.ts";
 import { attest } from "./fixture/committee.ts";
 import { COIN_QUANTUM, type Deployment, openChain } from "./fixture/deployment.ts";
 import { batchArgs, listed, NEVER, request, signed, withdrawArgs } from "./fixture/withdrawals.ts";
@@ -43,7 +58,8 @@ describe("calls whose bytes were changed anywhere, cut off or extended do what w
   });
   beforeEach(() => restore());
 
-  const part = (slot: number) => request(batch, slot, { quantity: BigInt(slot) + 3n, recipient: RECIPIENT });
+  const part = (slot: number) =>
+    request(batch, slot, { quantity: BigInt(slot) + 3n, recipient: RECIPIENT });
   const bytesOf = (
     functionName: "withdraw" | "withdrawBatch" | "voidDuplicate" | "commitValidiumBatch",
     args: unknown,
@@ -57,7 +73,10 @@ describe("calls whose bytes were changed anywhere, cut off or extended do what w
     const { vaultId } = proofOf(batch, slot).vault;
     return d.state.read.withdrawn([vaultId, slot < 3 ? 1 : 2]);
   };
-  /** Each of the key's coin vaults has paid what the key has signed, to whom it has named, or nothing. */
+  /**
+   * Each of the key's coin vaults has paid what the key has signed, to whom it has named, or
+   * nothing.
+   */
   async function checkPaid(): Promise<bigint> {
     const out = await Promise.all([0, 1, 2].map(withdrawnOf));
     expect([0n, 3n]).toContain(out[0]);
@@ -90,11 +109,17 @@ describe("calls whose bytes were changed anywhere, cut off or extended do what w
   });
 
   it("a list of withdrawals", async () => {
-    await paysWhatWasSigned(bytesOf("withdrawBatch", batchArgs(await listed(d, KEY, [part(0), part(1)]))), 7n);
+    await paysWhatWasSigned(
+      bytesOf("withdrawBatch", batchArgs(await listed(d, KEY, [part(0), part(1)]))),
+      7n,
+    );
   });
 
   it("the voiding of a duplicate", async () => {
-    const call = bytesOf("voidDuplicate", [...provenArgs(proofOf(batch, 3)), ...provenArgs(proofOf(batch, 4))]);
+    const call = bytesOf("voidDuplicate", [
+      ...provenArgs(proofOf(batch, 3)),
+      ...provenArgs(proofOf(batch, 4)),
+    ]);
     const property = fc.asyncProperty(fc.option(anyChange), async (change) => {
       await restore();
       const done = await send(change === null ? call : change(call));
@@ -107,9 +132,24 @@ describe("calls whose bytes were changed anywhere, cut off or extended do what w
   const content = toHex(1, { size: 32 });
   const committed = { batchRoot: sealedRoot("validium", [], content), vaultCount: 9 };
   const attestation = async () =>
-    attest(d, { ...committed, history: await d.state.read.history(), batchNumber: 0, dataHash: zeroHash, epoch: 0n });
+    attest(d, {
+      ...committed,
+      history: await d.state.read.history(),
+      batchNumber: 0,
+      dataHash: zeroHash,
+      epoch: 0n,
+    });
   const commitArgs = async (signatures: Hex) =>
-    [await d.state.read.history(), 0n, content, committed.vaultCount, zeroHash, "0x", signatures, "0x"] as const;
+    [
+      await d.state.read.history(),
+      0n,
+      content,
+      committed.vaultCount,
+      zeroHash,
+      "0x",
+      signatures,
+      "0x",
+    ] as const;
 
   it("the commit of a batch", async () => {
     const call = bytesOf("commitValidiumBatch", await commitArgs(await attestation()));
@@ -151,22 +191,41 @@ describe("calls whose bytes were changed anywhere, cut off or extended do what w
     );
     const before = await d.state.read.stateCommitment();
     const bytes = fc.uint8Array({ maxLength: 600 }).map((array) => bytesToHex(array));
-    const from = fc.constantFrom("relayer" as const, "operator" as const, "admin" as const, "guardian" as const);
-    const property = fc.asyncProperty(fc.constantFrom("0x", ...selectors), bytes, from, async (selector, data, by) => {
-      await send(concat([selector as Hex, data]), by);
-      expect(await d.state.read.stateCommitment()).toBe(before);
-      expect(await checkPaid()).toBe(0n);
-    });
+    const from = fc.constantFrom(
+      "relayer" as const,
+      "operator" as const,
+      "admin" as const,
+      "guardian" as const,
+    );
+    const property = fc.asyncProperty(
+      fc.constantFrom("0x", ...selectors),
+      bytes,
+      from,
+      async (selector, data, by) => {
+        await send(concat([selector as Hex, data]), by);
+        expect(await d.state.read.stateCommitment()).toBe(before);
+        expect(await checkPaid()).toBe(0n);
+      },
+    );
     await fc.assert(property, RUNS);
   });
 
   it("random bytes in the place of a signature, which are nobody's", async () => {
-    const signature = fc.oneof(fc.uint8Array({ maxLength: 80 }), fc.uint8Array({ minLength: 64, maxLength: 65 }));
-    const property = fc.asyncProperty(signature, fc.bigInt({ min: 1n, max: NEVER }), async (bytes, deadline) => {
-      const asked = { ...part(0), authorization: { deadline, signature: bytesToHex(bytes) } };
-      const call = d.state.simulate.withdraw(withdrawArgs(asked), { account: d.actors.relayer.account.address });
-      await expect(call).rejects.toThrow(/SignatureInvalid|AuthorizationExpired|NotOwner/);
-    });
+    const signature = fc.oneof(
+      fc.uint8Array({ maxLength: 80 }),
+      fc.uint8Array({ minLength: 64, maxLength: 65 }),
+    );
+    const property = fc.asyncProperty(
+      signature,
+      fc.bigInt({ min: 1n, max: NEVER }),
+      async (bytes, deadline) => {
+        const asked = { ...part(0), authorization: { deadline, signature: bytesToHex(bytes) } };
+        const call = d.state.simulate.withdraw(withdrawArgs(asked), {
+          account: d.actors.relayer.account.address,
+        });
+        await expect(call).rejects.toThrow(/SignatureInvalid|AuthorizationExpired|NotOwner/);
+      },
+    );
     await fc.assert(property, RUNS);
   });
 
@@ -179,7 +238,10 @@ describe("calls whose bytes were changed anywhere, cut off or extended do what w
         const one = asked[slot];
         if (one !== undefined) await send(bytesOf("withdrawBatch", batchArgs([one])));
       }
-      const expected = [3n, 4n].reduce((sum, units, slot) => (order.includes(slot) ? sum + units : sum), 0n);
+      const expected = [3n, 4n].reduce(
+        (sum, units, slot) => (order.includes(slot) ? sum + units : sum),
+        0n,
+      );
       expect(await checkPaid()).toBe(expected);
     });
     await fc.assert(property, { numRuns: Math.ceil(RUNS.numRuns / 4) });

@@ -29,8 +29,14 @@ describe("the gas bound of a rollup batch", () => {
     assets = await registeredAssets(d);
   });
 
-  /** What the commit takes, and what the batch was counted as when it was open: with the vaults that have become void since. */
-  async function measured(slots: Slots, asMinted: Slots = slots): Promise<{ gas: number; bound: number }> {
+  /**
+   * What the commit takes, and what the batch was counted as when it was open: with the vaults that
+   * have become void since.
+   */
+  async function measured(
+    slots: Slots,
+    asMinted: Slots = slots,
+  ): Promise<{ gas: number; bound: number }> {
     const [, count] = await d.state.read.batchCounts();
     const hash = await d.state.write.commitRollupBatch(
       [await d.state.read.history(), "0x", count, bytesToHex(encodeBatchData(slots, "gas"))],
@@ -52,11 +58,18 @@ describe("the gas bound of a rollup batch", () => {
     return entry(asset, owner(i), blob, asset.standard === "erc721" ? 1n : MAX_AMOUNT);
   };
   const pairs = (digits: number) => (i: number) =>
-    entry(d.assets.card, owner(i >> 1), decimals(10n ** BigInt(digits - 1) + BigInt((i >> 1) * 7 + (i & 1)), digits));
-  const lengths = (i: number) => entry(d.assets.card, owner(i), decimals(BigInt(i), i % 2 === 0 ? 31 : 32));
+    entry(
+      d.assets.card,
+      owner(i >> 1),
+      decimals(10n ** BigInt(digits - 1) + BigInt((i >> 1) * 7 + (i & 1)), digits),
+    );
+  const lengths = (i: number) =>
+    entry(d.assets.card, owner(i), decimals(BigInt(i), i % 2 === 0 ? 31 : 32));
   const longest = (i: number) => entry(d.assets.card, owner(i), `${i}`.padStart(255, "x"));
-  const widths = (i: number) => entry(d.assets.coin, owner(i), "", i % 4 < 2 ? 1n : MAX_AMOUNT - BigInt(i));
-  const everySecond = (slot: (i: number) => VaultEntry) => (i: number) => (i % 2 === 0 ? slot(i) : null);
+  const widths = (i: number) =>
+    entry(d.assets.coin, owner(i), "", i % 4 < 2 ? 1n : MAX_AMOUNT - BigInt(i));
+  const everySecond = (slot: (i: number) => VaultEntry) => (i: number) =>
+    i % 2 === 0 ? slot(i) : null;
 
   it.each([
     ["alternating assets, another owner each", 600, alternating],

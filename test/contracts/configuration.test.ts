@@ -1,11 +1,22 @@
 import { getAddress, toFunctionSelector, zeroAddress } from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
-import { assetOf, CHANGE_DELAY, type Deployment, MATURITY, openChain, SCHEME, STANDARD } from "./fixture/deployment.ts";
+import {
+  assetOf,
+  CHANGE_DELAY,
+  type Deployment,
+  MATURITY,
+  openChain,
+  SCHEME,
+  STANDARD,
+} from "./fixture/deployment.ts";
 
 const { fresh } = await openChain();
 
-/** A failing constructor's error, which Hardhat names only in code that it measures for coverage. */
-const errorOf = (signature: string) => new RegExp(`${toFunctionSelector(signature)}|${signature.split("(")[0]}`);
+/**
+ * A failing constructor's error, which Hardhat names only in code that it measures for coverage.
+ */
+const errorOf = (signature: string) =>
+  new RegExp(`${toFunctionSelector(signature)}|${signature.split("(")[0]}`);
 const NO_CODE = errorOf("NoCode(address)");
 const DELAY_TOO_LONG = errorOf("DelayTooLong(uint64)");
 
@@ -23,7 +34,11 @@ describe("a fresh settlement contract", () => {
 
   it("has one administrator, one guardian and one operator, and nobody is two of them", async () => {
     const { read } = d.state;
-    const roles = [await read.DEFAULT_ADMIN_ROLE(), await read.GUARDIAN_ROLE(), await read.OPERATOR_ROLE()];
+    const roles = [
+      await read.DEFAULT_ADMIN_ROLE(),
+      await read.GUARDIAN_ROLE(),
+      await read.OPERATOR_ROLE(),
+    ];
     const accounts = [d.config.admin, d.config.guardian, d.config.operator];
     for (const [i, role] of roles.entries()) {
       const held = await Promise.all(accounts.map((account) => read.hasRole([role, account])));
@@ -35,34 +50,54 @@ describe("a fresh settlement contract", () => {
     const [deployer] = await d.viem.getWalletClients();
     const other = d.actors.stranger.account.address;
     const state = await d.viem.deployContract("StateCommitment", [{ ...d.config, admin: other }]);
-    expect(await state.read.hasRole([await state.read.DEFAULT_ADMIN_ROLE(), deployer?.account.address ?? other])).toBe(
-      false,
-    );
+    expect(
+      await state.read.hasRole([
+        await state.read.DEFAULT_ADMIN_ROLE(),
+        deployer?.account.address ?? other,
+      ]),
+    ).toBe(false);
   });
 
   it("has transfers where it is deployed with their code, and none where it is not", async () => {
     const { state, config, viem } = d;
     expect(await state.read.transfersCode()).toBe(getAddress(config.transfersCode));
-    const without = await viem.deployContract("StateCommitment", [{ ...config, transfersCode: zeroAddress }]);
+    const without = await viem.deployContract("StateCommitment", [
+      { ...config, transfersCode: zeroAddress },
+    ]);
     expect(await without.read.transfersCode()).toBe(zeroAddress);
     await expect(without.read.isSpent([1n])).rejects.toThrow("reverted");
-    const token = await viem.deployContract("TransferableToken", [STANDARD.erc721, 0, without.address, zeroAddress]);
+    const token = await viem.deployContract("TransferableToken", [
+      STANDARD.erc721,
+      0,
+      without.address,
+      zeroAddress,
+    ]);
     const { assetType } = assetOf("erc721", token.address);
     for (const [contract, expected] of [
       [without, false],
       [state, true],
     ] as const) {
-      await contract.write.registerAsset([STANDARD.erc721, 31_337n, token.address, 1n, SCHEME.mintmark]);
+      await contract.write.registerAsset([
+        STANDARD.erc721,
+        31_337n,
+        token.address,
+        1n,
+        SCHEME.mintmark,
+      ]);
       expect(await contract.read.isTransferable([31_337n, BigInt(assetType)])).toBe(expected);
     }
   });
 
   it("borrows no code from an account that has none, or that delegates to some", async () => {
     const { config, viem, connection } = d;
-    const deploy = () => viem.deployContract("StateCommitment", [{ ...config, transfersCode: config.admin }]);
+    const deploy = () =>
+      viem.deployContract("StateCommitment", [{ ...config, transfersCode: config.admin }]);
     await expect(deploy()).rejects.toThrow(NO_CODE);
     const delegation = `0xef0100${config.transfersCode.slice(2)}` as const;
-    await connection.provider.request({ method: "hardhat_setCode", params: [config.admin, delegation] });
+    await connection.provider.request({
+      method: "hardhat_setCode",
+      params: [config.admin, delegation],
+    });
     await expect(deploy()).rejects.toThrow(NO_CODE);
   });
 

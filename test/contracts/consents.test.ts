@@ -4,14 +4,28 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { MODES, type Standard } from "../../core/model.ts";
 import { compactSignature } from "../../core/protocol/attestation.ts";
 import type { CommittedBatch, Consentable, Consenting } from "./fixture/batches.ts";
-import { allOf, commitValidium, commitWith, consentOf, entry, proofOf, provenArgs } from "./fixture/batches.ts";
+import {
+  allOf,
+  commitValidium,
+  commitWith,
+  consentOf,
+  entry,
+  proofOf,
+  provenArgs,
+} from "./fixture/batches.ts";
 import type { Deployment, Member, TestAsset } from "./fixture/deployment.ts";
 import { assetOf, CHANGE_DELAY, openChain, SCHEME } from "./fixture/deployment.ts";
 import { request, withdrawArgs } from "./fixture/withdrawals.ts";
 
 const { fresh } = await openChain();
 /** Solidity's `Wallet1271.Manner`. */
-const MANNER = { honest: 0, reverts: 1, burnsGas: 2, answersTooMuch: 3, answersNothing: 4 } as const;
+const MANNER = {
+  honest: 0,
+  reverts: 1,
+  burnsGas: 2,
+  answersTooMuch: 3,
+  answersNothing: 4,
+} as const;
 
 let d: Deployment;
 let [alice, bob] = [newKey(), newKey()];
@@ -46,8 +60,12 @@ function slots(id = "1") {
 
 /** The assets that L1 has left out of a batch. */
 function leftOut({ assets, leftOut: places }: CommittedBatch) {
-  const names = new Map([sword, shield, plain].map((asset, i) => [asset.assetType, ["sword", "shield", "plain"][i]]));
-  return assets.flatMap(({ assetType }, i) => (places.includes(i) ? [names.get(assetType)] : [])).toSorted();
+  const names = new Map(
+    [sword, shield, plain].map((asset, i) => [asset.assetType, ["sword", "shield", "plain"][i]]),
+  );
+  return assets
+    .flatMap(({ assetType }, i) => (places.includes(i) ? [names.get(assetType)] : []))
+    .toSorted();
 }
 
 /** The slots whose vaults can be withdrawn. */
@@ -70,7 +88,8 @@ async function paying(batch: CommittedBatch): Promise<number[]> {
 const both = () => allOf(consentOf(d, alice, [sword]), consentOf(d, bob, [shield]));
 
 describe.each(MODES)("a %s batch", (mode) => {
-  const commit = (consenting: Consenting, id?: string) => commitWith(mode, d, slots(id), consenting);
+  const commit = (consenting: Consenting, id?: string) =>
+    commitWith(mode, d, slots(id), consenting);
 
   it("pays every vault when each issuer has consented", async () => {
     const batch = await commit(both());
@@ -82,11 +101,16 @@ describe.each(MODES)("a %s batch", (mode) => {
     const batch = await commit(consentOf(d, alice, [sword]));
     expect(leftOut(batch)).toEqual(["shield"]);
     const logs = await d.publicClient.getTransactionReceipt({ hash: batch.txHash });
-    const [event] = parseEventLogs({ abi: d.state.abi, eventName: "AssetsLeftOut", logs: logs.logs });
+    const [event] = parseEventLogs({
+      abi: d.state.abi,
+      eventName: "AssetsLeftOut",
+      logs: logs.logs,
+    });
     expect(event?.args).toEqual({
       mode: MODES.indexOf(mode),
       batchNumber: BigInt(batch.batchNumber),
-      assets: 1n << BigInt(batch.assets.findIndex(({ assetType }) => assetType === shield.assetType)),
+      assets:
+        1n << BigInt(batch.assets.findIndex(({ assetType }) => assetType === shield.assetType)),
     });
     expect(await paying(batch)).toEqual([0, 2]);
   });
@@ -112,10 +136,14 @@ describe.each(MODES)("a %s batch", (mode) => {
     ["another batch", ({ batchNumber }) => ({ batchNumber: batchNumber + 1 })],
     ["other vaults", () => ({ content: `0x${"11".repeat(32)}` })],
     ["another chain", () => ({ settlement: { ...d.settlement, chainId: 1n } })],
-    ["another contract", () => ({ settlement: { ...d.settlement, contract: `0x${"22".repeat(20)}` } })],
+    [
+      "another contract",
+      () => ({ settlement: { ...d.settlement, contract: `0x${"22".repeat(20)}` } }),
+    ],
     ["an earlier epoch", () => ({ epoch: 0n })],
   ])("takes no consent to %s", async (_, changed) => {
-    const replayed: Consenting = async (batch) => consentOf(d, alice, [sword], changed(batch))(batch);
+    const replayed: Consenting = async (batch) =>
+      consentOf(d, alice, [sword], changed(batch))(batch);
     expect(leftOut(await commit(allOf(replayed, consentOf(d, bob, [shield]))))).toEqual(["sword"]);
   });
 
@@ -208,13 +236,23 @@ describe.each(MODES)("a %s batch", (mode) => {
     }
     const wallet = await d.viem.deployContract("Wallet1271", [alice.address, MANNER.honest]);
     const walleted = await issuedBy(wallet.address);
-    const other = await commitWith(mode, d, [entry(walleted, owner, "1")], consentOf(d, bob, [walleted]));
+    const other = await commitWith(
+      mode,
+      d,
+      [entry(walleted, owner, "1")],
+      consentOf(d, bob, [walleted]),
+    );
     expect(other.leftOut).toEqual([0]);
   });
 
   it("knows no issuer on another chain", async () => {
     await d.state.write.registerAsset([2, 5n, getAddress(sword.token), 1n, SCHEME.imx]);
-    const batch = await commitWith(mode, d, [{ ...entry(sword, owner, "1"), chainId: 5n }], async () => "0x");
+    const batch = await commitWith(
+      mode,
+      d,
+      [{ ...entry(sword, owner, "1"), chainId: 5n }],
+      async () => "0x",
+    );
     expect(batch.leftOut).toEqual([]);
   });
 });
@@ -232,13 +270,21 @@ describe.each([
     d.state.write.withdraw(withdrawArgs(request(batch, 0)), { account });
   /** A registered token of Alice's, of any standard. */
   const issued = async (standard: Standard) =>
-    d.register(standard, (await d.mintable[standard]({ cap: 100n, issuer: alice.address })).address);
+    d.register(
+      standard,
+      (await d.mintable[standard]({ cap: 100n, issuer: alice.address })).address,
+    );
 
   it.each(["erc20", "erc721", "erc1155"] as const)(
     "mints no %s that the issuer has not consented to",
     async (standard) => {
       const asset = await issued(standard);
-      const slot = entry(asset, thief, standard === "erc20" ? "" : "1", standard === "erc721" ? 1n : 50n);
+      const slot = entry(
+        asset,
+        thief,
+        standard === "erc20" ? "" : "1",
+        standard === "erc721" ? 1n : 50n,
+      );
       for (const consenting of [async () => "0x" as const, consentOf(d, forged, [asset])]) {
         const batch = await commitWith(mode, d, [slot], consenting);
         await d.mature();
@@ -249,15 +295,35 @@ describe.each([
 
   it("uses up nothing of its cap", async () => {
     const coin = await issued("erc20");
-    const honest = await commitWith(mode, d, [entry(coin, owner, "", 100n)], consentOf(d, alice, [coin]));
-    const greedy = await commitWith(mode, d, [entry(coin, thief, "", 100n)], consentOf(d, forged, [coin]));
+    const honest = await commitWith(
+      mode,
+      d,
+      [entry(coin, owner, "", 100n)],
+      consentOf(d, alice, [coin]),
+    );
+    const greedy = await commitWith(
+      mode,
+      d,
+      [entry(coin, thief, "", 100n)],
+      consentOf(d, forged, [coin]),
+    );
     await d.refuses(withdrawAs(thief, greedy), "ProofInvalid");
     await withdrawAs(owner, honest);
   });
 
   it("takes no ERC-721 by an earlier duplicate that nobody has seen, and voids nothing by it", async () => {
-    const planted = await commitWith(mode, d, [entry(sword, thief, "1")], consentOf(d, forged, [sword]));
-    const honest = await commitWith(mode, d, [entry(sword, owner, "1")], consentOf(d, alice, [sword]));
+    const planted = await commitWith(
+      mode,
+      d,
+      [entry(sword, thief, "1")],
+      consentOf(d, forged, [sword]),
+    );
+    const honest = await commitWith(
+      mode,
+      d,
+      [entry(sword, owner, "1")],
+      consentOf(d, alice, [sword]),
+    );
     await d.mature();
     await d.refuses(withdrawAs(thief, planted), "ProofInvalid");
     const voiding = d.state.write.voidDuplicate([
@@ -284,7 +350,10 @@ it("holds for 255 tokens of one issuer in one signature", async () => {
     d.config.admin,
   ]);
   for (let quantum = 1n; quantum <= 255n; quantum++) {
-    await d.state.write.registerAsset([1, 31_337n, coin.address, quantum, SCHEME.imx], d.by("admin"));
+    await d.state.write.registerAsset(
+      [1, 31_337n, coin.address, quantum, SCHEME.imx],
+      d.by("admin"),
+    );
     tokens.push(assetOf("erc20", coin.address, quantum));
   }
   tokens.sort((a, b) => (a.assetType < b.assetType ? -1 : 1));

@@ -27,7 +27,8 @@ it("L1 pays each vault to the account that an eager ledger of transfers names, a
     const history = new TransferHistory(await freshTransfers(), seed);
     for (let i = 0; i < 40; i++) await history.step();
     await history.compare();
-    for (const name of ["moved", "deepExits", "refuted"] as const) total[name] += history.counts[name];
+    for (const name of ["moved", "deepExits", "refuted"] as const)
+      total[name] += history.counts[name];
   }
   expect(least(), JSON.stringify(total)).toBeGreaterThan(0);
 });

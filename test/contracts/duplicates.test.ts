@@ -1,7 +1,14 @@
 import { type Address, keccak256, toHex } from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { CommittedBatch } from "./fixture/batches.ts";
-import { commit, commitRollup, commitValidium, entry, proofOf, provenArgs } from "./fixture/batches.ts";
+import {
+  commit,
+  commitRollup,
+  commitValidium,
+  entry,
+  proofOf,
+  provenArgs,
+} from "./fixture/batches.ts";
 import { assetOf, type Deployment, openChain, SCHEME, STANDARD } from "./fixture/deployment.ts";
 import { request, withdrawArgs } from "./fixture/withdrawals.ts";
 
@@ -42,7 +49,10 @@ describe("two vaults of one ERC-721 token", () => {
     // The other mode is some batches ahead, so that batch numbers do not tell which came first.
     for (let i = 0; i < 3; i++) await commit[second](d, [entry(d.assets.coin, victim, "", 1n)]);
     const earlier = { batch: await commit[first](d, [entry(d.assets.card, victim, "7")]), slot: 0 };
-    const later = { batch: await commit[second](d, [null, entry(d.assets.card, thief, "7")]), slot: 1 };
+    const later = {
+      batch: await commit[second](d, [null, entry(d.assets.card, thief, "7")]),
+      slot: 1,
+    };
     await refuses(later, earlier);
     await d.tells(voidDuplicate(earlier, later), "DuplicateVoided", [idOf(earlier), idOf(later)]);
     expect(await d.state.read.withdrawn([idOf(later), STANDARD.erc721])).toBe(1n);
@@ -69,7 +79,10 @@ describe("two vaults of one ERC-721 token", () => {
   });
 
   it("an earlier vault that nobody could withdraw takes no token with it", async () => {
-    const honest = { batch: await commitRollup(d, [entry(d.assets.coin, victim, "", 1n)]), slot: 0 };
+    const honest = {
+      batch: await commitRollup(d, [entry(d.assets.coin, victim, "", 1n)]),
+      slot: 0,
+    };
     const hollow = [
       entry(d.assets.card, thief, "7", 2n),
       entry(d.assets.card, "0x0000000000000000000000000000000000000000", "7"),
@@ -159,7 +172,8 @@ describe("two vaults of one ERC-721 token", () => {
       entry(d.assets.imxCard, thief, "{7}:{}:{}"),
       entry(d.assets.imxCard, thief, "{77}:{blue}"),
     ]);
-    for (const slot of [0, 1, 2]) await voidDuplicate({ batch: first, slot: 0 }, { batch: second, slot });
+    for (const slot of [0, 1, 2])
+      await voidDuplicate({ batch: first, slot: 0 }, { batch: second, slot });
     await refuses({ batch: first, slot: 0 }, { batch: second, slot: 3 });
     await refuses({ batch: first, slot: 1 }, { batch: second, slot: 3 });
   });
@@ -168,7 +182,10 @@ describe("two vaults of one ERC-721 token", () => {
     const first = await commitValidium(d, [entry(d.assets.imxCard, victim, "{7}:{}")]);
     const second = await commitValidium(d, [entry(d.assets.imxCard, thief, "{007}:{}")]);
     await d.mature();
-    await d.refuses(voidDuplicate({ batch: first, slot: 0 }, { batch: second, slot: 0 }), "BlobInvalid");
+    await d.refuses(
+      voidDuplicate({ batch: first, slot: 0 }, { batch: second, slot: 0 }),
+      "BlobInvalid",
+    );
     await d.refuses(withdraw({ batch: second, slot: 0 }), "BlobInvalid");
     await withdraw({ batch: first, slot: 0 }, d.actors.owner.account);
   });

@@ -2,7 +2,14 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import hre from "hardhat";
-import { type Abi, encodeFunctionData, keccak256, slice, toFunctionSelector, toFunctionSignature } from "viem";
+import {
+  type Abi,
+  encodeFunctionData,
+  keccak256,
+  slice,
+  toFunctionSelector,
+  toFunctionSignature,
+} from "viem";
 import { describe, expect, it } from "vitest";
 import { contractCode } from "../../core/protocol/contract-code.ts";
 import { openChain } from "./fixture/deployment.ts";
@@ -17,22 +24,34 @@ interface Compiled {
   readonly abi: Abi;
   readonly storageLayout: {
     readonly storage: readonly { label: string; slot: string; offset: number; type: string }[];
-    readonly types: Readonly<Record<string, { encoding: string; numberOfBytes: string; members?: readonly Slot[] }>>;
+    readonly types: Readonly<
+      Record<string, { encoding: string; numberOfBytes: string; members?: readonly Slot[] }>
+    >;
   };
 }
 type Slot = Compiled["storageLayout"]["storage"][number];
 
 /** What the compiler itself says of the contracts. It writes no code, so this is quick. */
 function compiled() {
-  const read = (path: string) => readFileSync(`${ROOT}${path.startsWith("@") ? "node_modules/" : ""}${path}`, "utf8");
-  const [settlement, transfers] = ["contracts/StateCommitment.sol", "contracts/state/Transfers.sol"] as const;
+  const read = (path: string) =>
+    readFileSync(`${ROOT}${path.startsWith("@") ? "node_modules/" : ""}${path}`, "utf8");
+  const [settlement, transfers] = [
+    "contracts/StateCommitment.sol",
+    "contracts/state/Transfers.sol",
+  ] as const;
   const input = {
     language: "Solidity",
-    sources: Object.fromEntries([settlement, transfers].map((path) => [path, { content: read(path) }])),
+    sources: Object.fromEntries(
+      [settlement, transfers].map((path) => [path, { content: read(path) }]),
+    ),
     settings: { outputSelection: { "*": { "*": ["abi", "storageLayout"] } } },
   };
-  const output = solc.compile(JSON.stringify(input), { import: (path) => ({ contents: read(path) }) });
-  const { contracts } = JSON.parse(output) as { contracts: Record<string, Record<string, Compiled>> };
+  const output = solc.compile(JSON.stringify(input), {
+    import: (path) => ({ contents: read(path) }),
+  });
+  const { contracts } = JSON.parse(output) as {
+    contracts: Record<string, Record<string, Compiled>>;
+  };
   const of = (path: string, name: string): Compiled => {
     const found = contracts[path]?.[name];
     if (found === undefined) throw new Error(`${name} does not compile: ${output}`);
@@ -51,7 +70,12 @@ const functionsOf = (abi: Abi) =>
 
 /** Names of types have numbers of the compiler's, which differ. */
 const named = (type: string) => type.replaceAll(/\d+_storage/g, "_storage");
-const placed = ({ label, slot, offset, type }: Slot) => ({ label, slot, offset, type: named(type) });
+const placed = ({ label, slot, offset, type }: Slot) => ({
+  label,
+  slot,
+  offset,
+  type: named(type),
+});
 
 describe("the code that the settlement contract borrows", () => {
   const { settlement, administration, transfers, transfersInterface } = compiled();
@@ -75,7 +99,8 @@ describe("the code that the settlement contract borrows", () => {
   });
 
   it("has no function that the contract has too", () => {
-    const selectors = ({ abi }: Compiled) => functionsOf(abi).map((signature) => toFunctionSelector(signature));
+    const selectors = ({ abi }: Compiled) =>
+      functionsOf(abi).map((signature) => toFunctionSelector(signature));
     const own = new Set(selectors(settlement));
     expect(selectors(administration).filter((selector) => own.has(selector))).toEqual([]);
     const others = new Set([...own, ...selectors(administration)]);
@@ -93,11 +118,15 @@ describe("the code that the settlement contract borrows", () => {
       if (process.env.HARDHAT_COVERAGE === undefined) expect(found).toBe(hash);
     }
     const own = functionsOf(settlement.abi);
-    expect(own).toEqual(expect.arrayContaining(["administrationCode()", "transfersCode()", "changeDelay()"]));
+    expect(own).toEqual(
+      expect.arrayContaining(["administrationCode()", "transfersCode()", "changeDelay()"]),
+    );
   });
 
   it("has in the code of transfers what their interface says", async () => {
-    expect(functionsOf(transfers.abi).toSorted()).toEqual(functionsOf(transfersInterface.abi).toSorted());
+    expect(functionsOf(transfers.abi).toSorted()).toEqual(
+      functionsOf(transfersInterface.abi).toSorted(),
+    );
     const { abi } = await hre.artifacts.readArtifact("StateCommitment");
     const declared = new Set(abi.map((item) => JSON.stringify(item)));
     expect(transfers.abi.filter((item) => !declared.has(JSON.stringify(item)))).toEqual([]);
@@ -109,7 +138,9 @@ describe("the code that the settlement contract borrows", () => {
     const contracts = [settlement, administration, transfers];
     expect(new Set(all)).toEqual(new Set(contracts.flatMap(({ abi }) => functionsOf(abi))));
     expect(new Set(all).size).toBe(all.length);
-    const documented = functionsOf((await hre.artifacts.readArtifact("IStateCommitment")).abi as Abi);
+    const documented = functionsOf(
+      (await hre.artifacts.readArtifact("IStateCommitment")).abi as Abi,
+    );
     expect(all).toEqual(expect.arrayContaining(documented));
     expect(all.filter((signature) => !documented.includes(signature)).sort()).toEqual([
       "DEFAULT_ADMIN_ROLE()",
@@ -129,15 +160,22 @@ describe("the code that the settlement contract borrows", () => {
   it("answers for the contract, which takes no ether, no call without a function and no unknown function", async () => {
     const { state, publicClient, config, actors } = await fresh();
     const account = actors.admin.account.address;
-    const pause = encodeFunctionData({ abi: state.abi, functionName: "pauseCommits", args: [true] });
-    const call = (data: `0x${string}`, value = 0n) => publicClient.call({ account, to: state.address, data, value });
+    const pause = encodeFunctionData({
+      abi: state.abi,
+      functionName: "pauseCommits",
+      args: [true],
+    });
+    const call = (data: `0x${string}`, value = 0n) =>
+      publicClient.call({ account, to: state.address, data, value });
     await expect(call(pause)).resolves.toBeDefined();
     await expect(call(pause, 1n)).rejects.toThrow();
     await expect(call("0x")).rejects.toThrow();
     await expect(call("0x", 1n)).rejects.toThrow();
     await expect(call("0xdeadbeef")).rejects.toThrow();
     // The fallback looks at the first byte of a function of transfers first.
-    const near = functionsOf(transfers.abi).map((signature) => slice(toFunctionSelector(signature), 0, 3));
+    const near = functionsOf(transfers.abi).map((signature) =>
+      slice(toFunctionSelector(signature), 0, 3),
+    );
     for (const bytes of near) await expect(call(`${bytes}00`), bytes).rejects.toThrow();
     expect(await state.read.changeDelay()).toBe(config.changeDelay);
   });

@@ -1,14 +1,31 @@
 import { type Hex, numberToHex, zeroAddress } from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
-import { type CommittedBatch, commitRollup, commitValidium, entry, proofOf, provenArgs } from "./fixture/batches.ts";
-import { assetOf, type Deployment, openChain, SCHEME, STANDARD, type TestAsset } from "./fixture/deployment.ts";
+import {
+  type CommittedBatch,
+  commitRollup,
+  commitValidium,
+  entry,
+  proofOf,
+  provenArgs,
+} from "./fixture/batches.ts";
+import {
+  assetOf,
+  type Deployment,
+  openChain,
+  SCHEME,
+  STANDARD,
+  type TestAsset,
+} from "./fixture/deployment.ts";
 import { request, withdrawArgs } from "./fixture/withdrawals.ts";
 
 const { fresh } = await openChain();
 const HERE = 31_337n;
 const raw = (id: bigint) => numberToHex(id, { size: 32 });
 /** A slot whose blob is these very bytes. */
-const slotOf = (asset: TestAsset, owner: Hex, blob: Hex, amount = 1n) => ({ ...entry(asset, owner, "", amount), blob });
+const slotOf = (asset: TestAsset, owner: Hex, blob: Hex, amount = 1n) => ({
+  ...entry(asset, owner, "", amount),
+  blob,
+});
 
 /** Tokens that were made for other engines, with the interface that those have published. */
 describe("tokens of other engines", () => {
@@ -59,7 +76,10 @@ describe("tokens of other engines", () => {
   it("Immutable X's ERC-721 is withdrawn unchanged, with its blueprint", async () => {
     const token = await d.viem.deployContract("ImxAsset", [d.config.admin, d.state.address]);
     const asset = await register("erc721", token.address, SCHEME.imx);
-    const batch = await commitRollup(d, [entry(asset, owner, "{17}:{sword,+3}"), entry(asset, owner, "{18}:{}")]);
+    const batch = await commitRollup(d, [
+      entry(asset, owner, "{17}:{sword,+3}"),
+      entry(asset, owner, "{18}:{}"),
+    ]);
     await d.mature();
     for (const slot of [0, 1]) await withdraw(batch, slot);
     expect(await token.read.blueprints([17n])).toBe("0x73776f72642c2b33");
@@ -69,7 +89,12 @@ describe("tokens of other engines", () => {
   it("a raw id has one spelling, so a vault with bytes behind the id pays nobody", async () => {
     const token = await d.viem.deployContract("StarkExpressERC721", [d.state.address]);
     const asset = await register("erc721", token.address, SCHEME.raw32);
-    const blobs = [`${raw(7n)}00`, raw(7n).slice(0, 64), "0x07", `${raw(7n)}${raw(8n).slice(2)}`] as Hex[];
+    const blobs = [
+      `${raw(7n)}00`,
+      raw(7n).slice(0, 64),
+      "0x07",
+      `${raw(7n)}${raw(8n).slice(2)}`,
+    ] as Hex[];
     const batch = await commitValidium(
       d,
       blobs.map((blob) => slotOf(asset, owner, blob)),

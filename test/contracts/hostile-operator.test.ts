@@ -9,30 +9,70 @@ import { stateLeaf } from "../../core/protocol/commitment.ts";
 import { StateHistory } from "../../core/protocol/state-tree.ts";
 import * as batches from "./fixture/batches.ts";
 import type { Deployment } from "./fixture/deployment.ts";
-import { CHANGE_DELAY, COIN_QUANTUM, MATURITY, MODE, openChain, STANDARD } from "./fixture/deployment.ts";
+import {
+  CHANGE_DELAY,
+  COIN_QUANTUM,
+  MATURITY,
+  MODE,
+  openChain,
+  STANDARD,
+} from "./fixture/deployment.ts";
 import { outcomeOf } from "./fixture/outcomes.ts";
-import { batchArgs, cancelArgs, listed, NEVER, request, signed, withdrawArgs } from "./fixture/withdrawals.ts";
+import {
+  batchArgs,
+  cancelArgs,
+  listed,
+  NEVER,
+  request,
+  signed,
+  withdrawArgs,
+} from "./fixture/withdrawals.ts";
 
 const { fresh } = await openChain();
 const RUNS = Number(process.env.MINTMARK_HOSTILE_PLAYS ?? 20);
-const [ISSUER, THIEF, ...OWNERS] = Array.from({ length: 5 }, () => privateKeyToAccount(generatePrivateKey())) as [
-  Owner,
-  Owner,
-  ...Owner[],
-];
+const [ISSUER, THIEF, ...OWNERS] = Array.from({ length: 5 }, () =>
+  privateKeyToAccount(generatePrivateKey()),
+) as [Owner, Owner, ...Owner[]];
 type Owner = ReturnType<typeof privateKeyToAccount>;
 /** Around a time in which the clock of a call is not that of the model. */
 const BLUR = 60n;
 
 const HOWS = [
   ...["owner calls", "owner signs", "owner lists", "owner calls", "owner signs", "owner lists"],
-  ...["stranger calls", "stranger signs", "stranger lists", "another recipient", "another quantity", "expired"],
+  ...[
+    "stranger calls",
+    "stranger signs",
+    "stranger lists",
+    "another recipient",
+    "another quantity",
+    "expired",
+  ],
   ...["cancelled", "listed for another recipient", "listed after another total", "list cancelled"],
 ] as const;
 const ACTIONS = [
   ...["commit", "commit", "commit", "commit", "commit", "wait"],
-  ...["withdraw", "withdraw", "withdraw", "withdraw", "withdraw", "withdraw", "withdraw", "withdraw"],
-  ...["wait", "forge", "void", "out of turn", "trespass", "pause", "revoke", "reinstate", "suspend", "elect"],
+  ...[
+    "withdraw",
+    "withdraw",
+    "withdraw",
+    "withdraw",
+    "withdraw",
+    "withdraw",
+    "withdraw",
+    "withdraw",
+  ],
+  ...[
+    "wait",
+    "forge",
+    "void",
+    "out of turn",
+    "trespass",
+    "pause",
+    "revoke",
+    "reinstate",
+    "suspend",
+    "elect",
+  ],
 ] as const;
 
 interface Place {
@@ -46,7 +86,10 @@ interface Place {
   isVoid: boolean;
 }
 
-/** What an operator can do who has the committee on its side, and the administration meanwhile; someone watches. */
+/**
+ * What an operator can do who has the committee on its side, and the administration meanwhile;
+ * someone watches.
+ */
 class Play {
   readonly #d: Deployment;
   readonly #assets: Issued["assets"];
@@ -79,7 +122,8 @@ class Play {
     else if (does === "forge" && place) await this.#forge(place, b, BigInt(1 + (c % 7)));
     else if (does === "void" && place && other) await this.#void(place, other);
     else if (does === "wait") await time.increase(BigInt(b) % (2n * MATURITY));
-    else if (does === "out of turn") await this.#commitWrongly(BigInt(a % 9), b % 2 === 0 ? "operator" : "stranger");
+    else if (does === "out of turn")
+      await this.#commitWrongly(BigInt(a % 9), b % 2 === 0 ? "operator" : "stranger");
     else if (does === "trespass") await this.#trespass(a);
     else if (does === "pause") {
       await state.write.pauseCommits([a % 3 === 0], by(a % 3 === 0 ? "guardian" : "admin"));
@@ -113,13 +157,21 @@ class Play {
     this.counts.refusals++;
   }
 
-  /** A few owners and token ids, so that they collide; a validium batch may hold what L1 does not take. */
+  /**
+   * A few owners and token ids, so that they collide; a validium batch may hold what L1 does not
+   * take.
+   */
   #entryFrom(seed: number, isSpoilt: boolean): VaultEntry {
     const { coin, card, item } = this.#assets;
     const asset = [coin, card, item][seed % 3] ?? coin;
     const owner = OWNERS[(seed >> 3) % OWNERS.length] as Owner;
     const amount = asset === card ? 1n : BigInt(1 + ((seed >> 6) % 1000));
-    const vault = batches.entry(asset, owner.address, asset === coin ? "" : String((seed >> 9) % 8), amount);
+    const vault = batches.entry(
+      asset,
+      owner.address,
+      asset === coin ? "" : String((seed >> 9) % 8),
+      amount,
+    );
     if (!isSpoilt) return vault;
     const spoils: readonly Partial<VaultEntry>[] = [
       { amount: 0n },
@@ -134,15 +186,23 @@ class Play {
     return { ...vault, ...spoils[(seed >> 12) % spoils.length] };
   }
 
-  /** What the issuer says of a batch, or what an operator makes of it; and the assets for which it counts. */
+  /**
+   * What the issuer says of a batch, or what an operator makes of it; and the assets for which it
+   * counts.
+   */
   #consenting(named: batches.CommittedBatch["assets"], how: number) {
     const able = named.filter(({ assetType }) => {
-      const { token } = assetType === this.#assets.card.assetType ? this.#assets.card : this.#assets.item;
+      const { token } =
+        assetType === this.#assets.card.assetType ? this.#assets.card : this.#assets.item;
       return !this.#suspended.has(token);
     });
     const nobody: batches.Consenting = async () => "0x";
     if (able.length === 0 || how === 1) return { consenting: nobody, counted: [] };
-    const changes = { 3: { content: toHex(1, { size: 32 }) }, 5: { batchNumber: 99 }, 6: { epoch: 99n } } as const;
+    const changes = {
+      3: { content: toHex(1, { size: 32 }) },
+      5: { batchNumber: 99 },
+      6: { epoch: 99n },
+    } as const;
     const of = how === 7 ? able.slice(0, 1) : able;
     const consenting: batches.Consenting = (batch) => {
       const mode = batch.mode === "validium" ? "zk-rollup" : "validium";
@@ -161,13 +221,16 @@ class Play {
     const { card, item } = this.#assets;
     const known = slots.filter((slot) => this.#standardOf(slot) !== null);
     const assets = batches.assetsIn(known);
-    const issued = assets.filter(({ assetType }) => assetType === card.assetType || assetType === item.assetType);
+    const issued = assets.filter(
+      ({ assetType }) => assetType === card.assetType || assetType === item.assetType,
+    );
     const { consenting, counted } = this.#consenting(issued, c % 16 < 8 ? 0 : c % 8);
     const batch =
       mode === "validium"
         ? await batches.commitValidium(this.#d, slots, assets, consenting)
         : await batches.commitRollup(this.#d, slots, consenting);
-    const typesOf = (list: readonly { readonly assetType: Hex }[]) => list.map(({ assetType }) => assetType).toSorted();
+    const typesOf = (list: readonly { readonly assetType: Hex }[]) =>
+      list.map(({ assetType }) => assetType).toSorted();
     const leftOut = batch.leftOut.flatMap((at) => batch.assets[at] ?? []);
     expect(typesOf(leftOut)).toEqual(typesOf(issued.filter((one) => !counted.includes(one))));
     this.counts.leftOut += leftOut.length;
@@ -175,8 +238,18 @@ class Play {
     this.#headers.push(await this.#headerOf(batch));
     for (const [slot, vault] of batch.vaults.entries()) {
       if (vault === null) continue;
-      const isLeftOut = leftOut.some((one) => one.assetType === vault.assetType && one.chainId === vault.chainId);
-      const later = { batch, slot, vault, standard: this.#standardOf(vault), isLeftOut, paid: 0n, isVoid: false };
+      const isLeftOut = leftOut.some(
+        (one) => one.assetType === vault.assetType && one.chainId === vault.chainId,
+      );
+      const later = {
+        batch,
+        slot,
+        vault,
+        standard: this.#standardOf(vault),
+        isLeftOut,
+        paid: 0n,
+        isVoid: false,
+      };
       this.#places.push(later);
       // A committee member looks at each new vault.
       for (const earlier of this.#places)
@@ -196,7 +269,8 @@ class Play {
   }
 
   #isPayable({ vault, standard, isLeftOut }: Place): boolean {
-    if (standard === null || isLeftOut || vault.amount === 0n || vault.amount >= 1n << 63n) return false;
+    if (standard === null || isLeftOut || vault.amount === 0n || vault.amount >= 1n << 63n)
+      return false;
     const length = hexToBytes(vault.blob).length;
     if ((standard === "erc20") !== (length === 0) || length > 255) return false;
     return standard !== "erc721" || vault.amount === 1n;
@@ -205,13 +279,17 @@ class Play {
   #areDuplicates(earlier: Place, later: Place): boolean {
     const [first, second] = [this.#places.indexOf(earlier), this.#places.indexOf(later)];
     const same =
-      earlier.standard === "erc721" && later.standard === "erc721" && earlier.vault.blob === later.vault.blob;
+      earlier.standard === "erc721" &&
+      later.standard === "erc721" &&
+      earlier.vault.blob === later.vault.blob;
     return first < second && same && this.#isPayable(earlier) && !later.isLeftOut;
   }
 
   async #void(earlier: Place, later: Place): Promise<void> {
     const isAllowed = this.#areDuplicates(earlier, later) && !later.isVoid && later.paid === 0n;
-    const [first, second] = [earlier, later].map(({ batch, slot }) => batches.provenArgs(batches.proofOf(batch, slot)));
+    const [first, second] = [earlier, later].map(({ batch, slot }) =>
+      batches.provenArgs(batches.proofOf(batch, slot)),
+    );
     if (first === undefined || second === undefined) return;
     const call = this.#d.state.write.voidDuplicate([...first, ...second]);
     if (!isAllowed) return this.#refused(call);
@@ -223,7 +301,9 @@ class Play {
   async #withdraw(place: Place, random: bigint, how: (typeof HOWS)[number]): Promise<void> {
     const { batch, slot, vault, standard, paid } = place;
     const { state } = this.#d;
-    const owner = OWNERS.find(({ address }) => address.toLowerCase() === vault.owner.toLowerCase()) as Owner;
+    const owner = OWNERS.find(
+      ({ address }) => address.toLowerCase() === vault.owner.toLowerCase(),
+    ) as Owner;
     const left = vault.amount - paid;
     // Half of the quantities are exactly what is left.
     const quantity = random % 2n === 0n ? left : random % 1_100n;
@@ -231,14 +311,21 @@ class Play {
     const now = BigInt(await this.#d.time.latest());
     const matures = batch.header.committedAt + MATURITY;
     if (standard === "erc721" && now < matures + BLUR && now + BLUR > matures) return;
-    const isFree = standard !== "erc721" || (now >= matures && !this.#cards.has(cardOf(vault.blob)));
+    const isFree =
+      standard !== "erc721" || (now >= matures && !this.#cards.has(cardOf(vault.blob)));
     const isWilling = how === "owner calls" || how === "owner signs" || how === "owner lists";
     const isAllowed =
-      isWilling && this.#isPayable(place) && !place.isVoid && quantity > 0n && quantity <= left && isFree;
+      isWilling &&
+      this.#isPayable(place) &&
+      !place.isVoid &&
+      quantity > 0n &&
+      quantity <= left &&
+      isFree;
     const done = await this.#attempt(how, owner, place, quantity, recipient).catch(() => false);
-    expect(done, `${how}: vault ${vault.vaultId} of batch ${batch.batchNumber}, slot ${slot}, ${quantity}`).toBe(
-      isAllowed,
-    );
+    expect(
+      done,
+      `${how}: vault ${vault.vaultId} of batch ${batch.batchNumber}, slot ${slot}, ${quantity}`,
+    ).toBe(isAllowed);
     if (!done) {
       this.counts.refusals++;
       return;
@@ -246,7 +333,9 @@ class Play {
     place.paid += quantity;
     this.counts.withdrawals++;
     if (standard === "erc721") this.#cards.set(cardOf(vault.blob), recipient);
-    expect(await state.read.withdrawn([vault.vaultId, STANDARD[standard as Standard]])).toBe(place.paid);
+    expect(await state.read.withdrawn([vault.vaultId, STANDARD[standard as Standard]])).toBe(
+      place.paid,
+    );
   }
 
   /** Whether it was paid. */
@@ -267,7 +356,9 @@ class Play {
       return true;
     }
     const signer = how.startsWith("stranger") ? THIEF : owner;
-    const wrong = how.includes("another recipient") ? { ...asked, recipient: THIEF.address } : asked;
+    const wrong = how.includes("another recipient")
+      ? { ...asked, recipient: THIEF.address }
+      : asked;
     // Deadlines differ, so that what was cancelled is nothing else.
     const deadline = NEVER - BigInt(this.counts.refusals);
     if (!how.includes("list")) {
@@ -275,9 +366,12 @@ class Play {
       const changed = how === "another quantity" ? { ...wrong, quantity: quantity ^ 1n } : wrong;
       const { authorization } = await signed(this.#d, signer, changed, terms);
       if (how === "cancelled")
-        await state.write.cancelAuthorization(cancelArgs({ ...asked, authorization }, withdrawnBefore), {
-          account: owner.address,
-        });
+        await state.write.cancelAuthorization(
+          cancelArgs({ ...asked, authorization }, withdrawnBefore),
+          {
+            account: owner.address,
+          },
+        );
       await state.write.withdraw(withdrawArgs({ ...asked, authorization }), relayer);
       return true;
     }
@@ -288,8 +382,13 @@ class Play {
     ];
     const [one] = await listed(this.#d, signer, [wrong], { list, deadline });
     if (how === "list cancelled")
-      await state.write.cancelList([packedVaults(list), recipient, deadline], { account: owner.address });
-    const sent = await state.write.withdrawBatch(batchArgs([{ ...(one as typeof asked), recipient }]), relayer);
+      await state.write.cancelList([packedVaults(list), recipient, deadline], {
+        account: owner.address,
+      });
+    const sent = await state.write.withdrawBatch(
+      batchArgs([{ ...(one as typeof asked), recipient }]),
+      relayer,
+    );
     return (await outcomeOf(this.#d, sent)).withdrawn.length === 1;
   }
 
@@ -304,7 +403,14 @@ class Play {
       ...(field % 5 === 3 && { vaultId: vault.vaultId ^ change }),
       ...(field % 5 === 4 && { assetType: vault.assetType ^ change }),
     };
-    const args = [forged, header, batches.pathOf(path), 1n, THIEF.address, { deadline: 0n, signature: "0x" }] as const;
+    const args = [
+      forged,
+      header,
+      batches.pathOf(path),
+      1n,
+      THIEF.address,
+      { deadline: 0n, signature: "0x" },
+    ] as const;
     await this.#refused(this.#d.state.write.withdraw(args, { account: forged.owner }));
   }
 
@@ -353,7 +459,8 @@ class Play {
       const history = new StateHistory(new Uint8Array(Buffer.concat(leaves)));
       expect(await state.read.stateRoot([MODE[mode]])).toBe(bytesToHex(history.root()));
     }
-    for (const [i, batch] of this.#batches.entries()) expect(await this.#headerOf(batch)).toBe(this.#headers[i]);
+    for (const [i, batch] of this.#batches.entries())
+      expect(await this.#headerOf(batch)).toBe(this.#headers[i]);
     const paid = { erc20: 0n, erc721: 0n, erc1155: 0n };
     for (const place of this.#places) {
       if (place.standard === null) continue;
@@ -361,7 +468,8 @@ class Play {
       expect(out).toBe(place.isVoid ? 1n : place.paid);
       expect(place.paid).toBeLessThanOrEqual(place.vault.amount);
       paid[place.standard] += place.paid;
-      if (place.paid > 0n) expect(this.#places.some((earlier) => this.#areDuplicates(earlier, place))).toBe(false);
+      if (place.paid > 0n)
+        expect(this.#places.some((earlier) => this.#areDuplicates(earlier, place))).toBe(false);
     }
     expect(await tokens.coin.read.totalSupply()).toBe(paid.erc20 * COIN_QUANTUM);
     let [items, cards] = [0n, 0n];
@@ -414,7 +522,8 @@ describe("a hostile operator with the committee on its side, in any play with ow
       const play = new Play(d, await issue(d));
       for (const [does, a, b, c] of all) await play.take(does, a, b, c);
       await play.check();
-      for (const name of Object.keys(total) as (keyof typeof total)[]) total[name] += play.counts[name];
+      for (const name of Object.keys(total) as (keyof typeof total)[])
+        total[name] += play.counts[name];
     });
     await fc.assert(property, { numRuns: RUNS, endOnFailure: true });
     // It would hold as well of a contract that refuses everything.

@@ -1,6 +1,13 @@
 import { type Address, getAddress, type Hex, maxUint256, pad, toHex, zeroAddress } from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
-import { assetOf, CHANGE_DELAY, type Deployment, openChain, SCHEME, STANDARD } from "./fixture/deployment.ts";
+import {
+  assetOf,
+  CHANGE_DELAY,
+  type Deployment,
+  openChain,
+  SCHEME,
+  STANDARD,
+} from "./fixture/deployment.ts";
 
 const { fresh } = await openChain();
 const HERE = 31_337n;
@@ -22,7 +29,9 @@ async function issued(answer: Hex, owner: Address = d.config.admin) {
 }
 
 async function quantumOf(token: Address, quantum: bigint, account = admin.account) {
-  await d.state.write.registerAsset([STANDARD.erc20, HERE, token, quantum, SCHEME.imx], { account });
+  await d.state.write.registerAsset([STANDARD.erc20, HERE, token, quantum, SCHEME.imx], {
+    account,
+  });
   return { asset: assetOf("erc20", token, quantum) };
 }
 
@@ -58,7 +67,11 @@ describe("registration", () => {
   it("asks nobody about another chain's token", async () => {
     const token = await d.viem.deployContract("IssuedToken", [pad(FIRST), d.config.admin]);
     await d.state.write.registerAsset([STANDARD.erc20, 5n, token.address, 1n, SCHEME.imx]);
-    expect(await issuerOf(assetOf("erc20", token.address, 1n, 5n))).toEqual([zeroAddress, 0n, false]);
+    expect(await issuerOf(assetOf("erc20", token.address, 1n, 5n))).toEqual([
+      zeroAddress,
+      0n,
+      false,
+    ]);
     expect(await issuerOf({ chainId: 9n, assetType: "0x09" })).toEqual([zeroAddress, 0n, false]);
   });
 
@@ -66,11 +79,13 @@ describe("registration", () => {
     const { token, asset } = await issued(pad(FIRST));
     await d.state.write.suspendIssuer([token], admin);
     const { asset: tens } = await quantumOf(token, 10n);
-    for (const each of [asset, tens]) expect(await issuerOf(each)).toEqual([getAddress(FIRST), 2n, true]);
+    for (const each of [asset, tens])
+      expect(await issuerOf(each)).toEqual([getAddress(FIRST), 2n, true]);
     await d.state.write.scheduleIssuer([token, SECOND], admin);
     await later();
     await d.state.write.activateIssuer([token], admin);
-    for (const each of [asset, tens]) expect(await issuerOf(each)).toEqual([getAddress(SECOND), 3n, false]);
+    for (const each of [asset, tens])
+      expect(await issuerOf(each)).toEqual([getAddress(SECOND), 3n, false]);
   });
 });
 
@@ -123,7 +138,11 @@ describe("a token's issuer", () => {
   it("stays when the change is called off", async () => {
     const { token } = await issued(pad(FIRST));
     await d.state.write.scheduleIssuer([token, SECOND], admin);
-    await d.tells(d.state.write.cancelIssuer([token], admin), "IssuerScheduled", [getAddress(token), zeroAddress, 0n]);
+    await d.tells(d.state.write.cancelIssuer([token], admin), "IssuerScheduled", [
+      getAddress(token),
+      zeroAddress,
+      0n,
+    ]);
     await later();
     await d.refuses(d.state.write.activateIssuer([token], admin), "ChangeNotDue", [0n]);
   });
@@ -174,10 +193,13 @@ describe("a token's issuer", () => {
     let registered = 0;
     for (let gas = 80_000n; gas <= 200_000n; gas += 4_000n) {
       const { address } = await d.mintable.erc721({ issuer: FIRST });
-      const registration = d.state.write.registerAsset([STANDARD.erc721, HERE, address, 1n, SCHEME.mintmark], {
-        account: d.actors.stranger.account,
-        gas,
-      });
+      const registration = d.state.write.registerAsset(
+        [STANDARD.erc721, HERE, address, 1n, SCHEME.mintmark],
+        {
+          account: d.actors.stranger.account,
+          gas,
+        },
+      );
       const done = await registration.then(
         () => true,
         () => false,

@@ -17,9 +17,12 @@ it.each([
 });
 
 it("docs/contracts.md names every file of the contracts, and no other", () => {
-  const files = readdirSync(new URL("contracts", ROOT), { recursive: true, encoding: "utf8" }).filter(
-    (file) => file.endsWith(".sol") && !/^(?:test|compiled)\//.test(file),
-  );
+  const files = readdirSync(new URL("contracts", ROOT), {
+    recursive: true,
+    encoding: "utf8",
+  }).filter((file) => file.endsWith(".sol") && !/^(?:test|compiled)\//.test(file));
   expect(files.length).toBeGreaterThan(40);
-  expect([...NAMED].filter((name) => name.endsWith(".sol")).sort()).toEqual(files.map((file) => basename(file)).sort());
+  expect([...NAMED].filter((name) => name.endsWith(".sol")).sort()).toEqual(
+    files.map((file) => basename(file)).sort(),
+  );
 });

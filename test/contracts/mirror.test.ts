@@ -35,24 +35,31 @@ beforeEach(async () => {
   owner = d.actors.owner.account.address;
 });
 
-const commitCard = (mode: Mode, text: string, to = owner) => d.source.commit(mode, [cardOf(d, to, text)]);
+const commitCard = (mode: Mode, text: string, to = owner) =>
+  d.source.commit(mode, [cardOf(d, to, text)]);
 const grown = (from: StateCounts): Growth => {
   const growth = d.source.history.nextGrowth(from);
   if (growth === null) throw new Error("the source has not gone on");
   return growth;
 };
-const refusal = (call: Promise<unknown>, error: ContractErrorName<typeof stateMirrorAbi>, args: readonly unknown[]) =>
-  d.viem.assertions.revertWithCustomErrorWithArgs(call, d.mirror, error, args as never);
+const refusal = (
+  call: Promise<unknown>,
+  error: ContractErrorName<typeof stateMirrorAbi>,
+  args: readonly unknown[],
+) => d.viem.assertions.revertWithCustomErrorWithArgs(call, d.mirror, error, args as never);
 
 describe("advancing a mirror", () => {
   it("begins with the source's empty state, and cannot be of its own chain", async () => {
     expect(await d.mirror.read.commitment()).toBe(d.source.history.stateAt(EMPTY).commitment);
-    const here = d.viem.deployContract("StateMirror", [{ ...d.config, sourceChainId: MIRROR_CHAIN }]);
+    const here = d.viem.deployContract("StateMirror", [
+      { ...d.config, sourceChainId: MIRROR_CHAIN },
+    ]);
     await refusal(here, "SourceOnThisChain", []);
   });
 
   it("takes a step at a time, each the source's own state", async () => {
-    for (const mode of ["validium", "validium", "zk-rollup", "validium"] as const) await commitCard(mode, mode);
+    for (const mode of ["validium", "validium", "zk-rollup", "validium"] as const)
+      await commitCard(mode, mode);
     let counts = EMPTY;
     for (const [validium, rollup] of [
       [2, 0],
@@ -66,14 +73,24 @@ describe("advancing a mirror", () => {
     expect(await step(d, counts)).toBeNull();
     expect(await d.mirror.read.stepCount()).toBe(3n);
     // Two validium batches and one rollup batch, but not in this order.
-    expect(() => d.source.history.stateAt({ countValidium: 1, countRollup: 1 })).toThrow("has no final state");
+    expect(() => d.source.history.stateAt({ countValidium: 1, countRollup: 1 })).toThrow(
+      "has no final state",
+    );
   });
 
   it("refuses what does not start where it is, and what is not newer", async () => {
     await commitCard("validium", "1");
-    const first = advanceArgs(d, EMPTY, grown(EMPTY), await attestState(d, { countValidium: 1, countRollup: 0 }));
+    const first = advanceArgs(
+      d,
+      EMPTY,
+      grown(EMPTY),
+      await attestState(d, { countValidium: 1, countRollup: 0 }),
+    );
     await d.mirror.write.advance(first);
-    const [now, old] = [{ countValidium: 1, countRollup: 0 }, d.source.history.stateAt(EMPTY).commitment];
+    const [now, old] = [
+      { countValidium: 1, countRollup: 0 },
+      d.source.history.stateAt(EMPTY).commitment,
+    ];
     const expected = d.source.history.stateAt(now).commitment;
     await refusal(d.mirror.write.advance(first), "CommitmentMismatch", [expected, old]);
     const again = advanceArgs(d, now, grown(EMPTY), first[2]);
@@ -103,7 +120,12 @@ describe("advancing a mirror", () => {
 
   it("refuses the signatures of a committee that is no longer in force", async () => {
     await commitCard("validium", "1");
-    const args = advanceArgs(d, EMPTY, grown(EMPTY), await attestState(d, { countValidium: 1, countRollup: 0 }));
+    const args = advanceArgs(
+      d,
+      EMPTY,
+      grown(EMPTY),
+      await attestState(d, { countValidium: 1, countRollup: 0 }),
+    );
     const others = d.config.committee.slice(1);
     await d.mirror.write.scheduleCommittee([others, 3], d.by("admin"));
     await expect(d.mirror.write.activateCommittee([others, 3])).rejects.toThrow("ChangeNotDue");
@@ -161,7 +183,9 @@ describe("importing a batch", () => {
     await refusal(call(0n, number, { ...batch, vaultCount: 2 }), "BatchProofInvalid", [0n]);
     await refusal(call(0n, number, { ...batch, dataHash: zeroHash }), "BatchProofInvalid", [0n]);
     await refusal(call(0n, number, { ...batch, vaultCount: 0 }), "VaultCountInvalid", [0]);
-    await refusal(call(0n, number, { ...batch, vaultCount: 2 ** 20 + 1 }), "VaultCountInvalid", [2 ** 20 + 1]);
+    await refusal(call(0n, number, { ...batch, vaultCount: 2 ** 20 + 1 }), "VaultCountInvalid", [
+      2 ** 20 + 1,
+    ]);
     await refusal(call(0n, number, batch, siblings.slice(1)), "BatchProofInvalid", [0n]);
   });
 
@@ -177,13 +201,19 @@ describe("importing a batch", () => {
           at = await step(d, from);
           if (at === null) break;
           const { mode, count } = grown(from);
-          steps.push({ mode, count, first: mode === "validium" ? from.countValidium : from.countRollup });
+          steps.push({
+            mode,
+            count,
+            first: mode === "validium" ? from.countValidium : from.countRollup,
+          });
         }
         // As many steps as the source has runs of one mode.
         expect(steps.length).toBe(modes.filter((mode, i) => mode !== modes[i - 1]).length);
         for (const [sequence, { mode, first, count }] of steps.entries()) {
           for (let n = 0; n < count; n++) {
-            const imported = d.mirror.write.importBatch(importArgs(d, BigInt(sequence), mode, n, count));
+            const imported = d.mirror.write.importBatch(
+              importArgs(d, BigInt(sequence), mode, n, count),
+            );
             if (n < first) await expect(imported).rejects.toThrow("BatchNotInStep");
             else await imported;
           }
@@ -199,7 +229,9 @@ async function proven(batch: Awaited<ReturnType<typeof commitCard>>, sequence: b
   const [vault] = batch.vaults;
   if (vault === undefined) throw new Error("an empty batch");
   const { acceptedAt, count } = await d.mirror.read.step([sequence]);
-  await d.mirror.write.importBatch(importArgs(d, sequence, batch.mode, batch.batchNumber, Number(count)));
+  await d.mirror.write.importBatch(
+    importArgs(d, sequence, batch.mode, batch.batchNumber, Number(count)),
+  );
   const header = { ...batch.header, committedAt: acceptedAt, sequence };
   const path = pathOf({ siblings: batch.siblings, assetPath: manifestPath(batch.assets, vault) });
   return [toStruct(vault), header, path] as const;
@@ -209,7 +241,13 @@ it("a vault from before its token's registration on the mirror never counts, in 
   const thief = d.actors.stranger;
   const { address } = await d.viem.deployContract("ImxToken", [d.mirror.address]);
   const { chainId, assetType } = assetOf("erc721", address, 1n, MIRROR_CHAIN);
-  const card = (to: Address) => ({ chainId, owner: to, assetType, amount: 1n, blob: toHex("{7}:{}") });
+  const card = (to: Address) => ({
+    chainId,
+    owner: to,
+    assetType,
+    amount: 1n,
+    blob: toHex("{7}:{}"),
+  });
   const planted = [
     await d.source.commit("zk-rollup", [card(thief.account.address)]),
     await d.source.commit("validium", [card(thief.account.address)]),
@@ -225,9 +263,14 @@ it("a vault from before its token's registration on the mirror never counts, in 
   for (const [sequence, batch] of planted.entries()) {
     const stolen = await proven(batch, BigInt(sequence));
     const [{ vaultId }] = stolen;
-    const theft = d.mirror.write.withdraw([...stolen, 1n, owner, BY_CALLER], { account: thief.account });
+    const theft = d.mirror.write.withdraw([...stolen, 1n, owner, BY_CALLER], {
+      account: thief.account,
+    });
     await refusal(theft, "BatchBeforeRegistration", [vaultId, 2n]);
-    await refusal(d.mirror.write.voidDuplicate([...stolen, ...honest]), "NotDuplicates", [vaultId, honest[0].vaultId]);
+    await refusal(d.mirror.write.voidDuplicate([...stolen, ...honest]), "NotDuplicates", [
+      vaultId,
+      honest[0].vaultId,
+    ]);
   }
   await d.mirror.write.withdraw([...honest, 1n, owner, BY_CALLER], d.by("owner"));
 });
@@ -240,10 +283,16 @@ it("k members can add a state that the source never had; accepted vaults stay, a
   const accepted = (await step(d, EMPTY)) ?? EMPTY;
   await commitCard("zk-rollup", "8");
   const madeUp = await liars.commit("zk-rollup", [cardOf(d, thief.account.address, "9")]);
-  expect(await step({ ...d, source: liars }, accepted)).toEqual({ countValidium: 0, countRollup: 2 });
+  expect(await step({ ...d, source: liars }, accepted)).toEqual({
+    countValidium: 0,
+    countRollup: 2,
+  });
 
   const present = await d.mirror.read.commitment();
-  await refusal(step(d, accepted), "CommitmentMismatch", [present, d.source.history.stateAt(accepted).commitment]);
+  await refusal(step(d, accepted), "CommitmentMismatch", [
+    present,
+    d.source.history.stateAt(accepted).commitment,
+  ]);
   const honest = await proven(mine, 0n);
   await d.mature();
   await d.mirror.write.withdraw([...honest, 1n, owner, BY_CALLER], d.by("owner"));
@@ -252,9 +301,11 @@ it("k members can add a state that the source never had; accepted vaults stay, a
   await d.mature();
   const theft = [...stolen, 1n, thief.account.address, BY_CALLER] as const;
   await d.mirror.write.withdraw(theft, { account: thief.account });
-  expect([await d.card.read.ownerOf([7n]), await d.card.read.ownerOf([9n])].map((at) => at.toLowerCase())).toEqual(
-    [owner, thief.account.address].map((at) => at.toLowerCase()),
-  );
+  expect(
+    [await d.card.read.ownerOf([7n]), await d.card.read.ownerOf([9n])].map((at) =>
+      at.toLowerCase(),
+    ),
+  ).toEqual([owner, thief.account.address].map((at) => at.toLowerCase()));
 });
 
 it("a vault in blobs is paid by its opening, and voids a later one of its token", async () => {
@@ -265,7 +316,9 @@ it("a vault in blobs is paid by its opening, and voids a later one of its token"
   const [earlier, later] = [await proven(mine, 0n), await proven(stolen, 0n)];
   const [vault, header, path] = later;
   const forged = [vault, header, { ...path, siblings: mine.siblings }] as const;
-  await refusal(d.mirror.write.voidDuplicate([...earlier, ...forged]), "ProofInvalid", [vault.vaultId]);
+  await refusal(d.mirror.write.voidDuplicate([...earlier, ...forged]), "ProofInvalid", [
+    vault.vaultId,
+  ]);
   await d.mirror.write.voidDuplicate([...earlier, ...later]);
   await d.mature();
   await d.mirror.write.withdraw([...earlier, 1n, owner, BY_CALLER], d.by("owner"));
@@ -277,12 +330,28 @@ describe("after anything that relayers, members, owners and thieves do in any or
   const action = fc.oneof(
     {
       weight: 4,
-      arbitrary: fc.record({ does: fc.constant("commit" as const), mode, n: fc.nat(5), steals: fc.boolean() }),
+      arbitrary: fc.record({
+        does: fc.constant("commit" as const),
+        mode,
+        n: fc.nat(5),
+        steals: fc.boolean(),
+      }),
     },
     {
       weight: 12,
       arbitrary: fc.record({
-        does: fc.constantFrom("advance", "advance", "lie", "import", "exit", "exit", "exit", "wait", "wait", "elect"),
+        does: fc.constantFrom(
+          "advance",
+          "advance",
+          "lie",
+          "import",
+          "exit",
+          "exit",
+          "exit",
+          "wait",
+          "wait",
+          "elect",
+        ),
         n: fc.nat(1_000),
       }),
     },
@@ -296,87 +365,119 @@ describe("after anything that relayers, members, owners and thieves do in any or
 
   it("the state only grows, headers stay, and each card is its first owner's", async () => {
     const seen = { paid: 0, voided: 0, refused: 0 };
-    const property = fc.asyncProperty(fc.array(action, { minLength: 30, maxLength: 50 }), async (actions) => {
-      d = await fresh();
-      const { time } = d.connection.networkHelpers;
-      const cards: Card[] = [];
-      const [headers, paid, voided] = [new Map<Card, string>(), new Map<bigint, Address>(), new Set<Card>()];
-      let counts = EMPTY;
-      const refused = async (call: Promise<unknown>, name: RegExp) => {
-        await expect(call).rejects.toThrow(name);
-        seen.refused++;
-      };
-      const accepted = () => cards.filter(({ sequence }) => sequence !== undefined);
-      const provenCard = ({ batch, sequence = 0n }: Card) => proven(batch, sequence);
-      /** Before time passes, somebody voids each later vault of a card. */
-      const pass = async (seconds: bigint) => {
-        for (const [i, card] of accepted().entries()) {
-          const first = accepted().find(({ id }) => id === card.id) as Card;
-          const proof = await provenCard(card);
-          const hash = await d.mirror.read.batchHeaderHash([MODE[card.batch.mode], BigInt(card.batch.batchNumber)]);
-          expect(headers.get(card) ?? hash, `header of card ${i}`).toBe(hash);
-          headers.set(card, hash);
-          if (first === card || voided.has(card)) continue;
-          const earlier = await provenCard(first);
-          await refused(d.mirror.write.voidDuplicate([...proof, ...earlier]), /NotDuplicates/);
-          await d.mirror.write.voidDuplicate([...earlier, ...proof]);
-          voided.add(card);
-          seen.voided++;
-        }
-        await time.increase(seconds);
-      };
-      for (const { does, n, ...more } of actions) {
-        const growth = d.source.history.nextGrowth(counts);
-        const card = cards[n % Math.max(1, cards.length)];
-        if (does === "commit" && "mode" in more) {
-          const { account } = d.actors[more.steals ? "stranger" : "owner"];
-          const batch = await d.source.commit(more.mode, [cardOf(d, account.address, `${n}`)]);
-          cards.push({ batch, id: BigInt(n), account });
-        } else if (does === "advance" && growth !== null) {
-          const sequence = await d.mirror.read.stepCount();
-          counts = (await step(d, counts)) ?? EMPTY;
-          for (const one of cards)
-            if (one.batch.mode === growth.mode && one.batch.batchNumber < growth.count) one.sequence ??= sequence;
-        } else if (does === "lie" && growth !== null) {
-          const [, epoch] = await d.mirror.read.committee();
-          const lies = [{ epoch: epoch + 1n }, { commitment: zeroHash }, { sourceChainId: 1n }, {}];
-          const [change = {}, signers] = [lies[n % 4], n % 4 === 3 ? [0, 1] : [0, 1, 2]];
-          const attestation = await attestState(d, countsAfter(counts, growth), change, signers);
-          await refused(d.mirror.write.advance(advanceArgs(d, counts, growth, attestation)), /CommitteeMismatch/);
-        } else if (does === "import" && card?.sequence !== undefined) {
-          const { count } = await d.mirror.read.step([card.sequence]);
-          const args = importArgs(d, card.sequence, card.batch.mode, card.batch.batchNumber, Number(count));
-          await refused(
-            d.mirror.write.importBatch([args[0], args[1], { ...args[2], batchRoot: zeroHash }, args[3]]),
-            /BatchProofInvalid/,
-          );
-        } else if (does === "exit" && card?.sequence !== undefined) {
-          const proof = await provenCard(card);
-          const { acceptedAt } = await d.mirror.read.step([card.sequence]);
-          const isMature = BigInt(await time.latest()) > acceptedAt + MATURITY;
-          const exit = (account: Card["account"]) =>
-            d.mirror.write.withdraw([...proof, 1n, account.address, BY_CALLER], { account });
-          if (!isMature || voided.has(card) || paid.has(card.id)) {
-            await refused(exit(card.account), /NotMature|VaultExhausted/);
-            continue;
+    const property = fc.asyncProperty(
+      fc.array(action, { minLength: 30, maxLength: 50 }),
+      async (actions) => {
+        d = await fresh();
+        const { time } = d.connection.networkHelpers;
+        const cards: Card[] = [];
+        const [headers, paid, voided] = [
+          new Map<Card, string>(),
+          new Map<bigint, Address>(),
+          new Set<Card>(),
+        ];
+        let counts = EMPTY;
+        const refused = async (call: Promise<unknown>, name: RegExp) => {
+          await expect(call).rejects.toThrow(name);
+          seen.refused++;
+        };
+        const accepted = () => cards.filter(({ sequence }) => sequence !== undefined);
+        const provenCard = ({ batch, sequence = 0n }: Card) => proven(batch, sequence);
+        /** Before time passes, somebody voids each later vault of a card. */
+        const pass = async (seconds: bigint) => {
+          for (const [i, card] of accepted().entries()) {
+            const first = accepted().find(({ id }) => id === card.id) as Card;
+            const proof = await provenCard(card);
+            const hash = await d.mirror.read.batchHeaderHash([
+              MODE[card.batch.mode],
+              BigInt(card.batch.batchNumber),
+            ]);
+            expect(headers.get(card) ?? hash, `header of card ${i}`).toBe(hash);
+            headers.set(card, hash);
+            if (first === card || voided.has(card)) continue;
+            const earlier = await provenCard(first);
+            await refused(d.mirror.write.voidDuplicate([...proof, ...earlier]), /NotDuplicates/);
+            await d.mirror.write.voidDuplicate([...earlier, ...proof]);
+            voided.add(card);
+            seen.voided++;
           }
-          await refused(exit(d.actors.admin.account), /NotOwner/);
-          await exit(card.account);
-          paid.set(card.id, card.account.address);
-          seen.paid++;
-        } else if (does === "wait") await pass(MATURITY + 100n);
-        else if (does === "elect") {
-          await d.mirror.write.scheduleCommittee([d.config.committee, 3], d.by("admin"));
-          await pass(CHANGE_DELAY);
-          await d.mirror.write.activateCommittee([d.config.committee, 3]);
+          await time.increase(seconds);
+        };
+        for (const { does, n, ...more } of actions) {
+          const growth = d.source.history.nextGrowth(counts);
+          const card = cards[n % Math.max(1, cards.length)];
+          if (does === "commit" && "mode" in more) {
+            const { account } = d.actors[more.steals ? "stranger" : "owner"];
+            const batch = await d.source.commit(more.mode, [cardOf(d, account.address, `${n}`)]);
+            cards.push({ batch, id: BigInt(n), account });
+          } else if (does === "advance" && growth !== null) {
+            const sequence = await d.mirror.read.stepCount();
+            counts = (await step(d, counts)) ?? EMPTY;
+            for (const one of cards)
+              if (one.batch.mode === growth.mode && one.batch.batchNumber < growth.count)
+                one.sequence ??= sequence;
+          } else if (does === "lie" && growth !== null) {
+            const [, epoch] = await d.mirror.read.committee();
+            const lies = [
+              { epoch: epoch + 1n },
+              { commitment: zeroHash },
+              { sourceChainId: 1n },
+              {},
+            ];
+            const [change = {}, signers] = [lies[n % 4], n % 4 === 3 ? [0, 1] : [0, 1, 2]];
+            const attestation = await attestState(d, countsAfter(counts, growth), change, signers);
+            await refused(
+              d.mirror.write.advance(advanceArgs(d, counts, growth, attestation)),
+              /CommitteeMismatch/,
+            );
+          } else if (does === "import" && card?.sequence !== undefined) {
+            const { count } = await d.mirror.read.step([card.sequence]);
+            const args = importArgs(
+              d,
+              card.sequence,
+              card.batch.mode,
+              card.batch.batchNumber,
+              Number(count),
+            );
+            await refused(
+              d.mirror.write.importBatch([
+                args[0],
+                args[1],
+                { ...args[2], batchRoot: zeroHash },
+                args[3],
+              ]),
+              /BatchProofInvalid/,
+            );
+          } else if (does === "exit" && card?.sequence !== undefined) {
+            const proof = await provenCard(card);
+            const { acceptedAt } = await d.mirror.read.step([card.sequence]);
+            const isMature = BigInt(await time.latest()) > acceptedAt + MATURITY;
+            const exit = (account: Card["account"]) =>
+              d.mirror.write.withdraw([...proof, 1n, account.address, BY_CALLER], { account });
+            if (!isMature || voided.has(card) || paid.has(card.id)) {
+              await refused(exit(card.account), /NotMature|VaultExhausted/);
+              continue;
+            }
+            await refused(exit(d.actors.admin.account), /NotOwner/);
+            await exit(card.account);
+            paid.set(card.id, card.account.address);
+            seen.paid++;
+          } else if (does === "wait") await pass(MATURITY + 100n);
+          else if (does === "elect") {
+            await d.mirror.write.scheduleCommittee([d.config.committee, 3], d.by("admin"));
+            await pass(CHANGE_DELAY);
+            await d.mirror.write.activateCommittee([d.config.committee, 3]);
+          }
+          expect(await d.mirror.read.commitment()).toBe(
+            d.source.history.stateAt(counts).commitment,
+          );
         }
-        expect(await d.mirror.read.commitment()).toBe(d.source.history.stateAt(counts).commitment);
-      }
-      for (let id = 0n; id < 6n; id++) {
-        const holder = await d.card.read.ownerOf([id]).catch(() => undefined);
-        expect(holder?.toLowerCase()).toBe(paid.get(id)?.toLowerCase());
-      }
-    });
+        for (let id = 0n; id < 6n; id++) {
+          const holder = await d.card.read.ownerOf([id]).catch(() => undefined);
+          expect(holder?.toLowerCase()).toBe(paid.get(id)?.toLowerCase());
+        }
+      },
+    );
     await fc.assert(property, { numRuns: 15 });
     for (const [name, count] of Object.entries(seen)) expect(count, name).toBeGreaterThan(5);
   });

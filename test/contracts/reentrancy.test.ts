@@ -1,8 +1,27 @@
 import { type Address, encodeFunctionData, type Hex, toFunctionSelector } from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
-import { type CommittedBatch, commitRollup, entry, proofOf, provenArgs } from "./fixture/batches.ts";
-import { COIN_QUANTUM, type Deployment, openChain, STANDARD, type TestAsset } from "./fixture/deployment.ts";
-import { batchArgs, type Request, request, SOME_TERMS, signed, withdrawArgs } from "./fixture/withdrawals.ts";
+import {
+  type CommittedBatch,
+  commitRollup,
+  entry,
+  proofOf,
+  provenArgs,
+} from "./fixture/batches.ts";
+import {
+  COIN_QUANTUM,
+  type Deployment,
+  openChain,
+  STANDARD,
+  type TestAsset,
+} from "./fixture/deployment.ts";
+import {
+  batchArgs,
+  type Request,
+  request,
+  SOME_TERMS,
+  signed,
+  withdrawArgs,
+} from "./fixture/withdrawals.ts";
 
 const { fresh } = await openChain();
 const REENTRANT = toFunctionSelector("ReentrancyGuardReentrantCall()");
@@ -24,8 +43,13 @@ describe("a token that calls back while it mints", () => {
   const arm = (payload: Hex) => token.write.arm([d.state.address, payload]);
 
   it("cannot withdraw, singly or in a batch, the same vault or another", async () => {
-    const batch = await commitRollup(d, [entry(asset, owner, "1", 10n), entry(d.assets.coin, owner, "", 10n)]);
-    const again = await signed(d, d.actors.owner, request(batch, 0, { quantity: 1n }), { withdrawnBefore: 1n });
+    const batch = await commitRollup(d, [
+      entry(asset, owner, "1", 10n),
+      entry(d.assets.coin, owner, "", 10n),
+    ]);
+    const again = await signed(d, d.actors.owner, request(batch, 0, { quantity: 1n }), {
+      withdrawnBefore: 1n,
+    });
     const other = await signed(d, d.actors.owner, request(batch, 1));
     const { abi } = d.state;
     const payloads = [
@@ -42,14 +66,24 @@ describe("a token that calls back while it mints", () => {
       expect(await token.read.minted()).toBe(BigInt(turn + 1));
     }
     expect(await d.tokens.coin.read.balanceOf([owner])).toBe(0n);
-    expect(await d.state.read.withdrawn([proofOf(batch, 0).vault.vaultId, STANDARD.erc1155])).toBe(3n);
+    expect(await d.state.read.withdrawn([proofOf(batch, 0).vault.vaultId, STANDARD.erc1155])).toBe(
+      3n,
+    );
   });
 
   it("cannot withdraw from within a batch, and its neighbours are paid", async () => {
-    const batch = await commitRollup(d, [entry(asset, owner, "1", 10n), entry(d.assets.coin, owner, "", 10n)]);
+    const batch = await commitRollup(d, [
+      entry(asset, owner, "1", 10n),
+      entry(d.assets.coin, owner, "", 10n),
+    ]);
     const inner = await signed(d, d.actors.owner, request(batch, 1));
-    await arm(encodeFunctionData({ abi: d.state.abi, functionName: "withdraw", args: withdrawArgs(inner) }));
-    await d.state.write.withdrawBatch(batchArgs([request(batch, 0), request(batch, 1)]), d.by("owner"));
+    await arm(
+      encodeFunctionData({ abi: d.state.abi, functionName: "withdraw", args: withdrawArgs(inner) }),
+    );
+    await d.state.write.withdrawBatch(
+      batchArgs([request(batch, 0), request(batch, 1)]),
+      d.by("owner"),
+    );
     expect(await token.read.callAnswer()).toBe(REENTRANT);
     expect(await d.tokens.coin.read.balanceOf([owner])).toBe(10n * COIN_QUANTUM);
   });
@@ -64,9 +98,15 @@ describe("a token that calls back while it mints", () => {
     expect(await token.read.callAnswer()).toBe(toFunctionSelector("NotSelf()"));
   });
 
-  /** Vaults 0 and 1 share a storage word with those that are voided; the token mints 0 while it voids the others. */
+  /**
+   * Vaults 0 and 1 share a storage word with those that are voided; the token mints 0 while it
+   * voids the others.
+   */
   it("can void duplicates, which share a word with the vault it mints, and loses no bit of it", async () => {
-    const cards = await d.register("erc721", (await d.viem.deployContract("ReentrantToken")).address);
+    const cards = await d.register(
+      "erc721",
+      (await d.viem.deployContract("ReentrantToken")).address,
+    );
     const hostile = await d.viem.getContractAt("ReentrantToken", cards.token);
     // This scheme is imx, as for every token that does not say.
     const slots = ["{1}:{}", "{2}:{}", "{2}:{x}"].map((blob) => entry(cards, owner, blob));
@@ -76,20 +116,30 @@ describe("a token that calls back while it mints", () => {
     await withdraw(request(batch, 0));
     expect(await hostile.read.callSucceeded()).toBe(true);
     const taken = await Promise.all(
-      [0, 1, 2].map((slot) => d.state.read.withdrawn([proofOf(batch, slot).vault.vaultId, STANDARD.erc721])),
+      [0, 1, 2].map((slot) =>
+        d.state.read.withdrawn([proofOf(batch, slot).vault.vaultId, STANDARD.erc721]),
+      ),
     );
     expect(taken).toEqual([1n, 0n, 1n]);
   });
 
   it("finds its own vault exhausted already", async () => {
-    const cards = await d.register("erc721", (await d.viem.deployContract("ReentrantToken")).address);
+    const cards = await d.register(
+      "erc721",
+      (await d.viem.deployContract("ReentrantToken")).address,
+    );
     const hostile = await d.viem.getContractAt("ReentrantToken", cards.token);
-    const batch = await commitRollup(d, [entry(cards, owner, "{1}:{}"), entry(cards, owner, "{1}:{x}")]);
+    const batch = await commitRollup(d, [
+      entry(cards, owner, "{1}:{}"),
+      entry(cards, owner, "{1}:{x}"),
+    ]);
     await d.mature();
     await hostile.write.arm([d.state.address, voiding(batch, 0, 1)]);
     await withdraw(request(batch, 1));
     expect(await hostile.read.callSucceeded()).toBe(false);
-    expect((await hostile.read.callAnswer()).slice(0, 10)).toBe(toFunctionSelector("VaultExhausted(uint64)"));
+    expect((await hostile.read.callAnswer()).slice(0, 10)).toBe(
+      toFunctionSelector("VaultExhausted(uint64)"),
+    );
   });
 
   it("finds, in the hands of an ERC-1155 recipient, the withdrawal already counted", async () => {

@@ -14,7 +14,10 @@ beforeEach(async () => {
   d = await fresh();
 });
 
-/** What a registration says if not that a token of this chain counts in ones, and reads its blobs as imx. */
+/**
+ * What a registration says if not that a token of this chain counts in ones, and reads its blobs as
+ * imx.
+ */
 interface Said {
   readonly chainId?: bigint;
   readonly quantum?: bigint;
@@ -36,7 +39,10 @@ const ask = (
 
 /** What the registry keeps of an asset. */
 async function kept({ assetType }: { readonly assetType: Hex }, chainId = HERE) {
-  const [standard, token, quantum, scheme, since] = await d.state.read.asset([chainId, BigInt(assetType)]);
+  const [standard, token, quantum, scheme, since] = await d.state.read.asset([
+    chainId,
+    BigInt(assetType),
+  ]);
   return { standard, token, quantum, scheme, since };
 }
 
@@ -50,7 +56,13 @@ describe("the asset registry", () => {
       [imxCard, 1n, SCHEME.imx],
     ] as const) {
       const { token } = asset;
-      expect(await kept(asset)).toEqual({ standard: STANDARD[asset.standard], token, quantum, scheme, since: 0n });
+      expect(await kept(asset)).toEqual({
+        standard: STANDARD[asset.standard],
+        token,
+        quantum,
+        scheme,
+        since: 0n,
+      });
     }
   });
 
@@ -76,7 +88,9 @@ describe("the asset registry", () => {
   it("is keyed by chain: one token address on two chains is two assets", async () => {
     for (const chainId of [1n, 137n, 2n ** 64n - 1n]) {
       await ask("erc721", FOREIGN_TOKEN, { chainId });
-      expect((await kept(assetOf("erc721", FOREIGN_TOKEN), chainId)).standard).toBe(STANDARD.erc721);
+      expect((await kept(assetOf("erc721", FOREIGN_TOKEN), chainId)).standard).toBe(
+        STANDARD.erc721,
+      );
     }
   });
 
@@ -108,7 +122,11 @@ describe("the asset registry", () => {
     ["erc721", 2n],
     ["erc1155", 1_000n],
   ] as const)("refuses %s of quantum %s", async (standard, quantum) => {
-    await d.refuses(ask(standard, FOREIGN_TOKEN, { chainId: ELSEWHERE, quantum }), "QuantumInvalid", [quantum]);
+    await d.refuses(
+      ask(standard, FOREIGN_TOKEN, { chainId: ELSEWHERE, quantum }),
+      "QuantumInvalid",
+      [quantum],
+    );
   });
 
   it("takes the largest quantum", async () => {
@@ -153,7 +171,11 @@ describe("the asset registry", () => {
       [theirs, 7n],
       [mine, 250n],
     ] as const) {
-      expect(await kept(asset)).toMatchObject({ standard: STANDARD.erc20, token: mine.token, quantum });
+      expect(await kept(asset)).toMatchObject({
+        standard: STANDARD.erc20,
+        token: mine.token,
+        quantum,
+      });
       const known = [HERE, mine.token, BigInt(asset.assetType)];
       await d.refuses(ask("erc20", silent.address, { quantum }), "AssetAlreadyRegistered", known);
     }
@@ -184,7 +206,8 @@ describe("the asset registry", () => {
   it("tells from which batch on vaults of the asset count", async () => {
     const silent = await d.viem.deployContract("RevertingToken");
     const since = async () => (await kept(assetOf("erc20", silent.address))).since;
-    for (let i = 0; i < 3; i++) await commitValidium(d, [entry(d.assets.coin, d.actors.owner.account.address, "", 1n)]);
+    for (let i = 0; i < 3; i++)
+      await commitValidium(d, [entry(d.assets.coin, d.actors.owner.account.address, "", 1n)]);
     expect(await since()).toBe(0n);
     await d.register("erc20", silent.address);
     expect(await since()).toBe(3n);
@@ -192,8 +215,12 @@ describe("the asset registry", () => {
 
   it("keeps the blob scheme that a token names", async () => {
     const owner = d.actors.owner.account;
-    const tokens = await Promise.all([SCHEME.imx, SCHEME.mintmark].map((scheme) => d.mintable.erc721({ scheme })));
-    const [imx, own] = await Promise.all(tokens.map(({ address }) => d.register("erc721", address)));
+    const tokens = await Promise.all(
+      [SCHEME.imx, SCHEME.mintmark].map((scheme) => d.mintable.erc721({ scheme })),
+    );
+    const [imx, own] = await Promise.all(
+      tokens.map(({ address }) => d.register("erc721", address)),
+    );
     if (!imx || !own) throw new Error("two tokens were registered");
     const batch = await commitValidium(d, [
       entry(imx, owner.address, "7"),
@@ -201,7 +228,8 @@ describe("the asset registry", () => {
       entry(own, owner.address, "7"),
     ]);
     await d.mature();
-    const withdraw = (slot: number) => d.state.write.withdraw(withdrawArgs(request(batch, slot)), { account: owner });
+    const withdraw = (slot: number) =>
+      d.state.write.withdraw(withdrawArgs(request(batch, slot)), { account: owner });
     await d.refuses(withdraw(0), "BlobInvalid");
     await withdraw(1);
     await withdraw(2);
@@ -229,8 +257,10 @@ describe("the asset registry", () => {
           () => true,
           () => false,
         );
-      for (const standard of ["erc20", "erc1155"] as const) expect(await registers(standard, card)).toBe(false);
-      for (const standard of ["erc721", "erc20"] as const) expect(await registers(standard, coin)).toBe(false);
+      for (const standard of ["erc20", "erc1155"] as const)
+        expect(await registers(standard, card)).toBe(false);
+      for (const standard of ["erc721", "erc20"] as const)
+        expect(await registers(standard, coin)).toBe(false);
       if (!(await registers("erc721", card))) continue;
       expect((await kept(assetOf("erc721", card.address))).scheme).toBe(SCHEME.mintmark);
       registered++;
@@ -242,13 +272,20 @@ describe("the asset registry", () => {
   });
 
   describe("of a token that does not say how it reads its blobs", () => {
-    const register = (token: { readonly address: Hex }, scheme: number, by: keyof Deployment["actors"]) =>
-      ask("erc721", token.address, { scheme, by });
-    const schemeOf = async ({ address }: { readonly address: Hex }) => (await kept(assetOf("erc721", address))).scheme;
+    const register = (
+      token: { readonly address: Hex },
+      scheme: number,
+      by: keyof Deployment["actors"],
+    ) => ask("erc721", token.address, { scheme, by });
+    const schemeOf = async ({ address }: { readonly address: Hex }) =>
+      (await kept(assetOf("erc721", address))).scheme;
 
     it("lets only its owner register it, and choose the scheme", async () => {
       for (const scheme of Object.values(SCHEME)) {
-        const token = await d.viem.deployContract("ImxAsset", [d.actors.owner.account.address, d.state.address]);
+        const token = await d.viem.deployContract("ImxAsset", [
+          d.actors.owner.account.address,
+          d.state.address,
+        ]);
         for (const other of Object.values(SCHEME)) {
           await d.refuses(register(token, other, "stranger"), "NotTokenOwner", [
             assetOf("erc721", token.address).token,
@@ -261,7 +298,9 @@ describe("the asset registry", () => {
     });
 
     it("lets only who holds its AccessControl's admin role register it", async () => {
-      const token = await d.viem.deployContract("AdministeredToken", [d.actors.owner.account.address]);
+      const token = await d.viem.deployContract("AdministeredToken", [
+        d.actors.owner.account.address,
+      ]);
       await d.refuses(register(token, SCHEME.imx, "stranger"), "NotTokenOwner");
       await register(token, SCHEME.raw32, "owner");
       expect(await schemeOf(token)).toBe(SCHEME.raw32);
@@ -269,7 +308,10 @@ describe("the asset registry", () => {
 
     it("lets anyone register it as imx alone, if it has neither, or its owner is nobody", async () => {
       const silent = await d.viem.deployContract("ImxToken", [d.state.address]);
-      const left = await d.viem.deployContract("ImxAsset", [d.actors.owner.account.address, d.state.address]);
+      const left = await d.viem.deployContract("ImxAsset", [
+        d.actors.owner.account.address,
+        d.state.address,
+      ]);
       await left.write.renounceOwnership(d.by("owner"));
       for (const token of [silent, left]) {
         for (const scheme of [SCHEME.mintmark, SCHEME.raw32]) {
@@ -284,8 +326,13 @@ describe("the asset registry", () => {
     });
 
     it("asks its owner() and hasRole() with enough gas, however little a stranger gives", async () => {
-      const owned = await d.viem.deployContract("ImxAsset", [d.actors.owner.account.address, d.state.address]);
-      const administered = await d.viem.deployContract("AdministeredToken", [d.actors.owner.account.address]);
+      const owned = await d.viem.deployContract("ImxAsset", [
+        d.actors.owner.account.address,
+        d.state.address,
+      ]);
+      const administered = await d.viem.deployContract("AdministeredToken", [
+        d.actors.owner.account.address,
+      ]);
       for (let gas = 40_000n; gas <= 160_000n; gas += 4_000n) {
         for (const token of [owned, administered]) {
           await expect(ask("erc721", token.address, { by: "stranger", gas })).rejects.toThrow();
@@ -307,7 +354,10 @@ describe("the asset registry", () => {
       await d.register("erc1155", token.address);
     }
     for (const scheme of [SCHEME.mintmark, SCHEME.raw32]) {
-      await d.refuses(ask("erc721", FOREIGN_TOKEN, { chainId: ELSEWHERE, scheme }), "SchemeMismatch");
+      await d.refuses(
+        ask("erc721", FOREIGN_TOKEN, { chainId: ELSEWHERE, scheme }),
+        "SchemeMismatch",
+      );
     }
   });
 });
@@ -315,7 +365,10 @@ describe("the asset registry", () => {
 describe("a token with answers that mean nothing", () => {
   /** A contract that answers calls that begin with these bytes, and reverts any other. */
   async function answering(call: Hex, answer: number): Promise<Hex> {
-    const [size, width] = [call.length / 2 - 1, (push: number) => push.toString(16).padStart(2, "0")];
+    const [size, width] = [
+      call.length / 2 - 1,
+      (push: number) => push.toString(16).padStart(2, "0"),
+    ];
     const head = `${width(0x5f + size)}${call.slice(2)}5f3560${width(256 - 8 * size)}1c1460${width(size + 13)}57`;
     const address: Hex = `0x${"c0de".repeat(9)}${width(size)}${width(answer)}`;
     const code: Hex = `0x${head}5f5ffd5b60${width(answer)}5f5260205ff3`;
@@ -330,7 +383,11 @@ describe("a token with answers that mean nothing", () => {
   it("of this project takes no raw ids", async () => {
     const { revertWithCustomError } = d.viem.assertions;
     const existing = await d.viem.getContractAt("MintableERC721", d.assets.card.token);
-    await revertWithCustomError(d.mintable.erc721({ scheme: SCHEME.raw32 }), existing, "BlobSchemeUnsupported");
+    await revertWithCustomError(
+      d.mintable.erc721({ scheme: SCHEME.raw32 }),
+      existing,
+      "BlobSchemeUnsupported",
+    );
   });
 
   it("has no admin when it says neither yes nor no", async () => {

@@ -3,7 +3,12 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { committeeHash } from "../../core/protocol/attestation.ts";
 import { commitRollup, commitValidium, entry, sealedRoot } from "./fixture/batches.ts";
 import { attest, changeCommittee } from "./fixture/committee.ts";
-import { ascendingAccounts, CHANGE_DELAY, type Deployment, openChain } from "./fixture/deployment.ts";
+import {
+  ascendingAccounts,
+  CHANGE_DELAY,
+  type Deployment,
+  openChain,
+} from "./fixture/deployment.ts";
 
 const { fresh } = await openChain();
 
@@ -25,9 +30,14 @@ describe("roles", () => {
       await d.state.write.scheduleOperator([newOperator()], d.by("admin"));
       expect(await isOperator()).toBe(false);
       const activeFrom = BigInt(await d.time.latest()) + CHANGE_DELAY;
-      await d.refuses(d.state.write.activateOperator([newOperator()]), "ChangeNotDue", [activeFrom]);
+      await d.refuses(d.state.write.activateOperator([newOperator()]), "ChangeNotDue", [
+        activeFrom,
+      ]);
       await d.time.setNextBlockTimestamp(activeFrom - 1n);
-      await d.refuses(d.state.write.activateOperator([newOperator()], { gas: 200_000n }), "ChangeNotDue");
+      await d.refuses(
+        d.state.write.activateOperator([newOperator()], { gas: 200_000n }),
+        "ChangeNotDue",
+      );
       await d.time.setNextBlockTimestamp(activeFrom);
       await d.state.write.activateOperator([newOperator()], d.by("stranger"));
       expect(await isOperator()).toBe(true);
@@ -35,7 +45,10 @@ describe("roles", () => {
 
     it("has no other way in: not by grant, not unannounced, not twice", async () => {
       const role = await d.state.read.OPERATOR_ROLE();
-      await d.refuses(d.state.write.grantRole([role, newOperator()], d.by("admin")), "OperatorNotTimeLocked");
+      await d.refuses(
+        d.state.write.grantRole([role, newOperator()], d.by("admin")),
+        "OperatorNotTimeLocked",
+      );
       await d.refuses(d.state.write.activateOperator([newOperator()]), "ChangeNotDue", [0n]);
       await d.state.write.scheduleOperator([newOperator()], d.by("admin"));
       await wait();
@@ -60,16 +73,23 @@ describe("roles", () => {
     it("is not revived by an old announcement, however the role was taken", async () => {
       await d.state.write.scheduleOperator([d.config.operator], d.by("admin"));
       await wait();
-      await d.state.write.revokeRole([await d.state.read.OPERATOR_ROLE(), d.config.operator], d.by("admin"));
-      await d.refuses(d.state.write.activateOperator([d.config.operator], d.by("stranger")), "ChangeNotDue");
+      await d.state.write.revokeRole(
+        [await d.state.read.OPERATOR_ROLE(), d.config.operator],
+        d.by("admin"),
+      );
+      await d.refuses(
+        d.state.write.activateOperator([d.config.operator], d.by("stranger")),
+        "ChangeNotDue",
+      );
     });
 
     it("can be called off before it is active", async () => {
       await d.state.write.scheduleOperator([newOperator()], d.by("admin"));
-      await d.tells(d.state.write.cancelOperator([newOperator()], d.by("guardian")), "OperatorScheduled", [
-        getAddress(newOperator()),
-        0n,
-      ]);
+      await d.tells(
+        d.state.write.cancelOperator([newOperator()], d.by("guardian")),
+        "OperatorScheduled",
+        [getAddress(newOperator()), 0n],
+      );
       await wait();
       await d.refuses(d.state.write.activateOperator([newOperator()]), "ChangeNotDue");
     });
@@ -108,7 +128,8 @@ describe("roles", () => {
   describe("the committee", () => {
     const next = ascendingAccounts(4);
     const members = next.map(({ address }) => address);
-    const schedule = (who = members, threshold = 2) => d.state.write.scheduleCommittee([who, threshold], d.by("admin"));
+    const schedule = (who = members, threshold = 2) =>
+      d.state.write.scheduleCommittee([who, threshold], d.by("admin"));
 
     it("changes after the delay, exactly as announced, and begins an epoch", async () => {
       await d.refuses(d.state.write.activateCommittee([members, 2]), "ChangeNotDue", [0n]);
@@ -121,14 +142,20 @@ describe("roles", () => {
         [members.slice(1), 2],
         [d.config.committee, 2],
       ] as const) {
-        await d.refuses(d.state.write.activateCommittee([others, threshold]), "CommitteeNotScheduled");
+        await d.refuses(
+          d.state.write.activateCommittee([others, threshold]),
+          "CommitteeNotScheduled",
+        );
       }
-      await d.tells(d.state.write.activateCommittee([members, 2], d.by("stranger")), "CommitteeChanged", [
+      await d.tells(
+        d.state.write.activateCommittee([members, 2], d.by("stranger")),
+        "CommitteeChanged",
+        [1n, 2, members],
+      );
+      expect(await d.state.read.committee()).toEqual([
+        committeeHash(1n, { threshold: 2, members }),
         1n,
-        2,
-        members,
       ]);
-      expect(await d.state.read.committee()).toEqual([committeeHash(1n, { threshold: 2, members }), 1n]);
       await d.refuses(d.state.write.activateCommittee([members, 2]), "ChangeNotDue", [0n]);
     });
 
@@ -155,10 +182,15 @@ describe("roles", () => {
 
     it("that left signs nothing more", async () => {
       await changeCommittee(d, members, 2);
-      await d.refuses(commitValidium(d, [entry(d.assets.card, newOperator(), "1")]), "CommitteeMismatch", [1n]);
-      const batch = await commitValidium({ ...d, members: next, config: { ...d.config, threshold: 2 } }, [
-        entry(d.assets.card, newOperator(), "1"),
-      ]);
+      await d.refuses(
+        commitValidium(d, [entry(d.assets.card, newOperator(), "1")]),
+        "CommitteeMismatch",
+        [1n],
+      );
+      const batch = await commitValidium(
+        { ...d, members: next, config: { ...d.config, threshold: 2 } },
+        [entry(d.assets.card, newOperator(), "1")],
+      );
       expect(batch.header.sequence).toBe(0n);
     });
 
@@ -179,7 +211,11 @@ describe("roles", () => {
       for (const actor of ["admin", "guardian"] as const) {
         await schedule();
         await wait();
-        await d.tells(d.state.write.cancelCommittee(d.by(actor)), "CommitteeScheduled", [0n, 0, []]);
+        await d.tells(d.state.write.cancelCommittee(d.by(actor)), "CommitteeScheduled", [
+          0n,
+          0,
+          [],
+        ]);
         await d.refuses(d.state.write.activateCommittee([members, 2]), "ChangeNotDue", [0n]);
       }
       for (const actor of ["operator", "stranger"] as const) {
@@ -197,12 +233,20 @@ describe("roles", () => {
         [[], 0],
         [[], 1],
       ] as const) {
-        await d.refuses(schedule([...who], threshold), "CommitteeInvalid", [BigInt(who.length), threshold]);
+        await d.refuses(schedule([...who], threshold), "CommitteeInvalid", [
+          BigInt(who.length),
+          threshold,
+        ]);
       }
-      const crowd = Array.from({ length: 65 }, (_, i) => `0x${(i + 1).toString(16).padStart(40, "0")}` as const);
+      const crowd = Array.from(
+        { length: 65 },
+        (_, i) => `0x${(i + 1).toString(16).padStart(40, "0")}` as const,
+      );
       await d.refuses(schedule(crowd, 1), "CommitteeInvalid", [65n, 1]);
       // The constructor's input has room for as many as the contract takes.
-      await d.viem.deployContract("StateCommitment", [{ ...d.config, committee: crowd.slice(1), threshold: 64 }]);
+      await d.viem.deployContract("StateCommitment", [
+        { ...d.config, committee: crowd.slice(1), threshold: 64 },
+      ]);
       for (const [who, index] of [
         [[b, a, c, e], 1n],
         [[a, b, c, c], 3n],

@@ -14,7 +14,14 @@ import {
 import { hexToBytes } from "../../core/protocol/hex.ts";
 import { StateTree } from "../../core/protocol/state-tree.ts";
 import { vaultLeaves } from "../../core/protocol/vault.ts";
-import { assetsIn, commitRollup, committedEvent, commitValidium, entry, sealedRoot } from "./fixture/batches.ts";
+import {
+  assetsIn,
+  commitRollup,
+  committedEvent,
+  commitValidium,
+  entry,
+  sealedRoot,
+} from "./fixture/batches.ts";
 import { type Deployment, MODE, openChain } from "./fixture/deployment.ts";
 
 const { fresh, connection } = await openChain();
@@ -47,14 +54,22 @@ describe("rollup commits", () => {
       entry(d.assets.imxCard, owner, "{7}:{blue}"),
     ];
     const batch = await commitRollup(d, slots);
-    expect(batch.header.batchRoot).toBe(sealedRoot("zk-rollup", batch.assets, bytesToHex(batch.tree.root)));
+    expect(batch.header.batchRoot).toBe(
+      sealedRoot("zk-rollup", batch.assets, bytesToHex(batch.tree.root)),
+    );
     expect(batch.header.vaultCount).toBe(slots.length);
     expect(batch.header.sequence).toBe(0n);
     const event = await committedEvent(d, batch.txHash);
-    expect(event.args).toMatchObject({ mode: MODE["zk-rollup"], batchNumber: 0n, dataHash: batch.dataHash });
+    expect(event.args).toMatchObject({
+      mode: MODE["zk-rollup"],
+      batchNumber: 0n,
+      dataHash: batch.dataHash,
+    });
     const { timestamp } = await d.publicClient.getBlock({ blockNumber: event.blockNumber });
     expect(batch.header.committedAt).toBe(timestamp);
-    expect(await d.state.read.batchHeaderHash([MODE["zk-rollup"], 0n])).toBe(batchHeaderHash(batch.header));
+    expect(await d.state.read.batchHeaderHash([MODE["zk-rollup"], 0n])).toBe(
+      batchHeaderHash(batch.header),
+    );
   });
 
   it("grows the state tree as the core's does, mode by mode, in one global sequence", async () => {
@@ -65,7 +80,9 @@ describe("rollup commits", () => {
       expect(batch.header.sequence).toBe(BigInt(sequence));
       const { mode, batchNumber, dataHash, header } = batch;
       trees[mode].append(hexToBytes(stateLeaf({ batchNumber, dataHash, ...header })));
-      const [rootValidium, rootRollup] = [trees.validium, trees["zk-rollup"]].map(({ root }) => bytesToHex(root));
+      const [rootValidium, rootRollup] = [trees.validium, trees["zk-rollup"]].map(({ root }) =>
+        bytesToHex(root),
+      );
       const counts = [trees.validium.count, trees["zk-rollup"].count] as const;
       expect(await d.state.read.stateRoot([MODE.validium])).toBe(rootValidium);
       expect(await d.state.read.stateRoot([MODE["zk-rollup"]])).toBe(rootRollup);
@@ -95,7 +112,9 @@ describe("rollup commits", () => {
     expect(await d.state.read.history()).toBe(history);
     const past: Hex[] = [zeroHash];
     for (let sequence = 0; sequence < 6; sequence++) {
-      const data = bytesToHex(encodeBatchData([entry(d.assets.card, owner, String(100 + sequence))]));
+      const data = bytesToHex(
+        encodeBatchData([entry(d.assets.card, owner, String(100 + sequence))]),
+      );
       for (const given of past) {
         const commit = d.state.write.commitRollupBatch(
           [given, "0x", (await d.state.read.batchCounts())[1], data],
@@ -105,7 +124,9 @@ describe("rollup commits", () => {
       }
       past.push(history);
       const commit = sequence % 3 === 1 ? commitValidium : commitRollup;
-      const { mode, batchNumber, dataHash, header } = await commit(d, [entry(d.assets.card, owner, String(sequence))]);
+      const { mode, batchNumber, dataHash, header } = await commit(d, [
+        entry(d.assets.card, owner, String(sequence)),
+      ]);
       history = nextHistory(history, mode, stateLeaf({ batchNumber, dataHash, ...header }));
       expect(await d.state.read.history()).toBe(history);
     }
@@ -149,7 +170,10 @@ describe("rollup commits", () => {
       args: [await d.state.read.history(), "0x", 0n, bytesToHex(encodeBatchData(one()))],
     });
     const multisig = await d.viem.deployContract("ContractOperator", [zeroAddress, "0x"]);
-    await d.refuses(multisig.write.forward([d.state.address, payload], d.by("operator")), "NotPlainAccount");
+    await d.refuses(
+      multisig.write.forward([d.state.address, payload], d.by("operator")),
+      "NotPlainAccount",
+    );
     await d.refuses(
       connection.viem.deployContract("ContractOperator", [d.state.address, payload], {
         client: { wallet: d.actors.operator },
@@ -168,7 +192,10 @@ describe("rollup commits", () => {
   it("refuses an asset that nobody has registered, and takes it once somebody has", async () => {
     const chainId = 424_242n;
     const slots = one().map((slot) => ({ ...slot, chainId }));
-    await d.refuses(write(0n, slots), "AssetNotRegistered", [chainId, BigInt(d.assets.card.assetType)]);
+    await d.refuses(write(0n, slots), "AssetNotRegistered", [
+      chainId,
+      BigInt(d.assets.card.assetType),
+    ]);
     await d.state.write.registerAsset([2, chainId, d.assets.card.token, 1n, 0]);
     await write(0n, slots);
   });
@@ -179,7 +206,9 @@ describe("rollup commits", () => {
       Array.from({ length: count }, (_, i) => entry(d.assets.card, owner, String(10_000 + i)));
     await d.refuses(write(0n, range(most + 1)), "BatchDataInvalid");
     const batch = await commitRollup(d, range(most));
-    expect(batch.header.batchRoot).toBe(sealedRoot("zk-rollup", batch.assets, bytesToHex(batch.tree.root)));
+    expect(batch.header.batchRoot).toBe(
+      sealedRoot("zk-rollup", batch.assets, bytesToHex(batch.tree.root)),
+    );
     const { gasUsed } = await d.publicClient.getTransactionReceipt({ hash: batch.txHash });
     expect(gasUsed).toBeLessThan(16_777_216n);
   });
@@ -214,7 +243,8 @@ async function fillTree(d: Deployment): Promise<void> {
     const word = await d.publicClient.getStorageAt({ address: d.state.address, slot });
     // Counts 0 and 1, sequence 1, epoch 0, not paused.
     if (BigInt(word ?? 0) !== (1n << 32n) + (1n << 64n)) continue;
-    const value = `0x${((1n << 64n) + (0xffff_ffffn << 32n)).toString(16).padStart(64, "0")}` as const;
+    const value =
+      `0x${((1n << 64n) + (0xffff_ffffn << 32n)).toString(16).padStart(64, "0")}` as const;
     await d.testClient.setStorageAt({ address: d.state.address, index: slot, value });
     return;
   }

@@ -3,7 +3,14 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { stateLeaf } from "../../core/protocol/commitment.ts";
 import { unpackHashes } from "../../core/protocol/hex.ts";
 import { StateHistory } from "../../core/protocol/state-tree.ts";
-import { type CommittedBatch, commitRollup, commitValidium, entry, pathOf, proofOf } from "./fixture/batches.ts";
+import {
+  type CommittedBatch,
+  commitRollup,
+  commitValidium,
+  entry,
+  pathOf,
+  proofOf,
+} from "./fixture/batches.ts";
 import { type Deployment, openChain } from "./fixture/deployment.ts";
 
 const { fresh } = await openChain();
@@ -14,7 +21,8 @@ describe("a vault is proven to the commitment that L1 states", () => {
   beforeEach(async () => {
     d = await fresh();
     const owner = d.actors.owner.account.address;
-    const slots = (from: number) => [0, 1, 2].map((i) => entry(d.assets.card, owner, String(from + i)));
+    const slots = (from: number) =>
+      [0, 1, 2].map((i) => entry(d.assets.card, owner, String(from + i)));
     batches = {
       validium: [await commitValidium(d, slots(0)), await commitValidium(d, slots(10))],
       "zk-rollup": [
@@ -32,7 +40,10 @@ describe("a vault is proven to the commitment that L1 states", () => {
     const harness = await d.viem.deployContract("ProofHarness");
     const history = historyOf(batches[mode]);
     const commitment = await d.state.read.stateCommitment();
-    const counts = { countValidium: BigInt(batches.validium.length), countRollup: BigInt(batches["zk-rollup"].length) };
+    const counts = {
+      countValidium: BigInt(batches.validium.length),
+      countRollup: BigInt(batches["zk-rollup"].length),
+    };
     for (const batch of batches[mode]) {
       const path = {
         dataHash: batch.dataHash,
@@ -42,7 +53,11 @@ describe("a vault is proven to the commitment that L1 states", () => {
       };
       const proof = proofOf(batch, 2);
       const { vault, header } = proof;
-      const verify = (given: Partial<typeof path>, vaultCount = header.vaultCount, to = commitment) =>
+      const verify = (
+        given: Partial<typeof path>,
+        vaultCount = header.vaultCount,
+        to = commitment,
+      ) =>
         harness.read.verifyVaultInState([
           vault,
           vaultCount,

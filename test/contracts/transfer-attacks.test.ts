@@ -29,7 +29,11 @@ describe("attacks on transfers", () => {
   let [ann, bob, dan] = [] as unknown as [PrivateKeyAccount, PrivateKeyAccount, PrivateKeyAccount];
   beforeEach(async () => {
     d = await fresh();
-    [ann, bob, dan] = d.keys as unknown as [PrivateKeyAccount, PrivateKeyAccount, PrivateKeyAccount];
+    [ann, bob, dan] = d.keys as unknown as [
+      PrivateKeyAccount,
+      PrivateKeyAccount,
+      PrivateKeyAccount,
+    ];
   });
   const coins = (amount: bigint) => [entry(d.transferable.coin, ann.address, "", amount)];
   const cards = (count: number) =>
@@ -40,9 +44,15 @@ describe("attacks on transfers", () => {
   const bogus = (...transfers: ReturnType<typeof give>[]) =>
     commitTransfers(d, [{ transfers, deadline: LATER, signature: `0x${"00".repeat(64)}` }]);
   /** The error of an exit, or `nothing`. */
-  const exit = (batch: CommittedBatch, by: PrivateKeyAccount, { slot = 0, ...exit }: Exit & { slot?: number } = {}) =>
+  const exit = (
+    batch: CommittedBatch,
+    by: PrivateKeyAccount,
+    { slot = 0, ...exit }: Exit & { slot?: number } = {},
+  ) =>
     d.state.simulate
-      .withdrawTransferred(exitArgs(batch, slot, { recipient: bob.address, ...exit }), { account: by.address })
+      .withdrawTransferred(exitArgs(batch, slot, { recipient: bob.address, ...exit }), {
+        account: by.address,
+      })
       .then(
         () => "nothing",
         (error: unknown) => errorIn(error).error,
@@ -52,7 +62,13 @@ describe("attacks on transfers", () => {
     const wallet = await d.viem.deployContract("Wallet1271", [ann.address, 0]);
     const until = BigInt(await time.latest()) + 1_000_000n;
     const authorize = async (owner: Hex) => {
-      const session = { owner, key: dan.address, until, limit: 5n, assetType: toHex(0, { size: 32 }) };
+      const session = {
+        owner,
+        key: dan.address,
+        until,
+        limit: 5n,
+        assetType: toHex(0, { size: 32 }),
+      };
       const signature = await ann.signTypedData(sessionTypedData(d.settlement, session));
       const args = [wallet.address, dan.address, until, 5n, 0n, signature] as const;
       return d.state.write.authorizeSession(args, { account: bob.address });
@@ -65,7 +81,9 @@ describe("attacks on transfers", () => {
     const mint = await commitRollup(d, cards(1));
     const group = await signedGroup(d, dan, [give(idOf(mint), bob.address)]);
     await d.state.write.approveTransfers([group.transfers, LATER], { account: ann.address });
-    await d.state.write.cancelTransfers([transfersDigest(d.settlement, group)], { account: dan.address });
+    await d.state.write.cancelTransfers([transfersDigest(d.settlement, group)], {
+      account: dan.address,
+    });
     const batch = await commitTransfers(d, [group]);
     await time.increase(MATURITY);
     expect(await exit(mint, bob, { hops: [hopOf(batch, 0)] })).toBe("nothing");
@@ -76,7 +94,13 @@ describe("attacks on transfers", () => {
     const mint = await commitRollup(d, coins(100n));
     const batch = await moved(give(idOf(mint), NOBODY));
     const hops = [hopOf(batch, 0)];
-    const signatures = ["00".repeat(64), "00".repeat(65), `${"11".repeat(64)}1b`, "ff".repeat(65), "01"];
+    const signatures = [
+      "00".repeat(64),
+      "00".repeat(65),
+      `${"11".repeat(64)}1b`,
+      "ff".repeat(65),
+      "01",
+    ];
     for (const signature of signatures.map((text): Hex => `0x${text}`)) {
       const authorization = { deadline: 2n ** 63n, signature };
       expect(await exit(mint, bob, { hops, authorization }), signature).toBe("SignatureInvalid");
@@ -99,12 +123,21 @@ describe("attacks on transfers", () => {
     const hop = [hopOf(batch, 0), hopOf(batch, 1)] as const;
     const { recipient, authorization } = old;
     for (const hops of [[hop[0]], [hop[1]]]) {
-      expect(await exit(mint, bob, { hops, quantity: 10n, recipient, authorization })).toBe("SignatureInvalid");
+      expect(await exit(mint, bob, { hops, quantity: 10n, recipient, authorization })).toBe(
+        "SignatureInvalid",
+      );
     }
     const [vault, , path] = exitArgs(mint, 0);
     const fake = { ...vault, vaultId: hop[1].outId, amount: 60n };
     for (const siblings of [hop[1].siblings, path.siblings, []]) {
-      const args = [fake, batch.header, { ...path, siblings }, 1n, ann.address, { deadline: 0n, signature: "0x" }];
+      const args = [
+        fake,
+        batch.header,
+        { ...path, siblings },
+        1n,
+        ann.address,
+        { deadline: 0n, signature: "0x" },
+      ];
       const call = d.state.simulate.withdraw(args as never, { account: ann.address });
       await expect(call).rejects.toThrow("ProofInvalid");
     }
@@ -135,14 +168,19 @@ describe("attacks on transfers", () => {
     await moved(give(idOf(mint, 1), bob.address));
     await time.increase(MATURITY);
     const all = [0, 1, 2].map((slot) => request(mint, slot));
-    for (const asked of [await listed(d, ann, all), await Promise.all(all.map((one) => signed(d, ann, one)))]) {
+    for (const asked of [
+      await listed(d, ann, all),
+      await Promise.all(all.map((one) => signed(d, ann, one))),
+    ]) {
       const snapshot = await takeSnapshot();
       const hash = await d.state.write.withdrawBatch(batchArgs(asked), d.by("relayer"));
       const { blockNumber } = await d.publicClient.getTransactionReceipt({ hash });
       const range = { fromBlock: blockNumber, toBlock: blockNumber };
       const failed = await d.state.getEvents.WithdrawalFailed({}, range);
       const reason = toFunctionSelector("VaultSpent(uint64)");
-      expect(failed.map(({ args }) => [args.vaultId, args.reason?.slice(0, 10)])).toEqual([[idOf(mint, 1), reason]]);
+      expect(failed.map(({ args }) => [args.vaultId, args.reason?.slice(0, 10)])).toEqual([
+        [idOf(mint, 1), reason],
+      ]);
       expect((await d.state.getEvents.Withdrawn({}, range)).length).toBe(2);
       await snapshot.restore();
     }
@@ -151,14 +189,23 @@ describe("attacks on transfers", () => {
   it("a token does not come back through the code of transfers", async () => {
     const token = await d.viem.deployContract("ReentrantToken");
     const asset = await d.register("erc1155", token.address);
-    const mint = await commitRollup(d, [entry(asset, d.actors.owner.account.address, "1", 10n), ...coins(10n)]);
+    const mint = await commitRollup(d, [
+      entry(asset, d.actors.owner.account.address, "1", 10n),
+      ...coins(10n),
+    ]);
     const batch = await moved(give(idOf(mint, 1), token.address));
     const args = exitArgs(mint, 1, { hops: [hopOf(batch, 0)], recipient: token.address });
-    const call = encodeFunctionData({ abi: d.state.abi, functionName: "withdrawTransferred", args });
+    const call = encodeFunctionData({
+      abi: d.state.abi,
+      functionName: "withdrawTransferred",
+      args,
+    });
     await token.write.arm([d.state.address, call]);
     const asked = withdrawArgs(request(mint, 0, { quantity: 1n }));
     await d.state.write.withdraw(asked, d.by("owner"));
-    expect(await token.read.callAnswer()).toBe(toFunctionSelector("ReentrancyGuardReentrantCall()"));
+    expect(await token.read.callAnswer()).toBe(
+      toFunctionSelector("ReentrancyGuardReentrantCall()"),
+    );
   });
 
   it("the code of transfers alone has no vault, no operator and no word over the contract's owners", async () => {
@@ -168,15 +215,17 @@ describe("attacks on transfers", () => {
     const exit = exitArgs(mint, 0, { hops: [hopOf(batch, 0)], recipient: bob.address });
     const byBob = { account: bob.address };
     await expect(code.simulate.withdrawTransferred(exit, byBob)).rejects.toThrow();
-    await expect(code.read.verifyTransferred([exit[0], exit[1], exit[2], exit[3], "0x"])).rejects.toThrow(
-      "HeaderMismatch",
-    );
+    await expect(
+      code.read.verifyTransferred([exit[0], exit[1], exit[2], exit[3], "0x"]),
+    ).rejects.toThrow("HeaderMismatch");
     const group = await signedGroup(d, ann, [give(1n, dan.address)]);
     const commit = await transferBatchArgs(d, toHex(encodeTransferData([group])));
     const byOperator = { account: d.actors.operator.account.address };
     // The role's refusal, which this code's own interface does not name.
     const unauthorized = toFunctionSelector("AccessControlUnauthorizedAccount(address,bytes32)");
-    await expect(code.simulate.commitTransferBatch(commit, byOperator)).rejects.toThrow(unauthorized);
+    await expect(code.simulate.commitTransferBatch(commit, byOperator)).rejects.toThrow(
+      unauthorized,
+    );
     const session = [bob.address, dan.address, LATER, 5n, 0n, "0x"] as const;
     await code.write.authorizeSession(session, byBob);
     expect((await d.state.read.session([bob.address, dan.address]))[0]).toBe(0n);
@@ -190,10 +239,12 @@ describe("attacks on transfers", () => {
     };
     const bytes = (count: number) =>
       Array.from({ length: count }, () => random(256).toString(16).padStart(2, "0")).join("");
-    const number = (value: bigint | number, size: number) => value.toString(16).padStart(2 * size, "0");
+    const number = (value: bigint | number, size: number) =>
+      value.toString(16).padStart(2 * size, "0");
     const spent = new Set<bigint>();
     const count = { taken: 0, refused: 0, malformed: 0 };
-    for (const kind of ["calldata", "validium", "calldata"] as const) await commitAs[kind](d, coins(1n));
+    for (const kind of ["calldata", "validium", "calldata"] as const)
+      await commitAs[kind](d, coins(1n));
     for (let n = 0; n < 80; n++) {
       let data: Hex = "0x03";
       for (let groups = 1 + random(4); groups > 0; groups--) {
@@ -202,14 +253,20 @@ describe("attacks on transfers", () => {
         const length = has(4) ? 1 + random(6) : 1;
         data += number(form, 1) + (random(20) ? "ff" : "00") + bytes(3);
         // A base in the first batches, or anywhere.
-        if (has(8)) data += random(9) ? number((BigInt(random(2)) << 63n) | BigInt(random(1 << 21)), 8) : bytes(8);
+        if (has(8))
+          data += random(9)
+            ? number((BigInt(random(2)) << 63n) | BigInt(random(1 << 21)), 8)
+            : bytes(8);
         if (has(4)) data += number(length, 2);
         if (has(32)) data += bytes(20);
         if (!has(2)) data += bytes(64);
         for (let i = 0; i < length; i++) {
           const id = (BigInt(random(2)) << 63n) | (BigInt(random(2)) << 20n) | BigInt(random(255));
-          data += has(16) ? number(random(9) ? id : 1n << BigInt(random(64)), 8) : number(random(1 << 20), 3);
-          data += (has(32) ? "" : bytes(20)) + (has(1) ? (random(2) ? number(0, 8) : bytes(8)) : "");
+          data += has(16)
+            ? number(random(9) ? id : 1n << BigInt(random(64)), 8)
+            : number(random(1 << 20), 3);
+          data +=
+            (has(32) ? "" : bytes(20)) + (has(1) ? (random(2) ? number(0, 8) : bytes(8)) : "");
         }
       }
       const cut = random(8);
@@ -237,10 +294,12 @@ describe("attacks on transfers", () => {
         continue;
       }
       const ids = groups.flatMap(({ transfers }) => transfers.map(({ vaultId }) => vaultId));
-      const isThere = (id: bigint) => ((id >> 20n) & 0xffff_ffffn) < (id >> 63n === 1n ? batchNumber : validiums);
+      const isThere = (id: bigint) =>
+        ((id >> 20n) & 0xffff_ffffn) < (id >> 63n === 1n ? batchNumber : validiums);
       const now = BigInt(await time.latest());
       const isRefused =
-        groups.some(({ deadline }) => deadline <= now) || ids.some((id) => spent.has(id) || !isThere(id));
+        groups.some(({ deadline }) => deadline <= now) ||
+        ids.some((id) => spent.has(id) || !isThere(id));
       if (isRefused) expect(outcome).toMatch(/^(Spent|BatchUnknown|DeadlinePassed)$/);
       else expect(outcome).toBe("taken");
       if (isRefused) count.refused++;

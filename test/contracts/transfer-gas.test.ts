@@ -13,7 +13,11 @@ const to = (i: number): Address => sliceHex(random(i, "to"), 12);
 const signature = (i: number): Hex => `${random(i, "r")}${random(i, "s").slice(2)}`;
 /** A vault in a word of L1's spent vaults of its own. */
 const apart = (i: number) =>
-  packVaultId({ mode: i & 1 ? "validium" : "zk-rollup", batchNumber: 0, slot: i * 1792 + (i & 0xff) });
+  packVaultId({
+    mode: i & 1 ? "validium" : "zk-rollup",
+    batchNumber: 0,
+    slot: i * 1792 + (i & 0xff),
+  });
 const beside = (i: number) => packVaultId({ mode: "zk-rollup", batchNumber: 1, slot: i });
 /** From one word to the other and back, so that L1 writes both again and again. */
 const toAndFro = (i: number) => packVaultId({ mode: "zk-rollup", batchNumber: i & 1, slot: i });
@@ -30,21 +34,24 @@ it.each([
   ["two words in turn, each with a signature", 600, 1, toAndFro, () => 0n],
   ["two words in turn with one signature", 1_000, 1_000, toAndFro, () => 0n],
   ["one vault", 1, 1, apart, amount],
-] as const)("the bound of a commit's gas holds for %s", async (_name, count, length, vaultId, amountOf) => {
-  const d = await fresh();
-  const card = [entry(d.assets.card, d.config.admin, "1")];
-  for (const kind of ["calldata", "calldata", "validium"] as const) await commitAs[kind](d, card);
-  const load = new BatchLoad(readLimits());
-  const groups = Array.from({ length: count / length }, (_, group) => ({
-    transfers: Array.from({ length }, (_, place) => {
-      const i = group * length + place;
-      return { vaultId: vaultId(i), amount: amountOf(i), to: to(i) };
-    }),
-    deadline: LATER - 1n,
-    signature: signature(group),
-  }));
-  for (const { transfers } of groups) expect(load.take(transfers)).toBe(true);
-  const { txHash } = await commitTransfers(d, groups);
-  const { gasUsed } = await d.publicClient.getTransactionReceipt({ hash: txHash });
-  expect(Number(gasUsed)).toBeLessThanOrEqual(load.gas);
-});
+] as const)(
+  "the bound of a commit's gas holds for %s",
+  async (_name, count, length, vaultId, amountOf) => {
+    const d = await fresh();
+    const card = [entry(d.assets.card, d.config.admin, "1")];
+    for (const kind of ["calldata", "calldata", "validium"] as const) await commitAs[kind](d, card);
+    const load = new BatchLoad(readLimits());
+    const groups = Array.from({ length: count / length }, (_, group) => ({
+      transfers: Array.from({ length }, (_, place) => {
+        const i = group * length + place;
+        return { vaultId: vaultId(i), amount: amountOf(i), to: to(i) };
+      }),
+      deadline: LATER - 1n,
+      signature: signature(group),
+    }));
+    for (const { transfers } of groups) expect(load.take(transfers)).toBe(true);
+    const { txHash } = await commitTransfers(d, groups);
+    const { gasUsed } = await d.publicClient.getTransactionReceipt({ hash: txHash });
+    expect(Number(gasUsed)).toBeLessThanOrEqual(load.gas);
+  },
+);

@@ -3,7 +3,11 @@ import type { PrivateKeyAccount } from "viem/accounts";
 import { beforeEach, describe, expect, it } from "vitest";
 import { STANDARDS } from "../../core/model.ts";
 import type { SessionMessage } from "../../core/protocol/transfer.ts";
-import { sessionEndTypedData, sessionTypedData, transfersDigest } from "../../core/protocol/transfer.ts";
+import {
+  sessionEndTypedData,
+  sessionTypedData,
+  transfersDigest,
+} from "../../core/protocol/transfer.ts";
 import { encodeTransferData, type TransferGroup } from "../../core/protocol/transfer-data.ts";
 import { type CommittedBatch, commitAs, commitRollup, entry } from "./fixture/batches.ts";
 import { attest } from "./fixture/committee.ts";
@@ -40,23 +44,43 @@ describe("transfers", () => {
   });
   const key = (account: PrivateKeyAccount | undefined) => account as PrivateKeyAccount;
   const cards = (count: number, owner = key(ann), first = 0) =>
-    Array.from({ length: count }, (_, i) => entry(d.transferable.card, owner.address, String(first + i)));
-  const coins = (amount: bigint, owner = key(ann)) => [entry(d.transferable.coin, owner.address, "", amount)];
+    Array.from({ length: count }, (_, i) =>
+      entry(d.transferable.card, owner.address, String(first + i)),
+    );
+  const coins = (amount: bigint, owner = key(ann)) => [
+    entry(d.transferable.coin, owner.address, "", amount),
+  ];
   const mature = () => time.increase(MATURITY);
   const idOf = (batch: CommittedBatch, slot = 0) => batch.vaults[slot]?.vaultId as bigint;
 
-  async function exits(batch: CommittedBatch, slot: number, by: PrivateKeyAccount | undefined, exit: Exit = {}) {
+  async function exits(
+    batch: CommittedBatch,
+    slot: number,
+    by: PrivateKeyAccount | undefined,
+    exit: Exit = {},
+  ) {
     const args = exitArgs(batch, slot, { recipient: key(by).address, ...exit });
     return d.state.write.withdrawTransferred(args, { account: key(by).address });
   }
-  async function refused(batch: CommittedBatch, slot: number, by: PrivateKeyAccount | undefined, exit: Exit = {}) {
+  async function refused(
+    batch: CommittedBatch,
+    slot: number,
+    by: PrivateKeyAccount | undefined,
+    exit: Exit = {},
+  ) {
     const args = exitArgs(batch, slot, { recipient: key(by).address, ...exit });
     const call = d.state.simulate.withdrawTransferred(args, { account: key(by).address });
     return call.then(() => ({ error: "nothing", args: [] as readonly unknown[] }), errorIn);
   }
-  const moved = async (from: PrivateKeyAccount | undefined, ...transfers: TransferGroup["transfers"]) =>
-    commitTransfers(d, [await signedGroup(d, key(from), transfers)]);
-  const held = async (asset: { readonly token: Hex }, owner: PrivateKeyAccount | undefined, blob = "") =>
+  const moved = async (
+    from: PrivateKeyAccount | undefined,
+    ...transfers: TransferGroup["transfers"]
+  ) => commitTransfers(d, [await signedGroup(d, key(from), transfers)]);
+  const held = async (
+    asset: { readonly token: Hex },
+    owner: PrivateKeyAccount | undefined,
+    blob = "",
+  ) =>
     (await d.viem.getContractAt("TransferableToken", asset.token)).read.held([
       key(owner).address,
       keccak256(toHex(blob)),
@@ -75,14 +99,19 @@ describe("transfers", () => {
         d.state.write.withdraw(withdrawArgs(request(mint, 0)), { account: key(ann).address }),
       ).rejects.toThrow(new RegExp(`VaultSpent\\(.*\\s+\\(${idOf(mint)}\\)`));
       for (const refutation of [[], hops, [hopOf(batch, 1)]]) {
-        expect((await refused(mint, 0, ann, { refutation })).error).toMatch(/^(VaultSpent|ProofInvalid)$/);
+        expect((await refused(mint, 0, ann, { refutation })).error).toMatch(
+          /^(VaultSpent|ProofInvalid)$/,
+        );
       }
       expect(await refused(mint, 0, ann, { hops })).toMatchObject({ error: "NotOwner" });
       await exits(mint, 0, bob, { hops });
       expect(await refused(mint, 0, bob, { hops })).toMatchObject({ error: "VaultExhausted" });
       const tip = batch.outputs[1]?.outId as bigint;
       const asked = { ...request(mint, 1), recipient: key(cat).address };
-      const relayed = await signed(d, key(cat), { ...asked, vault: { ...asked.vault, vaultId: tip } });
+      const relayed = await signed(d, key(cat), {
+        ...asked,
+        vault: { ...asked.vault, vaultId: tip },
+      });
       const args = exitArgs(mint, 1, {
         hops: [hopOf(batch, 1)],
         recipient: key(cat).address,
@@ -107,7 +136,9 @@ describe("transfers", () => {
       const chain = { hops: hops.slice(0, count), refutation: hops.slice(count, count + 1) };
       expect(await refused(mint, 0, by, chain)).toMatchObject({ error: "VaultSpent" });
     }
-    expect((await refused(mint, 0, ann, { hops: [hops[0], hops[2]] as never })).error).toBe("ProofInvalid");
+    expect((await refused(mint, 0, ann, { hops: [hops[0], hops[2]] as never })).error).toBe(
+      "ProofInvalid",
+    );
     await exits(mint, 0, ann, { hops });
   });
 
@@ -122,7 +153,9 @@ describe("transfers", () => {
     expect(await refused(mint, 0, ann, { hops })).toMatchObject({ error: "TransferInvalid" });
     const paid = [...hops.slice(0, 8), hopOf(chain[8] as CommittedTransfers, 0)];
     expect(await refused(mint, 0, bob, { hops: paid })).toMatchObject({ error: "TransferInvalid" });
-    await exits(mint, 0, bob, { hops: [...hops.slice(0, 7), hopOf(chain[7] as CommittedTransfers, 0)] });
+    await exits(mint, 0, bob, {
+      hops: [...hops.slice(0, 7), hopOf(chain[7] as CommittedTransfers, 0)],
+    });
     await exits(mint, 0, ann, { hops: hops.slice(0, 8), refutation: hops.slice(8), quantity: 12n });
   });
 
@@ -138,7 +171,11 @@ describe("transfers", () => {
       return d.state.read.verifyVault([vault, header, path]).catch(errorIn);
     };
     expect(await owner(0)).toEqual([key(ann).address, 1n]);
-    const batch = await moved(ann, give(idOf(mint), NOBODY), give(idOf(mint, 2), key(bob).address, 30n));
+    const batch = await moved(
+      ann,
+      give(idOf(mint), NOBODY),
+      give(idOf(mint, 2), key(bob).address, 30n),
+    );
     const bogus = await moved(bob, give(idOf(mint, 1), key(bob).address));
     expect(await owner(0, { hops: [hopOf(batch, 0)] })).toEqual([NOBODY, 1n]);
     expect(await owner(0)).toMatchObject({ error: "VaultSpent" });
@@ -150,8 +187,12 @@ describe("transfers", () => {
     await exits(mint, 2, bob, { hops, quantity: 12n });
     expect(await owner(2, { hops })).toEqual([key(bob).address, 18n]);
     expect(await owner(2, { hops: [hopOf(batch, 2)] })).toEqual([key(ann).address, 70n]);
-    for (const slot of [0, 1, 2]) expect(await withdrawn(slot)).toMatchObject({ error: "VaultSpent" });
-    const others = await commitRollup(d, [...coins(5n), entry(d.assets.coin, key(ann).address, "", 5n)]);
+    for (const slot of [0, 1, 2])
+      expect(await withdrawn(slot)).toMatchObject({ error: "VaultSpent" });
+    const others = await commitRollup(d, [
+      ...coins(5n),
+      entry(d.assets.coin, key(ann).address, "", 5n),
+    ]);
     await moved(ann, give(idOf(others, 1), key(bob).address));
     for (const slot of [0, 1]) {
       const [vault, header, path] = exitArgs(others, slot);
@@ -171,32 +212,46 @@ describe("transfers", () => {
 
   it("split coins into exactly what is left, before and behind withdrawals", async () => {
     const mint = await commitRollup(d, coins(100n));
-    await d.state.write.withdraw(withdrawArgs(request(mint, 0, { quantity: 10n })), { account: key(ann).address });
+    await d.state.write.withdraw(withdrawArgs(request(mint, 0, { quantity: 10n })), {
+      account: key(ann).address,
+    });
     const batch = await moved(ann, give(idOf(mint), key(bob).address, 30n));
     const [receiver, change] = [hopOf(batch, 0), hopOf(batch, 1)];
     expect(await refused(mint, 0, bob, { hops: [receiver], quantity: 31n })).toMatchObject({
       error: "QuantityTooLarge",
     });
     expect(await refused(mint, 0, bob, { hops: [change] })).toMatchObject({ error: "NotOwner" });
-    expect(await refused(mint, 0, ann, { hops: [{ ...receiver, part: 1 }] })).toMatchObject({ error: "ProofInvalid" });
+    expect(await refused(mint, 0, ann, { hops: [{ ...receiver, part: 1 }] })).toMatchObject({
+      error: "ProofInvalid",
+    });
     await exits(mint, 0, bob, { hops: [receiver], quantity: 12n });
     const again = await moved(bob, give(receiver.outId, key(cat).address));
     await exits(mint, 0, cat, { hops: [receiver, hopOf(again, 0)], quantity: 18n });
     await exits(mint, 0, ann, { hops: [change], quantity: 60n });
     const { coin } = d.transferable;
-    expect([await held(coin, ann), await held(coin, bob), await held(coin, cat)]).toEqual([70n, 12n, 18n]);
+    expect([await held(coin, ann), await held(coin, bob), await held(coin, cat)]).toEqual([
+      70n,
+      12n,
+      18n,
+    ]);
   });
 
   it("split items, and burn a part or all of them", async () => {
-    const items = [5n, 5n].map((amount) => entry(d.transferable.item, key(ann).address, "7", amount));
+    const items = [5n, 5n].map((amount) =>
+      entry(d.transferable.item, key(ann).address, "7", amount),
+    );
     const mint = await commitRollup(d, items);
     const batch = await moved(ann, give(idOf(mint), NOBODY, 2n), give(idOf(mint, 1), NOBODY));
     expect(batch.outputs.length).toBe(3);
     for (const by of [ann, bob]) {
       for (const slot of [0, 2]) {
         const origin = slot === 0 ? 0 : 1;
-        expect(await refused(mint, origin, by, { hops: [hopOf(batch, slot)] })).toMatchObject({ error: "NotOwner" });
-        expect((await refused(mint, origin, by, { refutation: [hopOf(batch, slot)] })).error).toBe("VaultSpent");
+        expect(await refused(mint, origin, by, { hops: [hopOf(batch, slot)] })).toMatchObject({
+          error: "NotOwner",
+        });
+        expect((await refused(mint, origin, by, { refutation: [hopOf(batch, slot)] })).error).toBe(
+          "VaultSpent",
+        );
       }
     }
     // Nobody's signature opens the burned vault.
@@ -206,7 +261,11 @@ describe("transfers", () => {
     await exits(mint, 0, ann, { hops: [hopOf(batch, 1)], quantity: 3n });
     // Nor does a record that somebody makes up for it.
     const later = await commitTransfers(d, [
-      { transfers: [give(hopOf(batch, 2).outId, key(bob).address)], deadline: LATER, signature: nobodys.signature },
+      {
+        transfers: [give(hopOf(batch, 2).outId, key(bob).address)],
+        deadline: LATER,
+        signature: nobodys.signature,
+      },
     ]);
     const chain = { hops: [hopOf(batch, 2), hopOf(later, 0)] };
     expect(await refused(mint, 1, bob, chain)).toMatchObject({ error: "TransferInvalid" });
@@ -214,15 +273,26 @@ describe("transfers", () => {
 
   describe("that do not count", () => {
     /** The owner leaves over the record, and whoever it names gets nothing. */
-    async function isRefuted(mint: CommittedBatch, batch: CommittedTransfers, quantity = 1n, slot = 0) {
+    async function isRefuted(
+      mint: CommittedBatch,
+      batch: CommittedTransfers,
+      quantity = 1n,
+      slot = 0,
+    ) {
       await mature();
       const hop = hopOf(batch, slot);
-      expect(await refused(mint, 0, bob, { hops: [hop] })).toMatchObject({ error: "TransferInvalid" });
+      expect(await refused(mint, 0, bob, { hops: [hop] })).toMatchObject({
+        error: "TransferInvalid",
+      });
       expect(await refused(mint, 0, ann, { quantity })).toMatchObject({ error: "VaultSpent" });
       const altered = { ...hop, signature: `0x${"11".repeat(64)}` as Hex };
-      expect(await refused(mint, 0, ann, { refutation: [altered] })).toMatchObject({ error: "ProofInvalid" });
+      expect(await refused(mint, 0, ann, { refutation: [altered] })).toMatchObject({
+        error: "ProofInvalid",
+      });
       await exits(mint, 0, ann, { refutation: [hop], quantity });
-      expect(await refused(mint, 0, bob, { hops: [hop] })).toMatchObject({ error: "TransferInvalid" });
+      expect(await refused(mint, 0, bob, { hops: [hop] })).toMatchObject({
+        error: "TransferInvalid",
+      });
     }
 
     it("are refuted when another signed", async () => {
@@ -241,9 +311,12 @@ describe("transfers", () => {
       const cancel = (slot: number, by: PrivateKeyAccount | undefined) =>
         d.state.write.cancelTransfers([digests[slot] as Hex], { account: key(by).address });
       const until = BigInt(await time.latest()) + 1_000_000n;
-      await d.state.write.authorizeSession([key(ann).address, key(dan).address, until, 1n, 0n, "0x"], {
-        account: key(ann).address,
-      });
+      await d.state.write.authorizeSession(
+        [key(ann).address, key(dan).address, until, 1n, 0n, "0x"],
+        {
+          account: key(ann).address,
+        },
+      );
       await d.state.write.approveTransfers([(groups[1] as TransferGroup).transfers, LATER], {
         account: key(ann).address,
       });
@@ -266,7 +339,10 @@ describe("transfers", () => {
       }
       const [, at] = await d.state.read.approval([key(ann).address, digests[1] as Hex]);
       await cancel(1, ann);
-      expect(await d.state.read.approval([key(ann).address, digests[1] as Hex])).toEqual([expect.any(BigInt), at]);
+      expect(await d.state.read.approval([key(ann).address, digests[1] as Hex])).toEqual([
+        expect.any(BigInt),
+        at,
+      ]);
     });
 
     it("are refuted when they take more than there is, or a part of a card", async () => {
@@ -281,14 +357,18 @@ describe("transfers", () => {
       const batch = await moved(ann, give(idOf(mint), key(bob).address, 11n));
       const refutation = [hopOf(batch, 1)];
       for (const quantity of [1n, 4n, 5n]) await exits(mint, 0, ann, { refutation, quantity });
-      expect(await refused(mint, 0, ann, { refutation })).toMatchObject({ error: "VaultExhausted" });
+      expect(await refused(mint, 0, ann, { refutation })).toMatchObject({
+        error: "VaultExhausted",
+      });
     });
 
     it("spend nothing that is withdrawn already", async () => {
       const mint = await commitRollup(d, coins(10n));
       await d.state.write.withdraw(withdrawArgs(request(mint, 0)), { account: key(ann).address });
       const batch = await moved(ann, give(idOf(mint), key(bob).address));
-      expect(await refused(mint, 0, bob, { hops: [hopOf(batch, 0)] })).toMatchObject({ error: "TransferInvalid" });
+      expect(await refused(mint, 0, bob, { hops: [hopOf(batch, 0)] })).toMatchObject({
+        error: "TransferInvalid",
+      });
     });
 
     it("are not made up by a validium root that holds a record's leaf", async () => {
@@ -297,14 +377,25 @@ describe("transfers", () => {
       const validium = await commitAs.validium(d, cards(1, key(bob), 9));
       await mature();
       const hop = { ...hopOf(real, 0), outId: 0n, header: validium.header };
-      expect(await refused(mint, 0, ann, { refutation: [hop] })).toMatchObject({ error: "ProofInvalid" });
+      expect(await refused(mint, 0, ann, { refutation: [hop] })).toMatchObject({
+        error: "ProofInvalid",
+      });
       expect(await refused(mint, 0, bob, { hops: [hop] })).toMatchObject({ error: "ProofInvalid" });
-      const unknown = { ...hopOf(real, 0), header: { ...real.header, committedAt: real.header.committedAt - 1n } };
-      expect(await refused(mint, 0, bob, { hops: [unknown] })).toMatchObject({ error: "HeaderMismatch" });
+      const unknown = {
+        ...hopOf(real, 0),
+        header: { ...real.header, committedAt: real.header.committedAt - 1n },
+      };
+      expect(await refused(mint, 0, bob, { hops: [unknown] })).toMatchObject({
+        error: "HeaderMismatch",
+      });
       const deeper = { ...hopOf(real, 0), siblings: [keccak256("0x")] };
-      expect(await refused(mint, 0, bob, { hops: [deeper] })).toMatchObject({ error: "ProofInvalid" });
+      expect(await refused(mint, 0, bob, { hops: [deeper] })).toMatchObject({
+        error: "ProofInvalid",
+      });
       const outside = { ...hopOf(real, 0), outId: hopOf(real, 0).outId + 1n };
-      expect(await refused(mint, 0, bob, { hops: [outside] })).toMatchObject({ error: "ProofInvalid" });
+      expect(await refused(mint, 0, bob, { hops: [outside] })).toMatchObject({
+        error: "ProofInvalid",
+      });
     });
   });
 
@@ -314,10 +405,21 @@ describe("transfers", () => {
     const [[first, firstHeader, firstPath], [later, laterHeader, laterPath]] = [0, 1].map((slot) =>
       exitArgs(mint, slot),
     ) as [ReturnType<typeof exitArgs>, ReturnType<typeof exitArgs>];
-    await d.state.write.voidDuplicate([first, firstHeader, firstPath, later, laterHeader, laterPath]);
+    await d.state.write.voidDuplicate([
+      first,
+      firstHeader,
+      firstPath,
+      later,
+      laterHeader,
+      laterPath,
+    ]);
     await mature();
-    expect(await refused(mint, 1, bob, { hops: [hopOf(batch, 0)] })).toMatchObject({ error: "TransferInvalid" });
-    expect(await refused(mint, 1, ann, { refutation: [hopOf(batch, 0)] })).toMatchObject({ error: "VaultExhausted" });
+    expect(await refused(mint, 1, bob, { hops: [hopOf(batch, 0)] })).toMatchObject({
+      error: "TransferInvalid",
+    });
+    expect(await refused(mint, 1, ann, { refutation: [hopOf(batch, 0)] })).toMatchObject({
+      error: "VaultExhausted",
+    });
     await exits(mint, 0, ann);
   });
 
@@ -348,7 +450,8 @@ describe("transfers", () => {
       const wrong = await key(bob).signTypedData(sessionEndTypedData(d.settlement, parties));
       const bring = (signature: Hex) =>
         d.state.write.revokeSession([parties.owner, parties.key, signature], d.by("relayer"));
-      for (const bad of ["0x", wrong] as const) await expect(bring(bad)).rejects.toThrow("SignatureInvalid");
+      for (const bad of ["0x", wrong] as const)
+        await expect(bring(bad)).rejects.toThrow("SignatureInvalid");
       await bring(end);
       const late = await moved(dan, give(idOf(mint, 1), key(bob).address));
       await mature();
@@ -359,7 +462,9 @@ describe("transfers", () => {
         [late, 1],
       ] as const) {
         const hops = [hopOf(batch, 0)];
-        expect(await refused(mint, slot, bob, { hops })).toMatchObject({ error: "TransferInvalid" });
+        expect(await refused(mint, slot, bob, { hops })).toMatchObject({
+          error: "TransferInvalid",
+        });
         await exits(mint, slot, ann, { refutation: hops });
       }
     });
@@ -376,7 +481,9 @@ describe("transfers", () => {
       await exits(mint, 2, bob, { hops: [hopOf(small, 0)], quantity: 5n });
       const refutation = [hopOf(whole, 0)];
       await exits(mint, 1, ann, { refutation, quantity: 6n });
-      expect(await refused(mint, 1, bob, { hops: refutation })).toMatchObject({ error: "TransferInvalid" });
+      expect(await refused(mint, 1, bob, { hops: refutation })).toMatchObject({
+        error: "TransferInvalid",
+      });
       await exits(mint, 1, ann, { refutation, quantity: 4n });
     });
 
@@ -387,7 +494,10 @@ describe("transfers", () => {
       const until = BigInt(await time.latest()) + 1000n;
       const group = await signedGroup(d, key(dan), [give(idOf(mint), key(bob).address)]);
       const data = bytesToHex(encodeTransferData([group]));
-      const transaction = await d.state.write.commitTransferBatch(await transferBatchArgs(d, data), operator);
+      const transaction = await d.state.write.commitTransferBatch(
+        await transferBatchArgs(d, data),
+        operator,
+      );
       await d.state.write.authorizeSession(args(await session({ until })), {
         account: key(ann).address,
         gas: 200_000n,
@@ -403,10 +513,21 @@ describe("transfers", () => {
       const late = await moved(dan, give(idOf(mint, 2), key(bob).address));
       await mature();
       await exits(mint, 1, bob, { hops: [hopOf(last, 0)] });
-      expect(await refused(mint, 2, bob, { hops: [hopOf(late, 0)] })).toMatchObject({ error: "TransferInvalid" });
-      const header = { ...last.header, committedAt: timestamp, sequence: last.header.sequence - 1n };
-      const early = (await d.state.getEvents.BatchCommitted({}, { fromBlock: blockNumber, toBlock: blockNumber }))[0];
-      expect(early?.args).toMatchObject({ committedAt: header.committedAt, sequence: header.sequence });
+      expect(await refused(mint, 2, bob, { hops: [hopOf(late, 0)] })).toMatchObject({
+        error: "TransferInvalid",
+      });
+      const header = {
+        ...last.header,
+        committedAt: timestamp,
+        sequence: last.header.sequence - 1n,
+      };
+      const early = (
+        await d.state.getEvents.BatchCommitted({}, { fromBlock: blockNumber, toBlock: blockNumber })
+      )[0];
+      expect(early?.args).toMatchObject({
+        committedAt: header.committedAt,
+        sequence: header.sequence,
+      });
       const first: CommittedTransfers = {
         ...last,
         batchNumber: last.batchNumber - 1,
@@ -420,7 +541,9 @@ describe("transfers", () => {
         ],
         header: { ...header, batchRoot: early?.args.batchRoot as Hex },
       };
-      expect(await refused(mint, 0, bob, { hops: [hopOf(first, 0)] })).toMatchObject({ error: "TransferInvalid" });
+      expect(await refused(mint, 0, bob, { hops: [hopOf(first, 0)] })).toMatchObject({
+        error: "TransferInvalid",
+      });
       await exits(mint, 0, ann, { refutation: [hopOf(first, 0)] });
     });
 
@@ -432,21 +555,39 @@ describe("transfers", () => {
       const other = { ...terms, owner: key(bob).address };
       const another = await key(ann).signTypedData(sessionTypedData(d.settlement, other));
       for (const bad of ["0x", wrong, another] as const) {
-        await expect(d.state.write.authorizeSession(args(terms, bad), relay)).rejects.toThrow("SignatureInvalid");
+        await expect(d.state.write.authorizeSession(args(terms, bad), relay)).rejects.toThrow(
+          "SignatureInvalid",
+        );
       }
       for (const bad of [{ limit: 0n }, { until: BigInt(await time.latest()) }, { key: NOBODY }]) {
         await expect(authorize({ ...terms, ...bad })).rejects.toThrow("SessionInvalid");
       }
       await d.state.write.authorizeSession(args(terms, signature), relay);
-      const [from, until, revokedAt, limit] = await d.state.read.session([key(ann).address, terms.key]);
-      expect([from, until, revokedAt, limit]).toEqual([BigInt(await time.latest()), terms.until, 0n, 1n]);
+      const [from, until, revokedAt, limit] = await d.state.read.session([
+        key(ann).address,
+        terms.key,
+      ]);
+      expect([from, until, revokedAt, limit]).toEqual([
+        BigInt(await time.latest()),
+        terms.until,
+        0n,
+        1n,
+      ]);
       await expect(authorize(terms)).rejects.toThrow("SessionKeyUsed");
-      await d.state.write.revokeSession([terms.owner, terms.key, "0x"], { account: key(ann).address });
+      await d.state.write.revokeSession([terms.owner, terms.key, "0x"], {
+        account: key(ann).address,
+      });
       const [, , at] = await d.state.read.session([key(ann).address, terms.key]);
-      await d.state.write.revokeSession([terms.owner, terms.key, "0x"], { account: key(ann).address });
+      await d.state.write.revokeSession([terms.owner, terms.key, "0x"], {
+        account: key(ann).address,
+      });
       expect((await d.state.read.session([key(ann).address, terms.key]))[2]).toBe(at);
-      await d.state.write.revokeSession([terms.owner, key(cat).address, "0x"], { account: key(ann).address });
-      await expect(authorize({ ...terms, key: key(cat).address })).rejects.toThrow("SessionKeyUsed");
+      await d.state.write.revokeSession([terms.owner, key(cat).address, "0x"], {
+        account: key(ann).address,
+      });
+      await expect(authorize({ ...terms, key: key(cat).address })).rejects.toThrow(
+        "SessionKeyUsed",
+      );
       expect(hashTypedData(sessionTypedData(d.settlement, terms))).toHaveLength(66);
     });
   });
@@ -458,7 +599,9 @@ describe("transfers", () => {
       return { transfers, deadline: LATER, signature: "0x" };
     }) as [TransferGroup, TransferGroup];
     const approve = (group: TransferGroup) =>
-      d.state.write.approveTransfers([group.transfers, group.deadline], { account: key(ann).address });
+      d.state.write.approveTransfers([group.transfers, group.deadline], {
+        account: key(ann).address,
+      });
     await approve(first);
     const approvedAt = async () =>
       (await d.state.read.approval([key(ann).address, transfersDigest(d.settlement, first)]))[0];
@@ -471,7 +614,9 @@ describe("transfers", () => {
     expect(await approvedAt()).toBe(at);
     await mature();
     await exits(mint, 0, bob, { hops: [hopOf(good, 0)] });
-    expect(await refused(mint, 1, bob, { hops: [hopOf(early, 0)] })).toMatchObject({ error: "TransferInvalid" });
+    expect(await refused(mint, 1, bob, { hops: [hopOf(early, 0)] })).toMatchObject({
+      error: "TransferInvalid",
+    });
     await exits(mint, 1, ann, { refutation: [hopOf(early, 0)] });
   });
 
@@ -487,8 +632,12 @@ describe("transfers", () => {
     it.each(Object.entries(ANSWER))("answer %s", async (name, answer) => {
       const asset = await registerTransferable(d, "erc721", answer);
       const isYes = name === "yes";
-      expect(await d.state.read.isTransferable([asset.chainId, BigInt(asset.assetType)])).toBe(isYes);
-      const told = await d.state.getEvents.AssetTransferable({ assetType: BigInt(asset.assetType) });
+      expect(await d.state.read.isTransferable([asset.chainId, BigInt(asset.assetType)])).toBe(
+        isYes,
+      );
+      const told = await d.state.getEvents.AssetTransferable({
+        assetType: BigInt(asset.assetType),
+      });
       expect(told.length).toBe(isYes ? 1 : 0);
     });
 
@@ -527,8 +676,10 @@ describe("transfers", () => {
   });
 
   describe("are committed", () => {
-    const write = async (args: Awaited<ReturnType<typeof transferBatchArgs>>, account = d.actors.operator.account) =>
-      d.state.write.commitTransferBatch(args, { account });
+    const write = async (
+      args: Awaited<ReturnType<typeof transferBatchArgs>>,
+      account = d.actors.operator.account,
+    ) => d.state.write.commitTransferBatch(args, { account });
 
     it("once for each vault, whoever signed", async () => {
       const mint = await commitRollup(d, cards(2));
@@ -545,16 +696,24 @@ describe("transfers", () => {
       const mint = await commitRollup(d, cards(2));
       const validium = await commitAs.validium(d, cards(1, key(ann), 5));
       const [validiums, rollups] = await d.state.read.batchCounts();
-      const future = [(1n << 63n) | (rollups << 20n), validiums << 20n, (1n << 63n) | ((rollups + 1n) << 20n)];
+      const future = [
+        (1n << 63n) | (rollups << 20n),
+        validiums << 20n,
+        (1n << 63n) | ((rollups + 1n) << 20n),
+      ];
       for (const vaultId of future) {
         const chain = [give(idOf(mint), key(bob).address), give(vaultId, key(cat).address)];
-        await expect(moved(ann, ...chain)).rejects.toThrow(new RegExp(`BatchUnknown[^]*${vaultId}`));
+        await expect(moved(ann, ...chain)).rejects.toThrow(
+          new RegExp(`BatchUnknown[^]*${vaultId}`),
+        );
       }
       const deadline = BigInt(await time.latest()) + 100n;
       const group = await signedGroup(d, key(ann), [give(idOf(mint), key(bob).address)], deadline);
       const other = await signedGroup(d, key(ann), [give(idOf(validium), key(bob).address)]);
       await time.setNextBlockTimestamp(deadline + 1n);
-      await expect(commitTransfers(d, [other, group])).rejects.toThrow(new RegExp(`DeadlinePassed[^]*${deadline}`));
+      await expect(commitTransfers(d, [other, group])).rejects.toThrow(
+        new RegExp(`DeadlinePassed[^]*${deadline}`),
+      );
       await time.setNextBlockTimestamp(deadline);
       await commitTransfers(d, [other, group]);
     });
@@ -568,8 +727,12 @@ describe("transfers", () => {
       const [history, number, , attestation] = good;
       const byStranger = write(good, d.actors.stranger.account);
       await d.refuses(byStranger, "AccessControlUnauthorizedAccount");
-      await expect(write([keccak256("0x"), number, data, attestation])).rejects.toThrow("HistoryMismatch");
-      await expect(write([history, number + 1n, data, attestation])).rejects.toThrow("BatchNumberMismatch");
+      await expect(write([keccak256("0x"), number, data, attestation])).rejects.toThrow(
+        "HistoryMismatch",
+      );
+      await expect(write([history, number + 1n, data, attestation])).rejects.toThrow(
+        "BatchNumberMismatch",
+      );
       await expect(write([history, number, data, "0x"])).rejects.toThrow("AttestationMalformed");
       const batchRoot = keccak256("0x01");
       const message = {
@@ -580,7 +743,9 @@ describe("transfers", () => {
         dataHash: keccak256(data),
         epoch: 0n,
       };
-      await expect(write([history, number, data, await attest(d, message)])).rejects.toThrow("CommitteeMismatch");
+      await expect(write([history, number, data, await attest(d, message)])).rejects.toThrow(
+        "CommitteeMismatch",
+      );
       await d.state.write.pauseCommits([true], d.by("guardian"));
       await expect(write(good)).rejects.toThrow("CommittingPaused");
       await d.state.write.pauseCommits([false], d.by("admin"));

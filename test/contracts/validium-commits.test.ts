@@ -1,4 +1,14 @@
-import { concat, encodeFunctionData, type Hex, keccak256, size, slice, toHex, zeroAddress, zeroHash } from "viem";
+import {
+  concat,
+  encodeFunctionData,
+  type Hex,
+  keccak256,
+  size,
+  slice,
+  toHex,
+  zeroAddress,
+  zeroHash,
+} from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { hashTypedData } from "viem/utils";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -6,11 +16,20 @@ import { packedAssets } from "../../core/l1/arguments.ts";
 import type { AssetId } from "../../core/ports.ts";
 import { committeeHash } from "../../core/protocol/attestation.ts";
 import { compareAssets } from "../../core/protocol/manifest.ts";
-import { type ValidiumBatchMessage, validiumBatchTypedData } from "../../core/protocol/typed-data.ts";
+import {
+  type ValidiumBatchMessage,
+  validiumBatchTypedData,
+} from "../../core/protocol/typed-data.ts";
 import { commitRollup, committedEvent, entry, sealedRoot } from "./fixture/batches.ts";
 import { attest, changeCommittee, signBatch } from "./fixture/committee.ts";
 import type { Deployment, Member } from "./fixture/deployment.ts";
-import { ascendingAccounts, CHANGE_DELAY, MODE, openChain, THRESHOLD } from "./fixture/deployment.ts";
+import {
+  ascendingAccounts,
+  CHANGE_DELAY,
+  MODE,
+  openChain,
+  THRESHOLD,
+} from "./fixture/deployment.ts";
 
 const { fresh } = await openChain();
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
@@ -41,8 +60,11 @@ describe("validium commits", () => {
       { account },
     );
   };
-  const refuses = async (attestation: Hex, error: "AttestationMalformed" | "CommitteeMismatch", args: unknown[]) =>
-    d.refuses(write(attestation), error, args as never);
+  const refuses = async (
+    attestation: Hex,
+    error: "AttestationMalformed" | "CommitteeMismatch",
+    args: unknown[],
+  ) => d.refuses(write(attestation), error, args as never);
   /** One entry for each member: its signature, or its address. */
   const parts = async (signers: readonly number[] = [0, 1, 2]) =>
     Promise.all(
@@ -82,7 +104,10 @@ describe("validium commits", () => {
 
   it("knows the committee by the core's hash", async () => {
     const members = d.config.committee;
-    expect(await d.state.read.committee()).toEqual([committeeHash(0n, { threshold: THRESHOLD, members }), 0n]);
+    expect(await d.state.read.committee()).toEqual([
+      committeeHash(0n, { threshold: THRESHOLD, members }),
+      0n,
+    ]);
   });
 
   describe("refuses an attestation", () => {
@@ -95,12 +120,18 @@ describe("validium commits", () => {
     it("with one member's signature twice", async () => {
       const [a = "", b = "", , ...others] = await parts();
       await refuses(join([a, b, b, ...others]), "CommitteeMismatch", [0n]);
-      await refuses(join([a, b, unsigned(member(2).address), b, ...others.slice(1)]), "CommitteeMismatch", [0n]);
+      await refuses(
+        join([a, b, unsigned(member(2).address), b, ...others.slice(1)]),
+        "CommitteeMismatch",
+        [0n],
+      );
     });
 
     it("that signs as a member past the last", async () => {
       const [a = "", b = "", c = "", ...others] = await parts();
-      await refuses(join([a, b, unsigned(member(2).address), ...others, c]), "CommitteeMismatch", [0n]);
+      await refuses(join([a, b, unsigned(member(2).address), ...others, c]), "CommitteeMismatch", [
+        0n,
+      ]);
     });
 
     it("with a signature of somebody else", async () => {
@@ -166,7 +197,12 @@ describe("validium commits", () => {
 
     it("of another batch number, root, count or data", async () => {
       const otherHash = keccak256(toHex("other"));
-      const others = [{ batchNumber: 1 }, { batchRoot: otherHash }, { vaultCount: 999 }, { dataHash: otherHash }];
+      const others = [
+        { batchNumber: 1 },
+        { batchRoot: otherHash },
+        { vaultCount: 999 },
+        { dataHash: otherHash },
+      ];
       for (const other of others) {
         await refuses(await attest(d, { ...message, ...other }), "CommitteeMismatch", [0n]);
       }
@@ -182,8 +218,16 @@ describe("validium commits", () => {
     });
 
     it("of another threshold or of other members", async () => {
-      await refuses(await attest(d, message, { signers: [0, 1], threshold: 2 }), "CommitteeMismatch", [0n]);
-      await refuses(await attest(d, message, { signers: [0, 1, 2, 3], threshold: 4 }), "CommitteeMismatch", [0n]);
+      await refuses(
+        await attest(d, message, { signers: [0, 1], threshold: 2 }),
+        "CommitteeMismatch",
+        [0n],
+      );
+      await refuses(
+        await attest(d, message, { signers: [0, 1, 2, 3], threshold: 4 }),
+        "CommitteeMismatch",
+        [0n],
+      );
       const impostors = { ...d, members: ascendingAccounts(5) };
       await refuses(await attest(impostors, message), "CommitteeMismatch", [0n]);
       const fewer = { ...d, members: d.members.slice(0, 4) };
@@ -193,7 +237,10 @@ describe("validium commits", () => {
 
   it("refuses a batch that no honest member would sign, even with three signatures", async () => {
     const batchRoot = sealedRoot("validium", assets, zeroHash);
-    await d.refuses(write(await attest(d, { ...message, batchRoot }), { content: zeroHash }), "BatchRootZero");
+    await d.refuses(
+      write(await attest(d, { ...message, batchRoot }), { content: zeroHash }),
+      "BatchRootZero",
+    );
     const attestation = await attest(d, message);
     for (const vaultCount of [0, 2 ** 20 + 1, 2 ** 32 - 1]) {
       await d.refuses(write(attestation, { vaultCount }), "VaultCountInvalid", [vaultCount]);
@@ -204,17 +251,26 @@ describe("validium commits", () => {
 
   it("takes a signed batch only from the operator, and only as the next one", async () => {
     const attestation = await attest(d, message);
-    await d.refuses(write(attestation, {}, d.actors.stranger.account), "AccessControlUnauthorizedAccount");
+    await d.refuses(
+      write(attestation, {}, d.actors.stranger.account),
+      "AccessControlUnauthorizedAccount",
+    );
     await write(attestation);
     await d.refuses(write(attestation), "BatchNumberMismatch", [1n, 0n]);
     const gap = { batchNumber: 2 };
-    await d.refuses(write(await attest(d, { ...message, ...gap }), gap), "BatchNumberMismatch", [1n, 2n]);
+    await d.refuses(write(await attest(d, { ...message, ...gap }), gap), "BatchNumberMismatch", [
+      1n,
+      2n,
+    ]);
   });
 
   it("takes a manifest of registered assets only, strictly ascending and whole", async () => {
     const [first, second] = assets as [AssetId, AssetId];
     const unknown = { chainId: first.chainId + 1n, assetType: first.assetType };
-    const many = Array.from({ length: 256 }, (_, i) => ({ chainId: BigInt(i), assetType: first.assetType }));
+    const many = Array.from({ length: 256 }, (_, i) => ({
+      chainId: BigInt(i),
+      assetType: first.assetType,
+    }));
     const whole = packedAssets(assets);
     const refused = [
       ["ManifestInvalid", whole.slice(0, -2) as Hex, [1n]],
@@ -222,7 +278,11 @@ describe("validium commits", () => {
       ["ManifestInvalid", packedAssets([second, first]), [1n]],
       ["ManifestInvalid", packedAssets([first, first]), [1n]],
       ["ManifestInvalid", packedAssets(many), [255n]],
-      ["AssetNotRegistered", packedAssets([...assets, unknown]), [unknown.chainId, BigInt(unknown.assetType)]],
+      [
+        "AssetNotRegistered",
+        packedAssets([...assets, unknown]),
+        [unknown.chainId, BigInt(unknown.assetType)],
+      ],
     ] as const;
     for (const [error, given, args] of refused) {
       const call = write(await attest(d, message), { assets: given });
@@ -232,7 +292,12 @@ describe("validium commits", () => {
 
   it("takes no other manifest than the one that three have signed", async () => {
     const attestation = await attest(d, message);
-    for (const other of [assets.slice(1), assets.slice(0, 1), [], [...assets, d.assets.item].sort(compareAssets)]) {
+    for (const other of [
+      assets.slice(1),
+      assets.slice(0, 1),
+      [],
+      [...assets, d.assets.item].sort(compareAssets),
+    ]) {
       const call = write(attestation, { assets: packedAssets(other) });
       await d.refuses(call, "CommitteeMismatch");
     }
@@ -249,7 +314,15 @@ describe("validium commits", () => {
     const payload = encodeFunctionData({
       abi: d.state.abi,
       functionName: "commitValidiumBatch",
-      args: [...place, content, vaultCount, dataHash, packedAssets(assets), await attest(d, message), "0x"],
+      args: [
+        ...place,
+        content,
+        vaultCount,
+        dataHash,
+        packedAssets(assets),
+        await attest(d, message),
+        "0x",
+      ],
     });
     await multisig.write.forward([d.state.address, payload]);
     expect(await d.state.read.batchCounts()).toEqual([1n, 0n]);
@@ -259,13 +332,20 @@ describe("validium commits", () => {
 /** The smallest s above half of the order; it still fits the 255 bits of the compact form. */
 const HIGH_S = (ORDER >> 1n) + 1n;
 
-/** A key whose signature over the digest has exactly this s: with a nonce k, `s = (digest + r * key) / k`, solved for the key. */
+/**
+ * A key whose signature over the digest has exactly this s: with a nonce k, `s = (digest + r * key)
+ * / k`, solved for the key.
+ */
 function keyThatSigns(digest: bigint, s: bigint) {
   const nonce = BigInt(keccak256(toHex("a nonce")));
   const point = privateKeyToAccount(toHex(nonce, { size: 32 })).publicKey;
   const r = slice(point, 1, 33);
   const key = (modulo(s * nonce - digest) * inverse(BigInt(r))) % ORDER;
-  return { account: privateKeyToAccount(toHex(key, { size: 32 })), r, parity: BigInt(slice(point, 64)) & 1n };
+  return {
+    account: privateKeyToAccount(toHex(key, { size: 32 })),
+    r,
+    parity: BigInt(slice(point, 64)) & 1n,
+  };
 }
 
 /** Modulo the prime order: a^(order - 2). */

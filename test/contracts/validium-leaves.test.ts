@@ -9,7 +9,10 @@ import { request, withdrawArgs } from "./fixture/withdrawals.ts";
 
 const { fresh } = await openChain();
 
-/** What a hostile operator and committee can sign into a leaf, and what a withdrawal of it says. Nobody on L1 has seen it before. */
+/**
+ * What a hostile operator and committee can sign into a leaf, and what a withdrawal of it says.
+ * Nobody on L1 has seen it before.
+ */
 describe("a validium leaf that breaks the rules", () => {
   let d: Deployment;
   beforeEach(async () => {
@@ -92,7 +95,18 @@ describe("a validium leaf that breaks the rules", () => {
   });
 
   it("of a foreign token in a spelling that its scheme does not have, though the token itself would read it", async () => {
-    const spellings = ["{007}:{}", "{ 7}:{}", "7:{}", "{7}:", "{7}:{", "{7a}:{}", "[7]:{}", "{}:{}", "{7};{}", "{"];
+    const spellings = [
+      "{007}:{}",
+      "{ 7}:{}",
+      "7:{}",
+      "{7}:",
+      "{7}:{",
+      "{7a}:{}",
+      "[7]:{}",
+      "{}:{}",
+      "{7};{}",
+      "{",
+    ];
     for (const spelling of spellings) {
       const blob: Hex = toHex(spelling);
       await refuses(entry(d.assets.imxCard, owner(), spelling), "BlobInvalid", () => [blob]);

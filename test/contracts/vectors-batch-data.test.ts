@@ -46,7 +46,13 @@ describe("L1 and the vectors of batch data", () => {
   beforeAll(async () => {
     d = await fresh();
     for (const { standard, chainId, token, quantum } of assets) {
-      await d.state.write.registerAsset([STANDARD[standard], BigInt(chainId), token, BigInt(quantum), 0]);
+      await d.state.write.registerAsset([
+        STANDARD[standard],
+        BigInt(chainId),
+        token,
+        BigInt(quantum),
+        0,
+      ]);
     }
     for (let n = 0; n < Number(batchNumber); n++) {
       await commitRollup(d, [entry(d.assets.coin, d.actors.owner.account.address)]);
@@ -59,7 +65,10 @@ describe("L1 and the vectors of batch data", () => {
   afterEach(() => restore());
 
   const commit = async (data: Hex) =>
-    d.state.write.commitRollupBatch([await d.state.read.history(), "0x", BigInt(batchNumber), data], d.by("operator"));
+    d.state.write.commitRollupBatch(
+      [await d.state.read.history(), "0x", BigInt(batchNumber), data],
+      d.by("operator"),
+    );
   const refusal = async (data: Hex) => {
     const { operator } = d.actors;
     const fault = await d.publicClient
@@ -79,10 +88,13 @@ describe("L1 and the vectors of batch data", () => {
     return errorName === "BatchDataInvalid" ? NAMES[Number(args?.[0])] : errorName;
   };
 
-  it.each(valid)("take $name for the same root", async ({ data, dataHash, vaultCount, batchRoot }) => {
-    const { args } = await committedEvent(d, await commit(data));
-    expect(args).toMatchObject({ batchRoot, dataHash, vaultCount: Number(vaultCount) });
-  });
+  it.each(valid)(
+    "take $name for the same root",
+    async ({ data, dataHash, vaultCount, batchRoot }) => {
+      const { args } = await committedEvent(d, await commit(data));
+      expect(args).toMatchObject({ batchRoot, dataHash, vaultCount: Number(vaultCount) });
+    },
+  );
 
   it.each(refused)("refuse $name: $reason", async ({ reason, data }) => {
     const fault = await refusal(data);

@@ -36,7 +36,9 @@ describe("Solidity and the vectors agree on", () => {
   it.each(assets)(
     "asset type and id of $name",
     async ({ standard, token, quantum, assetType, blob, mintableAssetId }) => {
-      expect(await harness.read.assetType([STANDARD[standard], token, BigInt(quantum)])).toBe(BigInt(assetType));
+      expect(await harness.read.assetType([STANDARD[standard], token, BigInt(quantum)])).toBe(
+        BigInt(assetType),
+      );
       const id = await harness.read.mintableAssetId([STANDARD[standard], BigInt(assetType), blob]);
       expect(id).toBe(BigInt(mintableAssetId));
     },
@@ -45,31 +47,40 @@ describe("Solidity and the vectors agree on", () => {
   it.each(vectors("starkex-assets").vectors)("StarkEx's asset id $assetId", async (vector) => {
     const { standard, token, quantum, mintingBlob, assetId } = vector;
     const type = await harness.read.assetType([STANDARD[standard], token, BigInt(quantum)]);
-    expect(await harness.read.mintableAssetId([STANDARD[standard], type, mintingBlob])).toBe(BigInt(assetId));
+    expect(await harness.read.mintableAssetId([STANDARD[standard], type, mintingBlob])).toBe(
+      BigInt(assetId),
+    );
   });
 
   const tokens = vectors("blobs").vectors.filter(({ standard }) => standard !== "erc20");
-  it.each(tokens)("the token id of $scheme blob $canonical", async ({ scheme, canonical, tokenId }) => {
-    const read = {
-      mintmark: () => harness.read.mintmarkTokenId([canonical]),
-      imx: async () => (await harness.read.imxTokenId([canonical]))[0],
-      raw32: () => harness.read.rawTokenId([canonical]),
-    };
-    const id = await read[scheme]();
-    expect(id).toBe(BigInt(tokenId ?? -1n));
-  });
+  it.each(tokens)(
+    "the token id of $scheme blob $canonical",
+    async ({ scheme, canonical, tokenId }) => {
+      const read = {
+        mintmark: () => harness.read.mintmarkTokenId([canonical]),
+        imx: async () => (await harness.read.imxTokenId([canonical]))[0],
+        raw32: () => harness.read.rawTokenId([canonical]),
+      };
+      const id = await read[scheme]();
+      expect(id).toBe(BigInt(tokenId ?? -1n));
+    },
+  );
 
   it("which token any blob names, and which none, in each scheme", async () => {
     const numbers = fc.oneof(
       fc.bigInt({ min: 0n, max: 1n << 258n }).map(String),
       fc.constantFrom(maxUint256, maxUint256 + 1n, 10n ** 77n, 10n ** 78n).map(String),
       // 2.1 * 10^77 modulo 2^256 is as large as a number of 78 digits that begins with 1.
-      fc.tuple(fc.integer({ min: 1, max: 9 }), fc.nat(9)).map(([a, b]) => `${a}${b}${"0".repeat(76)}`),
+      fc
+        .tuple(fc.integer({ min: 1, max: 9 }), fc.nat(9))
+        .map(([a, b]) => `${a}${b}${"0".repeat(76)}`),
       fc.constantFrom("", "0", "00", "007", "-1", "9x"),
     );
     const texts = fc.oneof(
       numbers,
-      fc.tuple(numbers, fc.string({ maxLength: 20 })).map(([id, blueprint]) => `{${id}}:{${blueprint}}`),
+      fc
+        .tuple(numbers, fc.string({ maxLength: 20 }))
+        .map(([id, blueprint]) => `{${id}}:{${blueprint}}`),
     );
     const spoilt = fc.tuple(texts, fc.nat(), fc.string({ maxLength: 1 })).map(([text, at, one]) => {
       const place = at % (text.length + 1);
@@ -115,9 +126,12 @@ describe("Solidity and the vectors agree on", () => {
     );
   });
 
-  it.each(vectors("vaults").vectors)("the leaf of vault $vault.vaultId", async ({ vault, leaf }) => {
-    expect(await harness.read.vaultLeaf([vaultStruct(vault)])).toBe(leaf);
-  });
+  it.each(vectors("vaults").vectors)(
+    "the leaf of vault $vault.vaultId",
+    async ({ vault, leaf }) => {
+      expect(await harness.read.vaultLeaf([vaultStruct(vault)])).toBe(leaf);
+    },
+  );
 
   const { stateLeaves, commitments, headers } = vectors("commitments");
   it.each(stateLeaves)("the state leaf of batch $batchNumber", async (vector) => {
@@ -126,12 +140,18 @@ describe("Solidity and the vectors agree on", () => {
     expect(await harness.read.stateLeaf(args)).toBe(stateLeaf);
   });
 
-  it.each(commitments)("the commitment to $countValidium and $countRollup batches", async (vector) => {
-    const { settlement, rootValidium, rootRollup, countValidium, countRollup, commitment } = vector;
-    const counts = [BigInt(countValidium), BigInt(countRollup)] as const;
-    const source = [BigInt(settlement.chainId), settlement.contract] as const;
-    expect(await harness.read.stateCommitment([...source, rootValidium, rootRollup, ...counts])).toBe(commitment);
-  });
+  it.each(commitments)(
+    "the commitment to $countValidium and $countRollup batches",
+    async (vector) => {
+      const { settlement, rootValidium, rootRollup, countValidium, countRollup, commitment } =
+        vector;
+      const counts = [BigInt(countValidium), BigInt(countRollup)] as const;
+      const source = [BigInt(settlement.chainId), settlement.contract] as const;
+      expect(
+        await harness.read.stateCommitment([...source, rootValidium, rootRollup, ...counts]),
+      ).toBe(commitment);
+    },
+  );
 
   it("the history before the first commit is the commitment to the empty state", async () => {
     const { settlement, history } = vectors("commitments").emptyHistory;
@@ -145,23 +165,34 @@ describe("Solidity and the vectors agree on", () => {
     expect(await harness.read.nextHistory([history, Number(mode), stateLeaf])).toBe(next);
   });
 
-  it.each(vectors("manifests").vectors)("the manifest of $assets.length assets without $leftOut", async (vector) => {
-    const { assets, leftOut, root, paths } = vector;
-    const named = assets.map(({ chainId, assetType }) => ({ chainId: BigInt(chainId), assetType }));
-    const leaves = await Promise.all(
-      named.map(({ chainId, assetType }, i) =>
-        leftOut.includes(String(i)) ? zeroHash : harness.read.manifestLeaf([chainId, BigInt(assetType)]),
-      ),
-    );
-    expect(await harness.read.rootOfLeaves([leaves])).toBe(root);
-    const bits = leftOut.reduce((sum, place) => sum | (1n << BigInt(place)), 0n);
-    expect(await harness.read.hashManifest([packedAssets(named), bits])).toBe(root);
-    for (const { chainId, assetType, leaf, index, siblings } of paths) {
-      const asset = [BigInt(chainId), BigInt(assetType)] as const;
-      expect(await harness.read.manifestLeaf(asset)).toBe(leaf);
-      expect(await harness.read.manifestRootOf([...asset, Number(index), siblings])).toEqual([true, root]);
-    }
-  });
+  it.each(vectors("manifests").vectors)(
+    "the manifest of $assets.length assets without $leftOut",
+    async (vector) => {
+      const { assets, leftOut, root, paths } = vector;
+      const named = assets.map(({ chainId, assetType }) => ({
+        chainId: BigInt(chainId),
+        assetType,
+      }));
+      const leaves = await Promise.all(
+        named.map(({ chainId, assetType }, i) =>
+          leftOut.includes(String(i))
+            ? zeroHash
+            : harness.read.manifestLeaf([chainId, BigInt(assetType)]),
+        ),
+      );
+      expect(await harness.read.rootOfLeaves([leaves])).toBe(root);
+      const bits = leftOut.reduce((sum, place) => sum | (1n << BigInt(place)), 0n);
+      expect(await harness.read.hashManifest([packedAssets(named), bits])).toBe(root);
+      for (const { chainId, assetType, leaf, index, siblings } of paths) {
+        const asset = [BigInt(chainId), BigInt(assetType)] as const;
+        expect(await harness.read.manifestLeaf(asset)).toBe(leaf);
+        expect(await harness.read.manifestRootOf([...asset, Number(index), siblings])).toEqual([
+          true,
+          root,
+        ]);
+      }
+    },
+  );
 
   it.each(vectors("manifests").batchRoots)("the batch root of kind $kind", async (vector) => {
     const { kind, manifestRoot, content, batchRoot } = vector;
@@ -170,11 +201,20 @@ describe("Solidity and the vectors agree on", () => {
 
   const elements = vectors("blob-elements");
   const elementsOf = ({ amount, blob }: { amount: string; blob: Hex }, assetIndex: bigint) => {
-    const vault = { vaultId: 0n, chainId: 0n, owner: elements.owner, assetType: 0n, amount: BigInt(amount), blob };
+    const vault = {
+      vaultId: 0n,
+      chainId: 0n,
+      owner: elements.owner,
+      assetType: 0n,
+      amount: BigInt(amount),
+      blob,
+    };
     return harness.read.elementsOf([vault, assetIndex, BigInt(elements.continuation)]);
   };
   it.each(elements.vectors)("the elements of $name", async (vector) => {
-    expect(await elementsOf(vector, BigInt(vector.assetIndex))).toEqual(vector.elements.map(BigInt));
+    expect(await elementsOf(vector, BigInt(vector.assetIndex))).toEqual(
+      vector.elements.map(BigInt),
+    );
   });
 
   it.each(elements.tooLong)("no element for $name", async (vector) => {
@@ -186,13 +226,18 @@ describe("Solidity and the vectors agree on", () => {
   });
 
   it("the elements of any vault", async () => {
-    const ids = fc.oneof(fc.bigInt({ min: 0n, max: 2n ** 256n }), fc.bigInt({ min: 0n, max: 2n ** 41n }));
+    const ids = fc.oneof(
+      fc.bigInt({ min: 0n, max: 2n ** 256n }),
+      fc.bigInt({ min: 0n, max: 2n ** 41n }),
+    );
     const blobs = fc.oneof(
       ids.map((id) => toHex(String(id))),
       ids.map((id) => toHex(`{${id}}:{}`)),
       fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => toHex(bytes)),
       fc.uint8Array({ maxLength: 64 }).map((bytes) => toHex(bytes)),
-      fc.constantFrom("007", "{}:{}", "{01}:{}", "{1}:{x}", "{1}:{}x", "}:{}").map((text) => toHex(text)),
+      fc
+        .constantFrom("007", "{}:{}", "{01}:{}", "{1}:{x}", "{1}:{}x", "}:{}")
+        .map((text) => toHex(text)),
     );
     const amounts = fc.oneof(
       fc.constant(1n),
@@ -201,19 +246,33 @@ describe("Solidity and the vectors agree on", () => {
     );
     const place = fc.nat(0xffff);
     await fc.assert(
-      fc.asyncProperty(blobs, amounts, fc.nat(254), place, async (blob, amount, assetIndex, continuation) => {
-        const { owner } = elements;
-        const vault = { vaultId: 0n, chainId: 0n, owner, assetType: 0n, amount, blob };
-        const made = await harness.read.elementsOf([vault, BigInt(assetIndex), BigInt(continuation)]);
-        expect(made).toEqual((naiveElements({ assetIndex, owner, amount, blob }, continuation) ?? []).map(BigInt));
-      }),
+      fc.asyncProperty(
+        blobs,
+        amounts,
+        fc.nat(254),
+        place,
+        async (blob, amount, assetIndex, continuation) => {
+          const { owner } = elements;
+          const vault = { vaultId: 0n, chainId: 0n, owner, assetType: 0n, amount, blob };
+          const made = await harness.read.elementsOf([
+            vault,
+            BigInt(assetIndex),
+            BigInt(continuation),
+          ]);
+          expect(made).toEqual(
+            (naiveElements({ assetIndex, owner, amount, blob }, continuation) ?? []).map(BigInt),
+          );
+        },
+      ),
       { numRuns: 200 },
     );
   });
 
   it.each(elements.contents)("the content of $vaultCount slots in blobs", async (vector) => {
     const { vaultCount, manifestHash, versionedHashes, content } = vector;
-    expect(await harness.read.blobContent([BigInt(vaultCount), manifestHash, versionedHashes])).toBe(content);
+    expect(
+      await harness.read.blobContent([BigInt(vaultCount), manifestHash, versionedHashes]),
+    ).toBe(content);
   });
 
   it.each([0, 1, 2, 1234, 2048, 4095])("the point of element %i", async (place) => {
@@ -231,7 +290,9 @@ describe("Solidity and the vectors agree on what is signed:", () => {
 
   it("who signed, of any bytes: 65 with v as 27 or 28, or the compact 64, and no large s", async () => {
     const { address } = await signatureHarness(attested.settlement.contract);
-    const abi = parseAbi(["function signerOf(bytes32 digest, bytes signature) view returns (address)"]);
+    const abi = parseAbi([
+      "function signerOf(bytes32 digest, bytes signature) view returns (address)",
+    ]);
     const client = await viem.getPublicClient();
     const signerOf = (digest: Hex, signature: Hex) =>
       client.readContract({ abi, address, functionName: "signerOf", args: [digest, signature] });
@@ -246,9 +307,16 @@ describe("Solidity and the vectors agree on what is signed:", () => {
       const parity = v === null ? Number(BigInt(s) >> 255n) : Number(v) - 27;
       const bare = toHex(v === null ? BigInt(s) & ((1n << 255n) - 1n) : BigInt(s), { size: 32 });
       if ((parity !== 0 && parity !== 1) || BigInt(bare) > half) return zeroAddress;
-      return recoverAddress({ hash, signature: { r, s: bare, yParity: parity } }).catch(() => zeroAddress);
+      return recoverAddress({ hash, signature: { r, s: bare, yParity: parity } }).catch(
+        () => zeroAddress,
+      );
     };
-    const any = fc.tuple(anyHash, anyHash, fc.boolean(), fc.option(fc.tuple(fc.nat(64), fc.nat(255))));
+    const any = fc.tuple(
+      anyHash,
+      anyHash,
+      fc.boolean(),
+      fc.option(fc.tuple(fc.nat(64), fc.nat(255))),
+    );
     const property = fc.asyncProperty(any, async ([key, digest, isCompact, damage]) => {
       const whole = await privateKeyToAccount(key).sign({ hash: digest });
       const bytes = hexToBytes(isCompact ? compactBytes(whole) : whole);
@@ -270,34 +338,66 @@ describe("Solidity and the vectors agree on what is signed:", () => {
   it.each(vectors("typed-data").withdrawals)("withdrawal of $vaultId", async (vector) => {
     const { vaultId, withdrawnBefore, quantity, recipient, deadline, digest } = vector;
     const amounts = [BigInt(vaultId), BigInt(withdrawnBefore), BigInt(quantity)] as const;
-    expect(await signatures.read.withdrawalDigest([...amounts, recipient, BigInt(deadline)])).toBe(digest);
+    expect(await signatures.read.withdrawalDigest([...amounts, recipient, BigInt(deadline)])).toBe(
+      digest,
+    );
   });
 
-  it.each(vectors("manifests").consents)("an issuer's consent to $mode batch $batchNumber", async (vector) => {
-    const { mode, batchNumber, content, assetsHash, digest } = vector;
-    const harness = await signatureHarness(vectors("manifests").settlement.contract);
-    const place = [MODE[mode], BigInt(batchNumber)] as const;
-    expect(await harness.read.issuerConsentDigest([...place, content, assetsHash])).toBe(digest);
-  });
+  it.each(vectors("manifests").consents)(
+    "an issuer's consent to $mode batch $batchNumber",
+    async (vector) => {
+      const { mode, batchNumber, content, assetsHash, digest } = vector;
+      const harness = await signatureHarness(vectors("manifests").settlement.contract);
+      const place = [MODE[mode], BigInt(batchNumber)] as const;
+      expect(await harness.read.issuerConsentDigest([...place, content, assetsHash])).toBe(digest);
+    },
+  );
 
-  it.each(vectors("typed-data").withdrawalLists)("list of $vaults.length withdrawals", async (vector) => {
-    const list = vector.vaults.map(({ vaultId, withdrawnBefore, quantity }) => ({
-      ...{ vaultId: BigInt(vaultId), withdrawnBefore: BigInt(withdrawnBefore), quantity: BigInt(quantity) },
-    }));
-    const args = [packedVaults(list), vector.recipient, BigInt(vector.deadline)] as const;
-    expect(await signatures.read.withdrawalListDigest(args)).toBe(vector.digest);
-  });
+  it.each(vectors("typed-data").withdrawalLists)(
+    "list of $vaults.length withdrawals",
+    async (vector) => {
+      const list = vector.vaults.map(({ vaultId, withdrawnBefore, quantity }) => ({
+        ...{
+          vaultId: BigInt(vaultId),
+          withdrawnBefore: BigInt(withdrawnBefore),
+          quantity: BigInt(quantity),
+        },
+      }));
+      const args = [packedVaults(list), vector.recipient, BigInt(vector.deadline)] as const;
+      expect(await signatures.read.withdrawalListDigest(args)).toBe(vector.digest);
+    },
+  );
 
-  it.each(vectors("typed-data").validiumBatches)("validium batch $batchNumber", async ({ digest, ...message }) => {
-    expect(await signatures.read.validiumBatchDigest(batchArgs(message))).toBe(digest);
-  });
+  it.each(vectors("typed-data").validiumBatches)(
+    "validium batch $batchNumber",
+    async ({ digest, ...message }) => {
+      expect(await signatures.read.validiumBatchDigest(batchArgs(message))).toBe(digest);
+    },
+  );
 
-  it.each(vectors("typed-data").mirroredStates)("mirrored state of $countRollup rollup batches", async (vector) => {
-    const { sourceChainId, sourceContract, countValidium, countRollup, commitment, epoch, digest } = vector;
-    const counts = [BigInt(countValidium), BigInt(countRollup)] as const;
-    const args = [BigInt(sourceChainId), sourceContract, ...counts, commitment, BigInt(epoch)] as const;
-    expect(await signatures.read.mirroredStateDigest(args)).toBe(digest);
-  });
+  it.each(vectors("typed-data").mirroredStates)(
+    "mirrored state of $countRollup rollup batches",
+    async (vector) => {
+      const {
+        sourceChainId,
+        sourceContract,
+        countValidium,
+        countRollup,
+        commitment,
+        epoch,
+        digest,
+      } = vector;
+      const counts = [BigInt(countValidium), BigInt(countRollup)] as const;
+      const args = [
+        BigInt(sourceChainId),
+        sourceContract,
+        ...counts,
+        commitment,
+        BigInt(epoch),
+      ] as const;
+      expect(await signatures.read.mirroredStateDigest(args)).toBe(digest);
+    },
+  );
 
   it("the settlement of both vector files is one", () => {
     expect(vectors("typed-data").domain.verifyingContract).toBe(attested.settlement.contract);
@@ -305,15 +405,27 @@ describe("Solidity and the vectors agree on what is signed:", () => {
 
   it("the committee", async () => {
     const { epoch, threshold, members, committeeHash } = attested;
-    const head = [numberToHex(Number(threshold), { size: 1 }), numberToHex(members.length, { size: 1 })];
-    expect(await signatures.read.hashCommittee([BigInt(epoch), concat([...head, ...members])])).toBe(committeeHash);
+    const head = [
+      numberToHex(Number(threshold), { size: 1 }),
+      numberToHex(members.length, { size: 1 }),
+    ];
+    expect(
+      await signatures.read.hashCommittee([BigInt(epoch), concat([...head, ...members])]),
+    ).toBe(committeeHash);
   });
 
   const check = (attestation: Hex) =>
-    signatures.read.checkAttestation([attestation, attested.committeeHash, BigInt(attested.epoch), attested.digest]);
+    signatures.read.checkAttestation([
+      attestation,
+      attested.committeeHash,
+      BigInt(attested.epoch),
+      attested.digest,
+    ]);
 
   it.each(attested.vectors)("an attestation of members $signers", async ({ attestation }) => {
-    expect(await signatures.read.validiumBatchDigest(batchArgs(attested.message))).toBe(attested.digest);
+    expect(await signatures.read.validiumBatchDigest(batchArgs(attested.message))).toBe(
+      attested.digest,
+    );
     await check(attestation);
   });
 

@@ -29,7 +29,10 @@ describe("a batch of withdrawals", () => {
   });
 
   const submit = async (requests: readonly Request[], gas = 16_000_000n) => {
-    const hash = await d.state.write.withdrawBatch(batchArgs(requests), { account: d.actors.owner.account, gas });
+    const hash = await d.state.write.withdrawBatch(batchArgs(requests), {
+      account: d.actors.owner.account,
+      gas,
+    });
     return outcomeOf(d, hash);
   };
 
@@ -59,7 +62,8 @@ describe("a batch of withdrawals", () => {
     // The two later ones of three validium cards of one id find it minted.
     expect(withdrawn).toHaveLength(16);
     expect(failed).toHaveLength(2);
-    for (const { address } of keys) expect(await d.tokens.coin.read.balanceOf([address])).toBe(10n * COIN_QUANTUM);
+    for (const { address } of keys)
+      expect(await d.tokens.coin.read.balanceOf([address])).toBe(10n * COIN_QUANTUM);
   });
 
   it("pays and refuses as `withdraw` does, for the same reasons", async () => {
@@ -153,7 +157,10 @@ describe("a batch of withdrawals", () => {
   });
 
   it("returns how many items failed", async () => {
-    const batch = await commitRollup(d, [entry(d.assets.coin, owner, "", 1n), entry(d.assets.card, owner, "1")]);
+    const batch = await commitRollup(d, [
+      entry(d.assets.coin, owner, "", 1n),
+      entry(d.assets.card, owner, "1"),
+    ]);
     const { result } = await d.publicClient.simulateContract({
       abi: d.state.abi,
       address: d.state.address,
@@ -166,7 +173,9 @@ describe("a batch of withdrawals", () => {
   });
 
   describe("with a hostile token among them", () => {
-    /** Withdraws from the hostile asset between two honest items, and expects that only it fails. */
+    /**
+     * Withdraws from the hostile asset between two honest items, and expects that only it fails.
+     */
     const surviving = async (asset: TestAsset) => {
       const batch = await commitRollup(d, [
         entry(d.assets.coin, owner, "", 1n),
@@ -238,7 +247,9 @@ describe("a batch of withdrawals", () => {
 
   it("takes a token's answer of any size for a mint, without copying it", async () => {
     const token = await d.viem.deployContract("ReturnBomb", [200_000n, false]);
-    const batch = await commitRollup(d, [entry(await d.register("erc1155", token.address), owner, "1")]);
+    const batch = await commitRollup(d, [
+      entry(await d.register("erc1155", token.address), owner, "1"),
+    ]);
     const { withdrawn, gasUsed } = await submit([request(batch, 0)]);
     expect(withdrawn).toHaveLength(1);
     expect(gasUsed).toBeLessThan(400_000n);
@@ -264,7 +275,10 @@ describe("a batch of withdrawals", () => {
   it("gives an item its gas in full or reverts, whatever must be copied for it first", async () => {
     const token = await d.viem.deployContract("GasBurner", [400_000n]);
     const thirsty = await d.register("erc1155", token.address);
-    const batch = await commitRollup(d, [entry(thirsty, owner, "1"), entry(d.assets.coin, owner, "", 1n)]);
+    const batch = await commitRollup(d, [
+      entry(thirsty, owner, "1"),
+      entry(d.assets.coin, owner, "", 1n),
+    ]);
     // 60 kB in the second item: copying them costs nearly what is held back for the report.
     const padding = { deadline: 0n, signature: `0x${"00".repeat(60_000)}` as Hex };
     const asked = [request(batch, 0), request(batch, 1, { authorization: padding })];
@@ -277,9 +291,13 @@ describe("a batch of withdrawals", () => {
     } as const;
     let succeeded = 0;
     for (let gas = 1_050_000n; gas < 1_700_000n; gas += 20_000n) {
-      const outcome = await d.publicClient.simulateContract({ ...call, gas }).catch((error: viem.BaseError) => error);
+      const outcome = await d.publicClient
+        .simulateContract({ ...call, gas })
+        .catch((error: viem.BaseError) => error);
       if (outcome instanceof viem.BaseError) {
-        expect(outcome.walk((cause) => cause instanceof viem.ContractFunctionRevertedError)).toMatchObject({
+        expect(
+          outcome.walk((cause) => cause instanceof viem.ContractFunctionRevertedError),
+        ).toMatchObject({
           data: { errorName: "GasTooLow" },
         });
       } else {
@@ -298,14 +316,21 @@ describe("a batch of withdrawals", () => {
     const wallet = await d.viem.deployContract("Wallet1271", [key.address, 1]);
     const asked: Request[] = [];
     for (let i = 0; i < 5; i++) {
-      const batch = await commitRollup(d, [entry(burner, owner, "1"), entry(d.assets.coin, wallet.address, "", 1n)]);
+      const batch = await commitRollup(d, [
+        entry(burner, owner, "1"),
+        entry(d.assets.coin, wallet.address, "", 1n),
+      ]);
       // The longest signature that the server takes, for a wallet that burns its gas.
       const authorization = { deadline: NEVER, signature: `0x${"ff".repeat(4_096)}` as Hex };
       asked.push(request(batch, 0), request(batch, 1, { authorization }));
     }
     const last = await commitRollup(d, [entry(d.assets.coin, owner, "", 1n)]);
     asked.push(request(last, 0));
-    const data = viem.encodeFunctionData({ abi: d.state.abi, functionName: "withdrawBatch", args: batchArgs(asked) });
+    const data = viem.encodeFunctionData({
+      abi: d.state.abi,
+      functionName: "withdrawBatch",
+      args: batchArgs(asked),
+    });
     const gas = 21_000n + 16n * BigInt(viem.size(data)) + BigInt(asked.length) * 530_000n + 50_000n;
     const { withdrawn, failed } = await submit(asked, gas);
     expect(failed).toHaveLength(10);
@@ -334,9 +359,13 @@ describe("a batch of withdrawals", () => {
     let group: ReturnType<typeof batchArgs>[0][number];
     let vaultId: bigint;
     const item = (index: number) => sliceItems(group.items)[index] as Hex;
-    const write = (items: Hex) => d.state.write.withdrawBatch([[{ ...group, items }], [], ITEM_GAS], d.by("owner"));
+    const write = (items: Hex) =>
+      d.state.write.withdrawBatch([[{ ...group, items }], [], ITEM_GAS], d.by("owner"));
     beforeEach(async () => {
-      const batch = await commitRollup(d, [entry(d.assets.coin, owner, "", 5n), entry(d.assets.coin, owner, "", 7n)]);
+      const batch = await commitRollup(d, [
+        entry(d.assets.coin, owner, "", 5n),
+        entry(d.assets.coin, owner, "", 7n),
+      ]);
       const [only] = batchArgs([request(batch, 0), request(batch, 1)])[0];
       if (only === undefined) throw new Error("no group");
       group = only;
@@ -344,7 +373,8 @@ describe("a batch of withdrawals", () => {
     });
 
     it("refuses the call when they break off or name no slot", async () => {
-      const refused = (items: Hex, offset: bigint) => d.refuses(write(items), "ItemsMalformed", [offset]);
+      const refused = (items: Hex, offset: bigint) =>
+        d.refuses(write(items), "ItemsMalformed", [offset]);
       const behind = BigInt(viem.size(item(0)));
       await refused(viem.slice(group.items, 0, viem.size(group.items) - 1), behind);
       await refused(viem.concat([item(0), "0x00"]), behind);
@@ -366,7 +396,9 @@ describe("a batch of withdrawals", () => {
       ];
       const hash = await write(viem.concat([...faulty.map((one) => framed(0, one)), item(1)]));
       const { withdrawn, failed } = await outcomeOf(d, hash);
-      expect(failed).toEqual(faulty.map(() => ({ vaultId, error: "ItemMalformed", args: [vaultId] })));
+      expect(failed).toEqual(
+        faulty.map(() => ({ vaultId, error: "ItemMalformed", args: [vaultId] })),
+      );
       expect(withdrawn).toEqual([vaultId + 1n]);
       expect((await outcomeOf(d, await write(item(0)))).withdrawn).toEqual([vaultId]);
     });
@@ -375,7 +407,10 @@ describe("a batch of withdrawals", () => {
   it("is the only caller of an item", async () => {
     const { vault } = request(await commitRollup(d, [entry(d.assets.coin, owner, "", 1n)]), 0);
     await d.refuses(
-      d.state.write.withdrawItem([SOME_TERMS, vault.vaultId, vault.assetType, BigInt(owner)], d.by("owner")),
+      d.state.write.withdrawItem(
+        [SOME_TERMS, vault.vaultId, vault.assetType, BigInt(owner)],
+        d.by("owner"),
+      ),
       "NotSelf",
     );
   });
@@ -383,7 +418,11 @@ describe("a batch of withdrawals", () => {
 
 /** An item's body with its length and slot in front. */
 function framed(slot: number, body: Hex): Hex {
-  return viem.concat([viem.numberToHex(viem.size(body), { size: 2 }), viem.numberToHex(slot, { size: 3 }), body]);
+  return viem.concat([
+    viem.numberToHex(viem.size(body), { size: 2 }),
+    viem.numberToHex(slot, { size: 3 }),
+    body,
+  ]);
 }
 
 /** The items of a group, each with its length and slot in front. */

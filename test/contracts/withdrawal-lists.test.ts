@@ -1,4 +1,12 @@
-import { type Address, concat, type Hash, type Hex, parseEventLogs, slice, zeroAddress } from "viem";
+import {
+  type Address,
+  concat,
+  type Hash,
+  type Hex,
+  parseEventLogs,
+  slice,
+  zeroAddress,
+} from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeEach, describe, expect, it } from "vitest";
 import { packedVaults } from "../../core/l1/arguments.ts";
@@ -7,7 +15,15 @@ import { type CommittedBatch, commitRollup, commitValidium, entry } from "./fixt
 import { COIN_QUANTUM, type Deployment, openChain } from "./fixture/deployment.ts";
 import { errorIn, outcomeOf } from "./fixture/outcomes.ts";
 import type { Request } from "./fixture/withdrawals.ts";
-import { batchArgs, compacted, listed, messageOf, NEVER, request, signed } from "./fixture/withdrawals.ts";
+import {
+  batchArgs,
+  compacted,
+  listed,
+  messageOf,
+  NEVER,
+  request,
+  signed,
+} from "./fixture/withdrawals.ts";
 
 const { fresh } = await openChain();
 const KEY = privateKeyToAccount(generatePrivateKey());
@@ -32,11 +48,21 @@ describe("a list of withdrawals with one signature", () => {
     await d.mature();
   });
 
-  const all = () => [0, 1, 2].map((slot) => request(first, slot)).concat([0, 1].map((slot) => request(second, slot)));
+  const all = () =>
+    [0, 1, 2]
+      .map((slot) => request(first, slot))
+      .concat([0, 1].map((slot) => request(second, slot)));
   const submit = async (requests: readonly Request[], gas = 16_000_000n) =>
-    outcomeOf(d, await d.state.write.withdrawBatch(batchArgs(requests), { account: d.actors.relayer.account, gas }));
+    outcomeOf(
+      d,
+      await d.state.write.withdrawBatch(batchArgs(requests), {
+        account: d.actors.relayer.account,
+        gas,
+      }),
+    );
   const idsOf = (requests: readonly Request[]) => requests.map(({ vault }) => vault.vaultId);
-  const errorsOf = async (requests: readonly Request[]) => (await submit(requests)).failed.map(({ error }) => error);
+  const errorsOf = async (requests: readonly Request[]) =>
+    (await submit(requests)).failed.map(({ error }) => error);
 
   it("pays vaults of several batches, modes and standards to the one recipient that it names", async () => {
     const recipient = d.actors.stranger.account.address;
@@ -46,7 +72,10 @@ describe("a list of withdrawals with one signature", () => {
       all().map((one) => ({ ...one, recipient })),
     );
     const { withdrawn, failed } = await submit(asked);
-    expect({ withdrawn: withdrawn.toSorted(), failed }).toEqual({ withdrawn: idsOf(asked).toSorted(), failed: [] });
+    expect({ withdrawn: withdrawn.toSorted(), failed }).toEqual({
+      withdrawn: idsOf(asked).toSorted(),
+      failed: [],
+    });
     expect(await d.tokens.coin.read.balanceOf([recipient])).toBe(20n * COIN_QUANTUM);
     for (const id of [1n, 2n])
       expect((await d.tokens.card.read.ownerOf([id])).toLowerCase()).toBe(recipient.toLowerCase());
@@ -54,7 +83,8 @@ describe("a list of withdrawals with one signature", () => {
 
   it("can be used one vault at a time, in any order, and each vault once", async () => {
     const asked = await listed(d, KEY, all());
-    for (const one of asked.toReversed()) expect((await submit([one])).withdrawn).toEqual(idsOf([one]));
+    for (const one of asked.toReversed())
+      expect((await submit([one])).withdrawn).toEqual(idsOf([one]));
     expect(await errorsOf(asked)).toEqual(asked.map(() => "VaultExhausted"));
   });
 
@@ -76,9 +106,19 @@ describe("a list of withdrawals with one signature", () => {
     const asked = await listed(d, KEY, all());
     const own = asked[0]?.authorization.list ?? [];
     const foreign = { ...messageOf(request(first, 0)), quantity: 1n };
-    for (const list of [own.slice(0, -1), [...own, foreign], own.toReversed(), [{ ...foreign }, ...own.slice(1)]]) {
-      const changed = asked.map((one) => ({ ...one, authorization: { ...one.authorization, list } }));
-      const named = changed.filter(({ vault }) => list.some(({ vaultId }) => vaultId === vault.vaultId));
+    for (const list of [
+      own.slice(0, -1),
+      [...own, foreign],
+      own.toReversed(),
+      [{ ...foreign }, ...own.slice(1)],
+    ]) {
+      const changed = asked.map((one) => ({
+        ...one,
+        authorization: { ...one.authorization, list },
+      }));
+      const named = changed.filter(({ vault }) =>
+        list.some(({ vaultId }) => vaultId === vault.vaultId),
+      );
       expect(new Set(await errorsOf(named))).toEqual(new Set(["SignatureInvalid"]));
     }
   });
@@ -92,10 +132,18 @@ describe("a list of withdrawals with one signature", () => {
     for (const change of changes) {
       expect(new Set(await errorsOf(asked.map(change)))).toEqual(new Set(["SignatureInvalid"]));
     }
-    const elsewhere = { settlement: { ...d.settlement, contract: d.tokens.coin.address.toLowerCase() as Address } };
-    expect(new Set(await errorsOf(await listed(elsewhere, KEY, all())))).toEqual(new Set(["SignatureInvalid"]));
-    expect(typedDataDomain(d.settlement).verifyingContract.toLowerCase()).toBe(d.state.address.toLowerCase());
-    expect(new Set(await errorsOf(await listed(d, OTHER, all())))).toEqual(new Set(["SignatureInvalid"]));
+    const elsewhere = {
+      settlement: { ...d.settlement, contract: d.tokens.coin.address.toLowerCase() as Address },
+    };
+    expect(new Set(await errorsOf(await listed(elsewhere, KEY, all())))).toEqual(
+      new Set(["SignatureInvalid"]),
+    );
+    expect(typedDataDomain(d.settlement).verifyingContract.toLowerCase()).toBe(
+      d.state.address.toLowerCase(),
+    );
+    expect(new Set(await errorsOf(await listed(d, OTHER, all())))).toEqual(
+      new Set(["SignatureInvalid"]),
+    );
   });
 
   it("of a stranger who lists somebody's vaults pays nobody, though the stranger's signature is good", async () => {
@@ -121,7 +169,11 @@ describe("a list of withdrawals with one signature", () => {
     const hash = await d.state.write.cancelList([packedVaults(list), OTHER.address, deadline], {
       account: OTHER.address,
     });
-    const digest = withdrawalListDigest(d.settlement, { vaults: list, recipient: OTHER.address, deadline });
+    const digest = withdrawalListDigest(d.settlement, {
+      vaults: list,
+      recipient: OTHER.address,
+      deadline,
+    });
     const { logs } = await d.publicClient.getTransactionReceipt({ hash });
     const [event] = parseEventLogs({ abi: d.state.abi, eventName: "AuthorizationCancelled", logs });
     expect(event?.args).toEqual({ signer: OTHER.address, digest });
@@ -172,7 +224,10 @@ describe("a list of withdrawals with one signature", () => {
       entry(d.assets.coin, wallet.address, "", 2n),
       entry(d.assets.coin, OTHER.address, "", 3n),
     ]);
-    await d.testClient.setCode({ address: OTHER.address, bytecode: `0xef0100${d.tokens.coin.address.slice(2)}` });
+    await d.testClient.setCode({
+      address: OTHER.address,
+      bytecode: `0xef0100${d.tokens.coin.address.slice(2)}`,
+    });
     const asked = [
       ...(await listed(d, KEY, [request(batch, 0), request(batch, 1)])),
       ...(await listed(d, OTHER, [request(batch, 2)])),
@@ -234,7 +289,9 @@ describe("a list of withdrawals with one signature", () => {
     const { failed } = await outcomeOf(d, await write(group.items, [slice(list, 0, 100)]));
     expect(failed.map(({ error }) => error)).toEqual(["ListMalformed"]);
     // A list that no item names is checked, and harms nobody.
-    expect((await outcomeOf(d, await write(group.items, [list, "0x", `0x${"ff".repeat(60)}`]))).failed).toEqual([]);
+    expect(
+      (await outcomeOf(d, await write(group.items, [list, "0x", `0x${"ff".repeat(60)}`]))).failed,
+    ).toEqual([]);
   });
 
   it("refuses an item that names a recipient or a signature of its own beside its list", async () => {
@@ -244,7 +301,10 @@ describe("a list of withdrawals with one signature", () => {
     if (group === undefined) throw new Error("one group");
     for (const flags of ["0x09", "0x0b", "0x0c", "0x0f", "0x18", "0xff"] as const) {
       const items = concat([slice(group.items, 0, 5), flags, slice(group.items, 6)]);
-      const write = d.state.write.withdrawBatch([[{ ...group, items }], lists, itemGas], d.by("relayer"));
+      const write = d.state.write.withdrawBatch(
+        [[{ ...group, items }], lists, itemGas],
+        d.by("relayer"),
+      );
       await d.refuses(write, "ListMalformed");
     }
   });
@@ -252,7 +312,10 @@ describe("a list of withdrawals with one signature", () => {
   it("leaves a vault as it was when its token refuses, and pays it later by the same list", async () => {
     const token = await d.viem.deployContract("RevertingToken");
     const refusing = await d.register("erc1155", token.address);
-    const batch = await commitRollup(d, [entry(refusing, KEY.address, "1"), entry(d.assets.coin, KEY.address, "", 1n)]);
+    const batch = await commitRollup(d, [
+      entry(refusing, KEY.address, "1"),
+      entry(d.assets.coin, KEY.address, "", 1n),
+    ]);
     const asked = await listed(d, KEY, [request(batch, 0), request(batch, 1)]);
     const { withdrawn, failed } = await submit(asked);
     expect([withdrawn, failed.map(({ error }) => error)]).toEqual([

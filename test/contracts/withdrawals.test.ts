@@ -1,8 +1,24 @@
-import { type Address, encodeFunctionData, hexToBigInt, hexToBytes, toHex, zeroAddress, zeroHash } from "viem";
+import {
+  type Address,
+  encodeFunctionData,
+  hexToBigInt,
+  hexToBytes,
+  toHex,
+  zeroAddress,
+  zeroHash,
+} from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
 import { MAX_AMOUNT, MODES } from "../../core/model.ts";
 import { commit, commitRollup, entry, provenArgs } from "./fixture/batches.ts";
-import { COIN_QUANTUM, type Deployment, MATURITY, MODE, openChain, SCHEME, STANDARD } from "./fixture/deployment.ts";
+import {
+  COIN_QUANTUM,
+  type Deployment,
+  MATURITY,
+  MODE,
+  openChain,
+  SCHEME,
+  STANDARD,
+} from "./fixture/deployment.ts";
 import { batchArgs, type Request, request, signed, withdrawArgs } from "./fixture/withdrawals.ts";
 
 const { fresh } = await openChain();
@@ -23,12 +39,20 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
   it("mint an ERC-20, quantized units times the quantum", async () => {
     const batch = await commit[mode](d, [entry(d.assets.coin, owner, "", 70n)]);
     const { vault } = request(batch, 0);
-    await d.tells(withdraw(request(batch, 0)), "Withdrawn", [vault.vaultId, request(batch, 0).recipient, 70n, 70n]);
+    await d.tells(withdraw(request(batch, 0)), "Withdrawn", [
+      vault.vaultId,
+      request(batch, 0).recipient,
+      70n,
+      70n,
+    ]);
     expect(await d.tokens.coin.read.balanceOf([owner])).toBe(70n * COIN_QUANTUM);
   });
 
   it("mint an ERC-721 once it is mature, to the id that its text names", async () => {
-    const batch = await commit[mode](d, [entry(d.assets.card, owner, "4711"), entry(d.assets.card, owner, "a hero")]);
+    const batch = await commit[mode](d, [
+      entry(d.assets.card, owner, "4711"),
+      entry(d.assets.card, owner, "a hero"),
+    ]);
     await d.mature();
     await withdraw(request(batch, 0));
     await withdraw(request(batch, 1));
@@ -94,16 +118,23 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
   });
 
   it("happen once", async () => {
-    const batch = await commit[mode](d, [entry(d.assets.coin, owner, "", 10n), entry(d.assets.card, owner, "1")]);
+    const batch = await commit[mode](d, [
+      entry(d.assets.coin, owner, "", 10n),
+      entry(d.assets.card, owner, "1"),
+    ]);
     await d.mature();
     for (const slot of [0, 1]) {
       await withdraw(request(batch, slot));
-      await d.refuses(withdraw(request(batch, slot)), "VaultExhausted", [request(batch, slot).vault.vaultId]);
+      await d.refuses(withdraw(request(batch, slot)), "VaultExhausted", [
+        request(batch, slot).vault.vaultId,
+      ]);
     }
   });
 
   it("reach the largest amount without touching the neighbours' words", async () => {
-    const slots = Array.from({ length: 6 }, (_, i) => entry(d.assets.item, owner, String(i), MAX_AMOUNT));
+    const slots = Array.from({ length: 6 }, (_, i) =>
+      entry(d.assets.item, owner, String(i), MAX_AMOUNT),
+    );
     const batch = await commit[mode](d, slots);
     for (const slot of [1, 4]) await withdraw(request(batch, slot));
     for (const slot of slots.keys()) {
@@ -123,7 +154,9 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
     for (const slot of taken) await withdraw(request(batch, slot));
     for (let slot = 0; slot < count; slot++) {
       const { vaultId } = request(batch, slot).vault;
-      expect(await d.state.read.withdrawn([vaultId, STANDARD.erc721])).toBe(taken.includes(slot) ? 1n : 0n);
+      expect(await d.state.read.withdrawn([vaultId, STANDARD.erc721])).toBe(
+        taken.includes(slot) ? 1n : 0n,
+      );
     }
   });
 
@@ -134,7 +167,10 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
     const { time } = d.connection.networkHelpers;
     await time.setNextBlockTimestamp(maturesAt - 1n);
     await d.refuses(
-      d.state.write.withdraw(withdrawArgs(request(batch, 0)), { account: d.actors.owner.account, gas: 1_000_000n }),
+      d.state.write.withdraw(withdrawArgs(request(batch, 0)), {
+        account: d.actors.owner.account,
+        gas: 1_000_000n,
+      }),
       "NotMature",
       [vault.vaultId, maturesAt],
     );
@@ -146,7 +182,9 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
     const batch = await commit[mode](d, [entry(d.assets.coin, owner, "", 5n)]);
     const { vaultId } = request(batch, 0).vault;
     await d.refuses(withdraw(request(batch, 0, { quantity: 0n })), "QuantityZero", [vaultId]);
-    await d.refuses(withdraw(request(batch, 0, { recipient: zeroAddress })), "RecipientZero", [vaultId]);
+    await d.refuses(withdraw(request(batch, 0, { recipient: zeroAddress })), "RecipientZero", [
+      vaultId,
+    ]);
   });
 
   it("need the batch's own header, to the last field", async () => {
@@ -161,12 +199,16 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
       { sequence: header.sequence + 1n },
     ];
     for (const change of changes) {
-      await d.refuses(withdraw({ ...asked, header: { ...header, ...change } }), "HeaderMismatch", [vault.vaultId]);
+      await d.refuses(withdraw({ ...asked, header: { ...header, ...change } }), "HeaderMismatch", [
+        vault.vaultId,
+      ]);
     }
     // Ids of a batch that does not exist, of the other mode, and with a bit that no place uses.
     for (const bit of [1n << 40n, 1n << 52n, 1n << 62n, 1n << 63n]) {
       const vaultId = vault.vaultId ^ bit;
-      await d.refuses(withdraw({ ...asked, vault: { ...vault, vaultId } }), "HeaderMismatch", [vaultId]);
+      await d.refuses(withdraw({ ...asked, vault: { ...vault, vaultId } }), "HeaderMismatch", [
+        vaultId,
+      ]);
     }
   });
 
@@ -207,11 +249,14 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
   ])("need a vault whose %s is as wide as the interface says", async (_, word, bit) => {
     const batch = await commit[mode](d, [entry(d.assets.coin, owner, "", 70n)]);
     const args = withdrawArgs(request(batch, 0));
-    const data = hexToBytes(encodeFunctionData({ abi: d.state.abi, functionName: "withdraw", args }));
+    const data = hexToBytes(
+      encodeFunctionData({ abi: d.state.abi, functionName: "withdraw", args }),
+    );
     // The vault lies behind its offset, which is the first argument. Its blob is an offset too.
     const place = 4 + Number(hexToBigInt(toHex(data.slice(4, 36)))) + 32 * word + 31 - bit / 8;
     data[place] = 0x80;
-    const call = () => d.publicClient.call({ to: d.state.address, account: owner, data: toHex(data) });
+    const call = () =>
+      d.publicClient.call({ to: d.state.address, account: owner, data: toHex(data) });
     await expect(call()).rejects.toThrow("reverted");
     data[place] = 0;
     await call();
@@ -257,13 +302,20 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
   });
 
   it("go on when committing is paused and the operator is gone", async () => {
-    const batch = await commit[mode](d, [entry(d.assets.coin, owner, "", 5n), entry(d.assets.card, owner, "1")]);
+    const batch = await commit[mode](d, [
+      entry(d.assets.coin, owner, "", 5n),
+      entry(d.assets.card, owner, "1"),
+    ]);
     await d.mature();
     await d.state.write.pauseCommits([true], d.by("guardian"));
     await d.state.write.revokeOperator([d.config.operator], d.by("guardian"));
     await withdraw(request(batch, 0, { quantity: 2n }));
     await d.state.write.withdraw(
-      withdrawArgs(await signed(d, d.actors.owner, request(batch, 0, { quantity: 3n }), { withdrawnBefore: 2n })),
+      withdrawArgs(
+        await signed(d, d.actors.owner, request(batch, 0, { quantity: 3n }), {
+          withdrawnBefore: 2n,
+        }),
+      ),
       d.by("relayer"),
     );
     await d.state.write.withdrawBatch(batchArgs([request(batch, 1)]), d.by("owner"));
@@ -298,19 +350,33 @@ it("the first to withdraw gets the rest of a token's cap", async () => {
 describe("withdrawals of what the registry does not hold here", () => {
   it("refuse a token of another chain", async () => {
     const d = await fresh();
-    await d.state.write.registerAsset([STANDARD.erc20, 137n, d.assets.coin.token, COIN_QUANTUM, SCHEME.imx]);
+    await d.state.write.registerAsset([
+      STANDARD.erc20,
+      137n,
+      d.assets.coin.token,
+      COIN_QUANTUM,
+      SCHEME.imx,
+    ]);
     const batch = await commitRollup(d, [
       { ...entry(d.assets.coin, d.actors.owner.account.address, "", 5n), chainId: 137n },
     ]);
-    await d.refuses(d.state.write.withdraw(withdrawArgs(request(batch, 0)), d.by("owner")), "OtherChain", [137n]);
+    await d.refuses(
+      d.state.write.withdraw(withdrawArgs(request(batch, 0)), d.by("owner")),
+      "OtherChain",
+      [137n],
+    );
   });
 
   it("refuse a token whose code has gone", async () => {
     const d = await fresh();
-    const batch = await commitRollup(d, [entry(d.assets.coin, d.actors.owner.account.address, "", 5n)]);
-    await d.testClient.setCode({ address: d.assets.coin.token, bytecode: "0x" });
-    await d.refuses(d.state.write.withdraw(withdrawArgs(request(batch, 0)), d.by("owner")), "TokenWithoutCode", [
-      d.assets.coin.token,
+    const batch = await commitRollup(d, [
+      entry(d.assets.coin, d.actors.owner.account.address, "", 5n),
     ]);
+    await d.testClient.setCode({ address: d.assets.coin.token, bytecode: "0x" });
+    await d.refuses(
+      d.state.write.withdraw(withdrawArgs(request(batch, 0)), d.by("owner")),
+      "TokenWithoutCode",
+      [d.assets.coin.token],
+    );
   });
 });

@@ -15,7 +15,8 @@ export default defineConfig({
               const preprocessed = await next(context, input);
               for (const [name, source] of Object.entries(preprocessed.sources)) {
                 if (!name.startsWith("__NomicFoundationCoverage")) continue;
-                // One unmarked block of assembly keeps the compiler from moving any variable from the stack to memory.
+                // One unmarked block of assembly keeps the compiler from moving any variable from
+                // the stack to memory.
                 preprocessed.sources[name] = {
                   content: source.content.replaceAll(
                     /(?<!memory-safe-assembly\s+)assembly \{/g,

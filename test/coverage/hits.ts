@@ -3,7 +3,10 @@ import hre from "hardhat";
 /** Hardhat's key for the results of this runner. */
 const RUNNER = "vitest";
 
-/** As global setup: deletes earlier hits and builds instrumented contracts. At the end, Hardhat reports. */
+/**
+ * As global setup: deletes earlier hits and builds instrumented contracts. At the end, Hardhat
+ * reports.
+ */
 export default async function instrumentedRun(): Promise<() => Promise<void>> {
   await hre.hooks.runHandlerChain("test", "onTestRunStart", [RUNNER], async () => {});
   await hre.tasks.getTask("build").run({ quiet: true, defaultBuildProfile: "default" });

@@ -3,7 +3,10 @@ import { defineConfig } from "vitest/config";
 process.env.HARDHAT_COVERAGE = "true";
 process.env.HARDHAT_CONFIG = "test/coverage/hardhat.config.ts";
 
-/** `npm run coverage`: the contracts' tests on code that Hardhat instruments. Hardhat prints which lines they reach. */
+/**
+ * `npm run coverage`: the contracts' tests on code that Hardhat instruments. Hardhat prints which
+ * lines they reach.
+ */
 export default defineConfig({
   test: {
     include: ["test/contracts/**/*.test.ts", "test/mirror/**/*.test.ts"],

@@ -44,7 +44,11 @@ const lines = (path: string) =>
 /** A drop that mints in the world's engine, with files of its own. */
 function task(text: string, more: Partial<DropTask> = {}): DropTask {
   const result = join(folder, `${++files}.ndjson`);
-  const principal = { applicationId: world.applicationId, keyId: world.keyId, scopes: ["mint", "users"] as const };
+  const principal = {
+    applicationId: world.applicationId,
+    keyId: world.keyId,
+    scopes: ["mint", "users"] as const,
+  };
   const { signal } = new AbortController();
   return {
     id: dropId(`digest ${files}`, {}, ""),
@@ -65,7 +69,8 @@ async function balanceOf(ownerAddress: string): Promise<bigint> {
   let sum = 0n;
   const { assetId } = world.erc20;
   const filter = { ownerAddress: ownerAddress as `0x${string}`, assetId };
-  for await (const vault of world.engine.vaults.list(world.applicationId, filter)) sum += vault.amount;
+  for await (const vault of world.engine.vaults.list(world.applicationId, filter))
+    sum += vault.amount;
   return sum;
 }
 
@@ -74,7 +79,13 @@ describe("the form of the rows", () => {
   const good = owner(1);
 
   test.each([
-    ["a wrong address", `ownerAddress,amount\n${good},1\n0x12,1\n`, 3, "ownerAddress", "40 hex digits"],
+    [
+      "a wrong address",
+      `ownerAddress,amount\n${good},1\n0x12,1\n`,
+      3,
+      "ownerAddress",
+      "40 hex digits",
+    ],
     [
       "a wrong checksum",
       `ownerAddress,amount\n0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed,1\n`,
@@ -87,7 +98,13 @@ describe("the form of the rows", () => {
     ["no amount", `ownerAddress,amount\n${good},x\n`, 2, "amount", "decimal text"],
     ["half a unit", `ownerAddress,units\n${good},1.5\n`, 2, "units", "integer"],
     ["a quantity that is none", `ownerAddress,quantity\n${good},many\n`, 2, "quantity", "from 1"],
-    ["a wrong id behind an empty line", `ownerAddress,tokenId\n\n${good},x1\n`, 3, "tokenId", "decimal"],
+    [
+      "a wrong id behind an empty line",
+      `ownerAddress,tokenId\n\n${good},x1\n`,
+      3,
+      "tokenId",
+      "decimal",
+    ],
     ["a short row", `ownerAddress,amount\n${good},1\n${good}\n`, 3, "", "fewer fields"],
     ["an open quote", `ownerAddress,amount\n${good},"1\n`, 2, "", "does not end"],
     ["an unknown column", `ownerAddress,tokenid\n${good},1\n`, 1, "", '"tokenid"'],
@@ -95,41 +112,56 @@ describe("the form of the rows", () => {
     ["users and owners", `userId,ownerAddress\n${asset},\n,${good}\n`, 3, "ownerAddress", "userId"],
   ])("finds %s, and names its row", async (_, text, row, field, detail) => {
     const { errors } = await survey(text, "csv", asset);
-    expect(errors[0]).toMatchObject({ row, field, code: "validation_failed", detail: expect.stringContaining(detail) });
+    expect(errors[0]).toMatchObject({
+      row,
+      field,
+      code: "validation_failed",
+      detail: expect.stringContaining(detail),
+    });
   });
 
   test("is found in a file of another encoding, instead of a name with holes", async () => {
     const inLatin1 = (text: string) => survey(Buffer.from(text, "latin1"), "csv", asset);
-    expect((await inLatin1(`ownerAddress,tokenId,name\n${good},1,One\n${good},2,Café\n`)).errors).toMatchObject([
+    expect(
+      (await inLatin1(`ownerAddress,tokenId,name\n${good},1,One\n${good},2,Café\n`)).errors,
+    ).toMatchObject([
       { row: 3, detail: "name has bytes that are not UTF-8; save the file as CSV in UTF-8" },
     ]);
-    expect((await inLatin1(`ownerAddress,tokenId,attribute:Größe\n${good},1,XL\n`)).errors).toMatchObject([
+    expect(
+      (await inLatin1(`ownerAddress,tokenId,attribute:Größe\n${good},1,XL\n`)).errors,
+    ).toMatchObject([
       { row: 1, detail: "the header has bytes that are not UTF-8; save the file as CSV in UTF-8" },
     ]);
   });
 
-  test.each(["a", ",", '"', "\u00e9"])("refuses an endless row of %s before it fills the memory", async (letter) => {
-    let read = 0;
-    async function* endless() {
-      yield Buffer.from(`ownerAddress,amount\n${good},1\n`);
-      // So a parser that reads all of them fails, instead of hanging.
-      for (; read < 64; read++) {
-        yield Buffer.from(letter.repeat(65_536 / Buffer.byteLength(letter)));
+  test.each(["a", ",", '"', "\u00e9"])(
+    "refuses an endless row of %s before it fills the memory",
+    async (letter) => {
+      let read = 0;
+      async function* endless() {
+        yield Buffer.from(`ownerAddress,amount\n${good},1\n`);
+        // So a parser that reads all of them fails, instead of hanging.
+        for (; read < 64; read++) {
+          yield Buffer.from(letter.repeat(65_536 / Buffer.byteLength(letter)));
+        }
       }
-    }
-    const { errors } = await surveyOf(endless(), "csv", { assetId: asset }, world.engine.limits);
-    expect(errors).toMatchObject([{ row: 3, detail: "the row has more than 65536 bytes" }]);
-    expect(read).toBeLessThan(64);
-  });
+      const { errors } = await surveyOf(endless(), "csv", { assetId: asset }, world.engine.limits);
+      expect(errors).toMatchObject([{ row: 3, detail: "the row has more than 65536 bytes" }]);
+      expect(read).toBeLessThan(64);
+    },
+  );
 
   test("of NDJSON is found too, and numbers that JSON readers round", async () => {
     const entry = (more: string) => `{"ownerAddress":"${good}","assetId":"${asset}",${more}}`;
-    const found = async (line: string) => (await survey(`${entry('"amount":"5"')}\n\n${line}`, "ndjson")).errors;
+    const found = async (line: string) =>
+      (await survey(`${entry('"amount":"5"')}\n\n${line}`, "ndjson")).errors;
     expect(await found(entry('"amount":2'))).toEqual([]);
     expect(await found(entry('"amount":9007199254740993'))).toMatchObject([
       { row: 3, detail: expect.stringContaining("string") },
     ]);
-    expect(await found(entry('"price":1'))).toMatchObject([{ row: 3, detail: expect.stringContaining('"price"') }]);
+    expect(await found(entry('"price":1'))).toMatchObject([
+      { row: 3, detail: expect.stringContaining('"price"') },
+    ]);
     expect(await found("[1]")).toMatchObject([{ row: 3, detail: "the line is not a JSON object" }]);
   });
 
@@ -141,7 +173,10 @@ describe("the form of the rows", () => {
     const drop = task(text);
     await runDrop(drop);
     const [{ transactionIds }] = lines(drop.result);
-    const { reference } = await world.engine.transactions.get(world.applicationId, transactionIds[0]);
+    const { reference } = await world.engine.transactions.get(
+      world.applicationId,
+      transactionIds[0],
+    );
     expect(reference).toBe('größer, "weit"');
   });
 });
@@ -150,7 +185,8 @@ describe("a drop", () => {
   test("writes a line for each row: its transactions, vaults and tokens, or why it is refused", async () => {
     const { assetId } = world.erc721;
     const text = ["ownerAddress,tokenId,assetId,amount"];
-    for (let id = 0; id < 300; id++) text.push(`${owner(id % 40)},${7_000 + (id % 290)},${assetId},`);
+    for (let id = 0; id < 300; id++)
+      text.push(`${owner(id % 40)},${7_000 + (id % 290)},${assetId},`);
     text.push(`${owner(1)},,,12`, `${owner(2)},,${world.users[0]},3`);
     const drop = task(text.join("\n"));
     expect(await runDrop(drop)).toMatchObject({ minted: 291, refused: 11, unknown: 0 });
@@ -203,9 +239,19 @@ describe("a drop", () => {
   test("costs its key what mint requests of its rows cost, a check too, and waits where these are refused", async () => {
     let now = 0;
     const buckets = new TokenBuckets("key", { units: 10_000, windowSeconds: 1 }, () => now);
-    const principal = { applicationId: world.applicationId, keyId: world.keyId, scopes: ["mint", "users"] as const };
+    const principal = {
+      applicationId: world.applicationId,
+      keyId: world.keyId,
+      scopes: ["mint", "users"] as const,
+    };
     const { signal } = new AbortController();
-    const minting = engineMinting(world.engine, paceOf(new EventLoopTurns(), buckets), principal, true, signal);
+    const minting = engineMinting(
+      world.engine,
+      paceOf(new EventLoopTurns(), buckets),
+      principal,
+      true,
+      signal,
+    );
     const text = `ownerAddress,amount\n${Array.from({ length: 250 }, (_, i) => `${owner(6_000 + i)},3`).join("\n")}`;
     await runDrop(task(text, { minting }));
     expect(buckets.take(world.keyId, 10_000)).toMatchObject({ granted: false, remaining: 9_750 });
@@ -221,7 +267,10 @@ describe("a drop", () => {
   });
 });
 
-/** Each owner twice, in windows of their own; one row in each window is refused, and ERC-721 and ERC-20 mix. */
+/**
+ * Each owner twice, in windows of their own; one row in each window is refused, and ERC-721 and
+ * ERC-20 mix.
+ */
 function mixedRows(first: number): string[] {
   const { assetId } = world.erc721;
   return Array.from({ length: 450 }, (_, i) => {
@@ -234,7 +283,10 @@ function mixedRows(first: number): string[] {
 describe("a drop that is killed", () => {
   test("at any point goes on without a double or a gap", async () => {
     let first = 100_000;
-    const steps = fc.array(fc.record({ requests: fc.nat(6), after: fc.boolean(), torn: fc.nat(40) }), { maxLength: 5 });
+    const steps = fc.array(
+      fc.record({ requests: fc.nat(6), after: fc.boolean(), torn: fc.nat(40) }),
+      { maxLength: 5 },
+    );
     const property = fc.asyncProperty(steps, async (kills) => {
       first += 1_000;
       const rows = mixedRows(first);
@@ -242,22 +294,33 @@ describe("a drop that is killed", () => {
       const drop = task(text);
       for (const { requests, after, torn } of kills) {
         const minting = dying(drop, requests, after);
-        await runDrop({ ...drop, minting, source: piecesOf(text, 4096) }).catch((error: unknown) => {
-          if (!(error instanceof Killed)) throw error;
-          // What a killed process leaves: more of the result than the progress knows of, and half a line.
-          appendFileSync(drop.result, "x".repeat(torn));
-          appendFileSync(drop.progress, '{"done":'.slice(0, torn));
-        });
+        await runDrop({ ...drop, minting, source: piecesOf(text, 4096) }).catch(
+          (error: unknown) => {
+            if (!(error instanceof Killed)) throw error;
+            // What a killed process leaves: more of the result than the progress knows of, and half
+            // a line.
+            appendFileSync(drop.result, "x".repeat(torn));
+            appendFileSync(drop.progress, '{"done":'.slice(0, torn));
+          },
+        );
       }
       const counts = await runDrop({ ...drop, source: piecesOf(text, 4096) });
       const found = lines(drop.result);
       expect(found.map(({ row }) => row)).toEqual(rows.map((_, i) => i + 2));
       const refused = rows.flatMap((_, i) => (i % 90 === 7 ? [i + 2] : []));
-      expect(found.filter(({ status }) => status === "refused").map(({ row }) => row)).toEqual(refused);
-      expect(counts).toMatchObject({ minted: 450 - refused.length, refused: refused.length, unknown: 0 });
+      expect(found.filter(({ status }) => status === "refused").map(({ row }) => row)).toEqual(
+        refused,
+      );
+      expect(counts).toMatchObject({
+        minted: 450 - refused.length,
+        refused: refused.length,
+        unknown: 0,
+      });
       for (const i of [1, 2, 97, 224]) {
         const own = [i, i + 225].filter((at) => at < 450 && rows[at]?.includes(",,,"));
-        expect(await balanceOf(owner(first + i))).toBe(own.reduce((sum, at) => sum + BigInt(1 + at), 0n));
+        expect(await balanceOf(owner(first + i))).toBe(
+          own.reduce((sum, at) => sum + BigInt(1 + at), 0n),
+        );
       }
     });
     await fc.assert(property, { numRuns: 15 });
@@ -287,14 +350,18 @@ describe("a drop that is killed", () => {
     // Windows with a refused row were minted without it, which a fresh start cannot know.
     expect(again.unknown).toBeGreaterThan(0);
     expect(again.minted + again.refused + again.unknown).toBe(450);
-    for (const i of [1, 2, 98]) expect(await balanceOf(owner(first + i))).toBe(BigInt(1 + i + (1 + i + 225)));
+    for (const i of [1, 2, 98])
+      expect(await balanceOf(owner(first + i))).toBe(BigInt(1 + i + (1 + i + 225)));
   });
 
   test("more than 23 hours ago asks what became of the last request", async () => {
     const text = `ownerAddress,amount\n${owner(400_000)},5\n${owner(400_001)},6\n`;
     const drop = task(text);
     await expect(runDrop({ ...drop, minting: dying(drop, 0, true) })).rejects.toThrow(Killed);
-    const old = readFileSync(drop.progress, "utf8").replace(/"at":\d+/, `"at":${Date.now() - 24 * 3_600_000}`);
+    const old = readFileSync(drop.progress, "utf8").replace(
+      /"at":\d+/,
+      `"at":${Date.now() - 24 * 3_600_000}`,
+    );
     truncateSync(drop.progress);
     appendFileSync(drop.progress, old);
     const again = () => ({ ...drop, source: piecesOf(text) });
@@ -316,16 +383,21 @@ describe("a drop that is killed", () => {
     );
     const text = ["ownerAddress,tokenId,assetId,amount", ...rows].join("\n");
     const drop = task(text);
-    // Each request names a hundred wrong rows at most; the third dies before it is answered, the last after it is minted.
+    // Each request names a hundred wrong rows at most; the third dies before it is answered, the
+    // last after it is minted.
     for (const [requests, after] of [
       [2, false],
       [1, true],
     ] as const) {
-      await expect(runDrop({ ...drop, minting: dying(drop, requests, after), source: piecesOf(text) })).rejects.toThrow(
-        Killed,
-      );
+      await expect(
+        runDrop({ ...drop, minting: dying(drop, requests, after), source: piecesOf(text) }),
+      ).rejects.toThrow(Killed);
     }
-    expect(await runDrop({ ...drop, source: piecesOf(text) })).toMatchObject({ minted: 50, refused: 300, unknown: 0 });
+    expect(await runDrop({ ...drop, source: piecesOf(text) })).toMatchObject({
+      minted: 50,
+      refused: 300,
+      unknown: 0,
+    });
     expect(lines(drop.result).filter(({ status }) => status === "refused")).toHaveLength(300);
   });
 
@@ -343,7 +415,11 @@ test("the same rows are the same drop, and another name, asset or mode makes ano
   const asset = "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a20";
   const same = dropId("d", { assetId: asset }, "");
   expect(dropId("d", { assetId: asset.toUpperCase() }, "")).toBe(same);
-  const others = [dropId("e", { assetId: asset }, ""), dropId("d", {}, ""), dropId("d", { assetId: asset }, "may")];
+  const others = [
+    dropId("e", { assetId: asset }, ""),
+    dropId("d", {}, ""),
+    dropId("d", { assetId: asset }, "may"),
+  ];
   others.push(dropId("d", { assetId: asset, dataAvailabilityMode: "validium" }, ""));
   expect(new Set([same, ...others]).size).toBe(5);
   expect(new RequestRefused({ code: "x", detail: "y", issues: [] }).message).toBe("y");
@@ -353,7 +429,12 @@ describe("metadata of a drop's tokens", () => {
   const reserved = async (contractAddress: `0x${string}`) => {
     const { engine, applicationId } = world;
     const names = { name: "Cards", symbol: "CARD", firstTokenId: 1n };
-    const { assetId } = await engine.assets.add({ standard: "erc721", contractAddress, ...names, applicationId });
+    const { assetId } = await engine.assets.add({
+      standard: "erc721",
+      contractAddress,
+      ...names,
+      applicationId,
+    });
     await engine.operator.recordRegistered(assetId);
     return assetId;
   };
@@ -378,7 +459,9 @@ describe("metadata of a drop's tokens", () => {
     });
     await expect(served(assetId, 2n)).rejects.toThrow("no metadata");
     const ndjson = `${JSON.stringify({ ownerAddress: owner(3), metadata: one })}\n`;
-    expect(await runDrop(task(ndjson, { defaults, format: "ndjson" }))).toMatchObject({ minted: 1 });
+    expect(await runDrop(task(ndjson, { defaults, format: "ndjson" }))).toMatchObject({
+      minted: 1,
+    });
     expect(await served(assetId, 3n)).toEqual(one);
   });
 

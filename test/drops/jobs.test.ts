@@ -23,7 +23,11 @@ const stream = { write: (line: string) => void log.push(JSON.parse(line)) };
 // Standbys ask a server for its role.
 const extend = async (app: FastifyInstance) =>
   void app.addHook("onSend", async (_, reply) => void reply.header("mintmark-role", "leader"));
-const world = await createWorld({ drops: join(folder, "drops"), log: { level: "info", stream }, extend });
+const world = await createWorld({
+  drops: join(folder, "drops"),
+  log: { level: "info", stream },
+  extend,
+});
 afterAll(async () => {
   await world[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true, force: true });
@@ -59,11 +63,18 @@ test("rows are taken, minted in the background, and told of one by one; again th
   const rows = rowsOf(0, 250);
   const { status, body: drop } = await upload(rows);
   expect([status, drop.rows, drop.failure]).toEqual([202, 250, null]);
-  expect(await ended(drop.dropId)).toMatchObject({ status: "done", minted: 250, refused: 0, dryRun: false });
+  expect(await ended(drop.dropId)).toMatchObject({
+    status: "done",
+    minted: 250,
+    refused: 0,
+    dryRun: false,
+  });
   const { text, headers } = await world.send("GET", `${PATH}/${drop.dropId}/result`);
   expect(headers["content-type"]).toBe("application/x-ndjson");
   const lines = text.trimEnd().split("\n");
-  expect(lines.map((line) => JSON.parse(line).row)).toEqual(Array.from({ length: 250 }, (_, i) => i + 2));
+  expect(lines.map((line) => JSON.parse(line).row)).toEqual(
+    Array.from({ length: 250 }, (_, i) => i + 2),
+  );
   const again = await upload(rows);
   expect([again.body.dropId, again.headers["idempotency-replayed"]]).toEqual([drop.dropId, "true"]);
   expect(await balanceOf(owner(249))).toBe(5n);
@@ -75,7 +86,12 @@ test("NDJSON is taken, a dry run mints nothing, and an Idempotency-Key names ano
   const row = JSON.stringify({ ownerAddress: owner(1_000), amountDecimal: "7" });
   const ndjson = { "content-type": "application/x-ndjson; charset=utf-8" };
   const dry = await upload(row, ndjson, `${PATH}${query()}&dryRun=true`);
-  expect(await ended(dry.body.dropId)).toMatchObject({ status: "done", minted: 0, mintable: 1, dryRun: true });
+  expect(await ended(dry.body.dropId)).toMatchObject({
+    status: "done",
+    minted: 0,
+    mintable: 1,
+    dryRun: true,
+  });
   expect(await balanceOf(owner(1_000))).toBe(0n);
   for (const key of ["may", "june", "june"]) {
     const { body } = await upload(row, { ...ndjson, "idempotency-key": key });
@@ -89,14 +105,23 @@ test("NDJSON is taken, a dry run mints nothing, and an Idempotency-Key names ano
 test("a refusal before the last byte reaches the caller", async () => {
   const url = new URL(await address());
   const headers = { ...CSV, "x-api-key": world.key };
-  const sent = httpRequest({ host: url.hostname, port: url.port, path: PATH, method: "POST", headers });
+  const sent = httpRequest({
+    host: url.hostname,
+    port: url.port,
+    path: PATH,
+    method: "POST",
+    headers,
+  });
   const answered = new Promise<unknown>((resolve, reject) => {
     sent.on("response", (response) => resolve(json(response))).on("error", reject);
   });
   sent.write("colour\nred\n");
   for (let i = 0; i < 64; i++) sent.write("x".repeat(65_536));
   sent.end();
-  expect(await answered).toMatchObject({ code: "drop_invalid", detail: expect.stringContaining('"colour"') });
+  expect(await answered).toMatchObject({
+    code: "drop_invalid",
+    detail: expect.stringContaining('"colour"'),
+  });
 });
 
 test("an upload pays for its length before it is read", async () => {
@@ -131,14 +156,20 @@ test("a drop is its application's own, and needs the scope to mint", async () =>
   }
   expect((await world.send("GET", PATH, { key: world.otherKey })).body.data).toEqual([]);
   const reader = await world.newKey(["read"]);
-  expect(refusal(await world.send("POST", PATH, { key: reader, raw: "x", headers: CSV })).code).toBe("scope_missing");
+  expect(
+    refusal(await world.send("POST", PATH, { key: reader, raw: "x", headers: CSV })).code,
+  ).toBe("scope_missing");
 });
 
 test("a revoked key ends its drop, and another key of the application goes on with it", async () => {
   const { engine, applicationId } = world;
   const { key, secret } = await engine.keys.issue(applicationId, { mintQuota: 120n });
   const rows = rowsOf(3_000, 300);
-  const { body: drop } = await world.send("POST", `${PATH}${query()}`, { key: secret, raw: rows, headers: CSV });
+  const { body: drop } = await world.send("POST", `${PATH}${query()}`, {
+    key: secret,
+    raw: rows,
+    headers: CSV,
+  });
   expect(await ended(drop.dropId)).toMatchObject({
     status: "failed",
     minted: 100,
@@ -155,7 +186,8 @@ test("a standby asks the leader about drops, which has them", async () => {
   const leader = { name: "one", url: await address() };
   // What the server asks of its place in the cluster.
   const node = { fault: null, isLeader: false, leader, position: 1, reached: async () => {} };
-  const extend = (app: FastifyInstance) => serveInCluster(app, node as unknown as ClusterNode, "standby");
+  const extend = (app: FastifyInstance) =>
+    serveInCluster(app, node as unknown as ClusterNode, "standby");
   await using standby = await buildServer({ engine: world.engine, onlyReads: true, extend });
   const ask = async (method: "GET" | "POST", url: string, payload?: string) => {
     const headers = { "x-api-key": world.key, ...(payload && CSV) };
@@ -185,7 +217,9 @@ describe("a server that ends in the middle", () => {
     onBytes: () => {},
   });
 
-  /** An engine that does so many mints; the next ones find it closed, before or after they are done. */
+  /**
+   * An engine that does so many mints; the next ones find it closed, before or after they are done.
+   */
   function closing(mints: number, after: boolean) {
     let left = mints;
     const { engine } = world;
@@ -264,7 +298,9 @@ describe("a server that ends in the middle", () => {
     });
     await next.upload(principal(), { ...ask(), unsure: "lost" }, bytes(rows));
     expect(await end()).toMatchObject({ status: "done", minted: 150, failure: null });
-    expect(readFileSync(join(folder, "unsure", job.dropId, "drop.json"), "utf8")).not.toContain("lost");
+    expect(readFileSync(join(folder, "unsure", job.dropId, "drop.json"), "utf8")).not.toContain(
+      "lost",
+    );
     await next[Symbol.asyncDispose]();
   });
 
@@ -301,7 +337,9 @@ describe("a server that ends in the middle", () => {
     );
     // Waits for every run.
     await own[Symbol.asyncDispose]();
-    expect(await own.list(world.applicationId)).toEqual([expect.objectContaining({ status: "done", minted: 150 })]);
+    expect(await own.list(world.applicationId)).toEqual([
+      expect.objectContaining({ status: "done", minted: 150 }),
+    ]);
     expect(await balanceOf(owner(95_001))).toBe(8n);
   });
 
@@ -338,9 +376,13 @@ describe("a server that ends in the middle", () => {
       own.upload(principal(), ask(), bytes(rowsOf(60_000, 2_000, i + 1))),
     );
     const outcomes = await Promise.allSettled(many);
-    const refused = outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [outcome.reason.code] : []));
+    const refused = outcomes.flatMap((outcome) =>
+      outcome.status === "rejected" ? [outcome.reason.code] : [],
+    );
     expect(refused).toEqual(["too_many_drops"]);
-    const accepted = outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value.job] : []));
+    const accepted = outcomes.flatMap((outcome) =>
+      outcome.status === "fulfilled" ? [outcome.value.job] : [],
+    );
     for (const [i, outcome] of outcomes.entries()) {
       if (outcome.status === "rejected") continue;
       const again = await own.upload(principal(), ask(), bytes(rowsOf(60_000, 2_000, i + 1)));

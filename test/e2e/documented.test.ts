@@ -59,7 +59,12 @@ test("`npm run server` makes the mints of both modes final", async () => {
     MINTMARK_FROM_BLOCK: `${settlement.deployedAtBlock}`,
     MINTMARK_CONFIRMATIONS: "1",
   };
-  const own = { ...l1, MINTMARK_STORE: file("store"), MINTMARK_ENVIRONMENT: "sandbox", MINTMARK_CHAIN_ID: "31337" };
+  const own = {
+    ...l1,
+    MINTMARK_STORE: file("store"),
+    MINTMARK_ENVIRONMENT: "sandbox",
+    MINTMARK_CHAIN_ID: "31337",
+  };
   const mintmark = async (...args: string[]) => {
     await using command = new Npm(["exec", "--", "mintmark", ...args, "--json"], own);
     return await command.json();
@@ -67,12 +72,25 @@ test("`npm run server` makes the mints of both modes final", async () => {
   await mintmark("init");
   const { applicationId } = await mintmark("applications", "create", "My game");
   const { apiKey } = await mintmark("keys", "issue", "--application", applicationId);
-  const sword = ["--standard", "erc721", "--name", "Swords", "--symbol", "SWRD", "--application", applicationId];
+  const sword = [
+    "--standard",
+    "erc721",
+    "--name",
+    "Swords",
+    "--symbol",
+    "SWRD",
+    "--application",
+    applicationId,
+  ];
   const { assetId } = await mintmark("assets", "add", tokens[0].address, ...sword);
   await mintmark("assets", "register", assetId);
 
   const poll = { MINTMARK_PORT: "0", MINTMARK_POLL_MS: "200" };
-  keeper = start([...MINTMARK, "member"], { ...l1, ...poll, MINTMARK_MEMBER_STORE: file("member") }, keyOf(member));
+  keeper = start(
+    [...MINTMARK, "member"],
+    { ...l1, ...poll, MINTMARK_MEMBER_STORE: file("member") },
+    keyOf(member),
+  );
   const memberUrl = await keeper.says(/member 0x\w+ listens on (\S+)/);
   server = start(["run", "server"], {
     ...own,
@@ -85,14 +103,17 @@ test("`npm run server` makes the mints of both modes final", async () => {
   const baseUrl = await server.says(/Server listening at (http:[^"\s]+)/);
   peers = `${memberUrl},${baseUrl}`;
   const client = createClient({ baseUrl, apiKey });
-  await expect.poll(async () => (await answer(client.GET("/api/v1/limits"))).rollupData, POLL).toBe("blobs");
+  await expect
+    .poll(async () => (await answer(client.GET("/api/v1/limits"))).rollupData, POLL)
+    .toBe("blobs");
   const mints = MODES.map((dataAvailabilityMode, i) => {
     return { assetId, tokenId: `${i + 1}`, amount: "1", dataAvailabilityMode };
   });
   ({ vaults } = await mint(client, { users: [{ ownerAddress: owner.address, mints }] }));
   for (const { vaultId } of vaults) {
     const params = { path: { vaultId } };
-    const status = async () => (await answer(client.GET("/api/v1/vaults/{vaultId}", { params }))).status;
+    const status = async () =>
+      (await answer(client.GET("/api/v1/vaults/{vaultId}", { params }))).status;
     await expect.poll(status, POLL).toBe("finalized");
   }
   expect((await fetch(`${baseUrl}/readyz`)).status, server.said).toBe(200);
@@ -101,13 +122,19 @@ test("`npm run server` makes the mints of both modes final", async () => {
 
 test("`mintmark watch` watches, and `mintmark rebuild` finds every root and all data", async () => {
   const store = { ...l1, MINTMARK_PEERS: peers };
-  const watch = start([...MINTMARK, "watch"], { ...store, MINTMARK_STORE: file("watcher") }, keyOf(ADMIN));
+  const watch = start(
+    [...MINTMARK, "watch"],
+    { ...store, MINTMARK_STORE: file("watcher") },
+    keyOf(ADMIN),
+  );
   await watch.says(/watching 0x\w+; Ctrl-C stops/);
   // The last block is not final yet.
   const rebuilt = () => run("rebuild", [], { ...store, MINTMARK_STORE: file("rebuilt") });
-  await expect
-    .poll(rebuilt, POLL)
-    .toMatchObject({ batches: { validium: 1, "zk-rollup": 1 }, vaults: { validium: 1, "zk-rollup": 1 }, missing: [] });
+  await expect.poll(rebuilt, POLL).toMatchObject({
+    batches: { validium: 1, "zk-rollup": 1 },
+    vaults: { validium: 1, "zk-rollup": 1 },
+    missing: [],
+  });
   expect(await server.stop()).toBe(0);
   await Promise.all([watch.interrupt(), keeper.interrupt()]);
 });
@@ -115,10 +142,13 @@ test("`mintmark watch` watches, and `mintmark rebuild` finds every root and all 
 test("`mintmark exit-kit` and `mintmark exit` withdraw both vaults when server and member are gone", async () => {
   for (const { vaultId } of vaults) {
     const kit = file(`${vaultId}.json`);
-    await using made = new Npm([...MINTMARK, "exit-kit", vaultId, "--store", file("rebuilt"), "--out", kit], {
-      MINTMARK_RPC_URL: l1.MINTMARK_RPC_URL ?? "",
-      MINTMARK_CONTRACT: l1.MINTMARK_CONTRACT ?? "",
-    });
+    await using made = new Npm(
+      [...MINTMARK, "exit-kit", vaultId, "--store", file("rebuilt"), "--out", kit],
+      {
+        MINTMARK_RPC_URL: l1.MINTMARK_RPC_URL ?? "",
+        MINTMARK_CONTRACT: l1.MINTMARK_CONTRACT ?? "",
+      },
+    );
     expect(await made.ended, made.said).toBe(0);
     expect(JSON.parse(await readFile(kit, "utf8"))).toMatchObject({ vault: { vaultId } });
     const settings = { MINTMARK_RPC_URL: l1.MINTMARK_RPC_URL ?? "" };

@@ -25,7 +25,11 @@ describe("owners' exits with everything gone but the chain", () => {
   let world: MembersWorld;
   let key: `0x${string}`;
   let owner: `0x${string}`;
-  const vaults: Record<"sword" | "points" | "shield", VaultId> = { sword: 0n, points: 0n, shield: 0n };
+  const vaults: Record<"sword" | "points" | "shield", VaultId> = {
+    sword: 0n,
+    points: 0n,
+    shield: 0n,
+  };
 
   const coins: VaultId[] = [];
 
@@ -55,14 +59,22 @@ describe("owners' exits with everything gone but the chain", () => {
   afterAll(() => world.close());
 
   const file = (name: string) => join(world.folder, name);
-  const chain = () => ({ MINTMARK_RPC_URL: world.rpcUrl, MINTMARK_CONTRACT: world.settlement.address });
+  const chain = () => ({
+    MINTMARK_RPC_URL: world.rpcUrl,
+    MINTMARK_CONTRACT: world.settlement.address,
+  });
   const tokenOf = (standard: string) =>
     at(
       world.tokens.filter((token) => token.standard === standard),
       0,
     ).address;
   const ownerOf = (id: bigint) =>
-    world.client.readContract({ abi: ABI, address: tokenOf("erc721"), functionName: "ownerOf", args: [id] });
+    world.client.readContract({
+      abi: ABI,
+      address: tokenOf("erc721"),
+      functionName: "ownerOf",
+      args: [id],
+    });
 
   test("the public state is rebuilt from the chain and one member's store", async () => {
     const env = { ...chain(), MINTMARK_STORE: file("rebuilt"), MINTMARK_CONFIRMATIONS: "0" };
@@ -84,14 +96,19 @@ describe("owners' exits with everything gone but the chain", () => {
 
   test("a kit is made from the rebuilt store, from a member, and from L1 alone", async () => {
     const fromStore = ["--store", file("rebuilt"), "--out"];
-    const out = (name: string) => run("exit-kit", [`${vaults.shield}`, ...fromStore, file(name)], chain());
+    const out = (name: string) =>
+      run("exit-kit", [`${vaults.shield}`, ...fromStore, file(name)], chain());
     expect(await out("shield.json")).toMatchObject({ code: 0, stdout: "" });
     // It may be the only copy of another kit.
     expect(await out("shield.json")).toMatchObject({ code: 1 });
     const member = { ...chain(), MINTMARK_PEERS: at(world.processes, 0).url };
     const fromMember = await run("exit-kit", [`${vaults.shield}`], member);
     expect(fromMember.stdout).toBe(await readFile(file("shield.json"), "utf8"));
-    const fromL1 = await run("exit-kit", [`${vaults.points}`, "--out", file("points.json")], chain());
+    const fromL1 = await run(
+      "exit-kit",
+      [`${vaults.points}`, "--out", file("points.json")],
+      chain(),
+    );
     expect(fromL1.code).toBe(0);
     const nobody = await run("exit-kit", [`${vaults.shield}`], chain());
     expect(nobody).toMatchObject({ code: 1, stdout: "" });
@@ -106,21 +123,40 @@ describe("owners' exits with everything gone but the chain", () => {
     expect(checked.stdout).toContain("the kit is valid: withdrawing 5 unit(s)");
 
     // A unit of this token is 10^-15 of it.
-    const part = await run("exit", [file("points.json"), "--dry-run", "--amount", "0.000000000000002"], env, key);
+    const part = await run(
+      "exit",
+      [file("points.json"), "--dry-run", "--amount", "0.000000000000002"],
+      env,
+      key,
+    );
     expect(part.stdout).toContain("the kit is valid: withdrawing 2 unit(s)");
 
     const swords = await run("exit", [file("sword.json"), "--wait"], env, `${key}\n`);
     expect(swords).toMatchObject({ code: 0 });
-    expect(swords.stdout).toContain(`${owner.toLowerCase()} now holds 1 of the token on L1, 0 before`);
+    expect(swords.stdout).toContain(
+      `${owner.toLowerCase()} now holds 1 of the token on L1, 0 before`,
+    );
     expect(await ownerOf(7n)).toBe(owner);
 
-    const json = await run("exit", [file("shield.json"), "--wait", "--json"], { ...env, MINTMARK_OWNER_KEY: key });
-    expect(JSON.parse(json.stdout)).toMatchObject({ held: "1", heldBefore: "0", vaultId: `${vaults.shield}` });
+    const json = await run("exit", [file("shield.json"), "--wait", "--json"], {
+      ...env,
+      MINTMARK_OWNER_KEY: key,
+    });
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      held: "1",
+      heldBefore: "0",
+      vaultId: `${vaults.shield}`,
+    });
     expect(await ownerOf(8n)).toBe(owner);
 
     const points = await run("exit", [file("points.json")], env, key);
     expect(points.stdout).toContain("now holds 5000 of the token on L1, 0 before");
-    const balance = { abi: ABI, address: tokenOf("erc20"), functionName: "balanceOf", args: [owner] } as const;
+    const balance = {
+      abi: ABI,
+      address: tokenOf("erc20"),
+      functionName: "balanceOf",
+      args: [owner],
+    } as const;
     expect(await world.client.readContract(balance)).toBe(5_000n);
     for (const { stdout, stderr } of [checked, swords, json, points])
       expect(stdout + stderr).not.toContain(key.slice(2));
@@ -132,22 +168,40 @@ describe("owners' exits with everything gone but the chain", () => {
     const before = await world.client.getTransactionCount({ address: owner });
     const exits = await run("exit", [...kits, file("points.json")], env, key);
     expect(exits.code).toBe(1);
-    for (const id of coins) expect(exits.stdout).toMatch(new RegExp(`^vault ${id}: paid by 0x`, "m"));
+    for (const id of coins)
+      expect(exits.stdout).toMatch(new RegExp(`^vault ${id}: paid by 0x`, "m"));
     expect(exits.stdout).toContain(`vault ${vaults.points}: All of this vault has been withdrawn`);
     expect(await world.client.getTransactionCount({ address: owner })).toBe(before + 1);
-    const balance = { abi: ABI, address: tokenOf("erc20"), functionName: "balanceOf", args: [owner] } as const;
+    const balance = {
+      abi: ABI,
+      address: tokenOf("erc20"),
+      functionName: "balanceOf",
+      args: [owner],
+    } as const;
     expect(await world.client.readContract(balance)).toBe(14_000n);
   });
 
   test("anyone's watch command voids a token that the operator mints again", async () => {
     const { vault } = await readExitKit(file("shield.json"));
-    const data = encodeBatchData([{ ...vault, owner: at(COMMITTEE, 1).address.toLowerCase() as `0x${string}` }]);
-    const batch = { mode: "zk-rollup", batchNumber: 1, data, ...deriveBatch("zk-rollup", 1, data) } as const;
+    const data = encodeBatchData([
+      { ...vault, owner: at(COMMITTEE, 1).address.toLowerCase() as `0x${string}` },
+    ]);
+    const batch = {
+      mode: "zk-rollup",
+      batchNumber: 1,
+      data,
+      ...deriveBatch("zk-rollup", 1, data),
+    } as const;
     await world.l1.commit(batch, (await world.l1.state()).history, "0x");
     const later = packVaultId({ mode: "zk-rollup", batchNumber: 1, slot: 0 });
     const child = spawn(process.execPath, ["scripts/mintmark.ts", "watch"], {
       cwd: ROOT,
-      env: { PATH: process.env.PATH, ...chain(), MINTMARK_STORE: file("rebuilt"), MINTMARK_CONFIRMATIONS: "0" },
+      env: {
+        PATH: process.env.PATH,
+        ...chain(),
+        MINTMARK_STORE: file("rebuilt"),
+        MINTMARK_CONFIRMATIONS: "0",
+      },
       stdio: ["pipe", "pipe", "inherit"],
     });
     child.stdin.end(key);
@@ -155,7 +209,9 @@ describe("owners' exits with everything gone but the chain", () => {
     child.stdout.on("data", (chunk) => {
       output += chunk;
     });
-    await expect.poll(() => output).toContain(`voided vault ${later}, a duplicate of ${vaults.shield}`);
+    await expect
+      .poll(() => output)
+      .toContain(`voided vault ${later}, a duplicate of ${vaults.shield}`);
     expect(await world.l1.withdrawn(later, "erc721")).toBe(1n);
     const closed = once(child, "close");
     child.kill("SIGINT");
@@ -165,7 +221,13 @@ describe("owners' exits with everything gone but the chain", () => {
 
   test("the command says what is wrong, sends nothing, and ends with 1, or with 2 for a wrong setting", async () => {
     const env = { MINTMARK_RPC_URL: world.rpcUrl };
-    const refused = async (args: readonly string[], input: string, reason: string, code = 1, over = env) => {
+    const refused = async (
+      args: readonly string[],
+      input: string,
+      reason: string,
+      code = 1,
+      over = env,
+    ) => {
       const ended = await run("exit", args, over, input);
       expect({ code: ended.code, stdout: ended.stdout }, reason).toEqual({ code, stdout: "" });
       expect(ended.stderr).toContain(reason);

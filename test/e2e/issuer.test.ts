@@ -63,7 +63,12 @@ describe("an issuer's process", () => {
     await kzg.close();
   });
 
-  const by = () => ({ account: ADMIN, client: world.client, transport: http(world.rpcUrl), chainId: 31_337 });
+  const by = () => ({
+    account: ADMIN,
+    client: world.client,
+    transport: http(world.rpcUrl),
+    chainId: 31_337,
+  });
   const client = (operator = OPERATOR, url = issuer.url) =>
     new RemoteIssuer({ address: ISSUER.address, url, operator, settlement: world.l1.settlement });
   const owner = () => at(world.users, 0).owner.address;
@@ -73,16 +78,31 @@ describe("an issuer's process", () => {
       method: "POST",
       headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
       body: JSON.stringify({
-        mints: ids.map((id) => ({ id, contractAddress: token, owner: owner(), amount: "1", tokenId: id })),
+        mints: ids.map((id) => ({
+          id,
+          contractAddress: token,
+          owner: owner(),
+          amount: "1",
+          tokenId: id,
+        })),
       }),
     });
-  const mintCrown = (mode: Mode, id: string) => ({ ...world, assets: crowns }).mint("erc721", mode, id);
+  const mintCrown = (mode: Mode, id: string) =>
+    ({ ...world, assets: crowns }).mint("erc721", mode, id);
   const round = async (consentMs = 60_000, asked: IssuerClient = client()) => {
     const { l1, engine, settlement } = world;
     const { committee } = world.settlerOver();
     const issuers = [asked];
     const { deployedAtBlock: fromBlock } = settlement;
-    const settler = new Settler({ engine, l1, committee, fromBlock, issuers, consentMs, sealing: { maxAgeMs: 0 } });
+    const settler = new Settler({
+      engine,
+      l1,
+      committee,
+      fromBlock,
+      issuers,
+      consentMs,
+      sealing: { maxAgeMs: 0 },
+    });
     await settler.chooseRollupData();
     const done = await settler.round();
     settler.consents.stop();
@@ -107,14 +127,21 @@ describe("an issuer's process", () => {
     }
   });
 
-  /** Mints a crown, and a sword of nobody's issuer in the same batch; settles it, and tells why L1 left the crown out. */
+  /**
+   * Mints a crown, and a sword of nobody's issuer in the same batch; settles it, and tells why L1
+   * left the crown out.
+   */
   async function failureOf(id: string, ...asked: Parameters<typeof round>): Promise<string | null> {
     const { engine, l1 } = world;
-    const [crown, sword] = [await mintCrown("zk-rollup", id), await world.mint("erc721", "zk-rollup", id)];
+    const [crown, sword] = [
+      await mintCrown("zk-rollup", id),
+      await world.mint("erc721", "zk-rollup", id),
+    ];
     // The first round may find that L1 left out what nobody expected.
     for (let tries = 0; tries < 4; tries++) {
       const done = await round(...asked).catch(() => null);
-      if (done !== null && (await l1.state()).countRollup === engine.batches.state().countRollup) break;
+      if (done !== null && (await l1.state()).countRollup === engine.batches.state().countRollup)
+        break;
     }
     expect((await l1.state()).history).toBe(engine.operator.history());
     const paid = async (vaultId: bigint) => {
@@ -122,7 +149,10 @@ describe("an issuer's process", () => {
       return header !== null && (await l1.verifyVault({ ...proof, header })) === 0n;
     };
     expect(await paid(sword)).toBe(true);
-    const { leftOut } = await engine.batches.get("zk-rollup", engine.batches.state().countRollup - 1);
+    const { leftOut } = await engine.batches.get(
+      "zk-rollup",
+      engine.batches.state().countRollup - 1,
+    );
     if (leftOut === null) expect(await paid(crown)).toBe(true);
     else await expect(engine.proofs.vault(crown)).rejects.toMatchObject({ code: "vault_void" });
     expect((await engine.operator.verify()).problems).toEqual([]);
@@ -140,7 +170,12 @@ describe("an issuer's process", () => {
   test("never signs a second content with other vaults, also after it was killed", async () => {
     await record(["7", "8"]);
     const batchOf = (ids: readonly string[]): SealedBatch => {
-      const vault = { chainId: 31_337n, owner: owner(), assetType: assetType("erc721", token, 1n), amount: 1n };
+      const vault = {
+        chainId: 31_337n,
+        owner: owner(),
+        assetType: assetType("erc721", token, 1n),
+        amount: 1n,
+      };
       const data = encodeBatchData(ids.map((id) => ({ ...vault, blob: toHex(id) })));
       return { mode: "validium", batchNumber: 1, data, ...deriveBatch("validium", 1, data) };
     };
@@ -148,7 +183,12 @@ describe("an issuer's process", () => {
     const first = batchOf(["7"]);
     const own = [{ chainId: 31_337n, assetType: assetType("erc721", token, 1n), issuerEpoch: 1n }];
     const given = await client().consent(first, signal);
-    const message = { mode: "validium", batchNumber: 1, content: first.content, assetsHash: assetsHash(own) } as const;
+    const message = {
+      mode: "validium",
+      batchNumber: 1,
+      content: first.content,
+      assetsHash: assetsHash(own),
+    } as const;
     expect(given).toEqual({
       signature: await ISSUER.signTypedData(consentTypedData(world.l1.settlement, message)),
       assets: own.map(({ assetType: type }) => type),
@@ -166,7 +206,9 @@ describe("an issuer's process", () => {
       [SECRET.slice(1), 401],
     ] as const) {
       const headers = { authorization: `Bearer ${secret}` };
-      expect((await fetch(`${issuer.url}/v1/mints/7`, { method: "DELETE", headers })).status).toBe(status);
+      expect((await fetch(`${issuer.url}/v1/mints/7`, { method: "DELETE", headers })).status).toBe(
+        status,
+      );
     }
     expect(issuer.output).not.toContain(KEY.slice(2));
     expect(issuer.output).not.toContain(SECRET);

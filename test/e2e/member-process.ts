@@ -19,14 +19,22 @@ export interface MemberProcessOptions {
   readonly peers: readonly string[];
 }
 
-/** A committee member or an issuer as its operator runs it: a process that gets its key on standard input. */
+/**
+ * A committee member or an issuer as its operator runs it: a process that gets its key on standard
+ * input.
+ */
 export class MemberProcess {
   readonly url: string;
   readonly #options: MemberProcessOptions;
   readonly #child: ChildProcess;
   readonly #output: () => string;
 
-  private constructor(url: string, options: MemberProcessOptions, child: ChildProcess, output: () => string) {
+  private constructor(
+    url: string,
+    options: MemberProcessOptions,
+    child: ChildProcess,
+    output: () => string,
+  ) {
     this.url = url;
     this.#options = options;
     this.#child = child;
@@ -34,7 +42,17 @@ export class MemberProcess {
   }
 
   static async start(options: MemberProcessOptions): Promise<MemberProcess> {
-    const { command = "member", env = {}, key, store, rpcUrl, contract, fromBlock, port, peers } = options;
+    const {
+      command = "member",
+      env = {},
+      key,
+      store,
+      rpcUrl,
+      contract,
+      fromBlock,
+      port,
+      peers,
+    } = options;
     const child = spawn(process.execPath, ["scripts/mintmark.ts", command], {
       cwd: ROOT,
       env: {
@@ -56,7 +74,8 @@ export class MemberProcess {
     const url = await new Promise<string>((resolve, reject) => {
       const read = (chunk: Buffer) => {
         output += chunk.toString();
-        const [, listening] = /(?:member|issuer) 0x[0-9a-f]{40} listens on (\S+)/.exec(output) ?? [];
+        const [, listening] =
+          /(?:member|issuer) 0x[0-9a-f]{40} listens on (\S+)/.exec(output) ?? [];
         if (listening) resolve(listening);
       };
       child.stdout?.on("data", read);
@@ -71,7 +90,12 @@ export class MemberProcess {
     return this.#output();
   }
 
-  async status(): Promise<{ address: string; nextBatch: number; missingBatches: string[]; inStepWithL1: boolean }> {
+  async status(): Promise<{
+    address: string;
+    nextBatch: number;
+    missingBatches: string[];
+    inStepWithL1: boolean;
+  }> {
     return (await fetch(`${this.url}/v1/status`)).json() as never;
   }
 
@@ -88,7 +112,8 @@ export class MemberProcess {
   }
 
   async #end(signal: NodeJS.Signals): Promise<number | null> {
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return this.#child.exitCode;
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null)
+      return this.#child.exitCode;
     const ended = once(this.#child, "exit");
     this.#child.kill(signal);
     await ended;

@@ -22,7 +22,10 @@ import type { OperatorOptions } from "./operator-process.ts";
 /** Seconds; long enough that the members see a duplicate first, short enough to wait for. */
 const MATURITY = 3n;
 
-/** A chain reachable over HTTP, the contracts, an engine, and a committee of processes: five, of which three must sign. */
+/**
+ * A chain reachable over HTTP, the contracts, an engine, and a committee of processes: five, of
+ * which three must sign.
+ */
 export async function startMembersWorld({
   members = COMMITTEE,
   threshold = THRESHOLD,
@@ -86,13 +89,23 @@ export async function startMembersWorld({
   // The first one is the others' peer; it never fails here.
   const first = await startMember(0, []);
   processes.push(first);
-  processes.push(...(await Promise.all(members.slice(1).map((_, i) => startMember(i + 1, [first.url])))));
+  processes.push(
+    ...(await Promise.all(members.slice(1).map((_, i) => startMember(i + 1, [first.url])))),
+  );
 
   /** A settler over members at these addresses; by default the five processes. */
-  function settlerOver(urls: readonly string[] = processes.map(({ url }) => url), timeoutMs = 20_000) {
+  function settlerOver(
+    urls: readonly string[] = processes.map(({ url }) => url),
+    timeoutMs = 20_000,
+  ) {
     const committee = collectAttestations({
       members: members.map(({ address }, index) => {
-        return new RemoteMember({ address, url: at(urls, index), operator: OPERATOR, settlement: l1.settlement });
+        return new RemoteMember({
+          address,
+          url: at(urls, index),
+          operator: OPERATOR,
+          settlement: l1.settlement,
+        });
       }),
       threshold,
       l1,
@@ -100,7 +113,10 @@ export async function startMembersWorld({
       earlierBatch: (batchNumber) => engine.batches.getSealed("validium", batchNumber),
     });
     const { deployedAtBlock: fromBlock } = settlement;
-    return { committee, settler: new Settler({ engine, l1, committee, fromBlock, sealing: { maxAgeMs: 0 } }) };
+    return {
+      committee,
+      settler: new Settler({ engine, l1, committee, fromBlock, sealing: { maxAgeMs: 0 } }),
+    };
   }
 
   return {
@@ -122,7 +138,10 @@ export async function startMembersWorld({
 export type MembersWorld = Awaited<ReturnType<typeof startMembersWorld>>;
 
 /** How an operator of this world is started, over a store of its own. */
-export function operatorOf({ rpcUrl, settlement, processes }: MembersWorld, store: string): OperatorOptions {
+export function operatorOf(
+  { rpcUrl, settlement, processes }: MembersWorld,
+  store: string,
+): OperatorOptions {
   return {
     store,
     rpcUrl,

@@ -1,5 +1,11 @@
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type RequestListener, request, type Server } from "node:http";
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  request,
+  type Server,
+} from "node:http";
 import type { AddressInfo } from "node:net";
 import { toHex } from "viem";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
@@ -62,7 +68,8 @@ describe("a committee of five processes", () => {
 
     for (const [i, index] of [1, 4].entries()) world.processes[index] = await at(restarts, i)();
     // By themselves: from L1's history and another member.
-    for (const index of [1, 4]) await expect.poll(async () => (await statusOf(index)).nextBatch, POLL).toBe(2);
+    for (const index of [1, 4])
+      await expect.poll(async () => (await statusOf(index)).nextBatch, POLL).toBe(2);
     await world.mint("erc721", "validium", "all five again");
     expect((await settler.round()).committed).toBe(1);
     const states = () => committee.standings().map(({ state }) => state);
@@ -73,7 +80,14 @@ describe("a committee of five processes", () => {
   const signature = async (index: number, batchRoot: `0x${string}`) => {
     const { batchNumber, vaultCount, dataHash } = await world.engine.batches.get("validium", 3);
     const { history } = await world.l1.state();
-    const message = { history, batchNumber, batchRoot, vaultCount, dataHash: dataHash ?? "0x", epoch: 0n };
+    const message = {
+      history,
+      batchNumber,
+      batchRoot,
+      vaultCount,
+      dataHash: dataHash ?? "0x",
+      epoch: 0n,
+    };
     return signer(index).signTypedData(validiumBatchTypedData(world.l1.settlement, message));
   };
   const ROOT: `0x${string}` = `0x${"66".repeat(32)}`;
@@ -114,7 +128,8 @@ describe("a committee of five processes", () => {
       const { committee } = world.settlerOver(lying, 1_500);
       const attestation = await committee.attest(batch, await pointOn(world.l1));
       expect(attestation, lie).toMatch(/^0x03/);
-      const liar = () => committee.standings().find(({ address }) => address === signer(4).address.toLowerCase());
+      const liar = () =>
+        committee.standings().find(({ address }) => address === signer(4).address.toLowerCase());
       await expect.poll(() => liar()?.state, { ...POLL, message: lie }).toBe("failed");
       expect(liar()?.failure, lie).not.toBe("");
     }
@@ -126,12 +141,24 @@ describe("a committee of five processes", () => {
     /** A batch of the operator's that this member has not seen. */
     async function nextBatch(text: string) {
       const [assetType, owner] = await typeAndOwner();
-      const data = encodeBatchData([{ chainId: 31_337n, owner, assetType, amount: 1n, blob: toHex(text) }]);
+      const data = encodeBatchData([
+        { chainId: 31_337n, owner, assetType, amount: 1n, blob: toHex(text) },
+      ]);
       const { batchRoot, vaultCount, dataHash } = deriveBatch("validium", batchNumber, data);
-      return { batchNumber, batchRoot, vaultCount, dataHash, ...(await pointOn(world.l1)), epoch: 0n, data };
+      return {
+        batchNumber,
+        batchRoot,
+        vaultCount,
+        dataHash,
+        ...(await pointOn(world.l1)),
+        epoch: 0n,
+        data,
+      };
     }
     async function typeAndOwner() {
-      const { vault } = await world.engine.proofs.vault(packVaultId({ mode: "validium", batchNumber: 0, slot: 0 }));
+      const { vault } = await world.engine.proofs.vault(
+        packVaultId({ mode: "validium", batchNumber: 0, slot: 0 }),
+      );
       return [vault.assetType, vault.owner] as const;
     }
     type Batch = Awaited<ReturnType<typeof nextBatch>>;
@@ -141,37 +168,69 @@ describe("a committee of five processes", () => {
       { by = OPERATOR, body = batch.data as NonNullable<RequestInit["body"]>, headers = {} } = {},
     ) {
       const { batchRoot, vaultCount, dataHash } = batch;
-      const signed = await by.signTypedData(attestationRequestTypedData(world.l1.settlement, batch));
+      const signed = await by.signTypedData(
+        attestationRequestTypedData(world.l1.settlement, batch),
+      );
       const { history, sequence, epoch } = batch;
-      const claim = new URLSearchParams({ batchRoot, vaultCount: `${vaultCount}`, dataHash, history });
+      const claim = new URLSearchParams({
+        batchRoot,
+        vaultCount: `${vaultCount}`,
+        dataHash,
+        history,
+      });
       claim.set("sequence", `${sequence}`);
       claim.set("epoch", `${epoch}`);
-      const response = await fetch(`${at(urls(), 2)}/v1/batches/validium-${batch.batchNumber}/attestation?${claim}`, {
-        method: "POST",
-        body,
-        headers: { "content-type": "application/octet-stream", authorization: `Operator ${signed}`, ...headers },
-      });
-      const answer = (await response.json()) as { code?: string; signature?: string; requestId?: string };
+      const response = await fetch(
+        `${at(urls(), 2)}/v1/batches/validium-${batch.batchNumber}/attestation?${claim}`,
+        {
+          method: "POST",
+          body,
+          headers: {
+            "content-type": "application/octet-stream",
+            authorization: `Operator ${signed}`,
+            ...headers,
+          },
+        },
+      );
+      const answer = (await response.json()) as {
+        code?: string;
+        signature?: string;
+        requestId?: string;
+      };
       return { status: response.status, ...answer };
     }
 
     test("is open only to an operator, and reads no body before checking", async () => {
       const batch = await nextBatch("5");
-      expect(await ask(batch, { by: GUARDIAN })).toMatchObject({ status: 401, code: "credentials_invalid" });
+      expect(await ask(batch, { by: GUARDIAN })).toMatchObject({
+        status: 401,
+        code: "credentials_invalid",
+      });
       const forged = { authorization: `Operator 0x${"11".repeat(65)}` };
-      expect(await ask(batch, { headers: forged })).toMatchObject({ status: 401, code: "credentials_invalid" });
-      expect(await ask(batch, { headers: { authorization: "Bearer x" } })).toMatchObject({ status: 401 });
+      expect(await ask(batch, { headers: forged })).toMatchObject({
+        status: 401,
+        code: "credentials_invalid",
+      });
+      expect(await ask(batch, { headers: { authorization: "Bearer x" } })).toMatchObject({
+        status: 401,
+      });
       // Another claim than the one that was signed.
       const other = await OPERATOR.signTypedData(
         attestationRequestTypedData(world.l1.settlement, await nextBatch("6")),
       );
-      expect(await ask(batch, { headers: { authorization: `Operator ${other}` } })).toMatchObject({ status: 401 });
+      expect(await ask(batch, { headers: { authorization: `Operator ${other}` } })).toMatchObject({
+        status: 401,
+      });
       // Told before anything of the sixty megabytes that it announces has been sent.
       const hashes = { batchRoot: ROOT, dataHash: ROOT, history: ROOT };
       const claim = new URLSearchParams({ ...hashes, vaultCount: "1", sequence: "0", epoch: "0" });
       const waiting = request(`${at(urls(), 2)}/v1/batches/validium-4/attestation?${claim}`, {
         method: "POST",
-        headers: { "content-type": "application/octet-stream", "content-length": 60_000_000, ...forged },
+        headers: {
+          "content-type": "application/octet-stream",
+          "content-length": 60_000_000,
+          ...forged,
+        },
       });
       waiting.flushHeaders();
       const [response] = (await once(waiting, "response")) as [IncomingMessage];
@@ -182,20 +241,31 @@ describe("a committee of five processes", () => {
 
     test("refuses what is malformed, and leaves nothing of it", async () => {
       const batch = await nextBatch("5");
-      expect(await ask(batch, { body: "not the data" })).toMatchObject({ status: 422, code: "data_hash" });
+      expect(await ask(batch, { body: "not the data" })).toMatchObject({
+        status: 422,
+        code: "data_hash",
+      });
       const asJson = { headers: { "content-type": "application/json" }, body: "{}" };
       expect(await ask(batch, asJson)).toMatchObject({ status: 415 });
       const huge = new Uint8Array(65 * 1024 * 1024);
-      expect(await ask(batch, { body: huge }).catch(() => ({ status: 413 }))).toMatchObject({ status: 413 });
+      expect(await ask(batch, { body: huge }).catch(() => ({ status: 413 }))).toMatchObject({
+        status: 413,
+      });
       expect(await ask({ ...batch, batchNumber: 9 })).toMatchObject({ status: 409, code: "ahead" });
-      expect(await ask({ ...batch, history: ROOT })).toMatchObject({ status: 409, code: "diverged" });
+      expect(await ask({ ...batch, history: ROOT })).toMatchObject({
+        status: 409,
+        code: "diverged",
+      });
       const { sequence } = batch;
       const ahead = { ...batch, history: ROOT, sequence: sequence + 1n };
       expect(await ask(ahead)).toMatchObject({ status: 409, code: "behind" });
       expect(await ask({ ...batch, vaultCount: 2 })).toMatchObject({ status: 422, code: "root" });
       const repeated = await nextBatch("one");
       expect(await ask(repeated)).toMatchObject({ status: 422, code: "duplicate" });
-      for (const path of ["/v1/batches/validium-x/attestation", "/v1/batches/validium-4/attestation?epoch=-1"]) {
+      for (const path of [
+        "/v1/batches/validium-x/attestation",
+        "/v1/batches/validium-4/attestation?epoch=-1",
+      ]) {
         const { status } = await fetch(`${at(urls(), 2)}${path}`, { method: "POST" });
         expect([400, 404]).toContain(status);
       }
@@ -214,9 +284,18 @@ describe("a committee of five processes", () => {
   });
 
   test("voids on L1, by itself, the second vault of a token that a hostile operator has minted twice", async () => {
-    const { vault } = await world.engine.proofs.vault(packVaultId({ mode: "validium", batchNumber: 0, slot: 0 }));
-    const data = encodeBatchData([{ ...vault, owner: GUARDIAN.address.toLowerCase() as `0x${string}` }]);
-    const batch = { mode: "zk-rollup", batchNumber: 1, data, ...deriveBatch("zk-rollup", 1, data) } as const;
+    const { vault } = await world.engine.proofs.vault(
+      packVaultId({ mode: "validium", batchNumber: 0, slot: 0 }),
+    );
+    const data = encodeBatchData([
+      { ...vault, owner: GUARDIAN.address.toLowerCase() as `0x${string}` },
+    ]);
+    const batch = {
+      mode: "zk-rollup",
+      batchNumber: 1,
+      data,
+      ...deriveBatch("zk-rollup", 1, data),
+    } as const;
     await world.l1.commit(batch, (await world.l1.state()).history, "0x");
     const later = packVaultId({ mode: "zk-rollup", batchNumber: 1, slot: 0 });
     await expect.poll(() => world.l1.withdrawn(later, "erc721"), POLL).toBe(1n);

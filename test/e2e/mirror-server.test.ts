@@ -23,8 +23,14 @@ async function startGate(target: string) {
   const server = createServer(async (request, response) => {
     if (isDown) return void request.socket.destroy();
     const body = Buffer.concat(await request.toArray());
-    const reply = await fetch(target, { method: "POST", headers: { "content-type": "application/json" }, body });
-    response.writeHead(reply.status, { "content-type": "application/json" }).end(await reply.text());
+    const reply = await fetch(target, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body,
+    });
+    response
+      .writeHead(reply.status, { "content-type": "application/json" })
+      .end(await reply.text());
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
@@ -61,7 +67,12 @@ describe("a server whose application has tokens on two chains", () => {
       MINTMARK_THRESHOLD: "1",
       MINTMARK_DEPLOYMENTS: world.folder,
       MINTMARK_MIRROR_RPC_URL: far.rpcUrl,
-      MINTMARK_MIRROR_TOKEN: JSON.stringify({ standard: "erc20", name: "Far points", symbol: "FPTS", quantum: "10" }),
+      MINTMARK_MIRROR_TOKEN: JSON.stringify({
+        standard: "erc20",
+        name: "Far points",
+        symbol: "FPTS",
+        quantum: "10",
+      }),
     });
     expect(deployed).toMatchObject({ code: 0 });
     const recorded = at((await readRecord(recordPath(world.folder, 31_337)))?.mirrors ?? [], 0);
@@ -76,7 +87,13 @@ describe("a server whose application has tokens on two chains", () => {
       key = (await engine.keys.issue(principal.applicationId)).secret;
       const { standard, quantum, name, symbol } = token;
       const place = { chainId: mirror.chainId, contractAddress: token.address };
-      const far = await readyAsset(engine, principal.applicationId, { ...place, standard, quantum, name, symbol });
+      const far = await readyAsset(engine, principal.applicationId, {
+        ...place,
+        standard,
+        quantum,
+        name,
+        symbol,
+      });
       Object.assign(assets, { near: near.get("erc20") ?? "", far });
     }
     server = await OperatorProcess.start({
@@ -103,26 +120,49 @@ describe("a server whose application has tokens on two chains", () => {
     await far?.stop();
   });
 
-  // biome-ignore lint/suspicious/noExplicitAny: whatever the server answered.
-  async function send(path: string, body?: unknown, headers = {}): Promise<{ status: number; body: any }> {
+  async function send(
+    path: string,
+    body?: unknown,
+    headers = {},
+    // biome-ignore lint/suspicious/noExplicitAny: whatever the server answered.
+  ): Promise<{ status: number; body: any }> {
     const reply = await fetch(`${server.url}${path}`, {
-      headers: { "x-api-key": key, ...(body !== undefined && { "content-type": "application/json" }), ...headers },
+      headers: {
+        "x-api-key": key,
+        ...(body !== undefined && { "content-type": "application/json" }),
+        ...headers,
+      },
       ...(body !== undefined && { method: "POST", body: JSON.stringify(body) }),
     });
     return { status: reply.status, body: await reply.json() };
   }
-  const vaultOf = async (name: "near" | "far") => (await send(`/api/v1/vaults/${vaults[name]}`)).body;
+  const vaultOf = async (name: "near" | "far") =>
+    (await send(`/api/v1/vaults/${vaults[name]}`)).body;
   async function withdraw(name: "near" | "far", quantity: bigint, portal: PortalIdentity) {
     const withdrawnBefore = BigInt((await vaultOf(name)).withdrawnBalance);
     const deadline = BigInt(Math.floor(Date.now() / 1000) + 86_400);
-    const message = { vaultId: vaults[name], withdrawnBefore, quantity, recipient: owner.address, deadline };
+    const message = {
+      vaultId: vaults[name],
+      withdrawnBefore,
+      quantity,
+      recipient: owner.address,
+      deadline,
+    };
     const signature = await owner.signTypedData(withdrawalTypedData(portal, message));
-    const asked = { vaultId: `${vaults[name]}`, quantity: `${quantity}`, deadline: `${deadline}`, signature };
+    const asked = {
+      vaultId: `${vaults[name]}`,
+      quantity: `${quantity}`,
+      deadline: `${deadline}`,
+      signature,
+    };
     return send("/api/v1/withdrawals", asked);
   }
-  const statusOf = async (withdrawalId: string) => (await send(`/api/v1/withdrawals/${withdrawalId}`)).body.status;
+  const statusOf = async (withdrawalId: string) =>
+    (await send(`/api/v1/withdrawals/${withdrawalId}`)).body.status;
   const heldOn = (name: "near" | "far") =>
-    createPublicClient({ transport: http(name === "near" ? world.rpcUrl : far.rpcUrl) }).readContract({
+    createPublicClient({
+      transport: http(name === "near" ? world.rpcUrl : far.rpcUrl),
+    }).readContract({
       ...{ abi: erc20Abi, address: tokens[name], functionName: "balanceOf", args: [owner.address] },
     });
 
@@ -131,7 +171,8 @@ describe("a server whose application has tokens on two chains", () => {
       ...{ mintingBlob: "", assetId, amount: 9, dataAvailabilityMode: "validium" },
     }));
     const { body } = await send("/api/v1/mint", { users: [{ userId, mints }] });
-    for (const { vaultId, assetId } of body.vaults) vaults[assetId === assets.far ? "far" : "near"] = BigInt(vaultId);
+    for (const { vaultId, assetId } of body.vaults)
+      vaults[assetId === assets.far ? "far" : "near"] = BigInt(vaultId);
     await expect.poll(async () => (await vaultOf("far")).status, LONG).toBe("finalized");
     const { chainId, contract } = world.l1.settlement;
     const portals = async () => (await send("/public/v1/state")).body.portals;
@@ -143,13 +184,19 @@ describe("a server whose application has tokens on two chains", () => {
       ["far", world.l1.settlement],
       ["near", mirror],
     ] as const) {
-      expect(await withdraw(name, 1n, portal)).toMatchObject({ status: 422, body: { code: "signature_invalid" } });
+      expect(await withdraw(name, 1n, portal)).toMatchObject({
+        status: 422,
+        body: { code: "signature_invalid" },
+      });
     }
   });
 
   test("goes on at home while the other chain is down, and sends there what was asked for when it is back", async () => {
     gate.down = true;
-    const [there, here] = [await withdraw("far", 4n, mirror), await withdraw("near", 4n, world.l1.settlement)];
+    const [there, here] = [
+      await withdraw("far", 4n, mirror),
+      await withdraw("near", 4n, world.l1.settlement),
+    ];
     expect(there).toMatchObject({ status: 202, body: { chainId: "31338", status: "accepted" } });
     expect(here.status).toBe(202);
     await expect.poll(() => statusOf(here.body.withdrawalId), LONG).toBe("finalized");
@@ -161,7 +208,10 @@ describe("a server whose application has tokens on two chains", () => {
     expect([await heldOn("near"), await heldOn("far")]).toEqual([4_000n, 40n]);
     expect(await vaultOf("far")).toMatchObject({ withdrawnBalance: "4", availableBalance: "5" });
     const { data } = (await send("/api/v1/transactions?type=withdrawal")).body;
-    expect(data.map(({ status }: { status: string }) => status)).toEqual(["finalized", "finalized"]);
+    expect(data.map(({ status }: { status: string }) => status)).toEqual([
+      "finalized",
+      "finalized",
+    ]);
     await expect.poll(ready, LONG).toContain("in step: ");
   });
 });

@@ -36,7 +36,10 @@ describe("tokens of another chain, by commands alone", () => {
   });
 
   const file = (name: string) => join(world.folder, name);
-  const chain = () => ({ MINTMARK_RPC_URL: world.rpcUrl, MINTMARK_CONTRACT: world.settlement.address });
+  const chain = () => ({
+    MINTMARK_RPC_URL: world.rpcUrl,
+    MINTMARK_CONTRACT: world.settlement.address,
+  });
   const there = () => ({ MINTMARK_MIRROR_RPC_URL: far.rpcUrl, MINTMARK_MIRROR: mirror.address });
   const reader = () => readMirror({ rpc: far.rpcUrl, contract: mirror.address });
 
@@ -51,14 +54,23 @@ describe("tokens of another chain, by commands alone", () => {
         MINTMARK_MIRROR_RPC_URL: far.rpcUrl,
         MINTMARK_MIRROR_TOKEN: JSON.stringify(token),
       });
-    const first = await deploying({ standard: "erc20", name: "Far points", symbol: "FPTS", quantum: "10" });
+    const first = await deploying({
+      standard: "erc20",
+      name: "Far points",
+      symbol: "FPTS",
+      quantum: "10",
+    });
     expect(first.stderr).toContain("deploying StateMirror on chain 31338");
     const second = await deploying({ standard: "erc721", name: "Far swords", symbol: "FSWRD" });
     expect(second.stderr).toContain("verifying StateMirror");
     const record = await readRecord(recordPath(world.folder, 31_337));
     mirror = at(record?.mirrors ?? [], 0);
     expect(record?.mirrors).toHaveLength(1);
-    expect(mirror).toMatchObject({ chainId: 31_338, threshold: 1, maturity: world.settlement.maturity });
+    expect(mirror).toMatchObject({
+      chainId: 31_338,
+      threshold: 1,
+      maturity: world.settlement.maturity,
+    });
     expect(mirror.tokens.map(({ symbol, minterLocked }) => [symbol, minterLocked])).toEqual([
       ["FPTS", true],
       ["FSWRD", true],
@@ -82,7 +94,9 @@ describe("tokens of another chain, by commands alone", () => {
     const relay = startRelay();
     for (const vaultId of Object.values(vaults)) {
       const { mode, batchNumber } = unpackVaultId(vaultId);
-      await expect.poll(async () => (await reader()).isImported(mode, batchNumber), { interval: 250 }).toBe(true);
+      await expect
+        .poll(async () => (await reader()).isImported(mode, batchNumber), { interval: 250 })
+        .toBe(true);
     }
     expect(await (await reader()).stepCount()).toBe(2);
     await relay.interrupt();
@@ -91,7 +105,10 @@ describe("tokens of another chain, by commands alone", () => {
   test("a kit is made with the mirror named, and none without it", async () => {
     const member = { ...chain(), MINTMARK_PEERS: at(world.processes, 0).url };
     const written = (name: keyof typeof vaults) =>
-      run("exit-kit", [`${vaults[name]}`, "--out", file(`${name}.json`)], { ...member, ...there() });
+      run("exit-kit", [`${vaults[name]}`, "--out", file(`${name}.json`)], {
+        ...member,
+        ...there(),
+      });
     const [near, ...kits] = await Promise.all([
       run("exit-kit", [`${vaults.sword}`], member),
       written("sword"),
@@ -104,8 +121,15 @@ describe("tokens of another chain, by commands alone", () => {
 
   test("anyone's watch command voids there what the operator mints again", async () => {
     const { vault } = await readExitKit(file("sword.json"));
-    const data = encodeBatchData([{ ...vault, owner: at(COMMITTEE, 1).address.toLowerCase() as `0x${string}` }]);
-    const batch = { mode: "zk-rollup", batchNumber: 1, data, ...deriveBatch("zk-rollup", 1, data) } as const;
+    const data = encodeBatchData([
+      { ...vault, owner: at(COMMITTEE, 1).address.toLowerCase() as `0x${string}` },
+    ]);
+    const batch = {
+      mode: "zk-rollup",
+      batchNumber: 1,
+      data,
+      ...deriveBatch("zk-rollup", 1, data),
+    } as const;
     await world.l1.commit(batch, (await world.l1.state()).history, "0x");
     const later = packVaultId({ mode: "zk-rollup", batchNumber: 1, slot: 0 });
     const relay = startRelay();
@@ -116,13 +140,20 @@ describe("tokens of another chain, by commands alone", () => {
       MINTMARK_MIRRORS: JSON.stringify(mirrors),
     };
     const watch = start("watch", settings, keyOf(ADMIN));
-    await watch.says(new RegExp(`chain 31338: voided vault ${later}, a duplicate of ${vaults.sword}`));
+    await watch.says(
+      new RegExp(`chain 31338: voided vault ${later}, a duplicate of ${vaults.sword}`),
+    );
     await Promise.all([relay.interrupt(), watch.interrupt()]);
     expect(watch.said).not.toContain(keyOf(ADMIN).slice(2));
   });
 
   const exit = (name: string, rpcUrl: string) =>
-    run("exit", [file(`${name}.json`), "--wait"], { MINTMARK_RPC_URL: rpcUrl }, keyOf(at(world.users, 0).owner));
+    run(
+      "exit",
+      [file(`${name}.json`), "--wait"],
+      { MINTMARK_RPC_URL: rpcUrl },
+      keyOf(at(world.users, 0).owner),
+    );
 
   test("an owner exits there with a kit and nothing else: engine, member and relay are gone", async () => {
     await world.engine.close();
@@ -132,21 +163,33 @@ describe("tokens of another chain, by commands alone", () => {
     const { address } = at(world.users, 0).owner;
     const client = createPublicClient({ transport: http(far.rpcUrl) });
     const [points = "0x", swords = "0x"] = mirror.tokens.map((token) => token.address);
-    const balance = { abi: erc20Abi, address: points, functionName: "balanceOf", args: [address] } as const;
+    const balance = {
+      abi: erc20Abi,
+      address: points,
+      functionName: "balanceOf",
+      args: [address],
+    } as const;
     expect(await client.readContract(balance)).toBe(50n);
     const owned = { abi: erc721Abi, address: swords, functionName: "ownerOf", args: [7n] } as const;
     expect(await client.readContract(owned)).toBe(address);
   });
 
   test("nothing is paid twice there, nor on the source's chain", async () => {
-    const [again, elsewhere] = await Promise.all([exit("points", far.rpcUrl), exit("sword", world.rpcUrl)]);
+    const [again, elsewhere] = await Promise.all([
+      exit("points", far.rpcUrl),
+      exit("sword", world.rpcUrl),
+    ]);
     expect(again).toMatchObject({ code: 1, stdout: "" });
     expect(again.stderr).toContain("All of this vault has been withdrawn");
     expect(elsewhere).toMatchObject({ code: 3, stdout: "" });
     expect(elsewhere.stderr).toContain("the RPC serves chain 31337, not 31338");
   });
 
-  const start = (script: "relay" | "watch", settings: Readonly<Record<string, string>>, key: string) =>
+  const start = (
+    script: "relay" | "watch",
+    settings: Readonly<Record<string, string>>,
+    key: string,
+  ) =>
     stack.use(
       new Npm(
         ["exec", "--", "mintmark", script],

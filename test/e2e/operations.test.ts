@@ -47,7 +47,10 @@ afterAll(async () => {
 // biome-ignore lint/suspicious/noExplicitAny: whatever the server answered.
 async function send(path: string, body?: unknown): Promise<{ status: number; body: any }> {
   const post = { method: "POST", body: JSON.stringify(body) };
-  const headers = { "x-api-key": key, ...(body !== undefined && { "content-type": "application/json" }) };
+  const headers = {
+    "x-api-key": key,
+    ...(body !== undefined && { "content-type": "application/json" }),
+  };
   const reply = await fetch(`${server.url}${path}`, { headers, ...(body !== undefined && post) });
   return { status: reply.status, body: await reply.json() };
 }
@@ -55,7 +58,9 @@ async function send(path: string, body?: unknown): Promise<{ status: number; bod
 async function wrong(): Promise<Record<string, string>> {
   const { body } = await send("/readyz");
   const found: readonly { pointer: string; detail: string }[] = body.errors ?? [];
-  return Object.fromEntries(found.map(({ pointer, detail }) => [pointer.replace("/checks/", ""), detail]));
+  return Object.fromEntries(
+    found.map(({ pointer, detail }) => [pointer.replace("/checks/", ""), detail]),
+  );
 }
 async function mint(mode: "validium" | "zk-rollup"): Promise<string> {
   const mints = [{ mintingBlob: "", assetId, amount: 9, dataAvailabilityMode: mode }];
@@ -64,9 +69,21 @@ async function mint(mode: "validium" | "zk-rollup"): Promise<string> {
 }
 async function withdraw(vaultId: string, recipient: Hex = owner.address) {
   const deadline = BigInt(Math.floor(Date.now() / 1000) + 86_400);
-  const message = { vaultId: BigInt(vaultId), withdrawnBefore: 0n, quantity: 9n, recipient, deadline };
+  const message = {
+    vaultId: BigInt(vaultId),
+    withdrawnBefore: 0n,
+    quantity: 9n,
+    recipient,
+    deadline,
+  };
   const signature = await owner.signTypedData(withdrawalTypedData(world.l1.settlement, message));
-  return send("/api/v1/withdrawals", { vaultId, quantity: "9", recipient, deadline: `${deadline}`, signature });
+  return send("/api/v1/withdrawals", {
+    vaultId,
+    quantity: "9",
+    recipient,
+    deadline: `${deadline}`,
+    signature,
+  });
 }
 /** The log's lines with a message. */
 function lines(msg: string): Record<string, unknown>[] {
@@ -76,11 +93,21 @@ function lines(msg: string): Record<string, unknown>[] {
     .map((line) => JSON.parse(line) as Record<string, unknown>)
     .filter((line) => line.msg === msg);
 }
-const ask = (method: string, ...params: unknown[]) => world.client.request({ method, params } as never);
+const ask = (method: string, ...params: unknown[]) =>
+  world.client.request({ method, params } as never);
 async function asAdmin(functionName: "revokeOperator" | "pauseCommits", arg: never): Promise<void> {
-  const wallet = createWalletClient({ account: ADMIN, chain: hardhat, transport: http(world.rpcUrl) });
+  const wallet = createWalletClient({
+    account: ADMIN,
+    chain: hardhat,
+    transport: http(world.rpcUrl),
+  });
   const { address } = world.settlement;
-  const hash = await wallet.writeContract({ abi: stateCommitmentAbi, address, functionName, args: [arg] });
+  const hash = await wallet.writeContract({
+    abi: stateCommitmentAbi,
+    address,
+    functionName,
+    args: [arg],
+  });
   await world.client.waitForTransactionReceipt({ hash });
 }
 
@@ -109,30 +136,50 @@ test("a healthy server is ready, and lists its checks", async () => {
     ],
   ]);
   expect(body.checks.issuers).toBe("no batch waits for a consent");
-  expect(body.checks.committee).toMatch(/^2 of 2 can sign, 2 must; 0x\w{40} answers; 0x\w{40} answers$/);
+  expect(body.checks.committee).toMatch(
+    /^2 of 2 can sign, 2 must; 0x\w{40} answers; 0x\w{40} answers$/,
+  );
 });
 
 test("the log has one line for each batch sealed, committed and final, and for each withdrawal paid", async () => {
   const vaults = { validium: await mint("validium"), "zk-rollup": await mint("zk-rollup") };
   for (const [mode, vaultId] of Object.entries(vaults)) {
-    await expect.poll(async () => (await send(`/api/v1/vaults/${vaultId}`)).body.status, LONG).toBe("finalized");
+    await expect
+      .poll(async () => (await send(`/api/v1/vaults/${vaultId}`)).body.status, LONG)
+      .toBe("finalized");
     for (const step of ["batch sealed", "batch committed", "batch final"]) {
       const told = lines(step).filter((line) => line.mode === mode);
-      expect(told).toEqual([expect.objectContaining({ level: 30, mode, batchNumber: 0, vaults: 1 })]);
+      expect(told).toEqual([
+        expect.objectContaining({ level: 30, mode, batchNumber: 0, vaults: 1 }),
+      ]);
     }
     const { body: batch } = await send(`/public/v1/batches/${mode}-0`);
     const [committed] = lines("batch committed").filter((line) => line.mode === mode);
     const { gasUsed } = await world.client.getTransactionReceipt({ hash: batch.l1TxHash });
-    expect(committed).toMatchObject({ txHash: batch.l1TxHash, block: batch.l1BlockNumber, gas: `${gasUsed}` });
+    expect(committed).toMatchObject({
+      txHash: batch.l1TxHash,
+      block: batch.l1BlockNumber,
+      gas: `${gasUsed}`,
+    });
   }
   const { body } = await withdraw(vaults.validium);
   const withdrawal = async () => (await send(`/api/v1/withdrawals/${body.withdrawalId}`)).body;
   await expect.poll(async () => (await withdrawal()).status, LONG).toMatch(/settled|finalized/);
   const { l1TxHash } = await withdrawal();
   const { gasUsed } = await world.client.getTransactionReceipt({ hash: l1TxHash });
-  const paid = { vaultId: vaults.validium, quantity: "9", chainId: "31337", txHash: l1TxHash, gas: `${gasUsed}` };
-  await expect.poll(() => lines("withdrawal paid"), LONG).toEqual([expect.objectContaining({ level: 30, ...paid })]);
-  const metrics = await (await fetch(`http://127.0.0.1:${settings.MINTMARK_METRICS_PORT}/metrics`)).text();
+  const paid = {
+    vaultId: vaults.validium,
+    quantity: "9",
+    chainId: "31337",
+    txHash: l1TxHash,
+    gas: `${gasUsed}`,
+  };
+  await expect
+    .poll(() => lines("withdrawal paid"), LONG)
+    .toEqual([expect.objectContaining({ level: 30, ...paid })]);
+  const metrics = await (
+    await fetch(`http://127.0.0.1:${settings.MINTMARK_METRICS_PORT}/metrics`)
+  ).text();
   const commits = lines("batch committed").reduce((sum, { gas }) => sum + Number(gas), 0);
   for (const line of [
     `mintmark_l1_gas_total{chain="31337",work="commit"} ${commits}`,
@@ -146,7 +193,9 @@ test("the log has one line for each batch sealed, committed and final, and for e
 
 test("each refusal of a withdrawal has one line, with the reason", async () => {
   const vaultId = await mint("zk-rollup");
-  await expect.poll(async () => (await send(`/api/v1/vaults/${vaultId}`)).body.status, LONG).toBe("finalized");
+  await expect
+    .poll(async () => (await send(`/api/v1/vaults/${vaultId}`)).body.status, LONG)
+    .toBe("finalized");
   const token = at(world.tokens, 0).address;
   const code = await world.client.getCode({ address: token });
   // PUSH1 0, PUSH1 0, REVERT: a token that pays nobody.
@@ -155,7 +204,12 @@ test("each refusal of a withdrawal has one line, with the reason", async () => {
   await expect
     .poll(() => lines("withdrawal refused by L1; trying again"), LONG)
     .toEqual([
-      expect.objectContaining({ level: 40, withdrawalId: body.withdrawalId, vaultId, reason: expect.any(String) }),
+      expect.objectContaining({
+        level: 40,
+        withdrawalId: body.withdrawalId,
+        vaultId,
+        reason: expect.any(String),
+      }),
     ]);
   await ask("hardhat_setCode", token, code);
   await expect.poll(() => lines("withdrawal paid").length, LONG).toBe(2);
@@ -164,7 +218,9 @@ test("each refusal of a withdrawal has one line, with the reason", async () => {
 test("too few members make it unready: it reports how many can sign, and which cannot", async () => {
   const restart = await at(world.processes, 1).kill();
   const second = at(COMMITTEE, 1).address.toLowerCase();
-  const told = expect.stringMatching(new RegExp(`^1 of 2 can sign, 2 must; .*${second} does not answer`));
+  const told = expect.stringMatching(
+    new RegExp(`^1 of 2 can sign, 2 must; .*${second} does not answer`),
+  );
   await expect.poll(wrong, LONG).toMatchObject({ committee: told });
   world.processes[1] = await restart();
   await expect.poll(wrong, LONG).toEqual({});
@@ -189,22 +245,34 @@ test("a clock behind L1 makes it unready", async () => {
 
 test("an account without the role makes it unready, and is refused at the next start", async () => {
   await asAdmin("revokeOperator", OPERATOR.address as never);
-  const told = expect.stringContaining(`does not hold the operator role of ${world.settlement.address}`);
+  const told = expect.stringContaining(
+    `does not hold the operator role of ${world.settlement.address}`,
+  );
   await expect.poll(wrong, LONG).toMatchObject({ operator: told });
   const sealed = lines("batch sealed").length;
   await mint("zk-rollup");
   await expect.poll(() => lines("batch sealed").length, LONG).toBe(sealed + 1);
   const again = await server.kill();
   const refusal = await again().then(String, (error: Error) => error.message);
-  expect(refusal).toMatch(/ended with 1:\nMINTMARK_OPERATOR_KEY: 0x\w{40} does not hold the operator role/);
-  expect(refusal).toMatch(/calls\s+scheduleOperator\(0x\w{40}\), and anyone calls activateOperator/);
+  expect(refusal).toMatch(
+    /ended with 1:\nMINTMARK_OPERATOR_KEY: 0x\w{40} does not hold the operator role/,
+  );
+  expect(refusal).toMatch(
+    /calls\s+scheduleOperator\(0x\w{40}\), and anyone calls activateOperator/,
+  );
   expect(refusal).not.toContain("    at ");
 });
 
 test("without a key it is not ready while sealed batches wait, and says so", async () => {
   const store = join(world.folder, "operator");
-  const none = { MINTMARK_OPERATOR_KEY: undefined, MINTMARK_MEMBERS: undefined, MINTMARK_THRESHOLD: undefined };
+  const none = {
+    MINTMARK_OPERATOR_KEY: undefined,
+    MINTMARK_MEMBERS: undefined,
+    MINTMARK_THRESHOLD: undefined,
+  };
   const keyless = { ...settings, ...none } as unknown as Record<string, string>;
   server = await OperatorProcess.start({ ...operatorOf(world, store), settings: keyless });
-  expect(await wrong()).toEqual({ settlement: expect.stringMatching(/^1 sealed batch waits for L1, .*OPERATOR_KEY/) });
+  expect(await wrong()).toEqual({
+    settlement: expect.stringMatching(/^1 sealed batch waits for L1, .*OPERATOR_KEY/),
+  });
 });

@@ -21,14 +21,21 @@ export interface OperatorOptions {
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-/** `npm run server` with a chain and the operator's key: engine, settlement and API in one process. */
+/**
+ * `npm run server` with a chain and the operator's key: engine, settlement and API in one process.
+ */
 export class OperatorProcess implements AsyncDisposable {
   readonly url: string;
   readonly #options: OperatorOptions;
   readonly #child: ChildProcess;
   readonly #output: () => string;
 
-  private constructor(url: string, options: OperatorOptions, child: ChildProcess, output: () => string) {
+  private constructor(
+    url: string,
+    options: OperatorOptions,
+    child: ChildProcess,
+    output: () => string,
+  ) {
     this.url = url;
     this.#options = options;
     this.#child = child;
@@ -44,7 +51,9 @@ export class OperatorProcess implements AsyncDisposable {
         ...settingsOf(store, { chainId: 31_337n, contract }),
         MINTMARK_RPC_URL: rpcUrl,
         MINTMARK_OPERATOR_KEY: toHex(OPERATOR.getHdKey().privateKey ?? new Uint8Array()),
-        MINTMARK_MEMBERS: members.map((url, index) => `${at(COMMITTEE, index).address}=${url}`).join(","),
+        MINTMARK_MEMBERS: members
+          .map((url, index) => `${at(COMMITTEE, index).address}=${url}`)
+          .join(","),
         MINTMARK_THRESHOLD: `${THRESHOLD}`,
         MINTMARK_FROM_BLOCK: `${fromBlock}`,
         MINTMARK_CONFIRMATIONS: "2",

@@ -34,7 +34,9 @@ describe.skipIf(!isHere)("two engines behind HAProxy, as the example configures 
       text = text.replaceAll(`10.0.0.${7 + i}:3000`, `127.0.0.1:${await listen(app)}`);
     expect(text).not.toContain("10.0.0.");
     await writeFile(join(folder, "engines.cfg"), text);
-    proxy = spawn(HAPROXY, ["-f", join(folder, "engines.cfg")], { stdio: ["ignore", "inherit", "inherit"] });
+    proxy = spawn(HAPROXY, ["-f", join(folder, "engines.cfg")], {
+      stdio: ["ignore", "inherit", "inherit"],
+    });
     const isUp = async () => expect((await ask("mint.example", "/healthz")).status).toBe(200);
     await vi.waitFor(isUp, { timeout: 200_000 });
   });
@@ -46,13 +48,22 @@ describe.skipIf(!isHere)("two engines behind HAProxy, as the example configures 
     await rm(folder, { recursive: true, force: true });
   });
 
-  const ask = async (host: string, path: string, headers: Record<string, string> = {}, body?: unknown) => {
+  const ask = async (
+    host: string,
+    path: string,
+    headers: Record<string, string> = {},
+    body?: unknown,
+  ) => {
     const text = body === undefined ? undefined : JSON.stringify(body);
     const asked = request({
       port,
       path,
       method: text === undefined ? "GET" : "POST",
-      headers: { host, ...headers, ...(text !== undefined && { "content-type": "application/json" }) },
+      headers: {
+        host,
+        ...headers,
+        ...(text !== undefined && { "content-type": "application/json" }),
+      },
     });
     asked.end(text);
     const [reply] = await once(asked, "response");
@@ -62,23 +73,39 @@ describe.skipIf(!isHere)("two engines behind HAProxy, as the example configures 
 
   test("a key mints at its own engine, and so does a token of it", async () => {
     for (const [i, world] of worlds.entries()) {
-      const body = { users: [{ userId: world.users[0], mints: entries(world, i + 1).slice(0, 1) }] };
-      expect((await ask("mint.example", "/api/v1/mint", { "x-api-key": world.key }, body)).status).toBe(200);
-      const credentials = { grant_type: "client_credentials", client_id: world.keyId, client_secret: world.key };
+      const body = {
+        users: [{ userId: world.users[0], mints: entries(world, i + 1).slice(0, 1) }],
+      };
+      expect(
+        (await ask("mint.example", "/api/v1/mint", { "x-api-key": world.key }, body)).status,
+      ).toBe(200);
+      const credentials = {
+        grant_type: "client_credentials",
+        client_id: world.keyId,
+        client_secret: world.key,
+      };
       const token = await ask(`${"ab"[i]}.mint.example`, "/oauth/token", {}, credentials);
       const authorization = `Bearer ${token.body.access_token}`;
-      expect((await ask("mint.example", "/api/v1/state", { authorization })).body.contract).toBe(CONTRACTS[i]);
+      expect((await ask("mint.example", "/api/v1/state", { authorization })).body.contract).toBe(
+        CONTRACTS[i],
+      );
     }
   });
 
   test("a host name leads to its engine, without credentials too", async () => {
     for (const [i, contract] of CONTRACTS.entries())
-      expect((await ask(`${"ab"[i]}.mint.example`, "/public/v1/state")).body.contract).toBe(contract);
+      expect((await ask(`${"ab"[i]}.mint.example`, "/public/v1/state")).body.contract).toBe(
+        contract,
+      );
   });
 
   test("credentials that lead nowhere, or to two engines, are refused", async () => {
     const [one, other] = worlds as [World, World];
-    const credentials = { grant_type: "client_credentials", client_id: other.keyId, client_secret: other.key };
+    const credentials = {
+      grant_type: "client_credentials",
+      client_id: other.keyId,
+      client_secret: other.key,
+    };
     const { body } = await ask("b.mint.example", "/oauth/token", {}, credentials);
     const cases: Record<string, string>[] = [
       {},
@@ -87,14 +114,20 @@ describe.skipIf(!isHere)("two engines behind HAProxy, as the example configures 
       { authorization: "Bearer a.b.c" },
       { "x-api-key": one.key, authorization: `Bearer ${body.access_token}` },
     ];
-    for (const headers of cases) expect((await ask("mint.example", "/api/v1/vaults", headers)).status).toBe(401);
+    for (const headers of cases)
+      expect((await ask("mint.example", "/api/v1/vaults", headers)).status).toBe(401);
   });
 
   test("an engine that is down takes no other along", async () => {
     const [one, other] = worlds as [World, World];
     await other.app.close();
-    const down = () => ask("mint.example", "/api/v1/limits", { "x-api-key": other.key }).catch(() => ({ status: 503 }));
+    const down = () =>
+      ask("mint.example", "/api/v1/limits", { "x-api-key": other.key }).catch(() => ({
+        status: 503,
+      }));
     await expect.poll(async () => (await down()).status).toBe(503);
-    expect((await ask("mint.example", "/api/v1/limits", { "x-api-key": one.key })).status).toBe(200);
+    expect((await ask("mint.example", "/api/v1/limits", { "x-api-key": one.key })).status).toBe(
+      200,
+    );
   });
 });

@@ -25,7 +25,9 @@ describe("the sandbox, as a process", () => {
     sandbox = startProcess(folder);
     await sandbox.says(STARTED);
     screen = sandbox.said;
-    description = JSON.parse(await readFile(join(folder, "sandbox.json"), "utf8")) as SandboxDescription;
+    description = JSON.parse(
+      await readFile(join(folder, "sandbox.json"), "utf8"),
+    ) as SandboxDescription;
   });
 
   afterAll(async () => {
@@ -37,14 +39,19 @@ describe("the sandbox, as a process", () => {
     expect(screen).toContain(description.api);
     expect(screen).toContain(description.apiKey);
     for (const { assetId } of description.assets) expect(screen).toContain(assetId);
-    const [, mint] = screen.split("\n\n").flatMap((block) => (block.includes("/api/v1/mint") ? ["", block] : []));
+    const [, mint] = screen
+      .split("\n\n")
+      .flatMap((block) => (block.includes("/api/v1/mint") ? ["", block] : []));
     const shell = spawn("sh", ["-c", mint ?? ""]);
     let reply = "";
     shell.stdout.on("data", (chunk: Buffer) => {
       reply += chunk.toString();
     });
     await once(shell, "exit");
-    const { vaults, transactions } = JSON.parse(reply) as { vaults: unknown[]; transactions: unknown[] };
+    const { vaults, transactions } = JSON.parse(reply) as {
+      vaults: unknown[];
+      transactions: unknown[];
+    };
     expect(vaults).toHaveLength(3);
     expect(transactions).toHaveLength(3);
   });
@@ -57,7 +64,10 @@ describe("the sandbox, as a process", () => {
 
   test("nobody commits beside its own settler", async () => {
     const commit = ["batches", "commit", "--store", join(folder, "engine"), "--from-block", "0"];
-    const key = { MINTMARK_OPERATOR_KEY: `0x${"11".repeat(32)}`, MINTMARK_RPC_URL: description.rpcUrl };
+    const key = {
+      MINTMARK_OPERATOR_KEY: `0x${"11".repeat(32)}`,
+      MINTMARK_RPC_URL: description.rpcUrl,
+    };
     const { code, stderr } = await mintmark(commit, key);
     expect([code, stderr]).toEqual([2, expect.stringContaining("settles by itself")]);
   });
@@ -89,7 +99,9 @@ describe("the sandbox, as a process", () => {
     await sandbox[Symbol.asyncDispose]();
     sandbox = startProcess(folder);
     await sandbox.says(STARTED);
-    description = JSON.parse(await readFile(join(folder, "sandbox.json"), "utf8")) as SandboxDescription;
+    description = JSON.parse(
+      await readFile(join(folder, "sandbox.json"), "utf8"),
+    ) as SandboxDescription;
     const answer = await fetch(`${description.api}/public/v1/state`);
     expect(await answer.json()).toMatchObject({ sealed: { countRollup: 0 } });
   });

@@ -23,11 +23,25 @@ test("a whole run of the server prints no secret that was used in it", async () 
     await using engine = await openTest(store, { settlement: world.l1.settlement });
     const { principal, users, assets } = await seed(engine, world);
     const { secret } = await engine.keys.issue(principal.applicationId);
-    return { applicationId: principal.applicationId, key: secret, ...at(users, 0), erc721: assets.get("erc721") };
+    return {
+      applicationId: principal.applicationId,
+      key: secret,
+      ...at(users, 0),
+      erc721: assets.get("erc721"),
+    };
   })();
-  const [tokenSecret, rpcSecret] = [randomBytes(32).toString("hex"), randomBytes(16).toString("hex")];
+  const [tokenSecret, rpcSecret] = [
+    randomBytes(32).toString("hex"),
+    randomBytes(16).toString("hex"),
+  ];
   const farSecret = randomBytes(16).toString("hex");
-  const secrets = [key, tokenSecret, rpcSecret, farSecret, toHex(OPERATOR.getHdKey().privateKey ?? new Uint8Array())];
+  const secrets = [
+    key,
+    tokenSecret,
+    rpcSecret,
+    farSecret,
+    toHex(OPERATOR.getHdKey().privateKey ?? new Uint8Array()),
+  ];
   const start = {
     ...operatorOf(world, store),
     rpcUrl: `${world.rpcUrl}/v3/${rpcSecret}`,
@@ -40,30 +54,65 @@ test("a whole run of the server prints no secret that was used in it", async () 
       MINTMARK_METRICS_PORT: "0",
       // Its node cannot be reached, and every round says so.
       MINTMARK_MIRRORS: JSON.stringify([
-        { chainId: 31_338, contract: world.settlement.address, rpcUrl: `http://127.0.0.1:1/v3/${farSecret}` },
+        {
+          chainId: 31_338,
+          contract: world.settlement.address,
+          rpcUrl: `http://127.0.0.1:1/v3/${farSecret}`,
+        },
       ]),
     },
   };
   await using server = await OperatorProcess.start(start);
-  // biome-ignore lint/suspicious/noExplicitAny: whatever the server answered.
-  const send = async (method: string, path: string, headers: Record<string, string>, body?: string): Promise<any> => {
-    const reply = await fetch(`${server.url}${path}`, { method, headers, ...(body !== undefined && { body }) });
+  const send = async (
+    method: string,
+    path: string,
+    headers: Record<string, string>,
+    body?: string,
+    // biome-ignore lint/suspicious/noExplicitAny: whatever the server answered.
+  ): Promise<any> => {
+    const reply = await fetch(`${server.url}${path}`, {
+      method,
+      headers,
+      ...(body !== undefined && { body }),
+    });
     return reply.json();
   };
   const withKey = { "x-api-key": key, ...JSON_TYPE };
 
-  // The secrets that a run makes: another key, by the operator; a token; two of a webhook; an owner's sign-in.
+  // The secrets that a run makes: another key, by the operator; a token; two of a webhook; an
+  // owner's sign-in.
   const running = { signal: new AbortController().signal, progress: () => {} };
-  const issued = await askServer(store, { operation: "keys.issue", input: { applicationId } }, running);
+  const issued = await askServer(
+    store,
+    { operation: "keys.issue", input: { applicationId } },
+    running,
+  );
   if (issued === undefined) throw new Error("the server does not listen for its operator");
   const { apiKey: another } = issued.result as { apiKey: string };
   const client = `grant_type=client_credentials&client_id=${key.split("_")[2]}&client_secret=${encodeURIComponent(key)}`;
   const { access_token: token } = await send("POST", "/oauth/token", FORM, client);
-  const hook = await send("POST", "/api/v1/webhooks", withKey, JSON.stringify({ url: receiver.url }));
-  const { secret: rotated } = await send("POST", `/api/v1/webhooks/${hook.webhookId}/secret`, { "x-api-key": key });
-  const { message } = await send("POST", "/owner/v1/challenge", JSON_TYPE, JSON.stringify({ address: owner.address }));
+  const hook = await send(
+    "POST",
+    "/api/v1/webhooks",
+    withKey,
+    JSON.stringify({ url: receiver.url }),
+  );
+  const { secret: rotated } = await send("POST", `/api/v1/webhooks/${hook.webhookId}/secret`, {
+    "x-api-key": key,
+  });
+  const { message } = await send(
+    "POST",
+    "/owner/v1/challenge",
+    JSON_TYPE,
+    JSON.stringify({ address: owner.address }),
+  );
   const signature = await owner.signMessage({ message });
-  const { token: signIn } = await send("POST", "/owner/v1/sign-in", JSON_TYPE, JSON.stringify({ message, signature }));
+  const { token: signIn } = await send(
+    "POST",
+    "/owner/v1/sign-in",
+    JSON_TYPE,
+    JSON.stringify({ message, signature }),
+  );
   secrets.push(another, token, hook.secret, rotated, signIn);
 
   // Good requests, through to L1.
@@ -81,7 +130,9 @@ test("a whole run of the server prints no secret that was used in it", async () 
     () => send("GET", `/api/v1/vaults/${vaultId}`, { "x-api-key": another }),
     ({ status }) => status === "settled" || status === "finalized",
   );
-  const kit = await send("GET", `/owner/v1/vaults/${vaultId}/exit-kit`, { authorization: `Bearer ${signIn}` });
+  const kit = await send("GET", `/owner/v1/vaults/${vaultId}/exit-kit`, {
+    authorization: `Bearer ${signIn}`,
+  });
   expect(kit.format).toBe("mintmark-exit-kit");
   await receiver.has(2);
 
@@ -92,9 +143,19 @@ test("a whole run of the server prints no secret that was used in it", async () 
     await send("GET", `/${text}`, { "x-api-key": secret, authorization: `Bearer ${secret}` });
     await send("GET", `/api/v1/users/${text}`, withKey);
     await send("POST", "/api/v1/users", withKey, `{"${secret}": "${secret}"`);
-    await send("POST", "/api/v1/mint", { ...withKey, "idempotency-key": secret }, JSON.stringify({ [secret]: secret }));
+    await send(
+      "POST",
+      "/api/v1/mint",
+      { ...withKey, "idempotency-key": secret },
+      JSON.stringify({ [secret]: secret }),
+    );
     await send("POST", "/api/v1/mint", { ...withKey, "content-type": secret.slice(0, 20) }, secret);
-    await send("POST", "/oauth/token", { ...FORM, authorization: `Basic ${btoa(`x:${secret}`)}` }, `scope=${text}`);
+    await send(
+      "POST",
+      "/oauth/token",
+      { ...FORM, authorization: `Basic ${btoa(`x:${secret}`)}` },
+      `scope=${text}`,
+    );
     await send("GET", "/healthz", { "x-request-id": secret.slice(0, 64) });
   }
   const mirrorFailed = (output: string) => output.includes("a mirror failed; trying again");
@@ -116,7 +177,11 @@ test("a whole run of the server prints no secret that was used in it", async () 
   for (const secret of secrets) {
     // Parts, too: what a key or a token holds besides its prefix, also when it was percent-encoded.
     const parts = secret.split(/[._+/=]/).slice(1);
-    for (const part of [secret, secret.replace(/^0x/, ""), ...parts.filter(({ length }) => length >= 16)]) {
+    for (const part of [
+      secret,
+      secret.replace(/^0x/, ""),
+      ...parts.filter(({ length }) => length >= 16),
+    ]) {
       expect(output.includes(part), `${part.slice(0, 6)}… in the output`).toBe(false);
     }
   }

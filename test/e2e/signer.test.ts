@@ -28,7 +28,10 @@ const KEY = toHex(OPERATOR.getHdKey().privateKey ?? new Uint8Array());
 const OWN = privateKeyToAccount(KEY);
 const TO = `0x${"5e".repeat(20)}` as const;
 
-/** Published with the format, by https://ethereum.org/developers/docs/data-structures-and-encoding/web3-secret-storage. */
+/**
+ * Published with the format, by
+ * https://ethereum.org/developers/docs/data-structures-and-encoding/web3-secret-storage.
+ */
 const PASSWORD = "testpassword";
 const SECRET = "0x7a28b5ba57c53603b0b07b56bba752f7784bf506fa95edc395f5cf6c7514fe9d";
 const PBKDF2 = {
@@ -93,26 +96,45 @@ describe("a keystore", () => {
     const keystore = await written("good.json", PBKDF2);
     const wrong = await written("wrong", "not the password");
     const good = await written("password", PASSWORD);
-    const hungry = { ...PBKDF2, crypto: { ...SCRYPT.crypto, kdfparams: { ...SCRYPT.crypto.kdfparams, n: 2 ** 30 } } };
-    const odd = { ...PBKDF2, crypto: { ...SCRYPT.crypto, kdfparams: { ...SCRYPT.crypto.kdfparams, n: 3 } } };
+    const hungry = {
+      ...PBKDF2,
+      crypto: { ...SCRYPT.crypto, kdfparams: { ...SCRYPT.crypto.kdfparams, n: 2 ** 30 } },
+    };
+    const odd = {
+      ...PBKDF2,
+      crypto: { ...SCRYPT.crypto, kdfparams: { ...SCRYPT.crypto.kdfparams, n: 3 } },
+    };
     const cases = [
       [{ keystore, passwordFile: wrong }, /password does not open the keystore .*good\.json/],
       [{ keystore: join(folder, "none.json"), passwordFile: good }, /none\.json cannot be read/],
-      [{ keystore: await written("text.json", "{"), passwordFile: good }, /no keystore of version 3/],
-      [{ keystore: await written("hungry.json", hungry), passwordFile: good }, /crypto\.kdfparams\.n is wrong/],
-      [{ keystore: await written("odd.json", odd), passwordFile: good }, /crypto\.kdfparams is wrong/],
+      [
+        { keystore: await written("text.json", "{"), passwordFile: good },
+        /no keystore of version 3/,
+      ],
+      [
+        { keystore: await written("hungry.json", hungry), passwordFile: good },
+        /crypto\.kdfparams\.n is wrong/,
+      ],
+      [
+        { keystore: await written("odd.json", odd), passwordFile: good },
+        /crypto\.kdfparams is wrong/,
+      ],
       [{ keystore, passwordFile: await written("empty", "\n") }, /no password for the keystore/],
     ] as const;
     for (const [source, reason] of cases) {
       const error = await accountOf(source).catch((thrown: unknown) => thrown);
-      expect(error).toMatchObject({ code: "keystore_invalid", message: expect.stringMatching(reason) });
+      expect(error).toMatchObject({
+        code: "keystore_invalid",
+        message: expect.stringMatching(reason),
+      });
       expect(String(error)).not.toContain("not the password");
     }
   });
 });
 
 test("a variable of a process's key that is empty counts as unset", async () => {
-  for (const name of ["KEYSTORE", "SIGNER", "PASSWORD_FILE"]) vi.stubEnv(`MINTMARK_MEMBER_${name}`, "");
+  for (const name of ["KEYSTORE", "SIGNER", "PASSWORD_FILE"])
+    vi.stubEnv(`MINTMARK_MEMBER_${name}`, "");
   vi.stubEnv("MINTMARK_MEMBER_KEY", KEY);
   try {
     expect((await processAccount("MEMBER")).account.address).toBe(OWN.address);
@@ -138,7 +160,12 @@ describe("a signer", () => {
     maxFeePerGas: 9n,
     maxPriorityFeePerGas: 1n,
   };
-  const blobs = { ...base, blobVersionedHashes: [`0x01${"ab".repeat(31)}`], maxFeePerBlobGas: 3n, sidecars: false };
+  const blobs = {
+    ...base,
+    blobVersionedHashes: [`0x01${"ab".repeat(31)}`],
+    maxFeePerBlobGas: 3n,
+    sidecars: false,
+  };
   const transactions = [
     { ...base, type: "eip1559" },
     { ...blobs, type: "eip4844" },
@@ -152,16 +179,28 @@ describe("a signer", () => {
     ["65 bytes", (data: Hex) => `0x${sign(data).toCompactHex()}1b`],
     ["a high s, as a KMS may", (data: Hex) => `0x${high(data).toCompactHex()}`],
   ])("that answers %s signs as the key itself does", async (_, answer) => {
-    const account = signerAccount({ address: OWN.address, sign: async (data) => answer(data) as Hex });
+    const account = signerAccount({
+      address: OWN.address,
+      sign: async (data) => answer(data) as Hex,
+    });
     for (const transaction of transactions) {
-      expect(await account.signTransaction(transaction)).toBe(await OWN.signTransaction(transaction));
+      expect(await account.signTransaction(transaction)).toBe(
+        await OWN.signTransaction(transaction),
+      );
     }
     expect(await account.signTypedData(typedData)).toBe(await OWN.signTypedData(typedData));
-    expect(await account.signMessage({ message: "hello" })).toBe(await OWN.signMessage({ message: "hello" }));
+    expect(await account.signMessage({ message: "hello" })).toBe(
+      await OWN.signMessage({ message: "hello" }),
+    );
   });
 
   test.each([
-    ["of another key", ADMIN.address, (data: Hex) => `0x${sign(data).toCompactHex()}`, /is of another key/],
+    [
+      "of another key",
+      ADMIN.address,
+      (data: Hex) => `0x${sign(data).toCompactHex()}`,
+      /is of another key/,
+    ],
     ["that is none", OWN.address, () => "0x1234", /no signature of 64 or 65 bytes/],
   ])("whose signature is one %s is refused", async (_, address, answer, reason) => {
     const account = signerAccount({ address, sign: async (data) => answer(data) as Hex });
@@ -211,7 +250,9 @@ describe("the signing service of the examples", () => {
     stack.defer(() => void child.kill("SIGKILL"));
     return child;
   };
-  /** The first line that a process prints of this form; everything that it has printed, by `said`. */
+  /**
+   * The first line that a process prints of this form; everything that it has printed, by `said`.
+   */
   const said = new Map<ChildProcess, string>();
   const printed = (child: ChildProcess, pattern: RegExp) =>
     new Promise<string>((resolve, reject) => {
@@ -230,8 +271,12 @@ describe("the signing service of the examples", () => {
     stack.defer(() => chain.stop());
     ({ rpcUrl } = chain);
     const terms = { ...TERMS, committee: [ADMIN.address], threshold: 1, maturity: 1n };
-    contract = (await deploySettlement(await adminOver(http(rpcUrl)), terms)).address.toLowerCase() as Hex;
-    const [x, y] = [OWN.publicKey.slice(4, 68), OWN.publicKey.slice(68)].map((hex) => base64(`0x${hex}`));
+    contract = (
+      await deploySettlement(await adminOver(http(rpcUrl)), terms)
+    ).address.toLowerCase() as Hex;
+    const [x, y] = [OWN.publicKey.slice(4, 68), OWN.publicKey.slice(68)].map((hex) =>
+      base64(`0x${hex}`),
+    );
     const jwk = { kty: "EC", crv: "secp256k1", d: base64(KEY), x, y };
     const key = createPrivateKey({ key: jwk as never, format: "jwk" });
     pem = await written("key.pem", String(key.export({ type: "pkcs8", format: "pem" })));
@@ -245,7 +290,14 @@ describe("the signing service of the examples", () => {
   test("signs no transaction to another contract, and says so", async () => {
     const [address = "", url = ""] = signer.split("=");
     const account = signerAccount(httpSigner(address as Hex, url));
-    const transaction = { to: TO, chainId: 31_337, nonce: 0, gas: 1n, maxFeePerGas: 1n, type: "eip1559" } as const;
+    const transaction = {
+      to: TO,
+      chainId: 31_337,
+      nonce: 0,
+      gas: 1n,
+      maxFeePerGas: 1n,
+      type: "eip1559",
+    } as const;
     await expect(account.signTransaction(transaction)).rejects.toMatchObject({
       code: "signer_failed",
       message: expect.stringContaining("answered 403: this key signs no transaction to 0x5e"),
@@ -263,7 +315,10 @@ describe("the signing service of the examples", () => {
       maxFeePerGas: 1n,
       type: "eip1559",
     } as const;
-    const refused = (message: string) => ({ code: "signer_failed", message: expect.stringContaining(message) });
+    const refused = (message: string) => ({
+      code: "signer_failed",
+      message: expect.stringContaining(message),
+    });
     await expect(account.signTransaction({ ...transaction, chainId: 999 })).rejects.toMatchObject(
       refused("no transaction on chain 999"),
     );
@@ -272,9 +327,16 @@ describe("the signing service of the examples", () => {
     );
     const types = { Permit: [{ name: "spender", type: "address" }] } as const;
     const message = { spender: TO } as const;
-    const domain = { name: "Mintmark", version: "1", chainId: 31_337, verifyingContract: TO } as const;
+    const domain = {
+      name: "Mintmark",
+      version: "1",
+      chainId: 31_337,
+      verifyingContract: TO,
+    } as const;
     const permit = { domain, types, primaryType: "Permit", message } as const;
-    await expect(account.signTypedData(permit)).rejects.toMatchObject(refused("typed data of one contract only"));
+    await expect(account.signTypedData(permit)).rejects.toMatchObject(
+      refused("typed data of one contract only"),
+    );
     const own = { ...permit, domain: { ...domain, verifyingContract: contract } } as const;
     expect(await account.signTypedData(own)).toMatch(/^0x[0-9a-f]{130}$/);
     const body = JSON.stringify({ data: "0x02" });
@@ -307,7 +369,9 @@ describe("the signing service of the examples", () => {
     const mint = async () => {
       const headers = { "x-api-key": secret, "content-type": "application/json" };
       const body = JSON.stringify({ users: [{ ownerAddress: ADMIN.address, mints }] });
-      expect((await fetch(`${url}/api/v1/mint`, { method: "POST", headers, body })).status).toBe(200);
+      expect((await fetch(`${url}/api/v1/mint`, { method: "POST", headers, body })).status).toBe(
+        200,
+      );
     };
     // Without its signer the server mints, commits nothing, and says so.
     service.kill("SIGKILL");
@@ -317,14 +381,20 @@ describe("the signing service of the examples", () => {
       .poll(readiness, { interval: 250 })
       .toMatch(/checks\/commit.{0,80}The signer of an account refused or did not answer; start it/);
     // Only the log has the address of the service.
-    expect(said.get(server)).toMatch(/signing service at http:\/\/127\.0\.0\.1:\d+ cannot be reached/);
+    expect(said.get(server)).toMatch(
+      /signing service at http:\/\/127\.0\.0\.1:\d+ cannot be reached/,
+    );
     const { port } = new URL(signer.slice(signer.indexOf("=") + 1));
     spawned(["examples/signing-service.ts", pem, port, `${CHAIN_ID}`, contract]);
-    const read = async () => (await (await fetch(`${url}/public/v1/batches/zk-rollup-0`)).json()) as { l1TxHash: Hex };
+    const read = async () =>
+      (await (await fetch(`${url}/public/v1/batches/zk-rollup-0`)).json()) as { l1TxHash: Hex };
     await expect.poll(async () => (await read()).l1TxHash, { interval: 250 }).toMatch(/^0x/);
     const client = createTestClient({ mode: "anvil", transport: http(rpcUrl) });
     const { l1TxHash } = await read();
-    const sent = (await client.request({ method: "eth_getTransactionByHash", params: [l1TxHash] } as never)) as {
+    const sent = (await client.request({
+      method: "eth_getTransactionByHash",
+      params: [l1TxHash],
+    } as never)) as {
       readonly from: Hex;
     };
     expect(sent.from).toBe(OWN.address.toLowerCase());

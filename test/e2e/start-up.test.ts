@@ -27,7 +27,9 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "mintmark-start-"));
   ({ rpcUrl, stop: stopChain } = await startChain("other", 0));
   const terms = { ...TERMS, committee: [ADMIN.address], threshold: 1, maturity: 1n };
-  contract = (await deploySettlement(await adminOver(http(rpcUrl)), terms)).address.toLowerCase() as Hex;
+  contract = (
+    await deploySettlement(await adminOver(http(rpcUrl)), terms)
+  ).address.toLowerCase() as Hex;
   for (const environment of ["sandbox", "live"] as const) {
     const settlement = { chainId: CHAIN_ID, contract, engineVersion: 5 };
     await (await openTest(join(folder, environment), { settlement, environment })).close();
@@ -57,8 +59,18 @@ async function refusal(environment: string, settings: Record<string, string>): P
 }
 
 test.each([
-  ["a chain of another id", "sandbox", { MINTMARK_CHAIN_ID: "31339" }, /chain 31338, not 31339\n.*MINTMARK_CHAIN_ID/],
-  ["a live chain of another id", "live", { MINTMARK_CHAIN_ID: "5" }, /chain 31338, not 5\n.*MINTMARK_CHAIN_ID/],
+  [
+    "a chain of another id",
+    "sandbox",
+    { MINTMARK_CHAIN_ID: "31339" },
+    /chain 31338, not 31339\n.*MINTMARK_CHAIN_ID/,
+  ],
+  [
+    "a live chain of another id",
+    "live",
+    { MINTMARK_CHAIN_ID: "5" },
+    /chain 31338, not 5\n.*MINTMARK_CHAIN_ID/,
+  ],
   [
     "a contract that is on another chain",
     "live",
@@ -71,11 +83,17 @@ test.each([
 
 test("a server does not start with a store of the other environment, or another chain", async () => {
   const live = { MINTMARK_STORE: join(folder, "live") };
-  expect(await refusal("sandbox", live)).toMatch(/environment is live, not sandbox.\n.*MINTMARK_ENVIRONMENT/);
+  expect(await refusal("sandbox", live)).toMatch(
+    /environment is live, not sandbox.\n.*MINTMARK_ENVIRONMENT/,
+  );
   const chain = { MINTMARK_CHAIN_ID: "31339" };
-  expect(await refusal("sandbox", chain)).toMatch(/chainId is 31338, not 31339.\n.*MINTMARK_CHAIN_ID/);
+  expect(await refusal("sandbox", chain)).toMatch(
+    /chainId is 31338, not 31339.\n.*MINTMARK_CHAIN_ID/,
+  );
   const sandbox = { MINTMARK_STORE: join(folder, "sandbox"), MINTMARK_RPC_URL: rpcUrl };
-  expect(await refusal("live", sandbox)).toMatch(/environment is sandbox, not live.\n.*MINTMARK_ENVIRONMENT/);
+  expect(await refusal("live", sandbox)).toMatch(
+    /environment is sandbox, not live.\n.*MINTMARK_ENVIRONMENT/,
+  );
 });
 
 function toChain(socket: Socket): void {
@@ -87,7 +105,8 @@ function toChain(socket: Socket): void {
 /** A port that is free now, and leads to the chain from when it is asked to. */
 async function laterNode() {
   const node = createServer(toChain);
-  const listen = (port: number) => new Promise<void>((done) => node.listen(port, "127.0.0.1", done));
+  const listen = (port: number) =>
+    new Promise<void>((done) => node.listen(port, "127.0.0.1", done));
   await listen(0);
   const { port } = node.address() as AddressInfo;
   await new Promise((done) => node.close(done));
@@ -99,7 +118,11 @@ async function listening(settings: Record<string, string>) {
   const child = spawn(process.execPath, SERVER, {
     cwd: ROOT,
     stdio: ["ignore", "pipe", "pipe"],
-    env: cleanEnvironment({ ...settingsOf("", { chainId: CHAIN_ID, contract }), MINTMARK_PORT: "0", ...settings }),
+    env: cleanEnvironment({
+      ...settingsOf("", { chainId: CHAIN_ID, contract }),
+      MINTMARK_PORT: "0",
+      ...settings,
+    }),
   });
   const said = text(child.stderr);
   let log = "";
@@ -142,9 +165,16 @@ test.each([
 ])("a server %s serves reads and takes no mints until L1 answers", async (name, settings) => {
   const { store, secret, request } = await mintable(name);
   const node = await laterNode();
-  const { child, url } = await listening({ ...settings, MINTMARK_STORE: store, MINTMARK_RPC_URL: node.url });
+  const { child, url } = await listening({
+    ...settings,
+    MINTMARK_STORE: store,
+    MINTMARK_RPC_URL: node.url,
+  });
   const ask = async (path: string, body?: unknown) => {
-    const headers = { "x-api-key": secret, ...(body !== undefined && { "content-type": "application/json" }) };
+    const headers = {
+      "x-api-key": secret,
+      ...(body !== undefined && { "content-type": "application/json" }),
+    };
     const more = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
     const answer = await fetch(`${url}${path}`, { headers, ...more });
     return [answer.status, ((await answer.json()) as { code?: string }).code];
@@ -155,7 +185,9 @@ test.each([
     expect(await ask("/readyz")).toEqual([503, "not_ready"]);
     expect(await ask("/api/v1/mint", request)).toEqual([503, "l1_not_compared"]);
     await node.comesUp();
-    await expect.poll(() => ask("/api/v1/mint", request), { interval: 200 }).toEqual([200, undefined]);
+    await expect
+      .poll(() => ask("/api/v1/mint", request), { interval: 200 })
+      .toEqual([200, undefined]);
     // What was found holds for a second. The one that settles has a committee that does not answer.
     const ready = name === "without a key" ? [200, undefined] : [503, "not_ready"];
     await expect.poll(() => ask("/readyz"), { interval: 200 }).toEqual(ready);
@@ -180,7 +212,9 @@ test("a server ends on SIGTERM while it waits for L1, and by itself when the L1 
   try {
     await node.comesUp();
     expect(await once(second.child, "exit")).toEqual([1, null]);
-    expect(await second.said).toMatch(/0x5e.*is not this version's StateCommitment.*\n.*MINTMARK_CONTRACT/s);
+    expect(await second.said).toMatch(
+      /0x5e.*is not this version's StateCommitment.*\n.*MINTMARK_CONTRACT/s,
+    );
   } finally {
     second.child.kill("SIGKILL");
     node.stop();
@@ -197,7 +231,9 @@ test.each(["member", "watch"])(
       stdio: ["ignore", "pipe", "inherit"],
       env: cleanEnvironment({
         [command === "member" ? "MINTMARK_MEMBER_STORE" : "MINTMARK_STORE"]: store,
-        [command === "member" ? "MINTMARK_MEMBER_KEY" : "MINTMARK_WATCHER_KEY"]: toHex(7n, { size: 32 }),
+        [command === "member" ? "MINTMARK_MEMBER_KEY" : "MINTMARK_WATCHER_KEY"]: toHex(7n, {
+          size: 32,
+        }),
         MINTMARK_FROM_BLOCK: "0",
         MINTMARK_CONTRACT: contract,
         MINTMARK_PORT: "0",

@@ -16,8 +16,23 @@ describe("mintmark up on a public network", () => {
     const folder = await up.folderOf();
     const port = up.portOf();
     const begun = Date.now();
-    const answers = await up.answersIn(folder, { members: 2, tokens: [up.TOKEN], maturitySeconds: 1, port });
-    const args = ["up", "--network", "sepolia", "--rpc", url, "--folder", folder, "--answers", answers];
+    const answers = await up.answersIn(folder, {
+      members: 2,
+      tokens: [up.TOKEN],
+      maturitySeconds: 1,
+      port,
+    });
+    const args = [
+      "up",
+      "--network",
+      "sepolia",
+      "--rpc",
+      url,
+      "--folder",
+      folder,
+      "--answers",
+      answers,
+    ];
     const more = ["--poll-ms", "200", "--sourcify", up.AWAY, "--yes"];
     await up.funded([...args, ...more], client);
     const busy = createServer().listen(port + 100, "127.0.0.1");
@@ -43,12 +58,19 @@ describe("mintmark up on a public network", () => {
     await eventually(async () => {
       for (const { status } of await findings()) expect(status).not.toBe("fault");
     });
-    const { settlement } = (await readRecord(join(folder, "deployments", `${up.SEPOLIA}.json`))) ?? {};
+    const { settlement } =
+      (await readRecord(join(folder, "deployments", `${up.SEPOLIA}.json`))) ?? {};
     const { operator = "0x", admin = "0x", address: contract = "0x" } = settlement ?? {};
     await client.impersonateAccount({ address: admin });
     const revoke = parseAbi(["function revokeOperator(address)"]);
     const { request } = await client.simulateContract({
-      ...{ abi: revoke, address: contract, functionName: "revokeOperator", args: [operator], account: admin },
+      ...{
+        abi: revoke,
+        address: contract,
+        functionName: "revokeOperator",
+        args: [operator],
+        account: admin,
+      },
     });
     await createWalletClient({ transport: http(url) }).writeContract({ ...request, chain: null });
     await eventually(async () => {

@@ -38,7 +38,9 @@ export const MESSAGES = {
 };
 
 /** Of the deliveries in `deliveries.json`: the new one and the old one of a rotation. */
-export const WEBHOOK_SECRETS = ["new", "old"].map((word) => `whsec_${Buffer.from(word.repeat(8)).toString("base64")}`);
+export const WEBHOOK_SECRETS = ["new", "old"].map(
+  (word) => `whsec_${Buffer.from(word.repeat(8)).toString("base64")}`,
+);
 
 /** JSON in which a bigint is text such as "12n". */
 export function textOf(value: unknown): string {

@@ -1,6 +1,7 @@
 /**
- * Makes this process a build of a made-up next version: `node --import ./test/golden/hooks.ts …`. Its step from today's
- * format writes a record for each user. With `TEST_DIE=step` the process dies when it prepares the step.
+ * Makes this process a build of a made-up next version: `node --import ./test/golden/hooks.ts …`.
+ * Its step from today's format writes a record for each user. With `TEST_DIE=step` the process dies
+ * when it prepares the step.
  */
 import { registerHooks } from "node:module";
 

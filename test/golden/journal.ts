@@ -21,7 +21,11 @@ export async function journalDump(): Promise<string> {
   await using database = await testDatabase();
   try {
     await cp(join(GOLDEN, "store"), folder, { recursive: true });
-    const journal = await PostgresJournal.open({ url: database.primary.url, shard: SHARD, keys: KEYS });
+    const journal = await PostgresJournal.open({
+      url: database.primary.url,
+      shard: SHARD,
+      keys: KEYS,
+    });
     const server = { name: "golden", url: "http://golden.test" };
     await beginJournal(folder, { journal, server, settlement: SETTLEMENT, environment: "sandbox" });
     await journal.close();

@@ -29,9 +29,12 @@ export interface Surface {
 }
 
 export function surface(): Surface {
-  const named = (names: Iterable<string>) => Object.fromEntries([...names].map((name) => [name, "exists"]));
+  const named = (names: Iterable<string>) =>
+    Object.fromEntries([...names].map((name) => [name, "exists"]));
   return {
-    errors: Object.fromEntries(Object.entries(STATUS_OF).map(([code, status]) => [code, `${status}`])),
+    errors: Object.fromEntries(
+      Object.entries(STATUS_OF).map(([code, status]) => [code, `${status}`]),
+    ),
     events: named(EVENT_TYPES),
     commands: Object.fromEntries(commands(buildProgram(), "mintmark")),
     abi: Object.fromEntries(CONTRACT_NAMES.flatMap(abi)),
@@ -41,7 +44,10 @@ export function surface(): Surface {
 }
 
 /** The names of `before` that are gone or have changed. */
-export function lost(before: Readonly<Record<string, unknown>>, now: Readonly<Record<string, unknown>>): string[] {
+export function lost(
+  before: Readonly<Record<string, unknown>>,
+  now: Readonly<Record<string, unknown>>,
+): string[] {
   return Object.entries(before).flatMap(([name, was]) => {
     const is = now[name];
     if (is === undefined) return [`${name} is gone`];
@@ -61,12 +67,19 @@ function changedLines(name: string, was: readonly string[], is: readonly string[
   const required = /(Options|Request|Config|Settings|Upload)$/.test(name)
     ? left.filter((line) => /^ {4}(readonly )?\w+[:(]/.test(line))
     : [];
-  return [...missing.map((line) => `${name}: ${line}`), ...required.map((line) => `${name} requires ${line}`)];
+  return [
+    ...missing.map((line) => `${name}: ${line}`),
+    ...required.map((line) => `${name} requires ${line}`),
+  ];
 }
 
 function commands(command: Command, path: string): [string, string][] {
-  const taken = command.registeredArguments.map((each) => `${each.required}${each.variadic} ${each.name()}`);
-  const needed = command.options.filter(({ mandatory }) => mandatory).map(({ flags }) => `requires ${flags}`);
+  const taken = command.registeredArguments.map(
+    (each) => `${each.required}${each.variadic} ${each.name()}`,
+  );
+  const needed = command.options
+    .filter(({ mandatory }) => mandatory)
+    .map(({ flags }) => `requires ${flags}`);
   const own = command.options.map(({ flags, defaultValue, argChoices }): [string, string] => [
     `${path} ${/--[\w-]+/.exec(flags)?.[0] ?? flags}`,
     `${flags} ${JSON.stringify([defaultValue, argChoices])}`,
@@ -84,7 +97,9 @@ interface Parameter {
 
 function abi(contract: (typeof CONTRACT_NAMES)[number]): [string, string][] {
   const typeOf = ({ type, components }: Parameter): string =>
-    components === undefined ? type : `(${components.map(typeOf).join()})${type.slice("tuple".length)}`;
+    components === undefined
+      ? type
+      : `(${components.map(typeOf).join()})${type.slice("tuple".length)}`;
   return readArtifact(contract).abi.map((item) => {
     const {
       type,
@@ -98,7 +113,13 @@ function abi(contract: (typeof CONTRACT_NAMES)[number]): [string, string][] {
       outputs?: readonly Parameter[];
     };
     const indexed = inputs.map((each) => (each.indexed ? "indexed" : ""));
-    const rest = [stateMutability, anonymous ?? "", outputs.map(typeOf), indexed, inputs.map((each) => each.name)];
+    const rest = [
+      stateMutability,
+      anonymous ?? "",
+      outputs.map(typeOf),
+      indexed,
+      inputs.map((each) => each.name),
+    ];
     return [`${contract} ${type} ${name}(${inputs.map(typeOf).join()})`, JSON.stringify(rest)];
   });
 }
@@ -110,7 +131,10 @@ function settingsSchemas(): Record<string, unknown> {
   return Object.fromEntries(
     all.map(([name, schema]) => {
       const json = toJSONSchema(schema as never, { io: "input", unrepresentable: "any" });
-      return [name, JSON.parse(JSON.stringify(json, (key, each) => (key === "description" ? undefined : each)))];
+      return [
+        name,
+        JSON.parse(JSON.stringify(json, (key, each) => (key === "description" ? undefined : each))),
+      ];
     }),
   );
 }
@@ -120,9 +144,23 @@ function declarations(): Record<string, string[]> {
   const root = fileURLToPath(new URL("../../", import.meta.url));
   const folder = mkdtempSync(join(tmpdir(), "mintmark-types-"));
   try {
-    const emit = ["--noCheck", "--declaration", "--emitDeclarationOnly", "--sourceMap", "false", "--outDir", folder];
-    const args = [`${root}node_modules/typescript/bin/tsc`, "-p", `${root}tsconfig.build.json`, ...emit];
-    // What it cannot name outside of core and server is no matter here; a file that is missing ends this anyway.
+    const emit = [
+      "--noCheck",
+      "--declaration",
+      "--emitDeclarationOnly",
+      "--sourceMap",
+      "false",
+      "--outDir",
+      folder,
+    ];
+    const args = [
+      `${root}node_modules/typescript/bin/tsc`,
+      "-p",
+      `${root}tsconfig.build.json`,
+      ...emit,
+    ];
+    // What it cannot name outside of core and server is no matter here; a file that is missing ends
+    // this anyway.
     spawnSync(process.execPath, args, { cwd: root, stdio: ["ignore", 2, 2] });
     return Object.fromEntries(
       Object.entries(packageJson.exports).flatMap(([path, source]) =>
@@ -141,21 +179,30 @@ const DECLARES =
   /^(?:export )?(?:default )?(?:declare )?(?:abstract )?(?:interface|type|const|let|function|class|enum|namespace) (\w+)/;
 
 /** What a declaration file exports: name → the lines of its declaration. */
-function exportsOf(file: string, known = new Map<string, Map<string, string[]>>()): Map<string, string[]> {
+function exportsOf(
+  file: string,
+  known = new Map<string, Map<string, string[]>>(),
+): Map<string, string[]> {
   const found = known.get(file) ?? new Map<string, string[]>();
   if (known.has(file)) return found;
   known.set(file, found);
   const text = readFileSync(file, "utf8").replaceAll(/\/\*[\s\S]*?\*\//g, "");
   const statements = text.split(/\n(?=\S)(?![})\]])/).map((each) => each.trimEnd());
   const from = (specifier: string) =>
-    specifier.startsWith(".") ? exportsOf(join(dirname(file), specifier.replace(/\.ts$/, ".d.ts")), known) : null;
+    specifier.startsWith(".")
+      ? exportsOf(join(dirname(file), specifier.replace(/\.ts$/, ".d.ts")), known)
+      : null;
   const local = new Map<string, string[]>();
   const lent = new Map<string, readonly [source: string, name: string]>();
   const names = (braces: string) =>
-    [...braces.matchAll(/(?:type )?(\w+)(?: as (\w+))?/g)].map(([, name = "", as = name]) => [name, as] as const);
+    [...braces.matchAll(/(?:type )?(\w+)(?: as (\w+))?/g)].map(
+      ([, name = "", as = name]) => [name, as] as const,
+    );
   for (const statement of statements) {
-    const [, imported, source = ""] = /^import (?:type )?\{([^}]*)\} from "([^"]+)"/.exec(statement) ?? [];
-    for (const [name, as] of names(imported?.replaceAll("type ", "") ?? "")) lent.set(as, [source, name]);
+    const [, imported, source = ""] =
+      /^import (?:type )?\{([^}]*)\} from "([^"]+)"/.exec(statement) ?? [];
+    for (const [name, as] of names(imported?.replaceAll("type ", "") ?? ""))
+      lent.set(as, [source, name]);
     const [, name] = DECLARES.exec(statement) ?? [];
     if (name === undefined) continue;
     const lines = statement.split("\n").filter((line) => line.trim() !== "");
@@ -165,8 +212,10 @@ function exportsOf(file: string, known = new Map<string, Map<string, string[]>>(
   }
   for (const statement of statements) {
     const [, star] = /^export (?:type )?\* from "([^"]+)"/.exec(statement) ?? [];
-    if (star !== undefined) for (const [name, lines] of from(star) ?? [[star, ["external"]]]) found.set(name, lines);
-    const [, braces, source] = /^export (?:type )?\{([^}]*)\}(?: from "([^"]+)")?/.exec(statement) ?? [];
+    if (star !== undefined)
+      for (const [name, lines] of from(star) ?? [[star, ["external"]]]) found.set(name, lines);
+    const [, braces, source] =
+      /^export (?:type )?\{([^}]*)\}(?: from "([^"]+)")?/.exec(statement) ?? [];
     if (braces === undefined) continue;
     for (const [one, as] of names(braces.replaceAll("type ", ""))) {
       const [origin, name] = source === undefined ? (lent.get(one) ?? [null, one]) : [source, one];

@@ -1,9 +1,9 @@
 /**
- * `npm run golden`: writes test/golden/1.0 anew, by the product itself: a store with every kind of entry, its backup,
- * what readers see of it, webhook deliveries, exit kits of all kinds with the contract's storage, a receipt, signed
- * messages, the code of the contracts, the OpenAPI document, the names of all exports, and lists of what else programs
- * rely on. Until 1.0.0 is published, whoever changes a format runs it. Then the folder stays, and the next version gets
- * its own.
+ * `npm run golden`: writes test/golden/1.0 anew, by the product itself: a store with every kind of
+ * entry, its backup, what readers see of it, webhook deliveries, exit kits of all kinds with the
+ * contract's storage, a receipt, signed messages, the code of the contracts, the OpenAPI document,
+ * the names of all exports, and lists of what else programs rely on. Until 1.0.0 is published,
+ * whoever changes a format runs it. Then the folder stays, and the next version gets its own.
  */
 import { cp, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -23,7 +23,15 @@ import { lower, send } from "../../scripts/deploy/deployer.ts";
 import { OPERATOR, USERS } from "../../scripts/sandbox/accounts.ts";
 import { CHANGES, type Changeable, changeable } from "../core/engine/every-change.ts";
 import { hashOf, mintOf, OWNERS, openTest, refusal, requestOf } from "../core/engine/fixture.ts";
-import { committed, HOME, hear, imported, MIRROR, signedList, stranger } from "../core/engine/l1-fixture.ts";
+import {
+  committed,
+  HOME,
+  hear,
+  imported,
+  MIRROR,
+  signedList,
+  stranger,
+} from "../core/engine/l1-fixture.ts";
 import { seen } from "../core/engine/seen.ts";
 import { commitAll, signedTransfers, transferable } from "../core/engine/transfers-fixture.ts";
 import { anvil, at, commitUnseen } from "../settlement/fixture.ts";
@@ -66,7 +74,10 @@ async function writeStore(): Promise<void> {
   await made.engine.close();
 }
 
-/** A store whose operator saw another history on L1 and adopted it, and has an asset that L1 left out of a batch. */
+/**
+ * A store whose operator saw another history on L1 and adopted it, and has an asset that L1 left
+ * out of a batch.
+ */
 async function writeAdopted(): Promise<void> {
   const store = join(GOLDEN, "adopted");
   const { engine, clock, tenant, assets } = await transferable({ store });
@@ -83,7 +94,8 @@ async function writeAdopted(): Promise<void> {
     await each.operator.seal("validium");
   }
   const told = hear(adopting, await committed(elsewhere, "validium", 1, 901n));
-  if ((await refusal(told)).code !== "history_diverged") throw new Error("the histories are the same");
+  if ((await refusal(told)).code !== "history_diverged")
+    throw new Error("the histories are the same");
   const batches = [await elsewhere.batches.getSealed("validium", 1)];
   await adopting.operator.adopt([
     { mode: "zk-rollup", first: 0, batches: [] },
@@ -111,15 +123,28 @@ async function changeMore(made: Changeable): Promise<void> {
   let block = 200;
   const tell = (event: object, chainId: bigint = HOME) => {
     const place = { txHash: hashOf(++block), blockNumber: BigInt(block), logIndex: 0 };
-    return engine.operator.recordEvents(chainId, [{ ...place, ...event } as L1Event], BigInt(block));
+    return engine.operator.recordEvents(
+      chainId,
+      [{ ...place, ...event } as L1Event],
+      BigInt(block),
+    );
   };
-  const mints = [mintOf(assets.erc1155, 20, 3), mintOf(assets.erc1155, 21, 4), mintOf(assets.erc1155, 22, 5)];
-  const request = requestOf(tenant.users[0], ...mints.map((mint) => ({ ...mint, reference: "order" })));
+  const mints = [
+    mintOf(assets.erc1155, 20, 3),
+    mintOf(assets.erc1155, 21, 4),
+    mintOf(assets.erc1155, 22, 5),
+  ];
+  const request = requestOf(
+    tenant.users[0],
+    ...mints.map((mint) => ({ ...mint, reference: "order" })),
+  );
   const { vaults } = await engine.mint(principal, request, { idempotencyKey: "kept" });
   await engine.operator.seal("validium");
   await commitAll(engine, "validium", 1);
   const give = async (i: number) => {
-    const transfers = [{ vaultId: at(vaults, i).vaultId, amount: 0n, to: lower(at(OWNERS, 1).address) }];
+    const transfers = [
+      { vaultId: at(vaults, i).vaultId, amount: 0n, to: lower(at(OWNERS, 1).address) },
+    ];
     const signed = await signedTransfers(made, transfers);
     await engine.transfers.request(principal, signed);
     return hashTypedData(transfersTypedData(engine.settlement, signed));
@@ -132,15 +157,24 @@ async function changeMore(made: Changeable): Promise<void> {
   await tell({ type: "sessionRevoked", owner, key: stranger, revokedAt: 2n });
   const { signature, ...list } = await signedList(made, [at(vaults, 2).vaultId]);
   await engine.withdrawals.requestList(principal, { signature, ...list });
-  const digest = hashTypedData(withdrawalListTypedData(engine.settlement, { ...list, recipient: owner }));
+  const digest = hashTypedData(
+    withdrawalListTypedData(engine.settlement, { ...list, recipient: owner }),
+  );
   await tell({ type: "authorizationCancelled", digest, signer: owner });
   await tell(await imported(engine, "validium", 0, BigInt(block + 1)), MIRROR.chainId);
-  const { webhook } = await engine.webhooks.create(applicationId, { url: "https://example.com/last" });
-  await engine.webhooks.rotateSecret(applicationId, webhook.webhookId, { rotationId: applicationId });
+  const { webhook } = await engine.webhooks.create(applicationId, {
+    url: "https://example.com/last",
+  });
+  await engine.webhooks.rotateSecret(applicationId, webhook.webhookId, {
+    rotationId: applicationId,
+  });
   await engine.operator.webhooks.recordDisabled(webhook.webhookId, "500");
 }
 
-/** Kits of all kinds, the settlement contract's storage that they are proven against, a receipt and signed messages. */
+/**
+ * Kits of all kinds, the settlement contract's storage that they are proven against, a receipt and
+ * signed messages.
+ */
 async function writeFromChain(): Promise<void> {
   const kzg = new KzgThread();
   let signed: object = {};
@@ -150,13 +184,23 @@ async function writeFromChain(): Promise<void> {
     async ({ engine, settler, principal, users, assets }) => {
       await settler.chooseRollupData();
       const mints = ["2", "3", "4"].map((text) => ({
-        ...{ assetId: assets.get("erc721"), mintingBlob: toHex(text), amount: 1, dataAvailabilityMode: "zk-rollup" },
+        ...{
+          assetId: assets.get("erc721"),
+          mintingBlob: toHex(text),
+          amount: 1,
+          dataAvailabilityMode: "zk-rollup",
+        },
       }));
       const answer = await engine.mint(principal, { users: [{ userId: users[0]?.userId, mints }] });
       const { vaults } = answer;
       minted = vaults.map(({ vaultId }) => vaultId);
       const { settlement } = engine;
-      signed = { settlement, signer: OPERATOR.address.toLowerCase(), vaults, receipt: await answer.receipt() };
+      signed = {
+        settlement,
+        signer: OPERATOR.address.toLowerCase(),
+        vaults,
+        receipt: await answer.receipt(),
+      };
     },
   );
   const { chain, l1, engine, vaults } = world;
@@ -169,11 +213,22 @@ async function writeFromChain(): Promise<void> {
   const [transferred, rest, blobTransferred] = (await listOf(world, list)).transfers.map(
     ({ newVaultId }) => newVaultId,
   );
-  const kits = { validium: vaults.items, calldata: vaults.token, blobs: kept, transferred, rest, blobTransferred };
+  const kits = {
+    validium: vaults.items,
+    calldata: vaults.token,
+    blobs: kept,
+    transferred,
+    rest,
+    blobTransferred,
+  };
   for (const [name, vaultId] of Object.entries(kits))
-    await file(`kits/${name}.json`, exitKitText(await exportExitKit(await engine.proofs.exit(vaultId ?? 0n), l1)));
+    await file(
+      `kits/${name}.json`,
+      exitKitText(await exportExitKit(await engine.proofs.exit(vaultId ?? 0n), l1)),
+    );
 
-  // An operator with enough members commits a transfer that the owner has not signed, and then these members are replaced.
+  // An operator with enough members commits a transfer that the owner has not signed, and then
+  // these members are replaced.
   const { countRollup } = engine.batches.state();
   const unsigned = await signTransfers(world, [whole(world, taken)], at(world.users, 1).owner);
   await commitUnseen(l1, claimed([unsigned], countRollup));
@@ -185,10 +240,14 @@ async function writeFromChain(): Promise<void> {
   await send(by, "StateCommitment", settlement.address, "scheduleCommittee", committee);
   await chain.passSeconds(60n);
   await send(by, "StateCommitment", settlement.address, "activateCommittee", committee);
-  const dump = gunzipSync(Buffer.from(String(await chain.rpc("anvil_dumpState")).slice(2), "hex")).toString();
+  const dump = gunzipSync(
+    Buffer.from(String(await chain.rpc("anvil_dumpState")).slice(2), "hex"),
+  ).toString();
   const all = Object.entries<{ code: Hex; storage: object }>(JSON.parse(dump).accounts);
   const own = all.filter(([address, { code }]) => code !== "0x" && !SYSTEM.test(address));
-  const accounts = Object.fromEntries(own.map(([address, { code, storage }]) => [address, { code, storage }]));
+  const accounts = Object.fromEntries(
+    own.map(([address, { code, storage }]) => [address, { code, storage }]),
+  );
   await file("chain.json", `${JSON.stringify({ contract: l1.settlement.contract, accounts })}\n`);
   await file("messages.json", textOf(await signedMessages(l1.settlement)));
   await world.close();
@@ -203,7 +262,14 @@ async function signedMessages(settlement: PortalIdentity) {
   const owner = at(USERS, 0).owner;
   const [hash, other] = [`0x${"a1".repeat(32)}`, `0x${"b2".repeat(32)}`];
   const [recipient, deadline] = [lower(at(USERS, 1).owner.address), 4_000_000_000n];
-  const batch = { history: hash, batchNumber: 3, batchRoot: other, vaultCount: 5, dataHash: hash, epoch: 1n };
+  const batch = {
+    history: hash,
+    batchNumber: 3,
+    batchRoot: other,
+    vaultCount: 5,
+    dataHash: hash,
+    epoch: 1n,
+  };
   const listed = { vaultId: 1n, withdrawnBefore: 0n, quantity: 1n };
   const session = { owner: owner.address, key: recipient };
   const counts = { countValidium: 2, countRollup: 1 };
@@ -213,7 +279,13 @@ async function signedMessages(settlement: PortalIdentity) {
     attestationRequest: { ...batch, sequence: 4n },
     consent: { mode: "validium", batchNumber: 3, content: hash, assetsHash: other },
     consentRequest: { ...batch, mode: "zk-rollup" },
-    mirroredState: { sourceChainId: 1n, sourceContract: recipient, ...counts, commitment: hash, epoch: 1n },
+    mirroredState: {
+      sourceChainId: 1n,
+      sourceContract: recipient,
+      ...counts,
+      commitment: hash,
+      epoch: 1n,
+    },
     withdrawal: { ...listed, recipient, deadline },
     withdrawalList: { vaults: [listed], recipient, deadline },
     claim: { link: recipient, owner: owner.address },
@@ -223,7 +295,9 @@ async function signedMessages(settlement: PortalIdentity) {
   };
   const names = Object.keys(messages) as (keyof typeof MESSAGES)[];
   const all = names.map(async (name) => {
-    const signature = await owner.signTypedData(MESSAGES[name](settlement, messages[name] as never) as never);
+    const signature = await owner.signTypedData(
+      MESSAGES[name](settlement, messages[name] as never) as never,
+    );
     return { name, settlement, message: messages[name], signer: owner.address, signature };
   });
   return Promise.all(all);

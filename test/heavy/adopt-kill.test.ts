@@ -21,7 +21,8 @@ let world: MembersWorld;
 /** A store that holds another history than L1. */
 let diverged: string;
 
-const open = (store: string) => openEngine({ store, settlement: world.l1.settlement, environment: "sandbox" });
+const open = (store: string) =>
+  openEngine({ store, settlement: world.l1.settlement, environment: "sandbox" });
 
 beforeAll(async () => {
   world = await startMembersWorld({ members: COMMITTEE.slice(0, 1), threshold: 1 });
@@ -30,7 +31,8 @@ beforeAll(async () => {
   await settler.round();
   diverged = join(world.folder, "diverged");
   const copy = new Level<Uint8Array, Uint8Array>(diverged, BYTES);
-  for await (const [key, value] of world.engineStore.iterator(BYTES)) await copy.put(key, value, BYTES);
+  for await (const [key, value] of world.engineStore.iterator(BYTES))
+    await copy.put(key, value, BYTES);
   await copy.close();
   await writeFolderFormat(diverged);
 
@@ -40,7 +42,11 @@ beforeAll(async () => {
       const userId = crypto.randomUUID();
       const ownerAddress = `0x${(1_000 + token).toString(16).padStart(40, "0")}` as const;
       await world.engine.users.create(world.principal.applicationId, { userId, ownerAddress });
-      await { ...world, users: [{ ...at(world.users, 0), userId }] }.mint("erc721", mode, `${mode} ${token}`);
+      await { ...world, users: [{ ...at(world.users, 0), userId }] }.mint(
+        "erc721",
+        mode,
+        `${mode} ${token}`,
+      );
     }
   }
   await settler.round();
@@ -48,24 +54,42 @@ beforeAll(async () => {
   const loser = await open(diverged);
   const lost = await { ...world, engine: loser }.mint("erc20", "validium", "", 5);
   await loser.operator.seal("validium");
-  for (const vaultId of [kept, lost]) await { ...world, engine: loser }.requestWithdrawal(vaultId, 2n);
-  await expect(loser.operator.compareState(await world.l1.state())).rejects.toMatchObject({ code: "history_diverged" });
+  for (const vaultId of [kept, lost])
+    await { ...world, engine: loser }.requestWithdrawal(vaultId, 2n);
+  await expect(loser.operator.compareState(await world.l1.state())).rejects.toMatchObject({
+    code: "history_diverged",
+  });
   await loser.close();
 });
 afterAll(() => world.close());
 
-/** Runs the command over a store. Resolves with its exit code, null when it was killed, and how long it had the store open. */
+/**
+ * Runs the command over a store. Resolves with its exit code, null when it was killed, and how long
+ * it had the store open.
+ */
 async function adopt(store: string, killAfterMs = Number.POSITIVE_INFINITY) {
   const peers = world.processes.map(({ url }) => url).join(",");
-  const options = ["--from-block", `${world.settlement.deployedAtBlock}`, "--rpc", world.rpcUrl, "--peers", peers];
-  const child = spawn(process.execPath, [MINTMARK, "batches", "adopt", "--confirmations", "0", ...options], {
-    env: { PATH: process.env.PATH, ...settingsOf(store, world.l1.settlement) },
-    stdio: ["ignore", "ignore", "inherit"],
-  });
+  const options = [
+    "--from-block",
+    `${world.settlement.deployedAtBlock}`,
+    "--rpc",
+    world.rpcUrl,
+    "--peers",
+    peers,
+  ];
+  const child = spawn(
+    process.execPath,
+    [MINTMARK, "batches", "adopt", "--confirmations", "0", ...options],
+    {
+      env: { PATH: process.env.PATH, ...settingsOf(store, world.l1.settlement) },
+      stdio: ["ignore", "ignore", "inherit"],
+    },
+  );
   const exit = once(child, "exit");
   const before = await readdir(store);
   // LevelDB begins another log when it opens a store.
-  while (child.exitCode === null && (await readdir(store)).join() === before.join()) await setTimeout(1);
+  while (child.exitCode === null && (await readdir(store)).join() === before.join())
+    await setTimeout(1);
   const opened = performance.now();
   if (killAfterMs < Number.POSITIVE_INFINITY) {
     await Promise.race([setTimeout(killAfterMs), exit]);

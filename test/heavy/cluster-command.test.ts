@@ -14,7 +14,9 @@ test("`npx mintmark cluster` kills the leader, goes on minting, and has every ac
   onTestFinished(async () => {
     for (const each of [folder, files]) await rm(each, { recursive: true, force: true });
   });
-  await using command = new Npm(["exec", "--", "mintmark", "cluster", "--json"], { MINTMARK_SANDBOX: folder });
+  await using command = new Npm(["exec", "--", "mintmark", "cluster", "--json"], {
+    MINTMARK_SANDBOX: folder,
+  });
   const report = await command.json();
   expect(report).toMatchObject({ servers: 3, leader: expect.stringMatching(/^[abc]$/) });
   expect(report.leader).not.toBe(report.killed);
@@ -26,7 +28,9 @@ test("it reads a state again that came as a 503, and names any other refusal", a
   const answers = [503, 200, 404];
   const server = createServer((_, reply) => {
     const status = answers.shift() ?? 500;
-    reply.writeHead(status).end(JSON.stringify(status === 200 ? { sealed: { commitment: "0x1" } } : { code: "x" }));
+    reply
+      .writeHead(status)
+      .end(JSON.stringify(status === 200 ? { sealed: { commitment: "0x1" } } : { code: "x" }));
   });
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   onTestFinished(() => void server.close());

@@ -21,7 +21,9 @@ function databaseStrikes({ primary, standby }: World): Record<string, Strike> {
       standby.freeze(true);
       for (let i = 0; i < 3; i++) {
         await pause(ms / 3);
-        await primary.query("select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'");
+        await primary.query(
+          "select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'",
+        );
       }
       standby.freeze(false);
     },

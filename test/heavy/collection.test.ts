@@ -7,16 +7,24 @@ import { expectPrinted, programs, shell, stepsOf } from "../guide.ts";
 
 test("the guide collection mints its 10,000 pieces line by line, and no more when it is repeated", async () => {
   const folder = mkdtempSync(join(tmpdir(), "mintmark-collection-"));
-  const options = { folder: join(folder, "sandbox"), port: 0, chainPort: 0, rollupData: "blobs" } as const;
+  const options = {
+    folder: join(folder, "sandbox"),
+    port: 0,
+    chainPort: 0,
+    rollupData: "blobs",
+  } as const;
   const sandbox = await startSandbox(options);
-  const sword = sandbox.description.assets.find(({ standard }) => standard === "erc721")?.assetId ?? "";
+  const sword =
+    sandbox.description.assets.find(({ standard }) => standard === "erc721")?.assetId ?? "";
   try {
     const { api, apiKey } = sandbox.description;
     const [start, access, drop, look, ...more] = stepsOf("collection");
     if (!start || !access || !drop || !look) throw new Error("the guide has lost commands");
     // The sandbox runs already, at another port.
     expect([start.commands, more]).toEqual(["npm start\n", []]);
-    const given = access.commands.replace("http://127.0.0.1:3000", api).replace("mm_test_…", apiKey);
+    const given = access.commands
+      .replace("http://127.0.0.1:3000", api)
+      .replace("mm_test_…", apiKey);
     const env = given.replace("ASSET=…", `ASSET=${sword}`);
     expect(env).not.toContain("…");
     const PATH = programs(folder);

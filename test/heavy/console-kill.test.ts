@@ -10,11 +10,15 @@ import { claimTypedData } from "../../core/protocol/typed-data.ts";
 import { addressOf, cleanEnvironment, SERVER, settingsOf } from "../cli/cli.ts";
 import { knownAsset, newTenant, SETTLEMENT } from "../core/engine/fixture.ts";
 
-// A member's drop and visitors' claims, over HTTP as the pages send them, while the server's process is killed.
+// A member's drop and visitors' claims, over HTTP as the pages send them, while the server's
+// process is killed.
 
 const CONSOLE = { "mintmark-console": "1" };
 const ROWS = 10_000;
-/** With their links, all claims of one server's life stay within the rate limit of visitors at one address. */
+/**
+ * With their links, all claims of one server's life stay within the rate limit of visitors at one
+ * address.
+ */
 const KILLS = 5;
 const FIRST = 1_000_000;
 /** Links that one round of visitors opens, each by two owners at once. */
@@ -31,7 +35,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-const store = () => ({ store: join(folder, "store"), settlement: SETTLEMENT, environment: "sandbox" }) as const;
+const store = () =>
+  ({ store: join(folder, "store"), settlement: SETTLEMENT, environment: "sandbox" }) as const;
 
 async function start(): Promise<void> {
   child = spawn(process.execPath, SERVER, {
@@ -48,7 +53,8 @@ async function kill(): Promise<void> {
   await ended;
 }
 
-const linkOf = (index: number) => privateKeyToAccount(`0x${(0xabc000 + index).toString(16).padStart(64, "0")}`);
+const linkOf = (index: number) =>
+  privateKeyToAccount(`0x${(0xabc000 + index).toString(16).padStart(64, "0")}`);
 const ownerOf = (index: number, rival: number) =>
   `0x${(0x77000000 + 2 * index + rival).toString(16).padStart(40, "0")}` as const;
 
@@ -57,13 +63,19 @@ const ownerOf = (index: number, rival: number) =>
  *
  * @param onTold - called with the number of answers so far
  */
-async function claimAll(first: number, count: number, onTold: (answers: number) => void = () => {}) {
+async function claimAll(
+  first: number,
+  count: number,
+  onTold: (answers: number) => void = () => {},
+) {
   const told = new Map<number, string[]>();
   let answers = 0;
   const signed = async (index: number, rival: number) => {
     const link = linkOf(index);
     const owner = ownerOf(index, rival);
-    const signature = await link.signTypedData(claimTypedData(SETTLEMENT, { link: link.address, owner }));
+    const signature = await link.signTypedData(
+      claimTypedData(SETTLEMENT, { link: link.address, owner }),
+    );
     return { index, link, owner, signature };
   };
   const claim = async ({ index, link, owner, signature }: Awaited<ReturnType<typeof signed>>) => {
@@ -80,7 +92,10 @@ async function claimAll(first: number, count: number, onTold: (answers: number) 
     // The kill can cut an answer.
     if (refused !== null) expect(refused.code).toBe("claim_taken");
   };
-  const all = Array.from({ length: count }, (_, i) => [signed(first + i, 0), signed(first + i, 1)]).flat();
+  const all = Array.from({ length: count }, (_, i) => [
+    signed(first + i, 0),
+    signed(first + i, 1),
+  ]).flat();
   await Promise.all((await Promise.all(all)).map(claim));
   return told;
 }
@@ -92,12 +107,18 @@ test("a drop of the console and claims a hundred at a time survive a killed serv
   const links = KILLS * LINKS;
   {
     await using engine = await openEngine({ ...store(), createIfMissing: true });
-    assets = { swords: await knownAsset(engine, "erc721"), points: await knownAsset(engine, "erc20") };
+    assets = {
+      swords: await knownAsset(engine, "erc721"),
+      points: await knownAsset(engine, "erc20"),
+    };
     const tenant = await newTenant(engine, Object.values(assets));
     ({ applicationId } = tenant);
     ({ link } = await engine.people.invite({ applicationId, role: "developer", name: "Ada" }));
     const mint = { assetId: assets.points, amount: "1", dataAvailabilityMode: "validium" };
-    const claims = Array.from({ length: links }, (_, i) => ({ linkAddress: linkOf(i).address, mint }));
+    const claims = Array.from({ length: links }, (_, i) => ({
+      linkAddress: linkOf(i).address,
+      mint,
+    }));
     await engine.claims.createAll(tenant.principal, claims);
   }
   await start();
@@ -133,11 +154,19 @@ test("a drop of the console and claims a hundred at a time survive a killed serv
   expect([200, 202]).toContain(answer.status);
   const { dropId } = (await answer.json()) as { readonly dropId: string };
   const look = async () => {
-    const found = await fetch(`${address}/api/v1/drops/${dropId}`, { headers: { ...CONSOLE, cookie } });
+    const found = await fetch(`${address}/api/v1/drops/${dropId}`, {
+      headers: { ...CONSOLE, cookie },
+    });
     return (await found.json()) as { readonly status: string };
   };
   await expect.poll(async () => (await look()).status, { interval: 250 }).toMatch(/done|failed/);
-  expect(await look()).toMatchObject({ status: "done", rows: ROWS, minted: ROWS, refused: 0, unknown: 0 });
+  expect(await look()).toMatchObject({
+    status: "done",
+    rows: ROWS,
+    minted: ROWS,
+    refused: 0,
+    unknown: 0,
+  });
   for (const [index, owners] of told) expect(owners, `link ${index}`).toHaveLength(1);
   for (let first = 0; first < links; first += LINKS) await claimAll(first, LINKS);
   await kill();

@@ -50,7 +50,9 @@ test("the compose file is YAML with the services of a cluster", () => {
   );
   for (const path of mounted.filter((each) => each.startsWith(".")))
     expect(existsSync(join(DEPLOY, path)), path).toBe(true);
-  expect(Object.keys(volumes).sort()).toEqual(mounted.filter((each) => !each.startsWith(".")).sort());
+  expect(Object.keys(volumes).sort()).toEqual(
+    mounted.filter((each) => !each.startsWith(".")).sort(),
+  );
 });
 
 test("kustomize builds the manifests", () => {
@@ -90,7 +92,8 @@ describe.skipIf(!existsSync(BINARIES))("the scripts of PostgreSQL", () => {
     const at = join(folder, "postgres");
     mkdirSync(at);
     if (IDENTITY.uid !== undefined) chownSync(at, NOBODY, NOBODY);
-    for (const name of ["primary.sh", "standby.sh"]) cpSync(join(DEPLOY, "postgres", name), join(folder, name));
+    for (const name of ["primary.sh", "standby.sh"])
+      cpSync(join(DEPLOY, "postgres", name), join(folder, name));
     const [port, standbyPort] = [await freePort(0), await freePort(0)];
     const [data, standbyData] = [join(at, "primary"), join(at, "standby")];
     const sockets = ["-c", `unix_socket_directories=${at}`];
@@ -101,7 +104,8 @@ describe.skipIf(!existsSync(BINARIES))("the scripts of PostgreSQL", () => {
       stdio: "ignore",
       ...IDENTITY,
     });
-    const control = (...args: string[]) => execFileSync("pg_ctl", args, { env, stdio: "ignore", ...IDENTITY });
+    const control = (...args: string[]) =>
+      execFileSync("pg_ctl", args, { env, stdio: "ignore", ...IDENTITY });
     const options = `-p ${port} -c listen_addresses='' -c unix_socket_directories=${at}`;
     control("-w", "-o", options, "start");
     execFileSync("bash", [join(folder, "primary.sh")], { env, stdio: "ignore", ...IDENTITY });
@@ -114,7 +118,8 @@ describe.skipIf(!existsSync(BINARIES))("the scripts of PostgreSQL", () => {
       client.on("error", () => {});
       try {
         await client.connect();
-        return (await client.query("select application_name, sync_state from pg_stat_replication")).rows;
+        return (await client.query("select application_name, sync_state from pg_stat_replication"))
+          .rows;
       } catch {
         return [];
       } finally {
@@ -123,7 +128,11 @@ describe.skipIf(!existsSync(BINARIES))("the scripts of PostgreSQL", () => {
     };
     await expect.poll(states).toEqual([{ application_name: "standby", sync_state: "quorum" }]);
     const url = `postgres://mintmark:${password}@127.0.0.1:${port}/mintmark`;
-    await using journal = await PostgresJournal.open({ url, shard: "deploy", keys: [randomBytes(32)] });
+    await using journal = await PostgresJournal.open({
+      url,
+      shard: "deploy",
+      keys: [randomBytes(32)],
+    });
     expect(await journal.lead({ name: "a", url: "http://a.test" }, 5_000)).not.toBeNull();
     await journal.append(0, [Buffer.from("one")]);
     const wrong = PostgresJournal.open({
@@ -140,18 +149,29 @@ test("the steps of the Dockerfile make a package whose server runs", async () =>
   const [build, app] = [join(folder, "src"), join(folder, "app")];
   mkdirSync(build);
   // COPY . . of a clone.
-  execSync(`git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t ${build}`, { cwd: ROOT });
+  execSync(
+    `git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t ${build}`,
+    { cwd: ROOT },
+  );
   const commands = lines
     .filter((line) => line.startsWith("RUN ") && !line.includes("chown"))
     .map((line) => line.slice(4));
   expect(commands).toHaveLength(3);
-  const others = Object.entries(process.env).filter(([name]) => !/^(npm_|MINTMARK_|NODE_(?!EXTRA_))/.test(name));
+  const others = Object.entries(process.env).filter(
+    ([name]) => !/^(npm_|MINTMARK_|NODE_(?!EXTRA_))/.test(name),
+  );
   // The image's Node, where this machine's is older.
-  const env = { ...Object.fromEntries(others), PATH: `${ROOT}node_modules/.bin:${process.env.PATH}` };
+  const env = {
+    ...Object.fromEntries(others),
+    PATH: `${ROOT}node_modules/.bin:${process.env.PATH}`,
+  };
   for (const command of commands) {
     const here = command.replaceAll("/src/", `${build}/`).replaceAll("/app", app);
     execSync(here, { cwd: build, env, stdio: ["ignore", "ignore", "inherit"] });
   }
-  const said = execFileSync(join(app, "node_modules/.bin/mintmark"), ["server", "--help"], { env, encoding: "utf8" });
+  const said = execFileSync(join(app, "node_modules/.bin/mintmark"), ["server", "--help"], {
+    env,
+    encoding: "utf8",
+  });
   expect(said).toContain("--journal");
 });

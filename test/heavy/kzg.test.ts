@@ -9,10 +9,12 @@ test("the tables that many cell proofs bring change no proof", async () => {
   const kzg = new KzgThread();
   try {
     const blob = new Uint8Array(BLOB_BYTES);
-    for (let i = 0; i < BLOB_ELEMENTS; i++) new DataView(blob.buffer).setUint32(32 * i + 28, i * 7 + 1);
+    for (let i = 0; i < BLOB_ELEMENTS; i++)
+      new DataView(blob.buffer).setUint32(32 * i + 28, i * 7 + 1);
     const commitment = await kzg.commitment(blob);
     const first = await kzg.proofs(blob, commitment, "cells");
-    for (let i = 1; i < MANY; i++) await kzg.proofs(new Uint8Array(BLOB_BYTES).fill(i, 1, 9), commitment, "cells");
+    for (let i = 1; i < MANY; i++)
+      await kzg.proofs(new Uint8Array(BLOB_BYTES).fill(i, 1, 9), commitment, "cells");
     expect(await kzg.proofs(blob, commitment, "cells")).toEqual(first);
     expect(await kzg.commitment(blob)).toBe(commitment);
   } finally {

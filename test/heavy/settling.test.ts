@@ -17,7 +17,9 @@ async function mintMany(
       ...{ mintingBlob: toHex(`${vaults.length + i}`), assetId: assets.get(standard), amount: 1 },
       dataAvailabilityMode: mode,
     }));
-    const minted = await engine.mint(principal, { users: [{ userId: at(users, 0).userId, mints }] });
+    const minted = await engine.mint(principal, {
+      users: [{ userId: at(users, 0).userId, mints }],
+    });
     vaults.push(...minted.vaults.map(({ vaultId }) => vaultId));
   }
   return vaults;
@@ -33,11 +35,19 @@ describe("with 3,000 withdrawals that are ready", () => {
     await chain.rpc("evm_setAutomine", [false]);
     const stopping = new AbortController();
     const { deployedAtBlock: fromBlock } = chain.settlement;
-    const loops = new Settler({ engine, l1, committee, fromBlock, lagMs: 0, intervalMs: 10, sealing: { maxAgeMs: 0 } });
+    const loops = new Settler({
+      engine,
+      l1,
+      committee,
+      fromBlock,
+      lagMs: 0,
+      intervalMs: 10,
+      sealing: { maxAgeMs: 0 },
+    });
     const run = loops.run(stopping.signal);
     const underWay = async () =>
-      ((await chain.rpc("eth_getBlockByNumber", ["pending", false])) as { transactions: unknown[] }).transactions
-        .length;
+      ((await chain.rpc("eth_getBlockByNumber", ["pending", false])) as { transactions: unknown[] })
+        .transactions.length;
     const delays: number[] = [];
     for (let batch = 0; batch < 20; batch++) {
       await expect.poll(underWay, { interval: 5 }).toBeGreaterThan(0);
@@ -56,7 +66,9 @@ describe("with 3,000 withdrawals that are ready", () => {
     }
     console.log(`blocks until each commit: ${delays.join(" ")}`);
     for (const blocks of delays) expect(blocks).toBeLessThanOrEqual(2);
-    const unpaid = await Array.fromAsync(engine.operator.pendingWithdrawals(engine.settlement.chainId));
+    const unpaid = await Array.fromAsync(
+      engine.operator.pendingWithdrawals(engine.settlement.chainId),
+    );
     expect(unpaid.length).toBeGreaterThan(0);
     stopping.abort();
     await run;

@@ -2,7 +2,13 @@ import { zeroAddress } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { rebuild } from "../../core/guards/archive/index.ts";
 import type { ExitKit } from "../../core/guards/exit/index.ts";
-import { exitWithKit, exitWithKits, exportExitKit, parseExitKit, proveFromL1 } from "../../core/guards/exit/index.ts";
+import {
+  exitWithKit,
+  exitWithKits,
+  exportExitKit,
+  parseExitKit,
+  proveFromL1,
+} from "../../core/guards/exit/index.ts";
 import type { VaultId } from "../../core/index.ts";
 import { connectL1 } from "../../core/l1/index.ts";
 import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
@@ -46,9 +52,15 @@ describe("the exit of a transferred vault", () => {
   const address = (i: number) => user(i).address.toLowerCase() as `0x${string}`;
   const portal = (i: number) => {
     const { transport, settlement } = world.chain;
-    return connectL1({ rpc: transport, contract: settlement.address, account: user(i), pollingMs: 5 });
+    return connectL1({
+      rpc: transport,
+      contract: settlement.address,
+      account: user(i),
+      pollingMs: 5,
+    });
   };
-  const kitOf = async (vaultId: VaultId) => exportExitKit(await world.engine.proofs.exit(vaultId), world.l1);
+  const kitOf = async (vaultId: VaultId) =>
+    exportExitKit(await world.engine.proofs.exit(vaultId), world.l1);
   const exit = async (kit: ExitKit, i: number, more: object = {}) =>
     exitWithKit({ kit, l1: await portal(i), account: user(i).address, pollingMs: 5, ...more });
 
@@ -80,7 +92,9 @@ describe("the exit of a transferred vault", () => {
     );
     const kits = await Promise.all([last, less, rest, lucky].map((id) => kitOf(id ?? 0n)));
     const [sword, points, change, jewel] = kits as [ExitKit, ExitKit, ExitKit, ExitKit];
-    expect(kits.map(({ tip, hops = [] }) => [tip.vaultId, tip.owner, tip.amount, hops.length])).toEqual([
+    expect(
+      kits.map(({ tip, hops = [] }) => [tip.vaultId, tip.owner, tip.amount, hops.length]),
+    ).toEqual([
       [last, address(2), 1n, 2],
       [less, address(2), 10n, 2],
       [rest, address(0), 70n, 1],
@@ -126,10 +140,18 @@ describe("the exit of a transferred vault", () => {
     await world.chain.passSeconds(MATURITY + 1n);
     const deadline = BigInt(Math.floor(Date.now() / 1000) + 86_400);
     const message = { vaultId, withdrawnBefore: 0n, quantity: 1n, recipient: address(2), deadline };
-    const signature = await user(2).signTypedData(withdrawalTypedData(world.engine.settlement, message));
-    const { withdrawalId } = await world.engine.withdrawals.request(world.principal, { ...message, signature });
+    const signature = await user(2).signTypedData(
+      withdrawalTypedData(world.engine.settlement, message),
+    );
+    const { withdrawalId } = await world.engine.withdrawals.request(world.principal, {
+      ...message,
+      signature,
+    });
     await world.settler.round();
-    const { status } = await world.engine.withdrawals.get(world.principal.applicationId, withdrawalId);
+    const { status } = await world.engine.withdrawals.get(
+      world.principal.applicationId,
+      withdrawalId,
+    );
     expect([status, await world.l1.withdrawn(vaultId, "erc721")]).toEqual(["settled", 1n]);
   });
 
@@ -151,7 +173,8 @@ describe("the exit of a transferred vault", () => {
     // Records that neither owner has signed, in favour of a thief.
     const stolen = [plain, chained].map(({ tip }) => whole(world, tip.vaultId, address(2)));
     const { countRollup } = engine.batches.state();
-    // A record of a vault that does not exist yet would take it when it is minted. The contract refuses it.
+    // A record of a vault that does not exist yet would take it when it is minted. The contract
+    // refuses it.
     const { countValidium } = engine.batches.state();
     const unborn = packVaultId({ mode: "validium", batchNumber: countValidium, slot: 0 });
     const early = await signTransfers(world, [whole(world, unborn, address(2))], user(2));
@@ -162,21 +185,30 @@ describe("the exit of a transferred vault", () => {
 
     const { fromBlock } = await chainOf(world);
     const sources = [served(world)];
-    const loot = await proveFromL1(packVaultId({ mode: "zk-rollup", batchNumber: countRollup, slot: 0 }), {
-      l1,
-      fromBlock,
-      sources,
-      kzg,
-    });
+    const loot = await proveFromL1(
+      packVaultId({ mode: "zk-rollup", batchNumber: countRollup, slot: 0 }),
+      {
+        l1,
+        fromBlock,
+        sources,
+        kzg,
+      },
+    );
     await expect(exportExitKit(loot, l1)).rejects.toThrow("TransferInvalid(");
     for (const [kit, owner] of [[plain, 0] as const, [chained, 1] as const]) {
       const proof = await proveFromL1(kit.tip.vaultId, { l1, fromBlock, sources, kzg });
       await expect(exportExitKit(proof, l1)).rejects.toMatchObject({ code: "vault_spent" });
       const refuted = await exportExitKit(proof, l1, { fromBlock });
-      expect(refuted).toMatchObject({ ...kit, refutation: { to: address(2), header: { batchRoot: bogus.batchRoot } } });
+      expect(refuted).toMatchObject({
+        ...kit,
+        refutation: { to: address(2), header: { batchRoot: bogus.batchRoot } },
+      });
       expect(parseExitKit(exitKitText(refuted))).toEqual(refuted);
       // The kit from before the attack is enough.
-      expect(await exit(kit, owner)).toMatchObject({ quantity: 1n, kit: { refutation: refuted.refutation } });
+      expect(await exit(kit, owner)).toMatchObject({
+        quantity: 1n,
+        kit: { refutation: refuted.refutation },
+      });
       expect(await l1.withdrawn(kit.tip.vaultId, "erc721")).toBe(1n);
     }
   });

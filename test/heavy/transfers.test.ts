@@ -17,7 +17,8 @@ function openStore(store: string, { l1 }: MembersWorld): Promise<Engine> {
   return openTest(store, { settlement: l1.settlement });
 }
 
-const blocks = ({ client }: MembersWorld, count: number) => controlsOf(client.request as never).mine(count);
+const blocks = ({ client }: MembersWorld, count: number) =>
+  controlsOf(client.request as never).mine(count);
 
 /** Mines until the condition holds, over HTTP or on L1. */
 async function mineUntil(world: MembersWorld, holds: () => Promise<boolean>): Promise<void> {
@@ -60,7 +61,9 @@ test("a server that is killed again and again brings each transfer to L1, once",
       await using engine = await openStore(store, world);
       principal = await engine.keys.authenticate(secret);
       for (const vaultId of minted) {
-        const signed = await signTransfers({ ...seeded, engine }, [{ ...whole(seeded, vaultId), amount: 3n }]);
+        const signed = await signTransfers({ ...seeded, engine }, [
+          { ...whole(seeded, vaultId), amount: 3n },
+        ]);
         lists.push((await engine.transfers.request(principal, signed)).transferId);
       }
     }
@@ -74,10 +77,18 @@ test("a server that is killed again and again brings each transfer to L1, once",
     const address = world.settlement.address;
     await mineUntil(world, async () => {
       const read = (vaultId: bigint) =>
-        world.client.readContract({ abi: stateCommitmentAbi, address, functionName: "isSpent", args: [vaultId] });
+        world.client.readContract({
+          abi: stateCommitmentAbi,
+          address,
+          functionName: "isSpent",
+          args: [vaultId],
+        });
       return (await Promise.all(minted.map(read))).every(Boolean);
     });
-    await mineUntil(world, async () => (await statusOf(server, secret, minted[0] ?? 0n)) === "finalized");
+    await mineUntil(
+      world,
+      async () => (await statusOf(server, secret, minted[0] ?? 0n)) === "finalized",
+    );
     await blocks(world, 5);
     await sleep(3_000);
     await server.stop();

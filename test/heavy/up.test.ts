@@ -18,7 +18,12 @@ test("runs against `npx hardhat node`, whose accounts pay", async () => {
   up.track(() => node[Symbol.asyncDispose]());
   await node.says(/Started HTTP/);
   const url = `http://127.0.0.1:${chainPort}`;
-  const answers = await up.answersIn(folder, { members: 1, tokens: [up.TOKEN], maturitySeconds: 1, port });
+  const answers = await up.answersIn(folder, {
+    members: 1,
+    tokens: [up.TOKEN],
+    maturitySeconds: 1,
+    port,
+  });
   const args = ["--folder", folder, "--answers", answers, "--poll-ms", "200", "--yes", "--start"];
   const running = up.mintmark("up", "--network", url, ...args);
   await running.says(/all processes are ready/);
@@ -30,7 +35,17 @@ test("is killed at each step and started again, and deploys everything once", as
     const { url, client } = await up.chainOf(up.BASE);
     const folder = await up.folderOf();
     const answers = await up.answersIn(folder, { members: 1, tokens: [up.TOKEN] });
-    const args = ["up", "--network", url, "--folder", folder, "--answers", answers, "--poll-ms", "200"];
+    const args = [
+      "up",
+      "--network",
+      url,
+      "--folder",
+      folder,
+      "--answers",
+      answers,
+      "--poll-ms",
+      "200",
+    ];
     const more = [...args, "--sourcify", up.AWAY, "--yes"];
     await up.funded(more, client);
     for (const step of isKilled ? steps : []) {
@@ -45,7 +60,9 @@ test("is killed at each step and started again, and deploys everything once", as
     const sent = await createPublicClient({ transport: http(url) }).getTransactionCount({
       address: settlement?.admin ?? "0x",
     });
-    const record = JSON.parse(await readFile(join(folder, "up.json"), "utf8")) as { seeded: { assets: unknown[] } };
+    const record = JSON.parse(await readFile(join(folder, "up.json"), "utf8")) as {
+      seeded: { assets: unknown[] };
+    };
     expect(record.seeded.assets).toHaveLength(1);
     return { sent, steps: [...last.said.matchAll(/^… (\w+ \w+)/gm)].map(([, line = ""]) => line) };
   };
@@ -62,7 +79,16 @@ test("refuses a wrong chain, and deploys again what a reorganisation removed; so
   const multisig = `0x${"5e".repeat(20)}` as const;
   await client.setCode({ address: multisig, bytecode: "0x00" });
   const terms = { members: 1, multisig, tokens: [up.TOKEN] };
-  const wrong = up.mintmark("up", "--network", "sepolia", "--rpc", url, "--folder", folder, "--yes");
+  const wrong = up.mintmark(
+    "up",
+    "--network",
+    "sepolia",
+    "--rpc",
+    url,
+    "--folder",
+    folder,
+    "--yes",
+  );
   expect(await wrong.ended).toBe(2);
   expect(wrong.said).toContain(`serves chain ${up.BASE}, and Sepolia is chain ${up.SEPOLIA}`);
   const { url: service, given } = await up.sourcify();
@@ -85,22 +111,35 @@ test("refuses a wrong chain, and deploys again what a reorganisation removed; so
   expect(assets).toHaveLength(1);
   // The interface of the live network, not of a test network.
   expect(settingsIn(join(folder, "server", "settings.env")).MINTMARK_ENVIRONMENT).toBe("live");
-  const { settlement, tokens } = (await readRecord(join(folder, "deployments", `${up.BASE}.json`))) ?? {};
-  const published = [settlement?.address, settlement?.transfersCode, settlement?.admin, tokens?.[0]?.address];
+  const { settlement, tokens } =
+    (await readRecord(join(folder, "deployments", `${up.BASE}.json`))) ?? {};
+  const published = [
+    settlement?.address,
+    settlement?.transfersCode,
+    settlement?.admin,
+    tokens?.[0]?.address,
+  ];
   expect([...given.keys()]).toEqual(published);
-  const names = [...given.values()].map(({ contractIdentifier }) => contractIdentifier.split(":").at(-1));
+  const names = [...given.values()].map(({ contractIdentifier }) =>
+    contractIdentifier.split(":").at(-1),
+  );
   expect(names).toEqual(["StateCommitment", "Transfers", "AdminTimeLock", "MintableERC721"]);
   type Input = { readonly sources: Readonly<Record<string, { readonly content: string }>> };
   const { stdJsonInput } = at([...given.values()], 0) as { readonly stdJsonInput: Input };
-  const own = await readFile(new URL("../../contracts/StateCommitment.sol", import.meta.url), "utf8");
-  expect(keccak256(Buffer.from(stdJsonInput.sources["contracts/StateCommitment.sol"]?.content ?? ""))).toBe(
-    keccak256(Buffer.from(own)),
+  const own = await readFile(
+    new URL("../../contracts/StateCommitment.sol", import.meta.url),
+    "utf8",
   );
+  expect(
+    keccak256(Buffer.from(stdJsonInput.sources["contracts/StateCommitment.sol"]?.content ?? "")),
+  ).toBe(keccak256(Buffer.from(own)));
   // A second run changes nothing, and spends nothing. It keeps an operator's own settings.
   const file = join(folder, "server", "settings.env");
   const written = await readFile(file, "utf8");
   await writeFile(file, `MINTMARK_LOG_LEVEL=warn\n${written}MINTMARK_PORT=4000\n`);
-  const { address = "" } = JSON.parse(await readFile(join(folder, "keys", "deployer.json"), "utf8"));
+  const { address = "" } = JSON.parse(
+    await readFile(join(folder, "keys", "deployer.json"), "utf8"),
+  );
   const sent = () => client.getTransactionCount({ address: `0x${address}` });
   const deployer = await sent();
   await up.mintmark(...args, ...more, "--json").json();
@@ -112,7 +151,9 @@ test("refuses a wrong chain, and deploys again what a reorganisation removed; so
   const unit = await readFile(join(folder, "systemd", "mintmark-server.service"), "utf8");
   expect(unit).toContain("/50%% up/server/settings.env\n");
   const target = await readFile(join(folder, "systemd", "mintmark.target"), "utf8");
-  expect(target).toContain("mintmark-server.service mintmark-member-1.service mintmark-watcher.service");
+  expect(target).toContain(
+    "mintmark-server.service mintmark-member-1.service mintmark-watcher.service",
+  );
   expect(target).toContain("mintmark-backup.timer");
 
   // A token that the answers name later is added.

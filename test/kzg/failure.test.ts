@@ -7,7 +7,14 @@ import { BLOB_BYTES } from "../../core/protocol/blob-batch.ts";
 import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
 import { HeldBytes } from "../../server/http/access/rate-account.ts";
 import { engineChecks, shown } from "../../server/jobs/readiness.ts";
-import { fixture, mintOf, openTest, refusal, requestOf, SETTLEMENT } from "../core/engine/fixture.ts";
+import {
+  fixture,
+  mintOf,
+  openTest,
+  refusal,
+  requestOf,
+  SETTLEMENT,
+} from "../core/engine/fixture.ts";
 
 const MODE = "zk-rollup";
 const INFINITY = `0xc0${"00".repeat(47)}`;
@@ -44,7 +51,10 @@ function failing(at: "start" | "job" | "first job") {
 test("a thread that dies under its jobs is started again, and does them", async () => {
   const { kzg } = failing("first job");
   const blob = new Uint8Array(BLOB_BYTES);
-  expect(await Promise.all([kzg.commitment(blob), kzg.commitment(blob)])).toEqual([INFINITY, INFINITY]);
+  expect(await Promise.all([kzg.commitment(blob), kzg.commitment(blob)])).toEqual([
+    INFINITY,
+    INFINITY,
+  ]);
 });
 
 test("the native code, which this thread has loaded too, ends the process by none of many jobs", async () => {
@@ -52,16 +62,21 @@ test("the native code, which this thread has loaded too, ends the process by non
   const notInTheField = new Uint8Array(BLOB_BYTES).fill(0xff);
   for (let round = 0; round < 100; round++) {
     const jobs = Array.from({ length: 64 }, () => refusal(works.commitment(notInTheField)));
-    expect(new Set((await Promise.all(jobs)).map(({ code }) => code))).toEqual(new Set(["validation_failed"]));
+    expect(new Set((await Promise.all(jobs)).map(({ code }) => code))).toEqual(
+      new Set(["validation_failed"]),
+    );
   }
 });
 
-test.each(["start", "job"] as const)("a thread that fails at each %s fails its jobs", async (at) => {
-  const { kzg } = failing(at);
-  expect(await kzg.isAvailable()).toBe(true);
-  const refused = await refusal(kzg.commitment(new Uint8Array(BLOB_BYTES)));
-  expect(refused.code).toBe("kzg_unavailable");
-});
+test.each(["start", "job"] as const)(
+  "a thread that fails at each %s fails its jobs",
+  async (at) => {
+    const { kzg } = failing(at);
+    expect(await kzg.isAvailable()).toBe(true);
+    const refused = await refusal(kzg.commitment(new Uint8Array(BLOB_BYTES)));
+    expect(refused.code).toBe("kzg_unavailable");
+  },
+);
 
 test("without KZG, closed batches in blobs wait and nothing else does; the engine seals them once KZG works", async () => {
   const { kzg, mend } = failing("start");
@@ -74,7 +89,9 @@ test("without KZG, closed batches in blobs wait and nothing else does; the engin
   await mint(MODE, 1);
   expect((await refusal(engine.operator.seal(MODE))).code).toBe("kzg_unavailable");
   const fault = await (checked(engine) as Promise<unknown>).catch((error: unknown) => error);
-  expect(shown(fault)).toBe("the KZG thread does not run (ENOMEM): batches in blobs wait; the log has more");
+  expect(shown(fault)).toBe(
+    "the KZG thread does not run (ENOMEM): batches in blobs wait; the log has more",
+  );
   // Batches behind it wait too. Mints and validium go on.
   engine.operator.placeInBlobs(SETTLEMENT.chainId, false);
   await mint(MODE, 2);
@@ -93,8 +110,16 @@ test("without KZG, closed batches in blobs wait and nothing else does; the engin
   expect(opened.batches.state()).toMatchObject({ countRollup: 0 });
   mend();
   await expect.poll(() => opened.batches.state().countRollup, { interval: 20 }).toBe(2);
-  expect(await opened.batches.get(MODE, 0)).toMatchObject({ kind: "blobs", status: "sealed", vaultCount: 1 });
-  expect(await opened.batches.get(MODE, 1)).toMatchObject({ kind: "calldata", status: "sealed", vaultCount: 1 });
+  expect(await opened.batches.get(MODE, 0)).toMatchObject({
+    kind: "blobs",
+    status: "sealed",
+    vaultCount: 1,
+  });
+  expect(await opened.batches.get(MODE, 1)).toMatchObject({
+    kind: "calldata",
+    status: "sealed",
+    vaultCount: 1,
+  });
   expect(opened.operator.kzgFault()).toBeNull();
   expect(await checked(opened)).toBe("no batch waits for it");
   expect((await opened.operator.verify()).problems).toEqual([]);
@@ -103,7 +128,10 @@ test("without KZG, closed batches in blobs wait and nothing else does; the engin
 test("a store whose newest batch is in blobs opens where no KZG runs", async () => {
   const { engine, tenant, assets, database, clock } = await fixture({ kzg: works });
   engine.operator.placeInBlobs(SETTLEMENT.chainId, true);
-  await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 1, 1, MODE)));
+  await engine.mint(
+    tenant.principal,
+    requestOf(tenant.users[0], mintOf(assets.erc721, 1, 1, MODE)),
+  );
   await engine.operator.seal(MODE);
   await engine.close();
   await using opened = await openTest(database, { kzg: failing("start").kzg, clock: clock.read });
@@ -116,7 +144,9 @@ test("what a kill left closed in one mode is sealed once the batches of both are
   const { engine, tenant, assets, database, clock } = await fixture({ kzg: works, limits });
   engine.operator.placeInBlobs(SETTLEMENT.chainId, true);
   const mint = (mode: "validium" | typeof MODE, first: number, count: number) => {
-    const mints = Array.from({ length: count }, (_, i) => mintOf(assets.erc721, first + i, 1, mode));
+    const mints = Array.from({ length: count }, (_, i) =>
+      mintOf(assets.erc721, first + i, 1, mode),
+    );
     return engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints));
   };
   await mint(MODE, 1, 1_000);

@@ -6,7 +6,12 @@ import type { Hex } from "../../core/model.ts";
 import { BLOB_BYTES, BLOB_ELEMENTS } from "../../core/protocol/blob-batch.ts";
 import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
 import type { BlobProof, Opening } from "../../core/protocol/kzg.ts";
-import { FIELD_MODULUS, verifyBlob, verifyOpening, versionedHash } from "../../core/protocol/kzg.ts";
+import {
+  FIELD_MODULUS,
+  verifyBlob,
+  verifyOpening,
+  versionedHash,
+} from "../../core/protocol/kzg.ts";
 
 let kzg: KzgThread;
 beforeAll(() => {
@@ -17,7 +22,8 @@ afterAll(() => kzg.close());
 /** A blob whose elements differ, and are all below the field's modulus. */
 function blobOf(seed: number): Uint8Array {
   const blob = new Uint8Array(BLOB_BYTES);
-  for (let i = 0; i < BLOB_ELEMENTS; i++) new DataView(blob.buffer).setUint32(32 * i + 28, i * 7 + seed);
+  for (let i = 0; i < BLOB_ELEMENTS; i++)
+    new DataView(blob.buffer).setUint32(32 * i + 28, i * 7 + seed);
   return blob;
 }
 
@@ -48,7 +54,8 @@ describe("KZG", () => {
       ["another blob", versionedHash(other), { ...first, commitment: other }],
       ["another version", `0x02${hash.slice(4)}`, first],
     ];
-    for (const [what, against, opening] of bad) expect(verifyOpening(against, opening), what).toBe(false);
+    for (const [what, against, opening] of bad)
+      expect(verifyOpening(against, opening), what).toBe(false);
   });
 
   test("proves all of a blob, and JavaScript alone accepts it for that blob and no other", async () => {
@@ -68,10 +75,13 @@ describe("KZG", () => {
       ["another commitment", hash, other, { commitment: await kzg.commitment(other), proof }],
       ["another version", `0x02${hash.slice(4)}`, blob, { commitment, proof }],
     ];
-    for (const [what, against, bytes, shown] of bad) expect(verifyBlob(against, bytes, shown), what).toBe(false);
+    for (const [what, against, bytes, shown] of bad)
+      expect(verifyBlob(against, bytes, shown), what).toBe(false);
     const zeros = new Uint8Array(BLOB_BYTES);
     const infinity: Hex = `0xc0${"00".repeat(47)}`;
-    expect(verifyBlob(versionedHash(infinity), zeros, { commitment: infinity, proof: infinity })).toBe(true);
+    expect(
+      verifyBlob(versionedHash(infinity), zeros, { commitment: infinity, proof: infinity }),
+    ).toBe(true);
   });
 
   test("makes 128 cell proofs of a blob, or one proof of all of it", async () => {
@@ -86,7 +96,9 @@ describe("KZG", () => {
     expect(own.verifyBlobKzgProof(blob, bytes(commitment), bytes(whole[0] as Hex))).toBe(true);
     const indexes = cells.map((_, i) => i);
     const same = indexes.map(() => bytes(commitment));
-    expect(own.verifyCellKzgProofBatch(same, indexes, own.computeCells(blob), cells.map(bytes))).toBe(true);
+    expect(
+      own.verifyCellKzgProofBatch(same, indexes, own.computeCells(blob), cells.map(bytes)),
+    ).toBe(true);
   });
 
   test("gives each asker its own answer", async () => {
@@ -100,8 +112,12 @@ describe("KZG", () => {
   test("refuses bad blobs, and goes on", async () => {
     const beyond = blobOf(4).fill(0xff, 32, 64);
     await expect(kzg.commitment(beyond)).rejects.toMatchObject({ code: "validation_failed" });
-    await expect(kzg.commitment(new Uint8Array(32))).rejects.toMatchObject({ code: "validation_failed" });
-    await expect(kzg.openings(blobOf(4), "0x", [4096])).rejects.toMatchObject({ code: "validation_failed" });
+    await expect(kzg.commitment(new Uint8Array(32))).rejects.toMatchObject({
+      code: "validation_failed",
+    });
+    await expect(kzg.openings(blobOf(4), "0x", [4096])).rejects.toMatchObject({
+      code: "validation_failed",
+    });
     expect(await kzg.commitment(blobOf(1))).not.toBe(await kzg.commitment(blobOf(2)));
   });
 
@@ -113,7 +129,10 @@ describe("KZG", () => {
     clearInterval(timer);
     expect(turns).toBeGreaterThan(20);
     const unanswered = own.commitment(blobOf(5));
-    await Promise.all([expect(unanswered).rejects.toMatchObject({ code: "engine_closed" }), own.close()]);
+    await Promise.all([
+      expect(unanswered).rejects.toMatchObject({ code: "engine_closed" }),
+      own.close(),
+    ]);
     await expect(own.commitment(blobOf(5))).rejects.toMatchObject({ code: "engine_closed" });
   });
 

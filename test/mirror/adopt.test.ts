@@ -30,7 +30,11 @@ afterEach(async () => {
 async function openCopy(): Promise<Operator> {
   const { near } = world;
   const store = await copyOf(near.engineStore);
-  const engine = await openEngine({ store, settlement: near.l1.settlement, environment: "sandbox" });
+  const engine = await openEngine({
+    store,
+    settlement: near.l1.settlement,
+    environment: "sandbox",
+  });
   const settler = near.chain.newSettler({ ...near, engine });
   return { engine, settler, far: await newMirrorSettler(world, { engine }) };
 }
@@ -40,14 +44,26 @@ const mintFar = ({ engine }: Operator, mode: Mode, amount: number) =>
 const mintSword = ({ engine }: Operator, mode: Mode, text: string) =>
   ({ ...world.near, engine, assets: world.far.assets }).mint("erc721", mode, text);
 const requestFar = ({ engine }: Operator, vaultId: VaultId, quantity: bigint) =>
-  ({ ...world.near, engine }).requestWithdrawal(vaultId, quantity, undefined, world.mirror.settlement);
-const statusOf = async ({ engine }: Operator, { withdrawalId }: { readonly withdrawalId: string }) =>
-  (await engine.withdrawals.get(world.near.principal.applicationId, withdrawalId)).status;
+  ({ ...world.near, engine }).requestWithdrawal(
+    vaultId,
+    quantity,
+    undefined,
+    world.mirror.settlement,
+  );
+const statusOf = async (
+  { engine }: Operator,
+  { withdrawalId }: { readonly withdrawalId: string },
+) => (await engine.withdrawals.get(world.near.principal.applicationId, withdrawalId)).status;
 
 async function adopt({ engine }: Operator) {
   const { near } = world;
   const sources = near.members.map(sourceOf);
-  return adoptFromL1({ engine, l1: near.l1, fromBlock: near.chain.settlement.deployedAtBlock, sources });
+  return adoptFromL1({
+    engine,
+    l1: near.l1,
+    fromBlock: near.chain.settlement.deployedAtBlock,
+    sources,
+  });
 }
 
 describe("withdrawals of another chain's tokens, when L1's history is adopted", () => {
@@ -68,10 +84,14 @@ describe("withdrawals of another chain's tokens, when L1's history is adopted", 
     const lost = await mintSword(loser, "validium", "7");
     expect(lost).toBe(foreign);
     for (const mode of MODES) await loser.engine.operator.seal(mode);
-    const [ofLost, ofShared] = [await requestFar(loser, lost, 1n), await requestFar(loser, shared, 4n)];
+    const [ofLost, ofShared] = [
+      await requestFar(loser, lost, 1n),
+      await requestFar(loser, shared, 4n),
+    ];
     await expect(loser.settler.round()).rejects.toMatchObject({ code: "history_diverged" });
 
-    // What the winner's vault is paid on the mirror is not taken for a payment of the loser's vault of the same number.
+    // What the winner's vault is paid on the mirror is not taken for a payment of the loser's vault
+    // of the same number.
     await near.chain.mine(Number(CONFIRMATIONS));
     const ofForeign = await requestFar(winner, foreign, 1n);
     expect(await winner.far.round()).toEqual({ imported: 2, withdrawn: 2 });
@@ -91,8 +111,12 @@ describe("withdrawals of another chain's tokens, when L1's history is adopted", 
       "settled",
       "settled",
     ]);
-    expect(await loser.engine.vaults.get(applicationId, kept)).toMatchObject({ withdrawnBalance: 1n });
-    expect(await loser.engine.vaults.get(applicationId, shared)).toMatchObject({ withdrawnBalance: 4n });
+    expect(await loser.engine.vaults.get(applicationId, kept)).toMatchObject({
+      withdrawnBalance: 1n,
+    });
+    expect(await loser.engine.vaults.get(applicationId, shared)).toMatchObject({
+      withdrawnBalance: 4n,
+    });
     // Paid once each, by whichever operator.
     for (const [vaultId, paid] of [
       [kept, 1n],

@@ -32,7 +32,10 @@ describe("ERC-721 tokens of another chain that a hostile operator mints twice", 
     await world.close();
   });
 
-  /** Commits one batch of these identifiers, whoever has them, makes it final, and brings it to the archive. */
+  /**
+   * Commits one batch of these identifiers, whoever has them, makes it final, and brings it to the
+   * archive.
+   */
   async function commit(token: Address, texts: readonly string[]): Promise<VaultId[]> {
     const { near, far } = world;
     const entries = texts.map((text) => ({
@@ -44,20 +47,37 @@ describe("ERC-721 tokens of another chain that a hostile operator mints twice", 
     }));
     const data = encodeBatchData(entries);
     const batchNumber = batches++;
-    const batch = { mode: "zk-rollup", ...deriveBatch("zk-rollup", batchNumber, data), batchNumber, data } as const;
+    const batch = {
+      mode: "zk-rollup",
+      ...deriveBatch("zk-rollup", batchNumber, data),
+      batchNumber,
+      data,
+    } as const;
     await near.l1.commit(batch, (await near.l1.state()).history, "0x");
     await near.chain.mine(Number(CONFIRMATIONS));
-    await new Watcher({ archive, l1: near.l1, fromBlock: near.chain.settlement.deployedAtBlock }).round();
+    await new Watcher({
+      archive,
+      l1: near.l1,
+      fromBlock: near.chain.settlement.deployedAtBlock,
+    }).round();
     return texts.map((_, slot) => packVaultId({ mode: "zk-rollup", batchNumber, slot }));
   }
 
   const relay = () =>
-    advanceMirror({ ...world, committee: { members: world.attesters, threshold: THRESHOLD, timeoutMs: 20_000 } });
+    advanceMirror({
+      ...world,
+      committee: { members: world.attesters, threshold: THRESHOLD, timeoutMs: 20_000 },
+    });
 
   async function watch(): Promise<(readonly [VaultId, VaultId])[]> {
     const voided: VoidedDuplicate[] = [];
     const mirror = await world.far.mirrorBy(GUARDIAN);
-    await voidOnMirror({ archive, source: world.source, mirror, onVoided: (each) => voided.push(each) });
+    await voidOnMirror({
+      archive,
+      source: world.source,
+      mirror,
+      onVoided: (each) => voided.push(each),
+    });
     return voided.map(({ earlier, later }) => [earlier, later] as const);
   }
 
@@ -104,10 +124,21 @@ describe("ERC-721 tokens of another chain that a hostile operator mints twice", 
     const token = lower(getContractAddress({ from: ADMIN.address, nonce: BigInt(nonce) }));
     // The source takes any token of another chain, also one that is not there yet.
     const registration = [2, BigInt(far.by.chainId), token, 1n, 0] as const;
-    await send(near.chain.by, "StateCommitment", near.chain.settlement.address, "registerAsset", registration);
+    await send(
+      near.chain.by,
+      "StateCommitment",
+      near.chain.settlement.address,
+      "registerAsset",
+      registration,
+    );
     const [planted = 0n] = await commit(token, ["5"]);
     await relay();
-    const config = { standard: "erc721", name: "Far late", symbol: "FLT", admin: ADMIN.address } as const;
+    const config = {
+      standard: "erc721",
+      name: "Far late",
+      symbol: "FLT",
+      admin: ADMIN.address,
+    } as const;
     expect((await deployToken(far.by, far.contract, config)).address).toBe(token);
     const [first = 0n] = await commit(token, ["5"]);
     const [second = 0n] = await commit(token, ["5"]);
@@ -121,10 +152,21 @@ describe("ERC-721 tokens of another chain that a hostile operator mints twice", 
 
   test("under whatever spelling the registry there takes for the same token", async () => {
     const { near, far } = world;
-    const config = { standard: "erc721", name: "Far cards", symbol: "FCRD", admin: ADMIN.address } as const;
+    const config = {
+      standard: "erc721",
+      name: "Far cards",
+      symbol: "FCRD",
+      admin: ADMIN.address,
+    } as const;
     const { address } = await deployToken(far.by, far.contract, { ...config, blobScheme: "imx" });
     const registration = [2, BigInt(far.by.chainId), address, 1n, 0] as const;
-    await send(near.chain.by, "StateCommitment", near.chain.settlement.address, "registerAsset", registration);
+    await send(
+      near.chain.by,
+      "StateCommitment",
+      near.chain.settlement.address,
+      "registerAsset",
+      registration,
+    );
     const [first = 0n, second = 0n] = await commit(address, ["{7}:{a}", "{7}:{b}"]);
     await relay();
     expect(await watch()).toEqual([[first, second]]);

@@ -4,7 +4,10 @@ import type { Standard, Uuid } from "../../core/index.ts";
 import { readL1 } from "../../core/l1/connect.ts";
 import type { FeeOptions } from "../../core/l1/fees.ts";
 import { connectMirror } from "../../core/l1/mirror.ts";
-import { MirrorSettler, type MirrorSettlerOptions } from "../../core/l1/settlement/mirror-settler.ts";
+import {
+  MirrorSettler,
+  type MirrorSettlerOptions,
+} from "../../core/l1/settlement/mirror-settler.ts";
 import { send } from "../../scripts/deploy/deployer.ts";
 import { deployMirror } from "../../scripts/deploy/mirror.ts";
 import { deployToken, type TokenConfig } from "../../scripts/deploy/token.ts";
@@ -19,7 +22,9 @@ import {
   type WorldOptions,
 } from "../settlement/fixture.ts";
 
-/** Blocks above one that make it final on the source here, as for the settlement fixture's operator. */
+/**
+ * Blocks above one that make it final on the source here, as for the settlement fixture's operator.
+ */
 export const CONFIRMATIONS = 20n;
 const REGISTRY_VALUE: Readonly<Record<Standard, number>> = { erc20: 1, erc721: 2, erc1155: 3 };
 
@@ -31,8 +36,9 @@ const TOKENS: readonly TokenConfig[] = [
 export type MirrorWorld = Awaited<ReturnType<typeof createMirrorWorld>>;
 
 /**
- * Two chains of different ids in this process: the state, its engine and its committee on one; a mirror, an ERC-20 and an ERC-721 on
- * the other, both registered on both and enabled at the engine, which knows the mirror, in place of the near ones.
+ * Two chains of different ids in this process: the state, its engine and its committee on one; a
+ * mirror, an ERC-20 and an ERC-721 on the other, both registered on both and enabled at the engine,
+ * which knows the mirror, in place of the near ones.
  */
 export async function createMirrorWorld({
   lockMinter = true,
@@ -42,7 +48,8 @@ export async function createMirrorWorld({
   const { chain, engine } = near;
   const node = await hardhat("other");
   const { request } = node;
-  // A refusal comes as an error that viem takes for a busy node: it need not wait before it asks again.
+  // A refusal comes as an error that viem takes for a busy node: it need not wait before it asks
+  // again.
   const transport = custom({ request }, { retryCount: 3, retryDelay: 1 });
   const by = await adminOver(transport);
   const config = {
@@ -62,9 +69,28 @@ export async function createMirrorWorld({
       ...token,
       lockMinter,
     });
-    const registration = [REGISTRY_VALUE[standard], BigInt(by.chainId), address, quantum, 0] as const;
-    await send(chain.by, "StateCommitment", chain.settlement.address, "registerAsset", registration);
-    const far = { standard, chainId: BigInt(by.chainId), contractAddress: address, quantum, name, symbol };
+    const registration = [
+      REGISTRY_VALUE[standard],
+      BigInt(by.chainId),
+      address,
+      quantum,
+      0,
+    ] as const;
+    await send(
+      chain.by,
+      "StateCommitment",
+      chain.settlement.address,
+      "registerAsset",
+      registration,
+    );
+    const far = {
+      standard,
+      chainId: BigInt(by.chainId),
+      contractAddress: address,
+      quantum,
+      name,
+      symbol,
+    };
     assets.set(standard, await readyAsset(engine, near.principal.applicationId, far));
     tokens.set(standard, address);
   }
@@ -72,7 +98,13 @@ export async function createMirrorWorld({
   await chain.mine(Number(CONFIRMATIONS));
   await node.mine(Number(CONFIRMATIONS));
   const mirrorBy = (account: LocalAccount, contract = deployed.address) =>
-    connectMirror({ rpc: transport, contract, account, finality: { confirmations: 0n }, pollingMs: 5 });
+    connectMirror({
+      rpc: transport,
+      contract,
+      account,
+      finality: { confirmations: 0n },
+      pollingMs: 5,
+    });
   await engine.operator.addMirror({ chainId: BigInt(by.chainId), contract: deployed.address });
   return {
     near,
@@ -89,7 +121,9 @@ export async function createMirrorWorld({
     },
     mirror: await mirrorBy(OPERATOR),
     source: await newHistory(chain),
-    attesters: await Promise.all(COMMITTEE.map(async (member) => new MirrorAttester(member, await newHistory(chain)))),
+    attesters: await Promise.all(
+      COMMITTEE.map(async (member) => new MirrorAttester(member, await newHistory(chain))),
+    ),
     async close() {
       await near.close();
       await node.close();
@@ -97,7 +131,10 @@ export async function createMirrorWorld({
   };
 }
 
-/** Connects the operator to the mirror; `request` stands between it and the chain, so that a test can break it. */
+/**
+ * Connects the operator to the mirror; `request` stands between it and the chain, so that a test
+ * can break it.
+ */
 export function connectFar({ far }: MirrorWorld, request = far.request, fees: FeeOptions = {}) {
   return connectMirror({
     rpc: custom({ request }, { retryCount: 3, retryDelay: 1 }),
@@ -110,7 +147,10 @@ export function connectFar({ far }: MirrorWorld, request = far.request, fees: Fe
 }
 
 /** What brings withdrawals to the mirror, when it is told to. */
-export async function newMirrorSettler(world: MirrorWorld, change: Partial<MirrorSettlerOptions> = {}) {
+export async function newMirrorSettler(
+  world: MirrorWorld,
+  change: Partial<MirrorSettlerOptions> = {},
+) {
   const { near, far, attesters } = world;
   return new MirrorSettler({
     engine: near.engine,

@@ -41,7 +41,11 @@ test("members vouch over HTTP for states that the source has had by its finality
   expect(await ask(1)).toMatch(/^0x[0-9a-f]{130}$/);
   await expect(ask(2)).rejects.toThrow("l1_failed");
   await expect(
-    at(members, 0).attest({ chainId: 1n, contract: "0xno" }, { countValidium: 1, countRollup: 1 }, 0n),
+    at(members, 0).attest(
+      { chainId: 1n, contract: "0xno" },
+      { countValidium: 1, countRollup: 1 },
+      0n,
+    ),
   ).rejects.toThrow("validation_failed");
 });
 
@@ -55,5 +59,6 @@ test("what they sign brings the mirror up to date, and its batches are known the
   expect(await importBatches({ source, mirror }, progress)).toEqual(["validium-0", "zk-rollup-0"]);
   expect(await importBatches({ source, mirror }, progress)).toEqual([]);
   expect(await importBatches({ source, mirror }, { steps: 0 })).toEqual([]);
-  for (const mode of ["validium", "zk-rollup"] as const) expect(await mirror.isImported(mode, 0)).toBe(true);
+  for (const mode of ["validium", "zk-rollup"] as const)
+    expect(await mirror.isImported(mode, 0)).toBe(true);
 });

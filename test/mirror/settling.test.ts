@@ -12,11 +12,20 @@ import { deployMirror } from "../../scripts/deploy/mirror.ts";
 import { ADMIN, OPERATOR, USERS } from "../../scripts/sandbox/accounts.ts";
 import { MATURITY, type Request, readyAsset } from "../settlement/fixture.ts";
 import { signTransfers } from "../settlement/transfers-fixture.ts";
-import { CONFIRMATIONS, connectFar, createMirrorWorld, type MirrorWorld, newMirrorSettler } from "./fixture.ts";
+import {
+  CONFIRMATIONS,
+  connectFar,
+  createMirrorWorld,
+  type MirrorWorld,
+  newMirrorSettler,
+} from "./fixture.ts";
 
 const OWNER = USERS[0].owner;
 
-const WALLET = new URL("../../artifacts/contracts/test/Wallet1271.sol/Wallet1271.json", import.meta.url);
+const WALLET = new URL(
+  "../../artifacts/contracts/test/Wallet1271.sol/Wallet1271.json",
+  import.meta.url,
+);
 const ROLES = parseAbi(["function MINTER_ROLE() view returns (bytes32)"]);
 
 let world: MirrorWorld;
@@ -32,10 +41,13 @@ async function commitFinally(): Promise<void> {
   await world.near.chain.mine(Number(CONFIRMATIONS));
 }
 /** The settler of the state's own chain beside one of the mirror. */
-const besides = (mirror: MirrorSettler) => world.near.chain.newSettler({ ...world.near, mirrors: [mirror] });
+const besides = (mirror: MirrorSettler) =>
+  world.near.chain.newSettler({ ...world.near, mirrors: [mirror] });
 const statusOf = async ({ withdrawalId }: { readonly withdrawalId: string }) =>
-  (await world.near.engine.withdrawals.get(world.near.principal.applicationId, withdrawalId)).status;
-const vaultOf = (vaultId: VaultId) => world.near.engine.vaults.get(world.near.principal.applicationId, vaultId);
+  (await world.near.engine.withdrawals.get(world.near.principal.applicationId, withdrawalId))
+    .status;
+const vaultOf = (vaultId: VaultId) =>
+  world.near.engine.vaults.get(world.near.principal.applicationId, vaultId);
 const tokenOf = (standard: Standard) => world.far.tokens.get(standard) ?? "0x";
 const farBalance = (standard: "erc20" | "erc721") =>
   world.far.client.readContract({
@@ -54,18 +66,26 @@ describe("withdrawals of another chain's tokens", () => {
   test("go there by themselves once the batch is final, and what owners do there alone is reflected", async () => {
     const settler = await newMirrorSettler(world);
     const { near } = world;
-    const [points, sword] = [await mintFar("erc20", "validium", "", 5), await mintFar("erc721", "zk-rollup", "7")];
+    const [points, sword] = [
+      await mintFar("erc20", "validium", "", 5),
+      await mintFar("erc721", "zk-rollup", "7"),
+    ];
     const home = await near.mint("erc20", "validium", "", 2);
     await near.settler.round();
     const asked = [await requestFar(points, 3n), await requestFar(sword)];
     const beside = await near.requestWithdrawal(home, 2n);
-    // Nobody vouches for a commit that is not final; the settlement contract's own chain need not wait.
+    // Nobody vouches for a commit that is not final; the settlement contract's own chain need not
+    // wait.
     expect(await settler.round()).toEqual({ imported: 0, withdrawn: 0 });
     expect((await near.settler.round()).withdrawn).toBe(1);
     await near.chain.mine(Number(CONFIRMATIONS));
     expect(await settler.round()).toEqual({ imported: 2, withdrawn: 1 });
     expect(await farBalance("erc20")).toBe(30n);
-    expect(await Promise.all([...asked, beside].map(statusOf))).toEqual(["settled", "accepted", "settled"]);
+    expect(await Promise.all([...asked, beside].map(statusOf))).toEqual([
+      "settled",
+      "accepted",
+      "settled",
+    ]);
     // An ERC-721 matures by the mirror's clock.
     await world.far.passSeconds(MATURITY);
     expect(await settler.round()).toEqual({ imported: 0, withdrawn: 1 });
@@ -73,17 +93,29 @@ describe("withdrawals of another chain's tokens", () => {
     expect(await vaultOf(points)).toMatchObject({ withdrawnBalance: 3n, availableBalance: 2n });
 
     const mirror = await world.far.mirrorBy(OWNER);
-    const { vault, header, ...path } = await proofOnMirror(await near.engine.proofs.vault(points), mirror);
+    const { vault, header, ...path } = await proofOnMirror(
+      await near.engine.proofs.vault(points),
+      mirror,
+    );
     if (header === null) throw new Error("not on the mirror");
     const authorization = { deadline: 0n, signature: "0x" } as const;
-    await mirror.withdrawOwn({ vault, header, ...path, quantity: 2n, recipient: OWNER.address, authorization });
+    await mirror.withdrawOwn({
+      vault,
+      header,
+      ...path,
+      quantity: 2n,
+      recipient: OWNER.address,
+      authorization,
+    });
     await settler.round();
     expect(await vaultOf(points)).toMatchObject({ withdrawnBalance: 5n, availableBalance: 0n });
     await world.far.mine(Number(CONFIRMATIONS));
     await settler.round();
     expect(await Promise.all(asked.map(statusOf))).toEqual(["finalized", "finalized"]);
     // A mirror has no transfers.
-    const signed = await signTransfers(near, [{ vaultId: points, amount: 0n, to: OPERATOR.address }]);
+    const signed = await signTransfers(near, [
+      { vaultId: points, amount: 0n, to: OPERATOR.address },
+    ]);
     await expect(near.engine.transfers.request(near.principal, signed)).rejects.toMatchObject({
       code: "asset_not_transferable",
     });
@@ -96,13 +128,34 @@ describe("withdrawals of another chain's tokens", () => {
     // Takes every call and answers none: it states neither standard nor quantum.
     await far.rpc("hardhat_setCode", [token, "0x00"]);
     for (const quantum of [7n, 10n]) {
-      await send(far.by, "StateMirror", far.contract, "registerAsset", [1, chainId, token, quantum, 0]);
+      await send(far.by, "StateMirror", far.contract, "registerAsset", [
+        1,
+        chainId,
+        token,
+        quantum,
+        0,
+      ]);
       const { by, settlement } = near.chain;
-      await send(by, "StateCommitment", settlement.address, "registerAsset", [1, chainId, token, quantum, 0]);
+      await send(by, "StateCommitment", settlement.address, "registerAsset", [
+        1,
+        chainId,
+        token,
+        quantum,
+        0,
+      ]);
     }
     for (const chain of [near.chain, far]) await chain.mine(Number(CONFIRMATIONS));
-    const asset = { standard: "erc20", chainId, contractAddress: token, quantum: 10n, name: "S", symbol: "S" } as const;
-    const assets = new Map([["erc20" as const, await readyAsset(near.engine, near.principal.applicationId, asset)]]);
+    const asset = {
+      standard: "erc20",
+      chainId,
+      contractAddress: token,
+      quantum: 10n,
+      name: "S",
+      symbol: "S",
+    } as const;
+    const assets = new Map([
+      ["erc20" as const, await readyAsset(near.engine, near.principal.applicationId, asset)],
+    ]);
     const points = await { ...near, assets }.mint("erc20", "validium", "", 5);
     await commitFinally();
     await near.settler.round();
@@ -115,7 +168,10 @@ describe("withdrawals of another chain's tokens", () => {
   test("are taken back and sent again when that chain is reorganised, without the state's chain noticing", async () => {
     const settler = await newMirrorSettler(world);
     const { near, far } = world;
-    const [first, second] = [await mintFar("erc20", "validium", "", 5), await mintFar("erc20", "zk-rollup", "", 4)];
+    const [first, second] = [
+      await mintFar("erc20", "validium", "", 5),
+      await mintFar("erc20", "zk-rollup", "", 4),
+    ];
     await commitFinally();
     await near.settler.round();
     await settler.round();
@@ -132,14 +188,19 @@ describe("withdrawals of another chain's tokens", () => {
         90n,
       ]);
       const reverted: string[] = [];
-      const stop = near.engine.events.on("withdrawal", ({ withdrawal }) => reverted.push(withdrawal.status));
+      const stop = near.engine.events.on("withdrawal", ({ withdrawal }) =>
+        reverted.push(withdrawal.status),
+      );
       await far.rpc("evm_revert", [snapshot]);
       await far.passSeconds(7n);
       await settler.round();
       stop();
       expect(reverted).toContain("submitted");
     }
-    expect([await Promise.all(asked.map(statusOf)), await farBalance("erc20")]).toEqual([["settled", "settled"], 90n]);
+    expect([await Promise.all(asked.map(statusOf)), await farBalance("erc20")]).toEqual([
+      ["settled", "settled"],
+      90n,
+    ]);
     expect((await near.engine.batches.get("validium", 0)).status).toBe("finalized");
     expect((await near.engine.operator.verify()).problems).toEqual([]);
   });
@@ -175,7 +236,10 @@ describe("withdrawals of another chain's tokens", () => {
     }) as Request;
     const settler = await newMirrorSettler(world, { connect: () => connectFar(world, request) });
     const both = besides(settler);
-    const [points, home] = [await mintFar("erc20", "validium", "", 5), await near.mint("erc20", "validium", "", 2)];
+    const [points, home] = [
+      await mintFar("erc20", "validium", "", 5),
+      await near.mint("erc20", "validium", "", 2),
+    ];
     expect((await both.round()).committed).toBe(1);
     const [far, beside] = [await requestFar(points, 5n), await near.requestWithdrawal(home, 2n)];
     await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
@@ -194,7 +258,10 @@ describe("withdrawals of another chain's tokens", () => {
     const dead = { attest: () => Promise.reject(new Error("connection refused")) };
     const members = world.attesters.map(({ address }) => ({ address, ...dead }));
     const settler = await newMirrorSettler(world, { committee: { members, threshold: 3 } });
-    const [known, unknown] = [await mintFar("erc20", "validium", "", 5), await mintFar("erc20", "zk-rollup", "", 4)];
+    const [known, unknown] = [
+      await mintFar("erc20", "validium", "", 5),
+      await mintFar("erc20", "zk-rollup", "", 4),
+    ];
     await commitFinally();
     const asked = await requestFar(known, 5n);
     await expect(settler.round()).rejects.toThrow("connection refused");
@@ -216,7 +283,9 @@ describe("withdrawals of another chain's tokens", () => {
     const config = { ...far.config, sourceContract: `0x${"44".repeat(20)}` as const };
     const { address } = await deployMirror(far.by, config);
     const other = await newMirrorSettler(world, { connect: () => far.mirrorBy(OPERATOR, address) });
-    await expect(other.round()).rejects.toThrow(/ is no mirror of 0x.* on chain \d+, but of 0x4{40} on chain \d+$/);
+    await expect(other.round()).rejects.toThrow(
+      / is no mirror of 0x.* on chain \d+, but of 0x4{40} on chain \d+$/,
+    );
     expect(near.engine.operator.portals().map(({ contract }) => contract)).not.toContain(address);
   });
 
@@ -227,27 +296,41 @@ describe("withdrawals of another chain's tokens", () => {
     const soon = BigInt(Math.floor(Date.now() / 1000) + 90);
     const asked = await world.near.requestWithdrawal(points, 5n, soon, world.mirror.settlement);
     await settler.round();
-    expect([await statusOf(asked), (await vaultOf(points)).availableBalance]).toEqual(["accepted", 0n]);
+    expect([await statusOf(asked), (await vaultOf(points)).availableBalance]).toEqual([
+      "accepted",
+      0n,
+    ]);
     await world.far.passSeconds(3_600n);
     // Past in its newest block, and not finally so: a reorganisation could still take it.
     await settler.round();
     expect(await statusOf(asked)).toBe("accepted");
     await world.far.mine(Number(CONFIRMATIONS));
     await settler.round();
-    expect([await statusOf(asked), (await vaultOf(points)).availableBalance]).toEqual(["failed", 5n]);
+    expect([await statusOf(asked), (await vaultOf(points)).availableBalance]).toEqual([
+      "failed",
+      5n,
+    ]);
   });
 
   test("are sent once, though the process is killed between sending and recording, or before the transaction is mined", async () => {
     const { near, far } = world;
     const { engine } = near;
-    const [first, second] = [await mintFar("erc20", "validium", "", 5), await mintFar("erc20", "zk-rollup", "", 4)];
+    const [first, second] = [
+      await mintFar("erc20", "validium", "", 5),
+      await mintFar("erc20", "zk-rollup", "", 4),
+    ];
     await commitFinally();
     const asked = [await requestFar(first, 5n)];
     const dying: Engine = {
       ...engine,
-      operator: { ...engine.operator, recordWithdrawalSubmitted: () => Promise.reject(new Error("killed")) },
+      operator: {
+        ...engine.operator,
+        recordWithdrawalSubmitted: () => Promise.reject(new Error("killed")),
+      },
     };
-    await expect((await newMirrorSettler(world, { engine: dying })).round()).rejects.toThrow("killed");
+    await expect((await newMirrorSettler(world, { engine: dying })).round()).rejects.toThrow(
+      "killed",
+    );
     const sent = await farTransactions();
     const successor = await newMirrorSettler(world);
     expect(await successor.round()).toEqual({ imported: 0, withdrawn: 0 });
@@ -269,7 +352,10 @@ describe("withdrawals of another chain's tokens", () => {
     await far.rpc("evm_setAutomine", [true]);
     await far.mine(1);
     await (await newMirrorSettler(world)).round();
-    expect([await Promise.all(asked.map(statusOf)), await farBalance("erc20")]).toEqual([["settled", "settled"], 90n]);
+    expect([await Promise.all(asked.map(statusOf)), await farBalance("erc20")]).toEqual([
+      ["settled", "settled"],
+      90n,
+    ]);
   });
 });
 
@@ -288,8 +374,12 @@ describe("withdrawals of another chain's vaults in blobs", () => {
     // It asks the mirror's chain.
     await settler.round();
     const sword = await mintFar("erc721", "zk-rollup", "7");
-    const kindOf = (vaultId: VaultId) => near.engine.batches.get("zk-rollup", unpackVaultId(vaultId).batchNumber);
-    expect([(await kindOf(points)).kind, (await kindOf(sword)).kind]).toEqual(["calldata", "blobs"]);
+    const kindOf = (vaultId: VaultId) =>
+      near.engine.batches.get("zk-rollup", unpackVaultId(vaultId).batchNumber);
+    expect([(await kindOf(points)).kind, (await kindOf(sword)).kind]).toEqual([
+      "calldata",
+      "blobs",
+    ]);
     await commitFinally();
     const asked = [await requestFar(points, 5n), await requestFar(sword)];
     expect(await settler.round()).toEqual({ imported: 2, withdrawn: 1 });
@@ -307,11 +397,21 @@ describe("a wallet contract on another chain", () => {
     });
     const { near, far, mirror } = world;
     const { abi, bytecode } = JSON.parse(await readFile(WALLET, "utf8"));
-    const creator = createWalletClient({ account: ADMIN, transport: custom({ request: far.request }) });
-    const hash = await creator.deployContract({ abi, bytecode, args: [OWNER.address, 0], chain: null });
+    const creator = createWalletClient({
+      account: ADMIN,
+      transport: custom({ request: far.request }),
+    });
+    const hash = await creator.deployContract({
+      abi,
+      bytecode,
+      args: [OWNER.address, 0],
+      chain: null,
+    });
     const { contractAddress } = await far.client.waitForTransactionReceipt({ hash });
     const wallet = contractAddress ?? "0x";
-    const { userId } = await near.engine.users.create(near.principal.applicationId, { ownerAddress: wallet });
+    const { userId } = await near.engine.users.create(near.principal.applicationId, {
+      ownerAddress: wallet,
+    });
     const users = [{ userId, owner: { ...OWNER, address: wallet } }];
     const theirs = { ...near, users };
     const vaults = [
@@ -321,7 +421,9 @@ describe("a wallet contract on another chain", () => {
     await commitFinally();
     const asked = await theirs.requestWithdrawal(vaults[0], 5n, undefined, mirror.settlement);
     // Where the wallet is not, nobody can say that it has signed.
-    await expect(theirs.requestWithdrawal(vaults[1], 5n)).rejects.toMatchObject({ code: "signature_invalid" });
+    await expect(theirs.requestWithdrawal(vaults[1], 5n)).rejects.toMatchObject({
+      code: "signature_invalid",
+    });
     expect(await (await newMirrorSettler(world)).round()).toEqual({ imported: 1, withdrawn: 1 });
     expect(await statusOf(asked)).toBe("settled");
     expect(await mirror.holding(tokenOf("erc20"), "erc20", wallet, null)).toBe(50n);
@@ -339,24 +441,42 @@ describe("tokens of another chain that could never be withdrawn", () => {
     const { near, far } = world;
     await settler.round();
     // The application takes the next token for itself, there.
-    const role = await far.client.readContract({ abi: ROLES, address: tokenOf("erc721"), functionName: "MINTER_ROLE" });
+    const role = await far.client.readContract({
+      abi: ROLES,
+      address: tokenOf("erc721"),
+      functionName: "MINTER_ROLE",
+    });
     await send(far.by, "MintableERC721", tokenOf("erc721"), "grantRole", [role, ADMIN.address]);
-    await send(far.by, "MintableERC721", tokenOf("erc721"), "mintFor", [ADMIN.address, 1n, toHex("9")]);
+    await send(far.by, "MintableERC721", tokenOf("erc721"), "mintFor", [
+      ADMIN.address,
+      1n,
+      toHex("9"),
+    ]);
     await far.mine(Number(CONFIRMATIONS));
-    const [taken, free] = [await mintFar("erc721", "validium", "9"), await mintFar("erc721", "validium", "10")];
+    const [taken, free] = [
+      await mintFar("erc721", "validium", "9"),
+      await mintFar("erc721", "validium", "10"),
+    ];
     await both.round();
     expect((await vaultOf(taken)).status).toBe("failed");
     expect((await vaultOf(free)).status).toBe("settled");
-    // A token that only the settlement contract has in its registry: the mirror, which would have to pay it, does not know it.
+    // A token that only the settlement contract has in its registry: the mirror, which would have
+    // to pay it, does not know it.
     const stranger = {
       ...({ standard: "erc20", chainId: world.mirror.settlement.chainId } as const),
       name: "New",
       symbol: "NEW",
     };
-    const { assetId } = await near.engine.assets.add({ ...stranger, contractAddress: `0x${"33".repeat(20)}` });
+    const { assetId } = await near.engine.assets.add({
+      ...stranger,
+      contractAddress: `0x${"33".repeat(20)}`,
+    });
     await near.engine.assets.whitelist(assetId);
     await near.engine.operator.recordRegistered(assetId);
-    await send(far.by, "MintableERC20", tokenOf("erc20"), "revokeRole", [role, world.mirror.settlement.contract]);
+    await send(far.by, "MintableERC20", tokenOf("erc20"), "revokeRole", [
+      role,
+      world.mirror.settlement.contract,
+    ]);
     const asked = await newMirrorSettler(world);
     await asked.round();
     const { unavailableReason } = await near.engine.assets.get(

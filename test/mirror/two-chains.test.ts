@@ -31,14 +31,23 @@ await near.settler.round();
 afterAll(() => world.close());
 
 const committee = () => ({ members: world.attesters, threshold: THRESHOLD, timeoutMs: 20_000 });
-const relay = () => advanceMirror({ source: world.source, mirror: world.mirror, committee: committee() });
+const relay = () =>
+  advanceMirror({ source: world.source, mirror: world.mirror, committee: committee() });
 
 /** What the owner sends to the mirror, its batch made known there first. */
 async function callOf(vaultId: VaultId, quantity = 1n): Promise<WithdrawalCall> {
   const { mode, batchNumber } = unpackVaultId(vaultId);
   const { vault, siblings, assetPath } = await world.near.engine.proofs.vault(vaultId);
   const header = await importBatch(world, mode, batchNumber);
-  return { vault, header, siblings, assetPath, quantity, recipient: OWNER.address, authorization: BY_CALLER };
+  return {
+    vault,
+    header,
+    siblings,
+    assetPath,
+    quantity,
+    recipient: OWNER.address,
+    authorization: BY_CALLER,
+  };
 }
 
 function vaultOf(name: `${"erc20" | "erc721"} ${Mode}`): VaultId {
@@ -50,7 +59,10 @@ function vaultOf(name: `${"erc20" | "erc721"} ${Mode}`): VaultId {
 /** A state of the source, signed for whichever mirror and source are named. */
 async function signed(
   { countValidium, countRollup }: { countValidium: number; countRollup: number },
-  change: { mirror?: Partial<typeof world.mirror.settlement>; source?: Partial<typeof world.mirror.source> } = {},
+  change: {
+    mirror?: Partial<typeof world.mirror.settlement>;
+    source?: Partial<typeof world.mirror.source>;
+  } = {},
 ) {
   const target = { ...world.mirror.settlement, ...change.mirror };
   const source = { ...world.mirror.source, ...change.source };
@@ -73,7 +85,10 @@ async function signed(
       return member.signTypedData(typedData);
     },
   }));
-  return collectSignatures({ members, threshold: THRESHOLD }, { typedData, ask: (member) => member.attest() });
+  return collectSignatures(
+    { members, threshold: THRESHOLD },
+    { typedData, ask: (member) => member.attest() },
+  );
 }
 
 describe("a mirror on another chain", () => {
@@ -105,7 +120,9 @@ describe("a mirror on another chain", () => {
     }
     // As it stands, the very same is taken: the refusals above were for the one thing changed.
     await world.mirror.advance(empty, growth, await signed(to));
-    await expect(world.mirror.advance(empty, growth, await signed(to))).rejects.toThrow("CommitmentMismatch");
+    await expect(world.mirror.advance(empty, growth, await signed(to))).rejects.toThrow(
+      "CommitmentMismatch",
+    );
   });
 
   test("is advanced to the source's own commitment, and takes no older one", async () => {
@@ -114,7 +131,9 @@ describe("a mirror on another chain", () => {
     const { commitment } = await world.near.l1.state();
     expect(await world.mirror.commitment()).toBe(commitment);
     expect(world.source.countsAt(commitment)).toEqual({ countValidium: 1, countRollup: 1 });
-    expect(() => world.source.countsAt(`0x${"11".repeat(32)}`)).toThrow("no final state with commitment");
+    expect(() => world.source.countsAt(`0x${"11".repeat(32)}`)).toThrow(
+      "no final state with commitment",
+    );
     // The first step again, claimed to follow on the present state.
     const now = world.source.stateAt({ countValidium: 1, countRollup: 1 });
     const growth = world.source.nextGrowth({ countValidium: 0, countRollup: 0 });
@@ -123,41 +142,47 @@ describe("a mirror on another chain", () => {
     await expect(world.mirror.advance(now, growth, attestation)).rejects.toThrow("StateNotNewer");
   });
 
-  test.each(MODES)("pays an ERC-20 of its own chain from %s, and never more than the vault", async (mode) => {
-    const mirror = await world.far.mirrorBy(OWNER);
-    const call = await callOf(vaultOf(`erc20 ${mode}`), 5n);
-    const token = world.far.tokens.get("erc20") ?? "0x";
-    const balance = () =>
-      world.far.client.readContract({
-        abi: erc20Abi,
+  test.each(MODES)(
+    "pays an ERC-20 of its own chain from %s, and never more than the vault",
+    async (mode) => {
+      const mirror = await world.far.mirrorBy(OWNER);
+      const call = await callOf(vaultOf(`erc20 ${mode}`), 5n);
+      const token = world.far.tokens.get("erc20") ?? "0x";
+      const balance = () =>
+        world.far.client.readContract({
+          abi: erc20Abi,
+          address: token,
+          functionName: "balanceOf",
+          args: [OWNER.address],
+        });
+      const before = await balance();
+      await mirror.withdrawOwn(call);
+      expect((await balance()) - before).toBe(50n);
+      await expect(mirror.withdrawOwn(call)).rejects.toThrow("VaultExhausted");
+    },
+  );
+
+  test.each(MODES)(
+    "pays an ERC-721 from %s once it has known the batch for the maturity time",
+    async (mode) => {
+      const mirror = await world.far.mirrorBy(OWNER);
+      const call = await callOf(vaultOf(`erc721 ${mode}`));
+      if (mode === MODES[0]) {
+        await expect(mirror.withdrawOwn(call)).rejects.toThrow("NotMature");
+        await world.far.passSeconds(MATURITY);
+      }
+      await mirror.withdrawOwn(call);
+      const token = world.far.tokens.get("erc721") ?? "0x";
+      const args = [OWNER.address] as const;
+      const held = await world.far.client.readContract({
+        abi: erc721Abi,
         address: token,
         functionName: "balanceOf",
-        args: [OWNER.address],
+        args,
       });
-    const before = await balance();
-    await mirror.withdrawOwn(call);
-    expect((await balance()) - before).toBe(50n);
-    await expect(mirror.withdrawOwn(call)).rejects.toThrow("VaultExhausted");
-  });
-
-  test.each(MODES)("pays an ERC-721 from %s once it has known the batch for the maturity time", async (mode) => {
-    const mirror = await world.far.mirrorBy(OWNER);
-    const call = await callOf(vaultOf(`erc721 ${mode}`));
-    if (mode === MODES[0]) {
-      await expect(mirror.withdrawOwn(call)).rejects.toThrow("NotMature");
-      await world.far.passSeconds(MATURITY);
-    }
-    await mirror.withdrawOwn(call);
-    const token = world.far.tokens.get("erc721") ?? "0x";
-    const args = [OWNER.address] as const;
-    const held = await world.far.client.readContract({
-      abi: erc721Abi,
-      address: token,
-      functionName: "balanceOf",
-      args,
-    });
-    expect(held).toBe(BigInt(MODES.indexOf(mode) + 1));
-  });
+      expect(held).toBe(BigInt(MODES.indexOf(mode) + 1));
+    },
+  );
 
   test("pays nothing of the source's chain, and the source nothing of the mirror's", async () => {
     const { near, far } = world;
@@ -165,23 +190,45 @@ describe("a mirror on another chain", () => {
     expect(await mirror.checkWithdrawal(await callOf(nearVault))).toContain("OtherChain");
     const { header, ...proof } = await near.engine.proofs.vault(vaultOf("erc20 validium"));
     if (header === null) throw new Error("the batch is not committed");
-    const call = { ...proof, header, quantity: 1n, recipient: OWNER.address, authorization: BY_CALLER };
+    const call = {
+      ...proof,
+      header,
+      quantity: 1n,
+      recipient: OWNER.address,
+      authorization: BY_CALLER,
+    };
     expect(await near.l1.checkWithdrawal(call)).toContain("OtherChain");
     // The other way round, each contract knows only its own headers.
-    expect(await mirror.checkWithdrawal({ ...call, vault: proof.vault })).toContain("HeaderMismatch");
+    expect(await mirror.checkWithdrawal({ ...call, vault: proof.vault })).toContain(
+      "HeaderMismatch",
+    );
   });
 
   test("takes an owner's signature for this mirror, and none for the source or for another mirror", async () => {
-    const vaultId = await { ...world.near, assets: world.far.assets }.mint("erc20", "zk-rollup", "", 3);
+    const vaultId = await { ...world.near, assets: world.far.assets }.mint(
+      "erc20",
+      "zk-rollup",
+      "",
+      3,
+    );
     await world.near.settler.round();
     await world.near.chain.mine(Number(CONFIRMATIONS));
     expect(await relay()).toBe(1);
     const call = await callOf(vaultId, 3n);
     const deadline = 2n ** 40n;
-    const message = { vaultId, withdrawnBefore: 0n, quantity: 3n, recipient: OWNER.address, deadline };
+    const message = {
+      vaultId,
+      withdrawnBefore: 0n,
+      quantity: 3n,
+      recipient: OWNER.address,
+      deadline,
+    };
     const sign = async (domain: typeof world.mirror.settlement) => ({
       ...call,
-      authorization: { deadline, signature: await OWNER.signTypedData(withdrawalTypedData(domain, message)) },
+      authorization: {
+        deadline,
+        signature: await OWNER.signTypedData(withdrawalTypedData(domain, message)),
+      },
     });
     const second = await deployMirror(world.far.by, world.far.config);
     const here = world.mirror.settlement;
@@ -204,7 +251,8 @@ describe("a mirror on another chain", () => {
     const genuine = (await far.client.getCode({ address: far.contract })) ?? "0x";
     const [place] = contractCode.StateMirror.immutables._domainHash;
     const domain = genuine.slice(2 + 2 * place, 2 + 2 * (place + 32));
-    const setCode = (code: string) => far.request({ method: "hardhat_setCode", params: [far.contract, code] });
+    const setCode = (code: string) =>
+      far.request({ method: "hardhat_setCode", params: [far.contract, code] });
     await setCode(genuine.replaceAll(domain, "ab".repeat(32)));
     const mirror = { ...far.config, address: far.contract, deployedAtBlock: far.deployedAtBlock };
     await expect(far.mirrorBy(OWNER)).rejects.toThrow("is not this version's StateMirror");
@@ -212,7 +260,9 @@ describe("a mirror on another chain", () => {
     await setCode(genuine);
     await far.mirrorBy(OWNER);
     await verifyMirror(far.by, mirror);
-    await expect(verifyMirror(far.by, { ...mirror, deployedAtBlock: 0n })).rejects.toThrow("block of its creation");
+    await expect(verifyMirror(far.by, { ...mirror, deployedAtBlock: 0n })).rejects.toThrow(
+      "block of its creation",
+    );
   });
 
   test("goes on without two members, and stops without three", async () => {
@@ -227,7 +277,10 @@ describe("a mirror on another chain", () => {
       ),
     });
     const stopped = advanceMirror({ ...world, committee: without(3) });
-    await expect(stopped).rejects.toMatchObject({ code: "l1_failed", message: expect.stringContaining("is down") });
+    await expect(stopped).rejects.toMatchObject({
+      code: "l1_failed",
+      message: expect.stringContaining("is down"),
+    });
     expect(await advanceMirror({ ...world, committee: without(2) })).toBe(1);
   });
 });

@@ -15,34 +15,47 @@ test("a batch in transfer to many clients is in memory once, and beyond a limit 
   await using world = await createWorld();
   const { engine, users } = world;
   for (const token of [1, 2]) {
-    await world.send("POST", "/api/v1/mint", { body: { users: [{ userId: users[0], mints: entries(world, token) }] } });
+    await world.send("POST", "/api/v1/mint", {
+      body: { users: [{ userId: users[0], mints: entries(world, token) }] },
+    });
     await engine.operator.seal("validium");
     await engine.operator.seal("zk-rollup");
   }
-  const dataOf = outgoingBatches(async (...batch) => (await engine.batches.getSealed(...batch)).data, 1);
+  const dataOf = outgoingBatches(
+    async (...batch) => (await engine.batches.getSealed(...batch)).data,
+    1,
+  );
   const [slow, other] = [new PassThrough(), new PassThrough()];
   const data = await dataOf("validium", 0, slow);
   expect(data).toEqual(Buffer.from((await engine.batches.getSealed("validium", 0)).data));
   expect(await dataOf("validium", 0, other)).toBe(data);
-  await expect(dataOf("validium", 1, new PassThrough())).rejects.toMatchObject({ code: "rate_limited" });
+  await expect(dataOf("validium", 1, new PassThrough())).rejects.toMatchObject({
+    code: "rate_limited",
+  });
   for (const answer of [slow, other]) {
     answer.destroy();
     await once(answer, "close");
   }
   expect((await dataOf("validium", 1, new PassThrough())).length).toBeGreaterThan(0);
-  await expect(dataOf("zk-rollup", 9, new PassThrough())).rejects.toMatchObject({ code: "rate_limited" });
+  await expect(dataOf("zk-rollup", 9, new PassThrough())).rejects.toMatchObject({
+    code: "rate_limited",
+  });
 });
 
 test("a large response costs more than a small one", async () => {
-  await using world = await createWorld({ rateLimits: { publicReads: { units: 3, windowSeconds: 60 } }, now: () => 0 });
+  await using world = await createWorld({
+    rateLimits: { publicReads: { units: 3, windowSeconds: 60 } },
+    now: () => 0,
+  });
   const { engine, erc1155, users } = world;
   const mints = Array.from({ length: 9_000 }, (_, i) => {
     const mintingBlob = `0x${Buffer.from(String(i).padStart(200, "1")).toString("hex")}`;
     return { mintingBlob, assetId: erc1155.assetId, amount: 1, dataAvailabilityMode: "validium" };
   });
-  expect((await world.send("POST", "/api/v1/mint", { body: { users: [{ userId: users[0], mints }] } })).status).toBe(
-    200,
-  );
+  expect(
+    (await world.send("POST", "/api/v1/mint", { body: { users: [{ userId: users[0], mints }] } }))
+      .status,
+  ).toBe(200);
   await engine.operator.seal("validium");
   const read = () => world.send("GET", "/public/v1/batches/validium-0/data", { key: null });
   const { status, body, headers } = await read();
@@ -67,7 +80,13 @@ beforeAll(async () => {
   members = await openMembers(l1);
   const [member] = members;
   if (member === undefined) throw new Error("no member");
-  app = buildMemberServer({ member, l1, watcher: { lastError: null }, maxOutgoingBytes: 1, hosts: ["member.example"] });
+  app = buildMemberServer({
+    member,
+    l1,
+    watcher: { lastError: null },
+    maxOutgoingBytes: 1,
+    hosts: ["member.example"],
+  });
 });
 
 afterAll(async () => {
@@ -77,9 +96,11 @@ afterAll(async () => {
 });
 
 test("a member refuses requests with another site's name", async () => {
-  const statusAt = async (host: string) => (await app.inject({ url: "/v1/status", headers: { host } })).statusCode;
+  const statusAt = async (host: string) =>
+    (await app.inject({ url: "/v1/status", headers: { host } })).statusCode;
   expect(await statusAt("attacker.example")).toBe(421);
-  for (const host of ["member.example:3100", "127.0.0.1", "member"]) expect(await statusAt(host)).toBe(200);
+  for (const host of ["member.example:3100", "127.0.0.1", "member"])
+    expect(await statusAt(host)).toBe(200);
 });
 
 test("a member is not exhausted by clients that request batches and do not read them", async () => {

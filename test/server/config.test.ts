@@ -46,7 +46,9 @@ describe("settings", () => {
       MINTMARK_CHAIN_ID: "0x1",
     };
     const lines = problems({ ...REQUIRED, ...wrong });
-    expect(lines.map((line) => line.split(":", 1)[0]).toSorted()).toEqual(Object.keys(wrong).toSorted());
+    expect(lines.map((line) => line.split(":", 1)[0]).toSorted()).toEqual(
+      Object.keys(wrong).toSorted(),
+    );
     expect(lines.join()).not.toContain("hunter2");
   });
 
@@ -73,8 +75,19 @@ describe("settings", () => {
   });
 
   test("of other commands may be exported beside them", () => {
-    const others = { MINTMARK_URL: "http://127.0.0.1:3000", MINTMARK_API_KEY: "mm_test_x", MINTMARK_OWNER_KEY: "0x1" };
-    expect(problems({ ...REQUIRED, ...others, MINTMARK_PAYER_KEYSTORE: "/keys", MINTMARK_FOLDER: "net" })).toEqual([]);
+    const others = {
+      MINTMARK_URL: "http://127.0.0.1:3000",
+      MINTMARK_API_KEY: "mm_test_x",
+      MINTMARK_OWNER_KEY: "0x1",
+    };
+    expect(
+      problems({
+        ...REQUIRED,
+        ...others,
+        MINTMARK_PAYER_KEYSTORE: "/keys",
+        MINTMARK_FOLDER: "net",
+      }),
+    ).toEqual([]);
   });
 
   test("that are unknown are likely typing errors", () => {
@@ -94,7 +107,8 @@ describe("a configuration file", () => {
     path = join(folder, "mintmark.json");
   });
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
-  const write = (fields: unknown) => writeFileSync(path, typeof fields === "string" ? fields : JSON.stringify(fields));
+  const write = (fields: unknown) =>
+    writeFileSync(path, typeof fields === "string" ? fields : JSON.stringify(fields));
 
   test("fills gaps of the environment", () => {
     write({
@@ -114,9 +128,17 @@ describe("a configuration file", () => {
   });
 
   test("holds mirrors as objects", () => {
-    const mirror = { chainId: 10, contract: REQUIRED.MINTMARK_CONTRACT, rpcUrl: "https://rpc.example", threshold: 1 };
+    const mirror = {
+      chainId: 10,
+      contract: REQUIRED.MINTMARK_CONTRACT,
+      rpcUrl: "https://rpc.example",
+      threshold: 1,
+    };
     write({ mirrors: [{ ...mirror, members: [`${mirror.contract}=https://member.example`] }] });
-    const operator = { MINTMARK_OPERATOR_KEY: `0x${"11".repeat(32)}`, MINTMARK_RPC_URL: "https://rpc.example" };
+    const operator = {
+      MINTMARK_OPERATOR_KEY: `0x${"11".repeat(32)}`,
+      MINTMARK_RPC_URL: "https://rpc.example",
+    };
     const config = readConfig({ ...REQUIRED, ...operator, MINTMARK_CONFIG: path });
     expect(config.MINTMARK_MIRRORS).toMatchObject([{ chainId: 10n, fromBlock: 0n, threshold: 1 }]);
   });
@@ -137,8 +159,16 @@ describe("a configuration file", () => {
 });
 
 test("mirrors are read from JSON, each on a chain of its own", () => {
-  const far = { chainId: "10", contract: REQUIRED.MINTMARK_CONTRACT, rpcUrl: "https://rpc.example/key", fromBlock: 7 };
-  const operator = { MINTMARK_OPERATOR_KEY: `0x${"11".repeat(32)}`, MINTMARK_RPC_URL: "https://rpc.example" };
+  const far = {
+    chainId: "10",
+    contract: REQUIRED.MINTMARK_CONTRACT,
+    rpcUrl: "https://rpc.example/key",
+    fromBlock: 7,
+  };
+  const operator = {
+    MINTMARK_OPERATOR_KEY: `0x${"11".repeat(32)}`,
+    MINTMARK_RPC_URL: "https://rpc.example",
+  };
   const given = (mirrors: unknown, others = {}) => ({
     ...{ ...REQUIRED, ...operator, ...others },
     MINTMARK_MIRRORS: typeof mirrors === "string" ? mirrors : JSON.stringify(mirrors),
@@ -176,7 +206,11 @@ test("mirrors are read from JSON, each on a chain of its own", () => {
 });
 
 test("an identity provider is named apart from this server, with keys that only it can change", () => {
-  const issuer = { MINTMARK_JWKS: "http://keys.example", MINTMARK_JWT_ISSUER: "mintmark", MINTMARK_JWT_AUDIENCE: "x" };
+  const issuer = {
+    MINTMARK_JWKS: "http://keys.example",
+    MINTMARK_JWT_ISSUER: "mintmark",
+    MINTMARK_JWT_AUDIENCE: "x",
+  };
   const names = (environment: Record<string, string>) =>
     problems({ ...REQUIRED, ...environment }).map((line) => line.split(":", 1)[0]);
   expect(names(issuer)).toEqual(["MINTMARK_JWKS", "MINTMARK_JWT_ISSUER"]);
@@ -184,9 +218,15 @@ test("an identity provider is named apart from this server, with keys that only 
 });
 
 test("a live server checks a public chain at start", () => {
-  const names = problems({ ...REQUIRED, MINTMARK_ENVIRONMENT: "live" }).map((line) => line.split(":", 1)[0]);
+  const names = problems({ ...REQUIRED, MINTMARK_ENVIRONMENT: "live" }).map(
+    (line) => line.split(":", 1)[0],
+  );
   expect(names).toEqual(["MINTMARK_RPC_URL", "MINTMARK_CHAIN_ID"]);
-  const live = { MINTMARK_ENVIRONMENT: "live", MINTMARK_CHAIN_ID: "1", MINTMARK_RPC_URL: "https://rpc.example" };
+  const live = {
+    MINTMARK_ENVIRONMENT: "live",
+    MINTMARK_CHAIN_ID: "1",
+    MINTMARK_RPC_URL: "https://rpc.example",
+  };
   expect(readConfig({ ...REQUIRED, ...live }).MINTMARK_ENVIRONMENT).toBe("live");
 });
 

@@ -55,7 +55,9 @@ async function metricRows(): Promise<string[]> {
   metrics.close();
   return all
     .filter(({ name }) => name.startsWith("mintmark_"))
-    .map(({ name, type, help }) => `| \`${name}\` | ${type} | ${labelsOf(metrics, name)} | ${help} |`);
+    .map(
+      ({ name, type, help }) => `| \`${name}\` | ${type} | ${labelsOf(metrics, name)} | ${help} |`,
+    );
 }
 
 function labelsOf({ registry }: Metrics, name: string): string {

@@ -42,7 +42,10 @@ export class Connection {
       if (this.socket.closed) throw new Error(`closed after ${JSON.stringify(this.#received)}`);
       const over = new AbortController();
       const { signal } = over;
-      await Promise.race([once(this.socket, "data", { signal }), once(this.socket, "close", { signal })]);
+      await Promise.race([
+        once(this.socket, "data", { signal }),
+        once(this.socket, "close", { signal }),
+      ]);
       over.abort();
     }
   }

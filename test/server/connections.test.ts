@@ -63,7 +63,10 @@ test("hundreds of new connections from one address delay neither a tenant's nor 
     await open("127.0.0.1", "/tenant").answer();
     for (let i = 0; i < 400; i++) open("127.0.0.2", "/stranger");
     await expect.poll(() => strangers).toBeGreaterThan(0);
-    await Promise.all([open("127.0.0.1", "/tenant").answer(), open("127.0.0.3", "/other").answer()]);
+    await Promise.all([
+      open("127.0.0.1", "/tenant").answer(),
+      open("127.0.0.3", "/other").answer(),
+    ]);
     expect(strangers).toBeLessThan(200);
     await expect.poll(() => strangers, { timeout: 10_000 }).toBe(400);
   } finally {
@@ -85,7 +88,10 @@ const head = (path: string, field: string, type = "application/json") =>
   `POST ${path} HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${world.key}\r\nContent-Type: ${type}\r\n${field}\r\n\r\n`;
 const chunk = (bytes: Buffer) =>
   Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from("\r\n")]);
-/** A mint under a name of its own, so long that it needs a room; `é` so that a piece can end within a character. */
+/**
+ * A mint under a name of its own, so long that it needs a room; `é` so that a piece can end within
+ * a character.
+ */
 const mintOf = (token: number) => {
   const users = [{ userId: world.users[0], mints: entries(world, token) }];
   return Buffer.from(`${" ".repeat(200_000)}${JSON.stringify({ users, [`é${token}`]: 0 })}`);
@@ -95,10 +101,13 @@ test("bodies that arrive in pieces, several at once, are each read whole", async
   const answers = await Promise.all(
     [1, 2, 3, 4].map(async (token) => {
       const body = mintOf(token);
-      const connection = new Connection(port).write(head("/api/v1/mint", "Transfer-Encoding: chunked"));
+      const connection = new Connection(port).write(
+        head("/api/v1/mint", "Transfer-Encoding: chunked"),
+      );
       // The last cut is between the two bytes of the é.
       const cuts = [0, 70_000, 140_000, body.indexOf("é") + 1, body.length];
-      for (const [i, end] of cuts.slice(1).entries()) connection.write(chunk(body.subarray(cuts[i], end)));
+      for (const [i, end] of cuts.slice(1).entries())
+        connection.write(chunk(body.subarray(cuts[i], end)));
       const { body: answer } = await connection.write("0\r\n\r\n").answer();
       return JSON.parse(Buffer.from(answer, "latin1").toString());
     }),
@@ -114,8 +123,12 @@ test("a body that comes in thousands of pieces is read whole, and in order", asy
       chunk(Buffer.from(text.slice(size * i, size * (i + 1)))),
     );
   const codeOf = async (pieces: readonly Buffer[]) => {
-    const connection = new Connection(port).write(head("/api/v1/mint", "Transfer-Encoding: chunked"));
-    const { body } = await connection.write(Buffer.concat([...pieces, Buffer.from("0\r\n\r\n")])).answer();
+    const connection = new Connection(port).write(
+      head("/api/v1/mint", "Transfer-Encoding: chunked"),
+    );
+    const { body } = await connection
+      .write(Buffer.concat([...pieces, Buffer.from("0\r\n\r\n")]))
+      .answer();
     return JSON.parse(body).code;
   };
   const pieces = cut(16);
@@ -127,8 +140,11 @@ test("a body that comes in thousands of pieces is read whole, and in order", asy
 });
 
 test("a body of unknown length is refused as soon as it is too long, and its connection closed", async () => {
-  const connection = new Connection(port).write(head("/api/v1/users", "Transfer-Encoding: chunked"));
-  for (let sent = 0; sent <= 64 * 1024; sent += 16 * 1024) connection.write(chunk(Buffer.alloc(16 * 1024, " ")));
+  const connection = new Connection(port).write(
+    head("/api/v1/users", "Transfer-Encoding: chunked"),
+  );
+  for (let sent = 0; sent <= 64 * 1024; sent += 16 * 1024)
+    connection.write(chunk(Buffer.alloc(16 * 1024, " ")));
   const answer = await connection.answer();
   expect(JSON.parse(answer.body)).toMatchObject({ status: 413, code: "body_too_large" });
   expect(answer.head).toMatch(/connection: close/i);
@@ -142,7 +158,9 @@ test("a connection that breaks off within a body harms no other", async () => {
   broken.socket.destroy();
   await closed;
   const body = Buffer.from("{}");
-  const other = new Connection(port).write(head("/api/v1/mint", `Content-Length: ${body.length}`)).write(body);
+  const other = new Connection(port)
+    .write(head("/api/v1/mint", `Content-Length: ${body.length}`))
+    .write(body);
   expect(JSON.parse((await other.answer()).body).code).toBe("validation_failed");
   expect(await world.snapshot()).toEqual(before);
 });
@@ -154,32 +172,37 @@ test.each([
   ["/oauth/token", FORM],
   ["/oauth/token", "application/json"],
   ["/owner/v1/challenge", "application/json"],
-])("a body for %s as %s in small pieces takes no more memory than its caller pays for", async (path, type) => {
-  setFlagsFromString("--expose-gc");
-  const collect: () => void = runInNewContext("gc");
-  const used = () => {
-    collect();
-    return process.memoryUsage().heapUsed + process.memoryUsage().external;
-  };
-  const [before, paid] = [used(), memory.total];
-  const start = head(path, "Transfer-Encoding: chunked", type);
-  const callers = Array.from({ length: 100 }, (_, i) =>
-    new Connection(port, `127.0.1.${i + 1}`).write(start + SMALL.repeat(500)),
-  );
-  // The account and the buffer of each.
-  await expect.poll(() => memory.total - paid).toBeGreaterThanOrEqual(100 * (8 * 1024 + 8_000));
-  // With what both ends of the connections take in this process.
-  expect(used() - before).toBeLessThan(100 * 64 * 1024);
-  for (const { socket } of callers) socket.destroy();
-  await expect.poll(() => memory.total).toBe(paid);
-});
+])(
+  "a body for %s as %s in small pieces takes no more memory than its caller pays for",
+  async (path, type) => {
+    setFlagsFromString("--expose-gc");
+    const collect: () => void = runInNewContext("gc");
+    const used = () => {
+      collect();
+      return process.memoryUsage().heapUsed + process.memoryUsage().external;
+    };
+    const [before, paid] = [used(), memory.total];
+    const start = head(path, "Transfer-Encoding: chunked", type);
+    const callers = Array.from({ length: 100 }, (_, i) =>
+      new Connection(port, `127.0.1.${i + 1}`).write(start + SMALL.repeat(500)),
+    );
+    // The account and the buffer of each.
+    await expect.poll(() => memory.total - paid).toBeGreaterThanOrEqual(100 * (8 * 1024 + 8_000));
+    // With what both ends of the connections take in this process.
+    expect(used() - before).toBeLessThan(100 * 64 * 1024);
+    for (const { socket } of callers) socket.destroy();
+    await expect.poll(() => memory.total).toBe(paid);
+  },
+);
 
 test("a caller pays for the pieces of a body", async () => {
   const publicReads = { units: 100, windowSeconds: 1_000 };
   await using own = await createWorld({ rateLimits: { publicReads }, now: () => 0 });
   const start = head("/owner/v1/challenge", "Transfer-Encoding: chunked");
   const pieces = `10\r\n{${" ".repeat(15)}\r\n${SMALL.repeat(998)}1\r\n}\r\n0\r\n\r\n`;
-  const { head: answer } = await new Connection(await listen(own.app)).write(start + pieces).answer();
+  const { head: answer } = await new Connection(await listen(own.app))
+    .write(start + pieces)
+    .answer();
   expect(answer).toMatch(/^ratelimit: "public";r=68;/im);
 });
 
@@ -203,9 +226,12 @@ test("connections of tenants outlast those of strangers, one for each of many ad
     for (let i = 2; i < 60; i++)
       await open(`127.0.0.${i}`).write("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").answer();
     for (const each of honest) expect(await sends(each)).toBe(200);
-    // A key that is wrong is none. Another tenant takes connections only of strangers and of its own.
-    for (let i = 0; i < 20; i++) expect(await sends(open(`127.0.1.${i}`), "mm_test_wrong")).toBe(401);
-    for (let i = 0; i < 20; i++) expect(await sends(open(`127.0.2.${i}`), world.otherKey)).toBe(200);
+    // A key that is wrong is none. Another tenant takes connections only of strangers and of its
+    // own.
+    for (let i = 0; i < 20; i++)
+      expect(await sends(open(`127.0.1.${i}`), "mm_test_wrong")).toBe(401);
+    for (let i = 0; i < 20; i++)
+      expect(await sends(open(`127.0.2.${i}`), world.otherKey)).toBe(200);
     expect(await sends(open("127.0.3.1"))).toBe(200);
     for (const each of honest) expect(await sends(each)).toBe(200);
     await expect.poll(() => opened.filter(({ socket }) => !socket.closed).length).toBe(8);

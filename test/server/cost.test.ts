@@ -15,20 +15,26 @@ describe("what a request costs", () => {
   it("lists 100 bad entries, and says that there are more", async () => {
     await using world = await createWorld();
     const keys = Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`k${i}`, 1]));
-    const { body, text } = await world.send("POST", "/api/v1/mint", { body: { users: [{ ...keys }] } });
+    const { body, text } = await world.send("POST", "/api/v1/mint", {
+      body: { users: [{ ...keys }] },
+    });
     expect(body).toMatchObject({ code: "validation_failed", moreErrors: true });
     expect(body.errors).toHaveLength(100);
     expect(text.length).toBeLessThan(40_000);
     const few = await world.send("POST", "/api/v1/mint", { body: { users: [], extra: 1 } });
     expect(few.body).toMatchObject({ moreErrors: false });
-    const webhook = await world.send("POST", "/api/v1/webhooks", { body: { url: "https://example.com", ...keys } });
+    const webhook = await world.send("POST", "/api/v1/webhooks", {
+      body: { url: "https://example.com", ...keys },
+    });
     expect(webhook.body.errors).toHaveLength(100);
     expect(webhook.body.moreErrors).toBe(true);
     const rounded = `[${Array(200).fill("1.00000000000000001").join()}]`;
     const lossy = await world.send("POST", "/api/v1/mint", { raw: rounded });
     expect(lossy.body).toMatchObject({ code: "malformed_json", moreErrors: true });
     expect(lossy.body.errors).toHaveLength(100);
-    const long = await world.send("POST", "/api/v1/mint", { body: { users: [], ["x".repeat(100_000)]: 1 } });
+    const long = await world.send("POST", "/api/v1/mint", {
+      body: { users: [], ["x".repeat(100_000)]: 1 },
+    });
     expect(long.text.length).toBeLessThan(4_000);
   });
 
@@ -46,7 +52,9 @@ describe("what a request costs", () => {
       expect(refusal(refused)).toMatchObject({ status: 422, code: "batch_too_large" });
       // Fewer fields than the largest request has, but too many for so few bytes.
       const dense = `{"users":[],${Array.from({ length: 55_000 }, (_, i) => `"k${i}":1`).join()}}`;
-      expect(refusal(await world.send("POST", "/api/v1/mint", { raw: dense })).code).toBe("batch_too_large");
+      expect(refusal(await world.send("POST", "/api/v1/mint", { raw: dense })).code).toBe(
+        "batch_too_large",
+      );
       expect(parsed).toBe(0);
     } finally {
       JSON.parse = parse;
@@ -54,21 +62,32 @@ describe("what a request costs", () => {
   });
 
   it("charges a key by the KiB of a body, even of one that is refused", async () => {
-    await using world = await createWorld({ rateLimits: { key: { units: 1000, windowSeconds: 1000 } }, now: () => 0 });
+    await using world = await createWorld({
+      rateLimits: { key: { units: 1000, windowSeconds: 1000 } },
+      now: () => 0,
+    });
     const remaining = ({ headers }: { headers: Record<string, unknown> }) =>
       Number(/r=(\d+)/.exec(String(headers.ratelimit))?.[1]);
     const refused = await world.send("POST", "/api/v1/mint", { raw: `[${" ".repeat(99 * 1024)}` });
     expect(refusal(refused).code).toBe("malformed_json");
     expect(remaining(refused)).toBe(900);
     const mints = entries(world, 1);
-    const minted = await world.send("POST", "/api/v1/mint", { body: { users: [{ userId: world.users[0], mints }] } });
+    const minted = await world.send("POST", "/api/v1/mint", {
+      body: { users: [{ userId: world.users[0], mints }] },
+    });
     expect(minted.status).toBe(200);
     expect(remaining(minted)).toBe(897);
   });
 
   it("charges a key for a large response by its size, on credit if needed", async () => {
-    await using world = await createWorld({ rateLimits: { key: { units: 560, windowSeconds: 60 } }, now: () => 0 });
-    const mints = Array.from({ length: 500 }, (_, i) => ({ ...entries(world, 1)[1], mintingBlob: hex(i + 1) }));
+    await using world = await createWorld({
+      rateLimits: { key: { units: 560, windowSeconds: 60 } },
+      now: () => 0,
+    });
+    const mints = Array.from({ length: 500 }, (_, i) => ({
+      ...entries(world, 1)[1],
+      mintingBlob: hex(i + 1),
+    }));
     const { body, status } = await world.send("POST", "/api/v1/mint", {
       body: { users: [{ userId: world.users[0], mints }] },
     });
@@ -85,9 +104,14 @@ describe("what a request costs", () => {
     const { engine, users } = world;
     engine.operator.placeInBlobs(SETTLEMENT.chainId, true);
     const mints = [1, 2, 3, 4].map((n) => entries(world, n)[1]);
-    const minted = await world.send("POST", "/api/v1/mint", { body: { users: [{ userId: users[0], mints }] } });
+    const minted = await world.send("POST", "/api/v1/mint", {
+      body: { users: [{ userId: users[0], mints }] },
+    });
     await engine.operator.seal("zk-rollup");
-    expect(await engine.batches.get("zk-rollup", 0)).toMatchObject({ kind: "blobs", status: "sealed" });
+    expect(await engine.batches.get("zk-rollup", 0)).toMatchObject({
+      kind: "blobs",
+      status: "sealed",
+    });
     const vault = (i: number) => `vaults/${minted.body.vaults[i].vaultId}`;
     const open = (path: string) => world.send("GET", `/public/v1/${path}`, { key: null });
     const remaining = ({ headers }: { headers: Record<string, unknown> }) =>
@@ -107,8 +131,13 @@ describe("what a request costs", () => {
 
   it("makes a large mint's answer in pieces, one in each pass of the event loop", async () => {
     await using world = await createWorld();
-    const mints = Array.from({ length: 2_600 }, (_, i) => ({ ...entries(world, 1)[1], mintingBlob: hex(i + 1) }));
-    const { body } = await world.send("POST", "/api/v1/mint", { body: { users: [{ userId: world.users[0], mints }] } });
+    const mints = Array.from({ length: 2_600 }, (_, i) => ({
+      ...entries(world, 1)[1],
+      mintingBlob: hex(i + 1),
+    }));
+    const { body } = await world.send("POST", "/api/v1/mint", {
+      body: { users: [{ userId: world.users[0], mints }] },
+    });
     const result = await world.engine.mints.get(world.applicationId, body.mintId);
     const turns = new EventLoopTurns();
     let passes = 0;
@@ -159,7 +188,8 @@ describe("what a request costs", () => {
     const stalled = [stall(url, headers, body)];
     await expect.poll(() => memory.total).toBeGreaterThanOrEqual(body.length);
     await expect.poll(() => ask(world.key)).toMatchObject({ status: 429, after: 5 });
-    // Another key of the application has what that one left, and another application what both left.
+    // Another key of the application has what that one left, and another application what both
+    // left.
     const second = await world.newKey();
     stalled.push(stall(url, { ...headers, "x-api-key": second }, body.subarray(200 * 1024)));
     await expect.poll(() => memory.total).toBeGreaterThanOrEqual(1.5 * body.length);
@@ -170,10 +200,14 @@ describe("what a request costs", () => {
   });
 
   it("lets four keys of an application use their whole rate at once, and no more", async () => {
-    await using world = await createWorld({ rateLimits: { key: { units: 10, windowSeconds: 60 } }, now: () => 0 });
+    await using world = await createWorld({
+      rateLimits: { key: { units: 10, windowSeconds: 60 } },
+      now: () => 0,
+    });
     const spend = async (key: string) => {
       const statuses = new Set<number>();
-      for (let i = 0; i < 10; i++) statuses.add((await world.send("GET", "/api/v1/limits", { key })).status);
+      for (let i = 0; i < 10; i++)
+        statuses.add((await world.send("GET", "/api/v1/limits", { key })).status);
       return [...statuses];
     };
     expect(await spend(world.key)).toEqual([200]);
@@ -196,22 +230,30 @@ describe("what a request costs", () => {
       socket.write(text);
       held.push(socket);
     };
-    // More in a row than the server takes of one connection, and as many as it takes, which it then cannot send.
+    // More in a row than the server takes of one connection, and as many as it takes, which it then
+    // cannot send.
     for (const [i, count] of [140, 140, 30, 30].entries())
       hold(`127.0.1.${i + 1}`, "GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n".repeat(count));
     for (let i = 0; i < 160; i++) hold(`127.0.2.${(i % 16) + 1}`, `${head("/oauth/token", 100)}{`);
-    const keys = [world.key, ...(await Promise.all(Array.from({ length: 4 }, () => world.newKey())))];
+    const keys = [
+      world.key,
+      ...(await Promise.all(Array.from({ length: 4 }, () => world.newKey()))),
+    ];
     for (const key of keys) {
-      const large = head("/api/v1/mint", 400 * 1024 + 1, `x-api-key: ${key}\r\n`) + " ".repeat(400 * 1024);
+      const large =
+        head("/api/v1/mint", 400 * 1024 + 1, `x-api-key: ${key}\r\n`) + " ".repeat(400 * 1024);
       for (let i = 0; i < 6; i++) hold("127.0.3.1", large);
-      for (let i = 0; i < 20; i++) hold("127.0.3.1", `${head("/api/v1/mint", 100, `x-api-key: ${key}\r\n`)}{`);
+      for (let i = 0; i < 20; i++)
+        hold("127.0.3.1", `${head("/api/v1/mint", 100, `x-api-key: ${key}\r\n`)}{`);
     }
     await expect.poll(() => memory.total).toBeGreaterThan(3 * MIB);
     const mine = { ...headers, "x-api-key": world.otherKey };
     for (let token = 1; token <= 20 || memory.total > 0; token++) {
       const mints = entries(world, token).slice(0, 1);
       const body = JSON.stringify({ users: [{ userId: world.otherUser, mints }] });
-      expect((await fetch(`${url}/api/v1/mint`, { method: "POST", headers: mine, body })).status).toBe(200);
+      expect(
+        (await fetch(`${url}/api/v1/mint`, { method: "POST", headers: mine, body })).status,
+      ).toBe(200);
     }
     for (const socket of held) socket.destroy();
   });
@@ -223,7 +265,9 @@ describe("what a request costs", () => {
       await new Promise((resolve) => setTimeout(resolve, 1_500));
       throw new MintmarkError("mint_not_found");
     };
-    expect((await fetch(`${url}/api/v1/mints/${crypto.randomUUID()}`, { headers })).status).toBe(404);
+    expect((await fetch(`${url}/api/v1/mints/${crypto.randomUUID()}`, { headers })).status).toBe(
+      404,
+    );
   });
 
   it("is not ready while its memory is taken, and a metric tells how much is", async () => {
@@ -231,16 +275,22 @@ describe("what a request costs", () => {
     await using world = await createWorld({ memory });
     const { url, headers } = await listen(world);
     const ready = async () => (await fetch(`${url}/readyz`)).json();
-    expect(await ready()).toMatchObject({ checks: { memory: "requests and responses hold 0 of 1 MiB" } });
+    expect(await ready()).toMatchObject({
+      checks: { memory: "requests and responses hold 0 of 1 MiB" },
+    });
     const sockets: Socket[] = [];
     for (let i = 0; i < 8; i++) {
       const { applicationId } = await world.engine.applications.create({ name: `Tenant ${i}` });
       const { secret } = await world.engine.keys.issue(applicationId);
       // Each takes the most that the server lets it have.
       for (const size of [200, 100, 50, 25, 12])
-        sockets.push(stall(url, { ...headers, "x-api-key": secret }, Buffer.alloc(size * 1024, " ")));
+        sockets.push(
+          stall(url, { ...headers, "x-api-key": secret }, Buffer.alloc(size * 1024, " ")),
+        );
     }
-    await expect.poll(ready).toMatchObject({ code: "not_ready", errors: [{ pointer: "/checks/memory" }] });
+    await expect
+      .poll(ready)
+      .toMatchObject({ code: "not_ready", errors: [{ pointer: "/checks/memory" }] });
     const metrics = new Metrics({ engine: world.engine, memory });
     expect(await metrics.registry.metrics()).toContain(`mintmark_held_bytes ${memory.total}`);
     metrics.close();
@@ -256,14 +306,20 @@ describe("what a request costs", () => {
       const users = [{ userId: user, mints: Array.from({ length: 40 }, (_, i) => entry(i)) }];
       return `/api/v1/mints/${(await world.send("POST", "/api/v1/mint", { key, body: { users } })).body.mintId}`;
     };
-    const [own, theirs] = [await mint(world.key, world.users[0], 0), await mint(world.otherKey, world.otherUser, 100)];
+    const [own, theirs] = [
+      await mint(world.key, world.users[0], 0),
+      await mint(world.otherKey, world.otherUser, 100),
+    ];
     const underWay = new Map<string, number>();
     const most = new Map<string, number>();
     const { get } = mints;
     let both = 0;
     mints.get = async (applicationId, mintId) => {
       underWay.set(applicationId, (underWay.get(applicationId) ?? 0) + 1);
-      most.set(applicationId, Math.max(most.get(applicationId) ?? 0, underWay.get(applicationId) ?? 0));
+      most.set(
+        applicationId,
+        Math.max(most.get(applicationId) ?? 0, underWay.get(applicationId) ?? 0),
+      );
       both = Math.max(both, [...underWay.values()].filter((count) => count > 0).length);
       const result = await get(applicationId, mintId);
       await pass();
@@ -271,7 +327,9 @@ describe("what a request costs", () => {
       return result;
     };
     const asked = [own, theirs].flatMap((url, i) =>
-      Array.from({ length: 20 }, () => world.send("GET", url, { key: i === 0 ? world.key : world.otherKey })),
+      Array.from({ length: 20 }, () =>
+        world.send("GET", url, { key: i === 0 ? world.key : world.otherKey }),
+      ),
     );
     expect((await Promise.all(asked)).map(({ status }) => status)).toEqual(Array(40).fill(200));
     expect([...most.values()]).toEqual([1, 1]);
@@ -281,17 +339,29 @@ describe("what a request costs", () => {
   it("counts a large response's actual size once it is made", async () => {
     // Enough for one answer that is under way, and not for two.
     await using world = await createWorld({ memory: new HeldBytes(4 * MIB) });
-    const mints = Array.from({ length: 40 }, (_, i) => ({ ...entries(world, 1)[1], mintingBlob: hex(i + 1) }));
-    const { body } = await world.send("POST", "/api/v1/mint", { body: { users: [{ userId: world.users[0], mints }] } });
+    const mints = Array.from({ length: 40 }, (_, i) => ({
+      ...entries(world, 1)[1],
+      mintingBlob: hex(i + 1),
+    }));
+    const { body } = await world.send("POST", "/api/v1/mint", {
+      body: { users: [{ userId: world.users[0], mints }] },
+    });
     const ask = () => world.send("GET", `/api/v1/mints/${body.mintId}`);
-    expect((await Promise.all(Array.from({ length: 5 }, ask))).map(({ status }) => status)).toEqual(Array(5).fill(200));
+    expect((await Promise.all(Array.from({ length: 5 }, ask))).map(({ status }) => status)).toEqual(
+      Array(5).fill(200),
+    );
   });
 
   it("starts no large response for a key that holds too much", async () => {
     const memory = new HeldBytes(4 * MIB);
     await using world = await createWorld({ memory });
-    const mints = Array.from({ length: 40 }, (_, i) => ({ ...entries(world, 1)[1], mintingBlob: hex(i + 1) }));
-    const { body } = await world.send("POST", "/api/v1/mint", { body: { users: [{ userId: world.users[0], mints }] } });
+    const mints = Array.from({ length: 40 }, (_, i) => ({
+      ...entries(world, 1)[1],
+      mintingBlob: hex(i + 1),
+    }));
+    const { body } = await world.send("POST", "/api/v1/mint", {
+      body: { users: [{ userId: world.users[0], mints }] },
+    });
     const { url, headers } = await listen(world);
     const ask = async () => (await fetch(`${url}/api/v1/mints/${body.mintId}`, { headers })).status;
     expect(await ask()).toBe(200);
@@ -310,10 +380,18 @@ describe("what a request costs", () => {
     const first = await world.send("GET", "/openapi.json", { key: null });
     expect(first.headers.ratelimit).toBeDefined();
     const etag = String(first.headers.etag);
-    const again = await world.app.inject({ url: "/openapi.json", headers: { "if-none-match": etag } });
-    expect(first.body.paths["/openapi.json"].get.responses["304"].description).toContain("If-None-Match");
+    const again = await world.app.inject({
+      url: "/openapi.json",
+      headers: { "if-none-match": etag },
+    });
+    expect(first.body.paths["/openapi.json"].get.responses["304"].description).toContain(
+      "If-None-Match",
+    );
     expect([again.statusCode, again.body, again.headers.etag]).toEqual([304, "", etag]);
-    const other = await world.app.inject({ url: "/openapi.json", headers: { "if-none-match": '"other"' } });
+    const other = await world.app.inject({
+      url: "/openapi.json",
+      headers: { "if-none-match": '"other"' },
+    });
     expect(other.statusCode).toBe(200);
   });
 });
@@ -321,14 +399,19 @@ describe("what a request costs", () => {
 async function listen({ app, key }: World) {
   await app.listen({ host: "127.0.0.1", port: 0 });
   const { port } = app.server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}`, headers: { "x-api-key": key, "content-type": "application/json" } };
+  return {
+    url: `http://127.0.0.1:${port}`,
+    headers: { "x-api-key": key, "content-type": "application/json" },
+  };
 }
 
 /** Sends a body but for its last byte. The server has it some time later. */
 function stall(url: string, headers: Record<string, string>, body: Buffer): Socket {
   const { port } = new URL(url);
   const socket = connect(Number(port), "127.0.0.1");
-  const lines = Object.entries({ ...headers, "content-length": body.length + 1 }).map(([k, v]) => `${k}: ${v}`);
+  const lines = Object.entries({ ...headers, "content-length": body.length + 1 }).map(
+    ([k, v]) => `${k}: ${v}`,
+  );
   socket.write(`POST /api/v1/mint HTTP/1.1\r\nhost: x\r\n${lines.join("\r\n")}\r\n\r\n`);
   socket.write(body);
   return socket;

@@ -15,7 +15,11 @@ afterEach(() => world[Symbol.asyncDispose]());
 
 const STREAM = { accept: "text/event-stream" };
 const open = (query = "", headers: Record<string, string> = {}) =>
-  EventStreamClient.open(`${address}/api/v1/events${query}`, { ...STREAM, "x-api-key": world.key, ...headers });
+  EventStreamClient.open(`${address}/api/v1/events${query}`, {
+    ...STREAM,
+    "x-api-key": world.key,
+    ...headers,
+  });
 
 let minted = 0;
 const mint = async (): Promise<string> => {
@@ -26,7 +30,9 @@ const mint = async (): Promise<string> => {
 const mintElsewhere = async () => {
   const { engine, otherKey, otherUser, erc721 } = world;
   const mints = [{ ...entries(world, minted++)[1], assetId: erc721.assetId }];
-  await engine.mint(await engine.keys.authenticate(otherKey), { users: [{ userId: otherUser, mints }] });
+  await engine.mint(await engine.keys.authenticate(otherKey), {
+    users: [{ userId: otherUser, mints }],
+  });
 };
 
 /** Enablements of the fixture. */
@@ -44,9 +50,17 @@ describe("the stream of events", () => {
     await mintElsewhere();
     await world.engine.operator.seal("zk-rollup");
     const [mintEvent, sealed] = await client.take(2);
-    expect(mintEvent).toMatchObject({ id: "4", data: { type: "mint.accepted", data: { mintId, users: 1, mints: 3 } } });
-    expect(sealed?.data).toMatchObject({ sequence: 5, type: "batch.sealed", data: { batchId: "zk-rollup-0" } });
-    for (const { data } of [mintEvent, sealed].filter((one) => one !== undefined)) event.parse(data);
+    expect(mintEvent).toMatchObject({
+      id: "4",
+      data: { type: "mint.accepted", data: { mintId, users: 1, mints: 3 } },
+    });
+    expect(sealed?.data).toMatchObject({
+      sequence: 5,
+      type: "batch.sealed",
+      data: { batchId: "zk-rollup-0" },
+    });
+    for (const { data } of [mintEvent, sealed].filter((one) => one !== undefined))
+      event.parse(data);
     client.hangUp();
   });
 
@@ -112,7 +126,11 @@ describe("the stream of events", () => {
     await start({ heartbeatMs: 10 });
     const { people } = world.engine;
     const applicationId = team === null ? null : world.applicationId;
-    const { link } = await people.invite({ applicationId, role: team === null ? "operator" : "viewer", name: "Ada" });
+    const { link } = await people.invite({
+      applicationId,
+      role: team === null ? "operator" : "viewer",
+      name: "Ada",
+    });
     const { token, person } = await people.signIn({ link: link ?? "" });
     const client = await EventStreamClient.open(`${address}/api/v1/events`, {
       ...STREAM,
@@ -159,7 +177,9 @@ describe("pages of events", () => {
     await start();
     await mint();
     const first = await world.send("GET", "/api/v1/events?limit=3");
-    expect(first.body.data.map(({ sequence }: { sequence: number }) => sequence)).toEqual([1, 2, 3]);
+    expect(first.body.data.map(({ sequence }: { sequence: number }) => sequence)).toEqual([
+      1, 2, 3,
+    ]);
     expect(first.body.hasMore).toBe(true);
     const { body } = await world.send("GET", "/api/v1/events?after=3");
     expect(body).toMatchObject({ data: [{ sequence: 4, type: "mint.accepted" }], hasMore: false });

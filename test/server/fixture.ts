@@ -12,11 +12,18 @@ import { oauthError, problemDocument } from "../../server/routes/api/openapi.ts"
 import { ENDPOINTS } from "../../server/routes/index.ts";
 import type { ServerOptions } from "../../server/service.ts";
 
-export const SETTLEMENT = { chainId: 31_337n, contract: `0x${"5e".repeat(20)}`, engineVersion: 5 } as const;
+export const SETTLEMENT = {
+  chainId: 31_337n,
+  contract: `0x${"5e".repeat(20)}`,
+  engineVersion: 5,
+} as const;
 export const OWNER = `0x${"70".repeat(20)}` as const;
 export const OTHER_OWNER = `0x${"71".repeat(20)}` as const;
 
-/** An engine with two applications, their users and keys, and one ready asset of each standard, behind a server. */
+/**
+ * An engine with two applications, their users and keys, and one ready asset of each standard,
+ * behind a server.
+ */
 export interface World extends AsyncDisposable {
   readonly engine: Engine;
   readonly app: FastifyInstance;
@@ -30,9 +37,14 @@ export interface World extends AsyncDisposable {
   readonly erc20: Asset;
   readonly erc721: Asset;
   readonly erc1155: Asset;
-  /** Sends a request with the first application's key, and checks that the answer is as documented. */
+  /**
+   * Sends a request with the first application's key, and checks that the answer is as documented.
+   */
   send(method: InjectOptions["method"], url: string, options?: SendOptions): Promise<Answer>;
-  newKey(scopes?: readonly Scope[], more?: { expiresAt?: number; mintQuota?: bigint }): Promise<string>;
+  newKey(
+    scopes?: readonly Scope[],
+    more?: { expiresAt?: number; mintQuota?: bigint },
+  ): Promise<string>;
   /** Everything that a refused request must leave as it was. */
   snapshot(): Promise<unknown>;
 }
@@ -85,7 +97,9 @@ export async function createWorld({
     ...(clock && { clock }),
   });
   const { applicationId } = await engine.applications.create({ name: "First" });
-  const { applicationId: otherApplicationId } = await engine.applications.create({ name: "Second" });
+  const { applicationId: otherApplicationId } = await engine.applications.create({
+    name: "Second",
+  });
   const { key, secret } = await engine.keys.issue(applicationId);
   const { secret: otherKey } = await engine.keys.issue(otherApplicationId);
   const users = await Promise.all([
@@ -95,7 +109,11 @@ export async function createWorld({
   const otherUser = await engine.users.create(otherApplicationId, { ownerAddress: OWNER });
   const ready = async (standard: Asset["standard"], applications: readonly string[]) => {
     const names = { name: `Token ${standard}`, symbol: standard.toUpperCase() };
-    const { assetId } = await engine.assets.add({ standard, contractAddress: contractAddress(), ...names });
+    const { assetId } = await engine.assets.add({
+      standard,
+      contractAddress: contractAddress(),
+      ...names,
+    });
     await engine.assets.whitelist(assetId);
     await engine.operator.recordRegistered(assetId, { minterLocked: true });
     for (const id of applications) await engine.assets.enable(id, assetId);
@@ -118,7 +136,8 @@ export async function createWorld({
     erc1155: await ready("erc1155", [applicationId]),
     send: (method, url, options) => send(app, secret, method, url, options),
     async newKey(scopes, more) {
-      return (await engine.keys.issue(applicationId, { ...(scopes && { scopes }), ...more })).secret;
+      return (await engine.keys.issue(applicationId, { ...(scopes && { scopes }), ...more }))
+        .secret;
     },
     snapshot: () => snapshot(world),
     async [Symbol.asyncDispose]() {
@@ -130,10 +149,15 @@ export async function createWorld({
 }
 
 /** Requests of an owner who signed in by its wallet. */
-export async function signedIn(world: Pick<World, "send">, account: PrivateKeyAccount): Promise<SendOptions> {
+export async function signedIn(
+  world: Pick<World, "send">,
+  account: PrivateKeyAccount,
+): Promise<SendOptions> {
   const by = { key: null, headers: { host: "localhost:3000" } };
   const { address } = account;
-  const { message } = (await world.send("POST", "/owner/v1/challenge", { ...by, body: { address } })).body;
+  const { message } = (
+    await world.send("POST", "/owner/v1/challenge", { ...by, body: { address } })
+  ).body;
   const proof = { message, signature: await account.signMessage({ message }) };
   const { body } = await world.send("POST", "/owner/v1/sign-in", { ...by, body: proof });
   return { key: null, headers: { authorization: `Bearer ${body.token}` } };
@@ -170,9 +194,15 @@ const ROUTELESS: readonly Code[] = [
 ];
 
 /** An answer as it came, in memory or over a socket. */
-export type Answered = Pick<LightMyRequestResponse, "statusCode" | "headers" | "body" | "rawPayload">;
+export type Answered = Pick<
+  LightMyRequestResponse,
+  "statusCode" | "headers" | "body" | "rawPayload"
+>;
 
-/** Holds an answer against the documentation of its route: status, schema, code. Every test of the server goes through here. */
+/**
+ * Holds an answer against the documentation of its route: status, schema, code. Every test of the
+ * server goes through here.
+ */
 export function conform(method: string, url: string, response: Answered): Answer {
   const { statusCode: status, headers, body: text } = response;
   const endpoint = endpointOf(method, url);
@@ -186,10 +216,14 @@ export function conform(method: string, url: string, response: Answered): Answer
     expect(body.status).toBe(status);
     expect(statusOf(code, endpoint?.path), `the status of ${code}`).toBe(status);
     expect(body.requestId).toBe(headers["x-request-id"]);
-    expect(endpoint ? errorsOf(endpoint) : ROUTELESS, `${method} ${url} documents ${code}`).toContain(code);
+    expect(
+      endpoint ? errorsOf(endpoint) : ROUTELESS,
+      `${method} ${url} documents ${code}`,
+    ).toContain(code);
     return { status, headers, body, text };
   }
-  if (endpoint === undefined) throw new Error(`${method} ${url} answered ${status} without an endpoint`);
+  if (endpoint === undefined)
+    throw new Error(`${method} ${url} answered ${status} without an endpoint`);
   if (status === 304 && endpoint.success.unchanged !== undefined) {
     expect(text).toBe("");
     return { status, headers, body: null, text };
@@ -200,7 +234,8 @@ export function conform(method: string, url: string, response: Answered): Answer
     expect(text).toBe(bare);
     return { status, headers, body: text, text };
   }
-  if (endpoint.success.schemas === undefined) return { status, headers, body: response.rawPayload, text };
+  if (endpoint.success.schemas === undefined)
+    return { status, headers, body: response.rawPayload, text };
   expect(type).toBe("application/json; charset=utf-8");
   return { status, headers, body: z.union(endpoint.success.schemas).parse(JSON.parse(text)), text };
 }
@@ -208,7 +243,10 @@ export function conform(method: string, url: string, response: Answered): Answer
 export function endpointOf(method: string, url: string): Endpoint | undefined {
   const path = url.split("?", 1)[0] ?? "";
   return ENDPOINTS.find((endpoint) => {
-    return endpoint.method === method && new RegExp(`^${endpoint.path.replaceAll(/\{\w+\}/g, "[^/]+")}$`).test(path);
+    return (
+      endpoint.method === method &&
+      new RegExp(`^${endpoint.path.replaceAll(/\{\w+\}/g, "[^/]+")}$`).test(path)
+    );
   });
 }
 
@@ -217,8 +255,18 @@ export function entries({ erc20, erc721, erc1155 }: World, n: number) {
   const blob = (text: string) => `0x${Buffer.from(text).toString("hex")}`;
   return [
     { mintingBlob: "", assetId: erc20.assetId, amount: 250, dataAvailabilityMode: "validium" },
-    { mintingBlob: blob(String(n)), assetId: erc721.assetId, amount: 1, dataAvailabilityMode: "zk-rollup" },
-    { mintingBlob: blob("7"), assetId: erc1155.assetId, amount: "3", dataAvailabilityMode: "validium" },
+    {
+      mintingBlob: blob(String(n)),
+      assetId: erc721.assetId,
+      amount: 1,
+      dataAvailabilityMode: "zk-rollup",
+    },
+    {
+      mintingBlob: blob("7"),
+      assetId: erc1155.assetId,
+      amount: "3",
+      dataAvailabilityMode: "validium",
+    },
   ];
 }
 
@@ -239,5 +287,9 @@ async function snapshot({ engine, applicationId, otherApplicationId, users, othe
 /** The code of a refused request, and the pointers of its bad entries. */
 export function refusal({ status, body }: Answer) {
   const errors = (body.errors ?? []) as { pointer: string; code: string }[];
-  return { status, code: body.code as Code, errors: errors.map(({ pointer, code }) => `${pointer} ${code}`) };
+  return {
+    status,
+    code: body.code as Code,
+    errors: errors.map(({ pointer, code }) => `${pointer} ${code}`),
+  };
 }

@@ -9,7 +9,8 @@ import { type Answered, conform, createWorld, entries, refusal, type World } fro
 import { damaged, hostileText, nearMint } from "./hostile-values.ts";
 import { type Document, type Operation, operationsOf, SchemaValues } from "./schema-values.ts";
 
-// Every route of the document, over real sockets, as two applications that must never learn of each other.
+// Every route of the document, over real sockets, as two applications that must never learn of each
+// other.
 
 /** The heavy suite sends so many that each route has answered well at least once. */
 const MANY = 50_000;
@@ -31,9 +32,16 @@ type Tenant = "first" | "second";
 const folder = mkdtempSync(join(tmpdir(), "mintmark-fuzz-"));
 let world: World;
 let port: number;
-let calls: fc.Arbitrary<{ readonly operation: Operation; readonly by: Tenant | null; readonly call: Call }>;
+let calls: fc.Arbitrary<{
+  readonly operation: Operation;
+  readonly by: Tenant | null;
+  readonly call: Call;
+}>;
 /** What only one application may ever see: everywhere, and where batch data is not told. */
-let secrets: Record<Tenant, { readonly everywhere: readonly string[]; readonly inPrivate: readonly string[] }>;
+let secrets: Record<
+  Tenant,
+  { readonly everywhere: readonly string[]; readonly inPrivate: readonly string[] }
+>;
 const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE });
 const asked = new Map<string, Map<number, number>>();
 
@@ -63,23 +71,37 @@ function exchange({ method, path, headers, body }: Call): Promise<Answered> {
           .destroy();
       } else response.on("end", finish);
     });
-    sent.on("error", (cause) => failed(new Error(`no answer to ${method} ${path}`, { cause }))).end(body);
+    sent
+      .on("error", (cause) => failed(new Error(`no answer to ${method} ${path}`, { cause })))
+      .end(body);
   });
 }
 
-/** Gives an application users, mints and a webhook that are like no other's, and tells what only it may see of them. */
+/**
+ * Gives an application users, mints and a webhook that are like no other's, and tells what only it
+ * may see of them.
+ */
 async function seed(tenant: Tenant, applicationId: string, key: string) {
   const ownerAddress = `0x${(tenant === "first" ? "1f" : "e2").repeat(20)}` as const;
   const { userId } = await world.engine.users.create(applicationId, { ownerAddress });
   const text = `${tenant}-token`;
   const blob = `0x${Buffer.from(text).toString("hex")}`;
-  const mint = { mintingBlob: blob, assetId: world.erc721.assetId, amount: 1, dataAvailabilityMode: "validium" };
+  const mint = {
+    mintingBlob: blob,
+    assetId: world.erc721.assetId,
+    amount: 1,
+    dataAvailabilityMode: "validium",
+  };
   const body = { users: [{ userId, mints: [mint] }] };
   const minted = await world.send("POST", "/api/v1/mint", { key, body });
   const url = `http://127.0.0.1:9/${tenant}-hook`;
   const hook = await world.send("POST", "/api/v1/webhooks", { key, body: { url } });
   const raw = `userId,assetId,amount,dataAvailabilityMode\n${userId},${world.erc20.assetId},1,validium\n`;
-  const drop = await world.send("POST", "/api/v1/drops", { key, raw, headers: { "content-type": "text/csv" } });
+  const drop = await world.send("POST", "/api/v1/drops", {
+    key,
+    raw,
+    headers: { "content-type": "text/csv" },
+  });
   const page = await world.send("GET", "/api/v1/transactions?limit=1", { key });
   const keyId = key.split("_")[2] ?? "";
   return {
@@ -123,24 +145,35 @@ beforeAll(async () => {
     drops: folder,
   });
   const { key, otherKey, applicationId, otherApplicationId, users, otherUser } = world;
-  await world.send("POST", "/api/v1/mint", { body: { users: [{ userId: users[0], mints: entries(world, 1) }] } });
+  await world.send("POST", "/api/v1/mint", {
+    body: { users: [{ userId: users[0], mints: entries(world, 1) }] },
+  });
   const first = await seed("first", applicationId, key);
   const second = await seed("second", otherApplicationId, otherKey);
   secrets = { first, second };
   for (const mode of ["validium", "zk-rollup"] as const) await world.engine.operator.seal(mode);
   const document: Document = (await world.send("GET", "/openapi.json", { key: null })).body;
   const form = { "content-type": "application/x-www-form-urlencoded" };
-  const raw = new URLSearchParams({ grant_type: "client_credentials", client_id: world.keyId, client_secret: key });
-  const token: string = (await world.send("POST", "/oauth/token", { key: null, raw: raw.toString(), headers: form }))
-    .body.access_token;
+  const raw = new URLSearchParams({
+    grant_type: "client_credentials",
+    client_id: world.keyId,
+    client_secret: key,
+  });
+  const token: string = (
+    await world.send("POST", "/oauth/token", { key: null, raw: raw.toString(), headers: form })
+  ).body.access_token;
   port = await listen(world.app);
 
   // Metadata can only be set of these. Freezing all of one ends that, so there are several.
-  const reserved = await Promise.all([1, 2, 3, 4].map((number) => reserveAsset(applicationId, number)));
+  const reserved = await Promise.all(
+    [1, 2, 3, 4].map((number) => reserveAsset(applicationId, number)),
+  );
   const links = fc.nat(7).map((number) => `0x${"b".repeat(39)}${number}`);
   const either = (name: "userId" | "mintId" | "transactionId" | "webhookId" | "dropId") =>
     fc.constantFrom(first[name], second[name]);
-  const cursors = fc.constantFrom(...[first.cursor, second.cursor].filter((cursor) => cursor !== null));
+  const cursors = fc.constantFrom(
+    ...[first.cursor, second.cursor].filter((cursor) => cursor !== null),
+  );
   const forged = (text: string) =>
     fc
       .tuple(fc.nat(text.length - 1), fc.constantFrom(..."A0_z-."))
@@ -152,7 +185,12 @@ beforeAll(async () => {
     webhookId: either("webhookId"),
     dropId: either("dropId"),
     cursor: fc.oneof(cursors, cursors.chain(forged)),
-    assetId: fc.constantFrom(world.erc20.assetId, world.erc721.assetId, world.erc1155.assetId, ...reserved),
+    assetId: fc.constantFrom(
+      world.erc20.assetId,
+      world.erc721.assetId,
+      world.erc1155.assetId,
+      ...reserved,
+    ),
     tokenId: fc.constantFrom(...TOKENS),
     tokenIds: fc.subarray([...TOKENS], { minLength: 1, maxLength: 1 }),
     metadata: fc.constant(METADATA),
@@ -163,7 +201,12 @@ beforeAll(async () => {
     ownerAddress: fc.constantFrom(`0x${"ab".repeat(20)}`, `0x${"cd".repeat(20)}`),
     vaultId: fc.constantFrom("0", "1", "2", "9223372036854775808", "18446744073709551615"),
     batchId: fc.constantFrom("validium-0", "zk-rollup-0", "validium-1"),
-    url: fc.constantFrom("http://127.0.0.1:9/", "https://127.0.0.1:9/hook", "ftp://127.0.0.1", "http://10.0.0.1/"),
+    url: fc.constantFrom(
+      "http://127.0.0.1:9/",
+      "https://127.0.0.1:9/hook",
+      "ftp://127.0.0.1",
+      "http://10.0.0.1/",
+    ),
     // Rare in a text that is made up.
     grant_type: fc.constant("client_credentials"),
     client_id: fc.constantFrom(world.keyId, otherKey.split("_")[2] ?? ""),
@@ -171,13 +214,16 @@ beforeAll(async () => {
   };
   const mostValues = new SchemaValues(document, known);
   const OF_USERS = ["/api/v1/users", "/api/v1/users/bulk"];
-  // Callers choose their users' ids: one who chose another application's would see it again, as its own.
+  // Callers choose their users' ids: one who chose another application's would see it again, as its
+  // own.
   const newUserValues = new SchemaValues(document, { ...known, userId: fc.uuid() });
-  const rightMint = fc.record({ amount: fc.integer({ min: 1, max: 9 }), user: fc.nat(1) }).map(({ amount, user }) => {
-    const { assetId } = world.erc20;
-    const mint = { mintingBlob: "", assetId, amount, dataAvailabilityMode: "validium" };
-    return { users: [{ userId: users[user], mints: [mint] }] };
-  });
+  const rightMint = fc
+    .record({ amount: fc.integer({ min: 1, max: 9 }), user: fc.nat(1) })
+    .map(({ amount, user }) => {
+      const { assetId } = world.erc20;
+      const mint = { mintingBlob: "", assetId, amount, dataAvailabilityMode: "validium" };
+      return { users: [{ userId: users[user], mints: [mint] }] };
+    });
   const rows = rightMint.map(({ users: [user] }) => {
     const { assetId, amount } = user?.mints[0] ?? {};
     return `userId,assetId,amount,dataAvailabilityMode\n${user?.userId},${assetId},${amount},validium\n`;
@@ -193,7 +239,11 @@ beforeAll(async () => {
       return { claims: [{ linkAddress, mint: { assetId, amount, dataAvailabilityMode } }] };
     },
   );
-  const rightGrant = fc.constant({ grant_type: "client_credentials", client_id: world.keyId, client_secret: key });
+  const rightGrant = fc.constant({
+    grant_type: "client_credentials",
+    client_id: world.keyId,
+    client_secret: key,
+  });
   const nearBodies: Readonly<Record<string, readonly fc.Arbitrary<unknown>[]>> = {
     "/api/v1/mint": [nearMint(world), rightMint],
     "/api/mint": [nearMint(world), rightMint],
@@ -220,7 +270,14 @@ beforeAll(async () => {
     ),
     fc.oneof(
       fc.string({ maxLength: 40 }),
-      fc.constantFrom("text/event-stream", "application/json", "gzip", "Bearer ", "1", second.transactionId),
+      fc.constantFrom(
+        "text/event-stream",
+        "application/json",
+        "gzip",
+        "Bearer ",
+        "1",
+        second.transactionId,
+      ),
       forged(key),
       forged(token).map((text) => `Bearer ${text}`),
       fc.constantFrom(`Bearer ${token}`, "Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0."),
@@ -240,14 +297,24 @@ beforeAll(async () => {
       extra: seldom(16, fc.tuple(hostileText, hostileText)),
     })
     .chain(({ operation, by, strange, extra }) => {
-      const values = operation.method === "POST" && OF_USERS.includes(operation.path) ? newUserValues : mostValues;
+      const values =
+        operation.method === "POST" && OF_USERS.includes(operation.path)
+          ? newUserValues
+          : mostValues;
       const fields = operation.parameters.map(({ name, schema }) => values.of(schema, name));
       const bodies = operation.body === null ? fc.jsonValue() : values.of(operation.body.schema);
       const near = nearBodies[operation.path] ?? [];
       return fc
-        .tuple(fc.tuple(...fields), fc.tuple(...fields.map(() => fc.boolean())), fc.oneof(bodies, ...near))
+        .tuple(
+          fc.tuple(...fields),
+          fc.tuple(...fields.map(() => fc.boolean())),
+          fc.oneof(bodies, ...near),
+        )
         .map(([given, wanted, body]) => {
-          const headers = { ...(by && credentials[by]), ...(strange && { [strange[0]]: strange[1] }) };
+          const headers = {
+            ...(by && credentials[by]),
+            ...(strange && { [strange[0]]: strange[1] }),
+          };
           const call = callOf(operation, { given, wanted, body, extra }, headers);
           // A strange header may happen to be the first application's own credential.
           return { operation, by: isFirst(headers) ? ("first" as const) : by, call };
@@ -284,14 +351,19 @@ function callOf(
     else if (parts.wanted[i] && place === "query") search.append(name, text);
     else if (parts.wanted[i]) fields[name.toLowerCase()] = text.replaceAll(/[^\x20-\x7e]/g, "?");
   }
-  if (parts.extra !== null) search.append(...(parts.extra.map((text) => text.toWellFormed()) as [string, string]));
+  if (parts.extra !== null)
+    search.append(...(parts.extra.map((text) => text.toWellFormed()) as [string, string]));
   const query = search.size > 0 ? `?${search}` : "";
   const sends = method === "POST" || method === "PUT";
   const type = body?.type ?? "application/json";
-  const isForm = type !== "application/json" && typeof parts.body === "object" && parts.body !== null;
+  const isForm =
+    type !== "application/json" && typeof parts.body === "object" && parts.body !== null;
   const text = isForm
     ? new URLSearchParams(
-        Object.entries(parts.body as object).map(([name, value]): [string, string] => [name, String(value)]),
+        Object.entries(parts.body as object).map(([name, value]): [string, string] => [
+          name,
+          String(value),
+        ]),
       ).toString()
     : type === "text/csv"
       ? String(parts.body)
@@ -310,7 +382,8 @@ function judge(operation: Operation, by: Tenant | null, call: Call, answer: Answ
   const perRoute = asked.get(name) ?? new Map<number, number>();
   asked.set(name, perRoute.set(answer.statusCode, (perRoute.get(answer.statusCode) ?? 0) + 1));
   expect(answer.statusCode, `${name} ${answer.body}`).toBeLessThan(500);
-  if (answer.headers["content-type"] !== "text/event-stream") conform(call.method, call.path, answer);
+  if (answer.headers["content-type"] !== "text/event-stream")
+    conform(call.method, call.path, answer);
   const sent = `${call.path} ${JSON.stringify(call.headers)} ${call.body}`;
   const isPublic = !/^\/api\//.test(call.path) || /^\/api\/v1\/batches/.test(call.path);
   for (const tenant of ["first", "second"] as const) {
@@ -318,7 +391,9 @@ function judge(operation: Operation, by: Tenant | null, call: Call, answer: Answ
     const { everywhere, inPrivate } = secrets[tenant];
     const told = `${JSON.stringify(answer.headers)} ${answer.body}`.toLowerCase();
     const leaked = [...everywhere, ...(isPublic ? [] : inPrivate)].filter((secret) => {
-      return told.includes(secret.toLowerCase()) && !sent.toLowerCase().includes(secret.toLowerCase());
+      return (
+        told.includes(secret.toLowerCase()) && !sent.toLowerCase().includes(secret.toLowerCase())
+      );
     });
     expect(leaked, `${name} as ${by} tells of ${tenant}`).toEqual([]);
   }
@@ -340,9 +415,11 @@ test("whatever is sent is answered as documented, never with our fault, and tell
   expect(sent).toBeGreaterThanOrEqual(REQUESTS);
   expect((await world.engine.operator.verify()).problems).toEqual([]);
   if (REQUESTS < MANY) return;
-  const succeeded = [...asked].filter(([, seen]) => [...seen.keys()].some((status) => status < 300));
-  // All but what needs the signature of an owner, a link or a person of the console, or what a frozen collection refuses
-  // for ever: the deterministic tests show those.
+  const succeeded = [...asked].filter(([, seen]) =>
+    [...seen.keys()].some((status) => status < 300),
+  );
+  // All but what needs the signature of an owner, a link or a person of the console, or what a
+  // frozen collection refuses for ever: the deterministic tests show those.
   const signed =
     /withdrawals|transfers|session-keys|owner|console|webhooks\/|readyz|POST \/public\/v1\/claims|P(?:OS|U)T .*\/metadata/;
   const unsigned = operationsOf((await world.send("GET", "/openapi.json", { key: null })).body)
@@ -361,13 +438,14 @@ test("any bytes to the mint route are refused as documented", async () => {
 
 const mintHead = (more: string) =>
   `POST /api/v1/mint HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${world.key}\r\nContent-Type: application/json\r\n${more}\r\n\r\n`;
-const mintText = () => JSON.stringify({ users: [{ userId: world.users[0], mints: entries(world, 2) }] });
+const mintText = () =>
+  JSON.stringify({ users: [{ userId: world.users[0], mints: entries(world, 2) }] });
 
 test("slow and truncated requests are told so or cut off, and hold nobody up", async () => {
   const right = mintText();
   const head = mintHead(`Content-Length: ${right.length}`);
-  const slow = [head.slice(0, 40), head.slice(0, -2), head, head + right.slice(0, -1)].map((bytes) =>
-    new Connection(port).write(bytes),
+  const slow = [head.slice(0, 40), head.slice(0, -2), head, head + right.slice(0, -1)].map(
+    (bytes) => new Connection(port).write(bytes),
   );
   // One byte at a time does not win time.
   const trickle = new Connection(port).write(head);
@@ -377,26 +455,34 @@ test("slow and truncated requests are told so or cut off, and hold nobody up", a
     connection.socket.end();
     return connection;
   });
-  expect((await exchange({ method: "GET", path: "/healthz", headers: {}, body: null })).statusCode).toBe(200);
-  for (const { status } of await Promise.all([...slow, trickle].map((one) => one.answer()))) expect(status).toBe(408);
+  expect(
+    (await exchange({ method: "GET", path: "/healthz", headers: {}, body: null })).statusCode,
+  ).toBe(200);
+  for (const { status } of await Promise.all([...slow, trickle].map((one) => one.answer())))
+    expect(status).toBe(408);
   clearInterval(drops);
-  for (const one of truncated) expect((await one.answer().catch(() => ({ status: 400 }))).status).toBe(400);
+  for (const one of truncated)
+    expect((await one.answer().catch(() => ({ status: 400 }))).status).toBe(400);
 });
 
 test("no cursor, key or token survives the change of a character, nor is one application's taken from the other", async () => {
   const page = await world.send("GET", "/api/v1/transactions?limit=1");
   const cursor: string = page.body.pagination.nextCursor;
-  const elsewhere = await world.send("GET", `/api/v1/transactions?limit=1&cursor=${cursor}`, { key: world.otherKey });
+  const elsewhere = await world.send("GET", `/api/v1/transactions?limit=1&cursor=${cursor}`, {
+    key: world.otherKey,
+  });
   expect(refusal(elsewhere).code).toBe("cursor_invalid");
   // The last character of base64 may hold bits that mean nothing.
   for (let at = 0; at < cursor.length - 1; at++) {
     const changed = `${cursor.slice(0, at)}${cursor[at] === "A" ? "B" : "A"}${cursor.slice(at + 1)}`;
-    expect(refusal(await world.send("GET", `/api/v1/transactions?limit=1&cursor=${changed}`)).code).toBe(
-      "cursor_invalid",
-    );
+    expect(
+      refusal(await world.send("GET", `/api/v1/transactions?limit=1&cursor=${changed}`)).code,
+    ).toBe("cursor_invalid");
   }
   for (let at = 0; at < world.key.length; at++) {
     const key = `${world.key.slice(0, at)}${world.key[at] === "0" ? "1" : "0"}${world.key.slice(at + 1)}`;
-    expect(refusal(await world.send("GET", "/api/v1/assets", { key })).code).toBe("credentials_invalid");
+    expect(refusal(await world.send("GET", "/api/v1/assets", { key })).code).toBe(
+      "credentials_invalid",
+    );
   }
 });

@@ -36,7 +36,10 @@ describe("readiness", () => {
     now -= 3_600_000;
     const { status, body } = await own.send("GET", "/readyz", { key: null });
     const detail = "the clock is 60 minutes behind the journal's newest entry: set it right";
-    expect([status, body.errors]).toEqual([503, [{ pointer: "/checks/clock", code: "not_ready", detail }]]);
+    expect([status, body.errors]).toEqual([
+      503,
+      [{ pointer: "/checks/clock", code: "not_ready", detail }],
+    ]);
   });
 
   test("is 503 while a check fails, while draining, and without a store", async () => {
@@ -56,19 +59,27 @@ describe("readiness", () => {
     };
     expect((await ready()).body.checks.l1).toBe("in step");
     const late = await fails(new NotReady("40 blocks behind"));
-    expect(late.body.errors).toEqual([{ pointer: "/checks/l1", code: "not_ready", detail: "40 blocks behind" }]);
+    expect(late.body.errors).toEqual([
+      { pointer: "/checks/l1", code: "not_ready", detail: "40 blocks behind" },
+    ]);
     const secret = await fails(new Error("fetch https://rpc.example/v2/secret failed"));
     expect(secret.body.errors[0].detail).toBe("failed; the log has the reason");
-    const member = await fails(new MintmarkError("l1_failed", "member at https://member.example did not answer"));
+    const member = await fails(
+      new MintmarkError("l1_failed", "member at https://member.example did not answer"),
+    );
     expect(member.body.errors[0].detail).toBe("L1 refused or did not answer.");
-    const told = "the committee does not sign; 0x12: cannot be reached at https://member.example (refused)";
+    const told =
+      "the committee does not sign; 0x12: cannot be reached at https://member.example (refused)";
     const committee = await fails(new MintmarkError("l1_failed", told));
     expect(committee.body.errors[0].detail).toBe("the committee does not sign; the log has more");
     await Promise.all([ready(), ready(), ready()]);
     expect(asked).toBe(5);
     own.app.drain();
     expect(refusal(await ready())).toMatchObject({ status: 503, code: "shutting_down" });
-    expect(refusal(await own.send("GET", "/api/v1/state"))).toMatchObject({ status: 503, code: "shutting_down" });
+    expect(refusal(await own.send("GET", "/api/v1/state"))).toMatchObject({
+      status: 503,
+      code: "shutting_down",
+    });
     expect((await own.send("GET", "/healthz")).status).toBe(200);
   });
 
@@ -87,15 +98,25 @@ describe("readiness", () => {
   test("a closed engine is 503 everywhere but /healthz", async () => {
     await using own = await createWorld();
     await own.engine.close();
-    expect(refusal(await own.send("GET", "/readyz"))).toMatchObject({ status: 503, code: "not_ready" });
-    expect(refusal(await own.send("GET", "/api/v1/assets"))).toMatchObject({ status: 503, code: "engine_closed" });
+    expect(refusal(await own.send("GET", "/readyz"))).toMatchObject({
+      status: 503,
+      code: "not_ready",
+    });
+    expect(refusal(await own.send("GET", "/api/v1/assets"))).toMatchObject({
+      status: 503,
+      code: "engine_closed",
+    });
     expect((await own.send("GET", "/healthz")).status).toBe(200);
   });
 });
 
 describe("a request id", () => {
   test.each(["abc-123_X.y", "1"])("%j is taken over", async (id) => {
-    expect((await world.send("GET", "/healthz", { headers: { "x-request-id": id } })).headers["x-request-id"]).toBe(id);
+    expect(
+      (await world.send("GET", "/healthz", { headers: { "x-request-id": id } })).headers[
+        "x-request-id"
+      ],
+    ).toBe(id);
   });
 
   test.each(["", "a b", "-a", 'x"y', "a".repeat(65)])("%j is replaced", async (id) => {
@@ -111,7 +132,8 @@ describe("a request id", () => {
 
 describe("credentials", () => {
   const path = "/api/v1/limits";
-  const asked = async (headers: Record<string, string>) => world.send("GET", path, { key: null, headers });
+  const asked = async (headers: Record<string, string>) =>
+    world.send("GET", path, { key: null, headers });
 
   test("work with a header name of any case", async () => {
     for (const name of ["x-api-key", "X-Api-Key", "X-API-KEY"]) {
@@ -141,12 +163,20 @@ describe("credentials", () => {
       world.key,
     ];
     for (const key of wrong) {
-      expect(refusal(await own.send("GET", path, { key }))).toMatchObject({ status: 401, code: "credentials_invalid" });
+      expect(refusal(await own.send("GET", path, { key }))).toMatchObject({
+        status: 401,
+        code: "credentials_invalid",
+      });
     }
     const expired = await own.newKey(["read"], { expiresAt: 1 });
-    expect(refusal(await own.send("GET", path, { key: expired }))).toMatchObject({ code: "credentials_expired" });
+    expect(refusal(await own.send("GET", path, { key: expired }))).toMatchObject({
+      code: "credentials_expired",
+    });
     await own.engine.keys.revoke(own.keyId);
-    expect(refusal(await own.send("GET", path))).toMatchObject({ status: 401, code: "credentials_invalid" });
+    expect(refusal(await own.send("GET", path))).toMatchObject({
+      status: 401,
+      code: "credentials_invalid",
+    });
     const fresh = await own.newKey();
     await own.engine.applications.suspend(own.applicationId);
     expect(refusal(await own.send("GET", path, { key: fresh }))).toMatchObject({
@@ -156,7 +186,10 @@ describe("credentials", () => {
   });
 
   test("are checked before the body", async () => {
-    const answer = await world.send("POST", "/api/v1/mint", { key: "wrong", raw: "{".repeat(100_000) });
+    const answer = await world.send("POST", "/api/v1/mint", {
+      key: "wrong",
+      raw: "{".repeat(100_000),
+    });
     expect(refusal(answer)).toMatchObject({ status: 401, code: "credentials_invalid" });
   });
 
@@ -184,7 +217,10 @@ describe("routes", () => {
   test("/ is a page with links for browsers, and their JSON for others", async () => {
     const asked = (accept: string) => world.app.inject({ url: "/", headers: { accept } });
     const page = await asked("text/html,application/xhtml+xml,*/*;q=0.8");
-    expect([page.statusCode, page.headers["content-type"]]).toEqual([200, "text/html; charset=utf-8"]);
+    expect([page.statusCode, page.headers["content-type"]]).toEqual([
+      200,
+      "text/html; charset=utf-8",
+    ]);
     expect(page.headers["content-security-policy"]).toContain("default-src 'none'");
     const answer = await asked("*/*");
     const { links } = answer.json();
@@ -195,18 +231,30 @@ describe("routes", () => {
     }
   });
 
-  test.each(["/nothing", "/explorer/nothing"])("%s is a page with links for browsers", async (url) => {
-    const page = await world.app.inject({ url, headers: { accept: "text/html,application/xhtml+xml,*/*;q=0.8" } });
-    expect([page.statusCode, page.headers["content-type"]]).toEqual([404, "text/html; charset=utf-8"]);
-    expect([page.headers.vary, page.headers["content-security-policy"]]).toEqual([
-      "accept",
-      expect.stringContaining("default-src 'none'"),
-    ]);
-    expect(page.body).toContain("<h1>No such page</h1>");
-    expect(page.body).toContain('href="/docs"');
-    const { headers, ...problem } = await world.app.inject({ url });
-    expect([headers["content-type"], problem.json().code]).toEqual(["application/problem+json", "route_not_found"]);
-  });
+  test.each(["/nothing", "/explorer/nothing"])(
+    "%s is a page with links for browsers",
+    async (url) => {
+      const page = await world.app.inject({
+        url,
+        headers: { accept: "text/html,application/xhtml+xml,*/*;q=0.8" },
+      });
+      expect([page.statusCode, page.headers["content-type"]]).toEqual([
+        404,
+        "text/html; charset=utf-8",
+      ]);
+      expect([page.headers.vary, page.headers["content-security-policy"]]).toEqual([
+        "accept",
+        expect.stringContaining("default-src 'none'"),
+      ]);
+      expect(page.body).toContain("<h1>No such page</h1>");
+      expect(page.body).toContain('href="/docs"');
+      const { headers, ...problem } = await world.app.inject({ url });
+      expect([headers["content-type"], problem.json().code]).toEqual([
+        "application/problem+json",
+        "route_not_found",
+      ]);
+    },
+  );
 
   test.each([
     ["GET", "/api/v1/mint", "POST"],
@@ -251,25 +299,36 @@ describe("bodies", () => {
 describe("rate limits", () => {
   test("a key pays one unit a mint entry, and gets the time to retry", async () => {
     let now = 0;
-    await using own = await createWorld({ now: () => now, rateLimits: { key: { units: 10, windowSeconds: 10 } } });
+    await using own = await createWorld({
+      now: () => now,
+      rateLimits: { key: { units: 10, windowSeconds: 10 } },
+    });
     const body = { users: [{ userId: own.users[0], mints: Array(9).fill(entries(own, 1)[0]) }] };
     const first = await own.send("POST", "/api/v1/mint", { body });
     expect(first.status).toBe(200);
-    expect(first.headers).toMatchObject({ "ratelimit-policy": '"key";q=10;w=10', ratelimit: '"key";r=1;t=9' });
+    expect(first.headers).toMatchObject({
+      "ratelimit-policy": '"key";q=10;w=10',
+      ratelimit: '"key";r=1;t=9',
+    });
     const before = await own.snapshot();
     const second = await own.send("POST", "/api/v1/mint", { body });
     expect(refusal(second)).toMatchObject({ status: 429, code: "rate_limited" });
     expect(second.headers["retry-after"]).toBe("8");
     expect(await own.snapshot()).toEqual(before);
     expect((await own.send("GET", "/api/v1/limits", { key: await own.newKey() })).status).toBe(200);
-    expect(refusal(await own.send("GET", "/api/v1/limits"))).toMatchObject({ code: "rate_limited" });
+    expect(refusal(await own.send("GET", "/api/v1/limits"))).toMatchObject({
+      code: "rate_limited",
+    });
     expect((await own.send("GET", "/healthz")).headers.ratelimit).toBeUndefined();
     now = 10_000;
     expect((await own.send("POST", "/api/v1/mint", { body })).status).toBe(200);
   });
 
   test("no request costs more than its key can ever pay", async () => {
-    await using own = await createWorld({ now: () => 0, rateLimits: { key: { units: 5, windowSeconds: 10 } } });
+    await using own = await createWorld({
+      now: () => 0,
+      rateLimits: { key: { units: 5, windowSeconds: 10 } },
+    });
     const [mint] = entries(own, 1);
     const body = { users: [{ userId: own.users[0], mints: Array(9).fill(mint) }] };
     expect((await own.send("POST", "/api/v1/mint", { body })).status).toBe(200);
@@ -283,14 +342,21 @@ describe("rate limits", () => {
       now: () => 0,
       rateLimits: { failedAuthentication: { units: 2, windowSeconds: 60 } },
     });
-    const wrong = async () => refusal(await own.send("GET", "/api/v1/limits", { key: "wrong" })).status;
+    const wrong = async () =>
+      refusal(await own.send("GET", "/api/v1/limits", { key: "wrong" })).status;
     expect([await wrong(), await wrong(), await wrong()]).toEqual([401, 401, 429]);
     expect((await own.send("GET", "/api/v1/limits")).status).toBe(200);
   });
 
   test("public reads count by address", async () => {
-    await using own = await createWorld({ now: () => 0, rateLimits: { publicReads: { units: 1, windowSeconds: 60 } } });
+    await using own = await createWorld({
+      now: () => 0,
+      rateLimits: { publicReads: { units: 1, windowSeconds: 60 } },
+    });
     expect((await own.send("GET", "/public/v1/state")).status).toBe(200);
-    expect(refusal(await own.send("GET", "/public/v1/state"))).toMatchObject({ status: 429, code: "rate_limited" });
+    expect(refusal(await own.send("GET", "/public/v1/state"))).toMatchObject({
+      status: 429,
+      code: "rate_limited",
+    });
   });
 });

@@ -6,7 +6,10 @@ import { MAX_DEPTH, parseJson } from "../../core/mint/json.ts";
 /** Why the plain reader takes no further character. */
 class Refused extends Error {}
 
-/** RFC 8259 and what docs/api.md asks beyond it, one character after another: the naive twin of `parseJson`. */
+/**
+ * RFC 8259 and what docs/api.md asks beyond it, one character after another: the naive twin of
+ * `parseJson`.
+ */
 class PlainReader {
   readonly #text: string;
   #at = 0;
@@ -87,15 +90,19 @@ class PlainReader {
   }
 }
 
-/** Whether a double says the same as the literal, and no other whole number could have been meant. */
+/**
+ * Whether a double says the same as the literal, and no other whole number could have been meant.
+ */
 function isExact(literal: string): boolean {
   const number = Number(literal);
-  const [, whole = "0", fraction = "", exponent = "0"] = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(literal) ?? [];
+  const [, whole = "0", fraction = "", exponent = "0"] =
+    /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(literal) ?? [];
   if (literal.length > 64 || !Number.isFinite(number)) return false;
   if (Number.isInteger(number) && !Number.isSafeInteger(number)) return false;
   if (/^0*$/.test(whole + fraction)) return true;
   if (Math.abs(Number(exponent)) > 1_000) return false;
-  const scaled = BigInt(whole + fraction) * 10n ** BigInt(2_000 + Number(exponent) - fraction.length);
+  const scaled =
+    BigInt(whole + fraction) * 10n ** BigInt(2_000 + Number(exponent) - fraction.length);
   const [digits = "", power = "0"] = String(Math.abs(number)).split("e");
   const [before = "", behind = ""] = digits.split(".");
   return scaled === BigInt(before + behind) * 10n ** BigInt(2_000 + Number(power) - behind.length);
@@ -103,7 +110,11 @@ function isExact(literal: string): boolean {
 
 function plainly(body: Uint8Array): { value: unknown } | null {
   try {
-    return { value: new PlainReader(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(body)).whole() };
+    return {
+      value: new PlainReader(
+        new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(body),
+      ).whole(),
+    };
   } catch (error) {
     if (error instanceof Refused || error instanceof TypeError) return null;
     throw error;
@@ -119,7 +130,20 @@ function quickly(body: Uint8Array): { value: unknown } | null {
   }
 }
 
-const keys = ["a", "ab", "é", "𐀀", "__proto__", "constructor", "0", "", ":", "a\\u0062", "\\u005f_proto__", '\\"'];
+const keys = [
+  "a",
+  "ab",
+  "é",
+  "𐀀",
+  "__proto__",
+  "constructor",
+  "0",
+  "",
+  ":",
+  "a\\u0062",
+  "\\u005f_proto__",
+  '\\"',
+];
 const literals = [
   "0",
   "-0",
@@ -144,7 +168,18 @@ const long = [
   `0.${"3".repeat(20)}`,
   "0e999999",
 ];
-const texts = ['""', '"a"', '"é𐀀"', '"\\u0000"', '"\\ud800"', '":,{\\"a\\":1"', '"1e3"', "true", "false", "null"];
+const texts = [
+  '""',
+  '"a"',
+  '"é𐀀"',
+  '"\\u0000"',
+  '"\\ud800"',
+  '":,{\\"a\\":1"',
+  '"1e3"',
+  "true",
+  "false",
+  "null",
+];
 const gap = fc.constantFrom("", "", "", "", " ", "\n", "\t", "\u00a0", "\ufeff", "\u0000");
 
 const json: fc.Arbitrary<string> = fc.letrec<{ value: string }>((tie) => ({
@@ -152,16 +187,31 @@ const json: fc.Arbitrary<string> = fc.letrec<{ value: string }>((tie) => ({
     { depthSize: "small" },
     fc.constantFrom(...literals, ...long, ...texts),
     fc.nat().map(String),
-    // A number that is shorter than what it says, by about as much as a field that occurs twice makes the text longer.
-    fc.tuple(fc.constantFrom("a", "ab"), fc.nat(9), fc.integer({ min: 7, max: 10 })).map(([key, value, zeros]) => {
-      return `{"${key}":${value},"${key}":1e${zeros}}`;
-    }),
-    fc.tuple(gap, fc.array(tie("value"), { maxLength: 4 })).map(([g, items]) => `[${items.join(`${g},`)}${g}]`),
+    // A number that is shorter than what it says, by about as much as a field that occurs twice
+    // makes the text longer.
     fc
-      .tuple(gap, fc.array(fc.tuple(fc.constantFrom(...keys.slice(0, 2), ...keys), tie("value")), { maxLength: 4 }))
-      .map(([g, fields]) => `{${fields.map(([key, value]) => `"${key}"${g}:${value}`).join(`,${g}`)}}`),
+      .tuple(fc.constantFrom("a", "ab"), fc.nat(9), fc.integer({ min: 7, max: 10 }))
+      .map(([key, value, zeros]) => {
+        return `{"${key}":${value},"${key}":1e${zeros}}`;
+      }),
     fc
-      .tuple(fc.integer({ min: MAX_DEPTH - 3, max: MAX_DEPTH + 1 }), fc.constantFrom("[]", '{"a":', "[1,"))
+      .tuple(gap, fc.array(tie("value"), { maxLength: 4 }))
+      .map(([g, items]) => `[${items.join(`${g},`)}${g}]`),
+    fc
+      .tuple(
+        gap,
+        fc.array(fc.tuple(fc.constantFrom(...keys.slice(0, 2), ...keys), tie("value")), {
+          maxLength: 4,
+        }),
+      )
+      .map(
+        ([g, fields]) => `{${fields.map(([key, value]) => `"${key}"${g}:${value}`).join(`,${g}`)}}`,
+      ),
+    fc
+      .tuple(
+        fc.integer({ min: MAX_DEPTH - 3, max: MAX_DEPTH + 1 }),
+        fc.constantFrom("[]", '{"a":', "[1,"),
+      )
       .map(([depth, one]) => {
         const open = one === "[]" ? "[" : one;
         return `${open.repeat(depth)}1${(one.startsWith("{") ? "}" : "]").repeat(depth)}`;
@@ -169,12 +219,25 @@ const json: fc.Arbitrary<string> = fc.letrec<{ value: string }>((tie) => ({
   ),
 })).value;
 
-/** Characters that mean something, and bytes that are no UTF-8: an end too early, an overlong one, a surrogate. */
+/**
+ * Characters that mean something, and bytes that are no UTF-8: an end too early, an overlong one, a
+ * surrogate.
+ */
 const pieces = [...'{}[]",:\\eE.-019 ', "\n", "\u00e9"].map((text) => Buffer.from(text));
-const broken = [[0xff], [0xc3], [0x80], [0xc0, 0xaf], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0]].map(
-  Buffer.from,
-);
-const damage = fc.record({ at: fc.nat(), cut: fc.nat(2), put: fc.constantFrom(...pieces, ...broken, Buffer.alloc(0)) });
+const broken = [
+  [0xff],
+  [0xc3],
+  [0x80],
+  [0xc0, 0xaf],
+  [0xed, 0xa0, 0x80],
+  [0xf4, 0x90, 0x80, 0x80],
+  [0],
+].map(Buffer.from);
+const damage = fc.record({
+  at: fc.nat(),
+  cut: fc.nat(2),
+  put: fc.constantFrom(...pieces, ...broken, Buffer.alloc(0)),
+});
 
 test("any bytes give the same result or refusal as the plain reader", () => {
   fc.assert(

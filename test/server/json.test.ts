@@ -12,7 +12,9 @@ function issuesOf(text: string): readonly string[] {
   } catch (error) {
     if (!(error instanceof MintmarkError)) throw error;
     expect(error.code).toBe("malformed_json");
-    return error.issues.map(({ pointer, detail }) => `${pointer} ${detail.split(" ", 3).join(" ")}`);
+    return error.issues.map(
+      ({ pointer, detail }) => `${pointer} ${detail.split(" ", 3).join(" ")}`,
+    );
   }
   throw new Error(`accepted ${text}`);
 }
@@ -59,7 +61,11 @@ const pieces: fc.Arbitrary<readonly Piece[]> = fc.array(
   fc.oneof(
     fc.tuple(
       fc.constant("decimal" as const),
-      fc.oneof(fc.maxSafeNat(), fc.nat(), fc.constantFrom(0, 9, 10, 999_999_999, 1_000_000_000, 2 ** 53 - 1)),
+      fc.oneof(
+        fc.maxSafeNat(),
+        fc.nat(),
+        fc.constantFrom(0, 9, 10, 999_999_999, 1_000_000_000, 2 ** 53 - 1),
+      ),
     ),
     fc.tuple(fc.constant("text" as const), fc.string({ unit: "grapheme-ascii", maxLength: 300 })),
     fc.tuple(fc.constantFrom("bytes" as const, "hex" as const, "slice" as const), bytes),

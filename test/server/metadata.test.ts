@@ -36,7 +36,10 @@ describe("the metadata of a token", () => {
       "cache-control": "public, max-age=60",
       "cross-origin-resource-policy": "cross-origin",
     });
-    expect((await served(card, "/8")).body).toMatchObject({ code: "metadata_not_found", status: 404 });
+    expect((await served(card, "/8")).body).toMatchObject({
+      code: "metadata_not_found",
+      status: 404,
+    });
   });
 
   test("is sent again only when it has changed", async () => {
@@ -45,14 +48,20 @@ describe("the metadata of a token", () => {
     const again = await served(card, "/7", { "if-none-match": `"other", W/${etag}` });
     expect([again.status, again.text, again.headers.etag]).toEqual([304, "", etag]);
     await put(card, "/tokens/7/metadata", { name: "Changed" });
-    expect((await served(card, "/7", { "if-none-match": String(etag) })).body).toEqual({ name: "Changed" });
+    expect((await served(card, "/7", { "if-none-match": String(etag) })).body).toEqual({
+      name: "Changed",
+    });
   });
 
   test("can be cached for ever once it is frozen", async () => {
     await put(card, "/tokens/9/metadata", SEVEN);
     expect((await put(card, "/metadata/frozen", { tokenIds: ["9"] })).body).toEqual({ tokens: 1 });
-    expect((await served(card, "/9")).headers["cache-control"]).toBe("public, max-age=31536000, immutable");
-    expect((await put(card, "/tokens/9/metadata", { name: "New" })).body).toMatchObject({ code: "metadata_frozen" });
+    expect((await served(card, "/9")).headers["cache-control"]).toBe(
+      "public, max-age=31536000, immutable",
+    );
+    expect((await put(card, "/tokens/9/metadata", { name: "New" })).body).toMatchObject({
+      code: "metadata_frozen",
+    });
     expect((await put(card, "/metadata/frozen", { tokenIds: ["404"] })).body).toMatchObject({
       code: "metadata_not_found",
       errors: [{ pointer: "/tokenIds/0" }],
@@ -76,7 +85,9 @@ describe("the metadata of a token", () => {
       { tokenId: "1", metadata: SEVEN },
       { tokenId: "2", metadata: { image: "http://plain" } },
     ];
-    expect((await world.send("POST", own(card, "/metadata"), { body: { tokens: bad } })).body).toMatchObject({
+    expect(
+      (await world.send("POST", own(card, "/metadata"), { body: { tokens: bad } })).body,
+    ).toMatchObject({
       code: "validation_failed",
       errors: [{ pointer: "/tokens/1/metadata/image" }],
     });
@@ -85,23 +96,36 @@ describe("the metadata of a token", () => {
 
   test("is found by a sealed vault, or its contract's where it has none", async () => {
     await put(item, "/tokens/55/metadata", SEVEN);
-    const entry = { assetId: item.assetId, tokenId: "55", amount: 1, dataAvailabilityMode: "zk-rollup" };
+    const entry = {
+      assetId: item.assetId,
+      tokenId: "55",
+      amount: 1,
+      dataAvailabilityMode: "zk-rollup",
+    };
     const coins = { assetId: world.erc20.assetId, amount: 1, dataAvailabilityMode: "zk-rollup" };
     const bare = { ...entry, tokenId: "56" };
     const body = { users: [{ userId: world.users[0], mints: [entry, coins, bare] }] };
     const { vaults } = (await world.send("POST", "/api/v1/mint", { body })).body;
-    const at = (i: number) => world.send("GET", `/public/v1/vaults/${vaults[i].vaultId}/metadata`, { key: null });
+    const at = (i: number) =>
+      world.send("GET", `/public/v1/vaults/${vaults[i].vaultId}/metadata`, { key: null });
     expect((await at(0)).body).toMatchObject({ code: "proof_not_ready" });
     await world.engine.operator.seal("zk-rollup");
     expect((await at(0)).body).toEqual(SEVEN);
-    expect((await at(1)).body).toEqual({ name: "Token erc20", symbol: "ERC20", decimals: 0, quantum: "1" });
+    expect((await at(1)).body).toEqual({
+      name: "Token erc20",
+      symbol: "ERC20",
+      decimals: 0,
+      quantum: "1",
+    });
     expect((await at(2)).body).toMatchObject({ name: "Card", symbol: "CARD" });
   });
 
   test("needs a key that mints, of the application that the asset is reserved for", async () => {
     const path = own(card, "/tokens/7/metadata");
     const reader = await world.newKey(["read"]);
-    expect((await world.send("PUT", path, { key: reader, body: SEVEN })).body).toMatchObject({ code: "scope_missing" });
+    expect((await world.send("PUT", path, { key: reader, body: SEVEN })).body).toMatchObject({
+      code: "scope_missing",
+    });
     const other = await world.send("PUT", path, { key: world.otherKey, body: SEVEN });
     expect(other.body).toMatchObject({ code: "asset_not_found" });
     expect((await put(world.erc721, "/tokens/7/metadata", SEVEN)).body).toMatchObject({
@@ -120,10 +144,14 @@ describe("the metadata of an asset", () => {
       placeholder: null,
     });
     expect((await served(item)).body).toEqual({ name: "Card", symbol: "CARD", ...contract });
-    expect((await put(item, "/collection", { contractMetadata: { image: "x" } })).body).toMatchObject({
+    expect(
+      (await put(item, "/collection", { contractMetadata: { image: "x" } })).body,
+    ).toMatchObject({
       errors: [{ pointer: "/contractMetadata/image" }],
     });
-    const unknown = await world.send("GET", `/public/v1/metadata/${world.applicationId}`, { key: null });
+    const unknown = await world.send("GET", `/public/v1/metadata/${world.applicationId}`, {
+      key: null,
+    });
     expect(unknown.body).toMatchObject({ code: "asset_not_found" });
   });
 });

@@ -10,7 +10,8 @@ test("metrics count requests, problems and mints, show batches and L1, and name 
   let reachable = true;
   const chain = {
     blockNumber: async () => 7n,
-    operatorBalance: () => (reachable ? Promise.resolve(5n * 10n ** 17n) : Promise.reject(new Error("down"))),
+    operatorBalance: () =>
+      reachable ? Promise.resolve(5n * 10n ** 17n) : Promise.reject(new Error("down")),
   };
   const checks = () => ({ purse: () => Promise.reject(new Error("empty")) });
   const chains = new Map([[world.engine.settlement.chainId, async () => chain]]);
@@ -48,7 +49,9 @@ test("metrics count requests, problems and mints, show batches and L1, and name 
   expect(text).not.toContain(world.users[0]);
   expect(text).not.toContain(world.key);
   expect((await fetch(`http://127.0.0.1:${server.port}/`)).status).toBe(404);
-  expect((await fetch(`http://127.0.0.1:${server.port}/metrics`, { method: "HEAD" })).status).toBe(404);
+  expect((await fetch(`http://127.0.0.1:${server.port}/metrics`, { method: "HEAD" })).status).toBe(
+    404,
+  );
 
   reachable = false;
   const without = await read();
@@ -65,24 +68,28 @@ test("a fault of the server is an internal error, and counts as one", async () =
   const answer = await world.send("POST", "/api/v1/mint", { body });
   expect(answer.status).toBe(500);
   expect(answer.body).toMatchObject({ code: "internal" });
-  expect(await metrics.registry.metrics()).toContain('mintmark_http_problems_total{code="internal"} 1');
+  expect(await metrics.registry.metrics()).toContain(
+    'mintmark_http_problems_total{code="internal"} 1',
+  );
   metrics.close();
 });
 
 test("the metrics of a server are refused to another site's name", async () => {
   await using world = await createWorld();
-  await using server = await serveMetrics(new Metrics({ engine: world.engine }), "127.0.0.1", 0, ["metrics.example"]);
+  await using server = await serveMetrics(new Metrics({ engine: world.engine }), "127.0.0.1", 0, [
+    "metrics.example",
+  ]);
   const asked = (host: string) =>
     new Promise<{ status: number | undefined; text: string }>((resolve, reject) => {
       const options = { port: server.port, path: "/metrics", headers: { host } };
-      get(options, async (response) => resolve({ status: response.statusCode, text: await text(response) })).on(
-        "error",
-        reject,
-      );
+      get(options, async (response) =>
+        resolve({ status: response.statusCode, text: await text(response) }),
+      ).on("error", reject);
     });
   const refused = await asked("attacker.example");
   expect(refused.status).toBe(421);
   expect(refused.text).toContain("MINTMARK_HOSTS");
   expect(refused.text).not.toContain("mintmark_");
-  for (const host of ["metrics.example:9464", "localhost", "10.0.0.7"]) expect((await asked(host)).status).toBe(200);
+  for (const host of ["metrics.example:9464", "localhost", "10.0.0.7"])
+    expect((await asked(host)).status).toBe(200);
 });

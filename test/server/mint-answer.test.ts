@@ -9,20 +9,34 @@ import { createWorld, OWNER } from "./fixture.ts";
 const KEY = `0x${"2a".repeat(32)}` as const;
 const hex = (text: string) => Buffer.from(text).toString("hex");
 
-/** What an ERC-721 or ERC-1155 token is called: short decimals, long ones, and other text; of few tokens, so that some occur again. */
+/**
+ * What an ERC-721 or ERC-1155 token is called: short decimals, long ones, and other text; of few
+ * tokens, so that some occur again.
+ */
 const name = fc.oneof(
   fc.nat({ max: 3 }).map(String),
   fc.bigInt({ min: 0n, max: 10n ** 80n }).map(String),
   fc.string({ minLength: 1, maxLength: 100, unit: "grapheme-ascii" }),
 );
-const amount = fc.oneof(fc.integer({ min: 1, max: 3 }), fc.bigInt({ min: 1n, max: 2n ** 63n - 1n }).map(String));
+const amount = fc.oneof(
+  fc.integer({ min: 1, max: 3 }),
+  fc.bigInt({ min: 1n, max: 2n ** 63n - 1n }).map(String),
+);
 const mode = fc.constantFrom(...MODES);
 const entry = fc.oneof(
   fc.record({ token: fc.constant("erc20" as const), mode, amount }),
   fc.record({ token: fc.constant("erc1155" as const), mode, amount, name }),
-  fc.record({ token: fc.constantFrom("erc721" as const, "framed" as const), mode, amount: fc.constant(1), name }),
+  fc.record({
+    token: fc.constantFrom("erc721" as const, "framed" as const),
+    mode,
+    amount: fc.constant(1),
+    name,
+  }),
 );
-const requests = fc.array(fc.array(entry, { minLength: 1, maxLength: 12 }), { minLength: 1, maxLength: 3 });
+const requests = fc.array(fc.array(entry, { minLength: 1, maxLength: 12 }), {
+  minLength: 1,
+  maxLength: 3,
+});
 
 test.each([
   ["with a receipt", privateKeyToAccount(KEY)],
@@ -45,7 +59,12 @@ test.each([
   await engine.assets.whitelist(framed.assetId);
   await engine.operator.recordRegistered(framed.assetId, { minterLocked: true });
   await engine.assets.enable(applicationId, framed.assetId);
-  const assetIds = { erc20: erc20.assetId, erc721: erc721.assetId, erc1155: erc1155.assetId, framed: framed.assetId };
+  const assetIds = {
+    erc20: erc20.assetId,
+    erc721: erc721.assetId,
+    erc1155: erc1155.assetId,
+    framed: framed.assetId,
+  };
   const { userId: third } = await engine.users.create(applicationId, { ownerAddress: OWNER });
   const principal = await engine.keys.authenticate(key);
   const buffers = new BufferPool();
@@ -90,7 +109,9 @@ test("a long answer waits for a turn between its pieces", async () => {
     amount: 1,
     dataAvailabilityMode: "validium",
   }));
-  const result = await engine.mint(await engine.keys.authenticate(key), { users: [{ userId: users[0], mints }] });
+  const result = await engine.mint(await engine.keys.authenticate(key), {
+    users: [{ userId: users[0], mints }],
+  });
   let turns = 0;
   const { body } = await mintAnswer(result, new BufferPool(), async () => void turns++);
   expect(String(body)).toBe(JSON.stringify(await mintToWire(result)));

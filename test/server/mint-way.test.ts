@@ -5,13 +5,18 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import type { Ran } from "./mint-way.ts";
 
-/** What a mint of one token may run. Take something away before you add to it: each caller pays for all of it. */
+/**
+ * What a mint of one token may run. Take something away before you add to it: each caller pays for
+ * all of it.
+ */
 const MOST = { functions: 200, files: 45 };
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 /** The steps of a way in docs/architecture.md, as `file name`. */
 function stepsOf(heading: string): string[] {
-  const [, section = ""] = readFileSync(`${ROOT}docs/architecture.md`, "utf8").split(`\n## ${heading}\n`);
+  const [, section = ""] = readFileSync(`${ROOT}docs/architecture.md`, "utf8").split(
+    `\n## ${heading}\n`,
+  );
   const rows = section.split("\n## ")[0]?.matchAll(/^\| `(\w+)` \|.*\| `([^`]+)` \|$/gm) ?? [];
   return [...rows].map(([, name, file]) => `${file} ${name}`);
 }

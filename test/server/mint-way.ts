@@ -5,7 +5,10 @@ import { join } from "node:path";
 import { open, settle, Workload } from "../../bench/engine-workload.ts";
 import { buildServer } from "../../server/app.ts";
 
-/** Prints what a warm server runs of `core/` and `server/` from one POST of one token until that is durable, as JSON. */
+/**
+ * Prints what a warm server runs of `core/` and `server/` from one POST of one token until that is
+ * durable, as JSON.
+ */
 
 /** A function that ran. */
 export interface Ran {
@@ -40,7 +43,8 @@ const ran = (): Ran[] => {
       if (!/^(?:core|server)\//.test(file)) continue;
       for (const { functionName: name, ranges } of functions) {
         const [range] = ranges;
-        if (range !== undefined && range.count > 0) found.push({ file, name, start: range.startOffset });
+        if (range !== undefined && range.count > 0)
+          found.push({ file, name, start: range.startOffset });
       }
     }
   });

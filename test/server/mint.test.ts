@@ -37,7 +37,10 @@ describe("a mint", () => {
     const { status, body: reply } = await world.send("POST", "/api/v1/mint", { body });
     expect(status).toBe(200);
     expect(
-      reply.transactions.map((one: { userIndex: number; mintIndex: number }) => [one.userIndex, one.mintIndex]),
+      reply.transactions.map((one: { userIndex: number; mintIndex: number }) => [
+        one.userIndex,
+        one.mintIndex,
+      ]),
     ).toEqual([0, 1].flatMap((user) => [0, 1, 2].map((mint) => [user, mint])));
     expect(reply.vaults).toHaveLength(6);
     expect(reply.vaults[0]).toMatchObject({
@@ -52,7 +55,11 @@ describe("a mint", () => {
       status: "accepted",
       dataAvailabilityMode: "validium",
     });
-    expect(reply.vaults[1]).toMatchObject({ amount: "1", tokenId: "1", dataAvailabilityMode: "zk-rollup" });
+    expect(reply.vaults[1]).toMatchObject({
+      amount: "1",
+      tokenId: "1",
+      dataAvailabilityMode: "zk-rollup",
+    });
     expect(reply.vaults[5]).toMatchObject({ userId: second, amount: "3", tokenId: "7" });
     expect((await world.send("GET", `/api/v1/mints/${reply.mintId}`)).body).toEqual(reply);
   });
@@ -64,7 +71,9 @@ describe("a mint", () => {
   });
 
   test("is the same through the undocumented alias, marked deprecated", async () => {
-    const { status, headers } = await world.send("POST", "/api/mint", { body: request(nft(`alias ${++token}`)) });
+    const { status, headers } = await world.send("POST", "/api/mint", {
+      body: request(nft(`alias ${++token}`)),
+    });
     expect(status).toBe(200);
     expect(headers.deprecation).toMatch(/^@\d+$/);
     expect(headers.link).toBe('</api/v1/mint>; rel="successor-version"');
@@ -72,9 +81,13 @@ describe("a mint", () => {
 
   test("with dryRun checks everything and changes nothing", async () => {
     const before = await world.snapshot();
-    const good = await world.send("POST", "/api/v1/mint?dryRun=true", { body: request(coin(), nft(`dry ${++token}`)) });
+    const good = await world.send("POST", "/api/v1/mint?dryRun=true", {
+      body: request(coin(), nft(`dry ${++token}`)),
+    });
     expect(good.body).toEqual({ dryRun: true, users: 1, mints: 2 });
-    const bad = await world.send("POST", "/api/v1/mint?dryRun=true", { body: request(nft("dry", { amount: 2 })) });
+    const bad = await world.send("POST", "/api/v1/mint?dryRun=true", {
+      body: request(nft("dry", { amount: 2 })),
+    });
     expect(refusal(bad).code).toBe("erc721_amount_not_one");
     expect(await world.snapshot()).toEqual(before);
   });
@@ -125,7 +138,12 @@ describe("an idempotency key", () => {
 
 describe("a bad mint gets its documented error and changes nothing", () => {
   /** A pointer that begins with a digit is of that mint of the first user. */
-  type Case = readonly [name: string, code: string, pointers: readonly string[], body: () => unknown];
+  type Case = readonly [
+    name: string,
+    code: string,
+    pointers: readonly string[],
+    body: () => unknown,
+  ];
   const asset = (more: object) => async () => {
     const { assetId } = await world.engine.assets.add({
       standard: "erc721",
@@ -137,7 +155,12 @@ describe("a bad mint gets its documented error and changes nothing", () => {
     return assetId;
   };
   const cases: readonly Case[] = [
-    ["an unknown asset", "asset_not_found", ["0/assetId"], () => request(nft("x", { assetId: crypto.randomUUID() }))],
+    [
+      "an unknown asset",
+      "asset_not_found",
+      ["0/assetId"],
+      () => request(nft("x", { assetId: crypto.randomUUID() })),
+    ],
     [
       "an asset that the application has not enabled",
       "asset_not_enabled",
@@ -174,7 +197,12 @@ describe("a bad mint gets its documented error and changes nothing", () => {
       ["/users/1/userId"],
       () => ({ users: [...request(coin()).users, ...request(coin()).users] }),
     ],
-    ["amount 2 of an ERC-721", "erc721_amount_not_one", ["0/amount"], () => request(nft("x", { amount: 2 }))],
+    [
+      "amount 2 of an ERC-721",
+      "erc721_amount_not_one",
+      ["0/amount"],
+      () => request(nft("x", { amount: 2 })),
+    ],
     ["amount 0", "amount_out_of_range", ["0/amount"], () => request(coin({ amount: 0 }))],
     [
       "an amount past 2^63 - 1",
@@ -182,13 +210,43 @@ describe("a bad mint gets its documented error and changes nothing", () => {
       ["0/amount"],
       () => request(coin({ amount: "9223372036854775808" })),
     ],
-    ["an amount that is no whole number", "validation_failed", ["0/amount"], () => request(coin({ amount: 1.5 }))],
-    ["a blob that is not hex", "blob_invalid", ["0/mintingBlob"], () => request(nft("x", { mintingBlob: "zz" }))],
-    ["half a byte of blob", "blob_invalid", ["0/mintingBlob"], () => request(nft("x", { mintingBlob: "0x123" }))],
+    [
+      "an amount that is no whole number",
+      "validation_failed",
+      ["0/amount"],
+      () => request(coin({ amount: 1.5 })),
+    ],
+    [
+      "a blob that is not hex",
+      "blob_invalid",
+      ["0/mintingBlob"],
+      () => request(nft("x", { mintingBlob: "zz" })),
+    ],
+    [
+      "half a byte of blob",
+      "blob_invalid",
+      ["0/mintingBlob"],
+      () => request(nft("x", { mintingBlob: "0x123" })),
+    ],
     ["a blob of 256 bytes", "blob_invalid", ["0/mintingBlob"], () => request(nft("x".repeat(256)))],
-    ["a blob on ERC-20", "blob_invalid", ["0/mintingBlob"], () => request(coin({ mintingBlob: "31" }))],
-    ["a blob that is no text", "blob_invalid", ["0/mintingBlob"], () => request(nft("x", { mintingBlob: "1001" }))],
-    ["an id and a blob", "validation_failed", ["0/tokenId"], () => request(nft("x", { tokenId: "1001" }))],
+    [
+      "a blob on ERC-20",
+      "blob_invalid",
+      ["0/mintingBlob"],
+      () => request(coin({ mintingBlob: "31" })),
+    ],
+    [
+      "a blob that is no text",
+      "blob_invalid",
+      ["0/mintingBlob"],
+      () => request(nft("x", { mintingBlob: "1001" })),
+    ],
+    [
+      "an id and a blob",
+      "validation_failed",
+      ["0/tokenId"],
+      () => request(nft("x", { tokenId: "1001" })),
+    ],
     [
       "an id of an ERC-20",
       "validation_failed",
@@ -226,7 +284,12 @@ describe("a bad mint gets its documented error and changes nothing", () => {
       ["0/mintingBlob"],
       () => request(coin({ assetId: imx, mintingBlob: hex("{1}:{two}") })),
     ],
-    ["too many users", "batch_too_large", ["/users"], () => ({ users: Array(4).fill(request(coin()).users[0]) })],
+    [
+      "too many users",
+      "batch_too_large",
+      ["/users"],
+      () => ({ users: Array(4).fill(request(coin()).users[0]) }),
+    ],
     ["too many mints", "batch_too_large", ["/users"], () => request(...Array(21).fill(coin()))],
     [
       "more than the supply cap",
@@ -289,8 +352,12 @@ describe("a bad mint gets its documented error and changes nothing", () => {
     expect(refusal(answer)).toMatchObject({ code });
     const dry = await world.send("POST", "/api/v1/mint?dryRun=true", { body: body() });
     expect(refusal(dry)).toEqual(refusal(answer));
-    const whole = pointers.map((pointer) => (/^\d/.test(pointer) ? `/users/0/mints/${pointer}` : pointer));
-    expect(answer.body.errors.map(({ pointer }: { pointer: string }) => pointer).sort()).toEqual(whole.sort());
+    const whole = pointers.map((pointer) =>
+      /^\d/.test(pointer) ? `/users/0/mints/${pointer}` : pointer,
+    );
+    expect(answer.body.errors.map(({ pointer }: { pointer: string }) => pointer).sort()).toEqual(
+      whole.sort(),
+    );
     expect(await world.snapshot()).toEqual(before);
   });
 
@@ -308,7 +375,9 @@ describe("a bad mint gets its documented error and changes nothing", () => {
 
   test("a token of the other application exists for this one too", async () => {
     const body = { users: [{ userId: world.otherUser, mints: [nft("theirs")] }] };
-    expect((await world.send("POST", "/api/v1/mint", { body, key: world.otherKey })).status).toBe(200);
+    expect((await world.send("POST", "/api/v1/mint", { body, key: world.otherKey })).status).toBe(
+      200,
+    );
     const answer = await world.send("POST", "/api/v1/mint", { body: request(nft("theirs")) });
     expect(refusal(answer)).toMatchObject({ status: 409, code: "token_already_minted" });
   });
@@ -317,11 +386,17 @@ describe("a bad mint gets its documented error and changes nothing", () => {
 test("no mint is accepted while too many vaults wait for L1, and the response has a retry time", async () => {
   await using full = await createWorld({ limits: { mintsPerRequest: 3, uncommittedVaults: 6 } });
   const body = () => ({ users: [{ userId: full.users[0], mints: entries(full, ++token) }] });
-  for (let i = 0; i < 2; i++) expect((await full.send("POST", "/api/v1/mint", { body: body() })).status).toBe(200);
-  // Two of the second request's entries have added to vaults; of the third's that is known too late.
+  for (let i = 0; i < 2; i++)
+    expect((await full.send("POST", "/api/v1/mint", { body: body() })).status).toBe(200);
+  // Two of the second request's entries have added to vaults; of the third's that is known too
+  // late.
   expect(full.engine.batches.uncommittedVaults()).toBe(4);
   const refused = await full.send("POST", "/api/v1/mint", { body: body() });
-  expect([refused.status, refused.body.code, refused.headers["retry-after"]]).toEqual([503, "backpressure", "10"]);
+  expect([refused.status, refused.body.code, refused.headers["retry-after"]]).toEqual([
+    503,
+    "backpressure",
+    "10",
+  ]);
   const dryRun = async (of: unknown) => {
     const answer = await full.send("POST", "/api/v1/mint?dryRun=true", { body: of });
     return [answer.status, answer.body.code, answer.headers["retry-after"]];
@@ -329,7 +404,9 @@ test("no mint is accepted while too many vaults wait for L1, and the response ha
   expect(await dryRun(body())).toEqual([503, "backpressure", "10"]);
   // A request that waiting does not mend is not told to wait.
   const [wrong] = entries(full, ++token);
-  const never = { users: [{ userId: full.users[0], mints: Array(3).fill({ ...wrong, amount: "0" }) }] };
+  const never = {
+    users: [{ userId: full.users[0], mints: Array(3).fill({ ...wrong, amount: "0" }) }],
+  };
   expect(await dryRun(never)).toEqual([422, "amount_out_of_range", undefined]);
 });
 
@@ -339,29 +416,45 @@ test("a dry run is refused like a mint while the store has not been compared wit
   const body = { users: [{ userId: uncompared.users[0], mints: entries(uncompared, 1) }] };
   for (const path of ["/api/v1/mint", "/api/v1/mint?dryRun=true"]) {
     const refused = await uncompared.send("POST", path, { body });
-    expect([refused.status, refused.body.code, refused.headers["retry-after"]]).toEqual([503, "l1_not_compared", "5"]);
+    expect([refused.status, refused.body.code, refused.headers["retry-after"]]).toEqual([
+      503,
+      "l1_not_compared",
+      "5",
+    ]);
   }
 });
 
 test("an address is minted to in the application's default mode", async () => {
   await using world = await createWorld();
   const ownerAddress = `0x${"4f".repeat(20)}`;
-  const body = { users: [{ ownerAddress, mints: [{ assetId: world.erc721.assetId, tokenId: "77" }] }] };
+  const body = {
+    users: [{ ownerAddress, mints: [{ assetId: world.erc721.assetId, tokenId: "77" }] }],
+  };
   expect(refusal(await world.send("POST", "/api/v1/mint", { body }))).toMatchObject({
     status: 400,
     errors: ["/users/0/mints/0/dataAvailabilityMode validation_failed"],
   });
   const defaults = { dataAvailabilityMode: "zk-rollup" };
   const changed = await world.send("PUT", "/api/v1/application/defaults", { body: defaults });
-  expect(changed).toMatchObject({ status: 200, body: { applicationId: world.applicationId, ...defaults } });
+  expect(changed).toMatchObject({
+    status: 200,
+    body: { applicationId: world.applicationId, ...defaults },
+  });
   expect((await world.send("GET", "/api/v1/application")).body).toEqual(changed.body);
   const minted = await world.send("POST", "/api/v1/mint", { body });
   expect(minted.body.vaults).toMatchObject([{ ownerAddress, tokenId: "77", ...defaults }]);
   const minter = await world.newKey(["mint"]);
   const other = {
-    users: [{ ownerAddress: `0x${"50".repeat(20)}`, mints: [{ assetId: world.erc721.assetId, tokenId: "78" }] }],
+    users: [
+      {
+        ownerAddress: `0x${"50".repeat(20)}`,
+        mints: [{ assetId: world.erc721.assetId, tokenId: "78" }],
+      },
+    ],
   };
-  expect(refusal(await world.send("POST", "/api/v1/mint", { body: other, key: minter }))).toMatchObject({
+  expect(
+    refusal(await world.send("POST", "/api/v1/mint", { body: other, key: minter })),
+  ).toMatchObject({
     status: 403,
     code: "scope_missing",
   });

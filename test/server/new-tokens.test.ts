@@ -35,7 +35,11 @@ describe("new tokens of applications", () => {
       ...{ method: "POST", headers, body: JSON.stringify({ link }) },
     });
     const cookie = String(opened.headers.get("set-cookie")).split(";")[0] ?? "";
-    return async <T>(method: string, path: string, body?: unknown): Promise<{ status: number; body: T }> => {
+    return async <T>(
+      method: string,
+      path: string,
+      body?: unknown,
+    ): Promise<{ status: number; body: T }> => {
       const answer = await fetch(`${description.api}/console/v1/tokens${path}`, {
         ...{ method, headers: { ...headers, cookie } },
         ...(body !== undefined && { body: JSON.stringify(body) }),
@@ -47,9 +51,14 @@ describe("new tokens of applications", () => {
   type Caller = Awaited<ReturnType<typeof person>>;
 
   const chainOf = (account = admin) =>
-    viem.createWalletClient({ account, transport: viem.http(sandbox.description.rpcUrl) }).extend(viem.publicActions);
+    viem
+      .createWalletClient({ account, transport: viem.http(sandbox.description.rpcUrl) })
+      .extend(viem.publicActions);
 
-  async function send(transaction: { to?: Hex; data: Hex; gas?: bigint }, account = admin): Promise<Hex> {
+  async function send(
+    transaction: { to?: Hex; data: Hex; gas?: bigint },
+    account = admin,
+  ): Promise<Hex> {
     const chain = chainOf(account);
     const hash = await chain.sendTransaction({ ...transaction, chain: null });
     await chain.waitForTransactionReceipt({ hash });
@@ -75,7 +84,8 @@ describe("new tokens of applications", () => {
   /** Sends what the token still needs. */
   async function ready(by: Caller, hash: Hex): Promise<void> {
     const { lock, register } = await progress(by, hash);
-    for (const each of [lock, register]) if (each !== null) await send(each as { to: Hex; data: Hex });
+    for (const each of [lock, register])
+      if (each !== null) await send(each as { to: Hex; data: Hex });
   }
 
   async function added(by: Caller, hash: Hex): Promise<TokenProgress> {
@@ -86,19 +96,41 @@ describe("new tokens of applications", () => {
   test("an admin's wallet creates, locks and registers a token, and the asset is enabled", async () => {
     const by = await person("admin");
     const royalty = { receiver: other.address, percent: "2.5" };
-    const { assetId, data } = await create(by, { ...FORM, standard: "erc1155", royalty, transferable: true });
+    const { assetId, data } = await create(by, {
+      ...FORM,
+      standard: "erc1155",
+      royalty,
+      transferable: true,
+    });
     expect(await progress(by, `0x${"12".repeat(32)}`)).toMatchObject({ status: "sent" });
     const hash = await send({ data });
     const made = await progress(by, hash);
-    expect(made).toMatchObject({ status: "created", asset: null, lock: { from: admin.address.toLowerCase() } });
+    expect(made).toMatchObject({
+      status: "created",
+      asset: null,
+      lock: { from: admin.address.toLowerCase() },
+    });
     await send(made.lock as { to: Hex; data: Hex });
     expect((await progress(by, hash)).lock).toBeNull();
     // Anybody may register it, and who administers the token pays only for what it signs.
     await send(made.register as { to: Hex; data: Hex }, other);
     const { asset, contractAddress } = await added(by, hash);
     expect(asset).toMatchObject({
-      ...{ assetId, contractAddress, name: "Shields", symbol: "SHLD", standard: "erc1155", supplyCap: null },
-      ...{ registered: true, enabled: true, minterLocked: true, transferable: true, mintingAvailable: true },
+      ...{
+        assetId,
+        contractAddress,
+        name: "Shields",
+        symbol: "SHLD",
+        standard: "erc1155",
+        supplyCap: null,
+      },
+      ...{
+        registered: true,
+        enabled: true,
+        minterLocked: true,
+        transferable: true,
+        mintingAvailable: true,
+      },
     });
     expect((await progress(by, hash)).asset).toEqual(asset);
     const abi = viem.parseAbi([
@@ -107,10 +139,9 @@ describe("new tokens of applications", () => {
     ]);
     const read = { abi, address: contractAddress as Hex } as const;
     const chain = chainOf();
-    expect(await chain.readContract({ ...read, functionName: "royaltyInfo", args: [1n, 1_000n] })).toEqual([
-      other.address,
-      25n,
-    ]);
+    expect(
+      await chain.readContract({ ...read, functionName: "royaltyInfo", args: [1n, 1_000n] }),
+    ).toEqual([other.address, 25n]);
     const uri = await chain.readContract({ ...read, functionName: "uri", args: [1n] });
     expect(uri).toBe(`${sandbox.description.api}/public/v1/metadata/${assetId}/{id}`);
   });
@@ -132,9 +163,14 @@ describe("new tokens of applications", () => {
     const { data } = await create(by);
     const hash = await send({ data });
     const wrongOnes: Hex[] = [
-      // Other arguments after the code, a shorter destination, other code, and a plain transfer of nothing.
+      // Other arguments after the code, a shorter destination, other code, and a plain transfer of
+      // nothing.
       await send({
-        data: viem.concatHex([viem.slice(data, 0, -64), `0x${"00".repeat(31)}01`, viem.slice(data, -32)]),
+        data: viem.concatHex([
+          viem.slice(data, 0, -64),
+          `0x${"00".repeat(31)}01`,
+          viem.slice(data, -32),
+        ]),
         gas: 9_000_000n,
       }),
       await send({ data: viem.slice(data, 0, -1) }),
@@ -169,10 +205,16 @@ describe("new tokens of applications", () => {
     // A token that its admin mints instead of the settlement contract.
     const { data: own } = await create(by);
     const [stolen, address] = await createdBy(own);
-    const abi = viem.parseAbi(["function grantRole(bytes32,address)", "function revokeRole(bytes32,address)"]);
+    const abi = viem.parseAbi([
+      "function grantRole(bytes32,address)",
+      "function revokeRole(bytes32,address)",
+    ]);
     const role = viem.keccak256(viem.toHex("MINTER"));
     const roleOf = (functionName: "grantRole" | "revokeRole", account: Hex) =>
-      send({ to: address, data: viem.encodeFunctionData({ abi, functionName, args: [role, account] }) });
+      send({
+        to: address,
+        data: viem.encodeFunctionData({ abi, functionName, args: [role, account] }),
+      });
     await roleOf("grantRole", admin.address);
     await roleOf("revokeRole", sandbox.engine.settlement.contract);
     expect(await by("PUT", `/${stolen}`)).toMatchObject(refused);
@@ -182,11 +224,18 @@ describe("new tokens of applications", () => {
       { name: "a\u202eb" },
       { admin: `0x${"0".repeat(40)}` },
     ];
-    for (const each of bad) expect(await by("POST", "", { ...FORM, ...each })).toMatchObject(refused);
+    for (const each of bad)
+      expect(await by("POST", "", { ...FORM, ...each })).toMatchObject(refused);
     for (const role of ["viewer", "developer"] as const) {
       const who = await person(role);
-      expect(await who("POST", "", FORM)).toMatchObject({ status: 403, body: { code: "role_missing" } });
-      expect(await who("PUT", `/${hash}`)).toMatchObject({ status: 403, body: { code: "role_missing" } });
+      expect(await who("POST", "", FORM)).toMatchObject({
+        status: 403,
+        body: { code: "role_missing" },
+      });
+      expect(await who("PUT", `/${hash}`)).toMatchObject({
+        status: 403,
+        body: { code: "role_missing" },
+      });
     }
   });
 
@@ -198,7 +247,10 @@ describe("new tokens of applications", () => {
     expect(readTokenCreation(admin.address, data)).toBeNull();
     for (let at = 2; at < data.length; at += 61) {
       const digit = (Number.parseInt(data[at] as string, 16) ^ 1).toString(16);
-      const read = readTokenCreation(minter, `${data.slice(0, at)}${digit}${data.slice(at + 1)}` as Hex);
+      const read = readTokenCreation(
+        minter,
+        `${data.slice(0, at)}${digit}${data.slice(at + 1)}` as Hex,
+      );
       // The arguments and the destination come after the code.
       if (at < data.length - 2_000) expect(read).toBeNull();
       expect(read).not.toEqual(made);
@@ -230,10 +282,20 @@ test("an application has at most 1,000 assets of its own", async () => {
 
 test("an operator who adds tokens itself says so", async () => {
   await using world = await createWorld();
-  const { link } = await world.engine.people.invite({ applicationId: world.applicationId, role: "admin", name: "A" });
+  const { link } = await world.engine.people.invite({
+    applicationId: world.applicationId,
+    role: "admin",
+    name: "A",
+  });
   const headers = { "mintmark-console": "1", host: "localhost" };
-  const { headers: got } = await world.send("POST", "/console/v1/sign-in", { key: null, body: { link }, headers });
+  const { headers: got } = await world.send("POST", "/console/v1/sign-in", {
+    key: null,
+    body: { link },
+    headers,
+  });
   const cookie = String(got["set-cookie"]).split(";")[0] ?? "";
   const asked = { key: null, body: FORM, headers: { ...headers, cookie } };
-  expect(refusal(await world.send("POST", "/console/v1/tokens", asked))).toMatchObject({ code: "new_tokens_off" });
+  expect(refusal(await world.send("POST", "/console/v1/tokens", asked))).toMatchObject({
+    code: "new_tokens_off",
+  });
 });

@@ -2,7 +2,13 @@ import { readFileSync } from "node:fs";
 import { afterAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { ERROR_CODES } from "../../core/index.ts";
-import { type Code, meaningOf, SERVER_ERROR_CODES, STATUS_OF, statusOf } from "../../server/http/errors.ts";
+import {
+  type Code,
+  meaningOf,
+  SERVER_ERROR_CODES,
+  STATUS_OF,
+  statusOf,
+} from "../../server/http/errors.ts";
 import { errorsOf } from "../../server/routes/api/endpoint.ts";
 import { eventType } from "../../server/routes/events.ts";
 import { ENDPOINTS } from "../../server/routes/index.ts";
@@ -12,8 +18,14 @@ interface Operation {
   readonly operationId: string;
   readonly deprecated?: boolean;
   readonly security: readonly object[];
-  readonly parameters: readonly { readonly name: string; readonly in: string; readonly schema: object }[];
-  readonly requestBody?: { readonly content: Record<string, { readonly schema: object; readonly example?: unknown }> };
+  readonly parameters: readonly {
+    readonly name: string;
+    readonly in: string;
+    readonly schema: object;
+  }[];
+  readonly requestBody?: {
+    readonly content: Record<string, { readonly schema: object; readonly example?: unknown }>;
+  };
   readonly responses: Record<
     string,
     { readonly content: Record<string, { readonly schema: object; readonly example?: unknown }> }
@@ -40,13 +52,18 @@ afterAll(() => world[Symbol.asyncDispose]());
 
 const operations = () =>
   Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ name: `${method.toUpperCase()} ${path}`, operation })),
+    Object.entries(methods).map(([method, operation]) => ({
+      name: `${method.toUpperCase()} ${path}`,
+      operation,
+    })),
   );
 
 /** Every `$ref` below a value. */
 function references(value: unknown): string[] {
   if (typeof value !== "object" || value === null) return [];
-  return Object.entries(value).flatMap(([key, child]) => (key === "$ref" ? [String(child)] : references(child)));
+  return Object.entries(value).flatMap(([key, child]) =>
+    key === "$ref" ? [String(child)] : references(child),
+  );
 }
 
 describe("the OpenAPI document", () => {
@@ -54,20 +71,27 @@ describe("the OpenAPI document", () => {
     const served = world.app
       .printRoutes({ commonPrefix: false })
       .matchAll(/(\S+) \(([A-Z, ]+)\)/g)
-      .flatMap(([, path = "", methods = ""]) => methods.split(", ").map((method) => `${method} ${path}`))
-      // Pages for people are not of the API; the router prints the children of /docs and /explorer as `/*` or `*`.
+      .flatMap(([, path = "", methods = ""]) =>
+        methods.split(", ").map((method) => `${method} ${path}`),
+      )
+      // Pages for people are not of the API; the router prints the children of /docs and /explorer
+      // as `/*` or `*`.
       .filter(
         (route) =>
           !route.startsWith("HEAD ") &&
-          !/^GET (?:\/|\/?docs|\/?exit|\/?claim|\/?guide|\/?explorer|\/?console|\/?\*)$/.test(route),
+          !/^GET (?:\/|\/?docs|\/?exit|\/?claim|\/?guide|\/?explorer|\/?console|\/?\*)$/.test(
+            route,
+          ),
       );
-    // The router prints a tree: only the last part of a nested path is on its line, so full paths are asked for one by one.
+    // The router prints a tree: only the last part of a nested path is on its line, so full paths
+    // are asked for one by one.
     expect([...served].length).toBe(operations().length);
     for (const { name } of operations()) {
       const [method = "", path = ""] = name.split(" ");
-      expect(world.app.hasRoute({ method: method as "GET", url: path.replaceAll(/\{(\w+)\}/g, ":$1") }), name).toBe(
-        true,
-      );
+      expect(
+        world.app.hasRoute({ method: method as "GET", url: path.replaceAll(/\{(\w+)\}/g, ":$1") }),
+        name,
+      ).toBe(true);
     }
     expect(
       operations()
@@ -83,7 +107,8 @@ describe("the OpenAPI document", () => {
       const shown = Object.entries(operation.responses).flatMap(([status, { content }]) => {
         const text = Number(status) < 400 ? "" : JSON.stringify(content);
         const codes: Code[] = JSON.parse(/"enum":(\[[^\]]+\])/.exec(text)?.[1] ?? "[]");
-        for (const code of codes) expect(statusOf(code, endpoint.path), `${name} ${code}`).toBe(Number(status));
+        for (const code of codes)
+          expect(statusOf(code, endpoint.path), `${name} ${code}`).toBe(Number(status));
         return codes;
       });
       expect(shown.toSorted(), name).toEqual(errorsOf(endpoint).toSorted());
@@ -92,7 +117,8 @@ describe("the OpenAPI document", () => {
   });
 
   test("shows every error code of the core and the server on some route, but for those that no route can answer with", () => {
-    // What operators meet: on opening a store, in library calls and on the command line; and what is said where there is no route.
+    // What operators meet: on opening a store, in library calls and on the command line; and what
+    // is said where there is no route.
     const never: Code[] = [
       "asset_minted",
       "store_missing",
@@ -105,58 +131,84 @@ describe("the OpenAPI document", () => {
     const routeless: Code[] = ["route_not_found", "method_not_allowed"];
     const shown = new Set(ENDPOINTS.flatMap(errorsOf));
     const all = [...Object.keys(ERROR_CODES), ...Object.keys(SERVER_ERROR_CODES)] as Code[];
-    expect(all.filter((code) => !shown.has(code)).toSorted()).toEqual([...never, ...routeless].toSorted());
+    expect(all.filter((code) => !shown.has(code)).toSorted()).toEqual(
+      [...never, ...routeless].toSorted(),
+    );
     expect(Object.keys(STATUS_OF).toSorted()).toEqual(all.toSorted());
   });
 
   test("is whole: references resolve, names are unique, path parameters are declared", () => {
     expect(document.openapi).toMatch(/^3\.1\./);
     for (const reference of references(document)) {
-      expect(document.components.schemas).toHaveProperty([reference.replace("#/components/schemas/", "")]);
+      expect(document.components.schemas).toHaveProperty([
+        reference.replace("#/components/schemas/", ""),
+      ]);
     }
     const used = new Set(references(document));
-    for (const name of Object.keys(document.components.schemas)) expect(used).toContain(`#/components/schemas/${name}`);
+    for (const name of Object.keys(document.components.schemas))
+      expect(used).toContain(`#/components/schemas/${name}`);
     const ids = operations().map(({ operation }) => operation.operationId);
     expect(new Set(ids).size).toBe(ids.length);
     for (const { name, operation } of operations()) {
       const inPath = operation.parameters
         .filter((parameter) => parameter.in === "path")
         .map((parameter) => parameter.name);
-      expect(inPath, name).toEqual([...name.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter));
+      expect(inPath, name).toEqual(
+        [...name.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter),
+      );
     }
   });
 
   test("leaves answers open, keeps requests closed, and describes each event that webhooks get", () => {
     const { schemas } = document.components as unknown as { schemas: Record<string, unknown> };
-    const closed = (name: string) => JSON.stringify(schemas[name]).includes('"additionalProperties":false');
-    for (const name of ["User", "MintReply", "Event", "Problem", "Webhook"]) expect(closed(name), name).toBe(false);
-    for (const name of ["NewUser", "MintRequest", "NewWithdrawal"]) expect(closed(name), name).toBe(true);
+    const closed = (name: string) =>
+      JSON.stringify(schemas[name]).includes('"additionalProperties":false');
+    for (const name of ["User", "MintReply", "Event", "Problem", "Webhook"])
+      expect(closed(name), name).toBe(false);
+    for (const name of ["NewUser", "MintRequest", "NewWithdrawal"])
+      expect(closed(name), name).toBe(true);
     const { webhooks } = document as unknown as { webhooks: Record<string, unknown> };
     expect(Object.keys(webhooks).toSorted()).toEqual([...eventType.options].toSorted());
   });
 
   test("takes an event of a type that is not known yet", () => {
-    const { anyOf } = document.components.schemas.Event as { anyOf: { properties: { type: object } }[] };
+    const { anyOf } = document.components.schemas.Event as {
+      anyOf: { properties: { type: object } }[];
+    };
     const types = anyOf.map(({ properties: { type } }) => type);
     const known = eventType.options.map((type) => ({ type: "string", const: type }));
     expect(types).toEqual([...known, { type: "string", not: { enum: eventType.options } }]);
-    expect(document.components.schemas.Webhook).toMatchObject({ properties: { types: { items: { type: "string" } } } });
+    expect(document.components.schemas.Webhook).toMatchObject({
+      properties: { types: { items: { type: "string" } } },
+    });
     expect(JSON.stringify(document.components.schemas.Webhook)).not.toContain("mint.accepted");
   });
 
   test("names operations in words, and gives each JSON answer an example that fits its schema", () => {
     const ids = operations().map(({ operation }) => operation.operationId);
-    expect(ids).toEqual(expect.arrayContaining(["mint", "listUsers", "createUser", "getUser", "listUserVaults"]));
     expect(ids).toEqual(
-      expect.arrayContaining(["listBatches", "getBatchData", "listPublicBatches", "listWithdrawals"]),
+      expect.arrayContaining(["mint", "listUsers", "createUser", "getUser", "listUserVaults"]),
+    );
+    expect(ids).toEqual(
+      expect.arrayContaining([
+        "listBatches",
+        "getBatchData",
+        "listPublicBatches",
+        "listWithdrawals",
+      ]),
     );
     for (const id of ids) expect(id).toMatch(/^[a-z][A-Za-z]+$/);
     for (const { method, path, success } of ENDPOINTS) {
-      const content = document.paths[path]?.[method.toLowerCase()]?.responses[success.status]?.content ?? {};
+      const content =
+        document.paths[path]?.[method.toLowerCase()]?.responses[success.status]?.content ?? {};
       const { example } = content["application/json"] ?? {};
       if (success.schemas === undefined) expect(example).toBeUndefined();
       // The schemas of the code are closed, so an example has no field too many.
-      else expect(z.union(success.schemas).safeParse(example).error, `${method} ${path}`).toBeUndefined();
+      else
+        expect(
+          z.union(success.schemas).safeParse(example).error,
+          `${method} ${path}`,
+        ).toBeUndefined();
       expect(JSON.stringify(example) ?? "", `${method} ${path}`).not.toContain('"…"');
     }
   });
@@ -186,8 +238,11 @@ describe("the OpenAPI document", () => {
         await engine.operator.recordRegistered(assetId);
       }
     }
-    const cards = users.flatMap(({ mints }) => mints).find(({ tokenId }) => tokenId !== undefined)?.assetId ?? "";
-    // The others carry times and signatures, which no document can give for a vault or a challenge that is not there yet.
+    const cards =
+      users.flatMap(({ mints }) => mints).find(({ tokenId }) => tokenId !== undefined)?.assetId ??
+      "";
+    // The others carry times and signatures, which no document can give for a vault or a challenge
+    // that is not there yet.
     const codes: Record<string, string> = {
       "POST /api/mint": "token_already_minted",
       "POST /api/v1/withdrawals": "deadline_invalid",
@@ -225,20 +280,33 @@ describe("docs/api.md", () => {
 
   test("lists every code with its status and meaning, and no other", () => {
     const rows = [...text.matchAll(/^\| (\d{3}) +\| `(\w+)` +\| (.+?) +\|$/gm)];
-    const listed = Object.fromEntries(rows.map(([, status, code, meaning]) => [code, `${status} ${meaning}`]));
-    const known = Object.entries(STATUS_OF).map(([code, status]) => [code, `${status} ${meaningOf(code as Code)}`]);
+    const listed = Object.fromEntries(
+      rows.map(([, status, code, meaning]) => [code, `${status} ${meaning}`]),
+    );
+    const known = Object.entries(STATUS_OF).map(([code, status]) => [
+      code,
+      `${status} ${meaningOf(code as Code)}`,
+    ]);
     expect(listed).toEqual(Object.fromEntries(known));
   });
 
   test("lists every route with its scope and summary, and no other", () => {
-    const rows = [...text.matchAll(/^\| `(GET|POST|PUT|DELETE) (\/\S+)` +\| (\S+) +\| (.+?) +\|$/gm)];
-    const listed = rows.map(([, method, path, access, summary]) => `${method} ${path} ${access} ${summary}`);
-    const known = ENDPOINTS.map(({ method, path, access, summary }) => `${method} ${path} ${access} ${summary}`);
+    const rows = [
+      ...text.matchAll(/^\| `(GET|POST|PUT|DELETE) (\/\S+)` +\| (\S+) +\| (.+?) +\|$/gm),
+    ];
+    const listed = rows.map(
+      ([, method, path, access, summary]) => `${method} ${path} ${access} ${summary}`,
+    );
+    const known = ENDPOINTS.map(
+      ({ method, path, access, summary }) => `${method} ${path} ${access} ${summary}`,
+    );
     expect(listed.toSorted()).toEqual(known.toSorted());
   });
 
   test("its example requests get its example answers", async () => {
-    const examples = [...text.matchAll(/```http\n(?<request>[^`]+)```\n+```json\n(?<answer>[^`]+)```/g)];
+    const examples = [
+      ...text.matchAll(/```http\n(?<request>[^`]+)```\n+```json\n(?<answer>[^`]+)```/g),
+    ];
     expect(examples.length).toBeGreaterThan(3);
     const names: Record<string, string> = {
       USER: world.users[0],
@@ -251,7 +319,9 @@ describe("docs/api.md", () => {
       const [head = "", body] = filled.split("\n\n");
       const [line = "", ...fields] = head.trim().split("\n");
       const [method, path = ""] = line.split(" ");
-      const headers = Object.fromEntries(fields.map((field) => field.split(": ") as [string, string]));
+      const headers = Object.fromEntries(
+        fields.map((field) => field.split(": ") as [string, string]),
+      );
       const sent = { key: null, headers, ...(body?.trim() && { raw: body }) };
       const reply = await world.send(method as "GET", path, sent);
       expect(shape(reply.body), line).toEqual(shape(JSON.parse(answer)));
@@ -261,9 +331,13 @@ describe("docs/api.md", () => {
   });
 });
 
-const PUBLIC = / \/(?:public|oauth|healthz|readyz|openapi)|\/challenge$|^POST \/(?:owner|console)\/v1\/sign-in$/;
+const PUBLIC =
+  / \/(?:public|oauth|healthz|readyz|openapi)|\/challenge$|^POST \/(?:owner|console)\/v1\/sign-in$/;
 
-/** A value with the kinds of its leaves: what an example shows that holds for every answer of its sort. */
+/**
+ * A value with the kinds of its leaves: what an example shows that holds for every answer of its
+ * sort.
+ */
 function shape(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(shape);
   if (typeof value !== "object" || value === null) return value === null ? "null" : typeof value;

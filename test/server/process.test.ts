@@ -24,7 +24,9 @@ describe("over a real socket", () => {
   afterEach(() => world[Symbol.asyncDispose]());
 
   const mintRequest = (token = 1) => {
-    const body = JSON.stringify({ users: [{ userId: world.users[0], mints: entries(world, token) }] });
+    const body = JSON.stringify({
+      users: [{ userId: world.users[0], mints: entries(world, token) }],
+    });
     const head = `POST /api/v1/mint HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${world.key}\r\nContent-Type: application/json\r\n`;
     return { head: `${head}Content-Length: ${body.length}\r\n\r\n`, body };
   };
@@ -117,7 +119,11 @@ describe("over a real socket", () => {
 
   test.each([
     ["NONSENSE\r\n\r\n", 400, "malformed_request"],
-    [`GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${"x".repeat(20_000)}\r\n\r\n`, 431, "headers_too_large"],
+    [
+      `GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${"x".repeat(20_000)}\r\n\r\n`,
+      431,
+      "headers_too_large",
+    ],
     [
       "POST /api/v1/mint HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
       400,
@@ -158,13 +164,19 @@ describe("over a real socket", () => {
     const { status, head, body } = await new Connection(port).write(bytes).answer();
     expect(status).toBe(expected);
     expect(head.toLowerCase()).toContain("content-type: application/problem+json\r\n");
-    expect(JSON.parse(body)).toMatchObject({ code, status: expected, requestId: expect.any(String) });
+    expect(JSON.parse(body)).toMatchObject({
+      code,
+      status: expected,
+      requestId: expect.any(String),
+    });
   });
 });
 
 test("no secret is ever logged, wherever a caller puts it", async () => {
   const lines: string[] = [];
-  const world = await createWorld({ log: { level: "trace", stream: { write: (line) => void lines.push(line) } } });
+  const world = await createWorld({
+    log: { level: "trace", stream: { write: (line) => void lines.push(line) } },
+  });
   await using _ = world;
   const raw = new URLSearchParams({
     grant_type: "client_credentials",
@@ -172,11 +184,18 @@ test("no secret is ever logged, wherever a caller puts it", async () => {
     client_secret: world.key,
   });
   const form = { "content-type": "application/x-www-form-urlencoded" };
-  const { body } = await world.send("POST", "/oauth/token", { key: null, raw: raw.toString(), headers: form });
+  const { body } = await world.send("POST", "/oauth/token", {
+    key: null,
+    raw: raw.toString(),
+    headers: form,
+  });
   const token: string = body.access_token;
   const misplaced = [
     world.send("GET", "/api/v1/assets"),
-    world.send("GET", "/api/v1/assets", { key: null, headers: { authorization: `Bearer ${token}` } }),
+    world.send("GET", "/api/v1/assets", {
+      key: null,
+      headers: { authorization: `Bearer ${token}` },
+    }),
     world.send("GET", `/api/v1/assets?api_key=${world.key}`, {}),
     world.send("GET", `/api/v1/transactions/${world.key.slice(0, 80)}`),
     world.app.inject({ url: `/${world.key}/${token}` }),
@@ -186,14 +205,21 @@ test("no secret is ever logged, wherever a caller puts it", async () => {
     world.send("GET", "/healthz", { headers: { "x-request-id": world.key.slice(0, 64) } }),
   ];
   await Promise.all(misplaced);
-  world.app.log.error({ err: new Error(`failed for ${world.key}`), headers: { "x-api-key": world.key } }, token);
+  world.app.log.error(
+    { err: new Error(`failed for ${world.key}`), headers: { "x-api-key": world.key } },
+    token,
+  );
   const formless = ['of no "form"', "at any \\ depth"] as const;
-  world.app.log.error({ "x-api-key": formless[0], a: { b: { headers: { Authorization: formless[1] } } } });
+  world.app.log.error({
+    "x-api-key": formless[0],
+    a: { b: { headers: { Authorization: formless[1] } } },
+  });
   const log = lines.join("");
   expect(lines.length).toBeGreaterThan(10);
   const secret = world.key.split("_")[3]?.slice(0, 20) ?? "";
   expect(secret).toHaveLength(20);
-  for (const part of [secret, token.split(".")[1], token.split(".")[2]]) expect(log).not.toContain(part);
+  for (const part of [secret, token.split(".")[1], token.split(".")[2]])
+    expect(log).not.toContain(part);
   for (const text of formless) expect(log).not.toContain(JSON.stringify(text).slice(1, -1));
   expect(log).toContain("[redacted]");
 });
@@ -216,7 +242,12 @@ describe("the process", () => {
   };
 
   test("serves a store, ends in order on SIGTERM, and has logged no key", async () => {
-    const options = { store: folder, settlement: SETTLEMENT, environment: "sandbox", createIfMissing: true } as const;
+    const options = {
+      store: folder,
+      settlement: SETTLEMENT,
+      environment: "sandbox",
+      createIfMissing: true,
+    } as const;
     let applicationId: string;
     let key: string;
     {
@@ -251,49 +282,73 @@ describe("the process", () => {
     expect((await engine.users.get(applicationId, userId)).userId).toBe(userId);
   });
 
-  const settings = () => ({ ...cleanEnvironment(), ...settingsOf(folder, SETTLEMENT), MINTMARK_PORT: "0" });
+  const settings = () => ({
+    ...cleanEnvironment(),
+    ...settingsOf(folder, SETTLEMENT),
+    MINTMARK_PORT: "0",
+  });
 
   const server = [process.execPath, ...SERVER];
-  const here = { store: "", settlement: SETTLEMENT, environment: "sandbox", createIfMissing: true } as const;
+  const here = {
+    store: "",
+    settlement: SETTLEMENT,
+    environment: "sandbox",
+    createIfMissing: true,
+  } as const;
 
   test.each([
     ["npm", ["npm", "run", "server"], "SIGTERM"],
     ["npm", ["npm", "run", "server"], "SIGINT"],
     // The process that becomes 1 of a new process namespace, as a container's init is.
     ["unshare", ["unshare", "--pid", "--fork", "--kill-child", ...server], "SIGTERM"],
-  ] as const)("ends in order with what started it: %s, %#", async (_, [command, ...args], signal) => {
-    await (await openEngine({ ...here, store: folder })).close();
-    const child = spawn(command, args, { cwd: ROOT, env: settings(), stdio: ["ignore", "pipe", "pipe"] });
-    if (child.stderr === null) throw new Error("no pipe");
-    const errors = text(child.stderr);
-    let address: string;
-    try {
-      address = await addressOf(child);
-    } catch (error) {
-      if (/unshare|ENOENT/.test(await errors)) return;
-      throw error;
-    }
-    expect((await fetch(`${address}/healthz`)).status).toBe(200);
-    const closed = once(child, "close");
-    const { pid = 0 } = child;
-    // unshare itself heeds no signal; a container's runtime sends it to the init.
-    const init = command === "unshare" ? await readFile(`/proc/${pid}/task/${pid}/children`, "utf8") : pid;
-    process.kill(Number(init), signal);
-    // The pipes close when the last process of the tree has ended.
-    await closed;
-    await expect(fetch(`${address}/healthz`)).rejects.toThrow();
-    await (await openEngine({ ...here, store: folder })).close();
-  });
+  ] as const)(
+    "ends in order with what started it: %s, %#",
+    async (_, [command, ...args], signal) => {
+      await (await openEngine({ ...here, store: folder })).close();
+      const child = spawn(command, args, {
+        cwd: ROOT,
+        env: settings(),
+        stdio: ["ignore", "pipe", "pipe"],
+      });
+      if (child.stderr === null) throw new Error("no pipe");
+      const errors = text(child.stderr);
+      let address: string;
+      try {
+        address = await addressOf(child);
+      } catch (error) {
+        if (/unshare|ENOENT/.test(await errors)) return;
+        throw error;
+      }
+      expect((await fetch(`${address}/healthz`)).status).toBe(200);
+      const closed = once(child, "close");
+      const { pid = 0 } = child;
+      // unshare itself heeds no signal; a container's runtime sends it to the init.
+      const init =
+        command === "unshare" ? await readFile(`/proc/${pid}/task/${pid}/children`, "utf8") : pid;
+      process.kill(Number(init), signal);
+      // The pipes close when the last process of the tree has ended.
+      await closed;
+      await expect(fetch(`${address}/healthz`)).rejects.toThrow();
+      await (await openEngine({ ...here, store: folder })).close();
+    },
+  );
 
   test("ends with an error when its store has failed, so that a supervisor sees it", async () => {
     let key: string;
     {
       await using engine = await openEngine({ ...here, store: folder });
-      key = (await engine.keys.issue((await engine.applications.create({ name: "Only" })).applicationId)).secret;
+      key = (
+        await engine.keys.issue((await engine.applications.create({ name: "Only" })).applicationId)
+      ).secret;
     }
-    // No file may grow beyond 64 blocks of 512 bytes; a write beyond it fails, like that to a full disk.
+    // No file may grow beyond 64 blocks of 512 bytes; a write beyond it fails, like that to a full
+    // disk.
     const limited = 'trap "" XFSZ; ulimit -f 64; exec "$0" "$@"';
-    const child = spawn("sh", ["-c", limited, ...server], { cwd: ROOT, env: settings(), stdio: "pipe" });
+    const child = spawn("sh", ["-c", limited, ...server], {
+      cwd: ROOT,
+      env: settings(),
+      stdio: "pipe",
+    });
     const ended = once(child, "exit");
     const address = await addressOf(child);
     const headers = { "X-API-KEY": key, "content-type": "application/json" };
@@ -329,7 +384,9 @@ describe("the process", () => {
     const [errors, [code]] = await Promise.all([text(child.stderr), once(child, "close")]);
     other.close();
     expect(code).toBe(1);
-    expect(errors).toBe(`another process listens on 127.0.0.1:${port}: stop it, or choose another MINTMARK_PORT\n`);
+    expect(errors).toBe(
+      `another process listens on 127.0.0.1:${port}: stop it, or choose another MINTMARK_PORT\n`,
+    );
   });
 
   test("does not start with settings that are wrong, and names them", async () => {
@@ -337,7 +394,12 @@ describe("the process", () => {
     if (child.stderr === null) throw new Error("no pipe");
     const [errors, [code]] = await Promise.all([text(child.stderr), once(child, "close")]);
     expect(code).toBe(2);
-    for (const name of ["MINTMARK_ENVIRONMENT", "MINTMARK_CHAIN_ID", "MINTMARK_CONTRACT", "MINTMARK_PORT"]) {
+    for (const name of [
+      "MINTMARK_ENVIRONMENT",
+      "MINTMARK_CHAIN_ID",
+      "MINTMARK_CONTRACT",
+      "MINTMARK_PORT",
+    ]) {
       expect(errors).toContain(name);
     }
   });

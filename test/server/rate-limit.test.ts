@@ -6,11 +6,26 @@ describe("token buckets", () => {
   test("a bucket gives its units, then refills evenly", () => {
     let now = 0;
     const buckets = new TokenBuckets("key", { units: 100, windowSeconds: 10 }, () => now);
-    expect(buckets.take("a", 100)).toEqual({ granted: true, remaining: 0, resetSeconds: 10, retrySeconds: 0 });
-    expect(buckets.take("a", 25)).toEqual({ granted: false, remaining: 0, resetSeconds: 10, retrySeconds: 3 });
+    expect(buckets.take("a", 100)).toEqual({
+      granted: true,
+      remaining: 0,
+      resetSeconds: 10,
+      retrySeconds: 0,
+    });
+    expect(buckets.take("a", 25)).toEqual({
+      granted: false,
+      remaining: 0,
+      resetSeconds: 10,
+      retrySeconds: 3,
+    });
     expect(buckets.take("b", 1).granted).toBe(true);
     now = 2500;
-    expect(buckets.take("a", 25)).toEqual({ granted: true, remaining: 0, resetSeconds: 10, retrySeconds: 0 });
+    expect(buckets.take("a", 25)).toEqual({
+      granted: true,
+      remaining: 0,
+      resetSeconds: 10,
+      retrySeconds: 0,
+    });
     now = 1_000_000;
     expect(buckets.take("a", 0).remaining).toBe(100);
   });

@@ -16,7 +16,10 @@ test("a server that begins tries again while L1 or the cluster's journal is away
   const said: string[] = [];
   const { signal } = new AbortController();
   await reach(failing([journal, l1]), signal, (_, message) => said.push(message));
-  expect(said).toEqual([expect.stringContaining("journal"), expect.stringContaining("MINTMARK_RPC_URL")]);
+  expect(said).toEqual([
+    expect.stringContaining("journal"),
+    expect.stringContaining("MINTMARK_RPC_URL"),
+  ]);
 });
 
 test("a server that begins does not try again when waiting cannot help", async () => {

@@ -16,8 +16,10 @@ const theirs = { users: [{ userId: world.otherUser, mints: entries(world, 99).sl
 await world.send("POST", "/api/v1/mint", { body: theirs, key: world.otherKey });
 afterAll(() => world[Symbol.asyncDispose]());
 
-const get = (path: string, key?: string | null) => world.send("GET", path, key === undefined ? {} : { key });
-const pick = (answer: Answer, field: string) => answer.body.data.map((entry: Record<string, unknown>) => entry[field]);
+const get = (path: string, key?: string | null) =>
+  world.send("GET", path, key === undefined ? {} : { key });
+const pick = (answer: Answer, field: string) =>
+  answer.body.data.map((entry: Record<string, unknown>) => entry[field]);
 
 describe("a query", () => {
   test.each([
@@ -46,9 +48,16 @@ describe("a query", () => {
 describe("assets", () => {
   test("are enabled and disabled by the application for itself", async () => {
     const path = `/api/v1/assets/${world.erc1155.assetId}`;
-    expect((await get(path, world.otherKey)).body).toMatchObject({ enabled: false, mintingAvailable: false });
+    expect((await get(path, world.otherKey)).body).toMatchObject({
+      enabled: false,
+      mintingAvailable: false,
+    });
     const enabled = await world.send("PUT", `${path}/enablement`, { key: world.otherKey });
-    expect(enabled.body).toMatchObject({ enabled: true, mintingAvailable: true, unavailableReason: null });
+    expect(enabled.body).toMatchObject({
+      enabled: true,
+      mintingAvailable: true,
+      unavailableReason: null,
+    });
     await world.send("DELETE", `${path}/enablement`, { key: world.otherKey });
     expect((await get(path, world.otherKey)).body.enabled).toBe(false);
     expect((await get(path)).body.enabled).toBe(true);
@@ -70,12 +79,16 @@ describe("assets", () => {
 describe("users", () => {
   test("are registered once with an owner that never changes", async () => {
     const userId = crypto.randomUUID();
-    const create = (ownerAddress: string) => world.send("POST", "/api/v1/users", { body: { userId, ownerAddress } });
+    const create = (ownerAddress: string) =>
+      world.send("POST", "/api/v1/users", { body: { userId, ownerAddress } });
     const first = await create(OWNER.toUpperCase().replace("0X", "0x"));
     expect(first.body).toMatchObject({ userId, ownerAddress: OWNER });
     expect(first.headers.location).toBe(`/api/v1/users/${userId}`);
     expect((await create(OWNER)).body).toEqual(first.body);
-    expect(refusal(await create(`0x${"99".repeat(20)}`))).toMatchObject({ status: 409, code: "user_exists" });
+    expect(refusal(await create(`0x${"99".repeat(20)}`))).toMatchObject({
+      status: 409,
+      code: "user_exists",
+    });
     expect((await get(`/api/v1/users/${userId}`)).body).toEqual(first.body);
     expect(pick(await get("/api/v1/users"), "userId")).toContain(userId);
   });
@@ -108,8 +121,13 @@ describe("users", () => {
       withdrawn: "0",
     });
     const first = await get(`/api/v1/users/${userId}/balances?limit=1`);
-    expect(first.body).toMatchObject({ data: [body.data[0]], pagination: { hasMore: true, limit: 1 } });
-    const rest = await get(`/api/v1/users/${userId}/balances?cursor=${first.body.pagination.nextCursor}`);
+    expect(first.body).toMatchObject({
+      data: [body.data[0]],
+      pagination: { hasMore: true, limit: 1 },
+    });
+    const rest = await get(
+      `/api/v1/users/${userId}/balances?cursor=${first.body.pagination.nextCursor}`,
+    );
     expect([...first.body.data, ...rest.body.data]).toEqual(body.data);
   });
 });
@@ -125,7 +143,8 @@ describe("pages", () => {
       await get(`/api/v1/transactions?limit=1&cursor=${forged}`),
       await get(`/api/v1/transactions?limit=1&cursor=x`),
     ];
-    for (const answer of uses) expect(refusal(answer)).toMatchObject({ status: 400, code: "cursor_invalid" });
+    for (const answer of uses)
+      expect(refusal(answer)).toMatchObject({ status: 400, code: "cursor_invalid" });
   });
 });
 
@@ -149,20 +168,30 @@ describe("batches, proofs and state", () => {
       code: "proof_not_ready",
     });
     for (const path of ["validium-7", "zk-rollup-9999999999", "validium-7/data"]) {
-      expect(refusal(await get(`${root}/batches/${path}`))).toMatchObject({ status: 404, code: "batch_not_found" });
+      expect(refusal(await get(`${root}/batches/${path}`))).toMatchObject({
+        status: 404,
+        code: "batch_not_found",
+      });
     }
   });
 
   test.each(BOTH)("%s/vaults/{vaultId}/proof", async (root) => {
     const [sealed, open] = mints[0].vaults;
     const { body } = await get(`${root}/vaults/${sealed.vaultId}/proof`);
-    expect(body).toMatchObject({ vaultCount: 2, header: null, vault: { owner: OWNER, amount: "500" } });
+    expect(body).toMatchObject({
+      vaultCount: 2,
+      header: null,
+      vault: { owner: OWNER, amount: "500" },
+    });
     expect(refusal(await get(`${root}/vaults/${open.vaultId}/proof`))).toMatchObject({
       status: 409,
       code: "proof_not_ready",
     });
     for (const id of ["18446744073709551615", "5242880", "99"]) {
-      expect(refusal(await get(`${root}/vaults/${id}/proof`))).toMatchObject({ status: 404, code: "vault_not_found" });
+      expect(refusal(await get(`${root}/vaults/${id}/proof`))).toMatchObject({
+        status: 404,
+        code: "vault_not_found",
+      });
     }
   });
 
@@ -179,8 +208,15 @@ describe("batches, proofs and state", () => {
     const paths = ["/batches", "/batches/validium-0", `/vaults/${vaultId}/proof`, "/state"];
     const answers = await Promise.all(paths.map((path) => get(`/public/v1${path}`, null)));
     const shown = answers.map(({ text }) => text).join();
-    const secrets = [world.applicationId, world.otherApplicationId, ...world.users, world.otherUser, world.keyId];
-    for (const secret of [...secrets, ...mints.map(({ mintId }) => mintId)]) expect(shown).not.toContain(secret);
+    const secrets = [
+      world.applicationId,
+      world.otherApplicationId,
+      ...world.users,
+      world.otherUser,
+      world.keyId,
+    ];
+    for (const secret of [...secrets, ...mints.map(({ mintId }) => mintId)])
+      expect(shown).not.toContain(secret);
     expect(shown).not.toMatch(/mintCount|userId|applicationId/);
   });
 });
@@ -201,9 +237,15 @@ test("another application's things are not found", async () => {
   ];
   for (const path of paths) {
     const { status, code } = refusal(await get(path, world.otherKey));
-    expect({ path, status, code }).toEqual({ path, status: 404, code: expect.stringMatching(/_not_found$/) });
+    expect({ path, status, code }).toEqual({
+      path,
+      status: 404,
+      code: expect.stringMatching(/_not_found$/),
+    });
   }
-  const lists = ["transactions", "vaults", "users"].map((name) => get(`/api/v1/${name}`, world.otherKey));
+  const lists = ["transactions", "vaults", "users"].map((name) =>
+    get(`/api/v1/${name}`, world.otherKey),
+  );
   const shown = (await Promise.all(lists)).map(({ text }) => text).join();
   for (const own of [...world.users, mints[0].mintId]) expect(shown).not.toContain(own);
 });

@@ -16,7 +16,8 @@ export interface Received {
 export class Receiver implements AsyncDisposable {
   readonly received: Received[] = [];
   /** Answers a delivery; default 204. */
-  answer: (response: ServerResponse, received: Received) => void = (response) => void response.writeHead(204).end();
+  answer: (response: ServerResponse, received: Received) => void = (response) =>
+    void response.writeHead(204).end();
   readonly #server = createServer((request, response) => void this.#take(request, response));
 
   async listen(): Promise<this> {
@@ -31,12 +32,15 @@ export class Receiver implements AsyncDisposable {
   /** Waits until so many deliveries have come. */
   async has(count: number): Promise<readonly Received[]> {
     await eventually(() => {
-      if (this.received.length < count) throw new Error(`${this.received.length} of ${count} deliveries`);
+      if (this.received.length < count)
+        throw new Error(`${this.received.length} of ${count} deliveries`);
     });
     return this.received;
   }
 
-  /** Checks a delivery by the Standard Webhooks library; throws when its signature or time is wrong. */
+  /**
+   * Checks a delivery by the Standard Webhooks library; throws when its signature or time is wrong.
+   */
   static verify(secret: string, { headers, body }: Received): unknown {
     return new Webhook(secret).verify(body, headers);
   }

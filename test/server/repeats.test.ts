@@ -12,16 +12,30 @@ describe("an Idempotency-Key", () => {
     const body = { ownerAddress: OWNER };
     const first = await world.send("POST", "/api/v1/users", { body, headers });
     const again = await world.send("POST", "/api/v1/users", { body, headers });
-    expect([again.status, again.body, again.headers.location]).toEqual([201, first.body, first.headers.location]);
+    expect([again.status, again.body, again.headers.location]).toEqual([
+      201,
+      first.body,
+      first.headers.location,
+    ]);
     expect(again.headers["idempotency-replayed"]).toBe("true");
-    const other = await world.send("POST", "/api/v1/users", { body: { ownerAddress: MIXED }, headers });
+    const other = await world.send("POST", "/api/v1/users", {
+      body: { ownerAddress: MIXED },
+      headers,
+    });
     expect(refusal(other)).toMatchObject({ status: 422, code: "idempotency_key_reused" });
-    const hook = { body: { url: "https://example.com/hook" }, headers: { "idempotency-key": "hook" } };
+    const hook = {
+      body: { url: "https://example.com/hook" },
+      headers: { "idempotency-key": "hook" },
+    };
     const made = await world.send("POST", "/api/v1/webhooks", hook);
     expect((await world.send("POST", "/api/v1/webhooks", hook)).body).toEqual(made.body);
     expect((await world.send("GET", "/api/v1/webhooks")).body.data).toHaveLength(1);
     // Another application's key is another key.
-    const theirs = await world.send("POST", "/api/v1/users", { body, headers, key: world.otherKey });
+    const theirs = await world.send("POST", "/api/v1/users", {
+      body,
+      headers,
+      key: world.otherKey,
+    });
     expect(theirs.body.userId).not.toBe(first.body.userId);
   });
 
@@ -37,8 +51,12 @@ describe("an Idempotency-Key", () => {
       });
     await send(world.key, "mine");
     for (let i = 0; i < 16_000; i += 500)
-      await Promise.all(Array.from({ length: 500 }, (_, j) => send(world.otherKey, `theirs ${i + j}`)));
-    expect((await send(world.otherKey, "theirs 0")).headers["idempotency-replayed"]).toBeUndefined();
+      await Promise.all(
+        Array.from({ length: 500 }, (_, j) => send(world.otherKey, `theirs ${i + j}`)),
+      );
+    expect(
+      (await send(world.otherKey, "theirs 0")).headers["idempotency-replayed"],
+    ).toBeUndefined();
     expect((await send(world.key, "mine")).headers["idempotency-replayed"]).toBe("true");
   });
 
@@ -58,7 +76,11 @@ describe("an Idempotency-Key", () => {
       body: { users: [{ ownerAddress: OWNER }] },
       headers,
     });
-    expect([again.status, again.body, again.headers["idempotency-replayed"]]).toEqual([201, first.body, "true"]);
+    expect([again.status, again.body, again.headers["idempotency-replayed"]]).toEqual([
+      201,
+      first.body,
+      "true",
+    ]);
     const long = { "idempotency-key": "x".repeat(256) };
     const refused = await world.send("POST", "/api/v1/users/bulk", {
       body: { users: [{ ownerAddress: OWNER }] },
@@ -69,8 +91,16 @@ describe("an Idempotency-Key", () => {
 
   it("finds the user and the webhook of the first request after a restart", async () => {
     await using world = await createWorld();
-    const user = { url: "/api/v1/users", body: { ownerAddress: OWNER }, other: { ownerAddress: MIXED } };
-    const hook = { url: "/api/v1/webhooks", body: { url: "https://a.example/" }, other: { url: "https://b.example/" } };
+    const user = {
+      url: "/api/v1/users",
+      body: { ownerAddress: OWNER },
+      other: { ownerAddress: MIXED },
+    };
+    const hook = {
+      url: "/api/v1/webhooks",
+      body: { url: "https://a.example/" },
+      other: { url: "https://b.example/" },
+    };
     for (const { url, body, other } of [user, hook]) {
       const headers = { "x-api-key": world.key, "idempotency-key": `after a restart ${url}` };
       const first = await world.send("POST", url, { body, headers });
@@ -90,7 +120,8 @@ describe("an Idempotency-Key", () => {
 
   it("rotates a webhook's secret once, also after a restart, and never returns a superseded secret", async () => {
     await using world = await createWorld();
-    const register = () => world.send("POST", "/api/v1/webhooks", { body: { url: "https://a.example/" } });
+    const register = () =>
+      world.send("POST", "/api/v1/webhooks", { body: { url: "https://a.example/" } });
     const [one, other] = [(await register()).body.webhookId, (await register()).body.webhookId];
     const rotateHere = async (webhookId: string, key: string) => {
       const headers = { "idempotency-key": key };
@@ -101,7 +132,11 @@ describe("an Idempotency-Key", () => {
       // Each is asked by a server of its own, which has no memory of the ones before.
       const restarted = await buildServer({ engine: world.engine });
       const headers = { "x-api-key": world.key, "idempotency-key": key };
-      const answer = await restarted.inject({ method: "POST", url: `/api/v1/webhooks/${webhookId}/secret`, headers });
+      const answer = await restarted.inject({
+        method: "POST",
+        url: `/api/v1/webhooks/${webhookId}/secret`,
+        headers,
+      });
       await restarted.close();
       return { ...answer.json(), replayed: answer.headers["idempotency-replayed"] };
     };
@@ -111,7 +146,10 @@ describe("an Idempotency-Key", () => {
     expect([second.secret === first.secret, second.replayed]).toEqual([false, undefined]);
     // The first secret is superseded, so nobody gets it any more.
     for (const server of [rotate, rotateHere]) {
-      expect(await server(one, "first")).toMatchObject({ code: "idempotency_key_reused", status: 422 });
+      expect(await server(one, "first")).toMatchObject({
+        code: "idempotency_key_reused",
+        status: 422,
+      });
       expect(await server(one, "second")).toEqual({ ...second, replayed: "true" });
     }
     expect(world.engine.operator.webhooks.secrets(one)).toEqual([second.secret, first.secret]);
@@ -123,7 +161,10 @@ describe("an Idempotency-Key", () => {
     await using world = await createWorld();
     const headers = { "idempotency-key": "k" };
     expect((await world.send("POST", "/api/v1/users", { body: {}, headers })).status).toBe(400);
-    expect((await world.send("POST", "/api/v1/users", { body: { ownerAddress: OWNER }, headers })).status).toBe(201);
+    expect(
+      (await world.send("POST", "/api/v1/users", { body: { ownerAddress: OWNER }, headers }))
+        .status,
+    ).toBe(201);
   });
 });
 

@@ -25,7 +25,11 @@ export interface Schema {
 export interface Operation {
   readonly method: string;
   readonly path: string;
-  readonly parameters: readonly { readonly name: string; readonly in: string; readonly schema: Schema }[];
+  readonly parameters: readonly {
+    readonly name: string;
+    readonly in: string;
+    readonly schema: Schema;
+  }[];
   readonly body: { readonly type: string; readonly schema: Schema } | null;
 }
 
@@ -39,7 +43,9 @@ export interface Document {
           string,
           {
             readonly parameters: Operation["parameters"];
-            readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> };
+            readonly requestBody?: {
+              readonly content: Readonly<Record<string, { readonly schema: Schema }>>;
+            };
           }
         >
       >
@@ -69,7 +75,8 @@ const LONGEST_LIST = 4;
 /**
  * Values of a document's schemas: valid, nearly valid, and hostile, field by field.
  *
- * @param known - values that mean something to the server under test, by the name of their field; taken half of the time
+ * @param known - values that mean something to the server under test, by the name of their field;
+ *   taken half of the time
  */
 export class SchemaValues {
   readonly #schemas: Document["components"]["schemas"];
@@ -105,13 +112,16 @@ export class SchemaValues {
         max: Math.min(schema.maximum ?? 1000, 2 ** 31 - 1),
       });
     }
-    if (type === "array") return fc.array(this.of(items), { minLength: minItems, maxLength: minItems + LONGEST_LIST });
+    if (type === "array")
+      return fc.array(this.of(items), { minLength: minItems, maxLength: minItems + LONGEST_LIST });
     if (type === "object") return this.#object(schema);
     return fc.jsonValue({ maxDepth: 3 });
   }
 
   #object({ properties = {}, required = [] }: Schema): fc.Arbitrary<unknown> {
-    const fields = Object.fromEntries(Object.entries(properties).map(([name, field]) => [name, this.of(field, name)]));
+    const fields = Object.fromEntries(
+      Object.entries(properties).map(([name, field]) => [name, this.of(field, name)]),
+    );
     const right = fc.record(fields, { requiredKeys: [...required] });
     const strange = fc.record({
       fields: right,
@@ -134,8 +144,11 @@ export class SchemaValues {
 
 function textOf({ format, pattern, minLength = 0, maxLength = 40 }: Schema): fc.Arbitrary<string> {
   if (format === "uuid" || format === "guid") return fc.uuid();
-  if (format === "date-time") return fc.date({ noInvalidDate: true }).map((date) => date.toISOString());
-  // The generator of texts for patterns knows no look-ahead; without it a text is at worst nearly right.
-  if (pattern !== undefined) return fc.stringMatching(new RegExp(pattern.replaceAll(/\(\?[=!][^)]*\)/g, "")));
+  if (format === "date-time")
+    return fc.date({ noInvalidDate: true }).map((date) => date.toISOString());
+  // The generator of texts for patterns knows no look-ahead; without it a text is at worst nearly
+  // right.
+  if (pattern !== undefined)
+    return fc.stringMatching(new RegExp(pattern.replaceAll(/\(\?[=!][^)]*\)/g, "")));
   return fc.string({ minLength, maxLength: Math.max(minLength, Math.min(maxLength, 60)) });
 }

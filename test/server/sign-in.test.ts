@@ -32,17 +32,25 @@ const signIn = async () => {
 describe("an owner's sign-in", () => {
   test("names the origin, the chain and the address, and signs in once", async () => {
     const message = await challenge();
-    expect(message).toContain(`localhost:3000 wants you to sign in with your Ethereum account:\n${account.address}\n`);
+    expect(message).toContain(
+      `localhost:3000 wants you to sign in with your Ethereum account:\n${account.address}\n`,
+    );
     expect(message).toContain("URI: http://localhost:3000\nVersion: 1\nChain ID: 31337\n");
     const proof = { message, signature: await account.signMessage({ message }) };
     expect((await post("/owner/v1/sign-in", proof)).body).toMatchObject({ address });
-    expect(refusal(await post("/owner/v1/sign-in", proof))).toMatchObject({ status: 401, code: "credentials_invalid" });
+    expect(refusal(await post("/owner/v1/sign-in", proof))).toMatchObject({
+      status: 401,
+      code: "credentials_invalid",
+    });
   });
 
   test("is refused to another's signature, which ends no challenge", async () => {
     const message = await challenge();
     const foreign = { message, signature: await stranger.signMessage({ message }) };
-    expect(refusal(await post("/owner/v1/sign-in", foreign))).toMatchObject({ status: 422, code: "signature_invalid" });
+    expect(refusal(await post("/owner/v1/sign-in", foreign))).toMatchObject({
+      status: 422,
+      code: "signature_invalid",
+    });
     const own = { message, signature: await account.signMessage({ message }) };
     expect((await post("/owner/v1/sign-in", own)).body).toMatchObject({ address });
   });
@@ -53,7 +61,10 @@ describe("an owner's sign-in", () => {
     const message = await challenge();
     for (let i = 0; i < 101; i++) await Promise.all(Array.from({ length: 100 }, () => challenge()));
     const proof = { message, signature: await account.signMessage({ message }) };
-    const both = await Promise.all([post("/owner/v1/sign-in", proof), post("/owner/v1/sign-in", proof)]);
+    const both = await Promise.all([
+      post("/owner/v1/sign-in", proof),
+      post("/owner/v1/sign-in", proof),
+    ]);
     expect(both.map(({ status }) => status).sort()).toEqual([200, 401]);
   });
 
@@ -77,7 +88,10 @@ describe("an owner's sign-in", () => {
       };
       const message = createSiweMessage({ ...base, version: "1", ...change });
       const signer = "address" in change ? stranger : account;
-      const answer = await post("/owner/v1/sign-in", { message, signature: await signer.signMessage({ message }) });
+      const answer = await post("/owner/v1/sign-in", {
+        message,
+        signature: await signer.signMessage({ message }),
+      });
       expect(refusal(answer).code, JSON.stringify(change)).toBe("credentials_invalid");
     }
   });
@@ -85,14 +99,19 @@ describe("an owner's sign-in", () => {
   test("is refused at another name of the server than the challenge was asked at", async () => {
     const message = await challenge();
     const proof = { message, signature: await account.signMessage({ message }) };
-    expect(refusal(await post("/owner/v1/sign-in", proof, "127.0.0.1:3000")).code).toBe("credentials_invalid");
+    expect(refusal(await post("/owner/v1/sign-in", proof, "127.0.0.1:3000")).code).toBe(
+      "credentials_invalid",
+    );
   });
 
   test("takes no name on the caller's word but those of the loopback interface", async () => {
     await world[Symbol.asyncDispose]();
     await open({ hosts: ["*"] });
     const answer = await post("/owner/v1/challenge", { address }, "mint.example");
-    expect(refusal(answer)).toMatchObject({ status: 400, errors: ["/headers/host validation_failed"] });
+    expect(refusal(answer)).toMatchObject({
+      status: 400,
+      errors: ["/headers/host validation_failed"],
+    });
     await world[Symbol.asyncDispose]();
     await open({ hosts: ["*"], origin: new URL("https://mint.example") });
     expect(await challenge("anything.example")).toMatch(/^mint\.example wants you/);
@@ -103,7 +122,9 @@ describe("an owner's sign-in", () => {
     const message = await challenge();
     const signature = await account.signMessage({ message });
     vi.setSystemTime(Date.now() + 6 * 60_000);
-    expect(refusal(await post("/owner/v1/sign-in", { message, signature })).code).toBe("credentials_expired");
+    expect(refusal(await post("/owner/v1/sign-in", { message, signature })).code).toBe(
+      "credentials_expired",
+    );
   });
 
   test("lets a wallet contract sign when L1 says that it did", async () => {
@@ -127,12 +148,14 @@ describe("an owner's sign-in", () => {
       },
     };
     await open({ chains: new Map([[SETTLEMENT.chainId, async () => l1]]) });
-    expect((await post("/owner/v1/sign-in", { message: await challenge(), signature: "0x1271" })).body.address).toBe(
-      address,
-    );
-    expect(refusal(await post("/owner/v1/sign-in", { message: await challenge(), signature: "0x1272" })).code).toBe(
-      "signature_invalid",
-    );
+    expect(
+      (await post("/owner/v1/sign-in", { message: await challenge(), signature: "0x1271" })).body
+        .address,
+    ).toBe(address);
+    expect(
+      refusal(await post("/owner/v1/sign-in", { message: await challenge(), signature: "0x1272" }))
+        .code,
+    ).toBe("signature_invalid");
     expect(asked).toEqual([address, address]);
   });
 });
@@ -147,9 +170,9 @@ describe("an owner's sign-in", () => {
   test("is no credential of an application, and none of an application's opens the owner's things", async () => {
     const { token } = (await signIn()).body;
     const bearer = { authorization: `Bearer ${token}` };
-    expect(refusal(await world.send("GET", "/api/v1/assets", { key: null, headers: bearer })).code).toBe(
-      "credentials_invalid",
-    );
+    expect(
+      refusal(await world.send("GET", "/api/v1/assets", { key: null, headers: bearer })).code,
+    ).toBe("credentials_invalid");
     expect(refusal(await kit("1", null)).code).toBe("credentials_missing");
     expect(refusal(await kit("1", `${token.slice(0, -4)}AAAA`)).code).toBe("credentials_invalid");
     const withKey = await world.send("GET", "/owner/v1/vaults/1/exit-kit");
@@ -169,8 +192,15 @@ describe("an owner's sign-in", () => {
 
   test("shows the owner's own vaults only, and a kit only where L1 can be asked", async () => {
     const { engine, applicationId, erc20, users } = world;
-    const { userId } = await engine.users.create(applicationId, { ownerAddress: address as `0x${string}` });
-    const mint = { mintingBlob: "", assetId: erc20.assetId, amount: 5, dataAvailabilityMode: "validium" };
+    const { userId } = await engine.users.create(applicationId, {
+      ownerAddress: address as `0x${string}`,
+    });
+    const mint = {
+      mintingBlob: "",
+      assetId: erc20.assetId,
+      amount: 5,
+      dataAvailabilityMode: "validium",
+    };
     const body = { users: [userId, users[0]].map((id) => ({ userId: id, mints: [mint] })) };
     const { vaults } = (await world.send("POST", "/api/v1/mint", { body })).body;
     const { token } = (await signIn()).body;
@@ -178,7 +208,10 @@ describe("an owner's sign-in", () => {
     expect(refusal(await kit(own, token)).code).toBe("proof_not_ready");
     await engine.operator.seal("validium");
     expect(refusal(await kit(own, token)).code).toBe("l1_failed");
-    expect(refusal(await kit(foreign, token))).toMatchObject({ status: 404, code: "vault_not_found" });
+    expect(refusal(await kit(foreign, token))).toMatchObject({
+      status: 404,
+      code: "vault_not_found",
+    });
   });
 });
 
@@ -192,8 +225,14 @@ describe("pages", () => {
     expect(docs.headers["content-security-policy"]).toContain("require-trusted-types-for 'script'");
     expect(page.body).not.toMatch(/<script(?![^>]* src=)|<style|\son\w+=|\sstyle=/);
     const { etag = "" } = page.headers;
-    expect((await world.app.inject({ url: "/explorer", headers: { "if-none-match": etag } })).statusCode).toBe(304);
-    for (const path of ["/explorer/../package.json", "/explorer/main.tsx", "/explorer/%2e%2e/package.json"]) {
+    expect(
+      (await world.app.inject({ url: "/explorer", headers: { "if-none-match": etag } })).statusCode,
+    ).toBe(304);
+    for (const path of [
+      "/explorer/../package.json",
+      "/explorer/main.tsx",
+      "/explorer/%2e%2e/package.json",
+    ]) {
       expect((await world.app.inject({ url: path })).statusCode, path).toBe(404);
     }
   });
@@ -224,7 +263,9 @@ describe("pages", () => {
     // The bundler names each source before its code.
     const sources = [...body.matchAll(/^\/\/ (\S+\.m?[jt]s)$/gm)].map(([, path = ""]) => path);
     expect(sources).toContain("core/protocol/proof.ts");
-    const packages = sources.flatMap((path) => /.*node_modules\/(@[^/]+\/[^/]+|[^/]+)/.exec(path)?.[1] ?? []);
+    const packages = sources.flatMap(
+      (path) => /.*node_modules\/(@[^/]+\/[^/]+|[^/]+)/.exec(path)?.[1] ?? [],
+    );
     expect(new Set(packages)).toEqual(new Set(["@noble/hashes", "@noble/curves", "preact"]));
     expect(await pageScript("explorer")).toEqual(Buffer.from(body));
   });

@@ -8,11 +8,19 @@ it("an owner signs in over the IPv6 loopback address", async () => {
   const owner = privateKeyToAccount(`0x${"11".repeat(32)}`);
   const headers = { host: "[::1]:3000" };
   const address = owner.address;
-  const asked = await world.send("POST", "/owner/v1/challenge", { key: null, headers, body: { address } });
+  const asked = await world.send("POST", "/owner/v1/challenge", {
+    key: null,
+    headers,
+    body: { address },
+  });
   expect(asked.status).toBe(200);
   const { message } = asked.body;
   const signature = await owner.signMessage({ message });
-  const opened = await world.send("POST", "/owner/v1/sign-in", { key: null, headers, body: { message, signature } });
+  const opened = await world.send("POST", "/owner/v1/sign-in", {
+    key: null,
+    headers,
+    body: { message, signature },
+  });
   expect(opened.body.address).toBe(address.toLowerCase());
 });
 
@@ -25,11 +33,18 @@ it("a key and a narrower token together may do what both may", async () => {
     scope: "read",
   }).toString();
   const form = { "content-type": "application/x-www-form-urlencoded" };
-  const issued = await world.app.inject({ method: "POST", url: "/oauth/token", headers: form, payload });
+  const issued = await world.app.inject({
+    method: "POST",
+    url: "/oauth/token",
+    headers: form,
+    payload,
+  });
   const headers = { authorization: `Bearer ${issued.json().access_token}` };
   expect((await world.send("GET", "/api/v1/assets", { headers })).status).toBe(200);
   const body = { ownerAddress: `0x${"12".repeat(20)}` };
-  expect(refusal(await world.send("POST", "/api/v1/users", { headers, body })).code).toBe("scope_missing");
+  expect(refusal(await world.send("POST", "/api/v1/users", { headers, body })).code).toBe(
+    "scope_missing",
+  );
 });
 
 it("an API key that is sent as a token is told from one", async () => {
@@ -73,7 +88,10 @@ describe("the Host of a request", () => {
       expect(refused.body.detail).toContain("MINTMARK_HOSTS");
     }
     for (const page of ["/", "/explorer", "/docs"]) {
-      const { statusCode } = await world.app.inject({ url: page, headers: { host: "attacker.example" } });
+      const { statusCode } = await world.app.inject({
+        url: page,
+        headers: { host: "attacker.example" },
+      });
       expect(statusCode, page).toBe(421);
     }
   });
@@ -81,8 +99,20 @@ describe("the Host of a request", () => {
   it("is taken when it is an address, a loopback name, a name without a dot, or a name of the settings", async () => {
     const origin = new URL("https://mint.example");
     await using world = await createWorld({ origin, hosts: ["api.internal.example"] });
-    const taken = ["127.0.0.1:3000", "10.1.2.3", "[::1]:3000", "localhost:3000", "app.localhost", "mintmark:3000"];
-    for (const host of [...taken, "mint.example", "MINT.example.:443", "api.internal.example:8080"]) {
+    const taken = [
+      "127.0.0.1:3000",
+      "10.1.2.3",
+      "[::1]:3000",
+      "localhost:3000",
+      "app.localhost",
+      "mintmark:3000",
+    ];
+    for (const host of [
+      ...taken,
+      "mint.example",
+      "MINT.example.:443",
+      "api.internal.example:8080",
+    ]) {
       expect(await statusAt(world, host), host).toBe(200);
     }
     expect(await statusAt(world, "other.example")).toBe(421);
@@ -112,7 +142,12 @@ describe("a text that others read", () => {
     const { engine, users, erc20 } = world;
     const mint = { assetId: erc20.assetId, amount: 1, dataAvailabilityMode: "validium" };
     const contractAddress = `0x${"ab".repeat(20)}` as const;
-    const own = { contractAddress, symbol: "T", standard: "erc721", applicationId: world.applicationId } as const;
+    const own = {
+      contractAddress,
+      symbol: "T",
+      standard: "erc721",
+      applicationId: world.applicationId,
+    } as const;
     const { assetId } = await engine.assets.add({ ...own, name: "Own" });
     const setMetadata = (metadata: object) =>
       world.send("PUT", `/api/v1/assets/${assetId}/tokens/1/metadata`, { body: metadata });
@@ -124,7 +159,8 @@ describe("a text that others read", () => {
           body: { users: [{ userId: users[0], mints: [{ ...mint, reference }] }] },
         }),
       "a name in metadata": (name) => setMetadata({ name }),
-      "a value deep in metadata": (value) => setMetadata({ name: "x", attributes: [{ trait_type: "y", value }] }),
+      "a value deep in metadata": (value) =>
+        setMetadata({ name: "x", attributes: [{ trait_type: "y", value }] }),
       "a field of metadata": (field) => setMetadata({ name: "x", [field]: 1 }),
     };
     for (const [what, send] of Object.entries(tries)) {
@@ -138,7 +174,9 @@ describe("a text that others read", () => {
     expect((await setMetadata({ name: "x", description: "Two\nlines" })).status).toBeLessThan(300);
     for (const name of HIDDEN) {
       await expect(engine.applications.create({ name: `a${name}` })).rejects.toThrow("hidden");
-      await expect(engine.keys.issue(world.applicationId, { name: `a${name}` })).rejects.toThrow("hidden");
+      await expect(engine.keys.issue(world.applicationId, { name: `a${name}` })).rejects.toThrow(
+        "hidden",
+      );
       await expect(engine.assets.add({ ...own, name })).rejects.toThrow("hidden");
     }
   });
@@ -154,8 +192,13 @@ describe("a text that others read", () => {
     });
     for (const image_data of ["<svg onload=alert(1)>", "data:image/svg+xml;base64,PHN2Zz4="]) {
       const body = { name: "x", image_data };
-      const refused = await world.send("PUT", `/api/v1/assets/${assetId}/tokens/1/metadata`, { body });
-      expect(refusal(refused)).toMatchObject({ status: 400, errors: ["/image_data validation_failed"] });
+      const refused = await world.send("PUT", `/api/v1/assets/${assetId}/tokens/1/metadata`, {
+        body,
+      });
+      expect(refusal(refused)).toMatchObject({
+        status: 400,
+        errors: ["/image_data validation_failed"],
+      });
     }
   });
 });

@@ -1,7 +1,14 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createRemoteJWKSet, exportJWK, exportSPKI, generateKeyPair, SignJWT, UnsecuredJWT } from "jose";
+import {
+  createRemoteJWKSet,
+  exportJWK,
+  exportSPKI,
+  generateKeyPair,
+  SignJWT,
+  UnsecuredJWT,
+} from "jose";
 import { afterAll, expect, test, vi } from "vitest";
 import { AccessTokens, readJwks, remoteKeys } from "../../server/http/access/access-token.ts";
 import { createWorld, refusal, type World } from "./fixture.ts";
@@ -33,7 +40,9 @@ test("an API key is exchanged for a token of 15 minutes that acts for its applic
     scope: "mint read users assets withdraw webhooks transfer",
   });
   expect(headers["cache-control"]).toBe("no-store");
-  expect((await bearer(body.access_token)).body).toEqual((await world.send("GET", "/api/v1/assets")).body);
+  expect((await bearer(body.access_token)).body).toEqual(
+    (await world.send("GET", "/api/v1/assets")).body,
+  );
   const [user] = (await bearer(body.access_token, null, "/api/v1/users")).body.data;
   expect(user.userId).toBe(world.users[0]);
 });
@@ -53,8 +62,18 @@ test("the client may come in Authorization: Basic, and ask for fewer scopes", as
 
 test.each([
   ["grant_type=client_credentials", 401, "credentials_missing", "invalid_client"],
-  ["grant_type=client_credentials&client_id=x&client_secret=y", 401, "credentials_invalid", "invalid_client"],
-  ["grant_type=password&client_id=x&client_secret=y", 400, "validation_failed", "unsupported_grant_type"],
+  [
+    "grant_type=client_credentials&client_id=x&client_secret=y",
+    401,
+    "credentials_invalid",
+    "invalid_client",
+  ],
+  [
+    "grant_type=password&client_id=x&client_secret=y",
+    400,
+    "validation_failed",
+    "unsupported_grant_type",
+  ],
   ["client_id=x&client_secret=y", 400, "validation_failed", "invalid_request"],
   ["grant_type=&client_id=x&client_secret=y", 400, "validation_failed", "invalid_request"],
   [
@@ -70,15 +89,25 @@ test.each([
   expect(refusal(refused)).toMatchObject({ status, code });
   expect(refused.body.error).toBe(error);
   expect(refused.body.error_description).toMatch(/^[ !#-[\]-~]+$/);
-  expect(refused.headers["www-authenticate"]).toBe(status === 401 ? 'Basic realm="mintmark"' : undefined);
+  expect(refused.headers["www-authenticate"]).toBe(
+    status === 401 ? 'Basic realm="mintmark"' : undefined,
+  );
 });
 
 test("a scope that the key lacks is invalid_scope, and a suspended application an unauthorized client", async () => {
   const refused = await exchange(client(world, { scope: "read root" }));
-  expect([refused.status, refused.body.code, refused.body.error]).toEqual([400, "scope_missing", "invalid_scope"]);
+  expect([refused.status, refused.body.code, refused.body.error]).toEqual([
+    400,
+    "scope_missing",
+    "invalid_scope",
+  ]);
   await using own = await createWorld();
   await own.engine.applications.suspend(own.applicationId);
-  const suspended = await own.send("POST", "/oauth/token", { key: null, raw: client(own), headers: FORM });
+  const suspended = await own.send("POST", "/oauth/token", {
+    key: null,
+    raw: client(own),
+    headers: FORM,
+  });
   expect([suspended.status, suspended.body.error]).toEqual([400, "unauthorized_client"]);
 });
 
@@ -89,19 +118,31 @@ test("a secret in the form and in Authorization is refused, and what the server 
 });
 
 test("the client's id and secret must belong together", async () => {
-  expect(refusal(await exchange(client(world, { client_id: "other" })))).toMatchObject({ code: "credentials_invalid" });
-  expect(refusal(await exchange(client(world, { scope: "read root" })))).toMatchObject({ code: "scope_missing" });
+  expect(refusal(await exchange(client(world, { client_id: "other" })))).toMatchObject({
+    code: "credentials_invalid",
+  });
+  expect(refusal(await exchange(client(world, { scope: "read root" })))).toMatchObject({
+    code: "scope_missing",
+  });
 });
 
 test("both headers must name one application", async () => {
   const { body } = await exchange(client(world));
   expect((await bearer(body.access_token, world.key)).status).toBe(200);
-  expect(refusal(await bearer(body.access_token, world.otherKey))).toMatchObject({ code: "credentials_invalid" });
-  expect(refusal(await bearer("nonsense", world.key))).toMatchObject({ code: "credentials_invalid" });
+  expect(refusal(await bearer(body.access_token, world.otherKey))).toMatchObject({
+    code: "credentials_invalid",
+  });
+  expect(refusal(await bearer("nonsense", world.key))).toMatchObject({
+    code: "credentials_invalid",
+  });
 });
 
 test("forged, foreign and broken tokens are refused", async () => {
-  const sign = (change: (jwt: SignJWT) => SignJWT, secret = SECRET, header = { alg: "HS256", typ: "at+jwt" }) => {
+  const sign = (
+    change: (jwt: SignJWT) => SignJWT,
+    secret = SECRET,
+    header = { alg: "HS256", typ: "at+jwt" },
+  ) => {
     const jwt = new SignJWT({ client_id: world.keyId, scope: "read" })
       .setProtectedHeader(header)
       .setSubject(world.applicationId)
@@ -120,27 +161,46 @@ test("forged, foreign and broken tokens are refused", async () => {
     await sign((jwt) => jwt.setIssuer("other")),
     await sign((jwt) => jwt.setAudience(AUDIENCE.replace("sandbox", "live"))),
     await sign((jwt) => jwt.setSubject(world.otherApplicationId)),
-    new UnsecuredJWT({ client_id: world.keyId, scope: "read" }).setSubject(world.applicationId).encode(),
+    new UnsecuredJWT({ client_id: world.keyId, scope: "read" })
+      .setSubject(world.applicationId)
+      .encode(),
     `${await sign(same)}x`,
     world.key,
   ];
-  for (const token of forged) expect(refusal(await bearer(token))).toMatchObject({ code: "credentials_invalid" });
+  for (const token of forged)
+    expect(refusal(await bearer(token))).toMatchObject({ code: "credentials_invalid" });
   const unknown = await sign((jwt) => jwt.setSubject(crypto.randomUUID()));
-  expect(refusal(await bearer(unknown))).toMatchObject({ status: 401, code: "credentials_invalid" });
+  expect(refusal(await bearer(unknown))).toMatchObject({
+    status: 401,
+    code: "credentials_invalid",
+  });
   const expired = await sign((jwt) => jwt.setExpirationTime(1));
-  expect(refusal(await bearer(expired))).toMatchObject({ status: 401, code: "credentials_expired" });
-  const basic = await world.send("GET", "/api/v1/assets", { key: null, headers: { authorization: "Basic eDp5" } });
+  expect(refusal(await bearer(expired))).toMatchObject({
+    status: 401,
+    code: "credentials_expired",
+  });
+  const basic = await world.send("GET", "/api/v1/assets", {
+    key: null,
+    headers: { authorization: "Basic eDp5" },
+  });
   expect(refusal(basic)).toMatchObject({ status: 401, code: "credentials_invalid" });
 });
 
 test("a token ends with its time, its key and its application", async () => {
   await using own = await createWorld({ tokenSecret: SECRET });
   const token = async () => {
-    const { body } = await own.send("POST", "/oauth/token", { key: null, raw: client(own), headers: FORM });
+    const { body } = await own.send("POST", "/oauth/token", {
+      key: null,
+      raw: client(own),
+      headers: FORM,
+    });
     return body.access_token as string;
   };
   const use = (access: string) =>
-    own.send("GET", "/api/v1/assets", { key: null, headers: { authorization: `Bearer ${access}` } });
+    own.send("GET", "/api/v1/assets", {
+      key: null,
+      headers: { authorization: `Bearer ${access}` },
+    });
   const access = await token();
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 15 * 60_000 + 1000 });
   expect(refusal(await use(access))).toMatchObject({ status: 401, code: "credentials_expired" });
@@ -154,7 +214,10 @@ test("a token ends with its time, its key and its application", async () => {
 });
 
 test("tokens of an identity provider act for the key that they name, by the issuer's public keys only", async () => {
-  const [trusted, foreign] = [await generateKeyPair("ES256", { extractable: true }), await generateKeyPair("ES256")];
+  const [trusted, foreign] = [
+    await generateKeyPair("ES256", { extractable: true }),
+    await generateKeyPair("ES256"),
+  ];
   const folder = await mkdtemp(join(tmpdir(), "mintmark-jwks-"));
   const file = join(folder, "jwks.json");
   await writeFile(
@@ -170,7 +233,13 @@ test("tokens of an identity provider act for the key that they name, by the issu
   });
   type Change = { header?: object; key?: Parameters<SignJWT["sign"]>[0]; claims?: object };
   const sign = ({ header, key = trusted.privateKey, claims }: Change = {}) => {
-    const right = { iss: issuer, aud: "mintmark", sub: own.applicationId, client_id: own.keyId, scope: "read root" };
+    const right = {
+      iss: issuer,
+      aud: "mintmark",
+      sub: own.applicationId,
+      client_id: own.keyId,
+      scope: "read root",
+    };
     return new SignJWT({ ...right, ...claims })
       .setProtectedHeader({ alg: "ES256", typ: "at+jwt", kid: "1", ...header })
       .setIssuedAt()
@@ -183,7 +252,10 @@ test("tokens of an identity provider act for the key that they name, by the issu
     return own.send(method, path, { key: null, headers, ...(method === "POST" && { body: {} }) });
   };
   expect((await use(await sign())).status).toBe(200);
-  expect(refusal(await use(await sign(), "POST"))).toMatchObject({ status: 403, code: "scope_missing" });
+  expect(refusal(await use(await sign(), "POST"))).toMatchObject({
+    status: 403,
+    code: "scope_missing",
+  });
   const publicKey = new TextEncoder().encode(await exportSPKI(trusted.publicKey));
   const forged: Change[] = [
     { key: foreign.privateKey },
@@ -219,7 +291,13 @@ test("an issuer whose keys cannot be fetched is no fault of the token's", async 
   const issuer = "https://identity.example";
   await using own = await createWorld({ identityProvider: { keys, issuer, audience: "mintmark" } });
   const token = (alg: string) =>
-    new SignJWT({ iss: issuer, aud: "mintmark", sub: own.applicationId, client_id: own.keyId, scope: "read" })
+    new SignJWT({
+      iss: issuer,
+      aud: "mintmark",
+      sub: own.applicationId,
+      client_id: own.keyId,
+      scope: "read",
+    })
       .setProtectedHeader({ alg, typ: "at+jwt" })
       .setIssuedAt()
       .setExpirationTime("5m")

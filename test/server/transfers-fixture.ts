@@ -14,7 +14,10 @@ export interface TransferWorld {
   commit(mode: Mode): Promise<void>;
 }
 
-export async function transferWorld(owner: PrivateKeyAccount, options?: WorldOptions): Promise<TransferWorld> {
+export async function transferWorld(
+  owner: PrivateKeyAccount,
+  options?: WorldOptions,
+): Promise<TransferWorld> {
   const world = await createWorld(options);
   const { engine, erc20, erc721, applicationId, send } = world;
   const { chainId } = engine.settlement;

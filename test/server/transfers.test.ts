@@ -22,7 +22,10 @@ const prepare = (transfers: readonly object[], options: SendOptions = {}, path =
 /** Signs what was prepared, as a wallet does, and sends what the answer says. */
 async function submitted({ body }: Answer, options: SendOptions = {}, by = owner): Promise<Answer> {
   const signature = await by.signTypedData(body.typedData as TypedDataDefinition);
-  return world.send("POST", body.submit.path, { ...options, body: { ...body.submit.body, signature } });
+  return world.send("POST", body.submit.path, {
+    ...options,
+    body: { ...body.submit.body, signature },
+  });
 }
 
 describe("transfers", () => {
@@ -54,9 +57,13 @@ describe("transfers", () => {
     });
     const path = String(taken.headers.location);
     expect((await world.send("GET", path)).body).toEqual(taken.body);
-    expect(refusal(await world.send("GET", path, { key: world.otherKey })).code).toBe("transfer_not_found");
+    expect(refusal(await world.send("GET", path, { key: world.otherKey })).code).toBe(
+      "transfer_not_found",
+    );
     const { body: listed } = await world.send("GET", "/api/v1/transactions?type=transfer");
-    expect(listed.data.map(({ transactionId }: { transactionId: string }) => transactionId)).toEqual(
+    expect(
+      listed.data.map(({ transactionId }: { transactionId: string }) => transactionId),
+    ).toEqual(
       taken.body.transfers.map((one: { transactionId: string }) => one.transactionId).toReversed(),
     );
     expect((await world.send("GET", `/api/v1/vaults/${ticket}`)).body.availableBalance).toBe("0");
@@ -65,18 +72,28 @@ describe("transfers", () => {
     const { body } = await world.send("GET", path);
     const [sword] = body.transfers;
     expect(body.status).toBe("batched");
-    expect((await world.send("GET", `/api/v1/vaults/${sword.newVaultId}`)).body.ownerAddress).toBe(friend);
+    expect((await world.send("GET", `/api/v1/vaults/${sword.newVaultId}`)).body.ownerAddress).toBe(
+      friend,
+    );
     expect((await world.send("GET", "/api/v1/transfers")).body.data).toEqual([body]);
     expect((await world.send("GET", "/api/v1/transfers?status=batched")).body.data).toEqual([body]);
     expect((await world.send("GET", "/api/v1/transfers?status=failed")).body.data).toEqual([]);
-    expect(refusal(await world.send("GET", "/api/v1/transfers?status=redeemed")).code).toBe("validation_failed");
-    const common = { from: owner.address.toLowerCase(), quantum: expect.any(String), decimals: expect.any(Number) };
+    expect(refusal(await world.send("GET", "/api/v1/transfers?status=redeemed")).code).toBe(
+      "validation_failed",
+    );
+    const common = {
+      from: owner.address.toLowerCase(),
+      quantum: expect.any(String),
+      decimals: expect.any(Number),
+    };
     expect(body.transfers).toMatchObject([
       { ...common, assetId: world.erc721.assetId, tokenId: expect.any(String), amount: "1" },
       { ...common, assetId: world.erc20.assetId, tokenId: null, amount: "4" },
       { ...common, assetId: world.erc20.assetId, tokenId: null, amount: "6" },
     ]);
-    expect((await world.send("GET", "/api/v1/transfers", { key: world.otherKey })).body.data).toEqual([]);
+    expect(
+      (await world.send("GET", "/api/v1/transfers", { key: world.otherKey })).body.data,
+    ).toEqual([]);
   });
 
   test("show where a vault comes from and where it went; what waits is told to its application alone", async () => {
@@ -85,14 +102,25 @@ describe("transfers", () => {
     const { body: taken } = await submitted({ body: prepared } as Answer);
     const path = `v1/vaults/${units}/history`;
     const waiting = (await world.send("GET", `/api/${path}`)).body;
-    expect(waiting).toMatchObject({ before: [], after: [{ amount: "4" }, { amount: null, newVaultId: null }] });
+    expect(waiting).toMatchObject({
+      before: [],
+      after: [{ amount: "4" }, { amount: null, newVaultId: null }],
+    });
     expect((await world.send("GET", `/public/${path}`, { key: null })).body.after).toEqual([]);
     await world.engine.operator.sealTransfers();
     const from = owner.address.toLowerCase();
     const { body } = await world.send("GET", `/public/${path}`, { key: null });
     expect(body.before).toEqual([]);
     expect(body.after).toMatchObject([
-      { vaultId: units, from, to: zeroAddress, isChange: false, newVaultId: null, amount: "4", status: "batched" },
+      {
+        vaultId: units,
+        from,
+        to: zeroAddress,
+        isChange: false,
+        newVaultId: null,
+        amount: "4",
+        status: "batched",
+      },
       { vaultId: units, from, to: from, isChange: true, amount: "6" },
     ]);
     const change = body.after[1].newVaultId;
@@ -102,10 +130,17 @@ describe("transfers", () => {
     const own = await world.send("GET", `/api/v1/vaults/${change}/proof`);
     // Its one transfer is read for the proof and for the calldata.
     expect(limits - remaining(own)).toBeGreaterThan(300);
-    const proof = (await world.send("GET", `/public/v1/vaults/${change}/proof`, { key: null })).body;
-    expect(proof).toMatchObject({ vault: { vaultId: units, owner: from }, hops: [{ outId: change, part: 1 }] });
+    const proof = (await world.send("GET", `/public/v1/vaults/${change}/proof`, { key: null }))
+      .body;
+    expect(proof).toMatchObject({
+      vault: { vaultId: units, owner: from },
+      hops: [{ outId: change, part: 1 }],
+    });
     const of = (await world.send("GET", `/api/v1/vaults/${change}/history`)).body;
-    expect(of).toMatchObject({ before: [{ transferId: taken.transferId, newVaultId: change }], after: [] });
+    expect(of).toMatchObject({
+      before: [{ transferId: taken.transferId, newVaultId: change }],
+      after: [],
+    });
     const foreign = await world.send("GET", `/api/${path}`, { key: world.otherKey });
     expect(refusal(foreign).code).toBe("vault_not_found");
   });
@@ -127,14 +162,19 @@ describe("an owner who signs in", () => {
     const session = await signedIn(world, owner);
     const prepared = await prepare([{ vaultId: ticket, to: friend }], session, "/owner/v1");
     const taken = await submitted(prepared, session);
-    expect(taken.body).toMatchObject({ status: "accepted", transfers: [{ vaultId: ticket, to: friend }] });
+    expect(taken.body).toMatchObject({
+      status: "accepted",
+      transfers: [{ vaultId: ticket, to: friend }],
+    });
     const path = `/owner/v1/transfers/${taken.body.transferId}`;
     expect((await world.send("GET", path, session)).body).toEqual(taken.body);
     expect(JSON.stringify(taken.body)).not.toContain(userId);
     const stranger = privateKeyToAccount(generatePrivateKey());
     const other = await signedIn(world, stranger);
     expect(refusal(await world.send("GET", path, other)).code).toBe("transfer_not_found");
-    expect(refusal(await prepare([{ vaultId: ticket, to: friend }], other, "/owner/v1")).code).toBe("vault_not_found");
+    expect(refusal(await prepare([{ vaultId: ticket, to: friend }], other, "/owner/v1")).code).toBe(
+      "vault_not_found",
+    );
   });
 
   test("has its gas paid for only so many vaults a day, and a repeated list costs nothing", async () => {
@@ -143,7 +183,10 @@ describe("an owner who signs in", () => {
     const session = await signedIn(few, owner);
     const { ticket: one, units: two } = await more();
     const ask = (vaultId: string) =>
-      few.send("POST", "/owner/v1/transfers/prepare", { ...session, body: { transfers: [{ vaultId, to: friend }] } });
+      few.send("POST", "/owner/v1/transfers/prepare", {
+        ...session,
+        body: { transfers: [{ vaultId, to: friend }] },
+      });
     const { body: prepared } = await ask(one);
     const signature = await owner.signTypedData(prepared.typedData);
     const request = { ...session, body: { ...prepared.submit.body, signature } };
@@ -159,7 +202,9 @@ describe("an owner who signs in", () => {
     const holder = privateKeyToAccount(generatePrivateKey());
     const { units } = await more();
     const gift = [{ vaultId: units, amount: "4", to: holder.address.toLowerCase() }];
-    const { body: given } = await few.send("POST", "/api/v1/transfers/prepare", { body: { transfers: gift } });
+    const { body: given } = await few.send("POST", "/api/v1/transfers/prepare", {
+      body: { transfers: gift },
+    });
     const consent = await owner.signTypedData(given.typedData);
     const { body: taken } = await few.send("POST", given.submit.path, {
       body: { ...given.submit.body, signature: consent },
@@ -167,7 +212,9 @@ describe("an owner who signs in", () => {
     await few.engine.operator.sealTransfers();
     await commit("zk-rollup");
     const { body: transfer } = await few.send("GET", `/api/v1/transfers/${taken.transferId}`);
-    const [made, change] = transfer.transfers.map(({ newVaultId }: { newVaultId: string }) => newVaultId);
+    const [made, change] = transfer.transfers.map(
+      ({ newVaultId }: { newVaultId: string }) => newVaultId,
+    );
     const { ticket: minted } = await more();
     const session = await signedIn(few, holder);
     const ask = (vaultIds: readonly string[], options: SendOptions) =>
@@ -177,17 +224,35 @@ describe("an owner who signs in", () => {
     expect(refusal(await ask([change], session)).code).toBe("vault_not_found");
     // Among other vaults it is left out, with what to do.
     const mixed = (await ask([minted, change], giver)).body;
-    expect(mixed.typedData.message.vaults.map(({ vaultId }: { vaultId: string }) => vaultId)).toEqual([minted]);
+    expect(
+      mixed.typedData.message.vaults.map(({ vaultId }: { vaultId: string }) => vaultId),
+    ).toEqual([minted]);
     expect(mixed.refused).toEqual([
-      { vaultId: change, error: { code: "validation_failed", detail: expect.stringContaining("alone") } },
+      {
+        vaultId: change,
+        error: { code: "validation_failed", detail: expect.stringContaining("alone") },
+      },
     ]);
     const { body: prepared } = await ask([made], session);
     expect(prepared.typedData).toMatchObject({
       primaryType: "Withdrawal",
-      message: { vaultId: made, quantity: "4", withdrawnBefore: "0", recipient: holder.address.toLowerCase() },
+      message: {
+        vaultId: made,
+        quantity: "4",
+        withdrawnBefore: "0",
+        recipient: holder.address.toLowerCase(),
+      },
     });
-    const send = async (body: object, by = holder, options: SendOptions = session, message = {}) => {
-      const typedData = { ...prepared.typedData, message: { ...prepared.typedData.message, ...message } };
+    const send = async (
+      body: object,
+      by = holder,
+      options: SendOptions = session,
+      message = {},
+    ) => {
+      const typedData = {
+        ...prepared.typedData,
+        message: { ...prepared.typedData.message, ...message },
+      };
       const signature = await by.signTypedData(typedData);
       return few.send("POST", prepared.submit.path, { ...options, body: { ...body, signature } });
     };
@@ -197,12 +262,18 @@ describe("an owner who signs in", () => {
     // The list says what its owner signed, since the day's vaults are counted by it.
     const later = { ...whole, vaults: [{ ...whole.vaults[0], withdrawnBefore: "1" }] };
     expect(refusal(await send(later)).code).toBe("signature_invalid");
-    expect(refusal(await send(later, holder, session, { withdrawnBefore: "1" })).code).toBe("signature_invalid");
+    expect(refusal(await send(later, holder, session, { withdrawnBefore: "1" })).code).toBe(
+      "signature_invalid",
+    );
     const part = { ...whole, vaults: [{ ...whole.vaults[0], quantity: "3" }] };
-    expect(refusal(await send(part, holder, session, { quantity: "3" })).code).toBe("amount_out_of_range");
+    expect(refusal(await send(part, holder, session, { quantity: "3" })).code).toBe(
+      "amount_out_of_range",
+    );
     const accepted = await send(whole);
     expect(accepted.status).toBe(202);
-    expect(accepted.body.vaults).toMatchObject([{ vaultId: made, withdrawal: { quantity: "4" }, error: null }]);
+    expect(accepted.body.vaults).toMatchObject([
+      { vaultId: made, withdrawal: { quantity: "4" }, error: null },
+    ]);
     expect(accepted.body.vaults[0].withdrawal).not.toHaveProperty("userId");
     // Refused and repeated requests cost nothing of the day's two vaults.
     expect((await send(whole)).body).toEqual(accepted.body);
@@ -232,20 +303,42 @@ describe("a session key", () => {
     };
     const asked = await world.send("POST", "/api/v1/session-keys/prepare", { body: wanted });
     const signature = await owner.signTypedData(asked.body.typedData as TypedDataDefinition);
-    const { body } = await world.send("POST", "/api/v1/session-keys/prepare", { body: { ...wanted, signature } });
+    const { body } = await world.send("POST", "/api/v1/session-keys/prepare", {
+      body: { ...wanted, signature },
+    });
     expect(body.call).toMatchObject({ chainId: `${chainId}`, to: contract });
-    const { functionName, args } = decodeFunctionData({ abi: stateCommitmentAbi, data: body.call.data });
+    const { functionName, args } = decodeFunctionData({
+      abi: stateCommitmentAbi,
+      data: body.call.data,
+    });
     const terms = [owner.address, game.address, BigInt(until), 1n, BigInt(erc721.assetType)];
     expect([functionName, args]).toEqual(["authorizeSession", [...terms, signature]]);
     const byKey = await prepare([{ vaultId: ticket, to: friend }]);
     expect(refusal(await submitted(byKey, {}, game)).code).toBe("signature_invalid");
-    const facts = { owner: owner.address.toLowerCase() as Hex, key: game.address.toLowerCase() as Hex };
+    const facts = {
+      owner: owner.address.toLowerCase() as Hex,
+      key: game.address.toLowerCase() as Hex,
+    };
     const place = { txHash: `0x${"5a".repeat(32)}`, blockNumber: 500n, logIndex: 0 } as const;
-    const opened = { ...facts, until: BigInt(until), limit: 1n, assetType: erc721.assetType, authorizedAt: 1_000n };
-    await engine.operator.recordEvents(chainId, [{ type: "sessionAuthorized", ...opened, ...place }], 500n);
+    const opened = {
+      ...facts,
+      until: BigInt(until),
+      limit: 1n,
+      assetType: erc721.assetType,
+      authorizedAt: 1_000n,
+    };
+    await engine.operator.recordEvents(
+      chainId,
+      [{ type: "sessionAuthorized", ...opened, ...place }],
+      500n,
+    );
     expect((await session()).body.status).toBe("pending");
     await engine.operator.recordFinalized(chainId, 500n);
-    expect((await session()).body).toMatchObject({ status: "active", limit: "1", assetType: erc721.assetType });
+    expect((await session()).body).toMatchObject({
+      status: "active",
+      limit: "1",
+      assetType: erc721.assetType,
+    });
     expect((await submitted(byKey, {}, game)).status).toBe(202);
     const other = await prepare([{ vaultId: units, to: friend }]);
     expect(refusal(await submitted(other, {}, game)).code).toBe("signature_invalid");
@@ -255,7 +348,13 @@ describe("a session key", () => {
       // Without a signature the owner's own account sends it.
       args: [owner.address, game.address, "0x"],
     });
-    const revoked = { type: "sessionRevoked", ...facts, revokedAt: 2_000n, ...place, blockNumber: 501n } as const;
+    const revoked = {
+      type: "sessionRevoked",
+      ...facts,
+      revokedAt: 2_000n,
+      ...place,
+      blockNumber: 501n,
+    } as const;
     await engine.operator.recordEvents(chainId, [revoked], 501n);
     expect((await session()).body).toMatchObject({ status: "revoked", revokedAt: "2000" });
   });

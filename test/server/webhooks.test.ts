@@ -21,7 +21,9 @@ const QUICK = {
   recordEveryMs: 1,
 } as const;
 
-const HUNG_UP = expect.stringMatching(/^The endpoint 127\.0\.0\.1:\d+ closed the connection before it answered\.$/);
+const HUNG_UP = expect.stringMatching(
+  /^The endpoint 127\.0\.0\.1:\d+ closed the connection before it answered\.$/,
+);
 
 const SILENT = "No answer within 1 s.";
 
@@ -40,17 +42,24 @@ afterEach(async () => {
 });
 
 const create = async (body: object = {}) => {
-  const { status, body: made } = await world.send("POST", "/api/v1/webhooks", { body: { url: receiver.url, ...body } });
+  const { status, body: made } = await world.send("POST", "/api/v1/webhooks", {
+    body: { url: receiver.url, ...body },
+  });
   expect(status).toBe(201);
   return made as { webhookId: string; secret: string; status: string };
 };
-const look = async (webhookId: string) => (await world.send("GET", `/api/v1/webhooks/${webhookId}`)).body;
+const look = async (webhookId: string) =>
+  (await world.send("GET", `/api/v1/webhooks/${webhookId}`)).body;
 /** One event each. */
 const happen = async (count: number) => {
   const { engine, applicationId, erc20 } = world;
   for (let i = 0; i < count; i++) {
     const { enabled } = await engine.assets.get(applicationId, erc20.assetId);
-    await (enabled ? engine.assets.disable : engine.assets.enable).call(engine, applicationId, erc20.assetId);
+    await (enabled ? engine.assets.disable : engine.assets.enable).call(
+      engine,
+      applicationId,
+      erc20.assetId,
+    );
   }
 };
 const sequences = (received: readonly Received[]) => received.map(({ event }) => event.sequence);
@@ -70,8 +79,12 @@ describe("deliveries", () => {
     expect(new Set(received.map(({ id }) => id)).size).toBe(20);
     const [first] = received;
     if (first === undefined) throw new Error("nothing was received");
-    expect(() => Receiver.verify(secret, { ...first, body: first.body.replace("4", "5") })).toThrow("signature");
-    await eventually(async () => expect(await look(webhookId)).toMatchObject({ delivered: 23, failure: null }));
+    expect(() => Receiver.verify(secret, { ...first, body: first.body.replace("4", "5") })).toThrow(
+      "signature",
+    );
+    await eventually(async () =>
+      expect(await look(webhookId)).toMatchObject({ delivered: 23, failure: null }),
+    );
   });
 
   test("are of the types asked for, and of nobody else's application", async () => {
@@ -94,7 +107,9 @@ describe("deliveries", () => {
     const { secret } = await create({ types: ["transfer.redeemed"] });
     const { ticket: vaultId } = await made.final();
     const transfers = [{ vaultId, redeem: true }];
-    const { body: prepared } = await world.send("POST", "/api/v1/transfers/prepare", { body: { transfers } });
+    const { body: prepared } = await world.send("POST", "/api/v1/transfers/prepare", {
+      body: { transfers },
+    });
     const signature = await guest.signTypedData(prepared.typedData);
     const { path, body } = prepared.submit;
     const { body: taken } = await world.send("POST", path, { body: { ...body, signature } });
@@ -105,7 +120,9 @@ describe("deliveries", () => {
       type: "transfer.redeemed",
       data: { transferId, userId: made.userId, vaultId, amount: "0" },
     });
-    expect((await world.send("GET", `/api/v1/transfers/${transferId}`)).body.status).toBe("accepted");
+    expect((await world.send("GET", `/api/v1/transfers/${transferId}`)).body.status).toBe(
+      "accepted",
+    );
   });
 
   test("are signed with both secrets after a rotation", async () => {
@@ -115,7 +132,8 @@ describe("deliveries", () => {
     await happen(1);
     const [delivery] = await receiver.has(1);
     if (delivery === undefined) throw new Error("nothing was received");
-    for (const either of [secret, rotated.secret]) expect(Receiver.verify(either, delivery)).toEqual(delivery.event);
+    for (const either of [secret, rotated.secret])
+      expect(Receiver.verify(either, delivery)).toEqual(delivery.event);
     expect(secret).not.toBe(rotated.secret);
   });
 
@@ -129,7 +147,11 @@ describe("deliveries", () => {
     expect(sequences(received)).toEqual([4, 4, 4, 4, 4, 5]);
     expect(new Set(received.slice(0, 5).map(({ id }) => id)).size).toBe(1);
     await eventually(async () => {
-      expect(await look(webhookId)).toMatchObject({ delivered: 5, failingSince: null, failure: null });
+      expect(await look(webhookId)).toMatchObject({
+        delivered: 5,
+        failingSince: null,
+        failure: null,
+      });
     });
   });
 
@@ -188,11 +210,17 @@ describe("deliveries", () => {
     await eventually(async () => expect((await look(webhookId)).status).toBe("disabled"));
     const { data } = (await world.send("GET", "/api/v1/events?after=5")).body;
     expect(data).toMatchObject([
-      { sequence: 6, type: "webhook.disabled", data: { webhookId, failure: "The endpoint answered 503." } },
+      {
+        sequence: 6,
+        type: "webhook.disabled",
+        data: { webhookId, failure: "The endpoint answered 503." },
+      },
     ]);
     receiver.received.length = 0;
     receiver.answer = (response) => void response.writeHead(200).end();
-    expect((await world.send("PUT", `/api/v1/webhooks/${webhookId}/enablement`)).body.status).toBe("active");
+    expect((await world.send("PUT", `/api/v1/webhooks/${webhookId}/enablement`)).body.status).toBe(
+      "active",
+    );
     expect(sequences(await receiver.has(3))).toEqual([4, 5, 6]);
   });
 
@@ -236,9 +264,12 @@ describe("after a restart", () => {
       await listen(app);
       const repeated = [...(await receiver.has(3))];
       expect(repeated.map(({ id }) => id)).toEqual(before.map(({ id }) => id));
-      for (const delivery of repeated) expect(Receiver.verify(secret, delivery)).toEqual(delivery.event);
+      for (const delivery of repeated)
+        expect(Receiver.verify(secret, delivery)).toEqual(delivery.event);
       await eventually(async () => {
-        expect(await engine.webhooks.get(world.applicationId, webhookId)).toMatchObject({ delivered: 6 });
+        expect(await engine.webhooks.get(world.applicationId, webhookId)).toMatchObject({
+          delivered: 6,
+        });
       });
       await app.close();
       // The end of a server in order leaves nothing to repeat.
@@ -285,7 +316,9 @@ describe("the routes", () => {
       ["POST", "/secret"],
       ["PUT", "/enablement"],
     ] as const) {
-      const answer = await world.send(method, `/api/v1/webhooks/${webhookId}${path}`, { key: world.otherKey });
+      const answer = await world.send(method, `/api/v1/webhooks/${webhookId}${path}`, {
+        key: world.otherKey,
+      });
       expect(refusal(answer)).toMatchObject({ status: 404, code: "webhook_not_found" });
     }
     expect((await world.send("GET", `/api/v1/webhooks/${webhookId}`, { key })).status).toBe(200);
@@ -306,7 +339,16 @@ describe("the routes", () => {
 
 describe("where webhooks may lead", () => {
   test.each([
-    ...["127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1"],
+    ...[
+      "127.0.0.1",
+      "10.1.2.3",
+      "172.16.0.1",
+      "192.168.1.1",
+      "169.254.169.254",
+      "100.64.0.1",
+      "0.0.0.0",
+      "224.0.0.1",
+    ],
     ...[
       "::1",
       "::",
@@ -326,24 +368,40 @@ describe("where webhooks may lead", () => {
   test("public addresses, and this machine where that is wanted", () => {
     for (const address of ["8.8.8.8", "2606:4700:4700::1111", "172.32.0.1"])
       expect(mayReach("public", address)).toBe(true);
-    for (const address of ["127.0.0.1", "::1"]) expect(mayReach("public-and-loopback", address)).toBe(true);
-    for (const address of ["10.0.0.1", "169.254.169.254"]) expect(mayReach("public-and-loopback", address)).toBe(false);
+    for (const address of ["127.0.0.1", "::1"])
+      expect(mayReach("public-and-loopback", address)).toBe(true);
+    for (const address of ["10.0.0.1", "169.254.169.254"])
+      expect(mayReach("public-and-loopback", address)).toBe(false);
   });
 
   test("a name is refused when any of its addresses is, and is resolved by the connection itself", async () => {
-    const resolve = (addresses: string[]) => async () => addresses.map((address) => ({ address, family: 4 }));
+    const resolve = (addresses: string[]) => async () =>
+      addresses.map((address) => ({ address, family: 4 }));
     const look = (addresses: string[]) =>
       new Promise((done) =>
-        guardedLookup("public", resolve(addresses))("a.example", {}, (error, found) => done(error ?? found)),
+        guardedLookup("public", resolve(addresses))("a.example", {}, (error, found) =>
+          done(error ?? found),
+        ),
       );
     expect(await look(["8.8.8.8"])).toBe("8.8.8.8");
     expect(await look([])).toMatchObject({ message: "a.example is not a public address." });
-    expect(await look(["8.8.8.8", "10.0.0.1"])).toMatchObject({ message: "a.example is not a public address." });
+    expect(await look(["8.8.8.8", "10.0.0.1"])).toMatchObject({
+      message: "a.example is not a public address.",
+    });
     using deliverer = new Deliverer("public", 5000);
     const { port } = new URL(receiver.url);
     for (const host of ["localhost", "127.0.0.1"]) {
-      const outcome = await deliverer.post(`http://${host}:${port}/`, {}, "{}", new AbortController().signal);
-      expect(outcome).toEqual({ kind: "failed", status: null, failure: `${host} is not a public address.` });
+      const outcome = await deliverer.post(
+        `http://${host}:${port}/`,
+        {},
+        "{}",
+        new AbortController().signal,
+      );
+      expect(outcome).toEqual({
+        kind: "failed",
+        status: null,
+        failure: `${host} is not a public address.`,
+      });
     }
     expect(receiver.received).toEqual([]);
   });
@@ -363,7 +421,9 @@ describe("what an application sees of its deliveries", () => {
     receiver.answer = (response) => void response.writeHead(204).end();
     expect((await world.send("PUT", `/api/v1/webhooks/${webhookId}/enablement`)).status).toBe(200);
     expect(sequences(await receiver.has(2))).toEqual([4, 4]);
-    await eventually(async () => expect(await look(webhookId)).toMatchObject({ delivered: 4, failure: null }));
+    await eventually(async () =>
+      expect(await look(webhookId)).toMatchObject({ delivered: 4, failure: null }),
+    );
   });
 
   test("a test event is signed, answers what came of it, and changes nothing of the webhook", async () => {
@@ -371,12 +431,24 @@ describe("what an application sees of its deliveries", () => {
     const { webhookId, secret } = await create();
     const before = await look(webhookId);
     const tried = () => world.send("POST", `/api/v1/webhooks/${webhookId}/test`);
-    expect((await tried()).body).toMatchObject({ kind: "test", sequence: null, status: 204, failure: null });
+    expect((await tried()).body).toMatchObject({
+      kind: "test",
+      sequence: null,
+      status: 204,
+      failure: null,
+    });
     const [delivery] = await receiver.has(1);
     if (delivery === undefined) throw new Error("nothing was received");
-    expect(Receiver.verify(secret, delivery)).toMatchObject({ sequence: 0, type: "webhook.test", data: { webhookId } });
+    expect(Receiver.verify(secret, delivery)).toMatchObject({
+      sequence: 0,
+      type: "webhook.test",
+      data: { webhookId },
+    });
     receiver.answer = (response) => void response.writeHead(410).end();
-    expect((await tried()).body).toMatchObject({ status: 410, failure: "The endpoint answered 410." });
+    expect((await tried()).body).toMatchObject({
+      status: 410,
+      failure: "The endpoint answered 410.",
+    });
     expect(await look(webhookId)).toEqual(before);
     await happen(1);
     await eventually(async () => expect((await look(webhookId)).status).toBe("disabled"));
@@ -405,7 +477,11 @@ describe("what an application sees of its deliveries", () => {
     await eventually(async () => expect((await look(webhookId)).delivered).toBe(5));
     for (const unknown of [99, 0, "x"]) {
       const errors = ["/path/sequence validation_failed"];
-      expect(refusal(await again(unknown))).toEqual({ status: 400, code: "validation_failed", errors });
+      expect(refusal(await again(unknown))).toEqual({
+        status: 400,
+        code: "validation_failed",
+        errors,
+      });
     }
   });
 
@@ -423,7 +499,10 @@ describe("what an application sees of its deliveries", () => {
   test("tests and redeliveries lead only where webhooks may lead", async () => {
     await start({ webhooks: { ...QUICK, reach: "public" } });
     const { engine, applicationId } = world;
-    const { webhook } = await engine.webhooks.create(applicationId, { url: receiver.url, types: ["mint.failed"] });
+    const { webhook } = await engine.webhooks.create(applicationId, {
+      url: receiver.url,
+      types: ["mint.failed"],
+    });
     const refused = { status: null, failure: "127.0.0.1 is not a public address." };
     for (const path of ["test", "deliveries/1/redeliver"]) {
       const { body } = await world.send("POST", `/api/v1/webhooks/${webhook.webhookId}/${path}`);

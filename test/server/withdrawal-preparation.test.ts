@@ -2,7 +2,15 @@ import { hashTypedData, type TypedDataDefinition } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { withdrawalDigest, withdrawalListDigest } from "../../core/protocol/typed-data.ts";
-import { type Answer, createWorld, refusal, SETTLEMENT, type SendOptions, signedIn, type World } from "./fixture.ts";
+import {
+  type Answer,
+  createWorld,
+  refusal,
+  SETTLEMENT,
+  type SendOptions,
+  signedIn,
+  type World,
+} from "./fixture.ts";
 
 const owner = privateKeyToAccount(generatePrivateKey());
 const stranger = privateKeyToAccount(generatePrivateKey());
@@ -13,17 +21,29 @@ let signIn: SendOptions;
 beforeAll(async () => {
   world = await createWorld();
   const register = async (ownerAddress: string, key?: string) =>
-    (await world.send("POST", "/api/v1/users", { body: { ownerAddress }, ...(key && { key }) })).body.userId;
+    (await world.send("POST", "/api/v1/users", { body: { ownerAddress }, ...(key && { key }) }))
+      .body.userId;
   users = [await register(owner.address), await register(owner.address, world.otherKey)];
   signIn = await signedIn(world, owner);
 });
 afterAll(() => world[Symbol.asyncDispose]());
 
-/** Vaults of ten units for the owner's user, each in a sealed batch of its own, unless it is to stay open. */
-async function vaults(count: number, { user = users[0], key = world.key, open = false } = {}): Promise<string[]> {
+/**
+ * Vaults of ten units for the owner's user, each in a sealed batch of its own, unless it is to stay
+ * open.
+ */
+async function vaults(
+  count: number,
+  { user = users[0], key = world.key, open = false } = {},
+): Promise<string[]> {
   const ids: string[] = [];
   for (let i = 0; i < count; i++) {
-    const mint = { mintingBlob: "", assetId: world.erc20.assetId, amount: 10, dataAvailabilityMode: "validium" };
+    const mint = {
+      mintingBlob: "",
+      assetId: world.erc20.assetId,
+      amount: 10,
+      dataAvailabilityMode: "validium",
+    };
     const { body } = await world.send("POST", "/api/v1/mint", {
       key,
       body: { users: [{ userId: user, mints: [mint] }] },
@@ -39,7 +59,10 @@ const prepare = (body: object, options: SendOptions = {}) =>
 /** Signs what was prepared, as a wallet does, and sends what the answer says. */
 async function submitted({ body }: Answer, by = owner, options: SendOptions = {}): Promise<Answer> {
   const signature = await by.signTypedData(body.typedData as TypedDataDefinition);
-  return world.send("POST", body.submit.path, { ...options, body: { ...body.submit.body, signature } });
+  return world.send("POST", body.submit.path, {
+    ...options,
+    body: { ...body.submit.body, signature },
+  });
 }
 const namesOf = (ids: readonly string[]) => ids.map((vaultId) => ({ vaultId }));
 const codesOf = (refused: readonly { vaultId: string; error: { code: string } }[]) =>
@@ -47,7 +70,11 @@ const codesOf = (refused: readonly { vaultId: string; error: { code: string } }[
 
 test("one vault is prepared as a single withdrawal, plain JSON whose digest is the protocol's", async () => {
   const [vaultId = ""] = await vaults(1);
-  const given = { vaults: [{ vaultId, quantity: "4" }], recipient: stranger.address, deadline: "1893456000" };
+  const given = {
+    vaults: [{ vaultId, quantity: "4" }],
+    recipient: stranger.address,
+    deadline: "1893456000",
+  };
   const soon = String(Math.floor(Date.now() / 1000) + 3600);
   expect(refusal(await prepare(given))).toMatchObject({ code: "deadline_invalid" });
   const prepared = await prepare({ ...given, deadline: soon });
@@ -57,7 +84,11 @@ test("one vault is prepared as a single withdrawal, plain JSON whose digest is t
     ...{ vaultId, withdrawnBefore: "0", quantity: "4" },
     ...{ recipient: stranger.address.toLowerCase(), deadline: soon },
   };
-  expect(typedData).toMatchObject({ primaryType: "Withdrawal", message, domain: { chainId: 31_337 } });
+  expect(typedData).toMatchObject({
+    primaryType: "Withdrawal",
+    message,
+    domain: { chainId: 31_337 },
+  });
   expect(Object.keys(typedData.types)).toEqual(["EIP712Domain", "Withdrawal"]);
   const digest = withdrawalDigest(SETTLEMENT, {
     ...{ vaultId: BigInt(vaultId), withdrawnBefore: 0n, quantity: 4n },
@@ -76,7 +107,13 @@ test("several vaults are prepared as one list, without those that cannot be with
   const [foreign = ""] = await vaults(1, { user: users[1], key: world.otherKey });
   const [open = ""] = await vaults(1, { open: true });
   await submitted(await prepare({ vaults: namesOf([two]) }));
-  const asked = [{ vaultId: one }, { vaultId: two }, { vaultId: open }, { vaultId: foreign }, { vaultId: "77" }];
+  const asked = [
+    { vaultId: one },
+    { vaultId: two },
+    { vaultId: open },
+    { vaultId: foreign },
+    { vaultId: "77" },
+  ];
   const prepared = await prepare({ vaults: [...asked, { vaultId: three, quantity: "3" }] });
   const { typedData, refused, submit, nextCursor } = prepared.body;
   expect(codesOf(refused)).toEqual([
@@ -97,10 +134,9 @@ test("several vaults are prepared as one list, without those that cannot be with
   expect([submit.path, nextCursor]).toEqual(["/api/v1/withdrawals/bulk", null]);
   const { status, body } = await submitted(prepared);
   expect(status).toBe(202);
-  expect(body.vaults.map(({ withdrawal }: { withdrawal: { quantity: string } }) => withdrawal.quantity)).toEqual([
-    "10",
-    "3",
-  ]);
+  expect(
+    body.vaults.map(({ withdrawal }: { withdrawal: { quantity: string } }) => withdrawal.quantity),
+  ).toEqual(["10", "3"]);
   expect(refusal(await prepare({ vaults: namesOf([one]) })).code).toBe("withdrawal_pending");
   expect(refusal(await prepare({ vaults: namesOf(["77"]) })).code).toBe("vault_not_found");
   await world.engine.operator.seal("validium");
@@ -110,7 +146,9 @@ test("several vaults are prepared as one list, without those that cannot be with
 
 test("all of a token is prepared at once, and the rest after a full list", async () => {
   await using own = await createWorld();
-  const { body: user } = await own.send("POST", "/api/v1/users", { body: { ownerAddress: owner.address } });
+  const { body: user } = await own.send("POST", "/api/v1/users", {
+    body: { ownerAddress: owner.address },
+  });
   const { erc721, erc20 } = own;
   const mints = Array.from({ length: 300 }, (_, i) => ({
     ...{ tokenId: String(i), assetId: erc721.assetId, amount: 1, dataAvailabilityMode: "validium" },
@@ -126,7 +164,12 @@ test("all of a token is prepared at once, and the rest after a full list", async
   const seventh = (await ask({ ...all, tokenId: "7" })).body;
   expect([seventh.typedData.primaryType, seventh.refused]).toEqual(["Withdrawal", []]);
   expect(refusal(await ask({ ...all, assetId: erc20.assetId })).code).toBe("vault_not_found");
-  for (const wrong of [{}, { ownerAddress: owner.address }, { ...all, vaults: [{ vaultId: "1" }] }, { vaults: [] }]) {
+  for (const wrong of [
+    {},
+    { ownerAddress: owner.address },
+    { ...all, vaults: [{ vaultId: "1" }] },
+    { vaults: [] },
+  ]) {
     expect(refusal(await ask(wrong))).toMatchObject({ status: 400, code: "validation_failed" });
   }
 });
@@ -155,14 +198,23 @@ test("a signed-in owner withdraws its own whole vaults of every application, and
   ]);
   expect(body.vaults[0].withdrawal).not.toHaveProperty("userId");
   const query = [...ids, "77"].map((vaultId) => `vaultId=${vaultId}`).join("&");
-  const follow = (options: SendOptions) => world.send("GET", `/owner/v1/withdrawals?${query}`, options);
+  const follow = (options: SendOptions) =>
+    world.send("GET", `/owner/v1/withdrawals?${query}`, options);
   expect((await follow(signIn)).body.vaults).toEqual([
-    body.vaults.map(({ vaultId, withdrawal }: { vaultId: string; withdrawal: object }) => ({ vaultId, withdrawal }))[0],
-    { vaultId: others, withdrawal: expect.objectContaining({ vaultId: others, status: "accepted" }) },
+    body.vaults.map(({ vaultId, withdrawal }: { vaultId: string; withdrawal: object }) => ({
+      vaultId,
+      withdrawal,
+    }))[0],
+    {
+      vaultId: others,
+      withdrawal: expect.objectContaining({ vaultId: others, status: "accepted" }),
+    },
     { vaultId: "77", withdrawal: null },
   ]);
   // Each application finds its own.
-  const { body: listed } = await world.send("GET", "/api/v1/withdrawals?limit=1", { key: world.otherKey });
+  const { body: listed } = await world.send("GET", "/api/v1/withdrawals?limit=1", {
+    key: world.otherKey,
+  });
   expect(listed.data[0]).toMatchObject({ vaultId: others, userId: users[1] });
 });
 
@@ -170,7 +222,10 @@ test("an owner's sign-in withdraws nobody else's vaults, and costs a unit for ea
   const [vaultId = ""] = await vaults(1);
   const foreign = await signedIn(world, stranger);
   const ask = (options: SendOptions) =>
-    world.send("POST", "/owner/v1/withdrawals/prepare", { ...options, body: { vaultIds: [vaultId] } });
+    world.send("POST", "/owner/v1/withdrawals/prepare", {
+      ...options,
+      body: { vaultIds: [vaultId] },
+    });
   const prepared = await ask(signIn);
   expect(refusal(await ask(foreign)).code).toBe("vault_not_found");
   expect(refusal(await submitted(prepared, stranger, foreign)).code).toBe("vault_not_found");
@@ -179,7 +234,9 @@ test("an owner's sign-in withdraws nobody else's vaults, and costs a unit for ea
   expect(refusal(await ask({})).code).toBe("credentials_missing");
   const unknown = await world.send("GET", `/owner/v1/withdrawals?vaultId=${vaultId}`, foreign);
   expect(unknown.body.vaults).toEqual([{ vaultId, withdrawal: null }]);
-  await using poor = await createWorld({ rateLimits: { publicReads: { units: 20, windowSeconds: 3600 } } });
+  await using poor = await createWorld({
+    rateLimits: { publicReads: { units: 20, windowSeconds: 3600 } },
+  });
   const saved = world;
   world = poor;
   const poorSession = await signedIn(world, owner);
@@ -205,7 +262,9 @@ describe("the operator pays for an owner", () => {
   async function start(ownerRelayVaults: number, now: () => number) {
     paying = await createWorld({ ownerRelayVaults, now });
     world = paying;
-    const { body } = await paying.send("POST", "/api/v1/users", { body: { ownerAddress: owner.address } });
+    const { body } = await paying.send("POST", "/api/v1/users", {
+      body: { ownerAddress: owner.address },
+    });
     return { ids: await vaults(3, { user: body.userId }), options: await signedIn(world, owner) };
   }
   const ask = (vaultIds: readonly string[], options: SendOptions) =>
@@ -226,7 +285,9 @@ describe("the operator pays for an owner", () => {
     expect((await submitted(prepared, owner, options)).status).toBe(202);
     const later = await ask([third], options);
     expect(refusal(later)).toMatchObject({ code: "rate_limited" });
-    expect(later.body.detail).toMatch(/pays for 0 more of your vaults now.*by your own transaction/);
+    expect(later.body.detail).toMatch(
+      /pays for 0 more of your vaults now.*by your own transaction/,
+    );
     expect(later.headers["retry-after"]).toBe("43200");
     now += 43_200_000;
     expect((await submitted(await ask([third], options), owner, options)).status).toBe(202);
@@ -236,7 +297,10 @@ describe("the operator pays for an owner", () => {
     const { ids, options } = await start(4, () => 0);
     const [first = "", second = "", third = ""] = ids;
     const prepared = await ask([first, second], options);
-    const both = await Promise.all([submitted(prepared, owner, options), submitted(prepared, owner, options)]);
+    const both = await Promise.all([
+      submitted(prepared, owner, options),
+      submitted(prepared, owner, options),
+    ]);
     expect(both.map(({ status }) => status)).toEqual([202, 202]);
     // Two of the four are left: one for the third vault, one for nobody.
     expect((await submitted(await ask([third], options), owner, options)).status).toBe(202);
@@ -248,7 +312,11 @@ describe("the operator pays for an owner", () => {
     const { ids, options } = await start(0, () => 0);
     expect(await settings()).toMatchObject({ relayVaults: 0 });
     expect(refusal(await ask(ids.slice(0, 1), options))).toMatchObject({ code: "owner_relay_off" });
-    const list = { vaults: [{ vaultId: ids[0], quantity: "10" }], deadline: "1893456000", signature: "0x00" };
+    const list = {
+      vaults: [{ vaultId: ids[0], quantity: "10" }],
+      deadline: "1893456000",
+      signature: "0x00",
+    };
     const sent = await paying.send("POST", "/owner/v1/withdrawals", { ...options, body: list });
     expect(refusal(sent)).toMatchObject({ code: "owner_relay_off" });
     // The application still withdraws for its users.

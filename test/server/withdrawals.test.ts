@@ -10,14 +10,23 @@ const HOUR = 3_600n;
 const DEADLINE = BigInt(Math.floor(Date.now() / 1000)) + HOUR;
 
 const world = await createWorld();
-const { body } = await world.send("POST", "/api/v1/users", { body: { ownerAddress: owner.address } });
+const { body } = await world.send("POST", "/api/v1/users", {
+  body: { ownerAddress: owner.address },
+});
 const userId: string = body.userId;
 afterAll(() => world[Symbol.asyncDispose]());
 
 /** A vault of 10 units, in a sealed batch or in the open one. */
 async function vault(sealed: boolean): Promise<string> {
-  const mint = { mintingBlob: "", assetId: world.erc20.assetId, amount: 10, dataAvailabilityMode: "validium" };
-  const { body } = await world.send("POST", "/api/v1/mint", { body: { users: [{ userId, mints: [mint] }] } });
+  const mint = {
+    mintingBlob: "",
+    assetId: world.erc20.assetId,
+    amount: 10,
+    dataAvailabilityMode: "validium",
+  };
+  const { body } = await world.send("POST", "/api/v1/mint", {
+    body: { users: [{ userId, mints: [mint] }] },
+  });
   if (sealed) await world.engine.operator.seal("validium");
   return body.vaults[0].vaultId;
 }
@@ -43,14 +52,24 @@ async function signed(vaultId: string, { quantity = 4n, deadline = DEADLINE, by 
       ],
     },
     primaryType: "Withdrawal",
-    message: { vaultId: BigInt(vaultId), withdrawnBefore: 0n, quantity, recipient: owner.address, deadline },
+    message: {
+      vaultId: BigInt(vaultId),
+      withdrawnBefore: 0n,
+      quantity,
+      recipient: owner.address,
+      deadline,
+    },
   });
   return { vaultId, quantity: quantity.toString(), deadline: deadline.toString(), signature };
 }
 
 /** A list as its owner signs it, by the documentation alone: 4 units of each vault. */
 async function signedList(vaultIds: readonly string[], { deadline = DEADLINE, by = owner } = {}) {
-  const vaults = vaultIds.map((vaultId) => ({ vaultId: BigInt(vaultId), withdrawnBefore: 0n, quantity: 4n }));
+  const vaults = vaultIds.map((vaultId) => ({
+    vaultId: BigInt(vaultId),
+    withdrawnBefore: 0n,
+    quantity: 4n,
+  }));
   const signature = await by.signTypedData({
     domain: DOMAIN,
     types: {
@@ -72,13 +91,20 @@ async function signedList(vaultIds: readonly string[], { deadline = DEADLINE, by
   return { vaults: listed, deadline: deadline.toString(), signature };
 }
 
-const ask = (body: object, key?: string) => world.send("POST", "/api/v1/withdrawals", { body, ...(key && { key }) });
+const ask = (body: object, key?: string) =>
+  world.send("POST", "/api/v1/withdrawals", { body, ...(key && { key }) });
 
 test("an owner's signed withdrawal is accepted, reserves its quantity and is listed", async () => {
   const vaultId = await vault(true);
   const { status, body, headers } = await ask(await signed(vaultId));
   expect(status).toBe(202);
-  expect(body).toMatchObject({ vaultId, userId, quantity: "4", withdrawnBefore: "0", status: "accepted" });
+  expect(body).toMatchObject({
+    vaultId,
+    userId,
+    quantity: "4",
+    withdrawnBefore: "0",
+    status: "accepted",
+  });
   expect(body.recipient).toBe(owner.address.toLowerCase());
   expect((await world.send("GET", String(headers.location))).body).toEqual(body);
   expect((await world.send("GET", `/api/v1/vaults/${vaultId}`)).body).toMatchObject({
@@ -88,7 +114,11 @@ test("an owner's signed withdrawal is accepted, reserves its quantity and is lis
     transferredBalance: "0",
   });
   const { body: transactions } = await world.send("GET", "/api/v1/transactions?type=withdrawal");
-  expect(transactions.data[0]).toMatchObject({ transactionId: body.withdrawalId, amount: "4", mintId: null });
+  expect(transactions.data[0]).toMatchObject({
+    transactionId: body.withdrawalId,
+    amount: "4",
+    mintId: null,
+  });
   const again = await ask(await signed(vaultId));
   expect([again.status, again.body]).toEqual([202, body]);
   const other = await ask(await signed(vaultId, { quantity: 3n }));
@@ -102,12 +132,19 @@ test("each refusal has its code, and reserves nothing", async () => {
   const before = await world.snapshot();
   const refused = async (body: object, key?: string) => refusal(await ask(body, key));
   expect(await refused(await signed(open))).toMatchObject({ status: 409, code: "proof_not_ready" });
-  expect(await refused(good, world.otherKey)).toMatchObject({ status: 404, code: "vault_not_found" });
+  expect(await refused(good, world.otherKey)).toMatchObject({
+    status: 404,
+    code: "vault_not_found",
+  });
   expect(await refused(good, readOnly)).toMatchObject({ status: 403, code: "scope_missing" });
-  expect(await refused({ vaultId: 1, quantity: "01", deadline: "-1", signature: "0x", more: 1 })).toEqual({
+  expect(
+    await refused({ vaultId: 1, quantity: "01", deadline: "-1", signature: "0x", more: 1 }),
+  ).toEqual({
     status: 400,
     code: "validation_failed",
-    errors: ["/vaultId", "/quantity", "/deadline", "/signature", "/more"].map((field) => `${field} validation_failed`),
+    errors: ["/vaultId", "/quantity", "/deadline", "/signature", "/more"].map(
+      (field) => `${field} validation_failed`,
+    ),
   });
   expect(await world.snapshot()).toEqual(before);
 });
@@ -116,11 +153,17 @@ test("once its batch is committed on L1, a vault's proof comes with calldata for
   await world.engine.operator.seal("validium");
   const vaultId = await vault(true);
   const path = `/api/v1/vaults/${vaultId}/proof`;
-  expect((await world.send("GET", path)).body).toMatchObject({ header: null, withdrawCalldata: null });
+  expect((await world.send("GET", path)).body).toMatchObject({
+    header: null,
+    withdrawCalldata: null,
+  });
   const { batchId } = (await world.send("GET", `/api/v1/vaults/${vaultId}`)).body;
   const commits: L1Event[] = [];
   for (let batchNumber = 0; batchNumber <= Number(batchId.split("-")[1]); batchNumber++) {
-    const { batchRoot, dataHash, vaultCount } = await world.engine.batches.getSealed("validium", batchNumber);
+    const { batchRoot, dataHash, vaultCount } = await world.engine.batches.getSealed(
+      "validium",
+      batchNumber,
+    );
     commits.push({
       ...{ type: "batchCommitted", mode: "validium", batchNumber, batchRoot, dataHash, vaultCount },
       ...{ committedAt: 1_800_000_000n, sequence: BigInt(batchNumber) },
@@ -130,8 +173,12 @@ test("once its batch is committed on L1, a vault's proof comes with calldata for
   await world.engine.operator.recordEvents(world.engine.settlement.chainId, commits, 9n);
   const { body } = await world.send("GET", path);
   expect(body.header).toMatchObject({ committedAt: "1800000000", vaultCount: 1 });
-  const { functionName, args } = decodeFunctionData({ abi: stateCommitmentAbi, data: body.withdrawCalldata });
-  const [content, header, vaultPath, quantity, recipient, authorization] = args as readonly unknown[];
+  const { functionName, args } = decodeFunctionData({
+    abi: stateCommitmentAbi,
+    data: body.withdrawCalldata,
+  });
+  const [content, header, vaultPath, quantity, recipient, authorization] =
+    args as readonly unknown[];
   expect(functionName).toBe("withdraw");
   expect(content).toMatchObject({ vaultId: BigInt(vaultId), amount: 10n, owner: owner.address });
   expect(header).toMatchObject({ batchRoot: body.batchRoot, committedAt: 1_800_000_000n });
@@ -139,7 +186,11 @@ test("once its batch is committed on L1, a vault's proof comes with calldata for
   expect([vaultPath, quantity, recipient]).toEqual([alone, 10n, owner.address]);
   expect(authorization).toEqual({ deadline: 0n, signature: "0x" });
   const { body: settled } = await world.send("GET", `/api/v1/transactions?vaultId=${vaultId}`);
-  expect(settled.data[0]).toMatchObject({ status: "settled", l1BlockNumber: "9", l1TxHash: `0x${"aa".repeat(32)}` });
+  expect(settled.data[0]).toMatchObject({
+    status: "settled",
+    l1BlockNumber: "9",
+    l1TxHash: `0x${"aa".repeat(32)}`,
+  });
   const { body: committed } = await world.send("GET", `/public/v1/batches/${batchId}`);
   expect(committed).toMatchObject({ status: "settled", committedAt: "1800000000" });
 });
@@ -152,16 +203,29 @@ test("an owner's one signature withdraws from many vaults, and the answer says o
   const { status, body } = await askAll(list);
   expect(status).toBe(202);
   expect(body.vaults).toEqual([
-    { vaultId: one, withdrawal: expect.objectContaining({ quantity: "4", status: "accepted", userId }), error: null },
-    { vaultId: "77", withdrawal: null, error: { code: "vault_not_found", detail: expect.any(String) } },
+    {
+      vaultId: one,
+      withdrawal: expect.objectContaining({ quantity: "4", status: "accepted", userId }),
+      error: null,
+    },
+    {
+      vaultId: "77",
+      withdrawal: null,
+      error: { code: "vault_not_found", detail: expect.any(String) },
+    },
     { vaultId: two, withdrawal: expect.objectContaining({ vaultId: two }), error: null },
   ]);
   expect((await askAll(list)).body).toEqual(body);
   const readOnly = await world.newKey(["read", "mint"]);
   const before = await world.snapshot();
-  const refused = async (change: object, key?: string) => refusal(await askAll({ ...list, ...change }, key));
-  expect(await refused({ deadline: (DEADLINE + 1n).toString() })).toMatchObject({ code: "signature_invalid" });
-  expect(await refused(await signedList([one], { deadline: 1n }))).toMatchObject({ code: "deadline_invalid" });
+  const refused = async (change: object, key?: string) =>
+    refusal(await askAll({ ...list, ...change }, key));
+  expect(await refused({ deadline: (DEADLINE + 1n).toString() })).toMatchObject({
+    code: "signature_invalid",
+  });
+  expect(await refused(await signedList([one], { deadline: 1n }))).toMatchObject({
+    code: "deadline_invalid",
+  });
   expect(await refused({}, world.otherKey)).toMatchObject({ status: 404, code: "vault_not_found" });
   expect(await refused({}, readOnly)).toMatchObject({ code: "scope_missing" });
   const many = Array.from({ length: 257 }, (_, i) => ({ vaultId: `${i}`, quantity: "1" }));
@@ -169,6 +233,9 @@ test("an owner's one signature withdraws from many vaults, and the answer says o
     expect(await refused({ vaults })).toMatchObject({ status: 400, code: "validation_failed" });
   }
   const twice = [list.vaults[0], list.vaults[0]];
-  expect(await refused({ vaults: twice })).toMatchObject({ status: 400, code: "validation_failed" });
+  expect(await refused({ vaults: twice })).toMatchObject({
+    status: 400,
+    code: "validation_failed",
+  });
   expect(await world.snapshot()).toEqual(before);
 });

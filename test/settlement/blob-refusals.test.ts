@@ -9,7 +9,10 @@ import { placeRollupData, type RollupData } from "../../core/l1/settlement/settl
 const GWEI = 10n ** 9n;
 
 /** What a reader makes of a node that answers each call with this error. */
-async function opensBlobs(error: { readonly code: number; readonly message: string }): Promise<boolean> {
+async function opensBlobs(error: {
+  readonly code: number;
+  readonly message: string;
+}): Promise<boolean> {
   const server = createServer(async (request, response) => {
     let body = "";
     for await (const chunk of request) body += chunk;
@@ -19,9 +22,16 @@ async function opensBlobs(error: { readonly code: number; readonly message: stri
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
   const { port } = server.address() as { port: number };
   try {
-    const client = createPublicClient({ transport: http(`http://127.0.0.1:${port}`, { retryCount: 0 }) });
+    const client = createPublicClient({
+      transport: http(`http://127.0.0.1:${port}`, { retryCount: 0 }),
+    });
     const settlement = { chainId: 31_337n, contract: `0x${"11".repeat(20)}` };
-    return await new ViemReader({ client, settlement, pollingMs: 10, finality: "finalized" } as never).opensBlobs();
+    return await new ViemReader({
+      client,
+      settlement,
+      pollingMs: 10,
+      finality: "finalized",
+    } as never).opensBlobs();
   } finally {
     server.close();
   }
@@ -29,7 +39,9 @@ async function opensBlobs(error: { readonly code: number; readonly message: stri
 
 test("a chain that stops a call of 0x0a opens no blobs, and a node that refuses to answer tells nothing", async () => {
   expect(await opensBlobs({ code: 3, message: "execution reverted" })).toBe(false);
-  await expect(opensBlobs({ code: -32_005, message: "limit exceeded" })).rejects.toMatchObject({ code: "l1_failed" });
+  await expect(opensBlobs({ code: -32_005, message: "limit exceeded" })).rejects.toMatchObject({
+    code: "l1_failed",
+  });
 });
 
 test("a chain that is not known to take blobs gets calldata, unless the operator asks for blobs", async () => {
@@ -45,11 +57,16 @@ test("a chain that is not known to take blobs gets calldata, unless the operator
 });
 
 test("a transaction that is never mined is raised to a bound, and to the operator's own", () => {
-  const estimate: Fees = { maxFeePerGas: 3n * GWEI, maxPriorityFeePerGas: GWEI, maxFeePerBlobGas: GWEI };
+  const estimate: Fees = {
+    maxFeePerGas: 3n * GWEI,
+    maxPriorityFeePerGas: GWEI,
+    maxFeePerBlobGas: GWEI,
+  };
   const raisedToEnd = (caps: Parameters<typeof capsOf>[1]) => {
     const bound = capsOf(estimate, caps);
     let fees = cappedFees(estimate, bound);
-    for (let next: Fees | null = fees; next !== null; next = higherFees(fees, "blobs", bound)) fees = next;
+    for (let next: Fees | null = fees; next !== null; next = higherFees(fees, "blobs", bound))
+      fees = next;
     return fees;
   };
   const bounded = raisedToEnd({});
@@ -58,17 +75,26 @@ test("a transaction that is never mined is raised to a bound, and to the operato
   expect(bounded.maxPriorityFeePerGas).toBeLessThanOrEqual(64n * GWEI);
   expect(raisedToEnd({ maxFeePerGas: undefined })).toEqual(bounded);
   expect(raisedToEnd({ maxFeePerGas: 10n * GWEI }).maxFeePerGas).toBeLessThanOrEqual(10n * GWEI);
-  expect(raisedToEnd({ maxFeePerGas: 1000n * GWEI }).maxFeePerBlobGas).toBeLessThanOrEqual(64n * GWEI);
+  expect(raisedToEnd({ maxFeePerGas: 1000n * GWEI }).maxFeePerBlobGas).toBeLessThanOrEqual(
+    64n * GWEI,
+  );
 });
 
 test("an honest source that has pruned old batches is still asked for a new one", async () => {
   const source = {
     name: "pruned",
-    batchData: async (_: string, batchNumber: number) => (batchNumber === 9 ? new Uint8Array([1]) : null),
+    batchData: async (_: string, batchNumber: number) =>
+      batchNumber === 9 ? new Uint8Array([1]) : null,
   };
-  const slow = { ...source, batchData: (...asked: [string, number]) => pause().then(() => source.batchData(...asked)) };
+  const slow = {
+    ...source,
+    batchData: (...asked: [string, number]) => pause().then(() => source.batchData(...asked)),
+  };
   const pause = () => new Promise((done) => setTimeout(done, 60));
-  const data = new CommittedData({} as never, {} as never, { sources: [slow as never], wasteMs: 400 });
+  const data = new CommittedData({} as never, {} as never, {
+    sources: [slow as never],
+    wasteMs: 400,
+  });
   for (let batchNumber = 0; batchNumber < 9; batchNumber++) {
     expect(
       await data.find(

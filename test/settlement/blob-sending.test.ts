@@ -1,6 +1,15 @@
 import { network } from "hardhat";
 import type { EIP1193RequestFn, Hex } from "viem";
-import { createPublicClient, custom, fromRlp, hexToBigInt, http, keccak256, RpcError, toHex } from "viem";
+import {
+  createPublicClient,
+  custom,
+  fromRlp,
+  hexToBigInt,
+  http,
+  keccak256,
+  RpcError,
+  toHex,
+} from "viem";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { BlobSidecar } from "../../core/l1/blob-sidecar.ts";
 import type { FeeOptions } from "../../core/l1/fees.ts";
@@ -19,7 +28,11 @@ function senderOver(request: Request, fees: FeeOptions = {}): TransactionSender 
   const transport = custom({ request: request as EIP1193RequestFn }, { retryCount: 0 });
   const client = createPublicClient({ transport, pollingInterval: 5, cacheTime: 0 });
   const settlement = { chainId: 31_337n, contract: to, engineVersion: 5 };
-  return new TransactionSender({ client, settlement, finality: "finalized", pollingMs: 5 }, OPERATOR, fees);
+  return new TransactionSender(
+    { client, settlement, finality: "finalized", pollingMs: 5 },
+    OPERATOR,
+    fees,
+  );
 }
 
 const plain = async () => ({ to, data: "0x", gas: 21_000n }) as const;
@@ -40,12 +53,17 @@ function fieldsOf(raw: Hex): Fields {
   const blobs = raw.startsWith("0x03");
   const [, nonce, tip, fee, , , , , , blobFee] = (blobs ? rlp[0] : rlp) as unknown as Hex[];
   const fees = [tip, fee, ...(blobs ? [blobFee] : [])].map((each) => number(each as Hex));
-  return { type: blobs ? "blobs" : "plain", nonce: Number(number(nonce as Hex)), fees, hash: keccak256(raw) };
+  return {
+    type: blobs ? "blobs" : "plain",
+    nonce: Number(number(nonce as Hex)),
+    fees,
+    hash: keccak256(raw),
+  };
 }
 
 /**
- * A chain whose pool has the rules of go-ethereum: one kind of transaction per account, and replacements with blobs at
- * the double of each fee. anvil and hardhat have neither rule.
+ * A chain whose pool has the rules of go-ethereum: one kind of transaction per account, and
+ * replacements with blobs at the double of each fee. anvil and hardhat have neither rule.
  */
 class StrictPool {
   /** Every transaction that a node has taken, in order. */
@@ -60,10 +78,14 @@ class StrictPool {
   readonly request: Request = async (call) => {
     if (call.method !== "eth_sendRawTransaction") return this.#chain(call);
     const sent = fieldsOf((call.params as [Hex])[0]);
-    const used = Number(await this.#chain({ method: "eth_getTransactionCount", params: [to, "latest"] }));
+    const used = Number(
+      await this.#chain({ method: "eth_getTransactionCount", params: [to, "latest"] }),
+    );
     for (const nonce of this.#pending.keys()) if (nonce < used) this.#pending.delete(nonce);
-    const refuse = (message: string) => new RpcError(new Error(message), { code: -32_000, shortMessage: message });
-    for (const { type } of this.#pending.values()) if (type !== sent.type) throw refuse("address already reserved");
+    const refuse = (message: string) =>
+      new RpcError(new Error(message), { code: -32_000, shortMessage: message });
+    for (const { type } of this.#pending.values())
+      if (type !== sent.type) throw refuse("address already reserved");
     const before = this.#pending.get(sent.nonce);
     if (before?.hash === sent.hash) throw refuse("already known");
     const percent = sent.type === "blobs" ? 200n : 110n;
@@ -102,15 +124,20 @@ describe("on anvil, which takes cell proofs", () => {
 
   const automine = (on: boolean) => chain({ method: "evm_setAutomine", params: [on] });
   const mine = () => chain({ method: "evm_mine" });
-  const count = async () => Number(await chain({ method: "eth_getTransactionCount", params: [to, "latest"] }));
-  const takenIs = (number: number) => expect.poll(() => pool.taken.length, { interval: 5 }).toBe(number);
+  const count = async () =>
+    Number(await chain({ method: "eth_getTransactionCount", params: [to, "latest"] }));
+  const takenIs = (number: number) =>
+    expect.poll(() => pool.taken.length, { interval: 5 }).toBe(number);
 
   test("blobs of any content are mined, with blob gas for each", async () => {
     const kzg = new KzgThread();
     try {
       const blobs = [1, 2].map((seed) => new Uint8Array(BLOB_BYTES).fill(seed));
       const commitments = await Promise.all(blobs.map((blob) => kzg.commitment(blob)));
-      const call = async () => ({ ...(await plain()), blobs: new BlobSidecar(blobs, commitments, kzg) });
+      const call = async () => ({
+        ...(await plain()),
+        blobs: new BlobSidecar(blobs, commitments, kzg),
+      });
       const receipt = await senderOver(pool.request).send(call, {}, "blobs");
       expect(receipt).toMatchObject({ status: "success", blobGasUsed: 2n * BigInt(BLOB_BYTES) });
       expect(pool.taken.map(({ type }) => type)).toEqual(["blobs"]);
@@ -123,9 +150,9 @@ describe("on anvil, which takes cell proofs", () => {
     await automine(false);
     const sender = senderOver(pool.request, { replaceAfterMs: 50, maxFeePerBlobGas: 20n });
     const hashes: Hex[] = [];
-    await expect(sender.send(withBlobs, { onSent: (hash) => void hashes.push(hash) }, "blobs")).rejects.toThrow(
-      /20 wei for blob gas/,
-    );
+    await expect(
+      sender.send(withBlobs, { onSent: (hash) => void hashes.push(hash) }, "blobs"),
+    ).rejects.toThrow(/20 wei for blob gas/);
     const blobFees = pool.taken.map(({ fees }) => fees[2]);
     expect(blobFees).toEqual([2n, 5n, 11n]);
     expect(new Set(pool.taken.map(({ nonce }) => nonce)).size).toBe(1);
@@ -167,23 +194,26 @@ describe("on anvil, which takes cell proofs", () => {
   test.each([
     ["blobs", withBlobs, plain],
     ["plain", plain, withBlobs],
-  ] as const)("a late transaction of a dead process is used up by its own kind: %s", async (kind, left, next) => {
-    const other = kind === "blobs" ? "plain" : "blobs";
-    await automine(false);
-    const dead = new AbortController();
-    neverMined(senderOver(pool.request).send(left, { signal: dead.signal }, kind));
-    await takenIs(1);
-    dead.abort();
-    const receipt = senderOver(pool.request, { replaceAfterMs: 100 }).send(next, {}, other);
-    await expect.poll(() => pool.taken.length, { interval: 5 }).toBeGreaterThan(1);
-    await mine();
-    await expect.poll(() => pool.taken.at(-1)?.type, { interval: 5 }).toBe(other);
-    await mine();
-    expect((await receipt).status).toBe("success");
-    // Each may have been raised some times.
-    const taken = pool.taken.map(({ type, nonce }) => `${nonce} ${type}`);
-    expect(taken.filter((each, i) => each !== taken[i - 1])).toEqual([`0 ${kind}`, `1 ${other}`]);
-  });
+  ] as const)(
+    "a late transaction of a dead process is used up by its own kind: %s",
+    async (kind, left, next) => {
+      const other = kind === "blobs" ? "plain" : "blobs";
+      await automine(false);
+      const dead = new AbortController();
+      neverMined(senderOver(pool.request).send(left, { signal: dead.signal }, kind));
+      await takenIs(1);
+      dead.abort();
+      const receipt = senderOver(pool.request, { replaceAfterMs: 100 }).send(next, {}, other);
+      await expect.poll(() => pool.taken.length, { interval: 5 }).toBeGreaterThan(1);
+      await mine();
+      await expect.poll(() => pool.taken.at(-1)?.type, { interval: 5 }).toBe(other);
+      await mine();
+      expect((await receipt).status).toBe("success");
+      // Each may have been raised some times.
+      const taken = pool.taken.map(({ type, nonce }) => `${nonce} ${type}`);
+      expect(taken.filter((each, i) => each !== taken[i - 1])).toEqual([`0 ${kind}`, `1 ${other}`]);
+    },
+  );
 
   test("the nonces that a dead process has under way with blobs can be used up", async () => {
     await automine(false);
@@ -216,10 +246,16 @@ describe("on hardhat's chain, which takes the older wrapper only", () => {
         return connection.provider.request(call as never);
       };
       const sender = senderOver(request);
-      const receipts = [await sender.send(withBlobs, {}, "blobs"), await sender.send(withBlobs, {}, "blobs")];
+      const receipts = [
+        await sender.send(withBlobs, {}, "blobs"),
+        await sender.send(withBlobs, {}, "blobs"),
+      ];
       expect(receipts.map(({ status }) => status)).toEqual(["success", "success"]);
       expect(offers).toBe(3);
-      const block = await connection.provider.request({ method: "eth_getBlockByNumber", params: ["latest", false] });
+      const block = await connection.provider.request({
+        method: "eth_getBlockByNumber",
+        params: ["latest", false],
+      });
       expect((block as { blobGasUsed: Hex }).blobGasUsed).toBe(toHex(BLOB_BYTES));
     } finally {
       await connection.close();

@@ -35,7 +35,12 @@ describe("a rollup in blobs", () => {
     expect(await settler.round()).toMatchObject({ sealed: 1, committed: 2 });
     await expectOneHistory(world);
     const [first, second] = [await engine.batches.get(MODE, 0), await engine.batches.get(MODE, 1)];
-    expect([first.kind, first.vaultCount, second.kind, second.vaultCount]).toEqual(["blobs", 3, "calldata", 1]);
+    expect([first.kind, first.vaultCount, second.kind, second.vaultCount]).toEqual([
+      "blobs",
+      3,
+      "calldata",
+      1,
+    ]);
     const sent = await chain.client.getTransaction({ hash: first.l1TxHash ?? "0x" });
     expect(sent).toMatchObject({ type: "eip4844" });
     expect(sent.blobVersionedHashes).toHaveLength(1);
@@ -53,11 +58,17 @@ describe("a rollup in blobs", () => {
     expect((await settler.round()).withdrawn).toBe(3);
     const ownerOf = { abi: erc721Abi, functionName: "ownerOf", args: [77n] } as const;
     const token = at(chain.tokens, 1).address;
-    expect(await chain.client.readContract({ ...ownerOf, address: token })).toBe(at(users, 0).owner.address);
+    expect(await chain.client.readContract({ ...ownerOf, address: token })).toBe(
+      at(users, 0).owner.address,
+    );
     const proof = await engine.proofs.vault(vaults.potions as VaultId);
     expect(verifyVaultProof(proof.batchRoot, proof)).toBe(true);
-    expect(verifyVaultProof(proof.batchRoot, { ...proof, vault: { ...proof.vault, amount: 4n } })).toBe(false);
-    await expect(engine.proofs.vaults([vaults.potions as VaultId])).rejects.toThrow("no common proof");
+    expect(
+      verifyVaultProof(proof.batchRoot, { ...proof, vault: { ...proof.vault, amount: 4n } }),
+    ).toBe(false);
+    await expect(engine.proofs.vaults([vaults.potions as VaultId])).rejects.toThrow(
+      "no common proof",
+    );
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
@@ -65,14 +76,24 @@ describe("a rollup in blobs", () => {
     const { engine, chain, users, l1 } = world;
     const { owner } = at(users, 0);
     const rpc = custom({ request: chain.request });
-    const own = await connectL1({ rpc, contract: chain.settlement.address, account: owner, pollingMs: 5 });
+    const own = await connectL1({
+      rpc,
+      contract: chain.settlement.address,
+      account: owner,
+      pollingMs: 5,
+    });
     const account = owner.address;
     const kitOf = async (vaultId: VaultId) => exportExitKit(await engine.proofs.exit(vaultId), l1);
-    const [points, potions] = [await kitOf(vaults.points as VaultId), await kitOf(vaults.potions as VaultId)];
+    const [points, potions] = [
+      await kitOf(vaults.points as VaultId),
+      await kitOf(vaults.potions as VaultId),
+    ];
     const part = await exitWithKit({ kit: points, l1: own, account, quantity: 100n });
     expect(part).toMatchObject({ withdrawnBefore: 200n, heldBefore: 200_000n, held: 300_000n });
     const other = { ...potions, siblings: points.siblings };
-    await expect(exitWithKit({ kit: other, l1: own, account })).rejects.toMatchObject({ code: "validation_failed" });
+    await expect(exitWithKit({ kit: other, l1: own, account })).rejects.toMatchObject({
+      code: "validation_failed",
+    });
     const exits = await exitWithKits({ kits: [points, potions], l1: own, account });
     expect(exits.map(({ refusal, plan }) => [refusal, plan?.quantity])).toEqual([
       [null, 200n],
@@ -89,7 +110,9 @@ describe("a rollup in blobs", () => {
     const sealed = await engine.operator.seal(MODE);
     const before = sealed?.content;
     const { batchNumber = 0 } = sealed ?? {};
-    const resealed = await engine.operator.voidSlots(MODE, batchNumber, [{ firstSlot: 1, count: 1, failure: "no" }]);
+    const resealed = await engine.operator.voidSlots(MODE, batchNumber, [
+      { firstSlot: 1, count: 1, failure: "no" },
+    ]);
     expect(resealed).toMatchObject({ kind: "blobs", vaultCount: 2 });
     expect(resealed.content).not.toBe(before);
     await settler.round();
@@ -118,7 +141,12 @@ describe("a rollup in blobs", () => {
   test("is adopted by a diverged store from the first peer whose blobs are L1's, of several that lie", async () => {
     const { settler, engine, engineStore, l1, chain, committee } = world;
     const store = await copyOf(engineStore);
-    const loser = await openEngine({ store, settlement: l1.settlement, environment: "sandbox", kzg });
+    const loser = await openEngine({
+      store,
+      settlement: l1.settlement,
+      environment: "sandbox",
+      kzg,
+    });
     const settling = chain.newSettler({ engine: loser, l1, committee });
     await settling.chooseRollupData();
     const vault = await world.mint("erc721", MODE, "201");
@@ -136,26 +164,36 @@ describe("a rollup in blobs", () => {
         return change(Uint8Array.from((await engine.batches.getSealed(mode, batchNumber)).data));
       },
     });
-    // The frame alone makes L1's root: only the commitments tell that an owner, an order or a blob is another.
+    // The frame alone makes L1's root: only the commitments tell that an owner, an order or a blob
+    // is another.
     const firstOwner = (data: Uint8Array) => data.length - 131_072 + 2;
     const liars = [
       peer("another owner", (data) => data.fill(0xbb, firstOwner(data), firstOwner(data) + 20)),
-      peer("out of the field", (data) => data.fill(0xff, firstOwner(data) - 2, firstOwner(data) + 30)),
+      peer("out of the field", (data) =>
+        data.fill(0xff, firstOwner(data) - 2, firstOwner(data) + 30),
+      ),
       peer("one blob more", (data) => Buffer.concat([data, data.subarray(-131_072)])),
       peer("too short", (data) => data.subarray(0, -1)),
     ];
     const fromBlock = chain.settlement.deployedAtBlock;
     const options = { engine: loser, l1, fromBlock, kzg };
-    await expect(adoptFromL1({ ...options, sources: liars })).rejects.toMatchObject({ code: "l1_failed" });
+    await expect(adoptFromL1({ ...options, sources: liars })).rejects.toMatchObject({
+      code: "l1_failed",
+    });
     expect(loser.operator.divergence()).not.toBeNull();
     asked.length = 0;
     const honest = peer("honest", (data) => data);
-    expect(await adoptFromL1({ ...options, sources: [...liars, honest] })).toEqual({ batches: 1, lostVaults: 1 });
+    expect(await adoptFromL1({ ...options, sources: [...liars, honest] })).toEqual({
+      batches: 1,
+      lostVaults: 1,
+    });
     expect(asked).toEqual([...liars, honest].map(({ name }) => name));
     expect((await loser.operator.verify()).problems).toEqual([]);
     await settling.round();
     await expectOneHistory({ engine: loser, l1 });
-    expect((await loser.proofs.vault(vault)).vault).toEqual((await engine.proofs.vault(vault)).vault);
+    expect((await loser.proofs.vault(vault)).vault).toEqual(
+      (await engine.proofs.vault(vault)).vault,
+    );
     await loser.close();
   });
 });

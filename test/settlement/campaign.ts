@@ -5,14 +5,27 @@ import type { L1Reader } from "../../core/ports.ts";
 import type { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
 import { OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import { all } from "../core/engine/fixture.ts";
-import { CONFIRMATIONS, connectFar, createMirrorWorld, type MirrorWorld, newMirrorSettler } from "../mirror/fixture.ts";
+import {
+  CONFIRMATIONS,
+  connectFar,
+  createMirrorWorld,
+  type MirrorWorld,
+  newMirrorSettler,
+} from "../mirror/fixture.ts";
 import { dying, numbers, SickCommittee } from "./campaign-faults.ts";
 import { compare, settle } from "./campaign-outcome.ts";
 import { FaultyChain, type NodeFault } from "./faulty-chain.ts";
 import { at, type Chain, MATURITY } from "./fixture.ts";
 
 const NODE_FAULTS: readonly NodeFault[] = ["refused", "lostAnswer", "sentTwice", "dropped", "down"];
-const FAULTS = [...NODE_FAULTS, "reorganised", "killed", "broke", "membersGone", "membersLie"] as const;
+const FAULTS = [
+  ...NODE_FAULTS,
+  "reorganised",
+  "killed",
+  "broke",
+  "membersGone",
+  "membersLie",
+] as const;
 export type Fault = (typeof FAULTS)[number];
 
 const FEES = { replaceAfterMs: 40 };
@@ -36,7 +49,10 @@ export interface Place {
   readonly node: FaultyChain;
   readonly portal: Pick<L1Reader, "settlement" | "withdrawn">;
   readonly assets: ReadonlyMap<Standard, string>;
-  readonly tokens: ReadonlyMap<Standard, { readonly address: `0x${string}`; readonly quantum: bigint }>;
+  readonly tokens: ReadonlyMap<
+    Standard,
+    { readonly address: `0x${string}`; readonly quantum: bigint }
+  >;
   /** Of the campaign's withdrawals. */
   readonly withdrawals: string[];
 }
@@ -57,12 +73,18 @@ export interface Asked {
 }
 
 /**
- * Mints and withdraws tokens of two chains through one fault after another, on either, then lets everything heal, settles, and compares engine
- * and chains to the last unit. The same seed does the same. Rejects when something was lost, minted twice or left behind.
+ * Mints and withdraws tokens of two chains through one fault after another, on either, then lets
+ * everything heal, settles, and compares engine and chains to the last unit. The same seed does the
+ * same. Rejects when something was lost, minted twice or left behind.
  *
- * @param kzg - puts the rollup of the state's own chain into blobs; the other chain's goes into calldata
+ * @param kzg - puts the rollup of the state's own chain into blobs; the other chain's goes into
+ *   calldata
  */
-export async function campaign(steps: number, seed: number, kzg?: KzgThread): Promise<CampaignReport> {
+export async function campaign(
+  steps: number,
+  seed: number,
+  kzg?: KzgThread,
+): Promise<CampaignReport> {
   const fees = { ...FEES, ...(kzg && { kzg }) };
   const random = numbers(seed);
   const committee = new SickCommittee();
@@ -71,7 +93,12 @@ export async function campaign(steps: number, seed: number, kzg?: KzgThread): Pr
     faulty ??= new FaultyChain(chain);
     return faulty.request;
   };
-  const world = await createMirrorWorld({ member: committee.member, request, fees, ...(kzg && { kzg }) });
+  const world = await createMirrorWorld({
+    member: committee.member,
+    request,
+    fees,
+    ...(kzg && { kzg }),
+  });
   const { near, far } = world;
   const { engine } = near;
   const places = placesOf(world, faulty as unknown as FaultyChain);
@@ -80,19 +107,38 @@ export async function campaign(steps: number, seed: number, kzg?: KzgThread): Pr
   const injected = Object.fromEntries(FAULTS.map((fault) => [fault, 0])) as Record<Fault, number>;
   let roundsFailed = 0;
   let later = 0;
-  /** Each round is a minute after the one before, so that what waits to be tried again is tried again. */
+  /**
+   * Each round is a minute after the one before, so that what waits to be tried again is tried
+   * again.
+   */
   const clock = () => Date.now() + later;
-  /** A new process of the operator: nothing of the old one's memory is left but what the engine has on disk. */
+  /**
+   * A new process of the operator: nothing of the old one's memory is left but what the engine has
+   * on disk.
+   */
   const start = async (of: Engine = engine) => {
     const l1 = await near.chain.connectOperator(home.node.request, fees);
     const mirror = await newMirrorSettler(world, {
       engine: of,
       connect: () => connectFar(world, there.node.request, FEES),
       source: new SourceHistory(l1, near.chain.settlement.deployedAtBlock),
-      committee: { members: world.attesters.map(committee.attester), threshold: 3, timeoutMs: 20_000 },
+      committee: {
+        members: world.attesters.map(committee.attester),
+        threshold: 3,
+        timeoutMs: 20_000,
+      },
       clock,
     });
-    return [near.chain.newSettler({ engine: of, l1, committee: near.committee, clock, mirrors: [mirror] }), mirror];
+    return [
+      near.chain.newSettler({
+        engine: of,
+        l1,
+        committee: near.committee,
+        clock,
+        mirrors: [mirror],
+      }),
+      mirror,
+    ];
   };
   let settlers = await start();
   const round = async () => {
@@ -110,13 +156,15 @@ export async function campaign(steps: number, seed: number, kzg?: KzgThread): Pr
       const snapshot = fault === "reorganised" ? await chain.rpc("evm_snapshot") : null;
       // A node that forgets every transaction for ever lets no round end, so it takes some.
       if (isNodeFault(fault)) node.plan(fault, (fault === "dropped" ? 2 : 1) + random(6));
-      if (fault === "membersGone" || fault === "membersLie") committee.sicken(fault === "membersLie", random);
+      if (fault === "membersGone" || fault === "membersLie")
+        committee.sicken(fault === "membersLie", random);
       if (fault === "broke") await chain.rpc("hardhat_setBalance", [OPERATOR.address, "0x1"]);
       if (fault === "killed") settlers = await start(dying(engine, 1 + random(12)));
       await round();
       node.heal();
       committee.heal();
-      if (fault === "broke") await chain.rpc("hardhat_setBalance", [OPERATOR.address, toHex(10n ** 24n)]);
+      if (fault === "broke")
+        await chain.rpc("hardhat_setBalance", [OPERATOR.address, toHex(10n ** 24n)]);
       if (fault === "killed") settlers = await start();
       if (snapshot !== null) {
         await chain.rpc("evm_revert", [snapshot]);
@@ -149,9 +197,18 @@ export async function campaign(steps: number, seed: number, kzg?: KzgThread): Pr
 
   function placesOf({ mirror }: MirrorWorld, node: FaultyChain): readonly [Place, Place] {
     const nearTokens = new Map(near.chain.tokens.map((token) => [token.standard, token]));
-    const farTokens = new Map([...far.tokens].map(([standard, address]) => [standard, { address, quantum: 10n }]));
+    const farTokens = new Map(
+      [...far.tokens].map(([standard, address]) => [standard, { address, quantum: 10n }]),
+    );
     return [
-      { chain: near.chain, node, portal: near.l1, assets: near.assets, tokens: nearTokens, withdrawals: [] },
+      {
+        chain: near.chain,
+        node,
+        portal: near.l1,
+        assets: near.assets,
+        tokens: nearTokens,
+        withdrawals: [],
+      },
       {
         ...{ chain: far, node: new FaultyChain(far), portal: mirror },
         ...{ assets: far.assets, tokens: farTokens, withdrawals: [] },
@@ -164,30 +221,46 @@ function isNodeFault(fault: Fault): fault is NodeFault {
   return NODE_FAULTS.some((each) => each === fault);
 }
 
-async function askForMints({ near, places, vaults }: Asked, random: (below: number) => number, step: number) {
+async function askForMints(
+  { near, places, vaults }: Asked,
+  random: (below: number) => number,
+  step: number,
+) {
   for (let i = 0; i <= random(3); i++) {
     const place = at(places, random(places.length));
     const standard = at([...place.assets.keys()], random(place.assets.size));
     const mode = at(MODES, random(2));
-    const tokenId = standard === "erc20" ? 0n : standard === "erc721" ? BigInt(step * 10 + i) : BigInt(random(5));
+    const tokenId =
+      standard === "erc20" ? 0n : standard === "erc721" ? BigInt(step * 10 + i) : BigInt(random(5));
     const amount = standard === "erc721" ? 1 : 1 + random(1_000);
     const text = standard === "erc20" ? "" : `${tokenId}`;
     const vaultId = await { ...near, assets: place.assets }.mint(standard, mode, text, amount);
     const known = vaults.get(vaultId);
-    if (known === undefined) vaults.set(vaultId, { place, standard, tokenId, amount: BigInt(amount), withdrawn: 0n });
+    if (known === undefined)
+      vaults.set(vaultId, { place, standard, tokenId, amount: BigInt(amount), withdrawn: 0n });
     else known.amount += BigInt(amount);
   }
 }
 
-/** Asks for some of what lies in a committed vault; what the engine refuses for good reasons is not counted. */
-async function askForWithdrawals({ near, vaults }: Asked, random: (below: number) => number): Promise<void> {
+/**
+ * Asks for some of what lies in a committed vault; what the engine refuses for good reasons is not
+ * counted.
+ */
+async function askForWithdrawals(
+  { near, vaults }: Asked,
+  random: (below: number) => number,
+): Promise<void> {
   const ids = [...vaults.keys()];
   for (let i = 0; i < Math.min(2, ids.length); i++) {
     const vaultId = at(ids, random(ids.length));
     const vault = vaults.get(vaultId);
-    const { availableBalance } = await near.engine.vaults.get(near.principal.applicationId, vaultId);
+    const { availableBalance } = await near.engine.vaults.get(
+      near.principal.applicationId,
+      vaultId,
+    );
     if (vault === undefined || availableBalance === 0n) continue;
-    const quantity = vault.standard === "erc721" ? 1n : 1n + BigInt(random(Number(availableBalance)));
+    const quantity =
+      vault.standard === "erc721" ? 1n : 1n + BigInt(random(Number(availableBalance)));
     const { portal, withdrawals } = vault.place;
     try {
       const asked = await near.requestWithdrawal(vaultId, quantity, undefined, portal.settlement);

@@ -3,7 +3,12 @@ import { CommitteeMember, type MemberOptions } from "../../core/guards/committee
 import type { Hex, L1Reader, SealedBatch } from "../../core/index.ts";
 import type { HistoryPoint, L1State } from "../../core/ports.ts";
 import { committeeHash } from "../../core/protocol/attestation.ts";
-import { emptyHistory, nextHistory, stateCommitment, stateLeaf } from "../../core/protocol/commitment.ts";
+import {
+  emptyHistory,
+  nextHistory,
+  stateCommitment,
+  stateLeaf,
+} from "../../core/protocol/commitment.ts";
 import { bytesToHex, hexToBytes } from "../../core/protocol/hex.ts";
 import { StateTree } from "../../core/protocol/state-tree.ts";
 import { lower } from "../../scripts/deploy/deployer.ts";
@@ -11,7 +16,10 @@ import { COMMITTEE, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
 import { at } from "./fixture.ts";
 import { entry, registry, sealed } from "./signed-batches.ts";
 
-const IN_FORCE = { threshold: THRESHOLD, members: COMMITTEE.map(({ address }) => lower(address)).toSorted() };
+const IN_FORCE = {
+  threshold: THRESHOLD,
+  members: COMMITTEE.map(({ address }) => lower(address)).toSorted(),
+};
 
 /** What L1 has committed, in its order; each test empties it first. */
 export const onL1: SealedBatch[] = [];
@@ -26,7 +34,11 @@ export function stateOf(commits: readonly SealedBatch[]): L1State {
   }
   const { validium, "zk-rollup": rollup } = trees;
   const counts = { countValidium: validium.count, countRollup: rollup.count };
-  const roots = { ...counts, rootValidium: bytesToHex(validium.root), rootRollup: bytesToHex(rollup.root) };
+  const roots = {
+    ...counts,
+    rootValidium: bytesToHex(validium.root),
+    rootRollup: bytesToHex(rollup.root),
+  };
   return { ...roots, commitment: stateCommitment(registry.settlement, roots), history };
 }
 

@@ -10,7 +10,16 @@ import type { SealedBatch } from "../../core/ports.ts";
 import { bytesToHex } from "../../core/protocol/hex.ts";
 import { COMMITTEE, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
 import { readAttestation } from "../core/protocol/read-attestation.ts";
-import { hexOf, l1, moveHistory, newMember, onL1, pointOf, sign, take } from "./committee-fixture.ts";
+import {
+  hexOf,
+  l1,
+  moveHistory,
+  newMember,
+  onL1,
+  pointOf,
+  sign,
+  take,
+} from "./committee-fixture.ts";
 import { at } from "./fixture.ts";
 import { decimalOf, entry, NEW_TYPE, sealed, TENS } from "./signed-batches.ts";
 
@@ -19,7 +28,11 @@ beforeEach(() => {
 });
 
 describe("a committee member", () => {
-  const first = sealed(0, [entry("erc721", "1"), entry("erc20", "", 7n), entry("erc1155", "5", 3n)]);
+  const first = sealed(0, [
+    entry("erc721", "1"),
+    entry("erc20", "", 7n),
+    entry("erc1155", "5", 3n),
+  ]);
 
   test("stores the data that it signs, and signs the same again", async () => {
     const member = await newMember();
@@ -35,15 +48,27 @@ describe("a committee member", () => {
     ["a hash of other data", "data_hash", { ...first, dataHash: `0x${"11".repeat(32)}` }],
     ["a rollup batch", "mode", { ...first, mode: "zk-rollup" }],
     ["a batch that L1 does not take next", "ahead", sealed(1, [entry("erc20")])],
-    ["a token twice in one batch", "duplicate", sealed(0, [entry("erc721", "1"), entry("erc721", "1")])],
-    ["an unregistered asset", "unregistered", sealed(0, [{ ...entry("erc20"), assetType: `0x${"0f".repeat(32)}` }])],
+    [
+      "a token twice in one batch",
+      "duplicate",
+      sealed(0, [entry("erc721", "1"), entry("erc721", "1")]),
+    ],
+    [
+      "an unregistered asset",
+      "unregistered",
+      sealed(0, [{ ...entry("erc20"), assetType: `0x${"0f".repeat(32)}` }]),
+    ],
     [
       "an asset whose registration is not final",
       "unregistered",
       sealed(0, [{ ...entry("erc20"), assetType: NEW_TYPE }]),
     ],
     ["amount 2 of an ERC-721", "malformed", sealed(0, [entry("erc721", "1", 2n)])],
-    ["more of an ERC-20 than its cap", "cap", sealed(0, [entry("erc20", "", 600n), entry("erc20", "", 401n)])],
+    [
+      "more of an ERC-20 than its cap",
+      "cap",
+      sealed(0, [entry("erc20", "", 600n), entry("erc20", "", 401n)]),
+    ],
     ["an ERC-20 with a blob", "malformed", sealed(0, [entry("erc20", "1")])],
   ])("refuses %s", async (_, reason, batch) => {
     const member = await newMember();
@@ -68,7 +93,9 @@ describe("a committee member", () => {
     await expect(behind(sealed(2, [entry("erc721", "1")]), first, second)).rejects.toMatchObject({
       reason: "duplicate",
     });
-    await expect(behind(sealed(1, [entry("erc721", "9")]), first)).rejects.toMatchObject({ reason: "equivocation" });
+    await expect(behind(sealed(1, [entry("erc721", "9")]), first)).rejects.toMatchObject({
+      reason: "equivocation",
+    });
     expect(await behind(third, first, second)).toMatch(/^0x/);
     onL1.push(first, second);
     expect(await behind(third)).toMatch(/^0x/);
@@ -94,8 +121,11 @@ describe("a committee member", () => {
     const member = await newMember();
     const second = sealed(1, [entry("erc721", "2")]);
     onL1.push(first, second);
-    await expect(sign(member, sealed(2, [entry("erc20")]))).rejects.toMatchObject({ reason: "gap" });
-    for (const batch of [first, second, sealed(2, [entry("erc20")])]) expect(await sign(member, batch)).toMatch(/^0x/);
+    await expect(sign(member, sealed(2, [entry("erc20")]))).rejects.toMatchObject({
+      reason: "gap",
+    });
+    for (const batch of [first, second, sealed(2, [entry("erc20")])])
+      expect(await sign(member, batch)).toMatch(/^0x/);
   });
 
   test("refuses a token of an earlier batch, and another blob for a known ERC-1155 id", async () => {
@@ -111,7 +141,9 @@ describe("a committee member", () => {
   test("counts all batches against a token's cap", async () => {
     const member = await newMember();
     await take(member, sealed(0, [entry("erc20", "", 600n)]));
-    await expect(sign(member, sealed(1, [entry("erc20", "", 401n)]))).rejects.toMatchObject({ reason: "cap" });
+    await expect(sign(member, sealed(1, [entry("erc20", "", 401n)]))).rejects.toMatchObject({
+      reason: "cap",
+    });
     await sign(member, sealed(1, [entry("erc20", "", 400n)]));
   });
 
@@ -145,7 +177,9 @@ describe("a committee member", () => {
     await expect(sign(member, first)).rejects.toMatchObject({ reason: "equivocation" });
     expect(await member.nextBatch()).toBe(1);
     // A reorganisation may bring L1 back to the first one: its data is there.
-    expect(bytesToHex((await member.archive.dataOf(first.dataHash)) ?? new Uint8Array())).toBe(bytesToHex(first.data));
+    expect(bytesToHex((await member.archive.dataOf(first.dataHash)) ?? new Uint8Array())).toBe(
+      bytesToHex(first.data),
+    );
     // What L1 has taken stays.
     onL1.push(rival);
     await expect(sign(member, first)).rejects.toMatchObject({ reason: "equivocation" });
@@ -154,12 +188,17 @@ describe("a committee member", () => {
   test("frees the ERC-1155 ids of a batch that L1's history skipped, unless another batch has them", async () => {
     const member = await newMember();
     await take(member, sealed(0, [entry("erc1155", "a knight")]));
-    await sign(member, sealed(1, [entry("erc1155", "a hero"), entry("erc1155", "a knight"), entry("erc1155", "7")]));
+    await sign(
+      member,
+      sealed(1, [entry("erc1155", "a hero"), entry("erc1155", "a knight"), entry("erc1155", "7")]),
+    );
     moveHistory();
     const conflict = sealed(1, [entry("erc1155", decimalOf("a knight"))]);
     await expect(sign(member, conflict)).rejects.toMatchObject({ reason: "duplicate" });
     await take(member, sealed(1, [entry("erc1155", decimalOf("a hero")), entry("erc1155", "8")]));
-    await expect(sign(member, sealed(2, [entry("erc1155", "a hero")]))).rejects.toMatchObject({ reason: "duplicate" });
+    await expect(sign(member, sealed(2, [entry("erc1155", "a hero")]))).rejects.toMatchObject({
+      reason: "duplicate",
+    });
     await sign(member, sealed(2, [entry("erc1155", "a knight"), entry("erc1155", "7")]));
   });
 
@@ -178,7 +217,11 @@ describe("a committee member", () => {
       await expect(member.sign(batch, ahead)).rejects.toMatchObject({ reason: "behind" });
       expect(await member.nextBatch()).toBe(1);
 
-      const patient = await CommitteeMember.open({ account: at(COMMITTEE, 1), store: new MemoryLevel(), l1 });
+      const patient = await CommitteeMember.open({
+        account: at(COMMITTEE, 1),
+        store: new MemoryLevel(),
+        l1,
+      });
       await sign(patient, first);
       const signature = patient.sign(second, { ...pointOf([first]), epoch: 0n });
       expect(await signature).toMatch(/^0x/);
@@ -193,7 +236,10 @@ describe("a committee member", () => {
       await take(member, first);
       const other = sealed(0, [entry("erc721", "7")]);
       for (const commits of [[other], []]) {
-        const { batch, ...diverged } = request(sealed(commits.length, [entry("erc721", "2")]), commits);
+        const { batch, ...diverged } = request(
+          sealed(commits.length, [entry("erc721", "2")]),
+          commits,
+        );
         await expect(member.sign(batch, diverged)).rejects.toMatchObject({ reason: "diverged" });
       }
       expect(await member.data("validium", 1)).toBeNull();
@@ -249,11 +295,18 @@ describe("the collector", () => {
 
   type Fault = (member: CommitteeMember) => MemberClient | Promise<MemberClient>;
   const faults: Record<string, Fault> = {
-    dead: ({ address }) => ({ address, sign: () => Promise.reject(new Error("connection refused")) }),
-    slow: ({ address }) => ({ address, sign: () => new Promise((resolve) => stopped.push(() => resolve("0x"))) }),
+    dead: ({ address }) => ({
+      address,
+      sign: () => Promise.reject(new Error("connection refused")),
+    }),
+    slow: ({ address }) => ({
+      address,
+      sign: () => new Promise((resolve) => stopped.push(() => resolve("0x"))),
+    }),
     "lying about the root": (member) => ({
       address: member.address,
-      sign: (batch, terms) => member.sign(sealed(batch.batchNumber, [entry("erc721", "666")]), terms),
+      sign: (batch, terms) =>
+        member.sign(sealed(batch.batchNumber, [entry("erc721", "666")]), terms),
     }),
     "signing for another epoch": (member) => ({
       address: member.address,
@@ -267,7 +320,10 @@ describe("the collector", () => {
     },
   };
 
-  async function collector(faulty: readonly Fault[], options: { batches?: readonly SealedBatch[] } = {}) {
+  async function collector(
+    faulty: readonly Fault[],
+    options: { batches?: readonly SealedBatch[] } = {},
+  ) {
     // Faulty ones at the end: the impersonator uses the first member's key.
     const clients: MemberClient[] = [];
     for (const index of COMMITTEE.keys()) {
@@ -295,9 +351,9 @@ describe("the collector", () => {
     const attestation = readAttestation(await committee.attest(batch, pointOf()));
     expect(attestation.threshold).toBe(3);
     const addresses = COMMITTEE.map(({ address }) => address.toLowerCase()).toSorted();
-    expect(attestation.members.map((member, i) => ("address" in member ? member.address : addresses[i]))).toEqual(
-      addresses,
-    );
+    expect(
+      attestation.members.map((member, i) => ("address" in member ? member.address : addresses[i])),
+    ).toEqual(addresses);
     expect(attestation.members.filter((member) => "vs" in member)).toHaveLength(3);
   });
 
@@ -305,7 +361,9 @@ describe("the collector", () => {
   test.each(names.flatMap((a, i) => names.slice(i).map((b) => [a, b] as const)))(
     "survives one member %s and one %s",
     async (a, b) => {
-      const { committee } = await collector([at([faults[a]], 0), at([faults[b]], 0)].filter((it) => it !== undefined));
+      const { committee } = await collector(
+        [at([faults[a]], 0), at([faults[b]], 0)].filter((it) => it !== undefined),
+      );
       const attestation = readAttestation(await committee.attest(batch, pointOf()));
       expect(attestation.members.filter((member) => "vs" in member)).toHaveLength(3);
     },
@@ -342,9 +400,14 @@ describe("the collector", () => {
     const { committee, clients } = await collector([dead].filter((it) => it !== undefined));
     expect(committee.standings().map(({ state }) => state)).toEqual(Array(5).fill("idle"));
     await committee.attest(batch, pointOf());
-    const stateOf = () => committee.standings().map(({ address, state, failure }) => ({ address, state, failure }));
+    const stateOf = () =>
+      committee.standings().map(({ address, state, failure }) => ({ address, state, failure }));
     await expect.poll(() => stateOf().filter(({ state }) => state === "signed")).toHaveLength(4);
-    const fault = { address: at(clients, 4).address, state: "failed", failure: "connection refused" };
+    const fault = {
+      address: at(clients, 4).address,
+      state: "failed",
+      failure: "connection refused",
+    };
     expect(stateOf().find(({ state }) => state === "failed")).toEqual(fault);
   });
 
@@ -355,7 +418,9 @@ describe("the collector", () => {
       code: "validation_failed",
       message: expect.stringContaining("CommitteeChanged"),
     });
-    await expect(four.attest(batch, pointOf())).rejects.toMatchObject({ code: "validation_failed" });
+    await expect(four.attest(batch, pointOf())).rejects.toMatchObject({
+      code: "validation_failed",
+    });
     const two = collectAttestations({ members: clients, threshold: 2, l1 });
     await expect(two.requireInForce()).rejects.toThrow("is not 2 of");
     await collectAttestations({ members: clients, threshold: THRESHOLD, l1 }).requireInForce();

@@ -21,10 +21,22 @@ import { mintmark, mintmarkProcess } from "../cli/cli.ts";
 import { adminOver, at, hardhat, TERMS } from "./fixture.ts";
 
 const CONFIG: SettlementConfig = { ...TERMS, maturity: 5n };
-const SWORDS: TokenConfig = { standard: "erc721", name: "Swords", symbol: "SWRD", admin: ADMIN.address };
-const POINTS: TokenConfig = { standard: "erc20", name: "Points", symbol: "PTS", quantum: 10n, admin: ADMIN.address };
+const SWORDS: TokenConfig = {
+  standard: "erc721",
+  name: "Swords",
+  symbol: "SWRD",
+  admin: ADMIN.address,
+};
+const POINTS: TokenConfig = {
+  standard: "erc20",
+  name: "Points",
+  symbol: "PTS",
+  quantum: 10n,
+  admin: ADMIN.address,
+};
 
-const erc20 = (fields: object) => JSON.stringify({ standard: "erc20", name: "Points", symbol: "PTS", ...fields });
+const erc20 = (fields: object) =>
+  JSON.stringify({ standard: "erc20", name: "Points", symbol: "PTS", ...fields });
 
 let folder: string;
 beforeEach(async () => {
@@ -64,7 +76,10 @@ describe("the deployment", () => {
     ]);
   });
 
-  /** The deployer, whose process ends when it asks the chain for a method, once it has been answered or before. */
+  /**
+   * The deployer, whose process ends when it asks the chain for a method, once it has been answered
+   * or before.
+   */
   function killedAt(method: string, nth: number, isAnswered: boolean): Deployer {
     let calls = 0;
     const dying = async (asked: { readonly method: string; readonly params?: unknown[] }) => {
@@ -75,7 +90,11 @@ describe("the deployment", () => {
       return answer;
     };
     const transport = viem.custom({ request: dying as viem.EIP1193RequestFn }, { retryCount: 0 });
-    return { ...by, transport, client: viem.createPublicClient({ transport, pollingInterval: 5, cacheTime: 0 }) };
+    return {
+      ...by,
+      transport,
+      client: viem.createPublicClient({ transport, pollingInterval: 5, cacheTime: 0 }),
+    };
   }
 
   test.each([
@@ -101,11 +120,19 @@ describe("the deployment", () => {
     const { abi, bytecode } = readArtifact("AdminTimeLock");
     const data = viem.encodeDeployData({ abi, bytecode, args });
     const fees = { maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 1n };
-    const starved = await ADMIN.signTransaction({ chainId: by.chainId, nonce: 0, data, gas: 300_000n, ...fees });
+    const starved = await ADMIN.signTransaction({
+      chainId: by.chainId,
+      nonce: 0,
+      data,
+      gas: 300_000n,
+      ...fees,
+    });
     const pending = pendingOf(record);
     await pending.set(viem.keccak256(data), starved);
     await by.client.sendRawTransaction({ serializedTransaction: starved }).catch(() => {});
-    const { status, blockNumber } = await by.client.getTransactionReceipt({ hash: viem.keccak256(starved) });
+    const { status, blockNumber } = await by.client.getTransactionReceipt({
+      hash: viem.keccak256(starved),
+    });
     expect(status).toBe("reverted");
     const lock = await deployContract({ ...by, pending }, "AdminTimeLock", args);
     expect(lock.deployedAtBlock).toBeGreaterThan(blockNumber);
@@ -131,7 +158,9 @@ describe("the deployment", () => {
       const dying = killedAt("eth_sendRawTransaction", nth, true);
       await deploy(dying, asked).catch((error: Error) => expect(error.message).toContain("killed"));
     }
-    expect((await deploy(by, asked)).tokens).toMatchObject([{ symbol: "SWRD", minterLocked: true }]);
+    expect((await deploy(by, asked)).tokens).toMatchObject([
+      { symbol: "SWRD", minterLocked: true },
+    ]);
     // Two creations, a registration, a lock, a grant, a renouncement.
     expect(await transactions()).toBe(6);
   });
@@ -147,7 +176,10 @@ describe("the deployment", () => {
     const client = viem.createPublicClient({ transport, pollingInterval: 5, cacheTime: 0 });
     await deploy({ ...by, client, transport }, { record, settlement: CONFIG, tokens: [SWORDS] });
     for (let number = 1n; number <= (await by.client.getBlockNumber()); number++) {
-      const { transactions: sent } = await by.client.getBlock({ blockNumber: number, includeTransactions: true });
+      const { transactions: sent } = await by.client.getBlock({
+        blockNumber: number,
+        includeTransactions: true,
+      });
       expect(sent.map(({ type }) => type)).toEqual(sent.map(() => "legacy"));
     }
   });
@@ -159,31 +191,50 @@ describe("the deployment", () => {
     ["maturity", { maturity: 6n }],
     ["changeDelay", { changeDelay: 61n }],
     ["committee", { threshold: 2 }],
-  ])("names a record whose %s is not what the chain has, and sends nothing", async (name, change) => {
-    const deployment = await deploy(by, { record, settlement: CONFIG });
-    const lower = Object.fromEntries(
-      Object.entries(change).map(([key, value]) => [key, typeof value === "string" ? value.toLowerCase() : value]),
-    );
-    await writeRecord(record, { ...deployment, settlement: { ...deployment.settlement, ...lower } });
-    const sent = await transactions();
-    await expect(deploy(by, { record, settlement: CONFIG, tokens: [SWORDS] })).rejects.toThrow(name);
-    expect(await transactions()).toBe(sent);
-  });
+  ])(
+    "names a record whose %s is not what the chain has, and sends nothing",
+    async (name, change) => {
+      const deployment = await deploy(by, { record, settlement: CONFIG });
+      const lower = Object.fromEntries(
+        Object.entries(change).map(([key, value]) => [
+          key,
+          typeof value === "string" ? value.toLowerCase() : value,
+        ]),
+      );
+      await writeRecord(record, {
+        ...deployment,
+        settlement: { ...deployment.settlement, ...lower },
+      });
+      const sent = await transactions();
+      await expect(deploy(by, { record, settlement: CONFIG, tokens: [SWORDS] })).rejects.toThrow(
+        name,
+      );
+      expect(await transactions()).toBe(sent);
+    },
+  );
 
   test("has transfers only when they are asked for, and refuses other code in their place", async () => {
     const without = await deploy(by, { record: `${record}.without`, settlement: CONFIG });
     expect(without.settlement.transfersCode).toBeUndefined();
-    const { settlement, ...rest } = await deploy(by, { record, settlement: { ...CONFIG, transfers: true } });
+    const { settlement, ...rest } = await deploy(by, {
+      record,
+      settlement: { ...CONFIG, transfers: true },
+    });
     const code = await by.client.getCode({ address: settlement.transfersCode ?? viem.zeroAddress });
     expect(viem.keccak256(code ?? "0x")).toBe(contractCode.Transfers.hash);
     const { transfersCode, ...others } = settlement;
     await writeRecord(record, { ...rest, settlement: others });
     await expect(deploy(by, { record, settlement: CONFIG })).rejects.toThrow("transfersCode");
     await writeRecord(record, { ...rest, settlement });
-    const setCode = (address: unknown, code: unknown) => node.rpc("hardhat_setCode", [address, code]);
+    const setCode = (address: unknown, code: unknown) =>
+      node.rpc("hardhat_setCode", [address, code]);
     const refused = async (name: string) => {
-      await expect(deploy(by, { record, settlement: CONFIG })).rejects.toThrow(`is not this version's ${name}`);
-      await expect(readL1({ rpc: by.transport, contract: settlement.address })).rejects.toThrow(name);
+      await expect(deploy(by, { record, settlement: CONFIG })).rejects.toThrow(
+        `is not this version's ${name}`,
+      );
+      await expect(readL1({ rpc: by.transport, contract: settlement.address })).rejects.toThrow(
+        name,
+      );
     };
     await setCode(transfersCode, "0x00");
     await refused("Transfers");
@@ -203,7 +254,10 @@ describe("the deployment", () => {
   test("refuses the genuine code behind a constructor that planted headers and a second operator", async () => {
     const genuine = await deploy(by, { record, settlement: CONFIG });
     const { settlement } = genuine;
-    const contract = viem.getContractAddress({ from: ADMIN.address, nonce: BigInt(await transactions()) });
+    const contract = viem.getContractAddress({
+      from: ADMIN.address,
+      nonce: BigInt(await transactions()),
+    });
     const name = { name: "Mintmark", version: "1", chainId: BigInt(by.chainId) };
     const domainAt = (verifyingContract: Hex) =>
       viem.domainSeparator({ domain: { ...name, verifyingContract } }).slice(2);
@@ -211,9 +265,17 @@ describe("the deployment", () => {
       .slice(2)
       .replaceAll(domainAt(viem.getAddress(settlement.address)), domainAt(contract));
     const under = (key: Hex, slot: Hex | bigint) =>
-      viem.keccak256(viem.concat([viem.pad(key), typeof slot === "bigint" ? viem.toHex(slot, { size: 32 }) : slot]));
-    // The first rollup header, whichever of these slots its mapping has, and a role of the mapping at slot 0.
-    const headers = Array.from({ length: 16 }, (_, slot) => under("0x00", under("0x01", BigInt(slot))));
+      viem.keccak256(
+        viem.concat([
+          viem.pad(key),
+          typeof slot === "bigint" ? viem.toHex(slot, { size: 32 }) : slot,
+        ]),
+      );
+    // The first rollup header, whichever of these slots its mapping has, and a role of the mapping
+    // at slot 0.
+    const headers = Array.from({ length: 16 }, (_, slot) =>
+      under("0x00", under("0x01", BigInt(slot))),
+    );
     const operatorRole = viem.keccak256(viem.toHex("OPERATOR"));
     const planted = [...headers, under(GUARDIAN.address, under(operatorRole, 0n))];
     const writes = planted.map((slot) => `60017f${slot.slice(2)}55`).join("");
@@ -234,10 +296,15 @@ describe("the deployment", () => {
     expect(await read("batchHeaderHash", 1, 0n)).toBe(viem.pad("0x01"));
     expect(await read("hasRole", operatorRole, GUARDIAN.address)).toBe(true);
     const address = lower(contract);
-    await writeRecord(record, { ...genuine, settlement: { ...settlement, address, deployedAtBlock: blockNumber } });
+    await writeRecord(record, {
+      ...genuine,
+      settlement: { ...settlement, address, deployedAtBlock: blockNumber },
+    });
     await expect(deploy(by, { record, settlement: CONFIG })).rejects.toThrow("another constructor");
     await writeRecord(record, { ...genuine, settlement: { ...settlement, address } });
-    await expect(deploy(by, { record, settlement: CONFIG })).rejects.toThrow("Give the block of its creation");
+    await expect(deploy(by, { record, settlement: CONFIG })).rejects.toThrow(
+      "Give the block of its creation",
+    );
   });
 
   test("names every holder of a role that the record lacks, and who holds the roles now", async () => {
@@ -249,8 +316,12 @@ describe("the deployment", () => {
       await wallet.writeContract({ abi, address, functionName, args, chain: null });
     };
     const refused = (list: string) =>
-      expect(deploy(by, { record, settlement: CONFIG })).rejects.toThrow(`${list} of ${address} is `);
-    const [operator, guardian, admin] = [OPERATOR, GUARDIAN, ADMIN].map((account) => lower(account.address));
+      expect(deploy(by, { record, settlement: CONFIG })).rejects.toThrow(
+        `${list} of ${address} is `,
+      );
+    const [operator, guardian, admin] = [OPERATOR, GUARDIAN, ADMIN].map((account) =>
+      lower(account.address),
+    );
     const extra = lower(at(COMMITTEE, 0).address);
     const holders = () => roleHolders(by.client, address, deployedAtBlock);
     expect(await holders()).toEqual({ admin: [admin], guardian: [guardian], operator: [operator] });
@@ -272,11 +343,14 @@ describe("the deployment", () => {
     expect(await holders()).toEqual({ admin: [admin], guardian: [guardian], operator: [extra] });
     await deploy(by, { record, settlement: CONFIG });
     // A node without the constructor's events could hide a holder.
-    await expect(roleHolders(by.client, address, deployedAtBlock + 1n)).rejects.toThrow("keeps old events");
+    await expect(roleHolders(by.client, address, deployedAtBlock + 1n)).rejects.toThrow(
+      "keeps old events",
+    );
   });
 
   test("refuses an address in the code with bytes above it", async () => {
-    const { address } = (await deploy(by, { record, settlement: { ...CONFIG, transfers: true } })).settlement;
+    const { address } = (await deploy(by, { record, settlement: { ...CONFIG, transfers: true } }))
+      .settlement;
     const own = (await by.client.getCode({ address })) ?? "0x";
     for (const immutable of ["administrationCode", "transfersCode"] as const) {
       const [place] = contractCode.StateCommitment.immutables[immutable];
@@ -302,7 +376,9 @@ describe("the deployment", () => {
     await writeRecord(record, { ...deployment, chainId: 1 });
     await expect(deploy(by, { record, settlement: CONFIG })).rejects.toThrow("is of chain 1");
     await writeFile(record, '{"version":2}');
-    await expect(deploy(by, { record, settlement: CONFIG })).rejects.toThrow("not a deployment record");
+    await expect(deploy(by, { record, settlement: CONFIG })).rejects.toThrow(
+      "not a deployment record",
+    );
   });
 });
 
@@ -322,22 +398,27 @@ describe("the check before a deployment", () => {
   test.each([
     ["change delay", { changeDelay: 0n }],
     ["maturity", { maturity: 0n }],
-  ] as const)("takes a %s of 0 on a public chain only when told so, with a warning", async (what, change) => {
-    await onPublicChain(async (by) => {
-      const asked = { ...plan, settlement: { ...CONFIG, ...change } };
-      await expect(checkPlan(by, asked)).rejects.toThrow(`the ${what} is 0`);
-      expect(await checkPlan(by, { ...asked, allowNoDelay: true })).toEqual([
-        expect.stringContaining(`the ${what} is 0`),
-      ]);
-      // The same terms on a local test chain.
-      expect(await checkPlan({ ...by, chainId: 31_337 }, asked)).toEqual([]);
-    });
-  });
+  ] as const)(
+    "takes a %s of 0 on a public chain only when told so, with a warning",
+    async (what, change) => {
+      await onPublicChain(async (by) => {
+        const asked = { ...plan, settlement: { ...CONFIG, ...change } };
+        await expect(checkPlan(by, asked)).rejects.toThrow(`the ${what} is 0`);
+        expect(await checkPlan(by, { ...asked, allowNoDelay: true })).toEqual([
+          expect.stringContaining(`the ${what} is 0`),
+        ]);
+        // The same terms on a local test chain.
+        expect(await checkPlan({ ...by, chainId: 31_337 }, asked)).toEqual([]);
+      });
+    },
+  );
 
   test("refuses a multisig that is not on the chain, where nobody could ever administer the contracts", async () => {
     await onPublicChain(async (by) => {
       const asked = { ...plan, multisig: GUARDIAN.address };
-      await expect(checkPlan(by, asked)).rejects.toThrow(`the multisig ${GUARDIAN.address} has no code on chain 31338`);
+      await expect(checkPlan(by, asked)).rejects.toThrow(
+        `the multisig ${GUARDIAN.address} has no code on chain 31338`,
+      );
       expect(await checkPlan({ ...by, chainId: 31_337 }, asked)).toEqual([]);
       expect(await by.client.getTransactionCount({ address: ADMIN.address })).toBe(0);
     });
@@ -347,7 +428,9 @@ describe("the check before a deployment", () => {
     await onPublicChain(async (by) => {
       const tokens = [{ ...SWORDS, transferable: true }];
       const refused = "token SWRD cannot be transferable";
-      await expect(checkPlan(by, { ...plan, tokens })).rejects.toThrow(`${refused}: the settlement contract`);
+      await expect(checkPlan(by, { ...plan, tokens })).rejects.toThrow(
+        `${refused}: the settlement contract`,
+      );
       const asked = { ...plan, settlement: { ...CONFIG, transfers: true }, tokens };
       expect(await checkPlan(by, asked)).toEqual([]);
       const mirror = { by: { ...by, chainId: 31_339 }, config: { admin: ADMIN.address }, tokens };
@@ -357,8 +440,13 @@ describe("the check before a deployment", () => {
 
   test("warns of nothing, and sends nothing, when all is well", async () => {
     await onPublicChain(async (by) => {
-      await by.client.request({ method: "hardhat_setCode", params: [GUARDIAN.address, "0x00"] } as never);
-      expect(await checkPlan(by, { ...plan, multisig: GUARDIAN.address, tokens: [SWORDS, POINTS] })).toEqual([]);
+      await by.client.request({
+        method: "hardhat_setCode",
+        params: [GUARDIAN.address, "0x00"],
+      } as never);
+      expect(
+        await checkPlan(by, { ...plan, multisig: GUARDIAN.address, tokens: [SWORDS, POINTS] }),
+      ).toEqual([]);
       expect(await by.client.getTransactionCount({ address: ADMIN.address })).toBe(0);
     });
   });
@@ -382,7 +470,10 @@ describe("the deploy command", () => {
     const key = generatePrivateKey();
     const deployer = privateKeyToAccount(key);
     const client = viem.createPublicClient({ transport: viem.http(rpcUrl), cacheTime: 0 });
-    const give = { method: "hardhat_setBalance", params: [deployer.address, viem.toHex(10n ** 19n)] } as never;
+    const give = {
+      method: "hardhat_setBalance",
+      params: [deployer.address, viem.toHex(10n ** 19n)],
+    } as never;
     await client.request(give);
     const environment = {
       MINTMARK_RPC_URL: rpcUrl,
@@ -410,7 +501,9 @@ describe("the deploy command", () => {
     expect(await client.getTransactionCount({ address: deployer.address })).toBe(sent);
 
     const file = await readFile(recordPath(folder, 31_337), "utf8");
-    const everything = [first.stdout, first.stderr, second.stdout, second.stderr, file].join("\n").toLowerCase();
+    const everything = [first.stdout, first.stderr, second.stdout, second.stderr, file]
+      .join("\n")
+      .toLowerCase();
     expect(everything).not.toContain(key.slice(2));
   });
 
@@ -419,7 +512,10 @@ describe("the deploy command", () => {
     const key = generatePrivateKey();
     const { address } = privateKeyToAccount(key);
     const client = viem.createPublicClient({ transport: viem.http(rpcUrl), cacheTime: 0 });
-    await client.request({ method: "hardhat_setBalance", params: [address, viem.toHex(wei)] } as never);
+    await client.request({
+      method: "hardhat_setBalance",
+      params: [address, viem.toHex(wei)],
+    } as never);
     const environment = {
       MINTMARK_RPC_URL: rpcUrl,
       MINTMARK_DEPLOYER_KEY: key,
@@ -442,14 +538,42 @@ describe("the deploy command", () => {
       "not both",
       2,
     ],
-    ["a threshold above the committee", { MINTMARK_THRESHOLD: "6" }, "the threshold is 1 to 5, not 6"],
-    ["a member named twice", { MINTMARK_COMMITTEE: `${ADMIN.address},${ADMIN.address}` }, "names a member twice"],
+    [
+      "a threshold above the committee",
+      { MINTMARK_THRESHOLD: "6" },
+      "the threshold is 1 to 5, not 6",
+    ],
+    [
+      "a member named twice",
+      { MINTMARK_COMMITTEE: `${ADMIN.address},${ADMIN.address}` },
+      "names a member twice",
+    ],
     ["a delay that no contract takes", { MINTMARK_CHANGE_DELAY: "2592001" }, "at most 30 days"],
-    ["an operator without an account", { MINTMARK_OPERATOR: viem.zeroAddress }, "the operator is the zero address"],
-    ["a token of quantum 0", { MINTMARK_TOKEN: erc20({ quantum: "0" }) }, "token PTS: the quantum is 0"],
-    ["a token that nobody can mint", { MINTMARK_TOKEN: erc20({ cap: "0" }) }, "token PTS: the cap is 0"],
-    ["a field of another standard", { MINTMARK_TOKEN: erc20({ uri: "https://x.example/" }) }, "an erc20 cannot have"],
-    ["a mirror on the chain itself", { MINTMARK_MIRROR_RPC_URL: "here" }, "the settlement contract's own"],
+    [
+      "an operator without an account",
+      { MINTMARK_OPERATOR: viem.zeroAddress },
+      "the operator is the zero address",
+    ],
+    [
+      "a token of quantum 0",
+      { MINTMARK_TOKEN: erc20({ quantum: "0" }) },
+      "token PTS: the quantum is 0",
+    ],
+    [
+      "a token that nobody can mint",
+      { MINTMARK_TOKEN: erc20({ cap: "0" }) },
+      "token PTS: the cap is 0",
+    ],
+    [
+      "a field of another standard",
+      { MINTMARK_TOKEN: erc20({ uri: "https://x.example/" }) },
+      "an erc20 cannot have",
+    ],
+    [
+      "a mirror on the chain itself",
+      { MINTMARK_MIRROR_RPC_URL: "here" },
+      "the settlement contract's own",
+    ],
   ])("refuses %s before it sends anything", async (_, change, reason, code = 1) => {
     const { environment, sent } = await deployerWith(10n ** 19n);
     const asked = Object.fromEntries(
@@ -489,9 +613,17 @@ describe("the deploy command", () => {
     const key = "0x1234567890secret";
     const failure = await command({ MINTMARK_RPC_URL: rpcUrl, MINTMARK_DEPLOYER_KEY: key });
     expect(failure).toMatchObject({ code: 2, stdout: "" });
-    for (const name of ["MINTMARK_COMMITTEE", "MINTMARK_THRESHOLD"]) expect(failure.stderr).toContain(name);
-    const committee = { MINTMARK_COMMITTEE: COMMITTEE.map(({ address }) => address).join(), MINTMARK_THRESHOLD: "1" };
-    const wrong = await command({ MINTMARK_RPC_URL: rpcUrl, MINTMARK_DEPLOYER_KEY: key, ...committee });
+    for (const name of ["MINTMARK_COMMITTEE", "MINTMARK_THRESHOLD"])
+      expect(failure.stderr).toContain(name);
+    const committee = {
+      MINTMARK_COMMITTEE: COMMITTEE.map(({ address }) => address).join(),
+      MINTMARK_THRESHOLD: "1",
+    };
+    const wrong = await command({
+      MINTMARK_RPC_URL: rpcUrl,
+      MINTMARK_DEPLOYER_KEY: key,
+      ...committee,
+    });
     expect(wrong).toMatchObject({ code: 2, stdout: "" });
     expect(wrong.stderr).toContain("MINTMARK_DEPLOYER_KEY: not a private key");
     expect(failure.stderr + wrong.stderr).not.toContain(key);

@@ -27,7 +27,8 @@ async function first(): Promise<Operator> {
   return operator;
 }
 
-const mintAt = ({ engine }: Operator, ...args: Parameters<World["mint"]>) => ({ ...seeded, engine }).mint(...args);
+const mintAt = ({ engine }: Operator, ...args: Parameters<World["mint"]>) =>
+  ({ ...seeded, engine }).mint(...args);
 
 describe("two operators on copies of one store", () => {
   test.each(["validium", "zk-rollup"] as const)(
@@ -60,7 +61,9 @@ describe("two operators on copies of one store", () => {
 
       await loser.engine.close();
       const { engine } = await stage.operate(loser.store);
-      expect(await codeOf(mintAt({ ...loser, engine }, "erc721", mode, "4"))).toBe("history_diverged");
+      expect(await codeOf(mintAt({ ...loser, engine }, "erc721", mode, "4"))).toBe(
+        "history_diverged",
+      );
     },
   );
 
@@ -88,7 +91,10 @@ describe("two operators on copies of one store", () => {
 /** The vaults that wait for L1, by the batches as anyone can read them. */
 async function uncommitted(engine: Engine): Promise<number> {
   const { data } = await engine.batches.list({ limit: 100 });
-  return data.reduce((sum, { vaultCount, l1BlockNumber }) => (l1BlockNumber === null ? sum + vaultCount : sum), 0);
+  return data.reduce(
+    (sum, { vaultCount, l1BlockNumber }) => (l1BlockNumber === null ? sum + vaultCount : sum),
+    0,
+  );
 }
 
 /** Adopts what is on L1, once it is final. */
@@ -137,16 +143,21 @@ describe("adopting L1's history", () => {
       await loser.settler.round();
       await loser.settler.round();
       await expectOneHistory({ ...loser, l1 });
-      expect((await loser.engine.vaults.get(applicationId, shared)).status).toMatch(/settled|finalized/);
+      expect((await loser.engine.vaults.get(applicationId, shared)).status).toMatch(
+        /settled|finalized/,
+      );
       expect((await loser.engine.vaults.get(applicationId, grown)).amount).toBe(15n);
-      // The winner's vault has an owner and a place in proofs; for the application of the lost mint it is nobody's.
+      // The winner's vault has an owner and a place in proofs; for the application of the lost mint
+      // it is nobody's.
       expect((await loser.engine.proofs.vault(foreign)).vault).toEqual(
         (await winner.engine.proofs.vault(foreign)).vault,
       );
       expect(await codeOf(loser.engine.vaults.get(applicationId, foreign))).toBe("vault_not_found");
       const { data } = await loser.engine.transactions.list(applicationId, {});
       const failed = data.filter(({ status }) => status === "failed");
-      expect(failed.map(({ amount, failure }) => [amount, /another history/.test(failure ?? "")])).toEqual([
+      expect(
+        failed.map(({ amount, failure }) => [amount, /another history/.test(failure ?? "")]),
+      ).toEqual([
         [3n, true],
         [1n, true],
         [7n, true],
@@ -168,7 +179,9 @@ describe("adopting L1's history", () => {
       const again = await stage.operate(loser.store);
       expect((await again.engine.operator.verify()).problems).toEqual([]);
       expect(await codeOf(mintAt(again, "erc721", mode, "4"))).toBe("token_already_minted");
-      expect((await again.engine.transactions.list(applicationId, { status: "failed" })).data).toHaveLength(3);
+      expect(
+        (await again.engine.transactions.list(applicationId, { status: "failed" })).data,
+      ).toHaveLength(3);
     },
   );
 
@@ -180,7 +193,8 @@ describe("adopting L1's history", () => {
     const loser = await second(winner);
     await mintAt(winner, "erc1155", "validium", wizard);
     await winner.settler.round();
-    for (const text of [hero, knight, decimalOf(wizard)]) await mintAt(loser, "erc1155", "validium", text);
+    for (const text of [hero, knight, decimalOf(wizard)])
+      await mintAt(loser, "erc1155", "validium", text);
     await mintAt(loser, "erc1155", "zk-rollup", monk);
     expect(await codeOf(loser.settler.round())).toBe("history_diverged");
     await adopt(loser);
@@ -188,11 +202,15 @@ describe("adopting L1's history", () => {
     const again = async (operator: Operator) => {
       expect((await operator.engine.operator.verify()).problems).toEqual([]);
       for (const text of [knight, wizard])
-        expect(await codeOf(mintAt(operator, "erc1155", "validium", decimalOf(text)))).toBe("token_id_conflict");
+        expect(await codeOf(mintAt(operator, "erc1155", "validium", decimalOf(text)))).toBe(
+          "token_id_conflict",
+        );
       for (const text of [knight, wizard, decimalOf(hero), decimalOf(monk)])
         expect(await codeOf(mintAt(operator, "erc1155", "validium", text))).toBe("done");
       for (const text of [hero, monk])
-        expect(await codeOf(mintAt(operator, "erc1155", "zk-rollup", text))).toBe("token_id_conflict");
+        expect(await codeOf(mintAt(operator, "erc1155", "zk-rollup", text))).toBe(
+          "token_id_conflict",
+        );
       expect((await operator.engine.operator.verify()).problems).toEqual([]);
     };
     await again(loser);
@@ -216,13 +234,17 @@ describe("adopting L1's history", () => {
       let loser = await second(winner);
       await loser.settler.round();
       const before = await chain.rpc("evm_snapshot");
-      const { withdrawalId } = await { ...seeded, engine: loser.engine }.requestWithdrawal(points, 4n);
+      const { withdrawalId } = await { ...seeded, engine: loser.engine }.requestWithdrawal(
+        points,
+        4n,
+      );
       await mintAt(loser, "erc721", "zk-rollup", "1");
       await loser.settler.round();
       await chain.mine(30);
       await loser.settler.round();
       const { applicationId } = seeded.principal;
-      const asked = async () => (await loser.engine.withdrawals.get(applicationId, withdrawalId)).status;
+      const asked = async () =>
+        (await loser.engine.withdrawals.get(applicationId, withdrawalId)).status;
       expect(await asked()).toBe("finalized");
       expect((await loser.engine.batches.get("zk-rollup", 0)).status).toBe("finalized");
 
@@ -255,7 +277,9 @@ describe("adopting L1's history", () => {
     const options = { l1, fromBlock: chain.settlement.deployedAtBlock, sources: [] };
     expect(await codeOf(adoptFromL1({ ...options, engine: loser.engine }))).toBe("l1_failed");
     await chain.mine(30);
-    expect(await codeOf(adoptFromL1({ ...options, engine: winner.engine }))).toBe("validation_failed");
+    expect(await codeOf(adoptFromL1({ ...options, engine: winner.engine }))).toBe(
+      "validation_failed",
+    );
     expect(await codeOf(adoptFromL1({ ...options, engine: loser.engine }))).toBe("done");
   });
 });

@@ -14,7 +14,10 @@ describe("fees", () => {
     world = await createWorld();
     const { chain, engine, committee } = world;
     const cap = 6_000_000_000n;
-    const l1 = await chain.connectOperator(chain.request, { replaceAfterMs: 30, maxFeePerGas: cap });
+    const l1 = await chain.connectOperator(chain.request, {
+      replaceAfterMs: 30,
+      maxFeePerGas: cap,
+    });
     await world.mint("erc721", "validium", "1");
     await engine.operator.seal("validium");
     const submitted: (string | null)[] = [];
@@ -46,13 +49,19 @@ describe("an RPC that fails", () => {
     world = await createWorld({
       request: (chain) =>
         ((call: never) =>
-          gone ? Promise.reject(Object.assign(new Error("gone"), { code: -32005 })) : chain.request(call)) as Request,
+          gone
+            ? Promise.reject(Object.assign(new Error("gone"), { code: -32005 }))
+            : chain.request(call)) as Request,
     });
     const { engine, settler, l1 } = world;
     await world.mint("erc20", "validium", "", 9);
     await engine.operator.seal("validium");
     gone = true;
-    for (const ask of [() => settler.round(), () => l1.state(), () => l1.registration(1n, `0x${"00".repeat(32)}`)]) {
+    for (const ask of [
+      () => settler.round(),
+      () => l1.state(),
+      () => l1.registration(1n, `0x${"00".repeat(32)}`),
+    ]) {
       await expect(ask()).rejects.toMatchObject({ code: "l1_failed" });
     }
     expect((await engine.batches.get("validium", 0)).status).toBe("sealed");
@@ -67,7 +76,8 @@ describe("a committee that is gone", () => {
     let gone = false;
     const member = (it: CommitteeMember): MemberClient => ({
       address: it.address,
-      sign: (batch, terms) => (gone ? Promise.reject(new Error("connection refused")) : it.sign(batch, terms)),
+      sign: (batch, terms) =>
+        gone ? Promise.reject(new Error("connection refused")) : it.sign(batch, terms),
     });
     world = await createWorld({ member });
     const { engine, settler, principal } = world;
@@ -83,7 +93,9 @@ describe("a committee that is gone", () => {
     });
     expect((await engine.batches.get("zk-rollup", 0)).status).toBe("settled");
     expect((await engine.batches.get("validium", 1)).status).toBe("sealed");
-    expect((await engine.withdrawals.get(principal.applicationId, withdrawalId)).status).toBe("settled");
+    expect((await engine.withdrawals.get(principal.applicationId, withdrawalId)).status).toBe(
+      "settled",
+    );
 
     gone = false;
     await settler.round();
@@ -108,8 +120,14 @@ describe("withdrawals", () => {
     expect(waiting.status).toBe("accepted");
     expect(waiting.failure).toContain("TokenRefused");
     expect((await engine.vaults.get(applicationId, potions)).availableBalance).toBe(2n);
-    const balance = { abi: erc20Abi, functionName: "balanceOf", args: [at(users, 0).owner.address] } as const;
-    expect(await chain.client.readContract({ ...balance, address: at(chain.tokens, 0).address })).toBe(10_000n);
+    const balance = {
+      abi: erc20Abi,
+      functionName: "balanceOf",
+      args: [at(users, 0).owner.address],
+    } as const;
+    expect(
+      await chain.client.readContract({ ...balance, address: at(chain.tokens, 0).address }),
+    ).toBe(10_000n);
   });
 
   test("one that was refused is tried again in its time, though the clock is set back", async () => {
@@ -126,7 +144,9 @@ describe("withdrawals", () => {
     vi.spyOn(Date, "now").mockImplementation(() => wall);
     vi.spyOn(performance, "now").mockImplementation(() => passed);
     await settler.round().finally(() => vi.restoreAllMocks());
-    expect((await engine.withdrawals.get(principal.applicationId, withdrawalId)).status).toBe("settled");
+    expect((await engine.withdrawals.get(principal.applicationId, withdrawalId)).status).toBe(
+      "settled",
+    );
   });
 
   test("an authorization that expired is given up only when a final block is past it, and the reservation is released", async () => {
@@ -162,7 +182,10 @@ describe("withdrawals", () => {
     const address = l1.settlement.contract;
     const args = withdrawalBatchArguments([request], 500_000n);
     const call = { abi: stateCommitmentAbi, address, functionName: "withdrawBatch", args } as const;
-    await createWalletClient({ transport: chain.transport, account: stranger }).writeContract({ ...call, chain: null });
+    await createWalletClient({ transport: chain.transport, account: stranger }).writeContract({
+      ...call,
+      chain: null,
+    });
     const reported = await chain.client.getContractEvents({
       ...{ abi: stateCommitmentAbi, address, eventName: "WithdrawalFailed", fromBlock: 0n },
     });
@@ -183,14 +206,18 @@ describe("withdrawals", () => {
     await world.withdrawAlone(points, 5n);
     await settler.round();
     const { applicationId } = principal;
-    expect((await engine.withdrawals.get(applicationId, overtaken.withdrawalId)).status).toBe("failed");
+    expect((await engine.withdrawals.get(applicationId, overtaken.withdrawalId)).status).toBe(
+      "failed",
+    );
     expect(await engine.vaults.get(applicationId, points)).toMatchObject({
       withdrawnBalance: 5n,
       availableBalance: 5n,
     });
     const again = await world.requestWithdrawal(points, 5n);
     await settler.round();
-    expect((await engine.withdrawals.get(applicationId, again.withdrawalId)).status).toBe("settled");
+    expect((await engine.withdrawals.get(applicationId, again.withdrawalId)).status).toBe(
+      "settled",
+    );
   });
 });
 

@@ -1,8 +1,9 @@
 import type { Chain, Request } from "./fixture.ts";
 
 /**
- * What can go wrong between a process and its node. A chain that restarts is `down` and then there again with the state that it had: the
- * local node itself cannot be restarted, since it keeps its state in memory.
+ * What can go wrong between a process and its node. A chain that restarts is `down` and then there
+ * again with the state that it had: the local node itself cannot be restarted, since it keeps its
+ * state in memory.
  */
 export type NodeFault = "refused" | "lostAnswer" | "sentTwice" | "dropped" | "down";
 
@@ -36,7 +37,8 @@ export class FaultyChain {
 
   readonly request: Request = (async (call: Call) => {
     const plan = this.#plan;
-    if (plan === null || !this.#strikes(plan.fault, plan.every, call.method)) return this.#pass(call);
+    if (plan === null || !this.#strikes(plan.fault, plan.every, call.method))
+      return this.#pass(call);
     this.#struck++;
     switch (plan.fault) {
       case "lostAnswer":
@@ -46,7 +48,8 @@ export class FaultyChain {
         await this.#pass(call);
         return this.#pass(call);
       case "dropped":
-        // The node said yes and forgot: the hash is all that the sender looks at, and it has computed it.
+        // The node said yes and forgot: the hash is all that the sender looks at, and it has
+        // computed it.
         return `0x${"00".repeat(32)}`;
       default:
         throw busy();
@@ -55,7 +58,8 @@ export class FaultyChain {
 
   #strikes(fault: NodeFault, every: number, method: string): boolean {
     if (fault === "down") return true;
-    if ((fault === "sentTwice" || fault === "dropped") && method !== "eth_sendRawTransaction") return false;
+    if ((fault === "sentTwice" || fault === "dropped") && method !== "eth_sendRawTransaction")
+      return false;
     return ++this.#calls % every === 0;
   }
 

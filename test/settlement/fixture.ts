@@ -5,20 +5,44 @@ import * as viem from "viem";
 import { expect } from "vitest";
 import { collectAttestations } from "../../core/guards/committee/collector.ts";
 import { CommitteeMember, type MemberOptions } from "../../core/guards/committee/member.ts";
-import { attestationTypedData, type MemberClient } from "../../core/guards/committee/member-service.ts";
-import type { Engine, EngineOptions, Mode, Principal, Standard, Uuid, VaultId } from "../../core/index.ts";
+import {
+  attestationTypedData,
+  type MemberClient,
+} from "../../core/guards/committee/member-service.ts";
+import type {
+  Engine,
+  EngineOptions,
+  Mode,
+  Principal,
+  Standard,
+  Uuid,
+  VaultId,
+} from "../../core/index.ts";
 import { adoptFromL1 } from "../../core/l1/adoption/from-l1.ts";
 import type { CommitterOptions } from "../../core/l1/committer.ts";
 import { connectL1 } from "../../core/l1/connect.ts";
 import { Settler, type SettlerOptions } from "../../core/l1/settlement/settler.ts";
-import type { HistoryPoint, L1Committer, L1Reader, PortalIdentity, SealedBatch } from "../../core/ports.ts";
+import type {
+  HistoryPoint,
+  L1Committer,
+  L1Reader,
+  PortalIdentity,
+  SealedBatch,
+} from "../../core/ports.ts";
 import { compactSignature, encodeAttestation } from "../../core/protocol/attestation.ts";
 import { withdrawalListTypedData, withdrawalTypedData } from "../../core/protocol/typed-data.ts";
 import type { NewAsset } from "../../core/tenants/assets.ts";
 import { lower } from "../../scripts/deploy/deployer.ts";
 import { deploySettlement, type SettlementConfig } from "../../scripts/deploy/settlement.ts";
 import { deployToken, type TokenConfig } from "../../scripts/deploy/token.ts";
-import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR, THRESHOLD, USERS } from "../../scripts/sandbox/accounts.ts";
+import {
+  ADMIN,
+  COMMITTEE,
+  GUARDIAN,
+  OPERATOR,
+  THRESHOLD,
+  USERS,
+} from "../../scripts/sandbox/accounts.ts";
 import { startAnvil } from "../anvil.ts";
 import { sourceOf } from "../archive/fixture.ts";
 import { mintOf, openTest } from "../core/engine/fixture.ts";
@@ -45,8 +69,14 @@ interface Node extends ReturnType<typeof controlsOf> {
 /** What tests do with a local chain beside the calls of viem. */
 export function controlsOf(request: Request) {
   const rpc = (method: string, params: readonly unknown[] = []): Promise<unknown> =>
-    (request as (call: { method: string; params: readonly unknown[] }) => Promise<unknown>)({ method, params });
-  /** Mines empty blocks, one by one: the blocks that `hardhat_mine` makes have no state that could be asked. */
+    (request as (call: { method: string; params: readonly unknown[] }) => Promise<unknown>)({
+      method,
+      params,
+    });
+  /**
+   * Mines empty blocks, one by one: the blocks that `hardhat_mine` makes have no state that could
+   * be asked.
+   */
   const mine = async (blocks: number): Promise<void> => {
     for (let mined = 0; mined < blocks; mined++) await rpc("evm_mine");
   };
@@ -60,7 +90,9 @@ export function controlsOf(request: Request) {
       await mine(1);
     },
     async pendingHashes(): Promise<Hex[]> {
-      const block = (await rpc("eth_getBlockByNumber", ["pending", false])) as { transactions: Hex[] };
+      const block = (await rpc("eth_getBlockByNumber", ["pending", false])) as {
+        transactions: Hex[];
+      };
       return block.transactions;
     },
   };
@@ -122,7 +154,10 @@ export async function createChain(
     by,
     settlement,
     tokens,
-    /** The operator's connection; the request stands between it and the chain, so that a test can break it. */
+    /**
+     * The operator's connection; the request stands between it and the chain, so that a test can
+     * break it.
+     */
     connectOperator: (through: Request = request, fees: CommitterOptions = {}) =>
       connectL1({
         rpc: viem.custom({ request: through }, { retryCount: 3, retryDelay: 1 }),
@@ -133,7 +168,12 @@ export async function createChain(
         ...fees,
       }),
     newSettler: (parts: Omit<SettlerOptions, "fromBlock" | "sealing">) =>
-      new Settler({ lagMs: 0, ...parts, fromBlock: settlement.deployedAtBlock, sealing: { maxAgeMs: 0 } }),
+      new Settler({
+        lagMs: 0,
+        ...parts,
+        fromBlock: settlement.deployedAtBlock,
+        sealing: { maxAgeMs: 0 },
+      }),
     /** How many transactions of the operator the chain has. */
     sentByOperator: () => client.getTransactionCount({ address: OPERATOR.address }),
   };
@@ -160,9 +200,21 @@ export interface WorldOptions {
   readonly node?: () => Promise<Node>;
 }
 
-/** Chain, engine with one user and ready assets, five members, and a settler that works only when told to. */
+/**
+ * Chain, engine with one user and ready assets, five members, and a settler that works only when
+ * told to.
+ */
 export async function createWorld(given: WorldOptions = {}) {
-  const { member = (it) => it, request, fees, node, config, tokens, attestMs = 20_000, ...options } = given;
+  const {
+    member = (it) => it,
+    request,
+    fees,
+    node,
+    config,
+    tokens,
+    attestMs = 20_000,
+    ...options
+  } = given;
   const chain = await createChain(config, node, tokens);
   const l1 = await chain.connectOperator(request?.(chain), fees);
   const engineStore: Store = new MemoryLevel();
@@ -191,7 +243,8 @@ const BYTES = { keyEncoding: "view", valueEncoding: "view" } as const;
 export async function copyOf(store: Store): Promise<Store> {
   await store.open();
   const copy: Store = new MemoryLevel(BYTES);
-  for await (const [key, value] of store.iterator<Uint8Array, Uint8Array>(BYTES)) await copy.put(key, value, BYTES);
+  for await (const [key, value] of store.iterator<Uint8Array, Uint8Array>(BYTES))
+    await copy.put(key, value, BYTES);
   return copy;
 }
 
@@ -215,12 +268,22 @@ export async function createStage() {
     async operate(store: Store): Promise<Operator> {
       const engine = await openTest(store, { settlement: l1.settlement });
       opened.push(engine);
-      const committee = collectAttestations({ members, threshold: THRESHOLD, l1, timeoutMs: 20_000 });
+      const committee = collectAttestations({
+        members,
+        threshold: THRESHOLD,
+        l1,
+        timeoutMs: 20_000,
+      });
       return { store, engine, settler: chain.newSettler({ engine, l1, committee }) };
     },
     /** Adopts what is on L1, if it is final. Members give the data of validium. */
     adopt: (engine: Engine) =>
-      adoptFromL1({ engine, l1, fromBlock: chain.settlement.deployedAtBlock, sources: members.map(sourceOf) }),
+      adoptFromL1({
+        engine,
+        l1,
+        fromBlock: chain.settlement.deployedAtBlock,
+        sources: members.map(sourceOf),
+      }),
     async close() {
       for (const engine of opened) await engine.close();
       for (const member of members) await member.close();
@@ -231,11 +294,16 @@ export async function createStage() {
 
 /** The whole committee in this process, over empty stores. */
 export function openMembers(l1: MemberOptions["l1"]): Promise<CommitteeMember[]> {
-  return Promise.all(COMMITTEE.map((account) => CommitteeMember.open({ account, store: new MemoryLevel(), l1 })));
+  return Promise.all(
+    COMMITTEE.map((account) => CommitteeMember.open({ account, store: new MemoryLevel(), l1 })),
+  );
 }
 
 /** Commits a batch that a committee has signed without a look at it, as a hostile majority does. */
-export async function commitUnseen(l1: Pick<L1Reader, "settlement" | "state"> & L1Committer, batch: SealedBatch) {
+export async function commitUnseen(
+  l1: Pick<L1Reader, "settlement" | "state"> & L1Committer,
+  batch: SealedBatch,
+) {
   const members = COMMITTEE.toSorted((a, b) => (lower(a.address) < lower(b.address) ? -1 : 1));
   const { history, sequence } = await pointOn(l1);
   const message = attestationTypedData(l1.settlement, batch, { history, sequence, epoch: 0n });
@@ -274,7 +342,11 @@ export async function seed(engine: Engine, chain: Pick<Chain, "tokens">) {
 }
 
 /** Adds an asset that the application can mint at once. */
-export async function readyAsset(engine: Engine, applicationId: Uuid, asset: NewAsset): Promise<Uuid> {
+export async function readyAsset(
+  engine: Engine,
+  applicationId: Uuid,
+  asset: NewAsset,
+): Promise<Uuid> {
   const { assetId } = await engine.assets.add(asset);
   await engine.assets.whitelist(assetId);
   await engine.operator.recordRegistered(assetId);
@@ -292,9 +364,20 @@ interface Actors {
 /** What an application and its first user do. In a copy with another engine, they do it there. */
 const deeds = {
   /** Mints one entry for the first user and returns its vault. `text` is the identifier. */
-  async mint(this: Actors, standard: Standard, mode: Mode, text = "", amount = 1): Promise<VaultId> {
+  async mint(
+    this: Actors,
+    standard: Standard,
+    mode: Mode,
+    text = "",
+    amount = 1,
+  ): Promise<VaultId> {
     const mintingBlob = standard === "erc20" ? "" : viem.toHex(text);
-    const entry = { mintingBlob, assetId: this.assets.get(standard), amount, dataAvailabilityMode: mode };
+    const entry = {
+      mintingBlob,
+      assetId: this.assets.get(standard),
+      amount,
+      dataAvailabilityMode: mode,
+    };
     const request = { users: [{ userId: this.users[0]?.userId, mints: [entry] }] };
     return at((await this.engine.mint(this.principal, request)).vaults, 0).vaultId;
   },
@@ -309,25 +392,50 @@ const deeds = {
   ) {
     const { owner } = at(this.users, 0);
     const vault = await this.engine.vaults.get(this.principal.applicationId, vaultId);
-    const message = { vaultId, withdrawnBefore: vault.withdrawnBalance, quantity, recipient: owner.address, deadline };
+    const message = {
+      vaultId,
+      withdrawnBefore: vault.withdrawnBalance,
+      quantity,
+      recipient: owner.address,
+      deadline,
+    };
     const signature = await owner.signTypedData(withdrawalTypedData(portal, message));
-    return this.engine.withdrawals.request(this.principal, { vaultId, quantity, deadline, signature });
+    return this.engine.withdrawals.request(this.principal, {
+      vaultId,
+      quantity,
+      deadline,
+      signature,
+    });
   },
 
-  /** The first user's one signature for all of the vaults, whole and untouched ones of one unit, handed to the engine. */
+  /**
+   * The first user's one signature for all of the vaults, whole and untouched ones of one unit,
+   * handed to the engine.
+   */
   async requestList(this: Actors, vaultIds: readonly VaultId[], deadline = inTwentyDays()) {
     const { owner } = at(this.users, 0);
     const vaults = vaultIds.map((vaultId) => ({ vaultId, withdrawnBefore: 0n, quantity: 1n }));
     const message = { vaults, recipient: owner.address, deadline };
-    const signature = await owner.signTypedData(withdrawalListTypedData(this.engine.settlement, message));
+    const signature = await owner.signTypedData(
+      withdrawalListTypedData(this.engine.settlement, message),
+    );
     return this.engine.withdrawals.requestList(this.principal, { vaults, deadline, signature });
   },
 
   /** The owner's own withdrawal, past engine and operator. */
-  async withdrawAlone(this: Actors & { readonly chain: Chain }, vaultId: VaultId, quantity: bigint): Promise<void> {
+  async withdrawAlone(
+    this: Actors & { readonly chain: Chain },
+    vaultId: VaultId,
+    quantity: bigint,
+  ): Promise<void> {
     const { owner } = at(this.users, 0);
     const contract = this.chain.settlement.address;
-    const own = await connectL1({ rpc: this.chain.transport, contract, account: owner, pollingMs: 5 });
+    const own = await connectL1({
+      rpc: this.chain.transport,
+      contract,
+      account: owner,
+      pollingMs: 5,
+    });
     const { header, ...proof } = await this.engine.proofs.exit(vaultId);
     if (header === null) throw new Error("the vault is not on L1");
     const authorization = { deadline: 0n, signature: "0x" } as const;
@@ -335,12 +443,18 @@ const deeds = {
   },
 
   transactionStatus(this: Actors, vaultId: VaultId): Promise<string> {
-    return this.engine.vaults.get(this.principal.applicationId, vaultId).then(({ status }) => status);
+    return this.engine.vaults
+      .get(this.principal.applicationId, vaultId)
+      .then(({ status }) => status);
   },
 };
 
 /** Mints items of the first user in one batch, and requests the withdrawal of one unit of each. */
-export async function withdrawMany(world: World, count: number, amount = 1): Promise<readonly VaultId[]> {
+export async function withdrawMany(
+  world: World,
+  count: number,
+  amount = 1,
+): Promise<readonly VaultId[]> {
   const assetId = world.assets.get("erc1155") ?? "";
   const mints = Array.from({ length: count }, (_, id) => mintOf(assetId, id, amount));
   const users = [{ userId: at(world.users, 0).userId, mints }];
@@ -355,9 +469,18 @@ function inTwentyDays(): bigint {
   return BigInt(Math.floor(Date.now() / 1000) + 20 * 86_400);
 }
 
-/** Requires that L1 and the engine have one history, and that the store's records are those of its journal. */
-export async function expectOneHistory({ engine, l1 }: Pick<World, "engine" | "l1">): Promise<void> {
-  expect(await l1.state()).toEqual({ ...engine.batches.state(), history: engine.operator.history() });
+/**
+ * Requires that L1 and the engine have one history, and that the store's records are those of its
+ * journal.
+ */
+export async function expectOneHistory({
+  engine,
+  l1,
+}: Pick<World, "engine" | "l1">): Promise<void> {
+  expect(await l1.state()).toEqual({
+    ...engine.batches.state(),
+    history: engine.operator.history(),
+  });
   expect(await engine.batches.committedState()).toEqual(engine.batches.state());
   expect((await engine.operator.verify()).problems).toEqual([]);
 }
@@ -371,7 +494,10 @@ export async function codeOf(work: Promise<unknown>): Promise<string> {
 
 /** Code of a contract that refuses every call with these words. */
 export function refusing(words: string): Hex {
-  const data = viem.encodeErrorResult({ abi: viem.parseAbi(["error Error(string)"]), args: [words] });
+  const data = viem.encodeErrorResult({
+    abi: viem.parseAbi(["error Error(string)"]),
+    args: [words],
+  });
   const length = ((data.length - 2) / 2).toString(16).padStart(4, "0");
   // Copies what lies behind these 15 bytes, and reverts with it.
   return `0x61${length}61000f60003961${length}6000fd${data.slice(2)}`;

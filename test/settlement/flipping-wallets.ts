@@ -9,8 +9,8 @@ const SAYS_YES = "0x631626ba7e60e01b5f5260205ff3";
 const BURNS = "0xfe";
 
 /**
- * Wallet contracts of as many users, each with a withdrawal that it has signed. They take each trial and each estimate, and turn just before the
- * chain gets the transaction.
+ * Wallet contracts of as many users, each with a withdrawal that it has signed. They take each
+ * trial and each estimate, and turn just before the chain gets the transaction.
  */
 export async function flippingWallets(world: World, count: number) {
   const { chain, engine, principal } = world;
@@ -20,7 +20,9 @@ export async function flippingWallets(world: World, count: number) {
   };
   const theirs: { readonly vaultId: bigint; readonly their: World }[] = [];
   for (const address of wallets) {
-    const { userId } = await engine.users.create(principal.applicationId, { ownerAddress: address });
+    const { userId } = await engine.users.create(principal.applicationId, {
+      ownerAddress: address,
+    });
     const their = { ...world, users: [{ userId, owner: { ...at(USERS, 0).owner, address } }] };
     theirs.push({ their, vaultId: await their.mint("erc20", "validium") });
   }

@@ -27,7 +27,12 @@ import { openArchive } from "../archive/fixture.ts";
 import { at, commitUnseen, createWorld, MATURITY, pointOn } from "./fixture.ts";
 
 const NOBODY = `0x${"00".repeat(20)}` as const;
-const FAR = { standard: "erc20", chainId: 5n, contractAddress: `0x${"fa".repeat(20)}`, quantum: 1n } as const;
+const FAR = {
+  standard: "erc20",
+  chainId: 5n,
+  contractAddress: `0x${"fa".repeat(20)}`,
+  quantum: 1n,
+} as const;
 const GHOST = { chainId: 31_337n, assetType: `0x${"6e".repeat(32)}` } as const;
 const SLOTS = 10;
 
@@ -69,16 +74,27 @@ function entryOf(assets: readonly Asset[], kind: Kind): VaultEntry | null {
 }
 
 /** A batch that no Mintmark engine makes. */
-async function hostile(kind: Kind, batchNumber: number, assets: readonly Asset[]): Promise<Hostile> {
+async function hostile(
+  kind: Kind,
+  batchNumber: number,
+  assets: readonly Asset[],
+): Promise<Hostile> {
   const mode = kind === "validium" ? "validium" : "zk-rollup";
   const unregistered = kind === "validium" ? [{ ...GHOST, standard: "erc721" }] : [];
   const entries = Array.from({ length: SLOTS }, () => entryOf([...assets, ...unregistered], kind));
-  entries.push({ ...at(assets, 0), owner: at(USERS, 0).owner.address, amount: 7n, blob: "0x" } as VaultEntry);
+  entries.push({
+    ...at(assets, 0),
+    owner: at(USERS, 0).owner.address,
+    amount: 7n,
+    blob: "0x",
+  } as VaultEntry);
   if (kind !== "blobs") {
     // The engine would choose another encoding for this mode.
     const data = encodeBatchData(entries, kind === "calldata" ? "bytes" : "gas");
     const listed = deriveBatch(mode, batchNumber, data).assets;
-    const unnamed = [...listed.keys()].filter((place) => listed[place]?.assetType === GHOST.assetType);
+    const unnamed = [...listed.keys()].filter(
+      (place) => listed[place]?.assetType === GHOST.assetType,
+    );
     const derived = deriveBatch(mode, batchNumber, data, { unnamed });
     return { mode, batchNumber, data, entries, derived, ...derived };
   }
@@ -87,7 +103,9 @@ async function hostile(kind: Kind, batchNumber: number, assets: readonly Asset[]
   batch.elements.fill(0x11, 0, 32);
   const data = blobBatchData(batch);
   const commitments = await Promise.all(blobsIn(batch).map((blob) => kzg.commitment(blob)));
-  const derived = deriveBatch(mode, batchNumber, data, { versionedHashes: commitments.map(versionedHash) });
+  const derived = deriveBatch(mode, batchNumber, data, {
+    versionedHashes: commitments.map(versionedHash),
+  });
   return { mode, batchNumber, data, entries: [null, ...entries.slice(1)], derived, ...derived };
 }
 
@@ -123,7 +141,9 @@ async function isPaidByL1(
     });
     return true;
   } catch (error) {
-    const isRevert = error instanceof BaseError && error.walk((each) => each instanceof ContractFunctionRevertedError);
+    const isRevert =
+      error instanceof BaseError &&
+      error.walk((each) => each instanceof ContractFunctionRevertedError);
     if (!isRevert && (error as { code?: string }).code !== "vault_not_found") throw error;
     return false;
   }
@@ -133,7 +153,9 @@ async function isPaidByL1(
 async function serve(batches: readonly Hostile[]) {
   const server = createServer(async (request, response) => {
     if (request.method === "GET") {
-      const wanted = batches.find(({ mode, batchNumber }) => request.url?.includes(`/${mode}-${batchNumber}/data`));
+      const wanted = batches.find(({ mode, batchNumber }) =>
+        request.url?.includes(`/${mode}-${batchNumber}/data`),
+      );
       response.writeHead(wanted === undefined ? 404 : 200).end(wanted?.data);
       return;
     }
@@ -146,7 +168,10 @@ async function serve(batches: readonly Hostile[]) {
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return { url, close: () => new Promise((resolve) => server.close(resolve).closeAllConnections()) };
+  return {
+    url,
+    close: () => new Promise((resolve) => server.close(resolve).closeAllConnections()),
+  };
 }
 
 async function verdict(asked: Promise<unknown>): Promise<string> {
@@ -156,7 +181,9 @@ async function verdict(asked: Promise<unknown>): Promise<string> {
   );
 }
 
-test("a successor adopts any hostile history, and counts exactly what L1 pays", { timeout: 900_000 }, async () => {
+test("a successor adopts any hostile history, and counts exactly what L1 pays", {
+  timeout: 900_000,
+}, async () => {
   const { chain, l1, engine, engineStore, settler, principal } = world;
   const own = await Promise.all(
     [...world.assets].map(async ([standard, assetId]): Promise<Asset> => {
@@ -170,7 +197,11 @@ test("a successor adopts any hostile history, and counts exactly what L1 pays", 
   await l1.registerAsset({ ...FAR, blobScheme: "mintmark" });
   const strange: Asset[] = [
     { standard: "erc721", chainId: 31_337n, assetType: assetType("erc721", late.address, 1n) },
-    { standard: "erc20", chainId: FAR.chainId, assetType: assetType(FAR.standard, FAR.contractAddress, FAR.quantum) },
+    {
+      standard: "erc20",
+      chainId: FAR.chainId,
+      assetType: assetType(FAR.standard, FAR.contractAddress, FAR.quantum),
+    },
   ];
   await world.mint("erc20", "validium", "", 3);
   await engine.operator.seal("validium");
@@ -196,10 +227,18 @@ test("a successor adopts any hostile history, and counts exactly what L1 pays", 
   const members = `${at(COMMITTEE, 0).address}=${server.url}`;
   const command = SETTLEMENT_OPERATIONS["batches.adopt"];
   const adopt = (options: object) => {
-    const input = command.input.parse({ rpc: server.url, fromBlock: `${fromBlock}`, confirmations: "20", ...options });
+    const input = command.input.parse({
+      rpc: server.url,
+      fromBlock: `${fromBlock}`,
+      confirmations: "20",
+      ...options,
+    });
     return command.run(engine, input, { signal: new AbortController().signal, progress: () => {} });
   };
-  await expect(adopt({})).rejects.toMatchObject({ code: "l1_failed", message: expect.stringContaining("--peers") });
+  await expect(adopt({})).rejects.toMatchObject({
+    code: "l1_failed",
+    message: expect.stringContaining("--peers"),
+  });
   expect(await adopt({ members })).toMatchObject({ batches: batches.length });
   await server.close();
   await settler.round();
@@ -238,7 +277,10 @@ test("a successor adopts any hostile history, and counts exactly what L1 pays", 
   // The successor goes on, also after a restart.
   await world.mint("erc20", "zk-rollup", "", 3);
   await settler.round();
-  expect(await l1.state()).toEqual({ ...engine.batches.state(), history: engine.operator.history() });
+  expect(await l1.state()).toEqual({
+    ...engine.batches.state(),
+    history: engine.operator.history(),
+  });
   expect((await engine.operator.verify()).problems).toEqual([]);
   await engine.close();
   await using again = await openEngine({ store: engineStore, ...opened });

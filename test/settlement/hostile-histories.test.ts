@@ -21,12 +21,22 @@ interface Signed {
 
 type Step =
   /**
-   * Asks some of the members for the next batch, of one token, behind L1's newest commit or behind signed batches that L1 does not have;
-   * those that lack batches of L1 get them first.
+   * Asks some of the members for the next batch, of one token, behind L1's newest commit or behind
+   * signed batches that L1 does not have; those that lack batches of L1 get them first.
    */
-  | { readonly kind: "attest"; readonly token: number; readonly ahead: number; readonly deaf: readonly number[] }
+  | {
+      readonly kind: "attest";
+      readonly token: number;
+      readonly ahead: number;
+      readonly deaf: readonly number[];
+    }
   /** Gives a member another batch than L1's under a number that L1 has taken. */
-  | { readonly kind: "mislead"; readonly member: number; readonly back: number; readonly token: number }
+  | {
+      readonly kind: "mislead";
+      readonly member: number;
+      readonly back: number;
+      readonly token: number;
+    }
   /** Commits any of the batches that were ever signed and that L1 takes now. */
   | { readonly kind: "commit"; readonly which: number }
   | { readonly kind: "rollup" }
@@ -45,16 +55,25 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       deaf: fc.uniqueArray(member, { maxLength: COMMITTEE.length - THRESHOLD }),
     }),
   },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant("mislead" as const), member, back: fc.nat(1), token }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant("mislead" as const), member, back: fc.nat(1), token }),
+  },
   { weight: 4, arbitrary: fc.record({ kind: fc.constant("commit" as const), which: fc.nat(5) }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("rollup" as const) }) },
   {
     weight: 2,
-    arbitrary: fc.record({ kind: fc.constant("reorganise" as const), commits: fc.integer({ min: 1, max: 2 }) }),
+    arbitrary: fc.record({
+      kind: fc.constant("reorganise" as const),
+      commits: fc.integer({ min: 1, max: 2 }),
+    }),
   },
 );
 
-/** An operator that plays histories against each other, and a committee whose members are all honest. */
+/**
+ * An operator that plays histories against each other, and a committee whose members are all
+ * honest.
+ */
 class HostileOperator {
   readonly #members: readonly CommitteeMember[];
   readonly #signed: Signed[] = [];
@@ -89,7 +108,9 @@ class HostileOperator {
     const members = this.#members.map((each, index) => ({
       address: each.address,
       nextBatch: () => each.nextBatch(),
-      sign: deaf.includes(index) ? () => Promise.reject(new Error("not asked")) : each.sign.bind(each),
+      sign: deaf.includes(index)
+        ? () => Promise.reject(new Error("not asked"))
+        : each.sign.bind(each),
     }));
     const earlierBatch = async (batchNumber: number) => at(taken, batchNumber);
     const committee = collectAttestations({ members, threshold: THRESHOLD, l1, earlierBatch });
@@ -101,10 +122,15 @@ class HostileOperator {
   async #mislead(index: number, back: number, id: number): Promise<void> {
     const batchNumber = stateOf(onL1).countValidium - 1 - back;
     if (batchNumber < 0) return;
-    await sign(at(this.#members, index), sealed(batchNumber, [entry("erc721", `${id}`)])).catch(() => {});
+    await sign(at(this.#members, index), sealed(batchNumber, [entry("erc721", `${id}`)])).catch(
+      () => {},
+    );
   }
 
-  /** As the settlement contract: the next number, the history that it has, and signatures for that one. */
+  /**
+   * As the settlement contract: the next number, the history that it has, and signatures for that
+   * one.
+   */
   #commit(which: number): void {
     const fit = this.#fit(onL1);
     const { batch } = fit[which % Math.max(1, fit.length)] ?? {};
@@ -116,7 +142,9 @@ class HostileOperator {
   /** Signed batches that L1 would take after these commits. */
   #fit(commits: readonly SealedBatch[]): Signed[] {
     const { countValidium, history: present } = stateOf(commits);
-    return this.#signed.filter(({ batch, history }) => batch.batchNumber === countValidium && history === present);
+    return this.#signed.filter(
+      ({ batch, history }) => batch.batchNumber === countValidium && history === present,
+    );
   }
 }
 

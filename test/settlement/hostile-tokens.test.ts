@@ -54,7 +54,8 @@ describe("withdrawals beside those of a hostile token", () => {
   });
   afterEach(() => world.close());
 
-  const become = (code: Hex) => world.chain.rpc("hardhat_setCode", [at(world.chain.tokens, 2).address, code]);
+  const become = (code: Hex) =>
+    world.chain.rpc("hardhat_setCode", [at(world.chain.tokens, 2).address, code]);
   const read = (id: string) => world.engine.withdrawals.get(world.principal.applicationId, id);
   const sent = () => world.chain.sentByOperator();
 
@@ -62,18 +63,25 @@ describe("withdrawals beside those of a hostile token", () => {
     ["loops for ever", LOOPS, "TokenRefused"],
     ["is no code", IS_NO_CODE, "TokenRefused"],
     ["needs more gas than an item of a batch has", IS_GREEDY, "more gas than an item"],
-    ["says more than anybody reads, over many lines", refusing("No.\n\u0000".repeat(2_000)), "TokenRefused"],
-  ] as const)("are paid though it %s, which is found out without paying for it", async (_, code, reason) => {
-    await become(code);
-    const bad = await world.requestWithdrawal(vaults.potions);
-    const good = await world.requestWithdrawal(vaults.points, 10n);
-    expect((await settler.round()).withdrawn).toBe(1);
-    expect((await read(good.withdrawalId)).status).toBe("settled");
-    expect(await read(bad.withdrawalId)).toMatchObject({
-      status: "accepted",
-      failure: expect.stringContaining(reason),
-    });
-  });
+    [
+      "says more than anybody reads, over many lines",
+      refusing("No.\n\u0000".repeat(2_000)),
+      "TokenRefused",
+    ],
+  ] as const)(
+    "are paid though it %s, which is found out without paying for it",
+    async (_, code, reason) => {
+      await become(code);
+      const bad = await world.requestWithdrawal(vaults.potions);
+      const good = await world.requestWithdrawal(vaults.points, 10n);
+      expect((await settler.round()).withdrawn).toBe(1);
+      expect((await read(good.withdrawalId)).status).toBe("settled");
+      expect(await read(bad.withdrawalId)).toMatchObject({
+        status: "accepted",
+        failure: expect.stringContaining(reason),
+      });
+    },
+  );
 
   test("cost the operator little when the token passes every trial and refuses every transaction", async () => {
     await become(PRETENDS);
@@ -95,13 +103,17 @@ describe("withdrawals beside those of a hostile token", () => {
     await become(IS_CHEAP);
     const bad = await world.requestWithdrawal(vaults.potions);
     const good = await world.requestWithdrawal(vaults.points, 10n);
-    // Its owner is quicker than the operator: the token burns all its gas when the transaction is mined.
+    // Its owner is quicker than the operator: the token burns all its gas when the transaction is
+    // mined.
     const l1 = await chain.connectOperator(onSending(chain, () => become(IS_NO_CODE)));
     const impatient = chain.newSettler({ engine, l1, committee });
     const before = await sent();
     await impatient.round();
     expect((await read(good.withdrawalId)).status).toBe("settled");
-    expect(await read(bad.withdrawalId)).toMatchObject({ status: "submitted", failure: expect.stringContaining("0x") });
+    expect(await read(bad.withdrawalId)).toMatchObject({
+      status: "submitted",
+      failure: expect.stringContaining("0x"),
+    });
     // It waits by itself.
     await become(IS_CHEAP);
     await impatient.round();
@@ -120,7 +132,8 @@ describe("withdrawals beside those of a hostile token", () => {
     const bad = await world.requestWithdrawal(poisoned);
     const asked = [];
     for (const vaultId of good) asked.push(await world.requestWithdrawal(vaultId));
-    // The contract refuses each whole transaction that carries this vault, as no trial and no estimate shows.
+    // The contract refuses each whole transaction that carries this vault, as no trial and no
+    // estimate shows.
     const { address } = chain.settlement;
     const code = (await chain.client.getCode({ address })) ?? "0x";
     const poison = toHex("987654321").slice(2);
@@ -131,7 +144,8 @@ describe("withdrawals beside those of a hostile token", () => {
     const l1 = await chain.connectOperator(onSending(chain, refuse, () => setCode(code)));
     const before = await sent();
     await chain.newSettler({ engine, l1, committee }).round();
-    for (const { withdrawalId } of asked) expect(await read(withdrawalId)).toMatchObject({ status: "settled" });
+    for (const { withdrawalId } of asked)
+      expect(await read(withdrawalId)).toMatchObject({ status: "settled" });
     expect((await read(bad.withdrawalId)).failure).toContain("reverted");
     // With it 16, 8, 4, 2 and 1 revert, without it 8, 4, 2 and 1 succeed.
     expect((await sent()) - before).toBe(9);
@@ -139,9 +153,13 @@ describe("withdrawals beside those of a hostile token", () => {
 
   test("are paid though a node gives up on estimating what they take together", async () => {
     const { chain, engine, committee } = world;
-    const asked = [await world.requestWithdrawal(vaults.potions), await world.requestWithdrawal(vaults.points, 10n)];
+    const asked = [
+      await world.requestWithdrawal(vaults.potions),
+      await world.requestWithdrawal(vaults.points, 10n),
+    ];
     const request = (async (call: Parameters<Request>[0]) => {
-      if (call.method === "eth_estimateGas") throw Object.assign(new Error("execution timeout"), { code: -32000 });
+      if (call.method === "eth_estimateGas")
+        throw Object.assign(new Error("execution timeout"), { code: -32000 });
       return chain.request(call as never);
     }) as Request;
     const l1 = await chain.connectOperator(request);
@@ -168,7 +186,10 @@ describe("withdrawals beside those of a hostile token", () => {
 
   test("are not taken to have failed on its word", async () => {
     await become(slandering(vaults.points));
-    const asked = [await world.requestWithdrawal(vaults.potions), await world.requestWithdrawal(vaults.points, 10n)];
+    const asked = [
+      await world.requestWithdrawal(vaults.potions),
+      await world.requestWithdrawal(vaults.points, 10n),
+    ];
     expect((await settler.round()).withdrawn).toBe(2);
     for (const { withdrawalId } of asked) {
       expect(await read(withdrawalId)).toMatchObject({ status: "settled", failure: null });
@@ -194,7 +215,8 @@ describe("withdrawals beside those of wallets that change their minds", () => {
     const paid = await read(good.withdrawalId);
     expect(paid.status).toBe("settled");
     expect(await l1.gasUsed(paid.l1TxHash ?? "0x")).toBeGreaterThan(19n * 490_000n);
-    for (const id of bad) expect(await read(id)).toMatchObject({ status: "submitted", failure: expect.any(String) });
+    for (const id of bad)
+      expect(await read(id)).toMatchObject({ status: "submitted", failure: expect.any(String) });
     // The next time costs nothing before ten minutes have passed.
     await wallets.turnBack();
     expect((await impatient.round()).withdrawn).toBe(0);

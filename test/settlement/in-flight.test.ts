@@ -8,7 +8,15 @@ import type { CommitterOptions } from "../../core/l1/committer.ts";
 import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
 import { COMMITTEE, OPERATOR, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
 import { dying } from "./campaign-faults.ts";
-import { anvil, type Chain, createWorld, expectOneHistory, type Request, type World, withdrawMany } from "./fixture.ts";
+import {
+  anvil,
+  type Chain,
+  createWorld,
+  expectOneHistory,
+  type Request,
+  type World,
+  withdrawMany,
+} from "./fixture.ts";
 
 let world: World;
 afterEach(() => world.close());
@@ -18,7 +26,12 @@ const WINDOW = 4;
 
 type Call = Parameters<Request>[0] & { readonly params: readonly unknown[] };
 
-async function sealMany({ engine }: World, count: number, mode: Mode = "zk-rollup", first = 0): Promise<void> {
+async function sealMany(
+  { engine }: World,
+  count: number,
+  mode: Mode = "zk-rollup",
+  first = 0,
+): Promise<void> {
   for (let i = first; i < first + count; i++) {
     await world.mint("erc721", mode, `${1_000 + i}`);
     await engine.operator.seal(mode);
@@ -56,7 +69,10 @@ function settled(promise: Promise<unknown>): () => boolean {
   return () => over;
 }
 
-/** Mines until a promise settles, at twice the fee that the newest transaction offered when this began. */
+/**
+ * Mines until a promise settles, at twice the fee that the newest transaction offered when this
+ * began.
+ */
 async function mineAtDouble(chain: Chain, done: Promise<unknown>): Promise<void> {
   const hash = (await chain.pendingHashes()).at(-1) as Hex;
   const { maxFeePerGas = 0n } = await chain.client.getTransaction({ hash });
@@ -72,16 +88,22 @@ async function mineAtDouble(chain: Chain, done: Promise<unknown>): Promise<void>
 /** The transactions that have brought batches to L1. */
 async function commitsOf({ l1, chain }: World) {
   const events = await l1.events(chain.settlement.deployedAtBlock, await l1.blockNumber());
-  return events.filter(({ type }) => type === "batchCommitted").map(({ txHash }) => ({ hash: txHash }));
+  return events
+    .filter(({ type }) => type === "batchCommitted")
+    .map(({ txHash }) => ({ hash: txHash }));
 }
 
 /** The engine of a process that dies when it would record its third commit. */
 const dyingEngine = (engine: Engine) => dying(engine, 3, /^recordSubmitted$/);
 
 const automine = (on: boolean, { chain }: World = world) => chain.rpc("evm_setAutomine", [on]);
-const blockGas = (gas: number, { chain }: World = world) => chain.rpc("evm_setBlockGasLimit", [toHex(gas)]);
+const blockGas = (gas: number, { chain }: World = world) =>
+  chain.rpc("evm_setBlockGasLimit", [toHex(gas)]);
 
-/** Another operator's process, with nothing of an earlier one's memory, and a committee that may take its time. */
+/**
+ * Another operator's process, with nothing of an earlier one's memory, and a committee that may
+ * take its time.
+ */
 async function restarted({ chain, engine, members }: World, fees: CommitterOptions = {}) {
   const l1 = await chain.connectOperator(chain.request, fees);
   const committee = collectAttestations({ members, threshold: THRESHOLD, l1, timeoutMs: 20_000 });
@@ -91,7 +113,10 @@ async function restarted({ chain, engine, members }: World, fees: CommitterOptio
 const kzg = new KzgThread();
 afterAll(() => kzg.close());
 
-/** A world whose rollup goes into blobs. On anvil, since hardhat's chain keeps no blob transaction pending. */
+/**
+ * A world whose rollup goes into blobs. On anvil, since hardhat's chain keeps no blob transaction
+ * pending.
+ */
 async function blobWorld(): Promise<World> {
   const made = await createWorld({ kzg, fees: { kzg }, node: anvil });
   await made.settler.chooseRollupData();
@@ -99,18 +124,21 @@ async function blobWorld(): Promise<World> {
 }
 
 describe("several commits under way", () => {
-  test.each([["zk-rollup"], ["validium"]] as const)("bring 10 batches of %s to L1 within 3 blocks", async (mode) => {
-    world = await createWorld();
-    const { chain } = world;
-    const settler = await restarted(world);
-    await sealMany(world, 10, mode);
-    await automine(false);
-    const round = settler.round();
-    await mineEach(chain, [WINDOW, WINDOW, 2]);
-    expect((await round).committed).toBe(10);
-    expect(await chain.sentByOperator()).toBe(10);
-    await expectOneHistory(world);
-  });
+  test.each([["zk-rollup"], ["validium"]] as const)(
+    "bring 10 batches of %s to L1 within 3 blocks",
+    async (mode) => {
+      world = await createWorld();
+      const { chain } = world;
+      const settler = await restarted(world);
+      await sealMany(world, 10, mode);
+      await automine(false);
+      const round = settler.round();
+      await mineEach(chain, [WINDOW, WINDOW, 2]);
+      expect((await round).committed).toBe(10);
+      expect(await chain.sentByOperator()).toBe(10);
+      await expectOneHistory(world);
+    },
+  );
 
   test.each([["at once"], ["later"]])(
     "survive a kill with three of them sent: what L1 mines %s counts once",
@@ -152,7 +180,8 @@ describe("several commits under way", () => {
       const mined = await Promise.all(
         (await commitsOf(world)).map(({ hash }) => chain.client.getTransaction({ hash })),
       );
-      for (const [i, { nonce, type }] of sent.entries()) expect(mined[i]).toMatchObject({ nonce, type });
+      for (const [i, { nonce, type }] of sent.entries())
+        expect(mined[i]).toMatchObject({ nonce, type });
       expect(await chain.sentByOperator()).toBe(5);
       await expectOneHistory(world);
     },
@@ -187,7 +216,9 @@ describe("several commits under way", () => {
       (async (call: Call) => {
         const answer = await chain.request(call as never);
         // The second commit gets less gas than it takes, so L1 reverts it.
-        return call.method === "eth_estimateGas" && ++estimates === 2 ? toHex(Number(answer) - 90_000) : answer;
+        return call.method === "eth_estimateGas" && ++estimates === 2
+          ? toHex(Number(answer) - 90_000)
+          : answer;
       }) as Request;
     world = await createWorld({ request: stingy });
     const { chain, settler } = world;
@@ -210,8 +241,11 @@ describe("several commits under way", () => {
   test("wait for members that have not signed the ones before, until these see them on L1", async () => {
     world = await createWorld();
     const { chain, engine, l1 } = world;
-    const open = COMMITTEE.map((account) => CommitteeMember.open({ account, store: new MemoryLevel(), l1, lagMs: 0 }));
-    // Once the first batch is sent, two of those who have signed it are gone, and two others are there.
+    const open = COMMITTEE.map((account) =>
+      CommitteeMember.open({ account, store: new MemoryLevel(), l1, lagMs: 0 }),
+    );
+    // Once the first batch is sent, two of those who have signed it are gone, and two others are
+    // there.
     let away = [3, 4];
     engine.events.on("batchSubmitted", () => {
       away = [0, 1];
@@ -258,7 +292,9 @@ describe("several commits under way", () => {
     // Long enough that a slow machine mines the first one before it is offered again.
     const l1 = await chain.connectOperator(chain.request, { replaceAfterMs: 600 });
     const offers = new Map<string, number>();
-    engine.events.on("batchSubmitted", ({ batchId }) => offers.set(batchId, (offers.get(batchId) ?? 0) + 1));
+    engine.events.on("batchSubmitted", ({ batchId }) =>
+      offers.set(batchId, (offers.get(batchId) ?? 0) + 1),
+    );
     await sealMany(world, 4);
     await automine(false);
     const round = chain.newSettler({ engine, l1, committee }).round();
@@ -272,7 +308,8 @@ describe("several commits under way", () => {
     await mineAtDouble(chain, round);
     expect((await round).committed).toBe(4);
     expect(offers.get("zk-rollup-0")).toBe(1);
-    for (const batch of ["zk-rollup-1", "zk-rollup-2", "zk-rollup-3"]) expect(offers.get(batch)).toBeGreaterThan(1);
+    for (const batch of ["zk-rollup-1", "zk-rollup-2", "zk-rollup-3"])
+      expect(offers.get(batch)).toBeGreaterThan(1);
     expect(await chain.sentByOperator()).toBe(4);
     await expectOneHistory(world);
   });
@@ -293,7 +330,8 @@ describe("several commits under way", () => {
     const { gas } = await chain.client.getTransaction({ hash: first as Hex });
     await blockGas(Number(gas) + 50_000);
     await chain.mine(1);
-    // The first one is on L1 and seen; then the chain is another, which knows nothing of any of them.
+    // The first one is on L1 and seen; then the chain is another, which knows nothing of any of
+    // them.
     await new Promise((resolve) => setTimeout(resolve, 100));
     await chain.rpc("evm_revert", [snapshot]);
     await chain.mine(2);
@@ -308,7 +346,10 @@ describe("several commits under way", () => {
     const strict = (chain: Chain) =>
       (async (call: Call) => {
         if (call.method === "eth_sendRawTransaction" && (await chain.pendingHashes()).length > 0) {
-          throw Object.assign(new Error("insufficient funds for gas * price + value: queued cost"), { code: -32000 });
+          throw Object.assign(
+            new Error("insufficient funds for gas * price + value: queued cost"),
+            { code: -32000 },
+          );
         }
         return chain.request(call as never);
       }) as Request;
@@ -340,7 +381,9 @@ describe("several relays under way", () => {
     await mineUntil(chain, round);
     await round;
     for (const vaultId of vaults) {
-      expect(await engine.vaults.get(principal.applicationId, vaultId)).toMatchObject({ withdrawnBalance: 1n });
+      expect(await engine.vaults.get(principal.applicationId, vaultId)).toMatchObject({
+        withdrawnBalance: 1n,
+      });
     }
     // The commit, and three relays of up to 21.
     expect(await chain.sentByOperator()).toBe(4);

@@ -3,7 +3,11 @@ import { recoverTypedDataAddress, toHex } from "viem";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Issuer, type IssuerOptions } from "../../core/guards/issuer/issuer.ts";
 import { LocalMintRecord, type RecordedMint } from "../../core/guards/issuer/local-record.ts";
-import { type AssetPolicy, MintPolicy, type MintRecord } from "../../core/guards/issuer/usage-book.ts";
+import {
+  type AssetPolicy,
+  MintPolicy,
+  type MintRecord,
+} from "../../core/guards/issuer/usage-book.ts";
 import type { Address, Hash, L1Block, L1Event, SealedBatch } from "../../core/index.ts";
 import { BLOB_BYTES } from "../../core/protocol/blob-batch.ts";
 import { assetsHash, consentTypedData } from "../../core/protocol/consent.ts";
@@ -12,7 +16,16 @@ import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
 import { versionedHash } from "../../core/protocol/kzg.ts";
 import type { Database } from "../../core/store/ports.ts";
 import { ADMIN, GUARDIAN } from "../../scripts/sandbox/accounts.ts";
-import { entry, OWNER, registry, sealed, sealedBlobs, TENS, TOKENS, TYPES } from "./signed-batches.ts";
+import {
+  entry,
+  OWNER,
+  registry,
+  sealed,
+  sealedBlobs,
+  TENS,
+  TOKENS,
+  TYPES,
+} from "./signed-batches.ts";
 
 const kzg = new KzgThread();
 afterAll(() => kzg.close());
@@ -34,7 +47,13 @@ beforeEach(() => {
 
 const l1: IssuerOptions["l1"] = {
   ...registry,
-  state: async () => ({ ...counts, rootValidium: ZERO, rootRollup: ZERO, commitment: ZERO, history: ZERO }),
+  state: async () => ({
+    ...counts,
+    rootValidium: ZERO,
+    rootRollup: ZERO,
+    commitment: ZERO,
+    history: ZERO,
+  }),
   issuers: async (assets) =>
     assets.map(({ assetType }) => {
       const epoch = epochs[assetType];
@@ -49,7 +68,10 @@ afterEach(async () => {
   for (const issuer of opened.splice(0)) await issuer.close();
 });
 
-async function open(record: (store: Database) => MintRecord, store: Database = new MemoryLevel()): Promise<Issuer> {
+async function open(
+  record: (store: Database) => MintRecord,
+  store: Database = new MemoryLevel(),
+): Promise<Issuer> {
   const issuer = await Issuer.open({ account: ISSUER, store, l1, record: record(store), kzg });
   opened.push(issuer);
   return issuer;
@@ -65,18 +87,40 @@ async function recording(...mints: RecordedMint[]) {
 }
 
 let nextId = 0;
-function minted(token: keyof typeof TOKENS, text = "", amount = 1n, owner: Address = OWNER): RecordedMint {
+function minted(
+  token: keyof typeof TOKENS,
+  text = "",
+  amount = 1n,
+  owner: Address = OWNER,
+): RecordedMint {
   return { id: `order-${nextId++}`, token: TOKENS[token], owner, amount, blob: toHex(text) };
 }
 
 /** L1 has taken this batch, finally; the newest one of its mode. */
-async function finalize({ archive }: Issuer, batch: SealedBatch, versionedHashes?: readonly Hash[]): Promise<void> {
+async function finalize(
+  { archive }: Issuer,
+  batch: SealedBatch,
+  versionedHashes?: readonly Hash[],
+): Promise<void> {
   const { countValidium, countRollup } = archive.state();
   const sequence = BigInt(countValidium + countRollup);
   const { mode, batchNumber, batchRoot, vaultCount, dataHash, data } = batch;
-  const place = { txHash: ZERO, blockNumber: sequence + 1n, logIndex: 0, committedAt: 1n, sequence } as const;
+  const place = {
+    txHash: ZERO,
+    blockNumber: sequence + 1n,
+    logIndex: 0,
+    committedAt: 1n,
+    sequence,
+  } as const;
   const blobs = versionedHashes && { blobs: { versionedHashes, assets: batch.assets } };
-  const commit = { type: "batchCommitted", mode, batchNumber, batchRoot, vaultCount, dataHash } as const;
+  const commit = {
+    type: "batchCommitted",
+    mode,
+    batchNumber,
+    batchRoot,
+    vaultCount,
+    dataHash,
+  } as const;
   const event: L1Event = { ...commit, ...blobs, ...place };
   await archive.apply(event, data);
   await archive.advance({ number: sequence + 1n, hash: ZERO, timestamp: 1n } satisfies L1Block);
@@ -90,8 +134,15 @@ const refuses = (issuer: Issuer, batch: SealedBatch, reason = "not_allowed") =>
 describe("an issuer beside its application's record", () => {
   test("signs a batch in blobs over its content, and refuses data that is not the content's", async () => {
     const { record, issuer } = await recording(minted("erc721", "1"));
-    const batch = await sealedBlobs(0, [entry("erc721", "1"), null, entry("erc1155", "5", 3n)], kzg);
-    const changed = (at: number, value: number) => ({ ...batch, data: batch.data.slice().fill(value, at, at + 1) });
+    const batch = await sealedBlobs(
+      0,
+      [entry("erc721", "1"), null, entry("erc1155", "5", 3n)],
+      kzg,
+    );
+    const changed = (at: number, value: number) => ({
+      ...batch,
+      data: batch.data.slice().fill(value, at, at + 1),
+    });
     const last = batch.data.length - 1;
     const blob = batch.data.length - BLOB_BYTES;
     for (const [claim, reason] of [
@@ -158,10 +209,26 @@ describe("an issuer beside its application's record", () => {
     ["a mint that was not recorded", "not_allowed", sealed(0, [entry("erc721", "9")])],
     ["another owner", "not_allowed", sealed(0, [{ ...entry("erc721", "1"), owner: OTHER }])],
     ["a larger amount", "not_allowed", sealed(0, [entry("erc20", "", 11n)])],
-    ["a token twice in a batch", "not_allowed", sealed(0, [entry("erc721", "1"), entry("erc721", "1")])],
-    ["base units beyond those recorded", "not_allowed", sealed(0, [{ ...entry("erc20", "", 2n), assetType: TENS }])],
-    ["a root that the data does not make", "root", { ...sealed(0, [entry("erc721", "1")]), batchRoot: FORGED }],
-    ["a hash of other data", "data_hash", { ...sealed(0, [entry("erc721", "1")]), dataHash: FORGED }],
+    [
+      "a token twice in a batch",
+      "not_allowed",
+      sealed(0, [entry("erc721", "1"), entry("erc721", "1")]),
+    ],
+    [
+      "base units beyond those recorded",
+      "not_allowed",
+      sealed(0, [{ ...entry("erc20", "", 2n), assetType: TENS }]),
+    ],
+    [
+      "a root that the data does not make",
+      "root",
+      { ...sealed(0, [entry("erc721", "1")]), batchRoot: FORGED },
+    ],
+    [
+      "a hash of other data",
+      "data_hash",
+      { ...sealed(0, [entry("erc721", "1")]), dataHash: FORGED },
+    ],
     ["a batch without its assets", "not_issuer", sealed(0, [entry("erc1155", "5")])],
     ["a batch far ahead of L1", "ahead", sealed(16, [entry("erc721", "1")])],
     ["amount 2 of an ERC-721", "malformed", sealed(0, [entry("erc721", "1", 2n)])],
@@ -169,7 +236,9 @@ describe("an issuer beside its application's record", () => {
     const { issuer } = await recording(minted("erc721", "1"), minted("erc20", "", 10n));
     await refuses(issuer, batch, reason);
     expect(await issuer.data("validium", 0)).toBeNull();
-    await issuer.consent(sealed(0, [entry("erc721", "1"), { ...entry("erc20", "", 1n), assetType: TENS }]));
+    await issuer.consent(
+      sealed(0, [entry("erc721", "1"), { ...entry("erc20", "", 1n), assetType: TENS }]),
+    );
   });
 
   test("uses each mint once: neither a later batch nor the other mode can hold it again", async () => {
@@ -221,7 +290,13 @@ describe("an issuer beside its application's record", () => {
   test("names the wallet contract whose key it is as the issuer", async () => {
     const store = new MemoryLevel();
     const record = new LocalMintRecord(store);
-    const issuer = await Issuer.open({ account: GUARDIAN, address: ISSUER.address, store, l1, record });
+    const issuer = await Issuer.open({
+      account: GUARDIAN,
+      address: ISSUER.address,
+      store,
+      l1,
+      record,
+    });
     opened.push(issuer);
     await record.record([minted("erc721", "1")]);
     expect(issuer.address).toBe(ISSUER.address.toLowerCase());
@@ -267,7 +342,9 @@ describe("a local record of mints", () => {
       { ...mint, token: TOKENS.erc721 },
     ]) {
       const unrecorded = minted("erc721", "7");
-      await expect(record.record([unrecorded, other])).rejects.toMatchObject({ code: "idempotency_key_reused" });
+      await expect(record.record([unrecorded, other])).rejects.toMatchObject({
+        code: "idempotency_key_reused",
+      });
       await expect(record.cancel(unrecorded.id)).rejects.toMatchObject({ code: "mint_not_found" });
     }
   });
@@ -282,7 +359,9 @@ describe("a local record of mints", () => {
   ])("refuses with %s what is no mint", async (code, part) => {
     const record = new LocalMintRecord(new MemoryLevel());
     // It throws before it does anything, or rejects.
-    await expect((async () => record.record([{ ...minted("erc721", "1"), ...part }]))()).rejects.toMatchObject({
+    await expect(
+      (async () => record.record([{ ...minted("erc721", "1"), ...part }]))(),
+    ).rejects.toMatchObject({
       code,
     });
   });
@@ -302,7 +381,8 @@ describe("a local record of mints", () => {
 
 describe("an issuer with a policy", () => {
   let now = Date.UTC(2026, 0, 1, 23);
-  const governed = (assets: readonly AssetPolicy[]) => open((store) => new MintPolicy(store, assets, () => now));
+  const governed = (assets: readonly AssetPolicy[]) =>
+    open((store) => new MintPolicy(store, assets, () => now));
 
   test("signs within it, each ERC-721 id once", async () => {
     const issuer = await governed([{ token: TOKENS.erc721, ids: [{ first: 1n, last: 3n }] }]);
@@ -317,7 +397,9 @@ describe("an issuer with a policy", () => {
 
   test("holds a token to its cap over all batches, in base units", async () => {
     const issuer = await governed([{ token: TOKENS.erc20, cap: 100n }]);
-    await issuer.consent(sealed(0, [entry("erc20", "", 50n), { ...entry("erc20", "", 4n), assetType: TENS }]));
+    await issuer.consent(
+      sealed(0, [entry("erc20", "", 50n), { ...entry("erc20", "", 4n), assetType: TENS }]),
+    );
     await refuses(issuer, sealed(1, [entry("erc20", "", 11n)]));
     await issuer.consent(sealed(1, [entry("erc20", "", 10n)]));
   });
@@ -358,7 +440,8 @@ test("an issuer signs nothing when it dies between the record's write and its ow
   await record.record([minted("erc721", "1"), minted("erc721", "2")]);
   await expect(issuer.consent(sealed(0, [entry("erc721", "1")]))).rejects.toThrow("killed");
   dies = false;
-  // Nothing was signed for the number, so another content may take it, and the mint of the first is free.
+  // Nothing was signed for the number, so another content may take it, and the mint of the first is
+  // free.
   await issuer.consent(sealed(0, [entry("erc721", "2")]));
   await issuer.consent(sealed(1, [entry("erc721", "1")]));
 });

@@ -8,7 +8,10 @@ let world: World;
 afterEach(() => world.close());
 
 /** A settler whose loops run until it is disposed. */
-function running({ chain, engine, l1, committee }: World, failed: (error: unknown) => void = () => {}) {
+function running(
+  { chain, engine, l1, committee }: World,
+  failed: (error: unknown) => void = () => {},
+) {
   const stopping = new AbortController();
   const settler = new Settler({
     ...{ engine, l1, committee, lagMs: 0, intervalMs: 10, onError: failed },
@@ -67,15 +70,23 @@ describe("the loops of a settler", () => {
     await using _ = running(world);
     for (let batch = 0; batch < 2; batch++) {
       // Withdrawals are under way when something is sealed.
-      await expect.poll(async () => (await chain.pendingHashes()).length, { interval: 5 }).toBeGreaterThan(0);
+      await expect
+        .poll(async () => (await chain.pendingHashes()).length, { interval: 5 })
+        .toBeGreaterThan(0);
       await world.mint("erc721", "zk-rollup", `${batch}`);
-      const status = async () => (await engine.batches.get("zk-rollup", batch).catch(() => null))?.status;
+      const status = async () =>
+        (await engine.batches.get("zk-rollup", batch).catch(() => null))?.status;
       await expect.poll(status).toBe("submitted");
       await chain.mine(1);
       expect((await l1.state()).countRollup).toBe(batch + 1);
     }
     const paid = await chain.client.getContractEvents({
-      ...{ abi: stateCommitmentAbi, address: chain.settlement.address, eventName: "Withdrawn", fromBlock: 0n },
+      ...{
+        abi: stateCommitmentAbi,
+        address: chain.settlement.address,
+        eventName: "Withdrawn",
+        fromBlock: 0n,
+      },
     });
     // The withdrawals were not done before.
     expect(paid.length).toBeLessThan(count);

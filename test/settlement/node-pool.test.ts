@@ -33,7 +33,10 @@ describe("an RPC", () => {
       const { fromBlock, toBlock } = logRange(call);
       if (toBlock - fromBlock < 10n) return void sizes.push(toBlock - fromBlock);
       return Promise.reject(
-        new RpcError(new Error("ranges over 10 blocks need a paid plan"), { code: -32600, shortMessage: "" }),
+        new RpcError(new Error("ranges over 10 blocks need a paid plan"), {
+          code: -32600,
+          shortMessage: "",
+        }),
       );
     };
     await world.mint("erc20", "zk-rollup", "", 5);
@@ -51,7 +54,8 @@ describe("an RPC", () => {
     const { withdrawalId } = await world.requestWithdrawal(vaultId, 20n);
     rpc.answer = ({ method }) => (method === "eth_getLogs" ? Promise.resolve([]) : undefined);
     await settler.round();
-    const statusOf = async () => (await engine.withdrawals.get(principal.applicationId, withdrawalId)).status;
+    const statusOf = async () =>
+      (await engine.withdrawals.get(principal.applicationId, withdrawalId)).status;
     expect(await statusOf()).toBe("submitted");
     rpc.answer = () => undefined;
     await chain.mine(40);
@@ -94,7 +98,9 @@ describe("an RPC", () => {
     rpc.answer = ({ method, params }) => {
       if (asked >= 2 || method !== "eth_blockNumber") {
         const [block] = (params ?? []) as unknown[];
-        return method === "eth_getBlockByNumber" && asked < 2 && block !== "latest" ? Promise.resolve(null) : undefined;
+        return method === "eth_getBlockByNumber" && asked < 2 && block !== "latest"
+          ? Promise.resolve(null)
+          : undefined;
       }
       asked++;
       return Promise.resolve(`0x${before.toString(16)}`);

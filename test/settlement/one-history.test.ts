@@ -17,7 +17,10 @@ interface Operator {
   readonly members: readonly CommitteeMember[];
   /** Mints in both modes, and seals. */
   seal(): Promise<void>;
-  /** Commits without a look at L1's events first: as a settler does that has read them a moment too early. */
+  /**
+   * Commits without a look at L1's events first: as a settler does that has read them a moment too
+   * early.
+   */
   commit(): Promise<number>;
 }
 
@@ -36,8 +39,8 @@ afterEach(async () => {
 });
 
 /**
- * An engine over a copy of the world's store, whose tokens begin at a number of its own. Its members have a memory of their own too, so
- * that nobody but L1 keeps the two apart.
+ * An engine over a copy of the world's store, whose tokens begin at a number of its own. Its
+ * members have a memory of their own too, so that nobody but L1 keeps the two apart.
  */
 async function openCopy(firstToken: number): Promise<Operator> {
   const store = await copyOf(world.engineStore);
@@ -60,7 +63,12 @@ async function openCopy(firstToken: number): Promise<Operator> {
     async commit() {
       const attempts = new Attempts(undefined);
       const consents = new Consents({ engine, l1 });
-      const options = { ...parts, consents, checks: [], refused: new RefusedSlots(engine, l1, Date.now) };
+      const options = {
+        ...parts,
+        consents,
+        checks: [],
+        refused: new RefusedSlots(engine, l1, Date.now),
+      };
       const committed = await attempts.of(() => commitSealed(options, attempts));
       attempts.end();
       return committed;
@@ -73,12 +81,17 @@ async function whoIsOnL1(): Promise<number[]> {
   const { l1, chain } = world;
   const events = await l1.events(chain.settlement.deployedAtBlock, await l1.blockNumber());
   const commits = events.filter((event) => event.type === "batchCommitted");
-  return Promise.all(commits.map(({ mode, batchNumber, dataHash }) => sealerOf(mode, batchNumber, dataHash)));
+  return Promise.all(
+    commits.map(({ mode, batchNumber, dataHash }) => sealerOf(mode, batchNumber, dataHash)),
+  );
 }
 
 async function sealerOf(mode: Mode, batchNumber: number, dataHash: string): Promise<number> {
   const hashes = await Promise.all(
-    operators.map(async ({ engine }) => (await engine.batches.get(mode, batchNumber).catch(() => null))?.dataHash),
+    operators.map(
+      async ({ engine }) =>
+        (await engine.batches.get(mode, batchNumber).catch(() => null))?.dataHash,
+    ),
   );
   return hashes.indexOf(dataHash as `0x${string}`);
 }
@@ -89,7 +102,8 @@ describe("two operators on copies of one store", () => {
     for (let i = 0; i < 2; i++) await first.seal();
     for (let i = 0; i < 3; i++) await second.seal();
     expect(await first.commit()).toBe(4);
-    // L1's state alone could be this store's own, with assets left out: what tells is the events of the commits.
+    // L1's state alone could be this store's own, with assets left out: what tells is the events of
+    // the commits.
     await expect(second.commit()).rejects.toMatchObject({ code: "l1_failed" });
     expect(await whoIsOnL1()).toEqual([0, 0, 0, 0]);
     await expect(second.settler.round()).rejects.toMatchObject({ code: "history_diverged" });
@@ -98,21 +112,24 @@ describe("two operators on copies of one store", () => {
     expect((await world.l1.state()).history).toBe(first.engine.operator.history());
   });
 
-  test.each([1, 2, 3, 4])("that commit at the same time never mix, in either mode, run %i", async (run) => {
-    for (let i = 0; i < 3; i++) for (const operator of operators) await operator.seal();
-    for (let round = 0; round < 4; round++) {
-      // Whoever is a little later meets the other one in the middle of its commits.
-      const late = operators.map(async (operator, i) => {
-        await new Promise((resolve) => setTimeout(resolve, i === run % 2 ? 5 * run : 0));
-        await operator.commit();
-      });
-      await Promise.allSettled(late);
-    }
-    const sealers = await whoIsOnL1();
-    expect(sealers).toHaveLength(6);
-    expect(new Set(sealers).size).toBe(1);
-    const winner = at(operators, at(sealers, 0));
-    await winner.settler.round();
-    await expectOneHistory({ ...world, ...winner });
-  });
+  test.each([1, 2, 3, 4])(
+    "that commit at the same time never mix, in either mode, run %i",
+    async (run) => {
+      for (let i = 0; i < 3; i++) for (const operator of operators) await operator.seal();
+      for (let round = 0; round < 4; round++) {
+        // Whoever is a little later meets the other one in the middle of its commits.
+        const late = operators.map(async (operator, i) => {
+          await new Promise((resolve) => setTimeout(resolve, i === run % 2 ? 5 * run : 0));
+          await operator.commit();
+        });
+        await Promise.allSettled(late);
+      }
+      const sealers = await whoIsOnL1();
+      expect(sealers).toHaveLength(6);
+      expect(new Set(sealers).size).toBe(1);
+      const winner = at(operators, at(sealers, 0));
+      await winner.settler.round();
+      await expectOneHistory({ ...world, ...winner });
+    },
+  );
 });

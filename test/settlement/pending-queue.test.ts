@@ -5,7 +5,9 @@ import type { PendingOptions } from "../../core/l1/withdrawals/pending.ts";
 import { fixture, mintOf, requestOf } from "../core/engine/fixture.ts";
 import { committed, HOME, ownerAddress, withdrawn } from "../core/engine/l1-fixture.ts";
 
-/** A queue, and how many withdrawals it has listed and read of the engine's since it was last asked. */
+/**
+ * A queue, and how many withdrawals it has listed and read of the engine's since it was last asked.
+ */
 function counted(engine: Engine) {
   let [listed, read] = [0, 0];
   const operator = {
@@ -27,7 +29,8 @@ function counted(engine: Engine) {
     [listed, read] = [0, 0];
     const moment = { maturity: 100n, time: 1_007n + seconds, finalTime: 1_000n };
     const ready: VaultId[] = [];
-    for await (const { withdrawal } of queue.ready(moment, () => false)) ready.push(withdrawal.vaultId);
+    for await (const { withdrawal } of queue.ready(moment, () => false))
+      ready.push(withdrawal.vaultId);
     return { ready, listed, read };
   };
   return { queue, pass };
@@ -42,9 +45,11 @@ async function asking() {
   const deadline = BigInt(clock.now / 1_000 + 3_600);
   const ask = async (...vaults: bigint[]) => {
     const asked = { quantity: 1n, deadline, signature: "0x1234" } as const;
-    for (const vaultId of vaults) await engine.withdrawals.request(tenant.principal, { vaultId, ...asked });
+    for (const vaultId of vaults)
+      await engine.withdrawals.request(tenant.principal, { vaultId, ...asked });
   };
-  const commit = async () => engine.operator.recordEvents(HOME, [await committed(engine, "validium", 0, 7n)], 9n);
+  const commit = async () =>
+    engine.operator.recordEvents(HOME, [await committed(engine, "validium", 0, 7n)], 9n);
   return { engine, ask, commit };
 }
 

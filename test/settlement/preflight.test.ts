@@ -8,7 +8,11 @@ import { deployToken, type TokenConfig } from "../../scripts/deploy/token.ts";
 import { ADMIN } from "../../scripts/sandbox/accounts.ts";
 import { at, createWorld, expectOneHistory, readyAsset, refusing, type World } from "./fixture.ts";
 
-const CONTRACT = { erc20: "MintableERC20", erc721: "MintableERC721", erc1155: "MintableERC1155" } as const;
+const CONTRACT = {
+  erc20: "MintableERC20",
+  erc721: "MintableERC721",
+  erc1155: "MintableERC1155",
+} as const;
 
 let world: World;
 afterEach(() => world.close());
@@ -32,7 +36,13 @@ async function withToken(config: Pick<TokenConfig, "standard" | "cap">, blocksAb
   const settler = chain.newSettler({ engine, l1, committee, clock: () => Date.now() + later });
   const role = await chain.client.readContract({
     abi: [
-      { type: "function", name: "MINTER_ROLE", inputs: [], outputs: [{ type: "bytes32" }], stateMutability: "view" },
+      {
+        type: "function",
+        name: "MINTER_ROLE",
+        inputs: [],
+        outputs: [{ type: "bytes32" }],
+        stateMutability: "view",
+      },
     ],
     address,
     functionName: "MINTER_ROLE",
@@ -41,9 +51,15 @@ async function withToken(config: Pick<TokenConfig, "standard" | "cap">, blocksAb
     settler,
     asset: () => engine.assets.get(principal.applicationId, assetId),
     mint: (text: string, amount = 1, mode: Mode = "validium") =>
-      ({ ...world, assets: new Map<Standard, string>([[standard, assetId]]) }).mint(standard, mode, text, amount),
+      ({ ...world, assets: new Map<Standard, string>([[standard, assetId]]) }).mint(
+        standard,
+        mode,
+        text,
+        amount,
+      ),
     assetId,
-    call: (name: string, args: readonly unknown[]) => send(chain.by, CONTRACT[standard], address, name, args),
+    call: (name: string, args: readonly unknown[]) =>
+      send(chain.by, CONTRACT[standard], address, name, args),
     role,
     settlement: chain.settlement.address,
     pass: (ms: number) => {
@@ -66,12 +82,23 @@ describe("a foreign ERC-1155 token", () => {
     const { chain, engine, principal } = world;
     const { abi, bytecode } = await hre.artifacts.readArtifact("StarkExpressERC1155");
     const wallet = createWalletClient({ account: ADMIN, transport: chain.transport });
-    const deployment = { abi, bytecode: bytecode as Hex, args: [chain.settlement.address], chain: null } as const;
+    const deployment = {
+      abi,
+      bytecode: bytecode as Hex,
+      args: [chain.settlement.address],
+      chain: null,
+    } as const;
     const hash = await wallet.deployContract(deployment);
     const { contractAddress } = await chain.client.waitForTransactionReceipt({ hash });
     const address = contractAddress ?? "0x";
     const registration = [3, BigInt(chain.by.chainId), address, 1n, 2] as const;
-    await send(chain.by, "StateCommitment", chain.settlement.address, "registerAsset", registration);
+    await send(
+      chain.by,
+      "StateCommitment",
+      chain.settlement.address,
+      "registerAsset",
+      registration,
+    );
     await chain.mine(20);
     const names = { name: "Foreign", symbol: "FRN" };
     const facts = { standard: "erc1155", contractAddress: address, blobScheme: "raw32" } as const;
@@ -82,7 +109,12 @@ describe("a foreign ERC-1155 token", () => {
           {
             userId: at(world.users, user).userId,
             mints: ids.map((id) => ({
-              ...{ assetId, mintingBlob: pad(toHex(id)), amount: 2, dataAvailabilityMode: "validium" },
+              ...{
+                assetId,
+                mintingBlob: pad(toHex(id)),
+                amount: 2,
+                dataAvailabilityMode: "validium",
+              },
             })),
           },
         ],
@@ -109,7 +141,10 @@ describe("a foreign ERC-1155 token", () => {
     await settler.round();
     const shown = async () => {
       const { data } = await engine.vaults.list(principal.applicationId);
-      return data.map(({ vaultId, status, refusal }) => `${vaultId} ${status} ${refusal?.includes("limit") ?? "pays"}`);
+      return data.map(
+        ({ vaultId, status, refusal }) =>
+          `${vaultId} ${status} ${refusal?.includes("limit") ?? "pays"}`,
+      );
     };
     const [kept, refused] = [
       ["0 finalized pays", "1 finalized pays"],
@@ -149,9 +184,15 @@ describe("a foreign ERC-1155 token", () => {
     const { mintIds } = await foreign();
     await mintIds(Array.from({ length: 4_096 }, (_, id) => id));
     await mintIds([7, 4_095], 1);
-    expect(world.engine.batches.getOpen("validium")).toMatchObject({ batchNumber: 0, vaultCount: 4_098 });
+    expect(world.engine.batches.getOpen("validium")).toMatchObject({
+      batchNumber: 0,
+      vaultCount: 4_098,
+    });
     await mintIds([4_096]);
-    expect(world.engine.batches.getOpen("validium")).toMatchObject({ batchNumber: 1, vaultCount: 1 });
+    expect(world.engine.batches.getOpen("validium")).toMatchObject({
+      batchNumber: 1,
+      vaultCount: 1,
+    });
   });
 });
 
@@ -176,7 +217,12 @@ test("two hundred assets are looked at in few rounds of calls, and not one after
   const ids: string[] = [];
   for (let i = 0; i < count; i++) {
     const contractAddress = `0x${(0xabc000 + i).toString(16).padStart(40, "0")}` as const;
-    const { assetId } = await engine.assets.add({ standard: "erc721", contractAddress, name: "None", symbol: "NON" });
+    const { assetId } = await engine.assets.add({
+      standard: "erc721",
+      contractAddress,
+      name: "None",
+      symbol: "NON",
+    });
     await engine.assets.whitelist(assetId);
     await engine.operator.recordRegistered(assetId);
     ids.push(assetId);
@@ -184,13 +230,15 @@ test("two hundred assets are looked at in few rounds of calls, and not one after
   Object.assign(asked, { calls: 0, rounds: 0 });
   most = 0;
   expect(await new Preflight(engine, l1, Date.now).checkAssets()).toBe(count + world.assets.size);
-  // No token, so no minter role: one call each, beside the registrations, the block, and what the world's own tokens are asked.
+  // No token, so no minter role: one call each, beside the registrations, the block, and what the
+  // world's own tokens are asked.
   expect(asked.calls).toBeLessThan(count + 20);
   expect(asked.rounds).toBeLessThan(count / 4);
   expect(most).toBeGreaterThan(8);
   expect(most).toBeLessThanOrEqual(16);
   for await (const { assetId, unavailableReason } of engine.operator.assets()) {
-    if (ids.includes(assetId)) expect(unavailableReason).toContain("has no final registration of it");
+    if (ids.includes(assetId))
+      expect(unavailableReason).toContain("has no final registration of it");
   }
 });
 
@@ -230,25 +278,32 @@ describe("a mint that L1 would refuse", () => {
   test.each([
     ["loops for ever", "0x5b600056", "out of gas"],
     ["is no code", "0xfe", "invalid opcode"],
-    ["says more than anybody reads, over many lines", refusing("No.\n\u0000".repeat(2_000)), "No. "],
-  ] as const)("because the token %s makes the token unavailable, and nothing else", async (_, code, reason) => {
-    const token = await withToken({ standard: "erc20" });
-    await token.settler.round();
-    const { contractAddress } = await token.asset();
-    const before = await world.chain.client.getCode({ address: contractAddress });
-    await world.chain.rpc("hardhat_setCode", [contractAddress, code]);
-    await token.mint("", 1, "zk-rollup");
-    await world.mint("erc721", "zk-rollup", "1");
-    expect((await token.settler.round()).committed).toBe(1);
-    expect(await token.asset()).toMatchObject({
-      mintingAvailable: false,
-      unavailableReason: expect.stringContaining(reason),
-    });
-    await world.chain.rpc("hardhat_setCode", [contractAddress, before]);
-    token.pass(60_001);
-    await token.settler.round();
-    expect((await token.asset()).mintingAvailable).toBe(true);
-  });
+    [
+      "says more than anybody reads, over many lines",
+      refusing("No.\n\u0000".repeat(2_000)),
+      "No. ",
+    ],
+  ] as const)(
+    "because the token %s makes the token unavailable, and nothing else",
+    async (_, code, reason) => {
+      const token = await withToken({ standard: "erc20" });
+      await token.settler.round();
+      const { contractAddress } = await token.asset();
+      const before = await world.chain.client.getCode({ address: contractAddress });
+      await world.chain.rpc("hardhat_setCode", [contractAddress, code]);
+      await token.mint("", 1, "zk-rollup");
+      await world.mint("erc721", "zk-rollup", "1");
+      expect((await token.settler.round()).committed).toBe(1);
+      expect(await token.asset()).toMatchObject({
+        mintingAvailable: false,
+        unavailableReason: expect.stringContaining(reason),
+      });
+      await world.chain.rpc("hardhat_setCode", [contractAddress, before]);
+      token.pass(60_001);
+      await token.settler.round();
+      expect((await token.asset()).mintingAvailable).toBe(true);
+    },
+  );
 
   test("because the token is on L1 already fails with its owner named, and the batch goes on without it", async () => {
     const token = await withToken({ standard: "erc721" });
@@ -261,7 +316,10 @@ describe("a mint that L1 would refuse", () => {
     expect((await world.engine.batches.get("validium", 0)).status).toBe("settled");
     expect((await world.engine.vaults.get(applicationId, free)).status).toBe("settled");
     const { data } = await world.engine.transactions.list(applicationId, { vaultId: taken });
-    expect(at(data, 0)).toMatchObject({ status: "failed", failure: expect.stringContaining("exists on L1 already") });
+    expect(at(data, 0)).toMatchObject({
+      status: "failed",
+      failure: expect.stringContaining("exists on L1 already"),
+    });
     expect((await token.asset()).mintingAvailable).toBe(true);
     await expectOneHistory(world);
   });
@@ -320,10 +378,14 @@ describe("a mint that L1 would refuse", () => {
       await token.settler.round().catch(() => {});
       await world.chain.mine(25);
     }
-    const statusOf = async (vaultId: bigint) => (await engine.vaults.get(principal.applicationId, vaultId)).status;
+    const statusOf = async (vaultId: bigint) =>
+      (await engine.vaults.get(principal.applicationId, vaultId)).status;
     expect(await Promise.all([kept, beside].map(statusOf))).toEqual(["finalized", "finalized"]);
     const { data } = await engine.transactions.list(principal.applicationId, { vaultId: lost });
-    expect(at(data, 0)).toMatchObject({ status: "failed", failure: expect.stringContaining("cap of 100") });
+    expect(at(data, 0)).toMatchObject({
+      status: "failed",
+      failure: expect.stringContaining("cap of 100"),
+    });
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 });

@@ -30,30 +30,35 @@ describe("a reorganisation below finality", () => {
     { name: "a shorter chain", blocks: 0 },
     { name: "a chain of the same height", blocks: 2 },
     { name: "a longer chain", blocks: 5 },
-  ])("of $name takes settled back to submitted, then the batch is committed again", async ({ blocks }) => {
-    world = await createWorld();
-    const { chain, engine, settler, l1 } = world;
-    await settler.round();
-    const vaultId = await world.mint("erc721", "zk-rollup", "1");
-    await world.mint("erc20", "validium", "", 5);
-    const snapshot = await chain.rpc("evm_snapshot");
-    const reverted: string[] = [];
-    engine.events.on("batchReverted", ({ batchId, status }) => reverted.push(`${batchId} ${status}`));
+  ])(
+    "of $name takes settled back to submitted, then the batch is committed again",
+    async ({ blocks }) => {
+      world = await createWorld();
+      const { chain, engine, settler, l1 } = world;
+      await settler.round();
+      const vaultId = await world.mint("erc721", "zk-rollup", "1");
+      await world.mint("erc20", "validium", "", 5);
+      const snapshot = await chain.rpc("evm_snapshot");
+      const reverted: string[] = [];
+      engine.events.on("batchReverted", ({ batchId, status }) =>
+        reverted.push(`${batchId} ${status}`),
+      );
 
-    await settler.round();
-    const first = await engine.batches.get("zk-rollup", 0);
-    expect(first.status).toBe("settled");
-    await reorganise(world, snapshot, blocks);
-    expect(await l1.state()).toMatchObject({ countValidium: 0, countRollup: 0 });
+      await settler.round();
+      const first = await engine.batches.get("zk-rollup", 0);
+      expect(first.status).toBe("settled");
+      await reorganise(world, snapshot, blocks);
+      expect(await l1.state()).toMatchObject({ countValidium: 0, countRollup: 0 });
 
-    await settler.round();
-    expect(reverted.toSorted()).toEqual(["validium-0 submitted", "zk-rollup-0 submitted"]);
-    const second = await engine.batches.get("zk-rollup", 0);
-    expect(second).toMatchObject({ status: "settled", batchRoot: first.batchRoot });
-    expect(second.committedAt).not.toBe(first.committedAt);
-    await expectOneHistory(world);
-    expect(await world.transactionStatus(vaultId)).toBe("settled");
-  });
+      await settler.round();
+      expect(reverted.toSorted()).toEqual(["validium-0 submitted", "zk-rollup-0 submitted"]);
+      const second = await engine.batches.get("zk-rollup", 0);
+      expect(second).toMatchObject({ status: "settled", batchRoot: first.batchRoot });
+      expect(second.committedAt).not.toBe(first.committedAt);
+      await expectOneHistory(world);
+      expect(await world.transactionStatus(vaultId)).toBe("settled");
+    },
+  );
 
   test("is noticed even when the watcher slept until other blocks were final in their place", async () => {
     world = await createWorld();
@@ -92,7 +97,9 @@ describe("a reorganisation below finality", () => {
     const second = await engine.withdrawals.get(principal.applicationId, withdrawalId);
     expect(second.status).toBe("settled");
     expect(second.l1BlockNumber).not.toBe(first.l1BlockNumber);
-    expect(await engine.vaults.get(principal.applicationId, vaultId)).toMatchObject({ withdrawnBalance: 20n });
+    expect(await engine.vaults.get(principal.applicationId, vaultId)).toMatchObject({
+      withdrawnBalance: 20n,
+    });
   });
 
   test("is noticed after a restart", async () => {
@@ -112,7 +119,9 @@ describe("a reorganisation below finality", () => {
     expect(reverted).toEqual(["zk-rollup-0"]);
     const second = await engine.batches.get("zk-rollup", 0);
     expect(second.status).toBe("settled");
-    expect(second.l1TxHash === first.l1TxHash && second.committedAt === first.committedAt).toBe(false);
+    expect(second.l1TxHash === first.l1TxHash && second.committedAt === first.committedAt).toBe(
+      false,
+    );
     await expectOneHistory(world);
   });
 
@@ -153,7 +162,9 @@ describe("a reorganisation of blocks that were final", () => {
       await settler.round();
       const first = await engine.batches.get("zk-rollup", 0);
       expect(first.status).toBe("finalized");
-      expect((await engine.withdrawals.get(principal.applicationId, withdrawalId)).status).toBe("finalized");
+      expect((await engine.withdrawals.get(principal.applicationId, withdrawalId)).status).toBe(
+        "finalized",
+      );
 
       await reorganise(world, snapshot, 60);
       if (restarted) settler = chain.newSettler({ engine, l1, committee });
@@ -163,11 +174,15 @@ describe("a reorganisation of blocks that were final", () => {
       const second = await engine.batches.get("zk-rollup", 0);
       expect(second.committedAt).not.toBe(first.committedAt);
       await expectOneHistory(world);
-      expect(await engine.vaults.get(principal.applicationId, vaultId)).toMatchObject({ withdrawnBalance: 20n });
+      expect(await engine.vaults.get(principal.applicationId, vaultId)).toMatchObject({
+        withdrawnBalance: 20n,
+      });
       await chain.mine(30);
       await settler.round();
       expect((await engine.batches.get("zk-rollup", 0)).status).toBe("finalized");
-      expect((await engine.withdrawals.get(principal.applicationId, withdrawalId)).status).toBe("finalized");
+      expect((await engine.withdrawals.get(principal.applicationId, withdrawalId)).status).toBe(
+        "finalized",
+      );
     },
   );
 
@@ -189,12 +204,15 @@ describe("a reorganisation of blocks that were final", () => {
       await world.settler.round();
       await chain.mine(30);
       await world.settler.round();
-      expect((await world.engine.withdrawals.get(principal.applicationId, withdrawalId)).status).toBe("finalized");
+      expect(
+        (await world.engine.withdrawals.get(principal.applicationId, withdrawalId)).status,
+      ).toBe("finalized");
 
       await reorganise(world, snapshot, 60);
       if (started === "restored") world = { ...world, ...(await restored(world)) };
       const { engine, committee } = world;
-      const settler = started === "running" ? world.settler : chain.newSettler({ engine, l1, committee });
+      const settler =
+        started === "running" ? world.settler : chain.newSettler({ engine, l1, committee });
       const seen: string[] = [];
       engine.events.on("withdrawal", ({ withdrawal }) => seen.push(withdrawal.status));
       engine.events.on("batchReverted", ({ batchId }) => seen.push(batchId));

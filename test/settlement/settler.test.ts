@@ -18,11 +18,13 @@ describe("a settler", () => {
 
     await expectOneHistory(world);
     expect(engine.batches.state()).toMatchObject({ countValidium: 1, countRollup: 1 });
-    for (const vaultId of [rollup, validium]) expect(await world.transactionStatus(vaultId)).toBe("settled");
+    for (const vaultId of [rollup, validium])
+      expect(await world.transactionStatus(vaultId)).toBe("settled");
 
     await chain.mine(30);
     await settler.round();
-    for (const vaultId of [rollup, validium]) expect(await world.transactionStatus(vaultId)).toBe("finalized");
+    for (const vaultId of [rollup, validium])
+      expect(await world.transactionStatus(vaultId)).toBe("finalized");
   });
 
   test("withdraws on the owner's signature: ERC-20 at once, ERC-721 when its vault has matured", async () => {
@@ -38,7 +40,8 @@ describe("a settler", () => {
     const [erc20, erc721] = chain.tokens.map(({ address }) => address);
     const balance = { abi: erc20Abi, functionName: "balanceOf", args: [owner] } as const;
     expect(await chain.client.readContract({ ...balance, address: erc20 ?? "0x" })).toBe(200_000n);
-    const statusOf = async (id: string) => (await engine.withdrawals.get(principal.applicationId, id)).status;
+    const statusOf = async (id: string) =>
+      (await engine.withdrawals.get(principal.applicationId, id)).status;
     expect(await statusOf(pointsWithdrawal.withdrawalId)).toBe("settled");
     expect(await statusOf(swordWithdrawal.withdrawalId)).toBe("accepted");
     expect(await engine.vaults.get(principal.applicationId, points)).toMatchObject({
@@ -75,7 +78,8 @@ describe("a settler", () => {
   test("relays what is ready in smaller groups where a block cannot carry a group of 20", async () => {
     const { settler, chain } = await start();
     const vaults = [];
-    for (let id = 1; id <= 16; id++) vaults.push(await world.mint("erc1155", "zk-rollup", String(id)));
+    for (let id = 1; id <= 16; id++)
+      vaults.push(await world.mint("erc1155", "zk-rollup", String(id)));
     await settler.round();
     for (const vaultId of vaults) await world.requestWithdrawal(vaultId);
     await chain.rpc("evm_setBlockGasLimit", [toHex(8_000_000)]);

@@ -6,7 +6,13 @@ import type { VaultEntry } from "../../core/protocol/batch-data.ts";
 import { decodeBatch, placeVaults } from "../../core/protocol/batch-decoder.ts";
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
 import { BatchTree } from "../../core/protocol/batch-tree.ts";
-import { blobBatchData, blobContent, blobsIn, encodeBlobBatch, manifestHash } from "../../core/protocol/blob-batch.ts";
+import {
+  blobBatchData,
+  blobContent,
+  blobsIn,
+  encodeBlobBatch,
+  manifestHash,
+} from "../../core/protocol/blob-batch.ts";
 import { bytesToHex, keccak256 } from "../../core/protocol/hex.ts";
 import { versionedHash } from "../../core/protocol/kzg.ts";
 import { batchRoot, kindOf, manifestRoot } from "../../core/protocol/manifest.ts";
@@ -37,8 +43,15 @@ export const registry: AssetReader = {
   registrations: async (assets, at = FINAL + 1n) =>
     assets.map(({ assetType }): L1Registration | null => {
       if (assetType === NEW_TYPE && at <= FINAL) return null;
-      const standard = (["erc20", "erc721", "erc1155"] as const).find((name) => TYPES[name] === assetType) ?? "erc20";
-      const known = { standard, token: TOKENS[standard], blobScheme: "mintmark", since: 0n } as const;
+      const standard =
+        (["erc20", "erc721", "erc1155"] as const).find((name) => TYPES[name] === assetType) ??
+        "erc20";
+      const known = {
+        standard,
+        token: TOKENS[standard],
+        blobScheme: "mintmark",
+        since: 0n,
+      } as const;
       if (assetType === NEW_TYPE || assetType === TYPES[standard]) return { ...known, quantum: 1n };
       return assetType === TENS ? { ...known, quantum: 10n } : null;
     }),
@@ -56,7 +69,9 @@ export function sealed(
   mode: Mode = "validium",
 ): SealedBatch {
   const data = encodeBatchData(entries);
-  const content = bytesToHex(new BatchTree(vaultLeaves(placeVaults(entries, mode, batchNumber))).root);
+  const content = bytesToHex(
+    new BatchTree(vaultLeaves(placeVaults(entries, mode, batchNumber))).root,
+  );
   const { assets } = decodeBatch(data);
   return {
     mode,
@@ -78,7 +93,9 @@ export async function sealedBlobs(
 ): Promise<SealedBatch> {
   const batch = encodeBlobBatch(entries);
   const { assets, vaultCount } = batch;
-  const hashes = await Promise.all(blobsIn(batch).map(async (blob) => versionedHash(await kzg.commitment(blob))));
+  const hashes = await Promise.all(
+    blobsIn(batch).map(async (blob) => versionedHash(await kzg.commitment(blob))),
+  );
   const content = blobContent(vaultCount, manifestHash(assets), hashes);
   const place = { mode: "zk-rollup", batchNumber, vaultCount, assets } as const;
   const root = batchRoot("blobs", manifestRoot(assets), content);

@@ -12,7 +12,10 @@ import type { TokenConfig } from "../../scripts/deploy/token.ts";
 import { at, createWorld, TOKENS, type World, type WorldOptions } from "./fixture.ts";
 
 /** Tokens whose vaults can be transferred. */
-export const TRANSFERABLE: readonly TokenConfig[] = TOKENS.map((token) => ({ ...token, transferable: true }));
+export const TRANSFERABLE: readonly TokenConfig[] = TOKENS.map((token) => ({
+  ...token,
+  transferable: true,
+}));
 
 /**
  * A world whose first user holds final vaults: 100 units, a token, and 7 of an item.
@@ -23,7 +26,11 @@ export async function createTransferWorld(
   options: WorldOptions = {},
   more: (world: World) => Promise<unknown> = async () => {},
 ) {
-  const world = await createWorld({ ...options, config: { transfers: true }, tokens: TRANSFERABLE });
+  const world = await createWorld({
+    ...options,
+    config: { transfers: true },
+    tokens: TRANSFERABLE,
+  });
   const units = await world.mint("erc20", "validium", "", 100);
   const token = await world.mint("erc721", "zk-rollup", "1");
   const items = await world.mint("erc1155", "validium", "5", 7);
@@ -43,7 +50,8 @@ export async function becomeFinal(
   await world.settler.round();
   const { deployedAtBlock: fromBlock } = world.chain.settlement;
   const sources = [served(world)];
-  for (const { archive } of world.members) await follow({ archive, l1: world.l1, fromBlock, sources });
+  for (const { archive } of world.members)
+    await follow({ archive, l1: world.l1, fromBlock, sources });
 }
 
 /** The engine as a source of data that is not in calldata. */
@@ -53,10 +61,15 @@ export function served({ engine }: Pick<World, "engine">): BatchSource {
   return { name: "the engine's server", batchData };
 }
 
-export const friendOf = ({ users }: Pick<World, "users">): Address => lower(at(users, 1).owner.address);
+export const friendOf = ({ users }: Pick<World, "users">): Address =>
+  lower(at(users, 1).owner.address);
 
 /** The whole rest of a vault for the second user. */
-export function whole(world: Pick<World, "users">, vaultId: VaultId, to = friendOf(world)): Transfer {
+export function whole(
+  world: Pick<World, "users">,
+  vaultId: VaultId,
+  to = friendOf(world),
+): Transfer {
   return { vaultId, amount: 0n, to };
 }
 
@@ -92,6 +105,9 @@ export function sealed(mode: Mode, batchNumber: number, data: Uint8Array): Seale
   return { mode, batchNumber, data, assets, content, batchRoot, dataHash, vaultCount };
 }
 
-export function listOf({ engine, principal }: World, { transferId }: TransferList): Promise<TransferList> {
+export function listOf(
+  { engine, principal }: World,
+  { transferId }: TransferList,
+): Promise<TransferList> {
   return engine.transfers.get(principal.applicationId, transferId);
 }

@@ -38,7 +38,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("seal" as const), by, mode }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant("withdraw" as const), by, vault: fc.nat(5) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant("withdraw" as const), by, vault: fc.nat(5) }),
+  },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant("round" as const), by }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("restart" as const), by }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("adopt" as const), by }) },
@@ -57,7 +60,9 @@ async function setUp(): Promise<void> {
   seeded = await seed(engine, stage.chain);
   await engine.close();
   const stores = [store, await copyOf(store)];
-  operators = await Promise.all(stores.map(async (each) => ({ ...(await stage.operate(each)), vaults: [] })));
+  operators = await Promise.all(
+    stores.map(async (each) => ({ ...(await stage.operate(each)), vaults: [] })),
+  );
 }
 
 async function restart(operator: Minting): Promise<void> {
@@ -73,7 +78,10 @@ async function adopt({ engine }: Operator): Promise<void> {
   await stage.adopt(engine);
 }
 
-/** Two texts of one id: an ERC-1155 is bound to whichever comes first, which the two operators may see otherwise. */
+/**
+ * Two texts of one id: an ERC-1155 is bound to whichever comes first, which the two operators may
+ * see otherwise.
+ */
 const HEROES: Readonly<Record<number, string>> = { 5: "a hero", 6: decimalOf("a hero") };
 
 /** What two operators on one store may be refused; everything else is a fault. */
@@ -106,7 +114,11 @@ async function take(todo: Step): Promise<void> {
     const { standard, mode, token } = todo;
     const text = standard === "erc20" ? "" : (HEROES[token] ?? String(token));
     const amount = standard === "erc721" ? 1 : token;
-    await allowing({ ...seeded, engine }.mint(standard, mode, text, amount).then((vaultId) => vaults.push(vaultId)));
+    await allowing(
+      { ...seeded, engine }
+        .mint(standard, mode, text, amount)
+        .then((vaultId) => vaults.push(vaultId)),
+    );
   } else if (todo.kind === "seal") await allowing(engine.operator.seal(todo.mode));
   else if (todo.kind === "withdraw") {
     const vaultId = vaults[todo.vault];

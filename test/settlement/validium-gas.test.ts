@@ -7,8 +7,12 @@ import { validiumBatchTypedData } from "../../core/protocol/typed-data.ts";
 import { createChain } from "./fixture.ts";
 
 test("a validium commit behind another one has gas enough for a committee of 64", async () => {
-  const keys = Array.from({ length: 64 }, (_, i) => privateKeyToAccount(toHex(i + 1, { size: 32 })));
-  const signers = keys.toSorted((a, b) => (a.address.toLowerCase() < b.address.toLowerCase() ? -1 : 1));
+  const keys = Array.from({ length: 64 }, (_, i) =>
+    privateKeyToAccount(toHex(i + 1, { size: 32 })),
+  );
+  const signers = keys.toSorted((a, b) =>
+    a.address.toLowerCase() < b.address.toLowerCase() ? -1 : 1,
+  );
   const members = signers.map(({ address }) => address.toLowerCase() as Hex);
   const chain = await createChain({ committee: members, threshold: 64 });
   const l1 = await chain.connectOperator();

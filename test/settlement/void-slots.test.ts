@@ -8,7 +8,10 @@ import { at, createWorld, expectOneHistory, readyAsset, type World } from "./fix
 let world: World;
 afterEach(() => world.close());
 
-/** A token that the engine takes for registered and L1 does not know: what is left when its registration is reorganised away. */
+/**
+ * A token that the engine takes for registered and L1 does not know: what is left when its
+ * registration is reorganised away.
+ */
 const unregisteredAsset = (at: World) =>
   readyAsset(at.engine, at.principal.applicationId, {
     standard: "erc1155",
@@ -28,58 +31,74 @@ async function pauseCommits({ chain, l1 }: World, paused: boolean): Promise<void
 }
 
 /** One request: a good mint before the bad one and one behind it. */
-async function mintAround({ engine, principal, users, assets }: World, bad: string, mode: Mode): Promise<bigint[]> {
+async function mintAround(
+  { engine, principal, users, assets }: World,
+  bad: string,
+  mode: Mode,
+): Promise<bigint[]> {
   const entry = { amount: 2, dataAvailabilityMode: mode };
   const mints = [
     { ...entry, assetId: assets.get("erc1155"), mintingBlob: "0x31" },
     { ...entry, assetId: bad, mintingBlob: "0x35" },
     { ...entry, assetId: assets.get("erc20"), mintingBlob: "" },
   ];
-  const { vaults } = await engine.mint(principal, { users: [{ userId: at(users, 0).userId, mints }] });
+  const { vaults } = await engine.mint(principal, {
+    users: [{ userId: at(users, 0).userId, mints }],
+  });
   return vaults.map(({ vaultId }) => vaultId);
 }
 
-describe.each(["zk-rollup", "validium"] as const)("a %s batch of which L1 refuses a slot", (mode) => {
-  test("is committed without it once the refusal is final, and those behind it follow", async () => {
-    world = await createWorld();
-    const { engine, settler, chain, principal } = world;
-    const bad = await unregisteredAsset(world);
-    const [first = 0n, second = 0n, third = 0n] = await mintAround(world, bad, mode);
-    await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
-    const behind = await world.mint("erc721", mode, "8");
-    await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
+describe.each(["zk-rollup", "validium"] as const)(
+  "a %s batch of which L1 refuses a slot",
+  (mode) => {
+    test("is committed without it once the refusal is final, and those behind it follow", async () => {
+      world = await createWorld();
+      const { engine, settler, chain, principal } = world;
+      const bad = await unregisteredAsset(world);
+      const [first = 0n, second = 0n, third = 0n] = await mintAround(world, bad, mode);
+      await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
+      const behind = await world.mint("erc721", mode, "8");
+      await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
 
-    await chain.mine(25);
-    expect((await settler.round()).committed).toBe(2);
-    const { applicationId } = principal;
-    const status = async (vaultId: bigint) => (await engine.vaults.get(applicationId, vaultId)).status;
-    expect(await Promise.all([first, second, third, behind].map(status))).toEqual([
-      "settled",
-      "failed",
-      "settled",
-      "settled",
-    ]);
-    await expectOneHistory(world);
-    expect(await engine.proofs.vault(third)).toMatchObject({ header: expect.anything() });
-    const { data } = await engine.transactions.list(applicationId, { status: "failed" });
-    expect(data).toMatchObject([{ vaultId: second, failure: "L1 has no registration of the asset" }]);
-    // Nothing more of the asset is taken, so that no later batch meets the same.
-    expect(await engine.assets.get(applicationId, bad)).toMatchObject({ mintingAvailable: false });
-    await expect(mintAround(world, bad, mode)).rejects.toMatchObject({ code: "mint_unwithdrawable" });
-  });
+      await chain.mine(25);
+      expect((await settler.round()).committed).toBe(2);
+      const { applicationId } = principal;
+      const status = async (vaultId: bigint) =>
+        (await engine.vaults.get(applicationId, vaultId)).status;
+      expect(await Promise.all([first, second, third, behind].map(status))).toEqual([
+        "settled",
+        "failed",
+        "settled",
+        "settled",
+      ]);
+      await expectOneHistory(world);
+      expect(await engine.proofs.vault(third)).toMatchObject({ header: expect.anything() });
+      const { data } = await engine.transactions.list(applicationId, { status: "failed" });
+      expect(data).toMatchObject([
+        { vaultId: second, failure: "L1 has no registration of the asset" },
+      ]);
+      // Nothing more of the asset is taken, so that no later batch meets the same.
+      expect(await engine.assets.get(applicationId, bad)).toMatchObject({
+        mintingAvailable: false,
+      });
+      await expect(mintAround(world, bad, mode)).rejects.toMatchObject({
+        code: "mint_unwithdrawable",
+      });
+    });
 
-  test("is committed even if nothing of it is left", async () => {
-    world = await createWorld();
-    const { engine, settler, chain, principal, users } = world;
-    const bad = await unregisteredAsset(world);
-    const entry = { assetId: bad, mintingBlob: "0x35", amount: 1, dataAvailabilityMode: mode };
-    await engine.mint(principal, { users: [{ userId: at(users, 0).userId, mints: [entry] }] });
-    await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
-    await chain.mine(25);
-    expect((await settler.round()).committed).toBe(1);
-    await expectOneHistory(world);
-  });
-});
+    test("is committed even if nothing of it is left", async () => {
+      world = await createWorld();
+      const { engine, settler, chain, principal, users } = world;
+      const bad = await unregisteredAsset(world);
+      const entry = { assetId: bad, mintingBlob: "0x35", amount: 1, dataAvailabilityMode: mode };
+      await engine.mint(principal, { users: [{ userId: at(users, 0).userId, mints: [entry] }] });
+      await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
+      await chain.mine(25);
+      expect((await settler.round()).committed).toBe(1);
+      await expectOneHistory(world);
+    });
+  },
+);
 
 describe("a batch that was on its way", () => {
   test("loses a slot only when what was sent can no longer be mined", async () => {
@@ -130,7 +149,9 @@ describe("a rollup batch that is more than a block can carry", () => {
       amount: 1,
       dataAvailabilityMode: "zk-rollup",
     }));
-    const minted = await engine.mint(principal, { users: [{ userId: at(users, 0).userId, mints }] });
+    const minted = await engine.mint(principal, {
+      users: [{ userId: at(users, 0).userId, mints }],
+    });
     await chain.client.request({ method: "evm_setBlockGasLimit", params: ["0xc3500"] } as never);
     await chain.mine(1);
     await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
@@ -140,12 +161,18 @@ describe("a rollup batch that is more than a block can carry", () => {
 
     const { applicationId } = principal;
     const statuses = await Promise.all(
-      minted.vaults.map(async ({ vaultId }) => (await engine.vaults.get(applicationId, vaultId)).status),
+      minted.vaults.map(
+        async ({ vaultId }) => (await engine.vaults.get(applicationId, vaultId)).status,
+      ),
     );
     const settled = statuses.filter((status) => status === "settled").length;
-    // More than half of what the limit of 800,000 could carry at best, and no slot behind a void one.
+    // More than half of what the limit of 800,000 could carry at best, and no slot behind a void
+    // one.
     expect(settled).toBeGreaterThan(130);
-    expect(statuses).toEqual([...Array(settled).fill("settled"), ...Array(vaults - settled).fill("failed")]);
+    expect(statuses).toEqual([
+      ...Array(settled).fill("settled"),
+      ...Array(vaults - settled).fill("failed"),
+    ]);
     const { data } = await engine.transactions.list(applicationId, { status: "failed", limit: 1 });
     expect(data[0]?.failure).toContain("more gas than the 800000 that a transaction can have");
     expect((await engine.operator.verify()).problems).toEqual([]);

@@ -24,7 +24,13 @@ const chain = await createChain();
 /** One for each issuer: the key's first, then the wallets'. */
 const types: Hex[] = [];
 for (const issuer of [KEY.address, ...WALLETS]) {
-  const config = { standard: "erc721", name: "Issued", symbol: "I", admin: ADMIN.address, issuer } as const;
+  const config = {
+    standard: "erc721",
+    name: "Issued",
+    symbol: "I",
+    admin: ADMIN.address,
+    issuer,
+  } as const;
   const { address } = await deployToken(chain.by, chain.settlement.address, config);
   types.push(assetType("erc721", address, 1n));
 }
@@ -33,7 +39,10 @@ await chain.rpc("evm_setBlockGasLimit", [toHex(BLOCK_GAS)]);
 await chain.mine(1);
 afterAll(() => chain.close());
 
-/** Commits the next batch with a vault of each token and the consent of each issuer. Returns the tokens left out. */
+/**
+ * Commits the next batch with a vault of each token and the consent of each issuer. Returns the
+ * tokens left out.
+ */
 async function commit(batchNumber: number): Promise<readonly number[]> {
   const l1 = await chain.connectOperator();
   const slots = types.map((type) => ({ ...entry("erc721", `${batchNumber}`), assetType: type }));
@@ -45,7 +54,9 @@ async function commit(batchNumber: number): Promise<readonly number[]> {
     return { issuer: [KEY.address, ...WALLETS][i] as Hex, assets, signature, byWallet: i > 0 };
   });
   const { history } = await l1.state();
-  const { blockNumber } = await l1.commit(batch, history, "0x", { consents: await Promise.all(consents) });
+  const { blockNumber } = await l1.commit(batch, history, "0x", {
+    consents: await Promise.all(consents),
+  });
   const [event] = await l1.events(blockNumber, blockNumber);
   const places = (event?.type === "batchCommitted" && event.leftOut) || [];
   return places.map((place) => types.indexOf(at(batch.assets, place).assetType));

@@ -18,7 +18,10 @@ export interface ArchiveOptions {
   /** A store of its own, not shared; closed with the archive. */
   readonly store: Database;
   readonly l1: AssetReader;
-  /** Checks and opens blobs; not closed with the archive. Default: a thread of its own, which the first blob starts. */
+  /**
+   * Checks and opens blobs; not closed with the archive. Default: a thread of its own, which the
+   * first blob starts.
+   */
   readonly kzg?: Kzg;
 }
 
@@ -79,7 +82,11 @@ export abstract class ArchiveReads {
   }
 
   async commit(mode: Mode, batchNumber: number): Promise<Commit | null> {
-    return keys.commitFromText(mode, batchNumber, await this.text(keys.batchKey("commit", mode, batchNumber)));
+    return keys.commitFromText(
+      mode,
+      batchNumber,
+      await this.text(keys.batchKey("commit", mode, batchNumber)),
+    );
   }
 
   /** The data of a committed batch; null while no source has given it. */
@@ -102,19 +109,29 @@ export abstract class ArchiveReads {
   /** Committed batches without data, in order. */
   async missing(): Promise<{ readonly mode: Mode; readonly batchNumber: number }[]> {
     const found = await Array.fromAsync(this.store.keys<string>(keys.within("missing/")));
-    return found.map((key) => ({ mode: key.split("/")[1] as Mode, batchNumber: keys.batchNumberOf(key) }));
+    return found.map((key) => ({
+      mode: key.split("/")[1] as Mode,
+      batchNumber: keys.batchNumberOf(key),
+    }));
   }
 
-  /** Batches of transfers with a record that waits for the data of the vault that it spends, in order. */
+  /**
+   * Batches of transfers with a record that waits for the data of the vault that it spends, in
+   * order.
+   */
   async unjudged(): Promise<number[]> {
-    const found = await Array.fromAsync(this.store.keys<string>(keys.within("unjudged/zk-rollup/")));
+    const found = await Array.fromAsync(
+      this.store.keys<string>(keys.within("unjudged/zk-rollup/")),
+    );
     return found.map(keys.batchNumberOf);
   }
 
   /** Whether L1 has committed the batch and the archive has its data. */
   async holds(mode: Mode, batchNumber: number): Promise<boolean> {
     const isCommitted = batchNumber < this.trees[mode].count;
-    return isCommitted && !(await this.store.has(keys.batchKey("missing", mode, batchNumber), keys.TEXT));
+    return (
+      isCommitted && !(await this.store.has(keys.batchKey("missing", mode, batchNumber), keys.TEXT))
+    );
   }
 
   /** Units of a vault that L1 has paid out or voided. */
@@ -139,16 +156,24 @@ export abstract class ArchiveReads {
     }
   }
 
-  /** Pairs of vaults of one ERC-721 token of a chain, by one way of reading blobs. L1's sequence orders the two. */
+  /**
+   * Pairs of vaults of one ERC-721 token of a chain, by one way of reading blobs. L1's sequence
+   * orders the two.
+   */
   async *duplicates(chainId: bigint) {
-    for await (const [key, holder] of this.store.iterator<string, string>(keys.within(`duplicate/${chainId}/`))) {
+    for await (const [key, holder] of this.store.iterator<string, string>(
+      keys.within(`duplicate/${chainId}/`),
+    )) {
       const [, , assetType, scheme] = key.split("/");
       const reading = { assetType: assetType as Hash, scheme: scheme as BlobScheme };
       yield { ...reading, holder: BigInt(holder), vaultId: keys.vaultIdOf(key) };
     }
   }
 
-  /** Single vaults of a committed batch that the archive {@link holds}, without those that do not exist. */
+  /**
+   * Single vaults of a committed batch that the archive {@link holds}, without those that do not
+   * exist.
+   */
   async vaultsAt(commit: Commit, ids: readonly VaultId[]): Promise<VaultContent[]> {
     const data = await this.storedData(commit.dataHash);
     const unpayable = ids.map((id) => keys.vaultKey("unpayable", id));
@@ -170,7 +195,10 @@ export abstract class ArchiveReads {
     // Another batch can have the same data while this batch's root does not match it.
     if (batch === null || !isBatch(batch, commit)) {
       const name = `${mode}-${batchNumber}`;
-      throw new MintmarkError("proof_not_ready", `The data of ${name} is missing; rebuild with a member that has it.`);
+      throw new MintmarkError(
+        "proof_not_ready",
+        `The data of ${name} is missing; rebuild with a member that has it.`,
+      );
     }
     this.#derived = { key, batch };
     return batch;

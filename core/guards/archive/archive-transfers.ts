@@ -5,7 +5,11 @@ import type { BatchHeader, L1Event, VaultContent } from "../../ports.ts";
 import type { BatchVaultProof } from "../../protocol/proof.ts";
 import { SignerThread } from "../../protocol/signers/signer-thread.ts";
 import { type Transfer, transfersDigest } from "../../protocol/transfer.ts";
-import { type TransferGroup, type TransferOutput, transferOutputs } from "../../protocol/transfer-data.ts";
+import {
+  type TransferGroup,
+  type TransferOutput,
+  transferOutputs,
+} from "../../protocol/transfer-data.ts";
 import {
   type TransferableVault,
   type TransferFault,
@@ -20,7 +24,9 @@ import { chainProof, vaultIn } from "./derive.ts";
 import type { Commit } from "./keys.ts";
 import * as keys from "./keys.ts";
 
-/** Why a record moves nothing. `no_vault`: L1 has no vault with this id, or a left-out or void one. */
+/**
+ * Why a record moves nothing. `no_vault`: L1 has no vault with this id, or a left-out or void one.
+ */
 export type RecordFault = TransferFault | "no_vault";
 
 /** A vault that a valid record made. Its proof begins with the minted vault. */
@@ -37,7 +43,9 @@ export interface OutputVault extends VaultContent {
 export interface Spending {
   /** The record's first output: the slot of its leaf. */
   readonly outId: VaultId;
-  /** Null for a record that moves the vault. Otherwise its owner withdraws by refuting the record. */
+  /**
+   * Null for a record that moves the vault. Otherwise its owner withdraws by refuting the record.
+   */
   readonly fault: RecordFault | null;
 }
 
@@ -56,13 +64,19 @@ export type TransferCommit = Pick<BatchHeader, "committedAt" | "sequence"> &
 export interface JudgedRecord {
   readonly transfer: Transfer;
   readonly outputs: readonly TransferOutput[];
-  /** What was signed, which can cover several records. `signer` is null when the signature is nobody's. */
+  /**
+   * What was signed, which can cover several records. `signer` is null when the signature is
+   * nobody's.
+   */
   readonly deadline: bigint;
   readonly digest: Hash;
   readonly signer: Address | null;
   /** Null when L1 has no such vault. */
   readonly vault: SpentVault | null;
-  /** The session's key that alone lets the record count; null when the owner has signed or approved it. */
+  /**
+   * The session's key that alone lets the record count; null when the owner has signed or approved
+   * it.
+   */
   readonly sessionKey: Address | null;
   /** Last second of that session. */
   readonly sessionUntil: bigint | null;
@@ -85,14 +99,18 @@ export interface TransferChanges {
 }
 
 /**
- * Vaults and their transfers in an archive. Judges the records of committed transfer batches exactly as L1 does, and
- * keeps the owner of each vault since. A verdict can be made late, because powers count by their times, and a vault that
- * a valid record spends pays nothing. Only a voided duplicate changes a verdict, to `exhausted`, and it does so on L1 too.
+ * Vaults and their transfers in an archive. Judges the records of committed transfer batches
+ * exactly as L1 does, and keeps the owner of each vault since. A verdict can be made late, because
+ * powers count by their times, and a vault that a valid record spends pays nothing. Only a voided
+ * duplicate changes a verdict, to `exhausted`, and it does so on L1 too.
  */
 export abstract class ArchiveTransfers extends ArchiveReads {
   protected readonly signers = new SignerThread();
 
-  /** Throws `vault_not_found`, `vault_void`; `proof_not_ready` without the batch's data, or that of a vault behind it. */
+  /**
+   * Throws `vault_not_found`, `vault_void`; `proof_not_ready` without the batch's data, or that of
+   * a vault behind it.
+   */
   async vaultContent(vaultId: VaultId): Promise<VaultContent> {
     const output = await this.output(vaultId);
     if (output !== null && output.owner !== zeroAddress) {
@@ -107,11 +125,15 @@ export abstract class ArchiveTransfers extends ArchiveReads {
       throw new MintmarkError("proof_not_ready", detail);
     }
     const fault = await this.text(keys.vaultKey("unpayable", vaultId));
-    if (fault !== undefined) throw new MintmarkError("vault_void", `L1 never pays the vault: ${fault}.`);
+    if (fault !== undefined)
+      throw new MintmarkError("vault_void", `L1 never pays the vault: ${fault}.`);
     return vaultIn(batch, vaultId);
   }
 
-  /** The vault's proof with the transfers since the mint, verified. Throws as {@link Archive.vaultContent}. */
+  /**
+   * The vault's proof with the transfers since the mint, verified. Throws as {@link
+   * Archive.vaultContent}.
+   */
   async vaultProof(vaultId: VaultId): Promise<BatchVaultProof & { readonly header: BatchHeader }> {
     await this.vaultContent(vaultId);
     return chainProof(vaultId, this.kzg, async (mode, batchNumber) => {
@@ -123,15 +145,20 @@ export abstract class ArchiveTransfers extends ArchiveReads {
   async #commitOf(vaultId: VaultId): Promise<Commit> {
     const { mode, batchNumber } = unpackVaultId(vaultId);
     const commit = await this.commit(mode, batchNumber);
-    if (commit === null) throw new MintmarkError("vault_not_found", `L1 has no batch ${mode}-${batchNumber} yet.`);
+    if (commit === null)
+      throw new MintmarkError("vault_not_found", `L1 has no batch ${mode}-${batchNumber} yet.`);
     return commit;
   }
 
   /**
-   * What a committed batch changes. A record waits while the data of its vault is missing, and the others do not wait for
-   * it: otherwise one vault with withheld data would keep everybody in the batch from their proofs.
+   * What a committed batch changes. A record waits while the data of its vault is missing, and the
+   * others do not wait for it: otherwise one vault with withheld data would keep everybody in the
+   * batch from their proofs.
    */
-  protected async transferChanges(groups: readonly TransferGroup[], commit: TransferCommit): Promise<TransferChanges> {
+  protected async transferChanges(
+    groups: readonly TransferGroup[],
+    commit: TransferCommit,
+  ): Promise<TransferChanges> {
     const { judged, isWhole } = await this.judge(groups, commit);
     const changes: Changes = new Map();
     changes.set(keys.batchKey("unjudged", "zk-rollup", commit.batchNumber), isWhole ? null : "");
@@ -160,11 +187,17 @@ export abstract class ArchiveTransfers extends ArchiveReads {
     return { changes, invalid };
   }
 
-  /** The verdicts over records as a commit would get them, in data order, without the records that wait for data. */
+  /**
+   * The verdicts over records as a commit would get them, in data order, without the records that
+   * wait for data.
+   */
   async judge(groups: readonly TransferGroup[], commit: TransferCommit) {
     const ids = groups.flatMap(({ transfers }) => transfers.map(({ vaultId }) => vaultId));
     const { found: vaults, waiting } = await this.#vaults(ids, commit);
-    const outputs = Map.groupBy(transferOutputs(groups, commit.batchNumber), ({ transfer }) => transfer);
+    const outputs = Map.groupBy(
+      transferOutputs(groups, commit.batchNumber),
+      ({ transfer }) => transfer,
+    );
     const judged: JudgedRecord[] = [];
     const digests = groups.map((group) => transfersDigest(this.settlement, group));
     const signers = await Promise.all(
@@ -179,7 +212,15 @@ export abstract class ArchiveTransfers extends ArchiveReads {
           vault === null
             ? ({ fault: "no_vault", sessionKey: null, sessionUntil: null } as const)
             : await this.#verdict(vault, transfer, { deadline, digest, signer }, commit);
-        judged.push({ transfer, outputs: outputs.get(transfer) ?? [], deadline, digest, signer, vault, ...verdict });
+        judged.push({
+          transfer,
+          outputs: outputs.get(transfer) ?? [],
+          deadline,
+          digest,
+          signer,
+          vault,
+          ...verdict,
+        });
       }
     }
     return { judged, isWhole: waiting.size === 0 };
@@ -188,20 +229,34 @@ export abstract class ArchiveTransfers extends ArchiveReads {
   async #verdict(
     vault: SpentVault,
     transfer: Transfer,
-    { deadline, digest, signer }: { readonly deadline: bigint; readonly digest: Hash; readonly signer: Address | null },
+    {
+      deadline,
+      digest,
+      signer,
+    }: { readonly deadline: bigint; readonly digest: Hash; readonly signer: Address | null },
     { committedAt }: TransferCommit,
-  ): Promise<Pick<JudgedRecord, "sessionKey" | "sessionUntil"> & { readonly fault: TransferFault | null }> {
+  ): Promise<
+    Pick<JudgedRecord, "sessionKey" | "sessionUntil"> & { readonly fault: TransferFault | null }
+  > {
     const { owner } = vault;
     const session = signer === null || signer === owner ? null : await this.#session(owner, signer);
     const { approvedAt, cancelledAt } = await this.#approval(owner, digest);
-    const signerCancelledAt = signer === null ? 0n : (await this.#approval(signer, digest)).cancelledAt;
+    const signerCancelledAt =
+      signer === null ? 0n : (await this.#approval(signer, digest)).cancelledAt;
     const powers = { signer, session, approvedAt, cancelledAt, signerCancelledAt };
     const fault = transferFault(vault, { transfer, deadline, committedAt }, powers);
     const needed = approvedAt === 0n ? session : null;
-    return { fault, sessionKey: needed === null ? null : signer, sessionUntil: needed?.until ?? null };
+    return {
+      fault,
+      sessionKey: needed === null ? null : signer,
+      sessionUntil: needed?.until ?? null,
+    };
   }
 
-  /** The vaults that L1 had before the commit, and the ids whose data is missing. Reads each batch once. */
+  /**
+   * The vaults that L1 had before the commit, and the ids whose data is missing. Reads each batch
+   * once.
+   */
   async #vaults(ids: readonly VaultId[], { sequence, blockNumber }: TransferCommit) {
     const found = new Map<VaultId, SpentVault>();
     const waiting = new Set<VaultId>();
@@ -218,12 +273,16 @@ export abstract class ArchiveTransfers extends ArchiveReads {
         else known.push(id);
       }
       if (known.length === 0) continue;
-      for (const vault of await this.#vaultsIn(commit, known, blockNumber)) found.set(vault.vaultId, vault);
+      for (const vault of await this.#vaultsIn(commit, known, blockNumber))
+        found.set(vault.vaultId, vault);
     }
     return { found, waiting };
   }
 
-  /** Whether data is missing without which nobody knows what a committed batch has under an id of its own. */
+  /**
+   * Whether data is missing without which nobody knows what a committed batch has under an id of
+   * its own.
+   */
   async #waitingIn(commit: Commit): Promise<(vaultId: VaultId) => Promise<boolean>> {
     const { mode, batchNumber } = commit;
     if (!(await this.holds(mode, batchNumber))) return async () => true;
@@ -238,8 +297,11 @@ export abstract class ArchiveTransfers extends ArchiveReads {
   }
 
   async #vaultsIn(commit: Commit, ids: readonly VaultId[], notBefore = 0n): Promise<SpentVault[]> {
-    const outputs = (await Promise.all(ids.map((id) => this.output(id)))).filter((output) => output !== null);
-    const vaults: (VaultContent | OutputVault)[] = outputs.length > 0 ? outputs : await this.vaultsAt(commit, ids);
+    const outputs = (await Promise.all(ids.map((id) => this.output(id)))).filter(
+      (output) => output !== null,
+    );
+    const vaults: (VaultContent | OutputVault)[] =
+      outputs.length > 0 ? outputs : await this.vaultsAt(commit, ids);
     await this.assets.learn(vaults, notBefore);
     return Promise.all(
       vaults.map(async (content): Promise<SpentVault> => {
@@ -270,12 +332,18 @@ export abstract class ArchiveTransfers extends ArchiveReads {
   }
 
   /** When an account approved and cancelled a digest; 0 for never. */
-  async #approval(owner: Address, digest: Hash): Promise<Pick<TransferPowers, "approvedAt" | "cancelledAt">> {
+  async #approval(
+    owner: Address,
+    digest: Hash,
+  ): Promise<Pick<TransferPowers, "approvedAt" | "cancelledAt">> {
     const stored = await this.#read<Partial<TransferPowers>>(keys.approvedKey(owner, digest));
     return { approvedAt: stored?.approvedAt ?? 0n, cancelledAt: stored?.cancelledAt ?? 0n };
   }
 
-  /** The vault that a valid record made; null for any other id. One that was redeemed belongs to the zero address. */
+  /**
+   * The vault that a valid record made; null for any other id. One that was redeemed belongs to the
+   * zero address.
+   */
   async output(vaultId: VaultId): Promise<OutputVault | null> {
     const stored = await this.#read<Omit<OutputVault, "vaultId">>(keys.vaultKey("output", vaultId));
     return stored && { vaultId, ...stored };
@@ -289,10 +357,16 @@ export abstract class ArchiveTransfers extends ArchiveReads {
   /** The committed records that move nothing, by their first output. */
   async *invalidTransfers(): AsyncGenerator<InvalidTransfer> {
     for await (const [key, stored] of this.store.iterator<string, string>(keys.within("invalid/")))
-      yield { outId: keys.vaultIdOf(key), ...(keys.fromText(stored) as Omit<InvalidTransfer, "outId">) };
+      yield {
+        outId: keys.vaultIdOf(key),
+        ...(keys.fromText(stored) as Omit<InvalidTransfer, "outId">),
+      };
   }
 
-  /** The changes by an event that gives or takes a power; none by other events. Repeats change nothing. */
+  /**
+   * The changes by an event that gives or takes a power; none by other events. Repeats change
+   * nothing.
+   */
   protected async powerChanges(event: L1Event): Promise<Changes> {
     const changed = (key: string, power: object): Changes => new Map([[key, keys.toText(power)]]);
     switch (event.type) {
@@ -301,13 +375,25 @@ export abstract class ArchiveTransfers extends ArchiveReads {
       case "transfersApproved":
       case "transfersCancelled": {
         const { owner, digest } = event;
-        const time = "approvedAt" in event ? { approvedAt: event.approvedAt } : { cancelledAt: event.cancelledAt };
-        return changed(keys.approvedKey(owner, digest), { ...(await this.#approval(owner, digest)), ...time });
+        const time =
+          "approvedAt" in event
+            ? { approvedAt: event.approvedAt }
+            : { cancelledAt: event.cancelledAt };
+        return changed(keys.approvedKey(owner, digest), {
+          ...(await this.#approval(owner, digest)),
+          ...time,
+        });
       }
       case "sessionAuthorized": {
         const { owner, key, authorizedAt, until, limit, assetType } = event;
         const { revokedAt } = (await this.#session(owner, key)) ?? NO_SESSION;
-        return changed(keys.sessionKey(owner, key), { authorizedAt, until, revokedAt, limit, assetType });
+        return changed(keys.sessionKey(owner, key), {
+          authorizedAt,
+          until,
+          revokedAt,
+          limit,
+          assetType,
+        });
       }
       case "sessionRevoked": {
         const { owner, key, revokedAt } = event;

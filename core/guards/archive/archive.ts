@@ -7,7 +7,12 @@ import { invariant } from "../../protocol/bounds.ts";
 import { stateLeaf } from "../../protocol/commitment.ts";
 import { hexToBytes } from "../../protocol/hex.ts";
 import type { ArchiveOptions } from "./archive-reads.ts";
-import { ArchiveTransfers, type Changes, type InvalidTransfer, type TransferChanges } from "./archive-transfers.ts";
+import {
+  ArchiveTransfers,
+  type Changes,
+  type InvalidTransfer,
+  type TransferChanges,
+} from "./archive-transfers.ts";
 import { checkedBatch } from "./committed-data.ts";
 import { type DerivedBatch, deriveCommitted, vaultsOf } from "./derive.ts";
 import type { Commit, Position } from "./keys.ts";
@@ -20,21 +25,25 @@ const FORMAT = "mintmark-archive";
 const VERSION = 7;
 
 /**
- * The public state of one settlement contract, without tenants: committed batches with their data, vaults by owner,
- * withdrawals, and proofs of vaults. It follows from L1's history and, for validium, from data of the members. Every
- * change is one atomic write, so an interrupted archive resumes.
+ * The public state of one settlement contract, without tenants: committed batches with their data,
+ * vaults by owner, withdrawals, and proofs of vaults. It follows from L1's history and, for
+ * validium, from data of the members. Every change is one atomic write, so an interrupted archive
+ * resumes.
  *
  * @example
- * const archive = await Archive.open({ store: new Level("./archive"), l1 });
- * await follow({ archive, l1, fromBlock, sources: [new HttpBatchSource("https://member.example")] });
+ * const archive = await Archive.open({ store: new Level("./archive"), l1 }); await follow({
+ * archive, l1, fromBlock, sources: [new HttpBatchSource("https://member.example")] });
  */
 export class Archive extends ArchiveTransfers {
   #position: Position | null = null;
-  #lastCommitBlock: bigint | null = null; // The block of the newest commit here; null before the first
-  readonly #turns = new Turns(); // A change reads and writes the vault index as one step, so changes run one at a time
+  // The block of the newest commit here; null before the first
+  #lastCommitBlock: bigint | null = null;
+  // A change reads and writes the vault index as one step, so changes run one at a time
+  readonly #turns = new Turns();
 
   /**
-   * Opens an archive; creates it in an empty store. Rejects with `store_mismatch` when the store holds something else.
+   * Opens an archive; creates it in an empty store. Rejects with `store_mismatch` when the store
+   * holds something else.
    */
   static async open(options: ArchiveOptions): Promise<Archive> {
     const archive = new Archive(options);
@@ -60,9 +69,10 @@ export class Archive extends ArchiveTransfers {
   }
 
   /**
-   * Applies one event of L1, in order; repeats change nothing. `data` is the batch data of a commit; null when missing.
-   * Returns the records that it judged and that move nothing. Rejects with `l1_failed` when an earlier commit is missing;
-   * then reading restarts at the last commit here.
+   * Applies one event of L1, in order; repeats change nothing. `data` is the batch data of a
+   * commit; null when missing. Returns the records that it judged and that move nothing. Rejects
+   * with `l1_failed` when an earlier commit is missing; then reading restarts at the last commit
+   * here.
    */
   apply(event: L1Event, data: Uint8Array | null = null): Promise<readonly InvalidTransfer[]> {
     return this.inTurn(async () => {
@@ -76,10 +86,15 @@ export class Archive extends ArchiveTransfers {
 
   /** Records that every event up to this block is applied. */
   advance(block: L1Block): Promise<void> {
-    return this.inTurn(() => this.#moveTo({ block: block.number, logIndex: null, hash: block.hash }));
+    return this.inTurn(() =>
+      this.#moveTo({ block: block.number, logIndex: null, hash: block.hash }),
+    );
   }
 
-  /** Adds the missing data of a committed batch; as {@link apply}. Rejects with `validation_failed` for other data. */
+  /**
+   * Adds the missing data of a committed batch; as {@link apply}. Rejects with `validation_failed`
+   * for other data.
+   */
   supply(mode: Mode, batchNumber: number, data: Uint8Array): Promise<readonly InvalidTransfer[]> {
     return this.inTurn(async () => {
       const commit = await this.commit(mode, batchNumber);
@@ -116,29 +131,44 @@ export class Archive extends ArchiveTransfers {
   async #withdrawals(vaultIds: readonly VaultId[], total: bigint): Promise<Changes> {
     const changes: Changes = new Map();
     for (const vaultId of vaultIds)
-      if ((await this.withdrawn(vaultId)) < total) changes.set(keys.vaultKey("withdrawn", vaultId), total.toString());
+      if ((await this.withdrawn(vaultId)) < total)
+        changes.set(keys.vaultKey("withdrawn", vaultId), total.toString());
     return changes;
   }
 
-  /** A vault is voided with those that transfers made of it. Only ERC-721 vaults are voided; their amount is 1. */
+  /**
+   * A vault is voided with those that transfers made of it. Only ERC-721 vaults are voided; their
+   * amount is 1.
+   */
   async #voids(minted: VaultId): Promise<Changes> {
     const voided = [minted];
-    for (let spent = await this.spending(minted); spent?.fault === null; spent = await this.spending(spent.outId))
+    for (
+      let spent = await this.spending(minted);
+      spent?.fault === null;
+      spent = await this.spending(spent.outId)
+    )
       voided.push(spent.outId);
     return this.#withdrawals(voided, 1n);
   }
 
   /**
-   * The writes that add a batch's vaults to the index, none if they are there; and the tokens already taken.
+   * The writes that add a batch's vaults to the index, none if they are there; and the tokens
+   * already taken.
    *
    * @param taken - when L1 took the batch; null before
    */
-  async indexing(mode: Mode, batchNumber: number, batch: DerivedBatch, taken: TakenAt | null): Promise<IndexEntries> {
+  async indexing(
+    mode: Mode,
+    batchNumber: number,
+    batch: DerivedBatch,
+    taken: TakenAt | null,
+  ): Promise<IndexEntries> {
     const key = keys.batchKey("indexed", mode, batchNumber);
     const indexed = await this.text(key);
     const name = [batch.dataHash, batch.leftOut, batch.unnamed].join(" ");
     if (indexed === name) return { puts: new Map(), repeats: [] };
-    // The member signed a batch that L1 did not take, or took without some assets: those vaults do not exist.
+    // The member signed a batch that L1 did not take, or took without some assets: those vaults do
+    // not exist.
     if (indexed !== undefined) {
       invariant(mode === "validium", "a rollup batch has other data than before");
       await this.unindex(batchNumber);
@@ -147,14 +177,21 @@ export class Archive extends ArchiveTransfers {
     return { puts: puts.set(key, name), repeats };
   }
 
-  /** Removes a validium batch that L1 did not take from the index, with the member's record, in one write. */
+  /**
+   * Removes a validium batch that L1 did not take from the index, with the member's record, in one
+   * write.
+   */
   async unindex(batchNumber: number, record?: string): Promise<void> {
     const key = keys.batchKey("indexed", "validium", batchNumber);
     const [dataHash, ...places] = (await this.text(key))?.split(" ") ?? [];
-    const [leftOut = [], unnamed = []] = places.map((list) => list.split(",").filter(Boolean).map(Number));
+    const [leftOut = [], unnamed = []] = places.map((list) =>
+      list.split(",").filter(Boolean).map(Number),
+    );
     const place = { mode: "validium", batchNumber, leftOut, unnamed } as const;
     const vaults =
-      dataHash === undefined ? [] : vaultsOf(deriveCommitted(place, await this.storedData(dataHash as Hash)));
+      dataHash === undefined
+        ? []
+        : vaultsOf(deriveCommitted(place, await this.storedData(dataHash as Hash)));
     const changes = (await indexRemovals(this, vaults)).set(key, null);
     await this.write(record === undefined ? changes : changes.set(record, null));
   }
@@ -169,14 +206,29 @@ export class Archive extends ArchiveTransfers {
       throw new MintmarkError("l1_failed", detail);
     }
     const header = { batchRoot, vaultCount, committedAt, sequence };
-    const commit = { mode, batchNumber, dataHash, ...header, txHash, blockNumber, leftOut, ...(blobs && { blobs }) };
+    const commit = {
+      mode,
+      batchNumber,
+      dataHash,
+      ...header,
+      txHash,
+      blockNumber,
+      leftOut,
+      ...(blobs && { blobs }),
+    };
     // A committee member already has the data of batches that it signed.
     const known = data ?? (await this.dataOf(dataHash));
-    const found = known === null ? null : await this.#dataEntries(commit, known).catch(nullWhenWithheld(mode));
-    const entries: Changes = found?.changes ?? new Map([[keys.batchKey("missing", mode, batchNumber), ""]]);
+    const found =
+      known === null ? null : await this.#dataEntries(commit, known).catch(nullWhenWithheld(mode));
+    const entries: Changes =
+      found?.changes ?? new Map([[keys.batchKey("missing", mode, batchNumber), ""]]);
     const commitKey = keys.batchKey("commit", mode, batchNumber);
     if (!entries.has(commitKey)) entries.set(commitKey, keys.commitToText(commit));
-    await this.#moveTo(position, entries, found !== null && data !== null ? { dataHash, data } : undefined);
+    await this.#moveTo(
+      position,
+      entries,
+      found !== null && data !== null ? { dataHash, data } : undefined,
+    );
     this.#append(commit);
     return found?.invalid ?? [];
   }
@@ -188,14 +240,21 @@ export class Archive extends ArchiveTransfers {
     const { puts } = await this.indexing(mode, batchNumber, batch, commit);
     const { unnamed } = batch;
     if (unnamed.length > 0)
-      puts.set(keys.batchKey("commit", mode, batchNumber), keys.commitToText({ ...commit, unnamed }));
+      puts.set(
+        keys.batchKey("commit", mode, batchNumber),
+        keys.commitToText({ ...commit, unnamed }),
+      );
     if (batch.transfers === null) return { changes: puts, invalid: [] };
     const { changes, invalid } = await this.transferChanges(batch.transfers, commit);
     return { invalid, changes: new Map([...puts, ...changes]) };
   }
 
   /** Writes changes at once, with a batch's data. */
-  async write(changes: ReadonlyMap<string, string | null>, batch?: BatchData, options: object = {}): Promise<void> {
+  async write(
+    changes: ReadonlyMap<string, string | null>,
+    batch?: BatchData,
+    options: object = {},
+  ): Promise<void> {
     const write = this.store.batch();
     for (const [key, value] of changes) {
       if (value === null) write.del(key, keys.TEXT);
@@ -206,7 +265,11 @@ export class Archive extends ArchiveTransfers {
   }
 
   /** The same for events of L1 up to a position. */
-  async #moveTo(position: Position, changes: Changes = new Map(), batch?: BatchData): Promise<void> {
+  async #moveTo(
+    position: Position,
+    changes: Changes = new Map(),
+    batch?: BatchData,
+  ): Promise<void> {
     await this.write(changes.set(keys.POSITION, keys.toText(position)), batch);
     this.#position = position;
   }
@@ -225,7 +288,8 @@ export class Archive extends ArchiveTransfers {
   #behind({ blockNumber: block, logIndex }: L1Event): Position {
     const at = this.#position;
     const isFurther =
-      at !== null && (at.block > block || (at.block === block && (at.logIndex ?? logIndex) >= logIndex));
+      at !== null &&
+      (at.block > block || (at.block === block && (at.logIndex ?? logIndex) >= logIndex));
     return isFurther ? at : { block, logIndex, hash: null };
   }
 
@@ -238,7 +302,9 @@ export class Archive extends ArchiveTransfers {
   }
 
   #append({ mode, batchNumber, vaultCount, dataHash, batchRoot, blockNumber }: Commit): void {
-    this.trees[mode].append(hexToBytes(stateLeaf({ batchNumber, vaultCount, dataHash, batchRoot })));
+    this.trees[mode].append(
+      hexToBytes(stateLeaf({ batchNumber, vaultCount, dataHash, batchRoot })),
+    );
     this.vaultCounts[mode] += vaultCount;
     const last = this.#lastCommitBlock;
     this.#lastCommitBlock = last !== null && last > blockNumber ? last : blockNumber;
@@ -246,36 +312,48 @@ export class Archive extends ArchiveTransfers {
 
   async #open(): Promise<void> {
     const { chainId, contract } = this.settlement;
-    const meta = JSON.stringify({ format: FORMAT, version: VERSION, chainId: chainId.toString(), contract });
+    const meta = JSON.stringify({
+      format: FORMAT,
+      version: VERSION,
+      chainId: chainId.toString(),
+      contract,
+    });
     const found = await this.text(keys.META);
     if (found === undefined) {
       for await (const _ of this.store.keys({ limit: 1 }))
-        throw new MintmarkError("store_mismatch", "The folder holds another kind of store. Give an empty folder.");
+        throw new MintmarkError(
+          "store_mismatch",
+          "The folder holds another kind of store. Give an empty folder.",
+        );
       await this.store.put<string, string>(keys.META, meta, keys.TEXT);
     } else if (!found.includes(`"version":${VERSION},`)) {
       const [, version = "of an unknown format"] = /"version":(\d+)/.exec(found) ?? [];
       const detail = `The archive has version ${version}, and this version of Mintmark reads version ${VERSION}.`;
-      const advice = "Use the version that wrote it, or an empty folder, which L1 and the other members fill.";
+      const advice =
+        "Use the version that wrote it, or an empty folder, which L1 and the other members fill.";
       throw new MintmarkError("store_mismatch", `${detail} Nothing was changed. ${advice}`);
     } else if (found !== meta) {
       throw new MintmarkError("store_mismatch", `The store is ${found}, not ${meta}.`);
     }
     this.#position = keys.fromText<Position>(await this.text(keys.POSITION));
     for (const mode of MODES) {
-      for await (const [key, text] of this.store.iterator<string, string>(keys.within(`commit/${mode}/`)))
+      for await (const [key, text] of this.store.iterator<string, string>(
+        keys.within(`commit/${mode}/`),
+      ))
         this.#append(keys.commitFromText(mode, keys.batchNumberOf(key), text) as Commit);
     }
   }
 }
 
 /**
- * A committee majority can commit a validium batch whose root does not match its data; then nothing is provable. L1
- * derives the root of a rollup batch itself, so a difference there is our defect.
+ * A committee majority can commit a validium batch whose root does not match its data; then nothing
+ * is provable. L1 derives the root of a rollup batch itself, so a difference there is our defect.
  */
 function nullWhenWithheld(mode: Mode): (error: unknown) => null {
   return (error) => {
     const isOtherData =
-      error instanceof BatchDataError || (error instanceof MintmarkError && error.code === "validation_failed");
+      error instanceof BatchDataError ||
+      (error instanceof MintmarkError && error.code === "validation_failed");
     if (mode === "validium" && isOtherData) return null;
     throw error;
   };

@@ -20,7 +20,8 @@ export interface DataSources {
 }
 
 /** L1's record of a batch: an event, or the archive's. */
-export type CommittedBatch = Omit<Commit, "leftOut" | "committedAt"> & Partial<Pick<Commit, "leftOut">>;
+export type CommittedBatch = Omit<Commit, "leftOut" | "committedAt"> &
+  Partial<Pick<Commit, "leftOut">>;
 
 /** The part of L1 that knows which assets a batch could name. */
 export type Registry = Pick<L1Reader, "registrations">;
@@ -28,7 +29,10 @@ export type Registry = Pick<L1Reader, "registrations">;
 /** The part of L1 that gives the data of rollup batches, and leads to their blobs. */
 type CommitReader = Pick<L1Reader, "block" | "rollupData"> & Registry;
 
-/** Milliseconds that an answer without data may take, and waste none: an honest node has pruned old blobs. */
+/**
+ * Milliseconds that an answer without data may take, and waste none: an honest node has pruned old
+ * blobs.
+ */
 const FREE_MS = 500;
 
 type Source = { readonly name: string };
@@ -36,8 +40,9 @@ type Source = { readonly name: string };
 const L1: Source = { name: "L1" };
 
 /**
- * Finds the data of committed batches: calldata on L1, blobs in the sources of blobs, anything else in the other
- * sources. A source may be malicious and stall, so one that has used up its time is not asked again.
+ * Finds the data of committed batches: calldata on L1, blobs in the sources of blobs, anything else
+ * in the other sources. A source may be malicious and stall, so one that has used up its time is
+ * not asked again.
  */
 export class CommittedData {
   readonly #l1: CommitReader;
@@ -52,9 +57,11 @@ export class CommittedData {
   }
 
   /**
-   * The answer of `take` for the first data that it takes. It rejects for other data. null when nobody gives the data.
+   * The answer of `take` for the first data that it takes. It rejects for other data. null when
+   * nobody gives the data.
    *
-   * @param onFault - called when a source fails or gives other data; the error is null when it does not have the batch
+   * @param onFault - called when a source fails or gives other data; the error is null when it does
+   *   not have the batch
    */
   async find<T>(
     commit: CommittedBatch,
@@ -85,7 +92,10 @@ export class CommittedData {
     return null;
   }
 
-  /** The committed batch from its data. Rejects with the code and the fault of each source when none gives it. */
+  /**
+   * The committed batch from its data. Rejects with the code and the fault of each source when none
+   * gives it.
+   */
   async batch(
     commit: CommittedBatch,
     code: "proof_not_ready" | "l1_failed",
@@ -95,7 +105,10 @@ export class CommittedData {
     const onFault = ({ name }: Source, error: unknown) => {
       faults.push(`${name}: ${error === null ? "does not have it" : messageOf(error)}`);
     };
-    const check = async (data: Uint8Array) => ({ data, batch: await checkedBatch(commit, data, this.#kzg, this.#l1) });
+    const check = async (data: Uint8Array) => ({
+      data,
+      batch: await checkedBatch(commit, data, this.#kzg, this.#l1),
+    });
     const found = await this.find(commit, check, onFault, signal);
     if (found !== null) return found;
     const others = commit.blobs === undefined ? "" : ", a beacon node or a folder of blobs";
@@ -108,18 +121,25 @@ export class CommittedData {
   }
 
   /** The sources of a batch, in order. Each reads its data, or null when it does not have it. */
-  #readers(commit: CommittedBatch): (readonly [Source, (signal: AbortSignal) => Promise<Uint8Array | null>])[] {
+  #readers(
+    commit: CommittedBatch,
+  ): (readonly [Source, (signal: AbortSignal) => Promise<Uint8Array | null>])[] {
     const { mode, batchNumber, txHash, blobs } = commit;
     const { blobs: blobSources = [], sources = [] } = this.#from;
     const elsewhere = sources.map(
-      (source) => [source, (signal: AbortSignal) => source.batchData(mode, batchNumber, signal)] as const,
+      (source) =>
+        [source, (signal: AbortSignal) => source.batchData(mode, batchNumber, signal)] as const,
     );
     if (mode === "validium") return elsewhere;
     if (blobs === undefined) return [[L1, () => this.#l1.rollupData(txHash)], ...elsewhere];
     // Each source adds the blobs that it has to those of the sources before it.
     const found = new Map<Hash, Uint8Array>();
     const inBlobs = blobSources.map(
-      (source) => [source, (signal: AbortSignal) => this.#gather(source, commit, blobs, found, signal)] as const,
+      (source) =>
+        [
+          source,
+          (signal: AbortSignal) => this.#gather(source, commit, blobs, found, signal),
+        ] as const,
     );
     return [...inBlobs, ...elsewhere];
   }
@@ -132,7 +152,10 @@ export class CommittedData {
     signal: AbortSignal,
   ): Promise<Uint8Array | null> {
     const wanted = new Set(versionedHashes.filter((hash) => !found.has(hash)));
-    const place = { beaconBlock: await beaconBlockOf(blockNumber, this.#l1), versionedHashes: [...wanted] };
+    const place = {
+      beaconBlock: await beaconBlockOf(blockNumber, this.#l1),
+      versionedHashes: [...wanted],
+    };
     for (const blob of await source.blobs(place, signal)) {
       if (wanted.size === 0) break;
       const hash = versionedHash(await this.#kzg.commitment(blob));
@@ -140,12 +163,16 @@ export class CommittedData {
     }
     if (wanted.size > 0) return null;
     const elements = new Uint8Array(versionedHashes.length * BLOB_BYTES);
-    for (const [i, hash] of versionedHashes.entries()) elements.set(found.get(hash) as Uint8Array, i * BLOB_BYTES);
+    for (const [i, hash] of versionedHashes.entries())
+      elements.set(found.get(hash) as Uint8Array, i * BLOB_BYTES);
     return blobBatchData({ vaultCount, assets, elements });
   }
 }
 
-/** The committed batch that this data makes. Rejects with `validation_failed` for other data, by KZG for blobs. */
+/**
+ * The committed batch that this data makes. Rejects with `validation_failed` for other data, by KZG
+ * for blobs.
+ */
 export async function checkedBatch(
   commit: CommittedBatch,
   data: Uint8Array,
@@ -158,21 +185,28 @@ export async function checkedBatch(
     const unnamed = await unregistered(batch.assets, commit, registry);
     if (unnamed.length > 0) batch = deriveCommitted({ ...commit, unnamed }, data);
   }
-  if (isBatch(batch, commit) && (blobs === undefined || (await hasBlobs(data, blobs.versionedHashes, kzg))))
+  if (
+    isBatch(batch, commit) &&
+    (blobs === undefined || (await hasBlobs(data, blobs.versionedHashes, kzg)))
+  )
     return batch;
-  throw new MintmarkError("validation_failed", `the data does not match batch ${mode}-${batchNumber} on L1`);
+  throw new MintmarkError(
+    "validation_failed",
+    `the data does not match batch ${mode}-${batchNumber} on L1`,
+  );
 }
 
 /**
- * Places of the assets that L1 had not registered at the commit. L1 takes no manifest that names them, but a committee
- * can hide their vaults beside others. They pay nobody, and the others pay.
+ * Places of the assets that L1 had not registered at the commit. L1 takes no manifest that names
+ * them, but a committee can hide their vaults beside others. They pay nobody, and the others pay.
  */
 async function unregistered(
   assets: readonly AssetId[],
   { blockNumber, sequence }: CommittedBatch,
   registry: Registry,
 ): Promise<number[]> {
-  const registrations = assets.length === 0 ? [] : await registry.registrations(assets, blockNumber);
+  const registrations =
+    assets.length === 0 ? [] : await registry.registrations(assets, blockNumber);
   return [...registrations.entries()].flatMap(([place, found]) =>
     found === null || found.since > sequence ? [place] : [],
   );

@@ -1,18 +1,34 @@
 import { MintmarkError } from "../../errors.ts";
 import type { Hash, Mode, VaultId } from "../../model.ts";
 import type { AssetId, BatchHeader, ProvenHop, VaultContent, VaultProof } from "../../ports.ts";
-import { type DecodeOptions, decodeBatch, decodeSlots, placeVaults } from "../../protocol/batch-decoder.ts";
+import {
+  type DecodeOptions,
+  decodeBatch,
+  decodeSlots,
+  placeVaults,
+} from "../../protocol/batch-decoder.ts";
 import { BatchTree } from "../../protocol/batch-tree.ts";
 import * as blobBatches from "../../protocol/blob-batch.ts";
 import { bytesToHex, HASH_BYTES, keccak256, unpackHashes } from "../../protocol/hex.ts";
 import type { Kzg } from "../../protocol/kzg/kzg-thread.ts";
 import { versionedHash } from "../../protocol/kzg.ts";
-import { batchRoot, compareAssets, kindOf, MAX_BATCH_ASSETS, manifestRoot } from "../../protocol/manifest.ts";
+import {
+  batchRoot,
+  compareAssets,
+  kindOf,
+  MAX_BATCH_ASSETS,
+  manifestRoot,
+} from "../../protocol/manifest.ts";
 import { elementPlaces, openedProof } from "../../protocol/opening.ts";
 import { type BatchVaultProof, proveVault, verifyVaultProof } from "../../protocol/proof.ts";
 import { MAX_TRANSFER_HOPS, transferBatchRoot } from "../../protocol/transfer.ts";
 import type { TransferGroup } from "../../protocol/transfer-data.ts";
-import { decodeTransferData, isTransferData, transferLeaves, transferOutputs } from "../../protocol/transfer-data.ts";
+import {
+  decodeTransferData,
+  isTransferData,
+  transferLeaves,
+  transferOutputs,
+} from "../../protocol/transfer-data.ts";
 import { hopOf } from "../../protocol/transfer-proof.ts";
 import { unpackVaultId, vaultLeaf, vaultLeaves } from "../../protocol/vault.ts";
 import type { Commit } from "./keys.ts";
@@ -30,13 +46,19 @@ export interface DerivedBatch {
   readonly leftOut: readonly number[];
   /** Places in the data's list of assets of those that the manifest lacks. */
   readonly unnamed: readonly number[];
-  /** In slot order; null for a void slot, a transfer's, and for a vault of an asset that L1 has left out. */
+  /**
+   * In slot order; null for a void slot, a transfer's, and for a vault of an asset that L1 has left
+   * out.
+   */
   readonly slots: readonly (VaultContent | null)[];
   /** null for a batch in blobs. */
   readonly tree: BatchTree | null;
   /** null for a batch with a vault tree. */
   readonly blobs: DerivedBlobs | null;
-  /** The signed records of a batch of transfers, whose vaults depend on earlier batches; null for a batch of mints. */
+  /**
+   * The signed records of a batch of transfers, whose vaults depend on earlier batches; null for a
+   * batch of mints.
+   */
   readonly transfers: readonly TransferGroup[] | null;
 }
 
@@ -51,24 +73,32 @@ interface DeriveOptions extends Pick<DecodeOptions, "standardOf"> {
   readonly leftOut?: readonly number[];
   /** As {@link DerivedBatch.unnamed}; default none. */
   readonly unnamed?: readonly number[];
-  /** Hashes of the blobs on L1, for a batch in blobs. Only {@link hasBlobs} compares the data with them. */
+  /**
+   * Hashes of the blobs on L1, for a batch in blobs. Only {@link hasBlobs} compares the data with
+   * them.
+   */
   readonly versionedHashes?: readonly Hash[];
 }
 
 /** What L1 tells of a batch that it committed, for the reading of its data. */
-type CommittedPlace = Pick<Commit, "mode" | "batchNumber"> & Partial<Pick<Commit, "leftOut" | "unnamed" | "blobs">>;
+type CommittedPlace = Pick<Commit, "mode" | "batchNumber"> &
+  Partial<Pick<Commit, "leftOut" | "unnamed" | "blobs">>;
 
 /** Derives a committed batch, as {@link deriveBatch}. */
 export function deriveCommitted(
   { mode, batchNumber, leftOut, unnamed, blobs }: CommittedPlace,
   data: Uint8Array,
 ): DerivedBatch {
-  return deriveBatch(mode, batchNumber, data, { leftOut, unnamed, versionedHashes: blobs?.versionedHashes });
+  return deriveBatch(mode, batchNumber, data, {
+    leftOut,
+    unnamed,
+    versionedHashes: blobs?.versionedHashes,
+  });
 }
 
 /**
- * Derives a batch from its data. Throws `BatchDataError`, with `standardOf` also for assets that L1 refuses;
- * `TransferDataError` for transfers.
+ * Derives a batch from its data. Throws `BatchDataError`, with `standardOf` also for assets that L1
+ * refuses; `TransferDataError` for transfers.
  *
  * @example
  * const { batchRoot, slots } = deriveBatch("zk-rollup", 12, data);
@@ -80,25 +110,42 @@ export function deriveBatch(
   data: Uint8Array,
   { leftOut = [], unnamed = [], versionedHashes, ...options }: DeriveOptions = {},
 ): DerivedBatch {
-  if (versionedHashes === undefined && isTransferData(mode, data)) return deriveTransfers(batchNumber, data);
+  if (versionedHashes === undefined && isTransferData(mode, data))
+    return deriveTransfers(batchNumber, data);
   const { slots: entries, assets: listed } =
-    versionedHashes === undefined ? decodeBatch(data, options) : blobBatches.decodeBlobBatch(data, options);
+    versionedHashes === undefined
+      ? decodeBatch(data, options)
+      : blobBatches.decodeBlobBatch(data, options);
   const assets = listed.filter((_, place) => !unnamed.includes(place));
   const vaults = placeVaults(entries, mode, batchNumber);
   const tree = versionedHashes === undefined ? new BatchTree(vaultLeaves(vaults)) : null;
-  const blobs = versionedHashes === undefined ? null : { ...blobBatches.readBlobBatchData(data), versionedHashes };
+  const blobs =
+    versionedHashes === undefined
+      ? null
+      : { ...blobBatches.readBlobBatchData(data), versionedHashes };
   const content =
     blobs === null
       ? bytesToHex((tree as BatchTree).root)
-      : blobBatches.blobContent(blobs.vaultCount, blobBatches.manifestHash(assets), blobs.versionedHashes);
+      : blobBatches.blobContent(
+          blobs.vaultCount,
+          blobBatches.manifestHash(assets),
+          blobs.versionedHashes,
+        );
   const unpaid = unpaidPlaces(leftOut, unnamed).flatMap((place) => listed[place] ?? []);
   const pays = (vault: VaultContent) => !unpaid.some((asset) => compareAssets(asset, vault) === 0);
-  const slots = unpaid.length === 0 ? vaults : vaults.map((vault) => (vault !== null && pays(vault) ? vault : null));
+  const slots =
+    unpaid.length === 0
+      ? vaults
+      : vaults.map((vault) => (vault !== null && pays(vault) ? vault : null));
   return {
     dataHash: blobs === null ? bytesToHex(keccak256(data)) : content,
     assets,
     content,
-    batchRoot: batchRoot(blobs === null ? kindOf(mode) : "blobs", manifestRoot(assets, leftOut), content),
+    batchRoot: batchRoot(
+      blobs === null ? kindOf(mode) : "blobs",
+      manifestRoot(assets, leftOut),
+      content,
+    ),
     leftOut,
     unnamed,
     vaultCount: slots.length,
@@ -110,8 +157,9 @@ export function deriveBatch(
 }
 
 /**
- * Single vaults of a committed batch, from data that was checked before: none for void slots, for assets that L1 has left
- * out, and in a batch of transfers. Reads only these slots, since a batch can have 2^20.
+ * Single vaults of a committed batch, from data that was checked before: none for void slots, for
+ * assets that L1 has left out, and in a batch of transfers. Reads only these slots, since a batch
+ * can have 2^20.
  */
 export function vaultsAt(
   { mode, leftOut = [], unnamed = [], blobs }: CommittedPlace,
@@ -128,7 +176,9 @@ export function vaultsAt(
   return [...found].map(([slot, entry]) => ({ vaultId: bySlot.get(slot) as VaultId, ...entry }));
 }
 
-/** Places in the data's list of the assets that L1 does not pay, from their places in the manifest. */
+/**
+ * Places in the data's list of the assets that L1 does not pay, from their places in the manifest.
+ */
 function unpaidPlaces(leftOut: readonly number[], unnamed: readonly number[]): number[] {
   if (unnamed.length === 0) return [...leftOut];
   const named = Array.from({ length: MAX_BATCH_ASSETS }, (_, place) => place).filter(
@@ -159,7 +209,11 @@ function deriveTransfers(batchNumber: number, data: Uint8Array): DerivedBatch {
 }
 
 /** Whether the blobs in a batch's data are those that L1 has committed to. */
-export async function hasBlobs(data: Uint8Array, versionedHashes: readonly Hash[], kzg: Kzg): Promise<boolean> {
+export async function hasBlobs(
+  data: Uint8Array,
+  versionedHashes: readonly Hash[],
+  kzg: Kzg,
+): Promise<boolean> {
   const blobs = blobBatches.blobsIn(blobBatches.readBlobBatchData(data));
   if (blobs.length !== versionedHashes.length) return false;
   const hashes = await versionedHashesOf(blobs, kzg);
@@ -167,7 +221,10 @@ export async function hasBlobs(data: Uint8Array, versionedHashes: readonly Hash[
 }
 
 /** Hashes of blobs as L1 has them: about 50 ms for each. */
-export function versionedHashesOf(blobs: readonly Uint8Array[], kzg: Pick<Kzg, "commitment">): Promise<Hash[]> {
+export function versionedHashesOf(
+  blobs: readonly Uint8Array[],
+  kzg: Pick<Kzg, "commitment">,
+): Promise<Hash[]> {
   return Promise.all(blobs.map(async (blob) => versionedHash(await kzg.commitment(blob))));
 }
 
@@ -179,11 +236,17 @@ export function vaultsOf({ slots }: DerivedBatch): VaultContent[] {
 /** The vault at its slot. Throws `vault_not_found` for a void or missing slot. */
 export function vaultIn({ slots }: DerivedBatch, vaultId: VaultId): VaultContent {
   const vault = slots[unpackVaultId(vaultId).slot] ?? null;
-  if (vault === null) throw new MintmarkError("vault_not_found", `The batch holds no vault ${vaultId}.`);
+  if (vault === null)
+    throw new MintmarkError("vault_not_found", `The batch holds no vault ${vaultId}.`);
   return vault;
 }
 
-async function opened(batch: DerivedBatch, blobs: DerivedBlobs, vault: VaultContent, kzg: Kzg): Promise<VaultProof> {
+async function opened(
+  batch: DerivedBatch,
+  blobs: DerivedBlobs,
+  vault: VaultContent,
+  kzg: Kzg,
+): Promise<VaultProof> {
   const places = elementPlaces(blobs, unpackVaultId(vault.vaultId).slot, vault);
   const all = blobBatches.blobsIn(blobs);
   const openings = await Promise.all(
@@ -201,12 +264,18 @@ async function opened(batch: DerivedBatch, blobs: DerivedBlobs, vault: VaultCont
 export type BatchSummary = Pick<DerivedBatch, "dataHash" | "batchRoot" | "vaultCount">;
 
 /** Whether the derived batch is the one that the operator or L1 names. */
-export function isBatch(batch: BatchSummary, { dataHash, batchRoot, vaultCount }: BatchSummary): boolean {
-  return batch.dataHash === dataHash && batch.batchRoot === batchRoot && batch.vaultCount === vaultCount;
+export function isBatch(
+  batch: BatchSummary,
+  { dataHash, batchRoot, vaultCount }: BatchSummary,
+): boolean {
+  return (
+    batch.dataHash === dataHash && batch.batchRoot === batchRoot && batch.vaultCount === vaultCount
+  );
 }
 
 /**
- * The proof of a vault of a committed batch, with the transfers since its mint. The contract judges the transfers.
+ * The proof of a vault of a committed batch, with the transfers since its mint. The contract judges
+ * the transfers.
  *
  * @param kzg - opens the vault's elements of a batch in blobs, which takes about 0.2 s
  * @throws MintmarkError `vault_not_found`
@@ -214,7 +283,10 @@ export function isBatch(batch: BatchSummary, { dataHash, batchRoot, vaultCount }
 export async function chainProof(
   vaultId: VaultId,
   kzg: Kzg,
-  read: (mode: Mode, batchNumber: number) => Promise<{ readonly commit: BatchHeader; readonly batch: DerivedBatch }>,
+  read: (
+    mode: Mode,
+    batchNumber: number,
+  ) => Promise<{ readonly commit: BatchHeader; readonly batch: DerivedBatch }>,
 ): Promise<BatchVaultProof & { readonly header: BatchHeader }> {
   const hops: ProvenHop[] = [];
   for (let at = vaultId; ; ) {
@@ -226,8 +298,17 @@ export async function chainProof(
     const tree = batch.tree as BatchTree;
     if (transfers === null) {
       const vault = vaultIn(batch, at);
-      const proof = blobs === null ? proveVault({ ...batch, tree }, vault) : await opened(batch, blobs, vault, kzg);
-      return { ...proof, batchRoot, leaf: bytesToHex(vaultLeaf(vault)), header, ...(hops.length > 0 && { hops }) };
+      const proof =
+        blobs === null
+          ? proveVault({ ...batch, tree }, vault)
+          : await opened(batch, blobs, vault, kzg);
+      return {
+        ...proof,
+        batchRoot,
+        leaf: bytesToHex(vaultLeaf(vault)),
+        header,
+        ...(hops.length > 0 && { hops }),
+      };
     }
     const output = transferOutputs(transfers, batchNumber)[slot];
     if (output === undefined || hops.length === MAX_TRANSFER_HOPS)

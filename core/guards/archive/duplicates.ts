@@ -15,7 +15,10 @@ export interface VoidedDuplicate {
 /** The contract that voids vaults. `proof_not_ready`: nobody can withdraw the vault there yet. */
 export type VoidingPortal = Pick<L1Reader, "settlement" | "withdrawn" | "registration"> &
   L1Voider & {
-    /** The batch's place in the portal's order; null while the portal does not have it. Default: the commit's own. */
+    /**
+     * The batch's place in the portal's order; null while the portal does not have it. Default: the
+     * commit's own.
+     */
     readonly sequenceOf?: (commit: Commit) => Promise<bigint | null>;
   };
 
@@ -30,14 +33,19 @@ export interface VoidOptions {
 const MOST_NAMED = 3; // Failures that an error names one by one
 
 /**
- * Voids every committed vault of an ERC-721 token of the portal's chain but the first. Returns the number of voided
- * vaults. Continues after a refusal by L1, and throws at the end.
+ * Voids every committed vault of an ERC-721 token of the portal's chain but the first. Returns the
+ * number of voided vaults. Continues after a refusal by L1, and throws at the end.
  *
  * @example
  * await follow({ archive, l1, fromBlock });
  * const voided = await voidDuplicates({ archive, portal: l1 });
  */
-export async function voidDuplicates({ archive, portal, onVoided, signal }: VoidOptions): Promise<number> {
+export async function voidDuplicates({
+  archive,
+  portal,
+  onVoided,
+  signal,
+}: VoidOptions): Promise<number> {
   const failures: unknown[] = [];
   let voided = 0;
   for (const token of await vaultsByToken(archive, portal)) {
@@ -46,9 +54,13 @@ export async function voidDuplicates({ archive, portal, onVoided, signal }: Void
     for (const later of others) {
       signal?.throwIfAborted();
       // Another watcher may have done it, or the later vault was withdrawn before.
-      if ((await archive.withdrawn(later)) > 0n || (await portal.withdrawn(later, "erc721")) > 0n) continue;
+      if ((await archive.withdrawn(later)) > 0n || (await portal.withdrawn(later, "erc721")) > 0n)
+        continue;
       try {
-        const [first, second] = [await archive.vaultProof(earlier), await archive.vaultProof(later)];
+        const [first, second] = [
+          await archive.vaultProof(earlier),
+          await archive.vaultProof(later),
+        ];
         const { txHash } = await portal.voidDuplicate(first, second, { signal });
         voided++;
         onVoided?.({ earlier, later, txHash });
@@ -64,15 +76,19 @@ export async function voidDuplicates({ archive, portal, onVoided, signal }: Void
 }
 
 /**
- * The vaults of each token that has several. For each vault but the first, the index stores the one before it. The
- * order starts at a random place, so watchers do not all try the same vault first.
+ * The vaults of each token that has several. For each vault but the first, the index stores the one
+ * before it. The order starts at a random place, so watchers do not all try the same vault first.
  */
-async function vaultsByToken(archive: Archive, portal: VoidingPortal): Promise<readonly TokenVaults[]> {
+async function vaultsByToken(
+  archive: Archive,
+  portal: VoidingPortal,
+): Promise<readonly TokenVaults[]> {
   const { chainId } = portal.settlement;
   const registrations = new Map<Hash, L1Registration | null>();
   const byHolder = new Map<VaultId, TokenVaults>();
   for await (const { assetType, scheme, holder, vaultId } of archive.duplicates(chainId)) {
-    if (!registrations.has(assetType)) registrations.set(assetType, await portal.registration(chainId, assetType));
+    if (!registrations.has(assetType))
+      registrations.set(assetType, await portal.registration(chainId, assetType));
     const registration = registrations.get(assetType) ?? null;
     if (registration?.blobScheme !== scheme) continue;
     const { vaultIds = [holder] } = byHolder.get(holder) ?? {};
@@ -90,8 +106,9 @@ interface TokenVaults {
 }
 
 /**
- * The valid vaults whose data is here, in the portal's order. A member also holds batches that it signed and nobody
- * committed; committed ones come first. Vaults from before their token's registration do not count.
+ * The valid vaults whose data is here, in the portal's order. A member also holds batches that it
+ * signed and nobody committed; committed ones come first. Vaults from before their token's
+ * registration do not count.
  */
 async function inL1Order(
   archive: Archive,
@@ -113,5 +130,7 @@ async function inL1Order(
 
 function sentenceOf(failures: readonly unknown[]): string {
   const named = failures.slice(0, MOST_NAMED).map(String).join("; ");
-  return failures.length > MOST_NAMED ? `${named}; and ${failures.length - MOST_NAMED} more` : named;
+  return failures.length > MOST_NAMED
+    ? `${named}; and ${failures.length - MOST_NAMED} more`
+    : named;
 }

@@ -29,40 +29,51 @@ export interface FollowOptions extends DataSources {
   readonly l1: FollowedChain;
   /** Deployment block of the settlement contract. */
   readonly fromBlock: bigint;
-  /** Default: the newest final block. Other blocks can be replaced; then the archive must be rebuilt. */
+  /**
+   * Default: the newest final block. Other blocks can be replaced; then the archive must be
+   * rebuilt.
+   */
   readonly toBlock?: bigint;
   readonly onProgress?: (progress: Progress) => void;
   /** Called when a source fails or gives other data. The next source follows. */
   readonly onFault?: (source: { readonly name: string }, batchId: string, error: unknown) => void;
-  /** Called once for each committed record that moves nothing: a committee that checks records signs none. */
+  /**
+   * Called once for each committed record that moves nothing: a committee that checks records signs
+   * none.
+   */
   readonly onInvalidTransfer?: (found: InvalidTransfer) => void;
   readonly signal?: AbortSignal;
 }
 
 /**
- * Brings an archive up to a block of L1: commits with their data, withdrawals, voided duplicates. Rollup data comes
- * from the commits' transactions or from sources of their blobs, validium data from the sources. The next run retries
- * missing data.
+ * Brings an archive up to a block of L1: commits with their data, withdrawals, voided duplicates.
+ * Rollup data comes from the commits' transactions or from sources of their blobs, validium data
+ * from the sources. The next run retries missing data.
  *
- * @throws MintmarkError `l1_failed` when the chain is unreachable; `store_mismatch` for another chain than before
+ * @throws MintmarkError `l1_failed` when the chain is unreachable; `store_mismatch` for another
+ *   chain than before
  *
  * @example
- * const archive = await Archive.open({ store, l1 });
- * await follow({ archive, l1, fromBlock, sources: [new HttpBatchSource("https://member.example")] });
+ * const archive = await Archive.open({ store, l1 }); await follow({ archive, l1, fromBlock,
+ * sources: [new HttpBatchSource("https://member.example")] });
  */
 export async function follow(options: FollowOptions): Promise<void> {
   const { archive, l1, fromBlock, onProgress, onInvalidTransfer = () => {}, signal } = options;
   const toBlock = options.toBlock ?? (await l1.finalizedBlockNumber());
   await requireSameChain(archive, l1);
   const next = archive.position === null ? fromBlock : nextBlock(archive.position);
-  for (const [from, to] of blockRanges(next <= toBlock ? overlapping(next, fromBlock) : next, toBlock)) {
+  for (const [from, to] of blockRanges(
+    next <= toBlock ? overlapping(next, fromBlock) : next,
+    toBlock,
+  )) {
     signal?.throwIfAborted();
     const { events, block } = await eventsUpTo(l1, from, to);
     for (const event of events) {
       signal?.throwIfAborted();
       if (archive.hasApplied(event)) continue;
       (await archive.apply(event, await dataOf(event, options))).forEach(onInvalidTransfer);
-      if (event.type === "batchCommitted") onProgress?.(progressOf(archive, event.blockNumber, toBlock));
+      if (event.type === "batchCommitted")
+        onProgress?.(progressOf(archive, event.blockNumber, toBlock));
     }
     await archive.advance(block);
     onProgress?.(progressOf(archive, to, toBlock));
@@ -71,9 +82,13 @@ export async function follow(options: FollowOptions): Promise<void> {
   (await archive.judgeTransfers()).forEach(onInvalidTransfer);
 }
 
-/** The calldata of a commit; null when the chain does not give it. Then the chain and the sources are asked later. */
+/**
+ * The calldata of a commit; null when the chain does not give it. Then the chain and the sources
+ * are asked later.
+ */
 async function dataOf(event: L1Event, { l1 }: FollowOptions): Promise<Uint8Array | null> {
-  if (event.type !== "batchCommitted" || event.mode !== "zk-rollup" || event.blobs !== undefined) return null;
+  if (event.type !== "batchCommitted" || event.mode !== "zk-rollup" || event.blobs !== undefined)
+    return null;
   return l1.rollupData(event.txHash);
 }
 
@@ -81,7 +96,8 @@ async function dataOf(event: L1Event, { l1 }: FollowOptions): Promise<Uint8Array
 async function supplyMissing(options: FollowOptions): Promise<void> {
   const { archive, l1, onFault, onInvalidTransfer = () => {}, signal } = options;
   const committed = new CommittedData(l1, archive.kzg, options);
-  // The newest first: beacon nodes have dropped old blobs, and an answer without data uses up their time too.
+  // The newest first: beacon nodes have dropped old blobs, and an answer without data uses up their
+  // time too.
   for (const { mode, batchNumber } of (await archive.missing()).reverse()) {
     const commit = await archive.commit(mode, batchNumber);
     if (commit === null) continue;
@@ -117,7 +133,10 @@ export interface WatcherOptions extends Omit<FollowOptions, "toBlock" | "signal"
   readonly l1: FollowedChain & VoidingPortal;
   /** Milliseconds between rounds; default 12,000, one block of Ethereum. */
   readonly intervalMs?: number;
-  /** The work of a round after following L1. Returns the number of things done. Default: voids ERC-721 duplicates. */
+  /**
+   * The work of a round after following L1. Returns the number of things done. Default: voids
+   * ERC-721 duplicates.
+   */
   readonly work?: (signal?: AbortSignal) => Promise<number>;
   readonly onVoided?: (voided: VoidedDuplicate) => void;
   /** Called with the error of a failed round. The delay before the next round grows. */
@@ -127,7 +146,8 @@ export interface WatcherOptions extends Omit<FollowOptions, "toBlock" | "signal"
 const BACKOFF: Backoff = { firstMs: 1_000, maxMs: 60_000 };
 
 /**
- * Keeps an archive up to date with L1 and voids ERC-721 duplicates. Every committee member runs one; anyone else may.
+ * Keeps an archive up to date with L1 and voids ERC-721 duplicates. Every committee member runs
+ * one; anyone else may.
  *
  * @example
  * await new Watcher({ archive, l1, fromBlock }).run(signal);
@@ -160,7 +180,11 @@ export class Watcher {
       this.#lastError = error;
       if (error !== null) onError(error);
     };
-    return repeat((aborted) => this.round(aborted), { intervalMs, backoff: BACKOFF, onRound }, signal);
+    return repeat(
+      (aborted) => this.round(aborted),
+      { intervalMs, backoff: BACKOFF, onRound },
+      signal,
+    );
   }
 }
 
@@ -187,10 +211,11 @@ export interface RebuildReport {
 }
 
 /**
- * Rebuilds the public state from L1 (rollup) and from sources (validium), and compares its roots with L1's. An
- * interrupted rebuild resumes with the next call on the same store.
+ * Rebuilds the public state from L1 (rollup) and from sources (validium), and compares its roots
+ * with L1's. An interrupted rebuild resumes with the next call on the same store.
  *
- * @throws MintmarkError `l1_failed` when a root differs from L1's: a defect of this code or of the node
+ * @throws MintmarkError `l1_failed` when a root differs from L1's: a defect of this code or of the
+ *   node
  *
  * @example
  * const { batches, missing } = await rebuild({ archive, l1, fromBlock, sources });
@@ -199,7 +224,8 @@ export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
   const { archive, l1 } = options;
   const block = options.toBlock ?? (await l1.finalizedBlockNumber());
   // An archive that is further ahead stays there.
-  const toBlock = archive.position !== null && archive.position.block > block ? archive.position.block : block;
+  const toBlock =
+    archive.position !== null && archive.position.block > block ? archive.position.block : block;
   await follow({ ...options, toBlock });
   const [here, there] = [archive.state(), await l1.state(toBlock)];
   for (const key of Object.keys(here) as (keyof EngineState)[]) {
@@ -212,7 +238,10 @@ export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
   return {
     block: toBlock,
     batches: { validium: here.countValidium, "zk-rollup": here.countRollup },
-    vaults: { validium: archive.vaultCount("validium"), "zk-rollup": archive.vaultCount("zk-rollup") },
+    vaults: {
+      validium: archive.vaultCount("validium"),
+      "zk-rollup": archive.vaultCount("zk-rollup"),
+    },
     withdrawnVaults: await archive.withdrawnVaults(),
     missing: missing.map(({ mode, batchNumber }) => `${mode}-${batchNumber}`),
     unjudged: (await archive.unjudged()).map((batchNumber) => `zk-rollup-${batchNumber}`),

@@ -4,8 +4,19 @@ export type { ArchiveOptions } from "./archive-reads.ts";
 export type { InvalidTransfer, OutputVault, RecordFault, Spending } from "./archive-transfers.ts";
 export type { DataSources } from "./committed-data.ts";
 export { type DerivedBatch, deriveBatch } from "./derive.ts";
-export { type VoidedDuplicate, type VoidingPortal, type VoidOptions, voidDuplicates } from "./duplicates.ts";
-export type { FollowOptions, Progress, RebuildOptions, RebuildReport, WatcherOptions } from "./follow.ts";
+export {
+  type VoidedDuplicate,
+  type VoidingPortal,
+  type VoidOptions,
+  voidDuplicates,
+} from "./duplicates.ts";
+export type {
+  FollowOptions,
+  Progress,
+  RebuildOptions,
+  RebuildReport,
+  WatcherOptions,
+} from "./follow.ts";
 export { follow, rebuild, Watcher } from "./follow.ts";
 export type { Commit, Position } from "./keys.ts";
 export type { BatchSource, BlobPlace, BlobSource } from "./sources.ts";

@@ -3,8 +3,8 @@ import type { BatchHeader, CommittedBlobs } from "../../ports.ts";
 import type { VaultPlace } from "../../protocol/vault.ts";
 
 /**
- * The records of an archive. Keys are text, so a dump of the store is readable. Numbers are hex of fixed length, so
- * keys sort.
+ * The records of an archive. Keys are text, so a dump of the store is readable. Numbers are hex of
+ * fixed length, so keys sort.
  *
  * ```
  * meta                                   JSON: format, version, chain id, contract
@@ -38,7 +38,10 @@ export const POSITION = "position";
 
 export const TEXT = { keyEncoding: "utf8", valueEncoding: "utf8" } as const;
 export const BYTES = { keyEncoding: "utf8", valueEncoding: "view" } as const;
-/** For writes that must survive a crash of the machine. classic-level has `sync`; other stores ignore it. */
+/**
+ * For writes that must survive a crash of the machine. classic-level has `sync`; other stores
+ * ignore it.
+ */
 export const DURABLE = { sync: true } as object;
 
 /** Numbers are hex of fixed length. */
@@ -48,7 +51,8 @@ const vaultIdKey = (vaultId: VaultId): string => vaultId.toString(16).padStart(1
 type BatchRecordKind = "commit" | "missing" | "indexed" | "unjudged" | "consent" | "unsettled";
 export const batchKey = (kind: BatchRecordKind, mode: Mode, batchNumber: number) =>
   `${kind}/${mode}/${numberKey(batchNumber)}`;
-export const batchNumberOf = (key: string): number => Number.parseInt(key.slice(key.lastIndexOf("/") + 1), 16);
+export const batchNumberOf = (key: string): number =>
+  Number.parseInt(key.slice(key.lastIndexOf("/") + 1), 16);
 export const signedKey = (batchNumber: number) => `signed/${numberKey(batchNumber)}`;
 export const dataKey = (dataHash: Hash) => `data/${dataHash}`;
 
@@ -56,21 +60,28 @@ export const assetKey = (chainId: bigint, assetType: Hash) => `${chainId}/${asse
 /** An asset, and one way to read its blobs: the `reading` of the next keys. */
 export const readingKey = (chainId: bigint, assetType: Hash, scheme: BlobScheme) =>
   `${assetKey(chainId, assetType)}/${scheme}`;
-export const tokenKey = (reading: string, tokenId: bigint) => `token/${reading}/${tokenId.toString(16)}`;
-export const boundPrefix = (reading: string, tokenId: bigint) => `bound/${reading}/${tokenId.toString(16)}/`;
+export const tokenKey = (reading: string, tokenId: bigint) =>
+  `token/${reading}/${tokenId.toString(16)}`;
+export const boundPrefix = (reading: string, tokenId: bigint) =>
+  `bound/${reading}/${tokenId.toString(16)}/`;
 export const boundKey = (reading: string, tokenId: bigint, { mode, batchNumber }: VaultPlace) =>
   `${boundPrefix(reading, tokenId)}${mode}/${numberKey(batchNumber)}`;
-export const duplicateKey = (reading: string, vaultId: VaultId) => `duplicate/${reading}/${vaultIdKey(vaultId)}`;
+export const duplicateKey = (reading: string, vaultId: VaultId) =>
+  `duplicate/${reading}/${vaultIdKey(vaultId)}`;
 export const mintedKey = (chainId: bigint, token: Address) => `minted/${chainId}/${token}`;
 
-export const ownerKey = (owner: Address, vaultId: VaultId) => `owner/${owner}/${vaultIdKey(vaultId)}`;
-export const transferableKey = (chainId: bigint, assetType: Hash) => `transferable/${assetKey(chainId, assetType)}`;
+export const ownerKey = (owner: Address, vaultId: VaultId) =>
+  `owner/${owner}/${vaultIdKey(vaultId)}`;
+export const transferableKey = (chainId: bigint, assetType: Hash) =>
+  `transferable/${assetKey(chainId, assetType)}`;
 export const sessionKey = (owner: Address, key: Address) => `session/${owner}/${key}`;
 export const approvedKey = (owner: Address, digest: Hash) => `approved/${owner}/${digest}`;
 
 type VaultRecordKind = "withdrawn" | "unpayable" | "spent" | "output" | "invalid";
-export const vaultKey = (kind: VaultRecordKind, vaultId: VaultId) => `${kind}/${vaultIdKey(vaultId)}`;
-export const vaultIdOf = (key: string): VaultId => BigInt(`0x${key.slice(key.lastIndexOf("/") + 1)}`);
+export const vaultKey = (kind: VaultRecordKind, vaultId: VaultId) =>
+  `${kind}/${vaultIdKey(vaultId)}`;
+export const vaultIdOf = (key: string): VaultId =>
+  BigInt(`0x${key.slice(key.lastIndexOf("/") + 1)}`);
 
 /** The keys that begin with a prefix, which ends in a slash. */
 export function within(prefix: string) {
@@ -79,12 +90,25 @@ export function within(prefix: string) {
 
 /** Fields of the records in JSON that are decimal strings there. */
 const BIGINTS: ReadonlySet<string> = new Set([
-  ...["chainId", "block", "blockNumber", "sequence", "committedAt", "vaultId", "outId", "origin", "spent", "amount"],
+  ...[
+    "chainId",
+    "block",
+    "blockNumber",
+    "sequence",
+    "committedAt",
+    "vaultId",
+    "outId",
+    "origin",
+    "spent",
+    "amount",
+  ],
   ...["authorizedAt", "until", "revokedAt", "limit", "approvedAt", "cancelledAt"],
 ]);
 
 export function toText(record: object): string {
-  return JSON.stringify(record, (_, value: unknown) => (typeof value === "bigint" ? value.toString() : value));
+  return JSON.stringify(record, (_, value: unknown) =>
+    typeof value === "bigint" ? value.toString() : value,
+  );
 }
 
 /** The inverse of {@link toText}; null for a missing record. */
@@ -102,7 +126,9 @@ export interface Commit extends BatchHeader {
   readonly blockNumber: bigint;
   /** Places in the batch's manifest of the assets that L1 has left out. */
   readonly leftOut: readonly number[];
-  /** Places in the data's list of assets of those that the manifest lacks; absent when it has all. */
+  /**
+   * Places in the data's list of assets of those that the manifest lacks; absent when it has all.
+   */
   readonly unnamed?: readonly number[];
   /** Its blobs, when L1 has the data in blobs. */
   readonly blobs?: CommittedBlobs;
@@ -127,7 +153,11 @@ export function commitToText({ mode: _mode, batchNumber: _number, ...rest }: Com
   return toText(rest);
 }
 
-export function commitFromText(mode: Mode, batchNumber: number, text: string | undefined): Commit | null {
+export function commitFromText(
+  mode: Mode,
+  batchNumber: number,
+  text: string | undefined,
+): Commit | null {
   const stored = fromText<Omit<Commit, "mode" | "batchNumber">>(text);
   return stored && { mode, batchNumber, ...stored };
 }

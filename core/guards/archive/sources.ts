@@ -14,8 +14,13 @@ export interface BatchSource {
   batchData(mode: Mode, batchNumber: number, signal?: AbortSignal): Promise<Uint8Array | null>;
 }
 
-/** More than 2^20 vaults with the longest blobs, and more than one transaction of a rollup carries. */
-const MAX_DATA_BYTES: Readonly<Record<Mode, number>> = { validium: 512 * 1024 * 1024, "zk-rollup": 4 * 1024 * 1024 };
+/**
+ * More than 2^20 vaults with the longest blobs, and more than one transaction of a rollup carries.
+ */
+const MAX_DATA_BYTES: Readonly<Record<Mode, number>> = {
+  validium: 512 * 1024 * 1024,
+  "zk-rollup": 4 * 1024 * 1024,
+};
 
 /** Limits of requests to a source over HTTP. */
 interface HttpBatchSourceOptions {
@@ -27,10 +32,12 @@ interface HttpBatchSourceOptions {
   readonly maxWaitMs?: number;
 }
 
-const BACKOFF = { firstMs: 500, maxMs: 10_000 }; // The wait before a retry when the service does not state one
+// The wait before a retry when the service does not state one
+const BACKOFF = { firstMs: 500, maxMs: 10_000 };
 
 /**
- * A member's service or an engine's server. Both serve batch data to anyone under the same path, and limit the rate.
+ * A member's service or an engine's server. Both serve batch data to anyone under the same path,
+ * and limit the rate.
  *
  * @example
  * const sources = [new HttpBatchSource("https://member.example")];
@@ -40,21 +47,32 @@ export class HttpBatchSource implements BatchSource {
   readonly name: string;
   readonly #options: Required<HttpBatchSourceOptions>;
 
-  constructor(url: string, { timeoutMs = 60_000, retries = 10, maxWaitMs = 60_000 }: HttpBatchSourceOptions = {}) {
+  constructor(
+    url: string,
+    { timeoutMs = 60_000, retries = 10, maxWaitMs = 60_000 }: HttpBatchSourceOptions = {},
+  ) {
     this.name = url.replace(/\/+$/, "");
     this.#options = { timeoutMs, retries, maxWaitMs };
   }
 
-  async batchData(mode: Mode, batchNumber: number, signal?: AbortSignal): Promise<Uint8Array | null> {
+  async batchData(
+    mode: Mode,
+    batchNumber: number,
+    signal?: AbortSignal,
+  ): Promise<Uint8Array | null> {
     const { timeoutMs, retries, maxWaitMs } = this.#options;
     const url = `${this.name}/public/v1/batches/${batchIdOf(mode, batchNumber)}/data`;
     for (let attempt = 1; ; attempt++) {
       const late = AbortSignal.timeout(timeoutMs);
-      const response = await fetch(url, { redirect: "error", signal: signal ? AbortSignal.any([late, signal]) : late });
+      const response = await fetch(url, {
+        redirect: "error",
+        signal: signal ? AbortSignal.any([late, signal]) : late,
+      });
       if (response.ok) return readBody(response, MAX_DATA_BYTES[mode]);
       await response.body?.cancel();
       if (response.status === 404) return null;
-      const wait = retryAfterMs(response.headers.get("retry-after")) ?? backoffDelay(BACKOFF, attempt);
+      const wait =
+        retryAfterMs(response.headers.get("retry-after")) ?? backoffDelay(BACKOFF, attempt);
       const later = response.status === 429 || response.status === 503;
       if (!later || attempt > retries || wait > maxWaitMs)
         throw new MintmarkError("proof_not_ready", `${this.name} answered ${response.status}`);
@@ -77,7 +95,9 @@ export async function readBody(response: Response, most: number): Promise<Uint8A
 
 /** Which blobs a commit has, and where the beacon chain keeps them. */
 export interface BlobPlace {
-  /** Root of the beacon block; on a chain without a beacon chain, the hash of the commit's block. */
+  /**
+   * Root of the beacon block; on a chain without a beacon chain, the hash of the commit's block.
+   */
   readonly beaconBlock: Hash;
   /** EIP-4844 hashes of the blobs. */
   readonly versionedHashes: readonly Hash[];
@@ -87,19 +107,26 @@ export interface BlobPlace {
 export interface BlobSource {
   /** For error messages. Names no secret part of an address. */
   readonly name: string;
-  /** Blobs of 131,072 bytes, in any order; those that nobody asked for are ignored. Empty when it has none. */
+  /**
+   * Blobs of 131,072 bytes, in any order; those that nobody asked for are ignored. Empty when it
+   * has none.
+   */
   blobs(place: BlobPlace, signal?: AbortSignal): Promise<readonly Uint8Array[]>;
 }
 
-const MAX_BLOBS = 128; // More blobs than one block has. Nodes may answer with all of a block's blobs.
-const MAX_ANSWER_BYTES = MAX_BLOBS * (2 * BLOB_BYTES + 16) + 4_096; // Two characters a byte, and quotes
+// More blobs than one block has. Nodes may answer with all of a block's blobs.
+const MAX_BLOBS = 128;
+// Two characters a byte, and quotes
+const MAX_ANSWER_BYTES = MAX_BLOBS * (2 * BLOB_BYTES + 16) + 4_096;
 
 /**
- * A beacon node: `GET /eth/v1/beacon/blobs/{block_id}`. Nodes drop blobs after about 18 days; one that custodies all
- * columns, or half of them (a supernode or a semi-supernode), has the whole blobs until then.
+ * A beacon node: `GET /eth/v1/beacon/blobs/{block_id}`. Nodes drop blobs after about 18 days; one
+ * that custodies all columns, or half of them (a supernode or a semi-supernode), has the whole
+ * blobs until then.
  *
  * @example
- * await rebuild({ archive, l1, fromBlock, blobs: [new BeaconNode("https://beacon.example")], sources });
+ * await rebuild({ archive, l1, fromBlock, blobs: [new BeaconNode("https://beacon.example")],
+ * sources });
  */
 export class BeaconNode implements BlobSource {
   readonly name: string;
@@ -114,19 +141,27 @@ export class BeaconNode implements BlobSource {
     this.#timeoutMs = timeoutMs;
   }
 
-  async blobs({ beaconBlock, versionedHashes }: BlobPlace, signal?: AbortSignal): Promise<readonly Uint8Array[]> {
+  async blobs(
+    { beaconBlock, versionedHashes }: BlobPlace,
+    signal?: AbortSignal,
+  ): Promise<readonly Uint8Array[]> {
     const blobs: Uint8Array[] = [];
     for (const hash of versionedHashes) {
       const found = await this.#ask(beaconBlock, hash, signal);
       blobs.push(...found);
-      // None: the node lacks the block. Several: it gives all of the block's blobs, whatever it is asked.
+      // None: the node lacks the block. Several: it gives all of the block's blobs, whatever it is
+      // asked.
       if (found.length !== 1) break;
     }
     return blobs;
   }
 
   /** One hash a question: nodes read a list of them in different ways. */
-  async #ask(beaconBlock: Hash, hash: Hash, signal: AbortSignal | undefined): Promise<readonly Uint8Array[]> {
+  async #ask(
+    beaconBlock: Hash,
+    hash: Hash,
+    signal: AbortSignal | undefined,
+  ): Promise<readonly Uint8Array[]> {
     const url = new URL(this.#url);
     url.pathname = `${url.pathname.replace(/\/+$/, "")}/eth/v1/beacon/blobs/${beaconBlock}`;
     url.searchParams.append("versioned_hashes", hash);
@@ -141,7 +176,9 @@ export class BeaconNode implements BlobSource {
       if (response.status === 404) return [];
       throw new MintmarkError("proof_not_ready", `${this.name} answered ${response.status}`);
     }
-    return blobsOf(JSON.parse(new TextDecoder().decode(await readBody(response, MAX_ANSWER_BYTES))));
+    return blobsOf(
+      JSON.parse(new TextDecoder().decode(await readBody(response, MAX_ANSWER_BYTES))),
+    );
   }
 }
 
@@ -181,6 +218,9 @@ export class BlobFolder implements BlobSource {
     });
     if (found === null) return null;
     if (found.size === BLOB_BYTES) return readFile(path);
-    throw new MintmarkError("validation_failed", `${hash}.blob has ${found.size} bytes, not ${BLOB_BYTES}`);
+    throw new MintmarkError(
+      "validation_failed",
+      `${hash}.blob has ${found.size} bytes, not ${BLOB_BYTES}`,
+    );
   }
 }

@@ -5,7 +5,10 @@ import { unpackVaultId } from "../../protocol/vault.ts";
 import type { Database } from "../../store/ports.ts";
 import * as keys from "./keys.ts";
 
-/** A cache of L1's registry, which is permanent. Nothing else is asked: a token may answer with anything, or never. */
+/**
+ * A cache of L1's registry, which is permanent. Nothing else is asked: a token may answer with
+ * anything, or never.
+ */
 export class KnownAssets {
   readonly #l1: AssetReader;
   readonly #known = new Map<string, L1Registration>();
@@ -15,19 +18,28 @@ export class KnownAssets {
   }
 
   /**
-   * Reads unknown assets, many at once: a hostile batch can name another asset in each of its million vaults. Reads at
-   * the newest final block, or at `notBefore` if later, so a node that lags gives an error, not an old answer.
+   * Reads unknown assets, many at once: a hostile batch can name another asset in each of its
+   * million vaults. Reads at the newest final block, or at `notBefore` if later, so a node that
+   * lags gives an error, not an old answer.
    */
   async learn(assets: Iterable<AssetId>, notBefore = 0n): Promise<void> {
-    const asked = assetsIn(assets).filter(({ chainId, assetType }) => this.known(chainId, assetType) === null);
+    const asked = assetsIn(assets).filter(
+      ({ chainId, assetType }) => this.known(chainId, assetType) === null,
+    );
     if (asked.length === 0) return;
     const final = await this.#l1.finalizedBlockNumber();
-    const registrations = await this.#l1.registrations(asked, final > notBefore ? final : notBefore);
+    const registrations = await this.#l1.registrations(
+      asked,
+      final > notBefore ? final : notBefore,
+    );
     for (const [i, { chainId, assetType }] of asked.entries()) {
       const registration = registrations[i] ?? null;
       if (registration === null) continue;
-      // Blobs of another chain's tokens are all accepted, because only the registry there could refuse one.
-      const asset = this.#isHere(chainId) ? registration : ({ ...registration, blobScheme: "mintmark" } as const);
+      // Blobs of another chain's tokens are all accepted, because only the registry there could
+      // refuse one.
+      const asset = this.#isHere(chainId)
+        ? registration
+        : ({ ...registration, blobScheme: "mintmark" } as const);
       this.#known.set(keys.assetKey(chainId, assetType), asset);
     }
   }
@@ -37,12 +49,18 @@ export class KnownAssets {
     return this.#known.get(keys.assetKey(chainId, assetType)) ?? null;
   }
 
-  /** The ways to read the asset's blobs. For a token of another chain, only the registry there knows the right one. */
+  /**
+   * The ways to read the asset's blobs. For a token of another chain, only the registry there knows
+   * the right one.
+   */
   schemes(chainId: bigint, { blobScheme }: L1Registration): readonly BlobScheme[] {
     return this.#isHere(chainId) ? [blobScheme] : BLOB_SCHEMES;
   }
 
-  /** Most base units ever withdrawable, as the token states; null without a bound, or on another chain. */
+  /**
+   * Most base units ever withdrawable, as the token states; null without a bound, or on another
+   * chain.
+   */
   async cap(chainId: bigint, { standard, token }: L1Registration): Promise<bigint | null> {
     return standard === "erc20" && this.#isHere(chainId) ? this.#l1.supplyCap(token) : null;
   }
@@ -55,12 +73,16 @@ export class KnownAssets {
 /** Each asset once. */
 export function assetsIn(assets: Iterable<AssetId>): AssetId[] {
   const found = new Map<string, AssetId>();
-  for (const { chainId, assetType } of assets) found.set(keys.assetKey(chainId, assetType), { chainId, assetType });
+  for (const { chainId, assetType } of assets)
+    found.set(keys.assetKey(chainId, assetType), { chainId, assetType });
   return [...found.values()];
 }
 
 /** The part of L1 that reads the registry. */
-export type AssetReader = Pick<L1Reader, "settlement" | "finalizedBlockNumber" | "registrations" | "supplyCap">;
+export type AssetReader = Pick<
+  L1Reader,
+  "settlement" | "finalizedBlockNumber" | "registrations" | "supplyCap"
+>;
 
 /** A vault whose token is taken: an ERC-721 by another vault, an ERC-1155 id by another blob. */
 export interface Repeat {
@@ -83,17 +105,21 @@ export type TakenAt = Pick<BatchHeader, "sequence"> & { readonly blockNumber: bi
 
 const CHUNK = 4_096; // Vaults read from the index at once
 
-/** What the index of an archive's vaults reads: tokens, owners and minted amounts. It writes nothing. */
+/**
+ * What the index of an archive's vaults reads: tokens, owners and minted amounts. It writes
+ * nothing.
+ */
 interface Indexed {
   readonly store: Database;
   readonly assets: KnownAssets;
 }
 
 /**
- * The entries of a batch's vaults, in slot order. The first holder of a token stays. A vault that L1 took before its
- * asset's registration never counts: it holds no token and no part of a cap.
+ * The entries of a batch's vaults, in slot order. The first holder of a token stays. A vault that
+ * L1 took before its asset's registration never counts: it holds no token and no part of a cap.
  *
- * @param taken - null while L1 has not taken the batch: then a vault counts if its asset is registered
+ * @param taken - null while L1 has not taken the batch: then a vault counts if its asset is
+ *   registered
  */
 export async function indexEntries(
   { store, assets }: Indexed,
@@ -105,7 +131,9 @@ export async function indexEntries(
   const repeats: Repeat[] = [];
   const minted = new Map<string, bigint>();
   for (let start = 0; start < vaults.length; start += CHUNK) {
-    const all = vaults.slice(start, start + CHUNK).map((vault) => ({ vault, ...takenBy(assets, vault, taken) }));
+    const all = vaults
+      .slice(start, start + CHUNK)
+      .map((vault) => ({ vault, ...takenBy(assets, vault, taken) }));
     for (const { vault, fault, units, tokens } of all) {
       if (fault === null) puts.set(keys.ownerKey(vault.owner, vault.vaultId), "");
       else puts.set(keys.vaultKey("unpayable", vault.vaultId), fault);
@@ -126,7 +154,8 @@ export async function indexEntries(
       const holder = puts.get(key) ?? stored[i];
       if (holder === undefined) puts.set(key, mine);
       else if (holder !== mine) {
-        if (asset.standard === "erc721") puts.set(keys.duplicateKey(reading, vault.vaultId), holder);
+        if (asset.standard === "erc721")
+          puts.set(keys.duplicateKey(reading, vault.vaultId), holder);
         repeats.push({ vault, asset, scheme, holder });
       }
     }
@@ -139,8 +168,9 @@ export async function indexEntries(
 }
 
 /**
- * The changes that remove the vaults of a batch that L1 did not take. Tokens of other holders stay. A token of these
- * vaults goes to a later vault, and an ERC-1155 id to another batch's blob, if there is one. null deletes a key.
+ * The changes that remove the vaults of a batch that L1 did not take. Tokens of other holders stay.
+ * A token of these vaults goes to a later vault, and an ERC-1155 id to another batch's blob, if
+ * there is one. null deletes a key.
  */
 export async function indexRemovals({ store, assets }: Indexed, vaults: readonly VaultContent[]) {
   await assets.learn(vaults);
@@ -152,7 +182,8 @@ export async function indexRemovals({ store, assets }: Indexed, vaults: readonly
     changes.set(keys.ownerKey(owner, vaultId), null).set(keys.vaultKey("unpayable", vaultId), null);
     const { units, tokens } = takenBy(assets, vault, null);
     if (units) {
-      const before = changes.get(units.key) ?? (await store.get<string, string>(units.key, keys.TEXT)) ?? "0";
+      const before =
+        changes.get(units.key) ?? (await store.get<string, string>(units.key, keys.TEXT)) ?? "0";
       changes.set(units.key, (BigInt(before) - units.amount).toString());
     }
     for (const { asset, reading, tokenId, key } of tokens) {
@@ -180,15 +211,21 @@ export async function indexRemovals({ store, assets }: Indexed, vaults: readonly
 }
 
 /** The blob for an ERC-1155 id in a batch other than this key's; null without one. */
-async function boundBeside(store: Database, own: string, reading: string, tokenId: bigint): Promise<string | null> {
+async function boundBeside(
+  store: Database,
+  own: string,
+  reading: string,
+  tokenId: bigint,
+): Promise<string | null> {
   const others = { ...keys.within(keys.boundPrefix(reading, tokenId)), limit: 2 };
-  for await (const [key, blob] of store.iterator<string, string>(others)) if (key !== own) return blob;
+  for await (const [key, blob] of store.iterator<string, string>(others))
+    if (key !== own) return blob;
   return null;
 }
 
 /**
- * What a vault that counts takes: a token for each way of reading its blob, or base units of an ERC-20; or why L1 never
- * pays it, whatever way its blob is read.
+ * What a vault that counts takes: a token for each way of reading its blob, or base units of an
+ * ERC-20; or why L1 never pays it, whatever way its blob is read.
  */
 function takenBy(assets: KnownAssets, vault: VaultContent, taken: TakenAt | null) {
   const { chainId, assetType, blob } = vault;
@@ -207,7 +244,15 @@ function takenBy(assets: KnownAssets, vault: VaultContent, taken: TakenAt | null
   return { fault, units: fault === null ? fungibleUnits(vault, asset) : null, tokens };
 }
 
-/** Base units that an ERC-20 vault mints, since a token can have several quanta; null for other standards. */
-function fungibleUnits({ chainId, amount }: VaultContent, { standard, token, quantum }: L1Registration) {
-  return standard === "erc20" ? { key: keys.mintedKey(chainId, token), amount: amount * quantum } : null;
+/**
+ * Base units that an ERC-20 vault mints, since a token can have several quanta; null for other
+ * standards.
+ */
+function fungibleUnits(
+  { chainId, amount }: VaultContent,
+  { standard, token, quantum }: L1Registration,
+) {
+  return standard === "erc20"
+    ? { key: keys.mintedKey(chainId, token), amount: amount * quantum }
+    : null;
 }

@@ -4,7 +4,11 @@ import type { Address, Hex } from "../../model.ts";
 import type { Committee, HistoryPoint, L1Reader, ProposedBatch } from "../../ports.ts";
 import type { MemberSignature } from "../../protocol/attestation.ts";
 import { committeeHash, compactSignature, encodeAttestation } from "../../protocol/attestation.ts";
-import { type AttestationTerms, attestationTypedData, type MemberClient } from "./member-service.ts";
+import {
+  type AttestationTerms,
+  attestationTypedData,
+  type MemberClient,
+} from "./member-service.ts";
 
 /** The committee, and how to ask it. */
 export interface CollectorOptions {
@@ -14,8 +18,9 @@ export interface CollectorOptions {
   readonly timeoutMs?: number;
   readonly l1: Pick<L1Reader, "settlement" | "committee">;
   /**
-   * Returns a sealed validium batch, for members that missed some. A member takes batches only in order, because it
-   * checks each token against all earlier ones. Without this function such a member stays out.
+   * Returns a sealed validium batch, for members that missed some. A member takes batches only in
+   * order, because it checks each token against all earlier ones. Without this function such a
+   * member stays out.
    */
   readonly earlierBatch?: (batchNumber: number) => Promise<ProposedBatch>;
   /** Called when a member has not signed, even if enough others did. Default: none. */
@@ -34,16 +39,21 @@ export interface MemberStanding {
 
 /** A committee that requests each signature separately and keeps the result of each member. */
 export interface Collector extends Committee {
-  /** Each member's standing, in the order of addresses. A late answer still changes it to "signed" or "failed". */
+  /**
+   * Each member's standing, in the order of addresses. A late answer still changes it to "signed"
+   * or "failed".
+   */
   standings(): readonly MemberStanding[];
-  /** Rejects with `validation_failed` unless the contract has this committee and threshold in force. */
+  /**
+   * Rejects with `validation_failed` unless the contract has this committee and threshold in force.
+   */
   requireInForce(): Promise<void>;
 }
 
 /**
- * Collects a committee's signatures. Asks every member at once, takes the first `threshold` valid ones, and does not
- * wait for the rest. Dead, slow or lying members cost nothing while enough others answer. Otherwise rejects with
- * `l1_failed` that names each member's fault.
+ * Collects a committee's signatures. Asks every member at once, takes the first `threshold` valid
+ * ones, and does not wait for the rest. Dead, slow or lying members cost nothing while enough
+ * others answer. Otherwise rejects with `l1_failed` that names each member's fault.
  *
  * @example
  * const members = [new RemoteMember({ address, url, operator, settlement: engine.settlement })];
@@ -56,7 +66,10 @@ export function collectAttestations(options: CollectorOptions): Collector {
   for (const address of own.members)
     standings.set(address, { address, batchNumber: null, state: "idle", failure: null });
 
-  /** The epoch of the committee in force. It must be this committee: L1 refuses the signatures of any other. */
+  /**
+   * The epoch of the committee in force. It must be this committee: L1 refuses the signatures of
+   * any other.
+   */
   async function epochInForce(): Promise<bigint> {
     const { epoch, committeeHash: inForce } = await l1.committee();
     if (committeeHash(epoch, own) === inForce) return epoch;
@@ -78,7 +91,12 @@ export function collectAttestations(options: CollectorOptions): Collector {
         typedData: attestationTypedData(l1.settlement, batch, terms),
         ask: (member, limit) => askMember(member, batch, terms, options, limit),
         onState(address, state, error) {
-          standings.set(address, { address, batchNumber, state, failure: error === null ? null : messageOf(error) });
+          standings.set(address, {
+            address,
+            batchNumber,
+            state,
+            failure: error === null ? null : messageOf(error),
+          });
           if (state === "failed") options.onFailure?.(address, error);
         },
         signal,
@@ -90,7 +108,9 @@ export function collectAttestations(options: CollectorOptions): Collector {
 type Addressed = { readonly address: Address };
 
 /** Those who can sign a message, and how many of them must. */
-export type Signers<M> = Pick<CollectorOptions, "threshold" | "timeoutMs"> & { readonly members: readonly M[] };
+export type Signers<M> = Pick<CollectorOptions, "threshold" | "timeoutMs"> & {
+  readonly members: readonly M[];
+};
 
 /** A committee as attestations name it: its members by ascending address. */
 export function committeeOf({ threshold, members }: Signers<Addressed>) {
@@ -110,7 +130,11 @@ async function askMember(
   limit: AbortSignal,
 ): Promise<Hex> {
   if (batch.mode === "validium" && earlierBatch !== undefined && member.nextBatch !== undefined) {
-    for (let missed = await member.nextBatch(limit); missed < batch.batchNumber && !limit.aborted; missed++)
+    for (
+      let missed = await member.nextBatch(limit);
+      missed < batch.batchNumber && !limit.aborted;
+      missed++
+    )
       await member.sign(await earlierBatch(missed), terms, limit);
   }
   return member.sign(batch, terms, limit);
@@ -120,13 +144,17 @@ async function askMember(
 interface Collecting<M> {
   readonly typedData: TypedDataDefinition; // The message that all members sign
   readonly ask: (member: M, limit: AbortSignal) => Promise<Hex>;
-  readonly onState?: (member: Address, state: "asked" | "signed" | "failed", error: unknown) => void;
+  readonly onState?: (
+    member: Address,
+    state: "asked" | "signed" | "failed",
+    error: unknown,
+  ) => void;
   readonly signal?: AbortSignal;
 }
 
 /**
- * Asks every member at once and takes the first `threshold` signatures that are the members' own. Rejects with
- * `l1_failed` and each member's reason as soon as too few can succeed.
+ * Asks every member at once and takes the first `threshold` signatures that are the members' own.
+ * Rejects with `l1_failed` and each member's reason as soon as too few can succeed.
  *
  * @returns an attestation, docs/protocol.md 5
  */
@@ -139,7 +167,8 @@ export async function collectSignatures<M extends Addressed>(
   const late = AbortSignal.timeout(timeoutMs);
   const limit = signal ? AbortSignal.any([late, signal]) : late;
   const expired = new Promise<never>((_, reject) => {
-    const expire = () => reject(late.aborted ? new Error(`did not answer within ${timeoutMs} ms`) : limit.reason);
+    const expire = () =>
+      reject(late.aborted ? new Error(`did not answer within ${timeoutMs} ms`) : limit.reason);
     limit.addEventListener("abort", expire, { once: true });
   });
   const signatureOf = async (member: M, memberIndex: number): Promise<MemberSignature> => {
@@ -158,14 +187,17 @@ export async function collectSignatures<M extends Addressed>(
       signatureOf(member, memberIndex).then(
         (signature) => {
           onState?.(address, "signed", null);
-          if (signed.push(signature) === threshold) resolve(signed.toSorted((a, b) => a.memberIndex - b.memberIndex));
+          if (signed.push(signature) === threshold)
+            resolve(signed.toSorted((a, b) => a.memberIndex - b.memberIndex));
         },
         (error: unknown) => {
           onState?.(address, "failed", error);
           if (signal?.aborted) return reject(signal.reason);
           faults.push(`${address}: ${messageOf(error)}`);
           if (members.length - faults.length < threshold)
-            reject(new MintmarkError("l1_failed", `the committee does not sign; ${faults.join("; ")}`));
+            reject(
+              new MintmarkError("l1_failed", `the committee does not sign; ${faults.join("; ")}`),
+            );
         },
       );
     }

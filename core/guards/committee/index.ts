@@ -1,4 +1,7 @@
-/** The data availability committee: a member, the client of its service, and the collector of signatures. */
+/**
+ * The data availability committee: a member, the client of its service, and the collector of
+ * signatures.
+ */
 
 export {
   type Collector,

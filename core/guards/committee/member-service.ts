@@ -7,10 +7,17 @@ import { visible } from "../../protocol/text.ts";
 import { transferBatchTypedData } from "../../protocol/transfer.ts";
 import { isTransferData } from "../../protocol/transfer-data.ts";
 import type { ValidiumBatchMessage } from "../../protocol/typed-data.ts";
-import { struct, TYPED_DATA_TYPES, typedData, validiumBatchTypedData } from "../../protocol/typed-data.ts";
+import {
+  struct,
+  TYPED_DATA_TYPES,
+  typedData,
+  validiumBatchTypedData,
+} from "../../protocol/typed-data.ts";
 import { readBody } from "../archive/sources.ts";
 
-/** Longer responses are refused. The longest is an issuer's, with a reason for each of 255 assets. */
+/**
+ * Longer responses are refused. The longest is an issuer's, with a reason for each of 255 assets.
+ */
 const MAX_ANSWER_BYTES = 256 * 1024;
 const SIGNATURE = /^0x[0-9a-f]{130}$/;
 
@@ -38,14 +45,24 @@ export abstract class RemoteService<Options extends ServiceOptions = ServiceOpti
     this.options = options;
   }
 
-  /** The JSON object of the response. Rejects with `l1_failed` and the member's own code and detail when it refuses. */
+  /**
+   * The JSON object of the response. Rejects with `l1_failed` and the member's own code and detail
+   * when it refuses.
+   */
   protected async ask(path: string, init: RequestInit): Promise<Readonly<Record<string, unknown>>> {
     const url = this.options.url.replace(/\/+$/, "");
-    const response = await fetch(`${url}${path}`, { ...init, redirect: "error" }).catch((error: unknown) => {
-      // Node reports only "fetch failed". The cause has the reason.
-      const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
-      throw new MintmarkError("l1_failed", `cannot be reached at ${url} (${cause})`, { cause: error });
-    });
+    const response = await fetch(`${url}${path}`, { ...init, redirect: "error" }).catch(
+      (error: unknown) => {
+        // Node reports only "fetch failed". The cause has the reason.
+        const cause =
+          error instanceof Error && error.cause instanceof Error
+            ? error.cause.message
+            : String(error);
+        throw new MintmarkError("l1_failed", `cannot be reached at ${url} (${cause})`, {
+          cause: error,
+        });
+      },
+    );
     const text = new TextDecoder().decode(await readBody(response, MAX_ANSWER_BYTES));
     const answer = parseObject(text);
     if (response.ok && answer !== null) return answer;
@@ -54,7 +71,10 @@ export abstract class RemoteService<Options extends ServiceOptions = ServiceOpti
     throw new MintmarkError("l1_failed", `refused (${short(code)}): ${short(detail)}`);
   }
 
-  /** The response to a batch, whose data goes with an operator's signed request. `terms` are what the request adds. */
+  /**
+   * The response to a batch, whose data goes with an operator's signed request. `terms` are what
+   * the request adds.
+   */
   protected async askFor(
     this: RemoteService<RemoteOptions>,
     name: "attestation" | "consent",
@@ -63,7 +83,12 @@ export abstract class RemoteService<Options extends ServiceOptions = ServiceOpti
     terms: Readonly<Record<string, string>>,
     signal: AbortSignal,
   ) {
-    const asked = new URLSearchParams({ batchRoot, vaultCount: `${vaultCount}`, dataHash, ...terms });
+    const asked = new URLSearchParams({
+      batchRoot,
+      vaultCount: `${vaultCount}`,
+      dataHash,
+      ...terms,
+    });
     const authorization = `Operator ${await this.options.operator.signTypedData(request)}`;
     return this.ask(`/v1/batches/${batchIdOf(mode, batchNumber)}/${name}?${asked}`, {
       method: "POST",
@@ -88,7 +113,9 @@ export function nonsense(what: string): MintmarkError {
 function parseObject(text: string): Readonly<Record<string, unknown>> | null {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : null;
+    return typeof value === "object" && value !== null
+      ? (value as Readonly<Record<string, unknown>>)
+      : null;
   } catch {
     return null;
   }
@@ -112,8 +139,8 @@ export interface MemberClient {
  * A committee member that runs as a separate service. The collector limits the time of a request.
  *
  * @example
- * const member = new RemoteMember({ address, url: "https://member.example", operator, settlement });
- * const committee = collectAttestations({ members: [member], threshold: 1, l1 });
+ * const member = new RemoteMember({ address, url: "https://member.example", operator, settlement
+ * }); const committee = collectAttestations({ members: [member], threshold: 1, l1 });
  */
 export class RemoteMember extends RemoteService<RemoteOptions> implements MemberClient {
   async sign(batch: ProposedBatch, terms: AttestationTerms, signal: AbortSignal): Promise<Hex> {
@@ -150,9 +177,10 @@ export function attestationTypedData(
 }
 
 /**
- * The operator's signed request to a member. Without it, anyone could give a member a batch and use up the number: the
- * member signs no other batch for it until L1's history continues. It has the attestation's fields and one more under
- * another type name, so neither signature can pass for the other. A repeated request changes nothing.
+ * The operator's signed request to a member. Without it, anyone could give a member a batch and use
+ * up the number: the member signs no other batch for it until L1's history continues. It has the
+ * attestation's fields and one more under another type name, so neither signature can pass for the
+ * other. A repeated request changes nothing.
  */
 export interface AttestationRequest extends ValidiumBatchMessage {
   /** Commits in `history`: shows a member which side is behind. */
@@ -160,7 +188,8 @@ export interface AttestationRequest extends ValidiumBatchMessage {
 }
 
 /**
- * The `AttestationRequest` typed data for viem's `signTypedData`. Throws `validation_failed` for values out of bounds.
+ * The `AttestationRequest` typed data for viem's `signTypedData`. Throws `validation_failed` for
+ * values out of bounds.
  *
  * @example
  * const request = attestationRequestTypedData(settlement, { ...batch, history, sequence, epoch });
@@ -174,19 +203,28 @@ export function attestationRequestTypedData(
   const { message } = validiumBatchTypedData(settlement, request);
   requireBigint("sequence", sequence, 0n, MAX_UINT64);
   const fields = [...TYPED_DATA_TYPES.ValidiumBatch, ...struct("uint64 sequence")] as const;
-  return typedData(settlement, { AttestationRequest: fields }, "AttestationRequest", { ...message, sequence } as const);
+  return typedData(settlement, { AttestationRequest: fields }, "AttestationRequest", {
+    ...message,
+    sequence,
+  } as const);
 }
 
 /**
- * The account that signed the typed data of a request. Throws `credentials_invalid` for an invalid signature.
+ * The account that signed the typed data of a request. Throws `credentials_invalid` for an invalid
+ * signature.
  *
  * @example
  * const signer = await requestSigner(consentRequestTypedData(settlement, batch), signature);
  */
-export async function requestSigner(request: TypedDataDefinition, signature: Hex): Promise<Address> {
+export async function requestSigner(
+  request: TypedDataDefinition,
+  signature: Hex,
+): Promise<Address> {
   try {
     return (await recoverTypedDataAddress({ ...request, signature })).toLowerCase() as Address;
   } catch (error) {
-    throw new MintmarkError("credentials_invalid", "The request's signature cannot be read.", { cause: error });
+    throw new MintmarkError("credentials_invalid", "The request's signature cannot be read.", {
+      cause: error,
+    });
   }
 }

@@ -23,25 +23,29 @@ export interface MemberOptions {
   readonly l1: AssetReader & Pick<L1Reader, "state" | "blockNumber" | "block" | "events">;
   /** Checks blobs. Default: a thread of its own. */
   readonly kzg?: Kzg;
-  /** Milliseconds that the member waits for its node to catch up with the operator's; default 5,000. */
+  /**
+   * Milliseconds that the member waits for its node to catch up with the operator's; default 5,000.
+   */
   readonly lagMs?: number;
 }
 
 const LAG_POLL_MS = 250; // Milliseconds between two requests to a node that is behind
 
 /**
- * One member of the data availability committee. Before it signs a batch of transfers, it judges every record as L1
- * does, from its own archive. Before it signs a validium batch, it stores all data and derives from it everything that
- * it signs. The batch must be the next one in its own node's history, or after further batches that
- * it has signed itself. L1 takes the signature after that history only. A member never signs two roots for one batch
- * number and one history, even after a restart.
+ * One member of the data availability committee. Before it signs a batch of transfers, it judges
+ * every record as L1 does, from its own archive. Before it signs a validium batch, it stores all
+ * data and derives from it everything that it signs. The batch must be the next one in its own
+ * node's history, or after further batches that it has signed itself. L1 takes the signature after
+ * that history only. A member never signs two roots for one batch number and one history, even
+ * after a restart.
  *
- * When L1's history continues without a signed batch, another batch may take its number. Otherwise the lost batch of
- * one of two operators on copies of one store would block the number forever. The first signature is then useless,
- * because its history has passed. The member keeps the data of both.
+ * When L1's history continues without a signed batch, another batch may take its number. Otherwise
+ * the lost batch of one of two operators on copies of one store would block the number forever. The
+ * first signature is then useless, because its history has passed. The member keeps the data of
+ * both.
  *
- * Its store is an {@link Archive}. A `Watcher` that keeps it up to date with L1 lets the member also check tokens and
- * caps against rollup batches, and gives it the batches that it missed.
+ * Its store is an {@link Archive}. A `Watcher` that keeps it up to date with L1 lets the member
+ * also check tokens and caps against rollup batches, and gives it the batches that it missed.
  *
  * @example
  * const member = await CommitteeMember.open({ account, store: new Level("./member"), l1 });
@@ -71,12 +75,16 @@ export class CommitteeMember {
   /**
    * Stores and checks a batch, then signs it: 65 bytes, `r ‖ s ‖ v`.
    *
-   * @throws Refusal with the reason, when the batch is not as the operator says, or the member has signed another one
+   * @throws Refusal with the reason, when the batch is not as the operator says, or the member has
+   *   signed another one
    */
   async sign(batch: ProposedBatch, terms: AttestationTerms): Promise<Hex> {
     const areTransfers = isTransferData(batch.mode, batch.data);
     if (batch.mode !== "validium" && !areTransfers)
-      throw new Refusal("mode", "the committee signs validium batches and batches of transfers only");
+      throw new Refusal(
+        "mode",
+        "the committee signs validium batches and batches of transfers only",
+      );
     // Values out of bounds are refused here, before anything is stored.
     const message = attestationTypedData(this.archive.settlement, batch, terms);
     const deadline = performance.now() + this.#lagMs;
@@ -93,13 +101,18 @@ export class CommitteeMember {
     }
   }
 
-  /** Checks every record as L1 will judge it. Nothing is stored, because L1 gets the data itself. */
+  /**
+   * Checks every record as L1 will judge it. Nothing is stored, because L1 gets the data itself.
+   */
   async #checkTransfers(batch: ProposedBatch, asked: HistoryPoint): Promise<void> {
     const onL1 = await this.#l1.state();
     if (asked.history !== onL1.history) throw disagreed(asked, onL1);
     const { countRollup } = onL1;
     if (batch.batchNumber !== countRollup)
-      throw new Refusal("ahead", `L1 has ${countRollup} rollup batches, so the next is not ${batch.batchNumber}`);
+      throw new Refusal(
+        "ahead",
+        `L1 has ${countRollup} rollup batches, so the next is not ${batch.batchNumber}`,
+      );
     const { transfers } = await deriveProposed(batch, this.archive.kzg);
     await requireValid(transfers ?? [], { ...batch, ...asked }, this.archive, this.#l1);
   }
@@ -133,7 +146,10 @@ export class CommitteeMember {
     const onL1 = await this.#l1.state();
     const next = await this.#nextAfter(asked, onL1);
     if (batchNumber > next)
-      throw new Refusal("ahead", `the history that it follows has ${next} validium batches, not ${batchNumber}`);
+      throw new Refusal(
+        "ahead",
+        `the history that it follows has ${next} validium batches, not ${batchNumber}`,
+      );
     const signed = await this.#signed(batchNumber);
     const committed = await this.archive.commit("validium", batchNumber);
     const isNext = batchNumber === next;
@@ -146,11 +162,17 @@ export class CommitteeMember {
     if (isNext) await this.#requireHeld(onL1);
     if (isLost) await this.#forget(batchNumber);
     const entries = new Map(await this.#check(batch));
-    entries.set(keys.signedKey(batchNumber), JSON.stringify({ batchRoot, vaultCount, dataHash, history }));
+    entries.set(
+      keys.signedKey(batchNumber),
+      JSON.stringify({ batchRoot, vaultCount, dataHash, history }),
+    );
     await this.archive.write(entries, batch, keys.DURABLE);
   }
 
-  /** The number of validium batches in a history: L1's, with those signed since. The index holds the same batches. */
+  /**
+   * The number of validium batches in a history: L1's, with those signed since. The index holds the
+   * same batches.
+   */
   async #nextAfter(asked: HistoryPoint, onL1: L1State): Promise<number> {
     let { history, countValidium: next } = onL1;
     for (; history !== asked.history && next < onL1.countValidium + MAX_AHEAD - 1; next++) {
@@ -163,8 +185,9 @@ export class CommitteeMember {
   }
 
   /**
-   * Checks that L1 has the validium batches of the index here, so the next batch is checked against them. Where L1 took
-   * others, the member forgets the signed ones, and a later request brings L1's.
+   * Checks that L1 has the validium batches of the index here, so the next batch is checked against
+   * them. Where L1 took others, the member forgets the signed ones, and a later request brings
+   * L1's.
    */
   async #requireHeld({ countValidium, rootValidium }: L1State): Promise<void> {
     const final = this.archive.state().countValidium;
@@ -178,7 +201,10 @@ export class CommitteeMember {
     };
     if ((await isHeld()) || ((await this.#learnRoots(final)) && (await isHeld()))) return;
     await this.#forget(final);
-    throw new Refusal("gap", `L1 has other validium batches from ${final} on than this member: ask again`);
+    throw new Refusal(
+      "gap",
+      `L1 has other validium batches from ${final} on than this member: ask again`,
+    );
   }
 
   /**
@@ -192,42 +218,67 @@ export class CommitteeMember {
       if (event.mode !== "validium" || event.batchNumber < from) continue;
       const { batchNumber, dataHash, batchRoot: rootOnL1, leftOut = [] } = event;
       const signed = await this.#signed(batchNumber);
-      if (signed?.dataHash !== dataHash || (signed.rootOnL1 ?? signed.batchRoot) === rootOnL1) continue;
+      if (signed?.dataHash !== dataHash || (signed.rootOnL1 ?? signed.batchRoot) === rootOnL1)
+        continue;
       const data = await this.archive.dataOf(dataHash);
-      if (data === null || !isBatch(deriveBatch("validium", batchNumber, data, { leftOut }), event)) continue;
-      await this.archive.store.put(keys.signedKey(batchNumber), JSON.stringify({ ...signed, rootOnL1 }), keys.TEXT);
+      if (data === null || !isBatch(deriveBatch("validium", batchNumber, data, { leftOut }), event))
+        continue;
+      await this.archive.store.put(
+        keys.signedKey(batchNumber),
+        JSON.stringify({ ...signed, rootOnL1 }),
+        keys.TEXT,
+      );
       learned = true;
     }
     return learned;
   }
 
-  /** Removes batches from a number on, which L1 did not take, from the index and the signatures. Keeps their data. */
+  /**
+   * Removes batches from a number on, which L1 did not take, from the index and the signatures.
+   * Keeps their data.
+   */
   async #forget(from: number): Promise<void> {
     const signed = { ...keys.within("signed/"), gte: keys.signedKey(from), reverse: true };
     for await (const key of this.archive.store.keys<string>(signed)) {
       const batchNumber = keys.batchNumberOf(key);
-      if ((await this.archive.commit("validium", batchNumber)) === null) await this.archive.unindex(batchNumber, key);
+      if ((await this.archive.commit("validium", batchNumber)) === null)
+        await this.archive.unindex(batchNumber, key);
     }
     this.#next = Math.min(this.#next, from);
   }
 
-  /** Checks the batch and returns its index entries. Refuses tokens that exist already, and amounts above a cap. */
+  /**
+   * Checks the batch and returns its index entries. Refuses tokens that exist already, and amounts
+   * above a cap.
+   */
   async #check(batch: ProposedBatch): Promise<ReadonlyMap<string, string>> {
     const derived = await deriveProposed(batch, this.archive.kzg);
     await requireRegistered(batch, derived, this.archive.assets);
     const taken = await this.archive.commit("validium", batch.batchNumber);
-    const { puts, repeats } = await this.archive.indexing("validium", batch.batchNumber, derived, taken);
-    // For a token of another chain, a second reading is recorded for watchers there and refuses nothing here.
+    const { puts, repeats } = await this.archive.indexing(
+      "validium",
+      batch.batchNumber,
+      derived,
+      taken,
+    );
+    // For a token of another chain, a second reading is recorded for watchers there and refuses
+    // nothing here.
     const repeat = repeats.find(({ asset, scheme }) => scheme === asset.blobScheme);
     if (repeat !== undefined)
-      throw new Refusal("duplicate", `vault ${repeat.vault.vaultId} repeats a token of ${repeat.holder}`);
+      throw new Refusal(
+        "duplicate",
+        `vault ${repeat.vault.vaultId} repeats a token of ${repeat.holder}`,
+      );
     for (const { chainId, assetType } of assetsIn(vaultsOf(derived))) {
       const asset = this.archive.assets.known(chainId, assetType);
       const cap = asset && (await this.archive.assets.cap(chainId, asset));
       if (asset === null || cap === null) continue;
       const minted = BigInt(puts.get(keys.mintedKey(chainId, asset.token)) ?? "0");
       if (minted > cap)
-        throw new Refusal("cap", `this would mint ${minted} base units of ${asset.token}, above its cap ${cap}`);
+        throw new Refusal(
+          "cap",
+          `this would mint ${minted} base units of ${asset.token}, above its cap ${cap}`,
+        );
     }
     return puts;
   }
@@ -245,13 +296,17 @@ function disagreed({ sequence }: HistoryPoint, { countValidium, countRollup }: L
     return new Refusal("behind", `${detail}: ask again; if that does not help, check the node`);
   }
   const detail = `this member's node shows another history of ${commits} commits than the batch follows`;
-  return new Refusal("diverged", `${detail}: ask again; if that does not help, compare the operator's store with L1`);
+  return new Refusal(
+    "diverged",
+    `${detail}: ask again; if that does not help, compare the operator's store with L1`,
+  );
 }
 
 /** A batch that the member has signed. */
 interface Signed extends BatchSummary {
   readonly history?: Hash;
-  readonly rootOnL1?: Hash; // The root that L1 has of it, when that is another one than it was signed with
+  // The root that L1 has of it, when that is another one than it was signed with
+  readonly rootOnL1?: Hash;
 }
 
 function leafOf(batchNumber: number, { batchRoot, rootOnL1 = batchRoot, ...signed }: Signed): Hash {

@@ -10,37 +10,56 @@ import { type TransferableVault, transferredVault } from "../../protocol/transfe
 import { CommittedData, type DataSources } from "../archive/committed-data.ts";
 import { chainProof } from "../archive/derive.ts";
 import { type ExitKit, type ExitTip, requireFittingParts } from "./kit.ts";
-import { isSpentError, type SearchOptions, type StandingChain, standingOf, verified } from "./standing.ts";
+import {
+  isSpentError,
+  type SearchOptions,
+  type StandingChain,
+  standingOf,
+  verified,
+} from "./standing.ts";
 
 /** The chain that checks a new exit kit. */
 export type KitChain = StandingChain & Pick<L1Reader, "registration" | "maturity">;
 
 /**
- * The exit kit of a proven vault. The contract itself verifies the proof first. The proof comes from an engine, an
- * archive, or {@link proveFromL1}.
+ * The exit kit of a proven vault. The contract itself verifies the proof first. The proof comes
+ * from an engine, an archive, or {@link proveFromL1}.
  *
- * @param search - where to look for a record that spends the vault on L1 but does not count; default nowhere
- * @throws MintmarkError `proof_not_ready` while L1 has not committed the batch; `asset_not_registered`;
- *   `mint_unwithdrawable` when the batch came before the asset's registration; `vault_spent` after a transfer;
- *   `l1_failed` with the contract's reason
+ * @param search - where to look for a record that spends the vault on L1 but does not count;
+ *   default nowhere
+ * @throws MintmarkError `proof_not_ready` while L1 has not committed the batch;
+ *   `asset_not_registered`; `mint_unwithdrawable` when the batch came before the asset's
+ *   registration; `vault_spent` after a transfer; `l1_failed` with the contract's reason
  *
  * @example
  * const kit = await exportExitKit(await engine.proofs.exit(vaultId), l1);
  */
-export async function exportExitKit(proof: BatchVaultProof, l1: KitChain, search?: SearchOptions): Promise<ExitKit> {
+export async function exportExitKit(
+  proof: BatchVaultProof,
+  l1: KitChain,
+  search?: SearchOptions,
+): Promise<ExitKit> {
   const { vault, header, siblings, assetPath, hops, refutation } = proof;
-  if (header === null) throw new MintmarkError("proof_not_ready", "L1 has not committed the vault's batch yet.");
+  if (header === null)
+    throw new MintmarkError("proof_not_ready", "L1 has not committed the vault's batch yet.");
   const registration = await l1.registration(vault.chainId, vault.assetType);
   if (registration === null) throw new MintmarkError("asset_not_registered");
   const { standard, token: address, quantum, blobScheme, since } = registration;
   if (header.sequence < since) {
-    const detail = "The vault's batch came before its asset was registered, so the vault can never be withdrawn.";
+    const detail =
+      "The vault's batch came before its asset was registered, so the vault can never be withdrawn.";
     throw new MintmarkError("mint_unwithdrawable", detail);
   }
   const { chainId, contract } = l1.settlement;
   const kit: ExitKit = {
     settlement: { chainId, contract },
-    token: { address, standard, quantum, blobScheme, tokenId: tokenIdOf(standard, blobScheme, vault.blob) },
+    token: {
+      address,
+      standard,
+      quantum,
+      blobScheme,
+      tokenId: tokenIdOf(standard, blobScheme, vault.blob),
+    },
     vault,
     header,
     siblings,
@@ -60,16 +79,30 @@ export async function exportExitKit(proof: BatchVaultProof, l1: KitChain, search
 }
 
 /** The vault that a kit pays. How many units transfers have left it, L1 tells. */
-async function tipOf({ vault, hops = [] }: ProvenVault, l1: KitChain, standard: Standard): Promise<ExitTip> {
+async function tipOf(
+  { vault, hops = [] }: ProvenVault,
+  l1: KitChain,
+  standard: Standard,
+): Promise<ExitTip> {
   const { vaultId, owner, amount, assetType } = vault;
-  const minted = { vaultId, owner, amount, assetType, withdrawn: 0n, standard, transferable: true, hops: 0 };
+  const minted = {
+    vaultId,
+    owner,
+    amount,
+    assetType,
+    withdrawn: 0n,
+    standard,
+    transferable: true,
+    hops: 0,
+  };
   let tip: TransferableVault = minted;
   for (const hop of hops) {
     const spent = { ...tip, withdrawn: await l1.withdrawn(tip.vaultId, standard) };
     const transfer = { vaultId: tip.vaultId, amount: hop.amount, to: hop.to };
     tip = transferredVault(spent, { transfer }, hop);
   }
-  if (tip.owner !== zeroAddress) return { vaultId: tip.vaultId, owner: tip.owner, amount: tip.amount };
+  if (tip.owner !== zeroAddress)
+    return { vaultId: tip.vaultId, owner: tip.owner, amount: tip.amount };
   throw new MintmarkError("vault_not_found", `Vault ${tip.vaultId} is redeemed, and nobody's.`);
 }
 
@@ -84,20 +117,25 @@ export interface ProveFromL1Options extends DataSources {
 }
 
 /**
- * Proves a vault from L1 alone and, for validium, a source of the batch's data. Needs no store. Transfers are always on
- * L1; {@link exportExitKit} has the contract judge them.
+ * Proves a vault from L1 alone and, for validium, a source of the batch's data. Needs no store.
+ * Transfers are always on L1; {@link exportExitKit} has the contract judge them.
  *
- * @throws MintmarkError `batch_not_found` when L1 has no such batch; `vault_not_found`; `proof_not_ready` when no
- *   source has the data
+ * @throws MintmarkError `batch_not_found` when L1 has no such batch; `vault_not_found`;
+ *   `proof_not_ready` when no source has the data
  *
  * @example
  * const kit = await exportExitKit(await proveFromL1(vaultId, { l1, fromBlock }), l1);
  */
-export async function proveFromL1(vaultId: VaultId, options: ProveFromL1Options): Promise<BatchVaultProof> {
+export async function proveFromL1(
+  vaultId: VaultId,
+  options: ProveFromL1Options,
+): Promise<BatchVaultProof> {
   const { l1, fromBlock, signal } = options;
   const rest = commitsIn(l1, fromBlock, await l1.blockNumber(), signal);
   const read = new Map<string, CommitEvent>();
-  /** Reads no further than the commit: a transfer comes after the batch of the vault that it spends. */
+  /**
+   * Reads no further than the commit: a transfer comes after the batch of the vault that it spends.
+   */
   const commitOf = async (batchId: string): Promise<CommitEvent> => {
     for (;;) {
       const known = read.get(batchId);

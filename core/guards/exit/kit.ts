@@ -10,9 +10,10 @@ import { isTransferred, tipIdOf, tipOwnerOf, verifyHops } from "../../protocol/t
 import { unpackVaultId } from "../../protocol/vault.ts";
 
 /**
- * Everything that a vault's owner needs to withdraw without engine, server and operator. The kit, an RPC of the chain
- * and the owner's key are enough while the contract exists. It holds no secret: only the owner's own transaction can
- * use it. It is valid from the batch's commit on, until its owner signs the vault away. `vault` is the minted vault.
+ * Everything that a vault's owner needs to withdraw without engine, server and operator. The kit,
+ * an RPC of the chain and the owner's key are enough while the contract exists. It holds no secret:
+ * only the owner's own transaction can use it. It is valid from the batch's commit on, until its
+ * owner signs the vault away. `vault` is the minted vault.
  */
 export interface ExitKit extends ProvenVault {
   readonly settlement: Pick<Settlement, "chainId" | "contract">;
@@ -25,7 +26,9 @@ export interface ExitKit extends ProvenVault {
     /** null for ERC-20. */
     readonly tokenId: bigint | null;
   };
-  /** ERC-721: seconds since 1970 from which L1 pays it out; null for others, which need not wait. */
+  /**
+   * ERC-721: seconds since 1970 from which L1 pays it out; null for others, which need not wait.
+   */
   readonly maturesAt: bigint | null;
   /** What the kit pays: the last vault of `hops`, or without transfers the minted vault. */
   readonly tip: ExitTip;
@@ -46,7 +49,18 @@ export const EXIT_KIT_VERSIONS = [1, 2] as const;
  * await writeFile("exit-kit.json", JSON.stringify(exitKitToJson(kit)));
  */
 export function exitKitToJson(kit: ExitKit) {
-  const { settlement, token, vault, header, siblings, assetPath, maturesAt, tip, hops = [], refutation = null } = kit;
+  const {
+    settlement,
+    token,
+    vault,
+    header,
+    siblings,
+    assetPath,
+    maturesAt,
+    tip,
+    hops = [],
+    refutation = null,
+  } = kit;
   const { vaultId, chainId, owner, assetType, amount, blob } = vault;
   const common = asText({
     chainId: settlement.chainId,
@@ -60,7 +74,12 @@ export function exitKitToJson(kit: ExitKit) {
   });
   if (!isTransferred(kit)) return { format: EXIT_KIT_FORMAT, version: 1 as const, ...common };
   const paid = { ...placeOf(tip.vaultId), owner: tip.owner, amount: tip.amount };
-  return { format: EXIT_KIT_FORMAT, version: 2 as const, ...common, ...asText({ tip: paid, hops, refutation }) };
+  return {
+    format: EXIT_KIT_FORMAT,
+    version: 2 as const,
+    ...common,
+    ...asText({ tip: paid, hops, refutation }),
+  };
 }
 
 function placeOf(vaultId: VaultId) {
@@ -68,17 +87,24 @@ function placeOf(vaultId: VaultId) {
   return { vaultId, batchId: batchIdOf(mode, batchNumber), slot };
 }
 
-type Text<T> = T extends bigint ? string : T extends object ? { -readonly [K in keyof T]: Text<T[K]> } : T;
+type Text<T> = T extends bigint
+  ? string
+  : T extends object
+    ? { -readonly [K in keyof T]: Text<T[K]> }
+    : T;
 
 function asText<T>(value: T): Text<T> {
-  return JSON.parse(JSON.stringify(value, (_, part) => (typeof part === "bigint" ? part.toString() : part)));
+  return JSON.parse(
+    JSON.stringify(value, (_, part) => (typeof part === "bigint" ? part.toString() : part)),
+  );
 }
 
 /** The content of a kit file. */
 export type ExitKitJson = ReturnType<typeof exitKitToJson>;
 
 /**
- * Checks the parts of a kit against each other, without L1. Throws `validation_failed` that names the mismatch.
+ * Checks the parts of a kit against each other, without L1. Throws `validation_failed` that names
+ * the mismatch.
  *
  * @example
  * requireWholeKit(parseExitKit(await file.text()));
@@ -86,9 +112,17 @@ export type ExitKitJson = ReturnType<typeof exitKitToJson>;
 export function requireWholeKit(kit: ExitKit): void {
   requireFittingParts(kit);
   const { vault, header, siblings, assetPath } = kit;
-  if (!verifyVaultProof(header.batchRoot, { vault, vaultCount: header.vaultCount, siblings, assetPath }))
+  if (
+    !verifyVaultProof(header.batchRoot, {
+      vault,
+      vaultCount: header.vaultCount,
+      siblings,
+      assetPath,
+    })
+  )
     throw unfit("its siblings do not lead from the vault and its asset to the batch root");
-  if (!verifyHops(kit)) throw unfit("its transfers do not lead from the minted vault to the one that it pays");
+  if (!verifyHops(kit))
+    throw unfit("its transfers do not lead from the minted vault to the one that it pays");
 }
 
 /** The same without the proof, which takes JavaScript 0.1 s for a vault in blobs. */
@@ -97,9 +131,12 @@ export function requireFittingParts(kit: ExitKit): void {
   const { address, standard, quantum, blobScheme, tokenId } = token;
   if (vault.chainId !== settlement.chainId)
     throw unfit(`its token lives on chain ${vault.chainId}, where this contract cannot mint`);
-  if (assetType(standard, address, quantum) !== vault.assetType) throw unfit("its token is not the vault's asset");
-  if (tokenIdOf(standard, blobScheme, vault.blob) !== tokenId) throw unfit("its token id is not the vault's");
-  if (tip.vaultId !== tipIdOf(kit) || tip.owner !== tipOwnerOf(kit)) throw unfit("its transfers make another vault");
+  if (assetType(standard, address, quantum) !== vault.assetType)
+    throw unfit("its token is not the vault's asset");
+  if (tokenIdOf(standard, blobScheme, vault.blob) !== tokenId)
+    throw unfit("its token id is not the vault's");
+  if (tip.vaultId !== tipIdOf(kit) || tip.owner !== tipOwnerOf(kit))
+    throw unfit("its transfers make another vault");
 }
 
 function unfit(what: string): MintmarkError {
@@ -110,7 +147,8 @@ function unfit(what: string): MintmarkError {
 type Read<T> = (value: unknown, place: string) => T;
 
 /**
- * The kit in a file's text (docs/exit-kit.md). Throws `validation_failed` that names the place of the first fault.
+ * The kit in a file's text (docs/exit-kit.md). Throws `validation_failed` that names the place of
+ * the first fault.
  *
  * @example
  * const kit = parseExitKit(await readFile("exit-kit.json", "utf8"));
@@ -122,8 +160,15 @@ export function parseExitKit(text: string): ExitKit {
   } catch {
     throw unreadable("it is not JSON");
   }
-  const { format, version } = (json ?? {}) as { readonly format?: unknown; readonly version?: unknown };
-  if (format === EXIT_KIT_FORMAT && Number.isInteger(version) && !EXIT_KIT_VERSIONS.some((each) => each === version)) {
+  const { format, version } = (json ?? {}) as {
+    readonly format?: unknown;
+    readonly version?: unknown;
+  };
+  if (
+    format === EXIT_KIT_FORMAT &&
+    Number.isInteger(version) &&
+    !EXIT_KIT_VERSIONS.some((each) => each === version)
+  ) {
     const read = `${EXIT_KIT_VERSIONS[0]} to ${EXIT_KIT_VERSIONS.at(-1)}`;
     throw unreadable(`it has version ${version}; this version of Mintmark reads ${read}`);
   }
@@ -133,15 +178,31 @@ export function parseExitKit(text: string): ExitKit {
     return { ...kit, tip: { vaultId, owner, amount } };
   }
   const { tip, hops, refutation, ...file } = transferredKit(json, "");
-  return { ...kitOf(file), tip: contentOf(tip), ...(hops.length > 0 && { hops }), ...(refutation && { refutation }) };
+  return {
+    ...kitOf(file),
+    tip: contentOf(tip),
+    ...(hops.length > 0 && { hops }),
+    ...(refutation && { refutation }),
+  };
 }
 
 function kitOf(file: ReturnType<typeof mintedKit>): Omit<ExitKit, "tip"> {
   const { chainId, contract, token, vault, header, siblings, assetPath, maturesAt } = file;
-  return { settlement: { chainId, contract }, token, vault: contentOf(vault), header, siblings, assetPath, maturesAt };
+  return {
+    settlement: { chainId, contract },
+    token,
+    vault: contentOf(vault),
+    header,
+    siblings,
+    assetPath,
+    maturesAt,
+  };
 }
 
-/** Batch and slot are for the file's reader. The vault's id has the same facts, and the proof covers it. */
+/**
+ * Batch and slot are for the file's reader. The vault's id has the same facts, and the proof covers
+ * it.
+ */
 function contentOf<V extends { readonly batchId: string; readonly slot: number }>(
   vault: V,
 ): Omit<V, "batchId" | "slot"> {
@@ -152,7 +213,11 @@ function contentOf<V extends { readonly batchId: string; readonly slot: number }
 const hash = hex(32, 32);
 const address = hex(20, 20);
 
-const place = { vaultId: integer, batchId: (value: unknown) => String(value), slot: number(0, 2 ** 32) };
+const place = {
+  vaultId: integer,
+  batchId: (value: unknown) => String(value),
+  slot: number(0, 2 ** 32),
+};
 const batchHeader = object({
   batchRoot: hash,
   vaultCount: number(1, 2 ** 32),
@@ -172,7 +237,14 @@ const common = {
     blobScheme: oneOf(BLOB_SCHEMES),
     tokenId: orNull(integer),
   }),
-  vault: object({ ...place, chainId: integer, owner: address, assetType: hash, amount: integer, blob: hex(0, 255) }),
+  vault: object({
+    ...place,
+    chainId: integer,
+    owner: address,
+    assetType: hash,
+    amount: integer,
+    blob: hex(0, 255),
+  }),
   header: batchHeader,
   siblings: list(hash, 20),
   assetPath: object({ index: number(0, 254), siblings: list(hash, 8) }),
@@ -207,7 +279,8 @@ function integer(value: unknown, place: string): bigint {
 
 function number(least: number, most: number): Read<number> {
   return (value, place) => {
-    if (typeof value === "number" && Number.isInteger(value) && value >= least && value <= most) return value;
+    if (typeof value === "number" && Number.isInteger(value) && value >= least && value <= most)
+      return value;
     throw unreadable(`${place} is not a whole number from ${least} to ${most}`);
   };
 }
@@ -235,7 +308,8 @@ function orNull<T>(read: Read<T>): Read<T | null> {
 
 function list<T>(read: Read<T>, most: number): Read<T[]> {
   return (value, place) => {
-    if (!Array.isArray(value) || value.length > most) throw unreadable(`${place} is not a list of at most ${most}`);
+    if (!Array.isArray(value) || value.length > most)
+      throw unreadable(`${place} is not a list of at most ${most}`);
     return value.map((each, i) => read(each, `${place}[${i}]`));
   };
 }
@@ -245,12 +319,16 @@ function object<F extends Readonly<Record<string, Read<unknown>>>>(
   fields: F,
 ): Read<{ [K in keyof F]: ReturnType<F[K]> }> {
   return (value, place) => {
-    if (typeof value !== "object" || value === null) throw unreadable(`${place || "it"} is not an object`);
+    if (typeof value !== "object" || value === null)
+      throw unreadable(`${place || "it"} is not an object`);
     const within = (name: string) => (place === "" ? name : `${place}.${name}`);
     for (const name of Object.keys(value))
       if (!Object.hasOwn(fields, name)) throw unreadable(`${within(name)} is unknown`);
     const given = value as Record<string, unknown>;
-    const read = Object.entries(fields).map(([name, field]) => [name, field(given[name], within(name))]);
+    const read = Object.entries(fields).map(([name, field]) => [
+      name,
+      field(given[name], within(name)),
+    ]);
     return Object.fromEntries(read) as { [K in keyof F]: ReturnType<F[K]> };
   };
 }

@@ -5,13 +5,20 @@ import type { CommitEvent, L1Reader, ProvenHop } from "../../ports.ts";
 import { BatchTree } from "../../protocol/batch-tree.ts";
 import { unpackHashes } from "../../protocol/hex.ts";
 import { isRedemption } from "../../protocol/transfer.ts";
-import { decodeTransferData, transferLeaves, transferOutputs } from "../../protocol/transfer-data.ts";
+import {
+  decodeTransferData,
+  transferLeaves,
+  transferOutputs,
+} from "../../protocol/transfer-data.ts";
 import { hopOf, isTransferred } from "../../protocol/transfer-proof.ts";
 import { unpackVaultId } from "../../protocol/vault.ts";
 import type { ExitKit } from "./kit.ts";
 
 /** What tells how a kit's vault stands. */
-export type StandingChain = Pick<L1Reader, "settlement" | "verifyVault" | "verifyTransferred" | "withdrawn"> &
+export type StandingChain = Pick<
+  L1Reader,
+  "settlement" | "verifyVault" | "verifyTransferred" | "withdrawn"
+> &
   TransferLog;
 
 /** What tells which record spends a vault. */
@@ -26,7 +33,10 @@ export interface SearchOptions {
 
 /** How a kit's vault stands on L1. */
 export interface Standing {
-  /** The kit as L1 takes it now: with the refutation of a record that spends the vault but does not count. */
+  /**
+   * The kit as L1 takes it now: with the refutation of a record that spends the vault but does not
+   * count.
+   */
   readonly kit: ExitKit;
   readonly withdrawnBefore: bigint;
   /** Units. */
@@ -34,16 +44,20 @@ export interface Standing {
 }
 
 /**
- * How a kit's vault stands on L1. When a committed record spends the vault, looks for it, and has the contract decide
- * whether it counts.
+ * How a kit's vault stands on L1. When a committed record spends the vault, looks for it, and has
+ * the contract decide whether it counts.
  *
- * @throws MintmarkError `vault_spent` when the owner has given the vault away or redeemed it; `l1_failed` with the
- *   contract's reason
+ * @throws MintmarkError `vault_spent` when the owner has given the vault away or redeemed it;
+ *   `l1_failed` with the contract's reason
  *
  * @example
  * const { kit: complete, left } = await standingOf(kit, l1);
  */
-export async function standingOf(kit: ExitKit, l1: StandingChain, options: SearchOptions = {}): Promise<Standing> {
+export async function standingOf(
+  kit: ExitKit,
+  l1: StandingChain,
+  options: SearchOptions = {},
+): Promise<Standing> {
   const { refutation: _, ...bare } = kit;
   try {
     return await verified(kit, l1);
@@ -53,7 +67,8 @@ export async function standingOf(kit: ExitKit, l1: StandingChain, options: Searc
     try {
       return await verified({ ...bare, refutation: spending }, l1);
     } catch (counted) {
-      if (isSpentError(counted)) throw new MintmarkError("vault_spent", whereItWent(kit.tip.vaultId, spending));
+      if (isSpentError(counted))
+        throw new MintmarkError("vault_spent", whereItWent(kit.tip.vaultId, spending));
       throw counted;
     }
   }
@@ -77,7 +92,11 @@ export async function verified(kit: ExitKit, l1: StandingChain): Promise<Standin
 
 /** Whether the contract refused a vault because a record spends it. */
 export function isSpentError(error: unknown): boolean {
-  return error instanceof MintmarkError && error.code === "l1_failed" && error.message.includes("VaultSpent(");
+  return (
+    error instanceof MintmarkError &&
+    error.code === "l1_failed" &&
+    error.message.includes("VaultSpent(")
+  );
 }
 
 function whereItWent(vaultId: VaultId, { outId, part, to, amount, header }: ProvenHop): string {
@@ -91,13 +110,19 @@ function whereItWent(vaultId: VaultId, { outId, part, to, amount, header }: Prov
 }
 
 /** The committed record that spends a kit's vault. There is at most one. */
-async function findSpending({ tip, hops, header }: ExitKit, l1: StandingChain, options: SearchOptions) {
+async function findSpending(
+  { tip, hops, header }: ExitKit,
+  l1: StandingChain,
+  options: SearchOptions,
+) {
   const { vaultId } = tip;
-  const start = options.fromBlock ?? (await blockAt(l1, (hops?.at(-1)?.header ?? header).committedAt));
+  const start =
+    options.fromBlock ?? (await blockAt(l1, (hops?.at(-1)?.header ?? header).committedAt));
   for await (const event of commitsAround(start, l1, options.signal)) {
     if (event.transfers !== true) continue;
     const data = await l1.rollupData(event.txHash);
-    if (data === null) throw new MintmarkError("proof_not_ready", `The node lacks transaction ${event.txHash}.`);
+    if (data === null)
+      throw new MintmarkError("proof_not_ready", `The node lacks transaction ${event.txHash}.`);
     const groups = decodeTransferData(data);
     const outputs = transferOutputs(groups, event.batchNumber);
     const output = outputs.find(({ transfer }) => transfer.vaultId === vaultId);
@@ -105,17 +130,24 @@ async function findSpending({ tip, hops, header }: ExitKit, l1: StandingChain, o
     const tree = new BatchTree(transferLeaves(groups, event.batchNumber));
     const siblings = unpackHashes(tree.siblings(unpackVaultId(output.outId).slot));
     const { batchRoot, vaultCount, committedAt, sequence } = event;
-    return hopOf(groups, output, { header: { batchRoot, vaultCount, committedAt, sequence }, siblings });
+    return hopOf(groups, output, {
+      header: { batchRoot, vaultCount, committedAt, sequence },
+      siblings,
+    });
   }
   const detail = `A transfer spends vault ${vaultId}, but the node shows none. Ask another node.`;
   throw new MintmarkError("vault_spent", detail);
 }
 
 /**
- * The commits from a block on, then those before it: a hostile operator with enough members can commit a record of a
- * vault that does not exist yet.
+ * The commits from a block on, then those before it: a hostile operator with enough members can
+ * commit a record of a vault that does not exist yet.
  */
-async function* commitsAround(start: bigint, l1: TransferLog, signal?: AbortSignal): AsyncGenerator<CommitEvent> {
+async function* commitsAround(
+  start: bigint,
+  l1: TransferLog,
+  signal?: AbortSignal,
+): AsyncGenerator<CommitEvent> {
   let isFirstSeen = false;
   async function* within(from: bigint, to: bigint): AsyncGenerator<CommitEvent> {
     for await (const event of commitsIn(l1, from, to, signal)) {
@@ -136,7 +168,8 @@ async function blockAt(l1: Pick<L1Reader, "block" | "blockNumber">, time: bigint
   while (low < high) {
     const middle = (low + high) / 2n;
     const block = await l1.block(middle);
-    // A node can lack old blocks. The commit's own block is there, or its events could not be read either.
+    // A node can lack old blocks. The commit's own block is there, or its events could not be read
+    // either.
     if (block === null || block.timestamp < time) low = middle + 1n;
     else high = middle;
   }

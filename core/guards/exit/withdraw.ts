@@ -44,11 +44,13 @@ export interface ExitResult extends ExitPlan, L1Receipt {
 }
 
 /**
- * Withdraws a vault with its kit and its owner's account. Simulates each transaction before sending it.
+ * Withdraws a vault with its kit and its owner's account. Simulates each transaction before sending
+ * it.
  *
- * @throws MintmarkError `validation_failed` for a damaged kit, another contract or account; `vault_spent` when the owner
- *   has given the vault away or redeemed it; `insufficient_balance` when less is left; `proof_not_ready` while the vault
- *   is not mature; `l1_failed` with the contract's reason
+ * @throws MintmarkError `validation_failed` for a damaged kit, another contract or account;
+ *   `vault_spent` when the owner has given the vault away or redeemed it; `insufficient_balance`
+ *   when less is left; `proof_not_ready` while the vault is not mature; `l1_failed` with the
+ *   contract's reason
  *
  * @example
  * const { txHash } = await exitWithKit({ kit, l1, account: owner.address, immature: "wait" });
@@ -82,26 +84,44 @@ export async function planExit(options: ExitOptions): Promise<ExitPlan> {
   const { kit, l1, account, quantity, recipient } = options;
   requireWholeKit(kit);
   const { settlement, tip, token } = kit;
-  if (settlement.chainId !== l1.settlement.chainId || settlement.contract !== l1.settlement.contract) {
+  if (
+    settlement.chainId !== l1.settlement.chainId ||
+    settlement.contract !== l1.settlement.contract
+  ) {
     const meant = `${settlement.contract} on chain ${settlement.chainId}`;
     const detail = `The kit is for ${meant}; the RPC serves chain ${l1.settlement.chainId}.`;
     throw new MintmarkError("validation_failed", detail);
   }
   if (account.toLowerCase() !== tip.owner)
-    throw new MintmarkError("validation_failed", `The key belongs to ${account}; the vault's owner is ${tip.owner}.`);
+    throw new MintmarkError(
+      "validation_failed",
+      `The key belongs to ${account}; the vault's owner is ${tip.owner}.`,
+    );
   const { left, withdrawnBefore, kit: complete } = await standingOf(kit, l1, options);
   const wanted = quantity ?? left;
   if (left === 0n)
-    throw new MintmarkError("insufficient_balance", "All of this vault has been withdrawn, or it was voided.");
+    throw new MintmarkError(
+      "insufficient_balance",
+      "All of this vault has been withdrawn, or it was voided.",
+    );
   if (wanted < 1n || wanted > left) {
     const detail = `The vault has ${left} of ${tip.amount} units left; cannot withdraw ${wanted}.`;
     throw new MintmarkError("insufficient_balance", detail);
   }
   const to = recipient ?? tip.owner;
-  return { withdrawnBefore, quantity: wanted, recipient: to, baseUnits: wanted * token.quantum, kit: complete };
+  return {
+    withdrawnBefore,
+    quantity: wanted,
+    recipient: to,
+    baseUnits: wanted * token.quantum,
+    kit: complete,
+  };
 }
 
-/** Resolves once L1 would pay the vault out. If only time is missing, waits or throws, as `immature` says. */
+/**
+ * Resolves once L1 would pay the vault out. If only time is missing, waits or throws, as `immature`
+ * says.
+ */
 async function requireWithdrawable(call: WithdrawalCall, options: ExitOptions): Promise<void> {
   const { kit, l1, immature = "refuse", pollingMs = 2_000, onWait, signal } = options;
   for (;;) {
@@ -121,7 +141,8 @@ async function requireWithdrawable(call: WithdrawalCall, options: ExitOptions): 
 }
 
 /** An exit of many vaults: their kits, the chain and the account that owns them. */
-export interface ExitAllOptions extends Pick<ExitOptions, "account" | "recipient" | "onSent" | "fromBlock" | "signal"> {
+export interface ExitAllOptions
+  extends Pick<ExitOptions, "account" | "recipient" | "onSent" | "fromBlock" | "signal"> {
   /** Kits for the contract that `l1` is connected to, each vault once. */
   readonly kits: readonly ExitKit[];
   readonly l1: ExitOptions["l1"] & Pick<L1Committer, "withdraw" | "mostWithdrawals">;
@@ -139,11 +160,12 @@ export interface VaultExit {
 }
 
 /**
- * Withdraws all that is left of many vaults, up to 21 in one transaction of their owner; one with transfers has a
- * transaction of its own. A vault that cannot be withdrawn now is left out with its reason, and stops no other.
+ * Withdraws all that is left of many vaults, up to 21 in one transaction of their owner; one with
+ * transfers has a transaction of its own. A vault that cannot be withdrawn now is left out with its
+ * reason, and stops no other.
  *
- * @throws MintmarkError `validation_failed` for a damaged kit, another contract or account, or a vault twice;
- *   `l1_failed` when L1 cannot be asked
+ * @throws MintmarkError `validation_failed` for a damaged kit, another contract or account, or a
+ *   vault twice; `l1_failed` when L1 cannot be asked
  *
  * @example
  * const exits = await exitWithKits({ kits, l1, account: owner.address });
@@ -152,17 +174,22 @@ export interface VaultExit {
 export async function exitWithKits(options: ExitAllOptions): Promise<VaultExit[]> {
   const { kits, l1, account, recipient, fromBlock, onSent, signal } = options;
   if (new Set(kits.map(({ tip }) => tip.vaultId)).size !== kits.length)
-    throw new MintmarkError("validation_failed", "Two of the kits are of one vault. Give each vault once.");
+    throw new MintmarkError(
+      "validation_failed",
+      "Two of the kits are of one vault. Give each vault once.",
+    );
   const exits = new Map<VaultId, VaultExit>();
   const ready: WithdrawalCall[] = [];
   for (const kit of kits) {
     signal?.throwIfAborted();
     const { vaultId } = kit.tip;
-    const plan = await planExit({ kit, l1, account, recipient, fromBlock, signal }).catch((error: unknown) => {
-      if (!(error instanceof MintmarkError && STANDINGS.has(error.code))) throw error;
-      exits.set(vaultId, { vaultId, plan: null, txHash: null, refusal: error.message });
-      return null;
-    });
+    const plan = await planExit({ kit, l1, account, recipient, fromBlock, signal }).catch(
+      (error: unknown) => {
+        if (!(error instanceof MintmarkError && STANDINGS.has(error.code))) throw error;
+        exits.set(vaultId, { vaultId, plan: null, txHash: null, refusal: error.message });
+        return null;
+      },
+    );
     if (plan === null) continue;
     const call = ownCall(plan);
     const refusal = await l1.checkOwnWithdrawal(call);
@@ -181,9 +208,13 @@ export async function exitWithKits(options: ExitAllOptions): Promise<VaultExit[]
 }
 
 /** The withdrawals of each transaction. The contract has no batch of vaults with transfers. */
-function* groupsOf(calls: readonly WithdrawalCall[], most: number): Generator<readonly WithdrawalCall[]> {
+function* groupsOf(
+  calls: readonly WithdrawalCall[],
+  most: number,
+): Generator<readonly WithdrawalCall[]> {
   const together = calls.filter((call) => !isTransferred(call));
-  for (let first = 0; first < together.length; first += most) yield together.slice(first, first + most);
+  for (let first = 0; first < together.length; first += most)
+    yield together.slice(first, first + most);
   for (const call of calls) if (isTransferred(call)) yield [call];
 }
 

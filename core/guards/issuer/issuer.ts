@@ -1,7 +1,14 @@
 import type { LocalAccount } from "viem";
 import { MintmarkError } from "../../errors.ts";
 import { type Address, batchIdOf, type Hash, type Hex, MODES, type Mode } from "../../model.ts";
-import type { AssetId, ConsentAsset, IssuerReader, L1Reader, ProposedBatch, VaultContent } from "../../ports.ts";
+import type {
+  AssetId,
+  ConsentAsset,
+  IssuerReader,
+  L1Reader,
+  ProposedBatch,
+  VaultContent,
+} from "../../ports.ts";
 import { tokenIdOf } from "../../protocol/blob.ts";
 import { countOf } from "../../protocol/commitment.ts";
 import { assetsHash, consentTypedData } from "../../protocol/consent.ts";
@@ -20,16 +27,22 @@ import type { IssuedVault, MintRecord } from "./usage-book.ts";
 /** Options of an issuer. */
 export interface IssuerOptions {
   readonly account: LocalAccount;
-  /** The issuer that the tokens name: a wallet contract that accepts the account's signatures. Default: the account. */
+  /**
+   * The issuer that the tokens name: a wallet contract that accepts the account's signatures.
+   * Default: the account.
+   */
   readonly address?: Address;
   /**
-   * The issuer's own store, empty at first. Its {@link MintRecord} may write there after the opening. {@link
-   * Issuer.close} closes it.
+   * The issuer's own store, empty at first. Its {@link MintRecord} may write there after the
+   * opening. {@link Issuer.close} closes it.
    */
   readonly store: Database;
   readonly l1: AssetReader & Pick<IssuerReader, "issuers"> & Pick<L1Reader, "state">;
   readonly record: MintRecord;
-  /** Checks blobs; not closed with the issuer. Default: a thread of its own, which the first blob starts. */
+  /**
+   * Checks blobs; not closed with the issuer. Default: a thread of its own, which the first blob
+   * starts.
+   */
   readonly kzg?: Kzg;
 }
 
@@ -52,20 +65,21 @@ interface Signed {
 }
 
 /**
- * Most stored contents of one batch number: slots become void a few times at most, and a hostile operator would fill
- * the disk.
+ * Most stored contents of one batch number: slots become void a few times at most, and a hostile
+ * operator would fill the disk.
  */
 const MAX_CONTENTS = 16;
 const MAX_REASON = 300; // Most characters of the reason for a token
 
 /**
- * The issuer of tokens, a guard against the operator. It signs a batch after it has stored the data, for each token of
- * which its record covers every vault. A token that it does not sign for costs its other tokens nothing: anyone can
- * register a token that names this issuer. It signs a second content of a batch number only if its own vaults are the
- * same as in every content that it signed before, also after a restart.
+ * The issuer of tokens, a guard against the operator. It signs a batch after it has stored the
+ * data, for each token of which its record covers every vault. A token that it does not sign for
+ * costs its other tokens nothing: anyone can register a token that names this issuer. It signs a
+ * second content of a batch number only if its own vaults are the same as in every content that it
+ * signed before, also after a restart.
  *
- * Its store is an {@link Archive}. After each update of it from L1 (by a `Watcher`), call {@link Issuer.settle}: it
- * frees the mints that the final history left out.
+ * Its store is an {@link Archive}. After each update of it from L1 (by a `Watcher`), call {@link
+ * Issuer.settle}: it frees the mints that the final history left out.
  *
  * @example
  * const issuer = await Issuer.open({ account, store, l1, record: new LocalMintRecord(store) });
@@ -77,7 +91,10 @@ export class Issuer {
   readonly #l1: IssuerOptions["l1"];
   readonly #record: MintRecord;
 
-  private constructor({ account, address = account.address, l1, record }: IssuerOptions, archive: Archive) {
+  private constructor(
+    { account, address = account.address, l1, record }: IssuerOptions,
+    archive: Archive,
+  ) {
     this.address = address.toLowerCase() as Address;
     this.archive = archive;
     this.#account = account;
@@ -85,7 +102,10 @@ export class Issuer {
     this.#record = record;
   }
 
-  /** Opens the issuer's store. Rejects with `store_mismatch` for another settlement contract's store. */
+  /**
+   * Opens the issuer's store. Rejects with `store_mismatch` for another settlement contract's
+   * store.
+   */
   static async open(options: IssuerOptions): Promise<Issuer> {
     return new Issuer(options, await Archive.open(options));
   }
@@ -99,11 +119,16 @@ export class Issuer {
     const { assets, content, refused } = await this.archive.inTurn(() => this.#take(batch));
     const { mode, batchNumber } = batch;
     const message = { mode, batchNumber, content, assetsHash: assetsHash(assets) };
-    const signature = await this.#account.signTypedData(consentTypedData(this.archive.settlement, message));
+    const signature = await this.#account.signTypedData(
+      consentTypedData(this.archive.settlement, message),
+    );
     return { signature, assets: assets.map(({ assetType }) => assetType), refused };
   }
 
-  /** The stored data of a batch, of its newest signed content; null when this issuer has not seen it. */
+  /**
+   * The stored data of a batch, of its newest signed content; null when this issuer has not seen
+   * it.
+   */
   async data(mode: Mode, batchNumber: number): Promise<Uint8Array | null> {
     const committed = await this.archive.data(mode, batchNumber);
     if (committed !== null) return committed;
@@ -111,7 +136,9 @@ export class Issuer {
     return newest === undefined ? null : this.archive.dataOf(newest.dataHash);
   }
 
-  /** Tells the record which vaults of newly final batches L1 pays. Returns the number of batches. */
+  /**
+   * Tells the record which vaults of newly final batches L1 pays. Returns the number of batches.
+   */
   async settle(signal?: AbortSignal): Promise<number> {
     let settled = 0;
     for (const mode of MODES) {
@@ -132,7 +159,10 @@ export class Issuer {
     return this.archive.close();
   }
 
-  /** Checks everything, then writes data and record durably. Returns what the issuer signs of the batch. */
+  /**
+   * Checks everything, then writes data and record durably. Returns what the issuer signs of the
+   * batch.
+   */
   async #take(batch: ProposedBatch) {
     const { mode, batchNumber, dataHash } = batch;
     const batchId = batchIdOf(mode, batchNumber);
@@ -140,17 +170,24 @@ export class Issuer {
       throw new Refusal("committed", `L1 has committed ${batchId}; no consent changes it`);
     const committed = countOf(mode, await this.#l1.state());
     if (batchNumber >= committed + MAX_AHEAD)
-      throw new Refusal("ahead", `L1 has only ${committed} ${mode} batches: commit those before ${batchNumber} first`);
+      throw new Refusal(
+        "ahead",
+        `L1 has only ${committed} ${mode} batches: commit those before ${batchNumber} first`,
+      );
     const signed = await this.#signed(mode, batchNumber);
     const derived = await deriveProposed(batch, this.archive.kzg);
     const { content } = derived;
     const vaults = this.#here(derived);
     const named = (await this.#named(vaults)).filter(({ suspended }) => !suspended);
-    if (named.length === 0) throw new Refusal("not_issuer", `${batchId} holds no asset of issuer ${this.address}`);
+    if (named.length === 0)
+      throw new Refusal("not_issuer", `${batchId} holds no asset of issuer ${this.address}`);
     const before = signed.flatMap((earlier) => earlier.assets);
     for (const asset of before) {
       if (leavesHash(vaults, asset) !== asset.vaults)
-        throw new Refusal("equivocation", `a consent stands for other vaults of ${asset.assetType} in ${batchId}`);
+        throw new Refusal(
+          "equivocation",
+          `a consent stands for other vaults of ${asset.assetType} in ${batchId}`,
+        );
     }
     const same = signed.find((earlier) => earlier.content === content);
     if (same === undefined && signed.length >= MAX_CONTENTS)
@@ -174,11 +211,18 @@ export class Issuer {
     });
     const added = assets
       .filter(({ assetType }) => !same?.assets.some((earlier) => earlier.assetType === assetType))
-      .map(({ chainId, assetType }) => ({ chainId, assetType, vaults: leavesHash(vaults, { chainId, assetType }) }));
+      .map(({ chainId, assetType }) => ({
+        chainId,
+        assetType,
+        vaults: leavesHash(vaults, { chainId, assetType }),
+      }));
     if (added.length > 0) {
       const others = signed.filter((earlier) => earlier !== same);
       const newest: Signed = { content, dataHash, assets: [...(same?.assets ?? []), ...added] };
-      const consent = [keys.batchKey("consent", mode, batchNumber), keys.toText([...others, newest])] as const;
+      const consent = [
+        keys.batchKey("consent", mode, batchNumber),
+        keys.toText([...others, newest]),
+      ] as const;
       await this.archive.write(new Map([consent]), batch, keys.DURABLE);
     }
     return { assets, content, refused };
@@ -192,13 +236,18 @@ export class Issuer {
       const commit = await this.archive.commit(mode, batchNumber);
       const vaults = this.#here(deriveCommitted(commit ?? { mode, batchNumber }, data));
       const signed = (await this.#signed(mode, batchNumber)).flatMap(({ assets }) => assets);
-      const types = new Set([...(await this.#named(vaults)), ...signed].map(({ assetType }) => assetType));
+      const types = new Set(
+        [...(await this.#named(vaults)), ...signed].map(({ assetType }) => assetType),
+      );
       const own = vaults.filter(({ assetType }) => types.has(assetType));
       await this.archive.assets.learn(own);
       await this.#record.settle(batchIdOf(mode, batchNumber), this.#issued(own));
     }
-    const changes = new Map([[keys.batchKey("unsettled", mode, batchNumber), data === null ? "" : null]]);
-    if (batchNumber >= (await this.#firstUnsettled(mode))) changes.set(settledKey(mode), `${batchNumber + 1}`);
+    const changes = new Map([
+      [keys.batchKey("unsettled", mode, batchNumber), data === null ? "" : null],
+    ]);
+    if (batchNumber >= (await this.#firstUnsettled(mode)))
+      changes.set(settledKey(mode), `${batchNumber + 1}`);
     await this.archive.write(changes, undefined, keys.DURABLE);
     return data !== null;
   }
@@ -214,7 +263,9 @@ export class Issuer {
   }
 
   /** The assets of these vaults that name this issuer, in the manifest's order. */
-  async #named(vaults: readonly VaultContent[]): Promise<(ConsentAsset & { readonly suspended: boolean })[]> {
+  async #named(
+    vaults: readonly VaultContent[],
+  ): Promise<(ConsentAsset & { readonly suspended: boolean })[]> {
     const assets = assetsIn(vaults).sort(compareAssets);
     const issuers = assets.length === 0 ? [] : await this.#l1.issuers(assets);
     return assets.flatMap((asset, i) => {
@@ -237,7 +288,9 @@ export class Issuer {
 
   /** Oldest first. */
   async #signed(mode: Mode, batchNumber: number): Promise<readonly Signed[]> {
-    return keys.fromText(await this.archive.text(keys.batchKey("consent", mode, batchNumber))) ?? [];
+    return (
+      keys.fromText(await this.archive.text(keys.batchKey("consent", mode, batchNumber))) ?? []
+    );
   }
 }
 

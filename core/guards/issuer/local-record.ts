@@ -9,7 +9,9 @@ import { type IssuedVault, type Lines, summed, UsageBook } from "./usage-book.ts
 
 /** A mint that the application records before it asks the operator for it. */
 export interface RecordedMint {
-  /** The application's own id of the mint, 1 to 255 printable characters. An id stands for one mint. */
+  /**
+   * The application's own id of the mint, 1 to 255 printable characters. An id stands for one mint.
+   */
   readonly id: string;
   /** The token's contract. */
   readonly token: Address;
@@ -35,9 +37,9 @@ const recordedKey = (line: string) => `recorded/${line}`;
 const ID = /^[\x21-\x7e]{1,255}$/;
 
 /**
- * The application's own record of its mints, in a store. The application records each mint before it asks the operator
- * for it. The issuer signs only for vaults that recorded mints cover: same owner, token and blob, and at most the
- * recorded amount.
+ * The application's own record of its mints, in a store. The application records each mint before
+ * it asks the operator for it. The issuer signs only for vaults that recorded mints cover: same
+ * owner, token and blob, and at most the recorded amount.
  *
  * ```
  * mint/<id>        JSON: a recorded mint
@@ -50,12 +52,11 @@ const ID = /^[\x21-\x7e]{1,255}$/;
  */
 export class LocalMintRecord extends UsageBook {
   /**
-   * Records mints, all or none, durably. A mint that is recorded already stays as it is. Returns the number of new
-   * ones.
+   * Records mints, all or none, durably. A mint that is recorded already stays as it is. Returns
+   * the number of new ones.
    *
-   * @throws MintmarkError `idempotency_key_reused` when an id stands for another mint; `validation_failed`,
-   * `amount_out_of_range` or
-   *   `blob_invalid` for what is no mint
+   * @throws MintmarkError `idempotency_key_reused` when an id stands for another mint;
+   *   `validation_failed`, `amount_out_of_range` or `blob_invalid` for what is no mint
    */
   record(mints: readonly RecordedMint[]): Promise<number> {
     const entries = new Map<string, Entry>();
@@ -85,7 +86,8 @@ export class LocalMintRecord extends UsageBook {
   cancel(id: string): Promise<void> {
     return this.turns.run(async () => {
       const [entry] = await this.#entriesOf([id]);
-      if (entry === undefined) throw new MintmarkError("mint_not_found", `No mint is recorded under ${id}.`);
+      if (entry === undefined)
+        throw new MintmarkError("mint_not_found", `No mint is recorded under ${id}.`);
       if (entry.cancelled) return;
       const { line, amount } = entry;
       const [recorded = 0n] = await this.limitsOf([line]);
@@ -115,7 +117,10 @@ export class LocalMintRecord extends UsageBook {
     return stored.map((text) => (text === undefined ? undefined : JSON.parse(text)));
   }
 
-  async #write(entries: readonly (readonly [id: string, entry: Entry])[], changes: Lines): Promise<void> {
+  async #write(
+    entries: readonly (readonly [id: string, entry: Entry])[],
+    changes: Lines,
+  ): Promise<void> {
     const lines = [...changes.keys()];
     const recorded = await this.limitsOf(lines);
     const write = this.store.batch();
@@ -127,13 +132,21 @@ export class LocalMintRecord extends UsageBook {
 }
 
 function entryOf({ id, token, owner, amount, tokenId, blob }: RecordedMint): Entry {
-  if (!ID.test(id)) throw new MintmarkError("validation_failed", "id must have 1 to 255 printable ASCII characters");
+  if (!ID.test(id))
+    throw new MintmarkError(
+      "validation_failed",
+      "id must have 1 to 255 printable ASCII characters",
+    );
   if (typeof amount !== "bigint" || amount < 1n || amount > MAX_UINT256)
-    throw new MintmarkError("amount_out_of_range", "The amount must be a whole number from 1 to 2^256 - 1.");
+    throw new MintmarkError(
+      "amount_out_of_range",
+      "The amount must be a whole number from 1 to 2^256 - 1.",
+    );
   if (tokenId !== undefined && blob !== undefined)
     throw new MintmarkError("validation_failed", "give tokenId or the blob, not both");
   if (tokenId !== undefined) requireBigint("tokenId", tokenId, 0n, MAX_UINT256);
-  const named = tokenId === undefined ? (blob ?? "") : bytesToHex(new TextEncoder().encode(tokenId.toString()));
+  const named =
+    tokenId === undefined ? (blob ?? "") : bytesToHex(new TextEncoder().encode(tokenId.toString()));
   const mint = { token: requireAddress("token", token), owner: requireAddress("owner", owner) };
   return { line: lineOf({ ...mint, blob: canonicalBlob(named) }), amount: amount.toString() };
 }
@@ -143,6 +156,14 @@ function requireSame(id: string, known: Entry | undefined, { line, amount }: Ent
   throw new MintmarkError("idempotency_key_reused", `Another mint is recorded under ${id}.`);
 }
 
-function lineOf({ token, owner, blob }: { readonly token: Address; readonly owner: Address; readonly blob: Hex }) {
+function lineOf({
+  token,
+  owner,
+  blob,
+}: {
+  readonly token: Address;
+  readonly owner: Address;
+  readonly blob: Hex;
+}) {
   return `${token}/${owner}/${blob}`;
 }

@@ -1,7 +1,12 @@
 import { type Address, type Hash, MODES } from "../../model.ts";
 import type { ProposedBatch, Settlement } from "../../ports.ts";
 import { struct, typedData } from "../../protocol/typed-data.ts";
-import { nonsense, type RemoteOptions, RemoteService, signatureIn } from "../committee/member-service.ts";
+import {
+  nonsense,
+  type RemoteOptions,
+  RemoteService,
+  signatureIn,
+} from "../committee/member-service.ts";
 import type { IssuerConsent } from "./issuer.ts";
 
 /** A way to ask one issuer: in this process, or over its service. */
@@ -12,10 +17,15 @@ export interface IssuerClient {
 }
 
 /** What an operator says of a batch when it asks for a consent. */
-export type ConsentRequest = Pick<ProposedBatch, "mode" | "batchNumber" | "batchRoot" | "vaultCount" | "dataHash">;
+export type ConsentRequest = Pick<
+  ProposedBatch,
+  "mode" | "batchNumber" | "batchRoot" | "vaultCount" | "dataHash"
+>;
 
 const REQUEST_TYPES = {
-  ConsentRequest: struct("uint8 mode,uint64 batchNumber,bytes32 batchRoot,uint32 vaultCount,bytes32 dataHash"),
+  ConsentRequest: struct(
+    "uint8 mode,uint64 batchNumber,bytes32 batchRoot,uint32 vaultCount,bytes32 dataHash",
+  ),
 } as const;
 
 /**
@@ -29,22 +39,32 @@ export function consentRequestTypedData(
   { mode, batchNumber, batchRoot, vaultCount, dataHash }: ConsentRequest,
 ) {
   const place = { mode: MODES.indexOf(mode), batchNumber: BigInt(batchNumber) };
-  return typedData(settlement, REQUEST_TYPES, "ConsentRequest", { ...place, batchRoot, vaultCount, dataHash } as const);
+  return typedData(settlement, REQUEST_TYPES, "ConsentRequest", {
+    ...place,
+    batchRoot,
+    vaultCount,
+    dataHash,
+  } as const);
 }
 
 /**
  * An issuer that runs as its own service. The caller sets the time limit.
  *
  * @example
- * const issuer = new RemoteIssuer({ address, url: "https://issuer.example", operator, settlement });
- * await new Settler({ engine, l1, committee, issuers: [issuer], fromBlock }).run(signal);
+ * const issuer = new RemoteIssuer({ address, url: "https://issuer.example", operator, settlement
+ * }); await new Settler({ engine, l1, committee, issuers: [issuer], fromBlock }).run(signal);
  */
 export class RemoteIssuer extends RemoteService<RemoteOptions> implements IssuerClient {
   async consent(batch: ProposedBatch, signal: AbortSignal): Promise<IssuerConsent> {
     const request = consentRequestTypedData(this.options.settlement, batch);
     const answer = await this.askFor("consent", batch, request, {}, signal);
     const { assets, refused } = answer;
-    if (!Array.isArray(assets) || !Array.isArray(refused) || !assets.every(isAssetType) || !refused.every(isRefused))
+    if (
+      !Array.isArray(assets) ||
+      !Array.isArray(refused) ||
+      !assets.every(isAssetType) ||
+      !refused.every(isRefused)
+    )
       throw nonsense("no assets of the consent");
     return { signature: signatureIn(answer), assets, refused };
   }

@@ -19,16 +19,16 @@ export interface IssuedVault {
 }
 
 /**
- * The record that an issuer compares batches with: the application's mints, or a policy. The issuer makes one call at a
- * time.
+ * The record that an issuer compares batches with: the application's mints, or a policy. The issuer
+ * makes one call at a time.
  *
  * An implementation stores which mints each batch uses, so that no mint is used twice.
  */
 export interface MintRecord {
   /**
-   * Marks the mints of these vaults as used by the batch, all or none, durably. The same call again changes nothing. A
-   * call with other vaults replaces the batch's use of the token; the issuer makes one only if it signed nothing of the
-   * token for the batch.
+   * Marks the mints of these vaults as used by the batch, all or none, durably. The same call again
+   * changes nothing. A call with other vaults replaces the batch's use of the token; the issuer
+   * makes one only if it signed nothing of the token for the batch.
    *
    * @param batchId - such as `validium-12`
    * @param token - contract of all of these vaults
@@ -36,8 +36,8 @@ export interface MintRecord {
    */
   use(batchId: string, token: Address, vaults: readonly IssuedVault[]): Promise<string | null>;
   /**
-   * L1's final history has this batch, and pays exactly these vaults of the issuer's tokens. Frees what the batch used
-   * beyond them. Vaults beyond its use count as used, also above a limit.
+   * L1's final history has this batch, and pays exactly these vaults of the issuer's tokens. Frees
+   * what the batch used beyond them. Vaults beyond its use count as used, also above a limit.
    */
   settle(batchId: string, vaults: readonly IssuedVault[]): Promise<void>;
 }
@@ -45,7 +45,10 @@ export interface MintRecord {
 const usedKey = (line: string) => `used/${line}`;
 const usageKey = (batchId: string) => `usage/${batchId}`;
 
-/** Amounts by line. A line is a text that names the counted thing: the token's contract, then parts behind slashes. */
+/**
+ * Amounts by line. A line is a text that names the counted thing: the token's contract, then parts
+ * behind slashes.
+ */
 export type Lines = ReadonlyMap<string, bigint>;
 
 /** A batch's use, and the UTC day of its first request. */
@@ -87,9 +90,14 @@ export abstract class UsageBook implements MintRecord {
     return this.turns.run(async () => {
       const known = await this.#usageOf(batchId);
       const others = [...known.lines].filter(([line]) => line.split("/", 1)[0] !== token);
-      const usage = { day: known.day, lines: new Map([...others, ...this.linesOf(vaults, known.day)]) };
+      const usage = {
+        day: known.day,
+        lines: new Map([...others, ...this.linesOf(vaults, known.day)]),
+      };
       const totals = await this.#totalsAfter(known.lines, usage.lines);
-      const grown = [...totals].filter(([line]) => (usage.lines.get(line) ?? 0n) > (known.lines.get(line) ?? 0n));
+      const grown = [...totals].filter(
+        ([line]) => (usage.lines.get(line) ?? 0n) > (known.lines.get(line) ?? 0n),
+      );
       const limits = await this.limitsOf(grown.map(([line]) => line));
       for (const [i, [line, used]] of grown.entries()) {
         const limit = limits[i] ?? null;
@@ -103,7 +111,11 @@ export abstract class UsageBook implements MintRecord {
   settle(batchId: string, vaults: readonly IssuedVault[]): Promise<void> {
     return this.turns.run(async () => {
       const known = await this.#usageOf(batchId);
-      await this.#write(batchId, await this.#totalsAfter(known.lines, this.linesOf(vaults, known.day)), null);
+      await this.#write(
+        batchId,
+        await this.#totalsAfter(known.lines, this.linesOf(vaults, known.day)),
+        null,
+      );
     });
   }
 
@@ -124,7 +136,10 @@ export abstract class UsageBook implements MintRecord {
     );
     const used = await this.usedOf(lines);
     return new Map(
-      lines.map((line, i) => [line, (used[i] ?? 0n) - (before.get(line) ?? 0n) + (after.get(line) ?? 0n)]),
+      lines.map((line, i) => [
+        line,
+        (used[i] ?? 0n) - (before.get(line) ?? 0n) + (after.get(line) ?? 0n),
+      ]),
     );
   }
 
@@ -172,12 +187,12 @@ export interface AssetPolicy {
 }
 
 /**
- * An issuer's rules, for an application without a record of its mints. Within the rules the operator can mint what
- * nobody asked for. A token without rules is refused.
+ * An issuer's rules, for an application without a record of its mints. Within the rules the
+ * operator can mint what nobody asked for. A token without rules is refused.
  *
  * @example
- * const record = new MintPolicy(store, [{ token, ids: [{ first: 1n, last: 10_000n }], perDay: 500n }]);
- * const issuer = await Issuer.open({ account, store, l1, record });
+ * const record = new MintPolicy(store, [{ token, ids: [{ first: 1n, last: 10_000n }], perDay: 500n
+ * }]); const issuer = await Issuer.open({ account, store, l1, record });
  */
 export class MintPolicy extends UsageBook {
   readonly #rules: ReadonlyMap<string, AssetPolicy>;
@@ -205,14 +220,21 @@ export class MintPolicy extends UsageBook {
       if (kind === undefined) return rules.cap ?? null;
       if (kind === "day") return rules.perDay ?? null;
       const id = BigInt(name);
-      if (rules.ids !== undefined && !rules.ids.some(({ first, last }) => id >= first && id <= last)) return 0n;
+      if (
+        rules.ids !== undefined &&
+        !rules.ids.some(({ first, last }) => id >= first && id <= last)
+      )
+        return 0n;
       return kind === "erc721" ? 1n : (rules.capPerId ?? null);
     });
   }
 
   protected refusalOf(line: string, used: bigint, limit: bigint): string {
     const [token, kind, name] = line.split("/");
-    const what = kind === undefined ? `of ${token}` : `of ${token} ${kind === "day" ? "on" : "with the id"} ${name}`;
+    const what =
+      kind === undefined
+        ? `of ${token}`
+        : `of ${token} ${kind === "day" ? "on" : "with the id"} ${name}`;
     return `the policy allows ${limit} ${what}, and batches would use ${used}`;
   }
 }

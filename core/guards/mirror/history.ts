@@ -32,9 +32,9 @@ export interface Growth {
 }
 
 /**
- * Every state that a settlement contract has had in its chain's final blocks, from its events alone. A committee member
- * checks it before signing; a mirror's proofs come from it. In memory, about 250 bytes a batch; each process reads it
- * anew from the contract's deployment on.
+ * Every state that a settlement contract has had in its chain's final blocks, from its events
+ * alone. A committee member checks it before signing; a mirror's proofs come from it. In memory,
+ * about 250 bytes a batch; each process reads it anew from the contract's deployment on.
  *
  * @example
  * const source = new SourceHistory(l1, fromBlock);
@@ -67,14 +67,18 @@ export class SourceHistory {
 
   /** The newest known state. */
   get newest(): StateCounts {
-    return { countValidium: this.#trees.validium.count, countRollup: this.#trees["zk-rollup"].count };
+    return {
+      countValidium: this.#trees.validium.count,
+      countRollup: this.#trees["zk-rollup"].count,
+    };
   }
 
   async #follow(): Promise<void> {
     const final = await this.#chain.finalizedBlockNumber();
     if (this.#nextBlock > final) return;
     for (const [from, to] of blockRanges(overlapping(this.#nextBlock, this.#fromBlock), final)) {
-      for (const event of await this.#chain.events(from, to)) if (event.type === "batchCommitted") this.#take(event);
+      for (const event of await this.#chain.events(from, to))
+        if (event.type === "batchCommitted") this.#take(event);
       this.#nextBlock = to + 1n;
     }
   }
@@ -82,7 +86,8 @@ export class SourceHistory {
   /**
    * The state at these counts.
    *
-   * @throws MintmarkError `l1_failed` when the source never had these counts together, or they are not final yet
+   * @throws MintmarkError `l1_failed` when the source never had these counts together, or they are
+   *   not final yet
    */
   stateAt({ countValidium, countRollup }: StateCounts): SourceState {
     if (!this.hasHad({ countValidium, countRollup })) {
@@ -106,7 +111,10 @@ export class SourceHistory {
       const counts = { countValidium, countRollup: made - countValidium };
       if (this.stateAt(counts).commitment === commitment) return counts;
     }
-    throw new MintmarkError("l1_failed", `the source has no final state with commitment ${commitment}`);
+    throw new MintmarkError(
+      "l1_failed",
+      `the source has no final state with commitment ${commitment}`,
+    );
   }
 
   /** Whether the known history has these counts together. */
@@ -116,7 +124,10 @@ export class SourceHistory {
     return validium === countValidium && countRollup <= this.newest.countRollup;
   }
 
-  /** The longest step of a mirror from these counts: until the source changes mode. null when up to date. */
+  /**
+   * The longest step of a mirror from these counts: until the source changes mode. null when up to
+   * date.
+   */
   nextGrowth(from: StateCounts): Growth | null {
     const first = from.countValidium + from.countRollup;
     const mode = this.#order[first]?.mode;
@@ -145,24 +156,48 @@ export class SourceHistory {
    *
    * @throws MintmarkError `proof_not_ready` when the batch's commit is not final yet
    */
-  batch(mode: Mode, batchNumber: number, count: number): StateLeafContent & { readonly siblings: readonly Hash[] } {
+  batch(
+    mode: Mode,
+    batchNumber: number,
+    count: number,
+  ): StateLeafContent & { readonly siblings: readonly Hash[] } {
     const leaf = this.#leaves[mode][batchNumber];
     if (leaf === undefined)
-      throw new MintmarkError("proof_not_ready", `${mode} batch ${batchNumber} is not final on its chain yet`);
+      throw new MintmarkError(
+        "proof_not_ready",
+        `${mode} batch ${batchNumber} is not final on its chain yet`,
+      );
     return { ...leaf, siblings: unpackHashes(this.#trees[mode].siblings(batchNumber, count)) };
   }
 
-  /** Takes the next commit; known ones change nothing. After a gap, the next read restarts at the last known one. */
-  #take({ mode, batchNumber, vaultCount, dataHash, batchRoot, sequence, blockNumber }: CommitEvent): void {
+  /**
+   * Takes the next commit; known ones change nothing. After a gap, the next read restarts at the
+   * last known one.
+   */
+  #take({
+    mode,
+    batchNumber,
+    vaultCount,
+    dataHash,
+    batchRoot,
+    sequence,
+    blockNumber,
+  }: CommitEvent): void {
     const leaf = hexToBytes(stateLeaf({ batchNumber, vaultCount, dataHash, batchRoot }));
     if (sequence < BigInt(this.#order.length)) {
       const known = this.#leaves[mode][batchNumber];
       if (known !== undefined && stateLeaf(known) === bytesToHex(leaf)) return;
-      throw new MintmarkError("l1_failed", `${mode} batch ${batchNumber} differs from the one that was final before`);
+      throw new MintmarkError(
+        "l1_failed",
+        `${mode} batch ${batchNumber} differs from the one that was final before`,
+      );
     }
     if (sequence !== BigInt(this.#order.length) || batchNumber !== this.#trees[mode].count) {
       this.#nextBlock = this.#lastCommitBlock;
-      throw new MintmarkError("l1_failed", `the node left out commits before ${mode} batch ${batchNumber}`);
+      throw new MintmarkError(
+        "l1_failed",
+        `the node left out commits before ${mode} batch ${batchNumber}`,
+      );
     }
     this.#order.push({ mode, validiumBefore: this.#trees.validium.count });
     this.#leaves[mode].push({ batchNumber, vaultCount, dataHash, batchRoot });
@@ -177,14 +212,22 @@ export type MirrorIdentity = Pick<Settlement, "chainId" | "contract">;
 /** A client of one committee member, in this process or over its service. */
 export interface AttesterClient {
   readonly address: Address;
-  /** 65 bytes, `r ‖ s ‖ v`. Rejects unless the member has seen this state of the source in a final block. */
-  attest(mirror: MirrorIdentity, counts: StateCounts, epoch: bigint, signal?: AbortSignal): Promise<Hex>;
+  /**
+   * 65 bytes, `r ‖ s ‖ v`. Rejects unless the member has seen this state of the source in a final
+   * block.
+   */
+  attest(
+    mirror: MirrorIdentity,
+    counts: StateCounts,
+    epoch: bigint,
+    signal?: AbortSignal,
+  ): Promise<Hex>;
 }
 
 /**
- * A committee member's signer for mirrors. It signs only states that it has read itself from final blocks of the source
- * chain. It refuses counts that the source never had together, so a signature is always over a state between two
- * commits.
+ * A committee member's signer for mirrors. It signs only states that it has read itself from final
+ * blocks of the source chain. It refuses counts that the source never had together, so a signature
+ * is always over a state between two commits.
  *
  * @example
  * const attester = new MirrorAttester(account, new SourceHistory(l1, fromBlock));
@@ -209,7 +252,12 @@ export class MirrorAttester implements AttesterClient {
 }
 
 /** What members sign of a state of the source. Rejects as {@link SourceHistory.stateAt}. */
-export function stateTypedData(source: SourceHistory, mirror: MirrorIdentity, counts: StateCounts, epoch: bigint) {
+export function stateTypedData(
+  source: SourceHistory,
+  mirror: MirrorIdentity,
+  counts: StateCounts,
+  epoch: bigint,
+) {
   const { countValidium, countRollup, commitment } = source.stateAt(counts);
   const { chainId: sourceChainId, contract: sourceContract } = source.settlement;
   const message = { sourceChainId, sourceContract, countValidium, countRollup, commitment, epoch };
@@ -220,8 +268,8 @@ export function stateTypedData(source: SourceHistory, mirror: MirrorIdentity, co
  * The client of a member's service that signs for mirrors.
  *
  * @example
- * const committee = { members: [new RemoteAttester({ address, url: "https://member.example" })], threshold: 1 };
- * await advanceMirror({ source, mirror, committee });
+ * const committee = { members: [new RemoteAttester({ address, url: "https://member.example" })],
+ * threshold: 1 }; await advanceMirror({ source, mirror, committee });
  */
 export class RemoteAttester extends RemoteService implements AttesterClient {
   async attest(
@@ -230,7 +278,11 @@ export class RemoteAttester extends RemoteService implements AttesterClient {
     epoch: bigint,
     signal?: AbortSignal,
   ): Promise<Hex> {
-    const asked = { countValidium: `${countValidium}`, countRollup: `${countRollup}`, epoch: `${epoch}` };
+    const asked = {
+      countValidium: `${countValidium}`,
+      countRollup: `${countRollup}`,
+      epoch: `${epoch}`,
+    };
     const path = `/v1/mirrors/${chainId}/${contract}/attestation?${new URLSearchParams(asked)}`;
     return signatureIn(await this.ask(path, { signal: signal ?? null }));
   }

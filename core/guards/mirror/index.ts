@@ -1,4 +1,6 @@
-/** The state on another chain: the signatures for it, the relay, and proofs for withdrawals there. */
+/**
+ * The state on another chain: the signatures for it, the relay, and proofs for withdrawals there.
+ */
 
 export {
   type AttesterClient,

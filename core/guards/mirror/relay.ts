@@ -25,18 +25,33 @@ export interface MirrorStep {
 }
 
 /** The reads of a mirror that an exit kit needs. No account. */
-export type MirrorReader = Pick<MirrorContract, "stepCount" | "step" | "isImported" | "settlement" | "maturity"> &
+export type MirrorReader = Pick<
+  MirrorContract,
+  "stepCount" | "step" | "isImported" | "settlement" | "maturity"
+> &
   Pick<MirrorContract, "registration" | "token" | "verifyVault"> &
-  Pick<ports.L1Reader, "verifyTransferred" | "withdrawn" | "block" | "blockNumber" | "events" | "rollupData">;
+  Pick<
+    ports.L1Reader,
+    "verifyTransferred" | "withdrawn" | "block" | "blockNumber" | "events" | "rollupData"
+  >;
 
-/** The `StateMirror` contract. Every method rejects with `l1_failed` when its chain is unreachable or refuses. */
+/**
+ * The `StateMirror` contract. Every method rejects with `l1_failed` when its chain is unreachable
+ * or refuses.
+ */
 export interface MirrorContract
   extends ports.Portal,
     ports.L1Owner,
     ports.L1Voider,
     Pick<
       ports.L1Reader,
-      "committee" | "opensBlobs" | "registration" | "registrations" | "token" | "supplyCap" | "verifyVault"
+      | "committee"
+      | "opensBlobs"
+      | "registration"
+      | "registrations"
+      | "token"
+      | "supplyCap"
+      | "verifyVault"
     > {
   readonly source: MirrorIdentity;
   /** The newest accepted state commitment of the source. */
@@ -48,7 +63,12 @@ export interface MirrorContract
   /** Whether vaults of the batch can be withdrawn here. */
   isImported(mode: Mode, batchNumber: number): Promise<boolean>;
   /** Advances the mirror by one run of batches of one mode. Resolves when mined. */
-  advance(from: StateRoots, growth: Growth, attestation: Hex, options?: ports.L1SendOptions): Promise<ports.L1Receipt>;
+  advance(
+    from: StateRoots,
+    growth: Growth,
+    attestation: Hex,
+    options?: ports.L1SendOptions,
+  ): Promise<ports.L1Receipt>;
   /** Imports the header of a batch of an accepted step. Resolves when mined. */
   importBatch(
     sequence: number,
@@ -58,7 +78,8 @@ export interface MirrorContract
 }
 
 /**
- * The step that brought a batch to the mirror; null before. Searches from the newest, since most requests are recent.
+ * The step that brought a batch to the mirror; null before. Searches from the newest, since most
+ * requests are recent.
  */
 export async function stepOf(
   mirror: Pick<MirrorContract, "stepCount" | "step">,
@@ -82,30 +103,47 @@ export interface RelayOptions {
   readonly mirror: MirrorContract;
   readonly committee: AttesterCommittee;
   /** Called after each mined step. */
-  readonly onStep?: (step: { readonly mode: Mode; readonly first: number; readonly count: number }) => void;
+  readonly onStep?: (step: {
+    readonly mode: Mode;
+    readonly first: number;
+    readonly count: number;
+  }) => void;
   readonly signal?: AbortSignal;
 }
 
 /**
- * Brings a mirror to the newest final state of its source. Returns the number of steps: one for each run of commits of
- * one mode. Reads the mirror's position each time, so anyone may relay, and a restarted relayer repeats nothing.
+ * Brings a mirror to the newest final state of its source. Returns the number of steps: one for
+ * each run of commits of one mode. Reads the mirror's position each time, so anyone may relay, and
+ * a restarted relayer repeats nothing.
  *
- * @throws MintmarkError `l1_failed` when too few members sign, or the mirror has another committee in force
+ * @throws MintmarkError `l1_failed` when too few members sign, or the mirror has another committee
+ *   in force
  *
  * @example
  * const mirror = await connectMirror({ rpc, contract, account: relayer });
  * await advanceMirror({ source: new SourceHistory(l1, fromBlock), mirror, committee });
  */
-export async function advanceMirror({ source, mirror, committee, onStep, signal }: RelayOptions): Promise<number> {
+export async function advanceMirror({
+  source,
+  mirror,
+  committee,
+  onStep,
+  signal,
+}: RelayOptions): Promise<number> {
   requireMirrorOf(mirror, source);
   await source.follow();
   let counts = source.countsAt(await mirror.commitment());
   let steps = 0;
-  for (let growth = source.nextGrowth(counts); growth !== null; growth = source.nextGrowth(counts)) {
+  for (
+    let growth = source.nextGrowth(counts);
+    growth !== null;
+    growth = source.nextGrowth(counts)
+  ) {
     signal?.throwIfAborted();
     const { mode, count } = growth;
     const first = countOf(mode, counts);
-    const to = mode === "validium" ? { ...counts, countValidium: count } : { ...counts, countRollup: count };
+    const to =
+      mode === "validium" ? { ...counts, countValidium: count } : { ...counts, countRollup: count };
     const { epoch, committeeHash: inForce } = await mirror.committee();
     if (committeeHash(epoch, committeeOf(committee)) !== inForce) {
       const detail = `mirror ${mirror.settlement.contract} has another committee in force (epoch ${epoch})`;
@@ -125,7 +163,8 @@ export async function advanceMirror({ source, mirror, committee, onStep, signal 
 }
 
 /**
- * Imports a batch's header into the mirror, unless it is there. Vaults are withdrawn there with the returned header.
+ * Imports a batch's header into the mirror, unless it is there. Vaults are withdrawn there with the
+ * returned header.
  *
  * @throws MintmarkError `proof_not_ready` while the mirror has not been advanced to the batch
  *
@@ -141,10 +180,14 @@ export async function importBatch(
   requireMirrorOf(mirror, source);
   const step = await stepOf(mirror, mode, batchNumber);
   if (step === null)
-    throw new MintmarkError("proof_not_ready", `the mirror does not have ${mode} batch ${batchNumber} yet`);
+    throw new MintmarkError(
+      "proof_not_ready",
+      `the mirror does not have ${mode} batch ${batchNumber} yet`,
+    );
   await source.follow();
   const batch = source.batch(mode, batchNumber, step.count);
-  if (!(await mirror.isImported(mode, batchNumber))) await mirror.importBatch(step.sequence, batch, { signal });
+  if (!(await mirror.isImported(mode, batchNumber)))
+    await mirror.importBatch(step.sequence, batch, { signal });
   return mirrorHeader(step, batch);
 }
 
@@ -155,7 +198,8 @@ export interface ImportProgress {
 }
 
 /**
- * Imports every batch that the mirror has accepted, so owners need only withdraw. Returns the batches that it imported.
+ * Imports every batch that the mirror has accepted, so owners need only withdraw. Returns the
+ * batches that it imported.
  *
  * @param progress - begins with no steps; each call moves it on
  *
@@ -183,7 +227,8 @@ export async function importBatches(
 }
 
 /**
- * A vault's proof for a mirror: the source's siblings, with the mirror's header. `exportExitKit` makes a kit of it.
+ * A vault's proof for a mirror: the source's siblings, with the mirror's header. `exportExitKit`
+ * makes a kit of it.
  *
  * @throws MintmarkError `proof_not_ready` while the mirror has not imported the batch
  *
@@ -212,15 +257,19 @@ export interface MirrorVoidOptions extends Omit<VoidOptions, "portal"> {
 }
 
 /**
- * Voids on a mirror every vault of an ERC-721 token of its chain but the first, like `voidDuplicates` on the settlement
- * chain. A vault matures from the time when the mirror accepted its batch, imported or not. Another's import could be
- * too late, so this imports both batches. Skips batches that the mirror has not accepted yet.
+ * Voids on a mirror every vault of an ERC-721 token of its chain but the first, like
+ * `voidDuplicates` on the settlement chain. A vault matures from the time when the mirror accepted
+ * its batch, imported or not. Another's import could be too late, so this imports both batches.
+ * Skips batches that the mirror has not accepted yet.
  *
  * @example
  * const voided = await voidOnMirror({ archive, source: new SourceHistory(l1, fromBlock), mirror });
  */
 export function voidOnMirror({ source, mirror, ...options }: MirrorVoidOptions): Promise<number> {
-  const asImported = async (proven: ports.ProvenVault, signal?: AbortSignal): Promise<ports.ProvenVault> => {
+  const asImported = async (
+    proven: ports.ProvenVault,
+    signal?: AbortSignal,
+  ): Promise<ports.ProvenVault> => {
     const { mode, batchNumber } = unpackVaultId(proven.vault.vaultId);
     return { ...proven, header: await importBatch({ source, mirror }, mode, batchNumber, signal) };
   };
@@ -233,14 +282,20 @@ export function voidOnMirror({ source, mirror, ...options }: MirrorVoidOptions):
       return step && BigInt(step.sequence);
     },
     async voidDuplicate(earlier, later, sending) {
-      const [first, second] = [await asImported(earlier, sending?.signal), await asImported(later, sending?.signal)];
+      const [first, second] = [
+        await asImported(earlier, sending?.signal),
+        await asImported(later, sending?.signal),
+      ];
       return mirror.voidDuplicate(first, second, sending);
     },
   };
   return voidDuplicates({ ...options, portal });
 }
 
-/** A batch's header on its mirror: maturity and order count from the time when the mirror accepted it. */
+/**
+ * A batch's header on its mirror: maturity and order count from the time when the mirror accepted
+ * it.
+ */
 function mirrorHeader(
   { acceptedAt, sequence }: MirrorStep,
   { batchRoot, vaultCount }: Pick<StateLeafContent, "batchRoot" | "vaultCount">,
@@ -249,8 +304,14 @@ function mirrorHeader(
 }
 
 /** Throws `l1_failed` for a mirror of another contract. */
-export function requireMirrorOf({ settlement, source }: MirrorContract, { settlement: wanted }: SourceHistory): void {
+export function requireMirrorOf(
+  { settlement, source }: MirrorContract,
+  { settlement: wanted }: SourceHistory,
+): void {
   if (source.chainId === wanted.chainId && source.contract === wanted.contract) return;
   const name = ({ contract, chainId }: MirrorIdentity) => `${contract} on chain ${chainId}`;
-  throw new MintmarkError("l1_failed", `${name(settlement)} is no mirror of ${name(wanted)}, but of ${name(source)}`);
+  throw new MintmarkError(
+    "l1_failed",
+    `${name(settlement)} is no mirror of ${name(wanted)}, but of ${name(source)}`,
+  );
 }

@@ -24,15 +24,20 @@ export interface AdoptingOptions extends WaitOptions {
   readonly assets?: readonly NewAsset[];
 }
 
-/** Adopts L1's batches. Assets and users of owners come first, so a retry after a kill finds them. */
+/**
+ * Adopts L1's batches. Assets and users of owners come first, so a retry after a kill finds them.
+ */
 export async function adopt(
   context: EngineContext,
   adopted: readonly AdoptedBatches[],
   { assets = [], signal }: AdoptingOptions = {},
 ): Promise<Adopted> {
   const { ledger } = context;
-  if (ledger.divergence === null) throw new MintmarkError("validation_failed", "The store is not diverged from L1.");
-  const known = new Set([...ledger.assets.latest.values()].filter(({ removed }) => !removed).map(assetName));
+  if (ledger.divergence === null)
+    throw new MintmarkError("validation_failed", "The store is not diverged from L1.");
+  const known = new Set(
+    [...ledger.assets.latest.values()].filter(({ removed }) => !removed).map(assetName),
+  );
   const unheld = new Set<string>();
   for (const asset of assets) {
     const name = nameOf(ledger, asset);
@@ -41,7 +46,10 @@ export async function adopt(
     const added = await orNull("asset_exists", () => addAsset(context, asset, { signal }));
     (added === null ? unheld : known).add(name);
   }
-  const held = adopted.map((of) => ({ ...of, batches: of.batches.map((batch) => ({ ...batch, unheld })) }));
+  const held = adopted.map((of) => ({
+    ...of,
+    batches: of.batches.map((batch) => ({ ...batch, unheld })),
+  }));
   const owners = ownersIn(ledger, held);
   const holders = new Map<Address, Holder>();
   const applicationId = owners.size === 0 ? "" : await applicationOf(context, signal);
@@ -59,14 +67,17 @@ export async function adopt(
   return adoptHistory(context, held, holderOf, signal);
 }
 
-function nameOf(ledger: Ledger, { chainId, standard, contractAddress, quantum = 1n }: NewAsset): string {
+function nameOf(
+  ledger: Ledger,
+  { chainId, standard, contractAddress, quantum = 1n }: NewAsset,
+): string {
   const type = assetType(standard, contractAddress, quantum);
   return assetName({ chainId: chainId ?? ledger.settlement.chainId, assetType: type });
 }
 
 /**
- * The owners that need a user; the settlement contract stands for void slots and unknown vaults. Refuses what cannot be
- * adopted before anything changes.
+ * The owners that need a user; the settlement contract stands for void slots and unknown vaults.
+ * Refuses what cannot be adopted before anything changes.
  */
 function ownersIn(ledger: Ledger, adopted: readonly AdoptedBatches[]): ReadonlySet<Address> {
   const owners = new Set<Address>();
@@ -79,7 +90,8 @@ function ownersIn(ledger: Ledger, adopted: readonly AdoptedBatches[]): ReadonlyS
         if (!isRedemption(transfer)) owners.add(transfer.to);
         const source = placeOf(transfer.vaultId);
         const isLater = source.mode === mode && source.batchNumber >= batchNumber;
-        if (isLater || source.slot >= (vaultCounts.get(source.mode)?.(source.batchNumber) ?? 0)) owners.add(nobody);
+        if (isLater || source.slot >= (vaultCounts.get(source.mode)?.(source.batchNumber) ?? 0))
+          owners.add(nobody);
       }
       continue;
     }

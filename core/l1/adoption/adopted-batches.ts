@@ -1,6 +1,11 @@
 import { isCommitted } from "../../batches/batches.ts";
 import { putDerived } from "../../batches/seal.ts";
-import { failWithdrawals, releaseVaults, requestedIn, tellFailed } from "../../batches/void-slots.ts";
+import {
+  failWithdrawals,
+  releaseVaults,
+  requestedIn,
+  tellFailed,
+} from "../../batches/void-slots.ts";
 import { MintmarkError } from "../../errors.ts";
 import { readBatchVaults } from "../../ledger/batch-vaults.ts";
 import type { EngineContext } from "../../ledger/context.ts";
@@ -27,11 +32,12 @@ import { type Holder, incomingBatches, isPlace, putAdoptedLists } from "./incomi
 
 type LostEntry = EntryOf<"historyAdopted">["lost"][number];
 
-const LOST = "L1 holds another history, in which this mint is not. Repeat it under another idempotency key.";
+const LOST =
+  "L1 holds another history, in which this mint is not. Repeat it under another idempotency key.";
 
 /**
- * Replaces the batches in one atomic step. The supply and ERC-721 tokens of mints that L1's history lacks become free,
- * and their withdrawals fail.
+ * Replaces the batches in one atomic step. The supply and ERC-721 tokens of mints that L1's history
+ * lacks become free, and their withdrawals fail.
  */
 export async function adoptHistory(
   { ledger, writer }: EngineContext,
@@ -42,7 +48,8 @@ export async function adoptHistory(
   for (const mode of MODES)
     while (ledger.sealings[mode].size > 0) await Promise.allSettled(ledger.sealings[mode].values());
   return writer.alone(async (group) => {
-    if (ledger.divergence === null) throw new MintmarkError("validation_failed", "The store is not diverged from L1.");
+    if (ledger.divergence === null)
+      throw new MintmarkError("validation_failed", "The store is not diverged from L1.");
     const dropped = await droppedBatches(ledger, adopted);
     const incoming = await incomingBatches({ ledger, group, holderOf }, adopted, dropped);
     const lost = await lostOf(ledger, dropped, incoming);
@@ -65,7 +72,15 @@ export async function adoptHistory(
       return { ...entry, stateRoot: bytesToHex(tree.root()) };
     });
     const firsts = adopted.map(({ mode, first: batchNumber }) => ({ mode, batchNumber }));
-    const entry = { kind: "historyAdopted", firsts, failure: LOST, batches, lost, inBlobs, transfers } as const;
+    const entry = {
+      kind: "historyAdopted",
+      firsts,
+      failure: LOST,
+      batches,
+      lost,
+      inBlobs,
+      transfers,
+    } as const;
     const recorded = ledger.record(group, entry);
     const { sequence, time } = recorded;
     group.operations.push({ type: "del", key: DIVERGENCE_KEY });
@@ -77,17 +92,22 @@ export async function adoptHistory(
     for (const key of unbound) group.remove(key);
     for (const [mode, tree] of trees) ledger.histories[mode].put(group, tree);
     for (const { mode, batchNumber, runs } of lost) {
-      const { record, vaults } = dropped.find((batch) => isPlace(batch.record, { mode, batchNumber })) as Dropped;
+      const { record, vaults } = dropped.find((batch) =>
+        isPlace(batch.record, { mode, batchNumber }),
+      ) as Dropped;
       // The lists of a batch of transfers wait for another batch.
       if (!record.transfers) tellFailed(ledger, group, record, vaults, failing(runs));
     }
     for (const { mode, batchNumber, withdrawn } of lost)
       for (const { slot } of withdrawn)
         await failWithdrawals(ledger, group, packVaultId({ mode, batchNumber, slot }), LOST);
-    for (const each of lost) ledger.putLost(group, { ...each, upTo: sequence, failure: LOST, since: time });
-    for (const [i, batch] of incoming.entries()) putAdopted(ledger, group, batch, batches[i] as AdoptedEntry, time);
+    for (const each of lost)
+      ledger.putLost(group, { ...each, upTo: sequence, failure: LOST, since: time });
+    for (const [i, batch] of incoming.entries())
+      putAdopted(ledger, group, batch, batches[i] as AdoptedEntry, time);
     for (const { entry, lists, vaults } of incoming)
-      if (lists !== null) await putAdoptedLists(ledger, group, entry.batchNumber, lists, vaults, recorded);
+      if (lists !== null)
+        await putAdoptedLists(ledger, group, entry.batchNumber, lists, vaults, recorded);
     for (const { mode, first, batches } of adopted) reopen(ledger, mode, first + batches.length);
     ledger.bindings.clear();
     group.onDurable(() => ledger.tokenSums.forgetAll());
@@ -96,12 +116,16 @@ export async function adoptHistory(
   }, signal);
 }
 
-async function droppedBatches(ledger: Ledger, adopted: readonly AdoptedBatches[]): Promise<Dropped[]> {
+async function droppedBatches(
+  ledger: Ledger,
+  adopted: readonly AdoptedBatches[],
+): Promise<Dropped[]> {
   const dropped: Dropped[] = [];
   for (const { mode, first } of adopted) {
     for (let number = first; number < ledger.batches[mode].latest.size; number++) {
       const record = ledger.batches[mode].latest.get(number);
-      if (record === undefined) throw new MintmarkError("store_corrupt", `${batchIdOf(mode, number)} is missing.`);
+      if (record === undefined)
+        throw new MintmarkError("store_corrupt", `${batchIdOf(mode, number)} is missing.`);
       if (isCommitted(record)) throw new MintmarkError("batch_committed");
       dropped.push({ record, vaults: await readBatchVaults(ledger, record) });
     }
@@ -122,8 +146,11 @@ async function lostOf(ledger: Ledger, dropped: readonly Dropped[], incoming: rea
       const theirs = there?.vaults[slot];
       const wasVoid = runAt(ledger.voids[mode].latest.get(batchNumber) ?? [], slot) !== null;
       const isThere =
-        theirs?.userIndex === own.userIndex && theirs.assetIndex === own.assetIndex && theirs.blob === own.blob;
-      const above = isThere && !wasVoid && runAt(there?.entry.voids ?? [], slot) === null ? theirs.amount : 0n;
+        theirs?.userIndex === own.userIndex &&
+        theirs.assetIndex === own.assetIndex &&
+        theirs.blob === own.blob;
+      const above =
+        isThere && !wasVoid && runAt(there?.entry.voids ?? [], slot) === null ? theirs.amount : 0n;
       if (above >= own.amount) continue;
       const last = runs.at(-1);
       if (above === 0n && last?.above === 0n && last.firstSlot + last.count === slot)
@@ -131,11 +158,13 @@ async function lostOf(ledger: Ledger, dropped: readonly Dropped[], incoming: rea
       else runs.push({ firstSlot: slot, count: 1, above });
     }
     if (runs.length === 0) continue;
-    const withdrawn = (await requestedIn(ledger, mode, batchNumber, failing(runs))).map(({ vaultId }) => {
-      const { slot } = unpackVaultId(vaultId);
-      const { assetIndex, blob } = vaults.at(slot);
-      return { slot, assetIndex, blob };
-    });
+    const withdrawn = (await requestedIn(ledger, mode, batchNumber, failing(runs))).map(
+      ({ vaultId }) => {
+        const { slot } = unpackVaultId(vaultId);
+        const { assetIndex, blob } = vaults.at(slot);
+        return { slot, assetIndex, blob };
+      },
+    );
     lost.push({ mode, batchNumber, runs, withdrawn });
   }
   return lost;
@@ -149,13 +178,24 @@ function failing(runs: readonly LostRun[]): VoidRun[] {
 function drop(ledger: Ledger, group: Group, { record, vaults }: Dropped): void {
   const { mode, batchNumber } = record;
   const voids = ledger.voids[mode].latest.get(batchNumber) ?? [];
-  const valid = Array.from({ length: vaults.count }, (_, slot) => slot).filter((slot) => runAt(voids, slot) === null);
+  const valid = Array.from({ length: vaults.count }, (_, slot) => slot).filter(
+    (slot) => runAt(voids, slot) === null,
+  );
   // A transfer makes no token.
   if (!record.transfers) releaseVaults(ledger, group, record, vaults, valid);
-  const whole = [keyOf.batch, keyOf.batchData, keyOf.pageRoots, keyOf.batchTokens, keyOf.batchApplications];
+  const whole = [
+    keyOf.batch,
+    keyOf.batchData,
+    keyOf.pageRoots,
+    keyOf.batchTokens,
+    keyOf.batchApplications,
+  ];
   const gone = [...whole, keyOf.voids].map((keyOf) => keyOf(mode, batchNumber));
   const items = itemsOf(record, vaults, (index) => ledger.assetAt(index), null);
-  gone.push(...pageKeys(mode, batchNumber, 0, vaults.count), ...Array.from(itemRecords(items), ({ key }) => key));
+  gone.push(
+    ...pageKeys(mode, batchNumber, 0, vaults.count),
+    ...Array.from(itemRecords(items), ({ key }) => key),
+  );
   for (const key of gone) group.operations.push({ type: "del", key });
   ledger.batches[mode].remove(group, batchNumber);
   ledger.voids[mode].remove(group, batchNumber);
@@ -163,7 +203,12 @@ function drop(ledger: Ledger, group: Group, { record, vaults }: Dropped): void {
 }
 
 /** Adds a batch's vaults to supplies, token index and bound ERC-1155 ids. */
-function addVaults(ledger: Ledger, group: Group, { mode, batchNumber }: BatchRecord, vaults: VaultColumns): void {
+function addVaults(
+  ledger: Ledger,
+  group: Group,
+  { mode, batchNumber }: BatchRecord,
+  vaults: VaultColumns,
+): void {
   const voids = ledger.voids[mode].latest.get(batchNumber) ?? [];
   const firstOrdinal = ledger.refs.firstOrdinalOf(mode, batchNumber);
   const assets = new Map<number, AssetRecord>();
@@ -173,7 +218,10 @@ function addVaults(ledger: Ledger, group: Group, { mode, batchNumber }: BatchRec
     const asset = assets.get(assetIndex) ?? ledger.assetAt(assetIndex);
     let { nextTokenId } = asset;
     if (asset.standard === "erc721") {
-      ledger.tokens.insert(vaults.tokenHash[slot] as number, ledger.refs.refOf({ mode, firstOrdinal }, slot));
+      ledger.tokens.insert(
+        vaults.tokenHash[slot] as number,
+        ledger.refs.refOf({ mode, firstOrdinal }, slot),
+      );
       // The engine's next id is above every id in L1's history.
       const behind = (tokenIdOf("erc721", asset.blobScheme, blob) ?? 0n) + 1n;
       if (nextTokenId !== null && behind > nextTokenId) nextTokenId = behind;
@@ -194,14 +242,31 @@ function putAdopted(
 ): void {
   const { mode, batchNumber, chunks, voids, given, batchRoot, dataHash, stateRoot } = entry;
   beginAt(ledger, mode, batchNumber);
-  for (const [i, chunk] of chunks.entries()) group.put(keyOf.chunk(mode, batchNumber, i), hexToBytes(chunk));
+  for (const [i, chunk] of chunks.entries())
+    group.put(keyOf.chunk(mode, batchNumber, i), hexToBytes(chunk));
   putDerived(group, entry, derived);
   for (const { key, value } of itemRecords(derived.items)) group.put(key, value);
   const mintCount = lists === null ? vaults.length : 0;
   const since = vaults[0]?.createdAt ?? time;
-  const open = openBatchRecord({ mode, batchNumber, vaults: columns, mintCount, since, inBlobs, transfers: lists });
+  const open = openBatchRecord({
+    mode,
+    batchNumber,
+    vaults: columns,
+    mintCount,
+    since,
+    inBlobs,
+    transfers: lists,
+  });
   const { assets, content } = derived;
-  const sealed = { status: "sealed", given: given !== null, assets, content, batchRoot, dataHash, stateRoot } as const;
+  const sealed = {
+    status: "sealed",
+    given: given !== null,
+    assets,
+    content,
+    batchRoot,
+    dataHash,
+    stateRoot,
+  } as const;
   const record: BatchRecord = { ...open, ...sealed, sealedAt: time };
   ledger.putBatch(group, record);
   const runs = voids.map((run) => ({ ...run, voidedAt: time, leftOut: false }));
@@ -213,7 +278,14 @@ function putAdopted(
 /** The mode goes on after L1's batches. */
 function reopen(ledger: Ledger, mode: Mode, batchNumber: number): void {
   const firstOrdinal = beginAt(ledger, mode, batchNumber);
-  const open = new OpenBatch(mode, batchNumber, ledger.now(), firstOrdinal, ledger.limits, ledger.isForeign);
+  const open = new OpenBatch(
+    mode,
+    batchNumber,
+    ledger.now(),
+    firstOrdinal,
+    ledger.limits,
+    ledger.isForeign,
+  );
   ledger.unsealed.replace(open);
 }
 
@@ -221,31 +293,40 @@ function reopen(ledger: Ledger, mode: Mode, batchNumber: number): void {
 function beginAt({ batches, refs }: Ledger, mode: Mode, batchNumber: number): number {
   const before = batches[mode].latest.get(batchNumber - 1);
   const vaults = before?.vaultCount ?? 0;
-  const firstOrdinal = before === undefined ? 0 : refs.firstOrdinalOf(mode, batchNumber - 1) + vaults;
+  const firstOrdinal =
+    before === undefined ? 0 : refs.firstOrdinalOf(mode, batchNumber - 1) + vaults;
   const vaultsBefore = before === undefined ? 0 : refs.vaultsBefore(mode, batchNumber - 1) + vaults;
   refs.set(mode, batchNumber, firstOrdinal, vaultsBefore);
   return firstOrdinal;
 }
 
 /** The binding record of a vault's ERC-1155 id; null for other standards. */
-function bindingOf(ledger: Ledger, { assetIndex, blob }: Pick<StoredVault, "assetIndex" | "blob">): Buffer | null {
+function bindingOf(
+  ledger: Ledger,
+  { assetIndex, blob }: Pick<StoredVault, "assetIndex" | "blob">,
+): Buffer | null {
   const { standard, blobScheme } = ledger.assetAt(assetIndex);
   const tokenId = standard === "erc1155" ? tokenIdOf(standard, blobScheme, blob) : null;
   return tokenId === null ? null : keyOf.binding(assetIndex, tokenId);
 }
 
-/** The bindings of dropped batches that no kept batch needs. Reads kept batches only when there are such bindings. */
+/**
+ * The bindings of dropped batches that no kept batch needs. Reads kept batches only when there are
+ * such bindings.
+ */
 async function unboundBy(
   ledger: Ledger,
   adopted: readonly { readonly mode: Mode; readonly first: number }[],
   dropped: readonly VaultColumns[],
 ): Promise<Iterable<Buffer>> {
   const unbound = new Map<string, Buffer>();
-  for (const vaults of dropped) for (const key of bindingsIn(ledger, vaults)) unbound.set(keyString(key), key);
+  for (const vaults of dropped)
+    for (const key of bindingsIn(ledger, vaults)) unbound.set(keyString(key), key);
   for (const { mode, first } of adopted) {
     for (let number = 0; number < first && unbound.size > 0; number++) {
       const record = ledger.batches[mode].latest.get(number);
-      if (record === undefined) throw new MintmarkError("store_corrupt", `${batchIdOf(mode, number)} is missing.`);
+      if (record === undefined)
+        throw new MintmarkError("store_corrupt", `${batchIdOf(mode, number)} is missing.`);
       const stays = await readBatchVaults(ledger, record);
       for (const key of bindingsIn(ledger, stays)) unbound.delete(keyString(key));
     }

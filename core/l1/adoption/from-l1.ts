@@ -26,16 +26,19 @@ export interface AdoptOptions extends DataSources {
 }
 
 /**
- * Replaces what a diverged store holds by L1's history, and ends the divergence. Adopts a final history only, because
- * failed mints stay failed.
+ * Replaces what a diverged store holds by L1's history, and ends the divergence. Adopts a final
+ * history only, because failed mints stay failed.
  *
- * @throws MintmarkError `l1_failed` while a commit is not final, or when nobody gives the data of a batch
+ * @throws MintmarkError `l1_failed` while a commit is not final, or when nobody gives the data of a
+ *   batch
  *
  * @example
  * const { batches, lostVaults } = await adoptFromL1({ engine, l1, fromBlock, sources });
  */
 export function adoptFromL1(options: AdoptOptions): Promise<Adopted> {
-  return withKzg(options.kzg, (kzg) => adoptWith(options, new CommittedData(options.l1, kzg, options)));
+  return withKzg(options.kzg, (kzg) =>
+    adoptWith(options, new CommittedData(options.l1, kzg, options)),
+  );
 }
 
 async function adoptWith(options: AdoptOptions, committed: CommittedData): Promise<Adopted> {
@@ -44,11 +47,15 @@ async function adoptWith(options: AdoptOptions, committed: CommittedData): Promi
     throw new MintmarkError("validation_failed", "The store is not diverged from L1.");
   const finalized = await l1.finalizedBlockNumber();
   const newest = await l1.state();
-  const commits = await Array.fromAsync(commitsIn(options.l1, options.fromBlock, finalized, options.signal));
+  const commits = await Array.fromAsync(
+    commitsIn(options.l1, options.fromBlock, finalized, options.signal),
+  );
   const adopted: AdoptedBatches[] = [];
   let isOther = false;
   for (const mode of MODES) {
-    const there = commits.filter((commit) => commit.mode === mode).sort((a, b) => a.batchNumber - b.batchNumber);
+    const there = commits
+      .filter((commit) => commit.mode === mode)
+      .sort((a, b) => a.batchNumber - b.batchNumber);
     const early = `L1's newest batches of ${mode} are not final yet. Adopt again when they are.`;
     if (there.length < countOf(mode, newest)) throw new MintmarkError("l1_failed", early);
     let first = 0;
@@ -67,14 +74,19 @@ async function adoptWith(options: AdoptOptions, committed: CommittedData): Promi
   }
   const named = adopted.flatMap(({ batches }) => batches).flatMap(({ assets }) => assets ?? []);
   const assets = await unknownAssets(named, finalized, options);
-  // Takes back what this store read of blocks that a reorganisation replaced, even if they were final.
+  // Takes back what this store read of blocks that a reorganisation replaced, even if they were
+  // final.
   await takeBackReorganised(engine, l1, options.fromBlock);
   // A reorganisation may have restored this store's history. Then nothing is replaced.
   return engine.operator.adopt(isOther ? adopted : [], { assets, signal });
 }
 
 /** The registered assets that the store lacks, as their tokens describe themselves. */
-async function unknownAssets(named: readonly AssetId[], block: bigint, { engine, l1, signal }: AdoptOptions) {
+async function unknownAssets(
+  named: readonly AssetId[],
+  block: bigint,
+  { engine, l1, signal }: AdoptOptions,
+) {
   const wanted = new Map(named.map((asset) => [assetName(asset), asset]));
   for await (const asset of engine.operator.assets()) wanted.delete(assetName(asset));
   const asked = [...wanted.values()];
@@ -112,7 +124,11 @@ async function isOurs(engine: SettlementPort, commit: CommitEvent): Promise<bool
     const root = batchRoot(kind, manifestRoot(own.assets, leftOut), own.content);
     return root === commit.batchRoot.toLowerCase() && own.dataHash === dataHash.toLowerCase();
   } catch (error) {
-    if (error instanceof MintmarkError && ["batch_not_found", "proof_not_ready"].includes(error.code)) return false;
+    if (
+      error instanceof MintmarkError &&
+      ["batch_not_found", "proof_not_ready"].includes(error.code)
+    )
+      return false;
     throw error;
   }
 }

@@ -3,7 +3,14 @@ import { zeroAddress } from "viem";
 import { MintmarkError } from "../../errors.ts";
 import { completed, derivedAgain, tokenHashOf } from "../../ledger/batch-vaults.ts";
 import type { Ledger, Recorded } from "../../ledger/ledger.ts";
-import { type Address, batchIdOf, type Hash, type Hex, type Mode, type VaultId } from "../../model.ts";
+import {
+  type Address,
+  batchIdOf,
+  type Hash,
+  type Hex,
+  type Mode,
+  type VaultId,
+} from "../../model.ts";
 import type { AssetId, ProposedBatch } from "../../ports.ts";
 import type { VaultEntry } from "../../protocol/batch-data.ts";
 import { decodeBatch } from "../../protocol/batch-decoder.ts";
@@ -11,7 +18,11 @@ import { unpayable } from "../../protocol/blob.ts";
 import { isBlobBatchData, readBlobBatchData, trustedSlots } from "../../protocol/blob-batch.ts";
 import { bytesToHex } from "../../protocol/hex.ts";
 import { isRedemption, transfersDigest } from "../../protocol/transfer.ts";
-import { decodeTransferData, isTransferData, type TransferGroup } from "../../protocol/transfer-data.ts";
+import {
+  decodeTransferData,
+  isTransferData,
+  type TransferGroup,
+} from "../../protocol/transfer-data.ts";
 import { packVaultId } from "../../protocol/vault.ts";
 import { type DerivedBatch, deriveGiven, deriveTransfers } from "../../sealing/derive-batch.ts";
 import { runsOf } from "../../sealing/void-runs.ts";
@@ -22,7 +33,12 @@ import type { AdoptedList, BatchRecord, TransferListRecord } from "../../store/r
 import { ownerRecord, transferIdRecord } from "../../store/records.ts";
 import { keyOf } from "../../store/store-keys.ts";
 import type { StoredVault } from "../../store/vault-columns.ts";
-import { CHUNK_VAULTS, decodeIntoColumns, encodeChunk, VaultColumns } from "../../store/vault-columns.ts";
+import {
+  CHUNK_VAULTS,
+  decodeIntoColumns,
+  encodeChunk,
+  VaultColumns,
+} from "../../store/vault-columns.ts";
 import { orNull } from "../../validate.ts";
 import { changeActivity, readActivity } from "../../vaults/activity.ts";
 import * as storedLists from "../../vaults/stored-lists.ts";
@@ -62,7 +78,9 @@ export interface Incoming {
   readonly lists: readonly AdoptedList[] | null;
 }
 
-/** All batches in the order given. Transfers are read last, because they take vaults of both modes. */
+/**
+ * All batches in the order given. Transfers are read last, because they take vaults of both modes.
+ */
 export async function incomingBatches(
   context: Pick<Adopting, "ledger" | "group" | "holderOf">,
   adopted: readonly AdoptedBatches[],
@@ -85,7 +103,9 @@ export async function incomingBatches(
     const { lists, vaults } = await adoptedTransfers(adopting, batch);
     const stored = storedOf(ledger, vaults);
     const groups = decodeTransferData(batch.data);
-    const derived = deriveTransfers(batch.batchNumber, groups, stored.columns, (index) => ledger.assetAt(index));
+    const derived = deriveTransfers(batch.batchNumber, groups, stored.columns, (index) =>
+      ledger.assetAt(index),
+    );
     incoming.set(batch, incomingOf(batch, stored, derived, { lists }));
   }
   return arrived.map((batch) => incoming.get(batch) as Incoming);
@@ -104,8 +124,10 @@ export function slotsIn(ledger: Ledger, batch: AdoptedBatch): (PaidSlot | string
   const named = new Set(manifestOf(batch).map(assetName));
   return trustedSlots(batch.data).map((entry) => {
     if (entry === null) return VOID;
-    if (!named.has(assetName(entry))) return "L1 pays nobody: its batch does not name the vault's asset.";
-    if (unheld?.has(assetName(entry))) return "This store has another asset of the vault's contract.";
+    if (!named.has(assetName(entry)))
+      return "L1 pays nobody: its batch does not name the vault's asset.";
+    if (unheld?.has(assetName(entry)))
+      return "This store has another asset of the vault's contract.";
     const assetIndex = assetIndexOf(entry);
     const { standard, blobScheme } = ledger.assetAt(assetIndex);
     const fault = unpayable(entry, standard, blobScheme);
@@ -117,32 +139,46 @@ function manifestOf({ data, assets }: AdoptedBatch): readonly AssetId[] {
   return assets ?? (isBlobBatchData(data) ? readBlobBatchData(data) : decodeBatch(data)).assets;
 }
 
-/** A batch's vaults. A vault that this store has in the same slot keeps its user; the others get one by owner. */
+/**
+ * A batch's vaults. A vault that this store has in the same slot keeps its user; the others get one
+ * by owner.
+ */
 async function incomingBatch(adopting: Adopting, batch: AdoptedBatch): Promise<Incoming> {
   const { ledger, dropped, holderOf } = adopting;
   const { mode, batchNumber, data } = batch;
   const here = dropped.find(({ record }) => isPlace(record, batch) && !record.transfers)?.vaults;
   const now = ledger.now();
   const slots = slotsIn(ledger, batch);
-  const voids = runsOf(slots.flatMap((found, slot) => (typeof found === "string" ? [[slot, found] as const] : [])));
+  const voids = runsOf(
+    slots.flatMap((found, slot) => (typeof found === "string" ? [[slot, found] as const] : [])),
+  );
   const vaults = slots.map((found, slot): StoredVault => {
     const own = here !== undefined && slot < here.count ? here.at(slot) : null;
     if (typeof found === "string") return own ?? { ...nothing(adopting), amount: 1n };
     const { entry, assetIndex } = found;
     const { amount, blob } = entry;
     const owner = entry.owner.toLowerCase() as Address;
-    if (own?.assetIndex === assetIndex && own.blob === blob && own.owner === owner) return { ...own, amount };
+    if (own?.assetIndex === assetIndex && own.blob === blob && own.owner === owner)
+      return { ...own, amount };
     return { ...holderOf(owner), owner, assetIndex, amount, blob, createdAt: now, updatedAt: now };
   });
   const stored = storedOf(ledger, vaults);
   const { columns } = stored;
   // Vaults of hostile blobs can share elements, so blobs of this engine may not hold them.
-  const again = () => derivedAgain(ledger, { mode, batchNumber, inBlobs: isBlobBatchData(data) }, columns, voids);
+  const again = () =>
+    derivedAgain(ledger, { mode, batchNumber, inBlobs: isBlobBatchData(data) }, columns, voids);
   const derived = await orNull("batch_too_large", again);
-  if (derived !== null && isOf(derived, batch)) return incomingOf(batch, stored, derived, { voids });
+  if (derived !== null && isOf(derived, batch))
+    return incomingOf(batch, stored, derived, { voids });
   // No engine makes this batch of these vaults, or L1 holds vaults that it never pays.
   const assets = manifestOf(batch);
-  const made = deriveGiven(batch, { data, assets }, columns, (index) => ledger.assetAt(index), voids);
+  const made = deriveGiven(
+    batch,
+    { data, assets },
+    columns,
+    (index) => ledger.assetAt(index),
+    voids,
+  );
   const given = { data: bytesToHex(data), assets };
   return incomingOf(batch, stored, await completed(ledger, made), { voids, given });
 }
@@ -173,12 +209,19 @@ function incomingOf(
   batch: AdoptedBatch,
   { chunks, ...stored }: ReturnType<typeof storedOf>,
   derived: DerivedBatch,
-  { voids = [], given = null, lists = null }: Partial<Pick<AdoptedEntry, "voids" | "given"> & Pick<Incoming, "lists">>,
+  {
+    voids = [],
+    given = null,
+    lists = null,
+  }: Partial<Pick<AdoptedEntry, "voids" | "given"> & Pick<Incoming, "lists">>,
 ): Incoming {
   const { mode, batchNumber, batchRoot, dataHash, data } = batch;
   if (!isOf(derived, batch)) {
     const name = batchIdOf(mode, batchNumber);
-    throw new MintmarkError("l1_failed", `The data of ${name} do not make the root that L1 has of it.`);
+    throw new MintmarkError(
+      "l1_failed",
+      `The data of ${name} do not make the root that L1 has of it.`,
+    );
   }
   const entry = { mode, batchNumber, chunks, voids, given, batchRoot, dataHash };
   return { entry, ...stored, derived, inBlobs: lists === null && isBlobBatchData(data), lists };
@@ -222,10 +265,11 @@ export interface Adopting {
 }
 
 /**
- * A list that this store has keeps its id. The holder of a new vault is its owner's user in the application of the
- * spent vaults, or else one as for minted vaults. What the vaults hold is decided when L1's event of the commit is
- * read. L1 checks no record, so a hostile operator can commit one over an unknown vault, or over vaults of several
- * owners under one signature. Such a record takes its slots and moves nothing.
+ * A list that this store has keeps its id. The holder of a new vault is its owner's user in the
+ * application of the spent vaults, or else one as for minted vaults. What the vaults hold is
+ * decided when L1's event of the commit is read. L1 checks no record, so a hostile operator can
+ * commit one over an unknown vault, or over vaults of several owners under one signature. Such a
+ * record takes its slots and moves nothing.
  */
 export async function adoptedTransfers(adopting: Adopting, { batchNumber, data }: ProposedBatch) {
   const { ledger, group, known } = adopting;
@@ -243,11 +287,15 @@ export async function adoptedTransfers(adopting: Adopting, { batchNumber, data }
       const { vault: source, hops } = sources[index] as AdoptedVault;
       const vault = source ?? nothing(adopting);
       const rest = vault.amount - (await readActivity(ledger, group, transfer.vaultId)).withdrawn;
-      const holder = isChange || holderIndex === null ? {} : { ...receivers[index], owner: transfer.to };
+      const holder =
+        isChange || holderIndex === null ? {} : { ...receivers[index], owner: transfer.to };
       // Nothing is known of a record that asks for more than is left, or for all of nothing.
       const amount = transfer.amount >= rest ? 0n : storedLists.unitsOf(output, rest);
       const made = { ...vault, ...holder, amount, createdAt: now, updatedAt: now };
-      known.set(packVaultId({ mode: "zk-rollup", batchNumber, slot: vaults.length }), { vault: made, hops: hops + 1 });
+      known.set(packVaultId({ mode: "zk-rollup", batchNumber, slot: vaults.length }), {
+        vault: made,
+        hops: hops + 1,
+      });
       vaults.push(made);
     }
   }
@@ -258,16 +306,28 @@ export async function adoptedTransfers(adopting: Adopting, { batchNumber, data }
 export function nothing({ ledger, holderOf }: Pick<Adopting, "ledger" | "holderOf">): StoredVault {
   const owner = ledger.settlement.contract.toLowerCase() as Address;
   const time = ledger.now();
-  return { ...holderOf(owner), owner, assetIndex: 0, amount: 0n, blob: "0x", createdAt: time, updatedAt: time };
+  return {
+    ...holderOf(owner),
+    owner,
+    assetIndex: 0,
+    amount: 0n,
+    blob: "0x",
+    createdAt: time,
+    updatedAt: time,
+  };
 }
 
-async function sourceOf({ ledger, known, dropped }: Adopting, vaultId: VaultId): Promise<AdoptedVault> {
+async function sourceOf(
+  { ledger, known, dropped }: Adopting,
+  vaultId: VaultId,
+): Promise<AdoptedVault> {
   const adopted = known.get(vaultId);
   if (adopted !== undefined) return adopted;
   const place = placeOf(vaultId);
   const batch = ledger.batches[place.mode].latest.get(place.batchNumber);
   const isKept = !dropped.some(({ record }) => isPlace(record, place));
-  if (!isKept || batch === undefined || place.slot >= batch.vaultCount) return { vault: null, hops: 0 };
+  if (!isKept || batch === undefined || place.slot >= batch.vaultCount)
+    return { vault: null, hops: 0 };
   const [located] = await readVaults(ledger, [place]);
   const maker = await storedLists.makerOf(ledger, place);
   return { vault: located?.vault as StoredVault, hops: maker?.output.transfer.hops ?? 0 };
@@ -285,13 +345,17 @@ async function listOf(adopting: Adopting, signed: TransferGroup, sources: readon
   const applicationIndex = own?.applicationIndex ?? first;
   const receivers: (Holder | null)[] = [];
   for (const [i, transfer] of signed.transfers.entries()) {
-    const userIndex = own?.transfers[i]?.receiverIndex ?? (await userOf(ledger, group, applicationIndex, transfer.to));
+    const userIndex =
+      own?.transfers[i]?.receiverIndex ??
+      (await userOf(ledger, group, applicationIndex, transfer.to));
     if (isRedemption(transfer)) receivers.push(null);
-    else receivers.push(userIndex === null ? holderOf(transfer.to) : { applicationIndex, userIndex });
+    else
+      receivers.push(userIndex === null ? holderOf(transfer.to) : { applicationIndex, userIndex });
   }
-  // The zero address stands for nobody's signature. When vaults of others are spent too, the owner's key counts as a
-  // session's.
-  const signer = signature === "0x" ? null : ((await ledger.signers.recover(digest, signature)) ?? zeroAddress);
+  // The zero address stands for nobody's signature. When vaults of others are spent too, the
+  // owner's key counts as a session's.
+  const signer =
+    signature === "0x" ? null : ((await ledger.signers.recover(digest, signature)) ?? zeroAddress);
   const isOwners = vaults.every((vault) => vault.owner === owner && signer === owner);
   const list: AdoptedList = {
     transferId: own?.transferId ?? uuidv7(),
@@ -303,22 +367,39 @@ async function listOf(adopting: Adopting, signed: TransferGroup, sources: readon
     transfers: signed.transfers.map((transfer, i) => {
       const { userIndex, assetIndex } = vaults[i] as StoredVault;
       const hops = (sources[i] as AdoptedVault).hops + 1;
-      return { ...transfer, receiverIndex: receivers[i]?.userIndex ?? null, userIndex, assetIndex, hops };
+      return {
+        ...transfer,
+        receiverIndex: receivers[i]?.userIndex ?? null,
+        userIndex,
+        assetIndex,
+        hops,
+      };
     }),
   };
   return { list, receivers };
 }
 
-async function listOfDigest(ledger: Ledger, group: Group, digest: Hash): Promise<TransferListRecord | null> {
+async function listOfDigest(
+  ledger: Ledger,
+  group: Group,
+  digest: Hash,
+): Promise<TransferListRecord | null> {
   const stored = await group.read(ledger.store, keyOf.transferDigest(digest));
   if (stored === undefined) return null;
   const transferId = decodeRecord(transferIdRecord, stored, "The transfers of a digest");
   return storedLists.latestTransferList(ledger, group, transferId);
 }
 
-async function userOf(ledger: Ledger, group: Group, application: number, owner: Address): Promise<number | null> {
+async function userOf(
+  ledger: Ledger,
+  group: Group,
+  application: number,
+  owner: Address,
+): Promise<number | null> {
   const stored = await group.read(ledger.store, keyOf.owner(application, owner));
-  return stored === undefined ? null : decodeRecord(ownerRecord, stored, "An owner's user").userIndex;
+  return stored === undefined
+    ? null
+    : decodeRecord(ownerRecord, stored, "An owner's user").userIndex;
 }
 
 /** Writes the lists of an adopted batch, and what they take. */
@@ -334,7 +415,13 @@ export async function putAdoptedLists(
   for (const list of lists) {
     const before = await listOfDigest(ledger, group, list.digest);
     const fresh = { firstSequence: 0, journalSequence, createdAt: time };
-    const batched = { status: "batched", batchNumber, firstSlot, failure: null, updatedAt: time } as const;
+    const batched = {
+      status: "batched",
+      batchNumber,
+      firstSlot,
+      failure: null,
+      updatedAt: time,
+    } as const;
     const transfers = list.transfers.map((transfer) => ({ ...transfer, fault: null }));
     const record: TransferListRecord = { ...fresh, ...before, ...list, ...batched, transfers };
     storedLists.putTransferList(group, record, before);

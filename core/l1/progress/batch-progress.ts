@@ -1,5 +1,12 @@
 import type { WaitOptions } from "../../abort.ts";
-import { batchView, committedCount, isCommitted, latestBatch, sealedCount, stateOver } from "../../batches/batches.ts";
+import {
+  batchView,
+  committedCount,
+  isCommitted,
+  latestBatch,
+  sealedCount,
+  stateOver,
+} from "../../batches/batches.ts";
 import { setLeftOut } from "../../batches/void-slots.ts";
 import { MintmarkError } from "../../errors.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
@@ -33,15 +40,30 @@ export async function recordSubmitted(
   const record = await ledger.writer.alone(async (group) => {
     const batch = latestBatch(ledger, mode, batchNumber);
     if (isCommitted(batch) || batch.l1TxHash === l1TxHash) return batch;
-    const { time } = ledger.record(group, { kind: "batchSubmitted", mode, batchNumber, txHash: l1TxHash });
+    const { time } = ledger.record(group, {
+      kind: "batchSubmitted",
+      mode,
+      batchNumber,
+      txHash: l1TxHash,
+    });
     const submittedAt = batch.submittedAt ?? time;
-    return putBatch(ledger, group, { ...batch, status: "submitted", l1TxHash, submittedAt }, "batchSubmitted", time);
+    return putBatch(
+      ledger,
+      group,
+      { ...batch, status: "submitted", l1TxHash, submittedAt },
+      "batchSubmitted",
+      time,
+    );
   }, wait?.signal);
   return batchView(record);
 }
 
 /** Throws {@link foreign} unless the batch on L1 or a mirror is the one that this store sealed. */
-export function requireOurs(ledger: Ledger, { chainId }: PortalIdentity, event: CommitEvent | Imported): void {
+export function requireOurs(
+  ledger: Ledger,
+  { chainId }: PortalIdentity,
+  event: CommitEvent | Imported,
+): void {
   const batch = ledger.batches[event.mode].latest.get(event.batchNumber);
   const ours =
     (chainId === ledger.settlement.chainId) === (event.type === "batchCommitted") &&
@@ -65,18 +87,34 @@ function rootAs(batch: BatchRecord, event: CommitEvent | Imported): Hash | null 
 }
 
 /**
- * The error for something that this store cannot have caused: `history_diverged` on the state's own chain. On a
- * mirror's chain it is `l1_failed`, because a mirror's committee must not be able to stop the mints of all chains.
+ * The error for something that this store cannot have caused: `history_diverged` on the state's own
+ * chain. On a mirror's chain it is `l1_failed`, because a mirror's committee must not be able to
+ * stop the mints of all chains.
  */
 export function foreign(ledger: Ledger, chainId: bigint, detail: string): MintmarkError {
-  return new MintmarkError(chainId === ledger.settlement.chainId ? "history_diverged" : "l1_failed", detail);
+  return new MintmarkError(
+    chainId === ledger.settlement.chainId ? "history_diverged" : "l1_failed",
+    detail,
+  );
 }
 
-export async function applyCommitted(ledger: Ledger, group: Group, event: CommitEvent): Promise<BatchRecord> {
+export async function applyCommitted(
+  ledger: Ledger,
+  group: Group,
+  event: CommitEvent,
+): Promise<BatchRecord> {
   const { mode, batchNumber, blockNumber, committedAt, sequence: l1Sequence } = event;
-  const batch = asLeftOut(ledger, group, latestBatch(ledger, mode, batchNumber), event.leftOut ?? []);
+  const batch = asLeftOut(
+    ledger,
+    group,
+    latestBatch(ledger, mode, batchNumber),
+    event.leftOut ?? [],
+  );
   const txHash = requireHash("txHash", event.txHash);
-  const same = batch.l1TxHash === txHash && batch.l1BlockNumber === blockNumber && batch.committedAt === committedAt;
+  const same =
+    batch.l1TxHash === txHash &&
+    batch.l1BlockNumber === blockNumber &&
+    batch.committedAt === committedAt;
   if (isCommitted(batch) && same) return batch;
   const facts = { mode, batchNumber, txHash, blockNumber, committedAt, l1Sequence };
   const { time } = ledger.record(group, { kind: "batchCommitted", ...facts });
@@ -93,10 +131,17 @@ export async function applyCommitted(ledger: Ledger, group: Group, event: Commit
 const NO_CONSENT = "L1 left the asset out of the batch: it took no consent of the asset's issuer.";
 
 /** The batch as L1 took it. L1 may have left out other assets than the operator expected. */
-function asLeftOut(ledger: Ledger, group: Group, batch: BatchRecord, places: readonly number[]): BatchRecord {
+function asLeftOut(
+  ledger: Ledger,
+  group: Group,
+  batch: BatchRecord,
+  places: readonly number[],
+): BatchRecord {
   const known = batch.leftOut ?? [];
-  if (known.length === places.length && known.every(({ asset }, i) => asset === places[i])) return batch;
-  const failureAt = (place: number) => known.find(({ asset }) => asset === place)?.failure ?? NO_CONSENT;
+  if (known.length === places.length && known.every(({ asset }, i) => asset === places[i]))
+    return batch;
+  const failureAt = (place: number) =>
+    known.find(({ asset }) => asset === place)?.failure ?? NO_CONSENT;
   const assets = places.map((asset) => ({ asset, failure: failureAt(asset) }));
   return setLeftOut(ledger, group, batch, assets);
 }
@@ -140,7 +185,8 @@ export async function recordRefusals(
   wait?: WaitOptions,
 ): Promise<void> {
   requireMode(mode);
-  for (const { refusal } of refusals) if (refusal !== null) requireText("refusal", refusal, MAX_REFUSAL);
+  for (const { refusal } of refusals)
+    if (refusal !== null) requireText("refusal", refusal, MAX_REFUSAL);
   await ledger.writer.alone(async (group) => {
     const changed = [];
     for (const { slot, refusal } of refusals) {
@@ -153,13 +199,22 @@ export async function recordRefusals(
     }
     if (changed.length === 0) return;
     const facts = changed.map(({ slot, refusal }) => ({ slot, refusal }));
-    const { time } = ledger.record(group, { kind: "vaultsRefused", mode, batchNumber, refusals: facts });
+    const { time } = ledger.record(group, {
+      kind: "vaultsRefused",
+      mode,
+      batchNumber,
+      refusals: facts,
+    });
     for (const { refusal, activity, ...vault } of changed)
       putActivity(ledger, group, vault, { ...activity, refusal, updatedAt: time });
   }, wait?.signal);
 }
 
-export async function compareState(ledger: Ledger, there: L1State, wait?: WaitOptions): Promise<boolean> {
+export async function compareState(
+  ledger: Ledger,
+  there: L1State,
+  wait?: WaitOptions,
+): Promise<boolean> {
   return observing(ledger, wait?.signal, async () => {
     ledger.requireOneHistory();
     for (const mode of MODES) {
@@ -171,7 +226,8 @@ export async function compareState(ledger: Ledger, there: L1State, wait?: WaitOp
     }
     const here = stateOver(ledger, there.countValidium, there.countRollup);
     if (here.commitment !== there.commitment) {
-      if (MODES.some((mode) => countOf(mode, there) > committedCount(ledger, mode, "latest"))) return false;
+      if (MODES.some((mode) => countOf(mode, there) > committedCount(ledger, mode, "latest")))
+        return false;
       const detail = `L1's state after ${there.countValidium} validium and ${there.countRollup} rollup batches is another.`;
       throw new MintmarkError("history_diverged", detail);
     }
@@ -181,8 +237,9 @@ export async function compareState(ledger: Ledger, there: L1State, wait?: WaitOp
 }
 
 /**
- * Applies L1's word in the writer, so that no mint is acknowledged after a word that makes the store diverged, and
- * before its record. Throws `history_diverged` when no history of this store explains the word.
+ * Applies L1's word in the writer, so that no mint is acknowledged after a word that makes the
+ * store diverged, and before its record. Throws `history_diverged` when no history of this store
+ * explains the word.
  */
 export async function observing<T>(
   ledger: Ledger,

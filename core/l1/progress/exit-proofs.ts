@@ -1,5 +1,10 @@
 import { headerOf } from "../../batches/batches.ts";
-import type { BatchMultiproof, BatchTransition, ProofOptions, StateExtension } from "../../batches/proofs.ts";
+import type {
+  BatchMultiproof,
+  BatchTransition,
+  ProofOptions,
+  StateExtension,
+} from "../../batches/proofs.ts";
 import * as proofs from "../../batches/proofs.ts";
 import type { EngineContext } from "../../ledger/context.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
@@ -15,7 +20,11 @@ import { keyOf } from "../../store/store-keys.ts";
 import { requireMode } from "../../validate.ts";
 import { batchOfRecord, placeOf } from "../../vaults/vaults.ts";
 
-async function exitProof(ledger: Ledger, vaultId: VaultId, options?: ProofOptions): Promise<BatchVaultProof> {
+async function exitProof(
+  ledger: Ledger,
+  vaultId: VaultId,
+  options?: ProofOptions,
+): Promise<BatchVaultProof> {
   const proof = await proofs.vaultProof(ledger, vaultId, options);
   const header = await exitHeader(ledger, proof.vault.chainId, placeOf(vaultId));
   const refutation = await proofs.provenRefutation(ledger, vaultId);
@@ -23,13 +32,18 @@ async function exitProof(ledger: Ledger, vaultId: VaultId, options?: ProofOption
 }
 
 /**
- * The header of a mint's batch on a chain; null unless the chain has that batch, and the batch of the vault's last
- * transfer. A mirror has its own times and order.
+ * The header of a mint's batch on a chain; null unless the chain has that batch, and the batch of
+ * the vault's last transfer. A mirror has its own times and order.
  */
-export async function exitHeader(ledger: Ledger, chainId: bigint, place: VaultPlace): Promise<BatchHeader | null> {
+export async function exitHeader(
+  ledger: Ledger,
+  chainId: bigint,
+  place: VaultPlace,
+): Promise<BatchHeader | null> {
   const batch = batchOfRecord(ledger, place);
   const header = headerOf(batch);
-  if (header !== null && batch.transfers) return headerOf(batchOfRecord(ledger, await proofs.originOf(ledger, place)));
+  if (header !== null && batch.transfers)
+    return headerOf(batchOfRecord(ledger, await proofs.originOf(ledger, place)));
   if (header === null || chainId === ledger.settlement.chainId) return header;
   const stored = await ledger.store.get(keyOf.import(chainId, place.mode, place.batchNumber));
   if (stored === undefined) return null;
@@ -46,41 +60,44 @@ export function proofsOf(context: EngineContext): Proofs {
     vaultState: async (vaultId, at) => proofs.vaultStateProof(context.ledger, vaultId, at),
     blobs: async (mode, batchNumber, options) =>
       proofs.blobProofs(context.ledger, requireMode(mode), batchNumber, options),
-    batch: async (mode, batchNumber) => proofs.batchProof(context.ledger, requireMode(mode), batchNumber),
+    batch: async (mode, batchNumber) =>
+      proofs.batchProof(context.ledger, requireMode(mode), batchNumber),
     consistency: async (older, newer) => proofs.consistencyProof(context.ledger, older, newer),
   };
 }
 
 /**
- * Proofs of sealed batches (docs/protocol.md 7): public, without tenants. The engine verifies each proof with the
- * functions of `mintmark/protocol` before it returns it. Until L1 has committed a batch, slots can become void; earlier
- * proofs of the batch are stale then.
+ * Proofs of sealed batches (docs/protocol.md 7): public, without tenants. The engine verifies each
+ * proof with the functions of `mintmark/protocol` before it returns it. Until L1 has committed a
+ * batch, slots can become void; earlier proofs of the batch are stale then.
  *
- * All reject with `proof_not_ready` while a batch is open, and with `vault_not_found`, `vault_void` or
- * `batch_not_found` when there is nothing to prove.
+ * All reject with `proof_not_ready` while a batch is open, and with `vault_not_found`, `vault_void`
+ * or `batch_not_found` when there is nothing to prove.
  *
  * @example
  * const proof = await engine.proofs.vault(vaultId);
  * verifyVaultProof(proof.batchRoot, proof); // true
  */
 export interface Proofs {
-  /** What a proof would show, without the proof, which a vault in blobs takes 50 ms of a core for. */
+  /**
+   * What a proof would show, without the proof, which a vault in blobs takes 50 ms of a core for.
+   */
   content(vaultId: VaultId): Promise<VaultContent>;
   /**
-   * The path from a vault to the root of its batch. For a vault that transfers made: the path of the minted vault, and
-   * the transfers since, in `hops`.
+   * The path from a vault to the root of its batch. For a vault that transfers made: the path of
+   * the minted vault, and the transfers since, in `hops`.
    */
   vault(vaultId: VaultId, options?: ProofOptions): Promise<BatchVaultProof>;
   /**
-   * The same with the header of the contract that pays the vault: a mirror's for a token of another chain. `header` is
-   * null while that contract does not know the batch. When L1 has a record that spends the vault but does not count,
-   * the proof holds it as `refutation`.
+   * The same with the header of the contract that pays the vault: a mirror's for a token of another
+   * chain. `header` is null while that contract does not know the batch. When L1 has a record that
+   * spends the vault but does not count, the proof holds it as `refutation`.
    */
   exit(vaultId: VaultId, options?: ProofOptions): Promise<BatchVaultProof>;
   /**
-   * One proof for many vaults of one batch, named in any order, with each shared sibling once. Rejects with
-   * `validation_failed` for no vault, for a vault that is named twice, for vaults of several batches, and for a vault
-   * that a transfer made.
+   * One proof for many vaults of one batch, named in any order, with each shared sibling once.
+   * Rejects with `validation_failed` for no vault, for a vault that is named twice, for vaults of
+   * several batches, and for a vault that a transfer made.
    */
   vaults(vaultIds: readonly VaultId[]): Promise<BatchMultiproof>;
   /**
@@ -90,14 +107,18 @@ export interface Proofs {
    */
   vaultState(vaultId: VaultId, at?: StateCounts): Promise<VaultStateProof>;
   /**
-   * The proof of each blob of a batch, in order, by which JavaScript alone checks the batch's data (`verifyBlob`). Empty
-   * for a batch without blobs. The native code makes a proof in about 50 ms, and the engine keeps it.
+   * The proof of each blob of a batch, in order, by which JavaScript alone checks the batch's data
+   * (`verifyBlob`). Empty for a batch without blobs. The native code makes a proof in about 50 ms,
+   * and the engine keeps it.
    */
   blobs(mode: Mode, batchNumber: number, options?: ProofOptions): Promise<readonly BlobProof[]>;
-  /** Shows that the batch was appended to the batches before it. Does not show that L1 accepted it. */
+  /**
+   * Shows that the batch was appended to the batches before it. Does not show that L1 accepted it.
+   */
   batch(mode: Mode, batchNumber: number): Promise<BatchTransition>;
   /**
-   * Rejects with `validation_failed` unless, in both modes, `older` <= `newer` <= the number of sealed batches.
+   * Rejects with `validation_failed` unless, in both modes, `older` <= `newer` <= the number of
+   * sealed batches.
    *
    * @param newer - default all sealed batches
    */

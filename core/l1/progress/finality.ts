@@ -7,7 +7,12 @@ import { MODES } from "../../model.ts";
 import { MAX_UINT64, requireBigint } from "../../protocol/bounds.ts";
 import type { Group } from "../../store/group.ts";
 import { decodeRecord } from "../../store/layout.ts";
-import { type BatchRecord, bigRecord, l1EventRecord, type WithdrawalRecord } from "../../store/records.ts";
+import {
+  type BatchRecord,
+  bigRecord,
+  l1EventRecord,
+  type WithdrawalRecord,
+} from "../../store/records.ts";
 import { endOf, keyOf, placeOfL1Event, prefixOf } from "../../store/store-keys.ts";
 import { judgeSpender } from "../../transfers/judge.ts";
 import { revertPower } from "../../transfers/powers.ts";
@@ -15,7 +20,13 @@ import { requireHash } from "../../validate.ts";
 import * as vaults from "../../vaults/activity.ts";
 import { placeOf, readVault } from "../../vaults/vaults.ts";
 import { putBatch } from "./batch-progress.ts";
-import { dropCheckpoints, latestPortal, pruneCheckpoints, putCheckpoint, type ReadOptions } from "./portals.ts";
+import {
+  dropCheckpoints,
+  latestPortal,
+  pruneCheckpoints,
+  putCheckpoint,
+  type ReadOptions,
+} from "./portals.ts";
 
 /** Goes no further than the cursor, after which no events are applied yet. */
 export async function recordFinalized(
@@ -32,7 +43,12 @@ export async function recordFinalized(
     const upTo = observed !== null && observed < blockNumber ? observed : blockNumber;
     if (finalized !== null && upTo <= finalized) return;
     const blockHash = upTo === blockNumber ? hash : null;
-    const { time } = ledger.record(group, { kind: "l1Finalized", chainId, blockNumber: upTo, blockHash });
+    const { time } = ledger.record(group, {
+      kind: "l1Finalized",
+      chainId,
+      blockNumber: upTo,
+      blockHash,
+    });
     if (blockHash !== null) putCheckpoint(group, chainId, upTo, blockHash);
     await pruneCheckpoints(ledger, group, chainId, upTo);
     ledger.portals.set(group, { ...portal, finalized: upTo });
@@ -43,11 +59,19 @@ export async function recordFinalized(
       batches.push(await putBatch(ledger, group, changed, "batchFinalized", time));
     }
     const from = prefixOf.l1Event(chainId, finalized === null ? 0n : finalized + 1n);
-    for await (const [, stored] of ledger.store.entries({ gte: from, lt: prefixOf.l1Event(chainId, upTo + 1n) })) {
+    for await (const [, stored] of ledger.store.entries({
+      gte: from,
+      lt: prefixOf.l1Event(chainId, upTo + 1n),
+    })) {
       for (const withdrawalId of decodeRecord(l1EventRecord, stored, "An L1 event").withdrawalIds) {
         const known = await vaults.latestWithdrawal(ledger, group, withdrawalId);
         if (known.status !== "settled") continue;
-        const final: WithdrawalRecord = { ...known, status: "finalized", finalizedAt: time, updatedAt: time };
+        const final: WithdrawalRecord = {
+          ...known,
+          status: "finalized",
+          finalizedAt: time,
+          updatedAt: time,
+        };
         vaults.putWithdrawal(ledger, group, final, known, "withdrawal.finalized");
       }
     }
@@ -57,10 +81,15 @@ export async function recordFinalized(
 }
 
 /**
- * The committed batches of each mode from the newest down to the first that is not `isWanted`. A batch's block is never
- * before its predecessor's, so older ones need no read. Batches are committed on the settlement contract's chain only.
+ * The committed batches of each mode from the newest down to the first that is not `isWanted`. A
+ * batch's block is never before its predecessor's, so older ones need no read. Batches are
+ * committed on the settlement contract's chain only.
  */
-function newestCommitted(ledger: Ledger, chainId: bigint, isWanted: (batch: BatchRecord) => boolean): BatchRecord[] {
+function newestCommitted(
+  ledger: Ledger,
+  chainId: bigint,
+  isWanted: (batch: BatchRecord) => boolean,
+): BatchRecord[] {
   if (chainId !== ledger.settlement.chainId) return [];
   return MODES.flatMap((mode) => {
     const wanted: BatchRecord[] = [];
@@ -89,17 +118,37 @@ export async function recordReorg(
     const { observed, finalized } = portal;
     const isDeep = finalized !== null && blockNumber <= finalized;
     if (isDeep && reach === "above final")
-      throw new MintmarkError("l1_failed", `Block ${blockNumber} is final; a chain without it is another chain.`);
+      throw new MintmarkError(
+        "l1_failed",
+        `Block ${blockNumber} is final; a chain without it is another chain.`,
+      );
     const { time } = ledger.record(group, { kind: "l1Reorganised", chainId, blockNumber });
     group.onDurable(() => ledger.reorganisations++);
     if (observed !== null && observed >= blockNumber) {
       const before = blockNumber > 0n ? blockNumber - 1n : null;
-      ledger.portals.set(group, { ...portal, observed: before, finalized: isDeep ? before : finalized });
+      ledger.portals.set(group, {
+        ...portal,
+        observed: before,
+        finalized: isDeep ? before : finalized,
+      });
     }
-    const isGone = ({ l1BlockNumber }: BatchRecord) => l1BlockNumber !== null && l1BlockNumber >= blockNumber;
+    const isGone = ({ l1BlockNumber }: BatchRecord) =>
+      l1BlockNumber !== null && l1BlockNumber >= blockNumber;
     for (const batch of newestCommitted(ledger, chainId, isGone)) {
-      const gone = { l1BlockNumber: null, committedAt: null, l1Sequence: null, settledAt: null, finalizedAt: null };
-      await putBatch(ledger, group, { ...batch, ...gone, status: "submitted" }, "batchReverted", time);
+      const gone = {
+        l1BlockNumber: null,
+        committedAt: null,
+        l1Sequence: null,
+        settledAt: null,
+        finalizedAt: null,
+      };
+      await putBatch(
+        ledger,
+        group,
+        { ...batch, ...gone, status: "submitted" },
+        "batchReverted",
+        time,
+      );
     }
     await dropCheckpoints(ledger, group, chainId, blockNumber);
     await revertEvents(ledger, group, chainId, blockNumber, time);
@@ -107,7 +156,13 @@ export async function recordReorg(
 }
 
 /** Newest first, so that each step undoes the last one. */
-async function revertEvents(ledger: Ledger, group: Group, chainId: bigint, blockNumber: bigint, time: number) {
+async function revertEvents(
+  ledger: Ledger,
+  group: Group,
+  chainId: bigint,
+  blockNumber: bigint,
+  time: number,
+) {
   const [gte, lt] = [prefixOf.l1Event(chainId, blockNumber), endOf(prefixOf.l1Event(chainId))];
   for await (const [key, stored] of ledger.store.entries({ gte, lt, reverse: true })) {
     const event = decodeRecord(l1EventRecord, stored, "An L1 event");
@@ -120,7 +175,12 @@ async function revertEvents(ledger: Ledger, group: Group, chainId: bigint, block
       group.remove(keyOf.vaultEvent(vaultId, place.blockNumber, place.logIndex));
       const withdrawn = await withdrawnBefore(ledger, vaultId, blockNumber);
       const { userIndex } = await readVault(ledger, placeOf(vaultId));
-      await vaults.changeActivity(ledger, group, { vaultId, userIndex }, { withdrawn, updatedAt: time });
+      await vaults.changeActivity(
+        ledger,
+        group,
+        { vaultId, userIndex },
+        { withdrawn, updatedAt: time },
+      );
     }
     for (const withdrawalId of withdrawalIds) {
       const known = await vaults.latestWithdrawal(ledger, group, withdrawalId);
@@ -139,7 +199,11 @@ function undecided(known: WithdrawalRecord, time: number): WithdrawalRecord {
   return { ...known, ...undone, ...notYet, status };
 }
 
-async function withdrawnBefore(ledger: Ledger, vaultId: bigint, blockNumber: bigint): Promise<bigint> {
+async function withdrawnBefore(
+  ledger: Ledger,
+  vaultId: bigint,
+  blockNumber: bigint,
+): Promise<bigint> {
   const [gte, lt] = [prefixOf.vaultEvent(vaultId), keyOf.vaultEvent(vaultId, blockNumber, 0)];
   const newest = ledger.store.entries({ gte, lt, reverse: true, limit: 1 });
   for await (const [, stored] of newest) return decodeRecord(bigRecord, stored, "A vault's event");

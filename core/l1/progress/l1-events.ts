@@ -13,7 +13,13 @@ import { applyPower } from "../../transfers/powers.ts";
 import { orNull, requireHash } from "../../validate.ts";
 import * as vaults from "../../vaults/activity.ts";
 import { placeOf, readVault } from "../../vaults/vaults.ts";
-import { applyCommitted, foreign, type Imported, observing, requireOurs } from "./batch-progress.ts";
+import {
+  applyCommitted,
+  foreign,
+  type Imported,
+  observing,
+  requireOurs,
+} from "./batch-progress.ts";
 import { latestPortal, putCheckpoint, type ReadOptions } from "./portals.ts";
 
 export async function recordEvents(
@@ -30,7 +36,8 @@ export async function recordEvents(
     const portal = latestPortal(ledger, chainId);
     const cursor = portal.observed;
     if (cursor !== null && toBlock <= cursor) return;
-    const isFresh = ({ blockNumber }: L1Event) => (cursor === null || blockNumber > cursor) && blockNumber <= toBlock;
+    const isFresh = ({ blockNumber }: L1Event) =>
+      (cursor === null || blockNumber > cursor) && blockNumber <= toBlock;
     const fresh = events.filter(isFresh);
     fresh.sort((a, b) => Number(a.blockNumber - b.blockNumber) || a.logIndex - b.logIndex);
     // All checks come before the first change.
@@ -42,21 +49,37 @@ export async function recordEvents(
   });
 }
 
-/** Throws {@link foreign} for an event of another store's contract, or of data that this store lost. */
+/**
+ * Throws {@link foreign} for an event of another store's contract, or of data that this store lost.
+ */
 async function requireKnown(ledger: Ledger, portal: PortalRecord, event: L1Event): Promise<void> {
-  if (event.type === "batchCommitted" || event.type === "batchImported") requireOurs(ledger, portal, event);
+  if (event.type === "batchCommitted" || event.type === "batchImported")
+    requireOurs(ledger, portal, event);
   if (event.type === "withdrawn") await requireVault(ledger, portal, event.vaultId);
   if (event.type === "duplicateVoided") await requireVault(ledger, portal, event.laterVaultId);
 }
 
 /** Requires that the vault's token lives on the event's chain: no other chain pays it. */
-async function requireVault(ledger: Ledger, { chainId }: PortalRecord, vaultId: bigint): Promise<void> {
+async function requireVault(
+  ledger: Ledger,
+  { chainId }: PortalRecord,
+  vaultId: bigint,
+): Promise<void> {
   const vault = await orNull("vault_not_found", async () => readVault(ledger, placeOf(vaultId)));
   if (vault !== null && ledger.assetAt(vault.assetIndex).chainId === chainId) return;
-  throw foreign(ledger, chainId, `Chain ${chainId} tells of vault ${vaultId}, which this store does not know there.`);
+  throw foreign(
+    ledger,
+    chainId,
+    `Chain ${chainId} tells of vault ${vaultId}, which this store does not know there.`,
+  );
 }
 
-async function applyEvent(ledger: Ledger, group: Group, chainId: bigint, event: L1Event): Promise<unknown> {
+async function applyEvent(
+  ledger: Ledger,
+  group: Group,
+  chainId: bigint,
+  event: L1Event,
+): Promise<unknown> {
   switch (event.type) {
     case "batchCommitted":
       return applyCommitted(ledger, group, event);
@@ -69,7 +92,13 @@ async function applyEvent(ledger: Ledger, group: Group, chainId: bigint, event: 
     }
     case "duplicateVoided": {
       // The later vault has nothing left: an ERC-721 has one unit.
-      const exhausted = { chainId, vaultId: event.laterVaultId, quantity: 0n, total: 1n, recipient: null };
+      const exhausted = {
+        chainId,
+        vaultId: event.laterVaultId,
+        quantity: 0n,
+        total: 1n,
+        recipient: null,
+      };
       return applyWithdrawn(ledger, group, event, exhausted);
     }
     case "authorizationCancelled":
@@ -83,23 +112,41 @@ async function applyEvent(ledger: Ledger, group: Group, chainId: bigint, event: 
   }
 }
 
-type WithdrawnFacts = Pick<EntryOf<"vaultWithdrawn">, "chainId" | "vaultId" | "quantity" | "total" | "recipient">;
+type WithdrawnFacts = Pick<
+  EntryOf<"vaultWithdrawn">,
+  "chainId" | "vaultId" | "quantity" | "total" | "recipient"
+>;
 
-/** Applies the withdrawn total of a vault, whoever withdrew. Settles a pending request, or makes it fail. */
-async function applyWithdrawn(ledger: Ledger, group: Group, event: L1Event, facts: WithdrawnFacts): Promise<void> {
+/**
+ * Applies the withdrawn total of a vault, whoever withdrew. Settles a pending request, or makes it
+ * fail.
+ */
+async function applyWithdrawn(
+  ledger: Ledger,
+  group: Group,
+  event: L1Event,
+  facts: WithdrawnFacts,
+): Promise<void> {
   const { blockNumber, logIndex } = event;
   const { chainId, vaultId, total } = facts;
   const eventKey = keyOf.l1Event(chainId, blockNumber, logIndex);
   if ((await group.read(ledger.store, eventKey)) !== undefined) return;
   const txHash = requireHash("txHash", event.txHash);
-  const { time } = ledger.record(group, { kind: "vaultWithdrawn", ...facts, blockNumber, logIndex, txHash });
+  const { time } = ledger.record(group, {
+    kind: "vaultWithdrawn",
+    ...facts,
+    blockNumber,
+    logIndex,
+    txHash,
+  });
   const before = await vaults.readActivity(ledger, group, vaultId);
   // A token that pays refuses no longer.
   let activity: ActivityRecord = { ...before, withdrawn: total, refusal: null, updatedAt: time };
   const decided: Uuid[] = [];
   for (const withdrawalId of activity.pending) {
     const known = await vaults.latestWithdrawal(ledger, group, withdrawalId);
-    // After a reorganisation, a request that was signed later may wait until earlier ones are paid again.
+    // After a reorganisation, a request that was signed later may wait until earlier ones are paid
+    // again.
     if (known.withdrawnBefore >= total) continue;
     activity = vaults.release(activity, known, time);
     decided.push(known.withdrawalId);
@@ -109,24 +156,52 @@ async function applyWithdrawn(ledger: Ledger, group: Group, event: L1Event, fact
   }
   const { userIndex } = await readVault(ledger, placeOf(vaultId));
   vaults.putActivity(ledger, group, { vaultId, userIndex }, activity);
-  group.stage(eventKey, encodeRecord(records.l1EventRecord, { ...records.NO_EVENT, vaultId, withdrawalIds: decided }));
-  group.put(keyOf.vaultEvent(vaultId, blockNumber, logIndex), encodeRecord(records.bigRecord, total));
+  group.stage(
+    eventKey,
+    encodeRecord(records.l1EventRecord, { ...records.NO_EVENT, vaultId, withdrawalIds: decided }),
+  );
+  group.put(
+    keyOf.vaultEvent(vaultId, blockNumber, logIndex),
+    encodeRecord(records.bigRecord, total),
+  );
   await judgeSpender(ledger, group, vaultId, time);
 }
 
-/** A mirror knows a batch, so its vaults are withdrawn there with this header. The first header stays. */
-async function applyImported(ledger: Ledger, group: Group, chainId: bigint, event: Imported): Promise<void> {
+/**
+ * A mirror knows a batch, so its vaults are withdrawn there with this header. The first header
+ * stays.
+ */
+async function applyImported(
+  ledger: Ledger,
+  group: Group,
+  chainId: bigint,
+  event: Imported,
+): Promise<void> {
   const { mode, batchNumber, blockNumber, logIndex, committedAt, sequence: l1Sequence } = event;
   const key = keyOf.import(chainId, mode, batchNumber);
   if ((await group.read(ledger.store, key)) !== undefined) return;
   const header = { committedAt, l1Sequence };
-  ledger.record(group, { kind: "batchImported", chainId, mode, batchNumber, blockNumber, logIndex, ...header });
+  ledger.record(group, {
+    kind: "batchImported",
+    chainId,
+    mode,
+    batchNumber,
+    blockNumber,
+    logIndex,
+    ...header,
+  });
   group.stage(key, encodeRecord(records.importRecord, header));
   const imported = { ...records.NO_EVENT, imported: { mode, batchNumber } };
-  group.stage(keyOf.l1Event(chainId, blockNumber, logIndex), encodeRecord(records.l1EventRecord, imported));
+  group.stage(
+    keyOf.l1Event(chainId, blockNumber, logIndex),
+    encodeRecord(records.l1EventRecord, imported),
+  );
 }
 
-/** Only the very withdrawal that a request asks for settles it. Any other one makes its authorization unusable. */
+/**
+ * Only the very withdrawal that a request asks for settles it. Any other one makes its
+ * authorization unusable.
+ */
 function decide(
   known: WithdrawalRecord,
   { quantity, total, recipient }: WithdrawnFacts,
@@ -134,12 +209,23 @@ function decide(
   time: number,
 ): WithdrawalRecord {
   const asked =
-    known.withdrawnBefore + known.quantity === total && known.quantity === quantity && known.recipient === recipient;
+    known.withdrawnBefore + known.quantity === total &&
+    known.quantity === quantity &&
+    known.recipient === recipient;
   if (asked) {
     const submittedAt = known.submittedAt ?? time;
-    return { ...known, ...onL1, status: "settled", failure: null, submittedAt, settledAt: time, updatedAt: time };
+    return {
+      ...known,
+      ...onL1,
+      status: "settled",
+      failure: null,
+      submittedAt,
+      settledAt: time,
+      updatedAt: time,
+    };
   }
-  const failure = "The owner has withdrawn from this vault on L1, so the authorization is no longer good.";
+  const failure =
+    "The owner has withdrawn from this vault on L1, so the authorization is no longer good.";
   return { ...known, status: "failed", failure, failedAt: time, updatedAt: time };
 }
 
@@ -168,12 +254,25 @@ async function applyCancelled(
   const { time } = ledger.record(group, { kind: "authorizationCancelled", ...facts });
   const failure = "The owner has cancelled the authorization on L1.";
   for (const known of cancelled)
-    vaults.putFailed(ledger, group, known, await vaults.readActivity(ledger, group, known.vaultId), failure, time);
-  const decided = { ...records.NO_EVENT, vaultId, withdrawalIds: cancelled.map(({ withdrawalId }) => withdrawalId) };
+    vaults.putFailed(
+      ledger,
+      group,
+      known,
+      await vaults.readActivity(ledger, group, known.vaultId),
+      failure,
+      time,
+    );
+  const decided = {
+    ...records.NO_EVENT,
+    vaultId,
+    withdrawalIds: cancelled.map(({ withdrawalId }) => withdrawalId),
+  };
   group.stage(eventKey, encodeRecord(records.l1EventRecord, decided));
 }
 
-/** What was accepted for a signed digest: the withdrawal of its vault, or those of a list's vaults. */
+/**
+ * What was accepted for a signed digest: the withdrawal of its vault, or those of a list's vaults.
+ */
 async function authorizedBy(ledger: Ledger, group: Group, digest: Hash) {
   const single = await group.read(ledger.store, keyOf.authorization(digest));
   if (single !== undefined) {
@@ -183,7 +282,11 @@ async function authorizedBy(ledger: Ledger, group: Group, digest: Hash) {
   }
   const list = await group.read(ledger.store, keyOf.withdrawalList(digest));
   if (list === undefined) return { vaultId: null, withdrawalIds: [] };
-  const { vaults: listed } = decodeRecord(records.withdrawalListRecord, list, "A list of withdrawals");
+  const { vaults: listed } = decodeRecord(
+    records.withdrawalListRecord,
+    list,
+    "A list of withdrawals",
+  );
   return { vaultId: null, withdrawalIds: listed.flatMap(({ withdrawalId }) => withdrawalId ?? []) };
 }
 
@@ -201,11 +304,14 @@ function requireForm(event: L1Event): void {
   if ("digest" in event) requireHash("digest", event.digest);
   if (event.type === "sessionAuthorized") {
     requireHash("assetType", event.assetType);
-    for (const name of ["until", "limit", "authorizedAt"] as const) requireBigint(name, event[name], 0n, MAX_UINT64);
+    for (const name of ["until", "limit", "authorizedAt"] as const)
+      requireBigint(name, event[name], 0n, MAX_UINT64);
   }
   if (event.type === "sessionRevoked") requireBigint("revokedAt", event.revokedAt, 0n, MAX_UINT64);
-  if (event.type === "transfersApproved") requireBigint("approvedAt", event.approvedAt, 0n, MAX_UINT64);
-  if (event.type === "transfersCancelled") requireBigint("cancelledAt", event.cancelledAt, 0n, MAX_UINT64);
+  if (event.type === "transfersApproved")
+    requireBigint("approvedAt", event.approvedAt, 0n, MAX_UINT64);
+  if (event.type === "transfersCancelled")
+    requireBigint("cancelledAt", event.cancelledAt, 0n, MAX_UINT64);
   if (event.type === "batchCommitted" || event.type === "batchImported") {
     requireBigint("committedAt", event.committedAt, 0n, MAX_UINT64);
     requireBigint("sequence", event.sequence, 0n, MAX_UINT64);

@@ -23,17 +23,26 @@ export function portalOf(ledger: Ledger, chainId: bigint): FollowedPortal {
 /** All paying contracts in the readers' view: the settlement contract, then the mirrors. */
 export function portals(ledger: Ledger): readonly FollowedPortal[] {
   const { chainId } = ledger.settlement;
-  const mirrors = [...ledger.portals.durable.values()].filter((portal) => portal.chainId !== chainId);
+  const mirrors = [...ledger.portals.durable.values()].filter(
+    (portal) => portal.chainId !== chainId,
+  );
   return [portalOf(ledger, chainId), ...mirrors];
 }
 
 function requirePortal(portal: PortalRecord | undefined, chainId: bigint): PortalRecord {
   if (portal !== undefined) return portal;
-  throw new MintmarkError("chain_not_supported", `No mirror of the state on chain ${chainId} is known here.`);
+  throw new MintmarkError(
+    "chain_not_supported",
+    `No mirror of the state on chain ${chainId} is known here.`,
+  );
 }
 
 /** A chain keeps its mirror for ever, because owners sign for its address. */
-export async function addMirror(ledger: Ledger, mirror: PortalIdentity, wait?: WaitOptions): Promise<void> {
+export async function addMirror(
+  ledger: Ledger,
+  mirror: PortalIdentity,
+  wait?: WaitOptions,
+): Promise<void> {
   const { chainId } = mirror;
   requireBigint("chainId", chainId, 1n, MAX_UINT64);
   const contract = requireAddress("contract", mirror.contract);
@@ -57,35 +66,62 @@ export type Checkpoint = Pick<L1Block, "number" | "hash">;
 
 /** What a caller knows of the block up to which it has read a chain. */
 export interface ReadOptions extends WaitOptions {
-  /** The block's hash: how a reorganisation is noticed, also after a restart or by another server. */
+  /**
+   * The block's hash: how a reorganisation is noticed, also after a restart or by another server.
+   */
   readonly blockHash?: Hash | undefined;
 }
 
 /** Those of a chain, newest first. */
 export async function* checkpoints(ledger: Ledger, chainId: bigint): AsyncGenerator<Checkpoint> {
   const prefix = prefixOf.checkpoint(chainId);
-  for await (const [key, stored] of ledger.store.entries({ gte: prefix, lt: endOf(prefix), reverse: true }))
-    yield { number: blockOfCheckpoint(key), hash: decodeRecord(checkpointRecord, stored, "A checkpoint") };
+  for await (const [key, stored] of ledger.store.entries({
+    gte: prefix,
+    lt: endOf(prefix),
+    reverse: true,
+  }))
+    yield {
+      number: blockOfCheckpoint(key),
+      hash: decodeRecord(checkpointRecord, stored, "A checkpoint"),
+    };
 }
 
 export function putCheckpoint(group: Group, chainId: bigint, block: bigint, hash: Hash): void {
   group.put(keyOf.checkpoint(chainId, block), encodeRecord(checkpointRecord, hash));
 }
 
-export async function dropCheckpoints(ledger: Ledger, group: Group, chainId: bigint, fromBlock: bigint): Promise<void> {
-  const range = { gte: keyOf.checkpoint(chainId, fromBlock), lt: endOf(prefixOf.checkpoint(chainId)) };
+export async function dropCheckpoints(
+  ledger: Ledger,
+  group: Group,
+  chainId: bigint,
+  fromBlock: bigint,
+): Promise<void> {
+  const range = {
+    gte: keyOf.checkpoint(chainId, fromBlock),
+    lt: endOf(prefixOf.checkpoint(chainId)),
+  };
   for await (const [key] of ledger.store.entries(range)) group.remove(key);
 }
 
 /** Keeps the newest final checkpoints, of which one at `finalized` itself is the first. */
-export async function pruneCheckpoints(ledger: Ledger, group: Group, chainId: bigint, finalized: bigint) {
+export async function pruneCheckpoints(
+  ledger: Ledger,
+  group: Group,
+  chainId: bigint,
+  finalized: bigint,
+) {
   let kept = 1;
-  const range = { gte: prefixOf.checkpoint(chainId), lt: keyOf.checkpoint(chainId, finalized), reverse: true };
+  const range = {
+    gte: prefixOf.checkpoint(chainId),
+    lt: keyOf.checkpoint(chainId, finalized),
+    reverse: true,
+  };
   for await (const [key] of ledger.store.entries(range)) if (++kept > FINAL_KEPT) group.remove(key);
 }
 
 /**
- * A contract that pays withdrawals of its chain's tokens, and how far that chain is followed: the last block whose
- * events are applied, and the last one that is recorded as final; null before the first.
+ * A contract that pays withdrawals of its chain's tokens, and how far that chain is followed: the
+ * last block whose events are applied, and the last one that is recorded as final; null before the
+ * first.
  */
 export type FollowedPortal = PortalRecord;

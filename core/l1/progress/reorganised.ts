@@ -4,8 +4,8 @@ import type { SettlementPort } from "../../operator.ts";
 import type { Portal } from "../../ports.ts";
 
 /**
- * Takes back what the engine read of blocks that are no longer on the chain, back to the newest that still is. Returns
- * the first block that was taken back; null for none.
+ * Takes back what the engine read of blocks that are no longer on the chain, back to the newest
+ * that still is. Returns the first block that was taken back; null for none.
  *
  * @param fromBlock - the block of the contract's deployment
  */
@@ -28,10 +28,18 @@ export async function takeBackReorganised(
     }
     if (number > final) continue;
     // A shorter chain proves nothing yet: nodes can lag far behind.
-    if (block === null) throw new MintmarkError("l1_failed", `the chain ends before block ${number}, which was final`);
+    if (block === null)
+      throw new MintmarkError(
+        "l1_failed",
+        `the chain ends before block ${number}, which was final`,
+      );
     finalReplaced = true;
   }
-  const kept = finalReplaced ? (common ?? fromBlock - 1n) : common !== null && common > final ? common : final;
+  const kept = finalReplaced
+    ? (common ?? fromBlock - 1n)
+    : common !== null && common > final
+      ? common
+      : final;
   if (kept === observed) return null;
   await operator.recordReorg(chainId, kept + 1n, finalReplaced ? "below final" : undefined);
   return kept + 1n;

@@ -1,7 +1,14 @@
 import { MintmarkError } from "../../errors.ts";
 import { type Hash, MODES, type Mode } from "../../model.ts";
 import type { SettlementPort } from "../../operator.ts";
-import type { Committee, HistoryPoint, L1Committer, L1Reader, SealedBatch, StoredBatch } from "../../ports.ts";
+import type {
+  Committee,
+  HistoryPoint,
+  L1Committer,
+  L1Reader,
+  SealedBatch,
+  StoredBatch,
+} from "../../ports.ts";
 import { countOf, nextHistory, stateLeaf } from "../../protocol/commitment.ts";
 import { isTransferData } from "../../protocol/transfer-data.ts";
 import type { VoidSlots } from "../../sealing/void-runs.ts";
@@ -20,7 +27,10 @@ export interface CommitOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Most commits under way at once. When L1 refuses one, those behind it fail too, and cost the gas of their calldata. */
+/**
+ * Most commits under way at once. When L1 refuses one, those behind it fail too, and cost the gas
+ * of their calldata.
+ */
 const MOST_UNDER_WAY = 4;
 
 /** What is known to be on L1. */
@@ -30,14 +40,15 @@ interface Progress {
 }
 
 /**
- * Commits every sealed batch that the contract lacks, mode by mode, and returns their number. A failing mode does not
- * delay the other.
+ * Commits every sealed batch that the contract lacks, mode by mode, and returns their number. A
+ * failing mode does not delay the other.
  *
- * Each commit names the history that it follows. The first one follows this store's record of L1's commits, which must
- * be L1's history too; otherwise nothing is sent. So two operators on copies of one store cannot add to each other's
- * batches. The next commits are sent while the first is under way, because the history after it is known. When L1
- * refuses one, it refuses those behind it, and they are sent again. {@link import("./follower.ts").followerOf} records
- * commits from the contract's own events.
+ * Each commit names the history that it follows. The first one follows this store's record of L1's
+ * commits, which must be L1's history too; otherwise nothing is sent. So two operators on copies of
+ * one store cannot add to each other's batches. The next commits are sent while the first is under
+ * way, because the history after it is known. When L1 refuses one, it refuses those behind it, and
+ * they are sent again. {@link import("./follower.ts").followerOf} records commits from the
+ * contract's own events.
  */
 export async function commitSealed(options: CommitOptions, attempts: Attempts): Promise<number> {
   const { engine } = options;
@@ -54,22 +65,35 @@ export async function commitSealed(options: CommitOptions, attempts: Attempts): 
   return progress.committed;
 }
 
-/** The history in this store's record. Throws `history_diverged`, or `l1_failed` while L1 has unrecorded commits. */
+/**
+ * The history in this store's record. Throws `history_diverged`, or `l1_failed` while L1 has
+ * unrecorded commits.
+ */
 async function agreedHistory({ engine, l1 }: CommitOptions): Promise<HistoryPoint> {
   const onL1 = await l1.state();
   await engine.operator.compareState(onL1);
   const history = engine.operator.history();
-  if (history === onL1.history) return { history, sequence: BigInt(onL1.countValidium + onL1.countRollup) };
+  if (history === onL1.history)
+    return { history, sequence: BigInt(onL1.countValidium + onL1.countRollup) };
   const counts = `${onL1.countValidium} validium and ${onL1.countRollup} rollup batches`;
   const differs = `L1's history of ${counts} is not the one that this store has recorded.`;
-  throw new MintmarkError("l1_failed", `${differs} Nothing is committed until L1's events are read again.`);
+  throw new MintmarkError(
+    "l1_failed",
+    `${differs} Nothing is committed until L1's events are read again.`,
+  );
 }
 
 /**
- * Commits the batches of a mode up to `end`, until one fails. Returns the number of the first one that is not on L1
- * when an immediate retry makes sense; otherwise throws the reason.
+ * Commits the batches of a mode up to `end`, until one fails. Returns the number of the first one
+ * that is not on L1 when an immediate retry makes sense; otherwise throws the reason.
  */
-async function commitFrom(mode: Mode, first: number, end: number, progress: Progress, options: CommitOptions) {
+async function commitFrom(
+  mode: Mode,
+  first: number,
+  end: number,
+  progress: Progress,
+  options: CommitOptions,
+) {
   const { engine, l1, signal } = options;
   const commits: Promise<unknown>[] = [];
   let mined = 0;
@@ -78,10 +102,15 @@ async function commitFrom(mode: Mode, first: number, end: number, progress: Prog
   try {
     while (first + commits.length < end && failed === 0) {
       signal?.throwIfAborted();
-      const payable = await withoutUnpayable(await engine.batches.getSealed(mode, first + commits.length), options);
+      const payable = await withoutUnpayable(
+        await engine.batches.getSealed(mode, first + commits.length),
+        options,
+      );
       const { batch, consents } = await withConsents(payable, options);
       // Members judge transfers from L1's own history, so all commits before them must be there.
-      await (isTransferData(batch.mode, batch.data) ? Promise.all(commits) : commits.at(-MOST_UNDER_WAY));
+      await (isTransferData(batch.mode, batch.data)
+        ? Promise.all(commits)
+        : commits.at(-MOST_UNDER_WAY));
       const attestation = await attestationOf(batch, point, options).catch(async (error) => {
         if (mined === commits.length) throw error;
         // A member that has not signed the earlier batches must first see them on L1.
@@ -94,7 +123,12 @@ async function commitFrom(mode: Mode, first: number, end: number, progress: Prog
         sent.resolve();
       };
       const isBehind = mined < commits.length;
-      const receipt = l1.commit(batch, point.history, attestation, { signal, onSent, isBehind, consents });
+      const receipt = l1.commit(batch, point.history, attestation, {
+        signal,
+        onSent,
+        isBehind,
+        consents,
+      });
       commits.push(receipt);
       receipt.then(
         () => mined++,
@@ -111,7 +145,13 @@ async function commitFrom(mode: Mode, first: number, end: number, progress: Prog
     const at = ended.findIndex(({ status }) => status === "rejected");
     const failure = ended[at] as PromiseRejectedResult | undefined;
     const batchNumber = first + (failure === undefined ? commits.length : at);
-    return afterFailure(failure?.reason ?? error, { mode, batchNumber }, { first, end }, progress, options);
+    return afterFailure(
+      failure?.reason ?? error,
+      { mode, batchNumber },
+      { first, end },
+      progress,
+      options,
+    );
   }
   progress.point = point;
   progress.committed += commits.length;
@@ -146,8 +186,14 @@ function pointAfter(batch: StoredBatch, { history, sequence }: HistoryPoint): Hi
   return { history: nextHistory(history, batch.mode, leaf), sequence: sequence + 1n };
 }
 
-/** The batch without slots that nobody could withdraw from; for transfers that L1 must not take, what replaces them. */
-async function withoutUnpayable(batch: StoredBatch, { engine, checks, refused }: CommitOptions): Promise<StoredBatch> {
+/**
+ * The batch without slots that nobody could withdraw from; for transfers that L1 must not take,
+ * what replaces them.
+ */
+async function withoutUnpayable(
+  batch: StoredBatch,
+  { engine, checks, refused }: CommitOptions,
+): Promise<StoredBatch> {
   const { mode, batchNumber } = batch;
   if (isTransferData(batch.mode, batch.data)) await refused.takeBackInvalid(batchNumber);
   else {
@@ -169,7 +215,11 @@ async function withConsents(batch: SealedBatch, { engine, consents, signal }: Co
 }
 
 /** The committee's signatures, where L1 asks for them. */
-async function attestationOf(batch: SealedBatch, before: HistoryPoint, { committee, refused, signal }: CommitOptions) {
+async function attestationOf(
+  batch: SealedBatch,
+  before: HistoryPoint,
+  { committee, refused, signal }: CommitOptions,
+) {
   const areTransfers = isTransferData(batch.mode, batch.data);
   if (batch.mode !== "validium" && !areTransfers) return "0x";
   return committee.attest(batch, before, { signal }).catch((error) => {
@@ -179,7 +229,8 @@ async function attestationOf(batch: SealedBatch, before: HistoryPoint, { committ
 }
 
 /**
- * Examines a batch before anybody signs or sends it. Returns the slots to make void, from which nobody could withdraw.
+ * Examines a batch before anybody signs or sends it. Returns the slots to make void, from which
+ * nobody could withdraw.
  */
 export interface BatchCheck {
   checkBatch(batch: SealedBatch): Promise<readonly VoidSlots[]>;

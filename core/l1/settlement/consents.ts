@@ -32,7 +32,10 @@ interface ConsentsOptions {
 const WAIT_MS = 30_000;
 /** Least wait for a consent that a new content or epoch requires late. */
 const LATE_MS = 5_000;
-/** Wait for an issuer that let an earlier batch's wait end without an answer, until it consents again. */
+/**
+ * Wait for an issuer that let an earlier batch's wait end without an answer, until it consents
+ * again.
+ */
 const TARDY_MS = 1_000;
 /** Time limit of a client's single request: enough for a large batch on a slow line. */
 const QUESTION_MS = 60_000;
@@ -65,14 +68,16 @@ interface Asking {
 }
 
 /**
- * Asks the issuers of the sealed batches' assets for their consents: all batches and issuers at once, each again and
- * again until L1 has the batch. So a silent issuer delays a batch by the wait at most, and the waits of batches
- * overlap.
+ * Asks the issuers of the sealed batches' assets for their consents: all batches and issuers at
+ * once, each again and again until L1 has the batch. So a silent issuer delays a batch by the wait
+ * at most, and the waits of batches overlap.
  */
 export class Consents {
   readonly #options: ConsentsOptions;
   readonly #clients: ReadonlyMap<Address, IssuerClient>;
-  /** Keyed by the digest of a consent to all assets, which covers batch, content, assets and epochs. */
+  /**
+   * Keyed by the digest of a consent to all assets, which covers batch, content, assets and epochs.
+   */
   readonly #asked = new Map<Hash, Asking>();
   /** Batches whose issuers were looked up, by batch id. */
   readonly #batches = new Map<string, Waiting>();
@@ -82,10 +87,15 @@ export class Consents {
   constructor(options: ConsentsOptions) {
     this.#options = options;
     const { issuers = [] } = options;
-    this.#clients = new Map(issuers.map((client) => [client.address.toLowerCase() as Address, client]));
+    this.#clients = new Map(
+      issuers.map((client) => [client.address.toLowerCase() as Address, client]),
+    );
   }
 
-  /** Starts asking for every sealed batch that L1 lacks, without waiting for an issuer. Returns their number. */
+  /**
+   * Starts asking for every sealed batch that L1 lacks, without waiting for an issuer. Returns
+   * their number.
+   */
   async gather(signal?: AbortSignal): Promise<number> {
     const { engine } = this.#options;
     const committed = await engine.batches.committedState();
@@ -106,11 +116,14 @@ export class Consents {
   }
 
   /**
-   * The consents to a batch in ascending order of issuers, and the assets without one: as soon as all issuers in force
-   * have consented, or when the batch's wait ends. Nobody waits for an asset that an issuer left out of its consent:
-   * anyone can register a token that names it.
+   * The consents to a batch in ascending order of issuers, and the assets without one: as soon as
+   * all issuers in force have consented, or when the batch's wait ends. Nobody waits for an asset
+   * that an issuer left out of its consent: anyone can register a token that names it.
    */
-  async of(batch: SealedBatch, signal?: AbortSignal): Promise<{ consents: Consent[]; leftOut: LeftOut[] }> {
+  async of(
+    batch: SealedBatch,
+    signal?: AbortSignal,
+  ): Promise<{ consents: Consent[]; leftOut: LeftOut[] }> {
     const asked = await this.#ask(batch);
     const end = this.#batches.get(batchIdOf(batch.mode, batch.batchNumber))?.end ?? 0;
     const over = new AbortController();
@@ -119,11 +132,16 @@ export class Consents {
     await Promise.race([Promise.all(asked.map(({ done }) => done)), late]);
     over.abort();
     signal?.throwIfAborted();
-    const consents = asked.flatMap(({ given }) => given ?? []).sort((a, b) => (a.issuer < b.issuer ? -1 : 1));
+    const consents = asked
+      .flatMap(({ given }) => given ?? [])
+      .sort((a, b) => (a.issuer < b.issuer ? -1 : 1));
     const leftOut = asked.flatMap(({ given, standing, reasons, fault }) => {
       if (given === null && fault === null) this.#tardy.add(standing.issuer);
       const without = standing.assets.filter((asset) => !given?.assets.includes(asset));
-      return without.map((asset) => ({ ...asset, failure: failureOf(standing, reasons.get(asset.assetType)) }));
+      return without.map((asset) => ({
+        ...asset,
+        failure: failureOf(standing, reasons.get(asset.assetType)),
+      }));
     });
     return { consents, leftOut };
   }
@@ -148,7 +166,11 @@ export class Consents {
       const found = issuers[i] ?? null;
       if (found === null) return [];
       const { issuer, epoch, suspended } = found;
-      return { issuer: issuer.toLowerCase() as Address, suspended, asset: { ...asset, issuerEpoch: epoch } };
+      return {
+        issuer: issuer.toLowerCase() as Address,
+        suspended,
+        asset: { ...asset, issuerEpoch: epoch },
+      };
     });
     // A suspended token must not cost the issuer's other tokens their consent.
     const groups = Map.groupBy(named, ({ issuer, suspended }) => `${issuer} ${suspended}`);
@@ -171,7 +193,12 @@ export class Consents {
     return asked;
   }
 
-  #begin(batch: SealedBatch, issuer: Address, assets: readonly ConsentAsset[], suspended: boolean): Asking {
+  #begin(
+    batch: SealedBatch,
+    issuer: Address,
+    assets: readonly ConsentAsset[],
+    suspended: boolean,
+  ): Asking {
     const { onIssuerRefusal = () => {} } = this.#options;
     const batchId = batchIdOf(batch.mode, batch.batchNumber);
     const client = this.#clients.get(issuer);
@@ -192,7 +219,10 @@ export class Consents {
       return asking;
     }
     const ask = async (signal: AbortSignal): Promise<void> => {
-      const answer = await client.consent(batch, AbortSignal.any([signal, AbortSignal.timeout(QUESTION_MS)]));
+      const answer = await client.consent(
+        batch,
+        AbortSignal.any([signal, AbortSignal.timeout(QUESTION_MS)]),
+      );
       asking.given = await this.#checked(batch, issuer, assets, answer);
       this.#tardy.delete(issuer);
       consented();
@@ -217,7 +247,12 @@ export class Consents {
     const { l1 } = this.#options;
     const assets = named.filter(({ assetType }) => types.includes(assetType));
     if (assets.length === 0) throw new Error("it consents to none of its assets");
-    const hash = consentDigest(l1.settlement, { mode, batchNumber, content, assetsHash: assetsHash(assets) });
+    const hash = consentDigest(l1.settlement, {
+      mode,
+      batchNumber,
+      content,
+      assetsHash: assetsHash(assets),
+    });
     const signer = await recoverAddress({ hash, signature }).catch(() => null);
     const byWallet = signer?.toLowerCase() !== issuer;
     if (byWallet && !(await l1.walletTakes(issuer, hash, signature)))

@@ -1,5 +1,9 @@
 import { orAborted } from "../../abort.ts";
-import type { AttesterCommittee, MirrorContract, SourceHistory } from "../../guards/mirror/index.ts";
+import type {
+  AttesterCommittee,
+  MirrorContract,
+  SourceHistory,
+} from "../../guards/mirror/index.ts";
 import { advanceMirror, importBatch, requireMirrorOf, stepOf } from "../../guards/mirror/relay.ts";
 import type { SettlementPort } from "../../operator.ts";
 import type { L1Tokens, SealedBatch } from "../../ports.ts";
@@ -21,7 +25,9 @@ export type SettledMirror = MirrorContract & L1Tokens;
 /** An engine and the mirror that pays its withdrawals on another chain. */
 export interface MirrorSettlerOptions extends RoundsOptions, FollowOptions {
   readonly engine: SettlementPort;
-  /** Connects to the mirror. Called again after a failure, so the chain may be down at the start. */
+  /**
+   * Connects to the mirror. Called again after a failure, so the chain may be down at the start.
+   */
   readonly connect: () => Promise<SettledMirror>;
   /** The state's own chain, with its finality. */
   readonly source: SourceHistory;
@@ -40,14 +46,19 @@ export interface MirrorRound {
 export type MirrorWork = "follow" | "assets" | "withdraw";
 
 /**
- * Brings withdrawals of another chain's tokens to the mirror there, and that chain's events to the engine. The mirror
- * learns of a batch when a withdrawal waits for it and its commit is final. The engine knows the mirror once it was
- * reached. Runs beside {@link import("./settler.ts").Settler} and never delays it. One per engine and mirror.
+ * Brings withdrawals of another chain's tokens to the mirror there, and that chain's events to the
+ * engine. The mirror learns of a batch when a withdrawal waits for it and its commit is final. The
+ * engine knows the mirror once it was reached. Runs beside {@link import("./settler.ts").Settler}
+ * and never delays it. One per engine and mirror.
  *
  * @example
- * await new MirrorSettler({ engine, source, committee, fromBlock, connect: () => connectMirror(far) }).run(signal);
+ * await new MirrorSettler({ engine, source, committee, fromBlock, connect: () => connectMirror(far)
+ * }).run(signal);
  */
-export class MirrorSettler extends Rounds<MirrorRound, MirrorWork, MirrorSettlerOptions> implements BatchCheck {
+export class MirrorSettler
+  extends Rounds<MirrorRound, MirrorWork, MirrorSettlerOptions>
+  implements BatchCheck
+{
   #joined: Awaited<ReturnType<typeof joined>> | null = null;
 
   /** Only `follow` connects to the mirror. Until then there is nothing else to do. */
@@ -62,7 +73,9 @@ export class MirrorSettler extends Rounds<MirrorRound, MirrorWork, MirrorSettler
       if (this.#joined === null) return done;
       const { mirror, follow, sender } = this.#joined;
       const attempts = new Attempts(signal);
-      done.imported = await attempts.of(async () => this.#import(await sender.queue.awaitedBatches(), mirror, signal));
+      done.imported = await attempts.of(async () =>
+        this.#import(await sender.queue.awaitedBatches(), mirror, signal),
+      );
       if (done.imported > 0) await follow(signal);
       done.withdrawn = await attempts.of(() => sender.send(signal));
       attempts.end();
@@ -71,8 +84,8 @@ export class MirrorSettler extends Rounds<MirrorRound, MirrorWork, MirrorSettler
   };
 
   /**
-   * Follows, examines the tokens there, brings the state there, withdraws, follows. Throws the errors of steps at the
-   * end.
+   * Follows, examines the tokens there, brings the state there, withdraws, follows. Throws the
+   * errors of steps at the end.
    */
   async round(signal?: AbortSignal): Promise<MirrorRound> {
     await this.passes.follow(signal);
@@ -87,7 +100,10 @@ export class MirrorSettler extends Rounds<MirrorRound, MirrorWork, MirrorSettler
   async checkBatch(batch: SealedBatch): Promise<readonly VoidSlots[]> {
     if (this.#joined === null || this.lastError !== null) return [];
     try {
-      return await orAborted(this.#joined.preflight.checkBatch(batch), AbortSignal.timeout(CHECK_MS));
+      return await orAborted(
+        this.#joined.preflight.checkBatch(batch),
+        AbortSignal.timeout(CHECK_MS),
+      );
     } catch (error) {
       this.options.onError?.(error);
       return [];
@@ -95,11 +111,17 @@ export class MirrorSettler extends Rounds<MirrorRound, MirrorWork, MirrorSettler
   }
 
   /** Returns the number of batches whose commits are final, and that the mirror knows now. */
-  async #import(awaited: readonly VaultPlace[], mirror: SettledMirror, signal?: AbortSignal): Promise<number> {
+  async #import(
+    awaited: readonly VaultPlace[],
+    mirror: SettledMirror,
+    signal?: AbortSignal,
+  ): Promise<number> {
     const { source, committee } = this.options;
     if (awaited.length === 0) return 0;
     await source.follow();
-    const final = awaited.filter(({ mode, batchNumber }) => batchNumber < countOf(mode, source.newest));
+    const final = awaited.filter(
+      ({ mode, batchNumber }) => batchNumber < countOf(mode, source.newest),
+    );
     const unaccepted: VaultPlace[] = [];
     for (const place of final) {
       if ((await stepOf(mirror, place.mode, place.batchNumber)) === null) unaccepted.push(place);
@@ -107,7 +129,8 @@ export class MirrorSettler extends Rounds<MirrorRound, MirrorWork, MirrorSettler
     }
     // Each step costs gas and the committee's signatures, so it waits for a withdrawal.
     if (unaccepted.length > 0) await advanceMirror({ source, mirror, committee, signal });
-    for (const { mode, batchNumber } of unaccepted) await importBatch({ source, mirror }, mode, batchNumber, signal);
+    for (const { mode, batchNumber } of unaccepted)
+      await importBatch({ source, mirror }, mode, batchNumber, signal);
     return final.length;
   }
 }

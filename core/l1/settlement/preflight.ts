@@ -1,7 +1,14 @@
 import { severalAtOnce } from "../../at-once.ts";
 import { type Asset, MODES, type Mode, type Uuid } from "../../model.ts";
 import type { SettlementPort } from "../../operator.ts";
-import type { Clock, L1Reader, L1Registration, L1Tokens, SealedBatch, TokenMint } from "../../ports.ts";
+import type {
+  Clock,
+  L1Reader,
+  L1Registration,
+  L1Tokens,
+  SealedBatch,
+  TokenMint,
+} from "../../ports.ts";
 import type { VaultEntry } from "../../protocol/batch-data.ts";
 import { MAX_FOREIGN_IDS, tokenIdOf } from "../../protocol/blob.ts";
 import { trustedSlots } from "../../protocol/blob-batch.ts";
@@ -17,7 +24,9 @@ const FAULT = "L1 would refuse its mints: ";
 /** Pause between two examinations of an asset in ms: of a mintable one, and of one that is not. */
 const CHECK_AGAIN_MS = 600_000;
 const FAULTY_AGAIN_MS = 60_000;
-/** Most mints of one ERC-721 token and batch that are simulated. All ids are asked for their owner. */
+/**
+ * Most mints of one ERC-721 token and batch that are simulated. All ids are asked for their owner.
+ */
 const MOST_TRIALS = 256;
 /** Most characters of a token's reason. */
 const MOST_TEXT = 1_000;
@@ -25,7 +34,12 @@ const MOST_TEXT = 1_000;
 /** The chain of the tokens, with the contract that mints them there. */
 export type TokenChain = Pick<
   L1Reader,
-  "settlement" | "blockNumber" | "finalizedBlockNumber" | "registrations" | "supplyCap" | "withdrawn"
+  | "settlement"
+  | "blockNumber"
+  | "finalizedBlockNumber"
+  | "registrations"
+  | "supplyCap"
+  | "withdrawn"
 > &
   /** Mirrors have no transfers. */
   Partial<Pick<L1Reader, "isTransferable">> &
@@ -44,23 +58,30 @@ interface Unpayable {
 }
 
 /**
- * Finds mints that could never be withdrawn soon after they are made, and not at the exit. Runs between two rounds of
- * settling, so no caller waits. An asset is examined when it becomes available and regularly after: its minter role,
- * its registration, and a mint of it. A batch is examined once, before anybody signs or commits it: the L1 owners of
- * its ERC-721 ids, the total of each ERC-20 in it and over all mints (its cap), a mint of each ERC-1155 id, and mints
- * of ERC-721 tokens.
+ * Finds mints that could never be withdrawn soon after they are made, and not at the exit. Runs
+ * between two rounds of settling, so no caller waits. An asset is examined when it becomes
+ * available and regularly after: its minter role, its registration, and a mint of it. A batch is
+ * examined once, before anybody signs or commits it: the L1 owners of its ERC-721 ids, the total of
+ * each ERC-20 in it and over all mints (its cap), a mint of each ERC-1155 id, and mints of ERC-721
+ * tokens.
  *
- * A fault of the asset as a whole can be mended at the token, so it blocks further mints and goes when L1 takes a mint.
- * A token that L1 refuses by itself in final state never comes: its slot becomes void, and its mint fails with the
- * reason.
+ * A fault of the asset as a whole can be mended at the token, so it blocks further mints and goes
+ * when L1 takes a mint. A token that L1 refuses by itself in final state never comes: its slot
+ * becomes void, and its mint fails with the reason.
  */
 export class Preflight {
   readonly #engine: SettlementPort;
   readonly #chain: TokenChain;
   readonly #clock: Clock;
-  /** The first unexamined batch of each mode. An earlier process may have sent those sealed before, so they stay. */
+  /**
+   * The first unexamined batch of each mode. An earlier process may have sent those sealed before,
+   * so they stay.
+   */
   readonly #next: Record<Mode, number>;
-  /** The first batch of each mode that was not examined after it became final; empty before the first examination. */
+  /**
+   * The first batch of each mode that was not examined after it became final; empty before the
+   * first examination.
+   */
   readonly #final = new Map<Mode, number>();
   readonly #unpayable = new Map<string, Unpayable>();
   /** When each asset is examined next. */
@@ -75,7 +96,10 @@ export class Preflight {
     this.#chain = chain;
     this.#clock = clock;
     const sealed = engine.batches.state();
-    this.#next = { validium: countOf("validium", sealed), "zk-rollup": countOf("zk-rollup", sealed) };
+    this.#next = {
+      validium: countOf("validium", sealed),
+      "zk-rollup": countOf("zk-rollup", sealed),
+    };
   }
 
   /** Examines what is due: assets, and final batches. Returns how many. */
@@ -93,15 +117,22 @@ export class Preflight {
       due.push(asset);
     }
     if (due.length === 0) return 0;
-    const [newest, final] = await Promise.all([this.#chain.blockNumber(), this.#chain.finalizedBlockNumber()]);
-    // Only vaults of batches after the registration count, and a registration that is not final may move.
+    const [newest, final] = await Promise.all([
+      this.#chain.blockNumber(),
+      this.#chain.finalizedBlockNumber(),
+    ]);
+    // Only vaults of batches after the registration count, and a registration that is not final may
+    // move.
     const registrations = await this.#chain.registrations(due, final);
     const attempts = new Attempts(signal);
     const checked = await severalAtOnce(due, (asset, index) => {
       signal?.throwIfAborted();
       return attempts.of(async () => {
         if (registrations[index] != null) await this.#recordTransferable(asset, final);
-        await this.#judge(asset, await this.#reasonAgainst(asset, registrations[index] ?? null, newest));
+        await this.#judge(
+          asset,
+          await this.#reasonAgainst(asset, registrations[index] ?? null, newest),
+        );
         return 1;
       });
     });
@@ -110,8 +141,8 @@ export class Preflight {
   }
 
   /**
-   * Examines batches that became final since this process began, and again those with refused vaults, because a token
-   * can change after the commit. Records refused vaults with the reason.
+   * Examines batches that became final since this process began, and again those with refused
+   * vaults, because a token can change after the commit. Records refused vaults with the reason.
    */
   async #checkFinal(signal?: AbortSignal): Promise<number> {
     let checked = 0;
@@ -143,7 +174,11 @@ export class Preflight {
   }
 
   /** @param slots - the earlier refused slots; null to examine the whole batch */
-  async #checkAgain(mode: Mode, batchNumber: number, slots: ReadonlySet<number> | null): Promise<void> {
+  async #checkAgain(
+    mode: Mode,
+    batchNumber: number,
+    slots: ReadonlySet<number> | null,
+  ): Promise<void> {
     const { data } = await this.#engine.batches.getSealed(mode, batchNumber);
     // Its vaults pay what the mints promised.
     if (isTransferData(mode, data)) return;
@@ -156,7 +191,10 @@ export class Preflight {
       const tried = await this.#tryTokens(asset, entries, final, MAX_FOREIGN_IDS);
       await severalAtOnce(tried, async ({ entry: { slot, amount }, reason }) => {
         if (reason === null) return;
-        const paid = await this.#chain.withdrawn(packVaultId({ mode, batchNumber, slot }), asset.standard);
+        const paid = await this.#chain.withdrawn(
+          packVaultId({ mode, batchNumber, slot }),
+          asset.standard,
+        );
         if (paid < amount) refusals.set(slot, reason.slice(0, MAX_REFUSAL));
       });
     }
@@ -179,7 +217,8 @@ export class Preflight {
     for await (const [asset, entries] of this.#mintsIn(data)) {
       final ??= await this.#chain.finalizedBlockNumber();
       const isFar = asset.chainId !== this.#engine.settlement.chainId;
-      // A mirror would never pay vaults of a batch that is committed now. At home, L1 and the committee prevent that.
+      // A mirror would never pay vaults of a batch that is committed now. At home, L1 and the
+      // committee prevent that.
       if (isFar && (await this.#chain.registrations([asset], final))[0] === null) {
         const failure = "the mirror that pays it has no final registration of its token";
         voids.push(...entries.map((entry) => voidOf(entry, failure)));
@@ -220,15 +259,20 @@ export class Preflight {
   async #checkTotal(asset: Asset, entries: readonly Placed[]): Promise<void> {
     const units = entries.reduce((sum, { amount }) => sum + amount, 0n);
     const total: TokenMint = { quantity: units * asset.quantum, blob: "0x" };
-    const reason = await this.#chain.tryMint(asset.contractAddress, total, await this.#chain.blockNumber());
+    const reason = await this.#chain.tryMint(
+      asset.contractAddress,
+      total,
+      await this.#chain.blockNumber(),
+    );
     if (reason !== null) this.#refused.set(asset.assetId, total);
     const found = reason ?? (await this.#beyondCap(asset));
     if (found !== null) await this.#judge(asset, found);
   }
 
   /**
-   * Why a token's cap is too low for all mints of it here, the open batch included, withdrawn or not, because withdrawn
-   * amounts are part of its supply. The committee's members refuse to sign by the same rule.
+   * Why a token's cap is too low for all mints of it here, the open batch included, withdrawn or
+   * not, because withdrawn amounts are part of its supply. The committee's members refuse to sign
+   * by the same rule.
    */
   async #beyondCap({ contractAddress, minted, quantum }: Asset): Promise<string | null> {
     const cap = await this.#chain.supplyCap(contractAddress);
@@ -237,15 +281,24 @@ export class Preflight {
     return `${units} base units have been minted in all batches, more than its cap of ${cap}`;
   }
 
-  async #checkTokens(asset: Asset, entries: readonly Placed[], final: bigint): Promise<VoidSlots[]> {
+  async #checkTokens(
+    asset: Asset,
+    entries: readonly Placed[],
+    final: bigint,
+  ): Promise<VoidSlots[]> {
     const owned = asset.standard === "erc721" ? await this.#owned(asset, entries, final) : [];
     const gone = new Set(owned.map(({ firstSlot }) => firstSlot));
     const left = entries.filter(({ slot }) => !gone.has(slot));
     const tried = await this.#tryTokens(asset, left, final, MOST_TRIALS);
-    const refused = tried.flatMap(({ entry, reason }) => (reason === null ? [] : [{ entry, reason }]));
+    const refused = tried.flatMap(({ entry, reason }) =>
+      reason === null ? [] : [{ entry, reason }],
+    );
     const [one] = refused;
     if (one === undefined) return owned;
-    if (refused.length < tried.length || (await this.#chain.isMinter(asset.contractAddress)) === true) {
+    if (
+      refused.length < tried.length ||
+      (await this.#chain.isMinter(asset.contractAddress)) === true
+    ) {
       const voids = refused.map(({ entry, reason }) => {
         const id = tokenIdOf(asset.standard, asset.blobScheme, entry.blob);
         return voidOf(entry, `L1 would refuse token ${id} (scheme ${asset.blobScheme}): ${reason}`);
@@ -258,8 +311,8 @@ export class Preflight {
   }
 
   /**
-   * Tries the first mints of an ERC-721. Of an ERC-1155, tries each id once, and all entries of a refused id: a token
-   * may refuse an amount alone.
+   * Tries the first mints of an ERC-721. Of an ERC-1155, tries each id once, and all entries of a
+   * refused id: a token may refuse an amount alone.
    */
   async #tryTokens(asset: Asset, entries: readonly Placed[], final: bigint, most: number) {
     if (asset.standard === "erc721") return this.#try(asset, entries.slice(0, most), final);
@@ -284,17 +337,24 @@ export class Preflight {
     const owners = await this.#chain.tokenOwners(asset.contractAddress, ids, final);
     return entries.flatMap((entry, index) => {
       const owner = owners[index] ?? null;
-      return owner === null ? [] : [voidOf(entry, `token ${ids[index]} exists on L1 already, and belongs to ${owner}`)];
+      return owner === null
+        ? []
+        : [voidOf(entry, `token ${ids[index]} exists on L1 already, and belongs to ${owner}`)];
     });
   }
 
   /** Why nothing of the asset could be minted on L1 now; null when no reason is known. */
-  async #reasonAgainst(asset: Asset, registration: L1Registration | null, newest: bigint): Promise<string | null> {
+  async #reasonAgainst(
+    asset: Asset,
+    registration: L1Registration | null,
+    newest: bigint,
+  ): Promise<string | null> {
     const { assetId, contractAddress, standard, quantum } = asset;
     const payer = `${this.#chain.settlement.contract}, which pays its withdrawals,`;
     if ((await this.#chain.isMinter(contractAddress)) === false)
       return `${payer} does not hold the minter role of ${contractAddress}`;
-    if (registration === null) return `${payer} has no final registration of it; anyone may register it`;
+    if (registration === null)
+      return `${payer} has no final registration of it; anyone may register it`;
     if (standard !== "erc20" && registration.blobScheme !== asset.blobScheme)
       return `${payer} reads its blobs as ${registration.blobScheme}; it was added here as ${asset.blobScheme}`;
     const unit = standard === "erc20" ? ({ quantity: quantum, blob: "0x" } as const) : undefined;

@@ -19,18 +19,22 @@ const GAS_MARGIN = 1.05;
 const SIGNING_MS = 600_000;
 
 /**
- * Makes slots void that L1 or the committee refuses, or takes refused transfers back, so that a refused batch does not
- * block those behind it. A void slot stays void, so two things come first. The refusal must still stand in a block after
- * the first one is final. No earlier transaction may still commit the old batch: the account uses up its nonces, and
- * the block that did so must be final. The same holds for a batch without a recorded transaction, because a process can
- * end, or an answer be lost, before the record. One per engine.
+ * Makes slots void that L1 or the committee refuses, or takes refused transfers back, so that a
+ * refused batch does not block those behind it. A void slot stays void, so two things come first.
+ * The refusal must still stand in a block after the first one is final. No earlier transaction may
+ * still commit the old batch: the account uses up its nonces, and the block that did so must be
+ * final. The same holds for a batch without a recorded transaction, because a process can end, or
+ * an answer be lost, before the record. One per engine.
  */
 export class RefusedSlots {
   readonly #engine: SettlementPort;
   readonly #l1: L1Reader & L1Committer;
   readonly #clock: Clock;
   readonly #signingMs: number;
-  /** The block that must be final, by batch and last transaction. A new process starts the wait anew. */
+  /**
+   * The block that must be final, by batch and last transaction. A new process starts the wait
+   * anew.
+   */
   readonly #waiting = new Map<string, bigint>();
   /** An earlier process may have sent the rollup batches before this one without a record of it. */
   readonly #firstUnsent: number;
@@ -38,7 +42,12 @@ export class RefusedSlots {
   #unsigned: { readonly root: Hash; readonly since: number } | null = null;
 
   /** @param signingMs - how long rollup batches wait for members to sign transfers before them */
-  constructor(engine: SettlementPort, l1: L1Reader & L1Committer, clock: Clock, signingMs = SIGNING_MS) {
+  constructor(
+    engine: SettlementPort,
+    l1: L1Reader & L1Committer,
+    clock: Clock,
+    signingMs = SIGNING_MS,
+  ) {
     this.#engine = engine;
     this.#l1 = l1;
     this.#clock = clock;
@@ -46,15 +55,21 @@ export class RefusedSlots {
     this.#firstUnsent = engine.batches.state().countRollup;
   }
 
-  /** Returns whether slots of a batch that could not be committed became void, so that a retry makes sense. */
+  /**
+   * Returns whether slots of a batch that could not be committed became void, so that a retry makes
+   * sense.
+   */
   async voidOf(batch: SealedBatch, signal?: AbortSignal): Promise<boolean> {
     const { mode, batchNumber } = batch;
     if (isTransferData(mode, batch.data)) {
       const fault = await this.#transferFault(batchNumber);
       const failure = fault ?? this.#unsignedFor(batch.batchRoot);
       if (failure === null) return false;
-      if ((await this.#mayBeSent(batchNumber)) && !(await this.#isUnusable(batch, signal))) return false;
-      await this.#engine.operator.takeBackTransfers(batchNumber, failure, { givesUp: fault === null });
+      if ((await this.#mayBeSent(batchNumber)) && !(await this.#isUnusable(batch, signal)))
+        return false;
+      await this.#engine.operator.takeBackTransfers(batchNumber, failure, {
+        givesUp: fault === null,
+      });
       return true;
     }
     const { slots, unregistered } = await this.#refused(batch);
@@ -62,14 +77,17 @@ export class RefusedSlots {
     const gone = new Set(unregistered.map(assetName));
     for await (const asset of this.#engine.operator.assets())
       if (gone.has(assetName(asset)))
-        await this.#engine.operator.recordMintingFault(asset.assetId, "the asset is no longer registered on L1");
+        await this.#engine.operator.recordMintingFault(
+          asset.assetId,
+          "the asset is no longer registered on L1",
+        );
     await this.#engine.operator.voidSlots(mode, batchNumber, slots);
     return true;
   }
 
   /**
-   * Takes a batch of transfers back that holds records that would not count. Throws `l1_failed` when it may have been
-   * sent: {@link voidOf} handles that.
+   * Takes a batch of transfers back that holds records that would not count. Throws `l1_failed`
+   * when it may have been sent: {@link voidOf} handles that.
    */
   async takeBackInvalid(batchNumber: number): Promise<void> {
     const fault = await this.#transferFault(batchNumber);
@@ -86,7 +104,8 @@ export class RefusedSlots {
 
   /** Why the members have not signed a batch in time; null while they may still do so. */
   #unsignedFor(root: Hash): string | null {
-    if (this.#unsigned?.root !== root || this.#clock() - this.#unsigned.since < this.#signingMs) return null;
+    if (this.#unsigned?.root !== root || this.#clock() - this.#unsigned.since < this.#signingMs)
+      return null;
     return "The committee has not signed the transfers in time. Submit the same signed transfers again later.";
   }
 
@@ -116,19 +135,23 @@ export class RefusedSlots {
   }
 
   /**
-   * The slots that L1 refuses now, and the assets that it does not know, by those rules of docs/protocol.md 4 and of the
-   * committee that depend on L1.
+   * The slots that L1 refuses now, and the assets that it does not know, by those rules of
+   * docs/protocol.md 4 and of the committee that depend on L1.
    */
   async #refused(batch: SealedBatch) {
     const { mode, data } = batch;
     const entries = trustedSlots(data);
     const registrations = await this.#l1.registrations(batch.assets);
-    const standards = new Map(batch.assets.map((asset, i) => [assetName(asset), registrations[i]?.standard ?? null]));
-    const failures = mode === "validium" ? await this.#beyondCaps(entries) : new Map<number, string>();
+    const standards = new Map(
+      batch.assets.map((asset, i) => [assetName(asset), registrations[i]?.standard ?? null]),
+    );
+    const failures =
+      mode === "validium" ? await this.#beyondCaps(entries) : new Map<number, string>();
     for (const [slot, entry] of entries.entries()) {
       if (entry === null) continue;
       const standard = standards.get(assetName(entry)) ?? null;
-      const failure = standard === null ? "L1 has no registration of the asset" : unlike(standard, entry);
+      const failure =
+        standard === null ? "L1 has no registration of the asset" : unlike(standard, entry);
       if (failure !== null) failures.set(slot, failure);
     }
     const unregistered = batch.assets.filter((_, i) => registrations[i] == null);
@@ -140,15 +163,16 @@ export class RefusedSlots {
   }
 
   /**
-   * The last slots of each ERC-20 whose mints exceed its cap, as many as exceed it: members sign no batch with them. A
-   * token can lower its cap at any time, and must not stop the others.
+   * The last slots of each ERC-20 whose mints exceed its cap, as many as exceed it: members sign no
+   * batch with them. A token can lower its cap at any time, and must not stop the others.
    */
   async #beyondCaps(entries: readonly (VaultEntry | null)[]): Promise<Map<number, string>> {
     const failures = new Map<number, string>();
     const types = new Set(entries.map((entry) => entry?.assetType));
     for await (const asset of this.#engine.operator.assets()) {
       const { standard, chainId, assetType, contractAddress, quantum, minted } = asset;
-      if (standard !== "erc20" || chainId !== this.#l1.settlement.chainId || !types.has(assetType)) continue;
+      if (standard !== "erc20" || chainId !== this.#l1.settlement.chainId || !types.has(assetType))
+        continue;
       const cap = await this.#l1.supplyCap(contractAddress);
       if (cap === null) continue;
       let excess = minted - cap / quantum;
@@ -163,16 +187,23 @@ export class RefusedSlots {
   }
 
   /**
-   * The last slots of a batch whose commit takes more gas than a transaction may have. L1 takes the batch without them.
-   * A batch whose bound fits was refused for another reason.
+   * The last slots of a batch whose commit takes more gas than a transaction may have. L1 takes the
+   * batch without them. A batch whose bound fits was refused for another reason.
    */
-  async #beyondGas(batch: SealedBatch, entries: readonly (VaultEntry | null)[]): Promise<VoidSlots[]> {
+  async #beyondGas(
+    batch: SealedBatch,
+    entries: readonly (VaultEntry | null)[],
+  ): Promise<VoidSlots[]> {
     const limit = await this.#l1.transactionGas();
     const kept = slotsWithin(entries, Number(limit) / GAS_MARGIN);
     if (kept === 0 || kept === entries.length) return [];
     const slots = entries.map((entry, slot) => (slot < kept ? entry : null));
     const without = { data: encodeBatchData(slots, "gas") };
-    if ((await this.#l1.checkRollup(without)) !== null || (await this.#l1.checkRollup(batch)) === null) return [];
+    if (
+      (await this.#l1.checkRollup(without)) !== null ||
+      (await this.#l1.checkRollup(batch)) === null
+    )
+      return [];
     const failure = `the batch takes more gas than the ${limit} that a transaction can have`;
     return [{ firstSlot: kept, count: entries.length - kept, failure }];
   }
@@ -189,5 +220,7 @@ function unlike(standard: Standard, { amount, blob }: VaultEntry): string | null
   const isEmpty = blob === "0x";
   if (isEmpty !== (standard === "erc20"))
     return `L1 has the asset registered as ${standard}, which this blob does not fit`;
-  return standard === "erc721" && amount !== 1n ? "L1 has the asset registered as erc721, whose amount is 1" : null;
+  return standard === "erc721" && amount !== 1n
+    ? "L1 has the asset registered as erc721, whose amount is 1"
+    : null;
 }

@@ -17,8 +17,8 @@ const BACKOFF: Backoff = { firstMs: 1_000, maxMs: 60_000 };
 export type Pass = (signal?: AbortSignal) => Promise<unknown>;
 
 /**
- * Kinds of work by name. {@link run} gives each its own loop, so none delays another. {@link round} runs one pass of
- * each in turn.
+ * Kinds of work by name. {@link run} gives each its own loop, so none delays another. {@link round}
+ * runs one pass of each in turn.
  */
 export abstract class Rounds<T, Name extends string, Options extends RoundsOptions> {
   protected readonly options: Options;
@@ -33,10 +33,15 @@ export abstract class Rounds<T, Name extends string, Options extends RoundsOptio
   /** One pass of all work, in order. Do not call it during {@link run}. */
   abstract round(signal?: AbortSignal): Promise<T>;
 
-  /** The error of the last pass of each kind under {@link run}; null after a good pass. For readiness checks. */
+  /**
+   * The error of the last pass of each kind under {@link run}; null after a good pass. For
+   * readiness checks.
+   */
   get lastErrors(): Readonly<Record<Name, unknown>> {
     const names = Object.keys(this.passes) as Name[];
-    return Object.fromEntries(names.map((name) => [name, this.#lastErrors.get(name) ?? null])) as Record<Name, unknown>;
+    return Object.fromEntries(
+      names.map((name) => [name, this.#lastErrors.get(name) ?? null]),
+    ) as Record<Name, unknown>;
   }
 
   /** The first of {@link lastErrors}; null when all kinds of work are fine. */
@@ -45,8 +50,8 @@ export abstract class Rounds<T, Name extends string, Options extends RoundsOptio
   }
 
   /**
-   * Runs passes until the signal aborts, and resolves when all have ended. A failing pass goes to `onError` and is
-   * repeated with back-off.
+   * Runs passes until the signal aborts, and resolves when all have ended. A failing pass goes to
+   * `onError` and is repeated with back-off.
    */
   async run(signal: AbortSignal): Promise<void> {
     const { intervalMs = 2_000, onError = () => {} } = this.options;

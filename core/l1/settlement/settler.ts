@@ -2,7 +2,14 @@ import { MintmarkError } from "../../errors.ts";
 import type { IssuerClient } from "../../guards/issuer/index.ts";
 import { type Address, MODES, type Mode } from "../../model.ts";
 import type { SettlementPort } from "../../operator.ts";
-import type { Clock, Committee, IssuerReader, L1Committer, L1Reader, L1Tokens } from "../../ports.ts";
+import type {
+  Clock,
+  Committee,
+  IssuerReader,
+  L1Committer,
+  L1Reader,
+  L1Tokens,
+} from "../../ports.ts";
 import { countOf } from "../../protocol/commitment.ts";
 import { type BatchCheck, commitSealed } from "./commit.ts";
 import { Consents } from "./consents.ts";
@@ -19,8 +26,8 @@ export interface SealingPolicy {
 }
 
 /**
- * Where the data of rollup batches go: into blobs where they fit (`blobs`), into blobs on chains that are known to take
- * them (`auto`), or into calldata.
+ * Where the data of rollup batches go: into blobs where they fit (`blobs`), into blobs on chains
+ * that are known to take them (`auto`), or into calldata.
  */
 export const ROLLUP_DATA = ["auto", "blobs", "calldata"] as const;
 /** See {@link ROLLUP_DATA}. */
@@ -34,13 +41,21 @@ export interface SettlerOptions extends RoundsOptions, FollowOptions {
   /** Examines tokens of other chains. Must neither reject nor take long. */
   readonly mirrors?: readonly BatchCheck[];
   readonly sealing?: SealingPolicy;
-  /** The tokens' issuers; default none. L1 leaves the assets of all other issuers out of each batch. */
+  /**
+   * The tokens' issuers; default none. L1 leaves the assets of all other issuers out of each batch.
+   */
   readonly issuers?: readonly IssuerClient[];
-  /** Where the data of rollup batches go; default `auto`: into blobs where {@link L1Committer.takesBlobs} says so. */
+  /**
+   * Where the data of rollup batches go; default `auto`: into blobs where {@link
+   * L1Committer.takesBlobs} says so.
+   */
   readonly rollupData?: RollupData;
   /** Milliseconds that a batch waits for its issuers; default 30 000. */
   readonly consentMs?: number;
-  /** Milliseconds that rollup batches wait for members to sign transfers before them; default 600 000. */
+  /**
+   * Milliseconds that rollup batches wait for members to sign transfers before them; default 600
+   * 000.
+   */
   readonly signingMs?: number;
   /** Called when an issuer gives a new reason not to consent. */
   readonly onIssuerRefusal?: (issuer: Address, batchId: string, error: unknown) => void;
@@ -57,8 +72,8 @@ export interface Round {
 export type SettlerWork = "follow" | "seal" | "assets" | "consents" | "commit" | "withdraw";
 
 /**
- * Brings an engine's batches and withdrawals to L1, and L1's events to the engine. Seals and sends nothing until the
- * engine agrees with L1. One per engine.
+ * Brings an engine's batches and withdrawals to L1, and L1's events to the engine. Seals and sends
+ * nothing until the engine agrees with L1. One per engine.
  *
  * @example
  * await new Settler({ engine, l1, committee, fromBlock }).run(signal);
@@ -105,8 +120,8 @@ export class Settler extends Rounds<Round, SettlerWork, SettlerOptions> {
         this.#ifAgreed(async () => {
           const [sealed, onL1] = [engine.batches.state(), await engine.batches.committedState()];
           if (MODES.every((mode) => countOf(mode, sealed) <= countOf(mode, onL1))) return 0;
-          // The next commit's history follows from the recorded commits. So nothing is committed while L1 cannot be
-          // followed.
+          // The next commit's history follows from the recorded commits. So nothing is committed
+          // while L1 cannot be followed.
           await l1.earlierMined(signal);
           await follow(signal);
           const attempts = new Attempts(signal);
@@ -120,8 +135,8 @@ export class Settler extends Rounds<Round, SettlerWork, SettlerOptions> {
   }
 
   /**
-   * Compares and follows, seals, examines assets, commits, follows, withdraws. A failing step does not stop the others:
-   * their errors are thrown at the end.
+   * Compares and follows, seals, examines assets, commits, follows, withdraws. A failing step does
+   * not stop the others: their errors are thrown at the end.
    */
   async round(signal?: AbortSignal): Promise<Round> {
     const { follow, seal, assets, consents, commit, withdraw } = this.passes;
@@ -138,8 +153,9 @@ export class Settler extends Rounds<Round, SettlerWork, SettlerOptions> {
   }
 
   /**
-   * Decides once where the data of rollup batches go, which otherwise the first round does. Rejects with
-   * `kzg_unavailable` when `rollupData` asks for blobs that cannot be sent, and with `l1_failed`.
+   * Decides once where the data of rollup batches go, which otherwise the first round does. Rejects
+   * with `kzg_unavailable` when `rollupData` asks for blobs that cannot be sent, and with
+   * `l1_failed`.
    */
   async chooseRollupData(): Promise<void> {
     const { engine, l1, rollupData = "auto" } = this.options;
@@ -177,9 +193,9 @@ export class Settler extends Rounds<Round, SettlerWork, SettlerOptions> {
 const MOST_TRANSFER_BATCHES = 16;
 
 /**
- * Seals open batches that are old enough, and waiting transfers by the policy of `zk-rollup`. The age counts from the
- * first mint or transfer, or from when this process first saw it if that is longer ago by the clocks: a clock behind the
- * journal's makes the former useless.
+ * Seals open batches that are old enough, and waiting transfers by the policy of `zk-rollup`. The
+ * age counts from the first mint or transfer, or from when this process first saw it if that is
+ * longer ago by the clocks: a clock behind the journal's makes the former useless.
  *
  * @param monotonic - a monotonic clock in ms
  * @returns a pass, which returns the number of sealed batches
@@ -197,7 +213,8 @@ export function sealingOf(
     const known = seen.get(kind);
     const { at } = known?.first === first ? known : { at: now };
     seen.set(kind, { first, at });
-    const allowed = typeof maxAgeMs === "number" ? maxAgeMs : maxAgeMs[kind === "transfers" ? "zk-rollup" : kind];
+    const allowed =
+      typeof maxAgeMs === "number" ? maxAgeMs : maxAgeMs[kind === "transfers" ? "zk-rollup" : kind];
     return Math.max(clock() - openedAt, now - at) >= allowed;
   };
   return async () => {
@@ -205,21 +222,37 @@ export function sealingOf(
     for (const mode of MODES) {
       const { batchNumber, vaultCount, timestamps } = batches.getOpen(mode);
       if (vaultCount === 0 || timestamps.open === undefined) continue;
-      if (isDue(mode, batchNumber, timestamps.open) && (await operator.seal(mode)) !== null) sealed++;
+      if (isDue(mode, batchNumber, timestamps.open) && (await operator.seal(mode)) !== null)
+        sealed++;
     }
     const since = await operator.waitingTransfersSince();
     if (since === null || !isDue("transfers", since, since)) return sealed;
     // The later ones are younger, and each batch holds only what one commit carries.
-    for (let made = 0; made < MOST_TRANSFER_BATCHES && (await operator.sealTransfers()) !== null; made++) sealed++;
+    for (
+      let made = 0;
+      made < MOST_TRANSFER_BATCHES && (await operator.sealTransfers()) !== null;
+      made++
+    )
+      sealed++;
     return sealed;
   };
 }
 
 /**
- * Chains that take blob transactions: Ethereum, Sepolia, Hoodi, Gnosis, Chiado, and local chains. Others can have the
- * fields and the precompile and still refuse them, and batches in blobs could then never be committed.
+ * Chains that take blob transactions: Ethereum, Sepolia, Hoodi, Gnosis, Chiado, and local chains.
+ * Others can have the fields and the precompile and still refuse them, and batches in blobs could
+ * then never be committed.
  */
-const BLOB_CHAINS: ReadonlySet<bigint> = new Set([1n, 11_155_111n, 560_048n, 100n, 10_200n, 1_337n, 31_337n, 31_338n]);
+const BLOB_CHAINS: ReadonlySet<bigint> = new Set([
+  1n,
+  11_155_111n,
+  560_048n,
+  100n,
+  10_200n,
+  1_337n,
+  31_337n,
+  31_338n,
+]);
 
 /** Decides where the engine's rollup batches go. Batches that are open already keep their kind. */
 export async function placeRollupData(
@@ -230,7 +263,8 @@ export async function placeRollupData(
   const isAsked = wanted === "blobs" || (wanted === "auto" && BLOB_CHAINS.has(settlement.chainId));
   const takesBlobs = isAsked && (await l1.takesBlobs());
   if (wanted === "blobs" && !takesBlobs) {
-    const detail = "The settlement chain takes no blobs, or native KZG code does not run here. Choose `auto`.";
+    const detail =
+      "The settlement chain takes no blobs, or native KZG code does not run here. Choose `auto`.";
     throw new MintmarkError("kzg_unavailable", detail);
   }
   operator.placeInBlobs(settlement.chainId, takesBlobs);

@@ -14,7 +14,10 @@ const PER_PASS = 10;
 const UNDER_WAY = 3;
 /** Retry of a withdrawal that L1 would refuse. */
 const RETRY: Backoff = { firstMs: 5_000, maxMs: 600_000 };
-/** Retry of a withdrawal that L1 refused in a transaction. That costs gas, so no token may live on it. */
+/**
+ * Retry of a withdrawal that L1 refused in a transaction. That costs gas, so no token may live on
+ * it.
+ */
 const RESEND: Backoff = { firstMs: 600_000, maxMs: 86_400_000 };
 
 /** Most characters of a node's message. */
@@ -28,8 +31,8 @@ type Refused = { readonly times: number; readonly notBefore: number };
 const NEVER: Refused = { times: 0, notBefore: 0 };
 
 /**
- * Sends owners' withdrawals of one chain's tokens to the contract that pays there, ready ones together. One per engine
- * and chain.
+ * Sends owners' withdrawals of one chain's tokens to the contract that pays there, ready ones
+ * together. One per engine and chain.
  */
 export class WithdrawalSender {
   readonly #engine: SettlementPort;
@@ -37,9 +40,15 @@ export class WithdrawalSender {
   readonly #follow: Follow;
   readonly queue: ReturnType<typeof pendingQueue>;
   readonly #clock: Clock;
-  /** Withdrawals that the contract refused last time. A new process tries each at once, which is harmless. */
+  /**
+   * Withdrawals that the contract refused last time. A new process tries each at once, which is
+   * harmless.
+   */
   readonly #refused = new Map<Uuid, Refused>();
-  /** Those refused in transactions, by owner and asset: they caused it, so what is newly signed for both waits too. */
+  /**
+   * Those refused in transactions, by owner and asset: they caused it, so what is newly signed for
+   * both waits too.
+   */
   readonly #refusedSent = new Map<string, Refused>();
 
   constructor(engine: SettlementPort, portal: Portal, follow: Follow, clock: Clock) {
@@ -51,9 +60,10 @@ export class WithdrawalSender {
   }
 
   /**
-   * Sends pending withdrawals that would succeed now, in a few transactions, follows the results, and returns how many.
-   * Simulates each one first. One that would fail is left out with its reason on record, and tried again after growing
-   * pauses, so a token that always refuses costs nobody else anything. Immature ERC-721 vaults wait.
+   * Sends pending withdrawals that would succeed now, in a few transactions, follows the results,
+   * and returns how many. Simulates each one first. One that would fail is left out with its reason
+   * on record, and tried again after growing pauses, so a token that always refuses costs nobody
+   * else anything. Immature ERC-721 vaults wait.
    */
   async send(signal?: AbortSignal): Promise<number> {
     // It may have paid some of them.
@@ -95,7 +105,10 @@ export class WithdrawalSender {
     return { maturity, time: newest?.timestamp ?? 0n, finalTime: final?.timestamp ?? 0n };
   }
 
-  /** Frees the reserve when the authorization can never be used again: its deadline is before a final block. */
+  /**
+   * Frees the reserve when the authorization can never be used again: its deadline is before a
+   * final block.
+   */
   async #isGivenUp({ withdrawal }: PendingWithdrawal, { finalTime }: Moment): Promise<boolean> {
     if (finalTime <= withdrawal.deadline) return false;
     const reason = withdrawal.failure ?? "The authorization expired before L1 could take it.";
@@ -123,13 +136,15 @@ export class WithdrawalSender {
     // A transaction takes one vault with transfers.
     const together = ready.filter(({ call }) => !isTransferred(call));
     let sent = together.length === 0 ? 0 : await this.#relay(together, signal);
-    for (const pending of ready) if (isTransferred(pending.call)) sent += await this.#relay([pending], signal);
+    for (const pending of ready)
+      if (isTransferred(pending.call)) sent += await this.#relay([pending], signal);
     return sent;
   }
 
   /**
-   * Sends a group in one transaction, and returns how many were sent. When L1 reverts the whole, it sends each half by
-   * itself, so a withdrawal that causes a revert costs the others a few transactions, and then waits alone.
+   * Sends a group in one transaction, and returns how many were sent. When L1 reverts the whole, it
+   * sends each half by itself, so a withdrawal that causes a revert costs the others a few
+   * transactions, and then waits alone.
    */
   async #relay(ready: readonly Sendable[], signal?: AbortSignal): Promise<number> {
     const calls = ready.map(({ call }) => call);
@@ -140,7 +155,10 @@ export class WithdrawalSender {
     const { refusals, txHash } = await this.#portal.withdraw(calls, { signal, onSent });
     if (refusals === null && ready.length > 1) {
       const half = Math.ceil(ready.length / 2);
-      return (await this.#relay(ready.slice(0, half), signal)) + (await this.#relay(ready.slice(half), signal));
+      return (
+        (await this.#relay(ready.slice(0, half), signal)) +
+        (await this.#relay(ready.slice(half), signal))
+      );
     }
     for (const [index, pending] of ready.entries()) {
       const refusal = refusals === null ? `transaction ${txHash} reverted` : refusals[index];
@@ -157,7 +175,10 @@ export class WithdrawalSender {
     return header && { ...proof, header, quantity, recipient, authorization };
   }
 
-  /** Why L1 would refuse it now; null when it would not. Rejects only when L1 cannot be asked anything. */
+  /**
+   * Why L1 would refuse it now; null when it would not. Rejects only when L1 cannot be asked
+   * anything.
+   */
   async #refusalOf({ call }: Sendable): Promise<string | null> {
     try {
       return await this.#portal.checkWithdrawal(call);
@@ -168,9 +189,15 @@ export class WithdrawalSender {
     }
   }
 
-  async #refuse({ withdrawal: { withdrawalId } }: PendingWithdrawal, reason: string): Promise<void> {
+  async #refuse(
+    { withdrawal: { withdrawalId } }: PendingWithdrawal,
+    reason: string,
+  ): Promise<void> {
     const times = this.#refusalsOf(withdrawalId).times + 1;
-    this.#refused.set(withdrawalId, { times, notBefore: this.#clock() + backoffDelay(RETRY, times) });
+    this.#refused.set(withdrawalId, {
+      times,
+      notBefore: this.#clock() + backoffDelay(RETRY, times),
+    });
     await this.#engine.operator.recordWithdrawalAttempt(withdrawalId, reason);
   }
 
@@ -182,7 +209,10 @@ export class WithdrawalSender {
     this.#refusedSent.set(cause, { times, notBefore });
     this.#hold(pending, notBefore);
     const failure = `L1 took the transaction but refused this withdrawal in it: ${refusal}`;
-    await this.#engine.operator.recordWithdrawalAttempt(pending.withdrawal.withdrawalId, failure.slice(0, MOST_TEXT));
+    await this.#engine.operator.recordWithdrawalAttempt(
+      pending.withdrawal.withdrawalId,
+      failure.slice(0, MOST_TEXT),
+    );
   }
 
   #hold({ withdrawal: { withdrawalId } }: PendingWithdrawal, notBefore: number): void {
@@ -200,7 +230,10 @@ function causeOf(call: WithdrawalCall): string {
 }
 
 /** Groups of one transaction each. A signed list counts as one more withdrawal. */
-function* groupsOf(ready: readonly PendingWithdrawal[], most: number): Generator<readonly PendingWithdrawal[]> {
+function* groupsOf(
+  ready: readonly PendingWithdrawal[],
+  most: number,
+): Generator<readonly PendingWithdrawal[]> {
   let group: PendingWithdrawal[] = [];
   let lists = new Set<Hash>();
   for (const pending of ready) {
@@ -235,9 +268,9 @@ interface Wait {
 }
 
 /**
- * The pending withdrawals of one chain. A pass lists only new ones, and reads only those that may be ready: the first
- * of those that wait for one batch, and no immature one. The memory is a shortcut: each withdrawal is read again before
- * it is sent.
+ * The pending withdrawals of one chain. A pass lists only new ones, and reads only those that may
+ * be ready: the first of those that wait for one batch, and no immature one. The memory is a
+ * shortcut: each withdrawal is read again before it is sent.
  */
 export function pendingQueue({ operator }: SettlementPort, chainId: bigint) {
   /** Oldest first. */
@@ -275,7 +308,10 @@ export function pendingQueue({ operator }: SettlementPort, chainId: bigint) {
     return pending;
   };
   return {
-    /** Those that can be sent now or have expired for good, oldest first, without those that `isHeld`. */
+    /**
+     * Those that can be sent now or have expired for good, oldest first, without those that
+     * `isHeld`.
+     */
     async *ready({ maturity, time, finalTime }: Moment, isHeld: (withdrawalId: Uuid) => boolean) {
       const known = new Map<string, boolean>();
       const canWait = (id: Uuid, { deadline, batch, committedAt }: Wait) => {

@@ -6,7 +6,11 @@ import type { BatchHeader, WithdrawalAuthorization } from "../../ports.ts";
 import { MAX_UINT64, requireBigint } from "../../protocol/bounds.ts";
 import type { Group } from "../../store/group.ts";
 import { decodeRecord } from "../../store/layout.ts";
-import { type WithdrawalRecord, withdrawalIdRecord, withdrawalListRecord } from "../../store/records.ts";
+import {
+  type WithdrawalRecord,
+  withdrawalIdRecord,
+  withdrawalListRecord,
+} from "../../store/records.ts";
 import { endOf, keyOf, prefixOf } from "../../store/store-keys.ts";
 import { requireHash, requireText } from "../../validate.ts";
 import * as vaults from "../../vaults/activity.ts";
@@ -14,17 +18,30 @@ import { placeOf, readVault } from "../../vaults/vaults.ts";
 import { exitHeader } from "../progress/exit-proofs.ts";
 import { readWithdrawal } from "./requests.ts";
 
-export async function* pendingWithdrawals(ledger: Ledger, chainId: bigint, { after = -1 }: PendingOptions = {}) {
-  const newer = { gte: keyOf.pendingWithdrawal(chainId, after + 1), lt: endOf(prefixOf.pendingWithdrawal(chainId)) };
+export async function* pendingWithdrawals(
+  ledger: Ledger,
+  chainId: bigint,
+  { after = -1 }: PendingOptions = {},
+) {
+  const newer = {
+    gte: keyOf.pendingWithdrawal(chainId, after + 1),
+    lt: endOf(prefixOf.pendingWithdrawal(chainId)),
+  };
   for await (const [, stored] of ledger.store.entries(newer)) {
-    const pending = await pendingWithdrawal(ledger, decodeRecord(withdrawalIdRecord, stored, "A pending withdrawal"));
+    const pending = await pendingWithdrawal(
+      ledger,
+      decodeRecord(withdrawalIdRecord, stored, "A pending withdrawal"),
+    );
     // The list comes from a snapshot, so the withdrawal may have settled since.
     if (pending !== null) yield pending;
   }
 }
 
 /** A pending withdrawal as it is now; null when it has settled or failed. */
-export async function pendingWithdrawal(ledger: Ledger, withdrawalId: Uuid): Promise<PendingWithdrawal | null> {
+export async function pendingWithdrawal(
+  ledger: Ledger,
+  withdrawalId: Uuid,
+): Promise<PendingWithdrawal | null> {
   const record = await readWithdrawal(ledger, withdrawalId);
   if (!vaults.isPending(record)) return null;
   const place = placeOf(record.vaultId);
@@ -42,8 +59,13 @@ export async function pendingWithdrawal(ledger: Ledger, withdrawalId: Uuid): Pro
 async function authorizationOf(ledger: Ledger, { digest, deadline, signature }: WithdrawalRecord) {
   if (signature !== "0x") return { deadline, signature };
   const stored = await ledger.store.get(keyOf.withdrawalList(digest));
-  if (stored === undefined) throw new MintmarkError("store_corrupt", `The list of digest ${digest} is missing.`);
-  const { vaults: listed, ...list } = decodeRecord(withdrawalListRecord, stored, "A list of withdrawals");
+  if (stored === undefined)
+    throw new MintmarkError("store_corrupt", `The list of digest ${digest} is missing.`);
+  const { vaults: listed, ...list } = decodeRecord(
+    withdrawalListRecord,
+    stored,
+    "A list of withdrawals",
+  );
   return { deadline, signature: list.signature, list: listed };
 }
 
@@ -57,7 +79,10 @@ export interface PendingWithdrawal {
   readonly digest: Hash;
   /** The owner's signature, of the withdrawal alone or of a list. */
   readonly authorization: WithdrawalAuthorization;
-  /** The header of the vault's batch there, as in `exitProof`; null while its contract does not know the batch. */
+  /**
+   * The header of the vault's batch there, as in `exitProof`; null while its contract does not know
+   * the batch.
+   */
   readonly header: BatchHeader | null;
 }
 
@@ -67,23 +92,52 @@ export interface PendingOptions {
   readonly after?: number;
 }
 
-export async function recordWithdrawalSubmitted(ledger: Ledger, withdrawalId: Uuid, txHash: Hash, wait?: WaitOptions) {
+export async function recordWithdrawalSubmitted(
+  ledger: Ledger,
+  withdrawalId: Uuid,
+  txHash: Hash,
+  wait?: WaitOptions,
+) {
   const l1TxHash = requireHash("txHash", txHash);
   return changePending(ledger, withdrawalId, wait, (known, group) => {
     if (known.l1TxHash === l1TxHash) return known;
     const { withdrawalId, submittedAt } = known;
-    const { time } = ledger.record(group, { kind: "withdrawalSubmitted", withdrawalId, txHash: l1TxHash });
-    const submitted = { status: "submitted", l1TxHash, submittedAt: submittedAt ?? time, updatedAt: time } as const;
-    return vaults.putWithdrawal(ledger, group, { ...known, ...submitted }, known, "withdrawal.submitted");
+    const { time } = ledger.record(group, {
+      kind: "withdrawalSubmitted",
+      withdrawalId,
+      txHash: l1TxHash,
+    });
+    const submitted = {
+      status: "submitted",
+      l1TxHash,
+      submittedAt: submittedAt ?? time,
+      updatedAt: time,
+    } as const;
+    return vaults.putWithdrawal(
+      ledger,
+      group,
+      { ...known, ...submitted },
+      known,
+      "withdrawal.submitted",
+    );
   });
 }
 
-export async function recordWithdrawalAttempt(ledger: Ledger, withdrawalId: Uuid, failure: string, wait?: WaitOptions) {
+export async function recordWithdrawalAttempt(
+  ledger: Ledger,
+  withdrawalId: Uuid,
+  failure: string,
+  wait?: WaitOptions,
+) {
   const reason = requireText("failure", failure, 2000);
   return changePending(ledger, withdrawalId, wait, (known, group) => {
     if (known.failure === reason) return known;
     const { withdrawalId } = known;
-    const { time } = ledger.record(group, { kind: "withdrawalAttempted", withdrawalId, failure: reason });
+    const { time } = ledger.record(group, {
+      kind: "withdrawalAttempted",
+      withdrawalId,
+      failure: reason,
+    });
     const refused = { ...known, failure: reason, updatedAt: time };
     return vaults.putWithdrawal(ledger, group, refused, known, "withdrawal.attempt_refused");
   });
@@ -101,7 +155,8 @@ export async function recordWithdrawalFailed(
   return changePending(ledger, withdrawalId, wait, async (known, group) => {
     const activity = await vaults.readActivity(ledger, group, known.vaultId);
     const usable = known.deadline >= l1Time && activity.withdrawn <= known.withdrawnBefore;
-    if (usable) throw new MintmarkError("withdrawal_pending", "The authorization can still be used on L1.");
+    if (usable)
+      throw new MintmarkError("withdrawal_pending", "The authorization can still be used on L1.");
     const facts = { withdrawalId: known.withdrawalId, failure: reason };
     const { time } = ledger.record(group, { kind: "withdrawalFailed", ...facts });
     return vaults.putFailed(ledger, group, known, activity, reason, time);

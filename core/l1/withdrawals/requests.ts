@@ -8,12 +8,21 @@ import type { Address, Hash, Hex, Principal, Uuid, VaultId, Withdrawal } from ".
 import { MODES } from "../../model.ts";
 import type { ListedVault, PortalIdentity } from "../../ports.ts";
 import { isSignedBy } from "../../protocol/signature.ts";
-import { MAX_LISTED_VAULTS, withdrawalDigest, withdrawalListDigest } from "../../protocol/typed-data.ts";
+import {
+  MAX_LISTED_VAULTS,
+  withdrawalDigest,
+  withdrawalListDigest,
+} from "../../protocol/typed-data.ts";
 import { requireNotLeftOut, requireNotVoid } from "../../sealing/void-runs.ts";
 import type { Group } from "../../store/group.ts";
 import { decodeRecord, encodeRecord } from "../../store/layout.ts";
 import type { ActivityRecord, WithdrawalRecord } from "../../store/records.ts";
-import { bigRecord, withdrawalIdRecord, withdrawalListRecord, withdrawalRecord } from "../../store/records.ts";
+import {
+  bigRecord,
+  withdrawalIdRecord,
+  withdrawalListRecord,
+  withdrawalRecord,
+} from "../../store/records.ts";
 import { endOf, keyOf, prefixOf, requestByKey } from "../../store/store-keys.ts";
 import type { StoredVault } from "../../store/vault-columns.ts";
 import { requireKey } from "../../tenants/api-keys.ts";
@@ -27,7 +36,10 @@ const MAX_TOTALS = 1_000;
 
 /** What an owner has signed once for many vaults. */
 export interface WithdrawalListRequest {
-  /** 1 to 256, each vault once, in the order that was signed. All have one owner, and tokens of one chain. */
+  /**
+   * 1 to 256, each vault once, in the order that was signed. All have one owner, and tokens of one
+   * chain.
+   */
   readonly vaults: readonly ListedVault[];
   /** Default: the owner. */
   readonly recipient?: Address;
@@ -52,7 +64,9 @@ type Outcome = { readonly withdrawalId: Uuid; readonly repeated: boolean } | Min
 
 /** A list, or a withdrawal from one vault, of which the total before it may be unknown. */
 interface SignedRequest extends Omit<WithdrawalListRequest, "vaults"> {
-  readonly vaults: readonly (Omit<ListedVault, "withdrawnBefore"> & { readonly withdrawnBefore?: bigint })[];
+  readonly vaults: readonly (Omit<ListedVault, "withdrawnBefore"> & {
+    readonly withdrawnBefore?: bigint;
+  })[];
 }
 
 export async function requestWithdrawals(
@@ -67,8 +81,10 @@ export async function requestWithdrawals(
   requireEachOnce(request.vaults);
   const found = await ownVaults(ledger, caller, request.vaults);
   const { owner, chainId } = commonTo(ledger, found);
-  const recipient = request.recipient === undefined ? owner : requireAddress("recipient", request.recipient);
-  // The owner signs for the contract that pays on the token's chain. The message is worthless elsewhere.
+  const recipient =
+    request.recipient === undefined ? owner : requireAddress("recipient", request.recipient);
+  // The owner signs for the contract that pays on the token's chain. The message is worthless
+  // elsewhere.
   const portal = portalOf(ledger, chainId);
   const common = { chainId, recipient, deadline, signature };
   const { listed, isKnown } = isList
@@ -93,8 +109,12 @@ export async function requestWithdrawals(
       apply(group, [stored, ...activities]) {
         if (!("owner" in caller)) requireKey(ledger, caller);
         const known = decodeSigned(group.resolve(key, stored), listed, isList);
-        const list = known ?? { signature, vaults: listed.map((vault) => ({ ...vault, withdrawalId: null })) };
-        // What is wrong with the request as a whole is said of it, unless some of it was accepted before.
+        const list = known ?? {
+          signature,
+          vaults: listed.map((vault) => ({ ...vault, withdrawalId: null })),
+        };
+        // What is wrong with the request as a whole is said of it, unless some of it was accepted
+        // before.
         const fault = faultOf(() => {
           ledger.requirePromising();
           requireDeadline(ledger, deadline);
@@ -104,7 +124,9 @@ export async function requestWithdrawals(
           const [vault, earlierId] = [found[i] ?? null, list.vaults[i]?.withdrawalId ?? null];
           if (vault === null) return new MintmarkError("vault_not_found");
           if (earlierId !== null) return { withdrawalId: earlierId, repeated: true };
-          const activity = decodeActivity(group.resolve(keyOf.activity(each.vaultId), activities[i]));
+          const activity = decodeActivity(
+            group.resolve(keyOf.activity(each.vaultId), activities[i]),
+          );
           const ownFault = faultOf(() => {
             if (isList) requireListable(ledger, each.vaultId);
             requireAcceptable(ledger, caller, each, vault, activity);
@@ -117,14 +139,21 @@ export async function requestWithdrawals(
         const accepted = checked.map((one, i) => {
           if (isOutcome(one)) return one;
           const single = isList ? "0x" : signature;
-          const facts = { ...(listed[i] as ListedVault), ...common, digest, signature: single } as const;
+          const facts = {
+            ...(listed[i] as ListedVault),
+            ...common,
+            digest,
+            signature: single,
+          } as const;
           const { withdrawalId } = acceptWithdrawal(ledger, group, one.vault, one.activity, facts);
           return { withdrawalId, repeated: false };
         });
         // Vaults of another application keep the withdrawals that it asked for.
         const vaults = list.vaults.map((vault, i) => {
           const outcome = accepted[i];
-          return outcome && "withdrawalId" in outcome ? { ...vault, withdrawalId: outcome.withdrawalId } : vault;
+          return outcome && "withdrawalId" in outcome
+            ? { ...vault, withdrawalId: outcome.withdrawalId }
+            : vault;
         });
         const record = isList
           ? encodeRecord(withdrawalListRecord, { signature: list.signature ?? signature, vaults })
@@ -138,7 +167,10 @@ export async function requestWithdrawals(
   return Promise.all(listed.map((each, i) => viewOf(ledger, each, outcomes[i] as Outcome)));
 }
 
-/** What was accepted under a digest. A single withdrawal has the signature itself, so its digest names only that. */
+/**
+ * What was accepted under a digest. A single withdrawal has the signature itself, so its digest
+ * names only that.
+ */
 function decodeSigned(stored: Buffer | undefined, vaults: readonly ListedVault[], isList: boolean) {
   if (stored === undefined) return undefined;
   if (isList) return decodeRecord(withdrawalListRecord, stored, "A list of withdrawals");
@@ -146,11 +178,14 @@ function decodeSigned(stored: Buffer | undefined, vaults: readonly ListedVault[]
   return { signature: null, vaults: vaults.map((vault) => ({ ...vault, withdrawalId })) };
 }
 
-type Asked = Pick<WithdrawalRecord, "vaultId" | "quantity" | "recipient" | "deadline" | "signature">;
+type Asked = Pick<
+  WithdrawalRecord,
+  "vaultId" | "quantity" | "recipient" | "deadline" | "signature"
+>;
 
 /**
- * The vault with the total that its owner signed: that of an earlier request with the same signature, or the given one,
- * or the present one.
+ * The vault with the total that its owner signed: that of an earlier request with the same
+ * signature, or the given one, or the present one.
  */
 async function signedTotal(
   ledger: Ledger,
@@ -165,21 +200,34 @@ async function signedTotal(
   for await (const [, total] of ledger.store.entries(newest))
     totals.add(decodeRecord(bigRecord, total, "A vault's total"));
   const before = [...totals];
-  const digests = before.map((withdrawnBefore) => withdrawalDigest(portal, { ...asked, withdrawnBefore }));
+  const digests = before.map((withdrawnBefore) =>
+    withdrawalDigest(portal, { ...asked, withdrawnBefore }),
+  );
   const ids = await ledger.store.getMany(digests.map(keyOf.authorization));
   for (const [i, id] of ids.entries()) {
     if (id === undefined) continue;
-    const { signature } = await readWithdrawal(ledger, decodeRecord(withdrawalIdRecord, id, "An authorization"));
+    const { signature } = await readWithdrawal(
+      ledger,
+      decodeRecord(withdrawalIdRecord, id, "An authorization"),
+    );
     const withdrawnBefore = before[i] as bigint;
-    if (signature === asked.signature) return { listed: [{ vaultId, quantity, withdrawnBefore }], isKnown: true };
+    if (signature === asked.signature)
+      return { listed: [{ vaultId, quantity, withdrawnBefore }], isKnown: true };
   }
-  return { listed: [{ vaultId, quantity, withdrawnBefore: asked.withdrawnBefore ?? withdrawn }], isKnown: false };
+  return {
+    listed: [{ vaultId, quantity, withdrawnBefore: asked.withdrawnBefore ?? withdrawn }],
+    isKnown: false,
+  };
 }
 
 /** Throws `store_corrupt` when it is missing. */
-export async function readWithdrawal(ledger: Ledger, withdrawalId: Uuid): Promise<WithdrawalRecord> {
+export async function readWithdrawal(
+  ledger: Ledger,
+  withdrawalId: Uuid,
+): Promise<WithdrawalRecord> {
   const stored = await ledger.store.get(keyOf.withdrawal(withdrawalId));
-  if (stored === undefined) throw new MintmarkError("store_corrupt", `Withdrawal ${withdrawalId} is missing.`);
+  if (stored === undefined)
+    throw new MintmarkError("store_corrupt", `Withdrawal ${withdrawalId} is missing.`);
   return decodeRecord(withdrawalRecord, stored, `Withdrawal ${withdrawalId}`);
 }
 
@@ -192,7 +240,9 @@ function isTransferred(ledger: Ledger, vaultId: VaultId): boolean {
   return batchAt(ledger, placeOf(vaultId)).transfers;
 }
 
-/** Whether it is one vault, which a transfer made, so that its owner signs a single `Withdrawal`. */
+/**
+ * Whether it is one vault, which a transfer made, so that its owner signs a single `Withdrawal`.
+ */
 export function isAlone(ledger: Ledger, vaults: readonly Pick<ListedVault, "vaultId">[]): boolean {
   const first = Array.isArray(vaults) && vaults.length === 1 ? vaults[0] : undefined;
   return first !== undefined && isTransferred(ledger, first.vaultId);
@@ -200,7 +250,8 @@ export function isAlone(ledger: Ledger, vaults: readonly Pick<ListedVault, "vaul
 
 export function requireListable(ledger: Ledger, vaultId: VaultId): void {
   if (!isTransferred(ledger, vaultId)) return;
-  const detail = "A transfer made this vault. Ask for it alone and sign one withdrawal, or use its exit kit.";
+  const detail =
+    "A transfer made this vault. Ask for it alone and sign one withdrawal, or use its exit kit.";
   throw new MintmarkError("validation_failed", detail);
 }
 
@@ -221,14 +272,20 @@ export function requireEachOnce(listed: readonly Pick<ListedVault, "vaultId">[])
     throw new MintmarkError("validation_failed", "A list names each vault once.");
 }
 
-/** Whose vaults they are, and where they are paid: one signature is one owner's, for the contract of one chain. */
+/**
+ * Whose vaults they are, and where they are paid: one signature is one owner's, for the contract of
+ * one chain.
+ */
 export function commonTo(ledger: Ledger, found: readonly (StoredVault | null)[]) {
   const vaults = found.filter((vault) => vault !== null);
   const [first] = vaults;
   if (first === undefined) throw new MintmarkError("vault_not_found");
   const { chainId } = ledger.assetAt(first.assetIndex);
   if (vaults.some(({ owner }) => owner !== first.owner))
-    throw new MintmarkError("validation_failed", "The vaults of a list have one owner. Sign one list for each owner.");
+    throw new MintmarkError(
+      "validation_failed",
+      "The vaults of a list have one owner. Sign one list for each owner.",
+    );
   if (vaults.some(({ assetIndex }) => ledger.assetAt(assetIndex).chainId !== chainId)) {
     const detail = "The tokens of a list live on one chain. Sign one list for each chain.";
     throw new MintmarkError("validation_failed", detail);
@@ -236,7 +293,11 @@ export function commonTo(ledger: Ledger, found: readonly (StoredVault | null)[])
   return { owner: first.owner, chainId };
 }
 
-async function viewOf(ledger: Ledger, { vaultId }: ListedVault, outcome: Outcome): Promise<ListedWithdrawal> {
+async function viewOf(
+  ledger: Ledger,
+  { vaultId }: ListedVault,
+  outcome: Outcome,
+): Promise<ListedWithdrawal> {
   if (outcome instanceof MintmarkError) return { vaultId, withdrawal: null, error: outcome };
   const { withdrawalId, repeated } = outcome;
   const withdrawal = await withdrawalView(ledger, await readWithdrawal(ledger, withdrawalId));
@@ -245,29 +306,38 @@ async function viewOf(ledger: Ledger, { vaultId }: ListedVault, outcome: Outcome
 
 /** Least seconds until the deadline of a new request. With less it would not reach L1 in time. */
 const MIN_VALIDITY = 60n;
-/** Seconds until the engine gives up a withdrawal that L1 keeps refusing, and frees its reserve: 30 days. */
+/**
+ * Seconds until the engine gives up a withdrawal that L1 keeps refusing, and frees its reserve: 30
+ * days.
+ */
 const MAX_VALIDITY = 2_592_000n;
 /** Bound for the signatures of wallet contracts, which have forms of their own. */
 const SIGNATURE = /^0x(?:[0-9a-f]{2}){1,4096}$/;
 
-/** Asks for withdrawals: an application from its vaults, or an owner from its own of any application. */
+/**
+ * Asks for withdrawals: an application from its vaults, or an owner from its own of any
+ * application.
+ */
 export type WithdrawalCaller = Principal | { readonly owner: Address };
 
 export function signatureOf(request: { readonly signature: Hex }): Hex {
   const signature = String(request.signature).toLowerCase() as Hex;
-  if (!SIGNATURE.test(signature)) throw new MintmarkError("validation_failed", "signature must be 0x hex");
+  if (!SIGNATURE.test(signature))
+    throw new MintmarkError("validation_failed", "signature must be 0x hex");
   return signature;
 }
 
 export function requireDeadline(ledger: Ledger, deadline: bigint): void {
   const now = BigInt(Math.floor(ledger.journalClock.now() / 1000));
-  if (deadline < now + MIN_VALIDITY || deadline > now + MAX_VALIDITY) throw new MintmarkError("deadline_invalid");
+  if (deadline < now + MIN_VALIDITY || deadline > now + MAX_VALIDITY)
+    throw new MintmarkError("deadline_invalid");
 }
 
 /** Throws unless the vault is sealed and can still be paid. */
 export function requireReady(ledger: Ledger, vaultId: VaultId, vault: StoredVault): void {
   const place = placeOf(vaultId);
-  // The slot of a redemption holds nothing. Neither does the slot of a transfer that does not count.
+  // The slot of a redemption holds nothing. Neither does the slot of a transfer that does not
+  // count.
   if (vault.amount === 0n) throw new MintmarkError("vault_not_found");
   if (batchAt(ledger, place).status === "open")
     throw new MintmarkError("proof_not_ready", "The vault's batch is not sealed yet.");
@@ -275,7 +345,10 @@ export function requireReady(ledger: Ledger, vaultId: VaultId, vault: StoredVaul
   requireNotLeftOut(batchAt(ledger, place), ledger.assetAt(vault.assetIndex));
 }
 
-/** Checks ECDSA here, and anything else with the wallet contract on the token's chain, if the engine can reach it. */
+/**
+ * Checks ECDSA here, and anything else with the wallet contract on the token's chain, if the engine
+ * can reach it.
+ */
 export async function requireSignature(
   ledger: Ledger,
   chainId: bigint,
@@ -290,7 +363,10 @@ export async function requireSignature(
   throw new MintmarkError("signature_invalid");
 }
 
-/** Throws unless the vault can be withdrawn as signed. Each withdrawal costs gas, so an owner takes whole vaults. */
+/**
+ * Throws unless the vault can be withdrawn as signed. Each withdrawal costs gas, so an owner takes
+ * whole vaults.
+ */
 export function requireAcceptable(
   ledger: Ledger,
   caller: WithdrawalCaller,
@@ -303,18 +379,28 @@ export function requireAcceptable(
   requireNotVoid(ledger.voids, placeOf(vaultId), "latest");
   if (activity.pending.length > 0) throw new MintmarkError("withdrawal_pending");
   if (activity.spentBy !== null) throw new MintmarkError("vault_spent");
-  // The signature covers the withdrawn total before it. If that total has changed, the signature is for another
-  // message.
+  // The signature covers the withdrawn total before it. If that total has changed, the signature is
+  // for another message.
   if (activity.withdrawn !== withdrawnBefore) throw new MintmarkError("signature_invalid");
   const left = vault.amount - activity.withdrawn;
   if (left < quantity) throw new MintmarkError("insufficient_balance");
   if ("owner" in caller && quantity < left)
-    throw new MintmarkError("amount_out_of_range", "An owner withdraws all that is left of a vault.");
+    throw new MintmarkError(
+      "amount_out_of_range",
+      "An owner withdraws all that is left of a vault.",
+    );
 }
 
 type Accepted = Pick<
   WithdrawalRecord,
-  "chainId" | "vaultId" | "quantity" | "recipient" | "withdrawnBefore" | "deadline" | "digest" | "signature"
+  | "chainId"
+  | "vaultId"
+  | "quantity"
+  | "recipient"
+  | "withdrawnBefore"
+  | "deadline"
+  | "digest"
+  | "signature"
 >;
 
 function acceptWithdrawal(
@@ -332,7 +418,13 @@ function acceptWithdrawal(
   const notYet = { submittedAt: null, settledAt: null, finalizedAt: null, failedAt: null };
   const times = { ...notYet, createdAt: recorded.time, updatedAt: recorded.time };
   const journalSequence = recorded.sequence;
-  const record: WithdrawalRecord = { ...facts, journalSequence, status: "accepted", ...untouched, ...times };
+  const record: WithdrawalRecord = {
+    ...facts,
+    journalSequence,
+    status: "accepted",
+    ...untouched,
+    ...times,
+  };
   const reference = keyOf.journal(journalSequence).subarray(1);
   group.put(keyOf.transaction(applicationIndex, sequence), reference);
   group.put(keyOf.userTransaction(applicationIndex, userIndex, sequence), reference);
@@ -344,7 +436,14 @@ function acceptWithdrawal(
   ])
     group.put(requestByKey(of, sequence), reference);
   const { mode } = placeOf(accepted.vaultId);
-  markRequest(ledger, group, applicationIndex, sequence, [vault.assetIndex], 1 << MODES.indexOf(mode));
+  markRequest(
+    ledger,
+    group,
+    applicationIndex,
+    sequence,
+    [vault.assetIndex],
+    1 << MODES.indexOf(mode),
+  );
   putWithdrawal(ledger, group, record, null, "withdrawal.accepted");
   putActivity(ledger, group, record, reserve(activity, record, recorded.time));
   return record;

@@ -23,16 +23,29 @@ import * as requests from "./requests.ts";
 async function requestOne(
   context: EngineContext,
   caller: WithdrawalCaller,
-  { vaultId, quantity, withdrawnBefore, ...signed }: WithdrawalRequest & { readonly withdrawnBefore?: bigint },
+  {
+    vaultId,
+    quantity,
+    withdrawnBefore,
+    ...signed
+  }: WithdrawalRequest & { readonly withdrawnBefore?: bigint },
   signal?: AbortSignal,
 ) {
   const { deadline } = signed;
   for (const [name, value] of Object.entries({ vaultId, quantity, deadline }))
-    if (typeof value !== "bigint") throw new MintmarkError("validation_failed", `${name} must be a bigint`);
+    if (typeof value !== "bigint")
+      throw new MintmarkError("validation_failed", `${name} must be a bigint`);
   if (quantity < 1n || quantity > MAX_AMOUNT) throw new MintmarkError("amount_out_of_range");
-  if (deadline > MAX_UINT64) throw new MintmarkError("validation_failed", "deadline must be below 2^64");
+  if (deadline > MAX_UINT64)
+    throw new MintmarkError("validation_failed", "deadline must be below 2^64");
   const vault = { vaultId, quantity, ...(withdrawnBefore !== undefined && { withdrawnBefore }) };
-  const [accepted] = await requests.requestWithdrawals(context, caller, { ...signed, vaults: [vault] }, false, signal);
+  const [accepted] = await requests.requestWithdrawals(
+    context,
+    caller,
+    { ...signed, vaults: [vault] },
+    false,
+    signal,
+  );
   if (!accepted || accepted.error !== null) throw accepted?.error;
   return accepted;
 }
@@ -42,8 +55,8 @@ export interface WithdrawalRequest extends Omit<WithdrawalListRequest, "vaults">
   readonly vaultId: VaultId;
   readonly quantity: bigint;
   /**
-   * The owner's signature over the EIP-712 `Withdrawal` message. `withdrawnBefore` is the vault's `withdrawnBalance`.
-   * The domain's contract is the one that `portal` names for the token's chain.
+   * The owner's signature over the EIP-712 `Withdrawal` message. `withdrawnBefore` is the vault's
+   * `withdrawnBalance`. The domain's contract is the one that `portal` names for the token's chain.
    */
   readonly signature: Hex;
 }
@@ -61,20 +74,30 @@ export interface WithdrawalPreparation {
   readonly deadline?: bigint;
 }
 
-/** What the owner signs: `withdrawalListTypedData(portal, prepared)`, or `withdrawalTypedData` for one vault. */
+/**
+ * What the owner signs: `withdrawalListTypedData(portal, prepared)`, or `withdrawalTypedData` for
+ * one vault.
+ */
 export interface PreparedWithdrawals extends WithdrawalListMessage {
   readonly owner: Address;
   /** The contract that pays: the domain of the message. */
   readonly portal: PortalIdentity;
   /** The vaults that can be withdrawn now, in the order of the request; at least one. */
   readonly vaults: readonly ListedVault[];
-  /** Whether L1 takes no list for the vault, because a transfer made it: the owner signs a single `Withdrawal`. */
+  /**
+   * Whether L1 takes no list for the vault, because a transfer made it: the owner signs a single
+   * `Withdrawal`.
+   */
   readonly isAlone: boolean;
   /** The vaults that are left out, with the reason. */
   readonly refused: readonly { readonly vaultId: VaultId; readonly error: MintmarkError }[];
 }
 
-async function prepareWithdrawals(ledger: Ledger, caller: WithdrawalCaller, preparation: WithdrawalPreparation) {
+async function prepareWithdrawals(
+  ledger: Ledger,
+  caller: WithdrawalCaller,
+  preparation: WithdrawalPreparation,
+) {
   const { vaults: asked } = preparation;
   requests.requireEachOnce(asked);
   const found = await ownVaults(ledger, caller, asked);
@@ -83,7 +106,9 @@ async function prepareWithdrawals(ledger: Ledger, caller: WithdrawalCaller, prep
   const { deadline = now + VALID_SECONDS } = preparation;
   requireBigint("deadline", deadline, 0n, MAX_UINT64);
   requests.requireDeadline(ledger, deadline);
-  const activities = await ledger.store.getMany(asked.map(({ vaultId }) => keyOf.activity(vaultId)));
+  const activities = await ledger.store.getMany(
+    asked.map(({ vaultId }) => keyOf.activity(vaultId)),
+  );
   const vaults: ListedVault[] = [];
   const refused: { vaultId: VaultId; error: MintmarkError }[] = [];
   for (const [i, { vaultId, quantity }] of asked.entries()) {
@@ -92,7 +117,8 @@ async function prepareWithdrawals(ledger: Ledger, caller: WithdrawalCaller, prep
       if (!vault) throw new MintmarkError("vault_not_found");
       const activity = decodeActivity(activities[i]);
       const left = vault.amount - activity.withdrawn;
-      if (left === 0n) throw new MintmarkError("insufficient_balance", "All of this vault has been withdrawn.");
+      if (left === 0n)
+        throw new MintmarkError("insufficient_balance", "All of this vault has been withdrawn.");
       const listed = { vaultId, withdrawnBefore: activity.withdrawn, quantity: quantity ?? left };
       if (listed.quantity < 1n) throw new MintmarkError("amount_out_of_range");
       if (asked.length > 1) requests.requireListable(ledger, vaultId);
@@ -103,9 +129,20 @@ async function prepareWithdrawals(ledger: Ledger, caller: WithdrawalCaller, prep
   }
   const [first] = refused;
   if (vaults.length === 0 && first !== undefined) throw first.error;
-  const recipient = preparation.recipient === undefined ? owner : requireAddress("recipient", preparation.recipient);
+  const recipient =
+    preparation.recipient === undefined
+      ? owner
+      : requireAddress("recipient", preparation.recipient);
   const portal = portalOf(ledger, chainId);
-  return { owner, portal, vaults, recipient, deadline, isAlone: requests.isAlone(ledger, vaults), refused };
+  return {
+    owner,
+    portal,
+    vaults,
+    recipient,
+    deadline,
+    isAlone: requests.isAlone(ledger, vaults),
+    refused,
+  };
 }
 
 export function withdrawalsOf(context: EngineContext): Withdrawals {
@@ -120,7 +157,14 @@ export function withdrawalsOf(context: EngineContext): Withdrawals {
       // L1 takes no list for a vault that a transfer made: its owner signs a single withdrawal.
       if (!("owner" in caller && requests.isAlone(context.ledger, vaults)))
         return requests.requestWithdrawals(context, caller, request, true, wait?.signal);
-      return [await requestOne(context, caller, { ...signed, ...(vaults[0] as ListedVault) }, wait?.signal)];
+      return [
+        await requestOne(
+          context,
+          caller,
+          { ...signed, ...(vaults[0] as ListedVault) },
+          wait?.signal,
+        ),
+      ];
     },
     prepare: (caller, preparation) => prepareWithdrawals(context.ledger, caller, preparation),
     async newestOf(owner, vaultIds) {
@@ -132,16 +176,24 @@ export function withdrawalsOf(context: EngineContext): Withdrawals {
           const application = vault && ledger.applications.durable.get(vault.applicationIndex);
           if (!application) return null;
           const newest = { vaultId: vaultIds[i] as VaultId, limit: 1 };
-          return (await listWithdrawals(context, application.applicationId, newest)).data[0] ?? null;
+          return (
+            (await listWithdrawals(context, application.applicationId, newest)).data[0] ?? null
+          );
         }),
       );
     },
     async get(applicationId, withdrawalId) {
       const { ledger } = context;
       const { applicationIndex } = ledger.application(applicationId);
-      const stored = await ledger.store.get(keyOf.withdrawal(requireUuid("withdrawalId", withdrawalId)));
-      const record = stored === undefined ? null : decodeRecord(withdrawalRecord, stored, `Withdrawal ${withdrawalId}`);
-      if (record?.applicationIndex !== applicationIndex) throw new MintmarkError("withdrawal_not_found");
+      const stored = await ledger.store.get(
+        keyOf.withdrawal(requireUuid("withdrawalId", withdrawalId)),
+      );
+      const record =
+        stored === undefined
+          ? null
+          : decodeRecord(withdrawalRecord, stored, `Withdrawal ${withdrawalId}`);
+      if (record?.applicationIndex !== applicationIndex)
+        throw new MintmarkError("withdrawal_not_found");
       return withdrawalView(ledger, record);
     },
     list: (applicationId, filter = {}) => listWithdrawals(context, applicationId, filter),
@@ -157,15 +209,21 @@ export function withdrawalsOf(context: EngineContext): Withdrawals {
  */
 export interface Withdrawals {
   /**
-   * Checks the owner's signature and reserves the quantity. A vault has one pending withdrawal at a time. The same
-   * signed request again resolves with the same withdrawal in its current state, also after it was paid or failed.
+   * Checks the owner's signature and reserves the quantity. A vault has one pending withdrawal at a
+   * time. The same signed request again resolves with the same withdrawal in its current state,
+   * also after it was paid or failed.
    */
-  request(principal: Principal, request: WithdrawalRequest, wait?: WaitOptions): Promise<Withdrawal>;
+  request(
+    principal: Principal,
+    request: WithdrawalRequest,
+    wait?: WaitOptions,
+  ): Promise<Withdrawal>;
   /**
-   * The same for many vaults of one owner by one signature. Each vault is accepted or refused by itself, in the order
-   * of the list; a list that is wrong as a whole rejects. The same signed list again resolves with the same
-   * withdrawals, and tries the vaults again that were refused before. A vault that a transfer made is in no list: an
-   * owner gives it alone, with the signature of a single `Withdrawal`, and a refusal of it rejects.
+   * The same for many vaults of one owner by one signature. Each vault is accepted or refused by
+   * itself, in the order of the list; a list that is wrong as a whole rejects. The same signed list
+   * again resolves with the same withdrawals, and tries the vaults again that were refused before.
+   * A vault that a transfer made is in no list: an owner gives it alone, with the signature of a
+   * single `Withdrawal`, and a refusal of it rejects.
    */
   requestList(
     caller: WithdrawalCaller,
@@ -173,11 +231,17 @@ export interface Withdrawals {
     wait?: WaitOptions,
   ): Promise<readonly ListedWithdrawal[]>;
   /**
-   * What an owner signs to withdraw from vaults now. Vaults that cannot be withdrawn are left out with the reason; when
-   * none is left, rejects with the first reason. Changes nothing.
+   * What an owner signs to withdraw from vaults now. Vaults that cannot be withdrawn are left out
+   * with the reason; when none is left, rejects with the first reason. Changes nothing.
    */
-  prepare(caller: WithdrawalCaller, preparation: WithdrawalPreparation): Promise<PreparedWithdrawals>;
-  /** The newest withdrawal of each vault, in the order of the ids; null for one without any, or of another owner. */
+  prepare(
+    caller: WithdrawalCaller,
+    preparation: WithdrawalPreparation,
+  ): Promise<PreparedWithdrawals>;
+  /**
+   * The newest withdrawal of each vault, in the order of the ids; null for one without any, or of
+   * another owner.
+   */
   newestOf(owner: Address, vaultIds: readonly VaultId[]): Promise<readonly (Withdrawal | null)[]>;
   /** Rejects with `withdrawal_not_found`. */
   get(applicationId: Uuid, withdrawalId: Uuid): Promise<Withdrawal>;

@@ -18,9 +18,9 @@ interface Position {
 const NOTHING: Position = { length: 0, digest: Buffer.alloc(32) };
 
 /**
- * One server's store in a cluster. A leader's write goes to the shared journal first, then here. A standby takes its
- * writes from the journal. So the store is never ahead of the journal. A power cut may take its newest writes, because
- * the journal has them.
+ * One server's store in a cluster. A leader's write goes to the shared journal first, then here. A
+ * standby takes its writes from the journal. So the store is never ahead of the journal. A power
+ * cut may take its newest writes, because the journal has them.
  */
 export class ClusterStore implements Store {
   readonly #local: LevelStore;
@@ -28,7 +28,12 @@ export class ClusterStore implements Store {
   readonly #folder: string;
   #position: Position;
 
-  private constructor(folder: string, local: LevelStore, journal: SharedJournal, position: Position) {
+  private constructor(
+    folder: string,
+    local: LevelStore,
+    journal: SharedJournal,
+    position: Position,
+  ) {
     this.#folder = folder;
     this.#local = local;
     this.#journal = journal;
@@ -38,15 +43,16 @@ export class ClusterStore implements Store {
   /**
    * Opens a server's folder and compares it with the journal.
    *
-   * @throws MintmarkError `store_mismatch` for the store of another journal, or one whose next entry was pruned;
-   * `store_locked`, `store_corrupt`, `store_failed`
+   * @throws MintmarkError `store_mismatch` for the store of another journal, or one whose next
+   *   entry was pruned; `store_locked`, `store_corrupt`, `store_failed`
    */
   static async open(folder: string, journal: SharedJournal): Promise<ClusterStore> {
     await using opened = new Stack();
     const local = await LevelStore.open(folder, true, "process");
     opened.defer(() => local.close());
     let position = await readPosition(local);
-    if (position.length === 0 && (await journal.status()).pruned > 0) position = await fill(local, journal);
+    if (position.length === 0 && (await journal.status()).pruned > 0)
+      position = await fill(local, journal);
     await requireSameJournal(folder, journal, position);
     opened.move();
     return new ClusterStore(folder, local, journal, position);
@@ -58,8 +64,8 @@ export class ClusterStore implements Store {
   }
 
   /**
-   * Whether this version reads the records: not while `beginJournal` is under way, and not before the first leader of
-   * this version has brought them up to its format.
+   * Whether this version reads the records: not while `beginJournal` is under way, and not before
+   * the first leader of this version has brought them up to its format.
    */
   async isReadable(): Promise<boolean> {
     if ((await this.#local.get(HEAD_KEY)) === undefined) return false;
@@ -83,7 +89,9 @@ export class ClusterStore implements Store {
     return this.#local.atSnapshot(body);
   }
 
-  /** The leader's write. Rejects with `not_leader`, and changes nothing, when another server leads. */
+  /**
+   * The leader's write. Rejects with `not_leader`, and changes nothing, when another server leads.
+   */
   async write(operations: readonly StoreOperation[]): Promise<void> {
     const entry = encodeWrites(operations);
     await this.#journal.append(this.#position.length, [entry]);
@@ -95,16 +103,23 @@ export class ClusterStore implements Store {
    *
    * @throws MintmarkError `store_mismatch` when the journal no longer holds this store's last entry
    */
-  async follow(to: number, applied: (operations: readonly StoreOperation[]) => void, signal?: AbortSignal) {
+  async follow(
+    to: number,
+    applied: (operations: readonly StoreOperation[]) => void,
+    signal?: AbortSignal,
+  ) {
     const { length, digest } = this.#position;
     if (to <= length) return;
     let position = Math.max(0, length - 1);
     for await (const entry of this.#journal.read(position)) {
       signal?.throwIfAborted();
-      // Reads this store's last entry again. A database that took over may lack it and hold another one in its place.
+      // Reads this store's last entry again. A database that took over may lack it and hold another
+      // one in its place.
       if (position < length && !digestOf(entry).equals(digest)) throw otherJournal(this.#folder);
       if (position >= length) {
-        const operations = decodeWrites(Buffer.from(entry.buffer, entry.byteOffset, entry.byteLength));
+        const operations = decodeWrites(
+          Buffer.from(entry.buffer, entry.byteOffset, entry.byteLength),
+        );
         requireKnown(operations);
         await this.#put(operations, entry);
         applied(operations);
@@ -114,7 +129,10 @@ export class ClusterStore implements Store {
     }
   }
 
-  /** Throws `store_mismatch` unless the journal ends with this store's last entry. A leader appends after it. */
+  /**
+   * Throws `store_mismatch` unless the journal ends with this store's last entry. A leader appends
+   * after it.
+   */
   async requireEnd(length: number): Promise<void> {
     if (length !== this.#position.length) throw otherJournal(this.#folder);
     await this.requireHeld();
@@ -125,7 +143,10 @@ export class ClusterStore implements Store {
     await requireSameJournal(this.#folder, this.#journal, this.#position);
   }
 
-  /** Writes a snapshot of this store to the journal, so that the journal can be pruned. Writes go on meanwhile. */
+  /**
+   * Writes a snapshot of this store to the journal, so that the journal can be pruned. Writes go on
+   * meanwhile.
+   */
   async keepSnapshot(): Promise<void> {
     await this.#local.atSnapshot(async (snapshot) => {
       const { length } = await readPosition(snapshot);
@@ -145,7 +166,10 @@ export class ClusterStore implements Store {
     // From now on, earlier versions refuse the folder.
     if (position.length === 1 || operations.some(({ key }) => key[0] === PREFIX.format))
       await this.#local.raiseFormat();
-    await this.#local.write([...operations, { type: "put", key: POSITION_KEY, value: positionBytes(position) }]);
+    await this.#local.write([
+      ...operations,
+      { type: "put", key: POSITION_KEY, value: positionBytes(position) },
+    ]);
     this.#position = position;
   }
 }
@@ -157,10 +181,14 @@ const PART_BYTES = 1 << 20; // Approximate bytes of one part of a snapshot
  *
  * @param last - the records that make a folder a store, which come last
  */
-export async function* partsOf(store: StoreReader, last: readonly Buffer[]): AsyncGenerator<Uint8Array, void, void> {
+export async function* partsOf(
+  store: StoreReader,
+  last: readonly Buffer[],
+): AsyncGenerator<Uint8Array, void, void> {
   let operations: StoreOperation[] = [];
   let bytes = 0;
-  // What tells the format comes first, so that a server of another version refuses it before it writes.
+  // What tells the format comes first, so that a server of another version refuses it before it
+  // writes.
   for (const key of [FORMAT_KEY, keyOf.journal(0)]) {
     const value = await store.get(key);
     if (value !== undefined) operations.push({ type: "put", key, value });
@@ -184,7 +212,8 @@ export async function* partsOf(store: StoreReader, last: readonly Buffer[]): Asy
 /** Fills an empty store from the journal's snapshot. */
 async function fill(store: LevelStore, journal: SharedJournal): Promise<Position> {
   const parts = await journal.snapshot();
-  if (parts === null) throw new MintmarkError("store_mismatch", "The journal was pruned, and it has no snapshot.");
+  if (parts === null)
+    throw new MintmarkError("store_mismatch", "The journal was pruned, and it has no snapshot.");
   let isCleared = false;
   for await (const part of parts) {
     const operations = decodeWrites(Buffer.from(part));
@@ -225,21 +254,31 @@ function requireKnown(operations: readonly StoreOperation[]): void {
 
 async function readPosition(store: StoreReader): Promise<Position> {
   const bytes = await store.get(POSITION_KEY);
-  if (bytes?.length === 40) return { length: Number(bytes.readBigUInt64BE(0)), digest: bytes.subarray(8) };
-  if (bytes !== undefined) throw new MintmarkError("store_corrupt", "The store's position in the journal is damaged.");
+  if (bytes?.length === 40)
+    return { length: Number(bytes.readBigUInt64BE(0)), digest: bytes.subarray(8) };
+  if (bytes !== undefined)
+    throw new MintmarkError("store_corrupt", "The store's position in the journal is damaged.");
   if ((await store.get(HEAD_KEY)) === undefined) return NOTHING;
-  const detail = "This store did not come from the cluster's journal. Give each server of a cluster an empty folder.";
+  const detail =
+    "This store did not come from the cluster's journal. Give each server of a cluster an empty folder.";
   throw new MintmarkError("store_mismatch", detail);
 }
 
-async function requireSameJournal(folder: string, journal: SharedJournal, { length, digest }: Position): Promise<void> {
+async function requireSameJournal(
+  folder: string,
+  journal: SharedJournal,
+  { length, digest }: Position,
+): Promise<void> {
   if (length === 0) return;
   const last = await journal.entry(length - 1);
   if (last !== null && digestOf(last).equals(digest)) return;
   const { pruned } = await journal.status();
   if (last !== null || length > pruned) throw otherJournal(folder);
   const detail = `The store in ${folder} ends at entry ${length}, and the journal begins at entry ${pruned}.`;
-  throw new MintmarkError("store_mismatch", `${detail} Set the folder aside, and start with an empty one.`);
+  throw new MintmarkError(
+    "store_mismatch",
+    `${detail} Set the folder aside, and start with an empty one.`,
+  );
 }
 
 function otherJournal(folder: string): MintmarkError {
@@ -261,15 +300,17 @@ function positionBytes({ length, digest }: Position): Buffer {
   return bytes;
 }
 
-const HEADER = 7; // Bytes before each operation's key: whether it puts, and the lengths of key and value
+// Bytes before each operation's key: whether it puts, and the lengths of key and value
+const HEADER = 7;
 
 /**
- * Encodes one atomic write. Each operation is `put:u8 key:u16 value:u32`, big-endian, then key and value. Inverse of
- * {@link decodeWrites}.
+ * Encodes one atomic write. Each operation is `put:u8 key:u16 value:u32`, big-endian, then key and
+ * value. Inverse of {@link decodeWrites}.
  */
 export function encodeWrites(operations: readonly StoreOperation[]): Buffer {
   let length = 0;
-  for (const one of operations) length += HEADER + one.key.length + (one.type === "put" ? one.value.length : 0);
+  for (const one of operations)
+    length += HEADER + one.key.length + (one.type === "put" ? one.value.length : 0);
   const bytes = Buffer.allocUnsafe(length);
   let at = 0;
   for (const one of operations) {
@@ -284,7 +325,9 @@ export function encodeWrites(operations: readonly StoreOperation[]): Buffer {
   return bytes;
 }
 
-/** Decodes {@link encodeWrites}. Keys and values share the bytes' memory. Throws `store_corrupt`. */
+/**
+ * Decodes {@link encodeWrites}. Keys and values share the bytes' memory. Throws `store_corrupt`.
+ */
 export function decodeWrites(bytes: Buffer): StoreOperation[] {
   const operations: StoreOperation[] = [];
   let at = 0;
@@ -294,8 +337,11 @@ export function decodeWrites(bytes: Buffer): StoreOperation[] {
     const keyEnd = at + HEADER + bytes.readUInt16BE(at + 1);
     const end = keyEnd + bytes.readUInt32BE(at + 3);
     const key = bytes.subarray(at + HEADER, keyEnd);
-    if (end > bytes.length || key.length === 0 || (kind !== 1 && (kind !== 0 || end !== keyEnd))) throw damaged();
-    operations.push(kind === 1 ? { type: "put", key, value: bytes.subarray(keyEnd, end) } : { type: "del", key });
+    if (end > bytes.length || key.length === 0 || (kind !== 1 && (kind !== 0 || end !== keyEnd)))
+      throw damaged();
+    operations.push(
+      kind === 1 ? { type: "put", key, value: bytes.subarray(keyEnd, end) } : { type: "del", key },
+    );
     at = end;
   }
   return operations;

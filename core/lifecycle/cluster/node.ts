@@ -15,7 +15,10 @@ const LEASE_MS = 3_000; // Lease of a leader, in ms: nobody else leads during it
 const SIZE_CHECK_MS = 30_000; // Pause between a leader's checks of the journal's size, in ms
 const JOURNAL_BYTES = 1 << 30;
 const POLL_MS = 50; // Pause between a standby's reads of the journal, in ms
-/** After this many ms without a heartbeat of the leader in the journal, a standby calls its reads unreliable. */
+/**
+ * After this many ms without a heartbeat of the leader in the journal, a standby calls its reads
+ * unreliable.
+ */
 const STALE_MS = 5_000;
 
 /** How an engine ends when its role does. */
@@ -32,25 +35,30 @@ export interface ClusterOptions extends Omit<EngineOptions, "store" | "journal">
   readonly server: Server;
   /** See {@link SharedJournal.lead}. Default 3,000. */
   readonly leaseMs?: number;
-  /** Size of the journal at which the leader writes a snapshot and prunes it, in bytes. Default 1 GiB. */
+  /**
+   * Size of the journal at which the leader writes a snapshot and prunes it, in bytes. Default 1
+   * GiB.
+   */
   readonly journalBytes?: number;
 }
 
 /** A server's role at a moment. */
 export interface ClusterRole {
   readonly role: "leader" | "standby";
-  /** Rejects changes with `not_leader` while the server is a standby. Closed when the role changes. */
+  /**
+   * Rejects changes with `not_leader` while the server is a standby. Closed when the role changes.
+   */
   readonly engine: Engine;
 }
 
 /**
- * One server of a cluster: a leader, or a standby that can take over. Several machines with the same options and
- * journal make a cluster.
+ * One server of a cluster: a leader, or a standby that can take over. Several machines with the
+ * same options and journal make a cluster.
  *
  * @example
- * const journal = await PostgresJournal.open({ url, shard: "1-0x8464", keys: [key] });
- * const node = await ClusterNode.join({ store: "./data", journal, server: { name: "a", url: "http://a:3000" }, ...options });
- * const { role, engine } = await node.next();
+ * const journal = await PostgresJournal.open({ url, shard: "1-0x8464", keys: [key] }); const node =
+ * await ClusterNode.join({ store: "./data", journal, server: { name: "a", url: "http://a:3000" },
+ * ...options }); const { role, engine } = await node.next();
  */
 export class ClusterNode implements AsyncDisposable {
   readonly #options: ClusterOptions;
@@ -61,9 +69,15 @@ export class ClusterNode implements AsyncDisposable {
   #leadership: Leadership | null = null;
   #leading: ClusterEngine | null = null;
   #status: JournalStatus;
-  /** When the leader last prolonged its lease: a database that was cut off still answers, and knows nothing new. */
+  /**
+   * When the leader last prolonged its lease: a database that was cut off still answers, and knows
+   * nothing new.
+   */
   #heardAt = performance.now();
-  /** Looks in a row at which the leader found the journal away. After one, an answer may still wait to be read. */
+  /**
+   * Looks in a row at which the leader found the journal away. After one, an answer may still wait
+   * to be read.
+   */
   #looksAway = 0;
   #failure: MintmarkError | null = null;
   #term = newTerm();
@@ -80,8 +94,8 @@ export class ClusterNode implements AsyncDisposable {
   /**
    * Joins a cluster. Resolves when the server has a role, after it has caught up with the journal.
    *
-   * @throws MintmarkError `store_missing` when the journal is empty and `createIfMissing` is not set;
-   * `journal_unavailable`, `store_mismatch`, `store_locked`, `store_corrupt`, `store_failed`
+   * @throws MintmarkError `store_missing` when the journal is empty and `createIfMissing` is not
+   *   set; `journal_unavailable`, `store_mismatch`, `store_locked`, `store_corrupt`, `store_failed`
    */
   static async join(options: ClusterOptions): Promise<ClusterNode> {
     await using opened = new Stack();
@@ -134,7 +148,10 @@ export class ClusterNode implements AsyncDisposable {
   /** Why this server's reads are unreliable now; null while all is well. */
   get fault(): string | null {
     if (this.#failure !== null) return this.#failure.message;
-    const isAway = this.#leadership === null ? performance.now() - this.#heardAt > STALE_MS : this.#looksAway > 1;
+    const isAway =
+      this.#leadership === null
+        ? performance.now() - this.#heardAt > STALE_MS
+        : this.#looksAway > 1;
     return isAway ? AWAY : null;
   }
 
@@ -143,12 +160,18 @@ export class ClusterNode implements AsyncDisposable {
     return this.#stop.signal;
   }
 
-  /** Resolves when this server's reads show the write at this position. Rejects with the signal's reason. */
+  /**
+   * Resolves when this server's reads show the write at this position. Rejects with the signal's
+   * reason.
+   */
   async reached(position: number, signal: AbortSignal): Promise<void> {
     while (this.#store.length < position) await pause(POLL_MS / 5, undefined, { signal });
   }
 
-  /** The server's role, as soon as it has one. Rejects when the node ends. The engine is closed when the role ends. */
+  /**
+   * The server's role, as soon as it has one. Rejects when the node ends. The engine is closed when
+   * the role ends.
+   */
   async next(): Promise<ClusterRole> {
     while (this.#role === null) {
       if (this.#stop.signal.aborted) throw this.#stop.signal.reason;
@@ -199,7 +222,10 @@ export class ClusterNode implements AsyncDisposable {
     this.#stop.abort(failure);
   }
 
-  /** Reads the journal's status once, and acts on it. While the journal is away, the next look tries again. */
+  /**
+   * Reads the journal's status once, and acts on it. While the journal is away, the next look tries
+   * again.
+   */
   async #look(): Promise<void> {
     try {
       if (this.#leadership === null) await this.#follow(await this.#options.journal.status());
@@ -261,8 +287,8 @@ export class ClusterNode implements AsyncDisposable {
   }
 
   /**
-   * Does nothing before the journal holds a whole store of this version's format. A server that is upgraded before its
-   * leader only follows until then.
+   * Does nothing before the journal holds a whole store of this version's format. A server that is
+   * upgraded before its leader only follows until then.
    */
   async #standBy(): Promise<void> {
     if (!(await this.#store.isReadable())) return;
@@ -359,14 +385,20 @@ const BEGINNING_LEASE_MS = 30_000; // Reading the store's first part must not co
 const NO_BYTES = new Uint8Array();
 
 /**
- * Begins a journal with a store's records, and leads meanwhile. Repeated with the same store, it goes on where it was
- * interrupted. Resolves with the journal's length. The store may be any engine's, or a server's of an earlier journal.
+ * Begins a journal with a store's records, and leads meanwhile. Repeated with the same store, it
+ * goes on where it was interrupted. Resolves with the journal's length. The store may be any
+ * engine's, or a server's of an earlier journal.
  *
- * @throws MintmarkError `store_mismatch` for a journal of another store, `not_leader` while a server leads
+ * @throws MintmarkError `store_mismatch` for a journal of another store, `not_leader` while a
+ *   server leads
  */
 export async function beginJournal(
   folder: string,
-  { journal, server, ...expected }: Pick<ClusterOptions, "journal" | "server" | "settlement" | "environment">,
+  {
+    journal,
+    server,
+    ...expected
+  }: Pick<ClusterOptions, "journal" | "server" | "settlement" | "environment">,
 ): Promise<number> {
   await using opened = new Stack();
   const store = await LevelStore.open(folder, false, "process");
@@ -379,7 +411,8 @@ export async function beginJournal(
   let length = 0;
   for await (const part of partsOf(store, [HEAD_KEY])) {
     if (length >= leadership.length) await journal.append(length, [part]);
-    else if (!Buffer.from(part).equals((await journal.entry(length)) ?? NO_BYTES)) throw notEmpty(leadership);
+    else if (!Buffer.from(part).equals((await journal.entry(length)) ?? NO_BYTES))
+      throw notEmpty(leadership);
     length++;
   }
   if (length < leadership.length) throw notEmpty(leadership);

@@ -23,12 +23,12 @@ export interface JournalStatus {
 }
 
 /**
- * The journal of a cluster. Only the leader appends. An entry is one atomic write of the leader's store, as opaque
- * bytes. The others apply the same writes to their own stores.
+ * The journal of a cluster. Only the leader appends. An entry is one atomic write of the leader's
+ * store, as opaque bytes. The others apply the same writes to their own stores.
  *
- * `append` belongs to the leader. It rejects with `not_leader` when another server leads; the journal then has nothing
- * of it. It waits while the journal cannot be reached or does not replicate; the journal may have the entry already
- * then.
+ * `append` belongs to the leader. It rejects with `not_leader` when another server leads; the
+ * journal then has nothing of it. It waits while the journal cannot be reached or does not
+ * replicate; the journal may have the entry already then.
  */
 export interface SharedJournal extends Journal {
   /** The journal's status. Rejects with `journal_unavailable` while it cannot be reached. */
@@ -36,8 +36,9 @@ export interface SharedJournal extends Journal {
   /** An entry, replicated or not; null when there is none. */
   entry(position: number): Promise<Uint8Array | null>;
   /**
-   * Takes the lead, and ends an earlier leader's open statements. Resolves with null while another server's lease
-   * holds: it has not run out, and this process has seen it prolonged within `leaseMs`.
+   * Takes the lead, and ends an earlier leader's open statements. Resolves with null while another
+   * server's lease holds: it has not run out, and this process has seen it prolonged within
+   * `leaseMs`.
    *
    * @param leaseMs - how long nobody else takes the lead, unless the leader prolongs it
    */
@@ -45,9 +46,9 @@ export interface SharedJournal extends Journal {
   /** Bytes of all entries. */
   size(): Promise<number>;
   /**
-   * Keeps a snapshot of a store after its first `length` entries, in any number of parts. Prunes the entries before the
-   * previous snapshot. A server that lacks those starts from a snapshot. Rejects with `not_leader`, and prunes nothing,
-   * when another server leads.
+   * Keeps a snapshot of a store after its first `length` entries, in any number of parts. Prunes
+   * the entries before the previous snapshot. A server that lacks those starts from a snapshot.
+   * Rejects with `not_leader`, and prunes nothing, when another server leads.
    */
   keepSnapshot(length: number, parts: AsyncIterable<Uint8Array>): Promise<void>;
   /** The newest snapshot's parts in order; null when there is none. */
@@ -63,7 +64,9 @@ export interface Leadership {
   readonly length: number;
   /** Aborted when another server leads. */
   readonly lost: AbortSignal;
-  /** Whether the journal answered and replicated lately. Nothing is acknowledged while it does not. */
+  /**
+   * Whether the journal answered and replicated lately. Nothing is acknowledged while it does not.
+   */
   readonly available: boolean;
   /** Gives up the lead at once. */
   resign(): Promise<void>;

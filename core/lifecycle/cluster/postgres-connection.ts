@@ -2,7 +2,9 @@ import pg from "pg";
 import { Turns } from "../../at-once.ts";
 import { MintmarkError } from "../../errors.ts";
 
-/** The tables of a journal. Each settlement contract has one row in the first. `body` is encrypted. */
+/**
+ * The tables of a journal. Each settlement contract has one row in the first. `body` is encrypted.
+ */
 const TABLES = `
 create table if not exists mintmark_shard (
   id text primary key, epoch bigint not null default 0, head bigint not null default 0, hash bytea not null,
@@ -36,7 +38,8 @@ export interface Answer {
 /** Address of a database. */
 export interface Reach {
   /**
-   * `postgres://user:password@host:port/database`. For several hosts, use one name or a proxy that knows the primary.
+   * `postgres://user:password@host:port/database`. For several hosts, use one name or a proxy that
+   * knows the primary.
    */
   readonly url: string;
   /** After this many ms without an answer the connection is closed. */
@@ -59,7 +62,10 @@ export class Connection {
     this.#name = name;
   }
 
-  /** Rejects with `journal_unavailable` for every failure. Whether the statement took effect is unknown then. */
+  /**
+   * Rejects with `journal_unavailable` for every failure. Whether the statement took effect is
+   * unknown then.
+   */
   query(text: string, values: readonly unknown[] = []): Promise<Answer> {
     return this.#turns.run(() => this.#query(text, values));
   }
@@ -79,7 +85,10 @@ export class Connection {
     }
   }
 
-  /** A change. It is doubtful too when PostgreSQL waited for no standby, about which it does not warn. */
+  /**
+   * A change. It is doubtful too when PostgreSQL waited for no standby, about which it does not
+   * warn.
+   */
   async write(text: string, values: readonly unknown[]): Promise<Answer> {
     const answer = await this.query(text, values);
     if (answer.count === 0 || answer.isDoubtful || this.#reach.single === true) return answer;
@@ -98,7 +107,8 @@ export class Connection {
     const client = new pg.Client({
       connectionString: url,
       application_name: this.#name,
-      // A frozen primary still accepts connections, behind a proxy too. The next attempt may find another one.
+      // A frozen primary still accepts connections, behind a proxy too. The next attempt may find
+      // another one.
       connectionTimeoutMillis: Math.min(patienceMs, CONNECT_MS),
       keepAlive: true,
       options: "-c synchronous_commit=on -c client_connection_check_interval=2000",
@@ -130,7 +140,9 @@ export class Connection {
 function end(client: pg.Client): void {
   client.on("error", () => {});
   void client.end().catch(() => {});
-  (client as unknown as { readonly connection: { readonly stream: { destroy(): void } } }).connection.stream.destroy();
+  (
+    client as unknown as { readonly connection: { readonly stream: { destroy(): void } } }
+  ).connection.stream.destroy();
 }
 
 /** Creates missing tables. When they exist it writes nothing, so it needs no standby. */
@@ -146,7 +158,8 @@ export async function createTables(connection: Connection): Promise<void> {
 }
 
 /**
- * Throws `validation_failed`, and says what to change, unless acknowledged writes survive the primary.
+ * Throws `validation_failed`, and says what to change, unless acknowledged writes survive the
+ * primary.
  *
  * @param single - whether the operator accepts a single copy
  */
@@ -157,7 +170,8 @@ export async function requireReplication(connection: Connection, single: boolean
   const [is = {}] = rows;
   if (is.standby === true) {
     // After a failover a proxy may still lead to the old primary.
-    const detail = "this server of PostgreSQL is a standby; name the primary, or a proxy that finds it";
+    const detail =
+      "this server of PostgreSQL is a standby; name the primary, or a proxy that finds it";
     throw new MintmarkError("journal_unavailable", `MINTMARK_JOURNAL: ${detail}.`);
   }
   const wrong =
@@ -182,7 +196,9 @@ function failureOf(cause: unknown): MintmarkError {
 /** The same error, or `validation_failed` when the database refuses the address's user. */
 export function refusalOf(error: unknown): unknown {
   if (!(error instanceof MintmarkError) || !REFUSED.has(codeOf(error))) return error;
-  return new MintmarkError("validation_failed", `MINTMARK_JOURNAL: ${error.message}`, { cause: error.cause });
+  return new MintmarkError("validation_failed", `MINTMARK_JOURNAL: ${error.message}`, {
+    cause: error.cause,
+  });
 }
 
 function codeOf(error: unknown): string {

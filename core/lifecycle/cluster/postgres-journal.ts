@@ -1,13 +1,20 @@
 import { MintmarkError } from "../../errors.ts";
 import { Stack } from "../../stack.ts";
 import type { JournalStatus, Leadership, Server, SharedJournal } from "./ports.ts";
-import { Connection, createTables, type Reach, refusalOf, requireReplication } from "./postgres-connection.ts";
+import {
+  Connection,
+  createTables,
+  type Reach,
+  refusalOf,
+  requireReplication,
+} from "./postgres-connection.ts";
 import { PostgresLead } from "./postgres-lead.ts";
 import { FIRST_HASH, hashOf, JournalKeys } from "./sealed-entries.ts";
 
 /**
- * Entries and bytes of one read, whose last entry may pass the bytes. An entry is one write of the leader's store:
- * 200 KB under load, some megabytes for a large batch. More would not come in time over a slow line.
+ * Entries and bytes of one read, whose last entry may pass the bytes. An entry is one write of the
+ * leader's store: 200 KB under load, some megabytes for a large batch. More would not come in time
+ * over a slow line.
  */
 const ENTRIES_AT_ONCE = 32;
 const BYTES_AT_ONCE = 1 << 20;
@@ -19,7 +26,10 @@ const TAKE_LEAD = `update mintmark_shard set epoch = epoch + 1, leader = $3, url
     lease_until = clock_timestamp() + $5 * interval '1 ms'
   where id = $1 and epoch = $2 and (lease_until <= clock_timestamp() or leader is null or lease_until = $6::timestamptz)
   returning epoch, head, hash`;
-/** PostgreSQL refuses to end another role's connections. The fence holds without that, when the lock is free. */
+/**
+ * PostgreSQL refuses to end another role's connections. The fence holds without that, when the lock
+ * is free.
+ */
 const END_CONNECTIONS = `select pg_terminate_backend(pid) from pg_stat_activity
   where application_name = $1 and datname = current_database() and pid <> pg_backend_pid()
     and pg_has_role(usesysid, 'USAGE')`;
@@ -29,15 +39,18 @@ const READ = `select position, epoch, hash, body from (
       where shard = $1 and position >= $2 and position < $3 order by position limit ${ENTRIES_AT_ONCE}) as next) as sized
   where before < ${BYTES_AT_ONCE} order by position`;
 const HASH = "select hash from mintmark_journal where shard = $1 and position = $2";
-const SIZE = "select coalesce(sum(octet_length(body)), 0) as bytes from mintmark_journal where shard = $1";
-/** A snapshot is its leader's, like an entry: an older leader's would take the place of a newer one. */
+const SIZE =
+  "select coalesce(sum(octet_length(body)), 0) as bytes from mintmark_journal where shard = $1";
+/**
+ * A snapshot is its leader's, like an entry: an older leader's would take the place of a newer one.
+ */
 const LEADS = "(select from mintmark_shard where id = $1 and epoch = $2)";
 const KEEP_PART = `insert into mintmark_snapshot (shard, length, part, body) select $1, $3, $4, $5 where exists ${LEADS}`;
 const DROP_SNAPSHOTS = `delete from mintmark_snapshot
   where shard = $1 and ($3::bigint is null or length <> $3) and exists ${LEADS}`;
 /**
- * Prunes up to the previous snapshot, so that servers that are a little behind still find their entries. Two entries
- * before it stay: a store that ends there is compared with them.
+ * Prunes up to the previous snapshot, so that servers that are a little behind still find their
+ * entries. Two entries before it stay: a store that ends there is compared with them.
  */
 const KEEP_SNAPSHOT = `with kept as (
     update mintmark_shard set snapshot = $3, pruned = greatest(pruned, coalesce(snapshot, 0) - 2)
@@ -45,24 +58,28 @@ const KEEP_SNAPSHOT = `with kept as (
   dropped as (delete from mintmark_journal using kept where shard = $1 and position < kept.pruned)
   select from kept`;
 const SNAPSHOT = "select snapshot from mintmark_shard where id = $1";
-const READ_PART = "select body from mintmark_snapshot where shard = $1 and length = $2 and part = $3";
+const READ_PART =
+  "select body from mintmark_snapshot where shard = $1 and length = $2 and part = $3";
 
 /** Address and limits of a journal. */
 export interface PostgresOptions extends Partial<Pick<Reach, "patienceMs" | "single">> {
   /** `postgres://user:password@host:port/database` of the primary, or of a proxy that finds it. */
   readonly url: string;
-  /** Name of the journal in the database: one for each settlement contract. At most 40 characters. */
+  /**
+   * Name of the journal in the database: one for each settlement contract. At most 40 characters.
+   */
   readonly shard: string;
   /** Keys of 32 random bytes. The first one encrypts, all decrypt. */
   readonly keys: readonly Uint8Array[];
 }
 
 /**
- * A cluster's journal on PostgreSQL with synchronous replication. `append` resolves when a standby has the entry: after
- * a write that PostgreSQL confirmed without a warning.
+ * A cluster's journal on PostgreSQL with synchronous replication. `append` resolves when a standby
+ * has the entry: after a write that PostgreSQL confirmed without a warning.
  *
  * @example
- * const journal = await PostgresJournal.open({ url: "postgres://mintmark@db.example/mintmark", shard: "1-0x8464", keys: [key] });
+ * const journal = await PostgresJournal.open({ url: "postgres://mintmark@db.example/mintmark",
+ * shard: "1-0x8464", keys: [key] });
  */
 export class PostgresJournal implements SharedJournal, AsyncDisposable {
   readonly #options: PostgresOptions;
@@ -70,7 +87,10 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
   readonly #keys: JournalKeys;
   readonly #reader: Connection;
   #leading: PostgresLead | null = null;
-  /** The leader's lease, and when this process saw it first: a clock of its own, since the database's can jump. */
+  /**
+   * The leader's lease, and when this process saw it first: a clock of its own, since the
+   * database's can jump.
+   */
   #lease = { until: "", since: 0 };
 
   private constructor(options: PostgresOptions) {
@@ -84,12 +104,15 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
   /**
    * Connects, and creates the tables where they are missing.
    *
-   * @throws MintmarkError `validation_failed` for bad options, a database without replication, or one that refuses the
-   *   user; `journal_unavailable` while the primary is away
+   * @throws MintmarkError `validation_failed` for bad options, a database without replication, or
+   *   one that refuses the user; `journal_unavailable` while the primary is away
    */
   static async open(options: PostgresOptions): Promise<PostgresJournal> {
     if (options.shard.length === 0 || options.shard.length > 40)
-      throw new MintmarkError("validation_failed", "The journal's shard must have 1 to 40 characters.");
+      throw new MintmarkError(
+        "validation_failed",
+        "The journal's shard must have 1 to 40 characters.",
+      );
     const journal = new PostgresJournal(options);
     try {
       await requireReplication(journal.#reader, options.single === true);
@@ -107,7 +130,11 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
     const row = await this.#row(this.#reader);
     const isLed = row.live === true && row.leader !== null;
     const leader = isLed ? { name: String(row.leader), url: String(row.url) } : null;
-    const numbers = { epoch: Number(row.epoch), confirmed: Number(row.confirmed), pruned: Number(row.pruned) };
+    const numbers = {
+      epoch: Number(row.epoch),
+      confirmed: Number(row.confirmed),
+      pruned: Number(row.pruned),
+    };
     return { ...numbers, leader, silentMs: this.#silentMs(row) };
   }
 
@@ -152,7 +179,10 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
     const [row] = rows;
     const previous = position === 0 ? FIRST_HASH : await this.#hashBefore(position);
     if (row === undefined || previous === null) return null;
-    return this.#keys.open({ shard, position, epoch: Number(row.epoch), previous }, row.body as Buffer);
+    return this.#keys.open(
+      { shard, position, epoch: Number(row.epoch), previous },
+      row.body as Buffer,
+    );
   }
 
   async lead(server: Server, leaseMs: number): Promise<Leadership | null> {
@@ -249,13 +279,15 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
 
   async #row(connection: Connection): Promise<Record<string, unknown>> {
     const { rows } = await connection.query(STATUS, [this.#options.shard]);
-    if (rows[0] === undefined) throw new MintmarkError("store_mismatch", "The database does not hold this journal.");
+    if (rows[0] === undefined)
+      throw new MintmarkError("store_mismatch", "The database does not hold this journal.");
     return rows[0];
   }
 
   /** How long the leader has not prolonged its lease, as far as this process has looked. */
   #silentMs({ lease }: Record<string, unknown>): number {
-    if (this.#lease.until !== lease) this.#lease = { until: String(lease), since: performance.now() };
+    if (this.#lease.until !== lease)
+      this.#lease = { until: String(lease), since: performance.now() };
     return performance.now() - this.#lease.since;
   }
 

@@ -6,17 +6,21 @@ import type { Connection } from "./postgres-connection.ts";
 import { hashOf, type JournalKeys } from "./sealed-entries.ts";
 
 /**
- * After this many ms without an append, the row says that the last entry is replicated, so that the others may read it.
+ * After this many ms without an append, the row says that the last entry is replicated, so that the
+ * others may read it.
  */
 const SETTLED_MS = 20;
-/** A leader prolongs its lease at least this often, in ms: a standby calls its reads unreliable after 5,000. */
+/**
+ * A leader prolongs its lease at least this often, in ms: a standby calls its reads unreliable
+ * after 5,000.
+ */
 const BEAT_MS = 1_000;
 const RETRY_MS = 100; // Pause between attempts while the journal cannot be written, in ms
 
 const HEAD = "select epoch, hash from mintmark_shard where id = $1";
 /**
- * The fence. It changes nothing unless this leader's entries come next. PostgreSQL checks the condition again after a
- * wait.
+ * The fence. It changes nothing unless this leader's entries come next. PostgreSQL checks the
+ * condition again after a wait.
  */
 const APPEND = `with fence as (
     update mintmark_shard set head = $3 + cardinality($6::bytea[]), hash = $7, confirmed = $3,
@@ -26,10 +30,14 @@ const APPEND = `with fence as (
   insert into mintmark_journal (shard, position, epoch, hash, body)
   select $1, $3 + ord - 1, $2, hashes.hash, body
   from fence, unnest($6::bytea[], $5::bytea[]) with ordinality as hashes (body, hash, ord)`;
-/** Changes nothing unless the journal ends with this leader's entries: a database that took over may lack them. */
+/**
+ * Changes nothing unless the journal ends with this leader's entries: a database that took over may
+ * lack them.
+ */
 const PROLONG = `update mintmark_shard set confirmed = greatest(confirmed, $3),
     lease_until = clock_timestamp() + $4 * interval '1 ms' where id = $1 and epoch = $2 and hash = any($5::bytea[])`;
-const RESIGN = "update mintmark_shard set leader = null, lease_until = '-infinity' where id = $1 and epoch = $2";
+const RESIGN =
+  "update mintmark_shard set leader = null, lease_until = '-infinity' where id = $1 and epoch = $2";
 
 /** A shard's row. */
 export interface Head {
@@ -53,11 +61,13 @@ export class PostgresLead implements Leadership {
   readonly #options: LeadOptions;
   readonly #lost = new AbortController();
   #head: Head;
-  #next: Head; // The journal's end with the append that is under way; the same as `#head` while there is none
+  // The journal's end with the append that is under way; the same as `#head` while there is none
+  #next: Head;
   readonly #appends = new Turns();
   #timer: NodeJS.Timeout | null = null;
   #answeredAt = performance.now();
-  #appendingSince = Number.POSITIVE_INFINITY; // When the append that is under way began; infinite while there is none
+  // When the append that is under way began; infinite while there is none
+  #appendingSince = Number.POSITIVE_INFINITY;
 
   constructor(options: LeadOptions, head: Head) {
     this.#options = options;
@@ -106,8 +116,8 @@ export class PostgresLead implements Leadership {
   }
 
   /**
-   * Resolves with true when all of the primary's data is replicated: a later write was confirmed without a warning.
-   * False when another server leads.
+   * Resolves with true when all of the primary's data is replicated: a later write was confirmed
+   * without a warning. False when another server leads.
    */
   async confirm(): Promise<boolean> {
     while (!this.lost.aborted) {
@@ -130,7 +140,10 @@ export class PostgresLead implements Leadership {
   async #append(length: number, entries: readonly Uint8Array[]): Promise<void> {
     this.lost.throwIfAborted();
     if (length !== this.#head.length)
-      throw new MintmarkError("store_mismatch", `The journal holds ${this.#head.length} entries, not ${length}.`);
+      throw new MintmarkError(
+        "store_mismatch",
+        `The journal holds ${this.#head.length} entries, not ${length}.`,
+      );
     if (entries.length === 0) return;
     const { keys, shard, leaseMs, single, connection } = this.#options;
     let { hash } = this.#head;
@@ -144,7 +157,17 @@ export class PostgresLead implements Leadership {
     }
     const next = { epoch: this.epoch, length: length + entries.length, hash };
     this.#next = next;
-    const values = [shard, this.epoch, length, this.#head.hash, hashes, bodies, hash, leaseMs, single];
+    const values = [
+      shard,
+      this.epoch,
+      length,
+      this.#head.hash,
+      hashes,
+      bodies,
+      hash,
+      leaseMs,
+      single,
+    ];
     this.#appendingSince = performance.now();
     for (let isRepeated = false; ; isRepeated = true) {
       this.lost.throwIfAborted();
@@ -164,8 +187,8 @@ export class PostgresLead implements Leadership {
   }
 
   /**
-   * Whether the journal ends with these entries; false while it ends before them. Throws `not_leader` for other
-   * entries.
+   * Whether the journal ends with these entries; false while it ends before them. Throws
+   * `not_leader` for other entries.
    */
   async #has(next: Head): Promise<boolean> {
     const { connection, shard } = this.#options;

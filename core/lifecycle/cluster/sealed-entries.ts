@@ -18,24 +18,26 @@ export interface EntryPlace {
 }
 
 /**
- * The keys that encrypt a journal, which holds secrets (webhook keys, hashes of API keys). The first key encrypts; the
- * others only decrypt. To replace a key, add the new one in front on every server, and remove the old one when its
- * entries are pruned.
+ * The keys that encrypt a journal, which holds secrets (webhook keys, hashes of API keys). The
+ * first key encrypts; the others only decrypt. To replace a key, add the new one in front on every
+ * server, and remove the old one when its entries are pruned.
  */
 export class JournalKeys {
   readonly #keys: ReadonlyMap<number, Buffer>;
   readonly #first: number;
 
   /**
-   * @param keys - 32 bytes each. The first byte of a key's SHA-256 names it, so two keys must not share it. Throws
-   * `validation_failed`.
+   * @param keys - 32 bytes each. The first byte of a key's SHA-256 names it, so two keys must not
+   *   share it. Throws `validation_failed`.
    */
   constructor(keys: readonly Uint8Array[]) {
     const named = keys.map((key) => [nameOf(key), Buffer.from(key)] as const);
     this.#keys = new Map(named);
     this.#first = named[0]?.[0] ?? -1;
     const isSound =
-      named.length > 0 && named.length === this.#keys.size && keys.every((key) => key.length === KEY_BYTES);
+      named.length > 0 &&
+      named.length === this.#keys.size &&
+      keys.every((key) => key.length === KEY_BYTES);
     if (!isSound) {
       const detail = "Give one or more different keys of 32 random bytes for the journal.";
       throw new MintmarkError("validation_failed", detail);
@@ -47,10 +49,19 @@ export class JournalKeys {
     const nonce = randomBytes(NONCE_BYTES);
     const cipher = createCipheriv("aes-256-gcm", this.#keys.get(this.#first) as Buffer, nonce);
     cipher.setAAD(placeBytes(place));
-    return Buffer.concat([Buffer.of(this.#first), nonce, cipher.update(entry), cipher.final(), cipher.getAuthTag()]);
+    return Buffer.concat([
+      Buffer.of(this.#first),
+      nonce,
+      cipher.update(entry),
+      cipher.final(),
+      cipher.getAuthTag(),
+    ]);
   }
 
-  /** Decrypts the entry of a place. Throws `store_corrupt` for another place or key, or changed bytes. */
+  /**
+   * Decrypts the entry of a place. Throws `store_corrupt` for another place or key, or changed
+   * bytes.
+   */
   open(place: EntryPlace, sealed: Buffer): Buffer {
     const key = this.#keys.get(sealed[0] ?? -1);
     const end = sealed.length - TAG_BYTES;
@@ -58,7 +69,10 @@ export class JournalKeys {
     try {
       const decipher = createDecipheriv("aes-256-gcm", key, sealed.subarray(1, 1 + NONCE_BYTES));
       decipher.setAAD(placeBytes(place)).setAuthTag(sealed.subarray(end));
-      return Buffer.concat([decipher.update(sealed.subarray(1 + NONCE_BYTES, end)), decipher.final()]);
+      return Buffer.concat([
+        decipher.update(sealed.subarray(1 + NONCE_BYTES, end)),
+        decipher.final(),
+      ]);
     } catch (cause) {
       throw unreadable(place, cause);
     }

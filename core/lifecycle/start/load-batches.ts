@@ -1,5 +1,11 @@
 import { MintmarkError } from "../../errors.ts";
-import { chunkRecords, readBatchVaults, recordsAgain, requireCount, tokenHashOf } from "../../ledger/batch-vaults.ts";
+import {
+  chunkRecords,
+  readBatchVaults,
+  recordsAgain,
+  requireCount,
+  tokenHashOf,
+} from "../../ledger/batch-vaults.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import { OpenBatch } from "../../ledger/open-batch.ts";
 import { MAX_ROLLUP_VAULTS } from "../../ledger/options.ts";
@@ -15,14 +21,18 @@ import { keyOf } from "../../store/store-keys.ts";
 import { decodeIntoColumns, type VaultColumns } from "../../store/vault-columns.ts";
 import { listsOfBatch } from "../../vaults/stored-lists.ts";
 
-/** Reads a mode's batches: the state tree over the sealed ones, the vaults of the others. Returns those to be sealed. */
+/**
+ * Reads a mode's batches: the state tree over the sealed ones, the vaults of the others. Returns
+ * those to be sealed.
+ */
 export async function loadBatches(ledger: Ledger, mode: Mode): Promise<readonly OpenBatch[]> {
   const batches = ledger.batches[mode];
   const history = historyOf(ledger, mode);
   const unsealed: BatchRecord[] = [];
   for (let number = history.count; number < batches.latest.size; number++) {
     const batch = batches.durable.get(number);
-    if (batch?.status !== "open") throw new MintmarkError("store_corrupt", `${batchIdOf(mode, number)} is missing.`);
+    if (batch?.status !== "open")
+      throw new MintmarkError("store_corrupt", `${batchIdOf(mode, number)} is missing.`);
     unsealed.push(batch);
   }
   ledger.histories[mode].load(history);
@@ -34,7 +44,10 @@ export async function loadBatches(ledger: Ledger, mode: Mode): Promise<readonly 
 /** The state tree over a mode's sealed batches. */
 export function historyOf(ledger: Ledger, mode: Mode): StateHistory {
   const history = new StateHistory();
-  for (let batch = ledger.batches[mode].durable.get(0); batch !== undefined && batch.status !== "open"; ) {
+  for (
+    let batch = ledger.batches[mode].durable.get(0);
+    batch !== undefined && batch.status !== "open";
+  ) {
     history.append(stateLeafOf(batch));
     batch = ledger.batches[mode].durable.get(history.count);
   }
@@ -42,9 +55,9 @@ export function historyOf(ledger: Ledger, mode: Mode): StateHistory {
 }
 
 /**
- * The newest batch without a seal takes mints, and the one before it if that is of the other kind. Earlier ones were
- * closed, and are returned. The last two of different kinds may have been closed one after the other; then the first
- * takes mints again, which changes nothing that was recorded.
+ * The newest batch without a seal takes mints, and the one before it if that is of the other kind.
+ * Earlier ones were closed, and are returned. The last two of different kinds may have been closed
+ * one after the other; then the first takes mints again, which changes nothing that was recorded.
  */
 async function loadUnsealed(ledger: Ledger, mode: Mode, unsealed: readonly BatchRecord[]) {
   const sealed = ledger.histories[mode].latest.count;
@@ -62,17 +75,35 @@ async function loadUnsealed(ledger: Ledger, mode: Mode, unsealed: readonly Batch
   }
   if (newest === undefined) {
     const next = sealed + unsealed.length;
-    ledger.setOpen(new OpenBatch(mode, next, ledger.head.latest.time, before, ledger.limits, ledger.isForeign), before);
+    ledger.setOpen(
+      new OpenBatch(mode, next, ledger.head.latest.time, before, ledger.limits, ledger.isForeign),
+      before,
+    );
   }
   return closed;
 }
 
 /** An unsealed batch with its vaults, which takes mints until another is loaded. */
-async function loadUnsealedBatch(ledger: Ledger, record: BatchRecord, before: number, isBeside: boolean) {
+async function loadUnsealedBatch(
+  ledger: Ledger,
+  record: BatchRecord,
+  before: number,
+  isBeside: boolean,
+) {
   const { mode, batchNumber, openedAt, inBlobs } = record;
   const { limits, isForeign, refs } = ledger;
-  const firstOrdinal = isBeside ? refs.firstOrdinalOf(mode, batchNumber - 1) + MAX_ROLLUP_VAULTS : before;
-  const open = new OpenBatch(mode, batchNumber, openedAt, firstOrdinal, limits, isForeign, isBeside);
+  const firstOrdinal = isBeside
+    ? refs.firstOrdinalOf(mode, batchNumber - 1) + MAX_ROLLUP_VAULTS
+    : before;
+  const open = new OpenBatch(
+    mode,
+    batchNumber,
+    openedAt,
+    firstOrdinal,
+    limits,
+    isForeign,
+    isBeside,
+  );
   open.inBlobs = inBlobs;
   ledger.setOpen(open, before);
   if (record.transfers) open.transfers = await listsOfBatch(ledger, record);
@@ -104,14 +135,15 @@ async function recordsOf(
   const { mode, batchNumber, assets, given, transfers } = batch;
   const assetAt = (index: number) => ledger.assetAt(index);
   const voids = ledger.voids[mode].latest.get(batchNumber) ?? [];
-  if (transfers) return deriveTransfers(batchNumber, await listsOfBatch(ledger, batch), vaults, assetAt);
+  if (transfers)
+    return deriveTransfers(batchNumber, await listsOfBatch(ledger, batch), vaults, assetAt);
   if (!given || data === undefined) return recordsAgain(ledger, batch, vaults, voids);
   return deriveGiven(batch, { data, assets: assets ?? [] }, vaults, assetAt, voids);
 }
 
 /**
- * Derives a sealed batch from its vaults and compares all its records. Throws `store_corrupt`, which names the
- * difference.
+ * Derives a sealed batch from its vaults and compares all its records. Throws `store_corrupt`,
+ * which names the difference.
  */
 async function recheckBatch(ledger: Ledger, batch: BatchRecord): Promise<void> {
   const { mode, batchNumber } = batch;
@@ -122,8 +154,12 @@ async function recheckBatch(ledger: Ledger, batch: BatchRecord): Promise<void> {
     keyOf.batchTokens(mode, batchNumber),
   ]);
   const records = await recordsOf(ledger, batch, vaults, data);
-  // The commitments of blobs are taken as stored, because the store must open where no KZG runs. They lead to the content.
-  const derived = "content" in records ? records : withCommitments(records, pointsIn(pageRoots ?? new Uint8Array()));
+  // The commitments of blobs are taken as stored, because the store must open where no KZG runs.
+  // They lead to the content.
+  const derived =
+    "content" in records
+      ? records
+      : withCommitments(records, pointsIn(pageRoots ?? new Uint8Array()));
   const manifest = manifestRoot(derived.assets, leftOutPlaces(batch));
   const root = batchRoot(kindOf(mode, batch.inBlobs, batch.transfers), manifest, derived.content);
   const wrong = [

@@ -15,8 +15,8 @@ import { enablementOf, loadRecord } from "./start.ts";
 type Put = Extract<StoreOperation, { readonly type: "put" }>;
 
 /**
- * A standby's state in memory. It follows the leader's writes after they are in the standby's store, and holds what
- * reads need. A standby that takes the lead loads its store anew.
+ * A standby's state in memory. It follows the leader's writes after they are in the standby's
+ * store, and holds what reads need. A standby that takes the lead loads its store anew.
  */
 export class Replica {
   readonly #ledger: Ledger;
@@ -27,11 +27,15 @@ export class Replica {
     this.#ledger = ledger;
     for (const mode of MODES) {
       for (const batch of ledger.batches[mode].durable.values())
-        if (batch.status === "open") this.#indexed.set(`${mode}:${batch.batchNumber}`, batch.vaultCount);
+        if (batch.status === "open")
+          this.#indexed.set(`${mode}:${batch.batchNumber}`, batch.vaultCount);
     }
   }
 
-  /** Applies one write. Returns false for a write that takes batches back: the store must be loaded anew. */
+  /**
+   * Applies one write. Returns false for a write that takes batches back: the store must be loaded
+   * anew.
+   */
   apply(operations: readonly StoreOperation[]): boolean {
     const chunks: Put[] = [];
     const woken: number[] = [];
@@ -55,8 +59,10 @@ export class Replica {
     const ledger = this.#ledger;
     const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
     const prefix = key[0];
-    if (prefix === PREFIX.head) ledger.head.load(decodeRecord(headRecord, bytes, "The store's head"));
-    else if (prefix === PREFIX.batch) this.#batch(decodeRecord(batchRecord, bytes, `Record ${key.toString("hex")}`));
+    if (prefix === PREFIX.head)
+      ledger.head.load(decodeRecord(headRecord, bytes, "The store's head"));
+    else if (prefix === PREFIX.batch)
+      this.#batch(decodeRecord(batchRecord, bytes, `Record ${key.toString("hex")}`));
     else {
       if (prefix === PREFIX.voids || prefix === PREFIX.activity) ledger.tokenSums.forgetAll();
       loadRecord(ledger, key, bytes);
@@ -92,8 +98,8 @@ export class Replica {
   }
 
   /**
-   * Places a batch that mints have just opened behind the one before it, or beside it: of another kind, and the one
-   * before it takes mints. A standby need not know whether it still does.
+   * Places a batch that mints have just opened behind the one before it, or beside it: of another
+   * kind, and the one before it takes mints. A standby need not know whether it still does.
    */
   #begin({ mode, batchNumber, openedAt, inBlobs, transfers }: BatchRecord): void {
     const { refs, batches, limits, unsealed, isForeign } = this.#ledger;
@@ -112,11 +118,24 @@ export class Replica {
       const vaults = batches[mode].durable.get(number)?.vaultCount ?? 0;
       const isBeside = number + 1 === batchNumber && number === open.batchNumber && canBeBeside;
       const known = number + 1 < batchNumber ? refs.firstOrdinalOf(mode, number + 1) : 0;
-      refs.set(mode, number + 1, known || first + (isBeside ? MAX_ROLLUP_VAULTS : vaults), before + vaults);
+      refs.set(
+        mode,
+        number + 1,
+        known || first + (isBeside ? MAX_ROLLUP_VAULTS : vaults),
+        before + vaults,
+      );
     }
     const isBeside = batchNumber === open.batchNumber + 1 && canBeBeside;
     const firstOrdinal = refs.firstOrdinalOf(mode, batchNumber);
-    const begun = new OpenBatch(mode, batchNumber, openedAt, firstOrdinal, limits, isForeign, isBeside);
+    const begun = new OpenBatch(
+      mode,
+      batchNumber,
+      openedAt,
+      firstOrdinal,
+      limits,
+      isForeign,
+      isBeside,
+    );
     begun.inBlobs = inBlobs;
     begun.transfers = transfers ? [] : null;
     this.#ledger.setOpen(begun, refs.vaultsBefore(mode, batchNumber));

@@ -9,7 +9,13 @@ import type { Settlement } from "../../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "../../protocol/bounds.ts";
 import { Stack } from "../../stack.ts";
 import { bringUp, FORMAT_VERSION } from "../../store/format.ts";
-import { createStore, genesisOf, readSeed, requireEmpty, requireSameStore } from "../../store/genesis.ts";
+import {
+  createStore,
+  genesisOf,
+  readSeed,
+  requireEmpty,
+  requireSameStore,
+} from "../../store/genesis.ts";
 import { readEntry } from "../../store/journal.ts";
 import { requireBeginning, withJournal } from "../../store/journaled-store.ts";
 import { decodeRecord, type Field } from "../../store/layout.ts";
@@ -17,8 +23,20 @@ import { storeMissing } from "../../store/level-folder.ts";
 import { LevelStore } from "../../store/level-store.ts";
 import type { Store } from "../../store/ports.ts";
 import * as records from "../../store/records.ts";
-import { endOf, HEAD_KEY, keyOf, POSITION_KEY, PREFIX, SECRET_KEY } from "../../store/store-keys.ts";
-import { type BatchTokens, decodeBatchTokens, SHARDS, TokenIndex } from "../../store/token-index.ts";
+import {
+  endOf,
+  HEAD_KEY,
+  keyOf,
+  POSITION_KEY,
+  PREFIX,
+  SECRET_KEY,
+} from "../../store/store-keys.ts";
+import {
+  type BatchTokens,
+  decodeBatchTokens,
+  SHARDS,
+  TokenIndex,
+} from "../../store/token-index.ts";
 import { requireAddress } from "../../validate.ts";
 import { loadBatches } from "./load-batches.ts";
 
@@ -31,9 +49,9 @@ export interface Opened {
 }
 
 /**
- * Opens the store, creates it if `createIfMissing` allows, and loads the state. Derives the newest sealed batch of each
- * mode again and compares it. Rejects with `store_missing`, `store_locked`, `store_mismatch`, `store_corrupt`,
- * `store_failed`; the store is closed then.
+ * Opens the store, creates it if `createIfMissing` allows, and loads the state. Derives the newest
+ * sealed batch of each mode again and compares it. Rejects with `store_missing`, `store_locked`,
+ * `store_mismatch`, `store_corrupt`, `store_failed`; the store is closed then.
  *
  * @param role - a standby changes nothing and follows the leader's writes
  */
@@ -48,19 +66,24 @@ export async function openLedger(
   opened.defer(() => store.close());
   if ((await store.get(HEAD_KEY)) === undefined) {
     await requireEmpty(store);
-    if (options.createIfMissing !== true) throw storeMissing(typeof options.store === "string" ? options.store : "it");
+    if (options.createIfMissing !== true)
+      throw storeMissing(typeof options.store === "string" ? options.store : "it");
     await createStore(store, genesisOf(options), options.clock?.() ?? Date.now());
   }
   const ledger = new Ledger(store, options, limits, emit, await readSeed(store));
   await load(ledger, role === "leader");
   if (role === "standby") ledger.writer.refuse(new MintmarkError("not_leader"));
   const secret = await store.get(SECRET_KEY);
-  if (secret?.length !== 32) throw new MintmarkError("store_corrupt", "The store's secret is missing.");
+  if (secret?.length !== 32)
+    throw new MintmarkError("store_corrupt", "The store's secret is missing.");
   opened.move();
   return { ledger, secret };
 }
 
-/** The store of these options, with its journal brought up to it. Writes nothing for a store of others. */
+/**
+ * The store of these options, with its journal brought up to it. Writes nothing for a store of
+ * others.
+ */
 async function openStore(options: EngineOptions): Promise<Store> {
   const { store: named, journal, createIfMissing } = options;
   await using opened = new Stack();
@@ -68,7 +91,8 @@ async function openStore(options: EngineOptions): Promise<Store> {
   opened.defer(() => store.close());
   if (store instanceof LevelStore && (await store.get(POSITION_KEY)) !== undefined) {
     // Alone, an engine would write what the cluster's journal never gets.
-    const detail = "This store is a server's of a cluster. Open it with the cluster's journal (MINTMARK_JOURNAL).";
+    const detail =
+      "This store is a server's of a cluster. Open it with the cluster's journal (MINTMARK_JOURNAL).";
     throw new MintmarkError("store_mismatch", detail);
   }
   const isNew = (await store.get(HEAD_KEY)) === undefined;
@@ -99,7 +123,8 @@ export function canonicalSettlement({ chainId, contract, engineVersion }: Settle
  */
 export async function load(ledger: Ledger, seals: boolean): Promise<void> {
   const stored = await ledger.store.get(HEAD_KEY);
-  if (stored === undefined) throw new MintmarkError("store_corrupt", "The store's head is missing.");
+  if (stored === undefined)
+    throw new MintmarkError("store_corrupt", "The store's head is missing.");
   ledger.head.load(decodeRecord(records.headRecord, stored, "The store's head"));
   ledger.journalClock.start(ledger.head.latest.time);
   // Head and journal are written together, so a difference is damage.
@@ -138,7 +163,12 @@ async function loadTokens(ledger: Ledger): Promise<void> {
       const start = ends[i] as number;
       let end = start;
       while (end < hashes.length && ((hashes[end] as number) & (SHARDS - 1)) === shard) end++;
-      ledger.tokens.insertAll(shard, hashes.subarray(start, end), slots.subarray(start, end), firstRef);
+      ledger.tokens.insertAll(
+        shard,
+        hashes.subarray(start, end),
+        slots.subarray(start, end),
+        firstRef,
+      );
       ends[i] = end;
     }
   }
@@ -158,16 +188,22 @@ function sealedBatches(ledger: Ledger, mode: Mode): records.BatchRecord[] {
   return sealed;
 }
 
-async function readTokens(ledger: Ledger, batches: readonly records.BatchRecord[]): Promise<LoadedTokens[]> {
+async function readTokens(
+  ledger: Ledger,
+  batches: readonly records.BatchRecord[],
+): Promise<LoadedTokens[]> {
   const reads = Math.ceil(batches.length / RECORDS_AT_ONCE);
   const firsts = Array.from({ length: reads }, (_, i) => i * RECORDS_AT_ONCE);
   const readFrom = async (first: number) => {
     const some = batches.slice(first, first + RECORDS_AT_ONCE);
-    const stored = await ledger.store.getMany(some.map((batch) => keyOf.batchTokens(batch.mode, batch.batchNumber)));
+    const stored = await ledger.store.getMany(
+      some.map((batch) => keyOf.batchTokens(batch.mode, batch.batchNumber)),
+    );
     return some.map(({ mode, batchNumber, vaultCount }, i): LoadedTokens => {
       const name = batchIdOf(mode, batchNumber);
       const record = stored[i];
-      if (record === undefined) throw new MintmarkError("store_corrupt", `The tokens of ${name} are missing.`);
+      if (record === undefined)
+        throw new MintmarkError("store_corrupt", `The tokens of ${name} are missing.`);
       const place = { mode, firstOrdinal: ledger.refs.firstOrdinalOf(mode, batchNumber) };
       // The last vault is within bounds, so all are.
       ledger.refs.refOf(place, vaultCount - 1);
@@ -184,18 +220,27 @@ const LOADERS: ReadonlyMap<number, Load> = new Map<number, Load>([
   of(PREFIX.divergence, records.divergenceRecord, (ledger, record) => {
     ledger.divergence = record;
   }),
-  of(PREFIX.application, records.applicationRecord, (ledger, record) => ledger.applications.add(record)),
+  of(PREFIX.application, records.applicationRecord, (ledger, record) =>
+    ledger.applications.add(record),
+  ),
   of(PREFIX.key, records.keyRecord, (ledger, record) => ledger.keys.add(record)),
   of(PREFIX.asset, records.assetRecord, (ledger, record) => {
     ledger.standards[record.assetIndex] = record.standard;
     ledger.assets.add(record);
   }),
-  of(PREFIX.collection, records.collectionRecord, (ledger, record) => ledger.collections.add(record)),
+  of(PREFIX.collection, records.collectionRecord, (ledger, record) =>
+    ledger.collections.add(record),
+  ),
   of(PREFIX.person, records.personRecord, (ledger, record) => ledger.people.add(record)),
-  of(PREFIX.auditCount, records.auditCountRecord, (ledger, record) => ledger.auditCounts.add(record)),
+  of(PREFIX.auditCount, records.auditCountRecord, (ledger, record) =>
+    ledger.auditCounts.add(record),
+  ),
   of(PREFIX.webhook, records.webhookRecord, (ledger, record) => ledger.webhooks.add(record)),
   of(PREFIX.portal, records.portalRecord, (ledger, record) => ledger.portals.add(record)),
-  [PREFIX.enablement, (ledger: Ledger, key: Buffer) => ledger.enablements.load(enablementOf(key), true)],
+  [
+    PREFIX.enablement,
+    (ledger: Ledger, key: Buffer) => ledger.enablements.load(enablementOf(key), true),
+  ],
   of(PREFIX.batch, records.batchRecord, (ledger, record) =>
     ledger.batches[record.mode].load(record.batchNumber, record),
   ),
@@ -204,14 +249,19 @@ const LOADERS: ReadonlyMap<number, Load> = new Map<number, Load>([
   ),
   of(PREFIX.lost, records.lostRecord, (ledger, record) => {
     const { mode, batchNumber } = record;
-    ledger.lost[mode].load(batchNumber, [...(ledger.lost[mode].latest.get(batchNumber) ?? []), record]);
+    ledger.lost[mode].load(batchNumber, [
+      ...(ledger.lost[mode].latest.get(batchNumber) ?? []),
+      record,
+    ]);
   }),
 ]);
 
 /** The prefixes of records that are held in memory, in the order of loading. */
 export const LOADED_PREFIXES: readonly number[] = [...LOADERS.keys()];
 
-/** Takes a stored record into memory. Skips records that are read on demand. Throws `store_corrupt`. */
+/**
+ * Takes a stored record into memory. Skips records that are read on demand. Throws `store_corrupt`.
+ */
 export function loadRecord(ledger: Ledger, key: Buffer, value: Buffer): void {
   LOADERS.get(key[0] as number)?.(ledger, key, value);
 }
@@ -220,6 +270,14 @@ export function enablementOf(key: Buffer): string {
   return enablementId(key.readUInt32BE(1), key.readUInt32BE(5));
 }
 
-function of<T>(prefix: number, field: Field<T>, load: (ledger: Ledger, record: T) => void): readonly [number, Load] {
-  return [prefix, (ledger, key, value) => load(ledger, decodeRecord(field, value, `Record ${key.toString("hex")}`))];
+function of<T>(
+  prefix: number,
+  field: Field<T>,
+  load: (ledger: Ledger, record: T) => void,
+): readonly [number, Load] {
+  return [
+    prefix,
+    (ledger, key, value) =>
+      load(ledger, decodeRecord(field, value, `Record ${key.toString("hex")}`)),
+  ];
 }

@@ -23,7 +23,13 @@ import { batchName, type Place, putBatch, type ReferenceTokens } from "./referen
 type Roots = Readonly<Record<"batchRoot" | "dataHash" | "stateRoot", Hash>>;
 
 /** The state of a batch that is sealed anew. */
-const UNSENT = { status: "sealed", l1TxHash: null, submittedAt: null, leftOut: null, given: false } as const;
+const UNSENT = {
+  status: "sealed",
+  l1TxHash: null,
+  submittedAt: null,
+  leftOut: null,
+  given: false,
+} as const;
 
 /** A batch to be sealed, with its vaults. */
 interface Sealing extends Place, Roots {
@@ -46,7 +52,10 @@ interface Sealed {
 }
 
 /** The vaults of a batch by slot; null for a void slot. */
-export function withoutVoids(vaults: readonly StoredVault[], runs: readonly VoidRun[]): (StoredVault | null)[] {
+export function withoutVoids(
+  vaults: readonly StoredVault[],
+  runs: readonly VoidRun[],
+): (StoredVault | null)[] {
   const held: (StoredVault | null)[] = [...vaults];
   for (const { firstSlot, count } of runs) held.fill(null, firstSlot, firstSlot + count);
   return held;
@@ -56,27 +65,41 @@ function isIn({ firstSlot, count }: VoidRun, slot: number): boolean {
   return slot >= firstSlot && slot < firstSlot + count;
 }
 
-/** The part of the reference for sealed batches: roots, void slots, status on L1, and the events of all that. */
+/**
+ * The part of the reference for sealed batches: roots, void slots, status on L1, and the events of
+ * all that.
+ */
 export class ReferenceBatches extends Part<{
   readonly tenants: ReferenceTenants;
   readonly tokens: ReferenceTokens;
-  /** By {@link batchName}: the number of entries still to come that make slots of the batch void. */
+  /**
+   * By {@link batchName}: the number of entries still to come that make slots of the batch void.
+   */
   readonly voidings: Map<string, number>;
   /** Adoptions still to come: the first batch of each mode that L1's history replaces. */
   readonly adoptions: readonly (readonly Place[])[];
   readonly commit: Commit;
 }> {
   readonly #sealed: Record<Mode, Sealed[]> = { validium: [], "zk-rollup": [] };
-  readonly #trees: Record<Mode, StateTree> = { validium: new StateTree(), "zk-rollup": new StateTree() };
+  readonly #trees: Record<Mode, StateTree> = {
+    validium: new StateTree(),
+    "zk-rollup": new StateTree(),
+  };
 
   readonly on = {
     assetsLeftOut: (entry) => {
       if (!this.#setLeftOut(entry))
-        this.out.report(`assets of ${batchName(entry)} are left out that could not be, or with a wrong root`);
+        this.out.report(
+          `assets of ${batchName(entry)} are left out that could not be, or with a wrong root`,
+        );
     },
     batchSubmitted: (entry) => {
       const submittedAt = this.at(entry)?.submittedAt ?? this.out.time;
-      this.#change(entry, { status: "submitted", l1TxHash: entry.txHash, submittedAt }, "batch.submitted");
+      this.#change(
+        entry,
+        { status: "submitted", l1TxHash: entry.txHash, submittedAt },
+        "batch.submitted",
+      );
     },
   } satisfies Handlers;
 
@@ -113,24 +136,55 @@ export class ReferenceBatches extends Part<{
   }
 
   /** Seals a mode's next batch. Returns whether its roots are right. */
-  async seal({ mode, vaults, groups, voids = [], given = null, ...entry }: Sealing): Promise<boolean> {
+  async seal({
+    mode,
+    vaults,
+    groups,
+    voids = [],
+    given = null,
+    ...entry
+  }: Sealing): Promise<boolean> {
     const { out } = this;
     const { batchNumber, mintCount, inBlobs } = entry;
     const openedAt = vaults[0]?.createdAt ?? out.time;
-    const facts = { mode, batchNumber, mintCount, inBlobs, vaultCount: vaults.length, openedAt, sealedAt: out.time };
+    const facts = {
+      mode,
+      batchNumber,
+      mintCount,
+      inBlobs,
+      vaultCount: vaults.length,
+      openedAt,
+      sealedAt: out.time,
+    };
     const kind = { transfers: groups !== null, given: given !== null };
     const record: BatchRecord = { ...emptyOf(batchRecord), ...facts, ...kind, status: "sealed" };
-    const applications = [...new Set(vaults.map(({ applicationIndex }) => applicationIndex))].sort((a, b) => a - b);
+    const applications = [...new Set(vaults.map(({ applicationIndex }) => applicationIndex))].sort(
+      (a, b) => a - b,
+    );
     const assets = Uint32Array.from(vaults, ({ assetIndex }) => assetIndex);
     const since = voids.map((run) => ({ ...run, voidedAt: out.time, leftOut: false }));
-    const batch: Sealed = { record, leaf: new Uint8Array(), voids: since, given, vaults, assets, applications };
-    const derived = groups === null ? await this.#derive(batch) : deriveTransfers(batchNumber, groups);
+    const batch: Sealed = {
+      record,
+      leaf: new Uint8Array(),
+      voids: since,
+      given,
+      vaults,
+      assets,
+      applications,
+    };
+    const derived =
+      groups === null ? await this.#derive(batch) : deriveTransfers(batchNumber, groups);
     this.#sealed[mode].push(batch);
     this.#trees[mode].append(derived.leaf);
     this.#take(batch, derived, { stateRoot: this.root(mode) });
     if (!this.isReplaced(record)) {
       const key = keyOf.batchApplications(mode, batchNumber);
-      out.put(key, batchApplicationsRecord, applications, `the applications of ${batchName(record)}`);
+      out.put(
+        key,
+        batchApplicationsRecord,
+        applications,
+        `the applications of ${batchName(record)}`,
+      );
     }
     this.#tell("batch.sealed", batch);
     // A transfer makes no token.
@@ -138,7 +192,10 @@ export class ReferenceBatches extends Part<{
     return hasRoots(batch.record, entry);
   }
 
-  /** A batch of transfers becomes one of void slots. Returns them; null when it cannot, or with other roots. */
+  /**
+   * A batch of transfers becomes one of void slots. Returns them; null when it cannot, or with
+   * other roots.
+   */
   async takeBack(entry: EntryOf<"transfersTakenBack">): Promise<VoidRun[] | null> {
     const { batchNumber, failure } = entry;
     const batch = this.#unsettled({ mode: "zk-rollup", batchNumber });
@@ -157,7 +214,10 @@ export class ReferenceBatches extends Part<{
     return this.#sealAnew(batch, entry);
   }
 
-  /** Makes the slots of left-out assets void for good. Returns whether the batch leaves out exactly these. */
+  /**
+   * Makes the slots of left-out assets void for good. Returns whether the batch leaves out exactly
+   * these.
+   */
   async leaveOut(entry: EntryOf<"slotsLeftOut">): Promise<boolean> {
     const batch = this.#at(entry);
     if (batch?.record.status !== "finalized") return false;
@@ -179,7 +239,11 @@ export class ReferenceBatches extends Part<{
   settle(entry: EntryOf<"batchCommitted">): void {
     const { txHash: l1TxHash, blockNumber: l1BlockNumber, committedAt, l1Sequence } = entry;
     const { time } = this.out;
-    const times = { submittedAt: this.at(entry)?.submittedAt ?? time, settledAt: time, finalizedAt: null };
+    const times = {
+      submittedAt: this.at(entry)?.submittedAt ?? time,
+      settledAt: time,
+      finalizedAt: null,
+    };
     const onL1 = { l1TxHash, l1BlockNumber, committedAt, l1Sequence };
     this.#change(entry, { status: "settled", ...onL1, ...times }, "batch.settled");
   }
@@ -188,20 +252,33 @@ export class ReferenceBatches extends Part<{
   finalize(blockNumber: bigint): void {
     const final = { status: "finalized", finalizedAt: this.out.time } as const;
     for (const record of this.#records())
-      if (record.status === "settled" && record.l1BlockNumber !== null && record.l1BlockNumber <= blockNumber)
+      if (
+        record.status === "settled" &&
+        record.l1BlockNumber !== null &&
+        record.l1BlockNumber <= blockNumber
+      )
         this.#change(record, final, "batch.finalized");
   }
 
   /** L1's blocks from this one on were replaced. */
   revert(blockNumber: bigint): void {
-    const gone = { l1BlockNumber: null, committedAt: null, l1Sequence: null, settledAt: null, finalizedAt: null };
+    const gone = {
+      l1BlockNumber: null,
+      committedAt: null,
+      l1Sequence: null,
+      settledAt: null,
+      finalizedAt: null,
+    };
     const reverted = { status: "submitted", ...gone } as const;
     for (const record of this.#records())
       if (record.l1BlockNumber !== null && record.l1BlockNumber >= blockNumber)
         this.#change(record, reverted, "batch.reverted");
   }
 
-  /** Drops a mode's batches from `first` on. Returns their vaults, null for a void slot, and all of them. */
+  /**
+   * Drops a mode's batches from `first` on. Returns their vaults, null for a void slot, and all of
+   * them.
+   */
   drop(mode: Mode, first: number) {
     const dropped = this.#sealed[mode].splice(first);
     this.#rebuildTree(mode, first);
@@ -211,10 +288,16 @@ export class ReferenceBatches extends Part<{
   }
 
   /** Tells of failed mints: one event for each range of one application's vaults. */
-  tellFailed({ mode, batchNumber }: Place, voids: readonly VoidRun[], vaults: readonly StoredVault[]): void {
+  tellFailed(
+    { mode, batchNumber }: Place,
+    voids: readonly VoidRun[],
+    vaults: readonly StoredVault[],
+  ): void {
     for (const { firstSlot, count, failure } of voids) {
       const run = vaults.slice(firstSlot, firstSlot + count);
-      const starts = [...run.keys()].filter((i) => run[i]?.applicationIndex !== run[i - 1]?.applicationIndex);
+      const starts = [...run.keys()].filter(
+        (i) => run[i]?.applicationIndex !== run[i - 1]?.applicationIndex,
+      );
       for (const [i, start] of starts.entries()) {
         const firstVaultId = packVaultId({ mode, batchNumber, slot: firstSlot + start });
         const failed = { firstVaultId, vaults: (starts[i + 1] ?? run.length) - start, failure };
@@ -229,7 +312,12 @@ export class ReferenceBatches extends Part<{
       const { mode, batchNumber } = record;
       const runs = { mode, batchNumber, runs: voids };
       if (voids.length > 0)
-        this.out.put(keyOf.voids(mode, batchNumber), voidsRecord, runs, `the void slots of ${batchName(record)}`);
+        this.out.put(
+          keyOf.voids(mode, batchNumber),
+          voidsRecord,
+          runs,
+          `the void slots of ${batchName(record)}`,
+        );
     }
   }
 
@@ -248,16 +336,25 @@ export class ReferenceBatches extends Part<{
     return batch === undefined || isSettled ? null : batch;
   }
 
-  /** Sets the assets that L1 leaves out of a batch. Returns whether it can leave them out, with these roots. */
+  /**
+   * Sets the assets that L1 leaves out of a batch. Returns whether it can leave them out, with
+   * these roots.
+   */
   #setLeftOut(entry: EntryOf<"assetsLeftOut">): boolean {
     const { mode, batchNumber, assets: leftOut } = entry;
     const batch = this.#unsettled(entry);
     if (batch === null) return false;
     const { vaultCount, dataHash, content, assets, inBlobs, transfers } = batch.record;
     const places = leftOut.map(({ asset }) => asset);
-    const ascend = places.every((place, i) => place > (places[i - 1] ?? -1) && place < (assets?.length ?? 0));
+    const ascend = places.every(
+      (place, i) => place > (places[i - 1] ?? -1) && place < (assets?.length ?? 0),
+    );
     if (!ascend || assets === null || content === null || dataHash === null) return false;
-    const batchRoot = rootOf(kindOf(mode, inBlobs, transfers), manifestRoot(assets, places), content);
+    const batchRoot = rootOf(
+      kindOf(mode, inBlobs, transfers),
+      manifestRoot(assets, places),
+      content,
+    );
     batch.leaf = hexToBytes(stateLeaf({ batchNumber, vaultCount, dataHash, batchRoot }));
     batch.record = { ...batch.record, batchRoot, leftOut: leftOut.length === 0 ? null : leftOut };
     this.#rebuildTree(mode, batchNumber);
@@ -265,7 +362,11 @@ export class ReferenceBatches extends Part<{
   }
 
   /** Makes slots void, and releases their tokens and amounts; false unless each holds a vault. */
-  #fail(batch: Sealed, entry: Place & { readonly voids: readonly VoidRun[] }, leftOut: boolean): boolean {
+  #fail(
+    batch: Sealed,
+    entry: Place & { readonly voids: readonly VoidRun[] },
+    leftOut: boolean,
+  ): boolean {
     const held = withoutVoids(batch.vaults, batch.voids);
     const isHeld = ({ firstSlot, count }: VoidRun) =>
       firstSlot + count <= held.length && !held.slice(firstSlot, firstSlot + count).includes(null);
@@ -273,7 +374,12 @@ export class ReferenceBatches extends Part<{
     this.#addVoids(batch, entry.voids, leftOut);
     this.tellFailed(entry, entry.voids, batch.vaults);
     for (const { firstSlot, count } of entry.voids)
-      this.parts.tokens.countAll(entry, batch.vaults.slice(firstSlot, firstSlot + count), -1n, firstSlot);
+      this.parts.tokens.countAll(
+        entry,
+        batch.vaults.slice(firstSlot, firstSlot + count),
+        -1n,
+        firstSlot,
+      );
     return true;
   }
 
@@ -300,7 +406,8 @@ export class ReferenceBatches extends Part<{
   /** Changes a sealed batch, and adds an event for each application with vaults in it. */
   #change(place: Place, change: Partial<BatchRecord>, type: BatchEventType): void {
     const batch = this.#at(place);
-    if (batch === undefined) this.out.report(`the journal has ${batchName(place)} on L1 before it is sealed`);
+    if (batch === undefined)
+      this.out.report(`the journal has ${batchName(place)} on L1 before it is sealed`);
     else {
       batch.record = { ...batch.record, ...change };
       this.#tell(type, batch);
@@ -310,14 +417,17 @@ export class ReferenceBatches extends Part<{
   #tell(type: BatchEventType, { record, applications }: Sealed): void {
     const { batchRoot } = record;
     if (batchRoot === null) return;
-    for (const application of applications) this.out.tell(application, { type, ...record, batchRoot });
+    for (const application of applications)
+      this.out.tell(application, { type, ...record, batchRoot });
   }
 
   #derive({ record, vaults, voids, given }: Sealed): Promise<Derived> {
     const { tenants, commit } = this.parts;
     const zeroed = voids.filter(({ leftOut }) => !leftOut);
     const held = withoutVoids(vaults, zeroed);
-    return given === null ? deriveBatch(record, held, tenants, commit) : deriveGiven(record, given, commit);
+    return given === null
+      ? deriveBatch(record, held, tenants, commit)
+      : deriveGiven(record, given, commit);
   }
 
   /** Puts out the records of a batch's slots, unless a later entry changes them. */
@@ -344,5 +454,7 @@ export class ReferenceBatches extends Part<{
 }
 
 function hasRoots(record: BatchRecord, { batchRoot, dataHash, stateRoot }: Roots): boolean {
-  return record.batchRoot === batchRoot && record.dataHash === dataHash && record.stateRoot === stateRoot;
+  return (
+    record.batchRoot === batchRoot && record.dataHash === dataHash && record.stateRoot === stateRoot
+  );
 }

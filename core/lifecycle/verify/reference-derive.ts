@@ -8,7 +8,11 @@ import { stateLeaf } from "../../protocol/commitment.ts";
 import { bytesToHex, hexToBytes, keccak256 } from "../../protocol/hex.ts";
 import { versionedHash } from "../../protocol/kzg.ts";
 import { kindOf, manifestRoot, batchRoot as rootOf } from "../../protocol/manifest.ts";
-import { encodeTransferData, type TransferGroup, transferLeaves } from "../../protocol/transfer-data.ts";
+import {
+  encodeTransferData,
+  type TransferGroup,
+  transferLeaves,
+} from "../../protocol/transfer-data.ts";
 import { packVaultId, vaultLeaves } from "../../protocol/vault.ts";
 import type { EntryOf } from "../../store/entries.ts";
 import type { BatchRecord } from "../../store/records.ts";
@@ -41,10 +45,18 @@ export async function deriveBatch(
     if (vault === null) return null;
     const { chainId, assetType } = tenants.asset(vault.assetIndex) ?? NO_ASSET;
     const { owner, amount, blob } = vault;
-    return { vaultId: packVaultId({ mode, batchNumber, slot }), chainId, owner, assetType, amount, blob };
+    return {
+      vaultId: packVaultId({ mode, batchNumber, slot }),
+      chainId,
+      owner,
+      assetType,
+      amount,
+      blob,
+    };
   });
   if (inBlobs) return withBlobs(batchNumber, blobs.encodeBlobBatch(contents), commit);
-  // The root of one void slot is zero, which the contract refuses. Such a batch has two (docs/protocol.md 4).
+  // The root of one void slot is zero, which the contract refuses. Such a batch has two
+  // (docs/protocol.md 4).
   const slots = contents.length === 1 && contents[0] === null ? [null, null] : contents;
   const data = encodeBatchData(slots, mode === "validium" ? "bytes" : "gas");
   const { assets } = decodeBatch(data);
@@ -78,16 +90,34 @@ function withTree(
   const [content, dataHash] = [bytesToHex(tree.root), bytesToHex(keccak256(data))];
   const batchRoot = rootOf(kind, manifestRoot(assets), content);
   const leaf = hexToBytes(stateLeaf({ batchNumber, vaultCount: tree.count, dataHash, batchRoot }));
-  return { data, pageRoots: tree.pageRoots(), leaf, facts: { assets, content, batchRoot, dataHash } };
+  return {
+    data,
+    pageRoots: tree.pageRoots(),
+    leaf,
+    facts: { assets, content, batchRoot, dataHash },
+  };
 }
 
-async function withBlobs(batchNumber: number, batch: blobs.BlobBatch, commit: Commit): Promise<Derived> {
+async function withBlobs(
+  batchNumber: number,
+  batch: blobs.BlobBatch,
+  commit: Commit,
+): Promise<Derived> {
   const { vaultCount, assets } = batch;
   const commitments: Hex[] = [];
   for (const blob of blobs.blobsIn(batch)) commitments.push(await commit(blob));
-  const content = blobs.blobContent(vaultCount, blobs.manifestHash(assets), commitments.map(versionedHash));
+  const content = blobs.blobContent(
+    vaultCount,
+    blobs.manifestHash(assets),
+    commitments.map(versionedHash),
+  );
   const roots = { batchRoot: rootOf("blobs", manifestRoot(assets), content), dataHash: content };
   const leaf = hexToBytes(stateLeaf({ batchNumber, vaultCount, ...roots }));
   const pageRoots = Buffer.concat(commitments.map((commitment) => hexToBytes(commitment)));
-  return { data: blobs.blobBatchData(batch), pageRoots, leaf, facts: { assets, content, ...roots } };
+  return {
+    data: blobs.blobBatchData(batch),
+    pageRoots,
+    leaf,
+    facts: { assets, content, ...roots },
+  };
 }

@@ -6,13 +6,16 @@ import { endOf, keyOf, prefixOf } from "../../store/store-keys.ts";
 import { type Handlers, hexOfKey, keyOfHex, Part } from "./reference-records.ts";
 
 type ApprovalEntry = EntryOf<"transfersApproved"> | EntryOf<"transfersCancelled">;
-type PowerEntry = EntryOf<"transferSessionAuthorized"> | EntryOf<"transferSessionRevoked"> | ApprovalEntry;
+type PowerEntry =
+  | EntryOf<"transferSessionAuthorized">
+  | EntryOf<"transferSessionRevoked">
+  | ApprovalEntry;
 
 const isApproval = (event: PowerEntry): event is ApprovalEntry => "digest" in event;
 
 /**
- * The part of the reference for the progress of reading each chain, the settlement contract's first, and for sessions
- * and approvals of transfers: every event of L1, in its order.
+ * The part of the reference for the progress of reading each chain, the settlement contract's
+ * first, and for sessions and approvals of transfers: every event of L1, in its order.
  */
 export class ReferencePortals extends Part {
   readonly #byChain = this.kept<bigint, records.PortalRecord>(
@@ -61,7 +64,8 @@ export class ReferencePortals extends Part {
 
   /** Blocks from this one on were replaced. */
   revert({ chainId, blockNumber }: EntryOf<"l1Reorganised">): void {
-    if (this.isHome(chainId)) this.#events = this.#events.filter((event) => event.blockNumber < blockNumber);
+    if (this.isHome(chainId))
+      this.#events = this.#events.filter((event) => event.blockNumber < blockNumber);
     const block = hexOfKey(keyOf.checkpoint(chainId, blockNumber));
     const end = hexOfKey(endOf(prefixOf.checkpoint(chainId)));
     for (const at of [...this.#hashes.keys()]) if (at >= block && at < end) this.#hashes.delete(at);
@@ -76,7 +80,8 @@ export class ReferencePortals extends Part {
     const { approvedAt, cancelledAt } = this.#approval(owner, list.digest);
     const session = list.sessionKey === null ? null : this.#session(owner, list.sessionKey);
     const signer = list.signature === "0x" ? null : (list.sessionKey ?? owner);
-    const signerCancelledAt = signer === null ? 0n : this.#approval(signer, list.digest).cancelledAt;
+    const signerCancelledAt =
+      signer === null ? 0n : this.#approval(signer, list.digest).cancelledAt;
     return { signer, session, approvedAt, cancelledAt, signerCancelledAt };
   }
 
@@ -86,8 +91,16 @@ export class ReferencePortals extends Part {
       const { owner, blockNumber, logIndex } = event;
       const at = `event ${logIndex} of block ${blockNumber}`;
       const told = isApproval(event)
-        ? { approval: { owner, digest: event.digest, isCancelled: event.kind === "transfersCancelled" } }
-        : { session: { owner, key: event.key, isRevoked: event.kind === "transferSessionRevoked" } };
+        ? {
+            approval: {
+              owner,
+              digest: event.digest,
+              isCancelled: event.kind === "transfersCancelled",
+            },
+          }
+        : {
+            session: { owner, key: event.key, isRevoked: event.kind === "transferSessionRevoked" },
+          };
       const key = keyOf.l1Event(this.home, blockNumber, logIndex);
       this.out.put(key, records.l1EventRecord, { ...records.NO_EVENT, ...told }, at);
       if (isApproval(event)) {
@@ -118,7 +131,11 @@ export class ReferencePortals extends Part {
   /** The last event of a kind about an owner's key or digest. */
   #last<K extends PowerEntry["kind"]>(kind: K, owner: Address, of: Hash): EntryOf<K> | undefined {
     return this.#events.findLast((event): event is Extract<PowerEntry, EntryOf<K>> => {
-      return event.kind === kind && event.owner === owner && (isApproval(event) ? event.digest : event.key) === of;
+      return (
+        event.kind === kind &&
+        event.owner === owner &&
+        (isApproval(event) ? event.digest : event.key) === of
+      );
     });
   }
 }

@@ -50,7 +50,11 @@ export class Output {
     const sequence = this.eventsOf(applicationIndex) + 1;
     this.#events[applicationIndex] = sequence;
     const key = keyOf.applicationEvent(applicationIndex, sequence);
-    this.bytes(key, encodeEvent(this.time, event), `event ${sequence} of application ${applicationIndex}`);
+    this.bytes(
+      key,
+      encodeEvent(this.time, event),
+      `event ${sequence} of application ${applicationIndex}`,
+    );
   }
 
   eventsOf(applicationIndex: number): number {
@@ -113,7 +117,10 @@ export abstract class Part<Others extends object = object> {
     this.parts = parts;
   }
 
-  /** Records of one kind, which {@link finish} puts out. Reports changes of one that no entry has created. */
+  /**
+   * Records of one kind, which {@link finish} puts out. Reports changes of one that no entry has
+   * created.
+   */
   protected kept<K, T>(kind: string, keyOf: (id: K) => Buffer, field: Field<T>): Kept<K, T> {
     const kept = new Kept<K, T>(this.out, kind, field);
     this.#kept.push(() => {
@@ -129,10 +136,42 @@ export abstract class Part<Others extends object = object> {
 }
 
 const FEW = [
-  ...["head", "divergence", "application", "key", "asset", "metadata", "collection", "claim", "webhook", "person"],
-  ...["auditCount", "enablement", "batch", "voids", "activity", "withdrawal", "userWithdrawal", "pendingWithdrawal"],
-  ...["authorization", "withdrawalList", "transferList", "transferDigest", "waitingTransfers", "batchTransfers"],
+  ...[
+    "head",
+    "divergence",
+    "application",
+    "key",
+    "asset",
+    "metadata",
+    "collection",
+    "claim",
+    "webhook",
+    "person",
+  ],
+  ...[
+    "auditCount",
+    "enablement",
+    "batch",
+    "voids",
+    "activity",
+    "withdrawal",
+    "userWithdrawal",
+    "pendingWithdrawal",
+  ],
+  ...[
+    "authorization",
+    "withdrawalList",
+    "transferList",
+    "transferDigest",
+    "waitingTransfers",
+    "batchTransfers",
+  ],
   ...["transferSession", "transferApproval", "l1Event", "vaultEvent", "portal", "checkpoint"],
 ] as const;
-/** Prefixes with few records, or with records that can still change. The end compares them whole. */
-export const COMPARED_WHOLE: ReadonlySet<number> = new Set([PREFIX.import, ...FEW.map((name) => PREFIX[name])]);
+/**
+ * Prefixes with few records, or with records that can still change. The end compares them whole.
+ */
+export const COMPARED_WHOLE: ReadonlySet<number> = new Set([
+  PREFIX.import,
+  ...FEW.map((name) => PREFIX[name]),
+]);

@@ -15,11 +15,12 @@ interface Owner {
 /** What stands for an asset that the journal has not added. */
 export const NO_ASSET = emptyOf(records.assetRecord);
 
-const CHECKED_BEFORE_MS = 60_000; // Most milliseconds between the check of a link and the time of its entry
+// Most milliseconds between the check of a link and the time of its entry
+const CHECKED_BEFORE_MS = 60_000;
 
 /**
- * The part of the reference for applications with their keys, assets, users, claim links, metadata and webhooks, and
- * for people with their sign-ins and audit logs.
+ * The part of the reference for applications with their keys, assets, users, claim links, metadata
+ * and webhooks, and for people with their sign-ins and audit logs.
  */
 export class ReferenceTenants extends Part {
   readonly #applications = this.kept("application", keyOf.application, records.applicationRecord);
@@ -28,13 +29,23 @@ export class ReferenceTenants extends Part {
   readonly #enabled = new Map<string, Buffer>(); // By application and asset
   readonly #owners: Owner[] = [];
   readonly #known = new Set<string>(); // Owners that have a user, by application
-  readonly #claims = this.kept<Address, records.ClaimRecord>("claim link", keyOf.claim, records.claimRecord);
-  readonly #collections = this.kept("the metadata of asset", keyOf.collection, records.collectionRecord);
+  readonly #claims = this.kept<Address, records.ClaimRecord>(
+    "claim link",
+    keyOf.claim,
+    records.claimRecord,
+  );
+  readonly #collections = this.kept(
+    "the metadata of asset",
+    keyOf.collection,
+    records.collectionRecord,
+  );
   readonly #people = this.kept("person", keyOf.person, records.personRecord);
   readonly #webhooks = this.kept("webhook", keyOf.webhook, records.webhookRecord);
   readonly #tokens = this.kept("the metadata of the token at", keyOfHex, records.metadataRecord);
   readonly #logs = new Map<number, number>(); // The number of acts of each audit log
-  /** The last block with a mark, by mark: marks tell which assets and modes a block of requests has. */
+  /**
+   * The last block with a mark, by mark: marks tell which assets and modes a block of requests has.
+   */
   readonly #marked = new Map<string, number>();
 
   readonly on = {
@@ -50,14 +61,18 @@ export class ReferenceTenants extends Part {
     assetChanged: (entry) => this.#assets.change(entry.assetIndex, entry),
     assetRemoved: ({ assetIndex }) => this.#assets.change(assetIndex, { removed: true }),
     assetWhitelisted: (entry) => this.#assets.change(entry.assetIndex, entry),
-    assetRegistered: (entry) => this.#assets.change(entry.assetIndex, { ...entry, registered: true }),
+    assetRegistered: (entry) =>
+      this.#assets.change(entry.assetIndex, { ...entry, registered: true }),
     assetFault: (entry) => this.#assets.change(entry.assetIndex, entry),
     assetEnabled: ({ applicationIndex, assetIndex, enabled }) => {
       const id = `${applicationIndex}:${assetIndex}`;
       if (enabled) this.#enabled.set(id, keyOf.enablement(applicationIndex, assetIndex));
       else this.#enabled.delete(id);
       const type = enabled ? "asset.enabled" : "asset.disabled";
-      this.out.tell(applicationIndex, { type, assetId: (this.asset(assetIndex) ?? NO_ASSET).assetId });
+      this.out.tell(applicationIndex, {
+        type,
+        assetId: (this.asset(assetIndex) ?? NO_ASSET).assetId,
+      });
     },
     userCreated: ({ applicationIndex, userIndex, userId, ownerAddress, reference }) => {
       const { out } = this;
@@ -70,11 +85,24 @@ export class ReferenceTenants extends Part {
       this.#known.add(owned);
       out.put(ownerAt, records.ownerRecord, { userIndex, userId }, `the owner of user ${userId}`);
       if (reference !== null)
-        out.mark(keyOf.userReference(applicationIndex, reference, userIndex), `the reference of user ${userId}`);
+        out.mark(
+          keyOf.userReference(applicationIndex, reference, userIndex),
+          `the reference of user ${userId}`,
+        );
       const record = { userId, ownerAddress, createdAt: out.time, reference };
-      out.put(keyOf.user(applicationIndex, userIndex), records.userRecord, record, `user ${userId}`);
+      out.put(
+        keyOf.user(applicationIndex, userIndex),
+        records.userRecord,
+        record,
+        `user ${userId}`,
+      );
       const index = { userIndex, ownerAddress };
-      out.put(keyOf.userId(applicationIndex, userId), records.userIdRecord, index, `the index of user ${userId}`);
+      out.put(
+        keyOf.userId(applicationIndex, userId),
+        records.userIdRecord,
+        index,
+        `the index of user ${userId}`,
+      );
     },
     claimsCreated: ({ applicationIndex, keyIndex, claims }) => {
       for (const [i, { link, mint, expiresAt }] of claims.entries()) {
@@ -97,7 +125,10 @@ export class ReferenceTenants extends Part {
     metadataSet: ({ assetId, tokens }) => {
       for (const { tokenId, metadata } of tokens) {
         const at = hexOfKey(keyOf.metadata(assetId, tokenId));
-        if (this.#tokens.get(at)?.frozen === true || this.#collections.get(assetId)?.frozen === true)
+        if (
+          this.#tokens.get(at)?.frozen === true ||
+          this.#collections.get(assetId)?.frozen === true
+        )
           this.out.report(`frozen metadata of token ${tokenId} changes`);
         this.#tokens.set(at, { metadata, frozen: false, updatedAt: this.out.time });
       }
@@ -124,32 +155,42 @@ export class ReferenceTenants extends Part {
     personAddressed: (entry) => this.#people.change(entry.personIndex, entry),
     personSignedIn: ({ personIndex, tokenHash, byLink, expiresAt }) => {
       const { signIns = [], link = null } = this.#people.get(personIndex) ?? {};
-      const opened = [...signIns, { tokenHash, openedAt: this.out.time, expiresAt }].slice(-records.MAX_SIGN_INS);
+      const opened = [...signIns, { tokenHash, openedAt: this.out.time, expiresAt }].slice(
+        -records.MAX_SIGN_INS,
+      );
       const change = { signIns: opened, link: byLink ? null : link, signedInAt: this.out.time };
       this.#people.change(personIndex, change);
     },
     personSignedOut: ({ personIndex, tokenHash: ended }) => {
       const { signIns = [] }: Partial<records.PersonRecord> = this.#people.get(personIndex) ?? {};
-      this.#people.change(personIndex, { signIns: signIns.filter(({ tokenHash }) => tokenHash !== ended) });
+      this.#people.change(personIndex, {
+        signIns: signIns.filter(({ tokenHash }) => tokenHash !== ended),
+      });
     },
     acted: ({ applicationIndex, count }) => {
       const { sequence } = this.out;
-      if (count < 1 || count >= sequence) this.out.report(`entry ${sequence} names changes that are not there`);
+      if (count < 1 || count >= sequence)
+        this.out.report(`entry ${sequence} names changes that are not there`);
       const log = applicationIndex === null ? 0 : applicationIndex + 1;
       const acts = this.#logs.get(log) ?? 0;
       this.out.index(keyOf.audit(log, acts), `act ${acts} of audit log ${log}`);
       this.#logs.set(log, acts + 1);
     },
     webhookCreated: (entry) => this.#webhooks.add(this.#webhooks.size, entry),
-    webhookDeleted: ({ webhookIndex }) => this.#webhooks.change(webhookIndex, { status: "deleted" }),
+    webhookDeleted: ({ webhookIndex }) =>
+      this.#webhooks.change(webhookIndex, { status: "deleted" }),
     webhookSecretRotated: ({ webhookIndex }) => this.#rotate(webhookIndex),
-    webhookSecretRotatedOnce: ({ webhookIndex, rotationId }) => this.#rotate(webhookIndex, rotationId),
+    webhookSecretRotatedOnce: ({ webhookIndex, rotationId }) =>
+      this.#rotate(webhookIndex, rotationId),
     webhookEnabled: ({ webhookIndex }) =>
       this.#webhooks.change(webhookIndex, { status: "active", failingSince: null, failure: null }),
     webhookDelivered: ({ webhookIndex, sequence: delivered }) =>
       this.#webhooks.change(webhookIndex, { delivered, failingSince: null, failure: null }),
     webhookFailing: ({ webhookIndex, failure }) =>
-      this.#webhooks.change(webhookIndex, { failingSince: this.#failingSince(webhookIndex), failure }),
+      this.#webhooks.change(webhookIndex, {
+        failingSince: this.#failingSince(webhookIndex),
+        failure,
+      }),
     webhookDisabled: ({ webhookIndex, failure }) => {
       const failingSince = this.#failingSince(webhookIndex);
       this.#webhooks.change(webhookIndex, { status: "disabled", failingSince, failure });
@@ -170,10 +211,17 @@ export class ReferenceTenants extends Part {
     return this.#owners[userIndex];
   }
 
-  /** Counts the transactions of a request, which must be the application's next ones, and marks its block. */
+  /**
+   * Counts the transactions of a request, which must be the application's next ones, and marks its
+   * block.
+   */
   advance(
     request: string,
-    { applicationIndex, sequence, count }: { applicationIndex: number; sequence: number; count: number },
+    {
+      applicationIndex,
+      sequence,
+      count,
+    }: { applicationIndex: number; sequence: number; count: number },
     assets: readonly number[],
     modes: readonly Mode[],
   ): void {
@@ -206,7 +254,8 @@ export class ReferenceTenants extends Part {
   /** An ERC-721 token exists: the engine's next id is above it. */
   countId(assetIndex: number, tokenId: bigint): void {
     const next = this.asset(assetIndex)?.nextTokenId ?? null;
-    if (next !== null && tokenId >= next) this.#assets.change(assetIndex, { nextTokenId: tokenId + 1n });
+    if (next !== null && tokenId >= next)
+      this.#assets.change(assetIndex, { nextTokenId: tokenId + 1n });
   }
 
   override finish(): void {
@@ -215,11 +264,17 @@ export class ReferenceTenants extends Part {
     super.finish();
     for (const [id, key] of this.#enabled) this.out.mark(key, `enablement ${id}`);
     for (const [log, count] of this.#logs)
-      this.out.put(keyOf.auditCount(log), records.auditCountRecord, { log, count }, `the length of audit log ${log}`);
+      this.out.put(
+        keyOf.auditCount(log),
+        records.auditCountRecord,
+        { log, count },
+        `the length of audit log ${log}`,
+      );
   }
 
   #decide(link: Address, change: Partial<records.ClaimRecord>): void {
-    if ((this.#claims.get(link)?.status ?? "open") !== "open") this.out.report(`claim link ${link} is decided twice`);
+    if ((this.#claims.get(link)?.status ?? "open") !== "open")
+      this.out.report(`claim link ${link} is decided twice`);
     this.#claims.change(link, { ...change, decidedAt: this.out.time });
   }
 
@@ -229,7 +284,12 @@ export class ReferenceTenants extends Part {
     this.#webhooks.change(webhookIndex, { rotations, rotatedAt: this.out.time });
     if (rotationId === undefined) return;
     const key = keyOf.rotation(applicationIndex, rotationId);
-    this.out.put(key, records.rotationRecord, { webhookIndex, rotations }, `rotation ${rotationId}`);
+    this.out.put(
+      key,
+      records.rotationRecord,
+      { webhookIndex, rotations },
+      `rotation ${rotationId}`,
+    );
   }
 
   #failingSince(webhookIndex: number): number {

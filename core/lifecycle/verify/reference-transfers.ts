@@ -30,7 +30,8 @@ export class ReferenceTransfers extends Part<{
   readonly vaultAt: VaultAt;
 }> {
   readonly #lists = this.kept("transfer", keyOf.transferList, transferListRecord);
-  readonly #batches = new Map<number, readonly string[]>(); // The lists of each batch of transfers, in slot order
+  // The lists of each batch of transfers, in slot order
+  readonly #batches = new Map<number, readonly string[]>();
   /** The vaults that each batch of transfers has made, also of one that was taken back. */
   readonly #outputs = new Map<number, StoredVault[]>();
   readonly #minted = new Map<bigint, StoredVault>(); // Minted vaults that transfers have taken
@@ -45,42 +46,74 @@ export class ReferenceTransfers extends Part<{
         const { vaultId, receiverIndex, to } = transfer;
         const place = unpackVaultId(vaultId);
         const vault = this.#output(place) ?? (await this.vaultAt(place));
-        if (vault !== undefined && this.#output(place) === undefined) this.#minted.set(vaultId, vault);
-        if (vault === undefined || vault.applicationIndex !== applicationIndex || vault.amount === 0n)
-          out.report(`transfer ${transferId} takes vault ${vaultId}, which its application does not have`);
+        if (vault !== undefined && this.#output(place) === undefined)
+          this.#minted.set(vaultId, vault);
+        if (
+          vault === undefined ||
+          vault.applicationIndex !== applicationIndex ||
+          vault.amount === 0n
+        )
+          out.report(
+            `transfer ${transferId} takes vault ${vaultId}, which its application does not have`,
+          );
         if (withdrawals.activity(vaultId).spentBy !== null)
-          out.report(`transfer ${transferId} takes vault ${vaultId}, which another transfer has taken`);
+          out.report(
+            `transfer ${transferId} takes vault ${vaultId}, which another transfer has taken`,
+          );
         const receiver = receiverIndex === null ? undefined : tenants.owner(receiverIndex);
         const isRight = isRedemption(transfer)
           ? receiverIndex === null
           : receiver?.owner === to && receiver.applicationIndex === applicationIndex;
         if (!isRight) out.report(`transfer ${transferId} gives vault ${vaultId} to another user`);
         const { userIndex = 0, assetIndex = 0 } = vault ?? {};
-        transfers.push({ ...transfer, userIndex, assetIndex, hops: this.#hopsOf(place) + 1, fault: null });
+        transfers.push({
+          ...transfer,
+          userIndex,
+          assetIndex,
+          hops: this.#hopsOf(place) + 1,
+          fault: null,
+        });
         withdrawals.changeActivity(vaultId, { spentBy: transferId });
       }
       const count = transfers.reduce((sum, transfer) => sum + slotsOf(transfer), 0);
       const assets = transfers.map(({ assetIndex }) => assetIndex);
-      tenants.advance(`transfer ${transferId}`, { applicationIndex, sequence: firstSequence, count }, assets, MODES);
+      tenants.advance(
+        `transfer ${transferId}`,
+        { applicationIndex, sequence: firstSequence, count },
+        assets,
+        MODES,
+      );
       this.#lists.add(transferId, { ...entry, transfers, journalSequence: out.sequence });
       const users = new Set(
-        transfers.flatMap(({ userIndex, receiverIndex }) => [userIndex, receiverIndex ?? userIndex]),
+        transfers.flatMap(({ userIndex, receiverIndex }) => [
+          userIndex,
+          receiverIndex ?? userIndex,
+        ]),
       );
       for (const key of [
         keyOf.transaction(applicationIndex, firstSequence),
         ...[...users].map((user) => keyOf.userTransaction(applicationIndex, user, firstSequence)),
-        ...transferIndexes(applicationIndex, transfers).map((of) => requestByKey(of, firstSequence)),
+        ...transferIndexes(applicationIndex, transfers).map((of) =>
+          requestByKey(of, firstSequence),
+        ),
       ])
         out.index(key, `an index of transfer ${transferId}`);
       const redeemed = transfers.filter(isRedemption);
       const counts = { transfers: transfers.length, redemptions: redeemed.length };
       out.tell(applicationIndex, { type: "transfer.accepted", transferId, ...counts });
       for (const { userIndex, vaultId, amount } of redeemed)
-        out.tell(applicationIndex, { type: "transfer.redeemed", transferId, userIndex, vaultId, amount });
+        out.tell(applicationIndex, {
+          type: "transfer.redeemed",
+          transferId,
+          userIndex,
+          vaultId,
+          amount,
+        });
     },
     transfersFailed: ({ transferId, failure }) => {
       const list = this.#lists.get(transferId);
-      if (list?.status !== "waiting") this.out.report(`transfer ${transferId} fails, and does not wait`);
+      if (list?.status !== "waiting")
+        this.out.report(`transfer ${transferId} fails, and does not wait`);
       if (list === undefined) return;
       for (const { vaultId } of list.transfers)
         if (this.parts.withdrawals.activity(vaultId).spentBy === transferId)
@@ -108,7 +141,8 @@ export class ReferenceTransfers extends Part<{
     const vaults: StoredVault[] = [];
     for (const transferId of transferIds) {
       const list = this.#lists.get(transferId);
-      if (list?.status !== "waiting") this.out.report(`transfer ${transferId} is put into a batch, and does not wait`);
+      if (list?.status !== "waiting")
+        this.out.report(`transfer ${transferId} is put into a batch, and does not wait`);
       if (list === undefined) continue;
       this.#lists.change(transferId, { status: "batched", batchNumber, firstSlot: vaults.length });
       for (const { vaultId, amount, to, receiverIndex, userIndex } of list.transfers) {
@@ -118,7 +152,8 @@ export class ReferenceTransfers extends Part<{
           continue;
         }
         const rest = vault.amount - this.parts.withdrawals.activity(vaultId).withdrawn;
-        if (rest <= 0n || (amount !== 0n && amount >= rest)) this.out.report(`transfer ${transferId} moves too much`);
+        if (rest <= 0n || (amount !== 0n && amount >= rest))
+          this.out.report(`transfer ${transferId} moves too much`);
         const made = { ...vault, createdAt: time, updatedAt: time };
         const paid = amount === 0n ? rest : amount;
         if (receiverIndex === null) vaults.push({ ...made, amount: 0n });
@@ -156,8 +191,10 @@ export class ReferenceTransfers extends Part<{
         const { vaultId, amount } = transfer;
         const fault = this.#faultOf(batch, list, transfer);
         const activity = withdrawals.activity(vaultId);
-        const rest = fault === null ? (this.#vault(vaultId)?.amount ?? 0n) - activity.withdrawn : 0n;
-        if (activity.transferred !== rest) withdrawals.changeActivity(vaultId, { transferred: rest });
+        const rest =
+          fault === null ? (this.#vault(vaultId)?.amount ?? 0n) - activity.withdrawn : 0n;
+        if (activity.transferred !== rest)
+          withdrawals.changeActivity(vaultId, { transferred: rest });
         const paid = fault === null && amount !== 0n ? amount : rest;
         const parts = amount === 0n ? [paid] : [paid, rest - paid];
         if (transfer.receiverIndex === null) parts[0] = 0n;
@@ -165,7 +202,9 @@ export class ReferenceTransfers extends Part<{
           const outId = packVaultId({ mode: "zk-rollup", batchNumber: batch.batchNumber, slot });
           const vault = this.#outputs.get(batch.batchNumber)?.[slot];
           if (vault !== undefined && vault.amount !== units) {
-            this.#outputs.get(batch.batchNumber)?.splice(slot, 1, { ...vault, amount: units, updatedAt: out.time });
+            this.#outputs
+              .get(batch.batchNumber)
+              ?.splice(slot, 1, { ...vault, amount: units, updatedAt: out.time });
             changed.push(outId);
             if (units < vault.amount) withdrawals.failPending(outId, LESS);
           }
@@ -178,12 +217,17 @@ export class ReferenceTransfers extends Part<{
       const { transferId, applicationIndex } = list;
       if (transfers.some(({ fault }, i) => fault !== list.transfers[i]?.fault))
         this.#lists.change(transferId, { transfers });
-      if (failure !== null) out.tell(applicationIndex, { type: "transfer.failed", transferId, failure });
+      if (failure !== null)
+        out.tell(applicationIndex, { type: "transfer.failed", transferId, failure });
     }
     for (const vaultId of changed) this.judgeSpender(vaultId);
   }
 
-  #faultOf(batch: BatchRecord, list: TransferListRecord, transfer: TransferListRecord["transfers"][number]) {
+  #faultOf(
+    batch: BatchRecord,
+    list: TransferListRecord,
+    transfer: TransferListRecord["transfers"][number],
+  ) {
     const { vaultId, hops } = transfer;
     const place = unpackVaultId(vaultId);
     const vault = this.#vault(vaultId);
@@ -215,9 +259,15 @@ export class ReferenceTransfers extends Part<{
   /** The lists of a batch that L1 does not take wait again. */
   takeBack(batchNumber: number): void {
     for (const list of this.ofBatch({ mode: "zk-rollup", batchNumber }) ?? []) {
-      for (const { vaultId } of list.transfers) this.parts.withdrawals.changeActivity(vaultId, { transferred: 0n });
+      for (const { vaultId } of list.transfers)
+        this.parts.withdrawals.changeActivity(vaultId, { transferred: 0n });
       const transfers = list.transfers.map((transfer) => ({ ...transfer, fault: null }));
-      this.#lists.change(list.transferId, { transfers, status: "waiting", batchNumber: null, firstSlot: null });
+      this.#lists.change(list.transferId, {
+        transfers,
+        status: "waiting",
+        batchNumber: null,
+        firstSlot: null,
+      });
     }
     this.#batches.delete(batchNumber);
   }
@@ -231,11 +281,17 @@ export class ReferenceTransfers extends Part<{
     }
   }
 
-  /** Vaults of L1's history replace those that had their places, and others are taken for the first time. */
+  /**
+   * Vaults of L1's history replace those that had their places, and others are taken for the first
+   * time.
+   */
   learn(vaults: ReadonlyMap<bigint, StoredVault>): void {
-    const taken = new Set([...this.#lists.values()].flatMap((list) => list.transfers.map(({ vaultId }) => vaultId)));
+    const taken = new Set(
+      [...this.#lists.values()].flatMap((list) => list.transfers.map(({ vaultId }) => vaultId)),
+    );
     for (const [vaultId, vault] of vaults)
-      if (taken.has(vaultId) && this.#output(unpackVaultId(vaultId)) === undefined) this.#minted.set(vaultId, vault);
+      if (taken.has(vaultId) && this.#output(unpackVaultId(vaultId)) === undefined)
+        this.#minted.set(vaultId, vault);
   }
 
   /** L1's history holds these lists in a batch, with these vaults. */
@@ -246,9 +302,17 @@ export class ReferenceTransfers extends Part<{
     let firstSlot = 0;
     for (const list of lists) {
       const { transferId } = list;
-      if (!this.#lists.has(transferId)) this.#lists.add(transferId, { journalSequence: this.out.sequence });
+      if (!this.#lists.has(transferId))
+        this.#lists.add(transferId, { journalSequence: this.out.sequence });
       const transfers = list.transfers.map((transfer) => ({ ...transfer, fault: null }));
-      this.#lists.change(transferId, { ...list, transfers, status: "batched", batchNumber, firstSlot, failure: null });
+      this.#lists.change(transferId, {
+        ...list,
+        transfers,
+        status: "batched",
+        batchNumber,
+        firstSlot,
+        failure: null,
+      });
       for (const transfer of list.transfers) {
         const { vaultId } = transfer;
         const parts = vaults.slice(firstSlot, firstSlot + slotsOf(transfer));
@@ -267,8 +331,10 @@ export class ReferenceTransfers extends Part<{
       const put = (key: Buffer, name: string) =>
         out.put(key, transferIdRecord, transferId, `${name} of transfer ${transferId}`);
       if (status !== "failed") put(keyOf.transferDigest(digest), "the digest");
-      if (status === "waiting") put(keyOf.waitingTransfers(journalSequence, transferId), "the wait");
-      if (batchNumber !== null && firstSlot !== null) put(keyOf.batchTransfers(batchNumber, firstSlot), "the slots");
+      if (status === "waiting")
+        put(keyOf.waitingTransfers(journalSequence, transferId), "the wait");
+      if (batchNumber !== null && firstSlot !== null)
+        put(keyOf.batchTransfers(batchNumber, firstSlot), "the slots");
     }
     // L1 may have given the vaults that transfers have made other units until now.
     for (const [batchNumber, vaults] of this.#outputs) {

@@ -23,7 +23,11 @@ export function putBatch(out: Output, record: BatchRecord): void {
   out.put(keyOf.batch(record.mode, record.batchNumber), batchRecord, record, batchName(record));
 }
 
-export function putChunks(out: Output, { mode, batchNumber }: Place, vaults: readonly StoredVault[]): void {
+export function putChunks(
+  out: Output,
+  { mode, batchNumber }: Place,
+  vaults: readonly StoredVault[],
+): void {
   for (let first = 0; first < vaults.length; first += CHUNK_VAULTS) {
     const name = `vaults ${first} to ${first + CHUNK_VAULTS - 1} of batch ${batchNumber} of ${mode}`;
     const key = keyOf.chunk(mode, batchNumber, first / CHUNK_VAULTS);
@@ -43,8 +47,14 @@ interface Binding {
   readonly firsts: Readonly<Partial<Record<Mode, number>>>;
 }
 
-/** The tokens of the journal: the ERC-721 ones by hash, because their ids would take far more memory. */
-export class ReferenceTokens extends Part<{ readonly tenants: ReferenceTenants; readonly seed: Uint8Array }> {
+/**
+ * The tokens of the journal: the ERC-721 ones by hash, because their ids would take far more
+ * memory.
+ */
+export class ReferenceTokens extends Part<{
+  readonly tenants: ReferenceTenants;
+  readonly seed: Uint8Array;
+}> {
   readonly #hasher = new TokenHasher(this.parts.seed);
   readonly #table = new TokenTable();
   /** Number of ERC-721 tokens. */
@@ -63,14 +73,21 @@ export class ReferenceTokens extends Part<{ readonly tenants: ReferenceTenants; 
   recordOf(vaults: readonly (StoredVault | null)[]): Buffer {
     const found = vaults.flatMap((vault, slot) => {
       const tokenId = vault && this.#idOf("erc721", vault);
-      return vault === null || tokenId === null ? [] : [{ slot, hash: this.#hasher.ofId(vault.assetIndex, tokenId) }];
+      return vault === null || tokenId === null
+        ? []
+        : [{ slot, hash: this.#hasher.ofId(vault.assetIndex, tokenId) }];
     });
     const hashes = Uint32Array.from(found, ({ hash }) => hash);
     return encodeBatchTokens({ hashes, slots: Uint32Array.from(found, ({ slot }) => slot) });
   }
 
   /** Adds vaults to the supplies and the tokens, or removes them; null for a void slot. */
-  countAll(place: Place, vaults: readonly (StoredVault | null)[], sign: 1n | -1n, firstSlot = 0): void {
+  countAll(
+    place: Place,
+    vaults: readonly (StoredVault | null)[],
+    sign: 1n | -1n,
+    firstSlot = 0,
+  ): void {
     for (const [i, vault] of vaults.entries())
       if (vault !== null) this.count({ ...place, slot: firstSlot + i }, vault, sign);
   }
@@ -93,10 +110,15 @@ export class ReferenceTokens extends Part<{ readonly tenants: ReferenceTenants; 
     const tokenId = this.#idOf("erc1155", vault);
     if (tokenId === null) return;
     const { assetIndex, blob } = vault;
-    const record = { key: keyOf.binding(assetIndex, tokenId), value: hexToBytes(blob), name: `token ${tokenId}` };
+    const record = {
+      key: keyOf.binding(assetIndex, tokenId),
+      value: hexToBytes(blob),
+      name: `token ${tokenId}`,
+    };
     const name = keyString(record.key);
     const { firsts = {} } = this.#bindings.get(name) ?? {};
-    if (isKept) this.#bindings.set(name, { record, firsts: { [place.mode]: place.batchNumber, ...firsts } });
+    if (isKept)
+      this.#bindings.set(name, { record, firsts: { [place.mode]: place.batchNumber, ...firsts } });
     else this.out.bytes(record.key, record.value, record.name);
   }
 
@@ -113,7 +135,8 @@ export class ReferenceTokens extends Part<{ readonly tenants: ReferenceTenants; 
 
   /** Puts out the bindings, which nothing changes any more. */
   override finish(): void {
-    for (const { record } of this.#bindings.values()) this.out.bytes(record.key, record.value, record.name);
+    for (const { record } of this.#bindings.values())
+      this.out.bytes(record.key, record.value, record.name);
     this.#bindings.clear();
   }
 
@@ -134,7 +157,10 @@ export class ReferenceTokens extends Part<{ readonly tenants: ReferenceTenants; 
 
   add(place: VaultPlace, assetIndex: number, tokenId: bigint): void {
     const token = tokenName(assetIndex, tokenId);
-    for (const earlier of this.#table.add(this.#hasher.ofId(assetIndex, tokenId), packVaultId(place) + 1n))
+    for (const earlier of this.#table.add(
+      this.#hasher.ofId(assetIndex, tokenId),
+      packVaultId(place) + 1n,
+    ))
       this.#suspects.push({ earlier: unpackVaultId(earlier - 1n), token });
     this.size++;
   }
@@ -152,7 +178,9 @@ export class ReferenceTokens extends Part<{ readonly tenants: ReferenceTenants; 
 
   /** The token id of a vault of this standard; null for any other. */
   #idOf(standard: Standard, vault: Content): bigint | null {
-    return this.parts.tenants.asset(vault.assetIndex)?.standard === standard ? this.idOf(vault) : null;
+    return this.parts.tenants.asset(vault.assetIndex)?.standard === standard
+      ? this.idOf(vault)
+      : null;
   }
 }
 
@@ -161,7 +189,10 @@ const REMOVED = MAX_UINT64; // No vault has such a high id
 const MAX_LOAD = 0.8;
 const GROWTH = 1.5;
 
-/** Vault ids plus one by 32-bit hash, 15 to 23 bytes a token. The search for a hash starts at its share of the table. */
+/**
+ * Vault ids plus one by 32-bit hash, 15 to 23 bytes a token. The search for a hash starts at its
+ * share of the table.
+ */
 class TokenTable {
   #hashes = new Uint32Array(1024);
   #ids = new BigUint64Array(1024);
@@ -173,7 +204,8 @@ class TokenTable {
     const known: bigint[] = [];
     let at = this.#home(hash);
     for (; this.#ids[at] !== FREE; at = this.#next(at))
-      if (this.#hashes[at] === hash && this.#ids[at] !== REMOVED) known.push(this.#ids[at] as bigint);
+      if (this.#hashes[at] === hash && this.#ids[at] !== REMOVED)
+        known.push(this.#ids[at] as bigint);
     this.#hashes[at] = hash;
     this.#ids[at] = id;
     this.#used++;
@@ -199,7 +231,8 @@ class TokenTable {
     this.#hashes = new Uint32Array(capacity);
     this.#ids = new BigUint64Array(capacity);
     this.#used = 0;
-    for (const [i, id] of ids.entries()) if (id !== FREE && id !== REMOVED) this.add(hashes[i] as number, id);
+    for (const [i, id] of ids.entries())
+      if (id !== FREE && id !== REMOVED) this.add(hashes[i] as number, id);
   }
 }
 
@@ -212,17 +245,28 @@ interface Growing {
 }
 
 /** The part of the reference that puts mints into the vaults of unsealed batches. */
-export class ReferenceVaults extends Part<{ readonly tenants: ReferenceTenants; readonly tokens: ReferenceTokens }> {
+export class ReferenceVaults extends Part<{
+  readonly tenants: ReferenceTenants;
+  readonly tokens: ReferenceTokens;
+}> {
   vaults = 0;
   mints = 0;
-  readonly #growing: Record<Mode, Map<number, Growing>> = { validium: new Map(), "zk-rollup": new Map() };
+  readonly #growing: Record<Mode, Map<number, Growing>> = {
+    validium: new Map(),
+    "zk-rollup": new Map(),
+  };
 
   at({ mode, batchNumber, slot }: VaultPlace): StoredVault | undefined {
     return this.#growing[mode].get(batchNumber)?.vaults[slot];
   }
 
   /** Adds one mint to its vault by the rules of docs/protocol.md 3. */
-  place(mint: PlacedMint, applicationIndex: number, userIndex: number, isBindingKept: boolean): void {
+  place(
+    mint: PlacedMint,
+    applicationIndex: number,
+    userIndex: number,
+    isBindingKept: boolean,
+  ): void {
     const { assetIndex, amount, blob, mode, batchNumber, inBlobs, slot } = mint;
     const { report, time } = this.out;
     const asset = this.parts.tenants.asset(assetIndex);
@@ -262,7 +306,12 @@ export class ReferenceVaults extends Part<{ readonly tenants: ReferenceTenants; 
   addTransfers(batchNumber: number, vaults: StoredVault[]): void {
     if (this.#growing["zk-rollup"].has(batchNumber))
       this.out.report(`transfers are put into batch ${batchNumber} of mints`);
-    this.#growing["zk-rollup"].set(batchNumber, { vaults, mintCount: 0, inBlobs: false, transfers: true });
+    this.#growing["zk-rollup"].set(batchNumber, {
+      vaults,
+      mintCount: 0,
+      inBlobs: false,
+      transfers: true,
+    });
     this.vaults += vaults.length;
   }
 
@@ -277,13 +326,23 @@ export class ReferenceVaults extends Part<{ readonly tenants: ReferenceTenants; 
   drop(mode: Mode, first: number) {
     const dropped = [...this.#growing[mode]].filter(([number]) => number >= first);
     for (const [number] of dropped) this.#growing[mode].delete(number);
-    return dropped.map(([batchNumber, batch]) => ({ mode, batchNumber, ...batch, all: batch.vaults }));
+    return dropped.map(([batchNumber, batch]) => ({
+      mode,
+      batchNumber,
+      ...batch,
+      all: batch.vaults,
+    }));
   }
 
   override finish(): void {
     for (const mode of MODES) {
       for (const [batchNumber, { vaults, ...facts }] of this.#growing[mode]) {
-        const place = { mode, batchNumber, openedAt: vaults[0]?.createdAt ?? 0, vaultCount: vaults.length };
+        const place = {
+          mode,
+          batchNumber,
+          openedAt: vaults[0]?.createdAt ?? 0,
+          vaultCount: vaults.length,
+        };
         putBatch(this.out, { ...emptyOf(batchRecord), ...facts, ...place });
         putChunks(this.out, place, vaults);
       }

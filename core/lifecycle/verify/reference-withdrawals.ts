@@ -18,12 +18,17 @@ interface SeenEvent {
 
 const NOTHING_SEEN = { vaultId: null, total: null, withdrawalIds: [], imported: null };
 const NOT_YET = { settledAt: null, finalizedAt: null, failedAt: null };
-const OVERTAKEN = "The owner has withdrawn from this vault on L1, so the authorization is no longer good.";
+const OVERTAKEN =
+  "The owner has withdrawn from this vault on L1, so the authorization is no longer good.";
 const CANCELLED = "The owner has cancelled the authorization on L1.";
 
-const isPending = ({ status }: records.WithdrawalRecord) => status === "accepted" || status === "submitted";
+const isPending = ({ status }: records.WithdrawalRecord) =>
+  status === "accepted" || status === "submitted";
 
-/** The part of the reference for withdrawals and the later history of vaults: every request and L1 event, in memory. */
+/**
+ * The part of the reference for withdrawals and the later history of vaults: every request and L1
+ * event, in memory.
+ */
 export class ReferenceWithdrawals extends Part<{
   /** Called when units withdrawn of a vault have changed. */
   readonly whenWithdrawn: (vaultId: bigint) => void;
@@ -42,7 +47,11 @@ export class ReferenceWithdrawals extends Part<{
   readonly on = {
     withdrawalSubmitted: ({ withdrawalId, txHash: l1TxHash }) => {
       const submittedAt = this.#withdrawals.get(withdrawalId)?.submittedAt ?? this.out.time;
-      this.#change("withdrawal.submitted", withdrawalId, { status: "submitted", l1TxHash, submittedAt });
+      this.#change("withdrawal.submitted", withdrawalId, {
+        status: "submitted",
+        l1TxHash,
+        submittedAt,
+      });
     },
     withdrawalAttempted: ({ withdrawalId, failure }) =>
       this.#change("withdrawal.attempt_refused", withdrawalId, { failure }),
@@ -62,7 +71,14 @@ export class ReferenceWithdrawals extends Part<{
       for (const withdrawalId of withdrawalIds) this.#fail(withdrawalId, CANCELLED);
     },
     vaultWithdrawn: (entry) => {
-      const { vaultId, total, quantity, recipient, blockNumber: l1BlockNumber, txHash: l1TxHash } = entry;
+      const {
+        vaultId,
+        total,
+        quantity,
+        recipient,
+        blockNumber: l1BlockNumber,
+        txHash: l1TxHash,
+      } = entry;
       this.changeActivity(vaultId, { withdrawn: total, refusal: null });
       const decided: string[] = [];
       for (const withdrawalId of this.activity(vaultId).pending) {
@@ -70,15 +86,26 @@ export class ReferenceWithdrawals extends Part<{
         if (known === undefined || known.withdrawnBefore >= total) continue;
         decided.push(withdrawalId);
         const isAsked =
-          known.quantity === quantity && known.recipient === recipient && known.withdrawnBefore + quantity === total;
+          known.quantity === quantity &&
+          known.recipient === recipient &&
+          known.withdrawnBefore + quantity === total;
         if (!isAsked) {
           this.#fail(withdrawalId, OVERTAKEN);
           continue;
         }
         this.#release(withdrawalId);
         const { time } = this.out;
-        const onL1 = { l1TxHash, l1BlockNumber, submittedAt: known.submittedAt ?? time, settledAt: time };
-        this.#change("withdrawal.settled", withdrawalId, { ...onL1, status: "settled", failure: null });
+        const onL1 = {
+          l1TxHash,
+          l1BlockNumber,
+          submittedAt: known.submittedAt ?? time,
+          settledAt: time,
+        };
+        this.#change("withdrawal.settled", withdrawalId, {
+          ...onL1,
+          status: "settled",
+          failure: null,
+        });
       }
       this.#see(entry, { vaultId, total, withdrawalIds: decided });
       this.parts.whenWithdrawn(vaultId);
@@ -109,9 +136,13 @@ export class ReferenceWithdrawals extends Part<{
 
   /** The pending withdrawals of these slots have failed, in vault order. */
   failIn({ mode, batchNumber }: Place, runs: readonly records.VoidRun[]): void {
-    for (const [vaultId, { pending }] of [...this.#activities].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    for (const [vaultId, { pending }] of [...this.#activities].sort(([a], [b]) =>
+      a < b ? -1 : 1,
+    )) {
       const place = unpackVaultId(vaultId);
-      const run = runs.find(({ firstSlot, count }) => place.slot >= firstSlot && place.slot < firstSlot + count);
+      const run = runs.find(
+        ({ firstSlot, count }) => place.slot >= firstSlot && place.slot < firstSlot + count,
+      );
       if (place.mode !== mode || place.batchNumber !== batchNumber || run === undefined) continue;
       for (const withdrawalId of pending) this.#fail(withdrawalId, run.failure);
     }
@@ -128,17 +159,23 @@ export class ReferenceWithdrawals extends Part<{
     for (const withdrawalId of events.flatMap((event) => event.withdrawalIds)) {
       const { status, l1BlockNumber = null } = this.#withdrawals.get(withdrawalId) ?? {};
       if (status !== "settled" || l1BlockNumber === null || l1BlockNumber > blockNumber) continue;
-      this.#change("withdrawal.finalized", withdrawalId, { status: "finalized", finalizedAt: this.out.time });
+      this.#change("withdrawal.finalized", withdrawalId, {
+        status: "finalized",
+        finalizedAt: this.out.time,
+      });
     }
   }
 
   revert({ chainId, blockNumber }: EntryOf<"l1Reorganised">): void {
-    const isGone = (event: SeenEvent) => event.chainId === chainId && event.blockNumber >= blockNumber;
+    const isGone = (event: SeenEvent) =>
+      event.chainId === chainId && event.blockNumber >= blockNumber;
     const gone = this.#events.filter(isGone);
     this.#events = this.#events.filter((event) => !isGone(event));
     for (const { vaultId, withdrawalIds } of gone.sort(inOrder).reverse()) {
       if (vaultId !== null) {
-        const totals = this.#events.filter((event) => event.vaultId === vaultId && event.total !== null).sort(inOrder);
+        const totals = this.#events
+          .filter((event) => event.vaultId === vaultId && event.total !== null)
+          .sort(inOrder);
         this.changeActivity(vaultId, { withdrawn: totals.at(-1)?.total ?? 0n });
       }
       for (const withdrawalId of withdrawalIds) {
@@ -146,7 +183,12 @@ export class ReferenceWithdrawals extends Part<{
         if (known === undefined) continue;
         this.#reserve(known.vaultId, withdrawalId);
         const status = known.submittedAt === null ? "accepted" : "submitted";
-        this.#change("withdrawal.reverted", withdrawalId, { l1BlockNumber: null, failure: null, ...NOT_YET, status });
+        this.#change("withdrawal.reverted", withdrawalId, {
+          l1BlockNumber: null,
+          failure: null,
+          ...NOT_YET,
+          status,
+        });
       }
       if (vaultId !== null) this.parts.whenWithdrawn(vaultId);
     }
@@ -157,7 +199,11 @@ export class ReferenceWithdrawals extends Part<{
   }
 
   changeActivity(vaultId: bigint, change: Partial<records.ActivityRecord>): void {
-    this.#activities.set(vaultId, { ...this.activity(vaultId), updatedAt: this.out.time, ...change });
+    this.#activities.set(vaultId, {
+      ...this.activity(vaultId),
+      updatedAt: this.out.time,
+      ...change,
+    });
   }
 
   override finish(): void {
@@ -169,26 +215,51 @@ export class ReferenceWithdrawals extends Part<{
         return { ...vault, withdrawalId: this.#listed.get(listedName(digest, vault)) ?? null };
       });
       const record = { signature, vaults: listed };
-      out.put(keyOf.withdrawalList(digest), records.withdrawalListRecord, record, `the list of digest ${digest}`);
+      out.put(
+        keyOf.withdrawalList(digest),
+        records.withdrawalListRecord,
+        record,
+        `the list of digest ${digest}`,
+      );
     }
-    for (const { chainId, blockNumber, logIndex, vaultId, withdrawalIds, total, imported } of this.#events) {
+    for (const { chainId, blockNumber, logIndex, vaultId, withdrawalIds, total, imported } of this
+      .#events) {
       const name = `event ${logIndex} of block ${blockNumber} of chain ${chainId}`;
       const event = { ...records.NO_EVENT, vaultId, withdrawalIds, imported };
       out.put(keyOf.l1Event(chainId, blockNumber, logIndex), records.l1EventRecord, event, name);
       if (vaultId !== null && total !== null)
         out.put(keyOf.vaultEvent(vaultId, blockNumber, logIndex), records.bigRecord, total, name);
       if (imported !== null)
-        out.put(keyOf.import(chainId, imported.mode, imported.batchNumber), records.importRecord, imported, name);
+        out.put(
+          keyOf.import(chainId, imported.mode, imported.batchNumber),
+          records.importRecord,
+          imported,
+          name,
+        );
     }
   }
 
   #finishIndexes(record: records.WithdrawalRecord): void {
-    const { withdrawalId, journalSequence, chainId, digest, status, applicationIndex, userIndex, vaultId } = record;
+    const {
+      withdrawalId,
+      journalSequence,
+      chainId,
+      digest,
+      status,
+      applicationIndex,
+      userIndex,
+      vaultId,
+    } = record;
     const name = `withdrawal ${withdrawalId}`;
     // Two requests with one digest share their authorization record. The later one wrote it last.
     const signed = keyOf.authorization(digest);
     if (!this.#lists.has(digest))
-      this.out.put(signed, records.withdrawalIdRecord, withdrawalId, `the authorization of ${name}`);
+      this.out.put(
+        signed,
+        records.withdrawalIdRecord,
+        withdrawalId,
+        `the authorization of ${name}`,
+      );
     for (const of of [
       prefixOf.userWithdrawal(applicationIndex, userIndex),
       prefixOf.assetWithdrawal(applicationIndex, this.#assets.get(withdrawalId) ?? 0),
@@ -201,17 +272,28 @@ export class ReferenceWithdrawals extends Part<{
     this.out.put(key, records.withdrawalIdRecord, withdrawalId, `pending ${name}`);
   }
 
-  #see(entry: Pick<SeenEvent, "chainId" | "blockNumber" | "logIndex">, what: Partial<SeenEvent>): void {
+  #see(
+    entry: Pick<SeenEvent, "chainId" | "blockNumber" | "logIndex">,
+    what: Partial<SeenEvent>,
+  ): void {
     const { chainId, blockNumber, logIndex } = entry;
     this.#events.push({ chainId, blockNumber, logIndex, ...NOTHING_SEEN, ...what });
   }
 
   #fail(withdrawalId: string, failure: string): void {
     this.#release(withdrawalId);
-    this.#change("withdrawal.failed", withdrawalId, { status: "failed", failure, failedAt: this.out.time });
+    this.#change("withdrawal.failed", withdrawalId, {
+      status: "failed",
+      failure,
+      failedAt: this.out.time,
+    });
   }
 
-  #change(type: WithdrawalEventType, withdrawalId: string, change: Partial<records.WithdrawalRecord>): void {
+  #change(
+    type: WithdrawalEventType,
+    withdrawalId: string,
+    change: Partial<records.WithdrawalRecord>,
+  ): void {
     this.#withdrawals.change(withdrawalId, change);
     this.#tell(type, withdrawalId);
   }
@@ -233,7 +315,10 @@ export class ReferenceWithdrawals extends Part<{
   }
 
   #setPending(vaultId: bigint, pending: readonly string[]): void {
-    const reserved = pending.reduce((sum, id) => sum + (this.#withdrawals.get(id)?.quantity ?? 0n), 0n);
+    const reserved = pending.reduce(
+      (sum, id) => sum + (this.#withdrawals.get(id)?.quantity ?? 0n),
+      0n,
+    );
     this.changeActivity(vaultId, { pending, reserved });
   }
 }
@@ -243,5 +328,9 @@ function listedName(digest: string, { vaultId }: { readonly vaultId: bigint }): 
 }
 
 function inOrder(a: SeenEvent, b: SeenEvent): number {
-  return a.blockNumber === b.blockNumber ? a.logIndex - b.logIndex : a.blockNumber < b.blockNumber ? -1 : 1;
+  return a.blockNumber === b.blockNumber
+    ? a.logIndex - b.logIndex
+    : a.blockNumber < b.blockNumber
+      ? -1
+      : 1;
 }

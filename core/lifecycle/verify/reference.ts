@@ -5,19 +5,41 @@ import type { EntryOf } from "../../store/entries.ts";
 import type { Journaled } from "../../store/journal.ts";
 import type { MintEntry } from "../../store/mint-entry.ts";
 import type { AdoptedList, DivergenceRecord, LostRun } from "../../store/records.ts";
-import { divergenceRecord, headRecord, idempotencyRecord, lostRecord } from "../../store/records.ts";
+import {
+  divergenceRecord,
+  headRecord,
+  idempotencyRecord,
+  lostRecord,
+} from "../../store/records.ts";
 import { DIVERGENCE_KEY, HEAD_KEY, keyOf, PREFIX } from "../../store/store-keys.ts";
 import { decodeChunk, type StoredVault } from "../../store/vault-columns.ts";
 import { ReferenceBatches, withoutVoids } from "./reference-batches.ts";
 import type { Commit } from "./reference-derive.ts";
 import { ReferencePortals } from "./reference-l1.ts";
-import { COMPARED_WHOLE, type Expected, type Handlers, Output, type Part, type Report } from "./reference-records.ts";
+import {
+  COMPARED_WHOLE,
+  type Expected,
+  type Handlers,
+  Output,
+  type Part,
+  type Report,
+} from "./reference-records.ts";
 import { ReferenceTenants } from "./reference-tenants.ts";
 import { ReferenceTransfers, type VaultAt } from "./reference-transfers.ts";
-import { batchName, type Place, putChunks, ReferenceTokens, ReferenceVaults, tokenName } from "./reference-vaults.ts";
+import {
+  batchName,
+  type Place,
+  putChunks,
+  ReferenceTokens,
+  ReferenceVaults,
+  tokenName,
+} from "./reference-vaults.ts";
 import { ReferenceWithdrawals } from "./reference-withdrawals.ts";
 
-/** Later mints of a bound ERC-1155 id return its binding again. The others do not follow from the journal. */
+/**
+ * Later mints of a bound ERC-1155 id return its binding again. The others do not follow from the
+ * journal.
+ */
 const UNCOUNTED: ReadonlySet<number> = new Set(
   (["secret", "position", "format", "binding"] as const).map((name) => PREFIX[name]),
 );
@@ -25,7 +47,8 @@ const UNCOUNTED: ReadonlySet<number> = new Set(
 type AdoptedBatch = EntryOf<"historyAdopted">["batches"][number];
 
 /**
- * Facts of the whole journal that are needed before its first entry, because later entries change or delete records.
+ * Facts of the whole journal that are needed before its first entry, because later entries change
+ * or delete records.
  */
 export interface Foreseen {
   /** By {@link batchName}: the number of entries that make slots of the batch void. */
@@ -45,7 +68,11 @@ interface Sources {
 }
 
 /** The parts, each after those that it asks. */
-function partsOf(out: Output, { seed, foreseen, commit, vaultAt }: Sources, adoptions: readonly (readonly Place[])[]) {
+function partsOf(
+  out: Output,
+  { seed, foreseen, commit, vaultAt }: Sources,
+  adoptions: readonly (readonly Place[])[],
+) {
   const voidings = new Map(foreseen.voidings);
   const tenants = new ReferenceTenants({ out });
   const portals = new ReferencePortals({ out });
@@ -54,14 +81,22 @@ function partsOf(out: Output, { seed, foreseen, commit, vaultAt }: Sources, adop
   const batches = new ReferenceBatches({ out, tenants, tokens, voidings, adoptions, commit });
   const whenWithdrawn = (vaultId: bigint) => transfers.judgeSpender(vaultId);
   const withdrawals = new ReferenceWithdrawals({ out, whenWithdrawn });
-  const transfers = new ReferenceTransfers({ out, tenants, portals, batches, withdrawals, vaultAt });
+  const transfers = new ReferenceTransfers({
+    out,
+    tenants,
+    portals,
+    batches,
+    withdrawals,
+    vaultAt,
+  });
   return { tenants, portals, tokens, batches, vaults, withdrawals, transfers };
 }
 
 /**
- * The engine's state derived from the journal alone, one entry at a time, with plain code. `verify` compares the store
- * with it. It shares no computation with the ledger: this room imports only byte formats and protocol functions. It
- * keeps records in memory that are few, or not sealed yet, and returns all others once final.
+ * The engine's state derived from the journal alone, one entry at a time, with plain code. `verify`
+ * compares the store with it. It shares no computation with the ledger: this room imports only byte
+ * formats and protocol functions. It keeps records in memory that are few, or not sealed yet, and
+ * returns all others once final.
  */
 export class Reference {
   entries = 0;
@@ -79,7 +114,13 @@ export class Reference {
     this.#adoptions = [...sources.foreseen.adoptions];
     this.#parts = partsOf(this.#out, sources, this.#adoptions);
     const { tenants, portals, batches, withdrawals, transfers } = this.#parts;
-    const ofOne = { ...tenants.on, ...portals.on, ...batches.on, ...withdrawals.on, ...transfers.on };
+    const ofOne = {
+      ...tenants.on,
+      ...portals.on,
+      ...batches.on,
+      ...withdrawals.on,
+      ...transfers.on,
+    };
     this.#on = { ...ofOne, ...this.#onSeveral() };
   }
 
@@ -90,11 +131,21 @@ export class Reference {
 
   get roots(): StateRoots {
     const { batches } = this.#parts;
-    const counts = { countValidium: batches.count("validium"), countRollup: batches.count("zk-rollup") };
-    return { ...counts, rootValidium: batches.root("validium"), rootRollup: batches.root("zk-rollup") };
+    const counts = {
+      countValidium: batches.count("validium"),
+      countRollup: batches.count("zk-rollup"),
+    };
+    return {
+      ...counts,
+      rootValidium: batches.root("validium"),
+      rootRollup: batches.root("zk-rollup"),
+    };
   }
 
-  /** Applies the next entry; returns the records that are final now. Those of the entries before must be readable. */
+  /**
+   * Applies the next entry; returns the records that are final now. Those of the entries before
+   * must be readable.
+   */
   async apply({ sequence, time, entry }: Journaled): Promise<Expected[]> {
     const out = this.#out;
     await this.#compareSuspects();
@@ -121,7 +172,8 @@ export class Reference {
     const counts = { userCount: this.#parts.tenants.userCount, keysForgotten: this.#keysForgotten };
     const head = { journalLength: this.entries, time: this.#out.time, ...counts };
     this.#out.put(HEAD_KEY, headRecord, head, "the head");
-    if (this.#divergence !== null) this.#out.put(DIVERGENCE_KEY, divergenceRecord, this.#divergence, "the divergence");
+    if (this.#divergence !== null)
+      this.#out.put(DIVERGENCE_KEY, divergenceRecord, this.#divergence, "the divergence");
     for (const part of Object.values<Part>(this.#parts)) part.finish();
     return this.#out.take();
   }
@@ -142,12 +194,18 @@ export class Reference {
       batchSealed: (entry) => this.#seal(entry),
       slotsVoided: async (entry) => {
         if (!(await this.#parts.batches.voidSlots(entry)))
-          this.#out.report(`slots of ${batchName(entry)} became void that could not, or with a wrong root`);
+          this.#out.report(
+            `slots of ${batchName(entry)} became void that could not, or with a wrong root`,
+          );
         this.#parts.withdrawals.failVoided(entry, entry.voids);
       },
       slotsLeftOut: async (entry) => {
-        if (await this.#parts.batches.leaveOut(entry)) this.#parts.withdrawals.failVoided(entry, entry.voids);
-        else this.#out.report(`slots of ${batchName(entry)} are left out that L1's history does not leave out`);
+        if (await this.#parts.batches.leaveOut(entry))
+          this.#parts.withdrawals.failVoided(entry, entry.voids);
+        else
+          this.#out.report(
+            `slots of ${batchName(entry)} are left out that L1's history does not leave out`,
+          );
       },
       transfersBatched: (entry) =>
         this.#parts.vaults.addTransfers(entry.batchNumber, this.#parts.transfers.batch(entry)),
@@ -155,8 +213,11 @@ export class Reference {
         const { batchNumber } = entry;
         this.#parts.transfers.takeBack(batchNumber);
         const voids = await this.#parts.batches.takeBack(entry);
-        if (voids !== null) return this.#parts.withdrawals.failVoided({ mode: "zk-rollup", batchNumber }, voids);
-        this.#out.report(`transfers of batch ${batchNumber} are taken back that could not be, or with a wrong root`);
+        if (voids !== null)
+          return this.#parts.withdrawals.failVoided({ mode: "zk-rollup", batchNumber }, voids);
+        this.#out.report(
+          `transfers of batch ${batchNumber} are taken back that could not be, or with a wrong root`,
+        );
       },
       historyAdopted: (entry) => this.#adopt(entry),
       historyDiverged: ({ detail }) => {
@@ -174,12 +235,14 @@ export class Reference {
       },
       l1Finalized: (entry) => {
         this.#parts.portals.finalize(entry);
-        if (this.#parts.portals.isHome(entry.chainId)) this.#parts.batches.finalize(entry.blockNumber);
+        if (this.#parts.portals.isHome(entry.chainId))
+          this.#parts.batches.finalize(entry.blockNumber);
         this.#parts.withdrawals.finalize(entry);
       },
       l1Reorganised: (entry) => {
         this.#parts.portals.revert(entry);
-        if (this.#parts.portals.isHome(entry.chainId)) this.#parts.batches.revert(entry.blockNumber);
+        if (this.#parts.portals.isHome(entry.chainId))
+          this.#parts.batches.revert(entry.blockNumber);
         this.#parts.withdrawals.revert(entry);
       },
       withdrawalRequested: (entry) => {
@@ -187,13 +250,27 @@ export class Reference {
         const place = unpackVaultId(vaultId);
         const assetIndex = this.#parts.batches.assetOf(place);
         const request = { applicationIndex, sequence, count: 1 };
-        this.#parts.tenants.advance(`withdrawal ${withdrawalId}`, request, [assetIndex], [place.mode]);
+        this.#parts.tenants.advance(
+          `withdrawal ${withdrawalId}`,
+          request,
+          [assetIndex],
+          [place.mode],
+        );
         this.#parts.withdrawals.request(entry, assetIndex);
       },
     } satisfies Handlers;
   }
 
-  #mint({ applicationIndex, firstSequence, mintId, keyIndex, users, mints, references, idempotency }: MintEntry): void {
+  #mint({
+    applicationIndex,
+    firstSequence,
+    mintId,
+    keyIndex,
+    users,
+    mints,
+    references,
+    idempotency,
+  }: MintEntry): void {
     const out = this.#out;
     const name = `an index of mint ${mintId}`;
     out.index(keyOf.mint(mintId), name);
@@ -217,22 +294,39 @@ export class Reference {
     const modes = mints.map(({ mode }) => mode);
     this.#parts.tenants.advance(`mint ${mintId}`, request, assets, modes);
     this.#parts.tenants.countMints(keyIndex, mints.length);
-    out.tell(applicationIndex, { type: "mint.accepted", mintId, users: users.length, mints: mints.length });
+    out.tell(applicationIndex, {
+      type: "mint.accepted",
+      mintId,
+      users: users.length,
+      mints: mints.length,
+    });
   }
 
   async #seal(entry: EntryOf<"batchSealed">): Promise<void> {
     const { mode, batchNumber, vaultCount, mintCount } = entry;
     const isNext = batchNumber === this.#parts.batches.count(mode);
-    const { vaults, mintCount: mints, inBlobs, transfers } = this.#parts.vaults.take(mode, batchNumber);
+    const {
+      vaults,
+      mintCount: mints,
+      inBlobs,
+      transfers,
+    } = this.#parts.vaults.take(mode, batchNumber);
     const groups = transfers ? this.#parts.transfers.ofBatch(entry) : null;
     const isRight = await this.#parts.batches.seal({ ...entry, vaults, inBlobs, groups });
     if (!isRight || !isNext || vaultCount !== vaults.length || mintCount !== mints)
-      this.#out.report(`${batchName(entry)} was sealed with other vaults or another root than its mints give`);
+      this.#out.report(
+        `${batchName(entry)} was sealed with other vaults or another root than its mints give`,
+      );
     this.#putVaults(entry, vaults, [], transfers);
   }
 
   /** Puts out the vaults of a sealed batch, and its ERC-1155 tokens. */
-  #putVaults(place: Place, vaults: readonly StoredVault[], voids: AdoptedBatch["voids"], areTransfers: boolean): void {
+  #putVaults(
+    place: Place,
+    vaults: readonly StoredVault[],
+    voids: AdoptedBatch["voids"],
+    areTransfers: boolean,
+  ): void {
     if (this.#parts.batches.isReplaced(place)) return;
     // L1 may give a transfer's vaults other units, so their records come at the end.
     if (!areTransfers) putChunks(this.#out, place, vaults);
@@ -254,7 +348,8 @@ export class Reference {
       .filter((batch) => !batch.transfers);
     for (const batch of dropped) this.#parts.tokens.countAll(batch, batch.vaults, -1n);
     this.#parts.tokens.unbind(firsts);
-    for (const { mode, batchNumber } of firsts) if (mode === "zk-rollup") this.#parts.transfers.drop(batchNumber);
+    for (const { mode, batchNumber } of firsts)
+      if (mode === "zk-rollup") this.#parts.transfers.drop(batchNumber);
     const vaultsOf = new Map(dropped.map((batch) => [batchName(batch), batch.all]));
     const failed = (runs: readonly LostRun[]) => runs.map((run) => ({ ...run, failure }));
     for (const each of lost)
@@ -272,7 +367,11 @@ export class Reference {
     if (this.#adoptions.length === 0) this.#parts.tokens.finish();
   }
 
-  async #adoptBatch(batch: AdoptedBatch, inBlobs: boolean, groups: readonly AdoptedList[] | null): Promise<void> {
+  async #adoptBatch(
+    batch: AdoptedBatch,
+    inBlobs: boolean,
+    groups: readonly AdoptedList[] | null,
+  ): Promise<void> {
     const vaults = vaultsOf(batch);
     const mintCount = groups === null ? vaults.length : 0;
     if (!(await this.#parts.batches.seal({ ...batch, vaults, mintCount, inBlobs, groups })))
@@ -285,16 +384,21 @@ export class Reference {
     this.#putVaults(batch, vaults, batch.voids, groups !== null);
   }
 
-  /** Puts the lists of L1's batches over the vaults that they take, which may be of the same history. */
+  /**
+   * Puts the lists of L1's batches over the vaults that they take, which may be of the same
+   * history.
+   */
   async #adoptLists({ batches, transfers }: EntryOf<"historyAdopted">): Promise<void> {
     const adopted = new Map<bigint, StoredVault>();
     for (const batch of batches)
-      for (const [slot, vault] of vaultsOf(batch).entries()) adopted.set(packVaultId({ ...batch, slot }), vault);
+      for (const [slot, vault] of vaultsOf(batch).entries())
+        adopted.set(packVaultId({ ...batch, slot }), vault);
     for (const { place, lists } of transfers ?? []) {
       const batch = batches[place];
       if (batch === undefined) continue;
       for (const { vaultId } of lists.flatMap((list) => list.transfers)) {
-        const vault = adopted.get(vaultId) ?? (await this.#parts.transfers.vaultAt(unpackVaultId(vaultId)));
+        const vault =
+          adopted.get(vaultId) ?? (await this.#parts.transfers.vaultAt(unpackVaultId(vaultId)));
         if (vault !== undefined) adopted.set(vaultId, vault);
       }
       this.#parts.transfers.adopt(batch.batchNumber, lists, vaultsOf(batch));

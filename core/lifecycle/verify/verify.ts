@@ -21,8 +21,9 @@ const MAX_PROBLEMS = 100;
 const PROGRESS_EVERY = 1024;
 
 /**
- * Derives every record from the journal by {@link Reference} and compares it with the store's, byte for byte. Then
- * looks for records without a journal entry. Works on a snapshot, so the engine can continue.
+ * Derives every record from the journal by {@link Reference} and compares it with the store's, byte
+ * for byte. Then looks for records without a journal entry. Works on a snapshot, so the engine can
+ * continue.
  *
  * @param commit - the commitment to a blob
  */
@@ -37,7 +38,9 @@ export async function verifyStore(
     const report: Report = (problem) => {
       if (problems.length < MAX_PROBLEMS) problems.push(problem);
     };
-    const reference = await referenceOf(store, report, commit, (place) => storedVault(store, place));
+    const reference = await referenceOf(store, report, commit, (place) =>
+      storedVault(store, place),
+    );
     try {
       await derive(store, reference, options, (expected) => compare(store, expected, report));
     } catch (error) {
@@ -55,7 +58,12 @@ export async function verifyStore(
 }
 
 async function referenceOf(store: StoreReader, report: Report, commit: Commit, vaultAt: VaultAt) {
-  return new Reference(report, { seed: await readSeed(store), foreseen: await foreseen(store), commit, vaultAt });
+  return new Reference(report, {
+    seed: await readSeed(store),
+    foreseen: await foreseen(store),
+    commit,
+    vaultAt,
+  });
 }
 
 /** Derives the records of the whole journal, and passes on those that are final. */
@@ -92,12 +100,17 @@ async function foreseen(store: StoreReader): Promise<Foreseen> {
 }
 
 /** Compares records that an entry alone determines. */
-async function compare(store: StoreReader, expected: readonly Expected[], report: Report): Promise<void> {
+async function compare(
+  store: StoreReader,
+  expected: readonly Expected[],
+  report: Report,
+): Promise<void> {
   const stored = await store.getMany(expected.map(({ key }) => key));
   for (const [i, { key, value, name }] of expected.entries()) {
     const record = stored[i];
     if (record === undefined) report(`${name} is missing (${key.toString("hex")})`);
-    else if (!record.equals(value)) report(`${name} differs from the journal (${key.toString("hex")})`);
+    else if (!record.equals(value))
+      report(`${name} differs from the journal (${key.toString("hex")})`);
   }
 }
 
@@ -108,7 +121,11 @@ async function storedVault(store: StoreReader, { mode, batchNumber, slot }: Vaul
 }
 
 /** Compares the records that many entries determine, and the number of all others. */
-async function compareRest(store: StoreReader, reference: Reference, report: Report): Promise<void> {
+async function compareRest(
+  store: StoreReader,
+  reference: Reference,
+  report: Report,
+): Promise<void> {
   const last = await reference.finish();
   const settled = new Map(last.map((expected) => [keyString(expected.key), expected]));
   const counts = new Map<number, number>();
@@ -123,11 +140,13 @@ async function compareRest(store: StoreReader, reference: Reference, report: Rep
       report(`${expected.name} differs from the journal (${key.toString("hex")})`);
     settled.delete(keyString(key));
   }
-  for (const { key, name } of settled.values()) report(`${name} is missing (${key.toString("hex")})`);
+  for (const { key, name } of settled.values())
+    report(`${name} is missing (${key.toString("hex")})`);
   for (const [name, prefix] of Object.entries(PREFIX)) {
     const expected = reference.countOf(prefix);
     const found = counts.get(prefix) ?? 0;
-    if (expected !== null && found !== expected) report(`there are ${found} records of ${name}, not ${expected}`);
+    if (expected !== null && found !== expected)
+      report(`there are ${found} records of ${name}, not ${expected}`);
   }
 }
 
@@ -157,14 +176,17 @@ export type RestoreOptions = VerifyOptions;
 const RECORDS_AT_ONCE = 4_096;
 
 /**
- * Creates a store from a journal: copies the journal and derives every record with the second implementation, which
- * `verify` uses too. Resolves with the number of entries. An engine on the store continues with the same roots.
+ * Creates a store from a journal: copies the journal and derives every record with the second
+ * implementation, which `verify` uses too. Resolves with the number of entries. An engine on the
+ * store continues with the same roots.
  *
- * The store gets a new random secret: it refuses earlier cursors, and each webhook signs with another secret.
+ * The store gets a new random secret: it refuses earlier cursors, and each webhook signs with
+ * another secret.
  *
- * @param store - empty; closed when this settles. Its head is written last, so the engine refuses a partial store
- * @throws MintmarkError `store_mismatch` when the store is not empty or the journal has another format;
- * `store_corrupt` for an invalid journal
+ * @param store - empty; closed when this settles. Its head is written last, so the engine refuses a
+ *   partial store
+ * @throws MintmarkError `store_mismatch` when the store is not empty or the journal has another
+ *   format; `store_corrupt` for an invalid journal
  *
  * @example
  * await restoreStore(await LevelJournal.open("/other-disk/journal"), "./data");
@@ -178,7 +200,10 @@ export async function restoreStore(
   const kzg = new KzgThread();
   try {
     for await (const _ of target.entries({ limit: 1 }))
-      throw new MintmarkError("store_mismatch", "The new store already holds records; give an empty one.");
+      throw new MintmarkError(
+        "store_mismatch",
+        "The new store already holds records; give an empty one.",
+      );
     const records = recordsIn(target);
     await records.put(newSecrets());
     let sequence = 0;
@@ -210,7 +235,10 @@ export async function restoreStore(
   }
 }
 
-/** The new store's records have this version's format, whatever the journal's genesis says. Throws `store_mismatch`. */
+/**
+ * The new store's records have this version's format, whatever the journal's genesis says. Throws
+ * `store_mismatch`.
+ */
 function formatOver(first: Uint8Array): readonly StoreOperation[] {
   const { entry } = decodeEntry(0, first);
   if (entry.kind !== "genesis") return [];

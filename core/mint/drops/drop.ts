@@ -8,18 +8,31 @@ import type { MintOptions, Mints } from "../mints.ts";
 import type { RequestLimits } from "../reader.ts";
 import { type Counts, DropFiles, type Intent, type LeftOut } from "./progress.ts";
 import { columnOf, type DropFormat, rowsOf, sentenceOf } from "./rows.ts";
-import { type DropDefaults, type RowsRequest, requestWithout, type Window, windowsOf } from "./windows.ts";
+import {
+  type DropDefaults,
+  type RowsRequest,
+  requestWithout,
+  type Window,
+  windowsOf,
+} from "./windows.ts";
 
 /**
- * Servers keep an idempotency key for at least 24 hours. One hour is left for clock differences and waiting requests.
+ * Servers keep an idempotency key for at least 24 hours. One hour is left for clock differences and
+ * waiting requests.
  */
 const KEPT_MS = 23 * 3_600_000;
 
 /** The parts of a mint's response about its entries. */
 interface MintedRows {
   readonly mintId: string;
-  readonly transactions: readonly { readonly transactionId: string; readonly vaultId: bigint | string }[];
-  readonly vaults: readonly { readonly vaultId: bigint | string; readonly tokenId: bigint | string | null }[];
+  readonly transactions: readonly {
+    readonly transactionId: string;
+    readonly vaultId: bigint | string;
+  }[];
+  readonly vaults: readonly {
+    readonly vaultId: bigint | string;
+    readonly tokenId: bigint | string | null;
+  }[];
 }
 
 /** Sends a drop's requests. It retries temporary failures itself, such as `backpressure`. */
@@ -32,16 +45,27 @@ export interface Minting {
 export class RequestRefused extends Error {
   override readonly name = "RequestRefused";
   readonly code: string;
-  readonly issues: readonly { readonly pointer: string; readonly code: string; readonly detail: string }[];
+  readonly issues: readonly {
+    readonly pointer: string;
+    readonly code: string;
+    readonly detail: string;
+  }[];
 
-  constructor({ code, detail, issues }: Pick<RequestRefused, "code" | "issues"> & { readonly detail: string }) {
+  constructor({
+    code,
+    detail,
+    issues,
+  }: Pick<RequestRefused, "code" | "issues"> & { readonly detail: string }) {
     super(detail);
     this.code = code;
     this.issues = issues;
   }
 }
 
-/** The last request of an earlier run is too old: its idempotency key no longer shows whether it was minted. */
+/**
+ * The last request of an earlier run is too old: its idempotency key no longer shows whether it was
+ * minted.
+ */
 export class UnsureOutcome extends Error {
   override readonly name = "UnsureOutcome";
 
@@ -64,7 +88,10 @@ export interface DropTask {
   /** Paths of the two files. */
   readonly result: string;
   readonly progress: string;
-  /** The outcome of rows that nobody can determine; without it such a drop stops with `UnsureOutcome`. */
+  /**
+   * The outcome of rows that nobody can determine; without it such a drop stops with
+   * `UnsureOutcome`.
+   */
   readonly unsure?: "minted" | "lost" | undefined;
   /** Stops between two requests. */
   readonly signal: AbortSignal;
@@ -72,8 +99,8 @@ export interface DropTask {
 }
 
 /**
- * The identity of a drop: the same rows with the same options are the same drop, minted once, unless it has another
- * name.
+ * The identity of a drop: the same rows with the same options are the same drop, minted once,
+ * unless it has another name.
  *
  * @param digest - of the file
  */
@@ -88,8 +115,9 @@ export function dropId(
 }
 
 /**
- * Mints the rows of a drop, window by window, and writes each outcome. A killed run resumes where it stopped: each
- * window has one idempotency key, so it is minted at most once. Rejects with the error of a whole request.
+ * Mints the rows of a drop, window by window, and writes each outcome. A killed run resumes where
+ * it stopped: each window has one idempotency key, so it is minted at most once. Rejects with the
+ * error of a whole request.
  */
 export async function runDrop(task: DropTask): Promise<Counts> {
   await using files = await DropFiles.open(task.result, task.progress, task.id);
@@ -112,7 +140,12 @@ interface Outcome {
 }
 
 /** Mints all rows of a window that are not refused. */
-async function mintWindow(task: DropTask, files: DropFiles, window: Window, index: number): Promise<Outcome> {
+async function mintWindow(
+  task: DropTask,
+  files: DropFiles,
+  window: Window,
+  index: number,
+): Promise<Outcome> {
   const { intent } = files;
   const left = new Map(intent?.left);
   const isUnsure = intent !== null && Date.now() - intent.at > KEPT_MS;
@@ -121,16 +154,20 @@ async function mintWindow(task: DropTask, files: DropFiles, window: Window, inde
   for (;;) {
     const request = requestWithout(left, window, task.defaults);
     if (request === null) return outcomeOf(window, left, new Map());
-    if (isUnsure && task.unsure === "minted") return outcomeOf(window, left, statusOf(request, { status: "minted" }));
+    if (isUnsure && task.unsure === "minted")
+      return outcomeOf(window, left, statusOf(request, { status: "minted" }));
     await files.intend({ left, at: Date.now() });
     try {
       const minted = await task.minting.mint(request.body, `drop-${key}`);
-      const found = minted === null ? statusOf(request, { status: "mintable" }) : mintedLines(request, minted);
+      const found =
+        minted === null ? statusOf(request, { status: "mintable" }) : mintedLines(request, minted);
       return outcomeOf(window, left, found);
     } catch (error) {
       if (!(error instanceof RequestRefused)) throw error;
-      // The key belongs to other rows of the window: an earlier run, whose progress is lost, left others out.
-      if (error.code === "idempotency_key_reused") return outcomeOf(window, left, statusOf(request, UNKNOWN));
+      // The key belongs to other rows of the window: an earlier run, whose progress is lost, left
+      // others out.
+      if (error.code === "idempotency_key_reused")
+        return outcomeOf(window, left, statusOf(request, UNKNOWN));
       leaveOut(left, request, error, task.format);
     }
   }
@@ -158,7 +195,8 @@ function leaveOut(
     const { rows, field: asked } = request.place(pointer);
     const field = columnOf(format, asked);
     if (rows.length === 0) throw refusal;
-    for (const row of rows) if (!left.has(row)) left.set(row, { code, detail: sentenceOf({ field, detail }) });
+    for (const row of rows)
+      if (!left.has(row)) left.set(row, { code, detail: sentenceOf({ field, detail }) });
   }
   if (left.size === size) throw refusal;
 }
@@ -184,8 +222,13 @@ function statusOf({ order }: RowsRequest, line: RowLine): Map<number, RowLine> {
 }
 
 /** Each row's transactions, vaults and tokens. The entries of a response are in request order. */
-function mintedLines({ order }: RowsRequest, { mintId, transactions, vaults }: MintedRows): Map<number, RowLine> {
-  const tokenOf = new Map(vaults.map(({ vaultId, tokenId }) => [String(vaultId), tokenId?.toString()]));
+function mintedLines(
+  { order }: RowsRequest,
+  { mintId, transactions, vaults }: MintedRows,
+): Map<number, RowLine> {
+  const tokenOf = new Map(
+    vaults.map(({ vaultId, tokenId }) => [String(vaultId), tokenId?.toString()]),
+  );
   let at = 0;
   return new Map(
     order.map(([row, tokens]) => {
@@ -224,14 +267,14 @@ export interface DropEngine {
 }
 
 /**
- * Waits before each request of a drop. `tokens` is the number of its tokens; 0 for a request that is sent again. Rejects
- * with the signal's reason.
+ * Waits before each request of a drop. `tokens` is the number of its tokens; 0 for a request that
+ * is sent again. Rejects with the signal's reason.
  */
 export type Pace = (principal: Principal, tokens: number, signal: AbortSignal) => Promise<void>;
 
 /**
- * Mints in an engine of this process, with the key that uploaded the drop. A revoked key ends its drops. Rejects with
- * the engine's own error when the engine ends.
+ * Mints in an engine of this process, with the key that uploaded the drop. A revoked key ends its
+ * drops. Rejects with the engine's own error when the engine ends.
  */
 export function engineMinting(
   engine: DropEngine,

@@ -59,15 +59,24 @@ export interface DropUpload {
   /** Checks every row and mints nothing. Default false. */
   readonly dryRun?: boolean;
   /**
-   * What became of rows that were sent more than 23 hours ago and not answered. Without it such a drop fails with the
-   * code `drop_unsure`.
+   * What became of rows that were sent more than 23 hours ago and not answered. Without it such a
+   * drop fails with the code `drop_unsure`.
    */
   readonly unsure?: "minted" | "lost" | undefined;
-  /** Default: the id that follows from the rows and defaults. The same id with other rows is refused. */
+  /**
+   * Default: the id that follows from the rows and defaults. The same id with other rows is
+   * refused.
+   */
   readonly dropId?: string;
-  /** Mints in the uploader's name. After a restart the drop's key alone does. Default: the engine of the drops. */
+  /**
+   * Mints in the uploader's name. After a restart the drop's key alone does. Default: the engine of
+   * the drops.
+   */
   readonly engine?: DropEngine;
-  /** Called with the bytes received so far. An error that it throws refuses the drop. Default: no call. */
+  /**
+   * Called with the bytes received so far. An error that it throws refuses the drop. Default: no
+   * call.
+   */
   readonly onBytes?: (total: number) => void;
 }
 
@@ -89,21 +98,24 @@ export interface DropsOptions {
 }
 
 /**
- * Drops: files of up to a million rows, minted in the background. Each has its own folder: its description, its rows
- * until it ends, its result and its progress. An application's drops run one after another. A restart resumes them.
+ * Drops: files of up to a million rows, minted in the background. Each has its own folder: its
+ * description, its rows until it ends, its result and its progress. An application's drops run one
+ * after another. A restart resumes them.
  *
  * @example
- * await using drops = new Drops({ folder: "./drops", engine, onError: console.error });
- * await drops.start();
- * const asked = { format: "csv", defaults: { assetId, dataAvailabilityMode: "validium" } } as const;
- * const { job } = await drops.upload(principal, asked, createReadStream("pieces.csv"));
- * console.log(await drops.get(job.applicationId, job.dropId));
+ * await using drops = new Drops({ folder: "./drops", engine, onError: console.error }); await
+ * drops.start(); const asked = { format: "csv", defaults: { assetId, dataAvailabilityMode:
+ * "validium" } } as const; const { job } = await drops.upload(principal, asked,
+ * createReadStream("pieces.csv")); console.log(await drops.get(job.applicationId, job.dropId));
  */
 export class Drops implements AsyncDisposable {
   readonly #options: DropsOptions;
   readonly #jobs = new Map<string, Job>();
   /** Running and waiting drops, by id. */
-  readonly #runs = new Map<string, { readonly stop: AbortController; readonly end: Promise<void> }>();
+  readonly #runs = new Map<
+    string,
+    { readonly stop: AbortController; readonly end: Promise<void> }
+  >();
   /** Uploads in progress, by application. */
   readonly #uploading = new Map<string, number>();
   /** By application, the end of its last drop. */
@@ -121,7 +133,9 @@ export class Drops implements AsyncDisposable {
   async start(): Promise<void> {
     await this.#load();
     // A request can upload a drop before this: it has its run already.
-    const unfinished = [...this.#jobs.values()].filter((job) => isUnfinished(job) && !this.#runs.has(job.dropId));
+    const unfinished = [...this.#jobs.values()].filter(
+      (job) => isUnfinished(job) && !this.#runs.has(job.dropId),
+    );
     for (const job of unfinished.sort((a, b) => a.createdAt - b.createdAt)) this.#run(job);
   }
 
@@ -132,10 +146,14 @@ export class Drops implements AsyncDisposable {
   }
 
   /**
-   * Accepts rows, and then mints them. The same rows again are the same drop; a failed or stopped one resumes. Throws
-   * `drop_invalid`, `too_many_drops`, `idempotency_key_reused`.
+   * Accepts rows, and then mints them. The same rows again are the same drop; a failed or stopped
+   * one resumes. Throws `drop_invalid`, `too_many_drops`, `idempotency_key_reused`.
    */
-  async upload(principal: Principal, upload: DropUpload, source: AsyncIterable<Uint8Array>): Promise<Uploaded> {
+  async upload(
+    principal: Principal,
+    upload: DropUpload,
+    source: AsyncIterable<Uint8Array>,
+  ): Promise<Uploaded> {
     await this.#load();
     const { applicationId } = principal;
     const uploading = this.#uploading.get(applicationId) ?? 0;
@@ -154,12 +172,22 @@ export class Drops implements AsyncDisposable {
   }
 
   /** Turns a draft into a queued drop, unless one with these rows is queued, running or done. */
-  async #take(principal: Principal, upload: DropUpload, { digest, rows }: Survey, draft: string): Promise<Uploaded> {
+  async #take(
+    principal: Principal,
+    upload: DropUpload,
+    { digest, rows }: Survey,
+    draft: string,
+  ): Promise<Uploaded> {
     const { applicationId, keyId, scopes } = principal;
     const { format, defaults, dryRun = false, unsure, engine } = upload;
-    const id = dropId(digest, defaults, `${applicationId} ${upload.dropId ?? ""}${dryRun ? " dry run" : ""}`);
+    const id = dropId(
+      digest,
+      defaults,
+      `${applicationId} ${upload.dropId ?? ""}${dryRun ? " dry run" : ""}`,
+    );
     const earlier = this.#jobs.get(upload.dropId ?? hashUuid(id));
-    if (earlier !== undefined && earlier.id !== id) throw new MintmarkError("idempotency_key_reused");
+    if (earlier !== undefined && earlier.id !== id)
+      throw new MintmarkError("idempotency_key_reused");
     if (earlier !== undefined && (isUnfinished(earlier) || earlier.status === "done"))
       return { job: earlier, replayed: true };
     if (this.#of(applicationId).filter(isUnfinished).length >= MAX_UNFINISHED)
@@ -195,14 +223,23 @@ export class Drops implements AsyncDisposable {
   }
 
   /** The lines of all finished rows, and their length. Throws `drop_not_found`. */
-  async result(applicationId: string, dropId: string): Promise<{ readonly bytes: number; readonly lines: Readable }> {
+  async result(
+    applicationId: string,
+    dropId: string,
+  ): Promise<{ readonly bytes: number; readonly lines: Readable }> {
     const job = await this.#find(applicationId, dropId);
     const path = join(this.#place(job), RESULT);
     const { bytes } = job;
-    return { bytes, lines: bytes === 0 ? Readable.from([]) : createReadStream(path, { end: bytes - 1 }) };
+    return {
+      bytes,
+      lines: bytes === 0 ? Readable.from([]) : createReadStream(path, { end: bytes - 1 }),
+    };
   }
 
-  /** Stops a queued drop at once, a running one between two requests. Its mints stay. Throws `drop_not_found`. */
+  /**
+   * Stops a queued drop at once, a running one between two requests. Its mints stay. Throws
+   * `drop_not_found`.
+   */
   stop(applicationId: string, dropId: string): Promise<DropJob> {
     return this.#alone(applicationId, async () => {
       const job = await this.#find(applicationId, dropId);
@@ -278,12 +315,17 @@ export class Drops implements AsyncDisposable {
     return survey;
   }
 
-  /** @param unsure - kept in memory only: after a restart, it could answer a question about other rows */
+  /**
+   * @param unsure - kept in memory only: after a restart, it could answer a question about other
+   * rows
+   */
   #run(job: Job, engine = this.#options.engine, unsure?: DropTask["unsure"]): void {
     const stop = new AbortController();
     const before = this.#ends.get(job.applicationId) ?? Promise.resolve();
     const end = before
-      .then(() => this.#mint(job, engine, AbortSignal.any([this.#closing.signal, stop.signal]), unsure))
+      .then(() =>
+        this.#mint(job, engine, AbortSignal.any([this.#closing.signal, stop.signal]), unsure),
+      )
       .catch((error: unknown) => this.#options.onError(error))
       .finally(() => {
         // A drop that was stopped in the queue may have been queued again.
@@ -293,7 +335,12 @@ export class Drops implements AsyncDisposable {
     this.#ends.set(job.applicationId, end);
   }
 
-  async #mint(job: Job, engine: DropEngine, signal: AbortSignal, unsure: DropTask["unsure"]): Promise<void> {
+  async #mint(
+    job: Job,
+    engine: DropEngine,
+    signal: AbortSignal,
+    unsure: DropTask["unsure"],
+  ): Promise<void> {
     if (signal.aborted) return;
     const { applicationId, keyId, scopes, id, format, defaults } = job;
     const { pace = async () => {} } = this.#options;
@@ -320,7 +367,8 @@ export class Drops implements AsyncDisposable {
 
   #failureOf(error: unknown): { code: string; detail: string } {
     if (error instanceof RequestRefused) return { code: error.code, detail: error.message };
-    if (error instanceof UnsureOutcome) return { code: "drop_unsure", detail: `${error.message} ${ASK_UNSURE}` };
+    if (error instanceof UnsureOutcome)
+      return { code: "drop_unsure", detail: `${error.message} ${ASK_UNSURE}` };
     this.#options.onError(error);
     return { code: "internal", detail: "The server failed. Upload the same rows again to go on." };
   }

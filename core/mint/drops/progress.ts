@@ -34,8 +34,9 @@ export class AnotherDrop extends Error {
 }
 
 /**
- * A drop's two files. The result has a line of JSON for each row. From the progress, a killed run goes on: it has each
- * request before the request is sent. A window is done when its result is on disk.
+ * A drop's two files. The result has a line of JSON for each row. From the progress, a killed run
+ * goes on: it has each request before the request is sent. A window is done when its result is on
+ * disk.
  */
 export class DropFiles implements AsyncDisposable {
   readonly #result: FileHandle;
@@ -51,7 +52,9 @@ export class DropFiles implements AsyncDisposable {
     this.intent = intent;
   }
 
-  /** Opens or creates both. Removes the incomplete end of a killed run. Rejects with `AnotherDrop`. */
+  /**
+   * Opens or creates both. Removes the incomplete end of a killed run. Rejects with `AnotherDrop`.
+   */
   static async open(result: string, progress: string, id: string): Promise<DropFiles> {
     await using opening = new Stack();
     // Opening must never truncate them: the flag creates missing files.
@@ -62,13 +65,18 @@ export class DropFiles implements AsyncDisposable {
     await progressFile.truncate(read.bytes);
     if (read.bytes === 0) await progressFile.appendFile(`${JSON.stringify({ drop: id })}\n`);
     if ((await resultFile.stat()).size < read.done.bytes)
-      throw new AnotherDrop("the result is shorter than its progress says; something else has changed it");
+      throw new AnotherDrop(
+        "the result is shorter than its progress says; something else has changed it",
+      );
     await resultFile.truncate(read.done.bytes);
     opening.move();
     return new DropFiles(resultFile, progressFile, read);
   }
 
-  /** The request for the next window is about to be sent; of those that are left out, only the new ones are written. */
+  /**
+   * The request for the next window is about to be sent; of those that are left out, only the new
+   * ones are written.
+   */
   async intend(intent: Intent): Promise<void> {
     const left = [...intent.left].filter(([row]) => !this.intent?.left.has(row));
     await this.#progress.appendFile(`${JSON.stringify({ at: intent.at, left })}\n`);
@@ -116,11 +124,15 @@ function readProgress(text: string, id: string): Read {
   const whole = text.slice(0, text.lastIndexOf("\n") + 1);
   const [head, ...lines] = whole.split("\n").slice(0, -1);
   if (head !== undefined && (JSON.parse(head) as { drop?: unknown }).drop !== id)
-    throw new AnotherDrop("the progress belongs to another drop, or the rows or options have changed since it began");
+    throw new AnotherDrop(
+      "the progress belongs to another drop, or the rows or options have changed since it began",
+    );
   let done = NOTHING;
   let intent = null as Intent | null;
   for (const line of lines) {
-    const read = JSON.parse(line) as Done | { left: [number, { code: string; detail: string }][]; at: number };
+    const read = JSON.parse(line) as
+      | Done
+      | { left: [number, { code: string; detail: string }][]; at: number };
     if ("done" in read) [done, intent] = [{ ...NOTHING, ...read }, null];
     else intent = { at: read.at, left: new Map([...(intent?.left ?? []), ...read.left]) };
   }

@@ -11,7 +11,10 @@ export type DropFormat = (typeof DROP_FORMATS)[number];
 /** Fields of a row: of a mint's entry and its recipient. */
 const ROW_FIELDS = Object.keys({ ...USER_FORM, ...MINT_FORM });
 
-/** People type CSV files, so their columns are called as on the command line: `amount` counts whole tokens. */
+/**
+ * People type CSV files, so their columns are called as on the command line: `amount` counts whole
+ * tokens.
+ */
 const CSV_FIELDS: Readonly<Record<string, string>> = { amount: "amountDecimal", units: "amount" };
 const CSV_COLUMNS = ROW_FIELDS.map((field) => columnOf("csv", field));
 
@@ -21,8 +24,17 @@ export function columnOf(format: DropFormat, field: string): string {
   return format === "csv" && named !== undefined ? named[0] : field;
 }
 
-/** Columns of a CSV file that are fields of a row's metadata; `attribute:Colour` is one of its attributes. */
-const METADATA_COLUMNS: readonly string[] = ["name", "description", "image", "external_url", "animation_url"];
+/**
+ * Columns of a CSV file that are fields of a row's metadata; `attribute:Colour` is one of its
+ * attributes.
+ */
+const METADATA_COLUMNS: readonly string[] = [
+  "name",
+  "description",
+  "image",
+  "external_url",
+  "animation_url",
+];
 const ATTRIBUTE = "attribute:";
 
 export interface Row {
@@ -90,11 +102,13 @@ async function* csvRows(source: AsyncIterable<Uint8Array>): AsyncGenerator<Row> 
   // The parser also reports a failure of the file, where its records are read.
   const feeding = pipeline(short, parser).catch(() => {});
   try {
-    for await (const { record, info } of parser as AsyncIterable<CsvRecord>) yield csvRow(record, info.lines);
+    for await (const { record, info } of parser as AsyncIterable<CsvRecord>)
+      yield csvRow(record, info.lines);
   } catch (error) {
     const fault = error instanceof CsvError ? unreadable(error) : error;
     // What the parser says of a row that was cut is no fault of the file.
-    if (cut.at === undefined || !(fault instanceof UnreadableRow) || fault.row < cut.at.row) throw fault;
+    if (cut.at === undefined || !(fault instanceof UnreadableRow) || fault.row < cut.at.row)
+      throw fault;
   } finally {
     parser.destroy();
     await feeding;
@@ -103,8 +117,9 @@ async function* csvRows(source: AsyncIterable<Uint8Array>): AsyncGenerator<Row> 
 }
 
 /**
- * Passes pieces on, up to a long line. The parser's own limit counts no empty fields: a line of commas would fill the
- * memory. It ends there, instead of failing, so that the parser still tells of the rows before.
+ * Passes pieces on, up to a long line. The parser's own limit counts no empty fields: a line of
+ * commas would fill the memory. It ends there, instead of failing, so that the parser still tells
+ * of the rows before.
  */
 async function* shortLines(
   source: AsyncIterable<Uint8Array>,
@@ -139,14 +154,16 @@ interface CsvRecord {
 
 function columnsOf(names: readonly string[]): string[] {
   const known: readonly string[] = [...CSV_COLUMNS, ...METADATA_COLUMNS];
-  if (names.some((name) => name.includes(UNREADABLE))) throw new UnreadableRow(1, `the header ${NOT_UTF8}`);
+  if (names.some((name) => name.includes(UNREADABLE)))
+    throw new UnreadableRow(1, `the header ${NOT_UTF8}`);
   const unknown = names.find((name) => !known.includes(name) && !name.startsWith(ATTRIBUTE));
   if (unknown !== undefined) {
     const columns = [...known, `${ATTRIBUTE}…`].join(", ");
     const detail = `the header names ${JSON.stringify(unknown.slice(0, 64))}; the columns are ${columns}`;
     throw new UnreadableRow(1, detail);
   }
-  if (new Set(names).size < names.length) throw new UnreadableRow(1, "the header names a column twice");
+  if (new Set(names).size < names.length)
+    throw new UnreadableRow(1, "the header names a column twice");
   return [...names];
 }
 
@@ -159,13 +176,18 @@ function csvRow(record: Readonly<Record<string, string>>, row: number): Row {
     if (text === "") continue;
     if (text.includes(UNREADABLE)) throw new UnreadableRow(row, `${name} ${NOT_UTF8}`);
     bytes += name.length + text.length + 6;
-    if (name === "metadata") fields[name] = readObject(Buffer.from(text), row, "metadata is not a JSON object");
+    if (name === "metadata")
+      fields[name] = readObject(Buffer.from(text), row, "metadata is not a JSON object");
     else if (METADATA_COLUMNS.includes(name)) metadata[name] = text;
-    else if (name.startsWith(ATTRIBUTE)) attributes.push({ trait_type: name.slice(ATTRIBUTE.length), value: text });
-    else fields[CSV_FIELDS[name] ?? name] = name === "quantity" && /^\d{1,15}$/.test(text) ? Number(text) : text;
+    else if (name.startsWith(ATTRIBUTE))
+      attributes.push({ trait_type: name.slice(ATTRIBUTE.length), value: text });
+    else
+      fields[CSV_FIELDS[name] ?? name] =
+        name === "quantity" && /^\d{1,15}$/.test(text) ? Number(text) : text;
   }
   const named = { ...metadata, ...(attributes.length > 0 && { attributes }) };
-  if (Object.keys(named).length > 0) fields.metadata = { ...(fields.metadata as object | undefined), ...named };
+  if (Object.keys(named).length > 0)
+    fields.metadata = { ...(fields.metadata as object | undefined), ...named };
   return { row, bytes, fields };
 }
 
@@ -218,14 +240,22 @@ function ndjsonRow(line: Uint8Array, row: number): Row | null {
 }
 
 /** @param otherwise - the fault of text that is no JSON object */
-function readObject(text: Uint8Array, row: number, otherwise: string): Readonly<Record<string, unknown>> {
+function readObject(
+  text: Uint8Array,
+  row: number,
+  otherwise: string,
+): Readonly<Record<string, unknown>> {
   try {
     const value = parseJson(text);
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+    if (typeof value === "object" && value !== null && !Array.isArray(value))
+      return value as Record<string, unknown>;
   } catch (error) {
     if (!(error instanceof MintmarkError)) throw error;
     const [first] = error.issues;
-    throw new UnreadableRow(row, first === undefined ? otherwise : `${first.pointer.slice(1)}: ${first.detail}`);
+    throw new UnreadableRow(
+      row,
+      first === undefined ? otherwise : `${first.pointer.slice(1)}: ${first.detail}`,
+    );
   }
   throw new UnreadableRow(row, otherwise);
 }

@@ -2,11 +2,19 @@ import { createHash } from "node:crypto";
 import { MAX_ISSUES, MintmarkError } from "../../errors.ts";
 import { checksumHolds } from "../../validate.ts";
 import { type RequestLimits, requireForm } from "../reader.ts";
-import { columnOf, type DropFormat, type Row, type RowError, rowsOf, UnreadableRow } from "./rows.ts";
+import {
+  columnOf,
+  type DropFormat,
+  type Row,
+  type RowError,
+  rowsOf,
+  UnreadableRow,
+} from "./rows.ts";
 
 /**
- * Limits of one mint request of a drop. They are fixed, because a window's place determines its idempotency key: the
- * same drop has the same windows on every server. A row with a larger `quantity` is its own window.
+ * Limits of one mint request of a drop. They are fixed, because a window's place determines its
+ * idempotency key: the same drop has the same windows on every server. A row with a larger
+ * `quantity` is its own window.
  */
 export const WINDOW = { tokens: 1_000, users: 100, bytes: 1 << 20 } as const;
 
@@ -21,7 +29,10 @@ export interface RowsRequest {
   readonly body: { readonly users: readonly RequestUser[] };
   /** The rows in the order of the request's entries, with the number of tokens of each. */
   readonly order: readonly (readonly [row: number, tokens: number])[];
-  /** The rows and the field of a pointer into the request; no rows when it is about the whole request. */
+  /**
+   * The rows and the field of a pointer into the request; no rows when it is about the whole
+   * request.
+   */
   place(pointer: string): { readonly rows: readonly number[]; readonly field: string };
 }
 
@@ -41,7 +52,10 @@ export async function* windowsOf(rows: AsyncIterable<Row>): AsyncGenerator<Windo
   const recipients = new Set<string>();
   for await (const row of rows) {
     const users = recipients.size + (recipients.has(recipientOf(row)) ? 0 : 1);
-    const fits = tokens + tokensOf(row) <= WINDOW.tokens && bytes + row.bytes <= WINDOW.bytes && users <= WINDOW.users;
+    const fits =
+      tokens + tokensOf(row) <= WINDOW.tokens &&
+      bytes + row.bytes <= WINDOW.bytes &&
+      users <= WINDOW.users;
     if (!fits && window.length > 0) {
       yield window;
       [window, bytes, tokens] = [[], 0, 0];
@@ -69,7 +83,8 @@ export function requestWithout(
     body: { users: groups.map((rows) => requestUser(rows, defaults)) },
     order: groups.flatMap((rows) => rows.map((row) => [row.row, tokensOf(row)] as const)),
     place(pointer) {
-      const [, user, mint, field = ""] = /^\/users\/(\d+)(?:\/mints\/(\d+))?(?:\/(.*))?$/.exec(pointer) ?? [];
+      const [, user, mint, field = ""] =
+        /^\/users\/(\d+)(?:\/mints\/(\d+))?(?:\/(.*))?$/.exec(pointer) ?? [];
       const rows = user === undefined ? [] : (groups[Number(user)] ?? []);
       const named = mint === undefined ? rows : rows.slice(Number(mint), Number(mint) + 1);
       return { rows: named.map(({ row }) => row), field };
@@ -82,7 +97,10 @@ function requestUser(rows: Window, defaults: DropDefaults): RequestUser {
   return {
     userId,
     ownerAddress,
-    mints: rows.map(({ fields: { ownerAddress: _owner, userId: _user, ...entry } }) => ({ ...defaults, ...entry })),
+    mints: rows.map(({ fields: { ownerAddress: _owner, userId: _user, ...entry } }) => ({
+      ...defaults,
+      ...entry,
+    })),
   };
 }
 
@@ -103,13 +121,21 @@ function formErrors(
     const errors = error.issues.flatMap(({ pointer, code, detail }) => {
       const { rows, field: asked } = request.place(pointer);
       const field = columnOf(format, asked);
-      return (rows.length > 0 ? rows : [first?.row ?? 0]).map((row) => ({ row, field, code, detail }));
+      return (rows.length > 0 ? rows : [first?.row ?? 0]).map((row) => ({
+        row,
+        field,
+        code,
+        detail,
+      }));
     });
     return { errors, more: error.moreIssues };
   }
 }
 
-/** Addresses in different case are one owner. A wrong checksum is likely a typing error, which the engine refuses. */
+/**
+ * Addresses in different case are one owner. A wrong checksum is likely a typing error, which the
+ * engine refuses.
+ */
 function recipientOf({ fields: { ownerAddress, userId } }: Row): string {
   if (ownerAddress === undefined) return `user ${String(userId).toLowerCase()}`;
   const text = String(ownerAddress);
@@ -160,7 +186,8 @@ export async function surveyOf(
   }
   async function* counted(): AsyncGenerator<Row> {
     for await (const row of rowsOf(tapped(), format)) {
-      if (++rows > MAX_ROWS) throw new UnreadableRow(row.row, `a drop has at most ${MAX_ROWS} rows; divide it`);
+      if (++rows > MAX_ROWS)
+        throw new UnreadableRow(row.row, `a drop has at most ${MAX_ROWS} rows; divide it`);
       const field = recipientField(row);
       kind ??= field;
       if (field !== kind && errors.length <= MAX_ISSUES)
@@ -175,7 +202,13 @@ export async function surveyOf(
       errors.push(...found.errors);
       more ||= found.more;
     }
-    if (rows === 0) errors.push({ row: 0, field: "", code: "validation_failed", detail: "The drop has no rows." });
+    if (rows === 0)
+      errors.push({
+        row: 0,
+        field: "",
+        code: "validation_failed",
+        detail: "The drop has no rows.",
+      });
   } catch (error) {
     if (!(error instanceof UnreadableRow)) throw error;
     errors.push({ row: error.row, field: "", code: "validation_failed", detail: error.message });

@@ -6,14 +6,16 @@ export type { Keccak, KeccakName } from "./kernel.ts";
 const MAX_PATH = 32;
 
 /**
- * A new instance of an implementation, by default the fastest that the runtime supports: WebAssembly with two states in
- * vectors, which the files of this folder generate, or `@noble/hashes`. It throws a RangeError that names a bad argument.
+ * A new instance of an implementation, by default the fastest that the runtime supports:
+ * WebAssembly with two states in vectors, which the files of this folder generate, or
+ * `@noble/hashes`. It throws a RangeError that names a bad argument.
  *
  * @throws Error when the runtime does not support it
  */
 export function createKeccak(name?: KeccakName): Keccak {
   const wasm = name === "noble" ? null : wasmKernel();
-  if (wasm === null && name === "wasm") throw new Error("this runtime cannot run the WebAssembly of keccak-256");
+  if (wasm === null && name === "wasm")
+    throw new Error("this runtime cannot run the WebAssembly of keccak-256");
   return checking(wasm ?? nobleKernel());
 }
 
@@ -23,7 +25,11 @@ function checking(kernel: Keccak): Keccak {
     keccak256: (message) => kernel.keccak256(message),
 
     hashPairs(input, output, count) {
-      requireInteger("count", count, Math.min(Math.floor(input.length / 64), Math.floor(output.length / 32)));
+      requireInteger(
+        "count",
+        count,
+        Math.min(Math.floor(input.length / 64), Math.floor(output.length / 32)),
+      );
       if (count > 0) kernel.hashPairs(input, output, count);
     },
 
@@ -32,11 +38,14 @@ function checking(kernel: Keccak): Keccak {
       let start = 0;
       for (let i = 0; i < ends.length; i++) {
         const end = ends[i] ?? 0;
-        if (end < start) throw new RangeError(`message ${i} ends at ${end}, before it begins at ${start}`);
+        if (end < start)
+          throw new RangeError(`message ${i} ends at ${end}, before it begins at ${start}`);
         start = end;
       }
       if (start > input.length)
-        throw new RangeError(`the last message ends at ${start}, past the ${input.length} bytes of input`);
+        throw new RangeError(
+          `the last message ends at ${start}, past the ${input.length} bytes of input`,
+        );
       if (ends.length > 0) kernel.hashMessages(input, ends, output);
     },
 
@@ -44,7 +53,9 @@ function checking(kernel: Keccak): Keccak {
       if (leaf.length !== 32) throw new RangeError(`leaf must be 32 bytes, got ${leaf.length}`);
       requireInteger("position", position, 2 ** 32 - 1);
       requireInteger("number of siblings", siblings.length / 32, MAX_PATH);
-      return siblings.length === 0 ? Uint8Array.from(leaf) : kernel.foldPath(leaf, position, siblings);
+      return siblings.length === 0
+        ? Uint8Array.from(leaf)
+        : kernel.foldPath(leaf, position, siblings);
     },
   };
 }

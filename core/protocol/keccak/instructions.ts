@@ -7,8 +7,8 @@
  */
 
 /**
- * Encoded instructions as nested bytes, so composing copies nothing; {@link encoded} flattens them. An expression
- * leaves one value on the stack, a statement none.
+ * Encoded instructions as nested bytes, so composing copies nothing; {@link encoded} flattens them.
+ * An expression leaves one value on the stack, a statement none.
  */
 export type Code = readonly (number | Code)[];
 
@@ -58,7 +58,10 @@ export const local = {
   tee: (index: Local, value: Code): Code => [value, 0x22, unsignedLeb(index)],
 };
 
-/** A load or store. The alignment hint is always 0, since nothing depends on it; the offset is added to the address. */
+/**
+ * A load or store. The alignment hint is always 0, since nothing depends on it; the offset is added
+ * to the address.
+ */
 function access(opcode: Code, operands: Code, offset: number): Code {
   return [operands, opcode, 0, unsignedLeb(offset)];
 }
@@ -105,13 +108,17 @@ function vectorBinary(opcode: number): (left: Code, right: Code) => Code {
 
 export const v128 = {
   load: (address: Code, offset = 0): Code => access(simd(0x00), address, offset),
-  store: (address: Code, value: Code, offset = 0): Code => access(simd(0x0b), [address, value], offset),
+  store: (address: Code, value: Code, offset = 0): Code =>
+    access(simd(0x0b), [address, value], offset),
   /** Both halves from the same eight bytes. */
   load64Splat: (address: Code, offset = 0): Code => access(simd(0x0a), address, offset),
   /** The low half from memory; the high half is zero. */
   load64Zero: (address: Code, offset = 0): Code => access(simd(0x5d), address, offset),
   /** `vector` with its high half replaced from memory. */
-  load64High: (address: Code, vector: Code, offset = 0): Code => [access(simd(0x57), [address, vector], offset), 1],
+  load64High: (address: Code, vector: Code, offset = 0): Code => [
+    access(simd(0x57), [address, vector], offset),
+    1,
+  ],
   /** Writes one half; 0 is the low one. */
   store64Half: (half: 0 | 1, address: Code, vector: Code, offset = 0): Code => [
     access(simd(0x5b), [address, vector], offset),
@@ -145,7 +152,9 @@ export function when(condition: Code, ...then: readonly Code[]): Code {
   return [condition, 0x04, 0x40, then, 0x0b];
 }
 
-/** If the condition is not zero, branches to the label `depth` levels out; for a loop, to its start. */
+/**
+ * If the condition is not zero, branches to the label `depth` levels out; for a loop, to its start.
+ */
 export function branchIf(depth: number, condition: Code): Code {
   return [condition, 0x0d, unsignedLeb(depth)];
 }

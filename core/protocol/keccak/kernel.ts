@@ -7,8 +7,9 @@ export type KeccakName = "wasm" | "noble";
 export const NODE_PREFIX = 0x01;
 
 /**
- * keccak-256 (with Ethereum's original padding) for the shapes of Merkle trees. Everything is synchronous. Inputs are
- * only read, and no output overlaps them. A kernel trusts its arguments; `createKeccak` returns one that checks them.
+ * keccak-256 (with Ethereum's original padding) for the shapes of Merkle trees. Everything is
+ * synchronous. Inputs are only read, and no output overlaps them. A kernel trusts its arguments;
+ * `createKeccak` returns one that checks them.
  */
 export interface Keccak {
   readonly name: KeccakName;
@@ -30,8 +31,9 @@ export interface Keccak {
    */
   hashMessages(input: Uint8Array, ends: Uint32Array, output: Uint8Array): void;
   /**
-   * The root from a leaf, its position and its siblings, with nodes as in {@link Keccak.hashPairs}. Goes from the leaf
-   * upwards, bit 0 of the position first: at a 0 bit the accumulator is the left child, at a 1 bit the right one.
+   * The root from a leaf, its position and its siblings, with nodes as in {@link Keccak.hashPairs}.
+   * Goes from the leaf upwards, bit 0 of the position first: at a 0 bit the accumulator is the left
+   * child, at a 1 bit the right one.
    *
    * @param leaf - 32 bytes
    * @param position - 0 to 2^32 - 1
@@ -41,14 +43,18 @@ export interface Keccak {
   foldPath(leaf: Uint8Array, position: number, siblings: Uint8Array): Uint8Array<ArrayBuffer>;
 }
 
-/** The plain implementation, for runtimes without WebAssembly or its vectors, and the reference in the other's tests. */
+/**
+ * The plain implementation, for runtimes without WebAssembly or its vectors, and the reference in
+ * the other's tests.
+ */
 export function nobleKernel(): Keccak {
   return {
     name: "noble",
     keccak256: (message) => Uint8Array.from(keccak_256(message)),
 
     hashPairs(input, output, count) {
-      for (let i = 0; i < count; i++) output.set(hashPair(input.subarray(64 * i, 64 * i + 64)), 32 * i);
+      for (let i = 0; i < count; i++)
+        output.set(hashPair(input.subarray(64 * i, 64 * i + 64)), 32 * i);
     },
 
     hashMessages(input, ends, output) {

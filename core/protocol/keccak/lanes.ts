@@ -3,17 +3,21 @@ import { LANES, TWIN_EFFECT, TWIN_ODD, TWIN_STATE } from "./memory.ts";
 import type { FunctionFrame } from "./wasm-binary.ts";
 
 /**
- * The type of a lane of the keccak state: 64 bits of one state, or 64 bits each of two independent states, permuted
- * together. The generators in this folder use this interface for both.
+ * The type of a lane of the keccak state: 64 bits of one state, or 64 bits each of two independent
+ * states, permuted together. The generators in this folder use this interface for both.
  */
 export interface LaneKind {
   readonly states: 1 | 2;
   /**
-   * Lanes kept complemented between rounds. Without an and-not instruction, chi costs one complement per lane; with
-   * these six, one per row (Keccak implementation overview 3.2, section 2.2, "lane complementing").
+   * Lanes kept complemented between rounds. Without an and-not instruction, chi costs one
+   * complement per lane; with these six, one per row (Keccak implementation overview 3.2, section
+   * 2.2, "lane complementing").
    */
   readonly complemented: readonly number[];
-  /** Whether a round accumulates its output's column parities, or the next round reads it all again. Measured. */
+  /**
+   * Whether a round accumulates its output's column parities, or the next round reads it all again.
+   * Measured.
+   */
   readonly accumulatesParities: boolean;
   /** Allocates the places of a permutation in one function. */
   workspace(frame: FunctionFrame): Workspace;
@@ -56,7 +60,10 @@ export const scalarLanes: LaneKind = {
   scatter: ([address = []], value, offset) => i64.store(address, value, offset),
 };
 
-/** Two states in the halves of 128-bit vectors. There is no vector rotation, so a rotation costs two shifts. */
+/**
+ * Two states in the halves of 128-bit vectors. There is no vector rotation, so a rotation costs two
+ * shifts.
+ */
 export const vectorLanes: LaneKind = {
   states: 2,
   complemented: [],
@@ -74,11 +81,15 @@ export const vectorLanes: LaneKind = {
       ? value
       : [
           scratch.set(value),
-          v128.or(i64x2.shl(scratch.get, i32.const(bits)), i64x2.shrU(scratch.get, i32.const(64 - bits))),
+          v128.or(
+            i64x2.shl(scratch.get, i32.const(bits)),
+            i64x2.shrU(scratch.get, i32.const(64 - bits)),
+          ),
         ],
   splat: i64x2.splat,
   splatFrom: v128.load64Splat,
-  gather: ([low = [], high = []], offset) => v128.load64High(high, v128.load64Zero(low, offset), offset),
+  gather: ([low = [], high = []], offset) =>
+    v128.load64High(high, v128.load64Zero(low, offset), offset),
   scatter: ([low = [], high = []], value, offset) => [
     v128.store64Half(0, low, value, offset),
     v128.store64Half(1, high, value, offset),
@@ -91,7 +102,10 @@ export interface Place {
   set(value: Code): Code;
 }
 
-/** The places of a permutation: two states, because a round reads one and writes the other, and temporaries. */
+/**
+ * The places of a permutation: two states, because a round reads one and writes the other, and
+ * temporaries.
+ */
 export interface Workspace {
   readonly even: readonly Place[];
   readonly odd: readonly Place[];
@@ -118,13 +132,15 @@ function scalarWorkspace(frame: FunctionFrame): Workspace {
 }
 
 /**
- * The states in memory, so that the rest fits 15 vector registers. With the states in locals, the compiler spills them
- * to the stack, which V8 aligns to 8 bytes only. A spilled vector can then cross a page boundary, depending on the
- * caller's stack depth, and the permutation takes half as long again. Memory is always aligned.
+ * The states in memory, so that the rest fits 15 vector registers. With the states in locals, the
+ * compiler spills them to the stack, which V8 aligns to 8 bytes only. A spilled vector can then
+ * cross a page boundary, depending on the caller's stack depth, and the permutation takes half as
+ * long again. Memory is always aligned.
  */
 function vectorWorkspace(frame: FunctionFrame): Workspace {
   const places = (count: number) => frame.locals("v128", count).map(inLocal);
-  const lanes = (address: number) => Array.from({ length: LANES }, (_, i) => inMemory(address + 16 * i));
+  const lanes = (address: number) =>
+    Array.from({ length: LANES }, (_, i) => inMemory(address + 16 * i));
   return {
     even: lanes(TWIN_STATE),
     odd: lanes(TWIN_ODD),

@@ -11,12 +11,18 @@ export const RATE = 136;
 export const CONSTANTS = 0;
 /** The resting state of the scalar sponge: 25 lanes of 8 bytes, all zero between messages. */
 export const STATE = 0x100;
-/** The states of two messages hashed together: 25 lanes of 16 bytes, and again for every other round. */
+/**
+ * The states of two messages hashed together: 25 lanes of 16 bytes, and again for every other
+ * round.
+ */
 export const TWIN_STATE = 0x200;
 export const TWIN_ODD = 0x400;
 /** Two vectors of theta's effect. */
 export const TWIN_EFFECT = 0x600;
-/** The padded last block of a message, one per half of the twin state. The scalar sponge uses the first. */
+/**
+ * The padded last block of a message, one per half of the twin state. The scalar sponge uses the
+ * first.
+ */
 export const PADDED = [0x700, 0x800] as const;
 /** The two nodes hashed while folding a path. */
 export const PAIR = 0x900;

@@ -17,10 +17,10 @@ function takeNext(message: Local, length: Local): Code {
 }
 
 /**
- * `(ends: i32, count: i32, start: i32, delta: i32, output: i32)`: hashes `count` messages, at least one, packed from
- * `start`. End offsets are at `ends`; `delta` turns one into an address. Two messages are hashed at a time. Each half of
- * the twin state hashes its own message and takes the next one when done, so messages of different lengths keep both
- * halves busy:
+ * `(ends: i32, count: i32, start: i32, delta: i32, output: i32)`: hashes `count` messages, at least
+ * one, packed from `start`. End offsets are at `ends`; `delta` turns one into an address. Two
+ * messages are hashed at a time. Each half of the twin state hashes its own message and takes the
+ * next one when done, so messages of different lengths keep both halves busy:
  *
  * ```
  *   low half    m0 m0 m2 m3 m3 m3
@@ -36,7 +36,13 @@ export function messagesFunction(name: string, pad: number, absorbTwin: number):
       loop(
         low.nextBlock(pad),
         high.nextBlock(pad),
-        call(absorbTwin, local.get(low.block), local.get(high.block), local.get(low.keep), local.get(high.keep)),
+        call(
+          absorbTwin,
+          local.get(low.block),
+          local.get(high.block),
+          local.get(low.keep),
+          local.get(high.keep),
+        ),
         low.finish(),
         high.finish(),
         // An idle half has length -1, any other one at least 0.
@@ -82,7 +88,8 @@ class Half {
   }
 
   /**
-   * Points `block` at the message's next block, or at a padded copy of the last one; for an idle half, at any block.
+   * Points `block` at the message's next block, or at a padded copy of the last one; for an idle
+   * half, at any block.
    */
   nextBlock(pad: number): Code {
     const length = local.get(this.length);
@@ -107,7 +114,11 @@ class Half {
   /** After the message's last block: writes its digest and takes the next message. */
   finish(): Code {
     const copied = [0, 1, 2, 3].map((i) =>
-      i64.store(local.get(this.#digest), i64.load(i32.const(0), TWIN_STATE + 16 * i + 8 * this.#half), 8 * i),
+      i64.store(
+        local.get(this.#digest),
+        i64.load(i32.const(0), TWIN_STATE + 16 * i + 8 * this.#half),
+        8 * i,
+      ),
     );
     const ends = i32.and(local.get(this.#last), i32.geS(local.get(this.length), i32.const(0)));
     return sequence(

@@ -6,7 +6,10 @@ import { roundConstants } from "./permutation.ts";
 import { absorbFunction, absorbTwinFunction, finishFunction, padFunction } from "./sponge.ts";
 import { encodeModule, type WasmFunction } from "./wasm-binary.ts";
 
-/** The module's exports. Arguments are addresses in its memory, or counts; see the files of the functions. */
+/**
+ * The module's exports. Arguments are addresses in its memory, or counts; see the files of the
+ * functions.
+ */
 export interface KeccakExports {
   readonly memory: { readonly buffer: ArrayBuffer };
   readonly pairs: (input: number, output: number, count: number) => void;
@@ -15,7 +18,13 @@ export interface KeccakExports {
   readonly finish: (input: number, length: number, output: number) => void;
   /** `count` is even. */
   readonly twinPairs: (input: number, output: number, count: number) => void;
-  readonly messages: (ends: number, count: number, start: number, delta: number, output: number) => void;
+  readonly messages: (
+    ends: number,
+    count: number,
+    start: number,
+    delta: number,
+    output: number,
+  ) => void;
 }
 
 /** Generates the module: about 20 KB. */

@@ -9,10 +9,12 @@ import { type WasmFunction, wasmFunction } from "./wasm-binary.ts";
 const ZERO_LANES = [9, 10, 11, 12, 13, 14, 15, 17, 18, 19, 20, 21, 22, 23, 24];
 
 /**
- * `(input: i32, output: i32, count: i32)`: hashes `0x01 ‖ pair(64)` for `count` pairs, a positive multiple of
- * `kind.states`. Digests may overwrite the pairs from the beginning: each is written after its pair was read.
+ * `(input: i32, output: i32, count: i32)`: hashes `0x01 ‖ pair(64)` for `count` pairs, a positive
+ * multiple of `kind.states`. Digests may overwrite the pairs from the beginning: each is written
+ * after its pair was read.
  *
- * The 65 bytes are one block, made from the pair without a copy. Lane i > 0 holds the pair's bytes from 8i - 1:
+ * The 65 bytes are one block, made from the pair without a copy. Lane i > 0 holds the pair's bytes
+ * from 8i - 1:
  *
  * ```
  *   lane 0          lane 1           …   lane 8                lane 16
@@ -26,11 +28,14 @@ export function pairsFunction(name: string, kind: LaneKind): WasmFunction {
     const states = Array.from({ length: kind.states }, (_, i) => i);
     const pairs = (offset: number): Code =>
       kind.gather(
-        states.map((i) => (i === 0 ? local.get(input) : i32.add(local.get(input), i32.const(64 * i)))),
+        states.map((i) =>
+          i === 0 ? local.get(input) : i32.add(local.get(input), i32.const(64 * i)),
+        ),
         offset,
       );
     const lane = (i: number): Code => {
-      if (i === 0) return kind.or(kind.shl(pairs(0), 8), kind.splat(i64.const(BigInt(NODE_PREFIX))));
+      if (i === 0)
+        return kind.or(kind.shl(pairs(0), 8), kind.splat(i64.const(BigInt(NODE_PREFIX))));
       if (i === 8) return kind.or(kind.shrU(pairs(56), 56), kind.splat(i64.const(0x0100n)));
       if (i === 16) return kind.splat(i64.const(1n << 63n));
       return pairs(8 * i - 1);
@@ -49,7 +54,8 @@ export function pairsFunction(name: string, kind: LaneKind): WasmFunction {
 
 /**
  * `(input: i32, height: i32, position: i32)`: folds a path in place. `input` holds a leaf and then
- * `height` siblings, at least one, 32 bytes each, from the leaf upwards. The root replaces the leaf.
+ * `height` siblings, at least one, 32 bytes each, from the leaf upwards. The root replaces the
+ * leaf.
  *
  * @param pairs - index of the scalar pairs function
  */
@@ -59,12 +65,15 @@ export function foldFunction(name: string, pairs: number): WasmFunction {
     const sibling = frame.local("i32");
     const place = frame.local("i32");
     const copy = (from: number, to: Code): readonly Code[] =>
-      [0, 8, 16, 24].map((offset) => i64.store(to, i64.load(local.get(from), offset), PAIR + offset));
+      [0, 8, 16, 24].map((offset) =>
+        i64.store(to, i64.load(local.get(from), offset), PAIR + offset),
+      );
     return sequence(
       local.set(sibling, local.get(input)),
       loop(
         local.set(sibling, i32.add(local.get(sibling), i32.const(32))),
-        // At a 0 bit the accumulator is the left half, at offset 0; at a 1 bit the right one, at offset 32.
+        // At a 0 bit the accumulator is the left half, at offset 0; at a 1 bit the right one, at
+        // offset 32.
         local.set(place, i32.shl(i32.and(local.get(position), i32.const(1)), i32.const(5))),
         ...copy(input, local.get(place)),
         ...copy(sibling, i32.sub(i32.const(32), local.get(place))),

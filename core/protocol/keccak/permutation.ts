@@ -3,7 +3,10 @@ import type { LaneKind, Place, Workspace } from "./lanes.ts";
 import { LANES } from "./memory.ts";
 import type { FunctionFrame } from "./wasm-binary.ts";
 
-/** Generates keccak-f[1600] (FIPS 202, section 3) over places of one lane each. Lane (x, y) has index x + 5y. */
+/**
+ * Generates keccak-f[1600] (FIPS 202, section 3) over places of one lane each. Lane (x, y) has
+ * index x + 5y.
+ */
 
 const ROUNDS = 24;
 
@@ -14,14 +17,18 @@ const ROTATIONS = [
 
 const FIVE = [0, 1, 2, 3, 4] as const;
 
-/** The constants of iota, 8 bytes each, little-endian, as in the module's memory (FIPS 202, algorithm 5). */
+/**
+ * The constants of iota, 8 bytes each, little-endian, as in the module's memory (FIPS 202,
+ * algorithm 5).
+ */
 export function roundConstants(): Uint8Array {
   const bytes = new Uint8Array(8 * ROUNDS);
   let register = 1;
   for (let round = 0; round < ROUNDS; round++) {
     for (let j = 0; j <= 6; j++) {
       const bit = 2 ** j - 1;
-      if (register & 1) bytes[8 * round + (bit >> 3)] = (bytes[8 * round + (bit >> 3)] ?? 0) | (1 << (bit & 7));
+      if (register & 1)
+        bytes[8 * round + (bit >> 3)] = (bytes[8 * round + (bit >> 3)] ?? 0) | (1 << (bit & 7));
       register = (register << 1) ^ (register & 0x80 ? 0x171 : 0);
     }
   }
@@ -37,7 +44,10 @@ export interface Lane {
 /** A state. `null` is a lane known to be zero, which costs nothing. */
 export type State = readonly (Lane | null)[];
 
-/** A permutation in one function. The caller fills {@link Permutation.state}, inserts the code, and reads the state. */
+/**
+ * A permutation in one function. The caller fills {@link Permutation.state}, inserts the code, and
+ * reads the state.
+ */
 export class Permutation {
   readonly kind: LaneKind;
   readonly space: Workspace;
@@ -52,9 +62,10 @@ export class Permutation {
   }
 
   /**
-   * All 24 rounds: the first skips lanes known to be zero; then a loop of 11 times two, since rounds alternate between
-   * the even and odd places; the last computes only the wanted lanes. Unrolling the vector code further made it slower,
-   * because it no longer fits the processor's cache of decoded instructions.
+   * All 24 rounds: the first skips lanes known to be zero; then a loop of 11 times two, since
+   * rounds alternate between the even and odd places; the last computes only the wanted lanes.
+   * Unrolling the vector code further made it slower, because it no longer fits the processor's
+   * cache of decoded instructions.
    *
    * @param zero - lanes of the input that are zero
    * @param outputs - number of wanted lanes, from lane 0; 1 to 5 or 25
@@ -62,7 +73,10 @@ export class Permutation {
   code(zero: readonly number[] = [], outputs = LANES): Code {
     const { even, odd, constant } = this.space;
     const plain = lanes(even, []);
-    const [evenBetween, oddBetween] = [lanes(even, this.kind.complemented), lanes(odd, this.kind.complemented)];
+    const [evenBetween, oddBetween] = [
+      lanes(even, this.kind.complemented),
+      lanes(odd, this.kind.complemented),
+    ];
     const input = plain.map((lane, i) => (zero.includes(i) ? null : lane));
     const next = i32.add(local.get(constant), i32.const(16));
     return sequence(
@@ -95,7 +109,13 @@ interface Emitted {
  *
  * @param offset - of the round constant, in bytes from the local that counts them
  */
-function emitRound(on: Permutation, from: State, to: readonly Lane[], position: Position, offset: number): Code {
+function emitRound(
+  on: Permutation,
+  from: State,
+  to: readonly Lane[],
+  position: Position,
+  offset: number,
+): Code {
   const { kind, space } = on;
   const parities = columnParities(space, from);
   const effects = emitTheta(on, parities);
@@ -115,8 +135,17 @@ function emitRound(on: Permutation, from: State, to: readonly Lane[], position: 
   return sequence(known ? [] : emitParities(kind, parities, from), effects.code, ...rows);
 }
 
-/** Writes a lane of a round's result. Adds it to its column's parity for the next round while it is at hand. */
-function emitResult({ kind, space }: Permutation, to: Place, value: Code, x: number, y: number): Code {
+/**
+ * Writes a lane of a round's result. Adds it to its column's parity for the next round while it is
+ * at hand.
+ */
+function emitResult(
+  { kind, space }: Permutation,
+  to: Place,
+  value: Code,
+  x: number,
+  y: number,
+): Code {
   const parity = at(space.parity, x);
   const fresh = space.scratch;
   return sequence(
@@ -148,13 +177,25 @@ function emitTheta({ kind, space }: Permutation, parities: readonly Lane[]): Emi
     const right = at(parities, (x + 1) % 5);
     const place = at(space.effect, x);
     const value = kind.xor(left.place.get, kind.rotl(right.place.get, 1, space.scratch));
-    return { place, complemented: left.complemented !== right.complemented, code: place.set(value) };
+    return {
+      place,
+      complemented: left.complemented !== right.complemented,
+      code: place.set(value),
+    };
   });
   return { code: effects.map(({ code }) => code), lanes: effects };
 }
 
-/** Row y after rho and pi: its lane x is lane (x + 3y, x) of the round's input with theta's effect, rotated. */
-function emitRhoPi({ kind, space }: Permutation, from: State, effects: readonly Lane[], y: number): Emitted {
+/**
+ * Row y after rho and pi: its lane x is lane (x + 3y, x) of the round's input with theta's effect,
+ * rotated.
+ */
+function emitRhoPi(
+  { kind, space }: Permutation,
+  from: State,
+  effects: readonly Lane[],
+  y: number,
+): Emitted {
   const row = FIVE.map((x) => {
     const column = (x + 3 * y) % 5;
     const source = from[column + 5 * x] ?? null;
@@ -169,8 +210,9 @@ function emitRhoPi({ kind, space }: Permutation, from: State, effects: readonly 
 }
 
 /**
- * Chi for one lane, an expression: a ^ (~b & c), or its complement. The cost depends on which operands are
- * complemented: with b' for ~b, ~b & c is b' & c, and ~b & ~c' is ~(b | c'), the complement of one instruction.
+ * Chi for one lane, an expression: a ^ (~b & c), or its complement. The cost depends on which
+ * operands are complemented: with b' for ~b, ~b & c is b' & c, and ~b & ~c' is ~(b | c'), the
+ * complement of one instruction.
  */
 function emitChi(kind: LaneKind, row: readonly Lane[], x: number, complement: boolean): Code {
   const a = at(row, x);
@@ -178,11 +220,15 @@ function emitChi(kind: LaneKind, row: readonly Lane[], x: number, complement: bo
   const c = at(row, (x + 2) % 5);
   const [valueB, valueC] = [b.place.get, c.place.get];
   const wanted = complement !== a.complemented;
-  // If both or neither of b and c are complemented, one must be inverted; the result is possible either way.
+  // If both or neither of b and c are complemented, one must be inverted; the result is possible
+  // either way.
   const [product, complemented] =
     b.complemented === c.complemented
       ? wanted
-        ? [b.complemented ? kind.or(kind.not(valueB), valueC) : kind.or(valueB, kind.not(valueC)), true]
+        ? [
+            b.complemented ? kind.or(kind.not(valueB), valueC) : kind.or(valueB, kind.not(valueC)),
+            true,
+          ]
         : [b.complemented ? kind.notAnd(valueC, valueB) : kind.notAnd(valueB, valueC), false]
       : b.complemented
         ? [kind.and(valueB, valueC), false]

@@ -8,8 +8,9 @@ const RATE_LANES = RATE / 8;
 const DIGEST_OFFSETS = [0, 8, 16, 24];
 
 /**
- * `(input: i32, length: i32, block: i32)`: copies the last `length` bytes of a message, 0 to 135, to a block and pads
- * it for keccak-256 (not SHA-3): 0x01 after the message, 0x80 in the last byte. Reads up to 7 bytes past the message.
+ * `(input: i32, length: i32, block: i32)`: copies the last `length` bytes of a message, 0 to 135,
+ * to a block and pads it for keccak-256 (not SHA-3): 0x01 after the message, 0x80 in the last byte.
+ * Reads up to 7 bytes past the message.
  */
 export function padFunction(name: string): WasmFunction {
   return wasmFunction(name, ["i32", "i32", "i32"], (frame) => {
@@ -23,14 +24,23 @@ export function padFunction(name: string): WasmFunction {
     const end = i64.or(i64.and(message, i64.sub(one, i64.const(1n))), one);
     const next = local.tee(offset, i32.add(local.get(offset), i32.const(8)));
     return sequence(
-      ...Array.from({ length: RATE_LANES }, (_, i) => i64.store(local.get(block), i64.const(0n), 8 * i)),
+      ...Array.from({ length: RATE_LANES }, (_, i) =>
+        i64.store(local.get(block), i64.const(0n), 8 * i),
+      ),
       when(
         i32.shrU(local.get(length), i32.const(3)),
         loop(copied, branchIf(0, i32.ltU(next, i32.and(local.get(length), i32.const(-8))))),
       ),
-      local.set(bits, i64.shl(i64.extendI32U(i32.and(local.get(length), i32.const(7))), i64.const(3n))),
+      local.set(
+        bits,
+        i64.shl(i64.extendI32U(i32.and(local.get(length), i32.const(7))), i64.const(3n)),
+      ),
       i64.store(i32.add(local.get(block), local.get(offset)), end),
-      i64.store(local.get(block), i64.xor(i64.load(local.get(block), RATE - 8), i64.const(1n << 63n)), RATE - 8),
+      i64.store(
+        local.get(block),
+        i64.xor(i64.load(local.get(block), RATE - 8), i64.const(1n << 63n)),
+        RATE - 8,
+      ),
     );
   });
 }
@@ -58,8 +68,8 @@ export function absorbFunction(name: string): WasmFunction {
 }
 
 /**
- * `(input: i32, length: i32, output: i32)`: absorbs the last `length` bytes of a message, 0 to 135, writes its digest,
- * and resets the resting state to zero.
+ * `(input: i32, length: i32, output: i32)`: absorbs the last `length` bytes of a message, 0 to 135,
+ * writes its digest, and resets the resting state to zero.
  */
 export function finishFunction(name: string, pad: number, absorb: number): WasmFunction {
   return wasmFunction(name, ["i32", "i32", "i32"], () => {
@@ -68,15 +78,17 @@ export function finishFunction(name: string, pad: number, absorb: number): WasmF
     return sequence(
       call(pad, local.get(input), local.get(length), i32.const(PADDED[0])),
       call(absorb, i32.const(PADDED[0]), i32.const(1)),
-      ...DIGEST_OFFSETS.map((offset) => i64.store(local.get(output), i64.load(base, STATE + offset), offset)),
+      ...DIGEST_OFFSETS.map((offset) =>
+        i64.store(local.get(output), i64.load(base, STATE + offset), offset),
+      ),
       ...Array.from({ length: LANES }, (_, i) => i64.store(base, i64.const(0n), STATE + 8 * i)),
     );
   });
 }
 
 /**
- * `(low: i32, high: i32, keepLow: i64, keepHigh: i64)`: absorbs one block into each half of the twin state. `keep` is
- * all ones to continue a message, 0 to begin one.
+ * `(low: i32, high: i32, keepLow: i64, keepHigh: i64)`: absorbs one block into each half of the
+ * twin state. `keep` is all ones to continue a message, 0 to begin one.
  */
 export function absorbTwinFunction(name: string): WasmFunction {
   return wasmFunction(name, ["i32", "i32", "i64", "i64"], (frame) => {

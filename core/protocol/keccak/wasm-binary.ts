@@ -1,8 +1,8 @@
 import { type Code, encoded, type Local, unsignedLeb } from "./instructions.ts";
 
 /**
- * The WebAssembly binary format for one self-contained module: functions without results, one memory, one data segment.
- * Layout: WebAssembly core specification 2.0, chapter 5.5.
+ * The WebAssembly binary format for one self-contained module: functions without results, one
+ * memory, one data segment. Layout: WebAssembly core specification 2.0, chapter 5.5.
  */
 
 type ValueType = "i32" | "i64" | "v128";
@@ -32,7 +32,9 @@ export class FunctionFrame {
     return [0x60, vector(this.#parameters.map((type) => [VALUE_TYPES[type]])), 0];
   }
 
-  /** The function's entry in the code section: size, locals as runs of one type, instructions, end. */
+  /**
+   * The function's entry in the code section: size, locals as runs of one type, instructions, end.
+   */
   body(code: Code): Code {
     const runs: { type: ValueType; count: number }[] = [];
     for (const type of this.#locals) {
@@ -78,7 +80,11 @@ interface ModuleParts {
  *          (section = id size content; a type and a body for each function, in the same order)
  * ```
  */
-export function encodeModule({ functions, memoryPages, data }: ModuleParts): Uint8Array<ArrayBuffer> {
+export function encodeModule({
+  functions,
+  memoryPages,
+  data,
+}: ModuleParts): Uint8Array<ArrayBuffer> {
   const exported = functions.map(({ name }, index) => [text(name), 0x00, unsignedLeb(index)]);
   const sections = [
     section(1, vector(functions.map(({ type }) => type))),

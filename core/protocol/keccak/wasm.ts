@@ -13,8 +13,9 @@ const CHUNK_PAIRS = INPUT_BYTES / 64;
 const CHUNK_BLOCKS = Math.floor(INPUT_BYTES / RATE);
 
 /**
- * An instance of the module; null when the runtime lacks an instruction or forbids WebAssembly. The module itself is the
- * probe. Each kernel owns one memory of 256 KiB; inputs of any size pass through it in chunks.
+ * An instance of the module; null when the runtime lacks an instruction or forbids WebAssembly. The
+ * module itself is the probe. Each kernel owns one memory of 256 KiB; inputs of any size pass
+ * through it in chunks.
  */
 export function wasmKernel(): Keccak | null {
   compiled ??= { instantiate: compile() };
@@ -73,7 +74,8 @@ class WasmKernel implements Keccak {
   #pairsInPlace(count: number): void {
     const together = count & ~1;
     if (together > 0) this.#wasm.twinPairs(INPUT, INPUT, together);
-    if (together < count) this.#wasm.pairs(INPUT + 64 * together, INPUT + 32 * together, count - together);
+    if (together < count)
+      this.#wasm.pairs(INPUT + 64 * together, INPUT + 32 * together, count - together);
   }
 
   hashMessages(input: Uint8Array, ends: Uint32Array, output: Uint8Array): void {
@@ -106,7 +108,10 @@ class WasmKernel implements Keccak {
   }
 }
 
-/** How many messages from `first` on fit a chunk, the first beginning at `start`; 0 when the first is too long. */
+/**
+ * How many messages from `first` on fit a chunk, the first beginning at `start`; 0 when the first
+ * is too long.
+ */
 function messagesThatFit(ends: Uint32Array, first: number, start: number): number {
   let low = 0;
   let high = Math.min(MAX_MESSAGES, ends.length - first);

@@ -7,21 +7,30 @@ import { bytesToHex, hexToBytes } from "../hex.ts";
 import { type Opening, POINT_BYTES } from "../kzg.ts";
 
 /**
- * Proofs of a blob for a transaction: 128 cell proofs (EIP-7594), which networks want since Fusaka, or one proof of the
- * whole blob (EIP-4844).
+ * Proofs of a blob for a transaction: 128 cell proofs (EIP-7594), which networks want since Fusaka,
+ * or one proof of the whole blob (EIP-4844).
  */
 export type ProofForm = "cells" | "blob";
 
 /** Computes commitments and proofs of blobs. Each blob has 131,072 bytes. */
 export interface Kzg {
-  /** Whether the native code loads on this machine. Takes milliseconds, since it computes nothing. */
+  /**
+   * Whether the native code loads on this machine. Takes milliseconds, since it computes nothing.
+   */
   isAvailable(): Promise<boolean>;
-  /** The blob's KZG commitment, 48 bytes. Rejects with `validation_failed` for an element that is not in the field. */
+  /**
+   * The blob's KZG commitment, 48 bytes. Rejects with `validation_failed` for an element that is
+   * not in the field.
+   */
   commitment(blob: Uint8Array): Promise<Hex>;
   /** The blob's proofs for a transaction, 48 bytes each. */
   proofs(blob: Uint8Array, commitment: Hex, form: ProofForm): Promise<readonly Hex[]>;
   /** Elements of a blob with their proofs, in the order of `indexes`. */
-  openings(blob: Uint8Array, commitment: Hex, indexes: readonly number[]): Promise<readonly Opening[]>;
+  openings(
+    blob: Uint8Array,
+    commitment: Hex,
+    indexes: readonly number[],
+  ): Promise<readonly Opening[]>;
 }
 
 export type KzgJob =
@@ -33,25 +42,30 @@ export type KzgJob =
 export type KzgAnswer = readonly Uint8Array[] | string;
 
 /** Beside the source file, or beside its compiled form. */
-const WORKER = new URL(`./kzg-worker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url);
+const WORKER = new URL(
+  `./kzg-worker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`,
+  import.meta.url,
+);
 
 class Jobs extends AnsweringThread<KzgJob, KzgAnswer> {
   protected override lost(asked: readonly Asked<KzgJob, KzgAnswer>[], cause: unknown): void {
     const why = cause instanceof Error ? cause.message.split("\n", 1)[0] : String(cause);
     const message = `The thread of the native KZG code does not run (${why}).`;
-    for (const { reject } of asked) reject(new MintmarkError("kzg_unavailable", message, { cause }));
+    for (const { reject } of asked)
+      reject(new MintmarkError("kzg_unavailable", message, { cause }));
   }
 }
 
 /**
- * A {@link Kzg} over native code, so that the event loop goes on. Its thread starts with the first job, for which it
- * computes a second or two. It works on one job after the other, and never keeps the process alive when idle.
+ * A {@link Kzg} over native code, so that the event loop goes on. Its thread starts with the first
+ * job, for which it computes a second or two. It works on one job after the other, and never keeps
+ * the process alive when idle.
  *
  * Whoever proves many blobs by cells makes tables that pay: 100 MB, kept until it closes.
  *
- * It checks its trusted setup with a blob whose commitment is known. A job rejects with `kzg_unavailable` when the
- * library has no native code for this platform, or another setup, or when its thread dies under the job twice. The next
- * job starts a new thread.
+ * It checks its trusted setup with a blob whose commitment is known. A job rejects with
+ * `kzg_unavailable` when the library has no native code for this platform, or another setup, or
+ * when its thread dies under the job twice. The next job starts a new thread.
  *
  * @example
  * // One thread for the engine and the chain. Whoever opens it closes it, after both.
@@ -82,11 +96,17 @@ export class KzgThread implements Kzg {
   async proofs(blob: Uint8Array, commitment: Hex, form: ProofForm): Promise<readonly Hex[]> {
     checked(blob);
     const job =
-      form === "cells" ? { type: form, blob } : { type: form, blob, commitment: hexToBytes(commitment, POINT_BYTES) };
+      form === "cells"
+        ? { type: form, blob }
+        : { type: form, blob, commitment: hexToBytes(commitment, POINT_BYTES) };
     return (await this.#ask(job)).map(bytesToHex);
   }
 
-  async openings(blob: Uint8Array, commitment: Hex, indexes: readonly number[]): Promise<readonly Opening[]> {
+  async openings(
+    blob: Uint8Array,
+    commitment: Hex,
+    indexes: readonly number[],
+  ): Promise<readonly Opening[]> {
     const proofs = await this.#ask({ type: "openings", blob: checked(blob), indexes });
     return proofs.map((proof, i) => {
       const index = indexes[i] as number;
@@ -95,7 +115,10 @@ export class KzgThread implements Kzg {
     });
   }
 
-  /** Ends the thread once the native code is done with its present job. All jobs reject with `engine_closed` at once. */
+  /**
+   * Ends the thread once the native code is done with its present job. All jobs reject with
+   * `engine_closed` at once.
+   */
   async close(): Promise<void> {
     await this.#thread.close();
   }
@@ -103,7 +126,8 @@ export class KzgThread implements Kzg {
   async #ask(job: KzgJob): Promise<readonly Uint8Array[]> {
     const points = await this.#thread.ask(job).catch((error: unknown) => {
       // Perhaps another job ended the thread, or the memory was short for a moment.
-      if (error instanceof MintmarkError && error.code === "kzg_unavailable") return this.#thread.ask(job);
+      if (error instanceof MintmarkError && error.code === "kzg_unavailable")
+        return this.#thread.ask(job);
       throw error;
     });
     if (typeof points === "string") throw new MintmarkError("validation_failed", points);
@@ -111,8 +135,14 @@ export class KzgThread implements Kzg {
   }
 }
 
-/** Runs the work with the given {@link Kzg}, or with a thread of its own, which is closed afterwards. */
-export async function withKzg<T>(given: Kzg | undefined, work: (kzg: Kzg) => Promise<T>): Promise<T> {
+/**
+ * Runs the work with the given {@link Kzg}, or with a thread of its own, which is closed
+ * afterwards.
+ */
+export async function withKzg<T>(
+  given: Kzg | undefined,
+  work: (kzg: Kzg) => Promise<T>,
+): Promise<T> {
   if (given !== undefined) return work(given);
   const own = new KzgThread();
   try {
@@ -124,7 +154,10 @@ export async function withKzg<T>(given: Kzg | undefined, work: (kzg: Kzg) => Pro
 
 function checked(blob: Uint8Array): Uint8Array {
   if (blob.length !== BLOB_BYTES) {
-    throw new MintmarkError("validation_failed", `a blob has ${BLOB_BYTES} bytes, not ${blob.length}`);
+    throw new MintmarkError(
+      "validation_failed",
+      `a blob has ${BLOB_BYTES} bytes, not ${blob.length}`,
+    );
   }
   return blob;
 }

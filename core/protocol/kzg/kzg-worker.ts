@@ -5,8 +5,8 @@ import { evaluationPoint } from "../kzg.ts";
 import type { KzgAnswer, KzgJob } from "./kzg-thread.ts";
 
 /**
- * The commitment to {@link probe} under Ethereum's trusted setup, computed from the published setup by another library.
- * It depends on each of the setup's 4096 points.
+ * The commitment to {@link probe} under Ethereum's trusted setup, computed from the published setup
+ * by another library. It depends on each of the setup's 4096 points.
  */
 const PROBE_COMMITMENT =
   "a1169d8cbb878075924886a55987a6092f19e35c6151e7b5a3a654350e88610ef50b8715ead92ace49ed342e700374a4";
@@ -25,8 +25,8 @@ function probe(): Uint8Array {
 const { DasContextJs } = await import("@crate-crypto/node-eth-kzg");
 let context = DasContextJs.create({ usePrecomp: false });
 /**
- * Blobs whose cell proofs cost as much more without tables as it costs to make the tables. The tables take 100 MB and
- * save a third of each later blob's cell proofs.
+ * Blobs whose cell proofs cost as much more without tables as it costs to make the tables. The
+ * tables take 100 MB and save a third of each later blob's cell proofs.
  */
 const TABLES_AFTER = 24;
 let provenByCells = 0;
@@ -34,8 +34,9 @@ const made = Buffer.from(context.blobToKzgCommitment(probe())).toString("hex");
 if (made !== PROBE_COMMITMENT) throw new Error("the library's trusted setup is not Ethereum's");
 
 /**
- * Does one job after the other, by synchronous calls. After an asynchronous call, the library frees the arguments on the
- * thread that loaded it first. If that is another thread, the process can end (napi-rs issue 3357).
+ * Does one job after the other, by synchronous calls. After an asynchronous call, the library frees
+ * the arguments on the thread that loaded it first. If that is another thread, the process can end
+ * (napi-rs issue 3357).
  */
 function answer(job: KzgJob): readonly Uint8Array[] {
   switch (job.type) {

@@ -8,7 +8,10 @@ const FIRST_HERE = 8;
 const MOST_AT_ONCE = 64;
 const SIGNATURE = /^0x[0-9a-f]{128}$/;
 /** Beside the source file, or beside its compiled form. */
-const WORKER = new URL(`./signer-worker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url);
+const WORKER = new URL(
+  `./signer-worker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`,
+  import.meta.url,
+);
 
 /** 64 bytes `r ‖ vs`, and what they sign. */
 export interface Signed {
@@ -19,7 +22,10 @@ export interface Signed {
 /** The account behind each signature; null for none. */
 export type Signers = readonly (Address | null)[];
 
-/** Finds the accounts behind signatures on a thread: one takes half a millisecond. The thread starts with the ninth. */
+/**
+ * Finds the accounts behind signatures on a thread: one takes half a millisecond. The thread starts
+ * with the ninth.
+ */
 export class SignerThread extends HelperThread<readonly Signed[], Signers> {
   #count = 0;
   /** The next message, which waits for the answer to the one before. */

@@ -5,9 +5,15 @@ import { bytesToHex, hexToBytes, keccak256 } from "../hex.ts";
 import type { Signed, Signers } from "./signer-thread.ts";
 
 /** Half the order of the curve: L1 takes only a signature whose s is not above it. */
-const MAX_S = Buffer.from("7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0", "hex");
+const MAX_S = Buffer.from(
+  "7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0",
+  "hex",
+);
 
-/** The account behind a signature `r ‖ vs` of 64 bytes (EIP-2098), as L1's `ecrecover` finds it; null when it finds none. */
+/**
+ * The account behind a signature `r ‖ vs` of 64 bytes (EIP-2098), as L1's `ecrecover` finds it;
+ * null when it finds none.
+ */
 function signerOf({ digest, signature }: Signed): Address | null {
   const parts = hexToBytes(signature);
   const parity = (parts[32] as number) >= 0x80 ? 1 : 0;
@@ -23,4 +29,6 @@ function signerOf({ digest, signature }: Signed): Address | null {
 }
 
 /** The thread of core/protocol/signers/signer-thread.ts. */
-parentPort?.on("message", (list: readonly Signed[]) => parentPort?.postMessage(list.map(signerOf) satisfies Signers));
+parentPort?.on("message", (list: readonly Signed[]) =>
+  parentPort?.postMessage(list.map(signerOf) satisfies Signers),
+);

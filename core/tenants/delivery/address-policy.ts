@@ -6,8 +6,9 @@ import { BlockList, isIP } from "node:net";
 export type Reach = "public" | "public-and-loopback";
 
 /**
- * Addresses that are not public: the special-purpose addresses of IANA's registries (RFC 6890 and its successors),
- * multicast, and IPv6 addresses that contain an IPv4 one (mapped, translated, NAT64, 6to4, Teredo).
+ * Addresses that are not public: the special-purpose addresses of IANA's registries (RFC 6890 and
+ * its successors), multicast, and IPv6 addresses that contain an IPv4 one (mapped, translated,
+ * NAT64, 6to4, Teredo).
  */
 const NOT_PUBLIC = {
   ipv4: blockList(
@@ -45,15 +46,18 @@ export function mayReach(reach: Reach, address: string): boolean {
   return !NOT_PUBLIC[kind].check(address, kind);
 }
 
-/** Throws {@link ForbiddenAddress} for a host that is a forbidden IP address. Names are checked when resolved. */
+/**
+ * Throws {@link ForbiddenAddress} for a host that is a forbidden IP address. Names are checked when
+ * resolved.
+ */
 export function requireReachable(reach: Reach, { hostname }: URL): void {
   const address = hostname.replace(/^\[(.*)\]$/, "$1");
   if (isIP(address) !== 0 && !mayReach(reach, address)) throw forbidden(address);
 }
 
 /**
- * Resolves names for the connections themselves, so the checked address is the one that is used. Refuses a name with
- * any forbidden address.
+ * Resolves names for the connections themselves, so the checked address is the one that is used.
+ * Refuses a name with any forbidden address.
  */
 export function guardedLookup(reach: Reach, resolve: typeof addressesOf = addressesOf) {
   return (
@@ -82,12 +86,15 @@ const LOCALHOST: LookupAddress[] = [
 const resolver = new Resolver({ timeout: 2_000, tries: 2 });
 
 /**
- * The addresses of a name, by DNS alone. Node runs only two lookups of the system's resolver at a time, so a few names
- * without answer would delay all others.
+ * The addresses of a name, by DNS alone. Node runs only two lookups of the system's resolver at a
+ * time, so a few names without answer would delay all others.
  */
 async function addressesOf(hostname: string): Promise<LookupAddress[]> {
   if (/^(?:.+\.)?localhost\.?$/i.test(hostname)) return LOCALHOST;
-  const [v4, v6] = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
+  const [v4, v6] = await Promise.allSettled([
+    resolver.resolve4(hostname),
+    resolver.resolve6(hostname),
+  ]);
   const found = [
     ...(v4.status === "fulfilled" ? v4.value.map((address) => ({ address, family: 4 })) : []),
     ...(v6.status === "fulfilled" ? v6.value.map((address) => ({ address, family: 6 })) : []),

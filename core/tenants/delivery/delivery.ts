@@ -5,7 +5,10 @@ import { retryAfterMs } from "../../backoff.ts";
 import { visible } from "../../protocol/text.ts";
 import { ForbiddenAddress, guardedLookup, type Reach, requireReachable } from "./address-policy.ts";
 
-/** The outcome of a delivery. `gone`: the endpoint wants no more, by status 410. `status` is null without an answer. */
+/**
+ * The outcome of a delivery. `gone`: the endpoint wants no more, by status 410. `status` is null
+ * without an answer.
+ */
 export type Outcome =
   | { readonly kind: "delivered"; readonly status: number }
   | {
@@ -47,7 +50,12 @@ export class Deliverer implements Disposable {
   ): Promise<Outcome> {
     const timeout = AbortSignal.timeout(this.#timeoutMs);
     try {
-      const answer = await this.#send(new URL(url), headers, body, AbortSignal.any([signal, timeout]));
+      const answer = await this.#send(
+        new URL(url),
+        headers,
+        body,
+        AbortSignal.any([signal, timeout]),
+      );
       const { statusCode: status = 0 } = answer;
       if (status >= 200 && status < 300) return { kind: "delivered", status };
       const failure = `The endpoint answered ${status}.`;
@@ -64,7 +72,12 @@ export class Deliverer implements Disposable {
     }
   }
 
-  async #send(url: URL, headers: Readonly<Record<string, string>>, body: string, signal: AbortSignal) {
+  async #send(
+    url: URL,
+    headers: Readonly<Record<string, string>>,
+    body: string,
+    signal: AbortSignal,
+  ) {
     requireReachable(this.#reach, url);
     const secure = url.protocol === "https:";
     const { request } = secure ? https : http;
@@ -77,7 +90,8 @@ export class Deliverer implements Disposable {
     };
     const first = send(this.#agents[secure ? "https:" : "http:"]);
     const answer = await answerTo(first).catch((error: NodeJS.ErrnoException) => {
-      // The endpoint may have closed an idle connection at the moment of its next use. That is not its failure.
+      // The endpoint may have closed an idle connection at the moment of its next use. That is not
+      // its failure.
       if (!first.reusedSocket || !CLOSED.has(error.code ?? "")) throw error;
       return answerTo(send(false));
     });
@@ -94,7 +108,10 @@ async function answerTo(sent: ClientRequest): Promise<IncomingMessage> {
   return answer;
 }
 
-/** Reads an answer to its end, so its connection can be used again. Closes the connection of a long answer. */
+/**
+ * Reads an answer to its end, so its connection can be used again. Closes the connection of a long
+ * answer.
+ */
 async function discard(answer: IncomingMessage): Promise<void> {
   let bytes = 0;
   for await (const chunk of answer) {

@@ -29,11 +29,20 @@ export interface DispatcherOptions {
   readonly giveUpAfterMs?: number;
   /** Longest time for one attempt. Default: 15 s. */
   readonly timeoutMs?: number;
-  /** Longest time until a delivery is recorded. A crash repeats deliveries without record. Default: 250 ms. */
+  /**
+   * Longest time until a delivery is recorded. A crash repeats deliveries without record. Default:
+   * 250 ms.
+   */
   readonly recordEveryMs?: number;
-  /** Allowed addresses; `public-and-loopback` is for a sandbox on one's own machine. Default: public ones only. */
+  /**
+   * Allowed addresses; `public-and-loopback` is for a sandbox on one's own machine. Default: public
+   * ones only.
+   */
   readonly reach?: Reach;
-  /** Called with errors of this process. Failures of endpoints are recorded with their webhooks. Default: no call. */
+  /**
+   * Called with errors of this process. Failures of endpoints are recorded with their webhooks.
+   * Default: no call.
+   */
   readonly onError?: (error: unknown) => void;
   /** Called after each attempt. Default: no call. */
   readonly onAttempt?: (attempt: Attempt) => void;
@@ -58,8 +67,9 @@ const WEBHOOKS = 10_000;
 const TEST_TYPE = "webhook.test";
 
 /**
- * Least attempts since the start before a webhook is disabled: about ten minutes with the default waits. Otherwise a
- * webhook that failed before the server went down would be disabled at the first failure.
+ * Least attempts since the start before a webhook is disabled: about ten minutes with the default
+ * waits. Otherwise a webhook that failed before the server went down would be disabled at the first
+ * failure.
  */
 const LEAST_TRIES = 8;
 
@@ -84,9 +94,10 @@ interface Message {
 }
 
 /**
- * Delivers events to webhooks. Each webhook gets its events in order, one at a time, each at least once. Webhooks run
- * side by side. One dispatcher serves an engine. The engine records progress a little later than the deliveries, so
- * after a crash the last deliveries are repeated under the same `webhook-id`.
+ * Delivers events to webhooks. Each webhook gets its events in order, one at a time, each at least
+ * once. Webhooks run side by side. One dispatcher serves an engine. The engine records progress a
+ * little later than the deliveries, so after a crash the last deliveries are repeated under the
+ * same `webhook-id`.
  *
  * @example
  * const webhooks = new WebhookDispatcher(engine, { onError: console.error });
@@ -98,7 +109,10 @@ export class WebhookDispatcher {
   readonly #options: Required<DispatcherOptions>;
   readonly #deliverer: Deliverer;
   readonly #running = new Map<string, Running>();
-  /** The newest of each webhook, oldest first. In memory only: the disk would cost a write for each delivery. */
+  /**
+   * The newest of each webhook, oldest first. In memory only: the disk would cost a write for each
+   * delivery.
+   */
   readonly #attempts = new Map<string, readonly Attempt[]>();
   /** Webhooks with a test or a redelivery in progress. */
   readonly #asked = new Set<string>();
@@ -117,11 +131,17 @@ export class WebhookDispatcher {
       this.#adjust();
       this.#running.get(webhookId)?.wake.abort();
     };
-    this.#unsubscribe = [this.#engine.events.on("webhook", changed), this.#engine.events.on("access", adjust)];
+    this.#unsubscribe = [
+      this.#engine.events.on("webhook", changed),
+      this.#engine.events.on("access", adjust),
+    ];
     this.#adjust();
   }
 
-  /** Ends all deliveries. Resolves when their progress is recorded. Tests and redeliveries reject with `reason`. */
+  /**
+   * Ends all deliveries. Resolves when their progress is recorded. Tests and redeliveries reject
+   * with `reason`.
+   */
   async stop(reason: Error = new MintmarkError("engine_closed")): Promise<void> {
     this.#stopping.abort(reason);
     for (const unsubscribe of this.#unsubscribe.splice(0)) unsubscribe();
@@ -136,14 +156,19 @@ export class WebhookDispatcher {
   }
 
   /**
-   * Posts a test event now, also to a disabled webhook. Does not change the webhook. The message's id has `testId`.
-   * Resolves with null, without a post, while another test or redelivery to the webhook is in progress.
+   * Posts a test event now, also to a disabled webhook. Does not change the webhook. The message's
+   * id has `testId`. Resolves with null, without a post, while another test or redelivery to the
+   * webhook is in progress.
    */
   test(webhook: Webhook, testId: string = randomUUID()): Promise<Attempt | null> {
     const { webhookId } = webhook;
     const createdAt = new Date().toISOString();
     const body = JSON.stringify({ sequence: 0, type: TEST_TYPE, createdAt, data: { webhookId } });
-    return this.#ask(webhook, { id: `test_${testId}`, body, about: { kind: "test", sequence: null } });
+    return this.#ask(webhook, {
+      id: `test_${testId}`,
+      body,
+      about: { kind: "test", sequence: null },
+    });
   }
 
   /** Posts an event again, under the same `webhook-id`. Resolves with null like {@link test}. */
@@ -151,7 +176,9 @@ export class WebhookDispatcher {
     return this.#ask(webhook, messageOf(webhook, event, "redelivery"));
   }
 
-  /** Posts one message at a time to each webhook, so nobody floods an endpoint through this process. */
+  /**
+   * Posts one message at a time to each webhook, so nobody floods an endpoint through this process.
+   */
   async #ask(webhook: Webhook, message: Message): Promise<Attempt | null> {
     const { webhookId } = webhook;
     if (this.#asked.has(webhookId)) return null;
@@ -165,9 +192,12 @@ export class WebhookDispatcher {
 
   /** Starts the deliveries of new webhooks, and stops those of removed or disabled ones. */
   #adjust(): void {
-    const wanted = new Map(this.#engine.operator.webhooks.deliverable().map((webhook) => [webhook.webhookId, webhook]));
+    const wanted = new Map(
+      this.#engine.operator.webhooks.deliverable().map((webhook) => [webhook.webhookId, webhook]),
+    );
     for (const [webhookId, { stop }] of this.#running) if (!wanted.has(webhookId)) stop.abort();
-    for (const [webhookId, webhook] of wanted) if (!this.#running.has(webhookId)) this.#run(webhook);
+    for (const [webhookId, webhook] of wanted)
+      if (!this.#running.has(webhookId)) this.#run(webhook);
   }
 
   #run(webhook: Webhook): void {
@@ -186,10 +216,17 @@ export class WebhookDispatcher {
   async #deliverAll(webhook: Webhook, signal: AbortSignal): Promise<void> {
     const { webhookId, applicationId, types, delivered: after } = webhook;
     const { webhooks } = this.#engine.operator;
-    const progress = progressOf((sequence) => webhooks.recordDelivered(webhookId, sequence), this.#options);
+    const progress = progressOf(
+      (sequence) => webhooks.recordDelivered(webhookId, sequence),
+      this.#options,
+    );
     let { failingSince } = webhook;
     try {
-      for await (const event of this.#engine.events.stream(applicationId, { after, follow: true, signal })) {
+      for await (const event of this.#engine.events.stream(applicationId, {
+        after,
+        follow: true,
+        signal,
+      })) {
         if (types.length === 0 || types.includes(event.type)) {
           if (!(await this.#deliver(webhook, event, failingSince, progress, signal))) return;
           failingSince = null;
@@ -223,7 +260,8 @@ export class WebhookDispatcher {
         return false;
       }
       // Each record is an entry in the journal, so an unchanged failure is not recorded again.
-      if (outcome.failure !== recorded) await webhooks.recordFailing(webhook.webhookId, outcome.failure);
+      if (outcome.failure !== recorded)
+        await webhooks.recordFailing(webhook.webhookId, outcome.failure);
       recorded = outcome.failure;
       failingSince ??= Date.now();
       // Longer if the endpoint asks, up to the longest wait.
@@ -271,10 +309,16 @@ export function messageOf(
   kind: Attempt["kind"],
 ): Message {
   const { sequence } = event;
-  return { id: `evt_${applicationId}_${sequence}`, body: JSON.stringify(eventJson(event)), about: { kind, sequence } };
+  return {
+    id: `evt_${applicationId}_${sequence}`,
+    body: JSON.stringify(eventJson(event)),
+    about: { kind, sequence },
+  };
 }
 
-/** Records a webhook's progress from time to time, because each record is an entry in the journal. */
+/**
+ * Records a webhook's progress from time to time, because each record is an entry in the journal.
+ */
 function progressOf(
   record: (sequence: number) => Promise<void>,
   { recordEveryMs, onError }: Pick<Required<DispatcherOptions>, "recordEveryMs" | "onError">,
@@ -287,7 +331,10 @@ function progressOf(
     timer = null;
     await record(newest);
   };
-  /** The last record. If it fails, the deliveries since the previous one are repeated under the same ids. */
+  /**
+   * The last record. If it fails, the deliveries since the previous one are repeated under the same
+   * ids.
+   */
   const end = (): Promise<void> => flush().catch(onError);
   const reached = (sequence: number): void => {
     newest = sequence;
@@ -297,17 +344,26 @@ function progressOf(
 }
 
 /**
- * The header fields of a delivery by Standard Webhooks. Each secret makes a `v1` signature: the HMAC-SHA256 of
- * `<id>.<timestamp>.<body>`.
- * Source: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+ * The header fields of a delivery by Standard Webhooks. Each secret makes a `v1` signature: the
+ * HMAC-SHA256 of `<id>.<timestamp>.<body>`. Source:
+ * https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  *
  * @param secrets - `whsec_` and the key in base64
  * @param seconds - since 1970; endpoints refuse times that are minutes away from their own clock
  */
-export function signatureHeaders(id: string, seconds: number, body: string, secrets: readonly string[]) {
+export function signatureHeaders(
+  id: string,
+  seconds: number,
+  body: string,
+  secrets: readonly string[],
+) {
   const signatures = secrets.map((secret) => {
     const key = Buffer.from(secret.slice("whsec_".length), "base64");
     return `v1,${createHmac("sha256", key).update(`${id}.${seconds}.${body}`).digest("base64")}`;
   });
-  return { "webhook-id": id, "webhook-timestamp": String(seconds), "webhook-signature": signatures.join(" ") };
+  return {
+    "webhook-id": id,
+    "webhook-timestamp": String(seconds),
+    "webhook-signature": signatures.join(" "),
+  };
 }

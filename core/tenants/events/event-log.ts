@@ -3,7 +3,13 @@ import type { EngineContext } from "../../ledger/context.ts";
 import type { EngineEvents, EventHub } from "../../ledger/event-hub.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import { readUsers } from "../../ledger/user-records.ts";
-import { type ApplicationEvent, batchIdOf, type EventData, type EventType, type Uuid } from "../../model.ts";
+import {
+  type ApplicationEvent,
+  batchIdOf,
+  type EventData,
+  type EventType,
+  type Uuid,
+} from "../../model.ts";
 import type { BatchEventType, StoredEvent } from "../../store/event-record.ts";
 import { decodeEvent, encodeEvent } from "../../store/event-record.ts";
 import type { Group } from "../../store/group.ts";
@@ -15,24 +21,51 @@ import type { VaultColumns } from "../../store/vault-columns.ts";
 /** Events read from disk at once: the memory held for a reader that stops reading. */
 const PAGE = 128;
 
-/** Adds an event for an application, in the same write as its cause. Only fields of its type are stored. */
-export function tell(ledger: Ledger, group: Group, applicationIndex: number, time: number, event: StoredEvent): void {
+/**
+ * Adds an event for an application, in the same write as its cause. Only fields of its type are
+ * stored.
+ */
+export function tell(
+  ledger: Ledger,
+  group: Group,
+  applicationIndex: number,
+  time: number,
+  event: StoredEvent,
+): void {
   const application = ledger.applications.change(group, applicationIndex);
   application.eventCount += 1;
-  group.put(keyOf.applicationEvent(applicationIndex, application.eventCount), encodeEvent(time, event));
+  group.put(
+    keyOf.applicationEvent(applicationIndex, application.eventCount),
+    encodeEvent(time, event),
+  );
 }
 
 /** Records which applications have vaults in a sealed batch, and adds an event for each. */
-export function tellSealed(ledger: Ledger, group: Group, batch: BatchRecord, { holders }: VaultColumns, time: number) {
-  const applications = [...new Set([...holders.values()].map(({ applicationIndex }) => applicationIndex))];
+export function tellSealed(
+  ledger: Ledger,
+  group: Group,
+  batch: BatchRecord,
+  { holders }: VaultColumns,
+  time: number,
+) {
+  const applications = [
+    ...new Set([...holders.values()].map(({ applicationIndex }) => applicationIndex)),
+  ];
   applications.sort((a, b) => a - b);
   const record = encodeRecord(batchApplicationsRecord, applications);
   group.put(keyOf.batchApplications(batch.mode, batch.batchNumber), record);
-  for (const index of applications) tell(ledger, group, index, time, batchEvent("batch.sealed", batch));
+  for (const index of applications)
+    tell(ledger, group, index, time, batchEvent("batch.sealed", batch));
 }
 
 /** Adds an event about a sealed batch for each of its applications. */
-export async function tellBatch(ledger: Ledger, group: Group, type: BatchEventType, batch: BatchRecord, time: number) {
+export async function tellBatch(
+  ledger: Ledger,
+  group: Group,
+  type: BatchEventType,
+  batch: BatchRecord,
+  time: number,
+) {
   const name = `The applications of ${batchIdOf(batch.mode, batch.batchNumber)}`;
   const record = await ledger.store.get(keyOf.batchApplications(batch.mode, batch.batchNumber));
   if (record === undefined) throw new MintmarkError("store_corrupt", `${name} are missing.`);
@@ -46,13 +79,27 @@ function batchEvent(type: BatchEventType, batch: BatchRecord): StoredEvent {
   return { type, ...batch, batchRoot };
 }
 
-/** An application's durable events in order. They are read one page at a time, so a slow reader holds no more. */
-async function* events(ledger: Ledger, applicationIndex: number, after: number, follow: boolean, end: AbortSignal) {
+/**
+ * An application's durable events in order. They are read one page at a time, so a slow reader
+ * holds no more.
+ */
+async function* events(
+  ledger: Ledger,
+  applicationIndex: number,
+  after: number,
+  follow: boolean,
+  end: AbortSignal,
+) {
   for (let known = after; ; ) {
     end.throwIfAborted();
     const newest = ledger.applications.durable.get(applicationIndex)?.eventCount ?? 0;
     if (known < newest) {
-      for (const event of await sharedEvents(ledger, applicationIndex, known + 1, Math.min(newest, known + PAGE))) {
+      for (const event of await sharedEvents(
+        ledger,
+        applicationIndex,
+        known + 1,
+        Math.min(newest, known + PAGE),
+      )) {
         end.throwIfAborted();
         yield event;
         known = event.sequence;
@@ -78,18 +125,27 @@ function sharedEvents(ledger: Ledger, application: number, first: number, last: 
 }
 
 async function readEvents(ledger: Ledger, application: number, first: number, last: number) {
-  const keys = Array.from({ length: last - first + 1 }, (_, i) => keyOf.applicationEvent(application, first + i));
+  const keys = Array.from({ length: last - first + 1 }, (_, i) =>
+    keyOf.applicationEvent(application, first + i),
+  );
   const records = await ledger.store.getMany(keys);
   const stored = records.map((record, i) => {
     const name = `Event ${first + i} of application ${application}`;
     if (record === undefined) throw new MintmarkError("store_corrupt", `${name} is missing.`);
     return { sequence: first + i, ...decodeEvent(record, name) };
   });
-  const users = [...new Set(stored.flatMap(({ event }) => ("userIndex" in event ? [event.userIndex] : [])))];
+  const users = [
+    ...new Set(stored.flatMap(({ event }) => ("userIndex" in event ? [event.userIndex] : []))),
+  ];
   const found = await readUsers(ledger, application, users);
   const userIds = new Map(users.map((index, i) => [index, found[i]?.userId ?? ""]));
   return stored.map(({ sequence, time: createdAt, event }) => {
-    return { sequence, type: event.type, createdAt, data: dataOf(event, userIds) } as ApplicationEvent;
+    return {
+      sequence,
+      type: event.type,
+      createdAt,
+      data: dataOf(event, userIds),
+    } as ApplicationEvent;
   });
 }
 
@@ -139,25 +195,33 @@ export function eventsOf(context: EngineContext, hub: EventHub): Events {
  * The events of applications and of the process.
  *
  * @example
- * for await (const event of engine.events.stream(applicationId, { after: 41, follow: true })) handle(event);
+ * for await (const event of engine.events.stream(applicationId, { after: 41, follow: true }))
+ * handle(event);
  */
 export interface Events {
   /**
-   * An application's events, in order, without gap or duplicate, also across restarts. Throws `application_not_found`,
-   * and `validation_failed` for an `after` beyond the newest event. The iteration rejects with `engine_closed`,
-   * `store_failed`, `store_corrupt` or the signal's reason. Only `signal` or closing ends a waiting `follow`.
+   * An application's events, in order, without gap or duplicate, also across restarts. Throws
+   * `application_not_found`, and `validation_failed` for an `after` beyond the newest event. The
+   * iteration rejects with `engine_closed`, `store_failed`, `store_corrupt` or the signal's reason.
+   * Only `signal` or closing ends a waiting `follow`.
    */
   stream(applicationId: Uuid, options?: EventOptions): AsyncGenerator<ApplicationEvent, void, void>;
   /**
-   * Calls `listener` after each durable event of the type; returns the unsubscribe function. An error of a listener
-   * does not reach the engine. It becomes an unhandled rejection, which ends the Node process by default.
+   * Calls `listener` after each durable event of the type; returns the unsubscribe function. An
+   * error of a listener does not reach the engine. It becomes an unhandled rejection, which ends
+   * the Node process by default.
    */
   on<K extends keyof EngineEvents>(type: K, listener: (event: EngineEvents[K]) => void): () => void;
 }
 
-type Json<T> = { readonly [K in keyof T]: T[K] extends bigint | null ? Exclude<T[K], bigint> | string : T[K] };
+type Json<T> = {
+  readonly [K in keyof T]: T[K] extends bigint | null ? Exclude<T[K], bigint> | string : T[K];
+};
 
-/** An event as streams, pages and webhooks write it: whole numbers in decimal digits, its time in RFC 3339. */
+/**
+ * An event as streams, pages and webhooks write it: whole numbers in decimal digits, its time in
+ * RFC 3339.
+ */
 export type EventJson = {
   readonly [T in EventType]: {
     readonly sequence: number;
@@ -169,7 +233,10 @@ export type EventJson = {
 
 /** An event as JSON. */
 export function eventJson({ sequence, type, createdAt, data }: ApplicationEvent): EventJson {
-  const fields = Object.entries(data).map(([name, value]) => [name, typeof value === "bigint" ? `${value}` : value]);
+  const fields = Object.entries(data).map(([name, value]) => [
+    name,
+    typeof value === "bigint" ? `${value}` : value,
+  ]);
   const time = new Date(createdAt).toISOString();
   return { sequence, type, createdAt: time, data: Object.fromEntries(fields) } as EventJson;
 }

@@ -20,21 +20,30 @@ const PER_APPLICATION = 10;
 const MAX_FAILURE = 2_000;
 /** Time for which the previous secret still signs after a rotation: a day. */
 const OLD_SECRET_MS = 86_400_000;
-const SUPERSEDED = "A later rotation has replaced the secret of this one. Rotate again with another key.";
+const SUPERSEDED =
+  "A later rotation has replaced the secret of this one. Rotate again with another key.";
 
 /**
- * The registrations of webhooks. The journal holds the progress of their deliveries, so a restart resumes.
+ * The registrations of webhooks. The journal holds the progress of their deliveries, so a restart
+ * resumes.
  *
  * @param storeSecret - derives the secrets of webhooks, so none is stored
  */
 export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Webhooks & Deliveries {
-  /** HKDF of the store's own secret (RFC 5869). The store's files are enough to sign; the journal alone is not. */
+  /**
+   * HKDF of the store's own secret (RFC 5869). The store's files are enough to sign; the journal
+   * alone is not.
+   */
   const secretOf = (webhookId: Uuid, rotations: number): string => {
     const purpose = `mintmark webhook ${webhookId} ${rotations}`;
     return `whsec_${Buffer.from(hkdfSync("sha256", storeSecret, "", purpose, 32)).toString("base64")}`;
   };
   const issued = (ledger: Ledger, record: WebhookRecord, replayed = false): IssuedWebhook => {
-    return { webhook: webhookView(ledger, record), secret: secretOf(record.webhookId, record.rotations), replayed };
+    return {
+      webhook: webhookView(ledger, record),
+      secret: secretOf(record.webhookId, record.rotations),
+      replayed,
+    };
   };
   const change = (
     [applicationId, webhookId]: readonly [Uuid, Uuid],
@@ -47,7 +56,12 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
       ledger.record(group, { kind, webhookIndex: record.webhookIndex });
       return putWebhook(ledger, group, { ...record, ...changes });
     }, wait);
-  const fail = async (webhookId: Uuid, isDisabled: boolean, reason: string, wait?: WaitOptions): Promise<void> => {
+  const fail = async (
+    webhookId: Uuid,
+    isDisabled: boolean,
+    reason: string,
+    wait?: WaitOptions,
+  ): Promise<void> => {
     const failure = requireText("failure", reason, MAX_FAILURE);
     await context.change((ledger, group) => {
       const record = latestActive(ledger, webhookId);
@@ -71,11 +85,18 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
       const wanted = requireTypes(types);
       const webhookId = asked === undefined ? uuidv7() : requireUuid("webhookId", asked);
       return context.change((ledger, group) => {
-        const { applicationIndex, eventCount: delivered } = ledger.application(applicationId, "latest");
+        const { applicationIndex, eventCount: delivered } = ledger.application(
+          applicationId,
+          "latest",
+        );
         const known = ledger.webhooks.named(webhookId, "latest");
         if (known !== undefined) {
-          const isSame = known.url === address && known.types.join() === wanted.join() && known.status !== "deleted";
-          if (!isSame || known.applicationIndex !== applicationIndex) throw new MintmarkError("idempotency_key_reused");
+          const isSame =
+            known.url === address &&
+            known.types.join() === wanted.join() &&
+            known.status !== "deleted";
+          if (!isSame || known.applicationIndex !== applicationIndex)
+            throw new MintmarkError("idempotency_key_reused");
           return issued(ledger, known, true);
         }
         const present = [...ledger.webhooks.latest.values()].filter(
@@ -83,9 +104,22 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
         );
         if (present.length >= PER_APPLICATION) throw new MintmarkError("too_many_webhooks");
         const webhookIndex = ledger.webhooks.latest.size;
-        const facts = { webhookIndex, webhookId, applicationIndex, url: address, types: wanted, delivered };
+        const facts = {
+          webhookIndex,
+          webhookId,
+          applicationIndex,
+          url: address,
+          types: wanted,
+          delivered,
+        };
         const { time } = ledger.record(group, { kind: "webhookCreated", ...facts });
-        const fresh = { status: "active", rotations: 0, rotatedAt: null, failingSince: null, failure: null } as const;
+        const fresh = {
+          status: "active",
+          rotations: 0,
+          rotatedAt: null,
+          failingSince: null,
+          failure: null,
+        } as const;
         return issued(ledger, putWebhook(ledger, group, { ...facts, ...fresh, createdAt: time }));
       }, wait);
     },
@@ -113,9 +147,11 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
           const stored = await group.read(ledger.store, key);
           if (stored !== undefined) {
             const known = decodeRecord(rotationRecord, stored, `Rotation ${rotationId}`);
-            if (known.webhookIndex !== webhookIndex) throw new MintmarkError("idempotency_key_reused");
+            if (known.webhookIndex !== webhookIndex)
+              throw new MintmarkError("idempotency_key_reused");
             // An older secret signs no longer, or not for long.
-            if (known.rotations !== record.rotations) throw new MintmarkError("idempotency_key_reused", SUPERSEDED);
+            if (known.rotations !== record.rotations)
+              throw new MintmarkError("idempotency_key_reused", SUPERSEDED);
             return issued(ledger, record, true);
           }
           group.stage(key, encodeRecord(rotationRecord, { webhookIndex, rotations }));
@@ -136,13 +172,21 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
         return known;
       }
       const fresh = { status: "active", failingSince: null, failure: null } as const;
-      return webhookView(ledger, await change([applicationId, webhookId], "webhookEnabled", fresh, wait));
+      return webhookView(
+        ledger,
+        await change([applicationId, webhookId], "webhookEnabled", fresh, wait),
+      );
     },
     deliverable() {
       const { ledger } = context;
-      const active = [...ledger.webhooks.durable.values()].filter(({ status }) => status === "active");
+      const active = [...ledger.webhooks.durable.values()].filter(
+        ({ status }) => status === "active",
+      );
       return active
-        .filter(({ applicationIndex }) => ledger.applications.durable.get(applicationIndex)?.suspended === false)
+        .filter(
+          ({ applicationIndex }) =>
+            ledger.applications.durable.get(applicationIndex)?.suspended === false,
+        )
         .map((record) => webhookView(ledger, record));
     },
     secrets(webhookId) {
@@ -159,8 +203,17 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
       const apply = (group: Group): void => {
         const record = latestActive(ledger, webhookId);
         if (record === null || sequence <= record.delivered) return;
-        ledger.record(group, { kind: "webhookDelivered", webhookIndex: record.webhookIndex, sequence });
-        ledger.webhooks.set(group, { ...record, delivered: sequence, failingSince: null, failure: null });
+        ledger.record(group, {
+          kind: "webhookDelivered",
+          webhookIndex: record.webhookIndex,
+          sequence,
+        });
+        ledger.webhooks.set(group, {
+          ...record,
+          delivered: sequence,
+          failingSince: null,
+          failure: null,
+        });
       };
       // Joins the write in progress, so deliveries do not delay mints.
       await context.writer.run({ weight: 1, keys: () => [], apply }, wait?.signal);
@@ -185,16 +238,42 @@ function putWebhook(ledger: Ledger, group: Group, record: WebhookRecord): Webhoo
 }
 
 function webhookView(ledger: Ledger, record: WebhookRecord): Webhook {
-  const { webhookId, applicationIndex, url, types, status, delivered, failingSince, failure, createdAt } = record;
+  const {
+    webhookId,
+    applicationIndex,
+    url,
+    types,
+    status,
+    delivered,
+    failingSince,
+    failure,
+    createdAt,
+  } = record;
   const application = ledger.applications.latest.get(applicationIndex);
-  if (application === undefined || status === "deleted") throw new MintmarkError("webhook_not_found");
+  if (application === undefined || status === "deleted")
+    throw new MintmarkError("webhook_not_found");
   const { applicationId } = application;
   const wanted = types as readonly EventType[];
-  return { webhookId, applicationId, url, types: wanted, status, delivered, failingSince, failure, createdAt };
+  return {
+    webhookId,
+    applicationId,
+    url,
+    types: wanted,
+    status,
+    delivered,
+    failingSince,
+    failure,
+    createdAt,
+  };
 }
 
 /** Throws `application_not_found`, `webhook_not_found`. */
-function ownWebhook(ledger: Ledger, applicationId: Uuid, webhookId: Uuid, view: View): WebhookRecord {
+function ownWebhook(
+  ledger: Ledger,
+  applicationId: Uuid,
+  webhookId: Uuid,
+  view: View,
+): WebhookRecord {
   const { applicationIndex } = ledger.application(applicationId, view);
   const record = ledger.webhooks.named(webhookId, view);
   if (record?.applicationIndex !== applicationIndex || record.status === "deleted")
@@ -213,7 +292,10 @@ export interface Webhook {
   readonly status: "active" | "disabled";
   /** The sequence of the last event that was delivered, or skipped for its type. */
   readonly delivered: number;
-  /** Time of the first failure in a row, milliseconds since 1970; null when the last delivery succeeded. */
+  /**
+   * Time of the first failure in a row, milliseconds since 1970; null when the last delivery
+   * succeeded.
+   */
   readonly failingSince: number | null;
   /** The reason of the last failure; null when the last delivery succeeded. */
   readonly failure: string | null;
@@ -224,7 +306,9 @@ export interface Webhook {
 export interface NewWebhook {
   /** Default: a new one. Repeating a registration with its id returns the same one. */
   readonly webhookId?: Uuid;
-  /** `https:`; in the sandbox also `http:`. No credentials or fragment, at most 2,000 characters. */
+  /**
+   * `https:`; in the sandbox also `http:`. No credentials or fragment, at most 2,000 characters.
+   */
   readonly url: string;
   /** Default: all. */
   readonly types?: readonly EventType[];
@@ -249,10 +333,14 @@ export interface IssuedWebhook {
  * The webhooks of applications.
  *
  * @example
- * const { secret } = await engine.webhooks.create(applicationId, { url: "https://game.example/minted" });
+ * const { secret } = await engine.webhooks.create(applicationId, { url:
+ * "https://game.example/minted" });
  */
 export interface Webhooks {
-  /** Delivers all events from now on. Throws `validation_failed`, `too_many_webhooks`, `idempotency_key_reused`. */
+  /**
+   * Delivers all events from now on. Throws `validation_failed`, `too_many_webhooks`,
+   * `idempotency_key_reused`.
+   */
   create(applicationId: Uuid, webhook: NewWebhook, wait?: WaitOptions): Promise<IssuedWebhook>;
   /** Oldest first. */
   list(applicationId: Uuid, page?: PageOptions): List<Webhook>;
@@ -261,11 +349,15 @@ export interface Webhooks {
   /** Ends its deliveries. */
   delete(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<void>;
   /**
-   * Creates a new secret. For another day, deliveries also carry a signature by the previous one. A repeated
-   * `rotationId` returns the same secret. Throws `idempotency_key_reused` for the id of another webhook's rotation, or
-   * of one that a later rotation replaced.
+   * Creates a new secret. For another day, deliveries also carry a signature by the previous one. A
+   * repeated `rotationId` returns the same secret. Throws `idempotency_key_reused` for the id of
+   * another webhook's rotation, or of one that a later rotation replaced.
    */
-  rotateSecret(applicationId: Uuid, webhookId: Uuid, options?: RotateOptions): Promise<IssuedWebhook>;
+  rotateSecret(
+    applicationId: Uuid,
+    webhookId: Uuid,
+    options?: RotateOptions,
+  ): Promise<IssuedWebhook>;
   /** Resumes deliveries where they stopped, at once. */
   enable(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<Webhook>;
 }
@@ -274,7 +366,10 @@ export interface Webhooks {
 export interface Deliveries {
   /** Webhooks that receive deliveries now: active, of applications that are not suspended. */
   deliverable(): readonly Webhook[];
-  /** The secrets that sign deliveries now: the current one, and the previous one for a day after a rotation. */
+  /**
+   * The secrets that sign deliveries now: the current one, and the previous one for a day after a
+   * rotation.
+   */
   secrets(webhookId: Uuid): readonly string[];
   /** Records that events up to `sequence` need no further delivery. */
   recordDelivered(webhookId: Uuid, sequence: number, wait?: WaitOptions): Promise<void>;
@@ -288,9 +383,16 @@ const MAX_URL = 2_000;
 
 /** The canonical form of the address. Its target is checked on connecting. */
 function requireUrl(environment: Environment, url: string): string {
-  const parsed = typeof url === "string" && url.length <= MAX_URL && URL.canParse(url) ? new URL(url) : null;
+  const parsed =
+    typeof url === "string" && url.length <= MAX_URL && URL.canParse(url) ? new URL(url) : null;
   const allowed = environment === "live" ? ["https:"] : ["https:", "http:"];
-  if (!parsed || !allowed.includes(parsed.protocol) || parsed.username || parsed.password || parsed.hash) {
+  if (
+    !parsed ||
+    !allowed.includes(parsed.protocol) ||
+    parsed.username ||
+    parsed.password ||
+    parsed.hash
+  ) {
     const schemes = allowed.map((scheme) => `${scheme}//`).join(" or ");
     throw invalid("/url", `Give an address with ${schemes}, without credentials or fragment.`);
   }
@@ -300,10 +402,13 @@ function requireUrl(environment: Environment, url: string): string {
 /** The types without repetitions. */
 function requireTypes(types: readonly string[]): string[] {
   const unknown = types.findIndex((type) => !EVENT_TYPES.has(type));
-  if (unknown >= 0) throw invalid(`/types/${unknown}`, "No such event type; docs/api.md lists them.");
+  if (unknown >= 0)
+    throw invalid(`/types/${unknown}`, "No such event type; docs/api.md lists them.");
   return [...new Set(types)];
 }
 
 function invalid(pointer: string, detail: string): MintmarkError {
-  return new MintmarkError("validation_failed", detail, { issues: [{ pointer, code: "validation_failed", detail }] });
+  return new MintmarkError("validation_failed", detail, {
+    issues: [{ pointer, code: "validation_failed", detail }],
+  });
 }

@@ -1,4 +1,7 @@
-/** `npm run lint:contracts` and `npm run lint:openapi`: linters with a separate install. Warnings fail too. */
+/**
+ * `npm run lint:contracts` and `npm run lint:openapi`: linters with a separate install. Warnings
+ * fail too.
+ */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -12,7 +15,8 @@ const HERE = join(ROOT, "scripts/build/lint");
 const USAGE = `Usage: npm run lint:contracts
        npm run lint:openapi
 
-Holds the contracts against solhint, the OpenAPI document against Redocly's linter and Spectral.
+Holds the contracts against solhint and their formatter, the OpenAPI document against
+Redocly's linter and Spectral.
 `;
 
 function passes(name: string, args: readonly string[]): boolean {
@@ -26,8 +30,14 @@ function passes(name: string, args: readonly string[]): boolean {
 }
 
 function lintContracts(): boolean {
-  const config = ["--config", join(HERE, "solhint.json")];
-  return passes("solhint", ["--disc", "--noPoster", "--max-warnings", "0", ...config, "contracts/**/*.sol"]);
+  const sources = "contracts/**/*.sol";
+  const solhint = ["--config", join(HERE, "solhint.json")];
+  const plugin = join(HERE, "node_modules/prettier-plugin-solidity/dist/index.js");
+  const style = ["--config", join(HERE, "prettier.solidity.json"), "--plugin", plugin];
+  return [
+    passes("solhint", ["--disc", "--noPoster", "--max-warnings", "0", ...solhint, sources]),
+    passes("prettier", ["--check", ...style, sources]),
+  ].every(Boolean);
 }
 
 function lintOpenApi(): boolean {
@@ -35,8 +45,22 @@ function lintOpenApi(): boolean {
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, JSON.stringify(openApiDocument(ENDPOINTS, {}), null, 2));
   return [
-    passes("redocly", ["lint", file, "--config", join(HERE, "redocly.yaml"), "--max-problems", "50"]),
-    passes("spectral", ["lint", file, "--ruleset", join(HERE, "spectral.yaml"), "--fail-severity", "warn"]),
+    passes("redocly", [
+      "lint",
+      file,
+      "--config",
+      join(HERE, "redocly.yaml"),
+      "--max-problems",
+      "50",
+    ]),
+    passes("spectral", [
+      "lint",
+      file,
+      "--ruleset",
+      join(HERE, "spectral.yaml"),
+      "--fail-severity",
+      "warn",
+    ]),
   ].every(Boolean);
 }
 

@@ -1,6 +1,13 @@
 import { readFile } from "node:fs/promises";
 import * as jose from "jose";
-import { type ApiKey, type Engine, MintmarkError, type Principal, SCOPES, type Scope } from "../../../core/index.ts";
+import {
+  type ApiKey,
+  type Engine,
+  MintmarkError,
+  type Principal,
+  SCOPES,
+  type Scope,
+} from "../../../core/index.ts";
 import { ServerError } from "../errors.ts";
 
 export const TOKEN_SECONDS = 15 * 60;
@@ -58,13 +65,15 @@ export function ownTokens(secret: Uint8Array, typ: string, audience: string, ...
         .setProtectedHeader({ alg: ALGORITHM, typ })
         .setIssuedAt()
         .sign(secret),
-    verify: (token: string): Promise<jose.JWTVerifyResult> => jose.jwtVerify(token, secret, expected),
+    verify: (token: string): Promise<jose.JWTVerifyResult> =>
+      jose.jwtVerify(token, secret, expected),
   };
 }
 
 /**
- * Issues and verifies bearer tokens: JWTs (RFC 9068) signed with this server's secret. Tokens of an identity provider
- * have the same claims: `sub` is the application, `client_id` one of its keys, and `scope`.
+ * Issues and verifies bearer tokens: JWTs (RFC 9068) signed with this server's secret. Tokens of an
+ * identity provider have the same claims: `sub` is the application, `client_id` one of its keys,
+ * and `scope`.
  */
 export class AccessTokens {
   readonly #engine: Engine;
@@ -75,7 +84,9 @@ export class AccessTokens {
   constructor(engine: Engine, secret: Uint8Array, trusted?: IdentityProvider) {
     if (secret.length < 32) throw new TypeError("The token secret must have at least 32 bytes.");
     if (trusted?.issuer === ISSUER)
-      throw new TypeError(`The identity provider must not be "${ISSUER}", the name of this server.`);
+      throw new TypeError(
+        `The identity provider must not be "${ISSUER}", the name of this server.`,
+      );
     const { chainId, contract } = engine.settlement;
     this.#engine = engine;
     this.#trusted = trusted;
@@ -91,14 +102,16 @@ export class AccessTokens {
   }
 
   /**
-   * The principal of a token. Reads its key each time, so revoking the key or suspending its application ends it.
-   * Rejects with `credentials_invalid`, `credentials_expired`, `application_suspended` or `issuer_unreachable`.
+   * The principal of a token. Reads its key each time, so revoking the key or suspending its
+   * application ends it. Rejects with `credentials_invalid`, `credentials_expired`,
+   * `application_suspended` or `issuer_unreachable`.
    */
   async verify(token: string): Promise<Principal> {
     const { applicationId, keyId, scopes } = await this.#claims(token);
     const key = await this.#key(applicationId, keyId);
     if (key === undefined || key.revokedAt !== null) throw new MintmarkError("credentials_invalid");
-    if (key.expiresAt !== null && key.expiresAt <= Date.now()) throw new MintmarkError("credentials_expired");
+    if (key.expiresAt !== null && key.expiresAt <= Date.now())
+      throw new MintmarkError("credentials_expired");
     const { suspended } = await this.#engine.applications.get(applicationId);
     if (suspended) throw new MintmarkError("application_suspended");
     return { applicationId, keyId, scopes: scopes.filter((scope) => key.scopes.includes(scope)) };
@@ -106,7 +119,8 @@ export class AccessTokens {
 
   async #claims(token: string): Promise<Principal> {
     try {
-      const trusted = jose.decodeJwt(token).iss === this.#trusted?.issuer ? this.#trusted : undefined;
+      const trusted =
+        jose.decodeJwt(token).iss === this.#trusted?.issuer ? this.#trusted : undefined;
       const expected = { ...this.#own.expected, ...trusted, algorithms: PUBLIC_KEY_ALGORITHMS };
       const { payload } = await (trusted === undefined
         ? this.#own.verify(token)
@@ -119,14 +133,17 @@ export class AccessTokens {
       };
     } catch (cause) {
       if (cause instanceof ServerError) throw cause;
-      throw new MintmarkError(cause instanceof jose.errors.JWTExpired ? "credentials_expired" : "credentials_invalid");
+      throw new MintmarkError(
+        cause instanceof jose.errors.JWTExpired ? "credentials_expired" : "credentials_invalid",
+      );
     }
   }
 
   /** The key; undefined for an unknown key or application. */
   async #key(applicationId: string, keyId: string): Promise<ApiKey | undefined> {
     try {
-      for await (const key of this.#engine.keys.list(applicationId)) if (key.keyId === keyId) return key;
+      for await (const key of this.#engine.keys.list(applicationId))
+        if (key.keyId === keyId) return key;
     } catch (error) {
       if (!(error instanceof MintmarkError) || error.code !== "application_not_found") throw error;
     }

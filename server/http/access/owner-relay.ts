@@ -7,15 +7,20 @@ const DAY_SECONDS = 86_400;
 export const DEFAULT_OWNER_RELAY_VAULTS = 256;
 
 /**
- * The vaults that the operator withdraws at its cost for owners who sign in by themselves. Each owner has so many a
- * day, which refill evenly; 0 turns it off. The count is in memory, and starts anew with the server.
+ * The vaults that the operator withdraws at its cost for owners who sign in by themselves. Each
+ * owner has so many a day, which refill evenly; 0 turns it off. The count is in memory, and starts
+ * anew with the server.
  */
 export class OwnerRelay {
   readonly #buckets: TokenBuckets;
 
   /** `now` returns milliseconds. */
   constructor(vaultsPerDay: number, now: () => number) {
-    this.#buckets = new TokenBuckets("owner-relay", { units: vaultsPerDay, windowSeconds: DAY_SECONDS }, now);
+    this.#buckets = new TokenBuckets(
+      "owner-relay",
+      { units: vaultsPerDay, windowSeconds: DAY_SECONDS },
+      now,
+    );
   }
 
   /** Vaults of one owner a day; 0 when the operator pays for none. */
@@ -23,14 +28,22 @@ export class OwnerRelay {
     return this.#buckets.quota.units;
   }
 
-  /** Throws `owner_relay_off`, or `rate_limited`, when the operator does not pay for so many vaults now. Counts none. */
+  /**
+   * Throws `owner_relay_off`, or `rate_limited`, when the operator does not pay for so many vaults
+   * now. Counts none.
+   */
   requireFor(owner: string, vaults: number): void {
     this.#take(owner, vaults);
     this.#buckets.giveBack(owner, vaults);
   }
 
   /** Counts the vaults, does the work, and gives back those that it did not accept. */
-  async count<T>(owner: string, vaults: number, work: () => Promise<T>, accepted: (result: T) => number): Promise<T> {
+  async count<T>(
+    owner: string,
+    vaults: number,
+    work: () => Promise<T>,
+    accepted: (result: T) => number,
+  ): Promise<T> {
     this.#take(owner, vaults);
     let used = 0;
     try {

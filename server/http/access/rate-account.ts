@@ -19,7 +19,9 @@ interface Prices {
   readonly unitBytes: number;
   /** Units of one proof by KZG, which takes a core for 50 to 100 ms. */
   readonly kzgProof: number;
-  /** Units of one transfer in a proof, for which its whole batch is decoded: up to 15 ms of a core. */
+  /**
+   * Units of one transfer in a proof, for which its whole batch is decoded: up to 15 ms of a core.
+   */
   readonly hop: number;
 }
 
@@ -27,9 +29,14 @@ export const KEY_PRICES: Prices = { unitBytes: 4 * 1024, kzgProof: 1_000, hop: 2
 export const PUBLIC_PRICES: Prices = { unitBytes: 64 * 1024, kzgProof: 5, hop: 1 };
 /** Smaller bodies cost nothing for their size. */
 const FREE_BODY = 16 * 1024;
-/** Bytes of a body per unit. A mint entry with white space has fewer, so it costs only its own unit. */
+/**
+ * Bytes of a body per unit. A mint entry with white space has fewer, so it costs only its own unit.
+ */
 const BODY_UNIT = 1024;
-/** Each piece of a body costs as much as so many bytes: it takes a core for microseconds, even if it is one byte. */
+/**
+ * Each piece of a body costs as much as so many bytes: it takes a core for microseconds, even if it
+ * is one byte.
+ */
 const PIECE_BYTES = 16;
 /** Bytes of a binary response per unit; these are cheap to make. */
 const BINARY_UNIT = 1024 * 1024;
@@ -55,8 +62,16 @@ export class Account {
   /** Whether the response or the connection has ended. */
   #isReleased = false;
 
-  /** Takes the first unit. Throws `rate_limited`, or `overloaded` when the memory limit is reached. */
-  constructor(caller: Caller, meter: TokenBuckets, prices: Prices, memory: HeldBytes, reply: FastifyReply) {
+  /**
+   * Takes the first unit. Throws `rate_limited`, or `overloaded` when the memory limit is reached.
+   */
+  constructor(
+    caller: Caller,
+    meter: TokenBuckets,
+    prices: Prices,
+    memory: HeldBytes,
+    reply: FastifyReply,
+  ) {
     this.caller = caller;
     this.#meter = meter;
     this.#prices = prices;
@@ -71,7 +86,10 @@ export class Account {
     reply.raw.once("finish", release).once("close", release);
   }
 
-  /** Raises the request's total payment to `units`. It never exceeds a full bucket, which could not pay more. */
+  /**
+   * Raises the request's total payment to `units`. It never exceeds a full bucket, which could not
+   * pay more.
+   */
   pay(units: number): void {
     const more = Math.min(units, this.#meter.quota.units) - this.#paid;
     if (more <= 0) return;
@@ -102,7 +120,10 @@ export class Account {
     this.expect(WORK_BYTES + entries * ANSWER_BYTES);
   }
 
-  /** Called when the response is in memory for all callers at once, so that this one holds none of it. */
+  /**
+   * Called when the response is in memory for all callers at once, so that this one holds none of
+   * it.
+   */
   share(): void {
     this.#isShared = true;
   }
@@ -114,10 +135,17 @@ export class Account {
     this.#expected += more;
   }
 
-  /** Called once the response is made; repeats are harmless. Units are taken on credit, because the work is done. */
+  /**
+   * Called once the response is made; repeats are harmless. Units are taken on credit, because the
+   * work is done.
+   */
   answered(bytes: number, binary: boolean): void {
-    const units = Math.min(Math.ceil(bytes / (binary ? BINARY_UNIT : this.#prices.unitBytes)), this.#meter.quota.units);
-    if (units > this.#paid) this.#meter.owe(this.caller.name, units - this.#paid, this.#reply, this.caller.tenant);
+    const units = Math.min(
+      Math.ceil(bytes / (binary ? BINARY_UNIT : this.#prices.unitBytes)),
+      this.#meter.quota.units,
+    );
+    if (units > this.#paid)
+      this.#meter.owe(this.caller.name, units - this.#paid, this.#reply, this.caller.tenant);
     this.#paid = Math.max(this.#paid, units);
     const held = this.#isShared ? 0 : bytes;
     this.#hold(held - this.#expected);
@@ -145,8 +173,9 @@ const RETRY_SECONDS = 5;
 const LEAST_FREE = 1 / 16;
 
 /**
- * Counts the bytes of bodies and unread responses. A tenant may hold as much as is still free, and a caller as much as
- * its tenant has left of one half. So something is always free for others, however many take all that they can.
+ * Counts the bytes of bodies and unread responses. A tenant may hold as much as is still free, and
+ * a caller as much as its tenant has left of one half. So something is always free for others,
+ * however many take all that they can.
  *
  * @example
  * const memory = new HeldBytes(256 * 1024 * 1024);
@@ -174,7 +203,10 @@ export class HeldBytes {
     return this.limit - this.#total < this.limit * LEAST_FREE;
   }
 
-  /** Throws `rate_limited` or `overloaded` when `bytes` more would exceed the caller's or the tenant's share. */
+  /**
+   * Throws `rate_limited` or `overloaded` when `bytes` more would exceed the caller's or the
+   * tenant's share.
+   */
   take(caller: Caller, bytes: number): void {
     const { name, tenant } = caller;
     const ofCaller = (this.#byCaller.get(name) ?? 0) + bytes;
@@ -185,7 +217,8 @@ export class HeldBytes {
       return;
     }
     // Without the others, this one could have had it.
-    if (ofCaller <= this.mostPerCaller && ofTenant <= half) throw later("overloaded", RETRY_SECONDS);
+    if (ofCaller <= this.mostPerCaller && ofTenant <= half)
+      throw later("overloaded", RETRY_SECONDS);
     const detail = `Bodies and unread responses would take more than ${this.mostPerCaller} bytes of this caller, or ${half} of its application. Read the responses, or send fewer requests at once.`;
     throw later("rate_limited", RETRY_SECONDS, detail);
   }

@@ -8,7 +8,10 @@ export interface Quota {
 }
 
 export interface RateLimits {
-  /** Per API key. A request of the largest size must fit. All keys of an application have {@link KEYS_AT_ONCE} of it. */
+  /**
+   * Per API key. A request of the largest size must fit. All keys of an application have {@link
+   * KEYS_AT_ONCE} of it.
+   */
   readonly key: Quota;
   /** Failed authentications per address. */
   readonly failedAuthentication: Quota;
@@ -40,10 +43,16 @@ interface Bucket {
   updatedAt: number;
 }
 
-/** Most callers remembered. The least recently seen is dropped first, which can only favour a caller. */
+/**
+ * Most callers remembered. The least recently seen is dropped first, which can only favour a
+ * caller.
+ */
 const MAX_BUCKETS = 10_000;
 
-/** Token buckets by name. Each refills evenly and holds at most its quota. Those of tenants are larger. */
+/**
+ * Token buckets by name. Each refills evenly and holds at most its quota. Those of tenants are
+ * larger.
+ */
 export class TokenBuckets {
   readonly quota: Quota;
   readonly #name: string;
@@ -52,17 +61,25 @@ export class TokenBuckets {
   readonly #tenants: TokenBuckets | undefined;
 
   /**
-   * `name` is the policy's name in the RateLimit fields; `now` returns milliseconds, by default of a monotonic clock.
-   * With `hasTenants`, callers take from their tenant's bucket too.
+   * `name` is the policy's name in the RateLimit fields; `now` returns milliseconds, by default of
+   * a monotonic clock. With `hasTenants`, callers take from their tenant's bucket too.
    */
-  constructor(name: string, quota: Quota, now: () => number = () => performance.now(), hasTenants = false) {
+  constructor(
+    name: string,
+    quota: Quota,
+    now: () => number = () => performance.now(),
+    hasTenants = false,
+  ) {
     this.#name = name;
     this.quota = quota;
     this.#now = now;
-    if (hasTenants) this.#tenants = new TokenBuckets(name, { ...quota, units: KEYS_AT_ONCE * quota.units }, now);
+    if (hasTenants)
+      this.#tenants = new TokenBuckets(name, { ...quota, units: KEYS_AT_ONCE * quota.units }, now);
   }
 
-  /** Takes `cost` units of the caller's bucket and its tenant's; nothing when one of them has fewer. */
+  /**
+   * Takes `cost` units of the caller's bucket and its tenant's; nothing when one of them has fewer.
+   */
   take(caller: string, cost: number, tenant = ""): Grant {
     const ofTenant = this.#tenants?.take(tenant, cost);
     if (ofTenant?.granted === false) return ofTenant;
@@ -88,13 +105,20 @@ export class TokenBuckets {
     if (bucket.units === this.quota.units) this.#buckets.delete(caller);
   }
 
-  /** Takes units and sets the IETF RateLimit fields. Throws `rate_limited` with Retry-After when too few are left. */
+  /**
+   * Takes units and sets the IETF RateLimit fields. Throws `rate_limited` with Retry-After when too
+   * few are left.
+   */
   spend(caller: string, cost: number, reply: FastifyReply, tenant?: string): void {
     const grant = this.take(caller, cost, tenant);
     this.#show(grant, reply);
     if (grant.granted) return;
     const { retrySeconds } = grant;
-    throw later("rate_limited", retrySeconds, `Too many requests; retry after ${retrySeconds} seconds.`);
+    throw later(
+      "rate_limited",
+      retrySeconds,
+      `Too many requests; retry after ${retrySeconds} seconds.`,
+    );
   }
 
   /** Takes units on credit. Further requests wait until the debt is refilled. */
@@ -107,7 +131,10 @@ export class TokenBuckets {
     this.#show({ remaining: Math.max(0, Math.floor(bucket.units)), resetSeconds }, reply);
   }
 
-  #show({ remaining, resetSeconds }: Pick<Grant, "remaining" | "resetSeconds">, reply: FastifyReply): void {
+  #show(
+    { remaining, resetSeconds }: Pick<Grant, "remaining" | "resetSeconds">,
+    reply: FastifyReply,
+  ): void {
     const { units, windowSeconds } = this.quota;
     reply.header("ratelimit-policy", `"${this.#name}";q=${units};w=${windowSeconds}`);
     reply.header("ratelimit", `"${this.#name}";r=${remaining};t=${resetSeconds}`);
@@ -154,7 +181,10 @@ export class StreamSlots {
   }
 }
 
-/** The name of an address for limits. IPv6 by its /64, which usually belongs to one customer, or another prefix. */
+/**
+ * The name of an address for limits. IPv6 by its /64, which usually belongs to one customer, or
+ * another prefix.
+ */
 export function addressGroup(address: string, prefix = 64): string {
   if (!address.includes(":") || address.startsWith("::ffff:")) return address;
   const [head = "", tail] = address.split("%")[0]?.split("::") ?? [];

@@ -13,12 +13,14 @@ const RANDOM_DIGITS = 16;
 const TYPE = "owner+jwt";
 /** What people of teams sign; the engine keeps their sign-ins. */
 export const TO_CONSOLE = "Sign in to the console. This sends no transaction and costs nothing.";
-const OWNERS = "Sign in to see your vaults and their withdrawals. This sends no transaction and costs nothing.";
+const OWNERS =
+  "Sign in to see your vaults and their withdrawals. This sends no transaction and costs nothing.";
 
 /**
- * Sign-In with Ethereum (EIP-4361): the holder of a wallet proves its address. The server writes each challenge; it
- * names this server's origin and chain, says what the sign-in is for, and counts once. Its nonce shows that this process
- * wrote it, so the server keeps only the nonces of accepted signatures. A restart ends open challenges.
+ * Sign-In with Ethereum (EIP-4361): the holder of a wallet proves its address. The server writes
+ * each challenge; it names this server's origin and chain, says what the sign-in is for, and counts
+ * once. Its nonce shows that this process wrote it, so the server keeps only the nonces of accepted
+ * signatures. A restart ends open challenges.
  */
 export class WalletChallenges {
   readonly #engine: Engine;
@@ -28,14 +30,19 @@ export class WalletChallenges {
   /** Nonces of accepted signatures, with the time until which they are kept. */
   readonly #used = new Map<string, number>();
 
-  /** `verifySignature` lets wallet contracts (ERC-1271) sign in. Without it only plain accounts can. */
+  /**
+   * `verifySignature` lets wallet contracts (ERC-1271) sign in. Without it only plain accounts can.
+   */
   constructor(engine: Engine, statement: string, verifySignature?: L1Reader["verifySignature"]) {
     this.#engine = engine;
     this.#statement = statement;
     this.#verifySignature = verifySignature;
   }
 
-  /** The message for the holder of `address` to sign. `origin` is this server's address in the browser. */
+  /**
+   * The message for the holder of `address` to sign. `origin` is this server's address in the
+   * browser.
+   */
   challenge(address: Address, origin: URL) {
     return this.#write(address, origin, new Date(), randomBytes(RANDOM_DIGITS / 2).toString("hex"));
   }
@@ -59,7 +66,10 @@ export class WalletChallenges {
     return { message: withNonce(random + code), expiresAt: expirationTime.getTime() };
   }
 
-  /** The challenge with these words; undefined for a message that this process did not write for this origin. */
+  /**
+   * The challenge with these words; undefined for a message that this process did not write for
+   * this origin.
+   */
   #read(message: string, origin: URL) {
     const { address, issuedAt, nonce = "" } = parseSiweMessage(message);
     try {
@@ -72,30 +82,45 @@ export class WalletChallenges {
   }
 
   /**
-   * The signer of a challenge, in lower case. Rejects with `credentials_invalid` for a message that is not an open
-   * challenge of this server and origin, `credentials_expired` for a late signature, or `signature_invalid`.
+   * The signer of a challenge, in lower case. Rejects with `credentials_invalid` for a message that
+   * is not an open challenge of this server and origin, `credentials_expired` for a late signature,
+   * or `signature_invalid`.
    */
   async prove(message: string, signature: Hex, origin: URL): Promise<Address> {
     const challenge = this.#read(message, origin);
     if (challenge === undefined || this.#used.has(challenge.nonce)) {
-      throw new MintmarkError("credentials_invalid", "This challenge is not open at this server. Ask for a new one.");
+      throw new MintmarkError(
+        "credentials_invalid",
+        "This challenge is not open at this server. Ask for a new one.",
+      );
     }
     const { address, nonce, expiresAt } = challenge;
     if (expiresAt <= Date.now()) {
-      throw new MintmarkError("credentials_expired", "This challenge has expired. Ask for a new one.");
+      throw new MintmarkError(
+        "credentials_expired",
+        "This challenge has expired. Ask for a new one.",
+      );
     }
     const owner = address.toLowerCase() as Address;
     if (!(await this.#signed(owner, message, signature))) {
-      throw new MintmarkError("signature_invalid", `The signature is not by ${owner} over this message.`);
+      throw new MintmarkError(
+        "signature_invalid",
+        `The signature is not by ${owner} over this message.`,
+      );
     }
     this.#use(nonce, expiresAt);
     return owner;
   }
 
-  /** Throws `credentials_invalid` at the second use, also when both were checked at the same time. */
+  /**
+   * Throws `credentials_invalid` at the second use, also when both were checked at the same time.
+   */
   #use(nonce: string, expiresAt: number): void {
     if (this.#used.has(nonce)) {
-      throw new MintmarkError("credentials_invalid", "This challenge has been used. Ask for a new one.");
+      throw new MintmarkError(
+        "credentials_invalid",
+        "This challenge has been used. Ask for a new one.",
+      );
     }
     this.#used.set(nonce, expiresAt);
     for (const [oldest, until] of this.#used) {
@@ -118,14 +143,22 @@ export class OwnerChallenges extends WalletChallenges {
   constructor(engine: Engine, secret: Uint8Array, verifySignature?: L1Reader["verifySignature"]) {
     super(engine, OWNERS, verifySignature);
     const { chainId, contract } = engine.settlement;
-    this.#tokens = ownTokens(secret, TYPE, `mintmark:owner:${engine.environment}:${chainId}:${contract}`);
+    this.#tokens = ownTokens(
+      secret,
+      TYPE,
+      `mintmark:owner:${engine.environment}:${chainId}:${contract}`,
+    );
   }
 
   /** A sign-in for the signer of a challenge. Rejects as {@link prove} does. */
   async open(message: string, signature: Hex, origin: URL) {
     const address = await this.prove(message, signature, origin);
     const exp = Math.floor(Date.now() / 1000) + SIGN_IN_SECONDS;
-    return { token: await this.#tokens.sign({ sub: address, exp }), address, expiresAt: exp * 1000 };
+    return {
+      token: await this.#tokens.sign({ sub: address, exp }),
+      address,
+      expiresAt: exp * 1000,
+    };
   }
 
   /** The owner of a sign-in token. Rejects with `credentials_invalid` or `credentials_expired`. */
@@ -134,8 +167,14 @@ export class OwnerChallenges extends WalletChallenges {
       return (await this.#tokens.verify(token)).payload.sub as Address;
     } catch (cause) {
       throw cause instanceof errors.JWTExpired
-        ? new MintmarkError("credentials_expired", "The sign-in has expired. Sign in again with the owner's wallet.")
-        : new MintmarkError("credentials_invalid", "This token is not valid. Sign in with the owner's wallet.");
+        ? new MintmarkError(
+            "credentials_expired",
+            "The sign-in has expired. Sign in again with the owner's wallet.",
+          )
+        : new MintmarkError(
+            "credentials_invalid",
+            "This token is not valid. Sign in with the owner's wallet.",
+          );
     }
   }
 }

@@ -16,8 +16,9 @@ interface Outgoing {
 }
 
 /**
- * Hands out batch data to clients. A client that never reads holds the data until its connection is cut. So a batch is
- * in memory once for all its clients, and beyond a limit no further batch is read.
+ * Hands out batch data to clients. A client that never reads holds the data until its connection is
+ * cut. So a batch is in memory once for all its clients, and beyond a limit no further batch is
+ * read.
  */
 export function outgoingBatches(find: FindBatch, mostBytes: number = MOST_BYTES) {
   const all = new Map<string, Outgoing>();
@@ -30,7 +31,11 @@ export function outgoingBatches(find: FindBatch, mostBytes: number = MOST_BYTES)
     const data = reading.then(async () => {
       const held = [...all.values()].reduce((sum, { bytes }) => sum + bytes, 0);
       if (held >= limit)
-        throw later("rate_limited", RETRY_SECONDS, "Slow clients hold too much batch data in transfer.");
+        throw later(
+          "rate_limited",
+          RETRY_SECONDS,
+          "Slow clients hold too much batch data in transfer.",
+        );
       const found = await find(mode, batchNumber);
       outgoing.bytes = found.byteLength;
       return Buffer.from(found.buffer, found.byteOffset, found.byteLength);
@@ -42,10 +47,19 @@ export function outgoingBatches(find: FindBatch, mostBytes: number = MOST_BYTES)
     data.catch(() => forget(name, outgoing));
     return outgoing;
   };
-  /** A batch's data, held until the response ends. Rejects as `find` does, and with `rate_limited` beyond the limit. */
-  return async (mode: Mode, batchNumber: number, answer: Writable, isPublic = false): Promise<Buffer> => {
+  /**
+   * A batch's data, held until the response ends. Rejects as `find` does, and with `rate_limited`
+   * beyond the limit.
+   */
+  return async (
+    mode: Mode,
+    batchNumber: number,
+    answer: Writable,
+    isPublic = false,
+  ): Promise<Buffer> => {
     const name = `${mode}-${batchNumber}`;
-    const outgoing = all.get(name) ?? begin(name, mode, batchNumber, isPublic ? mostBytes / 2 : mostBytes);
+    const outgoing =
+      all.get(name) ?? begin(name, mode, batchNumber, isPublic ? mostBytes / 2 : mostBytes);
     outgoing.readers += 1;
     finished(answer, () => {
       outgoing.readers -= 1;

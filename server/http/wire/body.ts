@@ -11,24 +11,30 @@ export const FORM = "application/x-www-form-urlencoded";
 
 /** Bodies up to this length are parsed at once; larger ones wait for their turn. */
 const MOST_AT_ONCE = 64 * 1024;
-/** Shorter bodies are parsed without a check of their structure: it takes a few milliseconds at most. */
+/**
+ * Shorter bodies are parsed without a check of their structure: it takes a few milliseconds at
+ * most.
+ */
 const LEAST_COUNTED = 256 * 1024;
 
 export function acceptJson(app: FastifyInstance, { buffers, turns, engine }: JsonService): void {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser("application/json", async (request: FastifyRequest, payload: IncomingMessage) => {
-    refuseEncodings(request);
-    const { account } = request;
-    const { buffer, length } = await receive(request, payload, buffers);
-    try {
-      if (length > MOST_AT_ONCE) await turns.turn(account?.caller.tenant ?? PUBLIC);
-      const body = buffer.subarray(0, length);
-      if (length > LEAST_COUNTED) requireSparse(body, engine.limits);
-      return length === 0 ? undefined : parseJson(body);
-    } finally {
-      if (buffer.length > length) buffers.give(buffer);
-    }
-  });
+  app.addContentTypeParser(
+    "application/json",
+    async (request: FastifyRequest, payload: IncomingMessage) => {
+      refuseEncodings(request);
+      const { account } = request;
+      const { buffer, length } = await receive(request, payload, buffers);
+      try {
+        if (length > MOST_AT_ONCE) await turns.turn(account?.caller.tenant ?? PUBLIC);
+        const body = buffer.subarray(0, length);
+        if (length > LEAST_COUNTED) requireSparse(body, engine.limits);
+        return length === 0 ? undefined : parseJson(body);
+      } finally {
+        if (buffer.length > length) buffers.give(buffer);
+      }
+    },
+  );
 }
 
 interface JsonService {
@@ -37,15 +43,19 @@ interface JsonService {
   readonly engine: Pick<Engine, "limits">;
 }
 
-/** Bytes that each field, list entry, object and list has once, and the start of an escape, which no body needs. */
+/**
+ * Bytes that each field, list entry, object and list has once, and the start of an escape, which no
+ * body needs.
+ */
 const STRUCTURE = [...":,{[\\"].map((text) => text.charCodeAt(0));
 
 /** Least average bytes of a field in a mint request: the four fields of an entry have some 110. */
 const FIELD_BYTES = 20;
 
 /**
- * Refuses a body with more fields or values than a mint request of its length, or than the largest one, before parsing:
- * hundreds of thousands of keys would block the process for seconds. Throws `batch_too_large`.
+ * Refuses a body with more fields or values than a mint request of its length, or than the largest
+ * one, before parsing: hundreds of thousands of keys would block the process for seconds. Throws
+ * `batch_too_large`.
  */
 function requireSparse(body: Buffer, { mintsPerRequest, usersPerRequest }: Engine["limits"]): void {
   // An entry has four fields and a user two; the rest is slack.
@@ -61,16 +71,18 @@ function requireSparse(body: Buffer, { mintsPerRequest, usersPerRequest }: Engin
 const TOO_DENSE =
   "The body has more fields and values than a mint request of its length, or than the largest; see GET /api/v1/limits.";
 
-/** A body as it arrived: the first `length` bytes of a buffer. A longer buffer is one of the pool. */
+/**
+ * A body as it arrived: the first `length` bytes of a buffer. A longer buffer is one of the pool.
+ */
 interface Received {
   readonly buffer: Buffer;
   readonly length: number;
 }
 
 /**
- * Collects a body within the route's limit. The first piece stays as it is, and most bodies have no other. Further ones
- * are copied into one buffer at once, because a piece of one byte takes over a hundred. The account pays for the
- * buffer: at most twice of what has arrived.
+ * Collects a body within the route's limit. The first piece stays as it is, and most bodies have no
+ * other. Further ones are copied into one buffer at once, because a piece of one byte takes over a
+ * hundred. The account pays for the buffer: at most twice of what has arrived.
  */
 function receive(
   { headers, routeOptions: { bodyLimit }, account }: FastifyRequest,
@@ -124,7 +136,9 @@ export function accept(app: FastifyInstance, type: string, parse: (body: Buffer)
   });
 }
 
-/** Accepts OAuth's forms, each name at most once (RFC 6749), and the same fields as a JSON object. */
+/**
+ * Accepts OAuth's forms, each name at most once (RFC 6749), and the same fields as a JSON object.
+ */
 export function acceptForm(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   accept(app, "application/json", parseJson);
@@ -132,24 +146,30 @@ export function acceptForm(app: FastifyInstance): void {
     // RFC 6749, 3.2: a field without a value counts as absent.
     const fields = [...new URLSearchParams(body.toString())].filter(([, value]) => value !== "");
     const form = Object.fromEntries(fields);
-    if (Object.keys(form).length !== fields.length) throw new ServerError("malformed_request", "A field occurs twice.");
+    if (Object.keys(form).length !== fields.length)
+      throw new ServerError("malformed_request", "A field occurs twice.");
     return form;
   });
 }
 
 export function acceptStreams(app: FastifyInstance, types: readonly string[]): void {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser([...types], (request: FastifyRequest, payload: IncomingMessage, done) => {
-    refuseEncodings(request);
-    done(null, payload);
-  });
+  app.addContentTypeParser(
+    [...types],
+    (request: FastifyRequest, payload: IncomingMessage, done) => {
+      refuseEncodings(request);
+      done(null, payload);
+    },
+  );
 }
 
 /** Compressed bodies could grow without limit, and JSON is UTF-8. */
 function refuseEncodings({ headers }: FastifyRequest): void {
-  if (headers["content-type"] === "application/json" && headers["content-encoding"] === undefined) return;
+  if (headers["content-type"] === "application/json" && headers["content-encoding"] === undefined)
+    return;
   const encoding = headers["content-encoding"] ?? "identity";
-  const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i.exec(headers["content-type"] ?? "")?.[1] ?? "utf-8";
+  const charset =
+    /;\s*charset\s*=\s*"?([^";\s]+)/i.exec(headers["content-type"] ?? "")?.[1] ?? "utf-8";
   if (encoding.toLowerCase() !== "identity" || !/^utf-?8$/i.test(charset)) {
     throw new ServerError("unsupported_media_type");
   }

@@ -4,8 +4,8 @@ const LEAST_BYTES = 64 * 1024;
 const MOST_KEPT_BYTES = 32 * 1024 * 1024;
 
 /**
- * Reuses large buffers. V8 also counts external memory, and starts a full collection after some 64 MB of it: with a new
- * buffer for each large response, after every fiftieth.
+ * Reuses large buffers. V8 also counts external memory, and starts a full collection after some 64
+ * MB of it: with a new buffer for each large response, after every fiftieth.
  */
 export class BufferPool {
   readonly #free: Buffer[] = [];

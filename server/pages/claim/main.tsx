@@ -10,7 +10,9 @@ import { request } from "../shared/request.ts";
 import { type Metadata, metadataAt, Picture, textIn } from "../shared/tokens.tsx";
 import { accountsOf, WalletButtons } from "../shared/wallets.tsx";
 
-/** The link's private key and address. The key is in the fragment, which browsers send to no server. */
+/**
+ * The link's private key and address. The key is in the fragment, which browsers send to no server.
+ */
 function linkIn(fragment: string): { readonly secret: Hex; readonly address: Hex } | null {
   if (!/^[A-Za-z0-9_-]{43}$/.test(fragment)) return null;
   const bytes = atob(`${fragment.replaceAll("-", "+").replaceAll("_", "/")}=`);
@@ -53,7 +55,10 @@ function App() {
 }
 
 function Link({ secret, address }: { secret: Hex; address: Hex }) {
-  const link = ui.useLoad(async (): Promise<PublicClaimLink> => (await request(pathOf(address))).json(), address);
+  const link = ui.useLoad(
+    async (): Promise<PublicClaimLink> => (await request(pathOf(address))).json(),
+    address,
+  );
   const [taken, setTaken] = useState<TakenClaimLink | null>(null);
   const title = taken ? "It is yours" : link.error ? "This link does not work" : "Claim a token";
   const ended = link.value && ENDED[link.value.status];
@@ -78,7 +83,10 @@ function Link({ secret, address }: { secret: Hex; address: Hex }) {
 }
 
 /** The token's own metadata, or that of its contract. */
-async function readMetadata({ asset: { assetId }, tokenId }: PublicClaimLink): Promise<Metadata | null> {
+async function readMetadata({
+  asset: { assetId },
+  tokenId,
+}: PublicClaimLink): Promise<Metadata | null> {
   const path = `/public/v1/metadata/${assetId}`;
   const own = tokenId === null ? null : await metadataAt(`${path}/${tokenId}`);
   return own ?? metadataAt(path);
@@ -95,7 +103,10 @@ function Token({ claim }: { claim: PublicClaimLink }) {
     ["Id", tokenId],
     ["Tokens", quantity !== null && quantity > 1 ? String(quantity) : null],
     ["Owner", ownerAddress && ui.code(ownerAddress)],
-    ["Claim until", expiresAt !== null && status === "open" ? new Date(expiresAt).toLocaleString() : null],
+    [
+      "Claim until",
+      expiresAt !== null && status === "open" ? new Date(expiresAt).toLocaleString() : null,
+    ],
   ];
   const isFungible = asset.standard === "erc20";
   return (
@@ -107,7 +118,11 @@ function Token({ claim }: { claim: PublicClaimLink }) {
         </h2>
         {amount !== null && (
           <p class="amount">
-            <bdi>{isFungible ? `${grouped(amount)} ${asset.symbol}` : `${grouped(amount)} of token ${tokenId}`}</bdi>
+            <bdi>
+              {isFungible
+                ? `${grouped(amount)} ${asset.symbol}`
+                : `${grouped(amount)} of token ${tokenId}`}
+            </bdi>
           </p>
         )}
         {description !== null && <p>{description}</p>}
@@ -129,16 +144,21 @@ function Form({ secret, claim, onTaken }: FormProps) {
   const submit = ui.onSent(() =>
     run(async () => {
       const address = owner.trim();
-      if (!isAddress(address)) throw new Error("This is no address: 0x and 40 hex digits. Copy it again.");
+      if (!isAddress(address))
+        throw new Error("This is no address: 0x and 40 hex digits. Copy it again.");
       onTaken(await take(secret, claim, address));
     }),
   );
   return (
     <form class="claim" autocomplete="off" onSubmit={submit}>
-      <label for="owner">Your address on Ethereum. It will own the token, and nobody can change it later.</label>
+      <label for="owner">
+        Your address on Ethereum. It will own the token, and nobody can change it later.
+      </label>
       <WalletButtons
         verb="Use"
-        onChoose={({ provider }) => run(async () => setOwner((await accountsOf(provider))[0] ?? ""))}
+        onChoose={({ provider }) =>
+          run(async () => setOwner((await accountsOf(provider))[0] ?? ""))
+        }
       />
       <input
         id="owner"
@@ -154,7 +174,11 @@ function Form({ secret, claim, onTaken }: FormProps) {
 }
 
 /** Signs the owner with the link's key, so that nobody on the way can lead the token elsewhere. */
-async function take(key: Hex, { linkAddress, settlement }: PublicClaimLink, owner: Hex): Promise<TakenClaimLink> {
+async function take(
+  key: Hex,
+  { linkAddress, settlement }: PublicClaimLink,
+  owner: Hex,
+): Promise<TakenClaimLink> {
   const domain = { chainId: BigInt(settlement.chainId), contract: settlement.contract as Hex };
   const hash = hashTypedData(claimTypedData(domain, { link: linkAddress as Hex, owner }));
   const body = { ownerAddress: owner, signature: await sign({ hash, privateKey: key, to: "hex" }) };
@@ -164,12 +188,16 @@ async function take(key: Hex, { linkAddress, settlement }: PublicClaimLink, owne
 function Taken({ ownerAddress, vaults }: TakenClaimLink) {
   return (
     <>
-      <ui.Notice>The token is minted. It is on layer 2, and only its owner can withdraw it.</ui.Notice>
+      <ui.Notice>
+        The token is minted. It is on layer 2, and only its owner can withdraw it.
+      </ui.Notice>
       <ui.Facts of={[["Owner", ui.code(ownerAddress)]]} />
       <ul>
         {vaults.map(({ vaultId, tokenId }) => (
           <li key={vaultId}>
-            <a href={`/explorer#/vaults/${vaultId}`}>{tokenId === null ? "See its proof" : `Token ${tokenId}`}</a>
+            <a href={`/explorer#/vaults/${vaultId}`}>
+              {tokenId === null ? "See its proof" : `Token ${tokenId}`}
+            </a>
           </li>
         ))}
       </ul>

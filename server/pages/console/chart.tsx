@@ -8,7 +8,10 @@ interface Point {
   readonly value: number;
 }
 
-/** A colour of the page as a canvas reads it. A property alone would say `light-dark(…)`, which paints black. */
+/**
+ * A colour of the page as a canvas reads it. A property alone would say `light-dark(…)`, which
+ * paints black.
+ */
 function color(place: HTMLElement, name: string, opacity = 1): string {
   place.style.color = `var(${name})`;
   const { color: solid } = getComputedStyle(place);
@@ -17,7 +20,10 @@ function color(place: HTMLElement, name: string, opacity = 1): string {
 }
 
 const COLUMNS: readonly Column<Point>[] = [
-  ["Time", ({ at }) => new Date(at * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" })],
+  [
+    "Time",
+    ({ at }) => new Date(at * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" }),
+  ],
   ["Value", ({ value }) => value.toLocaleString(), "number"],
 ];
 
@@ -41,7 +47,12 @@ export function Chart({ label, points }: { label: string; points: readonly Point
         axes: [axis, { ...axis, size: 70 }],
         series: [
           {},
-          { stroke: paint("--accent"), width: 2, fill: paint("--accent", 0.13), points: { show: points.length < 40 } },
+          {
+            stroke: paint("--accent"),
+            width: 2,
+            fill: paint("--accent", 0.13),
+            points: { show: points.length < 40 },
+          },
         ],
       },
       [points.map(({ at }) => at), points.map(({ value }) => value)],

@@ -18,7 +18,10 @@ export function Overview() {
               {[
                 ["Mints", grouped(mints)],
                 ["Transactions", transactions.toLocaleString("en")],
-                ["Keys and people in use", keys.filter((key) => key.revokedAt === null).length.toLocaleString("en")],
+                [
+                  "Keys and people in use",
+                  keys.filter((key) => key.revokedAt === null).length.toLocaleString("en"),
+                ],
               ].map(([name, figure]) => (
                 <section class="card" key={name}>
                   <h2>{name}</h2>
@@ -29,7 +32,10 @@ export function Overview() {
             <h2>The last 30 days</h2>
             <Chart
               label="Transactions a day"
-              points={periods.map(({ since, transactions: value }) => ({ at: Date.parse(since) / 1000, value }))}
+              points={periods.map(({ since, transactions: value }) => ({
+                at: Date.parse(since) / 1000,
+                value,
+              }))}
             />
           </>
         )}
@@ -50,7 +56,11 @@ export function Users({ signIn }: { signIn: PersonSignIn }) {
   return (
     <>
       {signIn.rights.includes("users") && (
-        <ui.Form label="New user" action="Create user" send={(user) => call("POST", "/api/v1/users", user)}>
+        <ui.Form
+          label="New user"
+          action="Create user"
+          send={(user) => call("POST", "/api/v1/users", user)}
+        >
           <ui.Input label="Owner's address" name="ownerAddress" required {...ui.ADDRESS} />
           <ui.Input label="Reference (your own name)" name="reference" maxLength={64} />
         </ui.Form>
@@ -84,14 +94,22 @@ export function Assets({ signIn }: { signIn: PersonSignIn }) {
     ],
     ["Contract", ({ contractAddress }) => <ui.Id of={contractAddress} />],
     ["Minted", (asset) => mintedOf(asset), "number"],
-    ["Can be minted", ({ mintingAvailable, unavailableReason }) => (mintingAvailable ? "yes" : unavailableReason)],
-    ["Transferable", ({ transferable }) => (transferable === null ? "not known yet" : transferable ? "yes" : "no")],
+    [
+      "Can be minted",
+      ({ mintingAvailable, unavailableReason }) => (mintingAvailable ? "yes" : unavailableReason),
+    ],
+    [
+      "Transferable",
+      ({ transferable }) => (transferable === null ? "not known yet" : transferable ? "yes" : "no"),
+    ],
     [
       "Enabled",
       (asset) => (
         <span class="actions">
           {asset.enabled ? "yes" : "no"}
-          {canEnable && <ui.Action text={asset.enabled ? "Disable" : "Enable"} work={() => enable(asset)} />}
+          {canEnable && (
+            <ui.Action text={asset.enabled ? "Disable" : "Enable"} work={() => enable(asset)} />
+          )}
         </span>
       ),
     ],
@@ -127,7 +145,13 @@ export function Mint() {
               <AssetChoice assets={data} onChoose={setChosen} />
               <ui.Input label="Owner's address" name="ownerAddress" required {...ui.ADDRESS} />
               {!isFungible(data) && (
-                <ui.Input label="Token id" name="tokenId" required pattern="\d{1,78}" {...ui.WHOLE} />
+                <ui.Input
+                  label="Token id"
+                  name="tokenId"
+                  required
+                  pattern="\d{1,78}"
+                  {...ui.WHOLE}
+                />
               )}
               <ui.Input
                 label="Amount in whole tokens"
@@ -145,7 +169,8 @@ export function Mint() {
       </ui.Shown>
       {minted.map((vault) => (
         <p class="notice" role="status" key={vault.vaultId}>
-          Minted: vault <ui.To page="vaults" id={vault.vaultId} />. It is on disk, and goes to L1 with its batch.
+          Minted: vault <ui.To page="vaults" id={vault.vaultId} />. It is on disk, and goes to L1
+          with its batch.
         </p>
       ))}
       <ui.List label="Newest transactions" path="/api/v1/transactions?limit=10" columns={COLUMNS} />
@@ -153,7 +178,10 @@ export function Mint() {
   );
 }
 
-/** Mints the rows of a file, with progress. A drop that has stopped goes on when the same file is chosen again. */
+/**
+ * Mints the rows of a file, with progress. A drop that has stopped goes on when the same file is
+ * chosen again.
+ */
 export function Drops({ signIn }: { signIn: PersonSignIn }) {
   const assets = useEnabledAssets();
   const canMint = signIn.rights.includes("mint");
@@ -167,7 +195,8 @@ export function Drops({ signIn }: { signIn: PersonSignIn }) {
     const lines = await call<string>("GET", `/api/v1/drops/${dropId}/result`);
     ui.download(`${dropId}.ndjson`, new Blob([lines], { type: "application/x-ndjson" }));
   };
-  const done = ({ minted, mintable, refused, unknown }: Drop) => minted + mintable + refused + unknown;
+  const done = ({ minted, mintable, refused, unknown }: Drop) =>
+    minted + mintable + refused + unknown;
   const columns: ui.Column<Drop>[] = [
     ["When", ({ createdAt }) => <ui.When at={createdAt} />],
     ["Status", ({ status, dryRun }) => <ui.Status of={dryRun ? `${status}, dry run` : status} />],
@@ -175,7 +204,11 @@ export function Drops({ signIn }: { signIn: PersonSignIn }) {
       "Progress",
       (drop) => (
         <>
-          <progress value={done(drop)} max={drop.rows} aria-label={`${done(drop)} of ${drop.rows} rows`} />
+          <progress
+            value={done(drop)}
+            max={drop.rows}
+            aria-label={`${done(drop)} of ${drop.rows} rows`}
+          />
           <br />
           {`${done(drop).toLocaleString()} of ${drop.rows.toLocaleString()} rows`}
         </>
@@ -186,7 +219,10 @@ export function Drops({ signIn }: { signIn: PersonSignIn }) {
     ["Failure", ({ failure }) => failure?.detail ?? "–"],
     ui.actions((drop) => {
       const canStop = canMint && (drop.status === "running" || drop.status === "queued");
-      return [["Result", () => result(drop)], ...(canStop ? [["Stop", () => stop(drop)] as const] : [])];
+      return [
+        ["Result", () => result(drop)],
+        ...(canStop ? [["Stop", () => stop(drop)] as const] : []),
+      ];
     }),
   ];
   return (
@@ -195,20 +231,29 @@ export function Drops({ signIn }: { signIn: PersonSignIn }) {
         <ui.Shown of={assets}>
           {({ data }) => (
             <ui.Form label="New drop" action="Upload and mint" send={upload}>
-              <ui.Input label="File" name="file" type="file" required accept=".csv,.ndjson,.jsonl" />
+              <ui.Input
+                label="File"
+                name="file"
+                type="file"
+                required
+                accept=".csv,.ndjson,.jsonl"
+              />
               <AssetChoice assets={data} />
               <ModeChoice />
               <fieldset>
                 <legend>Try it first</legend>
                 <label>
-                  <input type="checkbox" name="dryRun" value="true" /> check every row and mint nothing
+                  <input type="checkbox" name="dryRun" value="true" /> check every row and mint
+                  nothing
                 </label>
               </fieldset>
             </ui.Form>
           )}
         </ui.Shown>
       )}
-      <p class="quiet">A drop that was stopped, or has failed, goes on when you upload the same file again.</p>
+      <p class="quiet">
+        A drop that was stopped, or has failed, goes on when you upload the same file again.
+      </p>
       <ui.List idIn="dropId" label="Drops" path="/api/v1/drops" columns={columns} />
     </>
   );

@@ -16,7 +16,9 @@ interface Context {
   readonly signIn: PersonSignIn;
   /** null: a person of the operator who looks at no application. */
   readonly application: string | null;
-  /** The parts of the address behind the page, which name what is shown; empty for all of its kind. */
+  /**
+   * The parts of the address behind the page, which name what is shown; empty for all of its kind.
+   */
   readonly id: string;
   readonly tokenId: string | undefined;
   choose(application: Application | null): void;
@@ -24,8 +26,9 @@ interface Context {
 
 type Page = (context: Context) => ComponentChildren;
 /**
- * A page: its address after `#/`, its title, and its content. Then the content and the title for one id; in that title `*`
- * stands for the id. Content without a title shows its own. The menu lacks a page without the first title.
+ * A page: its address after `#/`, its title, and its content. Then the content and the title for
+ * one id; in that title `*` stands for the id. Content without a title shows its own. The menu
+ * lacks a page without the first title.
  */
 type Entry = readonly [path: string, title: string, all: Page, one?: Page, titleOfOne?: string];
 
@@ -59,13 +62,15 @@ const RIGHTS: readonly string[] = ["mint", "webhooks"];
 const LEADS: Readonly<Record<string, string>> = {
   keys: "Programs mint with a key. To rotate: create a key, switch your programs to it, then revoke the old one.",
   assets: "Token contracts that your application can enable. It mints those that are enabled.",
-  users: "A user is an address on L1 that owns what you mint for it. Your own name for it is its reference.",
+  users:
+    "A user is an address on L1 that owns what you mint for it. Your own name for it is its reference.",
   mint: "One token, or an amount of one, for an owner. A mint cannot be undone.",
   drops:
     "Mint the rows of a CSV or NDJSON file, up to a million. A row has ownerAddress and tokenId, or amount in whole tokens.",
   transfers:
     "An owner signs who gets its vaults, or redeems them. A redeemed vault, such as a used ticket, is gone for ever. A failed transfer moves nothing.",
-  withdrawals: "An owner signs a withdrawal with its wallet, in your application or in the explorer.",
+  withdrawals:
+    "An owner signs a withdrawal with its wallet, in your application or in the explorer.",
   webhooks: "Events are posted to these addresses, in order, signed, until they are taken.",
   operations: "From the open batches to L1: what runs, what waits, and what it costs.",
   applications: "Look into an application to invite its first person.",
@@ -78,7 +83,8 @@ function App() {
   const [link, setLink] = useState(takeLink);
   const path = useHash().replace(/^\//, "");
   const started = useLoad(async () => {
-    if (link === null) setSignIn(await call<PersonSignIn>("GET", "/console/v1/sign-in").catch(nobodyIfSignedOut));
+    if (link === null)
+      setSignIn(await call<PersonSignIn>("GET", "/console/v1/sign-in").catch(nobodyIfSignedOut));
     return true;
   }, null);
   useEffect(() => {
@@ -106,11 +112,20 @@ function App() {
 }
 
 function nobodyIfSignedOut(failure: Problem): null {
-  if (failure.code.startsWith("credentials_") || failure.code === "application_suspended") return null;
+  if (failure.code.startsWith("credentials_") || failure.code === "application_suspended")
+    return null;
   throw failure;
 }
 
-function Console({ signIn, path, onSignedOut }: { signIn: PersonSignIn; path: string; onSignedOut: () => void }) {
+function Console({
+  signIn,
+  path,
+  onSignedOut,
+}: {
+  signIn: PersonSignIn;
+  path: string;
+  onSignedOut: () => void;
+}) {
   const [looked, setLooked] = useState<Application | null>(null);
   const choose = (application: Application | null) => {
     forgetAssets();
@@ -119,12 +134,18 @@ function Console({ signIn, path, onSignedOut }: { signIn: PersonSignIn; path: st
     location.hash = application === null ? "#/applications" : "#/overview";
   };
   const application = signIn.person.applicationId ?? looked?.applicationId ?? null;
-  const [asked = "", id = "", tokenId] = (path.split("?")[0] ?? "").split("/").map(decodeURIComponent);
+  const [asked = "", id = "", tokenId] = (path.split("?")[0] ?? "")
+    .split("/")
+    .map(decodeURIComponent);
   const own = application === null ? OF_OPERATOR : OF_APPLICATION;
   const rights: readonly string[] = signIn.rights;
-  const pages = [...own, ...OF_ALL].filter(([each]) => !RIGHTS.includes(each) || rights.includes(each));
-  const [at, titleOfAll, All, One, titleOfOne = ""] = pages.find(([each]) => asked === each) ?? own[0];
-  const [Page, title, lead] = id && One ? [One, titleOfOne.replace("*", () => id)] : [All, titleOfAll, LEADS[at]];
+  const pages = [...own, ...OF_ALL].filter(
+    ([each]) => !RIGHTS.includes(each) || rights.includes(each),
+  );
+  const [at, titleOfAll, All, One, titleOfOne = ""] =
+    pages.find(([each]) => asked === each) ?? own[0];
+  const [Page, title, lead] =
+    id && One ? [One, titleOfOne.replace("*", () => id)] : [All, titleOfAll, LEADS[at]];
   const signOut = () => void call("DELETE", "/console/v1/sign-in").then(onSignedOut, onSignedOut);
   return (
     <>

@@ -41,7 +41,9 @@ export function Operating() {
             gas === null ? [] : [{ at: Date.parse(settledAt) / 1000, gas: Number(gas), mintCount }],
           );
           const points = (value: (commit: (typeof known)[number]) => number) =>
-            known.map((commit) => ({ at: commit.at, value: value(commit) })).sort((a, b) => a.at - b.at);
+            known
+              .map((commit) => ({ at: commit.at, value: value(commit) }))
+              .sort((a, b) => a.at - b.at);
           return (
             <>
               <h2>{checks.every(({ ok }) => ok) ? "Ready" : "Not ready"}</h2>
@@ -91,7 +93,12 @@ export function Applications({ choose }: { choose: (application: Application) =>
       <ui.Form label="New application" action="Create application" send={create}>
         <ui.Input label="Name" name="name" required maxLength={200} />
       </ui.Form>
-      <ui.List idIn="applicationId" label="Applications" path="/console/v1/applications" columns={columns} />
+      <ui.List
+        idIn="applicationId"
+        label="Applications"
+        path="/console/v1/applications"
+        columns={columns}
+      />
     </>
   );
 }

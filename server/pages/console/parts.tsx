@@ -36,11 +36,16 @@ export function Form({ label, children, action, send }: FormProps) {
   const { busy, error, run } = shared.useAction();
   const submit = shared.onSent((fields, form) =>
     run(async () => {
-      const typed = [...fields].filter((entry): entry is [string, string] => typeof entry[1] === "string");
-      const trimmed = typed.map(([name, text]) => [name, text.trim()]).filter(([, text]) => text !== "");
+      const typed = [...fields].filter(
+        (entry): entry is [string, string] => typeof entry[1] === "string",
+      );
+      const trimmed = typed
+        .map(([name, text]) => [name, text.trim()])
+        .filter(([, text]) => text !== "");
       await send(Object.fromEntries(trimmed), fields);
       // Choices stay, because the next entry mostly has the same.
-      for (const input of form.querySelectorAll<HTMLInputElement>("input:not([type=checkbox])")) input.value = "";
+      for (const input of form.querySelectorAll<HTMLInputElement>("input:not([type=checkbox])"))
+        input.value = "";
     }),
   );
   return (
@@ -54,7 +59,9 @@ export function Form({ label, children, action, send }: FormProps) {
   );
 }
 
-/** Fields of forms. The browser shows the title, with its example, when it refuses what was typed. */
+/**
+ * Fields of forms. The browser shows the title, with its example, when it refuses what was typed.
+ */
 export const ADDRESS = {
   placeholder: "0x…",
   pattern: "0x[0-9a-fA-F]{40}",
@@ -62,7 +69,10 @@ export const ADDRESS = {
 } as const;
 export const WHOLE = { inputMode: "numeric", title: "Digits only, such as 1001" } as const;
 
-export function Input({ label, ...input }: ComponentProps<"input"> & { label: string; name: string }) {
+export function Input({
+  label,
+  ...input
+}: ComponentProps<"input"> & { label: string; name: string }) {
   return (
     <label class="field">
       {label}
@@ -76,7 +86,11 @@ export function Select({
   label,
   options,
   ...select
-}: ComponentProps<"select"> & { label: string; name: string; options: Readonly<Record<string, string>> }) {
+}: ComponentProps<"select"> & {
+  label: string;
+  name: string;
+  options: Readonly<Record<string, string>>;
+}) {
   return (
     <label class="field">
       {label}
@@ -91,7 +105,15 @@ export function Select({
   );
 }
 
-export function Secret({ title, secret, onDone }: { title: string; secret: string; onDone: () => void }) {
+export function Secret({
+  title,
+  secret,
+  onDone,
+}: {
+  title: string;
+  secret: string;
+  onDone: () => void;
+}) {
   const [copied, setCopied] = useState(false);
   const copy = async () => {
     await navigator.clipboard.writeText(secret);
@@ -111,7 +133,10 @@ export function Secret({ title, secret, onDone }: { title: string; secret: strin
   );
 }
 
-/** The parameters of a page, which its address keeps behind a question mark: so they outlive a reload and a visit. */
+/**
+ * The parameters of a page, which its address keeps behind a question mark: so they outlive a
+ * reload and a visit.
+ */
 export function useFilters(): Readonly<Record<string, string>> {
   return Object.fromEntries(new URLSearchParams(location.hash.split("?")[1]));
 }
@@ -127,9 +152,14 @@ export function Filters({ label, children }: { label: string; children: Componen
   }, [JSON.stringify(filters)]);
   const apply = () => {
     const typed = named().map(({ name, value }) => [name, value.trim()] as const);
-    location.hash = withQuery(`${location.hash.split("?")[0]}`, { ...filters, ...Object.fromEntries(typed) });
+    location.hash = withQuery(`${location.hash.split("?")[0]}`, {
+      ...filters,
+      ...Object.fromEntries(typed),
+    });
   };
-  const others = Object.entries(filters).filter(([name]) => named().every((input) => input.name !== name));
+  const others = Object.entries(filters).filter(([name]) =>
+    named().every((input) => input.name !== name),
+  );
   return (
     <>
       <form
@@ -153,15 +183,44 @@ export function Filters({ label, children }: { label: string; children: Componen
   );
 }
 
-export function Choice({ values, ...select }: { label: string; name: string; values: readonly string[] }) {
-  return <Select options={{ "": "all", ...Object.fromEntries(values.map((each) => [each, each])) }} {...select} />;
+export function Choice({
+  values,
+  ...select
+}: {
+  label: string;
+  name: string;
+  values: readonly string[];
+}) {
+  return (
+    <Select
+      options={{ "": "all", ...Object.fromEntries(values.map((each) => [each, each])) }}
+      {...select}
+    />
+  );
 }
 
-export const STATUSES = ["accepted", "batched", "submitted", "settled", "finalized", "failed"] as const;
+export const STATUSES = [
+  "accepted",
+  "batched",
+  "submitted",
+  "settled",
+  "finalized",
+  "failed",
+] as const;
 
 /** What a path of the API says. It is read again every few seconds. */
-export function Live<T>({ path, children }: { path: string; children: (value: T) => ComponentChildren }) {
-  return <shared.Shown of={shared.useLoad(() => call<T>("GET", path), path, 5_000)}>{children}</shared.Shown>;
+export function Live<T>({
+  path,
+  children,
+}: {
+  path: string;
+  children: (value: T) => ComponentChildren;
+}) {
+  return (
+    <shared.Shown of={shared.useLoad(() => call<T>("GET", path), path, 5_000)}>
+      {children}
+    </shared.Shown>
+  );
 }
 
 type ListProps<T, R> = Omit<shared.TableProps<R>, "entries"> & {
@@ -170,7 +229,10 @@ type ListProps<T, R> = Omit<shared.TableProps<R>, "entries"> & {
   rowsOf?: (entries: readonly T[]) => readonly R[];
 };
 
-/** A list of the API as a table that grows by pages. It is read again every few seconds, and after each change. */
+/**
+ * A list of the API as a table that grows by pages. It is read again every few seconds, and after
+ * each change.
+ */
 export function List<T, R = T>({
   path,
   empty = Object.keys(useFilters()).length === 0 ? "None yet." : "Nothing matches.",
@@ -206,7 +268,9 @@ type Deed = readonly [text: string, work: () => unknown, ask?: string];
 export function actions<T>(of: (entry: T) => readonly Deed[] | false): shared.Column<T> {
   const cell = (entry: T) => {
     const deeds = of(entry) || [];
-    const buttons = deeds.map(([text, work, ask]) => <shared.Action key={text} text={text} ask={ask} work={work} />);
+    const buttons = deeds.map(([text, work, ask]) => (
+      <shared.Action key={text} text={text} ask={ask} work={work} />
+    ));
     return buttons.length > 0 && <span class="actions">{buttons}</span>;
   };
   return ["Actions", cell];

@@ -1,5 +1,11 @@
 import { useState } from "preact/hooks";
-import type { AuditEntry, Invitation, NewPersonSignIn, Person, PersonSignIn } from "../../client/index.ts";
+import type {
+  AuditEntry,
+  Invitation,
+  NewPersonSignIn,
+  Person,
+  PersonSignIn,
+} from "../../client/index.ts";
 import { type Provider, signChallenge, WalletButtons, wallets } from "../shared/wallets.tsx";
 import { call } from "./api.ts";
 import * as ui from "./parts.tsx";
@@ -10,21 +16,33 @@ const ROLES = {
   admin: "admin: everything, people too",
 } as const;
 
-export function Team({ signIn, application }: { signIn: PersonSignIn; application: string | null }) {
+export function Team({
+  signIn,
+  application,
+}: {
+  signIn: PersonSignIn;
+  application: string | null;
+}) {
   const [invited, show] = useState<Invitation | null>(null);
   const canManage = signIn.rights.includes("people");
   const roles = application === null ? { operator: "operator" } : ROLES;
   const invite = async (person: ui.Texts) => show(await call("POST", "/console/v1/people", person));
-  const link = async ({ personId }: Person) => show(await call("POST", `/console/v1/people/${personId}/links`));
+  const link = async ({ personId }: Person) =>
+    show(await call("POST", `/console/v1/people/${personId}/links`));
   const remove = ({ personId }: Person) => call("DELETE", `/console/v1/people/${personId}`);
-  const change = ({ personId }: Person, role: string) => call("PUT", `/console/v1/people/${personId}/role`, { role });
+  const change = ({ personId }: Person, role: string) =>
+    call("PUT", `/console/v1/people/${personId}/role`, { role });
   const columns: ui.Column<Person>[] = [
-    ["Name", (person) => <span class={person.removedAt === null ? "" : "gone"}>{person.name}</span>],
+    [
+      "Name",
+      (person) => <span class={person.removedAt === null ? "" : "gone"}>{person.name}</span>,
+    ],
     ["Role", ({ role }) => role],
     ["Wallet", ({ address }) => <ui.Id of={address} />],
     ["Last sign-in", ({ signedInAt }) => <ui.When at={signedInAt} />],
     ui.actions((person) => {
-      if (!canManage || person.removedAt !== null || person.personId === signIn.person.personId) return [];
+      if (!canManage || person.removedAt !== null || person.personId === signIn.person.personId)
+        return [];
       const others = Object.keys(roles).filter((role) => role !== person.role);
       return [
         ...others.map((role) => [`Make ${role}`, () => change(person, role)] as const),
@@ -140,17 +158,32 @@ export function Audit() {
   return <ui.List label="Audit log" path="/console/v1/audit" columns={ENTRIES} />;
 }
 
-/** The secret of an invitation's link; null without one. It leaves the address at once, so that no history keeps it. */
+/**
+ * The secret of an invitation's link; null without one. It leaves the address at once, so that no
+ * history keeps it.
+ */
 export function takeLink(): string | null {
   const link = /^#link=([0-9a-f]{96})$/.exec(location.hash)?.[1] ?? null;
   if (link !== null) history.replaceState(null, "", `${location.pathname}#/`);
   return link;
 }
 
-/** @param link - waits for a click: programs that look into mails open links too, and each works once */
-export function SignIn({ link, onSignedIn }: { link: string | null; onSignedIn: (signIn: NewPersonSignIn) => void }) {
+/**
+ * @param link - waits for a click: programs that look into mails open links too, and each works
+ * once
+ */
+export function SignIn({
+  link,
+  onSignedIn,
+}: {
+  link: string | null;
+  onSignedIn: (signIn: NewPersonSignIn) => void;
+}) {
   const { busy, error, run } = ui.useAction();
-  const [several, setSeveral] = useState<{ readonly opened: NewPersonSignIn; readonly wallet: Provider } | null>(null);
+  const [several, setSeveral] = useState<{
+    readonly opened: NewPersonSignIn;
+    readonly wallet: Provider;
+  } | null>(null);
   const [isSpent, setSpent] = useState(false);
   const open = (proof: object) => call<NewPersonSignIn>("POST", "/console/v1/sign-in", proof);
   const spend = (error: { readonly code?: string }) => {
@@ -165,7 +198,9 @@ export function SignIn({ link, onSignedIn }: { link: string | null; onSignedIn: 
       else setSeveral({ opened, wallet });
     });
   const choose = ({ opened, wallet }: NonNullable<typeof several>, { applicationId }: Person) =>
-    applicationId === opened.person.applicationId ? onSignedIn(opened) : byWallet(wallet, applicationId);
+    applicationId === opened.person.applicationId
+      ? onSignedIn(opened)
+      : byWallet(wallet, applicationId);
   if (several !== null) {
     return (
       <main id="main" tabIndex={-1}>
@@ -176,7 +211,8 @@ export function SignIn({ link, onSignedIn }: { link: string | null; onSignedIn: 
         {[several.opened.person, ...several.opened.others].map((person) => (
           <p key={person.personId}>
             <button type="button" disabled={busy} onClick={() => void choose(several, person)}>
-              <bdi>{person.applicationName ?? "The operator"}</bdi>, as <bdi>{person.name}</bdi> ({person.role})
+              <bdi>{person.applicationName ?? "The operator"}</bdi>, as <bdi>{person.name}</bdi> (
+              {person.role})
             </button>
           </p>
         ))}
@@ -192,14 +228,24 @@ export function SignIn({ link, onSignedIn }: { link: string | null; onSignedIn: 
       {error && <ui.Failure error={error} />}
       {link !== null && !isSpent && (
         <p>
-          <ui.Button main disabled={busy} onClick={() => void run(byLink)} text="Sign in with this link" />
+          <ui.Button
+            main
+            disabled={busy}
+            onClick={() => void run(byLink)}
+            text="Sign in with this link"
+          />
         </p>
       )}
-      <WalletButtons main verb="Sign in with" disabled={busy} onChoose={({ provider }) => byWallet(provider)} />
+      <WalletButtons
+        main
+        verb="Sign in with"
+        disabled={busy}
+        onChoose={({ provider }) => byWallet(provider)}
+      />
       <p class="quiet">
         {wallets().length === 0 && "This browser has no wallet. "}
-        Open your invitation's link to sign in without a wallet: each link works once. In the console you can then set
-        the wallet that signs you in from now on.
+        Open your invitation's link to sign in without a wallet: each link works once. In the
+        console you can then set the wallet that signs you in from now on.
       </p>
     </main>
   );

@@ -1,5 +1,12 @@
 import { useState } from "preact/hooks";
-import type { ApiKey, IssuedApiKey, IssuedWebhook, PersonSignIn, Webhook, WebhookAttempt } from "../../client/index.ts";
+import type {
+  ApiKey,
+  IssuedApiKey,
+  IssuedWebhook,
+  PersonSignIn,
+  Webhook,
+  WebhookAttempt,
+} from "../../client/index.ts";
 import { grouped } from "../shared/format.ts";
 import { call } from "./api.ts";
 import * as ui from "./parts.tsx";
@@ -26,14 +33,21 @@ export function Keys({ signIn }: { signIn: PersonSignIn }) {
     ([scope]) => signIn.person.role === "operator" || rights.includes(scope),
   );
   const issue = async ({ name, mintQuota }: ui.Texts, fields: FormData) =>
-    show(await call("POST", "/console/v1/keys", { name, mintQuota, scopes: fields.getAll("scope") }));
-  const rotate = async ({ keyId }: ApiKey) => show(await call("POST", `/console/v1/keys/${keyId}/rotation`, {}));
+    show(
+      await call("POST", "/console/v1/keys", { name, mintQuota, scopes: fields.getAll("scope") }),
+    );
+  const rotate = async ({ keyId }: ApiKey) =>
+    show(await call("POST", `/console/v1/keys/${keyId}/rotation`, {}));
   const revoke = ({ keyId }: ApiKey) => call("DELETE", `/console/v1/keys/${keyId}`);
   const columns: ui.Column<ApiKey>[] = [
     ["Name", (key) => <span class={key.revokedAt === null ? "" : "gone"}>{key.name ?? "–"}</span>],
     ["Id", ({ keyId }) => <ui.Id of={keyId} />],
     ["Scopes", (key) => key.scopes.join(", ")],
-    ["Mints", ({ mintsUsed, mintQuota: most }) => grouped(mintsUsed) + (most ? ` of ${grouped(most)}` : ""), "number"],
+    [
+      "Mints",
+      ({ mintsUsed, mintQuota: most }) => grouped(mintsUsed) + (most ? ` of ${grouped(most)}` : ""),
+      "number",
+    ],
     ["Created", ({ createdAt }) => <ui.When at={createdAt} />],
     ["Revoked", ({ revokedAt }) => <ui.When at={revokedAt} />],
     ui.actions((key) => {
@@ -58,13 +72,23 @@ export function Keys({ signIn }: { signIn: PersonSignIn }) {
       {canIssue && (
         <ui.Form label="New key" action="Create key" send={issue}>
           <ui.Input label="Name" name="name" required maxLength={100} />
-          <ui.Input label="Most mints (empty: no limit)" name="mintQuota" pattern="\d{1,19}" {...ui.WHOLE} />
+          <ui.Input
+            label="Most mints (empty: no limit)"
+            name="mintQuota"
+            pattern="\d{1,19}"
+            {...ui.WHOLE}
+          />
           <fieldset>
             <legend>It may</legend>
             <div>
               {scopes.map(([scope, text]) => (
                 <label key={scope}>
-                  <input type="checkbox" name="scope" value={scope} defaultChecked={USUAL.includes(scope)} />
+                  <input
+                    type="checkbox"
+                    name="scope"
+                    value={scope}
+                    defaultChecked={USUAL.includes(scope)}
+                  />
                   {text}
                 </label>
               ))}
@@ -84,10 +108,16 @@ export function Webhooks() {
   const [chosen, setChosen] = useState<Webhook | null>(null);
   const act = (method: string, path: string) => () => call(method, WEBHOOKS + path);
   const create = async (webhook: ui.Texts) => setIssued(await call("POST", WEBHOOKS, webhook));
-  const rotate = async ({ webhookId }: Webhook) => setIssued(await call("POST", `${WEBHOOKS}/${webhookId}/secret`));
+  const rotate = async ({ webhookId }: Webhook) =>
+    setIssued(await call("POST", `${WEBHOOKS}/${webhookId}/secret`));
   const columns: ui.Column<Webhook>[] = [
     ["Address", ({ url }) => url],
-    ["Status", ({ status, failingSince }) => <ui.Status of={failingSince === null ? status : `${status}, failing`} />],
+    [
+      "Status",
+      ({ status, failingSince }) => (
+        <ui.Status of={failingSince === null ? status : `${status}, failing`} />
+      ),
+    ],
     ["Delivered up to", ({ delivered }) => delivered.toLocaleString(), "number"],
     ["Last failure", ({ failure }) => failure ?? "–"],
     ui.actions((webhook) => [
@@ -101,7 +131,11 @@ export function Webhooks() {
   return (
     <>
       {issued && (
-        <ui.Secret title={`Signing secret of ${issued.url}.`} secret={issued.secret} onDone={() => setIssued(null)} />
+        <ui.Secret
+          title={`Signing secret of ${issued.url}.`}
+          secret={issued.secret}
+          onDone={() => setIssued(null)}
+        />
       )}
       <ui.Form label="New webhook" action="Add webhook" send={create}>
         <ui.Input label="Address" name="url" type="url" required placeholder="https://" />
@@ -122,7 +156,9 @@ function Deliveries({ of: { webhookId, url } }: { of: Webhook }) {
     ["Status", ({ status }) => status ?? "–", "number"],
     ["Took ms", ({ durationMs }) => durationMs.toLocaleString(), "number"],
     ["Failure", ({ failure }) => failure ?? "–"],
-    ui.actions((attempt) => attempt.sequence !== null && [["Deliver again", () => redeliver(attempt)]]),
+    ui.actions(
+      (attempt) => attempt.sequence !== null && [["Deliver again", () => redeliver(attempt)]],
+    ),
   ];
   return (
     <>

@@ -53,7 +53,13 @@ export function Vaults() {
   );
 }
 
-type Event = readonly [at: string, what: ComponentChildren, who: ComponentChildren, status: string, page: string];
+type Event = readonly [
+  at: string,
+  what: ComponentChildren,
+  who: ComponentChildren,
+  status: string,
+  page: string,
+];
 
 const EVENTS: readonly ui.Column<Event>[] = [
   ["When", ([at, , , , page]) => <ui.When at={at} page={page} />],
@@ -65,13 +71,15 @@ const EVENTS: readonly ui.Column<Event>[] = [
 const NOBODY = `0x${"00".repeat(20)}`;
 
 /**
- * What happened to the vault, and before to those that transfers made it of; newest first, by the first pages of each
- * vault's transactions.
+ * What happened to the vault, and before to those that transfers made it of; newest first, by the
+ * first pages of each vault's transactions.
  */
 async function eventsOf(vaultId: string, { before, after }: VaultHistory, pages: number) {
   const vaults = [vaultId, ...before.map((step) => step.vaultId)];
   const lists = await Promise.all(
-    vaults.map((each) => readPages<Transaction>(`/api/v1/transactions?limit=100&vaultId=${each}`, pages)),
+    vaults.map((each) =>
+      readPages<Transaction>(`/api/v1/transactions?limit=100&vaultId=${each}`, pages),
+    ),
   );
   const own = lists.flatMap(({ data }) => data).filter(({ type }) => type !== "transfer");
   const done = own.map((one): Event => {
@@ -89,7 +97,13 @@ async function eventsOf(vaultId: string, { before, after }: VaultHistory, pages:
     const [giver, receiver] = [from, to].map((id) => <ui.To key={id} page="users" id={id} />);
     const isGone = to === NOBODY;
     const who = isGone ? giver : [giver, " to ", receiver];
-    return [createdAt, isGone ? "redeemed" : "transferred", who, status, `#/transfers/${transferId}`];
+    return [
+      createdAt,
+      isGone ? "redeemed" : "transferred",
+      who,
+      status,
+      `#/transfers/${transferId}`,
+    ];
   });
   const events = [...done, ...moved].sort(([a], [b]) => b.localeCompare(a));
   return { events, more: lists.some(({ more }) => more) };
@@ -100,13 +114,16 @@ function Whereabouts({ vault, history }: { vault: Vault; history: VaultHistory }
   const next = history.after.find(({ isChange }) => !isChange);
   if (status === "failed") return "Nowhere: the mint failed.";
   const certainty =
-    status === "finalized" ? "for certain: it is final on L1." : `here. It is ${status}, and not final on L1 yet.`;
+    status === "finalized"
+      ? "for certain: it is final on L1."
+      : `here. It is ${status}, and not final on L1 yet.`;
   const holder = availableBalance !== "0" && [
     <ui.To key="holder" page="users" id={ownerAddress} />,
     ` holds it ${certainty} `,
   ];
   const withdrawn = withdrawnBalance !== "0" && `${holder ? "A part" : "It"} was withdrawn to L1. `;
-  if (next === undefined) return [holder, withdrawn, !holder && !withdrawn && "It waits for a withdrawal."];
+  if (next === undefined)
+    return [holder, withdrawn, !holder && !withdrawn && "It waits for a withdrawal."];
   if (next.to === NOBODY) return [holder, withdrawn, "It was redeemed. "];
   const place =
     next.newVaultId === null
@@ -115,7 +132,10 @@ function Whereabouts({ vault, history }: { vault: Vault; history: VaultHistory }
   return [holder, withdrawn, <ui.To key="next" page="users" id={next.to} />, " has it", place, "."];
 }
 
-/** A vault, where its token is, and what happened to it: as a page, or as a part of the token's page. */
+/**
+ * A vault, where its token is, and what happened to it: as a page, or as a part of the token's
+ * page.
+ */
 export function VaultStory({ id, level = "page" }: { id: string; level?: "page" | "part" }) {
   const [pages, setPages] = useState(1);
   const load = async () => {
@@ -183,7 +203,8 @@ export function AssetPage({ id: assetId, tokenId }: { id: string; tokenId: strin
       <ui.Title>{`${name} #${tokenId}`}</ui.Title>
       <ui.Live<Listed<Vault>> path={query}>
         {({ data: [first, second] }) => {
-          if (first === undefined) return <p class="notice">No vault of your application holds this token.</p>;
+          if (first === undefined)
+            return <p class="notice">No vault of your application holds this token.</p>;
           if (second === undefined) return <VaultStory id={first.vaultId} level="part" />;
           return <VaultList of={{ assetId, tokenId }} />;
         }}
@@ -209,7 +230,10 @@ export function UserPage({ id }: { id: string }) {
             of={[
               ["Address", <code>{isOwner ? id : users[0]?.ownerAddress}</code>],
               ...users.map(({ userId, reference, createdAt }) => {
-                const since = [` ${reference ?? ""} since `, <ui.When key="since" at={createdAt} />];
+                const since = [
+                  ` ${reference ?? ""} since `,
+                  <ui.When key="since" at={createdAt} />,
+                ];
                 return ["User", [<ui.To key="user" page="users" id={userId} />, since]] as const;
               }),
             ]}
@@ -234,7 +258,9 @@ export function BatchPage({ id }: { id: string }) {
             of={[
               ["Status", <ui.Status of={status} />],
               ["Vaults of all applications", vaultCount.toLocaleString()],
-              ...Object.entries(timestamps).map(([step, at]) => [step, <ui.When at={at} />] as const),
+              ...Object.entries(timestamps).map(
+                ([step, at]) => [step, <ui.When at={at} />] as const,
+              ),
               ["L1 transaction", <ui.Id of={l1TxHash} />],
               ["Data", <a href={`/explorer#/batches/${id}`}>Check it in the explorer</a>],
             ]}
@@ -255,7 +281,10 @@ const ADDRESS = /^0x[0-9a-f]{40}$/i;
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 const REFERENCE = /^.{0,64}$/s;
 
-/** What a text of some form can name, with the path of the API that tells, and the page. `*` stands for the text. */
+/**
+ * What a text of some form can name, with the path of the API that tells, and the page. `*` stands
+ * for the text.
+ */
 const LOOKUPS: readonly (readonly [form: RegExp, kind: string, path: string, page: string])[] = [
   [ADDRESS, "Owner", "/api/v1/users?limit=1&ownerAddress=*", "users/*"],
   [/^(?:validium|zk-rollup)-\d+$/, "Batch", "/public/v1/batches/*", "batches/*"],
@@ -273,9 +302,18 @@ const LOOKUPS: readonly (readonly [form: RegExp, kind: string, path: string, pag
   ],
 ];
 
-/** The thing if the API knows the path, by its own name if it has one; nothing for an empty list. */
-async function look(path: string, kind: string, text: string, page: string): Promise<readonly Found[]> {
-  const known = await orNull(call<Partial<Listed<unknown>> & { readonly name?: string }>("GET", path));
+/**
+ * The thing if the API knows the path, by its own name if it has one; nothing for an empty list.
+ */
+async function look(
+  path: string,
+  kind: string,
+  text: string,
+  page: string,
+): Promise<readonly Found[]> {
+  const known = await orNull(
+    call<Partial<Listed<unknown>> & { readonly name?: string }>("GET", path),
+  );
   return known === null || known.data?.length === 0 ? [] : [[kind, known.name ?? text, page]];
 }
 
@@ -288,12 +326,14 @@ async function find(typed: string): Promise<readonly Found[]> {
   const [, number] = /(?:^|#)(\d{1,78})$/.exec(text) ?? [];
   const hasAsset = number !== undefined || ADDRESS.test(text);
   const assets = hasAsset ? await readAll<Asset>("/api/v1/assets?limit=100") : [];
-  const ofAssets = assets.map(async ({ assetId, name, standard, contractAddress }): Promise<readonly Found[]> => {
-    if (contractAddress === text) return [["Asset", name, `assets/${assetId}`]];
-    if (number === undefined || standard === "erc20") return [];
-    const path = `/api/v1/vaults?limit=1&assetId=${assetId}&tokenId=${number}`;
-    return look(path, "Token", `${name} #${number}`, `assets/${assetId}/${number}`);
-  });
+  const ofAssets = assets.map(
+    async ({ assetId, name, standard, contractAddress }): Promise<readonly Found[]> => {
+      if (contractAddress === text) return [["Asset", name, `assets/${assetId}`]];
+      if (number === undefined || standard === "erc20") return [];
+      const path = `/api/v1/vaults?limit=1&assetId=${assetId}&tokenId=${number}`;
+      return look(path, "Token", `${name} #${number}`, `assets/${assetId}/${number}`);
+    },
+  );
   const lookups = LOOKUPS.filter(([form]) => form.test(text)).map(([, kind, path, page]) =>
     look(path.replace("*", at), kind, text, page.replace("*", at)),
   );
@@ -303,7 +343,11 @@ async function find(typed: string): Promise<readonly Found[]> {
 
 async function usersWith(reference: string): Promise<readonly Found[]> {
   const users = await orNull(readAll<User>(`/api/v1/users?limit=100&reference=${reference}`));
-  return (users ?? []).map(({ userId, reference }) => ["User", reference ?? userId, `users/${userId}`]);
+  return (users ?? []).map(({ userId, reference }) => [
+    "User",
+    reference ?? userId,
+    `users/${userId}`,
+  ]);
 }
 
 const FOUND: readonly ui.Column<Found>[] = [

@@ -28,7 +28,11 @@ export function useAsset(assetId: string): Asset | undefined {
 }
 
 /** An amount in whole tokens, grouped: `12,500.5`. */
-export function wholeTokens({ amount, quantum, decimals }: Pick<Units, "amount" | "quantum" | "decimals">): string {
+export function wholeTokens({
+  amount,
+  quantum,
+  decimals,
+}: Pick<Units, "amount" | "quantum" | "decimals">): string {
   return grouped(decimalAmount(BigInt(amount), { quantum: BigInt(quantum), decimals }));
 }
 
@@ -45,7 +49,8 @@ export function amountText(units: Units, asset: Asset | undefined): string {
 export function Worth({ of, isRest = false }: { of: Units; isRest?: boolean }) {
   const asset = useAsset(of.assetId);
   const path = of.tokenId === null ? of.assetId : `${of.assetId}/${of.tokenId}`;
-  const text = isRest && asset?.standard !== "erc721" ? `all that is left of ${asset?.name ?? "it"}` : null;
+  const text =
+    isRest && asset?.standard !== "erc721" ? `all that is left of ${asset?.name ?? "it"}` : null;
   return (
     <a href={`#/assets/${path}`}>
       <bdi>{text ?? amountText(of, asset)}</bdi>
@@ -66,23 +71,33 @@ export function Named({ of: { assetId, tokenId } }: { of: Units }) {
 }
 
 export function useEnabledAssets() {
-  return useLoad(() => call<Listed<Asset>>("GET", "/api/v1/assets?enabled=true&limit=100"), "assets");
+  return useLoad(
+    () => call<Listed<Asset>>("GET", "/api/v1/assets?enabled=true&limit=100"),
+    "assets",
+  );
 }
 
-export function AssetChoice(props: { assets: readonly Asset[]; onChoose?: (assetId: string) => void }) {
+export function AssetChoice(props: {
+  assets: readonly Asset[];
+  onChoose?: (assetId: string) => void;
+}) {
   return (
     <Select
       label="Asset"
       name="assetId"
-      options={Object.fromEntries(props.assets.map((each) => [each.assetId, `${each.name} (${each.standard})`]))}
+      options={Object.fromEntries(
+        props.assets.map((each) => [each.assetId, `${each.name} (${each.standard})`]),
+      )}
       onChange={(event) => props.onChoose?.(event.currentTarget.value)}
     />
   );
 }
 
 const MODES = {
-  validium: "The committee keeps the data. This is the cheapest. An exit without the operator needs one honest member.",
-  "zk-rollup": "L1 carries the data. Everybody can exit from L1 alone, and each mint costs more gas.",
+  validium:
+    "The committee keeps the data. This is the cheapest. An exit without the operator needs one honest member.",
+  "zk-rollup":
+    "L1 carries the data. Everybody can exit from L1 alone, and each mint costs more gas.",
 } as const;
 
 export function ModeChoice() {

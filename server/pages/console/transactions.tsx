@@ -10,7 +10,12 @@ const PATH = "/api/v1/transactions";
 const isRest = ({ type, amount }: Transaction) => type === "transfer" && amount === "0";
 
 export const COLUMNS: readonly ui.Column<Transaction>[] = [
-  ["When", ({ timestamps, transactionId: id }) => <ui.When at={timestamps.accepted} page={`#/transactions/${id}`} />],
+  [
+    "When",
+    ({ timestamps, transactionId: id }) => (
+      <ui.When at={timestamps.accepted} page={`#/transactions/${id}`} />
+    ),
+  ],
   ["What", (one) => [`${one.type} `, <Worth key="worth" of={one} isRest={isRest(one)} />]],
   [
     "Status",
@@ -34,11 +39,20 @@ export const COLUMNS: readonly ui.Column<Transaction>[] = [
   ["Reference", ({ reference }) => reference ?? "–"],
 ];
 
-export function TransactionList({ label, of }: { label: string; of: Readonly<Record<string, string | undefined>> }) {
+export function TransactionList({
+  label,
+  of,
+}: {
+  label: string;
+  of: Readonly<Record<string, string | undefined>>;
+}) {
   return (
     <>
       <p>
-        <ui.Action text="Export as CSV" work={() => exportCsv(withQuery(PATH, { ...of, limit: "100" }))} />
+        <ui.Action
+          text="Export as CSV"
+          work={() => exportCsv(withQuery(PATH, { ...of, limit: "100" }))}
+        />
       </p>
       <ui.List label={label} path={withQuery(PATH, of)} columns={COLUMNS} />
     </>
@@ -47,7 +61,18 @@ export function TransactionList({ label, of }: { label: string; of: Readonly<Rec
 
 /** Columns of the exported file. Amounts are whole tokens, without groups of digits. */
 const EXPORTED = [
-  ...["accepted", "type", "status", "asset", "symbol", "tokenId", "amount", "userId", "vaultId", "batchId"],
+  ...[
+    "accepted",
+    "type",
+    "status",
+    "asset",
+    "symbol",
+    "tokenId",
+    "amount",
+    "userId",
+    "vaultId",
+    "batchId",
+  ],
   ...["reference", "transactionId", "l1TxHash", "failure"],
 ];
 
@@ -56,7 +81,13 @@ async function exportCsv(path: string): Promise<void> {
   for (const one of await readAll<Transaction>(path)) {
     const { name: asset, symbol } = await readAsset(one.assetId);
     const amount = isRest(one) ? "" : wholeTokens(one).replaceAll(",", "");
-    const cells: Readonly<Record<string, unknown>> = { ...one, ...one.timestamps, asset, symbol, amount };
+    const cells: Readonly<Record<string, unknown>> = {
+      ...one,
+      ...one.timestamps,
+      asset,
+      symbol,
+      amount,
+    };
     lines.push(EXPORTED.map((column) => String(cells[column] ?? "")));
   }
   const text = lines.map((line) => `${line.map(csvCell).join(",")}\r\n`).join("");
@@ -83,14 +114,18 @@ export function Transactions({ type }: { type?: "withdrawal" }) {
   return (
     <>
       <ui.Filters label="Find transactions">
-        {type === undefined && <ui.Choice label="Type" name="type" values={["mint", "withdrawal", "transfer"]} />}
+        {type === undefined && (
+          <ui.Choice label="Type" name="type" values={["mint", "withdrawal", "transfer"]} />
+        )}
         <ui.Choice label="Status" name="status" values={ui.STATUSES} />
         <ui.Input label="From" name="from" type="date" />
         <ui.Input label="To" name="to" type="date" />
         {type === undefined && <ui.Input label="Reference" name="reference" maxLength={64} />}
       </ui.Filters>
       {filters.from && filters.to && filters.from > filters.to ? (
-        <ui.Failure error={new Error(`From, ${filters.from}, is after To, ${filters.to}. Swap them.`)} />
+        <ui.Failure
+          error={new Error(`From, ${filters.from}, is after To, ${filters.to}. Swap them.`)}
+        />
       ) : (
         <TransactionList
           label={type ? "Withdrawals" : "Transactions"}
@@ -117,7 +152,8 @@ export function TransactionPage({ id }: { id: string }) {
             ["Batch", <ui.To page="batches" id={one.batchId} />],
             ["Reference", one.reference ?? "–"],
             ...ui.STATUSES.map(
-              (step) => [step, one.timestamps[step] && <ui.When at={one.timestamps[step]} />] as const,
+              (step) =>
+                [step, one.timestamps[step] && <ui.When at={one.timestamps[step]} />] as const,
             ),
             ["L1 transaction", <ui.Id of={one.l1TxHash} />],
           ]}
@@ -132,20 +168,27 @@ const MOST_SHOWN = 10;
 
 type Given = Transfer["transfers"][number];
 
-/** A vault that a list gives or redeems; null for the row that stands for the list's vaults which are not shown. */
+/**
+ * A vault that a list gives or redeems; null for the row that stands for the list's vaults which
+ * are not shown.
+ */
 interface Row {
   readonly list: Transfer;
   readonly given: Given | null;
 }
 
 /** The change is the giver's as before, so it is no row. */
-const givenIn = ({ transfers }: Transfer): readonly Given[] => transfers.filter(({ isChange }) => !isChange);
+const givenIn = ({ transfers }: Transfer): readonly Given[] =>
+  transfers.filter(({ isChange }) => !isChange);
 
 function rowsOf(lists: readonly Transfer[], opened: ReadonlySet<string>): readonly Row[] {
   return lists.flatMap((list): Row[] => {
     const given = givenIn(list);
     const isWhole = given.length <= MOST_SHOWN || opened.has(list.transferId);
-    const rows = (isWhole ? given : given.slice(0, MOST_SHOWN)).map((each) => ({ list, given: each }));
+    const rows = (isWhole ? given : given.slice(0, MOST_SHOWN)).map((each) => ({
+      list,
+      given: each,
+    }));
     return isWhole ? rows : [...rows, { list, given: null }];
   });
 }
@@ -186,7 +229,11 @@ const columnsOf = (open: (list: Transfer) => void): readonly ui.Column<Row>[] =>
         </>
       ),
   ],
-  ["Status", ({ list, given }) => given && <ui.Status of={given.failure === null ? list.status : "failed"} />],
+  [
+    "Status",
+    ({ list, given }) =>
+      given && <ui.Status of={given.failure === null ? list.status : "failed"} />,
+  ],
   ["When", ({ list, given }) => given && <ui.When at={list.createdAt} />],
   ["L1 transaction", ({ list, given }) => given && <ui.Id of={list.l1TxHash} />],
 ];
@@ -213,7 +260,13 @@ export function Transfers() {
 export function TransferPage({ id }: { id: string }) {
   return (
     <ui.Live<Transfer> path={`/api/v1/transfers/${id}`}>
-      {(list) => <ui.Table label="Transfer" columns={columnsOf(() => {})} entries={rowsOf([list], new Set([id]))} />}
+      {(list) => (
+        <ui.Table
+          label="Transfer"
+          columns={columnsOf(() => {})}
+          entries={rowsOf([list], new Set([id]))}
+        />
+      )}
     </ui.Live>
   );
 }

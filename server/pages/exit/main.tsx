@@ -4,8 +4,21 @@ import { requireWholeKit } from "../../../core/guards/exit/browser.ts";
 import { counted, grouped, moment, sentenceOf } from "../shared/format.ts";
 import { Button, code, Facts, Failure, Notice, show, useAction } from "../shared/parts.tsx";
 import { amountText } from "../shared/tokens.tsx";
-import { accountsOf, switchChain, useWallets, type Wallet, WalletButtons } from "../shared/wallets.tsx";
-import { type Checked, check, type ExitKit, type Outcome, parseExitKit, withdraw } from "../withdraw/main.tsx";
+import {
+  accountsOf,
+  switchChain,
+  useWallets,
+  type Wallet,
+  WalletButtons,
+} from "../shared/wallets.tsx";
+import {
+  type Checked,
+  check,
+  type ExitKit,
+  type Outcome,
+  parseExitKit,
+  withdraw,
+} from "../withdraw/main.tsx";
 
 /** Kits of one owner and one contract. */
 type Kits = readonly [ExitKit, ...(readonly ExitKit[])];
@@ -32,7 +45,10 @@ async function readKits(files: Iterable<File>): Promise<Kits | null> {
   if (first === undefined) return null;
   // One transaction is one owner's, to one contract.
   const different = (of: (kit: ExitKit) => unknown) => others.some((kit) => of(kit) !== of(first));
-  if (different(({ settlement }) => settlement.contract) || different(({ settlement }) => settlement.chainId))
+  if (
+    different(({ settlement }) => settlement.contract) ||
+    different(({ settlement }) => settlement.chainId)
+  )
     throw new Error("These kits are for different contracts. Choose those of one contract.");
   if (different(({ tip }) => tip.owner))
     throw new Error("These kits have different owners. Choose those of one owner.");
@@ -42,7 +58,11 @@ async function readKits(files: Iterable<File>): Promise<Kits | null> {
 }
 
 /** Brings the wallet to the kits' chain and owner, and has the contract verify the kits. */
-async function connect(wallet: Wallet, kits: Kits, say: (text: string) => void): Promise<Connection> {
+async function connect(
+  wallet: Wallet,
+  kits: Kits,
+  say: (text: string) => void,
+): Promise<Connection> {
   const { provider } = wallet;
   const [first] = kits;
   const { owner } = first.tip;
@@ -50,7 +70,9 @@ async function connect(wallet: Wallet, kits: Kits, say: (text: string) => void):
   const accounts = await accountsOf(provider);
   if (!accounts.includes(owner)) {
     const shown = accounts.length === 0 ? "no account" : accounts.join(", ");
-    throw new Error(`The owner is ${owner}; the wallet shows ${shown}. Choose the owner's account in the wallet.`);
+    throw new Error(
+      `The owner is ${owner}; the wallet shows ${shown}. Choose the owner's account in the wallet.`,
+    );
   }
   await switchChain(provider, first.settlement.chainId);
   const checked = new Map<ExitKit, Checked>();
@@ -75,7 +97,9 @@ function nameOf({ token }: ExitKit, checked?: Checked): string {
   return checked?.name ?? "Fungible tokens";
 }
 
-/** Whole tokens where the token's contract tells its decimals. Null for the one token of an ERC-721. */
+/**
+ * Whole tokens where the token's contract tells its decimals. Null for the one token of an ERC-721.
+ */
 function amountOf({ token, tip }: ExitKit, checked?: Checked): string | null {
   const units = checked?.left ?? tip.amount;
   if (token.standard !== "erc20") return units === 1n ? null : grouped(`${units}`);
@@ -104,7 +128,12 @@ function Kit({ kit, checked }: { kit: ExitKit; checked: Checked | undefined }) {
             ["Token", code(token.address)],
             ["Standard", token.standard.replace("erc", "ERC-")],
             ["Vault", String(tip.vaultId)],
-            ["Minted as", hops.length === 0 ? null : `vault ${vault.vaultId}, ${counted(hops.length, "transfer")} ago`],
+            [
+              "Minted as",
+              hops.length === 0
+                ? null
+                : `vault ${vault.vaultId}, ${counted(hops.length, "transfer")} ago`,
+            ],
             ["Units", tip.amount.toLocaleString("en")],
             ["Contract", code(settlement.contract)],
             ["Chain", String(settlement.chainId)],
@@ -115,7 +144,15 @@ function Kit({ kit, checked }: { kit: ExitKit; checked: Checked | undefined }) {
   );
 }
 
-function Step({ number, title, children }: { number: number; title: string; children: ComponentChildren }) {
+function Step({
+  number,
+  title,
+  children,
+}: {
+  number: number;
+  title: string;
+  children: ComponentChildren;
+}) {
   return (
     <section aria-labelledby={`step-${number}`}>
       <h2 id={`step-${number}`}>{`${number}. ${title}`}</h2>
@@ -137,8 +174,8 @@ function App() {
     <main id="main">
       <h1>Take your tokens to L1</h1>
       <p class="lead">
-        This page withdraws a token with its exit kit and your wallet. It needs no server and no operator, and sends
-        nothing to anyone but your wallet.
+        This page withdraws a token with its exit kit and your wallet. It needs no server and no
+        operator, and sends nothing to anyone but your wallet.
       </p>
       <Step number={1} title="Your exit kit">
         <p>
@@ -157,7 +194,9 @@ function App() {
         {kits && (
           <>
             <Notice>
-              {kits.length === 1 ? "The proof in this file is whole." : "The proofs in these files are whole."}
+              {kits.length === 1
+                ? "The proof in this file is whole."
+                : "The proofs in these files are whole."}
             </Notice>
             <div class="cards">
               {kits.map((kit) => (
@@ -177,8 +216,9 @@ function App() {
       </Step>
       <footer>
         <p class="quiet">
-          The page checks each proof in this browser, and the contract checks it again before it pays. You can save this
-          page as one file and open it without a network: it does the same then.
+          The page checks each proof in this browser, and the contract checks it again before it
+          pays. You can save this page as one file and open it without a network: it does the same
+          then.
         </p>
       </footer>
     </main>
@@ -250,7 +290,8 @@ function Withdrawal({ connection, onAgain }: { connection: Connection; onAgain: 
   return (
     <>
       <p>
-        Your wallet sends the transaction, and you pay its gas. The tokens go to <code>{owner}</code>.
+        Your wallet sends the transaction, and you pay its gas. The tokens go to{" "}
+        <code>{owner}</code>.
       </p>
       <ul>
         {kits.map(({ tip }) => (
@@ -275,10 +316,14 @@ function Withdrawal({ connection, onAgain }: { connection: Connection; onAgain: 
       {outcomes?.map(({ vaultId, txHash, refusal }) => (
         <Notice key={vaultId} problem={refusal !== null}>
           <bdi>{what(vaultId)}</bdi>
-          {refusal === null ? `: paid. It is on L1, by transaction ${txHash}.` : `: not paid. ${refusal}`}
+          {refusal === null
+            ? `: paid. It is on L1, by transaction ${txHash}.`
+            : `: not paid. ${refusal}`}
         </Notice>
       ))}
-      {outcomes?.some(({ refusal }) => refusal !== null) && <Button onClick={onAgain} text="Check again" />}
+      {outcomes?.some(({ refusal }) => refusal !== null) && (
+        <Button onClick={onAgain} text="Check again" />
+      )}
     </>
   );
 }

@@ -6,7 +6,16 @@ import { chooseWallet, type Provider, signChallenge, type Wallet } from "../shar
 // The operator's API (/openapi.json) as used by this page. The page checks everything.
 
 /** Numbers that the API writes as decimal text, which are bigint in the core. */
-const WHOLE = ["vaultId", "newVaultId", "chainId", "amount", "outId", "deadline", "committedAt", "sequence"] as const;
+const WHOLE = [
+  "vaultId",
+  "newVaultId",
+  "chainId",
+  "amount",
+  "outId",
+  "deadline",
+  "committedAt",
+  "sequence",
+] as const;
 type Whole<T> = T extends string ? bigint : T;
 /** An answer with its large numbers in the core's types. */
 type Exact<T> = T extends object
@@ -40,7 +49,8 @@ async function read<T>(path: string): Promise<T> {
 }
 
 const ofBatch = (batchId: string) => `/public/v1/batches/${encodeURIComponent(batchId)}`;
-const ofVault = (vaultId: string | bigint) => `/public/v1/vaults/${encodeURIComponent(String(vaultId))}`;
+const ofVault = (vaultId: string | bigint) =>
+  `/public/v1/vaults/${encodeURIComponent(String(vaultId))}`;
 
 export const readSettings = () => read<Settings>("/explorer/settings.json");
 export const readState = () => read<State>("/public/v1/state");
@@ -54,7 +64,9 @@ export const readProof = async (vaultId: string): Promise<Proof> => ({
 export const readHistory = (vaultId: string | bigint) =>
   readExactly<client.PublicVaultHistory>(`${ofVault(vaultId)}/history`);
 
-export async function readBatches(cursor: string | null): Promise<{ data: readonly Batch[]; next: string | null }> {
+export async function readBatches(
+  cursor: string | null,
+): Promise<{ data: readonly Batch[]; next: string | null }> {
   const query = cursor === null ? "" : `&cursor=${encodeURIComponent(cursor)}`;
   const { data, pagination } = await read<client.BatchPage>(`/public/v1/batches?limit=20${query}`);
   return { data, next: pagination.nextCursor };
@@ -83,11 +95,17 @@ export async function signIn(wallet: Wallet): Promise<OwnSignIn> {
 }
 
 /** A request of the signed-in owner. A refused sign-in has ended. */
-export async function asOwner({ token, end }: SignedIn, path: string, body?: unknown): Promise<Response> {
-  return request(path, { body, headers: { authorization: `Bearer ${token}` } }).catch((error: Problem) => {
-    if (error.code.startsWith("credentials_")) end();
-    throw error;
-  });
+export async function asOwner(
+  { token, end }: SignedIn,
+  path: string,
+  body?: unknown,
+): Promise<Response> {
+  return request(path, { body, headers: { authorization: `Bearer ${token}` } }).catch(
+    (error: Problem) => {
+      if (error.code.startsWith("credentials_")) end();
+      throw error;
+    },
+  );
 }
 
 export async function jsonAsOwner<T>(signedIn: SignedIn, path: string, body?: unknown): Promise<T> {

@@ -1,15 +1,43 @@
 import * as protocol from "../../../core/protocol/verifier.ts";
 import { blobText, counted, moment, sentenceOf } from "../shared/format.ts";
-import { type Column, code, Facts, Id, Later, LongTable, OnDemand, Status, Table } from "../shared/parts.tsx";
+import {
+  type Column,
+  code,
+  Facts,
+  Id,
+  Later,
+  LongTable,
+  OnDemand,
+  Status,
+  Table,
+} from "../shared/parts.tsx";
 import { Amount } from "../shared/tokens.tsx";
-import { type Batch, type Roots, readBatch, readBatchData, readBatches, readBlobProofs, readState } from "./api.ts";
+import {
+  type Batch,
+  type Roots,
+  readBatch,
+  readBatchData,
+  readBatches,
+  readBlobProofs,
+  readState,
+} from "./api.ts";
 import { CHOOSE, type Check, Checks, judged, keptByL1, type Result, same } from "./checks.tsx";
 import { accordingToL1, l1, sourceName } from "./source.tsx";
 import { TransferTable, transferCheck, VaultLink } from "./transfer-view.tsx";
 
 const MODES = [
-  ["rollup", "countRollup", "rootRollup", "Data in L1's own transactions; L1 recomputed each root from it."],
-  ["validium", "countValidium", "rootValidium", "Data kept by a committee, whose signatures L1 checked."],
+  [
+    "rollup",
+    "countRollup",
+    "rootRollup",
+    "Data in L1's own transactions; L1 recomputed each root from it.",
+  ],
+  [
+    "validium",
+    "countValidium",
+    "rootValidium",
+    "Data kept by a committee, whose signatures L1 checked.",
+  ],
 ] as const;
 
 export async function stateView() {
@@ -20,8 +48,8 @@ export async function stateView() {
     <>
       <h1>State</h1>
       <p class="lead">
-        Every vault is in an append-only tree whose root L1 stores. Nobody can change or remove one, not even the
-        operator.
+        Every vault is in an append-only tree whose root L1 stores. Nobody can change or remove one,
+        not even the operator.
       </p>
       <Checks
         of={stateChecks(committed, () => protocol.stateCommitment(settlement, committed))}
@@ -52,7 +80,9 @@ export async function stateView() {
 }
 
 function waiting(count: number): string {
-  return count === 0 ? "on L1; none waiting" : `on L1; ${counted(count, "sealed batch", "sealed batches")} on the way`;
+  return count === 0
+    ? "on L1; none waiting"
+    : `on L1; ${counted(count, "sealed batch", "sealed batches")} on the way`;
 }
 
 function stateChecks(committed: Roots, commitment: () => string): Check[] {
@@ -67,7 +97,11 @@ function stateChecks(committed: Roots, commitment: () => string): Check[] {
         if (contract === null) return ["open", CHOOSE];
         return contract.requireOwnCode().then(
           () => ["holds", "StateCommitment, Administration, Transfers"],
-          (error) => [error instanceof protocol.MintmarkError ? "fails" : "open", sentenceOf(error)] as const,
+          (error) =>
+            [
+              error instanceof protocol.MintmarkError ? "fails" : "open",
+              sentenceOf(error),
+            ] as const,
         );
       },
     ],
@@ -82,7 +116,9 @@ function stateChecks(committed: Roots, commitment: () => string): Check[] {
         if (seen === null) return ["open", CHOOSE];
         const counts = `${seen.countRollup} rollup, ${seen.countValidium} validium, says ${sourceName()}`;
         // A commit between the two reads is no contradiction: the visitor can reload.
-        return isLevel(seen) ? ["holds", counts] : ["open", `${counts}. L1 has new commits: reload to compare again.`];
+        return isLevel(seen)
+          ? ["holds", counts]
+          : ["open", `${counts}. L1 has new commits: reload to compare again.`];
       },
     ],
     [
@@ -149,7 +185,9 @@ export async function vaultsOf(batch: Batch): Promise<readonly protocol.VaultCon
 /** The data names its kind itself. */
 function decoded({ mode, batchNumber }: Batch, data: Uint8Array) {
   const inBlobs = protocol.isBlobBatchData(data) ? protocol.readBlobBatchData(data) : null;
-  const { slots, assets } = inBlobs ? { ...inBlobs, slots: protocol.blobSlots(inBlobs) } : protocol.decodeBatch(data);
+  const { slots, assets } = inBlobs
+    ? { ...inBlobs, slots: protocol.blobSlots(inBlobs) }
+    : protocol.decodeBatch(data);
   return { assets, slots: protocol.placeVaults(slots, mode, batchNumber) };
 }
 
@@ -179,11 +217,20 @@ export async function batchView(name: string) {
 
 function Recomputed({ batch }: { batch: Batch }) {
   if (batch.batchRoot === null) {
-    return <p class="quiet">The batch is still open. Its vaults can be read and checked once it is sealed.</p>;
+    return (
+      <p class="quiet">
+        The batch is still open. Its vaults can be read and checked once it is sealed.
+      </p>
+    );
   }
   const load = () => recomputed(batch);
   if (batch.vaultCount <= AT_ONCE) return <Later load={load} />;
-  return <OnDemand text={`Download and recompute all ${batch.vaultCount.toLocaleString()} vaults`} load={load} />;
+  return (
+    <OnDemand
+      text={`Download and recompute all ${batch.vaultCount.toLocaleString()} vaults`}
+      load={load}
+    />
+  );
 }
 
 async function recomputed(batch: Batch) {
@@ -191,7 +238,10 @@ async function recomputed(batch: Batch) {
   if (batch.kind === "transfers") {
     return (
       <>
-        <Checks of={[hashCheck(batch, data), transferCheck(batch, data), l1Check(batch)]} verdicts={verdicts()} />
+        <Checks
+          of={[hashCheck(batch, data), transferCheck(batch, data), l1Check(batch)]}
+          verdicts={verdicts()}
+        />
         <h2>Transfers</h2>
         <TransferTable data={data} batchNumber={batch.batchNumber} />
       </>
@@ -202,7 +252,11 @@ async function recomputed(batch: Batch) {
     <>
       <Checks of={batchChecks(batch, data, content)} verdicts={verdicts()} />
       <h2>Vaults</h2>
-      <LongTable label="Vaults" entries={content.slots.filter((vault) => vault !== null)} columns={VAULT_COLUMNS} />
+      <LongTable
+        label="Vaults"
+        entries={content.slots.filter((vault) => vault !== null)}
+        columns={VAULT_COLUMNS}
+      />
     </>
   );
 }
@@ -220,7 +274,11 @@ const verdicts = () => ({
   open: "This batch has not been compared with L1.",
 });
 
-function batchChecks(batch: Batch, data: Uint8Array, { assets, slots }: ReturnType<typeof decoded>): Check[] {
+function batchChecks(
+  batch: Batch,
+  data: Uint8Array,
+  { assets, slots }: ReturnType<typeof decoded>,
+): Check[] {
   const { batchRoot, dataHash, kind, leftOut } = batch;
   const isLeftOut = ({ chainId, assetType }: (typeof assets)[number]) =>
     leftOut.some((out) => out.chainId === `${chainId}` && out.assetType === assetType);
@@ -232,7 +290,11 @@ function batchChecks(batch: Batch, data: Uint8Array, { assets, slots }: ReturnTy
     ],
     [
       "That hash and the manifest of the assets give the batch's root.",
-      () => same(protocol.batchRoot("blobs", protocol.manifestRoot(assets, places), dataHash ?? "0x"), batchRoot),
+      () =>
+        same(
+          protocol.batchRoot("blobs", protocol.manifestRoot(assets, places), dataHash ?? "0x"),
+          batchRoot,
+        ),
     ],
   ];
   const inTree: readonly Check[] = [
@@ -241,7 +303,9 @@ function batchChecks(batch: Batch, data: Uint8Array, { assets, slots }: ReturnTy
       "The vaults in the data and the manifest of their assets give the batch's root.",
       () => {
         const started = performance.now();
-        const content = protocol.bytesToHex(new protocol.BatchTree(protocol.vaultLeaves(slots)).root);
+        const content = protocol.bytesToHex(
+          new protocol.BatchTree(protocol.vaultLeaves(slots)).root,
+        );
         const root = protocol.batchRoot(kind, protocol.manifestRoot(assets, places), content);
         const time = Math.max(1, Math.round(performance.now() - started));
         const leaves = counted(slots.length, "leaf", "leaves");
@@ -259,15 +323,28 @@ function hashCheck({ dataHash }: Batch, data: Uint8Array): Check {
   ];
 }
 
-function l1Check({ batchRoot, vaultCount, committedAt, l1Sequence, mode, batchNumber }: Batch): Check {
+function l1Check({
+  batchRoot,
+  vaultCount,
+  committedAt,
+  l1Sequence,
+  mode,
+  batchNumber,
+}: Batch): Check {
   const header =
     batchRoot === null || committedAt === null || l1Sequence === null
       ? null
       : { batchRoot, vaultCount, committedAt: BigInt(committedAt), sequence: BigInt(l1Sequence) };
-  return ["L1 keeps the hash of this root, count, time and sequence.", () => keptByL1(header, { mode, batchNumber })];
+  return [
+    "L1 keeps the hash of this root, count, time and sequence.",
+    () => keptByL1(header, { mode, batchNumber }),
+  ];
 }
 
-/** Whether the data's blobs are those that the batch's data hash names. JavaScript alone checks the proofs. */
+/**
+ * Whether the data's blobs are those that the batch's data hash names. JavaScript alone checks the
+ * proofs.
+ */
 async function blobsAre({ batchId, dataHash }: Batch, data: Uint8Array): Promise<Result> {
   const started = performance.now();
   const batch = protocol.readBlobBatchData(data);
@@ -275,13 +352,23 @@ async function blobsAre({ batchId, dataHash }: Batch, data: Uint8Array): Promise
   const proofs = await readBlobProofs(batchId);
   const hashes = proofs.map(({ commitment }) => protocol.versionedHash(commitment));
   if (proofs.length !== blobs.length)
-    return judged(false, `${counted(blobs.length, "blob")}, but ${counted(proofs.length, "proof")}`);
+    return judged(
+      false,
+      `${counted(blobs.length, "blob")}, but ${counted(proofs.length, "proof")}`,
+    );
   for (const [i, proof] of proofs.entries()) {
     const [hash, blob] = [hashes[i], blobs[i]];
     if (!hash || !blob || !protocol.verifyBlob(hash, blob, proof))
       return judged(false, `blob ${i} is not the one that its proof names`);
   }
-  const content = protocol.blobContent(batch.vaultCount, protocol.manifestHash(batch.assets), hashes);
+  const content = protocol.blobContent(
+    batch.vaultCount,
+    protocol.manifestHash(batch.assets),
+    hashes,
+  );
   const time = Math.round(performance.now() - started);
-  return judged(content === dataHash, `${counted(blobs.length, "blob")} checked here in ${time} ms: ${content}`);
+  return judged(
+    content === dataHash,
+    `${counted(blobs.length, "blob")} checked here in ${time} ms: ${content}`,
+  );
 }

@@ -14,7 +14,10 @@ const SIGNS: Readonly<Record<Outcome | "waits", readonly [sign: string, spoken: 
 
 export type Result = readonly [Outcome, string];
 
-/** A claim, and its test, which describes its result. A rejection leaves the check open, with the reason. */
+/**
+ * A claim, and its test, which describes its result. A rejection leaves the check open, with the
+ * reason.
+ */
 export type Check = readonly [claim: string, test: () => Result | Promise<Result>];
 
 export const CHOOSE = "Choose below how to read L1.";
@@ -28,14 +31,24 @@ export function same(computed: string, claimed: string | null): Result {
 }
 
 /** Runs checks one after the other, shows each result, and the verdict at the end. */
-export function Checks({ of, verdicts }: { of: readonly Check[]; verdicts: Readonly<Record<Outcome, string>> }) {
+export function Checks({
+  of,
+  verdicts,
+}: {
+  of: readonly Check[];
+  verdicts: Readonly<Record<Outcome, string>>;
+}) {
   const [results, setResults] = useState<readonly Result[]>([]);
   useEffect(() => {
     let isShown = true;
     void (async () => {
       const done: Result[] = [];
       for (const [, test] of of) {
-        done.push(await (async () => test())().catch((error: unknown) => ["open", sentenceOf(error)] as const));
+        done.push(
+          await (async () => test())().catch(
+            (error: unknown) => ["open", sentenceOf(error)] as const,
+          ),
+        );
         if (!isShown) return;
         setResults([...done]);
       }
@@ -45,7 +58,11 @@ export function Checks({ of, verdicts }: { of: readonly Check[]; verdicts: Reado
     };
   }, []);
   const outcomes = results.map(([outcome]) => outcome);
-  const all: Outcome = outcomes.includes("fails") ? "fails" : outcomes.includes("open") ? "open" : "holds";
+  const all: Outcome = outcomes.includes("fails")
+    ? "fails"
+    : outcomes.includes("open")
+      ? "open"
+      : "holds";
   const isDone = results.length === of.length;
   return (
     <div>
@@ -78,7 +95,8 @@ export async function keptByL1(
   header: BatchHeader | null,
   { mode, batchNumber }: { readonly mode: Mode; readonly batchNumber: number },
 ): Promise<Result> {
-  if (header === null || header.committedAt === 0n) return ["open", "L1 has not committed the batch yet."];
+  if (header === null || header.committedAt === 0n)
+    return ["open", "L1 has not committed the batch yet."];
   const contract = await l1();
   if (contract === null) return ["open", CHOOSE];
   const kept = await contract.batchHeaderHash(mode, batchNumber);

@@ -27,7 +27,10 @@ const SECTIONS = [
 async function viewOf(path: string, retry: () => void): Promise<ComponentChildren> {
   const [pattern, view] = ROUTES.find(([candidate]) => candidate.test(path)) ?? [];
   if (!view)
-    return [<h1 key="title">Nothing here</h1>, <p key="hint">Give a vault's id, or a batch such as zk-rollup-0.</p>];
+    return [
+      <h1 key="title">Nothing here</h1>,
+      <p key="hint">Give a vault's id, or a batch such as zk-rollup-0.</p>,
+    ];
   try {
     return await view(pattern?.exec(path)?.[1] ?? "");
   } catch (error) {
@@ -68,24 +71,38 @@ function App() {
         {settings.value && <span class="badge">{settings.value.environment}</span>}
         <nav aria-label="Sections">
           {SECTIONS.map(([href, name]) => (
-            <a key={href} href={href} {...(href.slice(1) === (path || "/") && { "aria-current": "page" as const })}>
+            <a
+              key={href}
+              href={href}
+              {...(href.slice(1) === (path || "/") && { "aria-current": "page" as const })}
+            >
               {name}
             </a>
           ))}
         </nav>
-        <Search hashOf={hashOf} label="Vault or batch" placeholder="Vault id, or a batch: zk-rollup-0" />
+        <Search
+          hashOf={hashOf}
+          label="Vault or batch"
+          placeholder="Vault id, or a batch: zk-rollup-0"
+        />
       </Top>
       <main id="main" tabIndex={-1}>
         {settings.error && <h1>The explorer cannot start now</h1>}
         <Shown of={settings}>
-          {() => <Later key={`${path} ${version}`} load={async () => <Titled>{await viewOf(path, again)}</Titled>} />}
+          {() => (
+            <Later
+              key={`${path} ${version}`}
+              load={async () => <Titled>{await viewOf(path, again)}</Titled>}
+            />
+          )}
         </Shown>
       </main>
       <footer>
         {settings.value && <Source onChange={again} />}
         <p class="quiet">
-          This page changes nothing without your wallet. It hashes, folds and compares in your browser, with the same
-          code that the engine runs: <a href="/explorer/explorer.js">read it</a>. API: <a href="/docs">reference</a>,{" "}
+          This page changes nothing without your wallet. It hashes, folds and compares in your
+          browser, with the same code that the engine runs:{" "}
+          <a href="/explorer/explorer.js">read it</a>. API: <a href="/docs">reference</a>,{" "}
           <a href="/openapi.json">OpenAPI</a>.
         </p>
       </footer>

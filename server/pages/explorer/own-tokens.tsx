@@ -2,7 +2,17 @@ import { useEffect, useReducer, useRef, useState } from "preact/hooks";
 import type { Hex, VaultContent } from "../../../core/protocol/verifier.ts";
 import type { OwnersWithdrawals } from "../../client/index.ts";
 import { blobText, counted, sentenceOf } from "../shared/format.ts";
-import { Button, code, download, Facts, More, Notice, onSent, useAction, useLoad } from "../shared/parts.tsx";
+import {
+  Button,
+  code,
+  download,
+  Facts,
+  More,
+  Notice,
+  onSent,
+  useAction,
+  useLoad,
+} from "../shared/parts.tsx";
 import { Amount, amountText, isImage, Picture, textIn, useMetadata } from "../shared/tokens.tsx";
 import { asOwner, jsonAsOwner, type SignedIn } from "./api.ts";
 import * as acts from "./owner-acts.tsx";
@@ -45,7 +55,8 @@ export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
   /** Looks at what is new here, and at what is on its way. */
   const lookAround = async () => {
     const some = [...shown.filter(({ vaultId }) => !standings.has(vaultId)), ...waiting];
-    for (let first = 0; first < some.length; first += 100) await look(some.slice(first, first + 100));
+    for (let first = 0; first < some.length; first += 100)
+      await look(some.slice(first, first + 100));
     await acts.followGiven(act).catch(() => undefined);
   };
   useLoad(lookAround, shown.length, waiting.length === 0 ? undefined : POLLING_MS);
@@ -89,7 +100,12 @@ export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
       if (fate !== null) given.delete(vaultId);
       if (fate !== null) set(vaultId, `It is ${fate}.`, "spent");
       if (fate !== null || given.has(vaultId)) continue;
-      const { status = "", quantity = "0", withdrawnBefore = "0", failure } = newest?.get(vaultId) ?? {};
+      const {
+        status = "",
+        quantity = "0",
+        withdrawnBefore = "0",
+        failure,
+      } = newest?.get(vaultId) ?? {};
       const settled = status === "settled" || status === "finalized";
       const told = settled ? BigInt(withdrawnBefore) + BigInt(quantity) : 0n;
       const withdrawn = paid.get(vaultId) ?? told;
@@ -98,9 +114,15 @@ export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
       const can = relayed === 0 ? "You can withdraw it." : "You can withdraw it or give it away.";
       if (withdrawn >= amount) set(vaultId, acts.PAID, "spent");
       else if (status in acts.ON_THE_WAY) set(vaultId, acts.ON_THE_WAY[status], "waiting");
-      else if (status === "failed") set(vaultId, `The withdrawal failed: ${failure ?? "no reason given"}`, "ready");
+      else if (status === "failed")
+        set(vaultId, `The withdrawal failed: ${failure ?? "no reason given"}`, "ready");
       else if (withdrawn === 0n) set(vaultId, can, "ready");
-      else set(vaultId, [<Amount key="paid" of={vault} amount={withdrawn} />, ` of it is on L1. ${can}`], "ready");
+      else
+        set(
+          vaultId,
+          [<Amount key="paid" of={vault} amount={withdrawn} />, ` of it is on L1. ${can}`],
+          "ready",
+        );
     }
   }
 
@@ -114,8 +136,14 @@ export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
           : `You sign once, and once for each token that a transfer made. The operator sends the transaction and pays the gas of up to ${counted(relayed, "token")} a day. By your own transaction you pay it and depend on nobody. The tokens go to your own address.`}
       </p>
       <div class="choices">
-        <Button disabled={ready.length === 0} onClick={() => select(ready, true)} text="Select all" />
-        {isHosted && !asked && <Button onClick={() => setAsked(true)} text="Show images from their hosts" />}
+        <Button
+          disabled={ready.length === 0}
+          onClick={() => select(ready, true)}
+          text="Select all"
+        />
+        {isHosted && !asked && (
+          <Button onClick={() => setAsked(true)} text="Show images from their hosts" />
+        )}
       </div>
       <ul class="tokens" aria-label="My tokens">
         {shown.map((vault) => (
@@ -132,15 +160,25 @@ export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
         ))}
       </ul>
       <More left={vaults.length - count} show={() => setCount(count + PAGE)} />
-      <section class={chosen.length > 0 ? "withdraw open" : "withdraw"} aria-label="What to do with them">
+      <section
+        class={chosen.length > 0 ? "withdraw open" : "withdraw"}
+        aria-label="What to do with them"
+      >
         <p role="status">
-          {chosen.length === 0 ? "No token is selected." : `${counted(chosen.length, "token")} selected.`}
+          {chosen.length === 0
+            ? "No token is selected."
+            : `${counted(chosen.length, "token")} selected.`}
         </p>
         {chosen.length > 0 && (
           <>
             <div class="choices">
               {relayed > 0 && (
-                <Button main disabled={busy} onClick={() => run(acts.byRelay)} text="Withdraw by the operator" />
+                <Button
+                  main
+                  disabled={busy}
+                  onClick={() => run(acts.byRelay)}
+                  text="Withdraw by the operator"
+                />
               )}
               <Button
                 main={relayed === 0}
@@ -217,7 +255,9 @@ function Card({ vault, signedIn, standing, isSelected, asked, onSelect, onHosted
         <h2>
           <bdi>{name ?? (id === null ? "Tokens" : `Token ${id}`)}</bdi>
         </h2>
-        <p class="amount">{id === null ? <bdi>{text}</bdi> : `Token ${id}${amount === 1n ? "" : `, ${text} of it`}`}</p>
+        <p class="amount">
+          {id === null ? <bdi>{text}</bdi> : `Token ${id}${amount === 1n ? "" : `, ${text} of it`}`}
+        </p>
         <p class="standing">{standing?.text ?? "…"}</p>
         <div class="choices">
           <label class="select">
@@ -230,7 +270,11 @@ function Card({ vault, signedIn, standing, isSelected, asked, onSelect, onHosted
             />
             Select
           </label>
-          <Button aria-label={`Download the exit kit of ${label}`} onClick={() => run(save)} text="Exit kit" />
+          <Button
+            aria-label={`Download the exit kit of ${label}`}
+            onClick={() => run(save)}
+            text="Exit kit"
+          />
           {isSaved && (
             <span role="status" class="quiet">
               saved
@@ -255,23 +299,36 @@ function Card({ vault, signedIn, standing, isSelected, asked, onSelect, onHosted
   );
 }
 
-/** Of each vault of the settlement's chain the units that L1 has paid; empty without a source of L1 data. */
+/**
+ * Of each vault of the settlement's chain the units that L1 has paid; empty without a source of L1
+ * data.
+ */
 async function paidOnL1(vaults: readonly VaultContent[]): Promise<ReadonlyMap<bigint, bigint>> {
   const [contract, { chainId }] = await Promise.all([l1(), settlement()]);
   if (contract === null) return new Map();
   const here = vaults.filter((vault) => String(vault.chainId) === chainId);
-  const paid = [...Map.groupBy(here, ({ assetType }) => assetType)].map(async ([assetType, some]) => {
-    const registered = await contract.registration(BigInt(chainId), assetType);
-    const paidOf = async (vaultId: bigint) => (registered ? contract.withdrawn(vaultId, registered.standard) : 0n);
-    return Promise.all(some.map(async ({ vaultId }) => [vaultId, await paidOf(vaultId)] as const));
-  });
+  const paid = [...Map.groupBy(here, ({ assetType }) => assetType)].map(
+    async ([assetType, some]) => {
+      const registered = await contract.registration(BigInt(chainId), assetType);
+      const paidOf = async (vaultId: bigint) =>
+        registered ? contract.withdrawn(vaultId, registered.standard) : 0n;
+      return Promise.all(
+        some.map(async ({ vaultId }) => [vaultId, await paidOf(vaultId)] as const),
+      );
+    },
+  );
   return new Map((await Promise.all(paid)).flat());
 }
 
 async function newestOf(signedIn: SignedIn, vaults: readonly VaultContent[]) {
   const query = vaults.map(({ vaultId }) => `vaultId=${vaultId}`).join("&");
-  const { vaults: named } = await jsonAsOwner<OwnersWithdrawals>(signedIn, `/owner/v1/withdrawals?${query}`);
+  const { vaults: named } = await jsonAsOwner<OwnersWithdrawals>(
+    signedIn,
+    `/owner/v1/withdrawals?${query}`,
+  );
   return new Map(
-    named.flatMap(({ vaultId, withdrawal }) => (withdrawal === null ? [] : [[BigInt(vaultId), withdrawal] as const])),
+    named.flatMap(({ vaultId, withdrawal }) =>
+      withdrawal === null ? [] : [[BigInt(vaultId), withdrawal] as const],
+    ),
   );
 }

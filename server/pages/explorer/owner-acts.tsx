@@ -42,22 +42,34 @@ export const PAID = "It is on L1, in your wallet.";
 const MOST = 256;
 
 /**
- * Withdraws by the operator's relay: one signature for each chain, and for each list of vaults. L1 takes no list for
- * vaults that transfers made, so each of them has its own signature. Returns what was refused, as sentences.
+ * Withdraws by the operator's relay: one signature for each chain, and for each list of vaults. L1
+ * takes no list for vaults that transfers made, so each of them has its own signature. Returns what
+ * was refused, as sentences.
  */
 export async function byRelay({ signedIn, vaults, change, made }: Act): Promise<string[]> {
   const refused: Pick<client.OwnersListReply["vaults"][number], "vaultId" | "error">[] = [];
   const most = Math.min(MOST, settings.relayVaults);
-  const key = ({ vaultId, chainId }: VaultContent) => (made.has(vaultId) ? `vault ${vaultId}` : `${chainId}`);
+  const key = ({ vaultId, chainId }: VaultContent) =>
+    made.has(vaultId) ? `vault ${vaultId}` : `${chainId}`;
   for (const group of Map.groupBy(vaults, key).values()) {
     for (let first = 0; first < group.length; first += most) {
       const part = group.slice(first, first + most);
       const vaultIds = part.map(({ vaultId }) => String(vaultId));
       const path = "/owner/v1/withdrawals";
-      const prepared = await jsonAsOwner<client.WithdrawalPreparation>(signedIn, `${path}/prepare`, { vaultIds });
+      const prepared = await jsonAsOwner<client.WithdrawalPreparation>(
+        signedIn,
+        `${path}/prepare`,
+        { vaultIds },
+      );
       const wanted = { vaultIds, recipient: signedIn.address, signer: signedIn.provider };
       const check = () => requireWithdrawal(prepared, wanted);
-      const signature = await signAsked(signedIn, "withdrawal", prepared, String(group[0]?.chainId), check);
+      const signature = await signAsked(
+        signedIn,
+        "withdrawal",
+        prepared,
+        String(group[0]?.chainId),
+        check,
+      );
       const list = { ...prepared.submit.body, signature };
       const reply = await jsonAsOwner<client.OwnersListReply>(signedIn, path, list);
       for (const { vaultId, error } of reply.vaults)
@@ -66,12 +78,15 @@ export async function byRelay({ signedIn, vaults, change, made }: Act): Promise<
     }
   }
   const named = (id: string) => shortName(vaults.find(({ vaultId }) => `${vaultId}` === id));
-  return refused.map(({ vaultId, error }) => `${named(vaultId)} was not accepted. ${error?.detail ?? ""}`);
+  return refused.map(
+    ({ vaultId, error }) => `${named(vaultId)} was not accepted. ${error?.detail ?? ""}`,
+  );
 }
 
 /**
- * The owner's signature over a message for the contract that pays tokens of a chain. The server prepares the message, so
- * the page first checks that it says what the owner asked for, to that contract.
+ * The owner's signature over a message for the contract that pays tokens of a chain. The server
+ * prepares the message, so the page first checks that it says what the owner asked for, to that
+ * contract.
  */
 async function signAsked(
   { provider, address }: SignedIn,
@@ -88,15 +103,18 @@ async function signAsked(
     if (String(domain.chainId) !== chainId || domain.verifyingContract.toLowerCase() !== contract)
       throw new Error("The message is for another contract.");
   } catch (cause) {
-    throw new Error(`The server prepared another ${what} than the one you asked for. Do not sign it.`, { cause });
+    throw new Error(
+      `The server prepared another ${what} than the one you asked for. Do not sign it.`,
+      { cause },
+    );
   }
   await switchChain(provider, BigInt(chainId));
   return signWith(provider, typedData, address);
 }
 
 /**
- * Withdraws by the owner's own transactions. Each goes to one contract that pays, and takes up to 21 vaults.
- * Returns what was refused, as sentences.
+ * Withdraws by the owner's own transactions. Each goes to one contract that pays, and takes up to
+ * 21 vaults. Returns what was refused, as sentences.
  */
 export async function byOwnTransaction({ signedIn, vaults, change }: Act): Promise<string[]> {
   // The Ethereum library is loaded only here.
@@ -106,7 +124,11 @@ export async function byOwnTransaction({ signedIn, vaults, change }: Act): Promi
   for (const vault of vaults) {
     const { vaultId } = vault;
     try {
-      kits.push(parseExitKit(await (await asOwner(signedIn, `/owner/v1/vaults/${vaultId}/exit-kit`)).text()));
+      kits.push(
+        parseExitKit(
+          await (await asOwner(signedIn, `/owner/v1/vaults/${vaultId}/exit-kit`)).text(),
+        ),
+      );
     } catch (error) {
       refused.push(`${shortName(vault)} cannot be withdrawn. ${sentenceOf(error)}`);
     }
@@ -118,7 +140,12 @@ export async function byOwnTransaction({ signedIn, vaults, change }: Act): Promi
     const sent = () => {
       for (const { tip } of group) change(tip.vaultId, ON_THE_WAY.submitted, "waiting");
     };
-    for (const { vaultId, refusal } of await withdraw(signedIn.provider, signedIn.address, group, sent)) {
+    for (const { vaultId, refusal } of await withdraw(
+      signedIn.provider,
+      signedIn.address,
+      group,
+      sent,
+    )) {
       if (refusal === null) change(vaultId, PAID, "spent");
       else {
         change(vaultId, "You can withdraw it.", "ready");
@@ -152,13 +179,15 @@ export function Question({ vaults, to, onSign, onCancel }: QuestionProps) {
             {vault.blob === "0x" ? <Amount of={vault} /> : `token ${blobText(vault.blob)}`}
           </Fragment>
         ))}
-        {to === null ? ", with all that is left. The tokens are burnt for ever." : ", with all that is left, to "}
+        {to === null
+          ? ", with all that is left. The tokens are burnt for ever."
+          : ", with all that is left, to "}
         {to !== null && [<code key="to">{to}</code>, "."]}
       </p>
       <p>
-        Your wallet shows a message named "Transfers": the vault of each token, the amount 0 for all that is left, and{" "}
-        {to === null ? "the zero address" : "the receiver"}. Nobody can take it back after you have signed. It costs you
-        no gas.
+        Your wallet shows a message named "Transfers": the vault of each token, the amount 0 for all
+        that is left, and {to === null ? "the zero address" : "the receiver"}. Nobody can take it
+        back after you have signed. It costs you no gas.
       </p>
       <details>
         <summary>The vaults</summary>
@@ -172,15 +201,24 @@ export function Question({ vaults, to, onSign, onCancel }: QuestionProps) {
   );
 }
 
-/** Gives whole vaults to another owner, or redeems them, with one signature for each list of vaults. */
-export async function giveAway({ signedIn, vaults, given, change }: Act, to: Hex | null): Promise<string[]> {
+/**
+ * Gives whole vaults to another owner, or redeems them, with one signature for each list of vaults.
+ */
+export async function giveAway(
+  { signedIn, vaults, given, change }: Act,
+  to: Hex | null,
+): Promise<string[]> {
   for (let first = 0; first < vaults.length; first += settings.relayVaults) {
     const some = vaults.slice(first, first + settings.relayVaults);
     const receiver = to === null ? ({ redeem: true } as const) : { to };
     const transfers = some.map(({ vaultId }) => ({ vaultId: String(vaultId), ...receiver }));
-    const prepared = await jsonAsOwner<client.TransferPreparation>(signedIn, "/owner/v1/transfers/prepare", {
-      transfers,
-    });
+    const prepared = await jsonAsOwner<client.TransferPreparation>(
+      signedIn,
+      "/owner/v1/transfers/prepare",
+      {
+        transfers,
+      },
+    );
     const { chainId } = await settlement();
     const check = () => requireTransfers(prepared, transfers);
     const signature = await signAsked(signedIn, "transfer", prepared, chainId, check);
@@ -198,13 +236,17 @@ export async function giveAway({ signedIn, vaults, given, change }: Act, to: Hex
 /** Shows how the vaults stand that this page has given away. */
 export async function followGiven({ signedIn, given, change }: Act): Promise<void> {
   for (const transferId of new Set([...given.values()].map((each) => each.transferId))) {
-    const { status, failure } = await jsonAsOwner<client.OwnersTransfer>(signedIn, `/owner/v1/transfers/${transferId}`);
+    const { status, failure } = await jsonAsOwner<client.OwnersTransfer>(
+      signedIn,
+      `/owner/v1/transfers/${transferId}`,
+    );
     for (const [vaultId, { to, transferId: own }] of given) {
       if (own !== transferId) continue;
       if (status === "failed") {
         given.delete(vaultId);
         change(vaultId, `That failed: ${failure ?? "no reason given"}`, "ready");
-      } else if (status === "settled" || status === "finalized") change(vaultId, `It is ${fateOf(to)}.`, "spent");
+      } else if (status === "settled" || status === "finalized")
+        change(vaultId, `It is ${fateOf(to)}.`, "spent");
       else change(vaultId, `It is ${fateOf(to)}; ${status}.`, "waiting");
     }
   }

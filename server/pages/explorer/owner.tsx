@@ -21,8 +21,9 @@ export function Owner() {
     <>
       <h1>My tokens</h1>
       <p class="lead">
-        Take your tokens to L1 here. An exit kit is a small file that does the same without this server:{" "}
-        <a href="/exit">the exit page</a> needs only the file and your wallet. Keep it like a receipt.
+        Take your tokens to L1 here. An exit kit is a small file that does the same without this
+        server: <a href="/exit">the exit page</a> needs only the file and your wallet. Keep it like
+        a receipt.
       </p>
       {hasEnded && <Notice problem>Your sign-in has ended. Sign in again.</Notice>}
       {current === null ? (
@@ -30,7 +31,8 @@ export function Owner() {
       ) : (
         <>
           <p class="who">
-            Signed in as <code>{current.address}</code> <Button onClick={() => change(null)} text="Sign out" />
+            Signed in as <code>{current.address}</code>{" "}
+            <Button onClick={() => change(null)} text="Sign out" />
           </p>
           <Found key={current.token} signedIn={{ ...current, end: () => change(null, true) }} />
         </>
@@ -44,21 +46,31 @@ function Welcome({ onSignedIn }: { onSignedIn: (signedIn: OwnSignIn) => void }) 
   const last = useRef(found[0]);
   const { error, run } = useAction();
   if (found.length === 0)
-    return <Notice>This browser has no wallet. Open this page in a browser with your Ethereum wallet.</Notice>;
+    return (
+      <Notice>
+        This browser has no wallet. Open this page in a browser with your Ethereum wallet.
+      </Notice>
+    );
   const start = (wallet = last.current) => {
     last.current = wallet;
     if (wallet !== undefined) void run(async () => onSignedIn(await signIn(wallet)));
   };
   return (
     <>
-      <p>Your wallet signs a short text that names this site. It sends no transaction and costs nothing.</p>
+      <p>
+        Your wallet signs a short text that names this site. It sends no transaction and costs
+        nothing.
+      </p>
       <WalletButtons main verb="Sign in with" onChoose={start} />
       {error && <Failure error={error} retry={() => start()} />}
     </>
   );
 }
 
-/** Searches the public data, a page of batches at a time. Nobody learns which vaults it searches for. */
+/**
+ * Searches the public data, a page of batches at a time. Nobody learns which vaults it searches
+ * for.
+ */
 function Found({ signedIn }: { signedIn: SignedIn }) {
   const transfers = useRef(ownTransfers(signedIn.address)).current;
   const [{ vaults, batches, next }, setFound] = useState({
@@ -72,8 +84,11 @@ function Found({ signedIn }: { signedIn: SignedIn }) {
       const page = await readBatches(next);
       const sealed = page.data.filter(({ batchRoot }) => batchRoot !== null);
       const mine: VaultContent[] = [];
-      for (const batch of sealed) if (batch.kind === "transfers") mine.push(...(await transfers.read(batch)));
-      const minted = await Promise.all(sealed.filter(({ kind }) => kind !== "transfers").map(vaultsOf));
+      for (const batch of sealed)
+        if (batch.kind === "transfers") mine.push(...(await transfers.read(batch)));
+      const minted = await Promise.all(
+        sealed.filter(({ kind }) => kind !== "transfers").map(vaultsOf),
+      );
       mine.push(...minted.flat().filter(({ owner }) => owner === signedIn.address));
       mine.push(...(await transfers.changesOf(mine)));
       setFound({ vaults: [...vaults, ...mine], batches: batches + sealed.length, next: page.next });

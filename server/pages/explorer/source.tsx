@@ -4,7 +4,10 @@ import { Button, Later, Notice, onSent } from "../shared/parts.tsx";
 import { type Provider, useWallets, wallet } from "../shared/wallets.tsx";
 import { type Roots, readState, type Settings, type State } from "./api.ts";
 
-/** The source of L1 data: the visitor's wallet, a node of the visitor's choice, or the operator's node. */
+/**
+ * The source of L1 data: the visitor's wallet, a node of the visitor's choice, or the operator's
+ * node.
+ */
 type Choice = "wallet" | "own" | "operator";
 
 const REMEMBERED = "mintmark.rpc";
@@ -57,7 +60,8 @@ export function Source({ onChange }: { onChange: () => void }) {
   const [, redraw] = useReducer((count: number) => count + 1, 0);
   const [isWrong, setWrong] = useState(false);
   const hasWallet = useWallets().length > 0;
-  choice ??= ownAddress !== "" ? "own" : hasWallet ? "wallet" : settings.rpc !== null ? "operator" : null;
+  choice ??=
+    ownAddress !== "" ? "own" : hasWallet ? "wallet" : settings.rpc !== null ? "operator" : null;
   const choose = (next: Choice) => {
     choice = next;
     redraw(null);
@@ -83,9 +87,17 @@ export function Source({ onChange }: { onChange: () => void }) {
       </div>
       <form class="address" autocomplete="off" onSubmit={submit} noValidate>
         <label for="rpc">My Ethereum node</label>
-        <input id="rpc" name="rpc" type="url" placeholder="https://your.ethereum.node" defaultValue={ownAddress} />
+        <input
+          id="rpc"
+          name="rpc"
+          type="url"
+          placeholder="https://your.ethereum.node"
+          defaultValue={ownAddress}
+        />
         <Button submit aria-pressed={choice === "own"} text="Use my node" />
-        {isWrong && <Notice problem>Give an https:// address, or http://localhost with its port.</Notice>}
+        {isWrong && (
+          <Notice problem>Give an https:// address, or http://localhost with its port.</Notice>
+        )}
       </form>
       <p class="quiet">{explain()}</p>
       <Later load={nameContract} />
@@ -93,7 +105,10 @@ export function Source({ onChange }: { onChange: () => void }) {
   );
 }
 
-/** A browser can refuse storage. The page works without it: an address then holds until the page is closed. */
+/**
+ * A browser can refuse storage. The page works without it: an address then holds until the page is
+ * closed.
+ */
 function stored<T>(use: (storage: Storage) => T): T | null {
   try {
     return use(localStorage);
@@ -106,7 +121,8 @@ function explain(): string {
   if (choice === "operator") {
     return `This page reads L1 through the operator's own node (${settings.rpc}). A dishonest operator could run a dishonest node. To check the operator, use your wallet or a node that you trust.`;
   }
-  if (choice === null) return "To compare with L1, name an Ethereum node, or open this page with a wallet.";
+  if (choice === null)
+    return "To compare with L1, name an Ethereum node, or open this page with a wallet.";
   return `This page reads L1 through ${sourceName()}, independent of the operator.`;
 }
 
@@ -125,9 +141,14 @@ function node(address: string): Provider {
         throw new Error(`This page cannot reach the Ethereum node at ${address}.`);
       });
       const { result, error } = await response.json().catch(() => {
-        throw new Error(`The Ethereum node at ${address} answered ${response.status}, but not in JSON.`);
+        throw new Error(
+          `The Ethereum node at ${address} answered ${response.status}, but not in JSON.`,
+        );
       });
-      if (error) throw new Error(`The Ethereum node refused ${method}: ${error.message ?? "no reason given"}`);
+      if (error)
+        throw new Error(
+          `The Ethereum node refused ${method}: ${error.message ?? "no reason given"}`,
+        );
       return result;
     },
   };
@@ -147,25 +168,50 @@ export interface Registration {
 export type SettlementContract = ReturnType<typeof settlementContract>;
 
 function settlementContract(provider: Provider, contract: protocol.Hex, chainId: bigint) {
-  const ask = (method: string, ...params: readonly unknown[]) => provider.request({ method, params });
+  const ask = (method: string, ...params: readonly unknown[]) =>
+    provider.request({ method, params });
   const checkChain = async () => {
     const served = BigInt(String(await ask("eth_chainId")));
     if (served === chainId) return;
-    throw new Error(`This Ethereum node serves chain ${served}; the vaults are settled on chain ${chainId}.`);
+    throw new Error(
+      `This Ethereum node serves chain ${served}; the vaults are settled on chain ${chainId}.`,
+    );
   };
   let rightChain: Promise<void> | undefined;
-  /** Calls a view with word arguments and results, by the contract ABI: selector, then 32 bytes each. */
-  const call = async (signature: string, results: number, ...args: readonly Word[]): Promise<readonly bigint[]> => {
+  /**
+   * Calls a view with word arguments and results, by the contract ABI: selector, then 32 bytes
+   * each.
+   */
+  const call = async (
+    signature: string,
+    results: number,
+    ...args: readonly Word[]
+  ): Promise<readonly bigint[]> => {
     rightChain ??= checkChain();
     await rightChain;
-    const selector = protocol.bytesToHex(protocol.keccak256(new TextEncoder().encode(signature))).slice(0, 10);
-    const answer = await ask("eth_call", { to: contract, data: selector + args.map(digits).join("") }, "latest");
-    if (typeof answer !== "string" || !/^0x(?:[0-9a-f]{64})+$/i.test(answer) || answer.length !== 2 + 64 * results)
+    const selector = protocol
+      .bytesToHex(protocol.keccak256(new TextEncoder().encode(signature)))
+      .slice(0, 10);
+    const answer = await ask(
+      "eth_call",
+      { to: contract, data: selector + args.map(digits).join("") },
+      "latest",
+    );
+    if (
+      typeof answer !== "string" ||
+      !/^0x(?:[0-9a-f]{64})+$/i.test(answer) ||
+      answer.length !== 2 + 64 * results
+    )
       throw new Error(`There is no settlement contract at ${contract} on this chain.`);
-    return Array.from({ length: results }, (_, i) => BigInt(`0x${answer.slice(2 + 64 * i, 66 + 64 * i)}`));
+    return Array.from({ length: results }, (_, i) =>
+      BigInt(`0x${answer.slice(2 + 64 * i, 66 + 64 * i)}`),
+    );
   };
   return {
-    /** Rejects with a `MintmarkError` unless all code of the contract is that of this page's version. */
+    /**
+     * Rejects with a `MintmarkError` unless all code of the contract is that of this page's
+     * version.
+     */
     async requireOwnCode(): Promise<void> {
       await checkChain();
       const codeOf = (address: protocol.Hex) => ask("eth_getCode", address, "latest");
@@ -174,7 +220,12 @@ function settlementContract(provider: Provider, contract: protocol.Hex, chainId:
 
     /** The hash of a committed batch's header; 32 zero bytes when L1 has no such batch. */
     async batchHeaderHash(mode: protocol.Mode, batchNumber: number): Promise<protocol.Hash> {
-      const [hash] = await call("batchHeaderHash(uint8,uint64)", 1, MODE[mode], BigInt(batchNumber));
+      const [hash] = await call(
+        "batchHeaderHash(uint8,uint64)",
+        1,
+        MODE[mode],
+        BigInt(batchNumber),
+      );
       return word(hash);
     },
 
@@ -197,14 +248,24 @@ function settlementContract(provider: Provider, contract: protocol.Hex, chainId:
 
     /** The registration of an asset type; null when there is none. */
     async registration(chainId: bigint, assetType: protocol.Hash): Promise<Registration | null> {
-      const [kind = 0n, token = 0n, quantum = 0n] = await call("asset(uint64,uint256)", 5, chainId, assetType);
+      const [kind = 0n, token = 0n, quantum = 0n] = await call(
+        "asset(uint64,uint256)",
+        5,
+        chainId,
+        assetType,
+      );
       const standard = STANDARDS[Number(kind)] ?? null;
       return standard && { standard, token: `0x${token.toString(16).padStart(40, "0")}`, quantum };
     },
 
     /** Units of a vault that L1 has paid out. */
     async withdrawn(vaultId: bigint, standard: protocol.Standard): Promise<bigint> {
-      const [amount = 0n] = await call("withdrawn(uint64,uint8)", 1, vaultId, BigInt(STANDARDS.indexOf(standard)));
+      const [amount = 0n] = await call(
+        "withdrawn(uint64,uint8)",
+        1,
+        vaultId,
+        BigInt(STANDARDS.indexOf(standard)),
+      );
       return amount;
     },
 
@@ -214,8 +275,16 @@ function settlementContract(provider: Provider, contract: protocol.Hex, chainId:
       return spent === 1n;
     },
 
-    /** Why the token would refuse this contract a mint now; null when it would take it. Sends nothing. */
-    async refusal(token: protocol.Hex, recipient: protocol.Hex, quantity: bigint, blob: protocol.Hex) {
+    /**
+     * Why the token would refuse this contract a mint now; null when it would take it. Sends
+     * nothing.
+     */
+    async refusal(
+      token: protocol.Hex,
+      recipient: protocol.Hex,
+      quantity: bigint,
+      blob: protocol.Hex,
+    ) {
       const bytes = (blob.length - 2) / 2;
       const words = [recipient, quantity, 96n, BigInt(bytes)].map(digits);
       const data = `0x19ee6e3f${words.join("")}${blob.slice(2).padEnd(64 * Math.ceil(bytes / 32), "0")}`;
@@ -223,7 +292,10 @@ function settlementContract(provider: Provider, contract: protocol.Hex, chainId:
         await ask("eth_call", { from: contract, to: token, data }, "latest");
         return null;
       } catch (error) {
-        const reason = error instanceof Error ? error.message : String((error as { message?: unknown })?.message);
+        const reason =
+          error instanceof Error
+            ? error.message
+            : String((error as { message?: unknown })?.message);
         // Anything else is a node that does not answer.
         if (!/revert|opcode|out of gas/i.test(reason)) throw error;
         return reason;

@@ -11,8 +11,13 @@ export function fateOf(to: string): string {
 export function transferCheck({ batchRoot, batchNumber }: Batch, data: Uint8Array): Check {
   const test = () => {
     const leaves = protocol.transferLeaves(protocol.decodeTransferData(data), batchNumber);
-    const root = protocol.transferBatchRoot(protocol.bytesToHex(new protocol.BatchTree(leaves).root));
-    return judged(root === batchRoot, `${counted(leaves.length / 32, "leaf", "leaves")} hashed here: ${root}`);
+    const root = protocol.transferBatchRoot(
+      protocol.bytesToHex(new protocol.BatchTree(leaves).root),
+    );
+    return judged(
+      root === batchRoot,
+      `${counted(leaves.length / 32, "leaf", "leaves")} hashed here: ${root}`,
+    );
   };
   return ["The signed transfers in the data give the batch's root.", test];
 }
@@ -24,7 +29,12 @@ export function TransferTable({ data, batchNumber }: { data: Uint8Array; batchNu
       return { vaultId, outId, units: "what is left", receiver: "kept by the giver" };
     const isGone = protocol.isRedemption({ to });
     const units = amount === 0n ? "all" : amount.toLocaleString("en");
-    return { vaultId, outId: isGone ? null : outId, units, receiver: isGone ? "redeemed" : <code>{to}</code> };
+    return {
+      vaultId,
+      outId: isGone ? null : outId,
+      units,
+      receiver: isGone ? "redeemed" : <code>{to}</code>,
+    };
   });
   return (
     <LongTable
@@ -48,9 +58,16 @@ export function hopChecks({ vault, hops }: Proof): Check[] {
     return [
       [
         `The batch's root holds ${name}.`,
-        () => judged(protocol.verifyHop(from, hop as protocol.ProvenHop), `vault ${from} to vault ${hop.outId}`),
+        () =>
+          judged(
+            protocol.verifyHop(from, hop as protocol.ProvenHop),
+            `vault ${from} to vault ${hop.outId}`,
+          ),
       ],
-      [`L1 keeps the batch of ${name}.`, () => keptByL1(hop.header, protocol.unpackVaultId(hop.outId))],
+      [
+        `L1 keeps the batch of ${name}.`,
+        () => keptByL1(hop.header, protocol.unpackVaultId(hop.outId)),
+      ],
     ];
   });
 }
@@ -59,10 +76,16 @@ export function hopChecks({ vault, hops }: Proof): Check[] {
 export function HistoryFacts({ of: { before, after } }: { of: History }) {
   if (before.length + after.length === 0) return null;
   const steps = before.map(
-    (step, i): Fact => [i === 0 ? "Minted for" : `Then (${i})`, <Said key={i} step={step} isFirst={i === 0} />],
+    (step, i): Fact => [
+      i === 0 ? "Minted for" : `Then (${i})`,
+      <Said key={i} step={step} isFirst={i === 0} />,
+    ],
   );
   const fates = after.map(
-    (step, i): Fact => [step.isChange ? "And" : i === 0 ? "Taken" : `Taken (${i})`, <Said key={i} step={step} />],
+    (step, i): Fact => [
+      step.isChange ? "And" : i === 0 ? "Taken" : `Taken (${i})`,
+      <Said key={i} step={step} />,
+    ],
   );
   return (
     <>
@@ -78,7 +101,12 @@ function Said({ step, isFirst = false }: { step: History["before"][number]; isFi
   const units = amount === null ? "" : `${counted(amount, "unit")} `;
   return (
     <span>
-      {isFirst && [<code key="from">{from}</code>, ", vault ", <VaultLink key="vault" of={vaultId} />, "; "]}
+      {isFirst && [
+        <code key="from">{from}</code>,
+        ", vault ",
+        <VaultLink key="vault" of={vaultId} />,
+        "; ",
+      ]}
       {units}
       {isChange ? "kept by " : protocol.isRedemption({ to }) ? "redeemed by " : "given to "}
       <code>{protocol.isRedemption({ to }) || isChange ? from : to}</code>
@@ -98,7 +126,10 @@ export function ownTransfers(owner: string) {
   /** By vault that is taken: to whom it went, and the vault of the change. */
   const taken = new Map<bigint, { readonly to: string; readonly change: bigint | null }>();
   const made = new Set<bigint>();
-  /** The contents of vaults that transfers made, as the operator tells them. Those that L1 does not count hold nothing. */
+  /**
+   * The contents of vaults that transfers made, as the operator tells them. Those that L1 does not
+   * count hold nothing.
+   */
   const contentsOf = async (ids: readonly bigint[]) => {
     const read = await Promise.all(ids.map((vaultId) => readHistory(vaultId)));
     return read.flatMap(({ vault }) => vault ?? []);
@@ -114,7 +145,10 @@ export function ownTransfers(owner: string) {
 
     /** Reads a sealed batch of transfers. Returns the vaults that the owner got from others. */
     async read({ batchId, batchNumber }: Batch): Promise<protocol.VaultContent[]> {
-      const outputs = protocol.transferOutputs(protocol.decodeTransferData(await readBatchData(batchId)), batchNumber);
+      const outputs = protocol.transferOutputs(
+        protocol.decodeTransferData(await readBatchData(batchId)),
+        batchNumber,
+      );
       for (const { part, outId, transfer } of outputs) {
         made.add(outId);
         const change = part === protocol.TransferPart.change ? outId : null;

@@ -1,11 +1,22 @@
-import { bytesToHex, unpackVaultId, vaultLeaf, verifyVaultProof } from "../../../core/protocol/verifier.ts";
+import {
+  bytesToHex,
+  unpackVaultId,
+  vaultLeaf,
+  verifyVaultProof,
+} from "../../../core/protocol/verifier.ts";
 import { blobText, counted, grouped } from "../shared/format.ts";
 import { code, type Fact, Facts, Later, Notice, OnDemand } from "../shared/parts.tsx";
 import { Problem } from "../shared/request.ts";
 import { Amount, isImage, Picture, readMetadata, textIn } from "../shared/tokens.tsx";
 import { type Proof, readHistory, readProof } from "./api.ts";
 import { type Check, Checks, judged, keptByL1, same } from "./checks.tsx";
-import { accordingToL1, l1, type Registration, type SettlementContract, settlement } from "./source.tsx";
+import {
+  accordingToL1,
+  l1,
+  type Registration,
+  type SettlementContract,
+  settlement,
+} from "./source.tsx";
 import { fateOf, HistoryFacts, hopChecks } from "./transfer-view.tsx";
 
 export async function vaultView(vaultId: string) {
@@ -23,7 +34,8 @@ export async function vaultView(vaultId: string) {
       <>
         {heading}
         <Notice>
-          This vault's batch is still open. Its proof exists once the batch is sealed; look again in a moment.
+          This vault's batch is still open. Its proof exists once the batch is sealed; look again in
+          a moment.
         </Notice>
       </>
     );
@@ -36,14 +48,17 @@ export async function vaultView(vaultId: string) {
   const batchId = `${mode}-${batchNumber}`;
   const taken = history.after.find(({ status }) => status !== "failed");
   const siblings = proof.siblings.map((hash, i): Fact => [`Sibling ${i + 1}`, code(hash)]);
-  const isWaiting = header === null || hops.some(({ header: { committedAt } }) => committedAt === 0n);
+  const isWaiting =
+    header === null || hops.some(({ header: { committedAt } }) => committedAt === 0n);
   return (
     <>
       {heading}
       <p class="lead">
         Slot {slot} of <a href={`#/batches/${batchId}`}>{batchId}</a>.
       </p>
-      {taken && <Notice>{`A transfer takes this vault: ${fateOf(taken.to)} (${taken.status}).`}</Notice>}
+      {taken && (
+        <Notice>{`A transfer takes this vault: ${fateOf(taken.to)} (${taken.status}).`}</Notice>
+      )}
       <Checks
         of={[...vaultChecks(proof), ...hopChecks(proof)]}
         verdicts={{
@@ -92,7 +107,9 @@ async function metadataOf(vault: Proof["vault"]) {
           ["Description", textIn(metadata, "description")],
         ]}
       />
-      {image && <p>{isImage(image) ? pictureOf(image, name ?? "The token") : <code>{image}</code>}</p>}
+      {image && (
+        <p>{isImage(image) ? pictureOf(image, name ?? "The token") : <code>{image}</code>}</p>
+      )}
     </>
   );
 }
@@ -100,7 +117,11 @@ async function metadataOf(vault: Proof["vault"]) {
 /** A button fetches an image from its host. */
 function pictureOf(source: string, name: string) {
   const picture = <Picture source={source} name={name} asked />;
-  return source.startsWith("data:") ? picture : <OnDemand text="Show the image" load={async () => picture} />;
+  return source.startsWith("data:") ? (
+    picture
+  ) : (
+    <OnDemand text="Show the image" load={async () => picture} />
+  );
 }
 
 function vaultChecks(proof: Proof): Check[] {
@@ -129,10 +150,14 @@ function vaultChecks(proof: Proof): Check[] {
   ];
 }
 
-/** L1's data about the vault's token, and what it has paid, or the contract that pays on another chain. */
+/**
+ * L1's data about the vault's token, and what it has paid, or the contract that pays on another
+ * chain.
+ */
 async function payout({ vault, header }: Pick<Proof, "vault" | "header">, isTaken: boolean) {
   const contract = await l1();
-  const registered = header === null ? null : await contract?.registration(vault.chainId, vault.assetType);
+  const registered =
+    header === null ? null : await contract?.registration(vault.chainId, vault.assetType);
   if (!contract || !registered) return null;
   return (
     <>
@@ -158,17 +183,31 @@ async function paidOut(
   const { chainId, portals } = await settlement();
   if (String(vault.chainId) === chainId) {
     const withdrawn = await contract.withdrawn(vault.vaultId, standard);
-    const amounts = [<Amount key="paid" of={vault} amount={withdrawn} />, " of ", <Amount key="all" of={vault} />];
+    const amounts = [
+      <Amount key="paid" of={vault} amount={withdrawn} />,
+      " of ",
+      <Amount key="all" of={vault} />,
+    ];
     const paid: Fact = ["Withdrawn", amounts];
     if (withdrawn >= vault.amount) return [paid];
     if (isTaken && (await contract.isSpent(vault.vaultId))) {
       return [paid, ["Can be paid now", "no, a transfer on L1 takes it"]];
     }
-    const refusal = await contract.refusal(token, vault.owner, (vault.amount - withdrawn) * quantum, vault.blob);
-    const answer = refusal === null ? "yes, its token takes it" : `refused by its token: ${refusal}`;
+    const refusal = await contract.refusal(
+      token,
+      vault.owner,
+      (vault.amount - withdrawn) * quantum,
+      vault.blob,
+    );
+    const answer =
+      refusal === null ? "yes, its token takes it" : `refused by its token: ${refusal}`;
     return [paid, ["Can be paid now", answer]];
   }
   const portal = portals.find((each) => each.chainId === String(vault.chainId));
-  const where = portal ? <code>{portal.contract}</code> : "by a mirror that this server does not name";
+  const where = portal ? (
+    <code>{portal.contract}</code>
+  ) : (
+    "by a mirror that this server does not name"
+  );
   return [[`Paid on chain ${vault.chainId}`, where]];
 }

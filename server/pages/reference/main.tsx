@@ -1,6 +1,15 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { Button, code, Failure, onSent, Shown, show, useAction, useLoad } from "../shared/parts.tsx";
+import {
+  Button,
+  code,
+  Failure,
+  onSent,
+  Shown,
+  show,
+  useAction,
+  useLoad,
+} from "../shared/parts.tsx";
 
 // biome-ignore lint/suspicious/noExplicitAny: a part of the OpenAPI document; test/server/openapi.test.ts holds its form.
 type Part = Readonly<Record<string, any>>;
@@ -9,16 +18,26 @@ type Listed = readonly [method: string, path: string, operation: Part];
 let schemas: Part = {};
 /** An API key or a token. It stays in memory, and ends with the page. */
 let credential = "";
-const pretty = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value, null, 2));
+const pretty = (value: unknown) =>
+  typeof value === "string" ? value : JSON.stringify(value, null, 2);
 
 /** The little Markdown that the document has: paragraphs, and code between backticks. */
 function Text({ of = "" }: { of?: string | undefined }) {
-  const marked = (text: string) => text.split("`").map((part, i) => (i % 2 === 1 ? <code key={i}>{part}</code> : part));
+  const marked = (text: string) =>
+    text.split("`").map((part, i) => (i % 2 === 1 ? <code key={i}>{part}</code> : part));
   return <>{of !== "" && of.split("\n\n").map((text) => <p key={text}>{marked(text)}</p>)}</>;
 }
 
 /** Content that is drawn once it is opened: schemas can hold themselves. */
-function Fold({ id, title, children }: { id?: string; title: ComponentChildren; children: () => ComponentChildren }) {
+function Fold({
+  id,
+  title,
+  children,
+}: {
+  id?: string;
+  title: ComponentChildren;
+  children: () => ComponentChildren;
+}) {
   const [isOpen, setOpen] = useState(id !== undefined && location.hash === `#${id}`);
   return (
     <details id={id} open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
@@ -35,7 +54,8 @@ function typeOf(schema: Part): string {
   const { type = "any", format, items, anyOf, oneOf, allOf, enum: values } = schema;
   if (schema.$ref !== undefined) return nameIn(schema);
   if (schema.const !== undefined) return JSON.stringify(schema.const);
-  if (values !== undefined) return values.map((value: unknown) => JSON.stringify(value)).join(" | ");
+  if (values !== undefined)
+    return values.map((value: unknown) => JSON.stringify(value)).join(" | ");
   if (items !== undefined) return `${typeOf(items)}[]`;
   if (allOf !== undefined) return allOf.map(typeOf).join(" & ");
   if (anyOf ?? oneOf) return [...new Set((anyOf ?? oneOf).map(typeOf))].join(" | ");
@@ -61,7 +81,9 @@ function Fields({ of }: { of: Part }) {
       </li>
     ));
   return (
-    <Fold title={`Fields of ${typeOf(of)}`}>{() => objects.map((each, i) => <ul key={i}>{fieldsOf(each)}</ul>)}</Fold>
+    <Fold title={`Fields of ${typeOf(of)}`}>
+      {() => objects.map((each, i) => <ul key={i}>{fieldsOf(each)}</ul>)}
+    </Fold>
   );
 }
 
@@ -83,20 +105,29 @@ function Long({ text }: { text: string }) {
 /** Sends what the form says, with the reader's credentials. Returns the status and the body. */
 async function send([method, path, { parameters, security, requestBody }]: Listed, form: FormData) {
   const said = (name: string) => String(form.get(name) ?? "").trim();
-  const given = (place: string) => parameters.filter((one: Part) => one.in === place && said(one.name) !== "");
+  const given = (place: string) =>
+    parameters.filter((one: Part) => one.in === place && said(one.name) !== "");
   const query = new URLSearchParams(given("query").map(({ name }: Part) => [name, said(name)]));
   const headers = new Headers(given("header").map(({ name }: Part) => [name, said(name)]));
   if (security.some((one: Part) => "personSession" in one)) headers.set("mintmark-console", "1");
-  if (security.length > 0 && credential.startsWith("eyJ")) headers.set("authorization", `Bearer ${credential}`);
+  if (security.length > 0 && credential.startsWith("eyJ"))
+    headers.set("authorization", `Bearer ${credential}`);
   else if (security.length > 0 && credential !== "") headers.set("x-api-key", credential);
   const [media] = Object.keys(requestBody?.content ?? {});
   if (media !== undefined) headers.set("content-type", media);
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(said(name)));
   const body = media === undefined ? {} : { body: said("body") };
-  const answer = await fetch(`${filled}${query.size > 0 ? `?${query}` : ""}`, { method, headers, ...body });
+  const answer = await fetch(`${filled}${query.size > 0 ? `?${query}` : ""}`, {
+    method,
+    headers,
+    ...body,
+  });
   const text = await answer.text();
   const isJson = /\bjson\b/.test(answer.headers.get("content-type") ?? "") && text !== "";
-  return { status: answer.status, text: isJson ? pretty(JSON.parse(text)) : text.slice(0, 100_000) };
+  return {
+    status: answer.status,
+    text: isJson ? pretty(JSON.parse(text)) : text.slice(0, 100_000),
+  };
 }
 
 function Try({ listed }: { listed: Listed }) {
@@ -139,11 +170,13 @@ function Entry({ listed }: { listed: Listed }) {
       <strong>{method}</strong> {code(path)} <span class="quiet">{summary}</span>
     </>
   );
-  const answers = Object.entries<Part>(responses).map(([status, { description: meaning, content }]) => (
-    <Fold key={status} title={`Answer ${status}`}>
-      {() => [<Text key="meaning" of={meaning} />, <Media key="content" of={content} />]}
-    </Fold>
-  ));
+  const answers = Object.entries<Part>(responses).map(
+    ([status, { description: meaning, content }]) => (
+      <Fold key={status} title={`Answer ${status}`}>
+        {() => [<Text key="meaning" of={meaning} />, <Media key="content" of={content} />]}
+      </Fold>
+    ),
+  );
   return (
     <Fold id={operationId} title={title}>
       {() => [

@@ -14,7 +14,10 @@ export function blobText(blob: Hex): string {
 
 /** Seconds since 1970 as a time in the visitor's language. */
 export function moment(seconds: bigint): string {
-  return new Date(Number(seconds) * 1000).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+  return new Date(Number(seconds) * 1000).toLocaleString(undefined, {
+    dateStyle: "medium",
+    timeStyle: "medium",
+  });
 }
 
 /** Decimal text with its thousands grouped: `12500.5` as `12,500.5`. */
@@ -28,9 +31,14 @@ export function counted(count: number | bigint, noun: string, plural = `${noun}s
   return `${count.toLocaleString()} ${count === 1 || count === 1n ? noun : plural}`;
 }
 
-/** An error as a sentence. Wallets reject with plain objects (EIP-1193); 4001 is the user's refusal. */
+/**
+ * An error as a sentence. Wallets reject with plain objects (EIP-1193); 4001 is the user's refusal.
+ */
 export function sentenceOf(error: unknown): string {
-  const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
+  const { code, message } = (error ?? {}) as {
+    readonly code?: unknown;
+    readonly message?: unknown;
+  };
   if (code === 4001) return "You declined the request in your wallet.";
   if (code === -32002) return "Your wallet already shows a request. Open the wallet and answer it.";
   if (typeof message !== "string" || message === "") return "Something failed without a reason.";

@@ -1,4 +1,10 @@
-import { type ComponentChild, type ComponentChildren, type ComponentProps, Fragment, render } from "preact";
+import {
+  type ComponentChild,
+  type ComponentChildren,
+  type ComponentProps,
+  Fragment,
+  render,
+} from "preact";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { brief, sentenceOf } from "./format.ts";
 
@@ -9,11 +15,15 @@ type Loaded<T> = ReturnType<typeof useLoad<T>>;
 const LOST_MS = 30_000;
 
 /**
- * Loads at once, and when `key` changes. With `everyMs` it also loads again and again while the page is visible, and as
- * soon as the page becomes visible. It does not load again while it still loads.
+ * Loads at once, and when `key` changes. With `everyMs` it also loads again and again while the
+ * page is visible, and as soon as the page becomes visible. It does not load again while it still
+ * loads.
  */
 export function useLoad<T>(load: () => Promise<T>, key: unknown, everyMs?: number) {
-  const [state, set] = useState<{ value: T | undefined; error: Error | null }>({ value: undefined, error: null });
+  const [state, set] = useState<{ value: T | undefined; error: Error | null }>({
+    value: undefined,
+    error: null,
+  });
   const newest = useRef(load);
   newest.current = load;
   const turn = useRef(0);
@@ -34,7 +44,8 @@ export function useLoad<T>(load: () => Promise<T>, key: unknown, everyMs?: numbe
     void reload();
     if (everyMs === undefined) return undefined;
     const again = () => {
-      if (document.visibilityState === "visible" && Date.now() - began.current > LOST_MS) void reload();
+      if (document.visibilityState === "visible" && Date.now() - began.current > LOST_MS)
+        void reload();
     };
     const timer = setInterval(again, everyMs);
     document.addEventListener("visibilitychange", again);
@@ -112,12 +123,20 @@ export function Button({ text, main = false, submit = false, ...rest }: ButtonPr
   );
 }
 
-/** A hash, an address or other long text: complete, in a fixed width, wrapped at the screen's edge. */
+/**
+ * A hash, an address or other long text: complete, in a fixed width, wrapped at the screen's edge.
+ */
 export function code(text: string) {
   return <code>{text}</code>;
 }
 
-export function Notice({ children, problem = false }: { children: ComponentChildren; problem?: boolean }) {
+export function Notice({
+  children,
+  problem = false,
+}: {
+  children: ComponentChildren;
+  problem?: boolean;
+}) {
   return (
     <p class={problem ? "notice problem" : "notice"} role={problem ? "alert" : "status"}>
       {children}
@@ -153,7 +172,13 @@ export function Facts({ of }: { of: readonly Fact[] }) {
 }
 
 /** Shows what has loaded, or its failure with a button to try again. */
-export function Shown<T>({ of, children }: { of: Loaded<T>; children: (value: T) => ComponentChildren }) {
+export function Shown<T>({
+  of,
+  children,
+}: {
+  of: Loaded<T>;
+  children: (value: T) => ComponentChildren;
+}) {
   if (of.error !== null) return <Failure error={of.error} retry={() => void of.reload()} />;
   if (of.value === undefined) return <p class="quiet">Loading…</p>;
   return <>{children(of.value)}</>;
@@ -179,7 +204,14 @@ export function Search({ hashOf, label, placeholder }: SearchProps) {
   return (
     <search>
       <form class="search" autocomplete="off" onSubmit={search}>
-        <input name="q" type="search" aria-label={label} placeholder={placeholder} maxLength={80} required />
+        <input
+          name="q"
+          type="search"
+          aria-label={label}
+          placeholder={placeholder}
+          maxLength={80}
+          required
+        />
         <Button submit text="Find" />
       </form>
     </search>
@@ -204,7 +236,15 @@ export function useAction() {
 }
 
 /** A button for one action. One that cannot be undone asks first. */
-export function Action({ text, ask, work }: { text: string; ask?: string | undefined; work: () => unknown }) {
+export function Action({
+  text,
+  ask,
+  work,
+}: {
+  text: string;
+  ask?: string | undefined;
+  work: () => unknown;
+}) {
   const { busy, error, run } = useAction();
   const click = () => {
     if (ask === undefined || confirm(ask)) void run(work);
@@ -217,20 +257,28 @@ export function Action({ text, ask, work }: { text: string; ask?: string | undef
   );
 }
 
-export type Column<T> = readonly [title: string, cell: (entry: T) => ComponentChildren, kind?: "number"];
+export type Column<T> = readonly [
+  title: string,
+  cell: (entry: T) => ComponentChildren,
+  kind?: "number",
+];
 
 export interface TableProps<T> {
   label: string;
   columns: readonly Column<T>[];
   entries: readonly T[];
-  /** The field of an entry's id: a row stays the same row, with its buttons, when others come before it. */
+  /**
+   * The field of an entry's id: a row stays the same row, with its buttons, when others come before
+   * it.
+   */
   idIn?: keyof T;
   empty?: string;
 }
 
 export function Table<T>({ label, columns, entries, idIn, empty = "None yet." }: TableProps<T>) {
   return (
-    // Rows become cards where there is no room for columns. A table that is still too wide scrolls, also by keyboard.
+    // Rows become cards where there is no room for columns. A table that is still too wide scrolls,
+    // also by keyboard.
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling place must take the focus.
     <section class="table" tabIndex={0} aria-label={label}>
       {entries.length === 0 ? (
@@ -292,7 +340,10 @@ export function More({ left, show }: { left?: number; show: () => void }) {
   if (left !== undefined && left <= 0) return null;
   return (
     <p>
-      <Button onClick={show} text={left === undefined ? "Show more" : `Show more (${left.toLocaleString()} left)`} />
+      <Button
+        onClick={show}
+        text={left === undefined ? "Show more" : `Show more (${left.toLocaleString()} left)`}
+      />
     </p>
   );
 }

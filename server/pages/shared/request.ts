@@ -21,19 +21,28 @@ interface Sent {
 }
 
 /** Asks this server. Rejects with a {@link Problem}. */
-export async function request(path: string, { method, body, headers, type }: Sent = {}): Promise<Response> {
+export async function request(
+  path: string,
+  { method, body, headers, type }: Sent = {},
+): Promise<Response> {
   const posted = body !== undefined && {
     method: "POST",
     headers: { ...headers, "content-type": type ?? "application/json" },
     body: body instanceof Blob ? body : JSON.stringify(body),
   };
-  const response = await fetch(path, { headers, ...posted, ...(method && { method }) }).catch(() => {
-    const hint = "Check your connection. Owners can withdraw without it: see the exit kit.";
-    throw new Problem("unreachable", `The server cannot be reached. ${hint}`);
-  });
+  const response = await fetch(path, { headers, ...posted, ...(method && { method }) }).catch(
+    () => {
+      const hint = "Check your connection. Owners can withdraw without it: see the exit kit.";
+      throw new Problem("unreachable", `The server cannot be reached. ${hint}`);
+    },
+  );
   if (response.ok) return response;
   const problem = await response.json().catch(() => ({}));
-  const { code = "internal", detail = `The server answered ${response.status}.`, errors: [first] = [] } = problem;
+  const {
+    code = "internal",
+    detail = `The server answered ${response.status}.`,
+    errors: [first] = [],
+  } = problem;
   const said = code === "rate_limited" ? "This server accepts no more requests for now." : detail;
   const name = first?.pointer.split("/").at(-1);
   const seconds = Number(response.headers.get("retry-after"));

@@ -4,8 +4,9 @@ import { blobText, counted, grouped } from "./format.ts";
 import { useLoad } from "./parts.tsx";
 import { orNull, request } from "./request.ts";
 
-// Names and images of tokens by their metadata, which no proof covers. A `data:` image is part of this server's answer.
-// The host of any other image would learn who looks at which token, so the page fetches those only on request.
+// Names and images of tokens by their metadata, which no proof covers. A `data:` image is part of
+// this server's answer. The host of any other image would learn who looks at which token, so the
+// page fetches those only on request.
 
 export type Metadata = Readonly<Record<string, unknown>>;
 type Vault = Pick<VaultContent, "vaultId" | "chainId" | "assetType" | "blob">;
@@ -13,7 +14,12 @@ type Vault = Pick<VaultContent, "vaultId" | "chainId" | "assetType" | "blob">;
 const known = new Map<string, Promise<Metadata | null>>();
 
 /** What the token in a vault is called and looks like; null when it has no metadata. */
-export function readMetadata({ vaultId, chainId, assetType, blob }: Vault): Promise<Metadata | null> {
+export function readMetadata({
+  vaultId,
+  chainId,
+  assetType,
+  blob,
+}: Vault): Promise<Metadata | null> {
   // All vaults of an ERC-20 have one answer.
   const key = blob === "0x" ? `${chainId} ${assetType}` : `${vaultId}`;
   const read = known.get(key) ?? metadataAt(`/public/v1/vaults/${vaultId}/metadata`);
@@ -37,7 +43,10 @@ export function textIn(metadata: Metadata, name: string): string | null {
   return typeof value === "string" && value !== "" ? value : null;
 }
 
-/** Whole tokens with their symbol, as a wallet shows them; units of a token whose decimals nobody has told. */
+/**
+ * Whole tokens with their symbol, as a wallet shows them; units of a token whose decimals nobody
+ * has told.
+ */
 export function amountText(amount: bigint, blob: Hex, metadata: Metadata): string {
   const { decimals, quantum, symbol } = metadata;
   if (blob !== "0x") return amount.toLocaleString("en");
@@ -53,13 +62,27 @@ export function Amount({ of, amount = of.amount }: { of: VaultContent; amount?: 
 
 /** A token in a sentence: by its id, where it has one. */
 export function shortName(vault: Pick<VaultContent, "blob"> | undefined): string {
-  return vault === undefined || vault.blob === "0x" ? "The fungible token" : `Token ${blobText(vault.blob)}`;
+  return vault === undefined || vault.blob === "0x"
+    ? "The fungible token"
+    : `Token ${blobText(vault.blob)}`;
 }
 
-/** An image of a token; in its place a box with the name, while it is not asked for or there is none. */
-export function Picture({ source, name, asked }: { source: string | null; name: string; asked: boolean }) {
+/**
+ * An image of a token; in its place a box with the name, while it is not asked for or there is
+ * none.
+ */
+export function Picture({
+  source,
+  name,
+  asked,
+}: {
+  source: string | null;
+  name: string;
+  asked: boolean;
+}) {
   const [failed, setFailed] = useState(false);
-  const isShown = source !== null && isImage(source) && (asked || source.startsWith("data:")) && !failed;
+  const isShown =
+    source !== null && isImage(source) && (asked || source.startsWith("data:")) && !failed;
   if (!isShown) {
     return (
       <span class="picture none" aria-hidden="true">
@@ -67,7 +90,15 @@ export function Picture({ source, name, asked }: { source: string | null; name: 
       </span>
     );
   }
-  return <img class="picture" src={source} alt={name} referrerpolicy="no-referrer" onError={() => setFailed(true)} />;
+  return (
+    <img
+      class="picture"
+      src={source}
+      alt={name}
+      referrerpolicy="no-referrer"
+      onError={() => setFailed(true)}
+    />
+  );
 }
 
 export function isImage(source: string): boolean {

@@ -7,7 +7,10 @@ import { request } from "./request.ts";
 
 /** An EIP-1193 provider: a wallet, or an Ethereum node behind `fetch`. */
 export interface Provider {
-  request(call: { readonly method: string; readonly params?: readonly unknown[] }): Promise<unknown>;
+  request(call: {
+    readonly method: string;
+    readonly params?: readonly unknown[];
+  }): Promise<unknown>;
 }
 
 export interface Wallet {
@@ -22,14 +25,18 @@ let chosen: Wallet | null = null;
 /** EIP-6963: each wallet announces itself at its start, and again when it is asked. */
 const ANNOUNCED = "eip6963:announceProvider";
 addEventListener(ANNOUNCED, (event) => {
-  const { info, provider } = (event as CustomEvent<{ info: { uuid: string; name: string }; provider: Provider }>)
-    .detail;
-  if (typeof info?.uuid !== "string" || typeof info.name !== "string" || announced.has(info.uuid)) return;
+  const { info, provider } = (
+    event as CustomEvent<{ info: { uuid: string; name: string }; provider: Provider }>
+  ).detail;
+  if (typeof info?.uuid !== "string" || typeof info.name !== "string" || announced.has(info.uuid))
+    return;
   announced.set(info.uuid, { name: info.name.slice(0, 40), provider });
 });
 dispatchEvent(new Event("eip6963:requestProvider"));
 
-/** The wallets that have announced themselves; else the one of `window.ethereum`, if there is one. */
+/**
+ * The wallets that have announced themselves; else the one of `window.ethereum`, if there is one.
+ */
 export function wallets(): readonly Wallet[] {
   if (announced.size > 0) return [...announced.values()];
   const { ethereum } = globalThis as { readonly ethereum?: Provider };
@@ -56,9 +63,14 @@ export function chooseWallet(one: Wallet): void {
   chosen = one;
 }
 
-/** The accounts that the wallet shows to this page, in lower case; the wallet asks its user at first. */
+/**
+ * The accounts that the wallet shows to this page, in lower case; the wallet asks its user at
+ * first.
+ */
 export async function accountsOf(provider: Provider): Promise<readonly `0x${string}`[]> {
-  const accounts = (await provider.request({ method: "eth_requestAccounts" })) as readonly string[] | undefined;
+  const accounts = (await provider.request({ method: "eth_requestAccounts" })) as
+    | readonly string[]
+    | undefined;
   return (accounts ?? []).map((account) => account.toLowerCase() as `0x${string}`);
 }
 
@@ -66,7 +78,9 @@ export async function accountsOf(provider: Provider): Promise<readonly `0x${stri
 export async function signChallenge(provider: Provider, part: "owner" | "console") {
   const [address] = await accountsOf(provider);
   if (address === undefined) throw new Error("The wallet shows no account.");
-  const { message }: SignInChallenge = await (await request(`/${part}/v1/challenge`, { body: { address } })).json();
+  const { message }: SignInChallenge = await (
+    await request(`/${part}/v1/challenge`, { body: { address } })
+  ).json();
   if (!message.startsWith(`${location.host} wants you to sign in`))
     throw new Error("The text to sign names another site. Do not sign it.");
   const params = [bytesToHex(new TextEncoder().encode(message)), address];
@@ -82,7 +96,9 @@ export async function switchChain(provider: Provider, chainId: bigint): Promise<
     await provider.request({ method: "wallet_switchEthereumChain", params });
   } catch (error) {
     if ((error as { code?: unknown } | null)?.code !== 4902) throw error;
-    throw new Error(`Your wallet does not know chain ${chainId}. Add that network to the wallet, then try again.`);
+    throw new Error(
+      `Your wallet does not know chain ${chainId}. Add that network to the wallet, then try again.`,
+    );
   }
 }
 
@@ -96,7 +112,12 @@ export function WalletButtons({ verb, onChoose, ...rest }: WalletButtonsProps) {
   return (
     <div class="choices">
       {useWallets().map((wallet) => (
-        <Button key={wallet.name} onClick={() => onChoose(wallet)} text={`${verb} ${wallet.name}`} {...rest} />
+        <Button
+          key={wallet.name}
+          onClick={() => onChoose(wallet)}
+          text={`${verb} ${wallet.name}`}
+          {...rest}
+        />
       ))}
     </div>
   );

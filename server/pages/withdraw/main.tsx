@@ -5,17 +5,24 @@ import type { Hash } from "../../../core/index.ts";
 import { connectWallet } from "../../../core/l1/index.ts";
 import type { Provider } from "../shared/wallets.tsx";
 
-// An owner's own withdrawal through its wallet: the part of the pages that needs an Ethereum library.
+// An owner's own withdrawal through its wallet: the part of the pages that needs an Ethereum
+// library.
 
 export { parseExitKit } from "../../../core/guards/exit/browser.ts";
 export type ExitKit = exit.ExitKit;
 
 export type Outcome = Pick<exit.VaultExit, "vaultId" | "txHash" | "refusal">;
 
-/** What the contract says of a kit, by its owner's wallet: the units that are left, and its token's names. */
+/**
+ * What the contract says of a kit, by its owner's wallet: the units that are left, and its token's
+ * names.
+ */
 export type Checked = Awaited<ReturnType<typeof check>>;
 
-/** Has the kit's contract verify it. Rejects with what is wrong with the kit, and when nothing is left. */
+/**
+ * Has the kit's contract verify it. Rejects with what is wrong with the kit, and when nothing is
+ * left.
+ */
 export async function check(provider: Provider, address: `0x${string}`, kit: ExitKit) {
   const l1 = await connect(provider, address, kit);
   const { quantity } = await exit.planExit({ kit, l1, account: address });
@@ -33,12 +40,21 @@ async function names(provider: Provider, { token }: ExitKit) {
   const [name, symbol, decimals] = await Promise.all([
     readContract(client, { ...at, functionName: "name" }).catch(none),
     readContract(client, { ...at, functionName: "symbol" }).catch(none),
-    token.standard === "erc20" ? readContract(client, { ...at, functionName: "decimals" }).catch(none) : null,
+    token.standard === "erc20"
+      ? readContract(client, { ...at, functionName: "decimals" }).catch(none)
+      : null,
   ]);
-  return { name: name?.slice(0, MOST_CHARACTERS) ?? null, symbol: symbol?.slice(0, MOST_CHARACTERS) ?? null, decimals };
+  return {
+    name: name?.slice(0, MOST_CHARACTERS) ?? null,
+    symbol: symbol?.slice(0, MOST_CHARACTERS) ?? null,
+    decimals,
+  };
 }
 
-/** Withdraws all that is left of the kits' vaults, which one contract pays, by transactions of their owner. */
+/**
+ * Withdraws all that is left of the kits' vaults, which one contract pays, by transactions of their
+ * owner.
+ */
 export async function withdraw(
   provider: Provider,
   address: `0x${string}`,
@@ -54,14 +70,22 @@ export async function withdraw(
       return [{ vaultId: kit.tip.vaultId, txHash, refusal: null }];
     }
     const exits = await exit.exitWithKits({ kits, l1, account: address, onSent });
-    return exits.map(({ vaultId, txHash, refusal }) => ({ vaultId, txHash, refusal: refusal && sentence(refusal) }));
+    return exits.map(({ vaultId, txHash, refusal }) => ({
+      vaultId,
+      txHash,
+      refusal: refusal && sentence(refusal),
+    }));
   } catch (error) {
     throw error instanceof Error ? new Error(sentence(error.message), { cause: error }) : error;
   }
 }
 
 function connect(wallet: Provider, address: `0x${string}`, { settlement }: ExitKit) {
-  return connectWallet({ wallet: wallet as Parameters<typeof connectWallet>[0]["wallet"], address, ...settlement });
+  return connectWallet({
+    wallet: wallet as Parameters<typeof connectWallet>[0]["wallet"],
+    address,
+    ...settlement,
+  });
 }
 
 const MEANINGS: readonly (readonly [RegExp, string])[] = [
@@ -77,7 +101,10 @@ const MEANINGS: readonly (readonly [RegExp, string])[] = [
     "The contract has no registration of this token that pays this vault.",
   ],
   [/User rejected|denied transaction/i, "You declined the request in your wallet."],
-  [/insufficient funds/i, "This account has too little of the chain's own currency to pay for the transaction."],
+  [
+    /insufficient funds/i,
+    "This account has too little of the chain's own currency to pay for the transaction.",
+  ],
 ];
 
 /** A refusal as a sentence, with the contract's words when they say more. */

@@ -27,7 +27,10 @@ const { quantity, ...withdrawal } = withdrawals.withdrawalBody.shape;
 export const APPLICATION_OPERATIONS = {
   mint: operation({
     summary: "mint one token, or an amount of one; the HTTP API takes thousands in a request",
-    examples: [`${USER} ${ASSET} --token 1001`, `--owner 0x70997970… ${ASSET} --amount 12.5 --dry-run`],
+    examples: [
+      `${USER} ${ASSET} --token 1001`,
+      `--owner 0x70997970… ${ASSET} --amount 12.5 --dry-run`,
+    ],
     input: byKey.extend({
       userId: user.userId,
       ownerAddress: user.ownerAddress,
@@ -39,7 +42,10 @@ export const APPLICATION_OPERATIONS = {
       idempotencyKey: z.string().optional().describe("the same key again answers the same mint"),
     }),
     columns: ["vaultId", "status", "ownerAddress", "tokenId", "amount", "transactionId"],
-    async run(engine, { apiKey, userId, ownerAddress, dryRun, idempotencyKey, amount, units, ...rest }) {
+    async run(
+      engine,
+      { apiKey, userId, ownerAddress, dryRun, idempotencyKey, amount, units, ...rest },
+    ) {
       const principal = await engine.keys.authenticate(apiKey);
       const mint = {
         ...rest,
@@ -48,14 +54,25 @@ export const APPLICATION_OPERATIONS = {
       };
       const request = { users: [{ userId, ownerAddress, mints: [mint] }] };
       if (dryRun) return { dryRun, ...(await engine.mints.check(principal, request)) };
-      return mintToWire(await engine.mint(principal, request, { ...(idempotencyKey && { idempotencyKey }) }));
+      return mintToWire(
+        await engine.mint(principal, request, { ...(idempotencyKey && { idempotencyKey }) }),
+      );
     },
   }),
   "vaults.list": operation({
     summary: "list an application's vaults, oldest first; all their fields with --json",
     examples: [APPLICATION, `${APPLICATION} ${ASSET} --token 1001`],
     input: ofApplication.extend(vaultQuery.shape),
-    columns: ["vaultId", "status", "ownerAddress", "assetId", "tokenId", "amount", "availableBalance", "batchId"],
+    columns: [
+      "vaultId",
+      "status",
+      "ownerAddress",
+      "assetId",
+      "tokenId",
+      "amount",
+      "availableBalance",
+      "batchId",
+    ],
     answer: pageOf(vault),
     run: async (engine, { applicationId, ...filter }) => engine.vaults.list(applicationId, filter),
   }),
@@ -76,12 +93,24 @@ export const APPLICATION_OPERATIONS = {
     run: (engine, { vaultId }) => engine.proofs.vault(vaultId),
   }),
   "transactions.list": operation({
-    summary: "list an application's mints, withdrawals and transfers, newest first; all their fields with --json",
+    summary:
+      "list an application's mints, withdrawals and transfers, newest first; all their fields with --json",
     examples: [APPLICATION, `${APPLICATION} --type mint --status settled`],
     input: ofApplication.extend(transactionQuery.shape),
-    columns: ["transactionId", "type", "status", "assetId", "tokenId", "amount", "vaultId", "l1TxHash", "failure"],
+    columns: [
+      "transactionId",
+      "type",
+      "status",
+      "assetId",
+      "tokenId",
+      "amount",
+      "vaultId",
+      "l1TxHash",
+      "failure",
+    ],
     answer: pageOf(transaction),
-    run: async (engine, { applicationId, ...filter }) => engine.transactions.list(applicationId, filter),
+    run: async (engine, { applicationId, ...filter }) =>
+      engine.transactions.list(applicationId, filter),
   }),
   "transactions.show": operation({
     summary: "show one transaction, with the time of each status",
@@ -89,25 +118,33 @@ export const APPLICATION_OPERATIONS = {
     input: ofApplication.extend({ transactionId: PATH.transactionId }),
     args: ["transactionId"],
     answer: transaction,
-    run: (engine, { applicationId, transactionId }) => engine.transactions.get(applicationId, transactionId),
+    run: (engine, { applicationId, transactionId }) =>
+      engine.transactions.get(applicationId, transactionId),
   }),
   withdraw: operation({
     summary: "withdraw from a vault to its token's chain, with its owner's signature",
     examples: ["9223372036854775808 --amount 12.5 --deadline 1893456000 --signature 0x…"],
-    input: byKey
-      .extend(withdrawal)
-      .extend({
-        amount: amount.describe("whole tokens, such as 12.5, as signed"),
-        units: quantity.optional().describe("in the place of --amount: units, as the API counts them"),
-      }),
+    input: byKey.extend(withdrawal).extend({
+      amount: amount.describe("whole tokens, such as 12.5, as signed"),
+      units: quantity
+        .optional()
+        .describe("in the place of --amount: units, as the API counts them"),
+    }),
     args: ["vaultId"],
     answer: withdrawals.withdrawal,
     async run(engine, { apiKey, amount, units, ...asked }) {
       const principal = await engine.keys.authenticate(apiKey);
       if ((amount === undefined) === (units === undefined))
-        throw new MintmarkError("validation_failed", "Give --amount or --units, as the owner has signed it.");
+        throw new MintmarkError(
+          "validation_failed",
+          "Give --amount or --units, as the owner has signed it.",
+        );
       const held =
-        units ?? quantizedAmount(`${amount}`, await engine.vaults.get(principal.applicationId, asked.vaultId));
+        units ??
+        quantizedAmount(
+          `${amount}`,
+          await engine.vaults.get(principal.applicationId, asked.vaultId),
+        );
       return await engine.withdrawals.request(principal, { ...asked, quantity: held });
     },
   }),
@@ -117,7 +154,8 @@ export const APPLICATION_OPERATIONS = {
     input: ofApplication.extend(withdrawals.withdrawalQuery.shape),
     columns: ["withdrawalId", "status", "userId", "vaultId", "quantity", "l1TxHash", "failure"],
     answer: pageOf(withdrawals.withdrawal),
-    run: async (engine, { applicationId, ...filter }) => engine.withdrawals.list(applicationId, filter),
+    run: async (engine, { applicationId, ...filter }) =>
+      engine.withdrawals.list(applicationId, filter),
   }),
   "withdrawals.show": operation({
     summary: "show one withdrawal, with the reason for waiting",
@@ -125,7 +163,8 @@ export const APPLICATION_OPERATIONS = {
     input: ofApplication.extend({ withdrawalId: uuid }),
     args: ["withdrawalId"],
     answer: withdrawals.withdrawal,
-    run: (engine, { applicationId, withdrawalId }) => engine.withdrawals.get(applicationId, withdrawalId),
+    run: (engine, { applicationId, withdrawalId }) =>
+      engine.withdrawals.get(applicationId, withdrawalId),
   }),
   "withdrawals.pending": operation({
     summary: "list what the next commit may send, of every application; all fields with --json",
@@ -134,8 +173,12 @@ export const APPLICATION_OPERATIONS = {
     columns: ["withdrawalId", "standard", "vaultId", "quantity", "recipient", "deadline", "status"],
     answer: z.array(withdrawals.withdrawal.extend({ standard })),
     async run({ operator }) {
-      const chains = operator.portals().map(({ chainId }) => Array.fromAsync(operator.pendingWithdrawals(chainId)));
-      return (await Promise.all(chains)).flat().map(({ withdrawal, standard }) => ({ ...withdrawal, standard }));
+      const chains = operator
+        .portals()
+        .map(({ chainId }) => Array.fromAsync(operator.pendingWithdrawals(chainId)));
+      return (await Promise.all(chains))
+        .flat()
+        .map(({ withdrawal, standard }) => ({ ...withdrawal, standard }));
     },
   }),
 };

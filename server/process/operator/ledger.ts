@@ -13,7 +13,11 @@ export const ASSET_ID = "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21";
 
 export const ofAsset = z.strictObject({ assetId: uuid });
 /** An asset without the fields that depend on an application. */
-export const operatorsAsset = asset.omit({ enabled: true, mintingAvailable: true, unavailableReason: true });
+export const operatorsAsset = asset.omit({
+  enabled: true,
+  mintingAvailable: true,
+  unavailableReason: true,
+});
 const enablement = {
   input: ofAsset.extend(ofApplication.shape),
   answer: asset,
@@ -43,10 +47,14 @@ const facts = z
     rawBlobs: z
       .boolean("Give true or false.")
       .describe("true to accept minting blobs of any bytes; default false, text only"),
-    dataAvailabilityMode: mode.nullable().describe("for mints that name none; default none, the application's"),
+    dataAvailabilityMode: mode
+      .nullable()
+      .describe("for mints that name none; default none, the application's"),
     firstTokenId: whole(/^(?:0|[1-9]\d{0,19})$/, "Give a whole number below 2^64.")
       .nullable()
-      .describe("ERC-721: the engine numbers the tokens from this id on; default none, mints name ids"),
+      .describe(
+        "ERC-721: the engine numbers the tokens from this id on; default none, mints name ids",
+      ),
     supplyCap: positive
       .refine((cap) => cap <= MAX_AMOUNT, `Give at most ${MAX_AMOUNT}.`)
       .nullable()
@@ -57,13 +65,17 @@ const facts = z
 export const LEDGER_OPERATIONS = {
   "assets.add": operation({
     summary: "add a token contract",
-    examples: ["0xbcf26943c0197d2ee0e5d05c716be60cc2761508 --standard erc721 --name Swords --symbol SWRD"],
+    examples: [
+      "0xbcf26943c0197d2ee0e5d05c716be60cc2761508 --standard erc721 --name Swords --symbol SWRD",
+    ],
     input: z.strictObject({
       ...token.shape,
       assetId: uuid.optional().describe("its id; default a fresh one"),
       applicationId: uuid
         .optional()
-        .describe("the application that owns the token and alone can enable it; default none, any can"),
+        .describe(
+          "the application that owns the token and alone can enable it; default none, any can",
+        ),
       ...facts.shape,
     }),
     args: ["contractAddress"],
@@ -94,10 +106,20 @@ export const LEDGER_OPERATIONS = {
     input: z.strictObject({
       applicationId: uuid
         .optional()
-        .describe("as this application sees them: enabled assets, and those that can be minted now"),
+        .describe(
+          "as this application sees them: enabled assets, and those that can be minted now",
+        ),
     }),
     columns: [
-      ...["assetId", "standard", "symbol", "contractAddress", "chainId", "whitelisted", "registered"],
+      ...[
+        "assetId",
+        "standard",
+        "symbol",
+        "contractAddress",
+        "chainId",
+        "whitelisted",
+        "registered",
+      ],
       ...["quantum", "decimals", "minted", "supplyCap"],
     ],
     run: (engine, { applicationId }) =>
@@ -108,10 +130,13 @@ export const LEDGER_OPERATIONS = {
   "assets.whitelist": operation({
     summary: "let applications enable and mint the asset",
     examples: [ASSET_ID, `${ASSET_ID} --remove`],
-    input: ofAsset.extend({ remove: z.boolean().default(false).describe("take it off the list again") }),
+    input: ofAsset.extend({
+      remove: z.boolean().default(false).describe("take it off the list again"),
+    }),
     args: ["assetId"],
     answer: operatorsAsset,
-    run: ({ assets }, { assetId, remove }) => (remove ? assets.unlist(assetId) : assets.whitelist(assetId)),
+    run: ({ assets }, { assetId, remove }) =>
+      remove ? assets.unlist(assetId) : assets.whitelist(assetId),
   }),
   "assets.enable": operation({
     ...enablement,
@@ -129,7 +154,9 @@ export const LEDGER_OPERATIONS = {
     input: z.strictObject({ dataAvailabilityMode: mode.optional() }),
     answer: z.array(batch),
     async run(engine, { dataAvailabilityMode: mode }) {
-      const sealed = await Promise.all((mode ? [mode] : MODES).map((each) => engine.operator.seal(each)));
+      const sealed = await Promise.all(
+        (mode ? [mode] : MODES).map((each) => engine.operator.seal(each)),
+      );
       return sealed.filter((batch) => batch !== null).map(batchView);
     },
   }),
@@ -154,7 +181,8 @@ export const LEDGER_OPERATIONS = {
     },
   }),
   backup: operation({
-    summary: "copy the journal's new entries to a backup, also beside a running server; then compare",
+    summary:
+      "copy the journal's new entries to a backup, also beside a running server; then compare",
     examples: ["/backups/mintmark --store ./data"],
     input: z.strictObject({
       folder: z.string().refine(isAbsolute, "Give the folder's whole path.").meta({ isPath: true }),
@@ -163,7 +191,10 @@ export const LEDGER_OPERATIONS = {
     async run(engine, input, { signal, progress }) {
       await using journal = await LevelJournal.open(input.folder);
       const onProgress = (entries: number) => progress(`${entries} journal entries`);
-      return { folder: input.folder, ...(await engine.operator.backup(journal, { signal, onProgress })) };
+      return {
+        folder: input.folder,
+        ...(await engine.operator.backup(journal, { signal, onProgress })),
+      };
     },
   }),
   verify: operation({
@@ -179,7 +210,10 @@ export const LEDGER_OPERATIONS = {
       const onProgress = (entries: number) => progress(`${entries} journal entries`);
       const { state, ...report } = await engine.operator.verify({ signal, onProgress });
       const { countValidium, countRollup, ...roots } = state;
-      return { ...report, state: { ...roots, countValidium: `${countValidium}`, countRollup: `${countRollup}` } };
+      return {
+        ...report,
+        state: { ...roots, countValidium: `${countValidium}`, countRollup: `${countRollup}` },
+      };
     },
   }),
 };

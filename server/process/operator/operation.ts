@@ -3,8 +3,9 @@ import type { Engine } from "../../../core/index.ts";
 import { type Shown, writerOf } from "../../routes/api/writer.ts";
 
 /**
- * One operation on an engine. It is also a command, whose options and help derive from `input`: a field's description
- * is its help. `.meta()` adds `env`, a variable for the value, and `secret`, the only variable besides standard input.
+ * One operation on an engine. It is also a command, whose options and help derive from `input`: a
+ * field's description is its help. `.meta()` adds `env`, a variable for the value, and `secret`,
+ * the only variable besides standard input.
  */
 export interface Operation {
   readonly summary: string;
@@ -31,7 +32,10 @@ export interface Running {
   progress(where: string): void;
 }
 
-/** Ties an operation to the schema of its input, and to that of its answer, which is JSON already without one. */
+/**
+ * Ties an operation to the schema of its input, and to that of its answer, which is JSON already
+ * without one.
+ */
 export function operation<S extends z.ZodObject, A extends z.ZodType = z.ZodUnknown>({
   answer,
   run,

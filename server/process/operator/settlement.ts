@@ -15,7 +15,10 @@ import { ASSET_ID, ofAsset, operatorsAsset } from "./ledger.ts";
 import { operation } from "./operation.ts";
 
 const key = privateKey("Give a private key");
-const rpc = url("the address of the chain's RPC").meta({ description: "the chain's RPC", env: "MINTMARK_RPC_URL" });
+const rpc = url("the address of the chain's RPC").meta({
+  description: "the chain's RPC",
+  env: "MINTMARK_RPC_URL",
+});
 const blocks = whole(/^\d{1,18}$/, "Give a whole number of blocks.");
 const addresses = z
   .array(z.url({ protocol: /^https?$/ }))
@@ -23,8 +26,13 @@ const addresses = z
   .default([]);
 const followed = z.strictObject({
   rpc,
-  fromBlock: blocks.meta({ description: "deployment block of the settlement contract", env: "MINTMARK_FROM_BLOCK" }),
-  confirmations: blocks.optional().describe("blocks that make one final, for chains without finality"),
+  fromBlock: blocks.meta({
+    description: "deployment block of the settlement contract",
+    env: "MINTMARK_FROM_BLOCK",
+  }),
+  confirmations: blocks
+    .optional()
+    .describe("blocks that make one final, for chains without finality"),
 });
 const members = SETTINGS.MINTMARK_MEMBERS.meta({
   description: "the committee, for validium: address=url, separated by commas",
@@ -36,25 +44,29 @@ const commit = followed.extend({
     description: "signatures that a validium batch needs",
     env: "MINTMARK_THRESHOLD",
   }),
-  operatorKey: key.optional().meta({ description: "the operator's private key", secret: "MINTMARK_OPERATOR_KEY" }),
-  operatorSigner: member
+  operatorKey: key
     .optional()
-    .meta({
-      description: "in place of the key: <address>=<url> of a service that signs",
-      env: "MINTMARK_OPERATOR_SIGNER",
-    }),
+    .meta({ description: "the operator's private key", secret: "MINTMARK_OPERATOR_KEY" }),
+  operatorSigner: member.optional().meta({
+    description: "in place of the key: <address>=<url> of a service that signs",
+    env: "MINTMARK_OPERATOR_SIGNER",
+  }),
 });
 
-/** Operations with L1: registering tokens and committing batches. Keys come with each call and are not stored. */
+/**
+ * Operations with L1: registering tokens and committing batches. Keys come with each call and are
+ * not stored.
+ */
 export const SETTLEMENT_OPERATIONS = {
   "assets.register": operation({
     summary: "record that L1's registry has the token; with a key, register it there first",
     examples: [`${ASSET_ID} --rpc https://rpc.example`, `${ASSET_ID} --key-stdin < registrar.key`],
     input: ofAsset.extend({
       rpc,
-      registrarKey: key
-        .optional()
-        .meta({ description: "the paying account's private key", secret: "MINTMARK_REGISTRAR_KEY" }),
+      registrarKey: key.optional().meta({
+        description: "the paying account's private key",
+        secret: "MINTMARK_REGISTRAR_KEY",
+      }),
     }),
     args: ["assetId"],
     answer: operatorsAsset,
@@ -71,7 +83,11 @@ export const SETTLEMENT_OPERATIONS = {
             "L1's registry does not have the token; give a key that pays for the registration.",
           );
         }
-        const registrar = await connectL1({ ...settlement, rpc, account: privateKeyToAccount(registrarKey) });
+        const registrar = await connectL1({
+          ...settlement,
+          rpc,
+          account: privateKeyToAccount(registrarKey),
+        });
         await registrar.registerAsset(asset);
         registered = await registration();
       }
@@ -83,7 +99,10 @@ export const SETTLEMENT_OPERATIONS = {
         throw new MintmarkError("validation_failed", detail);
       }
       const transferable = isHere && (await l1.isTransferable(asset));
-      const facts = { transferable, ...(isHere && (await l1.token(asset.contractAddress, asset.standard))) };
+      const facts = {
+        transferable,
+        ...(isHere && (await l1.token(asset.contractAddress, asset.standard))),
+      };
       return await engine.operator.recordRegistered(assetId, facts);
     },
   }),
@@ -92,7 +111,8 @@ export const SETTLEMENT_OPERATIONS = {
     examples: ["--from-block 19000000 --rpc https://rpc.example --peers https://member.example"],
     input: followed.extend({
       peers: addresses.meta({
-        description: "sources of the data of validium batches and of those in blobs, separated by commas",
+        description:
+          "sources of the data of validium batches and of those in blobs, separated by commas",
         env: "MINTMARK_PEERS",
       }),
       members: members.meta({
@@ -109,7 +129,11 @@ export const SETTLEMENT_OPERATIONS = {
         .optional()
         .meta({ description: "folder of blobs, asked first", env: "MINTMARK_BLOBS", isPath: true }),
     }),
-    async run(engine, { rpc, fromBlock, confirmations, peers, members, beacons, blobs: folder }, { signal }) {
+    async run(
+      engine,
+      { rpc, fromBlock, confirmations, peers, members, beacons, blobs: folder },
+      { signal },
+    ) {
       const l1 = await readL1({ ...engine.settlement, rpc, finality: finalityOf(confirmations) });
       const urls = new Set([...peers, ...members.map(({ url }) => url)]);
       const sources = [...urls].map((url) => new HttpBatchSource(url));
@@ -125,8 +149,15 @@ export const SETTLEMENT_OPERATIONS = {
       "--from-block 19000000 --threshold 2 --members 0x…=https://a.example,0x…=https://b.example",
     ],
     input: commit,
-    async run(engine, { rpc, confirmations, members, operatorKey, operatorSigner, ...terms }, { signal }) {
-      using _ = reserveSettling(engine, { code: "l1_failed", detail: "Another commit is in progress; wait for it." });
+    async run(
+      engine,
+      { rpc, confirmations, members, operatorKey, operatorSigner, ...terms },
+      { signal },
+    ) {
+      using _ = reserveSettling(engine, {
+        code: "l1_failed",
+        detail: "Another commit is in progress; wait for it.",
+      });
       const operator = await accountOf({ key: operatorKey, signer: operatorSigner });
       if (operator === undefined) throw new MintmarkError("validation_failed", NO_KEY);
       const { settlement } = engine;
@@ -134,7 +165,9 @@ export const SETTLEMENT_OPERATIONS = {
       try {
         const finality = finalityOf(confirmations);
         const l1 = await connectL1({ ...settlement, rpc, account: operator, finality, kzg });
-        const asked = members.map((member) => new RemoteMember({ ...member, operator, settlement }));
+        const asked = members.map(
+          (member) => new RemoteMember({ ...member, operator, settlement }),
+        );
         return await settlerOver({ ...terms, engine, l1, members: asked }).settler.round(signal);
       } finally {
         await kzg.close();

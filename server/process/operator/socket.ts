@@ -7,9 +7,10 @@ import { type Engine, type Issue, MintmarkError } from "../../../core/index.ts";
 import { operate } from "./operations.ts";
 
 /**
- * The operator's access to a running server: a Unix socket in the store's folder that only the server's own user can
- * open, so it needs no key and no port. A connection carries one operation: a JSON line `{operation, input}`, answered
- * by lines `{progress}` and one `{result}` or `{error: {code, detail, issues}}`.
+ * The operator's access to a running server: a Unix socket in the store's folder that only the
+ * server's own user can open, so it needs no key and no port. A connection carries one operation: a
+ * JSON line `{operation, input}`, answered by lines `{progress}` and one `{result}` or `{error:
+ * {code, detail, issues}}`.
  */
 
 interface Request {
@@ -21,22 +22,34 @@ interface Failure {
   readonly detail: string;
   readonly issues: readonly Issue[];
 }
-type Reply = { readonly progress: string } | { readonly result: unknown } | { readonly error: Failure };
+type Reply =
+  | { readonly progress: string }
+  | { readonly result: unknown }
+  | { readonly error: Failure };
 
 /** Longest line accepted; inputs are far smaller. */
 const MAX_LINE = 64 * 1024;
-/** Bytes: below the limits of a socket's path, 104 on macOS and 108 on Linux with the final zero. */
+/**
+ * Bytes: below the limits of a socket's path, 104 on macOS and 108 on Linux with the final zero.
+ */
 const MAX_PATH = 100;
 
 /** The path of a server's socket for its operator. Throws when it is too long. */
 function operatorSocket(store: string): string {
   const absolute = resolve(store, "operator.sock");
-  const path = [absolute, relative(process.cwd(), absolute)].find((each) => Buffer.byteLength(each) <= MAX_PATH);
+  const path = [absolute, relative(process.cwd(), absolute)].find(
+    (each) => Buffer.byteLength(each) <= MAX_PATH,
+  );
   if (path !== undefined) return path;
-  throw new Error(`the path of the store is too long for a socket in it (${absolute}); use a shorter one`);
+  throw new Error(
+    `the path of the store is too long for a socket in it (${absolute}); use a shorter one`,
+  );
 }
 
-/** Serves the operator of an engine until disposed. The caller holds the store, so an existing socket is stale. */
+/**
+ * Serves the operator of an engine until disposed. The caller holds the store, so an existing
+ * socket is stale.
+ */
 export async function serveOperator(
   engine: Engine,
   store: string,
@@ -50,7 +63,8 @@ export async function serveOperator(
     socket.on("close", () => open.delete(socket));
     void serveOne(engine, socket, originOf);
   });
-  // This call creates the socket, closed to others at once. The mask is process-wide, so it is restored here.
+  // This call creates the socket, closed to others at once. The mask is process-wide, so it is
+  // restored here.
   const mask = process.umask(0o177);
   server.listen(path);
   process.umask(mask);
@@ -64,7 +78,11 @@ export async function serveOperator(
   };
 }
 
-async function serveOne(engine: Engine, socket: Socket, originOf: () => string | undefined): Promise<void> {
+async function serveOne(
+  engine: Engine,
+  socket: Socket,
+  originOf: () => string | undefined,
+): Promise<void> {
   const gone = new AbortController();
   socket.on("error", () => {});
   socket.on("close", () => gone.abort());
@@ -82,7 +100,8 @@ async function serveOne(engine: Engine, socket: Socket, originOf: () => string |
 
 /** The first line. The connection stays open, so its end shows that nobody waits. */
 function readRequest(socket: Socket): Promise<Request> {
-  const malformed = () => new MintmarkError("validation_failed", "Give one line of JSON: {operation, input}.");
+  const malformed = () =>
+    new MintmarkError("validation_failed", "Give one line of JSON: {operation, input}.");
   return new Promise((received, refused) => {
     let text = "";
     socket.setEncoding("utf8");
@@ -94,7 +113,10 @@ function readRequest(socket: Socket): Promise<Request> {
       // Ignores everything after the first line.
       socket.off("data", read).resume();
       try {
-        const { operation, input } = JSON.parse(text.slice(0, Math.max(0, end))) as Record<string, unknown>;
+        const { operation, input } = JSON.parse(text.slice(0, Math.max(0, end))) as Record<
+          string,
+          unknown
+        >;
         if (typeof operation !== "string") throw malformed();
         received({ operation, input });
       } catch {
@@ -105,11 +127,19 @@ function readRequest(socket: Socket): Promise<Request> {
 }
 
 function failureOf(error: unknown): Failure {
-  if (error instanceof MintmarkError) return { code: error.code, detail: error.message, issues: error.issues };
-  return { code: "store_failed", detail: error instanceof Error ? error.message : String(error), issues: [] };
+  if (error instanceof MintmarkError)
+    return { code: error.code, detail: error.message, issues: error.issues };
+  return {
+    code: "store_failed",
+    detail: error instanceof Error ? error.message : String(error),
+    issues: [],
+  };
 }
 
-/** Runs an operation on the server of a store, and rejects as it does. Undefined when no server listens there. */
+/**
+ * Runs an operation on the server of a store, and rejects as it does. Undefined when no server
+ * listens there.
+ */
 export async function askServer(
   store: string,
   request: Request,
@@ -125,7 +155,10 @@ export async function askServer(
       const reply = JSON.parse(line) as Reply;
       if ("progress" in reply) progress(reply.progress);
       else if ("result" in reply) return reply;
-      else throw new MintmarkError(reply.error.code, reply.error.detail, { issues: reply.error.issues });
+      else
+        throw new MintmarkError(reply.error.code, reply.error.detail, {
+          issues: reply.error.issues,
+        });
     }
     signal.throwIfAborted();
     throw new MintmarkError("engine_closed", "The server ended without an answer; check its log.");
@@ -142,7 +175,8 @@ async function connect(path: string): Promise<Socket | undefined> {
     await once(socket, "connect");
     return socket;
   } catch (error) {
-    if (/^(?:ENOENT|ECONNREFUSED)$/.test((error as NodeJS.ErrnoException).code ?? "")) return undefined;
+    if (/^(?:ENOENT|ECONNREFUSED)$/.test((error as NodeJS.ErrnoException).code ?? ""))
+      return undefined;
     throw error;
   }
 }

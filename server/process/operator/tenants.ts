@@ -1,6 +1,16 @@
 import { z } from "zod";
 import { type Engine, type Invitation, ROLES, SCOPES } from "../../../core/index.ts";
-import { address, future, mintQuota, mode, nameUpTo, page, pageOf, reference, uuid } from "../../routes/api/fields.ts";
+import {
+  address,
+  future,
+  mintQuota,
+  mode,
+  nameUpTo,
+  page,
+  pageOf,
+  reference,
+  uuid,
+} from "../../routes/api/fields.ts";
 import { invitation, person, role } from "../../routes/console.ts";
 import { apiKey, application } from "../../routes/service.ts";
 import { balance, user } from "../../routes/users.ts";
@@ -10,12 +20,23 @@ const ID = "01a1fd1b-bf5c-743a-abf0-3c3fec348cab";
 export const APPLICATION = `--application ${ID}`;
 const USER = "6f1d3c1e-4f0a-4b7e-9a51-0c5d6f2b7a10";
 
-const expiresAt = future.optional().describe("RFC 3339, such as 2027-01-01T00:00:00Z; default never");
-const keyId = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, "Give a key's id, the part after mm_test_ or mm_live_.");
+const expiresAt = future
+  .optional()
+  .describe("RFC 3339, such as 2027-01-01T00:00:00Z; default never");
+const keyId = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{1,128}$/, "Give a key's id, the part after mm_test_ or mm_live_.");
 const id = uuid.optional().describe("its id; default a fresh one");
 const defaultMode = mode.describe("for mints that name no mode; default none, they must name one");
-export const ofApplication = z.strictObject({ applicationId: uuid.describe("the application's id") });
-const oneApplication = { input: ofApplication, args: ["applicationId"], examples: [ID], answer: application } as const;
+export const ofApplication = z.strictObject({
+  applicationId: uuid.describe("the application's id"),
+});
+const oneApplication = {
+  input: ofApplication,
+  args: ["applicationId"],
+  examples: [ID],
+  answer: application,
+} as const;
 
 const PERSON = "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21";
 const ofPerson = z.strictObject({ personId: uuid });
@@ -39,7 +60,11 @@ export const TENANT_OPERATIONS = {
   "applications.create": operation({
     summary: "create an application",
     examples: ['"My game"', `"My game" --id ${ID}`],
-    input: z.strictObject({ name: nameUpTo(200), applicationId: id, dataAvailabilityMode: defaultMode.optional() }),
+    input: z.strictObject({
+      name: nameUpTo(200),
+      applicationId: id,
+      dataAvailabilityMode: defaultMode.optional(),
+    }),
     args: ["name"],
     answer: application,
     run: (engine, input) => engine.applications.create(input),
@@ -50,7 +75,8 @@ export const TENANT_OPERATIONS = {
     input: ofApplication.extend({ dataAvailabilityMode: defaultMode.nullable().default(null) }),
     args: ["applicationId"],
     answer: application,
-    run: (engine, { applicationId, ...changes }) => engine.applications.change(applicationId, changes),
+    run: (engine, { applicationId, ...changes }) =>
+      engine.applications.change(applicationId, changes),
   }),
   "applications.list": operation({
     summary: "list applications",
@@ -80,10 +106,13 @@ export const TENANT_OPERATIONS = {
         .describe(`of ${SCOPES.join(", ")}, with commas between; default all`),
       name: z.string().min(1).max(100).optional().describe("what its holder calls it"),
       expiresAt,
-      mintQuota: mintQuota.optional().describe("most mint entries that it may ever make; default no limit"),
+      mintQuota: mintQuota
+        .optional()
+        .describe("most mint entries that it may ever make; default no limit"),
     }),
     answer: issued,
-    run: async (engine, { applicationId, ...options }) => withSecret(await engine.keys.issue(applicationId, options)),
+    run: async (engine, { applicationId, ...options }) =>
+      withSecret(await engine.keys.issue(applicationId, options)),
   }),
   "keys.list": operation({
     summary: "list an application's keys, without their secrets",
@@ -93,12 +122,14 @@ export const TENANT_OPERATIONS = {
     run: (engine, { applicationId }) => Array.fromAsync(engine.keys.list(applicationId)),
   }),
   "keys.rotate": operation({
-    summary: "issue a key with the scopes and the remaining quota of another, which stays valid until you revoke it",
+    summary:
+      "issue a key with the scopes and the remaining quota of another, which stays valid until you revoke it",
     examples: ["5e5e01a1fd1bbf5c"],
     input: z.strictObject({ keyId, expiresAt }),
     args: ["keyId"],
     answer: issued,
-    run: async (engine, { keyId, ...options }) => withSecret(await engine.keys.rotate(keyId, options)),
+    run: async (engine, { keyId, ...options }) =>
+      withSecret(await engine.keys.rotate(keyId, options)),
   }),
   "keys.revoke": operation({
     summary: "revoke a key and its tokens at once",
@@ -109,13 +140,19 @@ export const TENANT_OPERATIONS = {
     run: (engine, input) => engine.keys.revoke(input.keyId),
   }),
   "people.invite": operation({
-    summary: "add a person to an application's team, or to the operator's; prints a link that signs in once",
+    summary:
+      "add a person to an application's team, or to the operator's; prints a link that signs in once",
     examples: [`"Ada" --role admin ${APPLICATION}`, `"Bob" --role operator --address 0x70997970…`],
     input: z.strictObject({
       name: nameUpTo(100),
       role: role.describe(`one of ${ROLES.join(", ")}`),
-      applicationId: uuid.nullable().default(null).describe("the application's id; default none, the operator's team"),
-      address: address.optional().describe("the wallet that signs in; default none, and the person gets a link"),
+      applicationId: uuid
+        .nullable()
+        .default(null)
+        .describe("the application's id; default none, the operator's team"),
+      address: address
+        .optional()
+        .describe("the wallet that signs in; default none, and the person gets a link"),
     }),
     args: ["name"],
     answer: opening,
@@ -124,7 +161,9 @@ export const TENANT_OPERATIONS = {
   "people.list": operation({
     summary: "list an application's people, or the operator's; all their fields with --json",
     examples: [APPLICATION, ""],
-    input: z.strictObject({ applicationId: uuid.nullable().default(null).describe("default: the operator's team") }),
+    input: z.strictObject({
+      applicationId: uuid.nullable().default(null).describe("default: the operator's team"),
+    }),
     columns: ["personId", "name", "role", "address", "signedInAt", "removedAt"],
     answer: z.array(person),
     run: (engine, { applicationId }) => Array.fromAsync(engine.people.list(applicationId)),
@@ -141,7 +180,8 @@ export const TENANT_OPERATIONS = {
     summary: "make a new link that signs a person in once, within a week",
     ...onePerson,
     answer: opening,
-    run: async (engine, { personId }, running) => opened(await engine.people.link(personId), running),
+    run: async (engine, { personId }, running) =>
+      opened(await engine.people.link(personId), running),
   }),
   "people.remove": operation({
     summary: "end a person's sign-ins and rights for ever",
@@ -155,7 +195,9 @@ export const TENANT_OPERATIONS = {
     input: ofApplication.extend({
       ownerAddress: address,
       userId: id,
-      reference: reference.optional().describe("the application's own name for it, at most 64 characters"),
+      reference: reference
+        .optional()
+        .describe("the application's own name for it, at most 64 characters"),
     }),
     args: ["ownerAddress"],
     answer: user,

@@ -5,31 +5,41 @@ export const ABOUT = {
     "Folder of the store; one for each environment and contract. `mintmark init` creates it; the server never does.",
   MINTMARK_JOURNAL:
     "The journal that a cluster's servers share: PostgreSQL with a synchronous standby. Without it, one server works alone.",
-  MINTMARK_JOURNAL_KEYS: "Keys of 32 random bytes in hex that encrypt the journal: the first encrypts, all decrypt.",
-  MINTMARK_JOURNAL_COPIES: "1 accepts a journal without a synchronous standby: its disk is then the only copy.",
+  MINTMARK_JOURNAL_KEYS:
+    "Keys of 32 random bytes in hex that encrypt the journal: the first encrypts, all decrypt.",
+  MINTMARK_JOURNAL_COPIES:
+    "1 accepts a journal without a synchronous standby: its disk is then the only copy.",
   MINTMARK_JOURNAL_MIB:
     "MiB of the journal after which the leader stores a snapshot there and deletes entries before the previous one.",
-  MINTMARK_SERVER_NAME: "This server's name in its cluster; default the machine's name and the process's id.",
-  MINTMARK_SERVER_URL: "This server's address for the other servers of the cluster; default its own host and port.",
+  MINTMARK_SERVER_NAME:
+    "This server's name in its cluster; default the machine's name and the process's id.",
+  MINTMARK_SERVER_URL:
+    "This server's address for the other servers of the cluster; default its own host and port.",
   MINTMARK_LEASE_SECONDS: "After this silence, another server of the cluster replaces the leader.",
   MINTMARK_ENVIRONMENT:
     "`sandbox` or `live`. Each refuses keys, tokens and stores of the other; live needs a chain that is not a test chain.",
   MINTMARK_CHAIN_ID: "Id of the settlement chain.",
   MINTMARK_CONTRACT: "Address of the settlement contract, `StateCommitment`.",
-  MINTMARK_RPC_URL: "The settlement chain; the server checks its id and contract at start. Live needs it.",
-  MINTMARK_OPERATOR_KEY: "The operator's private key, with which the server seals, commits and withdraws by itself.",
-  MINTMARK_OPERATOR_KEYSTORE: "In place of the key: an encrypted file of it (Web3 Secret Storage, version 3).",
-  MINTMARK_OPERATOR_PASSWORD_FILE: "File of the keystore's password; `-`, the default, is standard input.",
+  MINTMARK_RPC_URL:
+    "The settlement chain; the server checks its id and contract at start. Live needs it.",
+  MINTMARK_OPERATOR_KEY:
+    "The operator's private key, with which the server seals, commits and withdraws by itself.",
+  MINTMARK_OPERATOR_KEYSTORE:
+    "In place of the key: an encrypted file of it (Web3 Secret Storage, version 3).",
+  MINTMARK_OPERATOR_PASSWORD_FILE:
+    "File of the keystore's password; `-`, the default, is standard input.",
   MINTMARK_OPERATOR_SIGNER:
     "In place of the key: `<address>=<url>` of a service that signs, such as a KMS; docs/guides/keys.md.",
   MINTMARK_RECEIPT_KEY:
     "The private key that signs receipts of mints; publish its address. Without it, responses have no receipt.",
   MINTMARK_RECEIPT_KEYSTORE: "In place of that key: an encrypted file of it.",
-  MINTMARK_RECEIPT_PASSWORD_FILE: "File of that keystore's password; `-`, the default, is standard input.",
+  MINTMARK_RECEIPT_PASSWORD_FILE:
+    "File of that keystore's password; `-`, the default, is standard input.",
   MINTMARK_RECEIPT_SIGNER:
     "In place of that key: `<address>=<url>` of a service that signs. Each mint with a receipt waits for it.",
   MINTMARK_FROM_BLOCK: "Deployment block of the contract.",
-  MINTMARK_CONFIRMATIONS: "Blocks after which a block counts as final; default the chain's own finality.",
+  MINTMARK_CONFIRMATIONS:
+    "Blocks after which a block counts as final; default the chain's own finality.",
   MINTMARK_MEMBERS: "The committee in force, each member as `<address>=<url>`.",
   MINTMARK_THRESHOLD: "How many members must sign.",
   MINTMARK_ISSUERS: "The issuers of tokens, each as `<address>=<url>` of its service.",
@@ -38,7 +48,8 @@ export const ABOUT = {
   MINTMARK_MIRRORS:
     'Mirrors of the state on other chains, as JSON: `[{"chainId": "10", "contract": "0x…", "rpcUrl": "https://…", "fromBlock": "…"}]`; optional are `confirmations` and `maxFeePerGas` of its chain, and `members` and `threshold` unless its committee is that of the state. The operator\'s account pays there too, and needs no role.',
   MINTMARK_SEAL_SECONDS: "Time from the first mint of an open batch to its seal.",
-  MINTMARK_SEAL_SECONDS_ROLLUP: "The same for `zk-rollup`, whose commits cost by the byte; default as above.",
+  MINTMARK_SEAL_SECONDS_ROLLUP:
+    "The same for `zk-rollup`, whose commits cost by the byte; default as above.",
   MINTMARK_SEAL_VAULTS: "Vaults at which a `validium` batch is sealed.",
   MINTMARK_SEAL_VAULTS_ROLLUP:
     "Vaults at which a `zk-rollup` batch in calldata is sealed. One in blobs takes up to 24576 elements.",
@@ -50,31 +61,37 @@ export const ABOUT = {
     "The same for a unit of blob gas. While the blob fee is above this cap, a waiting commit by blobs holds up validium commits and relays too, because nodes accept pending transactions of only one kind from an account.",
   MINTMARK_ROLLUP_DATA:
     "Where vaults of `zk-rollup` go: `blobs`, `calldata` or `auto`. `auto` means blobs on chains that are known to take blob transactions (Ethereum, Sepolia, Hoodi, Gnosis, Chiado, and local chains 1337, 31337, 31338) if the precompile 0x0a works there, and calldata elsewhere. On any other chain with blobs set `blobs`: then the server ends if it cannot send them. Vaults that blobs cannot hold always go into calldata.",
-  MINTMARK_REPLACE_SECONDS: "Time after which an unmined transaction is sent again at a higher fee.",
+  MINTMARK_REPLACE_SECONDS:
+    "Time after which an unmined transaction is sent again at a higher fee.",
   MINTMARK_SETTLE_SECONDS: "Time between reads of L1.",
   MINTMARK_MOST_UNCOMMITTED:
     "Uncommitted vaults above which mints are 503 `backpressure`. Without an operator key there is no limit.",
   MINTMARK_LEAST_BALANCE:
     "The operator's wei on the settlement chain below which `/readyz` is 503. A relay of 20 withdrawals needs up to 12.5 M gas at the highest fee.",
   MINTMARK_MOST_LAG: "Blocks behind the settlement chain above which `/readyz` is 503.",
-  MINTMARK_ENGINE_VERSION: "Of the settlement contract, if no RPC is given to read it, or none answers at start.",
+  MINTMARK_ENGINE_VERSION:
+    "Of the settlement contract, if no RPC is given to read it, or none answers at start.",
   MINTMARK_HOST: "Address to listen on.",
   MINTMARK_PORT: "Port to listen on; 0 for any.",
   MINTMARK_ORIGIN:
     "The server's address for browsers, such as `https://mint.example`. Without it owners sign in over localhost only.",
   MINTMARK_HOSTS:
     "Further names for requests to the server, or `*` for any. Always accepted: the origin's, `localhost`, addresses, names without a dot.",
-  MINTMARK_EXPLORER_RPC: "An RPC that the explorer offers to visitors; it must accept requests from any origin.",
+  MINTMARK_EXPLORER_RPC:
+    "An RPC that the explorer offers to visitors; it must accept requests from any origin.",
   MINTMARK_NEW_TOKENS:
     "`admins`: admins of applications create tokens from the console, at their own cost. `operator`: they ask the operator. Default: admins in the sandbox, else the operator.",
   MINTMARK_OWNER_RELAY_VAULTS:
     "Vaults a day that each owner who signs in to the explorer may withdraw at the operator's cost; 0 turns it off, and owners pay themselves. The count starts anew with the server, and API keys are not bound by it.",
-  MINTMARK_WEBHOOK_REACH: "Addresses that webhooks may reach; this machine's own only in a sandbox, for trials.",
+  MINTMARK_WEBHOOK_REACH:
+    "Addresses that webhooks may reach; this machine's own only in a sandbox, for trials.",
   MINTMARK_METRICS_PORT: "Port of `GET /metrics`; default none.",
   MINTMARK_METRICS_HOST: "Address of that port.",
   MINTMARK_LOG_LEVEL: "pino's levels; secrets are never written.",
-  MINTMARK_TOKEN_SECRET: "At least 32 bytes in hex, random by default; servers behind one address share it.",
-  MINTMARK_JWKS: "Keys of the identity provider whose bearer tokens are accepted: an https address, or a file.",
+  MINTMARK_TOKEN_SECRET:
+    "At least 32 bytes in hex, random by default; servers behind one address share it.",
+  MINTMARK_JWKS:
+    "Keys of the identity provider whose bearer tokens are accepted: an https address, or a file.",
   MINTMARK_JWT_ISSUER: "The identity provider's name, as in `iss`.",
   MINTMARK_JWT_AUDIENCE: "The required `aud` of its tokens.",
   MINTMARK_TRUSTED_PROXIES: "Addresses whose X-Forwarded-For is trusted.",
@@ -85,7 +102,8 @@ export const ABOUT = {
     "MiB of request bodies and unread responses. An application may hold as much as is still free, so always a part of it is; all callers without a key count as one application.",
   MINTMARK_CLOCK_AHEAD_HOURS:
     "Most time that the clock may be ahead of the journal. Raise it to start a store after a longer pause.",
-  MINTMARK_IDEMPOTENCY_HOURS: "Time for which an idempotency key returns its mint; then it is deleted.",
+  MINTMARK_IDEMPOTENCY_HOURS:
+    "Time for which an idempotency key returns its mint; then it is deleted.",
   MINTMARK_REQUEST_TIMEOUT_SECONDS: "Timeout for receiving a whole request.",
   MINTMARK_DRAIN_SECONDS: "Time of answering 503 before the socket closes.",
   MINTMARK_SHUTDOWN_SECONDS: "Time after which busy connections are closed.",
@@ -93,7 +111,8 @@ export const ABOUT = {
 
 export const ABOUT_DEPLOYMENT = {
   MINTMARK_RPC_URL: "The chain's RPC.",
-  MINTMARK_ADMIN: "Schedules operators and committees; default the time lock, or the deployer without one.",
+  MINTMARK_ADMIN:
+    "Schedules operators and committees; default the time lock, or the deployer without one.",
   MINTMARK_MULTISIG:
     "Instead of an admin: deploys a time lock as administrator, with this address as proposer and executor.",
   MINTMARK_GUARDIAN: "Pauses commits and revokes operators; default the deployer.",
@@ -102,14 +121,18 @@ export const ABOUT_DEPLOYMENT = {
   MINTMARK_THRESHOLD: "Signatures that a validium batch needs.",
   MINTMARK_CHANGE_DELAY: "Seconds before a new operator or committee is active; 604800 are 7 days.",
   MINTMARK_MATURITY: "Seconds that ERC-721 vaults wait after their commit; 86400 are a day.",
-  MINTMARK_TRANSFERS: "no: a contract without transfers of vaults. Nobody can add or remove them later.",
+  MINTMARK_TRANSFERS:
+    "no: a contract without transfers of vaults. Nobody can add or remove them later.",
   MINTMARK_ALLOW_NO_DELAY: "yes: allow a change delay or a maturity of 0 on a public chain too.",
   MINTMARK_DEPLOYMENTS: "Folder of the deployment records.",
   MINTMARK_TOKEN:
     'One token to deploy and register, as JSON: {"standard":"erc721","name":"Swords","symbol":"SWRD"}. Optional: "uri", "admin", "issuer" (who must consent to its mints), "lockMinter", "transferable" (true: owners can transfer its vaults, for ever; default false), "cap" and "quantum" (erc20), "blobScheme" ("mintmark" or "imx"), "royalty" (erc721): {"receiver":"0x…","fraction":"250"}, in ten-thousandths of the price.',
-  MINTMARK_MIRROR_RPC_URL: "Also deploys a mirror for tokens of this other chain; the same key pays there.",
-  MINTMARK_MIRROR_ADMIN: "Schedules the mirror's committees; an account of that chain; default the deployer.",
+  MINTMARK_MIRROR_RPC_URL:
+    "Also deploys a mirror for tokens of this other chain; the same key pays there.",
+  MINTMARK_MIRROR_ADMIN:
+    "Schedules the mirror's committees; an account of that chain; default the deployer.",
   MINTMARK_MIRROR_COMMITTEE: "Its committee; default the settlement contract's.",
-  MINTMARK_MIRROR_THRESHOLD: "Signatures that a state needs there; default the settlement contract's.",
+  MINTMARK_MIRROR_THRESHOLD:
+    "Signatures that a state needs there; default the settlement contract's.",
   MINTMARK_MIRROR_TOKEN: "As the token above, deployed there and registered with both.",
 };

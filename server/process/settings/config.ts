@@ -18,7 +18,10 @@ const OF_COMMANDS =
 
 type Texts = Readonly<Record<string, string | undefined>>;
 
-/** The server's settings, from environment and file. Throws `ConfigError` with all faults, unknown names too. */
+/**
+ * The server's settings, from environment and file. Throws `ConfigError` with all faults, unknown
+ * names too.
+ */
 export function readConfig(environment: Texts): Config {
   return readSettings(settings, environment, Object.keys(SETTINGS));
 }
@@ -26,7 +29,8 @@ export function readConfig(environment: Texts): Config {
 /**
  * The settings of one process, from the environment and the file; see `readConfig`.
  *
- * @param known - all known names, others are refused; absent for commands, whose environment serves other processes too
+ * @param known - all known names, others are refused; absent for commands, whose environment serves
+ *   other processes too
  * @param flags - the flags of a command that gave settings, by their names; faults name these
  */
 export function readSettings<S extends z.ZodType>(
@@ -36,11 +40,15 @@ export function readSettings<S extends z.ZodType>(
   flags: Texts = {},
 ): z.output<S> {
   const file = readConfigFile(environment.MINTMARK_CONFIG);
-  const given = Object.fromEntries(Object.entries(environment).filter(([, text]) => text !== undefined));
+  const given = Object.fromEntries(
+    Object.entries(environment).filter(([, text]) => text !== undefined),
+  );
   const texts: Texts = { ...file.texts, ...given };
   const result = schema.safeParse(texts);
   const issues = result.error?.issues ?? [];
-  const unset = issues.filter(({ path: [name], code }) => code !== "custom" && texts[String(name)] === undefined);
+  const unset = issues.filter(
+    ({ path: [name], code }) => code !== "custom" && texts[String(name)] === undefined,
+  );
   // Two or more of them are one line, because many sentences would hide the next step.
   const together = unset.length > 1 ? unset : [];
   const names = together.map(({ path: [name] }) => flags[String(name)] ?? String(name)).join(", ");
@@ -49,11 +57,18 @@ export function readSettings<S extends z.ZodType>(
     .map(({ path: [name], message }) => {
       const place = String(name);
       const from =
-        environment[place] === undefined && file.texts[place] !== undefined ? ` (${fieldOf(place)} in the file)` : "";
+        environment[place] === undefined && file.texts[place] !== undefined
+          ? ` (${fieldOf(place)} in the file)`
+          : "";
       return `${flags[place] ?? place}${from}: ${texts[place] === undefined ? "missing. " : ""}${message}`;
     });
   const missing = names === "" ? [] : [`missing: ${names}; see --help`];
-  const problems = [...file.problems, ...missing, ...wrong, ...unknownVariables(environment, known)];
+  const problems = [
+    ...file.problems,
+    ...missing,
+    ...wrong,
+    ...unknownVariables(environment, known),
+  ];
   if (!result.success || problems.length > 0) throw new ConfigError(problems.join("\n"));
   return result.data;
 }
@@ -61,7 +76,9 @@ export function readSettings<S extends z.ZodType>(
 function unknownVariables(environment: Texts, known: readonly string[] | undefined): string[] {
   if (known === undefined) return [];
   return Object.keys(environment)
-    .filter((name) => name.startsWith("MINTMARK_") && !(name in ALL_SETTINGS) && !OF_COMMANDS.test(name))
+    .filter(
+      (name) => name.startsWith("MINTMARK_") && !(name in ALL_SETTINGS) && !OF_COMMANDS.test(name),
+    )
     .map((name) => `${name}: no such setting${hint(name, known)}`);
 }
 
@@ -71,7 +88,10 @@ export function fieldOf(variable: string): string {
   return first + rest.map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join("");
 }
 
-/** Reads a JSON object of texts, whole numbers, or arrays of texts. Lists all faults instead of throwing. */
+/**
+ * Reads a JSON object of texts, whole numbers, or arrays of texts. Lists all faults instead of
+ * throwing.
+ */
 export function readConfigFile(path: string | undefined): {
   readonly texts: Texts;
   readonly problems: readonly string[];
@@ -95,9 +115,12 @@ export function readConfigFile(path: string | undefined): {
     const text = textOf(value);
     if (variable === undefined)
       problems.push(`${field} in ${path}: no such setting${hint(field, [...variables.keys()])}`);
-    else if (isSecret(variable)) problems.push(`${field} in ${path}: is secret; give ${variable} in the environment`);
+    else if (isSecret(variable))
+      problems.push(`${field} in ${path}: is secret; give ${variable} in the environment`);
     else if (text === undefined)
-      problems.push(`${field} in ${path}: Give a text, a whole number, or an array of texts or objects.`);
+      problems.push(
+        `${field} in ${path}: Give a text, a whole number, or an array of texts or objects.`,
+      );
     else texts[variable] = text;
   }
   return { texts, problems };
@@ -108,12 +131,16 @@ function textOf(value: unknown): string | undefined {
   if (typeof value === "number" && Number.isSafeInteger(value)) return String(value);
   if (!Array.isArray(value)) return undefined;
   if (value.every((item) => typeof item === "string")) return value.join(",");
-  return value.every((item) => typeof item === "object" && item !== null) ? JSON.stringify(value) : undefined;
+  return value.every((item) => typeof item === "object" && item !== null)
+    ? JSON.stringify(value)
+    : undefined;
 }
 
 /** `; did you mean …?` for a known name with at most two typing errors. */
 function hint(name: string, known: readonly string[]): string {
-  const near = known.map((candidate) => [distance(name, candidate), candidate] as const).sort(([a], [b]) => a - b)[0];
+  const near = known
+    .map((candidate) => [distance(name, candidate), candidate] as const)
+    .sort(([a], [b]) => a - b)[0];
   return near !== undefined && near[0] <= 2 ? `; did you mean ${near[1]}?` : "";
 }
 
@@ -153,7 +180,10 @@ export function startupError(error: unknown): string {
 
 /** Why a process cannot listen; null for another error. */
 export function listenFailure(error: unknown): string | null {
-  const { syscall, code, message, ...place } = error as NodeJS.ErrnoException & { address?: string; port?: number };
+  const { syscall, code, message, ...place } = error as NodeJS.ErrnoException & {
+    address?: string;
+    port?: number;
+  };
   if (syscall !== "listen") return null;
   if (code !== "EADDRINUSE") return `MINTMARK_HOST, MINTMARK_PORT: ${message}`;
   return `another process listens on ${place.address}:${place.port}: stop it, or choose another MINTMARK_PORT`;

@@ -24,7 +24,8 @@ export const count = (least: number, most: number) =>
     .refine((value) => value >= least && value <= most, `Give a number from ${least} to ${most}.`);
 
 /** A whole number of any size, in the digits of a pattern. */
-export const whole = (pattern: RegExp, asked: string) => z.string(asked).regex(pattern, asked).transform(BigInt);
+export const whole = (pattern: RegExp, asked: string) =>
+  z.string(asked).regex(pattern, asked).transform(BigInt);
 
 export const url = (what: string) => z.url({ protocol: /^https?$/, error: `Give ${what}.` });
 
@@ -35,7 +36,10 @@ export const privateKey = (asked: string) =>
     .transform((key) => key as Hex);
 
 /** Values with commas between; by default none. */
-export const listOf = <Z extends z.ZodType<unknown, string>>(element: Z, most = Number.MAX_SAFE_INTEGER) =>
+export const listOf = <Z extends z.ZodType<unknown, string>>(
+  element: Z,
+  most = Number.MAX_SAFE_INTEGER,
+) =>
   z
     .string()
     .transform((list) => list.split(",").map((part) => part.trim()))
@@ -52,7 +56,10 @@ export const json = (read: (given: string) => string, asked: string) =>
     }
   });
 
-/** An address in lower case, after checking its checksum. `asked` names the address and ends the sentence "Give …". */
+/**
+ * An address in lower case, after checking its checksum. `asked` names the address and ends the
+ * sentence "Give …".
+ */
 export const address = (asked: string) =>
   z
     .string(`Give ${asked}.`)
@@ -70,7 +77,13 @@ function isPlainUrl(text: string): boolean {
 /** `0x…=http://…`: the address of a committee member or an issuer, and its service. */
 export const member = z
   .string()
-  .regex(/^0x[0-9a-fA-F]{40}=https?:\/\/\S+$/, "Give each as <address>=<url of its service>, separated by commas.")
+  .regex(
+    /^0x[0-9a-fA-F]{40}=https?:\/\/\S+$/,
+    "Give each as <address>=<url of its service>, separated by commas.",
+  )
   .refine((text) => checksumHolds(text.slice(0, 42)), CHECKSUM_WRONG)
-  .refine((text) => isPlainUrl(text.slice(43)), "Give each service by a whole URL without a user name or password.")
+  .refine(
+    (text) => isPlainUrl(text.slice(43)),
+    "Give each service by a whole URL without a user name or password.",
+  )
   .transform((text) => ({ address: text.slice(0, 42).toLowerCase() as Hex, url: text.slice(43) }));

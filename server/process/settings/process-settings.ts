@@ -4,19 +4,28 @@ import { ABOUT_DEPLOYMENT } from "./about.ts";
 import { address, described, json, text, url, whole } from "./fields.ts";
 import { SETTINGS } from "./settings.ts";
 
-/** Settings of the other processes and commands. Settings shared with the server are the server's own. */
+/**
+ * Settings of the other processes and commands. Settings shared with the server are the server's
+ * own.
+ */
 
 const port = SETTINGS.MINTMARK_PORT.unwrap();
 
 const CHAIN = {
-  MINTMARK_RPC_URL: url("the address of the settlement chain's RPC").describe("The settlement chain's RPC."),
+  MINTMARK_RPC_URL: url("the address of the settlement chain's RPC").describe(
+    "The settlement chain's RPC.",
+  ),
   MINTMARK_CONTRACT: SETTINGS.MINTMARK_CONTRACT,
   MINTMARK_FROM_BLOCK: SETTINGS.MINTMARK_FROM_BLOCK,
   MINTMARK_CONFIRMATIONS: SETTINGS.MINTMARK_CONFIRMATIONS,
 };
 const MIRROR = {
-  MINTMARK_MIRROR_RPC_URL: url("the address of the RPC of the mirror's chain").describe("The RPC of a mirror's chain."),
-  MINTMARK_MIRROR: address("the address of the StateMirror contract").describe("The StateMirror contract there."),
+  MINTMARK_MIRROR_RPC_URL: url("the address of the RPC of the mirror's chain").describe(
+    "The RPC of a mirror's chain.",
+  ),
+  MINTMARK_MIRROR: address("the address of the StateMirror contract").describe(
+    "The StateMirror contract there.",
+  ),
 };
 const addresses = z
   .string()
@@ -32,7 +41,9 @@ const PEERS = {
   ),
   MINTMARK_BLOBS: text
     .optional()
-    .describe("Folder of blobs, asked first: a file of 131072 bytes each, named `0x<versioned hash>.blob`."),
+    .describe(
+      "Folder of blobs, asked first: a file of 131072 bytes each, named `0x<versioned hash>.blob`.",
+    ),
 };
 export type SourceSettings = z.output<z.ZodObject<typeof PEERS>>;
 const POLL = {
@@ -43,7 +54,14 @@ const POLL = {
     .default(12_000)
     .describe("Milliseconds between reads of a chain."),
 };
-const { MINTMARK_MIRRORS, MINTMARK_HOST, MINTMARK_HOSTS, MINTMARK_PORT, MINTMARK_LOG_LEVEL, MINTMARK_STORE } = SETTINGS;
+const {
+  MINTMARK_MIRRORS,
+  MINTMARK_HOST,
+  MINTMARK_HOSTS,
+  MINTMARK_PORT,
+  MINTMARK_LOG_LEVEL,
+  MINTMARK_STORE,
+} = SETTINGS;
 const signer = z.object({
   ...CHAIN,
   ...PEERS,
@@ -108,15 +126,21 @@ export const issuerSettings = z
     MINTMARK_PORT: port.default(3200).describe("Port to listen on; 0 for any."),
     MINTMARK_ISSUER: address("the address that the tokens name as their issuer")
       .optional()
-      .describe("The issuer that the tokens name, when it is a wallet contract; the key's own address when absent."),
+      .describe(
+        "The issuer that the tokens name, when it is a wallet contract; the key's own address when absent.",
+      ),
     MINTMARK_POLICY: policyFile
       .optional()
-      .describe("JSON file of what may be minted; docs/guides/issuer.md has its form. Instead of a record."),
+      .describe(
+        "JSON file of what may be minted; docs/guides/issuer.md has its form. Instead of a record.",
+      ),
     MINTMARK_RECORD_SECRET: z
       .string()
       .regex(/^[\x21-\x7e]{32,255}$/, "Give 32 to 255 printable characters without spaces.")
       .optional()
-      .describe("What the application sends as `Authorization: Bearer` when it records a mint (POST /v1/mints)."),
+      .describe(
+        "What the application sends as `Authorization: Bearer` when it records a mint (POST /v1/mints).",
+      ),
   })
   .superRefine(({ MINTMARK_POLICY: policy, MINTMARK_RECORD_SECRET: secret }, context) => {
     if ((policy === undefined) !== (secret === undefined)) return;
@@ -125,7 +149,13 @@ export const issuerSettings = z
     context.addIssue({ code: "custom", path: ["MINTMARK_RECORD_SECRET"], message });
   });
 
-export const watchSettings = z.object({ MINTMARK_STORE, ...CHAIN, ...PEERS, ...POLL, MINTMARK_MIRRORS });
+export const watchSettings = z.object({
+  MINTMARK_STORE,
+  ...CHAIN,
+  ...PEERS,
+  ...POLL,
+  MINTMARK_MIRRORS,
+});
 
 export const relaySettings = z.object({
   ...CHAIN,
@@ -143,7 +173,9 @@ export const exitKitSettings = z
   .object({ ...CHAIN, ...PEERS, ...z.object(MIRROR).partial().shape })
   .omit({ MINTMARK_CONFIRMATIONS: true });
 
-export const sessionSettings = z.object(CHAIN).pick({ MINTMARK_RPC_URL: true, MINTMARK_CONTRACT: true });
+export const sessionSettings = z
+  .object(CHAIN)
+  .pick({ MINTMARK_RPC_URL: true, MINTMARK_CONTRACT: true });
 
 export const exitSettings = z.object({
   MINTMARK_RPC_URL: url("an RPC of the kit's chain").describe("An RPC of the kit's chain."),
@@ -217,7 +249,8 @@ export const deploySettings = z
   .object(described(deployment, ABOUT_DEPLOYMENT))
   .superRefine(({ MINTMARK_ADMIN: admin, MINTMARK_MULTISIG: multisig }, context) => {
     if (admin === undefined || multisig === undefined) return;
-    const message = "Give this or MINTMARK_ADMIN, not both: the multisig administers through its own time lock.";
+    const message =
+      "Give this or MINTMARK_ADMIN, not both: the multisig administers through its own time lock.";
     context.addIssue({ code: "custom", path: ["MINTMARK_MULTISIG"], message });
   });
 
@@ -235,7 +268,9 @@ export const upSettings = z.object({
   MINTMARK_FOLDER: folder,
   MINTMARK_ANSWERS: jsonFile
     .optional()
-    .describe("JSON file of the terms; docs/guides/network.md has its form. Read by the first run only."),
+    .describe(
+      "JSON file of the terms; docs/guides/network.md has its form. Read by the first run only.",
+    ),
   MINTMARK_SOURCIFY: url("the address of a Sourcify server")
     .default("https://sourcify.dev/server")
     .describe("The service that publishes the contracts' sources."),
@@ -251,7 +286,9 @@ export const doctorSettings = z.object({
 
 export const inspectSettings = z.object({
   MINTMARK_RPC_URL: CHAIN.MINTMARK_RPC_URL.describe("The RPC of the token's chain."),
-  MINTMARK_CONTRACT: SETTINGS.MINTMARK_CONTRACT.optional().describe("The settlement contract, to try a withdrawal."),
+  MINTMARK_CONTRACT: SETTINGS.MINTMARK_CONTRACT.optional().describe(
+    "The settlement contract, to try a withdrawal.",
+  ),
   MINTMARK_ADAPTER: text
     .optional()
     .describe("Folder for an adapter contract with its test, for a token without `mintFor`."),

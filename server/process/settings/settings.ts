@@ -7,13 +7,26 @@ import { DEFAULT_OWNER_RELAY_VAULTS } from "../../http/access/owner-relay.ts";
 import { DEFAULT_MEMORY_BYTES } from "../../http/access/rate-account.ts";
 import { DEFAULT_RATE_LIMITS } from "../../http/access/rate-limit.ts";
 import { ABOUT } from "./about.ts";
-import { address, count, described, json, listOf, member, privateKey, text, url, whole } from "./fields.ts";
+import {
+  address,
+  count,
+  described,
+  json,
+  listOf,
+  member,
+  privateKey,
+  text,
+  url,
+  whole,
+} from "./fields.ts";
 
 const LARGEST_REQUEST = DEFAULT_LIMITS.mintsPerRequest;
 const MIB = 1024 * 1024;
 
 const integer = (meaning: string, digits: number) =>
-  z.union([z.string().regex(new RegExp(`^\\d{1,${digits}}$`)), z.int().min(0)], `Give ${meaning}.`).transform(BigInt);
+  z
+    .union([z.string().regex(new RegExp(`^\\d{1,${digits}}$`)), z.int().min(0)], `Give ${meaning}.`)
+    .transform(BigInt);
 
 /** A mirror of the state on another chain, and the settings for that chain. */
 const mirror = z.strictObject({
@@ -33,16 +46,25 @@ export type MirrorSetting = z.output<typeof mirror>;
 /** JSON, because each has several settings. */
 const mirrorSettings = json((text) => text, "Give a JSON array of mirrors.")
   .pipe(z.array(mirror, "Give a JSON array of mirrors.").max(64))
-  .refine((given) => new Set(given.map(({ chainId }) => chainId)).size === given.length, "Give one mirror per chain.")
   .refine(
-    (given) => given.every(({ members, threshold }) => (members === undefined) === (threshold === undefined)),
+    (given) => new Set(given.map(({ chainId }) => chainId)).size === given.length,
+    "Give one mirror per chain.",
+  )
+  .refine(
+    (given) =>
+      given.every(
+        ({ members, threshold }) => (members === undefined) === (threshold === undefined),
+      ),
     "Give members and threshold of a mirror together, or neither: then it has the state's committee.",
   );
 
 const shape = {
   MINTMARK_STORE: z.string("Give the folder of the store.").min(1, "Give the folder of the store."),
   MINTMARK_JOURNAL: z
-    .url({ protocol: /^postgres(?:ql)?$/, error: "Give an address such as postgres://mintmark@db.example/mintmark." })
+    .url({
+      protocol: /^postgres(?:ql)?$/,
+      error: "Give an address such as postgres://mintmark@db.example/mintmark.",
+    })
     .optional(),
   MINTMARK_JOURNAL_KEYS: listOf(
     z
@@ -70,7 +92,9 @@ const shape = {
   MINTMARK_RECEIPT_KEYSTORE: text.optional(),
   MINTMARK_RECEIPT_PASSWORD_FILE: text.optional(),
   MINTMARK_RECEIPT_SIGNER: member.optional(),
-  MINTMARK_FROM_BLOCK: whole(/^\d{1,18}$/, "Give the deployment block of the contract.").default(0n),
+  MINTMARK_FROM_BLOCK: whole(/^\d{1,18}$/, "Give the deployment block of the contract.").default(
+    0n,
+  ),
   MINTMARK_CONFIRMATIONS: count(0, 100_000).optional(),
   MINTMARK_MEMBERS: listOf(member, MAX_MEMBERS),
   MINTMARK_THRESHOLD: count(0, MAX_MEMBERS).default(0),
@@ -98,7 +122,9 @@ const shape = {
     .refine(({ href, origin }) => href === `${origin}/`, "Give scheme, host and port only.")
     .optional(),
   MINTMARK_HOSTS: listOf(
-    z.string().regex(/^(?:\*|[A-Za-z0-9.-]+)$/, "Give names without ports, separated by commas, or *."),
+    z
+      .string()
+      .regex(/^(?:\*|[A-Za-z0-9.-]+)$/, "Give names without ports, separated by commas, or *."),
   ),
   MINTMARK_EXPLORER_RPC: url("the address of an RPC").optional(),
   MINTMARK_NEW_TOKENS: z.enum(["admins", "operator"], "Give admins or operator.").optional(),
@@ -106,17 +132,25 @@ const shape = {
   MINTMARK_WEBHOOK_REACH: z.enum(["public", "public-and-loopback"]).default("public"),
   MINTMARK_METRICS_PORT: count(0, 65_535).optional(),
   MINTMARK_METRICS_HOST: text.default("127.0.0.1"),
-  MINTMARK_LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).default("info"),
+  MINTMARK_LOG_LEVEL: z
+    .enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"])
+    .default("info"),
   MINTMARK_TOKEN_SECRET: z
     .string()
     .regex(/^(?:[0-9a-fA-F]{2}){32,}$/, "Give at least 32 random bytes in hex.")
     .transform((text) => new Uint8Array(Buffer.from(text, "hex")))
     .optional(),
   MINTMARK_JWKS: text
-    .refine((place) => !place.startsWith("http:"), "Give an https address: whoever can change the keys can be anyone.")
+    .refine(
+      (place) => !place.startsWith("http:"),
+      "Give an https address: whoever can change the keys can be anyone.",
+    )
     .optional(),
   MINTMARK_JWT_ISSUER: text
-    .refine((name) => name !== ISSUER, `Give the identity provider's name: ${ISSUER} is this server's own.`)
+    .refine(
+      (name) => name !== ISSUER,
+      `Give the identity provider's name: ${ISSUER} is this server's own.`,
+    )
     .optional(),
   MINTMARK_JWT_AUDIENCE: text.optional(),
   MINTMARK_TRUSTED_PROXIES: listOf(
@@ -158,7 +192,10 @@ export const settings = variables.superRefine(
     const sources = sourcesOf("OPERATOR").filter((name) => given[name] !== undefined);
     if (given.MINTMARK_RPC_URL === undefined) {
       if (sources.length > 0) {
-        demand("MINTMARK_RPC_URL", "Give the address of the chain's RPC: the operator's key is useless without it.");
+        demand(
+          "MINTMARK_RPC_URL",
+          "Give the address of the chain's RPC: the operator's key is useless without it.",
+        );
       } else if (given.MINTMARK_ENVIRONMENT === "live") {
         demand(
           "MINTMARK_RPC_URL",
@@ -167,19 +204,37 @@ export const settings = variables.superRefine(
       }
     }
     if (given.MINTMARK_JOURNAL !== undefined && (given.MINTMARK_JOURNAL_KEYS ?? []).length === 0)
-      demand("MINTMARK_JOURNAL_KEYS", "Give the keys that encrypt the journal, the same on every server.");
+      demand(
+        "MINTMARK_JOURNAL_KEYS",
+        "Give the keys that encrypt the journal, the same on every server.",
+      );
     if (given.MINTMARK_ENVIRONMENT === "live" && isLocalChain(given.MINTMARK_CHAIN_ID))
-      demand("MINTMARK_CHAIN_ID", "Give a public chain: this is a local test chain's id, for sandbox.");
+      demand(
+        "MINTMARK_CHAIN_ID",
+        "Give a public chain: this is a local test chain's id, for sandbox.",
+      );
     // Invalid values are still as given here, and reported already.
     const mirrored = [given.MINTMARK_MIRRORS].flat().map((mirror) => mirror?.chainId);
     if (mirrored.length > 0 && sources.length === 0)
-      demand("MINTMARK_OPERATOR_KEY", "Give the operator's private key: withdrawals are sent to mirrors with it.");
+      demand(
+        "MINTMARK_OPERATOR_KEY",
+        "Give the operator's private key: withdrawals are sent to mirrors with it.",
+      );
     if (mirrored.includes(given.MINTMARK_CHAIN_ID))
-      demand("MINTMARK_MIRRORS", "Give mirrors on other chains: on its own chain the settlement contract pays.");
+      demand(
+        "MINTMARK_MIRRORS",
+        "Give mirrors on other chains: on its own chain the settlement contract pays.",
+      );
     if (given.MINTMARK_ENVIRONMENT === "live" && mirrored.some(isLocalChain))
-      demand("MINTMARK_MIRRORS", "Give mirrors on public chains: one has a local test chain's id, for sandbox.");
+      demand(
+        "MINTMARK_MIRRORS",
+        "Give mirrors on public chains: one has a local test chain's id, for sandbox.",
+      );
     if (given.MINTMARK_ENVIRONMENT === "live" && given.MINTMARK_WEBHOOK_REACH !== "public")
-      demand("MINTMARK_WEBHOOK_REACH", "Give public: a live server does not call into its own machine.");
+      demand(
+        "MINTMARK_WEBHOOK_REACH",
+        "Give public: a live server does not call into its own machine.",
+      );
     for (const name of ["MINTMARK_JWT_ISSUER", "MINTMARK_JWT_AUDIENCE"] as const) {
       if (given.MINTMARK_JWKS !== undefined && given[name] === undefined)
         demand(
@@ -187,7 +242,10 @@ export const settings = variables.superRefine(
           "Give the required audience of the identity provider's tokens: keys alone do not show for whom they are.",
         );
       if (given.MINTMARK_JWKS === undefined && given[name] !== undefined)
-        demand("MINTMARK_JWKS", `Give the identity provider's keys: ${name} is useless without them.`);
+        demand(
+          "MINTMARK_JWKS",
+          `Give the identity provider's keys: ${name} is useless without them.`,
+        );
     }
   },
   { when: ({ value }) => typeof value === "object" },
@@ -208,7 +266,10 @@ export const storeSettings = variables.pick({
 /** The settings one by one; also the source of docs/configuration.md. */
 export const SETTINGS = variables.shape;
 
-/** Only the environment or standard input may hold these: files are copied, and other users can read arguments. */
+/**
+ * Only the environment or standard input may hold these: files are copied, and other users can read
+ * arguments.
+ */
 export function isSecret(name: string): boolean {
   return /_(?:KEYS?|SECRET|JOURNAL)$/.test(name);
 }

@@ -18,11 +18,15 @@ declare module "fastify" {
 }
 
 /**
- * Identifies the caller as a route asks, and notes it at the request: an owner, a person of the console, or a program by
- * X-Api-Key, a bearer token, or both; without either by a person's sign-in. Rejects with `credentials_*`,
- * `application_suspended` or `role_missing`.
+ * Identifies the caller as a route asks, and notes it at the request: an owner, a person of the
+ * console, or a program by X-Api-Key, a bearer token, or both; without either by a person's
+ * sign-in. Rejects with `credentials_*`, `application_suspended` or `role_missing`.
  */
-export async function identify(access: Access, request: FastifyRequest, service: Service): Promise<void> {
+export async function identify(
+  access: Access,
+  request: FastifyRequest,
+  service: Service,
+): Promise<void> {
   const { engine, tokens, owners } = service;
   const { "x-api-key": key, authorization } = request.headers;
   if (access === "owner") {
@@ -31,15 +35,24 @@ export async function identify(access: Access, request: FastifyRequest, service:
   } else if (access === "person" || (key === undefined && authorization === undefined)) {
     const signedIn = await personOf(request, service);
     if (signedIn === null)
-      throw new MintmarkError("credentials_missing", access === "person" ? "Sign in to the console." : undefined);
+      throw new MintmarkError(
+        "credentials_missing",
+        access === "person" ? "Sign in to the console." : undefined,
+      );
     request.signedIn = signedIn;
     if (access !== "person")
-      request.principal = await engine.people.principal(signedIn.signIn, signedIn.applicationId ?? undefined);
+      request.principal = await engine.people.principal(
+        signedIn.signIn,
+        signedIn.applicationId ?? undefined,
+      );
   } else {
     const byKey = key === undefined ? null : await engine.keys.authenticate(String(key));
     const byToken = authorization === undefined ? null : await tokens.verify(bearer(authorization));
     if (byKey !== null && byToken !== null && byKey.applicationId !== byToken.applicationId)
-      throw new MintmarkError("credentials_invalid", "X-Api-Key and Authorization name different applications.");
+      throw new MintmarkError(
+        "credentials_invalid",
+        "X-Api-Key and Authorization name different applications.",
+      );
     // A token with a key limits the key's scopes.
     const scopes = byToken?.scopes.filter((scope) => byKey?.scopes.includes(scope) ?? true);
     request.principal = byToken && scopes ? { ...byToken, scopes } : byKey;
@@ -50,18 +63,21 @@ const NO_OWNER = "Sign in with the owner's wallet, and send: Authorization: Bear
 
 function bearer(authorization: string): string {
   const token = /^Bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(authorization)?.[1];
-  if (token === undefined) throw new MintmarkError("credentials_invalid", "Authorization must be: Bearer <token>.");
+  if (token === undefined)
+    throw new MintmarkError("credentials_invalid", "Authorization must be: Bearer <token>.");
   if (/^mm_(?:test|live)_/.test(token)) {
-    const detail = "This is an API key, not a token. Send it as X-Api-Key, or exchange it at POST /oauth/token.";
+    const detail =
+      "This is an API key, not a token. Send it as X-Api-Key, or exchange it at POST /oauth/token.";
     throw new MintmarkError("credentials_invalid", detail);
   }
   return token;
 }
 
 /**
- * Runs an authentication and counts its failures by the caller's address. Past the limit, failures become
- * `rate_limited`. Right credentials always pass, so nobody can lock out others behind the same address or proxy.
- * Guessing stays hopeless, because a key has far more bits than any number of attempts.
+ * Runs an authentication and counts its failures by the caller's address. Past the limit, failures
+ * become `rate_limited`. Right credentials always pass, so nobody can lock out others behind the
+ * same address or proxy. Guessing stays hopeless, because a key has far more bits than any number
+ * of attempts.
  */
 export async function countFailures<T>(
   attempt: Promise<T>,
@@ -79,25 +95,36 @@ export async function countFailures<T>(
 }
 
 /**
- * A person's sign-in in a browser: a cookie that no script reads and no other site's request carries (HttpOnly,
- * SameSite=Strict). It counts only with the header `Mintmark-Console`, which a browser sends to another origin only
- * when that origin allows it, and this server never does. So neither another site nor another host of the same site can
- * act in a person's name.
+ * A person's sign-in in a browser: a cookie that no script reads and no other site's request
+ * carries (HttpOnly, SameSite=Strict). It counts only with the header `Mintmark-Console`, which a
+ * browser sends to another origin only when that origin allows it, and this server never does. So
+ * neither another site nor another host of the same site can act in a person's name.
  */
 const COOKIE = "mintmark_sign_in";
-/** Browsers keep this name only when its own host has set it over TLS, so no other host of the site can plant one. */
+/**
+ * Browsers keep this name only when its own host has set it over TLS, so no other host of the site
+ * can plant one.
+ */
 const SECURE_COOKIE = `__Host-${COOKIE}`;
 const HEADER = "mintmark-console";
 
-/** The person of a request's sign-in; null without one. Rejects as `engine.people.signedIn` does. */
-async function personOf(request: FastifyRequest, { engine, origin }: Service): Promise<SignedIn | null> {
+/**
+ * The person of a request's sign-in; null without one. Rejects as `engine.people.signedIn` does.
+ */
+async function personOf(
+  request: FastifyRequest,
+  { engine, origin }: Service,
+): Promise<SignedIn | null> {
   const token = cookieOf(request, cookieFor(origin));
   if (token === undefined || !isFromConsole(request)) return null;
   const signIn = await engine.people.signedIn(token);
   return { signIn, token, applicationId: signIn.person.applicationId ?? namedApplication(request) };
 }
 
-/** Throws `credentials_missing` for a request that no console of this origin made: it could sign a visitor in. */
+/**
+ * Throws `credentials_missing` for a request that no console of this origin made: it could sign a
+ * visitor in.
+ */
 export function requireConsole(request: FastifyRequest): void {
   if (isFromConsole(request)) return;
   throw new MintmarkError("credentials_missing", "Send the header Mintmark-Console: 1.");
@@ -109,7 +136,8 @@ export function setSignIn(
   { origin }: Pick<Service, "origin">,
   signIn: { readonly token: string; readonly expiresAt: number } | null,
 ): void {
-  const seconds = signIn === null ? 0 : Math.max(0, Math.floor((signIn.expiresAt - Date.now()) / 1000));
+  const seconds =
+    signIn === null ? 0 : Math.max(0, Math.floor((signIn.expiresAt - Date.now()) / 1000));
   const name = cookieFor(origin);
   const secure = name === SECURE_COOKIE ? "; Secure" : "";
   const value = `${name}=${signIn?.token ?? ""}; Max-Age=${seconds}; Path=/; HttpOnly; SameSite=Strict${secure}`;
@@ -130,7 +158,9 @@ function cookieOf({ headers: { cookie = "" } }: FastifyRequest, name: string): s
   return pairs.find((each) => each.startsWith(`${name}=`))?.slice(name.length + 1) || undefined;
 }
 
-/** The application that a person of the operator looks at. Throws `application_not_found` for no id. */
+/**
+ * The application that a person of the operator looks at. Throws `application_not_found` for no id.
+ */
 function namedApplication({ headers }: FastifyRequest): string | null {
   const name = headers["mintmark-application"];
   if (name === undefined) return null;

@@ -10,8 +10,8 @@ import { type ParamsOf, page, pageOf, paramsOf, responseComponent } from "./fiel
 import { type Shown, writerOf } from "./writer.ts";
 
 /**
- * The credentials of a route: a scope of a key or a person; `any` for each valid credential of an application; `person`
- * for a person's sign-in; `owner` for an owner's sign-in; `public` for none.
+ * The credentials of a route: a scope of a key or a person; `any` for each valid credential of an
+ * application; `person` for a person's sign-in; `owner` for an owner's sign-in; `public` for none.
  */
 export type Access = core.Scope | "any" | "person" | "owner" | "public";
 
@@ -32,7 +32,10 @@ interface PublicCall<P, Q, B> {
   readonly reply: FastifyReply;
 }
 
-/** The input of a handler: the parsed request, the service, and the caller: an application, a person or an owner. */
+/**
+ * The input of a handler: the parsed request, the service, and the caller: an application, a person
+ * or an owner.
+ */
 export type Call<A extends Access, P, Q, B> = PublicCall<P, Q, B> &
   (A extends "public" ? unknown : A extends keyof Callers ? Callers[A] : Callers["application"]);
 
@@ -45,7 +48,10 @@ interface Callers {
 export interface Success<S extends z.ZodType = z.ZodType> {
   readonly status: 200 | 201 | 202;
   readonly description: string;
-  /** The JSON body has one of these schemas. Absent for binary answers. A single one also writes the body. */
+  /**
+   * The JSON body has one of these schemas. Absent for binary answers. A single one also writes the
+   * body.
+   */
   readonly schemas?: readonly S[];
   readonly mediaType?: string;
   /** Describes the answer as Server-Sent Events. */
@@ -63,7 +69,10 @@ export function json<S extends z.ZodType>(status: 200 | 201 | 202, description: 
 
 /** The query and the answer of a list in pages, which the documentation calls `id`. */
 export function paged<S extends z.ZodType>(id: string, entry: S, description = "One page.") {
-  return { query: z.strictObject(page), success: json(200, description, responseComponent(id, pageOf(entry))) };
+  return {
+    query: z.strictObject(page),
+    success: json(200, description, responseComponent(id, pageOf(entry))),
+  };
 }
 
 /** The groups of the documentation, each with its description. */
@@ -77,13 +86,16 @@ export const TAGS = {
   Users: "The application's users and the L1 addresses that own their tokens.",
   Vaults: "What was minted, and the proofs of it.",
   Withdrawals: "Bring vaults to L1 with their owner's signature.",
-  Transfers: "Give vaults away or redeem them with their owner's signature, before a withdrawal and without gas.",
+  Transfers:
+    "Give vaults away or redeem them with their owner's signature, before a withdrawal and without gas.",
   Batches: "The sealed batches that L1 commits to; their data is public.",
   State: "Roots and commitment over all batches.",
   Events: "What happens to the application, in order.",
   Webhooks: "The same events, sent to the application, signed and until they are taken.",
-  Console: "What a team's console needs besides the routes above, which take a person's sign-in too.",
-  Owners: "Sign in with a wallet, take the exit kits of one's own vaults, withdraw and transfer them.",
+  Console:
+    "What a team's console needs besides the routes above, which take a person's sign-in too.",
+  Owners:
+    "Sign in with a wallet, take the exit kits of one's own vaults, withdraw and transfer them.",
   Service: "The server itself.",
   Tokens: "Short-lived credentials for a key.",
 } as const;
@@ -103,13 +115,19 @@ interface Description<S extends z.ZodType = z.ZodType> {
   readonly bodyType?: typeof FORM;
   /** Media types of a body that the handler reads as a stream, instead of JSON. */
   readonly bodyStream?: readonly string[];
-  /** Units of rate that a request costs its key; 1 when absent. `body` is parsed JSON, not yet validated. */
+  /**
+   * Units of rate that a request costs its key; 1 when absent. `body` is parsed JSON, not yet
+   * validated.
+   */
   readonly cost?: (body: unknown) => number;
   /** What a person's role must allow; default `read`. */
   readonly right?: core.Right;
   /** The engine keeps the idempotency keys of this route in its store. */
   readonly keysInStore?: true;
-  /** Its answers can be large, or it asks a wallet contract. The server makes those of one caller one after another. */
+  /**
+   * Its answers can be large, or it asks a wallet contract. The server makes those of one caller
+   * one after another.
+   */
   readonly oneByOne?: true;
   /** It reads long lists, so it waits for a turn of the application. */
   readonly inTurn?: true;
@@ -128,7 +146,9 @@ interface Inputs<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> 
   readonly coreBody?: z.ZodType;
 }
 
-/** One route: its input, its answers, and its handler. OpenAPI is generated from the same object. */
+/**
+ * One route: its input, its answers, and its handler. OpenAPI is generated from the same object.
+ */
 export interface Endpoint extends Description, Inputs<z.ZodType, z.ZodType, z.ZodType> {
   readonly tag: keyof typeof TAGS;
   /** Names the operation for people and for generated clients, such as `listUsers`. */
@@ -137,13 +157,24 @@ export interface Endpoint extends Description, Inputs<z.ZodType, z.ZodType, z.Zo
   /** With parameters in braces, as OpenAPI writes them. */
   readonly path: string;
   readonly access: Access;
-  /** Parses the request and answers it. Throws `validation_failed` with all bad fields, or rejects like the handler. */
+  /**
+   * Parses the request and answers it. Throws `validation_failed` with all bad fields, or rejects
+   * like the handler.
+   */
   readonly respond: (service: Service, request: FastifyRequest, reply: FastifyReply) => unknown;
 }
 
 type Given<S> = S extends z.ZodType ? z.output<S> : undefined;
-/** What a handler gives: an object of the core that the answer's schema can show, or what goes out as it is. */
-type Answer<S extends z.ZodType> = Shown<z.output<S>> | string | Uint8Array | Readable | FastifyReply;
+/**
+ * What a handler gives: an object of the core that the answer's schema can show, or what goes out
+ * as it is.
+ */
+type Answer<S extends z.ZodType> =
+  | Shown<z.output<S>>
+  | string
+  | Uint8Array
+  | Readable
+  | FastifyReply;
 
 /** The cost of a request: one unit for each entry of a list in the body, and at least one. */
 export function entriesOf(field: string): (body: unknown) => number {
@@ -154,7 +185,8 @@ export function entriesOf(field: string): (body: unknown) => number {
 }
 
 /**
- * Makes a route of a description and a handler. The handler's input has the types of the schemas and the access.
+ * Makes a route of a description and a handler. The handler's input has the types of the schemas
+ * and the access.
  *
  * @param tag - its group in the documentation
  * @param access - the credentials that it takes
@@ -174,19 +206,31 @@ export function endpoint<
   operationId: string,
   definition: Description<S> &
     Inputs<P, Q, B> & {
-      readonly handle: (call: Call<A, Given<P>, Given<Q>, Given<B>>) => Answer<S> | PromiseLike<Answer<S>>;
+      readonly handle: (
+        call: Call<A, Given<P>, Given<Q>, Given<B>>,
+      ) => Answer<S> | PromiseLike<Answer<S>>;
     },
 ): Endpoint {
   const { handle, ...rest } = definition;
   const [method, path = ""] = route.split(" ") as [Method, string];
   const params = definition.params ?? paramsOf(path);
   const query: z.ZodType = definition.query ?? NO_QUERY;
-  const described = { ...rest, ...(params && { params }), query, tag, access, operationId, method, path };
+  const described = {
+    ...rest,
+    ...(params && { params }),
+    query,
+    tag,
+    access,
+    operationId,
+    method,
+    path,
+  };
   const [shown, other] = rest.success.schemas ?? [];
   const write = shown !== undefined && other === undefined ? writerOf(shown) : undefined;
   const noQuery = query.safeParse({});
   const answer = async (call: Call<A, Given<P>, Given<Q>, Given<B>>) => {
-    if (rest.inTurn && call.request.principal) await call.service.turns.turn(call.request.principal.applicationId);
+    if (rest.inTurn && call.request.principal)
+      await call.service.turns.turn(call.request.principal.applicationId);
     const made = await handle(call);
     return isObject(made) && made !== call.reply ? write?.(made as never) : made;
   };
@@ -197,10 +241,18 @@ export function endpoint<
     respond(service, request, reply) {
       const { principal, owner, signedIn } = request;
       const caller = access === "owner" ? owner : access === "person" ? signedIn : principal;
-      if (access !== "public" && caller === null) throw new core.MintmarkError("credentials_missing");
+      if (access !== "public" && caller === null)
+        throw new core.MintmarkError("credentials_missing");
       const callers = { principal, applicationId: principal?.applicationId, owner, signedIn };
       const parsed = inputs(described, defaults, request);
-      const given: unknown = { service, engine: service.engine, ...callers, ...parsed, request, reply };
+      const given: unknown = {
+        service,
+        engine: service.engine,
+        ...callers,
+        ...parsed,
+        request,
+        reply,
+      };
       const call = given as Call<A, Given<P>, Given<Q>, Given<B>>;
       return write === undefined ? handle(call) : answer(call);
     },
@@ -219,7 +271,14 @@ export function bodyTypesOf({ bodyType, bodyStream }: Endpoint): readonly string
 }
 
 /** Codes that an endpoint can answer with, in the order of the documentation's table. */
-export function errorsOf({ method, path, access, unmetered, query, errors = [] }: Endpoint): readonly Code[] {
+export function errorsOf({
+  method,
+  path,
+  access,
+  unmetered,
+  query,
+  errors = [],
+}: Endpoint): readonly Code[] {
   const codes = new Set<Code>([...ANY_ROUTE, ...errors]);
   // What an id of the path names may not exist: `{userId}` brings `user_not_found`.
   const absent = [...path.matchAll(/\{(\w+)Id\}/g)].map(([, name]) => `${name}_not_found` as Code);
@@ -256,26 +315,50 @@ export function isScope(access: Endpoint["access"]): access is core.Scope {
 }
 
 /** Codes of credentials that anybody shows. */
-export const SIGN_IN = ["credentials_missing", "credentials_invalid", "credentials_expired"] as const;
+export const SIGN_IN = [
+  "credentials_missing",
+  "credentials_invalid",
+  "credentials_expired",
+] as const;
 
-const PERSON = [...SIGN_IN, "application_suspended", "application_not_found", "role_missing"] as const;
+const PERSON = [
+  ...SIGN_IN,
+  "application_suspended",
+  "application_not_found",
+  "role_missing",
+] as const;
 
 const CREDENTIALS = [...PERSON, "issuer_unreachable"] as const satisfies readonly Code[];
 
-const CODES_OF: Readonly<Partial<Record<Access, readonly Code[]>>> = { owner: SIGN_IN, person: PERSON };
+const CODES_OF: Readonly<Partial<Record<Access, readonly Code[]>>> = {
+  owner: SIGN_IN,
+  person: PERSON,
+};
 
 /** Whether a route takes an Idempotency-Key: each POST of an application does. */
-export function takesIdempotencyKey({ method, access }: Pick<Endpoint, "method" | "access">): boolean {
+export function takesIdempotencyKey({
+  method,
+  access,
+}: Pick<Endpoint, "method" | "access">): boolean {
   return method === "POST" && (access === "any" || isScope(access));
 }
 
-const IDEMPOTENCY = ["idempotency_in_progress", "idempotency_key_reused"] as const satisfies readonly Code[];
+const IDEMPOTENCY = [
+  "idempotency_in_progress",
+  "idempotency_key_reused",
+] as const satisfies readonly Code[];
 
 const METERED = ["rate_limited", "overloaded"] as const satisfies readonly Code[];
 
-const BODY = ["malformed_json", "body_too_large", "unsupported_media_type"] as const satisfies readonly Code[];
+const BODY = [
+  "malformed_json",
+  "body_too_large",
+  "unsupported_media_type",
+] as const satisfies readonly Code[];
 
-/** @param defaults - what the query's schema makes of no parameters; undefined where one is required */
+/**
+ * @param defaults - what the query's schema makes of no parameters; undefined where one is required
+ */
 function inputs(
   schemas: Inputs<z.ZodType, z.ZodType, z.ZodType> & { readonly query: z.ZodType },
   defaults: unknown,
@@ -296,8 +379,16 @@ function inputs(
   return { params, query, body };
 }
 
-/** What a schema makes of a value; adds what it refuses to `issues`, with pointers that begin with `prefix`. */
-export function check(schema: z.ZodType, value: unknown, prefix: readonly string[], issues: core.Issue[]): unknown {
+/**
+ * What a schema makes of a value; adds what it refuses to `issues`, with pointers that begin with
+ * `prefix`.
+ */
+export function check(
+  schema: z.ZodType,
+  value: unknown,
+  prefix: readonly string[],
+  issues: core.Issue[],
+): unknown {
   const result = schema.safeParse(value, { error: wording });
   if (result.success) return result.data;
   for (const issue of result.error.issues) {
@@ -323,7 +414,9 @@ function pointer(path: readonly string[]): string {
   return path.map((part) => `/${part.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 }
 
-/** Says what to give, where a schema has no words of its own. For the `error` option of `safeParse`. */
+/**
+ * Says what to give, where a schema has no words of its own. For the `error` option of `safeParse`.
+ */
 function wording(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case "invalid_type":

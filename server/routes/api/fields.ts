@@ -1,6 +1,12 @@
 import { z } from "zod";
 import { type Hex, MAX_AMOUNT, MAX_REFERENCE, MODES, STANDARDS } from "../../../core/index.ts";
-import { CHECKSUM_WRONG, checksumHolds, isVisible, NOT_HIDDEN, readSpelling } from "../../../core/internal.ts";
+import {
+  CHECKSUM_WRONG,
+  checksumHolds,
+  isVisible,
+  NOT_HIDDEN,
+  readSpelling,
+} from "../../../core/internal.ts";
 
 /** Named schemas of the OpenAPI document: of requests and of responses. */
 export const requestComponents = z.registry<{ id: string }>();
@@ -29,7 +35,10 @@ const MAX_TOKEN_ID = (1n << 256n) - 1n;
 /** UUID of any version, in any case; converted to lower case. */
 export const uuid = z.guid().transform((text) => text.toLowerCase());
 
-/** A `0x` address in any case, not zero; converted to lower case. Mixed case must match the EIP-55 checksum. */
+/**
+ * A `0x` address in any case, not zero; converted to lower case. Mixed case must match the EIP-55
+ * checksum.
+ */
 export const address = z
   .string()
   .regex(/^0x(?!0{40}$)[0-9a-fA-F]{40}$/, "Give an address: 0x and 40 hex digits, not all zero.")
@@ -79,13 +88,20 @@ export function textUpTo(most: number) {
     .refine((text) => isVisible(text), `Give text ${NOT_HIDDEN}.`);
 }
 
-/** The caller's own name for an object. The pattern has only ranges that all readers of JSON Schema support. */
+/**
+ * The caller's own name for an object. The pattern has only ranges that all readers of JSON Schema
+ * support.
+ */
 export const reference = textUpTo(MAX_REFERENCE).meta({ pattern: "^[ -~\\u00a0-\\uffff]*$" });
 
 /** `validium-12`, `zk-rollup-3`. */
-export const batchId = z.string().regex(/^(?:validium|zk-rollup)-(?:0|[1-9]\d{0,9})$/, "Give <mode>-<number>.");
+export const batchId = z
+  .string()
+  .regex(/^(?:validium|zk-rollup)-(?:0|[1-9]\d{0,9})$/, "Give <mode>-<number>.");
 
-/** One of some values, in our spelling or the original SDKs' `MintableErc721` and `MINTABLE_ERC721`. */
+/**
+ * One of some values, in our spelling or the original SDKs' `MintableErc721` and `MINTABLE_ERC721`.
+ */
 export function spelling<const V extends string>(values: readonly V[]) {
   return z
     .string()
@@ -135,7 +151,9 @@ export const outDecimal = z.string().regex(/^\d+$/).describe("A whole number in 
 /** The units of amounts, next to every amount. */
 export const outUnits = {
   quantum: outDecimal.describe("Base units of the token in one unit of every amount here."),
-  decimals: z.int().describe("Decimals of the token: `amount` is `amount * quantum / 10^decimals` of it."),
+  decimals: z
+    .int()
+    .describe("Decimals of the token: `amount` is `amount * quantum / 10^decimals` of it."),
 };
 export const outTime = z.iso.datetime();
 
@@ -179,7 +197,9 @@ export const PATH = {
   withdrawalId: uuid,
 } as const;
 
-type NamesIn<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never;
+type NamesIn<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | NamesIn<Rest>
+  : never;
 
 export type ParamsOf<Path extends string> = z.ZodObject<
   Pick<typeof PATH, NamesIn<Path> & keyof typeof PATH>,
@@ -219,6 +239,10 @@ export const orderedPage = {
 export function pageOf<S extends z.ZodType>(schema: S) {
   return z.strictObject({
     data: z.array(schema),
-    pagination: z.strictObject({ nextCursor: z.string().nullable(), hasMore: z.boolean(), limit: z.number().int() }),
+    pagination: z.strictObject({
+      nextCursor: z.string().nullable(),
+      hasMore: z.boolean(),
+      limit: z.number().int(),
+    }),
   });
 }

@@ -2,7 +2,14 @@ import { z } from "zod";
 import packageJson from "../../../package.json" with { type: "json" };
 import { type Code, meaningOf, statusOf, TOKEN_PATH } from "../../http/errors.ts";
 import { event, eventType } from "../events.ts";
-import { bodyTypesOf, type Endpoint, errorsOf, isScope, TAGS, takesIdempotencyKey } from "./endpoint.ts";
+import {
+  bodyTypesOf,
+  type Endpoint,
+  errorsOf,
+  isScope,
+  TAGS,
+  takesIdempotencyKey,
+} from "./endpoint.ts";
 import { requestComponents, responseComponent, responseComponents } from "./fields.ts";
 
 /** RFC 9457, with this API's extension members. */
@@ -41,7 +48,10 @@ export function openApiDocument(endpoints: readonly Endpoint[], limits: unknown)
   const schemas = components();
   const paths: Record<string, Json> = {};
   for (const endpoint of endpoints) {
-    paths[endpoint.path] = { ...paths[endpoint.path], [endpoint.method.toLowerCase()]: operation(endpoint, schemas) };
+    paths[endpoint.path] = {
+      ...paths[endpoint.path],
+      [endpoint.method.toLowerCase()]: operation(endpoint, schemas),
+    };
   }
   return {
     openapi: "3.1.1",
@@ -53,7 +63,10 @@ export function openApiDocument(endpoints: readonly Endpoint[], limits: unknown)
       license: { name: "MIT", identifier: "MIT" },
     },
     servers: [{ url: "/" }],
-    tags: [...new Set(endpoints.map(({ tag }) => tag))].map((name) => ({ name, description: TAGS[name] })),
+    tags: [...new Set(endpoints.map(({ tag }) => tag))].map((name) => ({
+      name,
+      description: TAGS[name],
+    })),
     paths,
     webhooks: webhooks(),
     components: {
@@ -67,7 +80,12 @@ export function openApiDocument(endpoints: readonly Endpoint[], limits: unknown)
           name: "mintmark_sign_in",
           description: "Of POST /console/v1/sign-in; with the header `Mintmark-Console: 1`.",
         },
-        ownerSignIn: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "Of POST /owner/v1/sign-in." },
+        ownerSignIn: {
+          type: "http",
+          scheme: "bearer",
+          bearerFormat: "JWT",
+          description: "Of POST /owner/v1/sign-in.",
+        },
       },
     },
     "x-limits": limits,
@@ -94,7 +112,9 @@ function webhooks(): Json {
         requestBody: {
           required: true,
           content: {
-            "application/json": { schema: { allOf: [reference(event), { properties: { type: { const: type } } }] } },
+            "application/json": {
+              schema: { allOf: [reference(event), { properties: { type: { const: type } } }] },
+            },
           },
         },
         responses: {
@@ -124,7 +144,10 @@ function operation(endpoint: Endpoint, schemas: Json): Json {
       [endpoint.success.status]: success(endpoint, schemas),
       ...unchanged(endpoint.success),
       ...Object.fromEntries(
-        [...byStatus].map(([status, codes]) => [status, failure(status, codes, endpoint.path === TOKEN_PATH)]),
+        [...byStatus].map(([status, codes]) => [
+          status,
+          failure(status, codes, endpoint.path === TOKEN_PATH),
+        ]),
       ),
     },
   };
@@ -133,7 +156,9 @@ function operation(endpoint: Endpoint, schemas: Json): Json {
 function security(access: Endpoint["access"]): Json[] {
   if (access === "public") return [];
   if (access === "owner") return [{ ownerSignIn: [] }];
-  return access === "person" ? [{ personSignIn: [] }] : [{ apiKey: [] }, { bearer: [] }, { personSignIn: [] }];
+  return access === "person"
+    ? [{ personSignIn: [] }]
+    : [{ apiKey: [] }, { bearer: [] }, { personSignIn: [] }];
 }
 
 function parameters(endpoint: Endpoint): Json[] {
@@ -142,7 +167,13 @@ function parameters(endpoint: Endpoint): Json[] {
   return [
     ...fields(params).map(({ name, schema }) => ({ name, in: "path", required: true, schema })),
     ...fields(query).map(({ name, required, schema: { description, ...schema } }) => {
-      return { name, in: "query", required, ...(description ? { description } : {}), schema: repeatable(schema) };
+      return {
+        name,
+        in: "query",
+        required,
+        ...(description ? { description } : {}),
+        schema: repeatable(schema),
+      };
     }),
     ...Object.entries(headers).map(([name, description]) => {
       return { name, in: "header", required: false, description, schema: { type: "string" } };
@@ -150,9 +181,13 @@ function parameters(endpoint: Endpoint): Json[] {
   ];
 }
 
-function fields(schema: z.ZodType | undefined): { name: string; required: boolean; schema: Json }[] {
+function fields(
+  schema: z.ZodType | undefined,
+): { name: string; required: boolean; schema: Json }[] {
   if (schema === undefined) return [];
-  const { properties = {}, required = [] } = strip(z.toJSONSchema(schema, { io: "input", override })) as {
+  const { properties = {}, required = [] } = strip(
+    z.toJSONSchema(schema, { io: "input", override }),
+  ) as {
     properties?: Record<string, Json>;
     required?: string[];
   };
@@ -171,13 +206,21 @@ function requestBody(endpoint: Endpoint): Json {
   const { body, coreBody, bodyStream, example } = endpoint;
   const types = bodyTypesOf(endpoint);
   if (bodyStream !== undefined) {
-    const media = types.map((type, i) => [type, { schema: { type: "string" }, ...(i === 0 && { example }) }]);
+    const media = types.map((type, i) => [
+      type,
+      { schema: { type: "string" }, ...(i === 0 && { example }) },
+    ]);
     return { requestBody: { required: true, content: Object.fromEntries(media) } };
   }
   const schema = body ?? coreBody;
   if (schema === undefined) return {};
   const media = { schema: reference(schema), ...(example !== undefined && { example }) };
-  return { requestBody: { required: true, content: Object.fromEntries(types.map((type) => [type, media])) } };
+  return {
+    requestBody: {
+      required: true,
+      content: Object.fromEntries(types.map((type) => [type, media])),
+    },
+  };
 }
 
 function success(endpoint: Endpoint, components: Json): Json {
@@ -185,7 +228,10 @@ function success(endpoint: Endpoint, components: Json): Json {
   const { description, schemas, mediaType = "application/json", stream, text } = success;
   const headers = { ...(takesIdempotencyKey(endpoint) && REPLAYED), ...success.headers };
   const [only, ...others] = (schemas ?? []).map(reference);
-  const schema = others.length > 0 ? { anyOf: [only, ...others] } : (only ?? { type: "string", format: "binary" });
+  const schema =
+    others.length > 0
+      ? { anyOf: [only, ...others] }
+      : (only ?? { type: "string", format: "binary" });
   return {
     description,
     headers: headerFields({ ...COMMON_HEADERS, ...headers }),
@@ -199,12 +245,17 @@ function success(endpoint: Endpoint, components: Json): Json {
 
 function unchanged({ unchanged: description, headers = {} }: Endpoint["success"]): Json {
   if (description === undefined) return {};
-  return { 304: { description, headers: headerFields({ ...COMMON_HEADERS, ...headers }), content: {} } };
+  return {
+    304: { description, headers: headerFields({ ...COMMON_HEADERS, ...headers }), content: {} },
+  };
 }
 
 function failure(status: number, codes: readonly Code[], isOAuth: boolean): Json {
   const schema = {
-    allOf: [reference(isOAuth ? oauthError : problemDocument), { properties: { code: { enum: codes } } }],
+    allOf: [
+      reference(isOAuth ? oauthError : problemDocument),
+      { properties: { code: { enum: codes } } },
+    ],
   };
   return {
     description: codes.map((code) => `\`${code}\`: ${meaningOf(code)}`).join("\n\n"),
@@ -217,9 +268,13 @@ const IDEMPOTENCY_KEY = {
   "Idempotency-Key":
     "At most 255 printable ASCII characters. The first answer is kept for 24 hours and given again to the same request.",
 };
-const REPLAYED = { "Idempotency-Replayed": "`true` when an earlier request of the same key gave this answer." };
+const REPLAYED = {
+  "Idempotency-Replayed": "`true` when an earlier request of the same key gave this answer.",
+};
 
-const COMMON_HEADERS = { "X-Request-Id": "The request's id: yours when it was safe, else a UUIDv7." };
+const COMMON_HEADERS = {
+  "X-Request-Id": "The request's id: yours when it was safe, else a UUIDv7.",
+};
 
 const RETRY_HEADERS: Readonly<Record<number, Readonly<Record<string, string>>>> = {
   429: { "Retry-After": "Seconds." },
@@ -228,7 +283,10 @@ const RETRY_HEADERS: Readonly<Record<number, Readonly<Record<string, string>>>> 
 
 function headerFields(names: Readonly<Record<string, string>>): Json {
   return Object.fromEntries(
-    Object.entries(names).map(([name, description]) => [name, { description, schema: { type: "string" } }]),
+    Object.entries(names).map(([name, description]) => [
+      name,
+      { description, schema: { type: "string" } },
+    ]),
   );
 }
 
@@ -257,21 +315,29 @@ function components(): Json {
   const responses = z.toJSONSchema(responseComponents, { io: "output", uri, override }).schemas;
   const all = { ...requests, ...(open(responses) as Record<string, Json>) };
   const known = all.Event?.oneOf as Json[];
-  const sorted = Object.entries({ ...all, Event: { anyOf: [...known, OTHER_EVENT] } }).sort(([a], [b]) =>
-    a < b ? -1 : 1,
+  const sorted = Object.entries({ ...all, Event: { anyOf: [...known, OTHER_EVENT] } }).sort(
+    ([a], [b]) => (a < b ? -1 : 1),
   );
   return Object.fromEntries(sorted.map(([id, schema]) => [id, strip(schema)]));
 }
 
-/** Opens the schema of an answer, because later versions add fields and types of event. Requests stay strict. */
+/**
+ * Opens the schema of an answer, because later versions add fields and types of event. Requests
+ * stay strict.
+ */
 function open(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(open);
   if (typeof schema !== "object" || schema === null) return schema;
-  const entries = Object.entries(schema).filter(([name, value]) => name !== "additionalProperties" || value !== false);
+  const entries = Object.entries(schema).filter(
+    ([name, value]) => name !== "additionalProperties" || value !== false,
+  );
   return Object.fromEntries(entries.map(([name, value]) => [name, open(value)]));
 }
 
-/** Replaces zod's long patterns by formats, and the text of numbers and booleans in a query by their types. */
+/**
+ * Replaces zod's long patterns by formats, and the text of numbers and booleans in a query by their
+ * types.
+ */
 function override({ jsonSchema }: { jsonSchema: Json }): void {
   if (jsonSchema.format !== undefined || jsonSchema.type === "integer") delete jsonSchema.pattern;
   if (jsonSchema.type === "boolean") delete jsonSchema.enum;
@@ -335,7 +401,10 @@ const BY_NAME: Readonly<Record<string, unknown>> = {
 
 const TRUE = new Set(["whitelisted", "enabled", "registered", "mintable", "mintingAvailable"]);
 
-const BY_FORMAT: Readonly<Record<string, string>> = { uuid: ID, "date-time": "2026-11-21T07:56:56.638Z" };
+const BY_FORMAT: Readonly<Record<string, string>> = {
+  uuid: ID,
+  "date-time": "2026-11-21T07:56:56.638Z",
+};
 
 /** Values for patterns. The first match is taken. */
 const BY_PATTERN = ["1", "0x", `0x${"70".repeat(20)}`, `0x${"ab".repeat(32)}`];
@@ -343,9 +412,20 @@ const BY_PATTERN = ["1", "0x", `0x${"70".repeat(20)}`, `0x${"ab".repeat(32)}`];
 /** An example of a schema of the document. `components` are its named schemas. */
 function exampleOf(schema: Json, components: Json, name = ""): unknown {
   const inner = (part: unknown, field = name) => exampleOf(part as Json, components, field);
-  const { $ref, const: only, enum: values, type, format, pattern, properties, items, examples } = schema;
+  const {
+    $ref,
+    const: only,
+    enum: values,
+    type,
+    format,
+    pattern,
+    properties,
+    items,
+    examples,
+  } = schema;
   if (Array.isArray(examples)) return examples[0];
-  if ($ref !== undefined) return inner(components[String($ref).slice(String($ref).lastIndexOf("/") + 1)]);
+  if ($ref !== undefined)
+    return inner(components[String($ref).slice(String($ref).lastIndexOf("/") + 1)]);
   if (only !== undefined) return only;
   if (Array.isArray(values)) return values[0];
   if (type === "object") {
@@ -355,7 +435,8 @@ function exampleOf(schema: Json, components: Json, name = ""): unknown {
   if (name in BY_NAME) return BY_NAME[name];
   // Nullable fields are null: the example has not reached L1, and has not failed.
   const forms = schema.anyOf ?? schema.oneOf;
-  if (Array.isArray(forms)) return forms.some((form: Json) => form.type === "null") ? null : inner(forms[0]);
+  if (Array.isArray(forms))
+    return forms.some((form: Json) => form.type === "null") ? null : inner(forms[0]);
   if (Array.isArray(type) && type.includes("null")) return null;
   if (type === "array") return [inner(items)];
   if (type === "boolean") return TRUE.has(name);

@@ -1,6 +1,9 @@
 import { z } from "zod";
 
-/** What a response schema can show of the core: a whole number may be a bigint, and a time is milliseconds. */
+/**
+ * What a response schema can show of the core: a whole number may be a bigint, and a time is
+ * milliseconds.
+ */
 export type Shown<T> = T extends string
   ? string extends T
     ? string | bigint | number
@@ -16,10 +19,12 @@ export type Shown<T> = T extends string
 type Write = (value: unknown) => unknown;
 
 /**
- * Converts an object of the core to a schema's form: a bigint to decimal digits, a time to RFC 3339. Writes only fields
- * of the schema, so no later field is published by accident.
+ * Converts an object of the core to a schema's form: a bigint to decimal digits, a time to RFC
+ * 3339. Writes only fields of the schema, so no later field is published by accident.
  */
-export function writerOf<S extends z.ZodType>(schema: S): (from: Shown<z.output<S>>) => z.output<S> {
+export function writerOf<S extends z.ZodType>(
+  schema: S,
+): (from: Shown<z.output<S>>) => z.output<S> {
   return writeOf(schema) as (from: unknown) => z.output<S>;
 }
 
@@ -45,12 +50,16 @@ function writeOf(schema: z.core.$ZodType): Write {
     };
   }
   if (schema instanceof z.ZodObject) {
-    const fields = Object.entries<z.ZodType>(schema.shape).map(([name, field]) => [name, writeOf(field)] as const);
+    const fields = Object.entries<z.ZodType>(schema.shape).map(
+      ([name, field]) => [name, writeOf(field)] as const,
+    );
     return (value) => {
       const written: Record<string, unknown> = {};
       // A page of the core has its pagination beside its data.
       for (const [name, write] of fields)
-        written[name] = write(name === "pagination" ? value : (value as Record<string, unknown>)[name]);
+        written[name] = write(
+          name === "pagination" ? value : (value as Record<string, unknown>)[name],
+        );
       return written;
     };
   }

@@ -20,18 +20,40 @@ async function deploy(connection: Connection) {
   const { viem } = connection;
   const { revertWithCustomError, revertWithCustomErrorWithArgs } = viem.assertions;
   /** The token refuses the call with this error. */
-  const refuses = (call: Promise<unknown>, token: object, error: string, args?: readonly unknown[]) =>
+  const refuses = (
+    call: Promise<unknown>,
+    token: object,
+    error: string,
+    args?: readonly unknown[],
+  ) =>
     args === undefined
       ? revertWithCustomError(call, token as never, error as never)
       : revertWithCustomErrorWithArgs(call, token as never, error as never, args as never);
   const [admin, minter, owner, friend, stranger] = await viem.getWalletClients();
-  if (!admin || !minter || !owner || !friend || !stranger) throw new Error("the chain has no accounts");
+  if (!admin || !minter || !owner || !friend || !stranger)
+    throw new Error("the chain has no accounts");
   const roles = [admin.account.address, minter.account.address, zeroAddress] as const;
   const royalty = { receiver: admin.account.address, fraction: ROYALTY_FRACTION };
   const collection = (scheme: number) =>
-    viem.deployContract("MintableERC721", ["Card", "CARD", "ipfs://cards/", scheme, royalty, ...roles, false]);
+    viem.deployContract("MintableERC721", [
+      "Card",
+      "CARD",
+      "ipfs://cards/",
+      scheme,
+      royalty,
+      ...roles,
+      false,
+    ]);
   const items = (scheme: number) =>
-    viem.deployContract("MintableERC1155", ["Item", "ITEM", "ipfs://items/{id}", scheme, royalty, ...roles, false]);
+    viem.deployContract("MintableERC1155", [
+      "Item",
+      "ITEM",
+      "ipfs://items/{id}",
+      scheme,
+      royalty,
+      ...roles,
+      false,
+    ]);
   const actors = { admin, minter, owner, friend, stranger };
   return {
     connection,
@@ -39,7 +61,14 @@ async function deploy(connection: Connection) {
     by: (actor: keyof typeof actors) => ({ account: actors[actor].account }),
     refuses,
     coin: await viem.deployContract("MintableERC20", ["Coin", "COIN", CAP, 1n, ...roles, false]),
-    uncapped: await viem.deployContract("MintableERC20", ["Coin", "COIN", maxUint256, 1n, ...roles, false]),
+    uncapped: await viem.deployContract("MintableERC20", [
+      "Coin",
+      "COIN",
+      maxUint256,
+      1n,
+      ...roles,
+      false,
+    ]),
     card: await collection(SCHEME.mintmark),
     imxCard: await collection(SCHEME.imx),
     item: await items(SCHEME.mintmark),
@@ -65,12 +94,16 @@ export const INTERFACES = {
   erc1155MetadataUri: "0x0e89341c",
 } as const satisfies Record<string, Hex>;
 
-/** The names of the interfaces that a token supports, of those above; none that is not among them. */
+/**
+ * The names of the interfaces that a token supports, of those above; none that is not among them.
+ */
 export async function supported(token: {
   read: { supportsInterface(args: [Hex]): Promise<boolean> };
 }): Promise<string[]> {
   const names: string[] = [];
-  for (const [name, id] of Object.entries(INTERFACES)) if (await token.read.supportsInterface([id])) names.push(name);
-  if (await token.read.supportsInterface(["0xffffffff"])) names.push("0xffffffff, which nobody supports");
+  for (const [name, id] of Object.entries(INTERFACES))
+    if (await token.read.supportsInterface([id])) names.push(name);
+  if (await token.read.supportsInterface(["0xffffffff"]))
+    names.push("0xffffffff, which nobody supports");
   return names;
 }

@@ -12,7 +12,8 @@ beforeEach(async () => {
 
 describe.each(["coin", "card", "item"] as const)("the contract metadata of a %s", (kind) => {
   // All tokens have this part; one type stands for them.
-  const open = async () => (await viem.getContractAt("MintableERC20", d[kind].address)) as TokenDeployment["coin"];
+  const open = async () =>
+    (await viem.getContractAt("MintableERC20", d[kind].address)) as TokenDeployment["coin"];
 
   it("is the admin's to set, ERC-7572", async () => {
     const token = await open();
@@ -31,10 +32,9 @@ describe.each(["coin", "card", "item"] as const)("the contract metadata of a %s"
 
   it("names a present admin as owner, and nobody once there is none", async () => {
     const token = await open();
-    const [admin, friend] = [d.actors.admin, d.actors.friend].map(({ account }) => account.address) as [
-      `0x${string}`,
-      `0x${string}`,
-    ];
+    const [admin, friend] = [d.actors.admin, d.actors.friend].map(
+      ({ account }) => account.address,
+    ) as [`0x${string}`, `0x${string}`];
     expect(await token.read.owner()).toBe(getAddress(admin));
     await token.write.grantRole([zeroHash, friend], d.by("admin"));
     expect(await token.read.owner()).toBe(getAddress(admin));
@@ -46,9 +46,12 @@ describe.each(["coin", "card", "item"] as const)("the contract metadata of a %s"
 });
 
 describe.each(["card", "item"] as const)("the token metadata of a %s", (kind) => {
-  const open = async () => (await viem.getContractAt("MintableERC721", d[kind].address)) as TokenDeployment["card"];
-  const uriOf = async (id: bigint) => (kind === "card" ? d.card.read.tokenURI([id]) : d.item.read.uri([id]));
-  const place = kind === "card" ? "https://drop.example/metadata/" : "https://drop.example/metadata/{id}";
+  const open = async () =>
+    (await viem.getContractAt("MintableERC721", d[kind].address)) as TokenDeployment["card"];
+  const uriOf = async (id: bigint) =>
+    kind === "card" ? d.card.read.tokenURI([id]) : d.item.read.uri([id]);
+  const place =
+    kind === "card" ? "https://drop.example/metadata/" : "https://drop.example/metadata/{id}";
   const moved = kind === "card" ? `${place}7` : place;
   beforeEach(async () => {
     const token = await open();
@@ -60,7 +63,9 @@ describe.each(["card", "item"] as const)("the token metadata of a %s", (kind) =>
     const move = token.write.setBaseURI([place], d.by("admin"));
     await viem.assertions.emitWithArgs(move, token, "BatchMetadataUpdate", ALL);
     expect(await uriOf(7n)).toBe(moved);
-    expect(await supported(token)).toEqual(kind === "card" ? expect.arrayContaining(["erc4906"]) : expect.anything());
+    expect(await supported(token)).toEqual(
+      kind === "card" ? expect.arrayContaining(["erc4906"]) : expect.anything(),
+    );
   });
 
   it("stays for ever once its base is locked", async () => {

@@ -32,7 +32,11 @@ describe.each(["coin", "card", "item"] as const)("the minter lock of a %s", (kin
 
   it("is the admin's to close", async () => {
     for (const actor of ["minter", "stranger"] as const) {
-      await d.refuses(token.write.lockMinter(d.by(actor)), token, "AccessControlUnauthorizedAccount");
+      await d.refuses(
+        token.write.lockMinter(d.by(actor)),
+        token,
+        "AccessControlUnauthorizedAccount",
+      );
     }
     await viem.assertions.emit(token.write.lockMinter(d.by("admin")), token, "MinterLocked");
     expect(await token.read.minterLocked()).toBe(true);
@@ -44,7 +48,8 @@ describe.each(["coin", "card", "item"] as const)("the minter lock of a %s", (kin
     // Granting twice, or revoking twice, counts once.
     for (let i = 0; i < 2; i++) await token.write.grantRole([MINTER, stranger], d.by("admin"));
     await notAlone(2n);
-    for (const account of [stranger, stranger, minter]) await token.write.revokeRole([MINTER, account], d.by("admin"));
+    for (const account of [stranger, stranger, minter])
+      await token.write.revokeRole([MINTER, account], d.by("admin"));
     await notAlone(0n);
     await token.write.grantRole([MINTER, minter], d.by("admin"));
     await token.write.lockMinter(d.by("admin"));

@@ -1,6 +1,13 @@
 import { type Address, getAddress, maxUint256, toHex, zeroAddress } from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
-import { CAP, hashedId, openTokens, ROYALTY_FRACTION, supported, type TokenDeployment } from "./fixture.ts";
+import {
+  CAP,
+  hashedId,
+  openTokens,
+  ROYALTY_FRACTION,
+  supported,
+  type TokenDeployment,
+} from "./fixture.ts";
 
 const { viem, fresh } = await openTokens();
 
@@ -25,17 +32,34 @@ describe("MintableERC20", () => {
   });
 
   it("mints base units for the minter, and for nobody else", async () => {
-    await viem.assertions.emitWithArgs(mint(owner, 700n), d.coin, "Transfer", [zeroAddress, owner, 700n]);
+    await viem.assertions.emitWithArgs(mint(owner, 700n), d.coin, "Transfer", [
+      zeroAddress,
+      owner,
+      700n,
+    ]);
     expect(await d.coin.read.balanceOf([owner])).toBe(700n);
     expect(await d.coin.read.totalSupply()).toBe(700n);
     for (const actor of ["admin", "owner", "stranger"] as const) {
-      await d.refuses(d.coin.write.mintFor([owner, 1n, "0x"], d.by(actor)), d.coin, "AccessControlUnauthorizedAccount");
+      await d.refuses(
+        d.coin.write.mintFor([owner, 1n, "0x"], d.by(actor)),
+        d.coin,
+        "AccessControlUnauthorizedAccount",
+      );
     }
   });
 
   it("refuses a quantum of 0: no unit at the engine would be worth anything", async () => {
     await d.refuses(
-      viem.deployContract("MintableERC20", ["Coin", "COIN", CAP, 0n, owner, owner, zeroAddress, false]),
+      viem.deployContract("MintableERC20", [
+        "Coin",
+        "COIN",
+        CAP,
+        0n,
+        owner,
+        owner,
+        zeroAddress,
+        false,
+      ]),
       d.coin,
       "QuantumZero",
     );
@@ -56,13 +80,23 @@ describe("MintableERC20", () => {
 });
 
 describe("MintableERC721", () => {
-  const mint = (blob: string, quantity = 1n) => d.card.write.mintFor([owner, quantity, toHex(blob)], d.by("minter"));
-  const mintImx = (blob: string) => d.imxCard.write.mintFor([owner, 1n, toHex(blob)], d.by("minter"));
+  const mint = (blob: string, quantity = 1n) =>
+    d.card.write.mintFor([owner, quantity, toHex(blob)], d.by("minter"));
+  const mintImx = (blob: string) =>
+    d.imxCard.write.mintFor([owner, 1n, toHex(blob)], d.by("minter"));
 
   it("says what it is", async () => {
     expect(await d.card.read.name()).toBe("Card");
     expect(await d.card.read.symbol()).toBe("CARD");
-    const all = ["erc165", "mintable", "accessControl", "erc721", "erc721Metadata", "erc2981", "erc4906"];
+    const all = [
+      "erc165",
+      "mintable",
+      "accessControl",
+      "erc721",
+      "erc721Metadata",
+      "erc2981",
+      "erc4906",
+    ];
     expect(await supported(d.card)).toEqual(all);
   });
 
@@ -151,11 +185,12 @@ describe("MintableERC721", () => {
       "ERC721InsufficientApproval",
     );
     await d.card.write.transferFrom([owner, friend, 1n], d.by("owner"));
-    await viem.assertions.emitWithArgs(d.card.write.approve([friend, 2n], d.by("owner")), d.card, "Approval", [
-      owner,
-      friend,
-      2n,
-    ]);
+    await viem.assertions.emitWithArgs(
+      d.card.write.approve([friend, 2n], d.by("owner")),
+      d.card,
+      "Approval",
+      [owner, friend, 2n],
+    );
     await d.card.write.transferFrom([owner, friend, 2n], d.by("friend"));
     expect(await d.card.read.getApproved([2n])).toBe(zeroAddress);
     await viem.assertions.emitWithArgs(
@@ -166,7 +201,11 @@ describe("MintableERC721", () => {
     );
     await d.card.write.safeTransferFrom([owner, friend, 3n], d.by("friend"));
     expect(await d.card.read.balanceOf([friend])).toBe(3n);
-    await d.refuses(d.card.write.transferFrom([owner, friend, 1n], d.by("friend")), d.card, "ERC721IncorrectOwner");
+    await d.refuses(
+      d.card.write.transferFrom([owner, friend, 1n], d.by("friend")),
+      d.card,
+      "ERC721IncorrectOwner",
+    );
   });
 
   it("goes safely only to a contract that takes it, but is minted to any", async () => {
@@ -207,7 +246,13 @@ describe("MintableERC1155", () => {
 
   it("mints any quantity of an id for the minter, and for nobody else", async () => {
     const minter = getAddress(d.actors.minter.account.address);
-    await viem.assertions.emitWithArgs(mint("7", 3n), d.item, "TransferSingle", [minter, zeroAddress, owner, 7n, 3n]);
+    await viem.assertions.emitWithArgs(mint("7", 3n), d.item, "TransferSingle", [
+      minter,
+      zeroAddress,
+      owner,
+      7n,
+      3n,
+    ]);
     await mint("7", 4n);
     await mint("8", 1n, friend);
     expect(
@@ -228,7 +273,8 @@ describe("MintableERC1155", () => {
   });
 
   it("reads the imx scheme, whatever the blueprint, and nothing else", async () => {
-    const mintImx = (blob: string) => d.imxItem.write.mintFor([owner, 2n, toHex(blob)], d.by("minter"));
+    const mintImx = (blob: string) =>
+      d.imxItem.write.mintFor([owner, 2n, toHex(blob)], d.by("minter"));
     await mintImx("{7}:{blue}");
     await mintImx("{7}:{}");
     expect(await d.imxItem.read.balanceOf([owner, 7n])).toBe(4n);

@@ -3,7 +3,16 @@ import type { Engine, EngineOptions } from "../../../core/index.ts";
 import { NaiveJournal } from "../naive/naive-store.ts";
 import { CHANGES, type Changeable, changeable } from "./every-change.ts";
 import type { Fixture, TestTenant } from "./fixture.ts";
-import { fixture, hashOf, memory, mintOf, openTest, refusal, requestOf, SETTLEMENT } from "./fixture.ts";
+import {
+  fixture,
+  hashOf,
+  memory,
+  mintOf,
+  openTest,
+  refusal,
+  requestOf,
+  SETTLEMENT,
+} from "./fixture.ts";
 import { GatedStore } from "./gated-store.ts";
 import { it } from "./it.ts";
 import { HOME, holding, signed, stranger } from "./l1-fixture.ts";
@@ -69,16 +78,27 @@ describe("an abort while the change itself is being written", () => {
     },
   );
 
-  it("of a batch that is being sealed off the loop comes too late", async ({ engine, tenant, assets }) => {
+  it("of a batch that is being sealed off the loop comes too late", async ({
+    engine,
+    tenant,
+    assets,
+  }) => {
     const mints = Array.from({ length: 2_000 }, (_, id) => mintOf(assets.erc721, id));
     for (let at = 0; at < mints.length; at += 1_000) {
-      await engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints.slice(at, at + 1_000)));
+      await engine.mint(
+        tenant.principal,
+        requestOf(tenant.users[0], ...mints.slice(at, at + 1_000)),
+      );
     }
     const controller = new AbortController();
     const sealed = engine.operator.seal("validium", { signal: controller.signal });
     while (engine.batches.getOpen("validium").batchNumber === 0) await settled();
     controller.abort(REASON);
-    await expect(sealed).resolves.toMatchObject({ batchNumber: 0, status: "sealed", vaultCount: 2_000 });
+    await expect(sealed).resolves.toMatchObject({
+      batchNumber: 0,
+      status: "sealed",
+      vaultCount: 2_000,
+    });
   });
 });
 
@@ -100,14 +120,20 @@ describe("an abort during an external call", () => {
     await engine.operator.seal("validium");
     const request = { ...(await signed(made, 10n)), signature: "0x01" } as const;
     const controller = new AbortController();
-    const waiting = engine.withdrawals.request(tenant.principal, request, { signal: controller.signal });
+    const waiting = engine.withdrawals.request(tenant.principal, request, {
+      signal: controller.signal,
+    });
     await asking;
     controller.abort(REASON);
     await expect(waiting).rejects.toBe(REASON);
-    expect(await engine.vaults.get(tenant.applicationId, 0n)).toMatchObject({ availableBalance: 100n });
+    expect(await engine.vaults.get(tenant.applicationId, 0n)).toMatchObject({
+      availableBalance: 100n,
+    });
   });
 
-  it("cancels the wait for a receipt's signature: the mint stays, and can be requested again", async ({ make }) => {
+  it("cancels the wait for a receipt's signature: the mint stays, and can be requested again", async ({
+    make,
+  }) => {
     const controller = new AbortController();
     const receiptSigner = { address: stranger, signTypedData: never };
     const { engine, tenant, assets } = await make({ receiptSigner });
@@ -127,19 +153,30 @@ type Call = (engine: any, made: Fixture) => Promise<unknown>;
 
 const asset = { standard: "erc721", contractAddress: stranger, name: "New", symbol: "NEW" };
 const place = { blockNumber: 5n, logIndex: 0, txHash: hashOf(5) };
-const withdrawn = { type: "withdrawn", vaultId: 0n, recipient: stranger, quantity: 1n, withdrawnTotal: 1n, ...place };
+const withdrawn = {
+  type: "withdrawn",
+  vaultId: 0n,
+  recipient: stranger,
+  quantity: 1n,
+  withdrawnTotal: 1n,
+  ...place,
+};
 const noApplication = "00000000-0000-7000-8000-000000000000";
 
 const WRONG: Readonly<Record<string, Call>> = {
   "an asset of a negative chain": (engine) => engine.assets.add({ ...asset, chainId: -1n }),
   "an asset of a chain past 2^64": (engine) => engine.assets.add({ ...asset, chainId: 1n << 64n }),
   "an asset of a chain in a number": (engine) => engine.assets.add({ ...asset, chainId: 31_337 }),
-  "an asset of an unknown blob scheme": (engine) => engine.assets.add({ ...asset, blobScheme: "other" }),
-  "a key that expired before 1970": (engine, { tenant }) => engine.keys.issue(tenant.applicationId, { expiresAt: -1 }),
+  "an asset of an unknown blob scheme": (engine) =>
+    engine.assets.add({ ...asset, blobScheme: "other" }),
+  "a key that expired before 1970": (engine, { tenant }) =>
+    engine.keys.issue(tenant.applicationId, { expiresAt: -1 }),
   "a key that expires past any time": (engine, { tenant }) =>
     engine.keys.issue(tenant.applicationId, { expiresAt: 2 ** 48 }),
   "an idempotency key that is no text": (engine, { tenant, assets }) =>
-    engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 1)), { idempotencyKey: 12 }),
+    engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 1)), {
+      idempotencyKey: 12,
+    }),
   "a final block in a number": (engine) => engine.operator.recordFinalized(HOME, 7),
   "a negative final block": (engine) => engine.operator.recordFinalized(HOME, -7n),
   "a reorganisation from a block in a number": (engine) => engine.operator.recordReorg(HOME, 7),
@@ -155,10 +192,16 @@ const WRONG: Readonly<Record<string, Call>> = {
     engine.operator.recordEvents(HOME, [{ ...withdrawn, logIndex: Number.NaN }], 9n),
   "a withdrawal of less than nothing": (engine) =>
     engine.operator.recordEvents(HOME, [{ ...withdrawn, withdrawnTotal: -1n }], 5n),
-  "a withdrawal past 2^63": (engine) => engine.operator.recordEvents(HOME, [{ ...withdrawn, quantity: 1n << 63n }], 5n),
+  "a withdrawal past 2^63": (engine) =>
+    engine.operator.recordEvents(HOME, [{ ...withdrawn, quantity: 1n << 63n }], 5n),
   "a commit without a time": (engine) =>
-    engine.operator.recordEvents(HOME, [{ type: "batchCommitted", mode: "validium", batchNumber: 0, ...place }], 5n),
-  "a failure at no time": (engine) => engine.operator.recordWithdrawalFailed(noApplication, "late", Number.NaN),
+    engine.operator.recordEvents(
+      HOME,
+      [{ type: "batchCommitted", mode: "validium", batchNumber: 0, ...place }],
+      5n,
+    ),
+  "a failure at no time": (engine) =>
+    engine.operator.recordWithdrawalFailed(noApplication, "late", Number.NaN),
 };
 
 async function holdsTogether(engine: Engine, { database }: Fixture): Promise<void> {
@@ -169,26 +212,35 @@ async function holdsTogether(engine: Engine, { database }: Fixture): Promise<voi
 }
 
 describe("a call that is wrong", () => {
-  it.for(Object.entries(WRONG))("%s is refused, and the engine and its store go on", async ([, call], { made }) => {
-    expect((await refusal(call(made.engine, made))).code).toBe("validation_failed");
-    await holdsTogether(made.engine, made);
-  });
+  it.for(Object.entries(WRONG))(
+    "%s is refused, and the engine and its store go on",
+    async ([, call], { made }) => {
+      expect((await refusal(call(made.engine, made))).code).toBe("validation_failed");
+      await holdsTogether(made.engine, made);
+    },
+  );
 
   it.for([
     ["mint", (engine: Engine) => engine.mint],
     ["mints.check", (engine: Engine) => engine.mints.check],
-  ] as const)("by nobody's principal, of %s, stops nobody else's", async ([, methodOf], { made }) => {
-    const { engine, tenant, assets } = made;
-    const nobody = { ...tenant.principal, applicationId: noApplication };
-    const request = (id: number) => requestOf(tenant.users[0], mintOf(assets.erc721, id));
-    const [refused, minted] = await Promise.allSettled([
-      methodOf(engine)(nobody, request(1)),
-      engine.mint(tenant.principal, request(2)),
-    ]);
-    expect(refused).toMatchObject({ status: "rejected", reason: { code: "application_not_found" } });
-    expect(minted.status).toBe("fulfilled");
-    await holdsTogether(engine, made);
-  });
+  ] as const)(
+    "by nobody's principal, of %s, stops nobody else's",
+    async ([, methodOf], { made }) => {
+      const { engine, tenant, assets } = made;
+      const nobody = { ...tenant.principal, applicationId: noApplication };
+      const request = (id: number) => requestOf(tenant.users[0], mintOf(assets.erc721, id));
+      const [refused, minted] = await Promise.allSettled([
+        methodOf(engine)(nobody, request(1)),
+        engine.mint(tenant.principal, request(2)),
+      ]);
+      expect(refused).toMatchObject({
+        status: "rejected",
+        reason: { code: "application_not_found" },
+      });
+      expect(minted.status).toBe("fulfilled");
+      await holdsTogether(engine, made);
+    },
+  );
 });
 
 it.each([
@@ -198,13 +250,23 @@ it.each([
   ["an unknown environment", { environment: "production" }],
 ])("an engine of %s is not opened, and nothing is written", async (_, options) => {
   const store = memory();
-  expect((await refusal(openTest(store, options as unknown as Partial<EngineOptions>))).code).toBe("validation_failed");
+  expect((await refusal(openTest(store, options as unknown as Partial<EngineOptions>))).code).toBe(
+    "validation_failed",
+  );
   await (await openTest(store)).close();
 });
 
-it("a refused request binds no ERC-1155 id, however often it names it", async ({ engine, tenant, assets, made }) => {
+it("a refused request binds no ERC-1155 id, however often it names it", async ({
+  engine,
+  tenant,
+  assets,
+  made,
+}) => {
   const mint = (...mints: Parameters<typeof mintOf>[]) =>
-    engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints.map((one) => mintOf(...one))));
+    engine.mint(
+      tenant.principal,
+      requestOf(tenant.users[0], ...mints.map((one) => mintOf(...one))),
+    );
   await mint([assets.erc721, 7]);
   const refused = mint([assets.erc1155, 5], [assets.erc1155, 5], [assets.erc721, 7]);
   expect((await refusal(refused)).code).toBe("token_already_minted");
@@ -253,7 +315,9 @@ describe("a journal beside the store that answers wrong", () => {
     const journal = new NaiveJournal();
     const { engine, database } = await fixture({ journal });
     await engine.close();
-    expect((await refusal(openTest(database, { journal: Object.assign(journal, answers) }))).code).toBe(code);
+    expect(
+      (await refusal(openTest(database, { journal: Object.assign(journal, answers) }))).code,
+    ).toBe(code);
     await (await openTest(database)).close();
   });
 });

@@ -3,14 +3,28 @@ import { describe, expect } from "vitest";
 import type { Engine, Principal, Uuid } from "../../../core/index.ts";
 import { decimalAmount, quantizedAmount } from "../../../core/protocol/quantized.ts";
 import type { Fixture } from "./fixture.ts";
-import { all, blobOf, fixture, knownAsset, memory, mintOf, OWNERS, openTest, refusal } from "./fixture.ts";
+import {
+  all,
+  blobOf,
+  fixture,
+  knownAsset,
+  memory,
+  mintOf,
+  OWNERS,
+  openTest,
+  refusal,
+} from "./fixture.ts";
 import { it } from "./it.ts";
 import { committed, hear } from "./l1-fixture.ts";
 
 /** Mints one entry of these fields. */
 function mintFields({ engine, tenant }: Fixture, fields: object, options = {}) {
   const entry = { dataAvailabilityMode: "validium", ...fields };
-  return engine.mint(tenant.principal, { users: [{ userId: tenant.users[0]?.userId, mints: [entry] }] }, options);
+  return engine.mint(
+    tenant.principal,
+    { users: [{ userId: tenant.users[0]?.userId, mints: [entry] }] },
+    options,
+  );
 }
 
 async function tokenOf(
@@ -31,18 +45,24 @@ describe("a decimal amount", () => {
     ["7.000", 0, 1n, 7n],
     ["1000000", 6, 1_000_000n, 1_000_000n],
     ["9.223372036854775807", 18, 1n, (1n << 63n) - 1n],
-  ] as const)("%s with %i decimals and quantum %s is %s units", async (amountDecimal, decimals, quantum, units) => {
-    const made = await fixture();
-    await using _ = made.engine;
-    const assetId = await tokenOf(made, { decimals, quantum });
-    const { vaults } = await mintFields(made, { assetId, amountDecimal });
-    expect(vaults).toMatchObject([{ amount: units, quantum, decimals }]);
-    const { data } = await made.engine.transactions.list(made.tenant.applicationId);
-    expect(data).toMatchObject([{ amount: units, quantum, decimals }]);
-    const balances = await made.engine.vaults.balances(made.tenant.applicationId, made.tenant.users[0]?.userId ?? "");
-    expect(balances.data).toMatchObject([{ amount: units, quantum, decimals }]);
-    expect((await made.engine.operator.verify()).problems).toEqual([]);
-  });
+  ] as const)(
+    "%s with %i decimals and quantum %s is %s units",
+    async (amountDecimal, decimals, quantum, units) => {
+      const made = await fixture();
+      await using _ = made.engine;
+      const assetId = await tokenOf(made, { decimals, quantum });
+      const { vaults } = await mintFields(made, { assetId, amountDecimal });
+      expect(vaults).toMatchObject([{ amount: units, quantum, decimals }]);
+      const { data } = await made.engine.transactions.list(made.tenant.applicationId);
+      expect(data).toMatchObject([{ amount: units, quantum, decimals }]);
+      const balances = await made.engine.vaults.balances(
+        made.tenant.applicationId,
+        made.tenant.users[0]?.userId ?? "",
+      );
+      expect(balances.data).toMatchObject([{ amount: units, quantum, decimals }]);
+      expect((await made.engine.operator.verify()).problems).toEqual([]);
+    },
+  );
 
   it.for([
     ["12.345", "validation_failed"],
@@ -58,11 +78,14 @@ describe("a decimal amount", () => {
     [null, "validation_failed"],
     ["0", "amount_out_of_range"],
     ["9223372036854775808", "amount_out_of_range"],
-  ] as const)("%s is refused for a token in whole units", async ([amountDecimal, code], { made }) => {
-    const assetId = await tokenOf(made, { decimals: 2, quantum: 100n });
-    const issues = { "/users/0/mints/0/amountDecimal": code };
-    expect(await refusal(mintFields(made, { assetId, amountDecimal }))).toEqual({ code, issues });
-  });
+  ] as const)(
+    "%s is refused for a token in whole units",
+    async ([amountDecimal, code], { made }) => {
+      const assetId = await tokenOf(made, { decimals: 2, quantum: 100n });
+      const issues = { "/users/0/mints/0/amountDecimal": code };
+      expect(await refusal(mintFields(made, { assetId, amountDecimal }))).toEqual({ code, issues });
+    },
+  );
 
   it("is refused with an amount, and counts tokens of every standard; only ERC-721 needs no amount", async ({
     made,
@@ -75,19 +98,31 @@ describe("a decimal amount", () => {
     const both = { assetId: erc20, amount: 1, amountDecimal: "1" };
     expect(await refusal(mintFields(made, both))).toEqual(refused("amountDecimal"));
     const item = { assetId: erc1155, tokenId: "1" };
-    expect((await mintFields(made, { ...item, amountDecimal: "12" })).vaults).toMatchObject([{ amount: 12n }]);
-    expect(await refusal(mintFields(made, { ...item, amountDecimal: "1.5" }))).toEqual(refused("amountDecimal"));
+    expect((await mintFields(made, { ...item, amountDecimal: "12" })).vaults).toMatchObject([
+      { amount: 12n },
+    ]);
+    expect(await refusal(mintFields(made, { ...item, amountDecimal: "1.5" }))).toEqual(
+      refused("amountDecimal"),
+    );
     const card = { assetId: erc721, tokenId: "7" };
-    expect((await mintFields(made, { ...card, amountDecimal: "1" })).vaults).toMatchObject([{ amount: 1n }]);
-    expect(await refusal(mintFields(made, { ...card, tokenId: "8", amountDecimal: "2" }))).toMatchObject({
+    expect((await mintFields(made, { ...card, amountDecimal: "1" })).vaults).toMatchObject([
+      { amount: 1n },
+    ]);
+    expect(
+      await refusal(mintFields(made, { ...card, tokenId: "8", amountDecimal: "2" })),
+    ).toMatchObject({
       code: "erc721_amount_not_one",
     });
     expect(await refusal(mintFields(made, item))).toEqual(refused("amount"));
     expect(await refusal(mintFields(made, { assetId: erc20 }))).toEqual(refused("amount"));
-    expect((await mintFields(made, { assetId: erc721, tokenId: "1" })).vaults).toMatchObject([{ amount: 1n }]);
+    expect((await mintFields(made, { assetId: erc721, tokenId: "1" })).vaults).toMatchObject([
+      { amount: 1n },
+    ]);
   });
 
-  it("counts against the supply cap, reports its field, and repeats with its key", async ({ made }) => {
+  it("counts against the supply cap, reports its field, and repeats with its key", async ({
+    made,
+  }) => {
     const assetId = await tokenOf(made, { decimals: 1, quantum: 1n, supplyCap: 130n });
     const once = { idempotencyKey: "order" };
     const first = await mintFields(made, { assetId, amountDecimal: "12.5" }, once);
@@ -120,9 +155,23 @@ const BINARY = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;
 const CONTRACT = `0x${"c0".repeat(20)}` as const;
 
 /** An ERC-721 asset that the engine numbers from an id on. */
-async function numbered({ engine, tenant }: Fixture, firstTokenId: bigint, more: object = {}): Promise<Uuid> {
-  const names = { name: "Numbered", symbol: "NUM", contractAddress: CONTRACT, applicationId: tenant.applicationId };
-  const { assetId } = await engine.assets.add({ standard: "erc721", ...names, firstTokenId, ...more });
+async function numbered(
+  { engine, tenant }: Fixture,
+  firstTokenId: bigint,
+  more: object = {},
+): Promise<Uuid> {
+  const names = {
+    name: "Numbered",
+    symbol: "NUM",
+    contractAddress: CONTRACT,
+    applicationId: tenant.applicationId,
+  };
+  const { assetId } = await engine.assets.add({
+    standard: "erc721",
+    ...names,
+    firstTokenId,
+    ...more,
+  });
   await engine.operator.recordRegistered(assetId);
   return assetId;
 }
@@ -130,7 +179,9 @@ async function numbered({ engine, tenant }: Fixture, firstTokenId: bigint, more:
 const MODE = { dataAvailabilityMode: "validium" } as const;
 
 function mintTo(made: Fixture, ...mints: object[]) {
-  const users = [{ userId: made.tenant.users[0]?.userId, mints: mints.map((mint) => ({ ...MODE, ...mint })) }];
+  const users = [
+    { userId: made.tenant.users[0]?.userId, mints: mints.map((mint) => ({ ...MODE, ...mint })) },
+  ];
   return made.engine.mint(made.tenant.principal, { users });
 }
 
@@ -138,7 +189,9 @@ const idsOf = (result: { readonly vaults: readonly { readonly tokenId: bigint | 
   result.vaults.map(({ tokenId }) => tokenId);
 
 describe("a mint by quantity", () => {
-  it("mints the next ids, in the order of the request, and the reply names them", async ({ made }) => {
+  it("mints the next ids, in the order of the request, and the reply names them", async ({
+    made,
+  }) => {
     const { engine, tenant, assets } = made;
     const assetId = await numbered(made, 100n);
     const [alice, bob] = tenant.users;
@@ -157,17 +210,24 @@ describe("a mint by quantity", () => {
       ],
     });
     expect(idsOf(first)).toEqual([100n, 101n, 102n, 7n, 103n, null, 104n, 105n]);
-    expect(first.vaults.map(({ userId }) => userId === bob?.userId)).toEqual([...Array(6).fill(false), true, true]);
+    expect(first.vaults.map(({ userId }) => userId === bob?.userId)).toEqual([
+      ...Array(6).fill(false),
+      true,
+      true,
+    ]);
     expect(first.transactions.map(({ userIndex, mintIndex }) => [userIndex, mintIndex])).toEqual([
       ...[0, 1, 2, 3, 4, 5].map((at) => [0, at]),
       [1, 0],
       [1, 1],
     ]);
     expect(idsOf(await mintTo(made, { assetId, quantity: 1 }))).toEqual([106n]);
-    expect(await engine.assets.get(tenant.applicationId, assetId)).toMatchObject({ nextTokenId: 107n, minted: 7n });
-    expect(idsOf({ vaults: (await engine.mints.get(tenant.applicationId, first.mintId)).vaults })).toEqual(
-      idsOf(first),
-    );
+    expect(await engine.assets.get(tenant.applicationId, assetId)).toMatchObject({
+      nextTokenId: 107n,
+      minted: 7n,
+    });
+    expect(
+      idsOf({ vaults: (await engine.mints.get(tenant.applicationId, first.mintId)).vaults }),
+    ).toEqual(idsOf(first));
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
@@ -181,13 +241,20 @@ describe("a mint by quantity", () => {
       const results = await Promise.all(
         sizes.map((quantity, i) =>
           engine.mint(principal, {
-            users: [{ userId: tenant.users[i % OWNERS.length]?.userId, mints: [{ ...MODE, assetId, quantity }] }],
+            users: [
+              {
+                userId: tenant.users[i % OWNERS.length]?.userId,
+                mints: [{ ...MODE, assetId, quantity }],
+              },
+            ],
           }),
         ),
       );
       for (const [i, result] of results.entries()) {
         const ids = idsOf(result);
-        expect(ids).toEqual(Array.from({ length: sizes[i] as number }, (_, j) => (ids[0] as bigint) + BigInt(j)));
+        expect(ids).toEqual(
+          Array.from({ length: sizes[i] as number }, (_, j) => (ids[0] as bigint) + BigInt(j)),
+        );
       }
       return results.flatMap(idsOf) as bigint[];
     };
@@ -232,17 +299,23 @@ describe("a mint by quantity", () => {
     expect((await ours.operator.verify()).problems).toEqual([]);
   });
 
-  it("repeats with its idempotency key and the same ids, and uses none for a refused request", async ({ made }) => {
+  it("repeats with its idempotency key and the same ids, and uses none for a refused request", async ({
+    made,
+  }) => {
     const { engine, tenant, assets } = made;
     const assetId = await numbered(made, 5n);
-    const request = { users: [{ userId: tenant.users[0]?.userId, mints: [{ ...MODE, assetId, quantity: 3 }] }] };
+    const request = {
+      users: [{ userId: tenant.users[0]?.userId, mints: [{ ...MODE, assetId, quantity: 3 }] }],
+    };
     const once = { idempotencyKey: "order" };
     const first = await engine.mint(tenant.principal, request, once);
     const again = await engine.mint(tenant.principal, request, once);
     expect(again).toMatchObject({ replayed: true, mintId: first.mintId });
     expect(idsOf(again)).toEqual([5n, 6n, 7n]);
     const other = { users: [{ ...request.users[0], mints: [{ ...MODE, assetId, quantity: 4 }] }] };
-    expect((await refusal(engine.mint(tenant.principal, other, once))).code).toBe("idempotency_key_reused");
+    expect((await refusal(engine.mint(tenant.principal, other, once))).code).toBe(
+      "idempotency_key_reused",
+    );
     await mintTo(made, mintOf(assets.erc721, 1));
     const refused = mintTo(made, { assetId, quantity: 10 }, mintOf(assets.erc721, 1));
     expect(await refusal(refused)).toEqual({
@@ -256,7 +329,9 @@ describe("a mint by quantity", () => {
     const assetId = await numbered(made, (1n << 64n) - 1n, { blobScheme: "imx" });
     const { vaults } = await mintTo(made, { assetId, quantity: 2 });
     const ids = [(1n << 64n) - 1n, 1n << 64n];
-    expect(vaults.map(({ mintingBlob }) => mintingBlob)).toEqual(ids.map((id) => blobOf(`{${id}}:{}`)));
+    expect(vaults.map(({ mintingBlob }) => mintingBlob)).toEqual(
+      ids.map((id) => blobOf(`{${id}}:{}`)),
+    );
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
@@ -284,7 +359,9 @@ describe("a mint by quantity", () => {
     });
     expect(await engine.mints.check(tenant.principal, users(2))).toEqual({ users: 1, mints: 2 });
     expect(idsOf(await engine.mint(poor, users(1)))).toEqual([11n]);
-    expect((await all(engine.keys.list(tenant.applicationId))).at(-1)).toMatchObject({ mintsUsed: 1n });
+    expect((await all(engine.keys.list(tenant.applicationId))).at(-1)).toMatchObject({
+      mintsUsed: 1n,
+    });
   });
 
   it.for([
@@ -303,7 +380,9 @@ describe("a mint by quantity", () => {
     expect(idsOf(await mintTo(made, { assetId }))).toEqual([1n]);
   });
 
-  it("is refused for assets whose mints name their ids, and only ERC-721 assets can be numbered", async ({ made }) => {
+  it("is refused for assets whose mints name their ids, and only ERC-721 assets can be numbered", async ({
+    made,
+  }) => {
     const { assets } = made;
     for (const assetId of Object.values(assets)) {
       expect(await refusal(mintTo(made, { assetId, amount: 1, quantity: 1 }))).toEqual({
@@ -311,7 +390,9 @@ describe("a mint by quantity", () => {
         issues: { "/users/0/mints/0/quantity": "validation_failed" },
       });
     }
-    expect((await refusal(numbered(made, 1n, { standard: "erc1155" }))).code).toBe("validation_failed");
+    expect((await refusal(numbered(made, 1n, { standard: "erc1155" }))).code).toBe(
+      "validation_failed",
+    );
     expect((await refusal(numbered(made, 1n << 64n))).code).toBe("validation_failed");
   });
 });

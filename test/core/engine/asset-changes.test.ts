@@ -1,11 +1,24 @@
 import { describe, expect } from "vitest";
 import type { Fixture } from "./fixture.ts";
-import { all, fixture, knownAsset, memory, mintOf, newTenant, openTest, refusal, requestOf } from "./fixture.ts";
+import {
+  all,
+  fixture,
+  knownAsset,
+  memory,
+  mintOf,
+  newTenant,
+  openTest,
+  refusal,
+  requestOf,
+} from "./fixture.ts";
 import { it } from "./it.ts";
 
 const CONTRACT = `0x${"ca".repeat(20)}` as const;
 
-/** An asset that somebody added wrongly: whitelisted, registered and enabled, but nothing minted of it. */
+/**
+ * An asset that somebody added wrongly: whitelisted, registered and enabled, but nothing minted of
+ * it.
+ */
 async function wrong(made: Fixture) {
   const assetId = await knownAsset(made.engine, "erc1155", { blobScheme: "imx" });
   await made.engine.assets.enable(made.tenant.applicationId, assetId);
@@ -38,7 +51,12 @@ describe("an asset without mints", () => {
       contractAddress: CONTRACT,
       name: "Mended",
     });
-    expect(changed).toMatchObject({ assetId, standard: "erc721", contractAddress: CONTRACT, name: "Mended" });
+    expect(changed).toMatchObject({
+      assetId,
+      standard: "erc721",
+      contractAddress: CONTRACT,
+      name: "Mended",
+    });
     // Another token on L1, so it is registered there anew.
     expect(await engine.assets.get(tenant.applicationId, assetId)).toMatchObject({
       enabled: true,
@@ -54,8 +72,13 @@ describe("an asset without mints", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
     await engine.close();
     await using again = await openTest(store);
-    expect(await again.assets.get(tenant.applicationId, assetId)).toMatchObject({ standard: "erc721", minted: 1n });
-    expect((await all(again.operator.assets())).filter((asset) => asset.assetId === assetId)).toHaveLength(1);
+    expect(await again.assets.get(tenant.applicationId, assetId)).toMatchObject({
+      standard: "erc721",
+      minted: 1n,
+    });
+    expect(
+      (await all(again.operator.assets())).filter((asset) => asset.assetId === assetId),
+    ).toHaveLength(1);
     expect((await again.operator.verify()).problems).toEqual([]);
   });
 
@@ -80,35 +103,54 @@ describe("an asset without mints", () => {
     const names = { name: "Again", symbol: "AGN", applicationId: tenant.applicationId };
     await again.assets.add({ assetId, standard: "erc721", contractAddress, ...names });
     await again.operator.recordRegistered(assetId);
-    expect((await again.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assetId, "1")))).vaults).toHaveLength(
-      1,
-    );
+    expect(
+      (await again.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assetId, "1")))).vaults,
+    ).toHaveLength(1);
     expect((await again.operator.verify()).problems).toEqual([]);
   });
 
   it("keeps its application, and is numbered or not", async ({ engine, tenant }) => {
     const other = await newTenant(engine, []);
     const names = { name: "Own", symbol: "OWN", applicationId: tenant.applicationId };
-    const { assetId } = await engine.assets.add({ standard: "erc721", contractAddress: CONTRACT, ...names });
+    const { assetId } = await engine.assets.add({
+      standard: "erc721",
+      contractAddress: CONTRACT,
+      ...names,
+    });
     await engine.operator.recordRegistered(assetId);
     expect((await engine.assets.change(assetId, { firstTokenId: 10n })).nextTokenId).toBe(10n);
-    expect((await refusal(engine.assets.get(other.applicationId, assetId))).code).toBe("asset_not_found");
+    expect((await refusal(engine.assets.get(other.applicationId, assetId))).code).toBe(
+      "asset_not_found",
+    );
     const users = [
-      { userId: tenant.users[0]?.userId, mints: [{ assetId, quantity: 2, dataAvailabilityMode: "validium" }] },
+      {
+        userId: tenant.users[0]?.userId,
+        mints: [{ assetId, quantity: 2, dataAvailabilityMode: "validium" }],
+      },
     ];
-    expect((await engine.mint(tenant.principal, { users })).vaults.map(({ tokenId }) => tokenId)).toEqual([10n, 11n]);
+    expect(
+      (await engine.mint(tenant.principal, { users })).vaults.map(({ tokenId }) => tokenId),
+    ).toEqual([10n, 11n]);
   });
 
-  it("refuses an invalid change, and another asset's contract", async ({ engine, assets, made }) => {
+  it("refuses an invalid change, and another asset's contract", async ({
+    engine,
+    assets,
+    made,
+  }) => {
     const assetId = await wrong(made);
     const [first] = await all(engine.operator.assets());
     const taken = { contractAddress: first?.contractAddress ?? "0x" } as const;
     expect((await refusal(engine.assets.change(assetId, taken))).code).toBe("asset_exists");
-    expect((await refusal(engine.assets.change(assetId, { quantum: 7n }))).code).toBe("validation_failed");
-    expect((await refusal(engine.assets.change(assetId, { decimals: -1 }))).code).toBe("validation_failed");
-    expect((await refusal(engine.assets.change("00000000-0000-4000-8000-000000000000", {}))).code).toBe(
-      "asset_not_found",
+    expect((await refusal(engine.assets.change(assetId, { quantum: 7n }))).code).toBe(
+      "validation_failed",
     );
+    expect((await refusal(engine.assets.change(assetId, { decimals: -1 }))).code).toBe(
+      "validation_failed",
+    );
+    expect(
+      (await refusal(engine.assets.change("00000000-0000-4000-8000-000000000000", {}))).code,
+    ).toBe("asset_not_found");
     expect((await engine.assets.change(assets.erc20, {})).assetId).toBe(assets.erc20);
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
@@ -123,11 +165,16 @@ describe("an asset with mints", () => {
       { name: "Other" },
       { supplyCap: 5n },
     ] as const) {
-      expect((await refusal(engine.assets.change(assets.erc721, changes))).code).toBe("asset_minted");
+      expect((await refusal(engine.assets.change(assets.erc721, changes))).code).toBe(
+        "asset_minted",
+      );
     }
     expect((await refusal(engine.assets.remove(assets.erc721))).code).toBe("asset_minted");
     const changes = { rawBlobs: true, dataAvailabilityMode: "validium" } as const;
-    expect(await engine.assets.change(assets.erc721, changes)).toMatchObject({ ...changes, minted: 1n });
+    expect(await engine.assets.change(assets.erc721, changes)).toMatchObject({
+      ...changes,
+      minted: 1n,
+    });
   });
 
   it("is unchanged for a mint that began before the change", async ({ engine, tenant, made }) => {

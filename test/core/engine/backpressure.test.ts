@@ -7,7 +7,10 @@ const LIMITS = { mintsPerRequest: 4, uncommittedVaults: 6 };
 
 let next = 0;
 const swords = ({ assets, tenant }: Fixture, count: number, mode: Mode) =>
-  requestOf(tenant.users[0], ...Array.from({ length: count }, () => mintOf(assets.erc721, `${next++}`, 1, mode)));
+  requestOf(
+    tenant.users[0],
+    ...Array.from({ length: count }, () => mintOf(assets.erc721, `${next++}`, 1, mode)),
+  );
 
 /** The count by the batches as anyone can read them. */
 async function counted(engine: Engine): Promise<number> {
@@ -25,11 +28,15 @@ describe("the bound on vaults that L1 has not committed", () => {
     await engine.operator.seal("validium");
     await engine.mint(principal, swords(fix, 2, "zk-rollup"));
     expect(engine.batches.uncommittedVaults()).toBe(5);
-    expect((await refusal(engine.mint(principal, swords(fix, 2, "validium")))).code).toBe("backpressure");
+    expect((await refusal(engine.mint(principal, swords(fix, 2, "validium")))).code).toBe(
+      "backpressure",
+    );
     expect(engine.batches.uncommittedVaults()).toBe(5);
     await engine.mint(principal, swords(fix, 1, "validium"));
     expect(engine.batches.uncommittedVaults()).toBe(6);
-    expect((await refusal(engine.mint(principal, swords(fix, 1, "zk-rollup")))).code).toBe("backpressure");
+    expect((await refusal(engine.mint(principal, swords(fix, 1, "zk-rollup")))).code).toBe(
+      "backpressure",
+    );
   });
 
   it("returns a repeated mint even when full", async () => {
@@ -38,8 +45,13 @@ describe("the bound on vaults that L1 has not committed", () => {
     const { principal } = fix.tenant;
     const request = swords(fix, 4, "validium");
     const { mintId } = await engine.mint(principal, request, { idempotencyKey: "once" });
-    expect((await refusal(engine.mint(principal, swords(fix, 3, "validium")))).code).toBe("backpressure");
-    expect(await engine.mint(principal, request, { idempotencyKey: "once" })).toMatchObject({ mintId, replayed: true });
+    expect((await refusal(engine.mint(principal, swords(fix, 3, "validium")))).code).toBe(
+      "backpressure",
+    );
+    expect(await engine.mint(principal, request, { idempotencyKey: "once" })).toMatchObject({
+      mintId,
+      replayed: true,
+    });
   });
 
   it("frees capacity after a commit on L1, and loses it in a reorganisation", async () => {
@@ -50,19 +62,27 @@ describe("the bound on vaults that L1 has not committed", () => {
       await engine.mint(principal, swords(fix, 3, mode));
       await engine.operator.seal(mode);
     }
-    expect((await refusal(engine.mint(principal, swords(fix, 1, "validium")))).code).toBe("backpressure");
+    expect((await refusal(engine.mint(principal, swords(fix, 1, "validium")))).code).toBe(
+      "backpressure",
+    );
     await engine.operator.recordEvents(HOME, [await committed(engine, "validium", 0, 7n)], 8n);
     expect(engine.batches.uncommittedVaults()).toBe(3);
     await engine.mint(principal, swords(fix, 3, "validium"));
     await engine.operator.recordReorg(HOME, 7n);
     expect(engine.batches.uncommittedVaults()).toBe(9);
-    expect((await refusal(engine.mint(principal, swords(fix, 1, "validium")))).code).toBe("backpressure");
+    expect((await refusal(engine.mint(principal, swords(fix, 1, "validium")))).code).toBe(
+      "backpressure",
+    );
     await engine.operator.recordEvents(HOME, [await committed(engine, "validium", 0, 7n)], 8n);
     expect(engine.batches.uncommittedVaults()).toBe(6);
   });
 
   it("counts the same after a restart, with batches open, sealed, partly void, committed and final", async () => {
-    const limits = { ...LIMITS, uncommittedVaults: 1_000, batchVaults: { validium: 3, "zk-rollup": 2 } };
+    const limits = {
+      ...LIMITS,
+      uncommittedVaults: 1_000,
+      batchVaults: { validium: 3, "zk-rollup": 2 },
+    };
     const fix = await fixture({ limits });
     const { database, clock } = fix;
     const { principal } = fix.tenant;
@@ -70,10 +90,20 @@ describe("the bound on vaults that L1 has not committed", () => {
       await fix.engine.mint(principal, swords(fix, 4, "validium"));
       await fix.engine.mint(principal, swords(fix, 3, "zk-rollup"));
     }
-    await fix.engine.operator.recordEvents(HOME, [await committed(fix.engine, "validium", 0, 7n)], 7n);
+    await fix.engine.operator.recordEvents(
+      HOME,
+      [await committed(fix.engine, "validium", 0, 7n)],
+      7n,
+    );
     await fix.engine.operator.recordFinalized(HOME, 7n);
-    await fix.engine.operator.recordEvents(HOME, [await committed(fix.engine, "zk-rollup", 0, 8n)], 9n);
-    await fix.engine.operator.voidSlots("validium", 1, [{ firstSlot: 1, count: 1, failure: "refused" }]);
+    await fix.engine.operator.recordEvents(
+      HOME,
+      [await committed(fix.engine, "zk-rollup", 0, 8n)],
+      9n,
+    );
+    await fix.engine.operator.voidSlots("validium", 1, [
+      { firstSlot: 1, count: 1, failure: "refused" },
+    ]);
     const before = fix.engine.batches.uncommittedVaults();
     expect(before).toBe(16 - 3 + 12 - 2);
     expect(before).toBe(await counted(fix.engine));
@@ -83,7 +113,9 @@ describe("the bound on vaults that L1 has not committed", () => {
       limits: { ...limits, uncommittedVaults: before },
     });
     expect(engine.batches.uncommittedVaults()).toBe(before);
-    expect((await refusal(engine.mint(principal, swords(fix, 1, "validium")))).code).toBe("backpressure");
+    expect((await refusal(engine.mint(principal, swords(fix, 1, "validium")))).code).toBe(
+      "backpressure",
+    );
     await engine.operator.recordEvents(HOME, [await committed(engine, "zk-rollup", 1, 10n)], 10n);
     await engine.mint(principal, swords(fix, 2, "validium"));
     expect(engine.batches.uncommittedVaults()).toBe(before);

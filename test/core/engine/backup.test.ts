@@ -10,7 +10,10 @@ import { HOME } from "./l1-fixture.ts";
 async function minted() {
   const made = await fixture();
   const mint = (text: number) =>
-    made.engine.mint(made.tenant.principal, requestOf(made.tenant.users[0], mintOf(made.assets.erc721, text)));
+    made.engine.mint(
+      made.tenant.principal,
+      requestOf(made.tenant.users[0], mintOf(made.assets.erc721, text)),
+    );
   return { ...made, mint };
 }
 
@@ -42,17 +45,26 @@ test("a backup of another store is refused, and a damaged one is found", async (
   const copy = memory();
   const backup = await LevelJournal.open(copy);
   await one.engine.operator.backup(backup);
-  await expect(two.engine.operator.backup(backup)).rejects.toMatchObject({ code: "store_mismatch" });
+  await expect(two.engine.operator.backup(backup)).rejects.toMatchObject({
+    code: "store_mismatch",
+  });
   const entry = Buffer.from((await copy.get<Buffer, Buffer>(keyOf.journal(3), BINARY)) ?? []);
   entry[entry.length - 1] = (entry.at(-1) ?? 0) ^ 1;
   await copy.put<Buffer, Buffer>(keyOf.journal(3), entry, BINARY);
-  await expect(one.engine.operator.backup(backup)).rejects.toMatchObject({ code: expect.stringMatching(/^store_/) });
+  await expect(one.engine.operator.backup(backup)).rejects.toMatchObject({
+    code: expect.stringMatching(/^store_/),
+  });
   await Promise.all([one.engine.close(), two.engine.close(), backup.close()]);
 });
 
 test("a journal of another format is refused by its number, and so is a store", async () => {
   const backup = await LevelJournal.open(memory());
-  const genesis = { chainId: 1n, contract: `0x${"aa".repeat(20)}`, engineVersion: 5, environment: "sandbox" } as const;
+  const genesis = {
+    chainId: 1n,
+    contract: `0x${"aa".repeat(20)}`,
+    engineVersion: 5,
+    environment: "sandbox",
+  } as const;
   const first = encodeEntry(0, { kind: "genesis", formatVersion: 3, ...genesis });
   await backup.append(0, [first]);
   const target = memory();
@@ -74,13 +86,16 @@ const BINARY = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;
 test("keeps the hashes of the blocks that were read, of final ones the newest 64, also in a restored store", async () => {
   const { engine } = await fixture();
   const { operator } = engine;
-  const numbers = async (at = engine) => (await all(at.operator.checkpoints(HOME))).map(({ number }) => Number(number));
-  const from = (newest: number, oldest: number) => Array.from({ length: newest - oldest + 1 }, (_, i) => newest - i);
+  const numbers = async (at = engine) =>
+    (await all(at.operator.checkpoints(HOME))).map(({ number }) => Number(number));
+  const from = (newest: number, oldest: number) =>
+    Array.from({ length: newest - oldest + 1 }, (_, i) => newest - i);
   for (let block = 1; block <= 200; block++) {
     await operator.recordEvents(HOME, [], BigInt(block), { blockHash: hashOf(block) });
   }
   expect(await numbers()).toEqual(from(200, 1));
-  // Without a hash: nothing is known of the block. Beyond the blocks that were read: it is the hash of none of them.
+  // Without a hash: nothing is known of the block. Beyond the blocks that were read: it is the hash
+  // of none of them.
   await operator.recordEvents(HOME, [], 201n);
   await operator.recordFinalized(HOME, 300n, { blockHash: hashOf(300) });
   expect(await numbers()).toEqual(from(200, 138));

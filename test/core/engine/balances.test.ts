@@ -1,16 +1,35 @@
 import fc from "fast-check";
 import { describe, expect } from "vitest";
-import { type Balance, type Engine, MODES, type Mode, type Uuid, type Vault } from "../../../core/index.ts";
+import {
+  type Balance,
+  type Engine,
+  MODES,
+  type Mode,
+  type Uuid,
+  type Vault,
+} from "../../../core/index.ts";
 import { PREFIX } from "../../../core/store/store-keys.ts";
 import { naiveBalances } from "../naive/naive-balances.ts";
 import { NaiveStore } from "../naive/naive-store.ts";
-import { blobOf, type Fixture, fixture, mintOf, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
+import {
+  blobOf,
+  type Fixture,
+  fixture,
+  mintOf,
+  OWNERS,
+  openTest,
+  refusal,
+  requestOf,
+} from "./fixture.ts";
 import { it } from "./it.ts";
 import { committed, HOME, hear, signed, stranger, withdrawn } from "./l1-fixture.ts";
 
 const USERS = [0, 1] as const;
 
-/** A store that can hold an answer back: what is known of the vaults of a user who is being asked for. */
+/**
+ * A store that can hold an answer back: what is known of the vaults of a user who is being asked
+ * for.
+ */
 class SlowStore extends NaiveStore {
   #held: (() => void) | null = null;
   readonly #through = Promise.withResolvers<void>();
@@ -36,11 +55,22 @@ class SlowStore extends NaiveStore {
   }
 }
 
-/** What may happen to what users hold; each step looks at what there is and does nothing when that is not enough. */
+/**
+ * What may happen to what users hold; each step looks at what there is and does nothing when that
+ * is not enough.
+ */
 type Step =
-  | { readonly does: "mint"; readonly user: number; readonly mints: readonly (readonly [number, number, Mode])[] }
+  | {
+      readonly does: "mint";
+      readonly user: number;
+      readonly mints: readonly (readonly [number, number, Mode])[];
+    }
   | { readonly does: "seal"; readonly mode: Mode }
-  | { readonly does: "request" | "alone" | "fail"; readonly pick: number; readonly quantity: number }
+  | {
+      readonly does: "request" | "alone" | "fail";
+      readonly pick: number;
+      readonly quantity: number;
+    }
   | { readonly does: "void"; readonly pick: number }
   | { readonly does: "commit" | "restart" }
   | { readonly does: "reorg"; readonly back: number };
@@ -68,7 +98,10 @@ const steps = fc.array(
       }),
     },
     { weight: 2, arbitrary: fc.record({ does: fc.constant("void" as const), pick }) },
-    { weight: 2, arbitrary: fc.record({ does: fc.constantFrom("commit" as const, "restart" as const) }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({ does: fc.constantFrom("commit" as const, "restart" as const) }),
+    },
     { weight: 1, arbitrary: fc.record({ does: fc.constant("reorg" as const), back: fc.nat(4) }) },
   ),
   { minLength: 1, maxLength: 30 },
@@ -108,9 +141,15 @@ class World {
           const made = { ...this.#made, engine };
           const signer = OWNERS[vault.ownerAddress === OWNERS[0].address.toLowerCase() ? 0 : 1];
           const { withdrawnBalance: withdrawnBefore, vaultId } = vault;
-          const request = await signed(made, BigInt(step.quantity), { withdrawnBefore, vaultId, signer });
+          const request = await signed(made, BigInt(step.quantity), {
+            withdrawnBefore,
+            vaultId,
+            signer,
+          });
           const asked = engine.withdrawals.request(this.#made.tenant.principal, request);
-          await asked.catch((error) => expect(error.code).toMatch(/^(insufficient_balance|withdrawal_pending)$/));
+          await asked.catch((error) =>
+            expect(error.code).toMatch(/^(insufficient_balance|withdrawal_pending)$/),
+          );
         });
       case "alone":
         return this.#withSealed(step.pick, async ({ vaultId, amount, withdrawnBalance }) => {
@@ -128,7 +167,11 @@ class World {
         const pending = data.filter(({ status }) => status === "accepted");
         const chosen = pending[step.pick % pending.length];
         if (chosen !== undefined)
-          await engine.operator.recordWithdrawalFailed(chosen.withdrawalId, "no", chosen.deadline + 1n);
+          await engine.operator.recordWithdrawalFailed(
+            chosen.withdrawalId,
+            "no",
+            chosen.deadline + 1n,
+          );
         return;
       }
       case "void":
@@ -174,7 +217,9 @@ class World {
   async #commit(): Promise<void> {
     for (const mode of MODES) {
       const waiting = await Array.fromAsync(this.engine.batches.list({ mode }));
-      const next = waiting.reverse().find(({ status }) => status === "sealed" || status === "submitted");
+      const next = waiting
+        .reverse()
+        .find(({ status }) => status === "sealed" || status === "submitted");
       if (next === undefined) continue;
       const event = await committed(this.engine, mode, next.batchNumber, ++this.#block);
       await this.engine.operator.recordEvents(HOME, [event], this.#block);
@@ -184,7 +229,12 @@ class World {
 }
 
 /** All pages, so small that the list needs several. */
-async function pagesOf(engine: Engine, applicationId: Uuid, userId: Uuid, limit: number): Promise<Balance[]> {
+async function pagesOf(
+  engine: Engine,
+  applicationId: Uuid,
+  userId: Uuid,
+  limit: number,
+): Promise<Balance[]> {
   const found: Balance[] = [];
   for (let cursor: string | undefined; ; ) {
     const page = await engine.vaults.balances(applicationId, userId, { limit, cursor });
@@ -199,15 +249,21 @@ describe("balances", () => {
   it("are the sums over vaults, through mints, withdrawals, failures, void slots, reorganisations and restarts", async () => {
     await fc.assert(
       fc.asyncProperty(steps, async (taken) => {
-        const world = new World(await fixture({ limits: { batchVaults: { validium: 5, "zk-rollup": 4 } } }));
+        const world = new World(
+          await fixture({ limits: { batchVaults: { validium: 5, "zk-rollup": 4 } } }),
+        );
         for (const step of taken) {
           await world.take(step);
           for (const user of USERS) {
             const userId = world.userId(user);
-            const vaults = await Array.fromAsync(world.engine.vaults.list(world.applicationId, { userId }));
+            const vaults = await Array.fromAsync(
+              world.engine.vaults.list(world.applicationId, { userId }),
+            );
             const expected = naiveBalances(vaults);
             expect(await pagesOf(world.engine, world.applicationId, userId, 2)).toEqual(expected);
-            expect(await Array.fromAsync(world.engine.vaults.balances(world.applicationId, userId))).toEqual(expected);
+            expect(
+              await Array.fromAsync(world.engine.vaults.balances(world.applicationId, userId)),
+            ).toEqual(expected);
           }
         }
         await world.engine.close();
@@ -216,7 +272,9 @@ describe("balances", () => {
     );
   });
 
-  it("are consistent during concurrent mints and withdrawals, and right afterwards", async ({ made }) => {
+  it("are consistent during concurrent mints and withdrawals, and right afterwards", async ({
+    made,
+  }) => {
     const { engine, tenant, assets } = made;
     const [user] = tenant.users;
     const userId = user?.userId ?? "";
@@ -244,11 +302,15 @@ describe("balances", () => {
     };
     await Promise.all([asking(), asking(), minting(), leaving()]);
     const vaults = await Array.fromAsync(engine.vaults.list(tenant.applicationId, { userId }));
-    expect((await engine.vaults.balances(tenant.applicationId, userId)).data).toEqual(naiveBalances(vaults));
+    expect((await engine.vaults.balances(tenant.applicationId, userId)).data).toEqual(
+      naiveBalances(vaults),
+    );
     expect(naiveBalances(vaults)).toMatchObject([{ amount: 63n, available: 60n, withdrawn: 3n }]);
   });
 
-  it("include a recorded withdrawal while an earlier request still computes its sums", async ({ make }) => {
+  it("include a recorded withdrawal while an earlier request still computes its sums", async ({
+    make,
+  }) => {
     const store = new SlowStore();
     const { engine, tenant, assets } = await make({ store });
     const userId = tenant.users[0]?.userId ?? "";
@@ -264,18 +326,30 @@ describe("balances", () => {
     expect((await late).data).toMatchObject([{ amount: 10n, available: 6n, withdrawn: 4n }]);
   });
 
-  it("refuse another application's user, and another list's cursor", async ({ engine, tenant, assets }) => {
+  it("refuse another application's user, and another list's cursor", async ({
+    engine,
+    tenant,
+    assets,
+  }) => {
     const userId = tenant.users[0]?.userId ?? "";
     const { applicationId: other } = await engine.applications.create({ name: "other" });
     expect((await refusal(engine.vaults.balances(other, userId))).code).toBe("user_not_found");
     const mints = [1, 2, 3].map((id) => mintOf(assets.erc721, id));
     await engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints));
-    const { nextCursor, data } = await engine.vaults.balances(tenant.applicationId, userId, { limit: 1 });
-    expect(data).toMatchObject([{ tokenId: 1n, mintingBlob: blobOf(1), amount: 1n, available: 1n, withdrawn: 0n }]);
+    const { nextCursor, data } = await engine.vaults.balances(tenant.applicationId, userId, {
+      limit: 1,
+    });
+    expect(data).toMatchObject([
+      { tokenId: 1n, mintingBlob: blobOf(1), amount: 1n, available: 1n, withdrawn: 0n },
+    ]);
     const cursor = nextCursor ?? "";
-    const foreign = engine.vaults.balances(tenant.applicationId, tenant.users[1]?.userId ?? "", { cursor });
+    const foreign = engine.vaults.balances(tenant.applicationId, tenant.users[1]?.userId ?? "", {
+      cursor,
+    });
     expect((await refusal(foreign)).code).toBe("cursor_invalid");
-    expect((await refusal(engine.vaults.list(tenant.applicationId, { userId, cursor }))).code).toBe("cursor_invalid");
+    expect((await refusal(engine.vaults.list(tenant.applicationId, { userId, cursor }))).code).toBe(
+      "cursor_invalid",
+    );
   });
 
   it("count a mint that came after L1's history was adopted, also behind a withdrawal", async ({
@@ -290,7 +364,10 @@ describe("balances", () => {
     await mint(100);
     await engine.operator.seal("validium");
     await engine.withdrawals.request(tenant.principal, await signed(made, 10n));
-    const foreign = { ...(await committed(engine, "validium", 0, 5n)), batchRoot: `0x${"11".repeat(32)}` } as const;
+    const foreign = {
+      ...(await committed(engine, "validium", 0, 5n)),
+      batchRoot: `0x${"11".repeat(32)}`,
+    } as const;
     expect((await refusal(hear(engine, foreign))).code).toBe("history_diverged");
     await engine.operator.adopt([{ mode: "validium", first: 0, batches: [] }]);
     // In the place of the lost vault.

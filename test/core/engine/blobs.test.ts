@@ -1,11 +1,26 @@
 import { afterAll, describe, expect, it } from "vitest";
-import { type Engine, type EngineOptions, LevelJournal, restoreStore, type Uuid } from "../../../core/index.ts";
+import {
+  type Engine,
+  type EngineOptions,
+  LevelJournal,
+  restoreStore,
+  type Uuid,
+} from "../../../core/index.ts";
 import * as blobBatch from "../../../core/protocol/blob-batch.ts";
 import { type Kzg, KzgThread } from "../../../core/protocol/kzg/kzg-thread.ts";
 import { verifyBlob, versionedHash } from "../../../core/protocol/kzg.ts";
 import { verifyVaultInState, verifyVaultProof } from "../../../core/protocol/proof.ts";
 import { packVaultId, unpackVaultId } from "../../../core/protocol/vault.ts";
-import { fixture, knownAsset, memory, mintOf, openTest, refusal, requestOf, SETTLEMENT } from "./fixture.ts";
+import {
+  fixture,
+  knownAsset,
+  memory,
+  mintOf,
+  openTest,
+  refusal,
+  requestOf,
+  SETTLEMENT,
+} from "./fixture.ts";
 
 const kzg = new KzgThread();
 afterAll(() => kzg.close());
@@ -19,8 +34,14 @@ async function blobFixture(options: Partial<EngineOptions> = {}) {
   await engine.assets.enable(tenant.applicationId, drawn);
   engine.operator.placeInBlobs(SETTLEMENT.chainId, true);
   const user = tenant.users[0];
-  const mint = (...mints: ReturnType<typeof mintOf>[]) => engine.mint(tenant.principal, requestOf(user, ...mints));
-  return { ...made, drawn, mint, reopen: () => openTest(database, { kzg, clock: clock.read, ...options }) };
+  const mint = (...mints: ReturnType<typeof mintOf>[]) =>
+    engine.mint(tenant.principal, requestOf(user, ...mints));
+  return {
+    ...made,
+    drawn,
+    mint,
+    reopen: () => openTest(database, { kzg, clock: clock.read, ...options }),
+  };
 }
 
 /** A vault that one field element holds. */
@@ -28,7 +49,11 @@ const short = (asset: Uuid, id: number) => mintOf(asset, id, 1, MODE);
 /** A vault that no blob holds: its minting blob is long and no number. */
 const long = (asset: Uuid, id: number) => mintOf(asset, `{${id}}:{${"x".repeat(80)}}`, 1, MODE);
 
-function placesOf({ vaults }: { readonly vaults: readonly { readonly vaultId: bigint }[] }): string[] {
+function placesOf({
+  vaults,
+}: {
+  readonly vaults: readonly { readonly vaultId: bigint }[];
+}): string[] {
   return vaults.map(({ vaultId }) => {
     const { batchNumber, slot } = unpackVaultId(vaultId);
     return `${batchNumber}/${slot}`;
@@ -41,7 +66,8 @@ async function minterOn(engine: Engine) {
   const applicationId = application?.applicationId as Uuid;
   const principal = await engine.keys.authenticate((await engine.keys.issue(applicationId)).secret);
   const [user] = (await engine.users.list(applicationId)).data;
-  return (...mints: ReturnType<typeof mintOf>[]) => engine.mint(principal, requestOf(user, ...mints));
+  return (...mints: ReturnType<typeof mintOf>[]) =>
+    engine.mint(principal, requestOf(user, ...mints));
 }
 
 async function requireSound(engine: Engine): Promise<void> {
@@ -52,10 +78,19 @@ describe("rollup batches in blobs", () => {
   it("take what fits, while a calldata batch beside them takes the rest", async () => {
     const { engine, mint, assets, drawn, reopen, clock } = await blobFixture();
     const placed: string[] = [];
-    for (let id = 1; id <= 4; id++) placed.push(...placesOf(await mint(short(assets.erc721, id), long(drawn, id))));
+    for (let id = 1; id <= 4; id++)
+      placed.push(...placesOf(await mint(short(assets.erc721, id), long(drawn, id))));
     expect(placed).toEqual(["0/0", "1/0", "0/1", "1/1", "0/2", "1/2", "0/3", "1/3"]);
-    expect(engine.batches.getOpen(MODE)).toMatchObject({ batchNumber: 0, kind: "blobs", vaultCount: 4 });
-    expect(await engine.batches.get(MODE, 1)).toMatchObject({ status: "open", kind: "calldata", vaultCount: 4 });
+    expect(engine.batches.getOpen(MODE)).toMatchObject({
+      batchNumber: 0,
+      kind: "blobs",
+      vaultCount: 4,
+    });
+    expect(await engine.batches.get(MODE, 1)).toMatchObject({
+      status: "open",
+      kind: "calldata",
+      vaultCount: 4,
+    });
     expect(engine.batches.uncommittedVaults()).toBe(8);
     await requireSound(engine);
     await using backup = await LevelJournal.open(memory());
@@ -69,17 +104,28 @@ describe("rollup batches in blobs", () => {
       await using opened = await open();
       opened.operator.placeInBlobs(SETTLEMENT.chainId, true);
       const again = await minterOn(opened);
-      expect(placesOf(await again(long(drawn, 5), short(assets.erc721, 5)))).toEqual(["1/4", "0/4"]);
+      expect(placesOf(await again(long(drawn, 5), short(assets.erc721, 5)))).toEqual([
+        "1/4",
+        "0/4",
+      ]);
       for (const known of [short(assets.erc721, 4), long(drawn, 4), long(drawn, 5)])
         expect((await refusal(again(known))).code).toBe("token_already_minted");
       expect(opened.batches.uncommittedVaults()).toBe(10);
       const newest = await opened.operator.seal(MODE);
-      expect(newest).toMatchObject({ batchNumber: 1, kind: "calldata", status: "sealed", vaultCount: 5 });
+      expect(newest).toMatchObject({
+        batchNumber: 1,
+        kind: "calldata",
+        status: "sealed",
+        vaultCount: 5,
+      });
       expect(await opened.batches.get(MODE, 0)).toMatchObject({ kind: "blobs", status: "sealed" });
       const { data, content, dataHash } = await opened.batches.getSealed(MODE, 0);
       expect(blobBatch.decodeBlobBatch(data).slots).toHaveLength(5);
       expect(content).toBe(dataHash);
-      expect(placesOf(await again(long(drawn, 6), short(assets.erc721, 6)))).toEqual(["2/0", "3/0"]);
+      expect(placesOf(await again(long(drawn, 6), short(assets.erc721, 6)))).toEqual([
+        "2/0",
+        "3/0",
+      ]);
       expect((await refusal(again(long(drawn, 5)))).code).toBe("token_already_minted");
       expect(opened.batches.uncommittedVaults()).toBe(12);
       await requireSound(opened);
@@ -91,7 +137,16 @@ describe("rollup batches in blobs", () => {
     // An id of 80 bits or more takes two elements.
     const wide = (id: number) => mintOf(assets.erc721, `${10 ** 14}${10 ** 14}${id}`, 1, MODE);
     const entries = [1, 2, 3, 4].flatMap((id) => [wide(id), long(drawn, id)]);
-    expect(placesOf(await mint(...entries))).toEqual(["0/0", "1/0", "0/1", "1/1", "0/2", "1/2", "2/0", "3/0"]);
+    expect(placesOf(await mint(...entries))).toEqual([
+      "0/0",
+      "1/0",
+      "0/1",
+      "1/1",
+      "0/2",
+      "1/2",
+      "2/0",
+      "3/0",
+    ]);
     for (const [number, kind] of ["blobs", "calldata"].entries()) {
       await expect.poll(async () => (await engine.batches.get(MODE, number)).status).toBe("sealed");
       expect(await engine.batches.get(MODE, number)).toMatchObject({ kind, vaultCount: 3 });
@@ -135,8 +190,12 @@ describe("rollup batches in blobs", () => {
     const blobs = blobBatch.blobsIn(batch);
     const shown = await engine.proofs.blobs(MODE, 0);
     const hashes = shown.map(({ commitment }) => versionedHash(commitment));
-    expect(shown.map((proof, i) => verifyBlob(hashes[i] ?? "0x", blobs[i] as Uint8Array, proof))).toEqual([true]);
-    expect(blobBatch.blobContent(batch.vaultCount, blobBatch.manifestHash(batch.assets), hashes)).toBe(content);
+    expect(
+      shown.map((proof, i) => verifyBlob(hashes[i] ?? "0x", blobs[i] as Uint8Array, proof)),
+    ).toEqual([true]);
+    expect(
+      blobBatch.blobContent(batch.vaultCount, blobBatch.manifestHash(batch.assets), hashes),
+    ).toBe(content);
     await mint(mintOf(assets.erc20, "", 9, "validium"));
     await engine.operator.seal("validium");
     expect(await engine.proofs.blobs("validium", 0)).toEqual([]);
@@ -169,7 +228,9 @@ describe("rollup batches in blobs", () => {
     };
     // One is being proven, the others wait.
     const slots = Array.from({ length: waiting + 1 }, (_, slot) => slot);
-    const strangers = Promise.allSettled(slots.map((slot) => engine.proofs.vault(vaultId(slot), { onKzgProofs })));
+    const strangers = Promise.allSettled(
+      slots.map((slot) => engine.proofs.vault(vaultId(slot), { onKzgProofs })),
+    );
     await expect.poll(() => told).toBe(waiting + 1);
     const late = engine.proofs.vault(vaultId(waiting + 1), { onKzgProofs });
     expect((await refusal(late)).code).toBe("backpressure");

@@ -10,13 +10,16 @@ import { claimTypedData } from "../../../core/protocol/typed-data.ts";
 import { knownAsset, mintOf, newTenant, OWNERS, openTest, SETTLEMENT } from "./fixture.ts";
 
 const SELF = fileURLToPath(import.meta.url);
-const linkOf = (index: number) => privateKeyToAccount(`0x${(0xabc000 + index).toString(16).padStart(64, "0")}`);
+const linkOf = (index: number) =>
+  privateKeyToAccount(`0x${(0xabc000 + index).toString(16).padStart(64, "0")}`);
 
 /** Claims a link for two owners at a time; one of them gets it. */
 async function race(engine: Engine, index: number): Promise<Address> {
   const link = linkOf(index);
   const tries = OWNERS.slice(0, 2).map(async ({ address: owner }) => {
-    const signature = await link.signTypedData(claimTypedData(SETTLEMENT, { link: link.address, owner }));
+    const signature = await link.signTypedData(
+      claimTypedData(SETTLEMENT, { link: link.address, owner }),
+    );
     await engine.claims.take(link.address, { ownerAddress: owner, signature });
     return owner;
   });
@@ -24,8 +27,8 @@ async function race(engine: Engine, index: number): Promise<Address> {
 }
 
 /**
- * Kills a process again and again while it takes links, and looks each time whether what it told is so. Then takes all links once more.
- * Throws when a link has another owner than was told.
+ * Kills a process again and again while it takes links, and looks each time whether what it told is
+ * so. Then takes all links once more. Throws when a link has another owner than was told.
  */
 export async function claimKillRounds(rounds: number, links: number, maxMs: number) {
   const folder = await mkdtemp(join(tmpdir(), "mintmark-claims-"));
@@ -35,7 +38,10 @@ export async function claimKillRounds(rounds: number, links: number, maxMs: numb
     const assetId = await knownAsset(setup, "erc20");
     const { principal, applicationId } = await newTenant(setup, [assetId]);
     const mint = mintOf(assetId, "", 1);
-    const claims = Array.from({ length: links }, (_, i) => ({ linkAddress: linkOf(i).address, mint }));
+    const claims = Array.from({ length: links }, (_, i) => ({
+      linkAddress: linkOf(i).address,
+      mint,
+    }));
     await setup.claims.createAll(principal, claims);
     await setup.close();
     const told = new Map<number, string>();

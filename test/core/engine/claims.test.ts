@@ -5,7 +5,16 @@ import { describe, expect } from "vitest";
 import type { Address, Engine } from "../../../core/index.ts";
 import { claimTypedData } from "../../../core/protocol/typed-data.ts";
 import { claimKillRounds } from "./claim-kill.ts";
-import { all, type Fixture, fixture, mintOf, OWNERS, openTest, refusal, SETTLEMENT } from "./fixture.ts";
+import {
+  all,
+  type Fixture,
+  fixture,
+  mintOf,
+  OWNERS,
+  openTest,
+  refusal,
+  SETTLEMENT,
+} from "./fixture.ts";
 import { it } from "./it.ts";
 
 const [ALICE, BOB] = OWNERS.map(({ address }) => address.toLowerCase()) as [Address, Address];
@@ -15,7 +24,11 @@ const newLink = () => privateKeyToAccount(generatePrivateKey());
 const low = (link: Link) => link.address.toLowerCase() as Address;
 
 /** The claim of a link's holder, for an owner. */
-const signed = async (link: Link, owner: Address, settlement: Parameters<typeof claimTypedData>[0] = SETTLEMENT) => ({
+const signed = async (
+  link: Link,
+  owner: Address,
+  settlement: Parameters<typeof claimTypedData>[0] = SETTLEMENT,
+) => ({
   ownerAddress: owner,
   signature: await link.signTypedData(claimTypedData(settlement, { link: link.address, owner })),
 });
@@ -37,7 +50,9 @@ const mintedOf = async ({ engine, tenant }: Fixture, assetId: string) =>
 
 describe("a claim link", () => {
   it("mints once to the owner that its key has signed, and tells who", async () => {
-    const made = await linked(1, ({ assets }) => [{ ...mintOf(assets.erc721, 7), reference: "seat 7" }]);
+    const made = await linked(1, ({ assets }) => [
+      { ...mintOf(assets.erc721, 7), reference: "seat 7" },
+    ]);
     const { engine, tenant, links } = made;
     const [link] = links as [Link];
     expect(await engine.claims.find(link.address)).toEqual({
@@ -82,7 +97,10 @@ describe("a claim link", () => {
     const won = results.flatMap((result, i) =>
       result.status === "fulfilled" ? [{ ...result.value, owner: owners[i] }] : [],
     );
-    const { ownerAddress, mintId } = await engine.claims.get(made.tenant.applicationId, link.address);
+    const { ownerAddress, mintId } = await engine.claims.get(
+      made.tenant.applicationId,
+      link.address,
+    );
     // The winner sent its claim twice, and both answers name the one mint.
     expect(won.map(({ owner }) => owner)).toEqual([ownerAddress, ownerAddress]);
     for (const each of results) {
@@ -101,7 +119,11 @@ describe("a claim link", () => {
     const seen = await signed(link, ALICE);
     const { r, s, yParity } = parseSignature(seen.signature);
     const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
-    const mirrored = concat([r, numberToHex(order - BigInt(s), { size: 32 }), yParity === 0 ? "0x1c" : "0x1b"]);
+    const mirrored = concat([
+      r,
+      numberToHex(order - BigInt(s), { size: 32 }),
+      yParity === 0 ? "0x1c" : "0x1b",
+    ]);
     const tries: [Address, { ownerAddress: Address; signature: Hex }][] = [
       // The seen signature with another owner, and for another link.
       [link.address, { ...seen, ownerAddress: BOB }],
@@ -112,7 +134,9 @@ describe("a claim link", () => {
         link.address,
         {
           ownerAddress: BOB,
-          signature: await other.signTypedData(claimTypedData(SETTLEMENT, { link: link.address, owner: BOB })),
+          signature: await other.signTypedData(
+            claimTypedData(SETTLEMENT, { link: link.address, owner: BOB }),
+          ),
         },
       ],
       // Of another deployment.
@@ -124,17 +148,28 @@ describe("a claim link", () => {
       [link.address, { ownerAddress: ALICE, signature: `${seen.signature}00` }],
     ];
     for (const [address, claim] of tries)
-      expect(await refusal(engine.claims.take(address, claim))).toMatchObject({ code: "signature_invalid" });
+      expect(await refusal(engine.claims.take(address, claim))).toMatchObject({
+        code: "signature_invalid",
+      });
     expect(await refusal(take(engine, newLink(), BOB))).toMatchObject({ code: "claim_not_found" });
     const upper = { ...seen, signature: `0x${seen.signature.slice(2).toUpperCase()}` as const };
-    expect((await engine.claims.take(link.address, upper)).vaults).toMatchObject([{ ownerAddress: ALICE }]);
+    expect((await engine.claims.take(link.address, upper)).vaults).toMatchObject([
+      { ownerAddress: ALICE },
+    ]);
   });
 
-  it("ends with its time, or when its issuer cancels it", async ({ engine, tenant, clock, assets, made }) => {
+  it("ends with its time, or when its issuer cancels it", async ({
+    engine,
+    tenant,
+    clock,
+    assets,
+    made,
+  }) => {
     const [late, cancelled, kept] = [newLink(), newLink(), newLink()];
     const mint = mintOf(assets.erc20, "", 1);
-    const create = (...claims: { linkAddress: Address; mint: unknown; expiresAt?: number | null }[]) =>
-      engine.claims.createAll(tenant.principal, claims);
+    const create = (
+      ...claims: { linkAddress: Address; mint: unknown; expiresAt?: number | null }[]
+    ) => engine.claims.createAll(tenant.principal, claims);
     await create(
       { linkAddress: late.address, mint, expiresAt: clock.now + DAY },
       { linkAddress: cancelled.address, mint },
@@ -147,8 +182,12 @@ describe("a claim link", () => {
     clock.now += DAY;
     expect(await engine.claims.find(late.address)).toMatchObject({ status: "expired" });
     expect(await refusal(take(engine, late, ALICE))).toMatchObject({ code: "claim_expired" });
-    expect(await refusal(take(engine, cancelled, ALICE))).toMatchObject({ code: "claim_cancelled" });
-    expect(await refusal(create({ linkAddress: newLink().address, mint, expiresAt: clock.now }))).toEqual({
+    expect(await refusal(take(engine, cancelled, ALICE))).toMatchObject({
+      code: "claim_cancelled",
+    });
+    expect(
+      await refusal(create({ linkAddress: newLink().address, mint, expiresAt: clock.now })),
+    ).toEqual({
       code: "claim_expired",
       issues: { "/claims/0/expiresAt": "claim_expired" },
     });
@@ -173,8 +212,12 @@ describe("a claim link", () => {
     const { engine, tenant, links, assets } = made;
     await using _ = engine;
     const [link] = links as [Link];
-    await engine.mint(tenant.principal, { users: [{ ownerAddress: BOB, mints: [mintOf(assets.erc721, 7)] }] });
-    expect(await refusal(take(engine, link, ALICE))).toMatchObject({ code: "token_already_minted" });
+    await engine.mint(tenant.principal, {
+      users: [{ ownerAddress: BOB, mints: [mintOf(assets.erc721, 7)] }],
+    });
+    expect(await refusal(take(engine, link, ALICE))).toMatchObject({
+      code: "token_already_minted",
+    });
     expect(await engine.claims.find(link.address)).toMatchObject({ status: "open" });
   });
 });
@@ -196,7 +239,12 @@ describe("links are created", () => {
       code: "asset_not_found",
       issues: { "/claims/1/mint/assetId": "asset_not_found" },
     });
-    for (const bad of [7, undefined, { ...good, amount: 1n }, { ...good, reference: "x".repeat(20_000) }])
+    for (const bad of [
+      7,
+      undefined,
+      { ...good, amount: 1n },
+      { ...good, reference: "x".repeat(20_000) },
+    ])
       expect(await refusal(create(good, bad))).toMatchObject({ code: "validation_failed" });
     expect(await refusal(engine.claims.find(first))).toMatchObject({ code: "claim_not_found" });
     const twice = [first, first].map((linkAddress) => ({ linkAddress, mint: good }));
@@ -234,10 +282,14 @@ describe("links are created", () => {
       issues: { "/claims/1/linkAddress": "claim_exists" },
     });
     const other = await engine.applications.create({ name: "other" });
-    expect(await refusal(engine.claims.get(other.applicationId, fourth.linkAddress))).toMatchObject({
-      code: "claim_not_found",
-    });
-    expect(await refusal(engine.claims.cancel(other.applicationId, fourth.linkAddress))).toMatchObject({
+    expect(await refusal(engine.claims.get(other.applicationId, fourth.linkAddress))).toMatchObject(
+      {
+        code: "claim_not_found",
+      },
+    );
+    expect(
+      await refusal(engine.claims.cancel(other.applicationId, fourth.linkAddress)),
+    ).toMatchObject({
       code: "claim_not_found",
     });
     expect(await all(engine.claims.list(other.applicationId))).toEqual([]);
@@ -271,7 +323,8 @@ it("in any order of claims, cancels and repeats mints each link at most once, an
         const [key, to] = [links[link] as Link, owners[owner] as Address];
         if (kind === "create") return engine.claims.createAll(tenant.principal, claims);
         if (kind === "cancel") return engine.claims.cancel(tenant.applicationId, key.address);
-        if (kind === "stranger") return engine.claims.take(key.address, await signed(newLink(), to));
+        if (kind === "stranger")
+          return engine.claims.take(key.address, await signed(newLink(), to));
         return take(engine, key, to);
       });
       const results = await Promise.allSettled(done);
@@ -289,8 +342,11 @@ it("in any order of claims, cancels and repeats mints each link at most once, an
       expect(await mintedOf(made, assets.erc20)).toBe(BigInt(taken.length));
       const held = await all(engine.vaults.list(tenant.applicationId));
       const sumOf = (owner: Address) =>
-        held.filter(({ ownerAddress }) => ownerAddress === owner).reduce((sum, { amount }) => sum + amount, 0n);
-      for (const owner of owners) expect(sumOf(owner)).toBe(BigInt(taken.filter((value) => value === owner).length));
+        held
+          .filter(({ ownerAddress }) => ownerAddress === owner)
+          .reduce((sum, { amount }) => sum + amount, 0n);
+      for (const owner of owners)
+        expect(sumOf(owner)).toBe(BigInt(taken.filter((value) => value === owner).length));
       expect((await engine.operator.verify()).problems).toEqual([]);
     }),
     { numRuns: 15 },

@@ -6,7 +6,16 @@ import { Level } from "level";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Uuid } from "../../../core/index.ts";
 import { LevelStore } from "../../../core/store/level-store.ts";
-import { all, knownAsset, mintOf, newTenant, openTest, refusal, requestOf, type TestTenant } from "./fixture.ts";
+import {
+  all,
+  knownAsset,
+  mintOf,
+  newTenant,
+  openTest,
+  refusal,
+  requestOf,
+  type TestTenant,
+} from "./fixture.ts";
 
 let folder: string;
 /** A store, closed, and the same store before its last mint. */
@@ -53,7 +62,9 @@ async function logOf(store: string): Promise<string> {
 async function contentOf(store: string): Promise<Record<string, string>> {
   const files = (await readdir(store)).filter((file) => file !== "LOCK");
   return Object.fromEntries(
-    await Promise.all(files.map(async (file) => [file, await readFile(join(store, file), "latin1")] as const)),
+    await Promise.all(
+      files.map(async (file) => [file, await readFile(join(store, file), "latin1")] as const),
+    ),
   );
 }
 
@@ -90,7 +101,9 @@ describe("a folder without a store", () => {
     const opening = openTest(join(path, "store"));
     await expect(opening).rejects.toMatchObject({
       code: "store_failed",
-      message: expect.stringMatching(/could not be opened: .*ENOTDIR.* Check the folder's permissions and its disk/s),
+      message: expect.stringMatching(
+        /could not be opened: .*ENOTDIR.* Check the folder's permissions and its disk/s,
+      ),
     });
   });
 
@@ -111,9 +124,11 @@ describe("a folder that lacks files of its store", () => {
     const store = await copyOf(whole);
     // Opened again, the log of before is a table.
     await mintsIn(store);
-    for (const file of await readdir(store)) if (!isOf(left)(file) && file !== "FORMAT") await rm(join(store, file));
+    for (const file of await readdir(store))
+      if (!isOf(left)(file) && file !== "FORMAT") await rm(join(store, file));
     expect((await readdir(store)).length).toBeGreaterThan(1);
-    for (const createIfMissing of [true, false]) await expectRefused(store, "store_corrupt", createIfMissing);
+    for (const createIfMissing of [true, false])
+      await expectRefused(store, "store_corrupt", createIfMissing);
   });
 
   it("is refused as damaged or has lost nothing", async () => {
@@ -125,7 +140,8 @@ describe("a folder that lacks files of its store", () => {
       for (let subset = 1; subset < 2 ** kinds.length - 1; subset++) {
         const gone = kinds.filter((_, i) => (subset >> i) & 1);
         const store = await copyOf(origin);
-        for (const file of await readdir(store)) if (gone.some((kind) => isOf(kind)(file))) await rm(join(store, file));
+        for (const file of await readdir(store))
+          if (gone.some((kind) => isOf(kind)(file))) await rm(join(store, file));
         const opening = mintsIn(store).catch((error) => error.code);
         expect(["store_corrupt", minted], `${isReopened} ${gone}`).toContain(await opening);
         await rm(store, { recursive: true });
@@ -135,15 +151,19 @@ describe("a folder that lacks files of its store", () => {
 });
 
 describe("a folder whose CURRENT file names no manifest", () => {
-  it.each(["", "MANIFEST-999999\n", "../MANIFEST-000001\n"])("but %j is left as it is", async (named) => {
-    const store = await copyOf(whole);
-    await writeFile(join(store, "CURRENT"), named);
-    await expectRefused(store, "store_corrupt");
-  });
+  it.each(["", "MANIFEST-999999\n", "../MANIFEST-000001\n"])(
+    "but %j is left as it is",
+    async (named) => {
+      const store = await copyOf(whole);
+      await writeFile(join(store, "CURRENT"), named);
+      await expectRefused(store, "store_corrupt");
+    },
+  );
 
   it("because the manifest is gone is left as it is", async () => {
     const store = await copyOf(whole);
-    for (const file of await readdir(store)) if (file.startsWith("MANIFEST")) await rm(join(store, file));
+    for (const file of await readdir(store))
+      if (file.startsWith("MANIFEST")) await rm(join(store, file));
     await expectRefused(store, "store_corrupt");
   });
 });
@@ -174,7 +194,9 @@ it("a manifest that is cut short anywhere leaves the folder as it is, or loses n
       expect(await mintsIn(store), `${length} of ${bytes.length} bytes`).toBe(minted);
     } catch (error) {
       expect(error, `${length} of ${bytes.length} bytes`).toMatchObject({ code: "store_corrupt" });
-      expect(Object.keys(await contentOf(store)).filter((file) => !file.startsWith("LOG"))).toEqual(before);
+      expect(Object.keys(await contentOf(store)).filter((file) => !file.startsWith("LOG"))).toEqual(
+        before,
+      );
       refused++;
     }
     await rm(store, { recursive: true });
@@ -215,7 +237,10 @@ describe("damage near the end of the log", () => {
       try {
         expect(await mintsIn(store), place).toBe(minted);
       } catch (error) {
-        expect(error, place).toMatchObject({ code: "store_corrupt", message: expect.stringContaining(store) });
+        expect(error, place).toMatchObject({
+          code: "store_corrupt",
+          message: expect.stringContaining(store),
+        });
         expect(await contentOf(store), place).toEqual(before);
         refused++;
       }
@@ -235,7 +260,10 @@ describe("damage near the end of the log", () => {
   });
 
   it("is no damage when it cut an unacknowledged write short", async () => {
-    const [before, after] = [await readFile(await logOf(earlier)), await readFile(await logOf(whole))];
+    const [before, after] = [
+      await readFile(await logOf(earlier)),
+      await readFile(await logOf(whole)),
+    ];
     const minted = await mintsIn(await copyOf(earlier));
     expect(after.subarray(0, before.length)).toEqual(before);
     const added = after.length - before.length;
@@ -268,10 +296,13 @@ describe("damage near the end of the log", () => {
   });
 });
 
-it.runIf(process.platform === "linux")("a store without its LOCK file still has only one engine", async () => {
-  const store = await copyOf(whole);
-  await using engine = await openTest(store);
-  await rm(join(store, "LOCK"));
-  expect((await refusal(openTest(store))).code).toBe("store_locked");
-  expect(engine.environment).toBe("sandbox");
-});
+it.runIf(process.platform === "linux")(
+  "a store without its LOCK file still has only one engine",
+  async () => {
+    const store = await copyOf(whole);
+    await using engine = await openTest(store);
+    await rm(join(store, "LOCK"));
+    expect((await refusal(openTest(store))).code).toBe("store_locked");
+    expect(engine.environment).toBe("sandbox");
+  },
+);

@@ -4,14 +4,30 @@ import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import fc from "fast-check";
 import { describe, expect } from "vitest";
-import { type ApplicationEvent, type Engine, type EngineEvents, MODES, type Uuid } from "../../../core/index.ts";
+import {
+  type ApplicationEvent,
+  type Engine,
+  type EngineEvents,
+  MODES,
+  type Uuid,
+} from "../../../core/index.ts";
 import { EventHub } from "../../../core/ledger/event-hub.ts";
 import { Followers } from "../../../core/ledger/followers.ts";
 import { Reference } from "../../../core/lifecycle/verify/reference.ts";
 import { readJournal } from "../../../core/store/journal.ts";
 import { LevelStore } from "../../../core/store/level-store.ts";
 import { PREFIX } from "../../../core/store/store-keys.ts";
-import { all, fixture, hashOf, mintOf, newTenant, openTest, refusal, requestOf, type TestTenant } from "./fixture.ts";
+import {
+  all,
+  fixture,
+  hashOf,
+  mintOf,
+  newTenant,
+  openTest,
+  refusal,
+  requestOf,
+  type TestTenant,
+} from "./fixture.ts";
 import { it } from "./it.ts";
 import { committed, HOME, holding, ownerAddress, signed, withdrawn } from "./l1-fixture.ts";
 
@@ -20,7 +36,10 @@ const eventsOf = (engine: Engine, applicationId: Uuid, after = 0) =>
 const typesOf = (events: readonly ApplicationEvent[]) => events.map(({ type }) => type);
 
 /** What comes next while following; the rest stays to be read. */
-async function take(events: AsyncIterator<ApplicationEvent>, count: number): Promise<ApplicationEvent[]> {
+async function take(
+  events: AsyncIterator<ApplicationEvent>,
+  count: number,
+): Promise<ApplicationEvent[]> {
   const taken: ApplicationEvent[] = [];
   while (taken.length < count) {
     const { value, done } = await events.next();
@@ -50,14 +69,31 @@ describe("the events of an application", () => {
     await engine.operator.recordFinalized(HOME, 10n);
     const events = await eventsOf(engine, applicationId);
     expect(typesOf(events)).toEqual([
-      ...["asset.enabled", "asset.enabled", "asset.enabled", "mint.accepted", "batch.sealed", "asset.disabled"],
+      ...[
+        "asset.enabled",
+        "asset.enabled",
+        "asset.enabled",
+        "mint.accepted",
+        "batch.sealed",
+        "asset.disabled",
+      ],
       ...["batch.submitted", "batch.settled", "batch.reverted", "batch.settled"],
-      ...["withdrawal.accepted", "withdrawal.attempt_refused", "withdrawal.submitted", "withdrawal.settled"],
+      ...[
+        "withdrawal.accepted",
+        "withdrawal.attempt_refused",
+        "withdrawal.submitted",
+        "withdrawal.settled",
+      ],
       ...["withdrawal.reverted", "withdrawal.settled", "batch.finalized", "withdrawal.finalized"],
     ]);
     expect(events.map(({ sequence }) => sequence)).toEqual(events.map((_, i) => i + 1));
     const { batchRoot } = await engine.batches.get("validium", 0);
-    const batch = { batchId: "validium-0", dataAvailabilityMode: "validium", vaultCount: 1, batchRoot };
+    const batch = {
+      batchId: "validium-0",
+      dataAvailabilityMode: "validium",
+      vaultCount: 1,
+      batchRoot,
+    };
     const withdrawal = {
       withdrawalId,
       userId: users[0]?.userId,
@@ -66,7 +102,9 @@ describe("the events of an application", () => {
       quantity: 40n,
       recipient: ownerAddress,
     };
-    const [mint] = (await engine.transactions.list(applicationId)).data.filter(({ type }) => type === "mint");
+    const [mint] = (await engine.transactions.list(applicationId)).data.filter(
+      ({ type }) => type === "mint",
+    );
     expect(events[3]?.data).toEqual({ mintId: mint?.mintId, users: 1, mints: 1 });
     expect(events[5]?.data).toEqual({ assetId: assets.erc1155 });
     expect(events[6]?.data).toEqual({ ...batch, l1TxHash: hashOf(1), l1BlockNumber: null });
@@ -74,7 +112,12 @@ describe("the events of an application", () => {
     expect(events[8]?.data).toEqual({ ...batch, l1TxHash: hashOf(7), l1BlockNumber: null });
     const refused = { ...withdrawal, l1TxHash: null, l1BlockNumber: null, failure: "no gas" };
     expect(events[11]?.data).toEqual(refused);
-    expect(events[17]?.data).toEqual({ ...withdrawal, l1TxHash: hashOf(1000), l1BlockNumber: 10n, failure: null });
+    expect(events[17]?.data).toEqual({
+      ...withdrawal,
+      l1TxHash: hashOf(1000),
+      l1BlockNumber: 10n,
+      failure: null,
+    });
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
@@ -86,7 +129,10 @@ describe("the events of an application", () => {
       await engine.close();
       for (let round = 0; round < 4; round++) {
         await using again = await openTest(folder);
-        await again.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, round)));
+        await again.mint(
+          tenant.principal,
+          requestOf(tenant.users[0], mintOf(assets.erc721, round)),
+        );
         if (round % 2 === 1) await again.operator.seal("validium");
         told.push(...(await eventsOf(again, tenant.applicationId, told.length)));
       }
@@ -107,11 +153,15 @@ describe("the events of an application", () => {
         for (const { key, value } of await reference.apply(journaled))
           replayed.set(key.toString("hex"), Buffer.from(value).toString("hex"));
       }
-      const range = { gte: Buffer.from([PREFIX.applicationEvent]), lt: Buffer.from([PREFIX.applicationEvent + 1]) };
+      const range = {
+        gte: Buffer.from([PREFIX.applicationEvent]),
+        lt: Buffer.from([PREFIX.applicationEvent + 1]),
+      };
       const stored = await all(store.entries(range));
       await store.close();
       expect(stored).toHaveLength(told.length);
-      for (const [key, value] of stored) expect(replayed.get(key.toString("hex"))).toBe(value.toString("hex"));
+      for (const [key, value] of stored)
+        expect(replayed.get(key.toString("hex"))).toBe(value.toString("hex"));
     } finally {
       await rm(folder, { recursive: true });
     }
@@ -121,11 +171,19 @@ describe("the events of an application", () => {
     const { applicationId, principal, users } = tenant;
     const stop = new AbortController();
     const follow = { after: 3, follow: true, signal: stop.signal };
-    const [quick, slow] = [engine.events.stream(applicationId, follow), engine.events.stream(applicationId, follow)];
+    const [quick, slow] = [
+      engine.events.stream(applicationId, follow),
+      engine.events.stream(applicationId, follow),
+    ];
     const next = quick.next();
-    const mint = (token: number) => engine.mint(principal, requestOf(users[0], mintOf(assets.erc721, token)));
+    const mint = (token: number) =>
+      engine.mint(principal, requestOf(users[0], mintOf(assets.erc721, token)));
     const { mintId } = await mint(0);
-    expect((await next).value).toMatchObject({ sequence: 4, type: "mint.accepted", data: { mintId } });
+    expect((await next).value).toMatchObject({
+      sequence: 4,
+      type: "mint.accepted",
+      data: { mintId },
+    });
     // More than is read at a time.
     await Promise.all(Array.from({ length: 400 }, (_, i) => mint(i + 1)));
     const taken = await take(slow, 401);
@@ -147,11 +205,16 @@ describe("the events of an application", () => {
     );
   });
 
-  it.for([4, -1, 0.5, Number.NaN])("refuse the start after %s", async (after, { engine, tenant }) => {
-    const events = () => engine.events.stream(tenant.applicationId, { after });
-    expect(events).toThrow(expect.objectContaining({ code: "validation_failed" }));
-    expect(() => engine.events.stream("nobody")).toThrow(expect.objectContaining({ code: "application_not_found" }));
-  });
+  it.for([4, -1, 0.5, Number.NaN])(
+    "refuse the start after %s",
+    async (after, { engine, tenant }) => {
+      const events = () => engine.events.stream(tenant.applicationId, { after });
+      expect(events).toThrow(expect.objectContaining({ code: "validation_failed" }));
+      expect(() => engine.events.stream("nobody")).toThrow(
+        expect.objectContaining({ code: "application_not_found" }),
+      );
+    },
+  );
 });
 
 /** What one of two tenants does. */
@@ -174,16 +237,26 @@ describe("two applications", () => {
     await fc.assert(
       fc.asyncProperty(fc.array(action, { maxLength: 25 }), async (actions) => {
         const { engine, tenant, assets, database, clock } = await fixture();
-        const tenants: [TestTenant, TestTenant] = [tenant, await newTenant(engine, Object.values(assets))];
+        const tenants: [TestTenant, TestTenant] = [
+          tenant,
+          await newTenant(engine, Object.values(assets)),
+        ];
         const expected: string[][] = [[], []];
         const inOpen = { validium: new Set<number>(), "zk-rollup": new Set<number>() };
-        const sealed: { mode: (typeof MODES)[number]; number: number; members: number[]; submitted: boolean }[] = [];
+        const sealed: {
+          mode: (typeof MODES)[number];
+          number: number;
+          members: number[];
+          submitted: boolean;
+        }[] = [];
         let token = 0;
         let [enabledFirst, enabledSecond] = [true, true];
         for (const { tenant: at, what } of actions) {
           const { applicationId, principal, users } = tenants[at] ?? tenant;
           if (what.kind === "mint") {
-            const mints = Array.from({ length: what.mints }, () => mintOf(assets.erc721, token++, 1, what.mode));
+            const mints = Array.from({ length: what.mints }, () =>
+              mintOf(assets.erc721, token++, 1, what.mode),
+            );
             const { mintId } = await engine.mint(principal, requestOf(users[0], ...mints));
             expected[at]?.push(`mint.accepted ${mintId}`);
             inOpen[what.mode].add(at);
@@ -199,7 +272,11 @@ describe("two applications", () => {
             const next = sealed.find(({ mode, submitted }) => mode === what.mode && !submitted);
             if (next === undefined) continue;
             next.submitted = true;
-            const { batchId } = await engine.operator.recordSubmitted(next.mode, next.number, hashOf(next.number));
+            const { batchId } = await engine.operator.recordSubmitted(
+              next.mode,
+              next.number,
+              hashOf(next.number),
+            );
             for (const member of next.members) expected[member]?.push(`batch.submitted ${batchId}`);
           } else {
             const was = at === 0 ? enabledFirst : enabledSecond;
@@ -280,7 +357,9 @@ describe("followers of events", () => {
     await Promise.all(staying);
   });
 
-  it("all read every event in order, even if most of them waited for their turn", async ({ made }) => {
+  it("all read every event in order, even if most of them waited for their turn", async ({
+    made,
+  }) => {
     const { engine, tenant, assets } = made;
     const end = new AbortController();
     const [rounds, readers] = [20, 500];
@@ -288,14 +367,21 @@ describe("followers of events", () => {
     const read = Array.from({ length: readers }, async () => {
       const seen: number[] = [];
       const { signal } = end;
-      for await (const event of engine.events.stream(tenant.applicationId, { after: before, follow: true, signal })) {
+      for await (const event of engine.events.stream(tenant.applicationId, {
+        after: before,
+        follow: true,
+        signal,
+      })) {
         seen.push(event.sequence);
         if (seen.length === rounds) return seen;
       }
       return seen;
     });
     for (let round = 0; round < rounds; round++) {
-      await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 1_000 + round)));
+      await engine.mint(
+        tenant.principal,
+        requestOf(tenant.users[0], mintOf(assets.erc721, 1_000 + round)),
+      );
       await wait(1);
     }
     const expected = Array.from({ length: rounds }, (__, i) => before + 1 + i);

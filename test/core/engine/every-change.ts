@@ -2,38 +2,76 @@ import { privateKeyToAccount } from "viem/accounts";
 import type { EngineOptions, WaitOptions } from "../../../core/index.ts";
 import { claimTypedData } from "../../../core/protocol/typed-data.ts";
 import { fixture, hashOf, knownAsset, mintOf, OWNERS, requestOf } from "./fixture.ts";
-import { committed, HOME, hear, MIRROR, signed, signedList, stranger, withdrawn } from "./l1-fixture.ts";
+import {
+  committed,
+  HOME,
+  hear,
+  MIRROR,
+  signed,
+  signedList,
+  stranger,
+  withdrawn,
+} from "./l1-fixture.ts";
 import { signedTransfers } from "./transfers-fixture.ts";
 
 const [{ address: ownerAddress }] = OWNERS;
 /** The keys of two claim links. */
-const LINKS = [privateKeyToAccount(`0x${"11".repeat(32)}`), privateKeyToAccount(`0x${"12".repeat(32)}`)] as const;
+const LINKS = [
+  privateKeyToAccount(`0x${"11".repeat(32)}`),
+  privateKeyToAccount(`0x${"12".repeat(32)}`),
+] as const;
 
-/** An engine with two sealed batches, a withdrawal of the first vault, a webhook, a key and an asset that is only known. */
+/**
+ * An engine with two sealed batches, a withdrawal of the first vault, a webhook, a key and an asset
+ * that is only known.
+ */
 export async function changeable(options: Partial<EngineOptions> & Pick<EngineOptions, "store">) {
   const made = await fixture(options);
   const { engine, tenant, assets } = made;
   const mint = (...texts: string[]) =>
-    engine.mint(tenant.principal, requestOf(tenant.users[0], ...texts.map((text) => mintOf(assets.erc721, text))));
+    engine.mint(
+      tenant.principal,
+      requestOf(tenant.users[0], ...texts.map((text) => mintOf(assets.erc721, text))),
+    );
   await engine.mint(
     tenant.principal,
-    requestOf(tenant.users[0], mintOf(assets.erc20, "", 100), mintOf(assets.erc721, 1), mintOf(assets.erc1155, 9, 3)),
+    requestOf(
+      tenant.users[0],
+      mintOf(assets.erc20, "", 100),
+      mintOf(assets.erc721, 1),
+      mintOf(assets.erc1155, 9, 3),
+    ),
   );
   await engine.operator.seal("validium");
-  const { withdrawalId } = await engine.withdrawals.request(tenant.principal, await signed(made, 10n));
+  const { withdrawalId } = await engine.withdrawals.request(
+    tenant.principal,
+    await signed(made, 10n),
+  );
   await mint("2");
   await engine.operator.seal("validium");
-  const webhook = await engine.webhooks.create(tenant.applicationId, { url: "https://example.com/told" });
+  const webhook = await engine.webhooks.create(tenant.applicationId, {
+    url: "https://example.com/told",
+  });
   const other = await knownAsset(engine, "erc20", { ready: false });
   const own = await knownAsset(engine, "erc1155", { applicationId: tenant.applicationId });
   const key = await engine.keys.issue(tenant.applicationId);
-  return { ...made, withdrawalId, webhookId: webhook.webhook.webhookId, other, own, keyId: key.key.keyId };
+  return {
+    ...made,
+    withdrawalId,
+    webhookId: webhook.webhook.webhookId,
+    other,
+    own,
+    keyId: key.key.keyId,
+  };
 }
 
 export type Changeable = Awaited<ReturnType<typeof changeable>>;
 type Change = (made: Changeable, wait?: WaitOptions) => Promise<unknown>;
 
-async function newestPerson({ people }: Changeable["engine"], tenant: Changeable["tenant"]): Promise<string> {
+async function newestPerson(
+  { people }: Changeable["engine"],
+  tenant: Changeable["tenant"],
+): Promise<string> {
   const { data } = await people.list(tenant.applicationId);
   return data.findLast(({ removedAt }) => removedAt === null)?.personId ?? "";
 }
@@ -41,31 +79,55 @@ async function newestPerson({ people }: Changeable["engine"], tenant: Changeable
 /** Of the sign-in that "people.signIn" opens. */
 let token = "";
 
-/** Every method that waits for the writer, by a call that changes something once it follows all before it. */
+/**
+ * Every method that waits for the writer, by a call that changes something once it follows all
+ * before it.
+ */
 export const CHANGES: Readonly<Record<string, Change>> = {
-  "applications.create": ({ engine }, wait) => engine.applications.create({ name: "another" }, wait),
+  "applications.create": ({ engine }, wait) =>
+    engine.applications.create({ name: "another" }, wait),
   "keys.issue": ({ engine, tenant }, wait) => engine.keys.issue(tenant.applicationId, {}, wait),
   "keys.revoke": ({ engine, keyId }, wait) => engine.keys.revoke(keyId, wait),
   "assets.add": ({ engine }, wait) =>
     engine.assets.add(
-      { standard: "erc721", contractAddress: stranger, name: "New", symbol: "NEW", firstTokenId: 7n },
+      {
+        standard: "erc721",
+        contractAddress: stranger,
+        name: "New",
+        symbol: "NEW",
+        firstTokenId: 7n,
+      },
       wait,
     ),
   "assets.whitelist": ({ engine, other }, wait) => engine.assets.whitelist(other, wait),
-  "operator.recordRegistered": ({ engine, other }, wait) => engine.operator.recordRegistered(other, {}, wait),
-  "operator.recordMintingFault": ({ engine, other }, wait) => engine.operator.recordMintingFault(other, "paused", wait),
-  "assets.enable": ({ engine, tenant, other }, wait) => engine.assets.enable(tenant.applicationId, other, wait),
-  "assets.disable": ({ engine, tenant, other }, wait) => engine.assets.disable(tenant.applicationId, other, wait),
+  "operator.recordRegistered": ({ engine, other }, wait) =>
+    engine.operator.recordRegistered(other, {}, wait),
+  "operator.recordMintingFault": ({ engine, other }, wait) =>
+    engine.operator.recordMintingFault(other, "paused", wait),
+  "assets.enable": ({ engine, tenant, other }, wait) =>
+    engine.assets.enable(tenant.applicationId, other, wait),
+  "assets.disable": ({ engine, tenant, other }, wait) =>
+    engine.assets.disable(tenant.applicationId, other, wait),
   "assets.change of all": ({ engine, other }, wait) =>
     engine.assets.change(other, { standard: "erc1155", blobScheme: "imx" }, wait),
   "assets.unlist": ({ engine, other }, wait) => engine.assets.unlist(other, wait),
-  "users.create": ({ engine, tenant }, wait) => engine.users.create(tenant.applicationId, { ownerAddress }, wait),
+  "users.create": ({ engine, tenant }, wait) =>
+    engine.users.create(tenant.applicationId, { ownerAddress }, wait),
   "users.createAll": ({ engine, tenant }, wait) =>
-    engine.users.createAll(tenant.applicationId, [{ ownerAddress: stranger, reference: "customer" }], wait),
+    engine.users.createAll(
+      tenant.applicationId,
+      [{ ownerAddress: stranger, reference: "customer" }],
+      wait,
+    ),
   "applications.change": ({ engine, tenant }, wait) =>
     engine.applications.change(tenant.applicationId, { dataAvailabilityMode: "validium" }, wait),
   "metadata.set": ({ engine, tenant, own }, wait) =>
-    engine.metadata.set(tenant.applicationId, own, { tokenId: 1n, metadata: { name: "One" } }, wait),
+    engine.metadata.set(
+      tenant.applicationId,
+      own,
+      { tokenId: 1n, metadata: { name: "One" } },
+      wait,
+    ),
   "metadata.setAll": ({ engine, tenant, own }, wait) =>
     engine.metadata.setAll(
       tenant.applicationId,
@@ -76,14 +138,28 @@ export const CHANGES: Readonly<Record<string, Change>> = {
   "metadata.freezeTokens": ({ engine, tenant, own }, wait) =>
     engine.metadata.freezeTokens(tenant.applicationId, own, [1n], wait),
   "mint with metadata": ({ engine, tenant, own }, wait) =>
-    engine.mint(tenant.principal, requestOf(tenant.users[0], { ...mintOf(own, 2), metadata: { name: "Two" } }), wait),
+    engine.mint(
+      tenant.principal,
+      requestOf(tenant.users[0], { ...mintOf(own, 2), metadata: { name: "Two" } }),
+      wait,
+    ),
   "metadata.changeCollection": ({ engine, tenant, own }, wait) =>
-    engine.metadata.changeCollection(tenant.applicationId, own, { placeholder: { name: "?" } }, wait),
-  "metadata.freeze": ({ engine, tenant, own }, wait) => engine.metadata.freeze(tenant.applicationId, own, wait),
+    engine.metadata.changeCollection(
+      tenant.applicationId,
+      own,
+      { placeholder: { name: "?" } },
+      wait,
+    ),
+  "metadata.freeze": ({ engine, tenant, own }, wait) =>
+    engine.metadata.freeze(tenant.applicationId, own, wait),
   "claims.createAll": ({ engine, tenant, own }, wait) =>
     engine.claims.createAll(
       tenant.principal,
-      LINKS.map(({ address }, i) => ({ linkAddress: address, mint: mintOf(own, 70 + i), expiresAt: null })),
+      LINKS.map(({ address }, i) => ({
+        linkAddress: address,
+        mint: mintOf(own, 70 + i),
+        expiresAt: null,
+      })),
       wait,
     ),
   "claims.take": async ({ engine }, wait) => {
@@ -92,9 +168,14 @@ export const CHANGES: Readonly<Record<string, Change>> = {
     const signature = await link.signTypedData(claimTypedData(engine.settlement, claim));
     return engine.claims.take(link.address, { ownerAddress, signature }, wait);
   },
-  "claims.cancel": ({ engine, tenant }, wait) => engine.claims.cancel(tenant.applicationId, LINKS[1].address, wait),
+  "claims.cancel": ({ engine, tenant }, wait) =>
+    engine.claims.cancel(tenant.applicationId, LINKS[1].address, wait),
   "assets.change": ({ engine, assets }, wait) =>
-    engine.assets.change(assets.erc721, { rawBlobs: true, dataAvailabilityMode: "zk-rollup" }, wait),
+    engine.assets.change(
+      assets.erc721,
+      { rawBlobs: true, dataAvailabilityMode: "zk-rollup" },
+      wait,
+    ),
   "mint to an address": ({ engine, tenant, assets }, wait) =>
     engine.mint(
       tenant.principal,
@@ -119,10 +200,16 @@ export const CHANGES: Readonly<Record<string, Change>> = {
     );
   },
   "operator.voidSlots": ({ engine }, wait) =>
-    engine.operator.voidSlots("validium", 1, [{ firstSlot: 0, count: 1, failure: "refused" }], wait),
+    engine.operator.voidSlots(
+      "validium",
+      1,
+      [{ firstSlot: 0, count: 1, failure: "refused" }],
+      wait,
+    ),
   "operator.recordRefusals": ({ engine }, wait) =>
     engine.operator.recordRefusals("validium", 0, [{ slot: 0, refusal: "paused" }], wait),
-  "operator.recordSubmitted": ({ engine }, wait) => engine.operator.recordSubmitted("validium", 0, hashOf(1), wait),
+  "operator.recordSubmitted": ({ engine }, wait) =>
+    engine.operator.recordSubmitted("validium", 0, hashOf(1), wait),
   "operator.recordEvents of a commit": async ({ engine }, wait) =>
     hear(engine, await committed(engine, "validium", 0, 10n), wait),
   "operator.recordWithdrawalSubmitted": ({ engine, withdrawalId }, wait) =>
@@ -138,8 +225,12 @@ export const CHANGES: Readonly<Record<string, Change>> = {
   "operator.recordEvents of a withdrawal": ({ engine }, wait) =>
     hear(engine, withdrawn(0n, 7n, 7n, stranger, 11n), wait),
   "operator.recordEvents": ({ engine }, wait) =>
-    engine.operator.recordEvents(HOME, [withdrawn(0n, 1n, 8n, stranger, 12n)], 12n, { ...wait, blockHash: hashOf(12) }),
-  "operator.recordReorg": ({ engine }, wait) => engine.operator.recordReorg(HOME, 12n, undefined, wait),
+    engine.operator.recordEvents(HOME, [withdrawn(0n, 1n, 8n, stranger, 12n)], 12n, {
+      ...wait,
+      blockHash: hashOf(12),
+    }),
+  "operator.recordReorg": ({ engine }, wait) =>
+    engine.operator.recordReorg(HOME, 12n, undefined, wait),
   "operator.addMirror": ({ engine }, wait) => engine.operator.addMirror(MIRROR, wait),
   "operator.recordFinalized": ({ engine }, wait) =>
     engine.operator.recordFinalized(HOME, 11n, { ...wait, blockHash: hashOf(11) }),
@@ -147,7 +238,11 @@ export const CHANGES: Readonly<Record<string, Change>> = {
     engine.operator.recordRegistered(assets.erc1155, { transferable: true }, wait),
   "transfers.request": async (made, wait) => {
     const transfers = [{ vaultId: 2n, amount: 1n, to: `0x${"7a".repeat(20)}` as const }];
-    return made.engine.transfers.request(made.tenant.principal, await signedTransfers(made, transfers), wait);
+    return made.engine.transfers.request(
+      made.tenant.principal,
+      await signedTransfers(made, transfers),
+      wait,
+    );
   },
   "operator.sealTransfers": ({ engine }, wait) => engine.operator.sealTransfers(wait),
   "operator.takeBackTransfers": async ({ engine }, wait) => {
@@ -157,7 +252,13 @@ export const CHANGES: Readonly<Record<string, Change>> = {
   },
   "operator.sealTransfers again": ({ engine }, wait) => engine.operator.sealTransfers(wait),
   "operator.recordEvents of a session key": ({ engine }, wait) => {
-    const facts = { key: stranger, until: 9n, limit: 9n, assetType: hashOf(0), authorizedAt: 1n } as const;
+    const facts = {
+      key: stranger,
+      until: 9n,
+      limit: 9n,
+      assetType: hashOf(0),
+      authorizedAt: 1n,
+    } as const;
     const at = { txHash: hashOf(13), blockNumber: 13n, logIndex: 0 };
     return hear(engine, { type: "sessionAuthorized", owner: ownerAddress, ...facts, ...at }, wait);
   },
@@ -178,10 +279,14 @@ export const CHANGES: Readonly<Record<string, Change>> = {
   "webhooks.delete": ({ engine, tenant, webhookId }, wait) =>
     engine.webhooks.delete(tenant.applicationId, webhookId, wait),
   "people.invite": ({ engine, tenant }, wait) =>
-    engine.people.invite({ applicationId: tenant.applicationId, role: "developer", name: "Dev" }, wait),
+    engine.people.invite(
+      { applicationId: tenant.applicationId, role: "developer", name: "Dev" },
+      wait,
+    ),
   "people.setAddress": async ({ engine, tenant }, wait) =>
     engine.people.setAddress(await newestPerson(engine, tenant), ownerAddress, wait),
-  "people.link": async ({ engine, tenant }, wait) => engine.people.link(await newestPerson(engine, tenant), wait),
+  "people.link": async ({ engine, tenant }, wait) =>
+    engine.people.link(await newestPerson(engine, tenant), wait),
   "people.signIn": async ({ engine }, wait) => {
     token = (await engine.people.signIn({ address: ownerAddress }, wait)).token;
   },
@@ -192,8 +297,11 @@ export const CHANGES: Readonly<Record<string, Change>> = {
   "people.signOut": ({ engine }, wait) => engine.people.signOut(token, wait),
   "people.changeRole": async ({ engine, tenant }, wait) =>
     engine.people.changeRole(await newestPerson(engine, tenant), "admin", wait),
-  "people.remove": async ({ engine, tenant }, wait) => engine.people.remove(await newestPerson(engine, tenant), wait),
-  "applications.suspend": ({ engine, tenant }, wait) => engine.applications.suspend(tenant.applicationId, wait),
-  "applications.resume": ({ engine, tenant }, wait) => engine.applications.resume(tenant.applicationId, wait),
+  "people.remove": async ({ engine, tenant }, wait) =>
+    engine.people.remove(await newestPerson(engine, tenant), wait),
+  "applications.suspend": ({ engine, tenant }, wait) =>
+    engine.applications.suspend(tenant.applicationId, wait),
+  "applications.resume": ({ engine, tenant }, wait) =>
+    engine.applications.resume(tenant.applicationId, wait),
   "assets.remove": ({ engine, other }, wait) => engine.assets.remove(other, wait),
 };

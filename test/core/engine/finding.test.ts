@@ -1,6 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, vi } from "vitest";
-import type { Engine, TransactionFilter, Vault, VaultFilter, WithdrawalFilter } from "../../../core/index.ts";
+import type {
+  Engine,
+  TransactionFilter,
+  Vault,
+  VaultFilter,
+  WithdrawalFilter,
+} from "../../../core/index.ts";
 import { batchIdOf } from "../../../core/index.ts";
 import { Table } from "../../../core/store/group.ts";
 import {
@@ -20,7 +26,9 @@ import {
 import { it } from "./it.ts";
 import { committed, HOME, hear, ownerAddress, signed, withdrawn } from "./l1-fixture.ts";
 
-/** An application that has minted a lot of everything, into batches of every status, at many times. */
+/**
+ * An application that has minted a lot of everything, into batches of every status, at many times.
+ */
 async function furnished() {
   const store = memory();
   const made = await fixture({ store, limits: { batchVaults: { validium: 90, "zk-rollup": 40 } } });
@@ -49,7 +57,10 @@ async function furnished() {
   await engine.operator.recordSubmitted("validium", 1, hashOf(2));
   await engine.operator.voidSlots("zk-rollup", 0, [{ firstSlot: 1, count: 3, failure: "refused" }]);
   clock.now += 1_000;
-  await engine.mint(tenant.principal, requestOf(tenant.users[3], mintOf(other, 1, 7), mintOf(assets.erc721, 9_999)));
+  await engine.mint(
+    tenant.principal,
+    requestOf(tenant.users[3], mintOf(other, 1, 7), mintOf(assets.erc721, 9_999)),
+  );
   return { ...made, store, other };
 }
 
@@ -93,46 +104,69 @@ describe("a list of vaults", () => {
       new Set(["accepted", "batched", "submitted", "finalized", "failed"]),
     );
     const times = everything.map(({ createdAt }) => createdAt);
-    const maybe = <T>(...values: T[]) => fc.option(fc.constantFrom(...values), { nil: undefined, freq: 2 });
+    const maybe = <T>(...values: T[]) =>
+      fc.option(fc.constantFrom(...values), { nil: undefined, freq: 2 });
     const filter = fc.record({
       userId: maybe(...tenant.users.map(({ userId }) => userId)),
       ownerAddress: maybe(OWNERS[0].address, OWNERS[1].address),
       assetId: maybe(...Object.values(assets), other),
       tokenId: fc.option(fc.bigInt({ min: 0n, max: 9n }), { nil: undefined, freq: 2 }),
-      batchId: maybe(batchIdOf("validium", 0), batchIdOf("validium", 2), batchIdOf("zk-rollup", 0), "validium-99"),
+      batchId: maybe(
+        batchIdOf("validium", 0),
+        batchIdOf("validium", 2),
+        batchIdOf("zk-rollup", 0),
+        "validium-99",
+      ),
       dataAvailabilityMode: maybe("validium" as const, "zk-rollup" as const),
-      status: maybe(...(["accepted", "batched", "submitted", "settled", "finalized", "failed"] as const)),
+      status: maybe(
+        ...(["accepted", "batched", "submitted", "settled", "finalized", "failed"] as const),
+      ),
       createdAfter: maybe(...times),
       createdBefore: maybe(...times),
     });
     const holds = (on: Engine) => async (filter: VaultFilter, limit: number) => {
-      const found = await paged((cursor) => on.vaults.list(applicationId, { ...filter, limit, cursor }));
+      const found = await paged((cursor) =>
+        on.vaults.list(applicationId, { ...filter, limit, cursor }),
+      );
       // A void vault's ERC-721 token is free, so its id leads there no more.
       const isFree = (vault: Vault) =>
-        filter.tokenId !== undefined && vault.status === "failed" && vault.assetId === assets.erc721;
-      const expected = everything.filter((vault) => lets(filter, vault) && !isFree(vault)).map(idOf);
+        filter.tokenId !== undefined &&
+        vault.status === "failed" &&
+        vault.assetId === assets.erc721;
+      const expected = everything
+        .filter((vault) => lets(filter, vault) && !isFree(vault))
+        .map(idOf);
       if (filter.tokenId === undefined) expect(found.map(idOf)).toEqual(expected);
       else expect(found.map(idOf).sort(ascending)).toEqual(expected.sort(ascending));
     };
     // No time lies after and before the same one.
     const [at] = times;
-    const never = { ownerAddress: OWNERS[0].address, batchId: batchIdOf("validium", 0), createdAfter: at };
+    const never = {
+      ownerAddress: OWNERS[0].address,
+      batchId: batchIdOf("validium", 0),
+      createdAfter: at,
+    };
     await holds(engine)({ ...never, createdBefore: at }, 1);
-    await fc.assert(fc.asyncProperty(filter, fc.integer({ min: 1, max: 40 }), holds(engine)), { numRuns: 150 });
+    await fc.assert(fc.asyncProperty(filter, fc.integer({ min: 1, max: 40 }), holds(engine)), {
+      numRuns: 150,
+    });
     expect((await engine.operator.verify()).problems).toEqual([]);
     await engine.close();
     await using again = await openTest(store, { clock: clock.read });
     await fc.assert(fc.asyncProperty(filter, fc.constant(20), holds(again)), { numRuns: 50 });
   });
 
-  it("shows nothing of another application, though it has minted of the same token", async ({ made }) => {
+  it("shows nothing of another application, though it has minted of the same token", async ({
+    made,
+  }) => {
     const { engine, tenant, assets } = made;
     const other = await newTenant(engine, [assets.erc1155, assets.erc721]);
     await engine.mint(
       tenant.principal,
       requestOf(tenant.users[0], mintOf(assets.erc1155, 7), mintOf(assets.erc721, 1)),
     );
-    for (const tokenId of [7n, 1n]) expect(await all(engine.vaults.list(other.applicationId, { tokenId }))).toEqual([]);
+    for (const tokenId of [7n, 1n])
+      expect(await all(engine.vaults.list(other.applicationId, { tokenId }))).toEqual([]);
   });
 });
 
@@ -143,13 +177,18 @@ describe("a list of transactions", () => {
     await using _ = engine;
     const { applicationId } = tenant;
     const vaults = await all(engine.vaults.list(applicationId));
-    const { vaultId, ownerAddress: holder } = vaults.find(({ status }) => status === "finalized") as Vault;
-    const signer = OWNERS.find(({ address }) => address.toLowerCase() === holder) as (typeof OWNERS)[0];
+    const { vaultId, ownerAddress: holder } = vaults.find(
+      ({ status }) => status === "finalized",
+    ) as Vault;
+    const signer = OWNERS.find(
+      ({ address }) => address.toLowerCase() === holder,
+    ) as (typeof OWNERS)[0];
     await engine.withdrawals.request(tenant.principal, await signed(made, 1n, { vaultId, signer }));
     const everything = await all(engine.transactions.list(applicationId, { order: "asc" }));
     const times = everything.map(({ timestamps }) => timestamps.accepted ?? 0);
     const mints = everything.flatMap(({ mintId }) => mintId ?? []);
-    const maybe = <T>(...values: T[]) => fc.option(fc.constantFrom(...values), { nil: undefined, freq: 2 });
+    const maybe = <T>(...values: T[]) =>
+      fc.option(fc.constantFrom(...values), { nil: undefined, freq: 2 });
     const filter = fc.record({
       userId: maybe(...tenant.users.map(({ userId }) => userId)),
       assetId: maybe(...Object.values(assets), other),
@@ -176,13 +215,16 @@ describe("a list of transactions", () => {
           const expected = everything
             .filter((one) => {
               const at = one.timestamps.accepted ?? 0;
-              if (at <= (createdAfter ?? -1) || at >= (createdBefore ?? Number.POSITIVE_INFINITY)) return false;
+              if (at <= (createdAfter ?? -1) || at >= (createdBefore ?? Number.POSITIVE_INFINITY))
+                return false;
               return Object.entries(wanted).every(
                 ([name, value]) => value === undefined || one[name as "type"] === value,
               );
             })
             .map(({ sequence }) => sequence);
-          expect(found.map(({ sequence }) => sequence)).toEqual(order === "asc" ? expected : expected.reverse());
+          expect(found.map(({ sequence }) => sequence)).toEqual(
+            order === "asc" ? expected : expected.reverse(),
+          );
         },
       ),
       { numRuns: 200 },
@@ -191,7 +233,13 @@ describe("a list of transactions", () => {
 });
 
 describe("a list of withdrawals", () => {
-  it("matches its filters while statuses change", async ({ engine, tenant, assets, clock, made }) => {
+  it("matches its filters while statuses change", async ({
+    engine,
+    tenant,
+    assets,
+    clock,
+    made,
+  }) => {
     const { applicationId } = tenant;
     const entries = [mintOf(assets.erc20, "", 100), mintOf(assets.erc1155, 7, 100)];
     const users = OWNERS.map((_owner, i) => ({ userId: tenant.users[i]?.userId, mints: entries }));
@@ -209,11 +257,18 @@ describe("a list of withdrawals", () => {
     }
     await engine.operator.recordSubmitted("validium", 0, hashOf(1));
     await hear(engine, await committed(engine, "validium", 0, 10n));
-    for (const id of ids.slice(0, 5)) await engine.operator.recordWithdrawalSubmitted(id, hashOf(2));
+    for (const id of ids.slice(0, 5))
+      await engine.operator.recordWithdrawalSubmitted(id, hashOf(2));
     for (const i of [0, 1, 2]) {
       await hear(
         engine,
-        withdrawn(vaults[i]?.vaultId ?? 0n, BigInt(i + 1), BigInt(i + 1), ownerAddress, BigInt(11 + i)),
+        withdrawn(
+          vaults[i]?.vaultId ?? 0n,
+          BigInt(i + 1),
+          BigInt(i + 1),
+          ownerAddress,
+          BigInt(11 + i),
+        ),
       );
     }
     await engine.operator.recordFinalized(HOME, 11n);
@@ -240,20 +295,27 @@ describe("a list of withdrawals", () => {
       createdBefore: maybe(...times),
     });
     await fc.assert(
-      fc.asyncProperty(filter, fc.integer({ min: 1, max: 4 }), async (filter: WithdrawalFilter, limit) => {
-        const found = await paged((cursor) => engine.withdrawals.list(applicationId, { ...filter, limit, cursor }));
-        const expected = everything.filter(
-          (one) =>
-            (filter.status ?? one.status) === one.status &&
-            (filter.userId ?? one.userId) === one.userId &&
-            (filter.ownerAddress?.toLowerCase() ?? ownerOf.get(one.vaultId)) === ownerOf.get(one.vaultId) &&
-            (filter.assetId ?? assetOf.get(one.vaultId)) === assetOf.get(one.vaultId) &&
-            (filter.vaultId ?? one.vaultId) === one.vaultId &&
-            one.createdAt > (filter.createdAfter ?? 0) &&
-            one.createdAt < (filter.createdBefore ?? Number.POSITIVE_INFINITY),
-        );
-        expect(found).toEqual(expected);
-      }),
+      fc.asyncProperty(
+        filter,
+        fc.integer({ min: 1, max: 4 }),
+        async (filter: WithdrawalFilter, limit) => {
+          const found = await paged((cursor) =>
+            engine.withdrawals.list(applicationId, { ...filter, limit, cursor }),
+          );
+          const expected = everything.filter(
+            (one) =>
+              (filter.status ?? one.status) === one.status &&
+              (filter.userId ?? one.userId) === one.userId &&
+              (filter.ownerAddress?.toLowerCase() ?? ownerOf.get(one.vaultId)) ===
+                ownerOf.get(one.vaultId) &&
+              (filter.assetId ?? assetOf.get(one.vaultId)) === assetOf.get(one.vaultId) &&
+              (filter.vaultId ?? one.vaultId) === one.vaultId &&
+              one.createdAt > (filter.createdAfter ?? 0) &&
+              one.createdAt < (filter.createdBefore ?? Number.POSITIVE_INFINITY),
+          );
+          expect(found).toEqual(expected);
+        },
+      ),
       { numRuns: 200 },
     );
     expect((await engine.operator.verify()).problems).toEqual([]);
@@ -294,7 +356,9 @@ describe("a filter", () => {
     const results = [];
     for (let i = 0; i < 500; i++) {
       clock.now += 1000;
-      results.push(await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, i))));
+      results.push(
+        await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, i))),
+      );
     }
     const middle = results[250];
     const time = clock.now - 249_000;
@@ -316,22 +380,33 @@ describe("a filter", () => {
 });
 
 describe("a page of batches", () => {
-  it("has both modes by number, however unevenly sealed, and reads only its own batches", async ({ made }) => {
+  it("has both modes by number, however unevenly sealed, and reads only its own batches", async ({
+    made,
+  }) => {
     const { engine, tenant, assets } = made;
     const put = vi.spyOn(Table.prototype, "put");
     for (let i = 0; i < 40; i++) {
       const mode = i % 10 === 3 ? "zk-rollup" : "validium";
-      await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 7_000 + i, 1, mode)));
+      await engine.mint(
+        tenant.principal,
+        requestOf(tenant.users[0], mintOf(assets.erc721, 7_000 + i, 1, mode)),
+      );
       await engine.operator.seal(mode);
     }
-    const ids = (batches: readonly { readonly batchId: string }[]) => batches.map(({ batchId }) => batchId);
-    const wanted = Array.from({ length: 36 }, (__, i) => [`zk-rollup-${35 - i}`, `validium-${35 - i}`]).flat();
+    const ids = (batches: readonly { readonly batchId: string }[]) =>
+      batches.map(({ batchId }) => batchId);
+    const wanted = Array.from({ length: 36 }, (__, i) => [
+      `zk-rollup-${35 - i}`,
+      `validium-${35 - i}`,
+    ]).flat();
     const expected = wanted.filter((id) => !id.startsWith("zk") || Number(id.split("-")[2]) < 4);
     expect(ids(await all(engine.batches.list({ limit: 3 })))).toEqual(expected);
     expect(ids(await all(engine.batches.list({ limit: 3, mode: "zk-rollup" })))).toEqual(
       expected.filter((id) => id.startsWith("zk")),
     );
-    const views = [...new Set(put.mock.contexts as Table<number, object>[])].map(({ durable }) => durable);
+    const views = [...new Set(put.mock.contexts as Table<number, object>[])].map(
+      ({ durable }) => durable,
+    );
     const asked = views.map((view) => vi.spyOn(view, "get"));
     const listed = views.map((view) => vi.spyOn(view, "values"));
     const page = await engine.batches.list({ mode: "validium", limit: 5 });
@@ -368,7 +443,12 @@ describe("the reference of a mint", () => {
     const found = async (on: typeof engine, filter: object) => {
       const transactions = [];
       for (let cursor: string | undefined; ; ) {
-        const page = await on.transactions.list(applicationId, { ...filter, order: "asc", limit: 2, cursor });
+        const page = await on.transactions.list(applicationId, {
+          ...filter,
+          order: "asc",
+          limit: 2,
+          cursor,
+        });
         transactions.push(...page.data);
         if (page.nextCursor === null) break;
         cursor = page.nextCursor;
@@ -404,19 +484,39 @@ describe("the reference of a mint", () => {
     expect((await again.operator.verify()).problems).toEqual([]);
   });
 
-  it("is part of the request that an idempotency key compares, and of a replay", async ({ engine, tenant, assets }) => {
+  it("is part of the request that an idempotency key compares, and of a replay", async ({
+    engine,
+    tenant,
+    assets,
+  }) => {
     const request = (reference: string) => ({
-      users: [{ userId: tenant.users[0]?.userId, mints: [{ ...mintOf(assets.erc20, "", 5), reference }] }],
+      users: [
+        { userId: tenant.users[0]?.userId, mints: [{ ...mintOf(assets.erc20, "", 5), reference }] },
+      ],
     });
     const once = { idempotencyKey: "k" };
     const { mintId } = await engine.mint(tenant.principal, request("a"), once);
-    expect(await engine.mint(tenant.principal, request("a"), once)).toMatchObject({ replayed: true, mintId });
-    expect((await refusal(engine.mint(tenant.principal, request("b"), once))).code).toBe("idempotency_key_reused");
+    expect(await engine.mint(tenant.principal, request("a"), once)).toMatchObject({
+      replayed: true,
+      mintId,
+    });
+    expect((await refusal(engine.mint(tenant.principal, request("b"), once))).code).toBe(
+      "idempotency_key_reused",
+    );
   });
 
   it("applies to every token of a quantity", async ({ engine, tenant, made }) => {
-    const names = { name: "Own", symbol: "OWN", contractAddress: `0x${"ca".repeat(20)}` as const, firstTokenId: 1n };
-    const { assetId } = await engine.assets.add({ standard: "erc721", ...names, applicationId: tenant.applicationId });
+    const names = {
+      name: "Own",
+      symbol: "OWN",
+      contractAddress: `0x${"ca".repeat(20)}` as const,
+      firstTokenId: 1n,
+    };
+    const { assetId } = await engine.assets.add({
+      standard: "erc721",
+      ...names,
+      applicationId: tenant.applicationId,
+    });
     await engine.operator.recordRegistered(assetId);
     const entry = { assetId, dataAvailabilityMode: "validium", quantity: 2 };
     await mint(made, 0, entry, { ...entry, reference: "gift" }, entry);
@@ -424,10 +524,15 @@ describe("the reference of a mint", () => {
     expect(gift.map(({ tokenId }) => tokenId)).toEqual([3n, 4n]);
   });
 
-  it.for([[""], ["x".repeat(65)], ["a\nb"], [7], [null]])("is refused as %j", async ([reference], { made }) => {
-    expect(await refusal(mint(made, 0, { ...mintOf(made.assets.erc721, 1), reference }))).toEqual({
-      code: "validation_failed",
-      issues: { "/users/0/mints/0/reference": "validation_failed" },
-    });
-  });
+  it.for([[""], ["x".repeat(65)], ["a\nb"], [7], [null]])(
+    "is refused as %j",
+    async ([reference], { made }) => {
+      expect(await refusal(mint(made, 0, { ...mintOf(made.assets.erc721, 1), reference }))).toEqual(
+        {
+          code: "validation_failed",
+          issues: { "/users/0/mints/0/reference": "validation_failed" },
+        },
+      );
+    },
+  );
 });

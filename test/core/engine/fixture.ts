@@ -25,7 +25,13 @@ export function openTest(
   store: core.EngineOptions["store"],
   options: Partial<core.EngineOptions> = {},
 ): Promise<core.Engine> {
-  return core.openEngine({ store, settlement: SETTLEMENT, environment: "sandbox", createIfMissing: true, ...options });
+  return core.openEngine({
+    store,
+    settlement: SETTLEMENT,
+    environment: "sandbox",
+    createIfMissing: true,
+    ...options,
+  });
 }
 
 export interface TestTenant {
@@ -50,7 +56,9 @@ function ownerOf(index: number): PrivateKeyAccount {
   return privateKeyToAccount(`0x${index.toString(16).padStart(64, "0")}`);
 }
 
-/** An engine over memory with one application of four users and one enabled asset of each standard. */
+/**
+ * An engine over memory with one application of four users and one enabled asset of each standard.
+ */
 export async function fixture(options: Partial<core.EngineOptions> = {}): Promise<Fixture> {
   const database = memory();
   const clock = new TestClock();
@@ -82,7 +90,13 @@ export async function knownAsset(
 ): Promise<core.Uuid> {
   const { ready = true, ...rest } = options;
   const contractAddress: core.Hex = `0x${(contracts++).toString(16).padStart(40, "0")}`;
-  const { assetId } = await engine.assets.add({ standard, contractAddress, name: standard, symbol: standard, ...rest });
+  const { assetId } = await engine.assets.add({
+    standard,
+    contractAddress,
+    name: standard,
+    symbol: standard,
+    ...rest,
+  });
   if (ready) {
     await engine.assets.whitelist(assetId);
     await engine.operator.recordRegistered(assetId, { minterLocked: true });
@@ -100,7 +114,8 @@ export async function newTenant(
   const { secret: token } = await engine.keys.issue(applicationId, key);
   const principal = await engine.keys.authenticate(token);
   const users: core.User[] = [];
-  for (const { address } of OWNERS) users.push(await engine.users.create(applicationId, { ownerAddress: address }));
+  for (const { address } of OWNERS)
+    users.push(await engine.users.create(applicationId, { ownerAddress: address }));
   for (const assetId of enabled) await engine.assets.enable(applicationId, assetId);
   return { applicationId, principal, token, users };
 }
@@ -125,7 +140,12 @@ export function mintOf(
   amount: number | string = 1,
   mode: core.Mode = "validium",
 ): MintBody {
-  return { assetId, mintingBlob: text === "" ? "" : blobOf(text), amount, dataAvailabilityMode: mode };
+  return {
+    assetId,
+    mintingBlob: text === "" ? "" : blobOf(text),
+    amount,
+    dataAvailabilityMode: mode,
+  };
 }
 
 /** A request of one user. */
@@ -139,13 +159,18 @@ export function hashOf(value: number): core.Hash {
 }
 
 /** What a rejected promise was rejected with, in short: its code and the codes at its pointers. */
-export async function refusal(promise: Promise<unknown>): Promise<{ code: string; issues: Record<string, string> }> {
+export async function refusal(
+  promise: Promise<unknown>,
+): Promise<{ code: string; issues: Record<string, string> }> {
   try {
     await promise;
   } catch (error) {
     if (!(error instanceof Error) || !("code" in error) || !("issues" in error)) throw error;
     const issues = error.issues as readonly { pointer: string; code: string }[];
-    return { code: String(error.code), issues: Object.fromEntries(issues.map(({ pointer, code }) => [pointer, code])) };
+    return {
+      code: String(error.code),
+      issues: Object.fromEntries(issues.map(({ pointer, code }) => [pointer, code])),
+    };
   }
   throw new Error("it was not refused");
 }

@@ -18,8 +18,8 @@ import { encodeChunk } from "../../../core/store/vault-columns.ts";
 import { openTest, SETTLEMENT } from "./fixture.ts";
 
 /**
- * If this test fails, compare the bytes that a store keeps with those before. If any of them changed, raise
- * FORMAT_VERSION. Then set both values here.
+ * If this test fails, compare the bytes that a store keeps with those before. If any of them
+ * changed, raise FORMAT_VERSION. Then set both values here.
  */
 it("has a new version for each change of a persisted byte", async () => {
   expect({ version: FORMAT_VERSION, fingerprint: await fingerprint() }).toEqual({
@@ -29,8 +29,16 @@ it("has a new version for each change of a persisted byte", async () => {
 });
 
 it.each([
-  ["a newer version", `mintmark store ${FORMAT_VERSION + 1} by 7.8.9\n`, /reads format .* version 7\.8\.9/],
-  ["an older version", `mintmark store ${FORMAT_VERSION - 1} by 0.0.9\n`, /reads format .* version 0\.0\.9/],
+  [
+    "a newer version",
+    `mintmark store ${FORMAT_VERSION + 1} by 7.8.9\n`,
+    /reads format .* version 7\.8\.9/,
+  ],
+  [
+    "an older version",
+    `mintmark store ${FORMAT_VERSION - 1} by 0.0.9\n`,
+    /reads format .* version 0\.0\.9/,
+  ],
   ["a version without formats", null, /early Mintmark wrote it, .* restore the whole folder/],
   ["nobody knows who", "mintmark store", /valid file FORMAT/],
 ])("refuses the folder of %s, and changes no byte of it", async (_, format, message) => {
@@ -42,7 +50,10 @@ it.each([
   else await writeFile(file, format);
   const before = await contentOf(folder);
   for (const opening of [() => openTest(folder), () => LevelJournal.open(folder)])
-    await expect(opening()).rejects.toMatchObject({ code: "store_mismatch", message: expect.stringMatching(message) });
+    await expect(opening()).rejects.toMatchObject({
+      code: "store_mismatch",
+      message: expect.stringMatching(message),
+    });
   expect(await contentOf(folder)).toEqual(before);
   await writeFile(file, own);
   await (await openTest(folder, { createIfMissing: false })).close();
@@ -51,20 +62,27 @@ it.each([
 
 async function contentOf(folder: string): Promise<readonly (readonly [string, string])[]> {
   const files = (await readdir(folder)).sort();
-  return Promise.all(files.map(async (file) => [file, await readFile(join(folder, file), "hex")] as const));
+  return Promise.all(
+    files.map(async (file) => [file, await readFile(join(folder, file), "hex")] as const),
+  );
 }
 
 const OWNER = `0x${"a1".repeat(20)}` as const;
 const HASH = `0x${"b2".repeat(32)}` as const;
 const UUID = "0190c0de-0000-7000-8000-0123456789ab";
 
-/** A hash of what each decoder reads from the same bytes, of each key, and of vectors of the protocol. */
+/**
+ * A hash of what each decoder reads from the same bytes, of each key, and of vectors of the
+ * protocol.
+ */
 async function fingerprint(): Promise<string> {
   const hash = createHash("sha256");
   // A key of wrong arguments can leave bytes unset.
   using _ = vi.spyOn(Buffer, "allocUnsafe").mockImplementation((size) => Buffer.alloc(size));
   const add = (...parts: unknown[]) => hash.update(`${JSON.stringify(parts, plain)}\n`);
-  const fields = Object.entries<unknown>(records).filter((each): each is [string, Field<unknown>] => isField(each[1]));
+  const fields = Object.entries<unknown>(records).filter((each): each is [string, Field<unknown>] =>
+    isField(each[1]),
+  );
   expect(fields.length).toBeGreaterThan(30);
   for (const [name, field] of fields)
     for (const bytes of STREAMS)
@@ -72,7 +90,9 @@ async function fingerprint(): Promise<string> {
         name,
         read(bytes, (from) => field.read(from)),
       );
-  for (const { number, field } of Object.values(ENTRY_KINDS.byName).toSorted((a, b) => a.number - b.number))
+  for (const { number, field } of Object.values(ENTRY_KINDS.byName).toSorted(
+    (a, b) => a.number - b.number,
+  ))
     for (const bytes of STREAMS)
       add(
         number,
@@ -80,11 +100,32 @@ async function fingerprint(): Promise<string> {
       );
   for (const bytes of STREAMS) add(read(bytes, decodeMint));
   const { chainId, contract } = SETTLEMENT;
-  const genesis = { formatVersion: 0, environment: "live", chainId, contract, engineVersion: 5 } as const;
+  const genesis = {
+    formatVersion: 0,
+    environment: "live",
+    chainId,
+    contract,
+    engineVersion: 5,
+  } as const;
   add(encodeEntry(1, { kind: "genesis", ...genesis }));
-  const vault = { applicationIndex: 1, userIndex: 300, owner: OWNER, assetIndex: 2, amount: 1n << 40n } as const;
+  const vault = {
+    applicationIndex: 1,
+    userIndex: 300,
+    owner: OWNER,
+    assetIndex: 2,
+    amount: 1n << 40n,
+  } as const;
   const times = { createdAt: 1_000, updatedAt: 2_000 };
-  add(encodeChunk([0, 5].map((more) => ({ ...vault, userIndex: vault.userIndex + more, blob: "0x3132", ...times }))));
+  add(
+    encodeChunk(
+      [0, 5].map((more) => ({
+        ...vault,
+        userIndex: vault.userIndex + more,
+        blob: "0x3132",
+        ...times,
+      })),
+    ),
+  );
   add(encodeBatchTokens({ hashes: Uint32Array.of(7, 263, 9), slots: Uint32Array.of(0, 1, 2) }));
   add(Object.values(model).filter(Array.isArray), storeKeys.PREFIX);
   for (const [name, keyOf] of Object.entries({ ...storeKeys, ...storeKeys.keyOf })) {
@@ -97,7 +138,15 @@ async function fingerprint(): Promise<string> {
     expect(made, name).not.toEqual([]);
     add(name, made);
   }
-  const vectors = ["assets", "batch-data", "batch-trees", "blob-elements", "blobs", "commitments", "manifests"];
+  const vectors = [
+    "assets",
+    "batch-data",
+    "batch-trees",
+    "blob-elements",
+    "blobs",
+    "commitments",
+    "manifests",
+  ];
   for (const name of [...vectors, "state-trees", "transfers", "vaults"])
     add(name, await readFile(new URL(`../../vectors/${name}.json`, import.meta.url), "utf8"));
   return hash.digest("hex");
@@ -134,14 +183,30 @@ const LISTED = {
   batchNumber: 7,
   slot: 9,
 };
-const VALUES = [3, LISTED.vaultId, "zk-rollup", UUID, OWNER, HASH, Buffer.alloc(24, "c3d4"), LISTED, [LISTED]];
+const VALUES = [
+  3,
+  LISTED.vaultId,
+  "zk-rollup",
+  UUID,
+  OWNER,
+  HASH,
+  Buffer.alloc(24, "c3d4"),
+  LISTED,
+  [LISTED],
+];
 
-function* argumentsOf(count: number, given: readonly unknown[] = []): Generator<readonly unknown[]> {
+function* argumentsOf(
+  count: number,
+  given: readonly unknown[] = [],
+): Generator<readonly unknown[]> {
   if (given.length === count) yield given;
   else for (const value of VALUES) yield* argumentsOf(count, [...given, value]);
 }
 
-function keyWith(keyOf: (...values: readonly unknown[]) => unknown, values: readonly unknown[]): unknown {
+function keyWith(
+  keyOf: (...values: readonly unknown[]) => unknown,
+  values: readonly unknown[],
+): unknown {
   try {
     return keyOf(...values);
   } catch {

@@ -30,7 +30,10 @@ function memory(path: string): Omit<Disk, "path"> {
   };
 }
 
-/** A file system in a file, which can be aborted: the kernel then makes it read-only, as after an error of a real disk. */
+/**
+ * A file system in a file, which can be aborted: the kernel then makes it read-only, as after an
+ * error of a real disk.
+ */
 function aborting(path: string): Omit<Disk, "path"> {
   const image = `${path}.img`;
   call("truncate", "-s", "64M", image);

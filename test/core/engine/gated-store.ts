@@ -8,7 +8,9 @@ export class GatedStore {
   #started = (): void => {};
 
   constructor() {
-    const batch = this.store.batch.bind(this.store) as () => { write: (...all: unknown[]) => Promise<void> };
+    const batch = this.store.batch.bind(this.store) as () => {
+      write: (...all: unknown[]) => Promise<void>;
+    };
     const gatedBatch = () => {
       const own = batch();
       const write = own.write.bind(own);

@@ -10,7 +10,10 @@ describe("an idempotency key", () => {
     const step = fc.oneof(
       {
         weight: 4,
-        arbitrary: fc.record({ key: fc.integer({ min: 0, max: 5 }), amount: fc.integer({ min: 1, max: 2 }) }),
+        arbitrary: fc.record({
+          key: fc.integer({ min: 0, max: 5 }),
+          amount: fc.integer({ min: 1, max: 2 }),
+        }),
       },
       { weight: 1, arbitrary: fc.record({ wait: fc.integer({ min: 0, max: 3 }) }) },
       { weight: 1, arbitrary: fc.record({ forget: fc.integer({ min: 0, max: 3 }) }) },
@@ -19,7 +22,10 @@ describe("an idempotency key", () => {
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
         const { engine, tenant, assets, clock } = await fixture();
         await using _ = engine;
-        const known = new Map<number, { readonly time: number; readonly amount: number; readonly mintId: string }>();
+        const known = new Map<
+          number,
+          { readonly time: number; readonly amount: number; readonly mintId: string }
+        >();
         for (const one of steps) {
           if ("wait" in one) clock.now += one.wait * HOUR;
           else if ("forget" in one) {
@@ -48,10 +54,14 @@ describe("an idempotency key", () => {
     );
   });
 
-  it("is used once even while keys expire during mints, in two runs and many steps", async ({ made }) => {
+  it("is used once even while keys expire during mints, in two runs and many steps", async ({
+    made,
+  }) => {
     const { engine, tenant, assets, clock } = made;
     const mint = (key: string) =>
-      engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 1)), { idempotencyKey: key });
+      engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 1)), {
+        idempotencyKey: key,
+      });
     await Promise.all(Array.from({ length: 2_500 }, (__, i) => mint(`old ${i}`)));
     clock.now += HOUR;
     const [first, second, ...minted] = await Promise.all([
@@ -66,16 +76,22 @@ describe("an idempotency key", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("expires no further than requested: a signal stops between steps, a bad time is refused", async ({ made }) => {
+  it("expires no further than requested: a signal stops between steps, a bad time is refused", async ({
+    made,
+  }) => {
     const { engine, tenant, assets, clock } = made;
     await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 1)), {
       idempotencyKey: "a",
     });
     clock.now += 1;
     const signal = AbortSignal.abort(new Error("enough"));
-    await expect(engine.operator.forgetIdempotencyKeys(clock.now, { signal })).rejects.toThrow("enough");
+    await expect(engine.operator.forgetIdempotencyKeys(clock.now, { signal })).rejects.toThrow(
+      "enough",
+    );
     for (const before of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
-      expect((await refusal(engine.operator.forgetIdempotencyKeys(before))).code).toBe("validation_failed");
+      expect((await refusal(engine.operator.forgetIdempotencyKeys(before))).code).toBe(
+        "validation_failed",
+      );
     }
     expect(await engine.operator.forgetIdempotencyKeys(clock.now)).toBe(1);
   });

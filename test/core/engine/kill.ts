@@ -9,7 +9,10 @@ import { KzgThread } from "../../../core/protocol/kzg/kzg-thread.ts";
 import { all, knownAsset, newTenant, openTest, type TestTenant } from "./fixture.ts";
 
 const CHILD = fileURLToPath(new URL("./killed-child.ts", import.meta.url));
-/** Batches of validium are sealed on the thread, those in calldata on the spot, and those in blobs by KZG. */
+/**
+ * Batches of validium are sealed on the thread, those in calldata on the spot, and those in blobs
+ * by KZG.
+ */
 export const LIMITS = { batchVaults: { validium: 1_200, "zk-rollup": 200 }, blobElements: 1_000 };
 /** The end of a text that no blob holds. */
 export const LONG = "x".repeat(70);
@@ -34,7 +37,10 @@ export interface KillReport {
   readonly inBlobs: number;
 }
 
-/** Kills a minting process again and again at random moments, and looks each time whether the store holds what it must. Throws if not. */
+/**
+ * Kills a minting process again and again at random moments, and looks each time whether the store
+ * holds what it must. Throws if not.
+ */
 export async function killRounds(rounds: number, maxMs: number): Promise<KillReport> {
   const folder = await mkdtemp(join(tmpdir(), "mintmark-kill-"));
   const kzg = new KzgThread();
@@ -53,26 +59,39 @@ export async function killRounds(rounds: number, maxMs: number): Promise<KillRep
     for (let round = 0; round < rounds; round++) {
       const userId = tenant.users[round % tenant.users.length]?.userId ?? "";
       const delay = Math.random() * maxMs;
-      const said = await killedRun([path, tenant.token, String(round), userId, erc721, erc20, erc1155], delay);
+      const said = await killedRun(
+        [path, tenant.token, String(round), userId, erc721, erc20, erc1155],
+        delay,
+      );
       acknowledged.push(...said.acknowledged);
       given.push(...said.given);
       const engine = await openTest(path, { limits: LIMITS, kzg });
       found = await requireWhole(engine, tenant, erc721, acknowledged);
       for (const transferId of given) {
         const { status } = await engine.transfers.get(tenant.applicationId, transferId);
-        if (status === "failed") throw new Error(`the transfers ${transferId}, which were taken, have failed`);
+        if (status === "failed")
+          throw new Error(`the transfers ${transferId}, which were taken, have failed`);
       }
       await engine.close();
     }
     const unacknowledged = found.requests - acknowledged.length;
-    return { rounds, acknowledged: acknowledged.length, given: given.length, unacknowledged, ...found };
+    return {
+      rounds,
+      acknowledged: acknowledged.length,
+      given: given.length,
+      unacknowledged,
+      ...found,
+    };
   } finally {
     await kzg.close();
     await rm(folder, { recursive: true });
   }
 }
 
-/** Runs the child, kills it `delay` ms after it has opened its store, and returns what it had acknowledged. */
+/**
+ * Runs the child, kills it `delay` ms after it has opened its store, and returns what it had
+ * acknowledged.
+ */
 async function killedRun(args: readonly string[], delay: number) {
   const child = spawn(process.execPath, [CHILD, ...args], { stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
@@ -99,13 +118,25 @@ async function killedRun(args: readonly string[], delay: number) {
       const [, id = "", tokens = "0", vaultIds = ""] = line.split(" ");
       return { id, tokens: Number(tokens), vaultIds: vaultIds.split(",").map(BigInt) };
     });
-  return { acknowledged, given: lines.flatMap((line) => (line.startsWith("gave ") ? line.slice(5) : [])) };
+  return {
+    acknowledged,
+    given: lines.flatMap((line) => (line.startsWith("gave ") ? line.slice(5) : [])),
+  };
 }
 
-/** Every acknowledged request is there, once and where it was told to be; every other one wholly or not at all. */
-async function requireWhole(engine: Engine, tenant: TestTenant, erc721: string, acknowledged: readonly Acknowledged[]) {
+/**
+ * Every acknowledged request is there, once and where it was told to be; every other one wholly or
+ * not at all.
+ */
+async function requireWhole(
+  engine: Engine,
+  tenant: TestTenant,
+  erc721: string,
+  acknowledged: readonly Acknowledged[],
+) {
   const { problems, batches } = await engine.operator.verify();
-  if (problems.length > 0) throw new Error(`the store does not follow from its journal: ${problems.join("; ")}`);
+  if (problems.length > 0)
+    throw new Error(`the store does not follow from its journal: ${problems.join("; ")}`);
   const vaults = new Map<string, Vault>();
   const tokensOf = new Map<string, number>();
   const items = new Set<string>();
@@ -121,12 +152,14 @@ async function requireWhole(engine: Engine, tenant: TestTenant, erc721: string, 
   for (const { id, tokens, vaultIds } of acknowledged) {
     for (let i = 0; i < tokens; i++) {
       const vault = vaults.get(`${id.replace(".", "-")}-${i}`);
-      if (vault?.vaultId !== vaultIds[i]) throw new Error(`token ${i} of request ${id} is not in its vault`);
+      if (vault?.vaultId !== vaultIds[i])
+        throw new Error(`token ${i} of request ${id} is not in its vault`);
     }
   }
   // Requests hold 1, 7 or 40 tokens, so half a request would show in its number.
   for (const [request, tokens] of tokensOf) {
-    if (![1, 7, 40].includes(tokens)) throw new Error(`request ${request} is there by half: ${tokens} tokens`);
+    if (![1, 7, 40].includes(tokens))
+      throw new Error(`request ${request} is there by half: ${tokens} tokens`);
   }
   await requireToldOnce(engine, tenant, tokensOf.size + items.size);
   const inBlobs = (await all(engine.batches.list())).filter(
@@ -136,7 +169,11 @@ async function requireWhole(engine: Engine, tenant: TestTenant, erc721: string, 
 }
 
 /** The application was told of every request that is on disk, once, and its events have no gap. */
-async function requireToldOnce(engine: Engine, { applicationId }: TestTenant, requests: number): Promise<void> {
+async function requireToldOnce(
+  engine: Engine,
+  { applicationId }: TestTenant,
+  requests: number,
+): Promise<void> {
   let sequence = 0;
   const mints = new Set<string>();
   for await (const event of engine.events.stream(applicationId)) {
@@ -149,7 +186,10 @@ async function requireToldOnce(engine: Engine, { applicationId }: TestTenant, re
 async function* allVaults(engine: Engine, { applicationId }: TestTenant): AsyncGenerator<Vault> {
   let cursor: string | null = null;
   do {
-    const page = await engine.vaults.list(applicationId, { limit: 100, ...(cursor !== null && { cursor }) });
+    const page = await engine.vaults.list(applicationId, {
+      limit: 100,
+      ...(cursor !== null && { cursor }),
+    });
     yield* page.data;
     cursor = page.nextCursor;
   } while (cursor !== null);

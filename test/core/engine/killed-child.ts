@@ -5,14 +5,16 @@ import { committed, HOME } from "./l1-fixture.ts";
 import { signedTransfers } from "./transfers-fixture.ts";
 
 /**
- * The process that is killed: mints as fast as it can over the LevelDB folder given, single mints and requests beside
- * each other, into blobs, calldata and validium. It says on its output which requests were acknowledged, one
- * `ack <round>.<request> <vault id>,…` a line. Ids are told apart by round.
+ * The process that is killed: mints as fast as it can over the LevelDB folder given, single mints
+ * and requests beside each other, into blobs, calldata and validium. It says on its output which
+ * requests were acknowledged, one `ack <round>.<request> <vault id>,…` a line. Ids are told apart
+ * by round.
  *
- * Beside that an owner mints items, gives them away once they are final, and the lists go into batches. It says which were
- * taken: `gave <transfer id>` a line.
+ * Beside that an owner mints items, gives them away once they are final, and the lists go into
+ * batches. It says which were taken: `gave <transfer id>` a line.
  */
-const [path = "", token = "", round = "0", userId = "", erc721 = "", erc20 = "", erc1155 = ""] = process.argv.slice(2);
+const [path = "", token = "", round = "0", userId = "", erc721 = "", erc20 = "", erc1155 = ""] =
+  process.argv.slice(2);
 const engine = await openEngine({
   store: path,
   createIfMissing: true,
@@ -31,10 +33,14 @@ async function caller(size: number): Promise<never> {
     const mode = request % 3 === 0 ? "zk-rollup" : "validium";
     // No blob holds a long text.
     const end = request % 2 === 0 ? "" : LONG;
-    const tokens = Array.from({ length: size }, (_, i) => mintOf(erc721, `${round}-${request}-${i}${end}`, 1, mode));
+    const tokens = Array.from({ length: size }, (_, i) =>
+      mintOf(erc721, `${round}-${request}-${i}${end}`, 1, mode),
+    );
     const mints = [...tokens, mintOf(erc20, "", request + 1, mode)];
     const { transactions } = await engine.mint(principal, { users: [{ userId, mints }] });
-    process.stdout.write(`ack ${round}.${request} ${size} ${transactions.map(({ vaultId }) => vaultId).join(",")}\n`);
+    process.stdout.write(
+      `ack ${round}.${request} ${size} ${transactions.map(({ vaultId }) => vaultId).join(",")}\n`,
+    );
   }
 }
 

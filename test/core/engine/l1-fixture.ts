@@ -1,5 +1,13 @@
 import type { PrivateKeyAccount } from "viem/accounts";
-import type { Engine, Hex, L1Event, ListedVault, Mode, VaultId, WaitOptions } from "../../../core/index.ts";
+import type {
+  Engine,
+  Hex,
+  L1Event,
+  ListedVault,
+  Mode,
+  VaultId,
+  WaitOptions,
+} from "../../../core/index.ts";
 import type { PortalIdentity } from "../../../core/ports.ts";
 import { withdrawalListTypedData, withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
 import { type Fixture, fixture, hashOf, mintOf, OWNERS, requestOf, SETTLEMENT } from "./fixture.ts";
@@ -15,10 +23,20 @@ export type Told = L1Event extends infer E
   : never;
 
 /** The event that L1 emits for a sealed batch. */
-export async function committed(engine: Engine, mode: Mode, batchNumber: number, blockNumber: bigint) {
+export async function committed(
+  engine: Engine,
+  mode: Mode,
+  batchNumber: number,
+  blockNumber: bigint,
+) {
   const { batchRoot, vaultCount, dataHash } = await engine.batches.getSealed(mode, batchNumber);
   const place = { txHash: hashOf(Number(blockNumber)), blockNumber, logIndex: 0 };
-  const header = { batchRoot, vaultCount, committedAt: 1000n + blockNumber, sequence: BigInt(batchNumber) };
+  const header = {
+    batchRoot,
+    vaultCount,
+    committedAt: 1000n + blockNumber,
+    sequence: BigInt(batchNumber),
+  };
   return { type: "batchCommitted", mode, batchNumber, dataHash, ...place, ...header } as const;
 }
 
@@ -43,7 +61,12 @@ export function hear(engine: Engine, event: L1Event, wait?: WaitOptions): Promis
 export const MIRROR = { chainId: 31_338n, contract: `0x${"bb".repeat(20)}` } as const;
 
 /** The event that a mirror emits for a batch that it has learned of. */
-export async function imported(engine: Engine, mode: Mode, batchNumber: number, blockNumber: bigint) {
+export async function imported(
+  engine: Engine,
+  mode: Mode,
+  batchNumber: number,
+  blockNumber: bigint,
+) {
   const asCommitted = await committed(engine, mode, batchNumber, blockNumber);
   return { ...asCommitted, type: "batchImported", committedAt: 5000n + blockNumber } as const;
 }
@@ -51,7 +74,10 @@ export async function imported(engine: Engine, mode: Mode, batchNumber: number, 
 /** A fixture whose first user holds 100 units in vault 0, sealed. */
 export async function holding(options: Parameters<typeof fixture>[0] = {}): Promise<Fixture> {
   const made = await fixture(options);
-  await made.engine.mint(made.tenant.principal, requestOf(made.tenant.users[0], mintOf(made.assets.erc20, "", 100)));
+  await made.engine.mint(
+    made.tenant.principal,
+    requestOf(made.tenant.users[0], mintOf(made.assets.erc20, "", 100)),
+  );
   await made.engine.operator.seal("validium");
   return made;
 }
@@ -79,17 +105,28 @@ export async function signed(
   return { vaultId, quantity, recipient, deadline, signature };
 }
 
-/** An owner's list of vaults, which it signs once; a vault by its id is one unit of an untouched vault. */
+/**
+ * An owner's list of vaults, which it signs once; a vault by its id is one unit of an untouched
+ * vault.
+ */
 export async function signedList(
   { engine, clock }: Pick<Fixture, "engine" | "clock">,
   listed: readonly (VaultId | ListedVault)[],
-  options: { readonly signer?: PrivateKeyAccount; readonly seconds?: number; readonly portal?: PortalIdentity } = {},
+  options: {
+    readonly signer?: PrivateKeyAccount;
+    readonly seconds?: number;
+    readonly portal?: PortalIdentity;
+  } = {},
 ) {
   const { signer = owner, seconds = 3600, portal = engine.settlement } = options;
   const vaults = listed.map((each) =>
     typeof each === "bigint" ? { vaultId: each, withdrawnBefore: 0n, quantity: 1n } : each,
   );
-  const message = { vaults, recipient: signer.address, deadline: BigInt(clock.now / 1000 + seconds) };
+  const message = {
+    vaults,
+    recipient: signer.address,
+    deadline: BigInt(clock.now / 1000 + seconds),
+  };
   const signature = await signer.signTypedData(withdrawalListTypedData(portal, message));
   return { vaults, deadline: message.deadline, signature };
 }

@@ -1,6 +1,14 @@
 import { describe, expect } from "vitest";
 import type { Uuid } from "../../../core/index.ts";
-import { type Fixture, fixture, knownAsset, mintOf, openTest, refusal, requestOf } from "./fixture.ts";
+import {
+  type Fixture,
+  fixture,
+  knownAsset,
+  mintOf,
+  openTest,
+  refusal,
+  requestOf,
+} from "./fixture.ts";
 import { it } from "./it.ts";
 
 const IMAGE = `ipfs://${"b".repeat(59)}/1.png`;
@@ -21,14 +29,22 @@ async function owned(standard: "erc721" | "erc1155" | "erc20" = "erc721") {
   return {
     ...made,
     assetId,
-    set: (tokenId: bigint, metadata: unknown) => engine.metadata.set(applicationId, assetId, { tokenId, metadata }),
-    served: async (tokenId: bigint) => JSON.parse((await engine.metadata.served(assetId, tokenId)).json) as unknown,
+    set: (tokenId: bigint, metadata: unknown) =>
+      engine.metadata.set(applicationId, assetId, { tokenId, metadata }),
+    served: async (tokenId: bigint) =>
+      JSON.parse((await engine.metadata.served(assetId, tokenId)).json) as unknown,
     mint: (text: string | number, metadata: unknown, more: object = {}) =>
-      engine.mint(tenant.principal, requestOf(tenant.users[0], { ...mintOf(assetId, text), metadata, ...more })),
+      engine.mint(
+        tenant.principal,
+        requestOf(tenant.users[0], { ...mintOf(assetId, text), metadata, ...more }),
+      ),
   };
 }
 
-async function reopened({ engine, database }: Fixture, read: (engine: Fixture["engine"]) => Promise<unknown>) {
+async function reopened(
+  { engine, database }: Fixture,
+  read: (engine: Fixture["engine"]) => Promise<unknown>,
+) {
   await engine.close();
   await using again = await openTest(database);
   expect((await again.operator.verify()).problems).toEqual([]);
@@ -44,15 +60,17 @@ describe("the metadata of a token", () => {
     await made.set(1n, TWO);
     expect(await made.served(1n)).toEqual(TWO);
     expect(await refusal(made.served(2n))).toMatchObject({ code: "metadata_not_found" });
-    expect(await made.engine.metadata.get(made.tenant.applicationId, made.assetId, 1n)).toMatchObject({
+    expect(
+      await made.engine.metadata.get(made.tenant.applicationId, made.assetId, 1n),
+    ).toMatchObject({
       metadata: TWO,
       frozen: false,
       hidden: false,
       updatedAt: made.clock.now,
     });
-    expect(await reopened(made, async (engine) => (await engine.metadata.served(made.assetId, 1n)).json)).toBe(
-      JSON.stringify(TWO),
-    );
+    expect(
+      await reopened(made, async (engine) => (await engine.metadata.served(made.assetId, 1n)).json),
+    ).toBe(JSON.stringify(TWO));
   });
 
   it("is set at mint, with the same write, and a repetition of the mint changes nothing", async () => {
@@ -65,12 +83,14 @@ describe("the metadata of a token", () => {
     expect(again.mintId).toBe(first.mintId);
     expect(await made.served(7n)).toEqual(TWO);
     const other = requestOf(tenant.users[0], { ...mintOf(assetId, 7), metadata: TWO });
-    expect(await refusal(engine.mint(tenant.principal, other, { idempotencyKey: "k" }))).toMatchObject({
+    expect(
+      await refusal(engine.mint(tenant.principal, other, { idempotencyKey: "k" })),
+    ).toMatchObject({
       code: "idempotency_key_reused",
     });
-    expect(await reopened(made, async (opened) => (await opened.metadata.served(assetId, 7n)).json)).toBe(
-      JSON.stringify(TWO),
-    );
+    expect(
+      await reopened(made, async (opened) => (await opened.metadata.served(assetId, 7n)).json),
+    ).toBe(JSON.stringify(TWO));
   });
 
   it("of a refused mint is not set", async () => {
@@ -96,7 +116,10 @@ describe("the metadata of a token", () => {
       dataAvailabilityMode: "validium",
     });
     await engine.operator.recordRegistered(assetId);
-    await engine.metadata.set(applicationId, assetId, { tokenId: 11n, metadata: { name: "set before" } });
+    await engine.metadata.set(applicationId, assetId, {
+      tokenId: 11n,
+      metadata: { name: "set before" },
+    });
     // An id that the engine may give next could otherwise be one that no mint can describe.
     expect(await refusal(engine.metadata.freezeTokens(applicationId, assetId, [11n]))).toEqual({
       code: "metadata_not_found",
@@ -105,7 +128,8 @@ describe("the metadata of a token", () => {
     const mint = (...mints: object[]) =>
       engine.mint(tenant.principal, { users: [{ userId: tenant.users[0]?.userId, mints }] });
     await mint({ assetId, metadata: ONE }, { assetId, metadata: TWO }, { assetId, quantity: 2 });
-    const read = async (id: bigint) => JSON.parse((await engine.metadata.served(assetId, id)).json) as unknown;
+    const read = async (id: bigint) =>
+      JSON.parse((await engine.metadata.served(assetId, id)).json) as unknown;
     expect([await read(10n), await read(11n)]).toEqual([ONE, TWO]);
     expect(await refusal(mint({ assetId, quantity: 2, metadata: ONE }))).toEqual({
       code: "validation_failed",
@@ -119,9 +143,11 @@ describe("the metadata of a token", () => {
     const made = await owned("erc1155");
     const { engine, tenant, assetId } = made;
     const { applicationId } = tenant;
-    expect(await refusal(engine.metadata.freezeTokens(applicationId, assetId, [1n]))).toMatchObject({
-      code: "metadata_not_found",
-    });
+    expect(await refusal(engine.metadata.freezeTokens(applicationId, assetId, [1n]))).toMatchObject(
+      {
+        code: "metadata_not_found",
+      },
+    );
     await made.set(1n, ONE);
     await made.set(2n, TWO);
     expect((await engine.metadata.served(assetId, 1n)).final).toBe(false);
@@ -143,21 +169,27 @@ describe("the metadata of a token", () => {
     await made.mint(1, ONE);
     expect(await made.served(1n)).toEqual(ONE);
     expect(await made.served(2n)).toEqual(TWO);
-    expect(await reopened(made, async (again) => (await again.metadata.served(assetId, 1n)).final)).toBe(true);
+    expect(
+      await reopened(made, async (again) => (await again.metadata.served(assetId, 1n)).final),
+    ).toBe(true);
   });
 
   it("stays shown once it is frozen, also when its issuer hides the other tokens afterwards", async () => {
     const made = await owned();
     const { engine, tenant, assetId } = made;
     const { applicationId } = tenant;
-    const hide = (placeholder: unknown) => engine.metadata.changeCollection(applicationId, assetId, { placeholder });
+    const hide = (placeholder: unknown) =>
+      engine.metadata.changeCollection(applicationId, assetId, { placeholder });
     await made.set(1n, ONE);
     await made.set(2n, TWO);
     await engine.metadata.freezeTokens(applicationId, assetId, [1n]);
     await hide({ name: "Mystery" });
     expect(await made.served(1n)).toEqual(ONE);
     expect((await engine.metadata.served(assetId, 1n)).final).toBe(true);
-    expect(await engine.metadata.get(applicationId, assetId, 1n)).toMatchObject({ frozen: true, hidden: false });
+    expect(await engine.metadata.get(applicationId, assetId, 1n)).toMatchObject({
+      frozen: true,
+      hidden: false,
+    });
     expect(await made.served(2n)).toEqual({ name: "Mystery" });
     // To freeze a hidden token would show it.
     const freeze = (...ids: bigint[]) => engine.metadata.freezeTokens(applicationId, assetId, ids);
@@ -165,7 +197,9 @@ describe("the metadata of a token", () => {
     await freeze(1n);
     await hide(null);
     await freeze(2n);
-    expect(await reopened(made, async (again) => (await again.metadata.served(assetId, 2n)).final)).toBe(true);
+    expect(
+      await reopened(made, async (again) => (await again.metadata.served(assetId, 2n)).final),
+    ).toBe(true);
   });
 
   it("of an id that a request names twice is the last one", async () => {
@@ -176,9 +210,9 @@ describe("the metadata of a token", () => {
     await engine.mint(tenant.principal, requestOf(tenant.users[0], named(TWO), named(ONE)));
     expect(await made.served(1n)).toEqual(ONE);
     await engine.mint(tenant.principal, requestOf(tenant.users[0], named(ONE), named(TWO)));
-    expect(await reopened(made, async (again) => (await again.metadata.served(assetId, 1n)).json)).toBe(
-      JSON.stringify(TWO),
-    );
+    expect(
+      await reopened(made, async (again) => (await again.metadata.served(assetId, 1n)).json),
+    ).toBe(JSON.stringify(TWO));
   });
 });
 
@@ -186,32 +220,46 @@ describe("the metadata of an asset", () => {
   it("hides all tokens behind a placeholder until the reveal, and freezes them", async () => {
     const made = await owned();
     const { engine, tenant, assetId } = made;
-    const change = (changes: object) => engine.metadata.changeCollection(tenant.applicationId, assetId, changes);
+    const change = (changes: object) =>
+      engine.metadata.changeCollection(tenant.applicationId, assetId, changes);
     await made.set(1n, ONE);
     await change({ placeholder: { name: "Mystery" } });
     for (const id of [1n, 2n]) expect(await made.served(id)).toEqual({ name: "Mystery" });
-    expect(await engine.metadata.get(tenant.applicationId, assetId, 1n)).toMatchObject({ metadata: ONE, hidden: true });
+    expect(await engine.metadata.get(tenant.applicationId, assetId, 1n)).toMatchObject({
+      metadata: ONE,
+      hidden: true,
+    });
     await made.set(2n, TWO);
     await engine.metadata.freeze(tenant.applicationId, assetId);
     // Frozen, but not shown yet: nobody may cache it for ever.
     expect((await engine.metadata.served(assetId, 1n)).final).toBe(false);
-    for (const call of [made.set(1n, TWO), made.set(3n, TWO), made.mint(3, TWO), change({ placeholder: TWO })])
+    for (const call of [
+      made.set(1n, TWO),
+      made.set(3n, TWO),
+      made.mint(3, TWO),
+      change({ placeholder: TWO }),
+    ])
       expect(await refusal(call)).toMatchObject({ code: "metadata_frozen" });
     await made.mint(3, undefined);
     expect(await change({ placeholder: null })).toMatchObject({ placeholder: null, frozen: true });
     expect([await made.served(1n), await made.served(2n)]).toEqual([ONE, TWO]);
     expect(await refusal(change({ placeholder: TWO }))).toMatchObject({ code: "metadata_frozen" });
     expect((await engine.metadata.served(assetId, 1n)).final).toBe(true);
-    expect(await reopened(made, async (again) => (await again.metadata.served(assetId, 2n)).final)).toBe(true);
+    expect(
+      await reopened(made, async (again) => (await again.metadata.served(assetId, 2n)).final),
+    ).toBe(true);
   });
 
   it("has the asset's name and symbol, and its own fields", async () => {
     const made = await owned("erc20");
     const { engine, tenant, assetId } = made;
-    const contract = async () => JSON.parse((await engine.metadata.servedContract(assetId)).json) as unknown;
+    const contract = async () =>
+      JSON.parse((await engine.metadata.servedContract(assetId)).json) as unknown;
     expect(await contract()).toEqual({ name: "erc20", symbol: "erc20" });
     const about = { name: "Gold", image: IMAGE, external_link: "https://gold.example" };
-    await engine.metadata.changeCollection(tenant.applicationId, assetId, { contractMetadata: about });
+    await engine.metadata.changeCollection(tenant.applicationId, assetId, {
+      contractMetadata: about,
+    });
     expect(await contract()).toEqual({ ...about, symbol: "erc20" });
     expect(await engine.metadata.getCollection(tenant.applicationId, assetId)).toMatchObject({
       contractMetadata: about,
@@ -219,12 +267,18 @@ describe("the metadata of an asset", () => {
     expect(await refusal(made.set(1n, ONE))).toMatchObject({ code: "validation_failed" });
     expect(
       await refusal(
-        engine.mint(tenant.principal, requestOf(tenant.users[0], { ...mintOf(assetId, ""), metadata: ONE })),
+        engine.mint(
+          tenant.principal,
+          requestOf(tenant.users[0], { ...mintOf(assetId, ""), metadata: ONE }),
+        ),
       ),
-    ).toEqual({ code: "validation_failed", issues: { "/users/0/mints/0/metadata": "validation_failed" } });
-    expect(await reopened(made, async (again) => (await again.metadata.servedContract(assetId)).json)).toContain(
-      "Gold",
-    );
+    ).toEqual({
+      code: "validation_failed",
+      issues: { "/users/0/mints/0/metadata": "validation_failed" },
+    });
+    expect(
+      await reopened(made, async (again) => (await again.metadata.servedContract(assetId)).json),
+    ).toContain("Gold");
   });
 
   it("outlives a change of the asset before its first mint", async () => {
@@ -254,7 +308,9 @@ describe("the metadata of an asset", () => {
       code: "asset_shared",
       issues: { "/users/0/mints/0/metadata": "asset_shared" },
     });
-    expect(await refusal(engine.metadata.served(other.applicationId, 1n))).toMatchObject({ code: "asset_not_found" });
+    expect(await refusal(engine.metadata.served(other.applicationId, 1n))).toMatchObject({
+      code: "asset_not_found",
+    });
   });
 });
 
@@ -283,21 +339,32 @@ describe("the form of metadata", () => {
     ["attributes that are no list", { attributes: {} }, "/attributes"],
     ["too many attributes", { attributes: Array(101).fill({ value: 1 }) }, "/attributes"],
     ["an attribute without a value", { attributes: [{ trait_type: "Colour" }] }, "/attributes"],
-    ["an attribute with a list", { attributes: [{ trait_type: "Colour", value: [] }] }, "/attributes"],
+    [
+      "an attribute with a list",
+      { attributes: [{ trait_type: "Colour", value: [] }] },
+      "/attributes",
+    ],
     ["a key with a slash", { "a/b": { "c~d": 1n } }, "/a~1b/c~0d"],
   ])("refuses %s, at its place", async (_, metadata, pointer) => {
     const made = await owned();
     await using _engine = made.engine;
-    expect((await refusal(made.set(1n, metadata))).issues).toEqual({ [pointer]: "validation_failed" });
+    expect((await refusal(made.set(1n, metadata))).issues).toEqual({
+      [pointer]: "validation_failed",
+    });
     const place = `/users/0/mints/0/metadata${pointer}`;
-    expect((await refusal(made.mint(1, metadata))).issues).toEqual({ [place]: "validation_failed" });
+    expect((await refusal(made.mint(1, metadata))).issues).toEqual({
+      [place]: "validation_failed",
+    });
   });
 
   it.each<[string, object]>([
     ["https", { image: "https://example.com/a%20b.png?size=1#x" }],
     ["ipfs", { image: IMAGE, animation_url: `ipfs://${"Q".repeat(46)}` }],
     ["pixels in the address", { image: `data:image/png;base64,${"A".repeat(100)}==` }],
-    ["fields of other tools", { dna: "0xff", edition: 3, compiler: "art", properties: { level: { max: 1.5 } } }],
+    [
+      "fields of other tools",
+      { dna: "0xff", edition: 3, compiler: "art", properties: { level: { max: 1.5 } } },
+    ],
     ["nothing", {}],
     ["a key that objects have", JSON.parse('{"toString":"x","__proto__":{"a":1}}') as object],
     ["text of all languages", { name: "Дракон 🐉", description: "a\nb" }],

@@ -7,9 +7,43 @@ import { it } from "./it.ts";
 
 /** A few values of each JSON type, and around each bound of a mint's fields. */
 const json = fc.oneof(
-  fc.constantFrom<unknown>(null, true, false, 0, 1, -1, 0.5, 2 ** 53, 2 ** 53 - 1, 1e30, "", " ", "0", "1", "01", "-1"),
-  fc.constantFrom<unknown>("1.5", "1e3", "0x", "0x1", "0X31", "0x3z", [], {}, [1], { a: 1 }, "ff".repeat(256)),
-  fc.constantFrom<unknown>(String(2n ** 63n - 1n), String(2n ** 63n), String(2n ** 256n - 1n), String(2n ** 256n)),
+  fc.constantFrom<unknown>(
+    null,
+    true,
+    false,
+    0,
+    1,
+    -1,
+    0.5,
+    2 ** 53,
+    2 ** 53 - 1,
+    1e30,
+    "",
+    " ",
+    "0",
+    "1",
+    "01",
+    "-1",
+  ),
+  fc.constantFrom<unknown>(
+    "1.5",
+    "1e3",
+    "0x",
+    "0x1",
+    "0X31",
+    "0x3z",
+    [],
+    {},
+    [1],
+    { a: 1 },
+    "ff".repeat(256),
+  ),
+  fc.constantFrom<unknown>(
+    String(2n ** 63n - 1n),
+    String(2n ** 63n),
+    String(2n ** 256n - 1n),
+    String(2n ** 256n),
+  ),
   fc.jsonValue({ maxDepth: 1 }),
 );
 const mostly = <T>(usual: fc.Arbitrary<T>) =>
@@ -30,10 +64,16 @@ function bodies(assetIds: readonly string[], userIds: readonly string[]) {
   );
   const amount = fc.oneof(
     { weight: 6, arbitrary: fc.record({ amount: mostly(fc.constantFrom<unknown>(1, "1", 5)) }) },
-    { weight: 2, arbitrary: fc.record({ amountDecimal: mostly(fc.constantFrom("7", "7.0", "7.5", "0")) }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({ amountDecimal: mostly(fc.constantFrom("7", "7.0", "7.5", "0")) }),
+    },
     { weight: 2, arbitrary: fc.constant({}) },
   );
-  const assetId = fc.oneof(fc.constantFrom(...assetIds), fc.constantFrom(...assetIds.map((one) => one.toUpperCase())));
+  const assetId = fc.oneof(
+    fc.constantFrom(...assetIds),
+    fc.constantFrom(...assetIds.map((one) => one.toUpperCase())),
+  );
   const rest = fc.record(
     { reference: mostly(fc.constant("order 7")), colour: json, __proto: json },
     { requiredKeys: [] },
@@ -50,7 +90,10 @@ function bodies(assetIds: readonly string[], userIds: readonly string[]) {
   );
   const entry = mostly(fields.map((parts): unknown => Object.assign({}, ...parts)));
   const entries = fc.array(entry, { minLength: 1, maxLength: 3 });
-  const userId = fc.oneof(fc.constantFrom(...userIds), fc.constantFrom(...userIds.map((one) => one.toUpperCase())));
+  const userId = fc.oneof(
+    fc.constantFrom(...userIds),
+    fc.constantFrom(...userIds.map((one) => one.toUpperCase())),
+  );
   const user = mostly(fc.record({ userId: mostly(userId), mints: mostly(entries) }));
   const users = fc.oneof(
     { weight: 4, arbitrary: user.map((one) => [one]) },
@@ -66,7 +109,12 @@ async function refusalOf(attempt: Promise<unknown>): Promise<unknown> {
     return null;
   } catch (error) {
     if (!(error instanceof MintmarkError)) throw error;
-    return { code: error.code, message: error.message, issues: error.issues, more: error.moreIssues };
+    return {
+      code: error.code,
+      message: error.message,
+      issues: error.issues,
+      more: error.moreIssues,
+    };
   }
 }
 
@@ -76,7 +124,13 @@ describe("a mint request of any JSON", () => {
   }) => {
     const { engine, tenant, assets } = await make({ limits: { mintsPerRequest: 100 } });
     const numbered = await engine.assets.add({
-      ...{ standard: "erc721", contractAddress: `0x${"cc".repeat(20)}`, name: "N", symbol: "N", firstTokenId: 7n },
+      ...{
+        standard: "erc721",
+        contractAddress: `0x${"cc".repeat(20)}`,
+        name: "N",
+        symbol: "N",
+        firstTokenId: 7n,
+      },
       applicationId: tenant.applicationId,
     });
     await engine.operator.recordRegistered(numbered.assetId);
@@ -84,7 +138,9 @@ describe("a mint request of any JSON", () => {
     const disabled = await knownAsset(engine, "erc20");
     const reader = new NaiveMintReader(
       {
-        ...Object.fromEntries(Object.entries(assets).map(([standard, id]) => [id, { standard } as never])),
+        ...Object.fromEntries(
+          Object.entries(assets).map(([standard, id]) => [id, { standard } as never]),
+        ),
         [numbered.assetId]: { standard: "erc721", isNumbered: true },
       },
       userIds,
@@ -104,7 +160,10 @@ describe("a mint request of any JSON", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("never takes an empty or missing asset id for the store's first asset", async ({ engine, tenant }) => {
+  it("never takes an empty or missing asset id for the store's first asset", async ({
+    engine,
+    tenant,
+  }) => {
     for (const assetId of ["", null, undefined, 0, [], "0"]) {
       const mints = [{ assetId, amount: 1, dataAvailabilityMode: "validium" }];
       const body = { users: [{ userId: tenant.users[0]?.userId, mints }] };

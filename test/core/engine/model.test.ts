@@ -2,7 +2,17 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Engine, MODES, type Mode, type User } from "../../../core/index.ts";
 import { type NaiveAsset, NaiveLedger, type NaiveMint } from "../naive/naive-ledger.ts";
-import { all, blobOf, type Fixture, fixture, knownAsset, mintOf, openTest, refusal, SETTLEMENT } from "./fixture.ts";
+import {
+  all,
+  blobOf,
+  type Fixture,
+  fixture,
+  knownAsset,
+  mintOf,
+  openTest,
+  refusal,
+  SETTLEMENT,
+} from "./fixture.ts";
 
 const BATCH_VAULTS = 5;
 
@@ -54,16 +64,25 @@ class MintStep implements Step {
     expect((await attempt).transactions.map(({ vaultId }) => vaultId)).toEqual(expected);
   }
 
-  toString = (): string => `mint(${JSON.stringify(this.choices, (_, v) => (typeof v === "bigint" ? String(v) : v))})`;
+  toString = (): string =>
+    `mint(${JSON.stringify(this.choices, (_, v) => (typeof v === "bigint" ? String(v) : v))})`;
 }
 
 function naiveMint(model: Model, { user, asset, token, amount, mode }: EntryChoice) {
   const { assetId, naive } = model.assets[asset] ?? { assetId: "", naive: undefined };
   const owner = model.users[user]?.ownerAddress;
-  if (naive === undefined || owner === undefined) throw new Error("the model has no such asset or user");
+  if (naive === undefined || owner === undefined)
+    throw new Error("the model has no such asset or user");
   const text = naive.standard === "erc20" ? "" : String(token);
   const units = naive.standard === "erc721" ? 1n : amount;
-  const mint: NaiveMint = { asset: naive, owner, amount: units, blob: blobOf(text), tokenId: BigInt(token), mode };
+  const mint: NaiveMint = {
+    asset: naive,
+    owner,
+    amount: units,
+    blob: blobOf(text),
+    tokenId: BigInt(token),
+    mode,
+  };
   return { user, mint, body: mintOf(assetId, text, units.toString(), mode) };
 }
 
@@ -77,7 +96,9 @@ class SealStep implements Step {
   check = (): boolean => true;
 
   async run(model: Model, real: Real): Promise<void> {
-    expect((await real.engine.operator.seal(this.mode)) !== null).toBe(model.ledger.seal(this.mode));
+    expect((await real.engine.operator.seal(this.mode)) !== null).toBe(
+      model.ledger.seal(this.mode),
+    );
   }
 
   toString = (): string => `seal(${this.mode})`;
@@ -95,11 +116,14 @@ class VoidStep implements Step {
     this.slot = slot;
   }
 
-  check = ({ ledger }: Model): boolean => ledger.batches[this.mode].slice(0, -1)[this.batch]?.[this.slot] !== undefined;
+  check = ({ ledger }: Model): boolean =>
+    ledger.batches[this.mode].slice(0, -1)[this.batch]?.[this.slot] !== undefined;
 
   async run(model: Model, { engine }: Real): Promise<void> {
     model.ledger.voidSlot(this.mode, this.batch, this.slot);
-    await engine.operator.voidSlots(this.mode, this.batch, [{ firstSlot: this.slot, count: 1, failure: "refused" }]);
+    await engine.operator.voidSlots(this.mode, this.batch, [
+      { firstSlot: this.slot, count: 1, failure: "refused" },
+    ]);
   }
 
   toString = (): string => `void(${this.mode}, ${this.batch}, ${this.slot})`;
@@ -137,7 +161,11 @@ class ReopenStep implements Step {
   async run(_: Model, real: Real): Promise<void> {
     const { settlement, limits } = real.engine;
     await real.engine.close();
-    real.engine = await openTest(real.fixture.database, { clock: real.fixture.clock.read, settlement, limits });
+    real.engine = await openTest(real.fixture.database, {
+      clock: real.fixture.clock.read,
+      settlement,
+      limits,
+    });
   }
 
   toString = (): string => "reopen";
@@ -162,7 +190,10 @@ async function setup(): Promise<{ model: Model; real: Real }> {
   const ids = [...Object.values(real.assets), capped];
   const assets = await Promise.all(
     ids.map(async (assetId) => {
-      const { standard, assetType, supplyCap } = await engine.assets.get(tenant.applicationId, assetId);
+      const { standard, assetType, supplyCap } = await engine.assets.get(
+        tenant.applicationId,
+        assetId,
+      );
       return { assetId, naive: { standard, assetType, supplyCap, enabled: true } };
     }),
   );
@@ -171,14 +202,19 @@ async function setup(): Promise<{ model: Model; real: Real }> {
 }
 
 /** After any run: the same roots, the same balances, and a store that follows from its journal. */
-async function requireSame({ ledger, assets, users }: Model, { engine, fixture: { tenant } }: Real): Promise<void> {
+async function requireSame(
+  { ledger, assets, users }: Model,
+  { engine, fixture: { tenant } }: Real,
+): Promise<void> {
   const { rootValidium, rootRollup } = engine.batches.state();
   expect([rootValidium, rootRollup]).toEqual(MODES.map((mode) => ledger.root(mode)));
   for (const { userId, ownerAddress } of users) {
     const balances = await all(engine.vaults.balances(tenant.applicationId, userId));
     for (const { assetId, naive } of assets) {
       const own = balances.filter((balance) => balance.assetId === assetId);
-      expect(own.reduce((sum, { amount }) => sum + amount, 0n)).toBe(ledger.balance(ownerAddress, naive));
+      expect(own.reduce((sum, { amount }) => sum + amount, 0n)).toBe(
+        ledger.balance(ownerAddress, naive),
+      );
     }
   }
   expect((await engine.operator.verify()).problems).toEqual([]);

@@ -1,8 +1,26 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Uuid } from "../../../core/index.ts";
-import { all, type Fixture, fixture, hashOf, mintOf, openTest, refusal, requestOf } from "./fixture.ts";
-import { committed, HOME, imported, MIRROR, ownerAddress, signed, stranger, withdrawn } from "./l1-fixture.ts";
+import {
+  all,
+  type Fixture,
+  fixture,
+  hashOf,
+  mintOf,
+  openTest,
+  refusal,
+  requestOf,
+} from "./fixture.ts";
+import {
+  committed,
+  HOME,
+  imported,
+  MIRROR,
+  ownerAddress,
+  signed,
+  stranger,
+  withdrawn,
+} from "./l1-fixture.ts";
 
 const FAR = MIRROR.chainId;
 
@@ -10,7 +28,10 @@ interface FarFixture extends Fixture {
   readonly far: Uuid;
 }
 
-/** Vault 0 holds 100 units of a token of the settlement contract's chain, vault 1 as many of one of another chain; both sealed. */
+/**
+ * Vault 0 holds 100 units of a token of the settlement contract's chain, vault 1 as many of one of
+ * another chain; both sealed.
+ */
 async function holdingOnTwo(): Promise<FarFixture> {
   const made = await fixture();
   const { engine, tenant, assets } = made;
@@ -21,7 +42,10 @@ async function holdingOnTwo(): Promise<FarFixture> {
   await engine.assets.whitelist(far);
   await engine.operator.recordRegistered(far);
   await engine.assets.enable(tenant.applicationId, far);
-  await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 100), mintOf(far, "", 100)));
+  await engine.mint(
+    tenant.principal,
+    requestOf(tenant.users[0], mintOf(assets.erc20, "", 100), mintOf(far, "", 100)),
+  );
   await engine.operator.seal("validium");
   return { ...made, far };
 }
@@ -32,7 +56,9 @@ const forMirror = (fix: Fixture, quantity: bigint, withdrawnBefore = 0n) =>
 describe("a mirror", () => {
   it("is added once a chain, permanently", async () => {
     const { engine, database } = await fixture();
-    expect(engine.operator.portals()).toEqual([{ ...portalOf(engine.settlement), observed: null, finalized: null }]);
+    expect(engine.operator.portals()).toEqual([
+      { ...portalOf(engine.settlement), observed: null, finalized: null },
+    ]);
     await engine.operator.addMirror({ ...MIRROR, contract: `0x${"BB".repeat(20)}` });
     await engine.operator.addMirror(MIRROR);
     // A smaller id than the settlement chain's: which is first all the same.
@@ -46,14 +72,18 @@ describe("a mirror", () => {
       { ...MIRROR, chainId: 1n << 64n },
       { chainId: 8n, contract: "0x1" },
     ]) {
-      expect((await refusal(engine.operator.addMirror(bad as typeof MIRROR))).code).toBe("validation_failed");
+      expect((await refusal(engine.operator.addMirror(bad as typeof MIRROR))).code).toBe(
+        "validation_failed",
+      );
     }
     expect((await engine.operator.verify()).problems).toEqual([]);
     await engine.close();
     await using again = await openTest(database);
     expect(again.operator.portals().map(({ chainId }) => chainId)).toEqual([HOME, 7n, FAR]);
     expect(again.operator.portal(FAR)).toMatchObject(MIRROR);
-    expect(() => again.operator.portal(8n)).toThrow(expect.objectContaining({ code: "chain_not_supported" }));
+    expect(() => again.operator.portal(8n)).toThrow(
+      expect.objectContaining({ code: "chain_not_supported" }),
+    );
   });
 
   it("is what owners of that chain's tokens sign for; no other chain's contract", async () => {
@@ -64,10 +94,13 @@ describe("a mirror", () => {
       (await refusal(engine.withdrawals.request(tenant.principal, request))).code;
     expect(await code(await forMirror(fix, 1n))).toBe("chain_not_supported");
     await engine.operator.addMirror(MIRROR);
-    // Signed for the settlement contract; for the mirror's address on the other chain; and the mirror's for the settlement contract.
+    // Signed for the settlement contract; for the mirror's address on the other chain; and the
+    // mirror's for the settlement contract.
     expect(await code(await signed(fix, 1n, { vaultId: 1n }))).toBe("signature_invalid");
     const elsewhere = { ...MIRROR, chainId: HOME };
-    expect(await code(await signed(fix, 1n, { vaultId: 1n, portal: elsewhere }))).toBe("signature_invalid");
+    expect(await code(await signed(fix, 1n, { vaultId: 1n, portal: elsewhere }))).toBe(
+      "signature_invalid",
+    );
     expect(await code(await signed(fix, 1n, { portal: MIRROR }))).toBe("signature_invalid");
     const accepted = await engine.withdrawals.request(tenant.principal, await forMirror(fix, 1n));
     expect(accepted).toMatchObject({ status: "accepted", chainId: FAR });
@@ -78,8 +111,12 @@ describe("a mirror", () => {
     const { engine, tenant } = fix;
     await using _ = engine;
     await engine.operator.addMirror(MIRROR);
-    const { withdrawalId } = await engine.withdrawals.request(tenant.principal, await forMirror(fix, 30n));
-    const status = async () => (await engine.withdrawals.get(tenant.applicationId, withdrawalId)).status;
+    const { withdrawalId } = await engine.withdrawals.request(
+      tenant.principal,
+      await forMirror(fix, 30n),
+    );
+    const status = async () =>
+      (await engine.withdrawals.get(tenant.applicationId, withdrawalId)).status;
     const pending = async (chainId: bigint) =>
       (await all(engine.operator.pendingWithdrawals(chainId))).map(({ header }) => header);
     await engine.operator.recordEvents(HOME, [await committed(engine, "validium", 0, 7n)], 7n);
@@ -106,7 +143,10 @@ describe("a mirror", () => {
     const { engine } = await holdingOnTwo();
     await using _ = engine;
     await engine.operator.addMirror(MIRROR);
-    const [commit, known] = [await committed(engine, "validium", 0, 7n), await imported(engine, "validium", 0, 7n)];
+    const [commit, known] = [
+      await committed(engine, "validium", 0, 7n),
+      await imported(engine, "validium", 0, 7n),
+    ];
     for (const [chainId, event] of [
       [FAR, commit],
       [HOME, known],
@@ -119,9 +159,12 @@ describe("a mirror", () => {
       // A mirror's committee must not be able to stop what happens on other chains.
       const code = chainId === HOME ? "history_diverged" : "l1_failed";
       expect((await refusal(engine.operator.recordEvents(chainId, [event], 9n))).code).toBe(code);
-      if (chainId === FAR) expect(engine.operator.divergence()?.detail ?? "").not.toMatch(`Chain ${FAR}`);
+      if (chainId === FAR)
+        expect(engine.operator.divergence()?.detail ?? "").not.toMatch(`Chain ${FAR}`);
     }
-    expect((await refusal(engine.operator.recordEvents(9n, [], 9n))).code).toBe("chain_not_supported");
+    expect((await refusal(engine.operator.recordEvents(9n, [], 9n))).code).toBe(
+      "chain_not_supported",
+    );
     expect(engine.operator.portals().map(({ observed }) => observed)).toEqual([null, null]);
   });
 });
@@ -136,14 +179,26 @@ describe("any sequence of two chains' events", () => {
     const step = fc.oneof(
       {
         weight: 5,
-        arbitrary: fc.record({ kind: fc.constant("block" as const), chain, units: fc.nat(3), tells: fc.boolean() }),
+        arbitrary: fc.record({
+          kind: fc.constant("block" as const),
+          chain,
+          units: fc.nat(3),
+          tells: fc.boolean(),
+        }),
       },
       { weight: 2, arbitrary: fc.record({ kind: fc.constant("ask" as const), chain }) },
       {
         weight: 1,
-        arbitrary: fc.record({ kind: fc.constant("reorg" as const), chain, depth: fc.integer({ min: 1, max: 4 }) }),
+        arbitrary: fc.record({
+          kind: fc.constant("reorg" as const),
+          chain,
+          depth: fc.integer({ min: 1, max: 4 }),
+        }),
       },
-      { weight: 1, arbitrary: fc.record({ kind: fc.constant("finalize" as const), chain, behind: fc.nat(3) }) },
+      {
+        weight: 1,
+        arbitrary: fc.record({ kind: fc.constant("finalize" as const), chain, behind: fc.nat(3) }),
+      },
       { weight: 1, arbitrary: fc.record({ kind: fc.constant("reopen" as const), chain }) },
     );
     await fc.assert(
@@ -151,8 +206,13 @@ describe("any sequence of two chains' events", () => {
         const fix = await holdingOnTwo();
         let { engine } = fix;
         await engine.operator.addMirror(MIRROR);
-        /** Of each chain the blocks that stand: units that its vault's owner withdrew there, and whether the batch became known. */
-        const standing = new Map<bigint, { units: bigint; tells: boolean }[]>([HOME, FAR].map((id) => [id, []]));
+        /**
+         * Of each chain the blocks that stand: units that its vault's owner withdrew there, and
+         * whether the batch became known.
+         */
+        const standing = new Map<bigint, { units: bigint; tells: boolean }[]>(
+          [HOME, FAR].map((id) => [id, []]),
+        );
         const final = new Map<bigint, bigint>([HOME, FAR].map((id) => [id, 0n]));
         const blocksOf = (id: bigint) => standing.get(id) ?? [];
         const total = (id: bigint) => blocksOf(id).reduce((sum, { units }) => sum + units, 0n);
@@ -167,12 +227,17 @@ describe("any sequence of two chains' events", () => {
             const events = tells ? [await tell(engine, "validium", 0, number)] : [];
             const units = tells || isKnown(one.chain) ? BigInt(one.units) : 0n;
             const after = total(one.chain) + units;
-            const spent = units === 0n ? [] : [withdrawn(vaultId, units, after, ownerAddress, number, 1)];
+            const spent =
+              units === 0n ? [] : [withdrawn(vaultId, units, after, ownerAddress, number, 1)];
             blocks.push({ units, tells });
             await engine.operator.recordEvents(one.chain, [...events, ...spent], number);
           } else if (one.kind === "ask") {
             const portal = one.chain === HOME ? engine.settlement : MIRROR;
-            const asked = await signed(fix, 1n, { vaultId, portal, withdrawnBefore: total(one.chain) });
+            const asked = await signed(fix, 1n, {
+              vaultId,
+              portal,
+              withdrawnBefore: total(one.chain),
+            });
             await engine.withdrawals.request(fix.tenant.principal, asked).catch((error) => {
               if (error.code !== "withdrawal_pending") throw error;
             });
@@ -198,7 +263,8 @@ describe("any sequence of two chains' events", () => {
           expect(vault.withdrawnBalance).toBe(total(chainId));
           const pending = await all(engine.operator.pendingWithdrawals(chainId));
           expect(pending.length > 0).toBe(vault.availableBalance < 100n - vault.withdrawnBalance);
-          for (const { header } of pending) expect(header !== null).toBe(isKnown(HOME) && isKnown(chainId));
+          for (const { header } of pending)
+            expect(header !== null).toBe(isKnown(HOME) && isKnown(chainId));
           const observed = engine.operator.portal(chainId).observed;
           expect(observed ?? 0n).toBe(BigInt(blocksOf(chainId).length));
         }

@@ -20,7 +20,10 @@ describe("a store and a journal of one's own", () => {
     const { applicationId } = made.tenant;
     for (const change of Object.values(CHANGES)) await change(made);
     const before = await seen(engine, applicationId);
-    expect(await engine.operator.verify()).toMatchObject({ journalEntries: journal.list.length, problems: [] });
+    expect(await engine.operator.verify()).toMatchObject({
+      journalEntries: journal.list.length,
+      problems: [],
+    });
     await engine.close();
 
     const path = join(folder, "restored");
@@ -36,42 +39,50 @@ describe("a store and a journal of one's own", () => {
     const step = fc.oneof(
       {
         weight: 4,
-        arbitrary: fc.record({ user: fc.nat(3), text: fc.nat(40), amount: fc.integer({ min: 1, max: 9 }) }),
+        arbitrary: fc.record({
+          user: fc.nat(3),
+          text: fc.nat(40),
+          amount: fc.integer({ min: 1, max: 9 }),
+        }),
       },
       { weight: 1, arbitrary: fc.constantFrom("validium" as const, "zk-rollup" as const) },
     );
     await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 25 }), fc.nat(), async (steps, cut) => {
-        const journal = new NaiveJournal();
-        const { engine, tenant, assets, clock, database } = await fixture({ journal });
-        const roots = new Map([[journal.list.length, engine.batches.state()]]);
-        for (const one of steps) {
-          if (typeof one === "string") await engine.operator.seal(one);
-          else {
-            const mode = one.text % 2 === 0 ? "validium" : "zk-rollup";
-            const request = requestOf(
-              tenant.users[one.user],
-              mintOf(assets.erc1155, one.text, one.amount, mode),
-              mintOf(assets.erc721, one.text, 1, mode),
-            );
-            await engine.mint(tenant.principal, request).catch((error) => {
-              expect(error).toMatchObject({ code: "token_already_minted" });
-            });
+      fc.asyncProperty(
+        fc.array(step, { minLength: 1, maxLength: 25 }),
+        fc.nat(),
+        async (steps, cut) => {
+          const journal = new NaiveJournal();
+          const { engine, tenant, assets, clock, database } = await fixture({ journal });
+          const roots = new Map([[journal.list.length, engine.batches.state()]]);
+          for (const one of steps) {
+            if (typeof one === "string") await engine.operator.seal(one);
+            else {
+              const mode = one.text % 2 === 0 ? "validium" : "zk-rollup";
+              const request = requestOf(
+                tenant.users[one.user],
+                mintOf(assets.erc1155, one.text, one.amount, mode),
+                mintOf(assets.erc721, one.text, 1, mode),
+              );
+              await engine.mint(tenant.principal, request).catch((error) => {
+                expect(error).toMatchObject({ code: "token_already_minted" });
+              });
+            }
+            roots.set(journal.list.length, engine.batches.state());
           }
-          roots.set(journal.list.length, engine.batches.state());
-        }
-        await engine.close();
-        const ends = [...roots.keys()];
-        const end = ends[cut % ends.length] ?? 0;
-        const store = new NaiveStore();
-        await restoreStore(new NaiveJournal(journal.list.slice(0, end)), store);
-        await using restored = await openTest(store, { clock: clock.read });
-        expect(restored.batches.state()).toEqual(roots.get(end));
-        expect((await restored.operator.verify()).problems).toEqual([]);
-        // The store that went on is not touched by any of it.
-        await using original = await openTest(database, { journal });
-        expect(original.batches.state()).toEqual(roots.get(journal.list.length));
-      }),
+          await engine.close();
+          const ends = [...roots.keys()];
+          const end = ends[cut % ends.length] ?? 0;
+          const store = new NaiveStore();
+          await restoreStore(new NaiveJournal(journal.list.slice(0, end)), store);
+          await using restored = await openTest(store, { clock: clock.read });
+          expect(restored.batches.state()).toEqual(roots.get(end));
+          expect((await restored.operator.verify()).problems).toEqual([]);
+          // The store that went on is not touched by any of it.
+          await using original = await openTest(database, { journal });
+          expect(original.batches.state()).toEqual(roots.get(journal.list.length));
+        },
+      ),
       { numRuns: 15 },
     );
   });
@@ -109,7 +120,8 @@ describe("a journal beside the store", () => {
     const { engine, tenant, assets, database } = await fixture({ journal });
     const length = journal.list.length;
     journal.append = () => Promise.reject(new Error("no quorum"));
-    const mint = () => engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 1)));
+    const mint = () =>
+      engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 1)));
     expect((await refusal(mint())).code).toBe("store_failed");
     expect((await refusal(mint())).code).toBe("store_failed");
     await engine.close();
@@ -170,11 +182,17 @@ describe("making a store from a journal", () => {
     await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 1)));
     await engine.close();
     const { list } = journal;
-    const damaged = list.map((entry, i) => (i === list.length - 2 ? Buffer.from(entry).fill(7, 9, 10) : entry));
+    const damaged = list.map((entry, i) =>
+      i === list.length - 2 ? Buffer.from(entry).fill(7, 9, 10) : entry,
+    );
     const half = new NaiveStore();
-    expect((await refusal(restoreStore(new NaiveJournal(damaged), half))).code).toBe("store_corrupt");
+    expect((await refusal(restoreStore(new NaiveJournal(damaged), half))).code).toBe(
+      "store_corrupt",
+    );
     expect((await refusal(openTest(half))).code).toBe("store_corrupt");
-    expect((await refusal(restoreStore(new NaiveJournal(), new NaiveStore()))).code).toBe("store_corrupt");
+    expect((await refusal(restoreStore(new NaiveJournal(), new NaiveStore()))).code).toBe(
+      "store_corrupt",
+    );
     expect((await refusal(restoreStore(journal, database))).code).toBe("store_mismatch");
     const signal = AbortSignal.abort(new Error("enough"));
     await expect(restoreStore(journal, new NaiveStore(), { signal })).rejects.toThrow("enough");
@@ -189,6 +207,8 @@ describe("making a store from a journal", () => {
     await engine.operator.seal("validium");
     await engine.close();
     const without = journal.list.filter((_, i) => i !== journal.list.length - 3);
-    expect((await refusal(restoreStore(new NaiveJournal(without), new NaiveStore()))).code).toBe("store_corrupt");
+    expect((await refusal(restoreStore(new NaiveJournal(without), new NaiveStore()))).code).toBe(
+      "store_corrupt",
+    );
   });
 });

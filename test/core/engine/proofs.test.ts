@@ -5,7 +5,11 @@ import { decodeBatchData, placeVaults } from "../../../core/protocol/batch-decod
 import { stateCommitment, stateLeaf } from "../../../core/protocol/commitment.ts";
 import { verifyBatchProof, verifyStateConsistency } from "../../../core/protocol/consistency.ts";
 import { bytesToHex, hexToBytes } from "../../../core/protocol/hex.ts";
-import { verifyVaultInState, verifyVaultMultiproof, verifyVaultProof } from "../../../core/protocol/proof.ts";
+import {
+  verifyVaultInState,
+  verifyVaultMultiproof,
+  verifyVaultProof,
+} from "../../../core/protocol/proof.ts";
 import { packVaultId, vaultLeaf } from "../../../core/protocol/vault.ts";
 import { PREFIX } from "../../../core/store/store-keys.ts";
 import { naiveMultiproof, naiveRoot } from "../naive/naive-tree.ts";
@@ -14,7 +18,10 @@ import { it } from "./it.ts";
 
 /** More than two pages of 256 leaves, and not a whole number of them. */
 const VAULTS = 600;
-const BATCHES: Readonly<Record<Mode, readonly number[]>> = { validium: [VAULTS, 1, 5, 2, 3], "zk-rollup": [7, 2, 1] };
+const BATCHES: Readonly<Record<Mode, readonly number[]>> = {
+  validium: [VAULTS, 1, 5, 2, 3],
+  "zk-rollup": [7, 2, 1],
+};
 const VOID_SLOT = 300;
 
 const world = await fixture();
@@ -27,17 +34,22 @@ for (const mode of ["validium", "zk-rollup"] as const) {
     await engine.operator.seal(mode);
   }
 }
-await engine.operator.voidSlots("validium", 0, [{ firstSlot: VOID_SLOT, count: 1, failure: "L1 refuses it" }]);
+await engine.operator.voidSlots("validium", 0, [
+  { firstSlot: VOID_SLOT, count: 1, failure: "L1 refuses it" },
+]);
 await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, ++token)));
 afterAll(() => world.engine.close());
 
-const idOf = (mode: Mode, batchNumber: number, slot: number): VaultId => packVaultId({ mode, batchNumber, slot });
+const idOf = (mode: Mode, batchNumber: number, slot: number): VaultId =>
+  packVaultId({ mode, batchNumber, slot });
 
 /** The leaves of a sealed batch by what anyone can read of it. */
 async function leavesOf(mode: Mode, batchNumber: number): Promise<Uint8Array[]> {
   const { data } = await world.engine.batches.getSealed(mode, batchNumber);
   const zero = new Uint8Array(32);
-  return placeVaults(decodeBatchData(data), mode, batchNumber).map((vault) => (vault ? vaultLeaf(vault) : zero));
+  return placeVaults(decodeBatchData(data), mode, batchNumber).map((vault) =>
+    vault ? vaultLeaf(vault) : zero,
+  );
 }
 
 describe("a multiproof", () => {
@@ -46,21 +58,29 @@ describe("a multiproof", () => {
     const { batchRoot } = await world.engine.batches.getSealed("validium", 0);
     const slots = [...leaves.keys()].filter((slot) => slot !== VOID_SLOT);
     await fc.assert(
-      fc.asyncProperty(fc.shuffledSubarray(slots, { minLength: 1, maxLength: 40 }), async (some) => {
-        const proof = await world.engine.proofs.vaults(some.map((slot) => idOf("validium", 0, slot)));
-        const ascending = some.toSorted((a, b) => a - b);
-        expect(proof.vaults.map(({ vaultId }) => vaultId)).toEqual(ascending.map((slot) => idOf("validium", 0, slot)));
-        expect(proof.siblings).toEqual(naiveMultiproof(leaves, ascending).map(bytesToHex));
-        expect(proof).toMatchObject({ batchRoot, vaultCount: VAULTS, header: null });
-        expect(verifyVaultMultiproof(batchRoot, proof)).toBe(true);
-      }),
+      fc.asyncProperty(
+        fc.shuffledSubarray(slots, { minLength: 1, maxLength: 40 }),
+        async (some) => {
+          const proof = await world.engine.proofs.vaults(
+            some.map((slot) => idOf("validium", 0, slot)),
+          );
+          const ascending = some.toSorted((a, b) => a - b);
+          expect(proof.vaults.map(({ vaultId }) => vaultId)).toEqual(
+            ascending.map((slot) => idOf("validium", 0, slot)),
+          );
+          expect(proof.siblings).toEqual(naiveMultiproof(leaves, ascending).map(bytesToHex));
+          expect(proof).toMatchObject({ batchRoot, vaultCount: VAULTS, header: null });
+          expect(verifyVaultMultiproof(batchRoot, proof)).toBe(true);
+        },
+      ),
       { numRuns: 10 },
     );
   });
 
   it("of all vaults of a batch needs no sibling", async () => {
     const ids = [0, 1, 2, 3, 4, 5, 6].map((slot) => idOf("zk-rollup", 0, slot));
-    // The empty place beside the seventh is a sibling too: a verifier need not know where the batch ends.
+    // The empty place beside the seventh is a sibling too: a verifier need not know where the batch
+    // ends.
     expect((await world.engine.proofs.vaults(ids)).siblings).toHaveLength(1);
   });
 
@@ -96,11 +116,14 @@ describe("a vault's proof", () => {
         expect(path).toMatchObject(at);
         expect(verifyVaultProof(proof.batchRoot, proof)).toBe(true);
         expect(verifyVaultInState(SETTLEMENT, commitment, proof, path)).toBe(true);
-        expect(verifyVaultInState(SETTLEMENT, latest.commitment, proof, path)).toBe(commitment === latest.commitment);
+        expect(verifyVaultInState(SETTLEMENT, latest.commitment, proof, path)).toBe(
+          commitment === latest.commitment,
+        );
       }
-      expect((await refusal(engine.proofs.vaultState(vaultId, { countValidium: 0, countRollup: 0 }))).code).toBe(
-        "proof_not_ready",
-      );
+      expect(
+        (await refusal(engine.proofs.vaultState(vaultId, { countValidium: 0, countRollup: 0 })))
+          .code,
+      ).toBe("proof_not_ready");
     }
     const tooMany = { countValidium: BATCHES.validium.length + 1, countRollup: 0 };
     expect((await refusal(engine.proofs.vaultState(0n, tooMany))).code).toBe("validation_failed");
@@ -108,7 +131,10 @@ describe("a vault's proof", () => {
 
   it("is not returned when the store's page differs from the sealed one", async ({ made }) => {
     const { engine, database, tenant, assets } = made;
-    await engine.mint(tenant.principal, requestOf(tenant.users[0], ...[1, 2].map((id) => mintOf(assets.erc721, id))));
+    await engine.mint(
+      tenant.principal,
+      requestOf(tenant.users[0], ...[1, 2].map((id) => mintOf(assets.erc721, id))),
+    );
     await engine.operator.seal("validium");
     const binary = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;
     for (const prefix of [PREFIX.chunk, PREFIX.pageRoots]) {
@@ -118,7 +144,11 @@ describe("a vault's proof", () => {
       const flipped = Buffer.from(value);
       flipped[value.length >> 1] = (flipped[value.length >> 1] ?? 0) ^ 1;
       await database.put(key, flipped, binary);
-      for (const proof of [engine.proofs.vault(0n), engine.proofs.vaults([0n, 1n]), engine.proofs.vaultState(1n)]) {
+      for (const proof of [
+        engine.proofs.vault(0n),
+        engine.proofs.vaults([0n, 1n]),
+        engine.proofs.vaultState(1n),
+      ]) {
         expect((await refusal(proof)).code).toBe("store_corrupt");
       }
       await database.put(key, value, binary);
@@ -140,7 +170,9 @@ describe("a batch's proof", () => {
         expect(verifyBatchProof(newRoot, oldRoot, proof)).toBe(false);
       }
     }
-    expect((await refusal(engine.proofs.batch("validium", BATCHES.validium.length))).code).toBe("proof_not_ready");
+    expect((await refusal(engine.proofs.batch("validium", BATCHES.validium.length))).code).toBe(
+      "proof_not_ready",
+    );
     expect((await refusal(engine.proofs.batch("validium", 99))).code).toBe("batch_not_found");
   });
 });
@@ -166,7 +198,9 @@ describe("a consistency proof", () => {
         const [from, to] = [older, newer].map((state) => ({ commitment: state.commitment, state }));
         if (from === undefined || to === undefined) throw new Error("two states");
         expect(verifyStateConsistency(SETTLEMENT, from, to, proof)).toBe(true);
-        expect(verifyStateConsistency(SETTLEMENT, to, from, proof)).toBe(older.commitment === newer.commitment);
+        expect(verifyStateConsistency(SETTLEMENT, to, from, proof)).toBe(
+          older.commitment === newer.commitment,
+        );
       }),
       { numRuns: 40 },
     );
@@ -179,9 +213,9 @@ describe("a consistency proof", () => {
     for (const countValidium of [-1, 0.5, BATCHES.validium.length + 1, Number.NaN]) {
       const at = { countValidium, countRollup: 0 };
       expect((await refusal(engine.proofs.consistency(at))).code).toBe("validation_failed");
-      expect((await refusal(engine.proofs.consistency({ countValidium: 0, countRollup: 0 }, at))).code).toBe(
-        "validation_failed",
-      );
+      expect(
+        (await refusal(engine.proofs.consistency({ countValidium: 0, countRollup: 0 }, at))).code,
+      ).toBe("validation_failed");
     }
   });
 });

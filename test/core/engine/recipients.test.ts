@@ -1,6 +1,16 @@
 import { describe, expect } from "vitest";
 import type { Address, Mode } from "../../../core/index.ts";
-import { all, type Fixture, fixture, memory, newTenant, OWNERS, openTest, refusal, START } from "./fixture.ts";
+import {
+  all,
+  type Fixture,
+  fixture,
+  memory,
+  newTenant,
+  OWNERS,
+  openTest,
+  refusal,
+  START,
+} from "./fixture.ts";
 import { it } from "./it.ts";
 
 const NEW = `0x${"4e".repeat(20)}` as const;
@@ -18,24 +28,35 @@ const entry = ({ assets }: Fixture, more: object = {}) => ({
 
 describe("a mint to an address", () => {
   it("creates its user once, and mints to it from then on", async ({ engine, tenant, made }) => {
-    const mint = () => engine.mint(tenant.principal, { users: [{ ownerAddress: NEW, mints: [entry(made)] }] });
+    const mint = () =>
+      engine.mint(tenant.principal, { users: [{ ownerAddress: NEW, mints: [entry(made)] }] });
     const minted = [await mint(), ...(await Promise.all([mint(), mint(), mint()]))];
     const vaults = minted.flatMap((result) => result.vaults);
     const [{ userId, ownerAddress } = { userId: "", ownerAddress: "" }] = vaults;
     expect(ownerAddress).toBe(NEW);
     expect(vaults.map((vault) => vault.userId)).toEqual(Array(4).fill(userId));
-    expect(await engine.users.get(tenant.applicationId, userId)).toMatchObject({ ownerAddress: NEW, reference: null });
-    expect(await all(engine.users.list(tenant.applicationId, { ownerAddress: NEW }))).toHaveLength(1);
-    expect((await all(engine.vaults.list(tenant.applicationId, { userId }))).map(({ vaultId }) => vaultId)).toEqual(
-      vaults.map(({ vaultId }) => vaultId),
+    expect(await engine.users.get(tenant.applicationId, userId)).toMatchObject({
+      ownerAddress: NEW,
+      reference: null,
+    });
+    expect(await all(engine.users.list(tenant.applicationId, { ownerAddress: NEW }))).toHaveLength(
+      1,
     );
+    expect(
+      (await all(engine.vaults.list(tenant.applicationId, { userId }))).map(
+        ({ vaultId }) => vaultId,
+      ),
+    ).toEqual(vaults.map(({ vaultId }) => vaultId));
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("creates one user for concurrent requests, even if one of them registers the address", async ({ made }) => {
+  it("creates one user for concurrent requests, even if one of them registers the address", async ({
+    made,
+  }) => {
     const { engine, tenant } = made;
     const { applicationId } = tenant;
-    const mint = () => engine.mint(tenant.principal, { users: [{ ownerAddress: NEW, mints: [entry(made)] }] });
+    const mint = () =>
+      engine.mint(tenant.principal, { users: [{ ownerAddress: NEW, mints: [entry(made)] }] });
     const [first, created, second] = await Promise.all([
       mint(),
       engine.users.createAll(applicationId, [{ ownerAddress: NEW }]),
@@ -53,8 +74,11 @@ describe("a mint to an address", () => {
     const other = await newTenant(engine, [assets.erc721]);
     await engine.users.create(tenant.applicationId, { ownerAddress: OWNER });
     const mintAs = async (principal: typeof tenant.principal, on = engine) =>
-      (await on.mint(principal, { users: [{ ownerAddress: OWNERS[0].address, mints: [entry(made)] }] })).vaults[0]
-        ?.userId;
+      (
+        await on.mint(principal, {
+          users: [{ ownerAddress: OWNERS[0].address, mints: [entry(made)] }],
+        })
+      ).vaults[0]?.userId;
     expect(await mintAs(tenant.principal)).toBe(tenant.users[0]?.userId);
     expect(await mintAs(other.principal)).toBe(other.users[0]?.userId);
     await engine.close();
@@ -74,18 +98,33 @@ describe("a mint to an address", () => {
     });
   });
 
-  it("creates nobody when the request is refused, or only checked", async ({ engine, tenant, assets, made }) => {
+  it("creates nobody when the request is refused, or only checked", async ({
+    engine,
+    tenant,
+    assets,
+    made,
+  }) => {
     const good = { ownerAddress: NEW, mints: [entry(made)] };
     const bad = { ownerAddress: OTHER, mints: [entry(made, { assetId: assets.erc20 })] };
-    expect((await refusal(engine.mint(tenant.principal, { users: [good, bad] }))).code).toBe("validation_failed");
-    expect(await engine.mints.check(tenant.principal, { users: [good] })).toEqual({ users: 1, mints: 1 });
+    expect((await refusal(engine.mint(tenant.principal, { users: [good, bad] }))).code).toBe(
+      "validation_failed",
+    );
+    expect(await engine.mints.check(tenant.principal, { users: [good] })).toEqual({
+      users: 1,
+      mints: 1,
+    });
     expect(await all(engine.users.list(tenant.applicationId))).toHaveLength(OWNERS.length);
   });
 
-  it("needs the scope users for an address without a user, and only for that", async ({ engine, tenant, made }) => {
+  it("needs the scope users for an address without a user, and only for that", async ({
+    engine,
+    tenant,
+    made,
+  }) => {
     const { secret } = await engine.keys.issue(tenant.applicationId, { scopes: ["mint"] });
     const minter = await engine.keys.authenticate(secret);
-    const mint = (ownerAddress: Address) => engine.mint(minter, { users: [{ ownerAddress, mints: [entry(made)] }] });
+    const mint = (ownerAddress: Address) =>
+      engine.mint(minter, { users: [{ ownerAddress, mints: [entry(made)] }] });
     expect(await refusal(mint(NEW))).toEqual({
       code: "scope_missing",
       issues: { "/users/0/ownerAddress": "scope_missing" },
@@ -94,7 +133,11 @@ describe("a mint to an address", () => {
   });
 
   it.for([
-    ["a wrong checksum", { ownerAddress: "0x70997970C51812dc3A010C7d01b50e0d17dc79c8" }, "validation_failed"],
+    [
+      "a wrong checksum",
+      { ownerAddress: "0x70997970C51812dc3A010C7d01b50e0d17dc79c8" },
+      "validation_failed",
+    ],
     ["no address", { ownerAddress: "0x1234" }, "validation_failed"],
     ["the zero address", { ownerAddress: `0x${"0".repeat(40)}` }, "validation_failed"],
     ["a number", { ownerAddress: 7 }, "validation_failed"],
@@ -110,14 +153,20 @@ describe("a mint to an address", () => {
   it("refuses an id with the address, and a repeated user", async ({ engine, tenant, made }) => {
     const userId = tenant.users[0]?.userId;
     const mint = (...users: object[]) =>
-      refusal(engine.mint(tenant.principal, { users: users.map((user) => ({ ...user, mints: [entry(made)] })) }));
+      refusal(
+        engine.mint(tenant.principal, {
+          users: users.map((user) => ({ ...user, mints: [entry(made)] })),
+        }),
+      );
     expect(await mint({ userId, ownerAddress: OWNER })).toEqual({
       code: "validation_failed",
       issues: { "/users/0/ownerAddress": "validation_failed" },
     });
     const twice = { code: "duplicate_user", issues: { "/users/1/ownerAddress": "duplicate_user" } };
     expect(await mint({ userId }, { ownerAddress: OWNER })).toEqual(twice);
-    expect(await mint({ ownerAddress: NEW }, { ownerAddress: NEW.toUpperCase().replace("X", "x") })).toEqual(twice);
+    expect(
+      await mint({ ownerAddress: NEW }, { ownerAddress: NEW.toUpperCase().replace("X", "x") }),
+    ).toEqual(twice);
   });
 });
 
@@ -185,7 +234,9 @@ describe("users created together", () => {
     "refuse the reference %j",
     async ([reference], { engine, tenant }) => {
       const user = { ownerAddress: NEW, reference: reference as string };
-      expect((await refusal(engine.users.create(tenant.applicationId, user))).code).toBe("validation_failed");
+      expect((await refusal(engine.users.create(tenant.applicationId, user))).code).toBe(
+        "validation_failed",
+      );
     },
   );
 });
@@ -225,17 +276,29 @@ describe("an entry without a mode", () => {
     const made = await fixture({ store });
     const { engine, tenant, assets } = made;
     const { applicationId } = tenant;
-    const created = await engine.applications.create({ name: "with a default", dataAvailabilityMode: "validium" });
+    const created = await engine.applications.create({
+      name: "with a default",
+      dataAvailabilityMode: "validium",
+    });
     await engine.applications.change(applicationId, { dataAvailabilityMode: "validium" });
-    const request = { users: [{ userId: tenant.users[0]?.userId, mints: [{ assetId: assets.erc20, amount: 5 }] }] };
+    const request = {
+      users: [{ userId: tenant.users[0]?.userId, mints: [{ assetId: assets.erc20, amount: 5 }] }],
+    };
     const once = { idempotencyKey: "order" };
     const first = await engine.mint(tenant.principal, request, once);
     await engine.assets.change(assets.erc20, { dataAvailabilityMode: "zk-rollup" });
-    expect(await engine.mint(tenant.principal, request, once)).toMatchObject({ replayed: true, mintId: first.mintId });
+    expect(await engine.mint(tenant.principal, request, once)).toMatchObject({
+      replayed: true,
+      mintId: first.mintId,
+    });
     await engine.close();
     await using again = await openTest(store, { clock: () => START + 1 });
-    expect((await again.applications.get(created.applicationId)).dataAvailabilityMode).toBe("validium");
-    expect((await again.assets.get(applicationId, assets.erc20)).dataAvailabilityMode).toBe("zk-rollup");
+    expect((await again.applications.get(created.applicationId)).dataAvailabilityMode).toBe(
+      "validium",
+    );
+    expect((await again.assets.get(applicationId, assets.erc20)).dataAvailabilityMode).toBe(
+      "zk-rollup",
+    );
     expect((await again.operator.verify()).problems).toEqual([]);
   });
 });

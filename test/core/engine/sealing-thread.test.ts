@@ -13,12 +13,20 @@ import { type Fixture, fixture, mintOf, openTest, requestOf } from "./fixture.ts
 /** Enough for a batch to be sealed on the thread. */
 const LARGE = 2_000;
 const LIMITS = { batchVaults: { validium: LARGE, "zk-rollup": LARGE } };
-const ASSET = { chainId: 1n, assetType: `0x${"11".repeat(32)}`, standard: "erc721", blobScheme: "mintmark" } as const;
+const ASSET = {
+  chainId: 1n,
+  assetType: `0x${"11".repeat(32)}`,
+  standard: "erc721",
+  blobScheme: "mintmark",
+} as const;
 const assetAt = () => ASSET;
 
 /** A request of so many tokens, told apart from other requests' by its name. */
 function requestFor({ tenant, assets }: Fixture, name: string, count: number) {
-  return requestOf(tenant.users[0], ...Array.from({ length: count }, (_, i) => mintOf(assets.erc721, `${name}-${i}`)));
+  return requestOf(
+    tenant.users[0],
+    ...Array.from({ length: count }, (_, i) => mintOf(assets.erc721, `${name}-${i}`)),
+  );
 }
 
 /** Resolves when so many batches are sealed on disk. */
@@ -39,7 +47,13 @@ function vaultsOf(count: number): VaultColumns {
   const holder = { applicationIndex: 0, userIndex: 3, owner: new Uint8Array(20).fill(7) };
   const blobs = Buffer.from("12345");
   for (let i = 0; i < count; i++) {
-    vaults.push(holder, { assetIndex: 5, amountHigh: 0, amountLow: 1, blobs, start: 0, end: 5 }, 1, 1, i);
+    vaults.push(
+      holder,
+      { assetIndex: 5, amountHigh: 0, amountLow: 1, blobs, start: 0, end: 5 },
+      1,
+      1,
+      i,
+    );
   }
   return vaults;
 }
@@ -49,7 +63,10 @@ describe("large batches", () => {
     const world = await fixture({ limits: LIMITS });
     const { engine, tenant } = world;
     const done = sealed(engine, 3);
-    const { transactions } = await engine.mint(tenant.principal, requestFor(world, "a", 3 * LARGE + 10));
+    const { transactions } = await engine.mint(
+      tenant.principal,
+      requestFor(world, "a", 3 * LARGE + 10),
+    );
     const more = await engine.mint(tenant.principal, requestFor(world, "b", 1));
     expect(more.transactions[0]?.vaultId).toBe((3n << 20n) | 10n);
     expect((await done).map(({ batchNumber }) => batchNumber)).toEqual([0, 1, 2]);
@@ -57,7 +74,11 @@ describe("large batches", () => {
     expect((await engine.proofs.vault(vaultId)).siblings).toHaveLength(11);
     const report = await engine.operator.verify();
     expect(report.problems).toEqual([]);
-    expect(report).toMatchObject({ batches: 3, vaults: 3 * LARGE + 11, state: await engine.batches.state() });
+    expect(report).toMatchObject({
+      batches: 3,
+      vaults: 3 * LARGE + 11,
+      state: await engine.batches.state(),
+    });
     await engine.close();
   });
 
@@ -70,12 +91,12 @@ describe("large batches", () => {
     await minted;
     await closed;
     const store = await LevelStore.open(database, true);
-    const left = await Promise.all([0, 1, 2].map((number) => store.get(keyOf.batch("validium", number))));
-    expect(left.map((record = Buffer.of()) => decodeRecord(batchRecord, record, "a batch").status)).toEqual([
-      "open",
-      "open",
-      "open",
-    ]);
+    const left = await Promise.all(
+      [0, 1, 2].map((number) => store.get(keyOf.batch("validium", number))),
+    );
+    expect(
+      left.map((record = Buffer.of()) => decodeRecord(batchRecord, record, "a batch").status),
+    ).toEqual(["open", "open", "open"]);
     await store.close();
     const reopened = await openTest(database, { limits: LIMITS });
     expect(reopened.batches.getOpen("validium")).toMatchObject({ batchNumber: 2, vaultCount: 10 });
@@ -132,7 +153,9 @@ describe("the sealing thread", () => {
       ["http://nowhere", "ERR_INVALID_URL_SCHEME"],
     ] as const) {
       const thread = new SealingThread(new URL(script));
-      const derived = await Promise.all([1, 2].map(() => thread.derive(batch, vaultsOf(10), assetAt)));
+      const derived = await Promise.all(
+        [1, 2].map(() => thread.derive(batch, vaultsOf(10), assetAt)),
+      );
       expect(derived).toEqual([own, own]);
       expect(thread.fault?.message).toContain("mintmark-sealing does not run");
       expect(String(thread.fault?.cause)).toContain(why);
@@ -144,7 +167,10 @@ describe("the sealing thread", () => {
   it("drops its queue when the engine closes", async () => {
     const thread = new SealingThread();
     const waiting = thread.derive({ mode: "validium", batchNumber: 1 }, vaultsOf(10), assetAt);
-    await Promise.all([expect(waiting).rejects.toMatchObject({ code: "engine_closed" }), thread.close()]);
+    await Promise.all([
+      expect(waiting).rejects.toMatchObject({ code: "engine_closed" }),
+      thread.close(),
+    ]);
   });
 
   it("never ends a process that closes while an answer is on its way", () => {
@@ -155,6 +181,8 @@ describe("the sealing thread", () => {
       thread.derive({}, { assetIndices: () => [], parts: () => [] }, () => ({})).catch(() => {});
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000);
       await thread.close();`;
-    expect(() => execFileSync(process.execPath, ["-e", program, "--input-type=module"])).not.toThrow();
+    expect(() =>
+      execFileSync(process.execPath, ["-e", program, "--input-type=module"]),
+    ).not.toThrow();
   });
 });

@@ -11,7 +11,9 @@ import { refusal } from "./fixture.ts";
 
 const account = privateKeyToAccount(`0x${"5a".repeat(32)}`);
 const bytes = (length: number) =>
-  fc.uint8Array({ minLength: length, maxLength: length }).map((made): Hex => `0x${Buffer.from(made).toString("hex")}`);
+  fc
+    .uint8Array({ minLength: length, maxLength: length })
+    .map((made): Hex => `0x${Buffer.from(made).toString("hex")}`);
 const N = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 const word = (value: bigint) => value.toString(16).padStart(64, "0");
 
@@ -34,7 +36,8 @@ const forged = fc
   })
   .map(async ({ digest, r, s }) => {
     const signed = compactBytes(await account.sign({ hash: digest }));
-    const part = (value: bigint | null, from: number) => (value === null ? signed.slice(from, from + 64) : word(value));
+    const part = (value: bigint | null, from: number) =>
+      value === null ? signed.slice(from, from + 64) : word(value);
     const signature: Hex = `0x${part(r, 2)}${part(s, 66)}`;
     return { digest, signature };
   });
@@ -49,8 +52,12 @@ describe("the thread of signers", () => {
       await fc.assert(
         fc.asyncProperty(fc.array(forged, { maxLength: 80 }), async (list) => {
           const asked = await Promise.all(list);
-          const found = await Promise.all(asked.map(({ digest, signature }) => thread.recover(digest, signature)));
-          expect(found).toEqual(await Promise.all(asked.map((one) => transferSigner(one.digest, one.signature))));
+          const found = await Promise.all(
+            asked.map(({ digest, signature }) => thread.recover(digest, signature)),
+          );
+          expect(found).toEqual(
+            await Promise.all(asked.map((one) => transferSigner(one.digest, one.signature))),
+          );
         }),
         { numRuns: 12 },
       );
@@ -69,7 +76,9 @@ describe("the thread of signers", () => {
     const warned = once(process, "warning");
     const digest: Hash = `0x${"22".repeat(32)}`;
     const signature = compactBytes(await account.sign({ hash: digest }));
-    const all = await Promise.all(Array.from({ length: 20 }, () => thread.recover(digest, signature)));
+    const all = await Promise.all(
+      Array.from({ length: 20 }, () => thread.recover(digest, signature)),
+    );
     expect(all).toEqual(all.map(() => account.address.toLowerCase()));
     expect(thread.fault?.cause).toMatchObject({ code: "MODULE_NOT_FOUND" });
     const [{ message, detail }] = await warned;

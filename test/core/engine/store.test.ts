@@ -22,7 +22,16 @@ import {
   SETTLEMENT,
 } from "./fixture.ts";
 import { it } from "./it.ts";
-import { committed, HOME, hear, imported, MIRROR, ownerAddress, signedList, withdrawn } from "./l1-fixture.ts";
+import {
+  committed,
+  HOME,
+  hear,
+  imported,
+  MIRROR,
+  ownerAddress,
+  signedList,
+  withdrawn,
+} from "./l1-fixture.ts";
 import { signedTransfers } from "./transfers-fixture.ts";
 
 const BINARY = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;
@@ -46,7 +55,10 @@ describe("a store", () => {
     await engine.operator.recordRegistered(asset.assetId);
     const tenant = await newTenant(engine, [asset.assetId]);
     const mint = (id: number) => mintOf(asset.assetId, id);
-    const { mintId } = await engine.mint(tenant.principal, requestOf(tenant.users[0], mint(1), mint(2)));
+    const { mintId } = await engine.mint(
+      tenant.principal,
+      requestOf(tenant.users[0], mint(1), mint(2)),
+    );
     await engine.operator.seal("validium");
     await engine.mint(tenant.principal, requestOf(tenant.users[1], mint(3)));
     const before = [
@@ -62,9 +74,9 @@ describe("a store", () => {
       await again.mints.get(tenant.applicationId, mintId),
     ]).toEqual(before);
     expect(await again.keys.authenticate(tenant.token)).toEqual(tenant.principal);
-    expect((await refusal(again.mint(tenant.principal, requestOf(tenant.users[0], mint(3))))).code).toBe(
-      "token_already_minted",
-    );
+    expect(
+      (await refusal(again.mint(tenant.principal, requestOf(tenant.users[0], mint(3))))).code,
+    ).toBe("token_already_minted");
     expect((await again.operator.verify()).problems).toEqual([]);
   });
 
@@ -109,13 +121,18 @@ describe("a store", () => {
 
   it("refuses every call once closed", async () => {
     const { engine, tenant, assets } = await fixture();
-    const mint = engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 1)));
+    const mint = engine.mint(
+      tenant.principal,
+      requestOf(tenant.users[0], mintOf(assets.erc20, "", 1)),
+    );
     await Promise.all([engine.close(), engine.close()]);
     expect((await mint).transactions).toHaveLength(1);
     expect((await refusal(engine.mint(tenant.principal, {}))).code).toBe("engine_closed");
     expect((await refusal(engine.vaults.get(tenant.applicationId, 0n))).code).toBe("engine_closed");
     expect((await refusal(engine.proofs.content(0n))).code).toBe("engine_closed");
-    expect(() => engine.batches.state()).toThrow(expect.objectContaining({ code: "engine_closed" }));
+    expect(() => engine.batches.state()).toThrow(
+      expect.objectContaining({ code: "engine_closed" }),
+    );
   });
 });
 
@@ -131,7 +148,8 @@ function failWrites(database: Database): void {
 describe("a failing write", () => {
   it("is never acknowledged, stops the engine, and leaves the store unchanged", async () => {
     const { engine, tenant, assets, database, clock } = await fixture();
-    const mint = (id: number) => engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, id)));
+    const mint = (id: number) =>
+      engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, id)));
     await mint(1);
     const state = engine.batches.getOpen("validium");
     const batch = database.batch;
@@ -143,9 +161,11 @@ describe("a failing write", () => {
       mint(3),
       engine.users.create(tenant.applicationId, { ownerAddress: SETTLEMENT.contract }),
     ]);
-    expect(outcomes.map((outcome) => (outcome.status === "rejected" ? outcome.reason.code : "fulfilled"))).toEqual(
-      Array(3).fill("store_failed"),
-    );
+    expect(
+      outcomes.map((outcome) =>
+        outcome.status === "rejected" ? outcome.reason.code : "fulfilled",
+      ),
+    ).toEqual(Array(3).fill("store_failed"));
     Object.assign(database, { batch });
     expect((await refusal(mint(4))).code).toBe("store_failed");
     expect((await refusal(engine.vaults.get(tenant.applicationId, 0n))).code).toBe("store_failed");
@@ -157,11 +177,20 @@ describe("a failing write", () => {
     await again.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 2)));
   });
 
-  it("of a read is not mistaken for a missing record", async ({ engine, tenant, assets, database }) => {
+  it("of a read is not mistaken for a missing record", async ({
+    engine,
+    tenant,
+    assets,
+    database,
+  }) => {
     Object.assign(database, {
-      getMany: async () => Promise.reject(Object.assign(new Error("I/O"), { code: "LEVEL_IO_ERROR" })),
+      getMany: async () =>
+        Promise.reject(Object.assign(new Error("I/O"), { code: "LEVEL_IO_ERROR" })),
     });
-    const mint = engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc1155, 1)));
+    const mint = engine.mint(
+      tenant.principal,
+      requestOf(tenant.users[0], mintOf(assets.erc1155, 1)),
+    );
     expect((await refusal(mint)).code).toBe("store_failed");
   });
 });
@@ -170,7 +199,9 @@ describe("a failing write", () => {
 async function furnished() {
   const { engine, database, tenant, assets, clock } = await fixture();
   const mint = (...mints: Parameters<typeof requestOf>[1][]) =>
-    engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints), { idempotencyKey: `key ${mints.length}` });
+    engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints), {
+      idempotencyKey: `key ${mints.length}`,
+    });
   await mint(
     mintOf(assets.erc721, 1),
     mintOf(assets.erc1155, "a", 5),
@@ -179,23 +210,43 @@ async function furnished() {
   );
   await engine.operator.seal("validium");
   await engine.operator.seal("zk-rollup");
-  await engine.operator.voidSlots("validium", 0, [{ firstSlot: 1, count: 1, failure: "L1 refuses it" }]);
+  await engine.operator.voidSlots("validium", 0, [
+    { firstSlot: 1, count: 1, failure: "L1 refuses it" },
+  ]);
   const deadline = BigInt(clock.now / 1000 + 3600);
-  const message = { vaultId: 0n, withdrawnBefore: 0n, quantity: 1n, recipient: owner.address, deadline };
+  const message = {
+    vaultId: 0n,
+    withdrawnBefore: 0n,
+    quantity: 1n,
+    recipient: owner.address,
+    deadline,
+  };
   const signature = await owner.signTypedData(withdrawalTypedData(SETTLEMENT, message));
   await engine.withdrawals.request(tenant.principal, { ...message, signature });
   const ownVault = packVaultId({ mode: "zk-rollup", batchNumber: 0, slot: 0 });
-  await engine.withdrawals.requestList(tenant.principal, await signedList({ engine, clock }, [ownVault]));
+  await engine.withdrawals.requestList(
+    tenant.principal,
+    await signedList({ engine, clock }, [ownVault]),
+  );
   clock.now += 1;
   expect(await engine.operator.forgetIdempotencyKeys(clock.now)).toBe(1);
   await mint({ ...mintOf(assets.erc721, 2), reference: "order" }, mintOf(assets.erc20, "", 9));
   await engine.operator.recordSubmitted("validium", 0, `0x${"11".repeat(32)}`);
   const ownWithdrawal = withdrawn(ownVault, 3n, 3n, ownerAddress, 11n);
-  await engine.operator.recordEvents(HOME, [await committed(engine, "zk-rollup", 0, 10n), ownWithdrawal], 12n, {
-    blockHash: `0x${"12".repeat(32)}`,
-  });
+  await engine.operator.recordEvents(
+    HOME,
+    [await committed(engine, "zk-rollup", 0, 10n), ownWithdrawal],
+    12n,
+    {
+      blockHash: `0x${"12".repeat(32)}`,
+    },
+  );
   await engine.operator.addMirror(MIRROR);
-  await engine.operator.recordEvents(MIRROR.chainId, [await imported(engine, "zk-rollup", 0, 5n)], 6n);
+  await engine.operator.recordEvents(
+    MIRROR.chainId,
+    [await imported(engine, "zk-rollup", 0, 5n)],
+    6n,
+  );
   await engine.operator.recordFinalized(HOME, 12n);
   for (const assetId of [assets.erc20, assets.erc1155])
     await engine.operator.recordRegistered(assetId, { transferable: true });
@@ -205,7 +256,13 @@ async function furnished() {
   await give([{ vaultId: ownVault, amount: 1n, to }]);
   await engine.operator.sealTransfers();
   const power = { owner: ownerAddress, blockNumber: 13n, txHash: hashOf(13) } as const;
-  const session = { key: ownerAddress, until: 9n, limit: 9n, assetType: hashOf(0), authorizedAt: 1n };
+  const session = {
+    key: ownerAddress,
+    until: 9n,
+    limit: 9n,
+    assetType: hashOf(0),
+    authorizedAt: 1n,
+  };
   await engine.operator.recordEvents(
     HOME,
     [
@@ -222,22 +279,34 @@ async function furnished() {
   await engine.claims.createAll(tenant.principal, [
     { linkAddress: ownerAddress, mint: mintOf(own, 1), expiresAt: null },
   ]);
-  await engine.people.invite({ applicationId: tenant.applicationId, role: "developer", name: "Dev" });
+  await engine.people.invite({
+    applicationId: tenant.applicationId,
+    role: "developer",
+    name: "Dev",
+  });
   const [person] = (await engine.people.list(tenant.applicationId)).data;
   await engine.people.setAddress(person?.personId ?? "", ownerAddress);
   const { token } = await engine.people.signIn({ address: ownerAddress });
   const acting = await engine.actingAs(await engine.people.signedIn(token), "users");
   await acting.users.create(tenant.applicationId, { ownerAddress: `0x${"5e".repeat(20)}` });
-  const { webhook } = await engine.webhooks.create(tenant.applicationId, { url: "https://example.com/" });
+  const { webhook } = await engine.webhooks.create(tenant.applicationId, {
+    url: "https://example.com/",
+  });
   const rotationId = "01890000-0000-7000-8000-000000000001";
   await engine.webhooks.rotateSecret(tenant.applicationId, webhook.webhookId, { rotationId });
   await engine.operator.webhooks.recordDelivered(webhook.webhookId, 4);
   await engine.operator.webhooks.recordDisabled(webhook.webhookId, "down");
-  const foreign = { ...(await committed(engine, "validium", 0, 14n)), batchRoot: `0x${"11".repeat(32)}` } as const;
-  const diverge = async () => expect((await refusal(hear(engine, foreign))).code).toBe("history_diverged");
+  const foreign = {
+    ...(await committed(engine, "validium", 0, 14n)),
+    batchRoot: `0x${"11".repeat(32)}`,
+  } as const;
+  const diverge = async () =>
+    expect((await refusal(hear(engine, foreign))).code).toBe("history_diverged");
   await diverge();
   const { batchNumber: first } = engine.batches.getOpen("validium");
-  expect(await engine.operator.adopt([{ mode: "validium", first, batches: [] }])).toMatchObject({ batches: 0 });
+  expect(await engine.operator.adopt([{ mode: "validium", first, batches: [] }])).toMatchObject({
+    batches: 0,
+  });
   await mint(mintOf(assets.erc721, 2));
   await diverge();
   await engine.close();
@@ -265,10 +334,14 @@ describe("damage", () => {
     const records = await database.iterator<Buffer, Buffer>(BINARY).all();
     // The secret is random: nothing can tell it from another.
     const damageable = records.filter(([key]) => key[0] !== PREFIX.secret);
-    // Only a store in a cluster has a position, and only one of an earlier version a record of its format.
+    // Only a store in a cluster has a position, and only one of an earlier version a record of its
+    // format.
     const { secret: _, position: __, format: ___, ...expected } = PREFIX;
     expect(new Set(damageable.map(([key]) => key[0]))).toEqual(new Set(Object.values(expected)));
-    const damage = async (change: () => Promise<void>, undo: () => Promise<void>): Promise<string | undefined> => {
+    const damage = async (
+      change: () => Promise<void>,
+      undo: () => Promise<void>,
+    ): Promise<string | undefined> => {
       await database.open();
       await change();
       const problems = await problemsOf(database);
@@ -285,7 +358,10 @@ describe("damage", () => {
         const found = await damage(() => database.put(key, flipped, BINARY), restore);
         expect(found, `byte ${at} of ${key.toString("hex")}`).toBeDefined();
       }
-      expect(await damage(() => database.del(key, BINARY), restore), `${key.toString("hex")} deleted`).toBeDefined();
+      expect(
+        await damage(() => database.del(key, BINARY), restore),
+        `${key.toString("hex")} deleted`,
+      ).toBeDefined();
     }
     expect(await problemsOf(database)).toEqual([]);
   });

@@ -13,7 +13,11 @@ import { blobOf } from "./fixture.ts";
 const hash = fc
   .tuple(fc.constantFrom(0, 1, 0xffff00, 0xfffffe, 0xffffff), fc.constantFrom(0, 255))
   .map(([high, low]) => ((high << 8) | low) >>> 0);
-const step = fc.record({ action: fc.constantFrom("insert", "insert", "move", "remove"), hash, pick: fc.nat() });
+const step = fc.record({
+  action: fc.constantFrom("insert", "insert", "move", "remove"),
+  hash,
+  pick: fc.nat(),
+});
 
 describe("the index of tokens", () => {
   it("finds the same as a plain list after any inserts, moves and removals", () => {
@@ -37,7 +41,9 @@ describe("the index of tokens", () => {
         }
         for (const one of new Set(steps.map(({ hash }) => hash))) {
           const expected = plain.filter(({ hash }) => hash === one).map(({ ref }) => ref);
-          expect((index.candidates(one) ?? []).sort((a, b) => a - b)).toEqual(expected.sort((a, b) => a - b));
+          expect((index.candidates(one) ?? []).sort((a, b) => a - b)).toEqual(
+            expected.sort((a, b) => a - b),
+          );
           // A free place is enough to know that there is none; a taken one may be another token's.
           if (index.refsAtHome(Uint32Array.of(one))[0] === 0) expect(expected).toEqual([]);
         }
@@ -77,13 +83,19 @@ describe("the tokens of verify", () => {
     const removed = (id: number) => id % 4 === 0;
     for (let id = 0; id < COUNT; id++) if (removed(id)) tokens.remove(placeOf(id), 5, BigInt(id));
     expect(tokens.size).toBe(COUNT - COUNT / 4);
-    for (let id = 0; id < COUNT; id++) tokens.add({ ...placeOf(id), slot: COUNT + id }, 5, BigInt(id));
+    for (let id = 0; id < COUNT; id++)
+      tokens.add({ ...placeOf(id), slot: COUNT + id }, 5, BigInt(id));
     const found = tokens
       .suspects()
-      .map(({ earlier, token }) => `${earlier.mode} ${earlier.batchNumber} ${earlier.slot} ${token}`);
+      .map(
+        ({ earlier, token }) => `${earlier.mode} ${earlier.batchNumber} ${earlier.slot} ${token}`,
+      );
     for (let id = 0; id < COUNT; id++) {
       const { mode, batchNumber, slot } = placeOf(id);
-      if (id % 997 < 4) expect(found.includes(`${mode} ${batchNumber} ${slot} ${id} of asset 5`)).toBe(!removed(id));
+      if (id % 997 < 4)
+        expect(found.includes(`${mode} ${batchNumber} ${slot} ${id} of asset 5`)).toBe(
+          !removed(id),
+        );
     }
     expect(found.length).toBeGreaterThanOrEqual(COUNT - COUNT / 4);
     expect(found.length).toBeLessThan(COUNT - COUNT / 4 + 20);

@@ -1,6 +1,14 @@
 import { describe, expect } from "vitest";
 import type { Engine, Uuid } from "../../../core/index.ts";
-import { blobOf, type Fixture, knownAsset, mintOf, refusal, requestOf, type TestTenant } from "./fixture.ts";
+import {
+  blobOf,
+  type Fixture,
+  knownAsset,
+  mintOf,
+  refusal,
+  requestOf,
+  type TestTenant,
+} from "./fixture.ts";
 import { it } from "./it.ts";
 
 const MAX_ID = (1n << 256n) - 1n;
@@ -8,7 +16,11 @@ const MAX_ID = (1n << 256n) - 1n;
 /** Mints one entry of these fields. */
 function mintFields({ engine, tenant }: Fixture, fields: object, options = {}) {
   const entry = { amount: 1, dataAvailabilityMode: "validium", ...fields };
-  return engine.mint(tenant.principal, { users: [{ userId: tenant.users[0]?.userId, mints: [entry] }] }, options);
+  return engine.mint(
+    tenant.principal,
+    { users: [{ userId: tenant.users[0]?.userId, mints: [entry] }] },
+    options,
+  );
 }
 
 async function enabledAsset(
@@ -22,7 +34,9 @@ async function enabledAsset(
 }
 
 describe("a token named by its id", () => {
-  it("equals the token whose blob spells the id, for ERC-721 and ERC-1155, in every scheme", async ({ made }) => {
+  it("equals the token whose blob spells the id, for ERC-721 and ERC-1155, in every scheme", async ({
+    made,
+  }) => {
     const { engine, tenant, assets } = made;
     const imx = await enabledAsset(engine, tenant, "erc1155", { blobScheme: "imx" });
     for (const [assetId, tokenId, text] of [
@@ -39,28 +53,42 @@ describe("a token named by its id", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("equals the token of that id's blob, and errors point at the field in use", async ({ made }) => {
+  it("equals the token of that id's blob, and errors point at the field in use", async ({
+    made,
+  }) => {
     const { engine, tenant, assets } = made;
     const { erc721: assetId } = assets;
     const imx = await enabledAsset(engine, tenant, "erc1155", { blobScheme: "imx" });
     await mintFields(made, { assetId: imx, mintingBlob: blobOf("{5}:{red}") });
     await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assetId, "1001")));
-    const named = (code: string, field = "tokenId") => ({ code, issues: { [`/users/0/mints/0/${field}`]: code } });
-    expect(await refusal(mintFields(made, { assetId, tokenId: "1001" }))).toEqual(named("token_already_minted"));
-    expect(await refusal(mintFields(made, { assetId: imx, tokenId: "5" }))).toEqual(named("token_id_conflict"));
+    const named = (code: string, field = "tokenId") => ({
+      code,
+      issues: { [`/users/0/mints/0/${field}`]: code },
+    });
+    expect(await refusal(mintFields(made, { assetId, tokenId: "1001" }))).toEqual(
+      named("token_already_minted"),
+    );
+    expect(await refusal(mintFields(made, { assetId: imx, tokenId: "5" }))).toEqual(
+      named("token_id_conflict"),
+    );
     const twice = { amount: 1, dataAvailabilityMode: "validium", assetId };
     const both = [
       { ...twice, mintingBlob: blobOf(7) },
       { ...twice, tokenId: "7" },
     ];
     const userId = tenant.users[0]?.userId;
-    expect(await refusal(engine.mint(tenant.principal, { users: [{ userId, mints: both }] }))).toEqual({
+    expect(
+      await refusal(engine.mint(tenant.principal, { users: [{ userId, mints: both }] })),
+    ).toEqual({
       code: "duplicate_mint",
       issues: { "/users/0/mints/1/tokenId": "duplicate_mint" },
     });
   });
 
-  it("repeats with its idempotency key, and is found by the slow check too", async ({ assets, made }) => {
+  it("repeats with its idempotency key, and is found by the slow check too", async ({
+    assets,
+    made,
+  }) => {
     const fields = { assetId: assets.erc721.toUpperCase(), tokenId: "44" };
     const options = { idempotencyKey: "order" };
     const first = await mintFields(made, fields, options);
@@ -86,7 +114,10 @@ describe("a token named by its id", () => {
     [undefined, "erc1155", "validation_failed", "tokenId"],
   ] as const)("%s of %s is refused", async ([tokenId, standard, code, field], { made }) => {
     const fields = { assetId: made.assets[standard], ...(tokenId !== undefined && { tokenId }) };
-    expect(await refusal(mintFields(made, fields))).toEqual({ code, issues: { [`/users/0/mints/0/${field}`]: code } });
+    expect(await refusal(mintFields(made, fields))).toEqual({
+      code,
+      issues: { [`/users/0/mints/0/${field}`]: code },
+    });
   });
 
   it("is refused together with a blob; ERC-20 needs neither", async ({ assets, made }) => {
@@ -114,12 +145,16 @@ describe("a minting blob that is not text", () => {
   });
 
   it("is refused with the entry that was probably intended", async ({ made }) => {
-    await expect(mintFields(made, { assetId: made.assets.erc721, mintingBlob: "1001" })).rejects.toThrow(
-      '"tokenId": "1001"',
-    );
+    await expect(
+      mintFields(made, { assetId: made.assets.erc721, mintingBlob: "1001" }),
+    ).rejects.toThrow('"tokenId": "1001"');
   });
 
-  it("is accepted for an asset with rawBlobs, even after a restart", async ({ engine, tenant, made }) => {
+  it("is accepted for an asset with rawBlobs, even after a restart", async ({
+    engine,
+    tenant,
+    made,
+  }) => {
     const raw = await enabledAsset(engine, tenant, "erc721", { rawBlobs: true });
     for (const mintingBlob of notText)
       expect((await mintFields(made, { assetId: raw, mintingBlob })).vaults).toHaveLength(1);

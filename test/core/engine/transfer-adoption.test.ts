@@ -5,7 +5,16 @@ import type { SealedBatch } from "../../../core/ports.ts";
 import type { Transfer } from "../../../core/protocol/transfer.ts";
 import type { TransferGroup } from "../../../core/protocol/transfer-data.ts";
 import { claimed } from "../../settlement/transfers-fixture.ts";
-import { hashOf, knownAsset, memory, mintOf, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
+import {
+  hashOf,
+  knownAsset,
+  memory,
+  mintOf,
+  OWNERS,
+  openTest,
+  refusal,
+  requestOf,
+} from "./fixture.ts";
 import { committed, HOME, hear, withdrawn } from "./l1-fixture.ts";
 import { commits, signedTransfers, transferable } from "./transfers-fixture.ts";
 
@@ -41,7 +50,9 @@ async function twoHistories() {
   /** L1 takes what the first engine has sealed, and it is final. */
   const settle = async () => {
     for (const mode of MODES) {
-      for (const { status, batchNumber } of (await Array.fromAsync(made.engine.batches.list({ mode }))).reverse()) {
+      for (const { status, batchNumber } of (
+        await Array.fromAsync(made.engine.batches.list({ mode }))
+      ).reverse()) {
         if (status !== "sealed") continue;
         const event = await committed(made.engine, mode, batchNumber, ++block);
         await tell({ ...event, sequence: await commits(made.engine) });
@@ -54,11 +65,14 @@ async function twoHistories() {
     transfers: readonly Transfer[],
     signer = OWNERS[0] as (typeof OWNERS)[number],
   ) => {
-    const request = await signedTransfers({ engine, clock: made.clock }, transfers, { signer: signer as never });
+    const request = await signedTransfers({ engine, clock: made.clock }, transfers, {
+      signer: signer as never,
+    });
     const { transferId } = await engine.transfers.request(made.tenant.principal, request);
     return () => engine.transfers.get(made.tenant.applicationId, transferId);
   };
-  const withdraw = (vaultId: VaultId, units: bigint) => tell(withdrawn(vaultId, units, units, friend, ++block));
+  const withdraw = (vaultId: VaultId, units: bigint) =>
+    tell(withdrawn(vaultId, units, units, friend, ++block));
   /** The second engine learns that L1 has the first one's history. */
   const adopt = async () => {
     const [first] = events.filter((event) => event.type === "batchCommitted");
@@ -69,7 +83,10 @@ async function twoHistories() {
       const count = mode === "validium" ? countValidium : countRollup;
       const batches = [];
       for (let number = from; number < count; number++) {
-        const { batchRoot, dataHash, data, vaultCount } = await made.engine.batches.getSealed(mode, number);
+        const { batchRoot, dataHash, data, vaultCount } = await made.engine.batches.getSealed(
+          mode,
+          number,
+        );
         batches.push({ mode, batchNumber: number, batchRoot, dataHash, data, vaultCount });
       }
       if (mode === "zk-rollup") batches.push(...hostile);
@@ -86,7 +103,12 @@ async function twoHistories() {
     const { countRollup: batchNumber } = made.engine.batches.state();
     const batch = claimed(groups, batchNumber + hostile.length);
     const { batchRoot, vaultCount, dataHash } = batch;
-    const header = { batchRoot, vaultCount, committedAt: 1000n + ++block, sequence: await nextSequence() };
+    const header = {
+      batchRoot,
+      vaultCount,
+      committedAt: 1000n + ++block,
+      sequence: await nextSequence(),
+    };
     const place = { txHash: hashOf(Number(block)), blockNumber: block, logIndex: 0 };
     events.push({
       type: "batchCommitted",
@@ -106,11 +128,15 @@ async function twoHistories() {
       const { countValidium, countRollup } = made.engine.batches.state();
       for (let number = 0; number < (mode === "validium" ? countValidium : countRollup); number++) {
         const { vaultCount } = await made.engine.batches.get(mode, number);
-        expect((await other.batches.get(mode, number)).kind).toBe((await made.engine.batches.get(mode, number)).kind);
+        expect((await other.batches.get(mode, number)).kind).toBe(
+          (await made.engine.batches.get(mode, number)).kind,
+        );
         const first = (mode === "validium" ? 0n : 1n << 63n) | (BigInt(number) << 20n);
         for (let slot = 0n; slot < vaultCount; slot++) {
           const [here, there] = await Promise.all(
-            [made.engine, other].map((engine) => engine.vaults.content(first | slot).catch(({ code }) => code)),
+            [made.engine, other].map((engine) =>
+              engine.vaults.content(first | slot).catch(({ code }) => code),
+            ),
           );
           expect([first | slot, there]).toEqual([first | slot, here]);
         }
@@ -127,10 +153,20 @@ describe("a store that adopts L1's history", () => {
     const first = await give(engine, [whole(token), { vaultId: items, amount: 3n, to: friend }]);
     await engine.operator.sealTransfers();
     await settle();
-    const [given, part] = (await first()).transfers.map(({ newVaultId }) => newVaultId ?? 0n) as [bigint, bigint];
-    await engine.mint(tenant.principal, requestOf(tenant.users[3], mintOf(assets.erc20, "", 8, "zk-rollup")));
+    const [given, part] = (await first()).transfers.map(({ newVaultId }) => newVaultId ?? 0n) as [
+      bigint,
+      bigint,
+    ];
+    await engine.mint(
+      tenant.principal,
+      requestOf(tenant.users[3], mintOf(assets.erc20, "", 8, "zk-rollup")),
+    );
     await engine.mint(tenant.principal, requestOf(tenant.users[3], mintOf(assets.erc721, 77)));
-    await give(engine, [whole(given, third), { vaultId: part, amount: 0n, to: `0x${"00".repeat(20)}` }], OWNERS[1]);
+    await give(
+      engine,
+      [whole(given, third), { vaultId: part, amount: 0n, to: `0x${"00".repeat(20)}` }],
+      OWNERS[1],
+    );
     await give(engine, [{ vaultId: units, amount: 60n, to: third }]);
     await engine.operator.sealTransfers();
     await engine.operator.seal("validium");
@@ -172,11 +208,18 @@ describe("a store that adopts L1's history", () => {
     const world = await twoHistories();
     const { engine, other, tenant, assets, token, units, items, settle, attack, adopt } = world;
     const mint = requestOf(tenant.users[1], mintOf(assets.erc20, "", 9));
-    const [foreign] = (await engine.mint(tenant.principal, mint)).transactions.map(({ vaultId }) => vaultId);
+    const [foreign] = (await engine.mint(tenant.principal, mint)).transactions.map(
+      ({ vaultId }) => vaultId,
+    );
     await engine.operator.seal("validium");
     await settle();
-    const signed = (transfers: readonly Transfer[], signer = OWNERS[0] as (typeof OWNERS)[number]) =>
-      signedTransfers({ engine, clock: world.clock }, transfers, { signer: signer as never }) as Promise<TransferGroup>;
+    const signed = (
+      transfers: readonly Transfer[],
+      signer = OWNERS[0] as (typeof OWNERS)[number],
+    ) =>
+      signedTransfers({ engine, clock: world.clock }, transfers, {
+        signer: signer as never,
+      }) as Promise<TransferGroup>;
     const rollup = (batch: bigint, slot: bigint) => (1n << 63n) | (batch << 20n) | slot;
     // Slots that the batch does not have, and a record that spends what comes of one.
     const [missing, absent, beyond] = [97n, 98n, 99n];
@@ -205,19 +248,25 @@ describe("a store that adopts L1's history", () => {
     };
     expect(await refuted(foreign ?? 0n)).toEqual([foreign, true, rollup(0n, 5n)]);
     for (const id of [rollup(0n, 0n), rollup(0n, 1n), rollup(1n, 0n)]) {
-      expect((await other.transfers.history(id)).before.map(({ status }) => status)).not.toContain("finalized");
+      expect((await other.transfers.history(id)).before.map(({ status }) => status)).not.toContain(
+        "finalized",
+      );
       expect((await refusal(other.proofs.exit(id))).code).toBe(none);
     }
 
     const lists = await Promise.all(
-      [units, foreign ?? 0n].map(async (id) => (await other.transfers.history(id)).after[0]?.transferId ?? ""),
+      [units, foreign ?? 0n].map(
+        async (id) => (await other.transfers.history(id)).after[0]?.transferId ?? "",
+      ),
     );
     const [adopted] = (await Array.fromAsync(other.applications.list())).filter(({ name }) =>
       name.startsWith("Adopted"),
     );
     const rooms = [tenant.applicationId, adopted?.applicationId ?? ""];
     const all = await Promise.all(lists.map((id, i) => other.transfers.get(rooms[i] ?? "", id)));
-    const counted = all.map(({ transfers }) => transfers.map(({ from, failure }) => [from, failure === null]));
+    const counted = all.map(({ transfers }) =>
+      transfers.map(({ from, failure }) => [from, failure === null]),
+    );
     const [ann, bob] = [OWNERS[0].address.toLowerCase(), friend];
     const gone = [`0x${"00".repeat(20)}`, false];
     expect(counted).toEqual([
@@ -260,7 +309,13 @@ describe("a store that adopts L1's history", () => {
     const { batchRoot, vaultCount, dataHash } = batch;
     const header = { batchRoot, vaultCount, committedAt: 1000n, sequence: 0n };
     const place = { batchNumber: 0, txHash: hashOf(5), blockNumber: 5n, logIndex: 0 };
-    const event: L1Event = { type: "batchCommitted", mode: "zk-rollup", dataHash, ...place, ...header };
+    const event: L1Event = {
+      type: "batchCommitted",
+      mode: "zk-rollup",
+      dataHash,
+      ...place,
+      ...header,
+    };
     expect((await refusal(hear(engine, event))).code).toBe("history_diverged");
     const histories = [
       { mode: "zk-rollup", first: 0, batches: [batch] },
@@ -277,7 +332,9 @@ describe("a store that adopts L1's history", () => {
     expect(list.transfers.map(({ tokenId, failure }) => [tokenId, failure !== null])).toEqual(
       Array.from({ length: 4 }, () => [null, true]),
     );
-    expect((await refusal(engine.vaults.get(room?.applicationId ?? "", self))).code).toBe("vault_not_found");
+    expect((await refusal(engine.vaults.get(room?.applicationId ?? "", self))).code).toBe(
+      "vault_not_found",
+    );
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 });

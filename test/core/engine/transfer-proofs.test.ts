@@ -3,9 +3,19 @@ import { describe, expect, it } from "vitest";
 import type { BatchVaultProof, Engine, Hex, VaultId } from "../../../core/index.ts";
 import type { ProvenHop, ProvenVault } from "../../../core/ports.ts";
 import { type Transfer, transfersDigest } from "../../../core/protocol/transfer.ts";
-import { isTransferred, tipIdOf, tipOwnerOf, verifyHop, verifyHops } from "../../../core/protocol/transfer-proof.ts";
+import {
+  isTransferred,
+  tipIdOf,
+  tipOwnerOf,
+  verifyHop,
+  verifyHops,
+} from "../../../core/protocol/transfer-proof.ts";
 import type { TransferableVault } from "../../../core/protocol/transfer-rules.ts";
-import { transferFault, transferredVault, transferSigner } from "../../../core/protocol/transfer-rules.ts";
+import {
+  transferFault,
+  transferredVault,
+  transferSigner,
+} from "../../../core/protocol/transfer-rules.ts";
 import { withdrawalListTypedData } from "../../../core/protocol/typed-data.ts";
 import { verifyVaultProof } from "../../../core/protocol/verifier.ts";
 import { mintOf, OWNERS, refusal, requestOf } from "./fixture.ts";
@@ -21,8 +31,15 @@ const [ann, bob, cat] = OWNERS.map(({ address }) => address.toLowerCase() as `0x
   `0x${string}`,
 ];
 
-/** Transfers under one signature, sealed and committed, and the ids of the vaults that they make. */
-async function moved(world: World, transfers: readonly Gift[], by = 0, commit = true): Promise<VaultId[]> {
+/**
+ * Transfers under one signature, sealed and committed, and the ids of the vaults that they make.
+ */
+async function moved(
+  world: World,
+  transfers: readonly Gift[],
+  by = 0,
+  commit = true,
+): Promise<VaultId[]> {
   const { engine, tenant } = world;
   const signer = OWNERS[by] as (typeof OWNERS)[0];
   const request = await signedTransfers(world, transfers, { signer });
@@ -33,16 +50,32 @@ async function moved(world: World, transfers: readonly Gift[], by = 0, commit = 
   return list.transfers.map(({ newVaultId }) => newVaultId ?? 0n);
 }
 
-/** What stands behind the signature of a list of one transfer, whose message can be made from the hop. */
-async function powersOf({ settlement }: Engine, transfer: Transfer, deadline: bigint, signature: Hex) {
+/**
+ * What stands behind the signature of a list of one transfer, whose message can be made from the
+ * hop.
+ */
+async function powersOf(
+  { settlement }: Engine,
+  transfer: Transfer,
+  deadline: bigint,
+  signature: Hex,
+) {
   const digest = transfersDigest(settlement, { transfers: [transfer], deadline });
   const signer = await transferSigner(digest, signature);
   return { signer, session: null, approvedAt: 0n, cancelledAt: 0n, signerCancelledAt: 0n };
 }
 
-/** The tip, and each record's fault, by the rules of L1 and with its facts. Nothing was withdrawn. */
+/**
+ * The tip, and each record's fault, by the rules of L1 and with its facts. Nothing was withdrawn.
+ */
 async function followed({ engine }: World, { vault: minted, hops = [] }: BatchVaultProof) {
-  let vault: TransferableVault = { ...minted, withdrawn: 0n, standard: "erc20", transferable: true, hops: 0 };
+  let vault: TransferableVault = {
+    ...minted,
+    withdrawn: 0n,
+    standard: "erc20",
+    transferable: true,
+    hops: 0,
+  };
   const faults = [];
   for (const hop of hops) {
     const { amount, to, deadline, header, signature } = hop;
@@ -80,7 +113,12 @@ describe("the proof of a transferred vault", () => {
     const { vault, faults } = await followed(world, proof);
     expect(faults).toEqual([null, null, null]);
     expect(vault).toMatchObject({ owner: ann, amount: 20n });
-    expect(await engine.proofs.content(last ?? 0n)).toEqual({ ...proof.vault, vaultId: last, owner: ann, amount: 20n });
+    expect(await engine.proofs.content(last ?? 0n)).toEqual({
+      ...proof.vault,
+      vaultId: last,
+      owner: ann,
+      amount: 20n,
+    });
     expect(await engine.proofs.vault(last ?? 0n)).toEqual(proof);
     const minted = await engine.proofs.exit(units);
     expect(isTransferred(committed(minted))).toBe(false);
@@ -129,7 +167,10 @@ describe("the proof of a transferred vault", () => {
     const world = await transferable();
     const { engine, tenant, assets } = world;
     const mints = Array.from({ length: 300 }, (_, i) => mintOf(assets.erc721, 1000 + i));
-    const { transactions } = await engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints));
+    const { transactions } = await engine.mint(
+      tenant.principal,
+      requestOf(tenant.users[0], ...mints),
+    );
     await engine.operator.seal("validium");
     await commitAll(engine, "validium", 1);
     const made = await moved(
@@ -138,7 +179,10 @@ describe("the proof of a transferred vault", () => {
     );
     for (const slot of [0, 255, 256, 299]) {
       const proof = await engine.proofs.exit(made[slot] ?? 0n);
-      expect([proof.vault.vaultId, proof.hops?.[0]?.siblings.length]).toEqual([transactions[slot]?.vaultId, 9]);
+      expect([proof.vault.vaultId, proof.hops?.[0]?.siblings.length]).toEqual([
+        transactions[slot]?.vaultId,
+        9,
+      ]);
       expect(verifyHops(committed(proof))).toBe(true);
     }
   });
@@ -162,7 +206,9 @@ describe("the proof of a transferred vault", () => {
     const vaultId = given ?? 0n;
     const asked = await signed(world, 5n, { vaultId, recipient: bob, signer: OWNERS[1] });
     await engine.withdrawals.request(tenant.principal, asked);
-    const pending = await Array.fromAsync(engine.operator.pendingWithdrawals(engine.settlement.chainId));
+    const pending = await Array.fromAsync(
+      engine.operator.pendingWithdrawals(engine.settlement.chainId),
+    );
     expect(pending[0]?.header).toEqual((await engine.proofs.exit(units)).header);
     const listed = {
       vaults: [{ vaultId: change ?? 0n, withdrawnBefore: 0n, quantity: 70n }],
@@ -171,7 +217,10 @@ describe("the proof of a transferred vault", () => {
     const signature = await OWNERS[0].signTypedData(
       withdrawalListTypedData(engine.settlement, { ...listed, recipient: ann }),
     );
-    const [answer] = await engine.withdrawals.requestList(tenant.principal, { ...listed, signature });
+    const [answer] = await engine.withdrawals.requestList(tenant.principal, {
+      ...listed,
+      signature,
+    });
     expect(answer?.error).toMatchObject({ code: "validation_failed" });
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
@@ -196,7 +245,9 @@ describe("the proof of a transferred vault", () => {
     const powers = await powersOf(engine, transfer, deadline, signature);
     const { vault } = proof;
     const facts = { withdrawn: 50n, standard: "erc20", transferable: true, hops: 0 } as const;
-    expect(transferFault({ ...vault, ...facts }, { transfer, deadline, ...header }, powers)).toBe("amount");
+    expect(transferFault({ ...vault, ...facts }, { transfer, deadline, ...header }, powers)).toBe(
+      "amount",
+    );
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 });

@@ -10,7 +10,16 @@ import { transferSigner } from "../../../core/protocol/transfer-rules.ts";
 import { packVaultId } from "../../../core/protocol/vault.ts";
 import { type ModelRecord, NaiveTransferModel } from "../naive/naive-transfer-model.ts";
 import { naiveDecode, naiveDigest } from "../naive/naive-transfers.ts";
-import { type Fixture, fixture, hashOf, mintOf, OWNERS, openTest, requestOf, SETTLEMENT } from "./fixture.ts";
+import {
+  type Fixture,
+  fixture,
+  hashOf,
+  mintOf,
+  OWNERS,
+  openTest,
+  requestOf,
+  SETTLEMENT,
+} from "./fixture.ts";
 import { committed, HOME, signed, type Told } from "./l1-fixture.ts";
 import { signedTransfers } from "./transfers-fixture.ts";
 
@@ -47,7 +56,10 @@ const mode = fc.constantFrom<Mode>(...MODES);
 const does = <const D extends readonly string[]>(...all: D) => fc.constantFrom<D[number]>(...all);
 const steps: fc.Arbitrary<Step[]> = fc.array(
   fc.oneof(
-    { weight: 4, arbitrary: fc.record({ does: does("mint"), user: fc.nat(3), kind: fc.nat(2), amount, mode }) },
+    {
+      weight: 4,
+      arbitrary: fc.record({ does: does("mint"), user: fc.nat(3), kind: fc.nat(2), amount, mode }),
+    },
     {
       weight: 8,
       arbitrary: fc.record({
@@ -69,7 +81,18 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
     {
       weight: 14,
       arbitrary: fc.record({
-        does: does("commit", "commit", "final", "give", "settle", "settle", "settle", "take back", "restart", "wait"),
+        does: does(
+          "commit",
+          "commit",
+          "final",
+          "give",
+          "settle",
+          "settle",
+          "settle",
+          "take back",
+          "restart",
+          "wait",
+        ),
       }),
     },
     { weight: 2, arbitrary: fc.record({ does: does("reorg"), back: fc.nat(4) }) },
@@ -127,14 +150,18 @@ class World {
         return;
       case "take back": {
         const batches = await Array.fromAsync(engine.batches.list({ mode: "zk-rollup" }));
-        const open = batches.find(({ kind, status }) => kind === "transfers" && status === "sealed");
-        if (open !== undefined) await engine.operator.takeBackTransfers(open.batchNumber, "not now");
+        const open = batches.find(
+          ({ kind, status }) => kind === "transfers" && status === "sealed",
+        );
+        if (open !== undefined)
+          await engine.operator.takeBackTransfers(open.batchNumber, "not now");
         return;
       }
       case "commit":
         return this.#commit();
       case "settle":
-        for (const does of ["give", "commit", "commit", "commit", "final"] as const) await this.take({ does });
+        for (const does of ["give", "commit", "commit", "commit", "final"] as const)
+          await this.take({ does });
         return;
       case "final":
         this.#final = this.#block;
@@ -177,7 +204,12 @@ class World {
         const unique = this.ids.filter((id) => {
           const vault = model.vaults.get(id);
           // The contract voids no vault that was withdrawn from, and none twice.
-          return vault?.standard === "erc721" && vault.origin === id && vault.rest > 0n && !model.voided.has(id);
+          return (
+            vault?.standard === "erc721" &&
+            vault.origin === id &&
+            vault.rest > 0n &&
+            !model.voided.has(id)
+          );
         });
         const laterVaultId = unique[step.pick % unique.length];
         if (laterVaultId === undefined || step.amount > 2) return;
@@ -188,11 +220,29 @@ class World {
         const owner = ownerAt(step.pick);
         const terms = { until: this.#time + 20_000n, limit: BigInt(step.amount) };
         const at = this.#time + 1n;
-        const session = { owner, key: GAME.address, ...terms, assetType: ANY_ASSET, authorizedAt: at };
-        if (!this.model.authorize(owner, GAME.address.toLowerCase() as Address, { ...terms, assetType: null }, at))
+        const session = {
+          owner,
+          key: GAME.address,
+          ...terms,
+          assetType: ANY_ASSET,
+          authorizedAt: at,
+        };
+        if (
+          !this.model.authorize(
+            owner,
+            GAME.address.toLowerCase() as Address,
+            { ...terms, assetType: null },
+            at,
+          )
+        )
           return;
         await this.#tell({ type: "sessionAuthorized", ...session }, [], (on) => {
-          on.authorize(owner, GAME.address.toLowerCase() as Address, { ...terms, assetType: null }, at);
+          on.authorize(
+            owner,
+            GAME.address.toLowerCase() as Address,
+            { ...terms, assetType: null },
+            at,
+          );
         });
         return this.take({ does: "final" });
       }
@@ -213,7 +263,9 @@ class World {
         // The contract takes one revocation of a key.
         if (this.#revoked.has(owner)) return;
         this.#revoked.add(owner);
-        return this.#tell({ type: "sessionRevoked", owner, key, revokedAt: at }, [], (on) => on.revoke(owner, key, at));
+        return this.#tell({ type: "sessionRevoked", owner, key, revokedAt: at }, [], (on) =>
+          on.revoke(owner, key, at),
+        );
       }
     }
   }
@@ -223,7 +275,11 @@ class World {
   readonly #signed = new Map<Hash, Address>();
 
   /** L1 takes something in a block of its own. */
-  async #tell(event: Told, ids: readonly VaultId[], apply: (model: NaiveTransferModel) => void): Promise<void> {
+  async #tell(
+    event: Told,
+    ids: readonly VaultId[],
+    apply: (model: NaiveTransferModel) => void,
+  ): Promise<void> {
     const block = ++this.#block;
     const at = { txHash: hashOf(Number(block)), blockNumber: block, logIndex: 0 };
     await this.engine.operator.recordEvents(HOME, [{ ...event, ...at } as L1Event], block);
@@ -237,7 +293,10 @@ class World {
       mintOf(assets.erc1155, user, amount, mode),
       mintOf(assets.erc721, 1_000 + ++this.#unique, 1, mode),
     ];
-    await this.engine.mint(tenant.principal, requestOf(tenant.users[user], entries[kind] as (typeof entries)[number]));
+    await this.engine.mint(
+      tenant.principal,
+      requestOf(tenant.users[user], entries[kind] as (typeof entries)[number]),
+    );
   }
 
   async #transfer({ picks, to, amount, by }: Step & { readonly does: "transfer" }): Promise<void> {
@@ -245,9 +304,13 @@ class World {
     const { tenant } = this.#made;
     const listed = await Array.fromAsync(engine.vaults.list(tenant.applicationId));
     // Most requests are for vaults that can be transferred.
-    const ready = listed.filter(({ status, availableBalance }) => status === "finalized" && availableBalance > 0n);
+    const ready = listed.filter(
+      ({ status, availableBalance }) => status === "finalized" && availableBalance > 0n,
+    );
     const all = picks.length < 4 && ready.length > 0 ? ready : listed;
-    const chosen = [...new Set(picks.map((at) => all[at % all.length]))].filter((vault) => vault !== undefined);
+    const chosen = [...new Set(picks.map((at) => all[at % all.length]))].filter(
+      (vault) => vault !== undefined,
+    );
     const [first] = chosen;
     if (first === undefined) return;
     const receiver = to === 4 ? zeroAddress : ownerAt(to);
@@ -264,11 +327,18 @@ class World {
     const signer = by === "session" ? GAME : owner;
     if (signer === undefined) throw new Error("a vault of nobody");
     const made = { engine, clock: this.#made.clock };
-    const request = await signedTransfers(made, transfers, { signer: signer as (typeof OWNERS)[0] });
+    const request = await signedTransfers(made, transfers, {
+      signer: signer as (typeof OWNERS)[0],
+    });
     if (by === "approval") {
       const digest = transfersDigest(SETTLEMENT, request);
       const approvedAt = this.#time + 1n;
-      const event = { type: "transfersApproved", owner: first.ownerAddress, digest, approvedAt } as const;
+      const event = {
+        type: "transfersApproved",
+        owner: first.ownerAddress,
+        digest,
+        approvedAt,
+      } as const;
       // The contract keeps the first approval.
       await this.#tell(event, [], (on) => on.approve(first.ownerAddress, digest, approvedAt));
       await this.take({ does: "final" });
@@ -277,20 +347,32 @@ class World {
     const asked = engine.transfers.request(tenant.principal, { ...request, signature });
     await asked.catch((error) => expect(error.code).toMatch(REFUSED));
     const digest = transfersDigest(SETTLEMENT, request);
-    this.#signed.set(digest, (by === "approval" ? first.ownerAddress : signer.address.toLowerCase()) as Address);
+    this.#signed.set(
+      digest,
+      (by === "approval" ? first.ownerAddress : signer.address.toLowerCase()) as Address,
+    );
   }
 
   /** An owner asks for a withdrawal, which L1 pays later or never. */
   async #request(pick: number, quantity: bigint): Promise<void> {
     const { tenant, clock } = this.#made;
     const listed = await Array.fromAsync(this.engine.vaults.list(tenant.applicationId));
-    const ready = listed.filter(({ status, availableBalance }) => status !== "accepted" && availableBalance > 0n);
+    const ready = listed.filter(
+      ({ status, availableBalance }) => status !== "accepted" && availableBalance > 0n,
+    );
     const vault = ready[pick % ready.length];
     if (vault === undefined) return;
     const { vaultId, withdrawnBalance: withdrawnBefore, ownerAddress } = vault;
-    const signer = OWNERS.find(({ address }) => address.toLowerCase() === ownerAddress) as (typeof OWNERS)[0];
+    const signer = OWNERS.find(
+      ({ address }) => address.toLowerCase() === ownerAddress,
+    ) as (typeof OWNERS)[0];
     const made = { ...this.#made, engine: this.engine, clock };
-    const request = await signed(made, quantity, { vaultId, withdrawnBefore, signer, recipient: ownerAddress });
+    const request = await signed(made, quantity, {
+      vaultId,
+      withdrawnBefore,
+      signer,
+      recipient: ownerAddress,
+    });
     const asked = this.engine.withdrawals.request(tenant.principal, request);
     await asked.catch((error) => expect(error.code).toMatch(REFUSED));
   }
@@ -337,7 +419,9 @@ class World {
         const { assetType, amount, blob } = slot;
         const standard = this.#standards.get(assetType) ?? "erc20";
         const asset = { standard, assetType, transferable: true };
-        return [{ vaultId, owner: slot.owner.toLowerCase() as Address, asset, amount, token: blob }];
+        return [
+          { vaultId, owner: slot.owner.toLowerCase() as Address, asset, amount, token: blob },
+        ];
       });
       apply = (model) => model.mint(vaults, 0n);
     }
@@ -348,7 +432,9 @@ class World {
   async #next(): Promise<{ readonly mode: Mode; readonly batchNumber: number } | null> {
     for (const mode of this.#block % 2n === 0n ? MODES : [...MODES].reverse()) {
       const batches = await Array.fromAsync(this.engine.batches.list({ mode }));
-      const next = batches.reverse().find(({ status }) => status === "sealed" || status === "submitted");
+      const next = batches
+        .reverse()
+        .find(({ status }) => status === "sealed" || status === "submitted");
       if (next !== undefined) return next;
     }
     return null;
@@ -359,7 +445,10 @@ class World {
   /** Every owner holds a final vault of each asset. */
   async prepare(): Promise<void> {
     const { assets } = this.#made;
-    for (const [standard, assetId] of Object.entries(assets) as ["erc20" | "erc721" | "erc1155", string][]) {
+    for (const [standard, assetId] of Object.entries(assets) as [
+      "erc20" | "erc721" | "erc1155",
+      string,
+    ][]) {
       await this.engine.operator.recordRegistered(assetId, { transferable: true });
       const { assetType } = await this.engine.assets.get(this.#made.tenant.applicationId, assetId);
       this.#standards.set(assetType, standard);
@@ -376,8 +465,16 @@ class World {
     const { engine, model } = this;
     const { applicationId } = this.#made.tenant;
     const underway = new Set<VaultId>();
-    for (const { kind, status, batchNumber } of await Array.fromAsync(engine.batches.list({ mode: "zk-rollup" }))) {
-      if (kind !== "transfers" || status === "settled" || status === "finalized" || status === "open") continue;
+    for (const { kind, status, batchNumber } of await Array.fromAsync(
+      engine.batches.list({ mode: "zk-rollup" }),
+    )) {
+      if (
+        kind !== "transfers" ||
+        status === "settled" ||
+        status === "finalized" ||
+        status === "open"
+      )
+        continue;
       const { data } = await engine.batches.getSealed("zk-rollup", batchNumber);
       for (const group of naiveDecode(bytesToHex(data)) ?? [])
         for (const { vaultId } of group.transfers) underway.add(vaultId);

@@ -15,13 +15,23 @@ export async function commitAll(engine: Engine, mode: Mode, from: number): Promi
   for (let number = from; number < count; number++) {
     block += 1n;
     const event = await committed(engine, mode, number, block);
-    await engine.operator.recordEvents(HOME, [{ ...event, sequence: await commits(engine) }], block);
+    await engine.operator.recordEvents(
+      HOME,
+      [{ ...event, sequence: await commits(engine) }],
+      block,
+    );
   }
   await engine.operator.recordFinalized(HOME, block);
 }
 
-/** A fixture with transferable assets, whose first user holds 100 units, an ERC-721 token and 7 of an ERC-1155 id. */
-export async function transferable(options: Parameters<typeof fixture>[0] = {}, mode: Mode = "validium") {
+/**
+ * A fixture with transferable assets, whose first user holds 100 units, an ERC-721 token and 7 of
+ * an ERC-1155 id.
+ */
+export async function transferable(
+  options: Parameters<typeof fixture>[0] = {},
+  mode: Mode = "validium",
+) {
   const made = await fixture(options);
   const { engine, assets, tenant } = made;
   for (const assetId of Object.values(assets))
@@ -31,10 +41,17 @@ export async function transferable(options: Parameters<typeof fixture>[0] = {}, 
     mintOf(assets.erc721, 1, 1, mode),
     mintOf(assets.erc1155, 5, 7, mode),
   ];
-  const { transactions } = await engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints));
+  const { transactions } = await engine.mint(
+    tenant.principal,
+    requestOf(tenant.users[0], ...mints),
+  );
   await engine.operator.seal(mode);
   await commitAll(engine, mode, 0);
-  const [units, token, items] = transactions.map(({ vaultId }) => vaultId) as [bigint, bigint, bigint];
+  const [units, token, items] = transactions.map(({ vaultId }) => vaultId) as [
+    bigint,
+    bigint,
+    bigint,
+  ];
   return { ...made, units, token, items };
 }
 

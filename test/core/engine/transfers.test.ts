@@ -2,14 +2,31 @@ import { privateKeyToAccount } from "viem/accounts";
 import { describe, expect, it } from "vitest";
 import type { L1Event } from "../../../core/index.ts";
 import { readLimits } from "../../../core/ledger/options.ts";
-import { type Transfer, transfersDigest, transfersTypedData } from "../../../core/protocol/transfer.ts";
+import {
+  type Transfer,
+  transfersDigest,
+  transfersTypedData,
+} from "../../../core/protocol/transfer.ts";
 import { BatchLoad } from "../../../core/transfers/close.ts";
-import { all, type Fixture, hashOf, mintOf, newTenant, OWNERS, refusal, requestOf } from "./fixture.ts";
+import {
+  all,
+  type Fixture,
+  hashOf,
+  mintOf,
+  newTenant,
+  OWNERS,
+  refusal,
+  requestOf,
+} from "./fixture.ts";
 import { committed, HOME, hear, signed, type Told, withdrawn } from "./l1-fixture.ts";
 import { commitAll, commits, signedTransfers, transferable } from "./transfers-fixture.ts";
 
 const friend = OWNERS[1].address.toLowerCase() as `0x${string}`;
-const whole = (vaultId: bigint, to: `0x${string}` = friend): Transfer => ({ vaultId, amount: 0n, to });
+const whole = (vaultId: bigint, to: `0x${string}` = friend): Transfer => ({
+  vaultId,
+  amount: 0n,
+  to,
+});
 
 async function noProblems({ engine }: Pick<Fixture, "engine">): Promise<void> {
   expect((await engine.operator.verify()).problems).toEqual([]);
@@ -29,10 +46,17 @@ describe("transfers", () => {
     expect((await engine.vaults.get(tenant.applicationId, token)).availableBalance).toBe(0n);
     await noProblems({ engine });
     const batch = await engine.operator.sealTransfers();
-    expect(batch).toMatchObject({ kind: "transfers", batchId: "zk-rollup-0", vaultCount: 4, mintCount: 0 });
+    expect(batch).toMatchObject({
+      kind: "transfers",
+      batchId: "zk-rollup-0",
+      vaultCount: 4,
+      mintCount: 0,
+    });
     await noProblems({ engine });
     const [giver, receiver] = tenant.users;
-    const balances = await all(engine.vaults.balances(tenant.applicationId, receiver?.userId ?? ""));
+    const balances = await all(
+      engine.vaults.balances(tenant.applicationId, receiver?.userId ?? ""),
+    );
     expect(balances.map(({ amount, available }) => [amount, available])).toEqual([
       [1n, 1n],
       [30n, 30n],
@@ -40,8 +64,12 @@ describe("transfers", () => {
     ]);
     const left = await all(engine.vaults.balances(tenant.applicationId, giver?.userId ?? ""));
     expect(left.map(({ amount, available }) => [amount, available])).toEqual([[70n, 70n]]);
-    const vaults = await all(engine.vaults.list(tenant.applicationId, { userId: receiver?.userId }));
-    expect(vaults.map(({ amount, ownerAddress, status }) => [amount, ownerAddress, status])).toEqual([
+    const vaults = await all(
+      engine.vaults.list(tenant.applicationId, { userId: receiver?.userId }),
+    );
+    expect(
+      vaults.map(({ amount, ownerAddress, status }) => [amount, ownerAddress, status]),
+    ).toEqual([
       [1n, friend, "batched"],
       [30n, friend, "batched"],
       [7n, friend, "batched"],
@@ -81,8 +109,12 @@ describe("transfers", () => {
       code: "amount_out_of_range",
       issues: { "/transfers/0": "amount_out_of_range", "/transfers/1": "amount_out_of_range" },
     });
-    expect(await ask(made, [whole(token)], { signer: OWNERS[1] })).toMatchObject({ code: "signature_invalid" });
-    expect(await ask(made, [whole(token)], { seconds: 60 })).toMatchObject({ code: "deadline_invalid" });
+    expect(await ask(made, [whole(token)], { signer: OWNERS[1] })).toMatchObject({
+      code: "signature_invalid",
+    });
+    expect(await ask(made, [whole(token)], { seconds: 60 })).toMatchObject({
+      code: "deadline_invalid",
+    });
     expect(await ask(made, [whole(999n)])).toMatchObject({ code: "vault_not_found" });
     await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 2)));
     await engine.operator.seal("validium");
@@ -106,7 +138,9 @@ describe("transfers", () => {
     const asked = [whole(token), { vaultId: units, amount: 30n, to: friend }];
     const prepared = await engine.transfers.prepare(tenant.principal, { transfers: asked });
     expect(prepared).toMatchObject({ owner: OWNERS[0].address.toLowerCase(), transfers: asked });
-    const signature = await OWNERS[0].signTypedData(transfersTypedData(engine.settlement, prepared));
+    const signature = await OWNERS[0].signTypedData(
+      transfersTypedData(engine.settlement, prepared),
+    );
     const list = await engine.transfers.request(tenant.principal, { ...prepared, signature });
     expect([list.digest, list.deadline]).toEqual([prepared.digest, prepared.deadline]);
     const again = (more: object) =>
@@ -114,7 +148,9 @@ describe("transfers", () => {
     expect(await again({})).toMatchObject({ code: "vault_spent" });
     expect(await again({ deadline: 1n })).toMatchObject({ code: "deadline_invalid" });
     expect(await again({ transfers: [] })).toMatchObject({ code: "validation_failed" });
-    expect(await again({ transfers: [whole(token), whole(token)] })).toMatchObject({ code: "validation_failed" });
+    expect(await again({ transfers: [whole(token), whole(token)] })).toMatchObject({
+      code: "validation_failed",
+    });
     const { principal } = await newTenant(engine, []);
     expect(await refusal(engine.transfers.prepare(principal, { transfers: asked }))).toMatchObject({
       code: "vault_not_found",
@@ -124,7 +160,10 @@ describe("transfers", () => {
   it("fail while they wait once their owner has withdrawn alone or their deadline is near, and can be signed anew", async () => {
     const made = await transferable();
     const { engine, tenant, token, units, clock } = made;
-    const gone = await engine.transfers.request(tenant.principal, await signedTransfers(made, [whole(token)]));
+    const gone = await engine.transfers.request(
+      tenant.principal,
+      await signedTransfers(made, [whole(token)]),
+    );
     const request = await signedTransfers(made, [whole(units)]);
     const late = await engine.transfers.request(tenant.principal, request);
     await hear(engine, withdrawn(token, 1n, 1n, friend, 500n));
@@ -132,7 +171,10 @@ describe("transfers", () => {
     expect(await engine.operator.sealTransfers()).toBeNull();
     for (const { transferId } of [gone, late])
       expect((await engine.transfers.get(tenant.applicationId, transferId)).status).toBe("failed");
-    const again = await engine.transfers.request(tenant.principal, await signedTransfers(made, [whole(units)]));
+    const again = await engine.transfers.request(
+      tenant.principal,
+      await signedTransfers(made, [whole(units)]),
+    );
     expect(again.status).toBe("accepted");
     await noProblems({ engine });
   });
@@ -162,9 +204,13 @@ describe("transfers", () => {
     let vaultId = made.token;
     for (let hop = 0; hop < 8; hop++) {
       const [from, to] = [OWNERS[hop % 4], OWNERS[(hop + 1) % 4]] as const;
-      const request = await signedTransfers(made, [whole(vaultId, to?.address.toLowerCase() as typeof friend)], {
-        signer: from as (typeof OWNERS)[0],
-      });
+      const request = await signedTransfers(
+        made,
+        [whole(vaultId, to?.address.toLowerCase() as typeof friend)],
+        {
+          signer: from as (typeof OWNERS)[0],
+        },
+      );
       const { transferId } = await engine.transfers.request(tenant.principal, request);
       await engine.operator.sealTransfers();
       await commitAll(engine, "zk-rollup", hop);
@@ -193,14 +239,23 @@ async function tell({ engine }: Made, event: Told, blockNumber: bigint): Promise
   await engine.operator.recordEvents(HOME, [{ ...event, ...at } as L1Event], blockNumber);
 }
 
-async function commit({ engine }: Made, batchNumber: number, blockNumber: bigint, committedAt?: bigint): Promise<void> {
+async function commit(
+  { engine }: Made,
+  batchNumber: number,
+  blockNumber: bigint,
+  committedAt?: bigint,
+): Promise<void> {
   const event = await committed(engine, "zk-rollup", batchNumber, blockNumber);
   const sequence = await commits(engine);
   const told = { ...event, sequence, ...(committedAt !== undefined && { committedAt }) };
   await engine.operator.recordEvents(HOME, [told], blockNumber);
 }
 
-async function asked(made: Made, transfers: readonly Transfer[], options?: Parameters<typeof signedTransfers>[2]) {
+async function asked(
+  made: Made,
+  transfers: readonly Transfer[],
+  options?: Parameters<typeof signedTransfers>[2],
+) {
   const { engine, tenant } = made;
   const { transferId } = await engine.transfers.request(
     tenant.principal,
@@ -213,7 +268,9 @@ const amounts = ({ transfers }: Awaited<ReturnType<Made["engine"]["transfers"]["
   transfers.map(({ amount }) => amount);
 
 async function balances({ engine, tenant }: Made, user: number) {
-  const found = await all(engine.vaults.balances(tenant.applicationId, tenant.users[user]?.userId ?? ""));
+  const found = await all(
+    engine.vaults.balances(tenant.applicationId, tenant.users[user]?.userId ?? ""),
+  );
   return found.map(({ amount, available }) => [amount, available]);
 }
 
@@ -224,9 +281,17 @@ describe("L1 decides transfers at the commit:", () => {
     const list = await asked(made, [whole(units)]);
     await engine.operator.sealTransfers();
     const vaultId = (await list.read()).transfers[0]?.newVaultId ?? 0n;
-    const request = await signed(made, 100n, { vaultId, signer: OWNERS[1] as never, recipient: friend });
+    const request = await signed(made, 100n, {
+      vaultId,
+      signer: OWNERS[1] as never,
+      recipient: friend,
+    });
     const { withdrawalId } = await engine.withdrawals.request(tenant.principal, request);
-    await engine.operator.recordEvents(HOME, [withdrawn(units, 30n, 30n, ownerAddress, 900n)], 900n);
+    await engine.operator.recordEvents(
+      HOME,
+      [withdrawn(units, 30n, 30n, ownerAddress, 900n)],
+      900n,
+    );
     await commit(made, 0, 901n);
     const { status, failure } = await engine.withdrawals.get(tenant.applicationId, withdrawalId);
     expect([status, failure]).toEqual(["failed", expect.stringContaining("given this vault less")]);
@@ -245,17 +310,25 @@ describe("L1 decides transfers at the commit:", () => {
     expect([status, transfers[0]?.amount]).toEqual(["settled", 0n]);
     expect(transfers[0]?.failure).toContain("after the deadline");
     expect(await balances(made, 0)).toContainEqual([100n, 0n]);
-    const [transaction] = await all(engine.transactions.list(tenant.applicationId, { type: "transfer" }));
+    const [transaction] = await all(
+      engine.transactions.list(tenant.applicationId, { type: "transfer" }),
+    );
     expect(transaction).toMatchObject({ status: "failed", failure: transfers[0]?.failure });
     const events = await all(engine.events.stream(tenant.applicationId, { after: 0 }));
-    expect(events.at(-1)).toMatchObject({ type: "transfer.failed", data: { failure: transfers[0]?.failure } });
+    expect(events.at(-1)).toMatchObject({
+      type: "transfer.failed",
+      data: { failure: transfers[0]?.failure },
+    });
     await noProblems(made);
   });
 });
 
 describe("a list is authorized by", () => {
   const HOUR = 3_600n;
-  const session = (made: Made, more: Partial<Extract<Told, { type: "sessionAuthorized" }>> = {}) => ({
+  const session = (
+    made: Made,
+    more: Partial<Extract<Told, { type: "sessionAuthorized" }>> = {},
+  ) => ({
     type: "sessionAuthorized" as const,
     owner: owner.address,
     key: gameKey.address,
@@ -273,7 +346,10 @@ describe("a list is authorized by", () => {
     const { engine, tenant, units, items } = made;
     const ask = async (transfers: readonly Transfer[], seconds = 7_200) =>
       refusal(
-        engine.transfers.request(tenant.principal, await signedTransfers(made, transfers, { ...byKey, seconds })),
+        engine.transfers.request(
+          tenant.principal,
+          await signedTransfers(made, transfers, { ...byKey, seconds }),
+        ),
       );
     const invalid = { code: "signature_invalid" };
     expect(await ask([part(units, 40n)])).toMatchObject(invalid);
@@ -283,7 +359,10 @@ describe("a list is authorized by", () => {
     const known = () => engine.transfers.session(owner.address, gameKey.address);
     expect(await known()).toMatchObject({ limit: 40n, revokedAt: 0n, isFinal: false });
     await engine.operator.recordFinalized(HOME, 900n);
-    expect([(await known())?.isFinal, await engine.transfers.session(friend, gameKey.address)]).toEqual([true, null]);
+    expect([
+      (await known())?.isFinal,
+      await engine.transfers.session(friend, gameKey.address),
+    ]).toEqual([true, null]);
     expect(await ask([part(units, 41n)])).toMatchObject(invalid);
     expect(await ask([whole(units)])).toMatchObject(invalid);
     expect(await ask([part(items, 2n)])).toMatchObject(invalid);
@@ -304,7 +383,11 @@ describe("a list is authorized by", () => {
     const digest = transfersDigest(engine.settlement, message);
     const ask = () => engine.transfers.request(tenant.principal, request);
     expect(await refusal(ask())).toMatchObject({ code: "signature_invalid" });
-    await tell(made, { type: "transfersApproved", owner: owner.address, digest, approvedAt: 1_850n }, 900n);
+    await tell(
+      made,
+      { type: "transfersApproved", owner: owner.address, digest, approvedAt: 1_850n },
+      900n,
+    );
     expect(await refusal(ask())).toMatchObject({ code: "signature_invalid" });
     await engine.operator.recordFinalized(HOME, 900n);
     const { transferId } = await ask();

@@ -4,7 +4,12 @@ import { it } from "./it.ts";
 
 const DAY = 86_400_000;
 
-it("counts the transactions of each period like a count one by one", async ({ engine, tenant, assets, clock }) => {
+it("counts the transactions of each period like a count one by one", async ({
+  engine,
+  tenant,
+  assets,
+  clock,
+}) => {
   const { applicationId } = tenant;
   const times: number[] = [];
   for (let i = 0; i < 40; i++) {
@@ -17,12 +22,18 @@ it("counts the transactions of each period like a count one by one", async ({ en
   for (const interval of ["hour", "day", "month"] as const) {
     const until = clock.now + 1;
     const since = interval === "hour" ? until - 90 * 3_600_000 : START - 1;
-    const { periods, mints, transactions } = await engine.transactions.usage(applicationId, { since, until, interval });
+    const { periods, mints, transactions } = await engine.transactions.usage(applicationId, {
+      since,
+      until,
+      interval,
+    });
     expect([mints, transactions]).toEqual([BigInt(times.length), times.length]);
     expect([periods[0]?.since, periods.at(-1)?.until]).toEqual([since, until]);
     for (const [i, period] of periods.entries()) {
       expect(period.since).toBe(i === 0 ? since : periods[i - 1]?.until);
-      expect(period.transactions).toBe(times.filter((time) => time >= period.since && time < period.until).length);
+      expect(period.transactions).toBe(
+        times.filter((time) => time >= period.since && time < period.until).length,
+      );
     }
   }
   expect((await engine.transactions.usage(applicationId)).periods).toHaveLength(30);
@@ -34,13 +45,20 @@ it("shows each key's share, and nothing of another application", async ({ engine
   await engine.assets.enable(tenant.applicationId, assetId);
   const { key, secret } = await engine.keys.issue(tenant.applicationId, { mintQuota: 5n });
   const second = await engine.keys.authenticate(secret);
-  await engine.mint(second, requestOf(tenant.users[0], mintOf(assetId, "", 1), mintOf(assetId, "", 2)));
+  await engine.mint(
+    second,
+    requestOf(tenant.users[0], mintOf(assetId, "", 1), mintOf(assetId, "", 2)),
+  );
   const { keys } = await engine.transactions.usage(tenant.applicationId);
   expect(keys).toMatchObject([
     { mintsUsed: 0n, mintQuota: null },
     { keyId: key.keyId, mintsUsed: 2n, mintQuota: 5n, revokedAt: null },
   ]);
-  expect(await engine.transactions.usage(applicationId)).toMatchObject({ mints: 0n, transactions: 0, keys: [] });
+  expect(await engine.transactions.usage(applicationId)).toMatchObject({
+    mints: 0n,
+    transactions: 0,
+    keys: [],
+  });
 });
 
 it.for([
@@ -50,7 +68,7 @@ it.for([
   [{ since: START, until: START + 200 * DAY }],
   [{ since: 0.5 }],
 ])("refuses %j", async ([options], { engine, tenant }) => {
-  expect((await refusal(engine.transactions.usage(tenant.applicationId, options as object))).code).toBe(
-    "validation_failed",
-  );
+  expect(
+    (await refusal(engine.transactions.usage(tenant.applicationId, options as object))).code,
+  ).toBe("validation_failed");
 });

@@ -7,7 +7,17 @@ import { batchRoot, kindOf, manifestRoot } from "../../../core/protocol/manifest
 import { verifyVaultProof } from "../../../core/protocol/proof.ts";
 import { withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
 import { vaultLeaves } from "../../../core/protocol/vault.ts";
-import { all, type Fixture, fixture, hashOf, mintOf, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
+import {
+  all,
+  type Fixture,
+  fixture,
+  hashOf,
+  mintOf,
+  OWNERS,
+  openTest,
+  refusal,
+  requestOf,
+} from "./fixture.ts";
 import { committed, HOME, hear } from "./l1-fixture.ts";
 
 const REASON = "asset_not_registered: L1 does not know the asset";
@@ -42,13 +52,19 @@ describe.each(["validium", "zk-rollup"] as const)("void slots of a %s batch", (m
     const before = engine.batches.state();
     const told: unknown[] = [];
     engine.events.on("slotsVoided", ({ batch, slots }) => told.push([batch.batchId, slots]));
-    const batch = await engine.operator.voidSlots(mode, 0, [{ firstSlot: 1, count: 1, failure: REASON }]);
+    const batch = await engine.operator.voidSlots(mode, 0, [
+      { firstSlot: 1, count: 1, failure: REASON },
+    ]);
     expect(batch.status).toBe("sealed");
     expect(told).toEqual([[`${mode}-0`, [{ firstSlot: 1, count: 1, failure: REASON }]]]);
     const sealed = await engine.batches.getSealed(mode, 0);
     const { slots: entries, assets: named } = decodeBatch(sealed.data);
     const slots = placeVaults(entries, mode, 0);
-    expect(slots.map((slot) => slot?.vaultId ?? null)).toEqual([idOf(mode, 0, 0), null, idOf(mode, 0, 2)]);
+    expect(slots.map((slot) => slot?.vaultId ?? null)).toEqual([
+      idOf(mode, 0, 0),
+      null,
+      idOf(mode, 0, 2),
+    ]);
     const content = bytesToHex(new BatchTree(vaultLeaves(slots)).root);
     expect(sealed).toMatchObject({ content, assets: named });
     expect(sealed.batchRoot).toBe(batchRoot(kindOf(mode), manifestRoot(named), content));
@@ -56,21 +72,33 @@ describe.each(["validium", "zk-rollup"] as const)("void slots of a %s batch", (m
     expect((await engine.batches.get(mode, 1)).stateRoot).toBe(
       mode === "validium" ? engine.batches.state().rootValidium : engine.batches.state().rootRollup,
     );
-    expect(await engine.proofs.vault(idOf(mode, 0, 2))).toMatchObject({ batchRoot: sealed.batchRoot });
+    expect(await engine.proofs.vault(idOf(mode, 0, 2))).toMatchObject({
+      batchRoot: sealed.batchRoot,
+    });
     expect((await refusal(engine.proofs.vault(idOf(mode, 0, 1)))).code).toBe("vault_void");
     expect((await refusal(engine.vaults.content(idOf(mode, 0, 1)))).code).toBe("vault_void");
 
-    const events = (await all(engine.events.stream(tenant.applicationId))).filter(({ type }) => type === "mint.failed");
-    expect(events).toMatchObject([{ data: { firstVaultId: idOf(mode, 0, 1), vaults: 1, failure: REASON } }]);
+    const events = (await all(engine.events.stream(tenant.applicationId))).filter(
+      ({ type }) => type === "mint.failed",
+    );
+    expect(events).toMatchObject([
+      { data: { firstVaultId: idOf(mode, 0, 1), vaults: 1, failure: REASON } },
+    ]);
     const list = await engine.transactions.list(tenant.applicationId, { status: "failed" });
-    expect(list.data).toMatchObject([{ vaultId: idOf(mode, 0, 1), failure: REASON, l1TxHash: null }]);
+    expect(list.data).toMatchObject([
+      { vaultId: idOf(mode, 0, 1), failure: REASON, l1TxHash: null },
+    ]);
     expect(Object.keys(list.data[0]?.timestamps ?? {})).toEqual(["accepted", "batched", "failed"]);
     expect(await engine.vaults.get(tenant.applicationId, idOf(mode, 0, 1))).toMatchObject({
       status: "failed",
       availableBalance: 0n,
     });
-    const balances = await all(engine.vaults.balances(tenant.applicationId, tenant.users[0]?.userId ?? ""));
-    const swords = balances.filter(({ assetId }) => assetId === assets.erc721).map(({ tokenId }) => tokenId);
+    const balances = await all(
+      engine.vaults.balances(tenant.applicationId, tenant.users[0]?.userId ?? ""),
+    );
+    const swords = balances
+      .filter(({ assetId }) => assetId === assets.erc721)
+      .map(({ tokenId }) => tokenId);
     expect(swords).toEqual([8n, 9n]);
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
@@ -85,7 +113,13 @@ describe.each(["validium", "zk-rollup"] as const)("void slots of a %s batch", (m
     expect(content).toBe(bytesToHex(new BatchTree(new Uint8Array(64)).root));
     const { data } = await engine.batches.getSealed(mode, 1);
     expect(decodeBatch(data)).toEqual({ slots: [null, null], assets: [] });
-    const place = { txHash: hashOf(1), blockNumber: 7n, logIndex: 0, committedAt: 1n, sequence: 0n };
+    const place = {
+      txHash: hashOf(1),
+      blockNumber: 7n,
+      logIndex: 0,
+      committedAt: 1n,
+      sequence: 0n,
+    };
     const first = await engine.batches.getSealed(mode, 0);
     await hear(engine, { type: "batchCommitted", ...first, ...place });
     const second = await engine.batches.getSealed(mode, 1);
@@ -98,8 +132,18 @@ describe.each(["validium", "zk-rollup"] as const)("void slots of a %s batch", (m
   it("cannot be in a batch that L1 has, in an open one, or outside the batch", async () => {
     const { engine } = await threeBatches(mode);
     await using _ = engine;
-    const place = { txHash: hashOf(1), blockNumber: 7n, logIndex: 0, committedAt: 1n, sequence: 0n };
-    await hear(engine, { type: "batchCommitted", ...(await engine.batches.getSealed(mode, 0)), ...place });
+    const place = {
+      txHash: hashOf(1),
+      blockNumber: 7n,
+      logIndex: 0,
+      committedAt: 1n,
+      sequence: 0n,
+    };
+    await hear(engine, {
+      type: "batchCommitted",
+      ...(await engine.batches.getSealed(mode, 0)),
+      ...place,
+    });
     const slot = { firstSlot: 0, count: 1, failure: REASON };
     const codes = await Promise.all(
       [
@@ -134,11 +178,16 @@ describe.each(["validium", "zk-rollup"] as const)("void slots of a %s batch", (m
       deadline: BigInt(clock.now / 1000 + 3600),
     };
     const signature = await owner.signTypedData(withdrawalTypedData(engine.settlement, message));
-    const { withdrawalId } = await engine.withdrawals.request(tenant.principal, { ...message, signature });
+    const { withdrawalId } = await engine.withdrawals.request(tenant.principal, {
+      ...message,
+      signature,
+    });
     await engine.operator.voidSlots(mode, 0, [{ firstSlot: 2, count: 1, failure: REASON }]);
     const failed = await engine.withdrawals.get(tenant.applicationId, withdrawalId);
     expect(failed).toMatchObject({ status: "failed", failure: expect.stringContaining(REASON) });
-    expect(await engine.withdrawals.request(tenant.principal, { ...message, signature })).toEqual(failed);
+    expect(await engine.withdrawals.request(tenant.principal, { ...message, signature })).toEqual(
+      failed,
+    );
     const later = { ...message, deadline: message.deadline + 1n };
     const again = await owner.signTypedData(withdrawalTypedData(engine.settlement, later));
     const fresh = engine.withdrawals.request(tenant.principal, { ...later, signature: again });
@@ -174,7 +223,12 @@ async function idOfAsset({ engine, tenant, assets }: Fixture, standard: "erc20" 
 }
 
 /** L1 takes the first batch without the asset, whatever the engine expects. */
-async function takenWithout(made: Fixture, mode: Mode, standard: "erc20" | "erc721", block: bigint) {
+async function takenWithout(
+  made: Fixture,
+  mode: Mode,
+  standard: "erc20" | "erc721",
+  block: bigint,
+) {
   const { engine } = made;
   const { assetType } = await idOfAsset(made, standard);
   const { assets, content } = await engine.batches.getSealed(mode, 0);
@@ -183,133 +237,188 @@ async function takenWithout(made: Fixture, mode: Mode, standard: "erc20" | "erc7
   return { ...(await committed(engine, mode, 0, block)), batchRoot: root, leftOut };
 }
 
-describe.each(["validium", "zk-rollup"] as const)("an asset that L1 leaves out of a %s batch", (mode) => {
-  it("pays nobody once L1 has the batch; its mints fail when that is final, and free what they took", async () => {
-    const made = await twoBatches(mode);
-    const { engine, tenant, assets, database } = made;
-    const sword = await idOfAsset(made, "erc721");
-    const before = await engine.batches.getSealed(mode, 0);
-    await engine.operator.leaveOut(mode, 0, [{ ...sword, failure: NO_CONSENT }]);
-    const after = await engine.batches.getSealed(mode, 0);
-    expect([after.content, after.dataHash]).toEqual([before.content, before.dataHash]);
-    expect([after.batchRoot, before.rootOnL1]).toEqual([before.batchRoot, before.batchRoot]);
-    expect(after.rootOnL1).not.toBe(before.rootOnL1);
-    const place = before.assets.findIndex(({ assetType }) => assetType === sword.assetType);
-    expect((await engine.batches.get(mode, 0)).leftOut).toEqual([{ asset: place, failure: NO_CONSENT }]);
+describe.each(["validium", "zk-rollup"] as const)(
+  "an asset that L1 leaves out of a %s batch",
+  (mode) => {
+    it("pays nobody once L1 has the batch; its mints fail when that is final, and free what they took", async () => {
+      const made = await twoBatches(mode);
+      const { engine, tenant, assets, database } = made;
+      const sword = await idOfAsset(made, "erc721");
+      const before = await engine.batches.getSealed(mode, 0);
+      await engine.operator.leaveOut(mode, 0, [{ ...sword, failure: NO_CONSENT }]);
+      const after = await engine.batches.getSealed(mode, 0);
+      expect([after.content, after.dataHash]).toEqual([before.content, before.dataHash]);
+      expect([after.batchRoot, before.rootOnL1]).toEqual([before.batchRoot, before.batchRoot]);
+      expect(after.rootOnL1).not.toBe(before.rootOnL1);
+      const place = before.assets.findIndex(({ assetType }) => assetType === sword.assetType);
+      expect((await engine.batches.get(mode, 0)).leftOut).toEqual([
+        { asset: place, failure: NO_CONSENT },
+      ]);
 
-    await hear(engine, { ...(await committed(engine, mode, 0, 7n)), batchRoot: after.rootOnL1, leftOut: [place] });
-    const statusOf = async (slot: number) =>
-      (await engine.vaults.get(tenant.applicationId, idOf(mode, 0, slot))).status;
-    expect([await statusOf(0), await statusOf(1)]).toEqual(["settled", "settled"]);
-    const settled = await engine.transactions.list(tenant.applicationId, { status: "settled" });
-    expect(settled.data.map(({ failure }) => failure).filter((failure) => failure !== null)).toEqual([NO_CONSENT]);
-    expect(await refusal(engine.proofs.vault(idOf(mode, 0, 1)))).toMatchObject({ code: "vault_void" });
-    const kept = await engine.proofs.vault(idOf(mode, 0, 0));
-    expect(verifyVaultProof(after.rootOnL1, kept)).toBe(true);
-    const again = requestOf(tenant.users[1], mintOf(assets.erc721, "7", 1, mode));
-    expect((await refusal(engine.mint(tenant.principal, again))).code).toBe("token_already_minted");
+      await hear(engine, {
+        ...(await committed(engine, mode, 0, 7n)),
+        batchRoot: after.rootOnL1,
+        leftOut: [place],
+      });
+      const statusOf = async (slot: number) =>
+        (await engine.vaults.get(tenant.applicationId, idOf(mode, 0, slot))).status;
+      expect([await statusOf(0), await statusOf(1)]).toEqual(["settled", "settled"]);
+      const settled = await engine.transactions.list(tenant.applicationId, { status: "settled" });
+      expect(
+        settled.data.map(({ failure }) => failure).filter((failure) => failure !== null),
+      ).toEqual([NO_CONSENT]);
+      expect(await refusal(engine.proofs.vault(idOf(mode, 0, 1)))).toMatchObject({
+        code: "vault_void",
+      });
+      const kept = await engine.proofs.vault(idOf(mode, 0, 0));
+      expect(verifyVaultProof(after.rootOnL1, kept)).toBe(true);
+      const again = requestOf(tenant.users[1], mintOf(assets.erc721, "7", 1, mode));
+      expect((await refusal(engine.mint(tenant.principal, again))).code).toBe(
+        "token_already_minted",
+      );
 
-    await engine.operator.recordFinalized(HOME, 7n);
-    expect([await statusOf(0), await statusOf(1), await statusOf(2)]).toEqual(["finalized", "failed", "finalized"]);
-    const failed = await engine.transactions.list(tenant.applicationId, { status: "failed" });
-    expect(failed.data).toMatchObject([{ vaultId: idOf(mode, 0, 1), failure: NO_CONSENT }]);
-    const told = (await all(engine.events.stream(tenant.applicationId))).filter(({ type }) => type === "mint.failed");
-    expect(told).toMatchObject([{ data: { firstVaultId: idOf(mode, 0, 1), vaults: 1, failure: NO_CONSENT } }]);
-    expect((await engine.assets.get(tenant.applicationId, assets.erc721)).minted).toBe(1n);
-    expect(verifyVaultProof(after.rootOnL1, await engine.proofs.vault(idOf(mode, 0, 2)))).toBe(true);
-    await engine.mint(tenant.principal, again);
-    expect((await engine.operator.verify()).problems).toEqual([]);
+      await engine.operator.recordFinalized(HOME, 7n);
+      expect([await statusOf(0), await statusOf(1), await statusOf(2)]).toEqual([
+        "finalized",
+        "failed",
+        "finalized",
+      ]);
+      const failed = await engine.transactions.list(tenant.applicationId, { status: "failed" });
+      expect(failed.data).toMatchObject([{ vaultId: idOf(mode, 0, 1), failure: NO_CONSENT }]);
+      const told = (await all(engine.events.stream(tenant.applicationId))).filter(
+        ({ type }) => type === "mint.failed",
+      );
+      expect(told).toMatchObject([
+        { data: { firstVaultId: idOf(mode, 0, 1), vaults: 1, failure: NO_CONSENT } },
+      ]);
+      expect((await engine.assets.get(tenant.applicationId, assets.erc721)).minted).toBe(1n);
+      expect(verifyVaultProof(after.rootOnL1, await engine.proofs.vault(idOf(mode, 0, 2)))).toBe(
+        true,
+      );
+      await engine.mint(tenant.principal, again);
+      expect((await engine.operator.verify()).problems).toEqual([]);
 
-    const state = engine.batches.state();
-    await engine.close();
-    await using reopened = await openTest(database);
-    expect(reopened.batches.state()).toEqual(state);
-    expect((await refusal(reopened.mint(tenant.principal, again))).code).toBe("token_already_minted");
-    expect((await refusal(reopened.proofs.vault(idOf(mode, 0, 1)))).code).toBe("vault_void");
-    expect((await reopened.operator.verify()).problems).toEqual([]);
-  });
+      const state = engine.batches.state();
+      await engine.close();
+      await using reopened = await openTest(database);
+      expect(reopened.batches.state()).toEqual(state);
+      expect((await refusal(reopened.mint(tenant.principal, again))).code).toBe(
+        "token_already_minted",
+      );
+      expect((await refusal(reopened.proofs.vault(idOf(mode, 0, 1)))).code).toBe("vault_void");
+      expect((await reopened.operator.verify()).problems).toEqual([]);
+    });
 
-  it("follows L1, whatever was expected", async () => {
-    const made = await twoBatches(mode);
-    const { engine, tenant } = made;
-    await using _ = engine;
-    await engine.operator.leaveOut(mode, 0, [{ ...(await idOfAsset(made, "erc721")), failure: NO_CONSENT }]);
-    const event = await takenWithout(made, mode, "erc20", 7n);
-    // L1's state says another root before its events are read: that alone is no divergence.
-    const there = { ...engine.batches.state(), commitment: `0x${"11".repeat(32)}` as Hex, history: event.txHash };
-    expect(await engine.operator.compareState(there)).toBe(false);
-    expect(engine.operator.divergence()).toBeNull();
-    await hear(engine, event);
-    await engine.operator.recordFinalized(HOME, 7n);
-    expect((await engine.batches.getSealed(mode, 0)).rootOnL1).toBe(event.batchRoot);
-    const { data } = await engine.transactions.list(tenant.applicationId, { status: "failed" });
-    expect(data).toMatchObject([{ vaultId: idOf(mode, 0, 0), failure: expect.stringContaining("no consent") }]);
-    expect((await engine.operator.verify()).problems).toEqual([]);
-  });
+    it("follows L1, whatever was expected", async () => {
+      const made = await twoBatches(mode);
+      const { engine, tenant } = made;
+      await using _ = engine;
+      await engine.operator.leaveOut(mode, 0, [
+        { ...(await idOfAsset(made, "erc721")), failure: NO_CONSENT },
+      ]);
+      const event = await takenWithout(made, mode, "erc20", 7n);
+      // L1's state says another root before its events are read: that alone is no divergence.
+      const there = {
+        ...engine.batches.state(),
+        commitment: `0x${"11".repeat(32)}` as Hex,
+        history: event.txHash,
+      };
+      expect(await engine.operator.compareState(there)).toBe(false);
+      expect(engine.operator.divergence()).toBeNull();
+      await hear(engine, event);
+      await engine.operator.recordFinalized(HOME, 7n);
+      expect((await engine.batches.getSealed(mode, 0)).rootOnL1).toBe(event.batchRoot);
+      const { data } = await engine.transactions.list(tenant.applicationId, { status: "failed" });
+      expect(data).toMatchObject([
+        { vaultId: idOf(mode, 0, 0), failure: expect.stringContaining("no consent") },
+      ]);
+      expect((await engine.operator.verify()).problems).toEqual([]);
+    });
 
-  it("returns to the batch when L1 takes it with all consents after a reorganisation", async () => {
-    const made = await twoBatches(mode);
-    const { engine, tenant } = made;
-    await using _ = engine;
-    await hear(engine, await takenWithout(made, mode, "erc721", 7n));
-    await engine.operator.recordReorg(HOME, 7n);
-    await engine.operator.leaveOut(mode, 0, []);
-    await hear(engine, await committed(engine, mode, 0, 8n));
-    await engine.operator.recordFinalized(HOME, 8n);
-    expect((await engine.batches.get(mode, 0)).leftOut).toBeNull();
-    expect(await engine.proofs.vault(idOf(mode, 0, 1))).toMatchObject({ header: expect.anything() });
-    expect((await engine.transactions.list(tenant.applicationId, { status: "failed" })).data).toEqual([]);
-    expect((await engine.operator.verify()).problems).toEqual([]);
-  });
+    it("returns to the batch when L1 takes it with all consents after a reorganisation", async () => {
+      const made = await twoBatches(mode);
+      const { engine, tenant } = made;
+      await using _ = engine;
+      await hear(engine, await takenWithout(made, mode, "erc721", 7n));
+      await engine.operator.recordReorg(HOME, 7n);
+      await engine.operator.leaveOut(mode, 0, []);
+      await hear(engine, await committed(engine, mode, 0, 8n));
+      await engine.operator.recordFinalized(HOME, 8n);
+      expect((await engine.batches.get(mode, 0)).leftOut).toBeNull();
+      expect(await engine.proofs.vault(idOf(mode, 0, 1))).toMatchObject({
+        header: expect.anything(),
+      });
+      expect(
+        (await engine.transactions.list(tenant.applicationId, { status: "failed" })).data,
+      ).toEqual([]);
+      expect((await engine.operator.verify()).problems).toEqual([]);
+    });
 
-  it("fails the withdrawals that wait for it, and takes no new ones", async () => {
-    const made = await twoBatches(mode);
-    const { engine, tenant, clock } = made;
-    await using _ = engine;
-    const vaultId = idOf(mode, 0, 0);
-    const request = async (deadline: bigint) => {
-      const recipient = owner.address.toLowerCase() as Hex;
-      const message = { vaultId, withdrawnBefore: 0n, quantity: 2n, recipient, deadline };
-      const signature = await owner.signTypedData(withdrawalTypedData(engine.settlement, message));
-      return engine.withdrawals.request(tenant.principal, { ...message, signature });
-    };
-    const deadline = BigInt(clock.now / 1000 + 3600);
-    const { withdrawalId } = await request(deadline);
-    await hear(engine, await takenWithout(made, mode, "erc20", 7n));
-    expect((await refusal(request(deadline + 1n))).code).toBe("vault_void");
-    await engine.operator.recordFinalized(HOME, 7n);
-    expect(await engine.withdrawals.get(tenant.applicationId, withdrawalId)).toMatchObject({ status: "failed" });
-    expect(await all(engine.operator.pendingWithdrawals(HOME))).toEqual([]);
-    expect((await engine.operator.verify()).problems).toEqual([]);
-  });
+    it("fails the withdrawals that wait for it, and takes no new ones", async () => {
+      const made = await twoBatches(mode);
+      const { engine, tenant, clock } = made;
+      await using _ = engine;
+      const vaultId = idOf(mode, 0, 0);
+      const request = async (deadline: bigint) => {
+        const recipient = owner.address.toLowerCase() as Hex;
+        const message = { vaultId, withdrawnBefore: 0n, quantity: 2n, recipient, deadline };
+        const signature = await owner.signTypedData(
+          withdrawalTypedData(engine.settlement, message),
+        );
+        return engine.withdrawals.request(tenant.principal, { ...message, signature });
+      };
+      const deadline = BigInt(clock.now / 1000 + 3600);
+      const { withdrawalId } = await request(deadline);
+      await hear(engine, await takenWithout(made, mode, "erc20", 7n));
+      expect((await refusal(request(deadline + 1n))).code).toBe("vault_void");
+      await engine.operator.recordFinalized(HOME, 7n);
+      expect(await engine.withdrawals.get(tenant.applicationId, withdrawalId)).toMatchObject({
+        status: "failed",
+      });
+      expect(await all(engine.operator.pendingWithdrawals(HOME))).toEqual([]);
+      expect((await engine.operator.verify()).problems).toEqual([]);
+    });
 
-  it("must be in the batch, and cannot be named once L1 has the batch", async () => {
-    const made = await twoBatches(mode);
-    const { engine } = made;
-    await using _ = engine;
-    const sword = { ...(await idOfAsset(made, "erc721")), failure: NO_CONSENT };
-    const unknown = { ...sword, assetType: `0x${"0f".repeat(32)}` as const };
-    expect((await refusal(engine.operator.leaveOut(mode, 0, [unknown]))).code).toBe("validation_failed");
-    expect((await refusal(engine.operator.leaveOut(mode, 2, [sword]))).code).toBe("batch_not_found");
-    await hear(engine, await committed(engine, mode, 0, 7n));
-    expect((await refusal(engine.operator.leaveOut(mode, 0, [sword]))).code).toBe("batch_committed");
-    const beyond = { ...(await committed(engine, mode, 1, 8n)), leftOut: [9] };
-    await expect(hear(engine, beyond)).rejects.toMatchObject({ code: "history_diverged" });
-  });
+    it("must be in the batch, and cannot be named once L1 has the batch", async () => {
+      const made = await twoBatches(mode);
+      const { engine } = made;
+      await using _ = engine;
+      const sword = { ...(await idOfAsset(made, "erc721")), failure: NO_CONSENT };
+      const unknown = { ...sword, assetType: `0x${"0f".repeat(32)}` as const };
+      expect((await refusal(engine.operator.leaveOut(mode, 0, [unknown]))).code).toBe(
+        "validation_failed",
+      );
+      expect((await refusal(engine.operator.leaveOut(mode, 2, [sword]))).code).toBe(
+        "batch_not_found",
+      );
+      await hear(engine, await committed(engine, mode, 0, 7n));
+      expect((await refusal(engine.operator.leaveOut(mode, 0, [sword]))).code).toBe(
+        "batch_committed",
+      );
+      const beyond = { ...(await committed(engine, mode, 1, 8n)), leftOut: [9] };
+      await expect(hear(engine, beyond)).rejects.toMatchObject({ code: "history_diverged" });
+    });
 
-  it("leaves with the slots that become void before L1 has the batch", async () => {
-    const made = await twoBatches(mode);
-    const { engine } = made;
-    await using _ = engine;
-    await engine.operator.leaveOut(mode, 0, [{ ...(await idOfAsset(made, "erc20")), failure: NO_CONSENT }]);
-    await engine.operator.voidSlots(mode, 0, [{ firstSlot: 1, count: 1, failure: "void" }]);
-    expect((await engine.batches.get(mode, 0)).leftOut).toBeNull();
-    await engine.operator.leaveOut(mode, 0, [{ ...(await idOfAsset(made, "erc20")), failure: NO_CONSENT }]);
-    await hear(engine, await takenWithout(made, mode, "erc20", 7n));
-    await engine.operator.recordFinalized(HOME, 7n);
-    expect((await engine.batches.get(mode, 1)).stateRoot).toBe(
-      mode === "validium" ? engine.batches.state().rootValidium : engine.batches.state().rootRollup,
-    );
-    expect((await engine.operator.verify()).problems).toEqual([]);
-  });
-});
+    it("leaves with the slots that become void before L1 has the batch", async () => {
+      const made = await twoBatches(mode);
+      const { engine } = made;
+      await using _ = engine;
+      await engine.operator.leaveOut(mode, 0, [
+        { ...(await idOfAsset(made, "erc20")), failure: NO_CONSENT },
+      ]);
+      await engine.operator.voidSlots(mode, 0, [{ firstSlot: 1, count: 1, failure: "void" }]);
+      expect((await engine.batches.get(mode, 0)).leftOut).toBeNull();
+      await engine.operator.leaveOut(mode, 0, [
+        { ...(await idOfAsset(made, "erc20")), failure: NO_CONSENT },
+      ]);
+      await hear(engine, await takenWithout(made, mode, "erc20", 7n));
+      await engine.operator.recordFinalized(HOME, 7n);
+      expect((await engine.batches.get(mode, 1)).stateRoot).toBe(
+        mode === "validium"
+          ? engine.batches.state().rootValidium
+          : engine.batches.state().rootRollup,
+      );
+      expect((await engine.operator.verify()).problems).toEqual([]);
+    });
+  },
+);

@@ -8,9 +8,17 @@ describe("webhooks", () => {
   it("keep their progress, failures and secrets over restarts", async () => {
     const { engine, tenant, assets, database, clock } = await fixture();
     const { applicationId } = tenant;
-    const { webhook, secret } = await engine.webhooks.create(applicationId, { url: URL, types: ["mint.accepted"] });
+    const { webhook, secret } = await engine.webhooks.create(applicationId, {
+      url: URL,
+      types: ["mint.accepted"],
+    });
     const { webhookId } = webhook;
-    expect(webhook).toMatchObject({ url: URL, types: ["mint.accepted"], status: "active", delivered: 3 });
+    expect(webhook).toMatchObject({
+      url: URL,
+      types: ["mint.accepted"],
+      status: "active",
+      delivered: 3,
+    });
     expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
     await engine.assets.disable(applicationId, assets.erc20);
     await engine.operator.webhooks.recordDelivered(webhookId, 2);
@@ -28,10 +36,16 @@ describe("webhooks", () => {
     await again.operator.webhooks.recordDisabled(webhookId, "given up");
     expect(again.operator.webhooks.deliverable()).toEqual([]);
     const told = await all(again.events.stream(applicationId, { after: 3 }));
-    expect(told.at(-1)).toMatchObject({ type: "webhook.disabled", data: { webhookId, failure: "given up" } });
+    expect(told.at(-1)).toMatchObject({
+      type: "webhook.disabled",
+      data: { webhookId, failure: "given up" },
+    });
     // What was on its way when it was disabled no longer counts.
     await again.operator.webhooks.recordDelivered(webhookId, 5);
-    expect(await again.webhooks.enable(applicationId, webhookId)).toMatchObject({ status: "active", delivered: 4 });
+    expect(await again.webhooks.enable(applicationId, webhookId)).toMatchObject({
+      status: "active",
+      delivered: 4,
+    });
     expect((await again.operator.verify()).problems).toEqual([]);
   });
 
@@ -47,7 +61,10 @@ describe("webhooks", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("belong to one application, are limited, and pause while it is suspended", async ({ engine, tenant }) => {
+  it("belong to one application, are limited, and pause while it is suspended", async ({
+    engine,
+    tenant,
+  }) => {
     const other = await newTenant(engine, []);
     const { webhook } = await engine.webhooks.create(tenant.applicationId, { url: URL });
     const { webhookId } = webhook;
@@ -63,9 +80,13 @@ describe("webhooks", () => {
     }
     expect((await engine.webhooks.list(theirs)).data).toEqual([]);
     for (let i = 1; i < 10; i++) await engine.webhooks.create(tenant.applicationId, { url: URL });
-    expect((await refusal(engine.webhooks.create(tenant.applicationId, { url: URL }))).code).toBe("too_many_webhooks");
+    expect((await refusal(engine.webhooks.create(tenant.applicationId, { url: URL }))).code).toBe(
+      "too_many_webhooks",
+    );
     await engine.webhooks.delete(tenant.applicationId, webhookId);
-    expect((await refusal(engine.webhooks.get(tenant.applicationId, webhookId))).code).toBe("webhook_not_found");
+    expect((await refusal(engine.webhooks.get(tenant.applicationId, webhookId))).code).toBe(
+      "webhook_not_found",
+    );
     await engine.webhooks.create(tenant.applicationId, { url: URL });
     expect(engine.operator.webhooks.deliverable()).toHaveLength(10);
     await engine.applications.suspend(tenant.applicationId);
@@ -80,14 +101,26 @@ describe("webhooks", () => {
     ["sandbox", "https://example.com/#part"],
     ["sandbox", "example.com"],
     ["sandbox", `https://example.com/${"x".repeat(2000)}`],
-  ] as const)("of the %s environment refuse the address %.40s", async ([environment, url], { make }) => {
-    const { engine, tenant } = await make({ environment });
-    const made = engine.webhooks.create(tenant.applicationId, { url });
-    expect(await refusal(made)).toEqual({ code: "validation_failed", issues: { "/url": "validation_failed" } });
-  });
+  ] as const)(
+    "of the %s environment refuse the address %.40s",
+    async ([environment, url], { make }) => {
+      const { engine, tenant } = await make({ environment });
+      const made = engine.webhooks.create(tenant.applicationId, { url });
+      expect(await refusal(made)).toEqual({
+        code: "validation_failed",
+        issues: { "/url": "validation_failed" },
+      });
+    },
+  );
 
   it("refuse unknown types", async ({ engine, tenant }) => {
-    const made = engine.webhooks.create(tenant.applicationId, { url: URL, types: ["mint.accepted", "x" as never] });
-    expect(await refusal(made)).toEqual({ code: "validation_failed", issues: { "/types/1": "validation_failed" } });
+    const made = engine.webhooks.create(tenant.applicationId, {
+      url: URL,
+      types: ["mint.accepted", "x" as never],
+    });
+    expect(await refusal(made)).toEqual({
+      code: "validation_failed",
+      issues: { "/types/1": "validation_failed" },
+    });
   });
 });

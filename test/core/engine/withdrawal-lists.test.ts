@@ -2,15 +2,39 @@ import { describe, expect, it } from "vitest";
 import type { ListedWithdrawal } from "../../../core/index.ts";
 import { withdrawalListDigest } from "../../../core/protocol/typed-data.ts";
 import type { Fixture } from "./fixture.ts";
-import { all, fixture, hashOf, mintOf, newTenant, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
-import { committed, HOME, ownerAddress, signed, signedList, stranger, withdrawn } from "./l1-fixture.ts";
+import {
+  all,
+  fixture,
+  hashOf,
+  mintOf,
+  newTenant,
+  OWNERS,
+  openTest,
+  refusal,
+  requestOf,
+} from "./fixture.ts";
+import {
+  committed,
+  HOME,
+  ownerAddress,
+  signed,
+  signedList,
+  stranger,
+  withdrawn,
+} from "./l1-fixture.ts";
 
-/** The first user's vaults: 0 holds 100 units, 1 to 3 one token each; 4 is the second user's. All are sealed but 5. */
+/**
+ * The first user's vaults: 0 holds 100 units, 1 to 3 one token each; 4 is the second user's. All
+ * are sealed but 5.
+ */
 async function holdings(options: Parameters<typeof fixture>[0] = {}): Promise<Fixture> {
   const made = await fixture(options);
   const { engine, tenant, assets } = made;
   const swords = [1, 2, 3].map((id) => mintOf(assets.erc721, id));
-  await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 100), ...swords));
+  await engine.mint(
+    tenant.principal,
+    requestOf(tenant.users[0], mintOf(assets.erc20, "", 100), ...swords),
+  );
   await engine.mint(tenant.principal, requestOf(tenant.users[1], mintOf(assets.erc721, 4)));
   await engine.operator.seal("validium");
   return made;
@@ -33,13 +57,20 @@ describe("a list that its owner signed once", () => {
     const { engine, tenant } = made;
     await using _ = engine;
     const told: string[] = [];
-    engine.events.on("withdrawal", ({ withdrawal }) => told.push(`${withdrawal.vaultId} ${withdrawal.status}`));
+    engine.events.on("withdrawal", ({ withdrawal }) =>
+      told.push(`${withdrawal.vaultId} ${withdrawal.status}`),
+    );
     const list = await signedList(made, [COINS, 1n, 3n]);
     const accepted = await engine.withdrawals.requestList(tenant.principal, list);
     expect(outcomes(accepted)).toEqual(["accepted", "accepted", "accepted"]);
-    expect(accepted[0]).toMatchObject({ vaultId: 0n, withdrawal: { quantity: 30n, recipient: ownerAddress } });
+    expect(accepted[0]).toMatchObject({
+      vaultId: 0n,
+      withdrawal: { quantity: 30n, recipient: ownerAddress },
+    });
     expect(told).toEqual(["0 accepted", "1 accepted", "3 accepted"]);
-    expect(await engine.vaults.get(tenant.applicationId, 0n)).toMatchObject({ availableBalance: 70n });
+    expect(await engine.vaults.get(tenant.applicationId, 0n)).toMatchObject({
+      availableBalance: 70n,
+    });
     const pending = await all(engine.operator.pendingWithdrawals(HOME));
     expect(new Set(pending.map(({ digest }) => digest)).size).toBe(1);
     for (const { authorization } of pending) {
@@ -55,19 +86,33 @@ describe("a list that its owner signed once", () => {
     const { engine, tenant, assets } = made;
     await using _ = engine;
     await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 5)));
-    const single = await engine.withdrawals.request(tenant.principal, await signed(made, 1n, { vaultId: 3n }));
+    const single = await engine.withdrawals.request(
+      tenant.principal,
+      await signed(made, 1n, { vaultId: 3n }),
+    );
     const tooMuch = { ...COINS, quantity: 101n };
     const unsealed = 1n << 20n;
     const later = { vaultId: 2n, withdrawnBefore: 1n, quantity: 1n };
     const list = await signedList(made, [1n, tooMuch, 3n, 77n, unsealed, later]);
     const first = await engine.withdrawals.requestList(tenant.principal, list);
     const refused = ["insufficient_balance", "withdrawal_pending", "vault_not_found"];
-    expect(outcomes(first)).toEqual(["accepted", ...refused, "proof_not_ready", "signature_invalid"]);
+    expect(outcomes(first)).toEqual([
+      "accepted",
+      ...refused,
+      "proof_not_ready",
+      "signature_invalid",
+    ]);
 
     await engine.operator.seal("validium");
     await engine.operator.recordWithdrawalFailed(single.withdrawalId, "gone", single.deadline + 1n);
     const again = await engine.withdrawals.requestList(tenant.principal, list);
-    const now = ["insufficient_balance", "accepted", "vault_not_found", "accepted", "signature_invalid"];
+    const now = [
+      "insufficient_balance",
+      "accepted",
+      "vault_not_found",
+      "accepted",
+      "signature_invalid",
+    ];
     expect(outcomes(again)).toEqual(["accepted", ...now]);
     expect(idsOf(again)[0]).toBe(idsOf(first)[0]);
     expect((await engine.operator.verify()).problems).toEqual([]);
@@ -86,8 +131,13 @@ describe("a list that its owner signed once", () => {
     clock.now += 7_200_000;
     expect(outcomes(await request())).toEqual(["failed", "accepted"]);
     expect((await engine.operator.verify()).journalEntries).toBe(entries + 1);
-    const expired = await signedList({ engine, clock: { ...clock, now: clock.now - 7_200_000 } as never }, [3n]);
-    expect((await refusal(engine.withdrawals.requestList(tenant.principal, expired))).code).toBe("deadline_invalid");
+    const expired = await signedList(
+      { engine, clock: { ...clock, now: clock.now - 7_200_000 } as never },
+      [3n],
+    );
+    expect((await refusal(engine.withdrawals.requestList(tenant.principal, expired))).code).toBe(
+      "deadline_invalid",
+    );
     await engine.close();
     await using reopened = await openTest(database, { clock: clock.read });
     const principal = await reopened.keys.authenticate(tenant.token);
@@ -106,16 +156,31 @@ describe("a list that its owner signed once", () => {
     expect(await codeOf(await signedList(made, [1n, 4n]))).toBe("validation_failed");
     expect(await codeOf(await signedList(made, [1n, 1n]))).toBe("validation_failed");
     expect(await codeOf({ vaults: [] })).toBe("validation_failed");
-    const many = Array.from({ length: 257 }, (_, i) => ({ vaultId: BigInt(i), withdrawnBefore: 0n, quantity: 1n }));
+    const many = Array.from({ length: 257 }, (_, i) => ({
+      vaultId: BigInt(i),
+      withdrawnBefore: 0n,
+      quantity: 1n,
+    }));
     expect(await codeOf({ vaults: many })).toBe("validation_failed");
-    for (const wrong of [{ quantity: 0n }, { quantity: 1 }, { withdrawnBefore: -1n }, { vaultId: "1" }]) {
-      expect(await codeOf({ vaults: [{ ...good.vaults[0], ...wrong }] })).toMatch(/validation_failed|vault_not_found/);
+    for (const wrong of [
+      { quantity: 0n },
+      { quantity: 1 },
+      { withdrawnBefore: -1n },
+      { vaultId: "1" },
+    ]) {
+      expect(await codeOf({ vaults: [{ ...good.vaults[0], ...wrong }] })).toMatch(
+        /validation_failed|vault_not_found/,
+      );
     }
     expect(await codeOf({ deadline: good.deadline + 1n })).toBe("signature_invalid");
     expect(await codeOf({ recipient: stranger })).toBe("signature_invalid");
     expect(await codeOf({ vaults: [...good.vaults].reverse() })).toBe("signature_invalid");
-    expect(await codeOf(await signedList(made, [1n], { signer: OWNERS[1] }))).toBe("signature_invalid");
-    expect(await codeOf(await signedList(made, [1n], { seconds: 31 * 86_400 }))).toBe("deadline_invalid");
+    expect(await codeOf(await signedList(made, [1n], { signer: OWNERS[1] }))).toBe(
+      "signature_invalid",
+    );
+    expect(await codeOf(await signedList(made, [1n], { seconds: 31 * 86_400 }))).toBe(
+      "deadline_invalid",
+    );
     expect(await codeOf(await signedList(made, [88n]))).toBe("vault_not_found");
     const other = await newTenant(engine, Object.values(assets));
     expect(await codeOf({}, other.principal)).toBe("vault_not_found");
@@ -137,7 +202,9 @@ describe("a list that its owner signed once", () => {
     expect(outcomes(ours)).toEqual(["accepted", "vault_not_found"]);
     const theirs = await engine.withdrawals.requestList(other.principal, list);
     expect(outcomes(theirs)).toEqual(["vault_not_found", "accepted"]);
-    expect(idsOf(await engine.withdrawals.requestList(tenant.principal, list))).toEqual(idsOf(ours));
+    expect(idsOf(await engine.withdrawals.requestList(tenant.principal, list))).toEqual(
+      idsOf(ours),
+    );
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
@@ -149,12 +216,25 @@ describe("a list that its owner signed once", () => {
     const request = () => engine.withdrawals.requestList(tenant.principal, list);
     await request();
     const digest = withdrawalListDigest(engine.settlement, { ...list, recipient: ownerAddress });
-    const cancel = { type: "authorizationCancelled", digest, txHash: hashOf(9), logIndex: 0 } as const;
+    const cancel = {
+      type: "authorizationCancelled",
+      digest,
+      txHash: hashOf(9),
+      logIndex: 0,
+    } as const;
     await engine.operator.recordEvents(HOME, [await committed(engine, "validium", 0, 7n)], 7n);
     await engine.operator.recordEvents(HOME, [withdrawn(0n, 30n, 30n, ownerAddress, 8n)], 8n);
-    await engine.operator.recordEvents(HOME, [{ ...cancel, blockNumber: 9n, signer: stranger }], 9n);
+    await engine.operator.recordEvents(
+      HOME,
+      [{ ...cancel, blockNumber: 9n, signer: stranger }],
+      9n,
+    );
     expect(outcomes(await request())).toEqual(["settled", "accepted", "accepted"]);
-    await engine.operator.recordEvents(HOME, [{ ...cancel, blockNumber: 10n, signer: ownerAddress }], 10n);
+    await engine.operator.recordEvents(
+      HOME,
+      [{ ...cancel, blockNumber: 10n, signer: ownerAddress }],
+      10n,
+    );
     expect(outcomes(await request())).toEqual(["settled", "failed", "failed"]);
     expect((await engine.operator.verify()).problems).toEqual([]);
 
@@ -176,6 +256,9 @@ it("answers the withdrawal that it has when its owner's wallet signs the same ag
   await using _ = engine;
   const request = await signed(made, 30n);
   const first = await engine.withdrawals.request(tenant.principal, request);
-  const other = await engine.withdrawals.request(tenant.principal, { ...request, signature: "0x1234" });
+  const other = await engine.withdrawals.request(tenant.principal, {
+    ...request,
+    signature: "0x1234",
+  });
   expect(other).toEqual(first);
 });

@@ -46,9 +46,13 @@ test("callers at any turn of the event loop are all served", async () => {
 });
 
 test("heavy transitions that read nothing leave room for others between them and between their steps", async () => {
-  const writer = new Writer(await LevelStore.of(new MemoryLevel({ storeEncoding: "buffer" }), true), () => {}, {
-    room: null,
-  });
+  const writer = new Writer(
+    await LevelStore.of(new MemoryLevel({ storeEncoding: "buffer" }), true),
+    () => {},
+    {
+      room: null,
+    },
+  );
   let passes = 0;
   let over = false;
   const others = (async () => {

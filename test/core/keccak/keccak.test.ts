@@ -16,7 +16,8 @@ const naive = {
     Array.from({ length: count }, (_, i) =>
       hex(keccak_256(Uint8Array.of(1, ...input.subarray(64 * i, 64 * i + 64)))),
     ).join(""),
-  messages: (messages: readonly Uint8Array[]) => messages.map((message) => hex(keccak_256(message))).join(""),
+  messages: (messages: readonly Uint8Array[]) =>
+    messages.map((message) => hex(keccak_256(message))).join(""),
   path: (leaf: Uint8Array, position: number, siblings: readonly Uint8Array[]) =>
     siblings.reduce((node, sibling, level) => {
       const left = Math.floor(position / 2 ** level) % 2 === 0;
@@ -24,7 +25,10 @@ const naive = {
     }, leaf),
 };
 
-function pack(messages: readonly Uint8Array[]): { input: Uint8Array<ArrayBuffer>; ends: Uint32Array } {
+function pack(messages: readonly Uint8Array[]): {
+  input: Uint8Array<ArrayBuffer>;
+  ends: Uint32Array;
+} {
   let end = 0;
   const ends = Uint32Array.from(messages, (message) => (end += message.length));
   return { input: Uint8Array.from(Buffer.concat(messages)), ends };
@@ -55,10 +59,14 @@ describe.each(["wasm", "noble"] as const)("keccak-256 by %s", (name) => {
 
   it("does not read beyond a message: earlier hashes leave no trace", () => {
     fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 500 }), fc.uint8Array({ maxLength: 500 }), (before, message) => {
-        instance.keccak256(before);
-        expect(hex(instance.keccak256(message))).toBe(hex(keccak_256(message)));
-      }),
+      fc.property(
+        fc.uint8Array({ maxLength: 500 }),
+        fc.uint8Array({ maxLength: 500 }),
+        (before, message) => {
+          instance.keccak256(before);
+          expect(hex(instance.keccak256(message))).toBe(hex(keccak_256(message)));
+        },
+      ),
     );
   });
 
@@ -77,18 +85,24 @@ describe.each(["wasm", "noble"] as const)("keccak-256 by %s", (name) => {
 
     it("takes fewer pairs, and writes nothing else", () => {
       fc.assert(
-        fc.property(fc.uint8Array({ minLength: 64 * 5, maxLength: 64 * 5 }), fc.nat(5), (input, count) => {
-          const output = new Uint8Array(200).fill(0xee);
-          instance.hashPairs(input, output, count);
-          expect(hex(output)).toBe(naive.pairs(input, count) + "ee".repeat(200 - 32 * count));
-        }),
+        fc.property(
+          fc.uint8Array({ minLength: 64 * 5, maxLength: 64 * 5 }),
+          fc.nat(5),
+          (input, count) => {
+            const output = new Uint8Array(200).fill(0xee);
+            instance.hashPairs(input, output, count);
+            expect(hex(output)).toBe(naive.pairs(input, count) + "ee".repeat(200 - 32 * count));
+          },
+        ),
       );
     });
 
     it("refuses counts that do not fit", () => {
       const input = bytes(128);
       const output = new Uint8Array(64);
-      expect(() => instance.hashPairs(input, output, 3)).toThrow(/count must be a whole number from 0 to 2, got 3/);
+      expect(() => instance.hashPairs(input, output, 3)).toThrow(
+        /count must be a whole number from 0 to 2, got 3/,
+      );
       expect(() => instance.hashPairs(input, output.subarray(1), 2)).toThrow(RangeError);
       expect(() => instance.hashPairs(input, output, -1)).toThrow(RangeError);
       expect(() => instance.hashPairs(input, output, 1.5)).toThrow(RangeError);
@@ -116,15 +130,25 @@ describe.each(["wasm", "noble"] as const)("keccak-256 by %s", (name) => {
     });
 
     it("hashes more than a chunk holds, and a message that no chunk holds between short ones", () => {
-      const many = Array.from({ length: name === "noble" ? 20 : 2500 }, (_, i) => bytes(77 + ((i * 97) % 256), i));
+      const many = Array.from({ length: name === "noble" ? 20 : 2500 }, (_, i) =>
+        bytes(77 + ((i * 97) % 256), i),
+      );
       check(many);
-      check([...many.slice(0, 3), bytes(200_000), ...many.slice(3, 8), bytes(131_073), bytes(131_072), bytes(0)]);
+      check([
+        ...many.slice(0, 3),
+        bytes(200_000),
+        ...many.slice(3, 8),
+        bytes(131_073),
+        bytes(131_072),
+        bytes(0),
+      ]);
     });
 
     it("refuses ends that descend or lie outside, and a short output", () => {
       const input = bytes(100);
       const output = new Uint8Array(64);
-      const hash = (...ends: number[]) => instance.hashMessages(input, Uint32Array.from(ends), output);
+      const hash = (...ends: number[]) =>
+        instance.hashMessages(input, Uint32Array.from(ends), output);
       expect(() => hash(50, 49)).toThrow(/message 1 ends at 49, before it begins at 50/);
       expect(() => hash(50, 101)).toThrow(/past the 100 bytes/);
       expect(() => hash(2 ** 32 - 1)).toThrow(RangeError);
@@ -143,7 +167,11 @@ describe.each(["wasm", "noble"] as const)("keccak-256 by %s", (name) => {
           fc.integer({ min: 0, max: 2 ** 32 - 1 }),
           fc.array(node, { maxLength: 32 }),
           (leaf, position, siblings) => {
-            const root = instance.foldPath(leaf, position, Uint8Array.from(Buffer.concat(siblings)));
+            const root = instance.foldPath(
+              leaf,
+              position,
+              Uint8Array.from(Buffer.concat(siblings)),
+            );
             expect(hex(root)).toBe(hex(naive.path(leaf, position, siblings)));
           },
         ),

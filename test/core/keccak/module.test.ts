@@ -7,7 +7,9 @@ const { WebAssembly: engine } = globalThis as unknown as {
   WebAssembly: {
     validate(bytes: Uint8Array): boolean;
     Module: new (bytes: Uint8Array) => object;
-    Instance: new (module: object) => { exports: Record<string, (...values: unknown[]) => unknown> };
+    Instance: new (
+      module: object,
+    ) => { exports: Record<string, (...values: unknown[]) => unknown> };
   };
 };
 
@@ -34,7 +36,9 @@ describe("the choice of an implementation", () => {
   });
 
   /** The module as a fresh process would load it. */
-  async function load(WebAssembly: unknown): Promise<typeof import("../../../core/protocol/keccak/index.ts")> {
+  async function load(
+    WebAssembly: unknown,
+  ): Promise<typeof import("../../../core/protocol/keccak/index.ts")> {
     vi.stubGlobal("WebAssembly", WebAssembly);
     vi.resetModules();
     return await import("../../../core/protocol/keccak/index.ts");
@@ -49,7 +53,9 @@ describe("the choice of an implementation", () => {
   it("is noble where there is no WebAssembly", async () => {
     const { createKeccak } = await load(undefined);
     expect(createKeccak().name).toBe("noble");
-    expect(Buffer.from(createKeccak().keccak256(new Uint8Array())).toString("hex")).toMatch(/^c5d24601/);
+    expect(Buffer.from(createKeccak().keccak256(new Uint8Array())).toString("hex")).toMatch(
+      /^c5d24601/,
+    );
   });
 
   it("is noble where a policy forbids to compile", async () => {

@@ -1,6 +1,9 @@
 import type { Balance, Vault } from "../../../core/index.ts";
 
-/** What a user holds by token: the sums over its vaults, in the order of their making, but for those that are void. */
+/**
+ * What a user holds by token: the sums over its vaults, in the order of their making, but for those
+ * that are void.
+ */
 export function naiveBalances(vaults: readonly Vault[]): Balance[] {
   const held = vaults.filter(({ status }) => status !== "failed");
   const tokens = Map.groupBy(held, ({ assetId, mintingBlob }) => `${assetId} ${mintingBlob}`);

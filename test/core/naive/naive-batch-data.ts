@@ -1,19 +1,34 @@
 import type { VaultEntry } from "../../../core/protocol/batch-data.ts";
 
-/** Batch data by the grammar of docs/protocol.md 4, on hex text; shares nothing with the core's codec. */
+/**
+ * Batch data by the grammar of docs/protocol.md 4, on hex text; shares nothing with the core's
+ * codec.
+ */
 
-/** A run of its own for each slot, the owner inside, the blob raw: nothing is clever, so nothing can be wrong. */
+/**
+ * A run of its own for each slot, the owner inside, the blob raw: nothing is clever, so nothing can
+ * be wrong.
+ */
 export function naiveEncode(slots: readonly (VaultEntry | null)[]): string {
   const keyOf = (entry: VaultEntry) => uint(entry.chainId, 8) + entry.assetType.slice(2);
-  const assets = [...new Set(slots.flatMap((entry) => (entry === null ? [] : [keyOf(entry)])))].sort();
+  const assets = [
+    ...new Set(slots.flatMap((entry) => (entry === null ? [] : [keyOf(entry)]))),
+  ].sort();
   const runs = slots.map((entry) => {
     if (entry === null) return `ffff${uint(1, 3)}`;
     const blob = entry.blob.slice(2);
     const blobForm = blob === "" ? 0 : 1;
     const form = (8 << 4) | (blobForm << 2);
-    const record = entry.owner.slice(2) + uint(entry.amount, 8) + (blob === "" ? "" : uint(blob.length / 2, 1) + blob);
+    const record =
+      entry.owner.slice(2) +
+      uint(entry.amount, 8) +
+      (blob === "" ? "" : uint(blob.length / 2, 1) + blob);
     return (
-      uint(assets.indexOf(keyOf(entry)), 2) + uint(form, 1) + uint(1, 3) + (blob === "" ? "" : uint(0, 1)) + record
+      uint(assets.indexOf(keyOf(entry)), 2) +
+      uint(form, 1) +
+      uint(1, 3) +
+      (blob === "" ? "" : uint(0, 1)) +
+      record
     );
   });
   return `0x01${uint(assets.length, 2)}${assets.join("")}${uint(0, 2)}${runs.join("")}`;
@@ -29,7 +44,10 @@ export function naiveDecode(data: string): (VaultEntry | null)[] {
   };
   const number = (bytes: number) => Number.parseInt(take(bytes), 16);
   take(1);
-  const assets = Array.from({ length: number(2) }, () => ({ chainId: BigInt(`0x${take(8)}`), assetType: take(32) }));
+  const assets = Array.from({ length: number(2) }, () => ({
+    chainId: BigInt(`0x${take(8)}`),
+    assetType: take(32),
+  }));
   const owners = Array.from({ length: number(2) }, () => take(20));
   const slots: (VaultEntry | null)[] = [];
   while (rest !== "") {

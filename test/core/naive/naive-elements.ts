@@ -1,6 +1,9 @@
 import type { Hex } from "viem";
 
-/** The elements of docs/protocol.md 4 on hex and decimal text; shares nothing with the core's reader and writer. */
+/**
+ * The elements of docs/protocol.md 4 on hex and decimal text; shares nothing with the core's reader
+ * and writer.
+ */
 
 export interface NaiveVault {
   readonly assetIndex: number;
@@ -12,7 +15,10 @@ export interface NaiveVault {
 const DECIMAL = /^(?:0|[1-9][0-9]{0,77})$/;
 
 /** A vault's head and continuations; null when no form holds it. */
-export function naiveElements({ assetIndex, owner, amount, blob }: NaiveVault, continuation: number): Hex[] | null {
+export function naiveElements(
+  { assetIndex, owner, amount, blob }: NaiveVault,
+  continuation: number,
+): Hex[] | null {
   const start = uint(assetIndex, 1) + owner.slice(2);
   const bytes = blob.slice(2);
   const pointer = uint(continuation, 2);
@@ -21,7 +27,10 @@ export function naiveElements({ assetIndex, owner, amount, blob }: NaiveVault, c
   if (spelt !== null && amount === 1n) {
     const [kind, id] = spelt;
     if (id < 2n ** 80n) return [`0x0${2 + kind}${start}${uint(id, 10)}`];
-    return [`0x0${6 + kind}${start}${pointer}${uint(id / 2n ** 248n, 8)}`, `0x0a${uint(id % 2n ** 248n, 31)}`];
+    return [
+      `0x0${6 + kind}${start}${pointer}${uint(id / 2n ** 248n, 8)}`,
+      `0x0a${uint(id % 2n ** 248n, 31)}`,
+    ];
   }
   if (spelt?.[0] === 0 && spelt[1] < 2n ** 40n && amount < 2n ** 40n) {
     return [`0x05${start}${uint(amount, 5)}${uint(spelt[1], 5)}`];
@@ -29,7 +38,9 @@ export function naiveElements({ assetIndex, owner, amount, blob }: NaiveVault, c
   const content = uint(bytes.length / 2, 1) + bytes;
   if (content.length > 124) return null;
   const rest =
-    content.length <= 62 ? [content.padEnd(62, "0")] : [content.slice(0, 62), content.slice(62).padEnd(62, "0")];
+    content.length <= 62
+      ? [content.padEnd(62, "0")]
+      : [content.slice(0, 62), content.slice(62).padEnd(62, "0")];
   return [`0x09${start}${pointer}${uint(amount, 8)}`, ...rest.map((part): Hex => `0x0a${part}`)];
 }
 

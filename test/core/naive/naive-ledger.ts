@@ -34,7 +34,10 @@ interface NaiveVault {
 
 const MAX_AMOUNT = 2n ** 63n - 1n;
 
-/** The rules of minting over plain lists and maps, one mint at a time; knows neither journal nor store nor writer. */
+/**
+ * The rules of minting over plain lists and maps, one mint at a time; knows neither journal nor
+ * store nor writer.
+ */
 export class NaiveLedger {
   readonly batches: Record<Mode, NaiveVault[][]> = { validium: [[]], "zk-rollup": [[]] };
   readonly #tokens = new Map<string, Hex>();
@@ -51,14 +54,20 @@ export class NaiveLedger {
   mint(mints: readonly NaiveMint[]): bigint[] | string {
     const tokens = new Map(this.#tokens);
     const minted = new Map(this.#minted);
-    const found = mints.map((mint) => this.#check(mint, tokens, minted)).find((code) => code !== null);
+    const found = mints
+      .map((mint) => this.#check(mint, tokens, minted))
+      .find((code) => code !== null);
     if (found) return found;
     for (const [key, blob] of tokens) this.#tokens.set(key, blob);
     for (const [asset, amount] of minted) this.#minted.set(asset, amount);
     return mints.map((mint) => this.#place(mint));
   }
 
-  #check({ asset, amount, blob, tokenId }: NaiveMint, tokens: Map<string, Hex>, minted: Map<NaiveAsset, bigint>) {
+  #check(
+    { asset, amount, blob, tokenId }: NaiveMint,
+    tokens: Map<string, Hex>,
+    minted: Map<NaiveAsset, bigint>,
+  ) {
     if (!asset.enabled) return "asset_not_enabled";
     const total = (minted.get(asset) ?? 0n) + amount;
     minted.set(asset, total);
@@ -68,13 +77,16 @@ export class NaiveLedger {
     if (asset.standard === "erc721" && bound !== undefined) {
       return this.#tokens.has(key) ? "token_already_minted" : "duplicate_mint";
     }
-    if (asset.standard === "erc1155" && bound !== undefined && bound !== blob) return "token_id_conflict";
+    if (asset.standard === "erc1155" && bound !== undefined && bound !== blob)
+      return "token_id_conflict";
     return asset.supplyCap !== null && total > asset.supplyCap ? "supply_cap_exceeded" : null;
   }
 
   #place({ asset, owner, amount, blob, tokenId, mode }: NaiveMint): bigint {
     let open = this.#open(mode);
-    const same = open.findLast((vault) => vault.asset === asset && vault.owner === owner && vault.blob === blob);
+    const same = open.findLast(
+      (vault) => vault.asset === asset && vault.owner === owner && vault.blob === blob,
+    );
     if (asset.standard !== "erc721" && same !== undefined && same.amount + amount <= MAX_AMOUNT) {
       same.amount += amount;
       return this.#idOf(mode, this.batches[mode].length - 1, open.indexOf(same));
@@ -132,10 +144,13 @@ export class NaiveLedger {
       );
       // L1 takes no zero root, so one void slot alone is two.
       if (contents.length === 1 && contents[0] === null) contents.push(null);
-      // The encoding's choices are the encoder's own; that it says the same vaults is its own tests' matter.
+      // The encoding's choices are the encoder's own; that it says the same vaults is its own
+      // tests' matter.
       const dataHash: Hash = `0x${bytesToHex(keccak_256(encodeBatchData(contents, mode === "validium" ? "bytes" : "gas")))}`;
       const root = naiveRoot(
-        contents.map((content) => (content === null ? new Uint8Array(32) : hexToBytes(naiveLeaf(content).slice(2)))),
+        contents.map((content) =>
+          content === null ? new Uint8Array(32) : hexToBytes(naiveLeaf(content).slice(2)),
+        ),
       );
       const batchRoot = naiveBatchRoot(mode, contents, `0x${bytesToHex(root)}`);
       const leaf = naiveStateLeaf(BigInt(number), contents.length, dataHash, batchRoot);

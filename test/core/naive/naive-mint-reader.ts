@@ -4,17 +4,26 @@ import { isVisible } from "../../../core/protocol/text.ts";
 
 /** What the reader must be told of an asset, by its id in lower case. */
 export interface NaiveAssets {
-  readonly [assetId: string]: { readonly standard: "erc20" | "erc721" | "erc1155"; readonly isNumbered?: true };
+  readonly [assetId: string]: {
+    readonly standard: "erc20" | "erc721" | "erc1155";
+    readonly isNumbered?: true;
+  };
 }
 
-/** The rules of a mint request over plain JSON values, one by one. It remembers the tokens of accepted requests. */
+/**
+ * The rules of a mint request over plain JSON values, one by one. It remembers the tokens of
+ * accepted requests.
+ */
 export class NaiveMintReader {
   readonly #assets: NaiveAssets;
   readonly #users: readonly string[];
   /** By asset and token id, the blob. */
   #tokens = new Map<string, string>();
 
-  /** Assets have 0 decimals, a quantum of 1, no default mode and this project's own scheme of text blobs. */
+  /**
+   * Assets have 0 decimals, a quantum of 1, no default mode and this project's own scheme of text
+   * blobs.
+   */
   constructor(assets: NaiveAssets, users: readonly string[]) {
     this.#assets = assets;
     this.#users = users;
@@ -47,11 +56,15 @@ export class NaiveMintReader {
   #readEntry(value: unknown, tokens: Map<string, string>): boolean {
     const mint = objectOf(value);
     if (mint === null) return false;
-    const { assetId, tokenId, mintingBlob, quantity, amount, amountDecimal, reference, ...rest } = mint;
+    const { assetId, tokenId, mintingBlob, quantity, amount, amountDecimal, reference, ...rest } =
+      mint;
     const { dataAvailabilityMode: mode, ...others } = rest;
     const asset = typeof assetId === "string" ? this.#assets[assetId.toLowerCase()] : undefined;
     if (asset === undefined || Object.keys(others).length > 0) return false;
-    if (typeof mode !== "string" || !["validium", "zkrollup"].includes(mode.replaceAll(/[-_]/g, "").toLowerCase()))
+    if (
+      typeof mode !== "string" ||
+      !["validium", "zkrollup"].includes(mode.replaceAll(/[-_]/g, "").toLowerCase())
+    )
       return false;
     if (
       reference !== undefined &&
@@ -60,12 +73,24 @@ export class NaiveMintReader {
       return false;
     if (!isAmount(asset.standard, amount, amountDecimal)) return false;
     if (asset.isNumbered) {
-      const isCount = quantity === undefined || (Number.isInteger(quantity) && Number(quantity) >= 1);
-      return tokenId === undefined && mintingBlob === undefined && isCount && Number(quantity ?? 1) <= 100;
+      const isCount =
+        quantity === undefined || (Number.isInteger(quantity) && Number(quantity) >= 1);
+      return (
+        tokenId === undefined &&
+        mintingBlob === undefined &&
+        isCount &&
+        Number(quantity ?? 1) <= 100
+      );
     }
     if (quantity !== undefined) return false;
-    if (asset.standard === "erc20") return tokenId === undefined && (mintingBlob === undefined || isEmpty(mintingBlob));
-    const blob = tokenId === undefined ? blobOf(mintingBlob) : mintingBlob === undefined ? blobOfId(tokenId) : null;
+    if (asset.standard === "erc20")
+      return tokenId === undefined && (mintingBlob === undefined || isEmpty(mintingBlob));
+    const blob =
+      tokenId === undefined
+        ? blobOf(mintingBlob)
+        : mintingBlob === undefined
+          ? blobOfId(tokenId)
+          : null;
     if (blob === null) return false;
     const name = `${String(assetId).toLowerCase()} ${idOf(blob)}`;
     const known = tokens.get(name);
@@ -80,15 +105,22 @@ function objectOf(value: unknown): Readonly<Record<string, unknown>> | null {
     : null;
 }
 
-/** A whole number from a JSON number that cannot have been rounded, or from canonical digits; null for anything else. */
+/**
+ * A whole number from a JSON number that cannot have been rounded, or from canonical digits; null
+ * for anything else.
+ */
 function wholeOf(value: unknown): bigint | null {
-  if (typeof value === "number") return Number.isSafeInteger(value) && value >= 0 ? BigInt(value) : null;
+  if (typeof value === "number")
+    return Number.isSafeInteger(value) && value >= 0 ? BigInt(value) : null;
   return typeof value === "string" && /^(?:0|[1-9][0-9]*)$/.test(value) ? BigInt(value) : null;
 }
 
 function isAmount(standard: string, amount: unknown, decimal: unknown): boolean {
   if (decimal !== undefined) {
-    const whole = typeof decimal === "string" ? /^(0|[1-9][0-9]{0,77})(?:\.0{1,255})?$/.exec(decimal)?.[1] : undefined;
+    const whole =
+      typeof decimal === "string"
+        ? /^(0|[1-9][0-9]{0,77})(?:\.0{1,255})?$/.exec(decimal)?.[1]
+        : undefined;
     const units = wholeOf(whole);
     return amount === undefined && isUnits(units) && (standard !== "erc721" || units === 1n);
   }
@@ -97,7 +129,8 @@ function isAmount(standard: string, amount: unknown, decimal: unknown): boolean 
   return isUnits(units) && (standard !== "erc721" || units === 1n);
 }
 
-const isUnits = (units: bigint | null): boolean => units !== null && units >= 1n && units < 2n ** 63n;
+const isUnits = (units: bigint | null): boolean =>
+  units !== null && units >= 1n && units < 2n ** 63n;
 
 const bareHex = (value: unknown): string | null => {
   const digits = typeof value === "string" ? value.toLowerCase().replace(/^0x/, "") : "?";
@@ -111,7 +144,9 @@ function blobOf(value: unknown): string | null {
   const digits = bareHex(value);
   if (digits === null || digits === "") return null;
   try {
-    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(Buffer.from(digits, "hex"));
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(
+      Buffer.from(digits, "hex"),
+    );
     return isVisible(text) ? digits : null;
   } catch {
     return null;

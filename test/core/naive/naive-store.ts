@@ -32,7 +32,8 @@ export class NaiveStore implements Store {
   async write(operations: readonly StoreOperation[]): Promise<void> {
     const records = new Map(this.#records);
     for (const operation of operations) {
-      if (operation.type === "put") records.set(operation.key.toString("hex"), Buffer.from(operation.value));
+      if (operation.type === "put")
+        records.set(operation.key.toString("hex"), Buffer.from(operation.value));
       else records.delete(operation.key.toString("hex"));
     }
     this.#records = records;
@@ -54,7 +55,8 @@ export class NaiveJournal implements Journal {
   }
 
   async append(length: number, entries: readonly Uint8Array[]): Promise<void> {
-    if (length !== this.list.length) throw new Error(`it holds ${this.list.length} entries, not ${length}`);
+    if (length !== this.list.length)
+      throw new Error(`it holds ${this.list.length} entries, not ${length}`);
     this.list.push(...entries);
   }
 

@@ -1,8 +1,9 @@
 import type { Address, Hash, Standard } from "../../../core/model.ts";
 
 /**
- * The protocol of transfers as an eager ledger: a record moves its vault at once, when it is committed, or never. L1 knows
- * only what was committed and decides at each exit. Both must agree at all times, which is the invariant of transfers.
+ * The protocol of transfers as an eager ledger: a record moves its vault at once, when it is
+ * committed, or never. L1 knows only what was committed and decides at each exit. Both must agree
+ * at all times, which is the invariant of transfers.
  */
 
 const NOBODY = `0x${"00".repeat(20)}`;
@@ -70,7 +71,13 @@ export class NaiveTransferModel {
 
   /** Commits mints. `maturesAt` is of ERC-721 vaults. */
   mint(
-    vaults: readonly { vaultId: bigint; owner: Address; asset: ModelAsset; amount: bigint; token: string }[],
+    vaults: readonly {
+      vaultId: bigint;
+      owner: Address;
+      asset: ModelAsset;
+      amount: bigint;
+      token: string;
+    }[],
     maturesAt: bigint,
   ): void {
     for (const { vaultId, owner, asset, amount, token } of vaults) {
@@ -93,8 +100,8 @@ export class NaiveTransferModel {
   }
 
   /**
-   * Commits records; false when L1 refuses the batch: a vault is spent already, its batch is not there, or a deadline is
-   * over.
+   * Commits records; false when L1 refuses the batch: a vault is spent already, its batch is not
+   * there, or a deadline is over.
    */
   transfer(records: readonly ModelRecord[], now: bigint): boolean {
     const ids = records.map(({ vaultId }) => vaultId);
@@ -158,14 +165,16 @@ export class NaiveTransferModel {
     const vault = this.vaults.get(vaultId);
     if (vault === undefined || vault.moved || vault.owner === NOBODY) return null;
     if (vault.rest === 0n || this.voided.has(vault.origin) || now < vault.maturesAt) return null;
-    if (vault.standard === "erc721" && this.#minted.has(`${vault.assetType} ${vault.token}`)) return null;
+    if (vault.standard === "erc721" && this.#minted.has(`${vault.assetType} ${vault.token}`))
+      return null;
     return { owner: vault.owner, amount: vault.rest };
   }
 
   /** A withdrawal that L1 has paid. */
   withdraw(vaultId: bigint, quantity: bigint): void {
     const vault = this.vaults.get(vaultId);
-    if (vault === undefined || vault.rest < quantity) throw new Error("nothing like that can be paid");
+    if (vault === undefined || vault.rest < quantity)
+      throw new Error("nothing like that can be paid");
     vault.rest -= quantity;
     if (vault.standard === "erc721") this.#minted.add(`${vault.assetType} ${vault.token}`);
   }
@@ -173,11 +182,14 @@ export class NaiveTransferModel {
   /** Whether a pair of minted vaults are duplicates and the later one can be voided; then it is. */
   void(earlier: bigint, later: bigint): boolean {
     const [a, b] = [this.vaults.get(earlier), this.vaults.get(later)];
-    if (a === undefined || b === undefined || a.origin !== earlier || b.origin !== later) return false;
+    if (a === undefined || b === undefined || a.origin !== earlier || b.origin !== later)
+      return false;
     const isSame = a.standard === "erc721" && a.assetType === b.assetType && a.token === b.token;
     const isOrdered = a.sequence < b.sequence || (a.sequence === b.sequence && earlier < later);
-    // The contract does not know that a vault which was transferred is empty: voiding it once more does no harm.
-    if (!isSame || !isOrdered || this.voided.has(later) || (!b.moved && b.rest === 0n)) return false;
+    // The contract does not know that a vault which was transferred is empty: voiding it once more
+    // does no harm.
+    if (!isSame || !isOrdered || this.voided.has(later) || (!b.moved && b.rest === 0n))
+      return false;
     this.voided.add(later);
     return true;
   }
@@ -193,7 +205,12 @@ export class NaiveTransferModel {
   }
 
   /** False when the key was authorized or revoked before. */
-  authorize(owner: Address, key: Address, terms: Omit<ModelSession, "from" | "revokedAt">, now: bigint): boolean {
+  authorize(
+    owner: Address,
+    key: Address,
+    terms: Omit<ModelSession, "from" | "revokedAt">,
+    now: bigint,
+  ): boolean {
     const name = `${owner} ${key}`;
     if (this.#usedKeys.has(name)) return false;
     this.#usedKeys.add(name);

@@ -1,5 +1,13 @@
 import type { Hex } from "viem";
-import { concatHex, encodePacked, hashStruct, hashTypedData, hexToBigInt, keccak256, numberToHex } from "viem";
+import {
+  concatHex,
+  encodePacked,
+  hashStruct,
+  hashTypedData,
+  hexToBigInt,
+  keccak256,
+  numberToHex,
+} from "viem";
 import type { Hash } from "../../../core/model.ts";
 import type { Transfer } from "../../../core/protocol/transfer.ts";
 import type { TransferGroup } from "../../../core/protocol/transfer-data.ts";
@@ -23,7 +31,10 @@ export function naiveEncode(groups: readonly TransferGroup[]): Hex {
   const parts = groups.map(({ transfers, deadline, signature }) => {
     const amounts = transfers.some(({ amount }) => amount > 0n);
     const form = 4 + 16 + (amounts ? 1 : 0) + (signature === "0x" ? 2 : 0);
-    const head = encodePacked(["uint8", "uint32", "uint16"], [form, Number(deadline), transfers.length]);
+    const head = encodePacked(
+      ["uint8", "uint32", "uint16"],
+      [form, Number(deadline), transfers.length],
+    );
     const records = transfers.map(({ vaultId, to, amount }) =>
       concatHex([
         encodePacked(["uint64", "address"], [vaultId, to]),
@@ -71,7 +82,11 @@ export function naiveDecode(data: Hex): TransferGroup[] | null {
   }
   const all = groups.flatMap(({ transfers }) => transfers);
   const ids = all.map(({ vaultId }) => vaultId);
-  if (new Set(ids).size !== ids.length || ids.some((id) => id >= 2n ** 64n || (id >> 52n) % 2048n !== 0n)) return null;
+  if (
+    new Set(ids).size !== ids.length ||
+    ids.some((id) => id >= 2n ** 64n || (id >> 52n) % 2048n !== 0n)
+  )
+    return null;
   return groups.length === 0 || naiveSlots(all) > 8_192 ? null : groups;
 }
 
@@ -88,7 +103,9 @@ export function naiveLeaves(groups: readonly TransferGroup[], batchNumber: numbe
   for (const { transfers, deadline, signature } of groups) {
     const list = keccak256(concatHex(transfers.map(naiveItem)));
     const signed = signature === "0x" ? (`0x${"00".repeat(64)}` as const) : signature;
-    const auth = keccak256(encodePacked(["uint32", "bytes32", "bytes"], [Number(deadline), list, signed]));
+    const auth = keccak256(
+      encodePacked(["uint32", "bytes32", "bytes"], [Number(deadline), list, signed]),
+    );
     for (const transfer of transfers) {
       for (let part = 0; part < (transfer.amount === 0n ? 1 : 2); part++) {
         const outId = 2n ** 63n + BigInt(batchNumber) * 2n ** 20n + BigInt(leaves.length);

@@ -1,7 +1,10 @@
 import { keccak_256 } from "@noble/hashes/sha3.js";
 import { concatBytes } from "@noble/hashes/utils.js";
 
-/** Merkle trees of the protocol as its page defines them, by recursion over padded leaves; shares nothing with the core. */
+/**
+ * Merkle trees of the protocol as its page defines them, by recursion over padded leaves; shares
+ * nothing with the core.
+ */
 
 const ZERO_LEAF = new Uint8Array(32);
 const NODE = Uint8Array.of(1);
@@ -24,11 +27,17 @@ export function naiveZero(height: number): Uint8Array {
   return naiveNode(half, half);
 }
 
-export function naiveRoot(leaves: readonly Uint8Array[], height = naiveHeight(leaves.length)): Uint8Array {
+export function naiveRoot(
+  leaves: readonly Uint8Array[],
+  height = naiveHeight(leaves.length),
+): Uint8Array {
   if (leaves.length === 0) return naiveZero(height);
   if (height === 0) return leaves[0] ?? ZERO_LEAF;
   const half = 2 ** (height - 1);
-  return naiveNode(naiveRoot(leaves.slice(0, half), height - 1), naiveRoot(leaves.slice(half), height - 1));
+  return naiveNode(
+    naiveRoot(leaves.slice(0, half), height - 1),
+    naiveRoot(leaves.slice(half), height - 1),
+  );
 }
 
 /** From the leaf upwards. */
@@ -45,8 +54,14 @@ export function naiveSiblings(
     : [...naiveSiblings(right, position - half, height - 1), naiveRoot(left, height - 1)];
 }
 
-/** Every sibling of every slot that is not itself above a slot, each once, level by level, left to right. */
-export function naiveMultiproof(leaves: readonly Uint8Array[], slots: readonly number[]): Uint8Array[] {
+/**
+ * Every sibling of every slot that is not itself above a slot, each once, level by level, left to
+ * right.
+ */
+export function naiveMultiproof(
+  leaves: readonly Uint8Array[],
+  slots: readonly number[],
+): Uint8Array[] {
   const height = naiveHeight(leaves.length);
   const found: Uint8Array[] = [];
   for (let level = 0; level < height; level++) {

@@ -5,7 +5,14 @@ import { naiveRoot } from "./naive-tree.ts";
 
 /** Leaves and commitments by viem's `encodePacked`; shares nothing with the core's byte writing. */
 
-export function naiveLeaf({ vaultId, chainId, owner, assetType, amount, blob }: VaultContent): Hash {
+export function naiveLeaf({
+  vaultId,
+  chainId,
+  owner,
+  assetType,
+  amount,
+  blob,
+}: VaultContent): Hash {
   return keccak256(
     encodePacked(
       ["uint8", "uint64", "uint64", "address", "bytes32", "uint64", "bytes"],
@@ -17,27 +24,44 @@ export function naiveLeaf({ vaultId, chainId, owner, assetType, amount, blob }: 
 /** The history after a commit, from the one before it. */
 export function naiveHistory(before: Hash, mode: "validium" | "zk-rollup", leaf: Hash): Hash {
   return keccak256(
-    encodePacked(["uint8", "bytes32", "uint8", "bytes32"], [9, before, mode === "validium" ? 0 : 1, leaf]),
+    encodePacked(
+      ["uint8", "bytes32", "uint8", "bytes32"],
+      [9, before, mode === "validium" ? 0 : 1, leaf],
+    ),
   );
 }
 
-/** The root of a sealed batch: over the manifest of its vaults' assets, and the root of its vaults. */
+/**
+ * The root of a sealed batch: over the manifest of its vaults' assets, and the root of its vaults.
+ */
 export function naiveBatchRoot(
   mode: "validium" | "zk-rollup",
   vaults: readonly (Pick<VaultContent, "chainId" | "assetType"> | null)[],
   content: Hash,
 ): Hash {
   const packed = vaults.flatMap((vault) =>
-    vault === null ? [] : [encodePacked(["uint64", "uint256"], [vault.chainId, BigInt(vault.assetType)])],
+    vault === null
+      ? []
+      : [encodePacked(["uint64", "uint256"], [vault.chainId, BigInt(vault.assetType)])],
   );
-  const leaves = [...new Set(packed)].sort().map((asset) => hexToBytes(keccak256(concat(["0x07", asset]))));
+  const leaves = [...new Set(packed)]
+    .sort()
+    .map((asset) => hexToBytes(keccak256(concat(["0x07", asset]))));
   const root = bytesToHex(naiveRoot(leaves));
   return keccak256(
-    encodePacked(["uint8", "uint8", "bytes32", "bytes32"], [6, mode === "validium" ? 0 : 1, root, content]),
+    encodePacked(
+      ["uint8", "uint8", "bytes32", "bytes32"],
+      [6, mode === "validium" ? 0 : 1, root, content],
+    ),
   );
 }
 
-export function naiveStateLeaf(batchNumber: bigint, vaultCount: number, dataHash: Hash, batchRoot: Hash): Hash {
+export function naiveStateLeaf(
+  batchNumber: bigint,
+  vaultCount: number,
+  dataHash: Hash,
+  batchRoot: Hash,
+): Hash {
   return keccak256(
     encodePacked(
       ["uint8", "uint64", "uint32", "bytes32", "bytes32"],

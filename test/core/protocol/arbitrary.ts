@@ -13,14 +13,15 @@ export function anyLeaves(maxCount: number): fc.Arbitrary<Uint8Array> {
     .chain((count) => fc.uint8Array({ minLength: count * 32, maxLength: count * 32 }));
 }
 
-const fewAssets = fc
-  .integer({ min: 0, max: 3 })
-  .map((n) => ({
-    chainId: BigInt(n % 2 === 0 ? 1 : Number.MAX_SAFE_INTEGER),
-    assetType: `0x${"ab".repeat(31)}0${n >> 1}` as Hex,
-  }));
+const fewAssets = fc.integer({ min: 0, max: 3 }).map((n) => ({
+  chainId: BigInt(n % 2 === 0 ? 1 : Number.MAX_SAFE_INTEGER),
+  assetType: `0x${"ab".repeat(31)}0${n >> 1}` as Hex,
+}));
 const owners = fc.oneof(
-  { weight: 4, arbitrary: fc.integer({ min: 0, max: 4 }).map((n) => `0x${"11".repeat(19)}0${n}` as Hex) },
+  {
+    weight: 4,
+    arbitrary: fc.integer({ min: 0, max: 4 }).map((n) => `0x${"11".repeat(19)}0${n}` as Hex),
+  },
   { weight: 1, arbitrary: fc.uint8Array({ minLength: 20, maxLength: 20 }).map(bytesToHex) },
 );
 const amounts = fc.oneof(
@@ -63,7 +64,11 @@ const voids = fc.integer({ min: 1, max: 3 }).map((length) => Array.from({ length
 /** The slots of a batch: single vaults, ranges and void slots, mixed. */
 export const anySlots: fc.Arbitrary<(VaultEntry | null)[]> = fc
   .array(
-    fc.oneof({ weight: 5, arbitrary: oneSlot }, { weight: 2, arbitrary: range }, { weight: 1, arbitrary: voids }),
+    fc.oneof(
+      { weight: 5, arbitrary: oneSlot },
+      { weight: 2, arbitrary: range },
+      { weight: 1, arbitrary: voids },
+    ),
     { minLength: 1, maxLength: 40 },
   )
   .map((parts) => parts.flat() as (VaultEntry | null)[]);

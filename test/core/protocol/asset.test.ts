@@ -7,16 +7,24 @@ import { vectors } from "./vectors.ts";
 const TOKEN: Address = "0x5da41d8b03b656ac0daac9f27b98feba461dfbad";
 
 describe("asset types", () => {
-  it.each(vectors("starkex-assets").vectors)("give StarkEx's published asset id: $standard $mintingBlob", (vector) => {
-    const type = assetType(vector.standard, vector.token, BigInt(vector.quantum));
-    expect(BigInt(mintableAssetId(vector.standard, type, vector.mintingBlob))).toBe(BigInt(vector.assetId));
-  });
+  it.each(vectors("starkex-assets").vectors)(
+    "give StarkEx's published asset id: $standard $mintingBlob",
+    (vector) => {
+      const type = assetType(vector.standard, vector.token, BigInt(vector.quantum));
+      expect(BigInt(mintableAssetId(vector.standard, type, vector.mintingBlob))).toBe(
+        BigInt(vector.assetId),
+      );
+    },
+  );
 
   it.each(vectors("assets").vectors)(
     "and ids are the vectors': $name",
     ({ standard, token, quantum, blob, ...made }) => {
       const type = assetType(standard, token, BigInt(quantum));
-      expect([type, mintableAssetId(standard, type, blob)]).toEqual([made.assetType, made.mintableAssetId]);
+      expect([type, mintableAssetId(standard, type, blob)]).toEqual([
+        made.assetType,
+        made.mintableAssetId,
+      ]);
     },
   );
 

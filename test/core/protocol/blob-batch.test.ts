@@ -3,7 +3,12 @@ import { describe, expect, it } from "vitest";
 import type { Hex } from "../../../core/model.ts";
 import { BatchDataError, type VaultEntry } from "../../../core/protocol/batch-data.ts";
 import * as blobBatch from "../../../core/protocol/blob-batch.ts";
-import { continuationOf, ELEMENT_BYTES, elementCount, readElements } from "../../../core/protocol/elements.ts";
+import {
+  continuationOf,
+  ELEMENT_BYTES,
+  elementCount,
+  readElements,
+} from "../../../core/protocol/elements.ts";
 import { bytesToHex, hexToBytes } from "../../../core/protocol/hex.ts";
 import { naiveElements } from "../naive/naive-elements.ts";
 import { decimalBlob } from "../naive/naive-vault.ts";
@@ -51,14 +56,20 @@ const slots = fc.array(fc.option(vaults), { minLength: 1, maxLength: 30 });
 /** A batch of these elements, the others zero. */
 function batchOf(elements: readonly string[], vaultCount: number): blobBatch.BlobBatch {
   const all = new Uint8Array(blobBatch.BLOB_BYTES);
-  for (const [i, element] of elements.entries()) all.set(hexToBytes(element, 32), i * ELEMENT_BYTES);
+  for (const [i, element] of elements.entries())
+    all.set(hexToBytes(element, 32), i * ELEMENT_BYTES);
   return { vaultCount, assets: [VAULT, { ...VAULT, chainId: 2n }], elements: all };
 }
 
 describe("the vectors of elements", () => {
   it.each(file.vectors)("$name", ({ assetIndex, amount, blob, elements }) => {
     const at = Number(file.continuation);
-    const vault = { assetIndex: Number(assetIndex), owner: file.owner, amount: BigInt(amount), blob };
+    const vault = {
+      assetIndex: Number(assetIndex),
+      owner: file.owner,
+      amount: BigInt(amount),
+      blob,
+    };
     expect(naiveElements(vault, at)).toEqual(elements);
     expect(elementCount(BigInt(amount), hexToBytes(blob))).toBe(elements.length);
     const all = new Uint8Array(2 * blobBatch.BLOB_BYTES);
@@ -100,7 +111,8 @@ describe("a blob batch", () => {
       fc.property(slots, (made) => {
         const { elements, assets, vaultCount } = blobBatch.encodeBlobBatch(made);
         let next = vaultCount;
-        const at = (place: number) => bytesToHex(elements.subarray(place * ELEMENT_BYTES, (place + 1) * ELEMENT_BYTES));
+        const at = (place: number) =>
+          bytesToHex(elements.subarray(place * ELEMENT_BYTES, (place + 1) * ELEMENT_BYTES));
         for (const [slot, vault] of made.entries()) {
           if (vault === null) {
             expect(BigInt(at(slot))).toBe(0n);
@@ -122,7 +134,8 @@ describe("a blob batch", () => {
       fc.property(vaults, fc.nat(95), fc.integer({ min: 1, max: 255 }), (vault, byte, flip) => {
         const batch = blobBatch.encodeBlobBatch([vault]);
         batch.elements[byte] = (batch.elements[byte] ?? 0) ^ flip;
-        const changedOwn = byte < elementCount(vault.amount, hexToBytes(vault.blob)) * ELEMENT_BYTES;
+        const changedOwn =
+          byte < elementCount(vault.amount, hexToBytes(vault.blob)) * ELEMENT_BYTES;
         const read = readElements(batch.elements, 0, 1);
         if (read === null) return;
         const text = { ...read, owner: bytesToHex(read.owner), blob: bytesToHex(read.blob) };
@@ -161,14 +174,18 @@ describe("a blob batch", () => {
   it("holds 24,576 vaults in six blobs and not one more", () => {
     const full = Array<VaultEntry>(24_576).fill(VAULT);
     const batch = blobBatch.encodeBlobBatch(full);
-    expect(blobBatch.blobsIn(batch).map(({ length }) => length)).toEqual(Array(6).fill(blobBatch.BLOB_BYTES));
+    expect(blobBatch.blobsIn(batch).map(({ length }) => length)).toEqual(
+      Array(6).fill(blobBatch.BLOB_BYTES),
+    );
     expect(blobBatch.blobSlots(batch).every((slot) => slot?.owner === VAULT.owner)).toBe(true);
     expect(() => blobBatch.encodeBlobBatch([...full, VAULT])).toThrow("number of slots");
     const long = { ...VAULT, blob: textBlob("x".repeat(40)) };
     expect(() => blobBatch.encodeBlobBatch([...full.slice(2), long])).toThrow(
       expect.objectContaining({ code: "batch_too_large" }),
     );
-    expect(blobBatch.encodeBlobBatch([...full.slice(3), long]).elements.length).toBe(6 * blobBatch.BLOB_BYTES);
+    expect(blobBatch.encodeBlobBatch([...full.slice(3), long]).elements.length).toBe(
+      6 * blobBatch.BLOB_BYTES,
+    );
   });
 
   it("pays nobody for a place that the manifest does not have, nor for what the asset's standard forbids", () => {
@@ -179,14 +196,24 @@ describe("a blob batch", () => {
       { ...VAULT, amount: 2n },
     ]);
     const batch = { vaultCount: 4, assets: [VAULT], elements };
-    expect(blobBatch.blobSlots(batch).map((slot) => slot !== null)).toEqual([true, false, true, true]);
+    expect(blobBatch.blobSlots(batch).map((slot) => slot !== null)).toEqual([
+      true,
+      false,
+      true,
+      true,
+    ]);
     expect(blobBatch.blobSlots(batch, () => "erc721").map((slot) => slot !== null)).toEqual([
       true,
       false,
       false,
       false,
     ]);
-    expect(blobBatch.blobSlots(batch, () => "erc20").map((slot) => slot !== null)).toEqual([false, false, true, false]);
+    expect(blobBatch.blobSlots(batch, () => "erc20").map((slot) => slot !== null)).toEqual([
+      false,
+      false,
+      true,
+      false,
+    ]);
   });
 });
 
@@ -204,7 +231,11 @@ describe("the data of a blob batch", () => {
     ["no slot", changed(4, 0), "no_run"],
     ["more slots than elements", changed(3, 0x11), "truncated"],
     ["more slots than six blobs have", changed(2, 1), "too_many_slots"],
-    ["seven blobs", Uint8Array.from([...data, ...new Uint8Array(6 * blobBatch.BLOB_BYTES)]), "too_many_slots"],
+    [
+      "seven blobs",
+      Uint8Array.from([...data, ...new Uint8Array(6 * blobBatch.BLOB_BYTES)]),
+      "too_many_slots",
+    ],
     ["256 assets", changed(5, 1), "too_many_assets"],
   ])("is refused with %s", (_, bytes, reason) => {
     expect(() => blobBatch.readBlobBatchData(bytes)).toThrow(
@@ -213,15 +244,21 @@ describe("the data of a blob batch", () => {
   });
 
   it("is refused with assets that do not ascend, or that are not registered", () => {
-    const two = blobBatch.blobBatchData(blobBatch.encodeBlobBatch([VAULT, { ...VAULT, chainId: 2n }]));
+    const two = blobBatch.blobBatchData(
+      blobBatch.encodeBlobBatch([VAULT, { ...VAULT, chainId: 2n }]),
+    );
     const twice = two.slice();
     twice.copyWithin(47, 7, 47);
     expect(() => blobBatch.readBlobBatchData(twice)).toThrow(
       expect.objectContaining({ reason: "asset_order", offset: 47 }),
     );
     const standardOf = (chainId: bigint) => (chainId === 1n ? ("erc721" as const) : null);
-    expect(() => blobBatch.decodeBlobBatch(two, { standardOf })).toThrow(new BatchDataError("asset_unregistered", 47));
-    expect(() => blobBatch.decodeBlobBatch(two, { maxSlots: 1 })).toThrow(new BatchDataError("too_many_slots", 1));
+    expect(() => blobBatch.decodeBlobBatch(two, { standardOf })).toThrow(
+      new BatchDataError("asset_unregistered", 47),
+    );
+    expect(() => blobBatch.decodeBlobBatch(two, { maxSlots: 1 })).toThrow(
+      new BatchDataError("too_many_slots", 1),
+    );
   });
 });
 

@@ -11,10 +11,15 @@ const file = vectors("blobs");
 const blobInvalid = expect.objectContaining({ code: "blob_invalid" });
 
 describe("minting blobs", () => {
-  it.each(file.vectors)("$scheme $standard $input", ({ standard, scheme, input, canonical, tokenId }) => {
-    expect(canonicalBlob(input)).toBe(canonical);
-    expect(tokenIdOf(standard, scheme, canonical)).toBe(tokenId === null ? null : BigInt(tokenId));
-  });
+  it.each(file.vectors)(
+    "$scheme $standard $input",
+    ({ standard, scheme, input, canonical, tokenId }) => {
+      expect(canonicalBlob(input)).toBe(canonical);
+      expect(tokenIdOf(standard, scheme, canonical)).toBe(
+        tokenId === null ? null : BigInt(tokenId),
+      );
+    },
+  );
 
   it.each(file.refused)("refused: $scheme $standard $input", ({ standard, scheme, input }) => {
     expect(() => tokenIdOf(standard, scheme, canonicalBlob(input))).toThrow(blobInvalid);
@@ -22,11 +27,16 @@ describe("minting blobs", () => {
 
   it("have one canonical form, whatever the case and the prefix", () => {
     fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 255 }), fc.boolean(), fc.boolean(), (bytes, isUpper, isPrefixed) => {
-        const hex = bytesToHex(bytes);
-        const digits = isUpper ? hex.slice(2).toUpperCase() : hex.slice(2);
-        expect(canonicalBlob(isPrefixed ? `0x${digits}` : digits)).toBe(hex);
-      }),
+      fc.property(
+        fc.uint8Array({ maxLength: 255 }),
+        fc.boolean(),
+        fc.boolean(),
+        (bytes, isUpper, isPrefixed) => {
+          const hex = bytesToHex(bytes);
+          const digits = isUpper ? hex.slice(2).toUpperCase() : hex.slice(2);
+          expect(canonicalBlob(isPrefixed ? `0x${digits}` : digits)).toBe(hex);
+        },
+      ),
     );
   });
 
@@ -38,7 +48,9 @@ describe("minting blobs", () => {
           const blob = textBlob(characters);
           if (blob.length > 2 + 2 * 255) return;
           const isNumber = /^(0|[1-9]\d*)$/.test(characters) && BigInt(characters) < 1n << 256n;
-          expect(tokenIdOf("erc721", "mintmark", blob)).toBe(isNumber ? BigInt(characters) : BigInt(keccak256(blob)));
+          expect(tokenIdOf("erc721", "mintmark", blob)).toBe(
+            isNumber ? BigInt(characters) : BigInt(keccak256(blob)),
+          );
         },
       ),
     );
@@ -46,9 +58,13 @@ describe("minting blobs", () => {
 
   it("name by Immutable X's scheme the id between the first braces", () => {
     fc.assert(
-      fc.property(fc.bigInt({ min: 0n, max: (1n << 256n) - 1n }), fc.string({ maxLength: 40 }), (id, blueprint) => {
-        expect(tokenIdOf("erc721", "imx", textBlob(`{${id}}:{${blueprint}}`))).toBe(id);
-      }),
+      fc.property(
+        fc.bigInt({ min: 0n, max: (1n << 256n) - 1n }),
+        fc.string({ maxLength: 40 }),
+        (id, blueprint) => {
+          expect(tokenIdOf("erc721", "imx", textBlob(`{${id}}:{${blueprint}}`))).toBe(id);
+        },
+      ),
     );
   });
 });

@@ -26,7 +26,10 @@ const { engine, tenant, assets } = made;
 for (const first of [0, 10]) {
   const mints = Array.from({ length: 7 }, (_, i) => mintOf(assets.erc721, first + i));
   // Of two assets, so that a path in the manifest has a sibling.
-  await engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints, mintOf(assets.erc20, "", 5)));
+  await engine.mint(
+    tenant.principal,
+    requestOf(tenant.users[0], ...mints, mintOf(assets.erc20, "", 5)),
+  );
   await engine.operator.seal("validium");
 }
 afterAll(() => made.engine.close());
@@ -34,13 +37,18 @@ afterAll(() => made.engine.close());
 /** Every place in a value, the whole of it included. */
 function places(value: unknown, before: readonly string[] = []): (readonly string[])[] {
   if (typeof value !== "object" || value === null) return [before];
-  return [before, ...Object.entries(value).flatMap(([key, part]) => places(part, [...before, key]))];
+  return [
+    before,
+    ...Object.entries(value).flatMap(([key, part]) => places(part, [...before, key])),
+  ];
 }
 
 /** The value with another one in a place. */
 function changed(value: unknown, [key, ...rest]: readonly string[], other: unknown): unknown {
   if (key === undefined) return other;
-  const copy: Record<string, unknown> = Array.isArray(value) ? ([...value] as never) : { ...(value as object) };
+  const copy: Record<string, unknown> = Array.isArray(value)
+    ? ([...value] as never)
+    : { ...(value as object) };
   copy[key] = changed(copy[key], rest, other);
   return copy;
 }
@@ -50,12 +58,22 @@ type Check = readonly [proof: unknown, holds: (proof: any) => boolean];
 
 const CHECKS: Readonly<Record<string, () => Promise<Check>>> = {
   vault: async () => {
-    const { vault, vaultCount, siblings, assetPath, batchRoot } = await made.engine.proofs.vault(3n);
-    return [{ vault, vaultCount, siblings, assetPath }, (proof) => protocol.verifyVaultProof(batchRoot, proof)];
+    const { vault, vaultCount, siblings, assetPath, batchRoot } =
+      await made.engine.proofs.vault(3n);
+    return [
+      { vault, vaultCount, siblings, assetPath },
+      (proof) => protocol.verifyVaultProof(batchRoot, proof),
+    ];
   },
   "many vaults": async () => {
-    const { vaults, vaultCount, siblings, manifest, batchRoot } = await made.engine.proofs.vaults([1n, 4n]);
-    return [{ vaults, vaultCount, siblings, manifest }, (proof) => protocol.verifyVaultMultiproof(batchRoot, proof)];
+    const { vaults, vaultCount, siblings, manifest, batchRoot } = await made.engine.proofs.vaults([
+      1n,
+      4n,
+    ]);
+    return [
+      { vaults, vaultCount, siblings, manifest },
+      (proof) => protocol.verifyVaultMultiproof(batchRoot, proof),
+    ];
   },
   "a vault in the state": async () => {
     const { proof, path, commitment } = await made.engine.proofs.vaultState(3n);
@@ -68,7 +86,10 @@ const CHECKS: Readonly<Record<string, () => Promise<Check>>> = {
     return [proof, (of) => protocol.verifyBatchProof(oldRoot, newRoot, of)];
   },
   "an extension": async () => {
-    const { older, newer, proof } = await made.engine.proofs.consistency({ countValidium: 1, countRollup: 0 });
+    const { older, newer, proof } = await made.engine.proofs.consistency({
+      countValidium: 1,
+      countRollup: 0,
+    });
     const [from, to] = [older, newer].map((state) => ({ commitment: state.commitment, state }));
     if (from === undefined || to === undefined) throw new Error("there are two");
     return [proof, (of) => protocol.verifyStateConsistency(SETTLEMENT, from, to, of)];
@@ -84,7 +105,8 @@ it.each(Object.keys(CHECKS))(
     for (const place of places(proof)) {
       for (const other of OTHERS) {
         const wrong = changed(proof, place, other);
-        // An extension of a mode in which nothing was sealed has no proof: null is the right one there.
+        // An extension of a mode in which nothing was sealed has no proof: null is the right one
+        // there.
         if (other === null && place.at(-1) === "rollup") continue;
         expect(holds?.(wrong), `${place.join(".")} is ${String(other)}`).toBe(false);
         tried++;

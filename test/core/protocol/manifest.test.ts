@@ -13,7 +13,10 @@ import {
 import { derivedHash, SETTLEMENT, vectors } from "./vectors.ts";
 
 const invalid = expect.objectContaining({ code: "validation_failed" });
-const asset = (n: number): AssetId => ({ chainId: 1n, assetType: `0x${n.toString(16).padStart(64, "0")}` });
+const asset = (n: number): AssetId => ({
+  chainId: 1n,
+  assetType: `0x${n.toString(16).padStart(64, "0")}`,
+});
 const assets = (count: number) => Array.from({ length: count }, (_, i) => asset(i + 1));
 
 const idOf = ({ chainId, assetType }: { chainId: string; assetType: Hash }) => ({
@@ -36,17 +39,26 @@ describe("manifests", () => {
     },
   );
 
-  it.each(file.batchRoots)("of kind $kind have the vectors' batch root", ({ kind, content, ...roots }) => {
-    expect(batchRoot(BATCH_KINDS[Number(kind)] as BatchKind, roots.manifestRoot, content)).toBe(roots.batchRoot);
-  });
+  it.each(file.batchRoots)(
+    "of kind $kind have the vectors' batch root",
+    ({ kind, content, ...roots }) => {
+      expect(batchRoot(BATCH_KINDS[Number(kind)] as BatchKind, roots.manifestRoot, content)).toBe(
+        roots.batchRoot,
+      );
+    },
+  );
 
   it("hash an asset's leaf and the batch root as the protocol page has it", () => {
     const { chainId, assetType } = asset(7);
-    const leaf = keccak256(encodePacked(["uint8", "uint64", "uint256"], [7, chainId, BigInt(assetType)]));
+    const leaf = keccak256(
+      encodePacked(["uint8", "uint64", "uint256"], [7, chainId, BigInt(assetType)]),
+    );
     expect(manifestLeaf(asset(7))).toBe(leaf);
     expect(manifestRoot([asset(7)])).toBe(leaf);
     const content = derivedHash("content");
-    const root = keccak256(encodePacked(["uint8", "uint8", "bytes32", "bytes32"], [6, 1, leaf, content]));
+    const root = keccak256(
+      encodePacked(["uint8", "uint8", "bytes32", "bytes32"], [6, 1, leaf, content]),
+    );
     expect(batchRoot("calldata", leaf, content)).toBe(root);
   });
 
@@ -69,7 +81,11 @@ describe("manifests", () => {
 
   it("have another root for each list, and for each asset that is left out", () => {
     const roots = [assets(1), assets(2), assets(3), assets(4)].map((list) => manifestRoot(list));
-    roots.push(manifestRoot(assets(3), [0]), manifestRoot(assets(3), [2]), manifestRoot(assets(3), [0, 1, 2]));
+    roots.push(
+      manifestRoot(assets(3), [0]),
+      manifestRoot(assets(3), [2]),
+      manifestRoot(assets(3), [0, 1, 2]),
+    );
     expect(new Set(roots).size).toBe(roots.length);
     expect(manifestRoot([])).toBe(`0x${"00".repeat(32)}`);
   });
@@ -82,7 +98,9 @@ describe("manifests", () => {
     expect(() => manifestRoot(assets(2), [2])).toThrow(invalid);
     expect(() => manifestPath(assets(2), asset(3))).toThrow(invalid);
     expect(() => manifestRootOf(asset(1), { index: 1, siblings: [] })).toThrow(invalid);
-    expect(() => manifestRootOf(asset(1), { index: 0, siblings: Array(9).fill(derivedHash("s")) })).toThrow(invalid);
+    expect(() =>
+      manifestRootOf(asset(1), { index: 0, siblings: Array(9).fill(derivedHash("s")) }),
+    ).toThrow(invalid);
   });
 });
 
@@ -93,16 +111,29 @@ describe("issuers' consents", () => {
   it("have the vectors' digests", () => {
     const { assetsHashes, consents } = vectors("manifests");
     for (const { assets, assetsHash: hash } of assetsHashes)
-      expect(assetsHash(assets.map((each) => ({ ...idOf(each), issuerEpoch: BigInt(each.issuerEpoch) })))).toBe(hash);
+      expect(
+        assetsHash(
+          assets.map((each) => ({ ...idOf(each), issuerEpoch: BigInt(each.issuerEpoch) })),
+        ),
+      ).toBe(hash);
     for (const { digest, ...consent } of consents)
-      expect(consentDigest(SETTLEMENT, { ...consent, batchNumber: Number(consent.batchNumber) })).toBe(digest);
+      expect(
+        consentDigest(SETTLEMENT, { ...consent, batchNumber: Number(consent.batchNumber) }),
+      ).toBe(digest);
   });
 
   it("hash the assets with fixed widths", () => {
     const [a, b] = named as [(typeof named)[0], (typeof named)[0]];
     const packed = encodePacked(
       ["uint64", "uint256", "uint64", "uint64", "uint256", "uint64"],
-      [a.chainId, BigInt(a.assetType), a.issuerEpoch, b.chainId, BigInt(b.assetType), b.issuerEpoch],
+      [
+        a.chainId,
+        BigInt(a.assetType),
+        a.issuerEpoch,
+        b.chainId,
+        BigInt(b.assetType),
+        b.issuerEpoch,
+      ],
     );
     expect(assetsHash(named)).toBe(keccak256(packed));
     expect(() => assetsHash([])).toThrow(invalid);
@@ -111,7 +142,12 @@ describe("issuers' consents", () => {
   });
 
   it("differ by mode, number, content, assets, chain and contract", () => {
-    const consent = { mode: "validium", batchNumber: 3, content, assetsHash: assetsHash(named) } as const;
+    const consent = {
+      mode: "validium",
+      batchNumber: 3,
+      content,
+      assetsHash: assetsHash(named),
+    } as const;
     const digests = [
       consentDigest(SETTLEMENT, consent),
       consentDigest(SETTLEMENT, { ...consent, mode: "zk-rollup" }),

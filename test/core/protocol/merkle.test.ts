@@ -2,16 +2,30 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Hash } from "../../../core/model.ts";
 import { BatchTree, PagedBatchTree, pageOf } from "../../../core/protocol/batch-tree.ts";
-import { bytesToHex, equalBytes, hashAt, hexToBytes, packHashes, unpackHashes } from "../../../core/protocol/hex.ts";
+import {
+  bytesToHex,
+  equalBytes,
+  hashAt,
+  hexToBytes,
+  packHashes,
+  unpackHashes,
+} from "../../../core/protocol/hex.ts";
 import { pathHolds, treeHeight, zeroRoot } from "../../../core/protocol/merkle.ts";
 import { multiproofRoot, multiproofSiblings } from "../../../core/protocol/multiproof.ts";
-import { naiveHeight, naiveMultiproof, naiveRoot, naiveSiblings, naiveZero } from "../naive/naive-tree.ts";
+import {
+  naiveHeight,
+  naiveMultiproof,
+  naiveRoot,
+  naiveSiblings,
+  naiveZero,
+} from "../naive/naive-tree.ts";
 import { anyLeaves } from "./arbitrary.ts";
 import { vectors } from "./vectors.ts";
 
 const file = vectors("batch-trees");
 const hex = (bytes: readonly Uint8Array[]) => bytes.map(bytesToHex);
-const listOf = (leaves: Uint8Array) => Array.from({ length: leaves.length / 32 }, (_, i) => hashAt(leaves, i));
+const listOf = (leaves: Uint8Array) =>
+  Array.from({ length: leaves.length / 32 }, (_, i) => hashAt(leaves, i));
 const invalid = expect.objectContaining({ code: "validation_failed" });
 
 /** Whether all leaves stand at their slots under a root. */
@@ -33,7 +47,9 @@ describe("heights and zero subtrees", () => {
     for (let count = 1; count < 600; count++) expect(treeHeight(count)).toBe(naiveHeight(count));
     expect(treeHeight(1 << 20)).toBe(20);
     expect(treeHeight((1 << 19) + 1)).toBe(20);
-    expect(file.zeroRoots).toEqual(Array.from({ length: 33 }, (_, height) => bytesToHex(zeroRoot(height))));
+    expect(file.zeroRoots).toEqual(
+      Array.from({ length: 33 }, (_, height) => bytesToHex(zeroRoot(height))),
+    );
     for (let height = 0; height <= 8; height++)
       expect(bytesToHex(zeroRoot(height))).toBe(bytesToHex(naiveZero(height)));
     expect(() => zeroRoot(33)).toThrow(RangeError);
@@ -50,13 +66,17 @@ describe("a batch tree", () => {
     for (const { slot, leaf, siblings } of vector.proofs) {
       expect(unpackHashes(tree.siblings(Number(slot)))).toEqual(siblings);
       expect(hex(naiveSiblings(leaves, Number(slot)))).toEqual(siblings);
-      expect(pathHolds(tree.root, hexToBytes(leaf), Number(slot), packHashes(siblings as Hash[]))).toBe(true);
+      expect(
+        pathHolds(tree.root, hexToBytes(leaf), Number(slot), packHashes(siblings as Hash[])),
+      ).toBe(true);
     }
     for (const { slots, leaves: some, siblings } of vector.multiproofs) {
       const numbers = slots.map(Number);
       expect(hex(naiveMultiproof(leaves, numbers))).toEqual(siblings);
       const packed = packHashes(siblings as Hash[]);
-      expect(multiproofHolds(tree.root, tree.count, numbers, packHashes(some as Hash[]), packed)).toBe(true);
+      expect(
+        multiproofHolds(tree.root, tree.count, numbers, packHashes(some as Hash[]), packed),
+      ).toBe(true);
     }
   });
 
@@ -74,7 +94,8 @@ describe("a batch tree", () => {
 
   it("refuses slots that it does not have, and no leaves at all", () => {
     const tree = new BatchTree(leavesOf(5));
-    for (const slot of [-1, 5, 7, 0.5, Number.NaN]) expect(() => tree.siblings(slot)).toThrow(invalid);
+    for (const slot of [-1, 5, 7, 0.5, Number.NaN])
+      expect(() => tree.siblings(slot)).toThrow(invalid);
     expect(() => new BatchTree(new Uint8Array())).toThrow(invalid);
     expect(() => new BatchTree(new Uint8Array(33))).toThrow(invalid);
     expect(() => new BatchTree(new Uint8Array(((1 << 20) + 1) * 32))).toThrow(invalid);
@@ -103,7 +124,9 @@ describe("a paged batch tree", () => {
           const { firstSlot, leafCount } = pageOf(count, slot, pageHeight);
           const page = leaves.subarray(firstSlot * 32, (firstSlot + leafCount) * 32);
           expect(bytesToHex(paged.root)).toBe(bytesToHex(tree.root));
-          expect(unpackHashes(paged.siblings(slot, page))).toEqual(unpackHashes(tree.siblings(slot)));
+          expect(unpackHashes(paged.siblings(slot, page))).toEqual(
+            unpackHashes(tree.siblings(slot)),
+          );
         },
       ),
       { numRuns: 100 },
@@ -116,7 +139,9 @@ describe("a paged batch tree", () => {
     const page = leaves.slice(256 * 32);
     expect(() => paged.siblings(0, page)).toThrow(invalid);
     page[5] = 0xff;
-    expect(() => paged.siblings(299, page)).toThrow(expect.objectContaining({ code: "store_corrupt" }));
+    expect(() => paged.siblings(299, page)).toThrow(
+      expect.objectContaining({ code: "store_corrupt" }),
+    );
     expect(() => paged.siblings(300, page)).toThrow(invalid);
     expect(() => new PagedBatchTree(300, new Uint8Array(32))).toThrow(invalid);
   });
@@ -125,7 +150,9 @@ describe("a paged batch tree", () => {
 describe("a multiproof", () => {
   const anyCase = fc
     .integer({ min: 1, max: 70 })
-    .chain((count) => fc.tuple(fc.constant(count), fc.subarray([...Array(count).keys()], { minLength: 1 })));
+    .chain((count) =>
+      fc.tuple(fc.constant(count), fc.subarray([...Array(count).keys()], { minLength: 1 })),
+    );
 
   it("has the naive twin's siblings, and holds", () => {
     fc.assert(
@@ -134,7 +161,9 @@ describe("a multiproof", () => {
         const tree = new BatchTree(leaves);
         const siblings = multiproofSiblings(tree, slots);
         expect(unpackHashes(siblings)).toEqual(hex(naiveMultiproof(listOf(leaves), slots)));
-        expect(multiproofHolds(tree.root, count, slots, leavesAt(leaves, slots), siblings)).toBe(true);
+        expect(multiproofHolds(tree.root, count, slots, leavesAt(leaves, slots), siblings)).toBe(
+          true,
+        );
       }),
       { numRuns: 80 },
     );
@@ -147,7 +176,8 @@ describe("a multiproof", () => {
         const tree = new BatchTree(leaves);
         const siblings = multiproofSiblings(tree, slots);
         const some = leavesAt(leaves, slots);
-        const changed = (bytes: Uint8Array) => bytes.map((byte, i) => (i === at % bytes.length ? byte ^ 1 : byte));
+        const changed = (bytes: Uint8Array) =>
+          bytes.map((byte, i) => (i === at % bytes.length ? byte ^ 1 : byte));
         expect(multiproofHolds(tree.root, count, slots, changed(some), siblings)).toBe(false);
         expect(multiproofHolds(changed(tree.root), count, slots, some, siblings)).toBe(false);
         expect(
@@ -163,7 +193,9 @@ describe("a multiproof", () => {
         if (siblings.length > 0) {
           expect(multiproofHolds(tree.root, count, slots, some, changed(siblings))).toBe(false);
           expect(multiproofHolds(tree.root, count, slots, some, siblings.subarray(32))).toBe(false);
-          expect(multiproofHolds(tree.root, count, slots, some, siblings.subarray(0, -32))).toBe(false);
+          expect(multiproofHolds(tree.root, count, slots, some, siblings.subarray(0, -32))).toBe(
+            false,
+          );
         }
         const shifted = slots.map((slot) => slot + 1);
         if (shifted.every((slot) => slot < count)) {
@@ -179,7 +211,9 @@ describe("a multiproof", () => {
     const tree = new BatchTree(leavesOf(8));
     for (const slots of [[], [1, 1], [2, 1], [8], [-1], [0.5]]) {
       expect(() => multiproofSiblings(tree, slots)).toThrow(invalid);
-      expect(() => multiproofHolds(tree.root, 8, slots, leavesOf(slots.length), new Uint8Array())).toThrow(invalid);
+      expect(() =>
+        multiproofHolds(tree.root, 8, slots, leavesOf(slots.length), new Uint8Array()),
+      ).toThrow(invalid);
     }
   });
 

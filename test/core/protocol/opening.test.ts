@@ -33,9 +33,15 @@ const SLOTS = [
 /** A batch with its commitments, and what proves its slots. */
 function proving(slots: readonly (VaultEntry | null)[], change: Partial<blobBatch.BlobBatch> = {}) {
   const batch = { ...blobBatch.encodeBlobBatch(slots), ...change };
-  const commitments = blobBatch.blobsIn(batch).map((blob) => bytesToHex(kzg.blobToKzgCommitment(blob)));
+  const commitments = blobBatch
+    .blobsIn(batch)
+    .map((blob) => bytesToHex(kzg.blobToKzgCommitment(blob)));
   const versionedHashes = commitments.map(versionedHash);
-  const content = blobBatch.blobContent(batch.vaultCount, blobBatch.manifestHash(batch.assets), versionedHashes);
+  const content = blobBatch.blobContent(
+    batch.vaultCount,
+    blobBatch.manifestHash(batch.assets),
+    versionedHashes,
+  );
   const vaults = placeVaults(slots, "zk-rollup", 3);
   const open = (place: number, point = evaluationPoint(place % blobBatch.BLOB_ELEMENTS)) => {
     const blob = Math.floor(place / blobBatch.BLOB_ELEMENTS);
@@ -49,7 +55,14 @@ function proving(slots: readonly (VaultEntry | null)[], change: Partial<blobBatc
     const opened = (places ?? elementPlaces(batch, slot, vault)).map((place) => open(place));
     return openedProof({ ...batch, versionedHashes }, vault, opened);
   };
-  return { batch, prove, open, root: batchRoot("blobs", manifestRoot(batch.assets), content), versionedHashes, vaults };
+  return {
+    batch,
+    prove,
+    open,
+    root: batchRoot("blobs", manifestRoot(batch.assets), content),
+    versionedHashes,
+    vaults,
+  };
 }
 
 describe("the proof of a vault in blobs", () => {
@@ -62,18 +75,30 @@ describe("the proof of a vault in blobs", () => {
   });
 
   it.each<[string, (proof: OpenedVault) => OpenedVault]>([
-    ["another slot", (proof) => ({ ...proof, vault: { ...proof.vault, vaultId: proof.vault.vaultId + 1n } })],
+    [
+      "another slot",
+      (proof) => ({ ...proof, vault: { ...proof.vault, vaultId: proof.vault.vaultId + 1n } }),
+    ],
     ["another amount", (proof) => ({ ...proof, vault: { ...proof.vault, amount: 6n } })],
-    ["another owner", (proof) => ({ ...proof, vault: { ...proof.vault, owner: `0x${"44".repeat(20)}` } })],
+    [
+      "another owner",
+      (proof) => ({ ...proof, vault: { ...proof.vault, owner: `0x${"44".repeat(20)}` } }),
+    ],
     ["another asset of the manifest", (proof) => ({ ...proof, assetPath: prove(0).assetPath })],
     ["another count", (proof) => ({ ...proof, vaultCount: 7 })],
     [
       "the other mode",
-      (proof) => ({ ...proof, vault: { ...proof.vault, vaultId: proof.vault.vaultId - (1n << 63n) } }),
+      (proof) => ({
+        ...proof,
+        vault: { ...proof.vault, vaultId: proof.vault.vaultId - (1n << 63n) },
+      }),
     ],
     ["another slot's opening", () => prove(4, [5])],
     ["a word less", (proof) => ({ ...proof, siblings: proof.siblings.slice(0, -1) })],
-    ["a word more", (proof) => ({ ...proof, siblings: [...proof.siblings, `0x${"00".repeat(32)}`] })],
+    [
+      "a word more",
+      (proof) => ({ ...proof, siblings: [...proof.siblings, `0x${"00".repeat(32)}`] }),
+    ],
     ["no word", (proof) => ({ ...proof, siblings: [] })],
   ])("fails for %s", (_, change) => {
     expect(verifyVaultProof(root, change(prove(4)))).toBe(false);
@@ -84,7 +109,9 @@ describe("the proof of a vault in blobs", () => {
     if (!vault) throw new Error("slot 4 holds a vault");
     // Element 2 is at the point whose power 4 has in natural order is 2048's.
     for (const opening of [open(4, evaluationPoint(32)), open(4, 5n)]) {
-      expect(verifyVaultProof(root, openedProof({ ...batch, versionedHashes }, vault, [opening]))).toBe(false);
+      expect(
+        verifyVaultProof(root, openedProof({ ...batch, versionedHashes }, vault, [opening])),
+      ).toBe(false);
     }
   });
 
@@ -97,8 +124,8 @@ describe("the proof of a vault in blobs", () => {
   it("is not given for an asset that L1 has left out", () => {
     const vault = vaults[0];
     if (!vault) throw new Error("slot 0 holds a vault");
-    expect(() => openedProof({ ...batch, versionedHashes, leftOut: [0] }, vault, [open(0)])).toThrow(
-      "leaves this asset out",
-    );
+    expect(() =>
+      openedProof({ ...batch, versionedHashes, leftOut: [0] }, vault, [open(0)]),
+    ).toThrow("leaves this asset out");
   });
 });

@@ -45,7 +45,10 @@ function proofOf(vector: ProofVector): VaultProof {
     vault: contentOf(vector.vault),
     vaultCount: Number(vector.vaultCount),
     siblings: vector.siblings as Hash[],
-    assetPath: { index: Number(vector.assetPath.index), siblings: vector.assetPath.siblings as Hash[] },
+    assetPath: {
+      index: Number(vector.assetPath.index),
+      siblings: vector.assetPath.siblings as Hash[],
+    },
   };
 }
 
@@ -80,9 +83,13 @@ describe("vault proofs", () => {
       const { siblings, assetPath } = proveVault(batch, mine);
       for (const other of present) {
         const isSame = other.vaultId === mine.vaultId;
-        expect(verifyVaultProof(root, { vault: other, vaultCount: tree.count, siblings, assetPath })).toBe(isSame);
+        expect(
+          verifyVaultProof(root, { vault: other, vaultCount: tree.count, siblings, assetPath }),
+        ).toBe(isSame);
         const renamed = { ...other, vaultId: mine.vaultId };
-        expect(verifyVaultProof(root, { vault: renamed, vaultCount: tree.count, siblings, assetPath })).toBe(isSame);
+        expect(
+          verifyVaultProof(root, { vault: renamed, vaultCount: tree.count, siblings, assetPath }),
+        ).toBe(isSame);
       }
     }
   });
@@ -110,7 +117,12 @@ describe("the way from a vault to the state commitment", () => {
       sequence: BigInt(sequence),
     };
     expect(batchHeaderHash(header)).toBe(file.headerHash);
-    const content = { batchNumber: 5, vaultCount: header.vaultCount, dataHash: path.dataHash, batchRoot };
+    const content = {
+      batchNumber: 5,
+      vaultCount: header.vaultCount,
+      dataHash: path.dataHash,
+      batchRoot,
+    };
     expect(stateLeaf(content)).toBe(file.stateLeaf);
     expect(rootOf("validium", manifestRoot(assets), bytesToHex(tree.root))).toBe(batchRoot);
   });
@@ -125,7 +137,9 @@ describe("the way from a vault to the state commitment", () => {
     expect(holdsWith({ siblings: path.siblings.slice(1) })).toBe(false);
     expect(holdsWith({ siblings: [...path.siblings, derivedHash("x")] })).toBe(false);
     expect(holdsWith({ siblings: path.siblings.toReversed() })).toBe(false);
-    expect(verifyVaultInState({ ...SETTLEMENT, chainId: 1n }, file.commitment, proof, path)).toBe(false);
+    expect(verifyVaultInState({ ...SETTLEMENT, chainId: 1n }, file.commitment, proof, path)).toBe(
+      false,
+    );
     expect(verifyVaultInState(SETTLEMENT, derivedHash("x"), proof, path)).toBe(false);
   });
 });
@@ -139,7 +153,9 @@ describe("multiproofs of vaults", () => {
     const stolen = { ...first, owner: `0x${"66".repeat(20)}` as const };
     expect(verifyVaultMultiproof(root, { ...proof, vaults: [stolen, ...rest] })).toBe(false);
     expect(verifyVaultMultiproof(root, { ...proof, vaults: [first, ...proof.vaults] })).toBe(false);
-    expect(verifyVaultMultiproof(root, { ...proof, siblings: [...proof.siblings, derivedHash("x")] })).toBe(false);
+    expect(
+      verifyVaultMultiproof(root, { ...proof, siblings: [...proof.siblings, derivedHash("x")] }),
+    ).toBe(false);
     expect(verifyVaultMultiproof(derivedHash("x"), proof)).toBe(false);
   });
 
@@ -152,6 +168,8 @@ describe("multiproofs of vaults", () => {
     expect(() => proveVaults(batch, [second, first])).toThrow(invalid);
     expect(() => proveVaults(batch, [])).toThrow(invalid);
     expect(() => proveVaults(batch, [first, { ...second, amount: 99n }])).toThrow(invalid);
-    expect(() => proveVaults(batch, [first, { ...second, vaultId: second.vaultId + (1n << 20n) }])).toThrow(invalid);
+    expect(() =>
+      proveVaults(batch, [first, { ...second, vaultId: second.vaultId + (1n << 20n) }]),
+    ).toThrow(invalid);
   });
 });

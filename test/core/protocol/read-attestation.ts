@@ -2,10 +2,18 @@ import type { Address, Hash, Hex } from "../../../core/model.ts";
 import { bytesToHex, hexToBytes } from "../../../core/protocol/hex.ts";
 
 /** A member of an attestation: its address, or its signature. */
-export type AttestedMember = { readonly address: Address } | { readonly r: Hash; readonly vs: Hash };
+export type AttestedMember =
+  | { readonly address: Address }
+  | { readonly r: Hash; readonly vs: Hash };
 
-/** Reads an attestation (docs/protocol.md 5) as the page has it, independently of the core's encoder. */
-export function readAttestation(attestation: Hex): { threshold: number; members: AttestedMember[] } {
+/**
+ * Reads an attestation (docs/protocol.md 5) as the page has it, independently of the core's
+ * encoder.
+ */
+export function readAttestation(attestation: Hex): {
+  threshold: number;
+  members: AttestedMember[];
+} {
   const bytes = hexToBytes(attestation);
   const [threshold = 0, count = 0] = bytes;
   let offset = 2;

@@ -29,8 +29,15 @@ function vaultsOf(count: number) {
   })) satisfies ReceiptVault[];
 }
 
-async function signed(vaults: readonly ReceiptVault[], time = 1_893_456_000_000): Promise<MintReceipt> {
-  const message = { root: receiptRoot(receiptContents(vaults, CHAINS)), count: vaults.length, time };
+async function signed(
+  vaults: readonly ReceiptVault[],
+  time = 1_893_456_000_000,
+): Promise<MintReceipt> {
+  const message = {
+    root: receiptRoot(receiptContents(vaults, CHAINS)),
+    count: vaults.length,
+    time,
+  };
   const signature = await OPERATOR.signTypedData(receiptTypedData(SETTLEMENT, message));
   return { ...message, signer: OPERATOR.address, signature, chainIds: CHAINS };
 }
@@ -89,14 +96,18 @@ describe("a vault's receipt", () => {
   it("is made only of the signed vaults", async () => {
     const vaults = vaultsOf(3);
     const receipt = await signed(vaults);
-    expect(() => receiptOf({ vaults, receipt }, 9n)).toThrow(expect.objectContaining({ code: "vault_not_found" }));
+    expect(() => receiptOf({ vaults, receipt }, 9n)).toThrow(
+      expect.objectContaining({ code: "vault_not_found" }),
+    );
     const later = vaults.map((vault) => ({ ...vault, amount: vault.amount + 1n }));
     for (const wrong of [later, vaults.slice(1), vaults.toReversed()]) {
       expect(() => receiptOf({ vaults: wrong, receipt }, 1n)).toThrow(
         expect.objectContaining({ code: "validation_failed" }),
       );
     }
-    expect(() => receiptOf({ vaults, receipt: { ...receipt, chainIds: {} } }, 1n)).toThrow("chain of asset");
+    expect(() => receiptOf({ vaults, receipt: { ...receipt, chainIds: {} } }, 1n)).toThrow(
+      "chain of asset",
+    );
   });
 
   it("has these bytes", async () => {

@@ -1,9 +1,20 @@
-import { compactSignatureToSignature, concat, type Hex, hashStruct, keccak256, recoverAddress } from "viem";
+import {
+  compactSignatureToSignature,
+  concat,
+  type Hex,
+  hashStruct,
+  keccak256,
+  recoverAddress,
+} from "viem";
 import { hashTypedData } from "viem/utils";
 import { describe, expect, it } from "vitest";
 import type { Hash } from "../../../core/model.ts";
 import type { Attestation } from "../../../core/protocol/attestation.ts";
-import { committeeHash, compactSignature, encodeAttestation } from "../../../core/protocol/attestation.ts";
+import {
+  committeeHash,
+  compactSignature,
+  encodeAttestation,
+} from "../../../core/protocol/attestation.ts";
 import {
   MAX_LISTED_VAULTS,
   mirroredStateTypedData,
@@ -36,7 +47,9 @@ describe("EIP-712 digests", () => {
   });
 
   it.each(digests.validiumBatches)("ValidiumBatch of batch $batchNumber", (vector) => {
-    expect(hashTypedData(validiumBatchTypedData(SETTLEMENT, batchMessage(vector)))).toBe(vector.digest);
+    expect(hashTypedData(validiumBatchTypedData(SETTLEMENT, batchMessage(vector)))).toBe(
+      vector.digest,
+    );
   });
 
   it.each(digests.withdrawals)("Withdrawal of vault $vaultId", (vector) => {
@@ -45,30 +58,53 @@ describe("EIP-712 digests", () => {
     expect(withdrawalDigest(SETTLEMENT, message)).toBe(digestByHand(message));
   });
 
-  it.each(digests.withdrawalLists)("WithdrawalList of $vaults.length vaults", ({ digest, ...vector }) => {
-    const vaults = vector.vaults.map(({ vaultId, withdrawnBefore, quantity }) => ({
-      ...{ vaultId: BigInt(vaultId), withdrawnBefore: BigInt(withdrawnBefore), quantity: BigInt(quantity) },
-    }));
-    const message = { ...vector, vaults, deadline: BigInt(vector.deadline) };
-    expect(withdrawalListDigest(SETTLEMENT, message)).toBe(digest);
-    for (const change of [
-      { vaults: vaults.slice(1) },
-      { vaults: Array.from({ length: MAX_LISTED_VAULTS + 1 }, () => ({ ...vaults[0] })) },
-      { vaults: [{ ...vaults[0], quantity: 0n }] },
-      { deadline: 1n << 64n },
-    ]) {
-      if (change.vaults?.length === vaults.length - 1 && vaults.length > 1) {
-        expect(withdrawalListDigest(SETTLEMENT, { ...message, vaults: vaults.slice(1) })).not.toBe(digest);
-      } else
-        expect(() => withdrawalListDigest(SETTLEMENT, { ...message, ...change } as typeof message)).toThrow(invalid);
-    }
-  });
+  it.each(digests.withdrawalLists)(
+    "WithdrawalList of $vaults.length vaults",
+    ({ digest, ...vector }) => {
+      const vaults = vector.vaults.map(({ vaultId, withdrawnBefore, quantity }) => ({
+        ...{
+          vaultId: BigInt(vaultId),
+          withdrawnBefore: BigInt(withdrawnBefore),
+          quantity: BigInt(quantity),
+        },
+      }));
+      const message = { ...vector, vaults, deadline: BigInt(vector.deadline) };
+      expect(withdrawalListDigest(SETTLEMENT, message)).toBe(digest);
+      for (const change of [
+        { vaults: vaults.slice(1) },
+        { vaults: Array.from({ length: MAX_LISTED_VAULTS + 1 }, () => ({ ...vaults[0] })) },
+        { vaults: [{ ...vaults[0], quantity: 0n }] },
+        { deadline: 1n << 64n },
+      ]) {
+        if (change.vaults?.length === vaults.length - 1 && vaults.length > 1) {
+          expect(
+            withdrawalListDigest(SETTLEMENT, { ...message, vaults: vaults.slice(1) }),
+          ).not.toBe(digest);
+        } else
+          expect(() =>
+            withdrawalListDigest(SETTLEMENT, { ...message, ...change } as typeof message),
+          ).toThrow(invalid);
+      }
+    },
+  );
 
-  it.each(digests.mirroredStates)("MirroredState of $countRollup rollup batches", ({ digest, ...vector }) => {
-    const counts = { countValidium: Number(vector.countValidium), countRollup: Number(vector.countRollup) };
-    const numbers = { sourceChainId: BigInt(vector.sourceChainId), epoch: BigInt(vector.epoch), ...counts };
-    expect(hashTypedData(mirroredStateTypedData(SETTLEMENT, { ...vector, ...numbers }))).toBe(digest);
-  });
+  it.each(digests.mirroredStates)(
+    "MirroredState of $countRollup rollup batches",
+    ({ digest, ...vector }) => {
+      const counts = {
+        countValidium: Number(vector.countValidium),
+        countRollup: Number(vector.countRollup),
+      };
+      const numbers = {
+        sourceChainId: BigInt(vector.sourceChainId),
+        epoch: BigInt(vector.epoch),
+        ...counts,
+      };
+      expect(hashTypedData(mirroredStateTypedData(SETTLEMENT, { ...vector, ...numbers }))).toBe(
+        digest,
+      );
+    },
+  );
 
   it("differ by chain and contract", () => {
     const message = withdrawalMessage(digests.withdrawals[0] as (typeof digests.withdrawals)[0]);
@@ -83,12 +119,20 @@ describe("EIP-712 digests", () => {
   it("exist for nothing out of bounds", () => {
     const message = withdrawalMessage(digests.withdrawals[0] as (typeof digests.withdrawals)[0]);
     expect(() => withdrawalDigest(SETTLEMENT, { ...message, quantity: 0n })).toThrow(invalid);
-    expect(() => withdrawalDigest(SETTLEMENT, { ...message, quantity: 1n << 63n })).toThrow(invalid);
+    expect(() => withdrawalDigest(SETTLEMENT, { ...message, quantity: 1n << 63n })).toThrow(
+      invalid,
+    );
     expect(() => withdrawalDigest(SETTLEMENT, { ...message, vaultId: 1n << 55n })).toThrow(invalid);
-    expect(() => withdrawalDigest(SETTLEMENT, { ...message, withdrawnBefore: -1n })).toThrow(invalid);
-    expect(() => withdrawalDigest(SETTLEMENT, { ...message, deadline: 1n << 64n })).toThrow(invalid);
+    expect(() => withdrawalDigest(SETTLEMENT, { ...message, withdrawnBefore: -1n })).toThrow(
+      invalid,
+    );
+    expect(() => withdrawalDigest(SETTLEMENT, { ...message, deadline: 1n << 64n })).toThrow(
+      invalid,
+    );
     const batch = batchMessage(digests.validiumBatches[0] as (typeof digests.validiumBatches)[0]);
-    expect(() => validiumBatchTypedData(SETTLEMENT, { ...batch, batchNumber: 2 ** 32 })).toThrow(invalid);
+    expect(() => validiumBatchTypedData(SETTLEMENT, { ...batch, batchNumber: 2 ** 32 })).toThrow(
+      invalid,
+    );
     expect(() => validiumBatchTypedData(SETTLEMENT, { ...batch, vaultCount: 0 })).toThrow(invalid);
     expect(() => validiumBatchTypedData(SETTLEMENT, { ...batch, epoch: -1n })).toThrow(invalid);
   });
@@ -96,9 +140,10 @@ describe("EIP-712 digests", () => {
   /** The digest from the type's text as the protocol page has it. */
   function digestByHand(message: ReturnType<typeof withdrawalMessage>): Hash {
     const types = {
-      Withdrawal: "uint64 vaultId,uint64 withdrawnBefore,uint64 quantity,address recipient,uint64 deadline"
-        .split(",")
-        .map((field) => ({ type: field.split(" ")[0] ?? "", name: field.split(" ")[1] ?? "" })),
+      Withdrawal:
+        "uint64 vaultId,uint64 withdrawnBefore,uint64 quantity,address recipient,uint64 deadline"
+          .split(",")
+          .map((field) => ({ type: field.split(" ")[0] ?? "", name: field.split(" ")[1] ?? "" })),
       EIP712Domain: "string name,string version,uint256 chainId,address verifyingContract"
         .split(",")
         .map((field) => ({ type: field.split(" ")[0] ?? "", name: field.split(" ")[1] ?? "" })),
@@ -110,13 +155,17 @@ describe("EIP-712 digests", () => {
       verifyingContract: SETTLEMENT.contract,
     };
     const struct = hashStruct({ data: message, primaryType: "Withdrawal", types });
-    return keccak256(concat(["0x1901", hashStruct({ data: domain, primaryType: "EIP712Domain", types }), struct]));
+    return keccak256(
+      concat(["0x1901", hashStruct({ data: domain, primaryType: "EIP712Domain", types }), struct]),
+    );
   }
 });
 
 describe("attestations", () => {
   it("name the committee by its hash, which changes with every part", () => {
-    expect(committeeHash(BigInt(attested.epoch), { threshold, members })).toBe(attested.committeeHash);
+    expect(committeeHash(BigInt(attested.epoch), { threshold, members })).toBe(
+      attested.committeeHash,
+    );
     const hashes = [
       committeeHash(3n, { threshold, members }),
       committeeHash(4n, { threshold, members }),
@@ -135,7 +184,9 @@ describe("attestations", () => {
       else recovered[i] = await signerOf(member);
     }
     expect(recovered).toEqual(Object.fromEntries(signers.map((i) => [i, members[Number(i)]])));
-    expect(encodeAttestation({ threshold, members, signatures: signaturesOf(attestation) })).toBe(attestation);
+    expect(encodeAttestation({ threshold, members, signatures: signaturesOf(attestation) })).toBe(
+      attestation,
+    );
   });
 
   async function signerOf({ r, vs }: { r: Hex; vs: Hex }): Promise<string> {
@@ -158,14 +209,20 @@ describe("attestations", () => {
     ];
     expect(() => encodeAttestation({ ...valid, signatures: [a, b] })).toThrow(invalid);
     expect(() => encodeAttestation({ ...valid, signatures: [b, a, c] })).toThrow(invalid);
-    expect(() => encodeAttestation({ ...valid, signatures: [a, b, { ...c, memberIndex: 5 }] })).toThrow(invalid);
-    expect(() => encodeAttestation({ ...valid, signatures: [a, b, { ...c, vs: `0x${"f".repeat(64)}` }] })).toThrow(
+    expect(() =>
+      encodeAttestation({ ...valid, signatures: [a, b, { ...c, memberIndex: 5 }] }),
+    ).toThrow(invalid);
+    expect(() =>
+      encodeAttestation({ ...valid, signatures: [a, b, { ...c, vs: `0x${"f".repeat(64)}` }] }),
+    ).toThrow(invalid);
+    expect(() => encodeAttestation({ ...valid, members: valid.members.toReversed() })).toThrow(
       invalid,
     );
-    expect(() => encodeAttestation({ ...valid, members: valid.members.toReversed() })).toThrow(invalid);
     expect(() => encodeAttestation({ ...valid, threshold: 0, signatures: [] })).toThrow(invalid);
     expect(() => committeeHash(0n, { threshold: 1, members: [] })).toThrow(invalid);
-    expect(() => committeeHash(0n, { threshold: 3, members: members.slice(0, 2) })).toThrow(invalid);
+    expect(() => committeeHash(0n, { threshold: 3, members: members.slice(0, 2) })).toThrow(
+      invalid,
+    );
   });
 
   it("take signatures as wallets give them, and no malleable twin", () => {

@@ -32,7 +32,10 @@ const leafHashes = file.leaves as Hash[];
 const history = new StateHistory(packHashes(leafHashes));
 const rootAt = (count: number) => bytesToHex(history.root(count));
 
-/** The naive tree of height 32 over real leaves: zero subtrees are the recursion's own end, so it is small. */
+/**
+ * The naive tree of height 32 over real leaves: zero subtrees are the recursion's own end, so it is
+ * small.
+ */
 const naiveLeaves = (count: number) => leafHashes.slice(0, count).map((leaf) => hexToBytes(leaf));
 
 describe("a state tree", () => {
@@ -64,18 +67,22 @@ describe("a state tree", () => {
 
   it("continues from its serialised frontier without a difference", () => {
     fc.assert(
-      fc.property(fc.array(anyHash, { maxLength: 40 }), fc.array(anyHash, { maxLength: 10 }), (before, after) => {
-        const whole = new StateTree();
-        for (const leaf of before) whole.append(hexToBytes(leaf));
-        const restored = StateTree.restore(whole.serialise());
-        for (const leaf of after) {
-          whole.append(hexToBytes(leaf));
-          restored.append(hexToBytes(leaf));
-        }
-        expect(restored.count).toBe(before.length + after.length);
-        expect(bytesToHex(restored.root)).toBe(bytesToHex(whole.root));
-        expect(restored.serialise()).toEqual(whole.serialise());
-      }),
+      fc.property(
+        fc.array(anyHash, { maxLength: 40 }),
+        fc.array(anyHash, { maxLength: 10 }),
+        (before, after) => {
+          const whole = new StateTree();
+          for (const leaf of before) whole.append(hexToBytes(leaf));
+          const restored = StateTree.restore(whole.serialise());
+          for (const leaf of after) {
+            whole.append(hexToBytes(leaf));
+            restored.append(hexToBytes(leaf));
+          }
+          expect(restored.count).toBe(before.length + after.length);
+          expect(bytesToHex(restored.root)).toBe(bytesToHex(whole.root));
+          expect(restored.serialise()).toEqual(whole.serialise());
+        },
+      ),
       { numRuns: 60 },
     );
   });
@@ -117,48 +124,73 @@ describe("batch proofs", () => {
     expect(verifyBatchProof(oldRoot, newRoot, proof)).toBe(true);
     expect(verifyBatchProof(newRoot, oldRoot, proof)).toBe(false);
     expect(verifyBatchProof(oldRoot, oldRoot, proof)).toBe(false);
-    expect(verifyBatchProof(oldRoot, newRoot, { ...proof, batchNumber: proof.batchNumber + 1 })).toBe(false);
-    expect(verifyBatchProof(oldRoot, newRoot, { ...proof, stateLeaf: derivedHash("x") })).toBe(false);
-    expect(verifyBatchProof(oldRoot, newRoot, { ...proof, siblings: proof.siblings.slice(0, -1) })).toBe(false);
-    expect(verifyBatchProof(oldRoot, newRoot, { ...proof, siblings: [...proof.siblings, oldRoot] })).toBe(false);
+    expect(
+      verifyBatchProof(oldRoot, newRoot, { ...proof, batchNumber: proof.batchNumber + 1 }),
+    ).toBe(false);
+    expect(verifyBatchProof(oldRoot, newRoot, { ...proof, stateLeaf: derivedHash("x") })).toBe(
+      false,
+    );
+    expect(
+      verifyBatchProof(oldRoot, newRoot, { ...proof, siblings: proof.siblings.slice(0, -1) }),
+    ).toBe(false);
+    expect(
+      verifyBatchProof(oldRoot, newRoot, { ...proof, siblings: [...proof.siblings, oldRoot] }),
+    ).toBe(false);
     expect(verifyBatchProof(oldRoot, newRoot, { ...proof, batchNumber: -1 })).toBe(false);
     expect(verifyBatchProof(oldRoot, "0x12", proof)).toBe(false);
   });
 });
 
 describe("consistency proofs", () => {
-  const stateOf = (root: string, count: string | number) => ({ root: root as Hash, count: Number(count) });
+  const stateOf = (root: string, count: string | number) => ({
+    root: root as Hash,
+    count: Number(count),
+  });
 
   it.each(file.consistencyProofs)("from $oldCount to $newCount", (vector) => {
     const proof = vector.proof as ConsistencyProof;
-    expect(proveConsistency(history, Number(vector.oldCount), Number(vector.newCount))).toEqual(proof);
-    const [older, newer] = [stateOf(vector.oldRoot, vector.oldCount), stateOf(vector.newRoot, vector.newCount)];
+    expect(proveConsistency(history, Number(vector.oldCount), Number(vector.newCount))).toEqual(
+      proof,
+    );
+    const [older, newer] = [
+      stateOf(vector.oldRoot, vector.oldCount),
+      stateOf(vector.newRoot, vector.newCount),
+    ];
     expect(verifyConsistency(older, newer, proof)).toBe(true);
   });
 
   it.each(file.refused)("refused: $name", (vector) => {
-    const [older, newer] = [stateOf(vector.oldRoot, vector.oldCount), stateOf(vector.newRoot, vector.newCount)];
+    const [older, newer] = [
+      stateOf(vector.oldRoot, vector.oldCount),
+      stateOf(vector.newRoot, vector.newCount),
+    ];
     expect(verifyConsistency(older, newer, vector.proof as ConsistencyProof)).toBe(false);
   });
 
   it("hold between any two states of one tree, and between no state and a fork", () => {
     fc.assert(
-      fc.property(fc.array(anyHash, { minLength: 1, maxLength: 30 }), fc.nat(), fc.nat(), (leaves, a, b) => {
-        const tree = new StateHistory(packHashes(leaves));
-        const [oldCount, newCount] = [a % (leaves.length + 1), b % (leaves.length + 1)].sort((x, y) => x - y) as [
-          number,
-          number,
-        ];
-        const older = stateOf(bytesToHex(tree.root(oldCount)), oldCount);
-        const newer = stateOf(bytesToHex(tree.root(newCount)), newCount);
-        const proof = proveConsistency(tree, oldCount, newCount);
-        expect(verifyConsistency(older, newer, proof)).toBe(true);
-        if (oldCount === 0) return;
-        const fork = new StateHistory(packHashes([derivedHash("fork"), ...leaves.slice(1)]));
-        const forked = stateOf(bytesToHex(fork.root(newCount)), newCount);
-        expect(verifyConsistency(older, forked, proof)).toBe(false);
-        expect(verifyConsistency(older, forked, proveConsistency(fork, oldCount, newCount))).toBe(false);
-      }),
+      fc.property(
+        fc.array(anyHash, { minLength: 1, maxLength: 30 }),
+        fc.nat(),
+        fc.nat(),
+        (leaves, a, b) => {
+          const tree = new StateHistory(packHashes(leaves));
+          const [oldCount, newCount] = [a % (leaves.length + 1), b % (leaves.length + 1)].sort(
+            (x, y) => x - y,
+          ) as [number, number];
+          const older = stateOf(bytesToHex(tree.root(oldCount)), oldCount);
+          const newer = stateOf(bytesToHex(tree.root(newCount)), newCount);
+          const proof = proveConsistency(tree, oldCount, newCount);
+          expect(verifyConsistency(older, newer, proof)).toBe(true);
+          if (oldCount === 0) return;
+          const fork = new StateHistory(packHashes([derivedHash("fork"), ...leaves.slice(1)]));
+          const forked = stateOf(bytesToHex(fork.root(newCount)), newCount);
+          expect(verifyConsistency(older, forked, proof)).toBe(false);
+          expect(verifyConsistency(older, forked, proveConsistency(fork, oldCount, newCount))).toBe(
+            false,
+          );
+        },
+      ),
       { numRuns: 40 },
     );
   });
@@ -170,12 +202,17 @@ describe("consistency proofs", () => {
       const state = { rootValidium: rootAt(countValidium), rootRollup, countValidium, countRollup };
       return { state, commitment: stateCommitment(SETTLEMENT, state) };
     };
-    const proof = { validium: proveConsistency(history, 3, 11), rollup: proveConsistency(rollup, 2, 4) };
+    const proof = {
+      validium: proveConsistency(history, 3, 11),
+      rollup: proveConsistency(rollup, 2, 4),
+    };
     const [older, newer] = [stateAt(3, 2), stateAt(11, 4)];
     expect(verifyStateConsistency(SETTLEMENT, older, newer, proof)).toBe(true);
     expect(verifyStateConsistency(SETTLEMENT, newer, older, proof)).toBe(false);
     expect(verifyStateConsistency(SETTLEMENT, older, stateAt(11, 3), proof)).toBe(false);
-    expect(verifyStateConsistency(SETTLEMENT, older, { ...newer, commitment: older.commitment }, proof)).toBe(false);
+    expect(
+      verifyStateConsistency(SETTLEMENT, older, { ...newer, commitment: older.commitment }, proof),
+    ).toBe(false);
     expect(verifyStateConsistency({ ...SETTLEMENT, chainId: 1n }, older, newer, proof)).toBe(false);
   });
 });
@@ -186,9 +223,16 @@ describe("commitments", () => {
   it.each(commitments.stateLeaves)(
     "state leaf of batch $batchNumber",
     ({ batchNumber, vaultCount, dataHash, batchRoot, ...rest }) => {
-      const content = { batchNumber: Number(batchNumber), vaultCount: Number(vaultCount), dataHash, batchRoot };
+      const content = {
+        batchNumber: Number(batchNumber),
+        vaultCount: Number(vaultCount),
+        dataHash,
+        batchRoot,
+      };
       expect(stateLeaf(content)).toBe(rest.stateLeaf);
-      expect(naiveStateLeaf(BigInt(batchNumber), Number(vaultCount), dataHash, batchRoot)).toBe(rest.stateLeaf);
+      expect(naiveStateLeaf(BigInt(batchNumber), Number(vaultCount), dataHash, batchRoot)).toBe(
+        rest.stateLeaf,
+      );
     },
   );
 
@@ -211,22 +255,42 @@ describe("commitments", () => {
     },
   );
 
-  it.each(commitments.commitments)("of $countValidium and $countRollup batches", ({ settlement, ...vector }) => {
-    const counts = { countValidium: Number(vector.countValidium), countRollup: Number(vector.countRollup) };
-    const { chainId, contract } = settlement;
-    expect(stateCommitment({ chainId: BigInt(chainId), contract }, { ...vector, ...counts })).toBe(vector.commitment);
-  });
+  it.each(commitments.commitments)(
+    "of $countValidium and $countRollup batches",
+    ({ settlement, ...vector }) => {
+      const counts = {
+        countValidium: Number(vector.countValidium),
+        countRollup: Number(vector.countRollup),
+      };
+      const { chainId, contract } = settlement;
+      expect(
+        stateCommitment({ chainId: BigInt(chainId), contract }, { ...vector, ...counts }),
+      ).toBe(vector.commitment);
+    },
+  );
 
-  it.each(commitments.headers)("header of sequence $sequence", ({ batchRoot, headerHash, ...numbers }) => {
-    const { vaultCount, committedAt, sequence } = numbers;
-    const header = { vaultCount: Number(vaultCount), committedAt: BigInt(committedAt), sequence: BigInt(sequence) };
-    expect(batchHeaderHash({ batchRoot, ...header })).toBe(headerHash);
-  });
+  it.each(commitments.headers)(
+    "header of sequence $sequence",
+    ({ batchRoot, headerHash, ...numbers }) => {
+      const { vaultCount, committedAt, sequence } = numbers;
+      const header = {
+        vaultCount: Number(vaultCount),
+        committedAt: BigInt(committedAt),
+        sequence: BigInt(sequence),
+      };
+      expect(batchHeaderHash({ batchRoot, ...header })).toBe(headerHash);
+    },
+  );
 
   it("refuse values out of bounds", () => {
     expect(() => nextHistory("0x12", "validium", derivedHash("l"))).toThrow(invalid);
     expect(() => nextHistory(derivedHash("h"), "validium", "0x12")).toThrow(invalid);
-    const content = { batchNumber: 0, vaultCount: 1, dataHash: derivedHash("d"), batchRoot: derivedHash("r") };
+    const content = {
+      batchNumber: 0,
+      vaultCount: 1,
+      dataHash: derivedHash("d"),
+      batchRoot: derivedHash("r"),
+    };
     expect(() => stateLeaf({ ...content, batchNumber: 2 ** 32 })).toThrow(invalid);
     expect(() => stateLeaf({ ...content, vaultCount: 0 })).toThrow(invalid);
     expect(() => stateLeaf({ ...content, vaultCount: 2 ** 20 + 1 })).toThrow(invalid);
@@ -235,7 +299,12 @@ describe("commitments", () => {
     expect(() => batchHeaderHash({ ...header, committedAt: 1n << 64n })).toThrow(invalid);
     expect(() => batchHeaderHash({ ...header, sequence: -1n })).toThrow(invalid);
     expect(() => batchHeaderHash({ ...header, vaultCount: 0 })).toThrow(invalid);
-    const roots = { rootValidium: rootAt(0), rootRollup: rootAt(0), countValidium: 0, countRollup: 0 };
+    const roots = {
+      rootValidium: rootAt(0),
+      rootRollup: rootAt(0),
+      countValidium: 0,
+      countRollup: 0,
+    };
     expect(() => stateCommitment(SETTLEMENT, { ...roots, countRollup: 2 ** 32 })).toThrow(invalid);
     expect(() => stateCommitment({ ...SETTLEMENT, chainId: 1n << 64n }, roots)).toThrow(invalid);
     expect(() => stateCommitment({ ...SETTLEMENT, contract: "0x12" }, roots)).toThrow(invalid);

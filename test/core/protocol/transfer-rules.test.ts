@@ -37,7 +37,13 @@ const BY_OWNER: TransferPowers = {
   cancelledAt: 0n,
   signerCancelledAt: 0n,
 };
-const SESSION: TransferSession = { authorizedAt: 999n, until: 1000n, revokedAt: 0n, limit: 100n, assetType: ANY_ASSET };
+const SESSION: TransferSession = {
+  authorizedAt: 999n,
+  until: 1000n,
+  revokedAt: 0n,
+  limit: 100n,
+  assetType: ANY_ASSET,
+};
 const bySession = (change: Partial<TransferSession> = {}): TransferPowers => ({
   signer: KEY,
   session: { ...SESSION, ...change },
@@ -45,7 +51,10 @@ const bySession = (change: Partial<TransferSession> = {}): TransferPowers => ({
   cancelledAt: 0n,
   signerCancelledAt: 0n,
 });
-const units = (amount: bigint): CommittedRecord => ({ ...RECORD, transfer: { ...RECORD.transfer, amount } });
+const units = (amount: bigint): CommittedRecord => ({
+  ...RECORD,
+  transfer: { ...RECORD.transfer, amount },
+});
 
 describe("a record", () => {
   it("moves a vault that its owner signed away", () => {
@@ -60,33 +69,86 @@ describe("a record", () => {
     ["too_deep", "behind eight others", { hops: 8 }, RECORD, BY_OWNER],
     ["exhausted", "of an empty vault", { withdrawn: 100n }, RECORD, BY_OWNER],
     ["amount", "of the whole rest by its number", {}, units(60n), BY_OWNER],
-    ["amount", "of a part of an ERC-721", { standard: "erc721", amount: 1n, withdrawn: 0n }, units(1n), BY_OWNER],
-    ["cancelled", "of a list that was cancelled before", {}, RECORD, { ...BY_OWNER, cancelledAt: 999n }],
-    ["not_authorized", "of nobody's vault", { owner: zeroAddress }, RECORD, { ...BY_OWNER, signer: zeroAddress }],
+    [
+      "amount",
+      "of a part of an ERC-721",
+      { standard: "erc721", amount: 1n, withdrawn: 0n },
+      units(1n),
+      BY_OWNER,
+    ],
+    [
+      "cancelled",
+      "of a list that was cancelled before",
+      {},
+      RECORD,
+      { ...BY_OWNER, cancelledAt: 999n },
+    ],
+    [
+      "not_authorized",
+      "of nobody's vault",
+      { owner: zeroAddress },
+      RECORD,
+      { ...BY_OWNER, signer: zeroAddress },
+    ],
     ["not_authorized", "without a signer", {}, RECORD, { ...BY_OWNER, signer: null }],
     ["not_authorized", "of another signer", {}, RECORD, { ...BY_OWNER, signer: KEY }],
-    ["not_authorized", "approved in the commit's second", {}, RECORD, { ...BY_OWNER, signer: null, approvedAt: 1000n }],
-    ["not_authorized", "of a session that begins in that second", {}, RECORD, bySession({ authorizedAt: 1000n })],
-    ["not_authorized", "of a session that never began", {}, RECORD, bySession({ authorizedAt: 0n })],
+    [
+      "not_authorized",
+      "approved in the commit's second",
+      {},
+      RECORD,
+      { ...BY_OWNER, signer: null, approvedAt: 1000n },
+    ],
+    [
+      "not_authorized",
+      "of a session that begins in that second",
+      {},
+      RECORD,
+      bySession({ authorizedAt: 1000n }),
+    ],
+    [
+      "not_authorized",
+      "of a session that never began",
+      {},
+      RECORD,
+      bySession({ authorizedAt: 0n }),
+    ],
     ["not_authorized", "of an expired session", {}, RECORD, bySession({ until: 999n })],
     ["not_authorized", "of a revoked session", {}, RECORD, bySession({ revokedAt: 999n })],
     ["not_authorized", "above a session's limit", {}, units(51n), bySession({ limit: 50n })],
     ["not_authorized", "of a whole vault above the limit", {}, RECORD, bySession({ limit: 99n })],
-    ["not_authorized", "of an asset outside the session", {}, RECORD, bySession({ assetType: derivedHash("other") })],
+    [
+      "not_authorized",
+      "of an asset outside the session",
+      {},
+      RECORD,
+      bySession({ assetType: derivedHash("other") }),
+    ],
   ])("has the fault %s: %s", (fault, _, change, record, powers) => {
     expect(transferFault({ ...VAULT, ...change }, record, powers)).toBe(fault);
   });
 
   it("moves a vault by an earlier approval, or by a session in force", () => {
-    expect(transferFault(VAULT, RECORD, { ...BY_OWNER, signer: null, approvedAt: 999n })).toBeNull();
+    expect(
+      transferFault(VAULT, RECORD, { ...BY_OWNER, signer: null, approvedAt: 999n }),
+    ).toBeNull();
     expect(transferFault(VAULT, RECORD, { ...BY_OWNER, cancelledAt: 1000n })).toBeNull();
     // A signer that the record does not rest on has no say.
     expect(
-      transferFault(VAULT, RECORD, { ...BY_OWNER, approvedAt: 1n, signer: KEY, signerCancelledAt: 2n }),
+      transferFault(VAULT, RECORD, {
+        ...BY_OWNER,
+        approvedAt: 1n,
+        signer: KEY,
+        signerCancelledAt: 2n,
+      }),
     ).toBeNull();
-    expect(transferFault(VAULT, RECORD, { ...BY_OWNER, signer: KEY, signerCancelledAt: 2n })).toBe("cancelled");
+    expect(transferFault(VAULT, RECORD, { ...BY_OWNER, signer: KEY, signerCancelledAt: 2n })).toBe(
+      "cancelled",
+    );
     expect(transferFault(VAULT, RECORD, bySession())).toBeNull();
-    expect(transferFault(VAULT, RECORD, bySession({ revokedAt: 1000n, assetType: VAULT.assetType }))).toBeNull();
+    expect(
+      transferFault(VAULT, RECORD, bySession({ revokedAt: 1000n, assetType: VAULT.assetType })),
+    ).toBeNull();
     expect(transferFault(VAULT, units(50n), bySession({ limit: 50n }))).toBeNull();
   });
 
@@ -115,9 +177,18 @@ describe("a record", () => {
     });
     fc.assert(
       fc.property(states, (s) => {
-        const vault = { ...VAULT, amount: s.amount, withdrawn: s.withdrawn > s.amount ? s.amount : s.withdrawn };
-        const record = { ...units(s.recordAmount), committedAt: s.committedAt, deadline: s.deadline };
-        // L1 knows nothing of the future: what is there at the commit was there at its time or before.
+        const vault = {
+          ...VAULT,
+          amount: s.amount,
+          withdrawn: s.withdrawn > s.amount ? s.amount : s.withdrawn,
+        };
+        const record = {
+          ...units(s.recordAmount),
+          committedAt: s.committedAt,
+          deadline: s.deadline,
+        };
+        // L1 knows nothing of the future: what is there at the commit was there at its time or
+        // before.
         const known = (time: bigint) => (time > s.committedAt ? 0n : time);
         const session = {
           ...s.session,
@@ -132,7 +203,8 @@ describe("a record", () => {
         };
         const before: TransferPowers = { signer: s.signer, session, ...times };
         const now = s.committedAt + s.later.delay;
-        const once = (present: bigint, happens: boolean) => (present === 0n && happens ? now : present);
+        const once = (present: bigint, happens: boolean) =>
+          present === 0n && happens ? now : present;
         const isOpen = session.authorizedAt === 0n && session.revokedAt === 0n;
         const after: TransferPowers = {
           signer: s.signer,
@@ -162,7 +234,9 @@ describe("a chain of records", () => {
   it("splits a vault into exactly what was left", () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 59n }), (amount) => {
-        const parts = ([0, 1] as const).map((which) => transferredVault(VAULT, units(amount), part(7n, which)));
+        const parts = ([0, 1] as const).map((which) =>
+          transferredVault(VAULT, units(amount), part(7n, which)),
+        );
         expect(parts.reduce((sum, made) => sum + made.amount, 0n)).toBe(60n);
         expect(parts.map(({ owner }) => owner)).toEqual([RECORD.transfer.to, OWNER]);
         expect(parts.every(({ withdrawn }) => withdrawn === 0n)).toBe(true);

@@ -37,7 +37,10 @@ const anyId = fc
     slot: fc.oneof(fc.integer({ min: 0, max: 3 }), fc.constant(2 ** 20 - 1)),
   })
   .map((place) => packVaultId(place as Parameters<typeof packVaultId>[0]));
-const anyAddress = fc.oneof(fc.uint8Array({ minLength: 20, maxLength: 20 }).map(bytesToHex), fc.constant(zeroAddress));
+const anyAddress = fc.oneof(
+  fc.uint8Array({ minLength: 20, maxLength: 20 }).map(bytesToHex),
+  fc.constant(zeroAddress),
+);
 const anyTransfer = fc.record({
   vaultId: anyId,
   amount: fc.oneof(fc.constant(0n), fc.bigInt({ min: 0n, max: (1n << 64n) - 1n })),
@@ -46,7 +49,10 @@ const anyTransfer = fc.record({
 const anyGroup: fc.Arbitrary<TransferGroup> = fc.record({
   transfers: fc.array(anyTransfer, { minLength: 1, maxLength: 5 }),
   deadline: fc.bigInt({ min: 0n, max: (1n << 32n) - 1n }),
-  signature: fc.oneof(fc.constant<Hex>("0x"), fc.uint8Array({ minLength: 64, maxLength: 64 }).map(bytesToHex)),
+  signature: fc.oneof(
+    fc.constant<Hex>("0x"),
+    fc.uint8Array({ minLength: 64, maxLength: 64 }).map(bytesToHex),
+  ),
 });
 const anyGroups = fc.array(anyGroup, { minLength: 1, maxLength: 4 });
 const isDistinct = (groups: readonly TransferGroup[]) => {
@@ -72,13 +78,16 @@ describe("transfer data", () => {
     fc.assert(
       fc.property(anyGroups, fc.integer({ min: 0, max: 2 ** 32 - 1 }), (groups, batchNumber) => {
         const leaves = naiveLeaves(groups, batchNumber);
-        expect(bytesToHex(transferLeaves(groups, batchNumber))).toBe(`0x${leaves.map((l) => l.slice(2)).join("")}`);
+        expect(bytesToHex(transferLeaves(groups, batchNumber))).toBe(
+          `0x${leaves.map((l) => l.slice(2)).join("")}`,
+        );
         const outputs = transferOutputs(groups, batchNumber);
         expect(outputs.map(({ outId }) => outId)).toEqual(
           outputs.map((_, slot) => packVaultId({ mode: "zk-rollup", batchNumber, slot })),
         );
         for (const [slot, output] of outputs.entries()) {
-          if (output.part === 1) expect(outputs[slot - 1]).toMatchObject({ part: 0, transfer: output.transfer });
+          if (output.part === 1)
+            expect(outputs[slot - 1]).toMatchObject({ part: 0, transfer: output.transfer });
         }
       }),
     );
@@ -100,7 +109,10 @@ describe("transfer data", () => {
       expect(transferBatchRoot(content)).toBe(batchRoot);
       for (const [i, { list, digest }] of of.groups.entries()) {
         const group = groups[i] as TransferGroup;
-        expect([bytesToHex(transferList(group.transfers)), transfersDigest(SETTLEMENT, group)]).toEqual([list, digest]);
+        expect([
+          bytesToHex(transferList(group.transfers)),
+          transfersDigest(SETTLEMENT, group),
+        ]).toEqual([list, digest]);
       }
     },
   );
@@ -112,17 +124,28 @@ describe("transfer data", () => {
 
   it.each(["", "0000000000000001"])("refuses too many slots, with amount '%s'", (amount) => {
     const data = tooManySlots(amount);
-    expect(() => decodeTransferData(hexToBytes(data))).toThrow(expect.objectContaining({ reason: "too_many_slots" }));
+    expect(() => decodeTransferData(hexToBytes(data))).toThrow(
+      expect.objectContaining({ reason: "too_many_slots" }),
+    );
   });
 
-  it.each(file.vectors)("is refused where the group begins that ends too early, as on L1: $name", ({ data }) => {
-    const offset = (data.length - 2) / 2;
-    expect(() => decodeTransferData(hexToBytes(`${data}0000`))).toThrow(expect.objectContaining({ offset }));
-  });
+  it.each(file.vectors)(
+    "is refused where the group begins that ends too early, as on L1: $name",
+    ({ data }) => {
+      const offset = (data.length - 2) / 2;
+      expect(() => decodeTransferData(hexToBytes(`${data}0000`))).toThrow(
+        expect.objectContaining({ offset }),
+      );
+    },
+  );
 
   it("can hold the most slots", () => {
     const transfers = (from: number) =>
-      Array.from({ length: 1024 }, (_, i) => ({ vaultId: BigInt(from + i), amount: 0n, to: derivedAddress("many") }));
+      Array.from({ length: 1024 }, (_, i) => ({
+        vaultId: BigInt(from + i),
+        amount: 0n,
+        to: derivedAddress("many"),
+      }));
     const groups = Array.from(
       { length: MAX_TRANSFER_SLOTS / 1024 },
       (_, i) => ({ transfers: transfers(1024 * i), deadline: 1n, signature: "0x" }) as const,
@@ -143,7 +166,9 @@ describe("transfer data", () => {
     ];
     for (const bad of wrong) expect(() => encodeTransferData([bad])).toThrow(invalid);
     expect(() => encodeTransferData([])).toThrow(expect.objectContaining({ reason: "no_group" }));
-    expect(() => encodeTransferData([group, group])).toThrow(expect.objectContaining({ reason: "spent_twice" }));
+    expect(() => encodeTransferData([group, group])).toThrow(
+      expect.objectContaining({ reason: "spent_twice" }),
+    );
   });
 });
 
@@ -162,21 +187,34 @@ describe("the messages of transfers", () => {
     const wrong = [
       { transfers: [], deadline: 1n },
       { transfers: [transfer, transfer], deadline: 1n },
-      { transfers: Array.from({ length: 1025 }, (_, i) => ({ ...transfer, vaultId: BigInt(i) })), deadline: 1n },
+      {
+        transfers: Array.from({ length: 1025 }, (_, i) => ({ ...transfer, vaultId: BigInt(i) })),
+        deadline: 1n,
+      },
       { transfers: [{ ...transfer, amount: 1n << 63n }], deadline: 1n },
       { transfers: [{ ...transfer, amount: -1n }], deadline: 1n },
       { transfers: [{ ...transfer, vaultId: 1n << 60n }], deadline: 1n },
       { transfers: [transfer], deadline: 1n << 32n },
     ];
-    for (const message of wrong) expect(() => transfersTypedData(SETTLEMENT, message)).toThrow(invalid);
-    const session = { owner: transfer.to, key: transfer.to, until: 1n, limit: 1n, assetType: derivedHash("asset") };
+    for (const message of wrong)
+      expect(() => transfersTypedData(SETTLEMENT, message)).toThrow(invalid);
+    const session = {
+      owner: transfer.to,
+      key: transfer.to,
+      until: 1n,
+      limit: 1n,
+      assetType: derivedHash("asset"),
+    };
     expect(() => sessionTypedData(SETTLEMENT, { ...session, limit: 0n })).toThrow(invalid);
     expect(() => sessionTypedData(SETTLEMENT, { ...session, until: 1n << 64n })).toThrow(invalid);
   });
 
   it("of members and of sessions have the vectors' digests", () => {
     const { transferBatch: batch, session, sessionEnd } = vectors("transfers");
-    const numbers = { batchNumber: Number(batch.batchNumber), vaultCount: Number(batch.vaultCount) };
+    const numbers = {
+      batchNumber: Number(batch.batchNumber),
+      vaultCount: Number(batch.vaultCount),
+    };
     const message = { ...batch, ...numbers, epoch: BigInt(batch.epoch) };
     expect(hashTypedData(transferBatchTypedData(SETTLEMENT, message))).toBe(batch.digest);
     const terms = { ...session, until: BigInt(session.until), limit: BigInt(session.limit) };
@@ -218,6 +256,8 @@ describe("the messages of transfers", () => {
       `0x${"00".repeat(64)}`,
     ];
     for (const bad of spoiled) expect(await transferSigner(digest, bad)).toBeNull();
-    expect(await transferSigner(derivedHash("another"), signature)).not.toBe(owner.address.toLowerCase());
+    expect(await transferSigner(derivedHash("another"), signature)).not.toBe(
+      owner.address.toLowerCase(),
+    );
   });
 });

@@ -3,7 +3,12 @@ import { describe, expect, it } from "vitest";
 import { MAX_AMOUNT, MODES, type Mode } from "../../../core/model.ts";
 import { placeVaults } from "../../../core/protocol/batch-decoder.ts";
 import { bytesToHex, unpackHashes } from "../../../core/protocol/hex.ts";
-import { packVaultId, unpackVaultId, vaultLeaf, vaultLeaves } from "../../../core/protocol/vault.ts";
+import {
+  packVaultId,
+  unpackVaultId,
+  vaultLeaf,
+  vaultLeaves,
+} from "../../../core/protocol/vault.ts";
 import { naiveLeaf } from "../naive/naive-vault.ts";
 import { anySlots } from "./arbitrary.ts";
 import { contentOf, vectors } from "./vectors.ts";
@@ -20,7 +25,9 @@ describe("vault ids", () => {
         fc.integer({ min: 0, max: (1 << 20) - 1 }),
         (mode, batchNumber, slot) => {
           const vaultId = packVaultId({ mode, batchNumber, slot });
-          expect(vaultId).toBe((BigInt(MODES.indexOf(mode)) << 63n) | (BigInt(batchNumber) << 20n) | BigInt(slot));
+          expect(vaultId).toBe(
+            (BigInt(MODES.indexOf(mode)) << 63n) | (BigInt(batchNumber) << 20n) | BigInt(slot),
+          );
           expect(unpackVaultId(vaultId)).toEqual({ mode, batchNumber, slot });
         },
       ),
@@ -45,18 +52,27 @@ describe("vault ids", () => {
 });
 
 describe("vault leaves", () => {
-  it.each(file.vectors)("vault $vault.vaultId, blob $vault.blob", ({ vault, leaf, mode, batchNumber, slot }) => {
-    const content = contentOf(vault);
-    expect(bytesToHex(vaultLeaf(content))).toBe(leaf);
-    expect(naiveLeaf(content)).toBe(leaf);
-    expect(unpackVaultId(content.vaultId)).toEqual({ mode, batchNumber: Number(batchNumber), slot: Number(slot) });
-  });
+  it.each(file.vectors)(
+    "vault $vault.vaultId, blob $vault.blob",
+    ({ vault, leaf, mode, batchNumber, slot }) => {
+      const content = contentOf(vault);
+      expect(bytesToHex(vaultLeaf(content))).toBe(leaf);
+      expect(naiveLeaf(content)).toBe(leaf);
+      expect(unpackVaultId(content.vaultId)).toEqual({
+        mode,
+        batchNumber: Number(batchNumber),
+        slot: Number(slot),
+      });
+    },
+  );
 
   it("of a whole batch are those of its vaults, zero where a slot is void", () => {
     fc.assert(
       fc.property(anySlots, fc.constantFrom(...MODES), (slots, mode) => {
         const vaults = placeVaults(slots, mode, 7);
-        const expected = vaults.map((vault) => (vault === null ? `0x${"00".repeat(32)}` : naiveLeaf(vault)));
+        const expected = vaults.map((vault) =>
+          vault === null ? `0x${"00".repeat(32)}` : naiveLeaf(vault),
+        );
         expect(unpackHashes(vaultLeaves(vaults))).toEqual(expected);
       }),
       { numRuns: 50 },

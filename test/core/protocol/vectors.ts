@@ -6,11 +6,14 @@ import { bytesToHex } from "../../../core/protocol/hex.ts";
 import { MAX_TRANSFER_SLOTS } from "../../../core/protocol/transfer-data.ts";
 
 /**
- * The files of test/vectors, which the tests of the core and of the contracts read. They are frozen: a file that changed
- * would mean another version of the protocol. Bytes are `0x` hex in lower case, integers decimal strings.
+ * The files of test/vectors, which the tests of the core and of the contracts read. They are
+ * frozen: a file that changed would mean another version of the protocol. Bytes are `0x` hex in
+ * lower case, integers decimal strings.
  */
 export interface VectorFiles {
-  assets: { vectors: readonly (AssetVector & { name: string; blob: Hex; mintableAssetId: Hash })[] };
+  assets: {
+    vectors: readonly (AssetVector & { name: string; blob: Hex; mintableAssetId: Hash })[];
+  };
   attestations: {
     settlement: SettlementVector;
     message: BatchMessageVector;
@@ -26,7 +29,12 @@ export interface VectorFiles {
     batchNumber: string;
     assets: readonly AssetVector[];
     mode: Mode;
-    vectors: readonly (BatchVector & { dataHash: Hash; content: Hash; encoder: boolean; vaultCount: string })[];
+    vectors: readonly (BatchVector & {
+      dataHash: Hash;
+      content: Hash;
+      encoder: boolean;
+      vaultCount: string;
+    })[];
     refused: readonly { name: string; reason: string; data: Hex }[];
     refusedByAsset: readonly { name: string; reason: string; data: Hex }[];
   };
@@ -38,13 +46,23 @@ export interface VectorFiles {
       root: Hash;
       leaves: readonly Hash[];
       proofs: readonly { slot: string; leaf: Hash; siblings: readonly Hash[] }[];
-      multiproofs: readonly { slots: readonly string[]; leaves: readonly Hash[]; siblings: readonly Hash[] }[];
+      multiproofs: readonly {
+        slots: readonly string[];
+        leaves: readonly Hash[];
+        siblings: readonly Hash[];
+      }[];
     }[];
   };
   "blob-elements": {
     continuation: string;
     owner: Address;
-    vectors: readonly { name: string; assetIndex: string; amount: string; blob: Hex; elements: readonly Hash[] }[];
+    vectors: readonly {
+      name: string;
+      assetIndex: string;
+      amount: string;
+      blob: Hex;
+      elements: readonly Hash[];
+    }[];
     tooLong: readonly { name: string; amount: string; blob: Hex }[];
     nobodys: readonly { name: string; elements: readonly Hash[] }[];
     contents: readonly {
@@ -56,14 +74,26 @@ export interface VectorFiles {
     }[];
   };
   blobs: {
-    vectors: readonly { standard: Standard; scheme: Scheme; input: string; canonical: Hex; tokenId: string | null }[];
+    vectors: readonly {
+      standard: Standard;
+      scheme: Scheme;
+      input: string;
+      canonical: Hex;
+      tokenId: string | null;
+    }[];
     refused: readonly { standard: Standard; scheme: Scheme; input: string }[];
   };
   commitments: {
     stateLeaves: readonly (StateLeafVector & { stateLeaf: Hash })[];
     commitments: readonly (StateVector & { settlement: SettlementVector; commitment: Hash })[];
     emptyHistory: { settlement: SettlementVector; history: Hash };
-    histories: readonly { history: Hash; mode: string; stateLeaf: Hash; commits: string; next: Hash }[];
+    histories: readonly {
+      history: Hash;
+      mode: string;
+      stateLeaf: Hash;
+      commits: string;
+      next: Hash;
+    }[];
     headers: readonly (HeaderVector & { headerHash: Hash })[];
   };
   manifests: {
@@ -75,8 +105,17 @@ export interface VectorFiles {
     }[];
     batchRoots: readonly { kind: string; manifestRoot: Hash; content: Hash; batchRoot: Hash }[];
     settlement: SettlementVector;
-    assetsHashes: readonly { assets: readonly (AssetIdVector & { issuerEpoch: string })[]; assetsHash: Hash }[];
-    consents: readonly { mode: Mode; batchNumber: string; content: Hash; assetsHash: Hash; digest: Hash }[];
+    assetsHashes: readonly {
+      assets: readonly (AssetIdVector & { issuerEpoch: string })[];
+      assetsHash: Hash;
+    }[];
+    consents: readonly {
+      mode: Mode;
+      batchNumber: string;
+      content: Hash;
+      assetsHash: Hash;
+      digest: Hash;
+    }[];
   };
   "state-trees": {
     leaves: readonly Hash[];
@@ -92,7 +131,13 @@ export interface VectorFiles {
     refused: readonly (ConsistencyVector & { name: string })[];
   };
   "starkex-assets": {
-    vectors: readonly { standard: Standard; token: Address; quantum: string; mintingBlob: Hex; assetId: Hex }[];
+    vectors: readonly {
+      standard: Standard;
+      token: Address;
+      quantum: string;
+      mintingBlob: Hex;
+      assetId: Hex;
+    }[];
   };
   transfers: {
     batchNumber: string;
@@ -104,7 +149,14 @@ export interface VectorFiles {
       content: Hash;
     })[];
     transferBatch: BatchMessageVector & { digest: Hash };
-    session: { owner: Address; key: Address; until: string; limit: string; assetType: Hash; digest: Hash };
+    session: {
+      owner: Address;
+      key: Address;
+      until: string;
+      limit: string;
+      assetType: Hash;
+      digest: Hash;
+    };
     sessionEnd: { digest: Hash };
     refused: readonly { name: string; reason: string; data: Hex }[];
   };
@@ -151,7 +203,13 @@ export interface VectorFiles {
     refusedMultiproofs: readonly (MultiproofVector & { name: string })[];
   };
   vaults: {
-    vectors: readonly { vault: VaultVector; leaf: Hash; mode: Mode; batchNumber: string; slot: string }[];
+    vectors: readonly {
+      vault: VaultVector;
+      leaf: Hash;
+      mode: Mode;
+      batchNumber: string;
+      slot: string;
+    }[];
     refusedVaultIds: readonly string[];
   };
 }
@@ -266,9 +324,13 @@ export function vectors<Name extends keyof VectorFiles>(name: Name): VectorFiles
   return JSON.parse(readFileSync(new URL(`../../vectors/${name}.json`, import.meta.url), "utf8"));
 }
 
-/** The fewest records of too many slots: too long for a file. @param amount - of each record, in 16 digits; none for whole vaults */
+/**
+ * The fewest records of too many slots: too long for a file. @param amount - of each record, in 16
+ * digits; none for whole vaults
+ */
 export function tooManySlots(amount = ""): Hex {
-  const [form, records] = amount === "" ? ["16", MAX_TRANSFER_SLOTS + 1] : ["17", MAX_TRANSFER_SLOTS / 2 + 1];
+  const [form, records] =
+    amount === "" ? ["16", MAX_TRANSFER_SLOTS + 1] : ["17", MAX_TRANSFER_SLOTS / 2 + 1];
   const digits = (value: number, length: number) => value.toString(16).padStart(length, "0");
   const receiver = derivedAddress("receiver a").slice(2);
   const groups = Array.from({ length: Math.ceil(records / 1000) }, (_, i) => {
@@ -288,4 +350,8 @@ export function derivedAddress(label: string): Address {
 }
 
 /** The settlement contract of the vectors. */
-export const SETTLEMENT: Settlement = { chainId: 31337n, contract: derivedAddress("settlement"), engineVersion: 5 };
+export const SETTLEMENT: Settlement = {
+  chainId: 31337n,
+  contract: derivedAddress("settlement"),
+  engineVersion: 5,
+};

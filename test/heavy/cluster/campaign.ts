@@ -4,13 +4,21 @@ import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
 import { PostgresJournal } from "../../../core/lifecycle/cluster/index.ts";
-import { type Minter, minterOf, type Servers, settled, vaultsOf } from "../../../scripts/cluster/world.ts";
+import {
+  type Minter,
+  minterOf,
+  type Servers,
+  settled,
+  vaultsOf,
+} from "../../../scripts/cluster/world.ts";
 
 const MAIN = fileURLToPath(new URL("../../../scripts/mintmark.ts", import.meta.url));
 /** Longest time after a fault until a mint is acknowledged again. */
 const PATIENCE_MS = 180_000;
 
-/** Strikes, waits, and leaves everything running. A fault without a length of its own lasts `ms`. */
+/**
+ * Strikes, waits, and leaves everything running. A fault without a length of its own lasts `ms`.
+ */
 export type Strike = (ms: number) => Promise<void>;
 
 export interface CampaignOptions {
@@ -24,7 +32,10 @@ export interface CampaignOptions {
   readonly mended?: () => Promise<void>;
 }
 
-/** A client that looks up what was acknowledged, on any server, and notes everything that it is shown. */
+/**
+ * A client that looks up what was acknowledged, on any server, and notes everything that it is
+ * shown.
+ */
 class Reader {
   readonly seen = new Set<string>();
   readonly violations: string[] = [];
@@ -39,7 +50,9 @@ class Reader {
 
   async read(): Promise<void> {
     const { members, facts } = this.#world;
-    const member = members[Math.floor(Math.random() * members.length)] as Servers["members"][number];
+    const member = members[
+      Math.floor(Math.random() * members.length)
+    ] as Servers["members"][number];
     const { position } = this.#minter;
     const vaultId = this.#minter.acknowledged.at(-1);
     if (vaultId === undefined) return void (await pause(50));
@@ -52,9 +65,14 @@ class Reader {
     };
     const own = await ask(`/api/v1/vaults/${vaultId}`, { "mintmark-position": position });
     if (own !== null && own.status !== 200 && own.status !== 503) {
-      this.violations.push(`${member.name} answers ${own.status} for ${vaultId} at ${position}: ${own.text}`);
+      this.violations.push(
+        `${member.name} answers ${own.status} for ${vaultId} at ${position}: ${own.text}`,
+      );
     }
-    const newest = await ask(`/api/v1/vaults?userId=${facts.users[0]?.userId}&limit=100&order=desc`, {});
+    const newest = await ask(
+      `/api/v1/vaults?userId=${facts.users[0]?.userId}&limit=100&order=desc`,
+      {},
+    );
     if (newest?.status === 200) {
       const { data } = JSON.parse(newest.text) as { data: { vaultId: string }[] };
       for (const { vaultId } of data) this.seen.add(vaultId);
@@ -64,8 +82,17 @@ class Reader {
   }
 }
 
-/** Strikes as often as asked while clients mint and read, and checks the whole history afterwards. */
-export async function campaign({ world, folder, strikes, faults, url, mended }: CampaignOptions): Promise<void> {
+/**
+ * Strikes as often as asked while clients mint and read, and checks the whole history afterwards.
+ */
+export async function campaign({
+  world,
+  folder,
+  strikes,
+  faults,
+  url,
+  mended,
+}: CampaignOptions): Promise<void> {
   const minters = [1, 10].map((perRequest, i) => minterOf(world, perRequest, i * 1_000_000));
   const reader = new Reader(world, minters[0] as Minter);
   let isOver = false;
@@ -76,7 +103,10 @@ export async function campaign({ world, folder, strikes, faults, url, mended }: 
   const until = async (act: () => Promise<void>) => {
     while (!isOver && failure === null) await act();
   };
-  const clients = [...minters.map((minter) => until(() => minter.mint())), until(() => reader.read())];
+  const clients = [
+    ...minters.map((minter) => until(() => minter.mint())),
+    until(() => reader.read()),
+  ];
   const running = Promise.all(clients).catch(failed);
   const acknowledged = () => minters.reduce((sum, minter) => sum + minter.acknowledged.length, 0);
   const struck: Record<string, number> = {};
@@ -93,8 +123,10 @@ export async function campaign({ world, folder, strikes, faults, url, mended }: 
       while (acknowledged() === count) {
         if (failure !== null) throw failure;
         const ended = world.members.find(({ end }) => end !== null);
-        if (ended !== undefined) throw new Error(`after ${name}, ${ended.name} ended: ${JSON.stringify(ended.end)}`);
-        if (performance.now() - healed > PATIENCE_MS) throw new Error(`nothing is minted after ${name}`);
+        if (ended !== undefined)
+          throw new Error(`after ${name}, ${ended.name} ended: ${JSON.stringify(ended.end)}`);
+        if (performance.now() - healed > PATIENCE_MS)
+          throw new Error(`nothing is minted after ${name}`);
         await pause(20);
       }
       struck[name] = (struck[name] ?? 0) + 1;
@@ -126,11 +158,21 @@ export async function campaign({ world, folder, strikes, faults, url, mended }: 
   const reverted = await revertedTransactions(world.rpcUrl);
   const entries = await journalEntries(await url(), world.journal);
   for (const { name } of world.members) verify(join(folder, name));
-  console.log({ struck, msToNextMint: gaps, acknowledged: vaults.length, reads: reader.reads, entries, reverted });
+  console.log({
+    struck,
+    msToNextMint: gaps,
+    acknowledged: vaults.length,
+    reads: reader.reads,
+    entries,
+    reverted,
+  });
   expect(reverted).toEqual([]);
 }
 
-/** Entries of the whole journal. Reading it checks that each follows the one before, under a key of the cluster's. */
+/**
+ * Entries of the whole journal. Reading it checks that each follows the one before, under a key of
+ * the cluster's.
+ */
 async function journalEntries(url: string, { shard, key }: Servers["journal"]): Promise<number> {
   await using journal = await PostgresJournal.open({ url, shard, keys: [Buffer.from(key, "hex")] });
   const { confirmed } = await journal.status();
@@ -142,7 +184,14 @@ async function journalEntries(url: string, { shard, key }: Servers["journal"]): 
 
 /** Has a server derive every record of its store again and compare it. */
 export function verify(store: string): void {
-  const args = ["--disable-warning=ExperimentalWarning", MAIN, "verify", "--store", store, "--json"];
+  const args = [
+    "--disable-warning=ExperimentalWarning",
+    MAIN,
+    "verify",
+    "--store",
+    store,
+    "--json",
+  ];
   const said = execFileSync(process.execPath, args, { encoding: "utf8" });
   expect(JSON.parse(said)).toMatchObject({ problems: [] });
 }
@@ -151,13 +200,20 @@ export function verify(store: string): void {
 async function revertedTransactions(rpcUrl: string): Promise<string[]> {
   const ask = async (method: string, params: unknown[]) => {
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
-    const reply = await fetch(rpcUrl, { method: "POST", headers: { "content-type": "application/json" }, body });
+    const reply = await fetch(rpcUrl, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body,
+    });
     return ((await reply.json()) as { result: unknown }).result;
   };
   const last = Number(await ask("eth_blockNumber", []));
   const reverted: string[] = [];
   for (let block = 0; block <= last; block++) {
-    const { transactions } = (await ask("eth_getBlockByNumber", [`0x${block.toString(16)}`, false])) as {
+    const { transactions } = (await ask("eth_getBlockByNumber", [
+      `0x${block.toString(16)}`,
+      false,
+    ])) as {
       transactions: string[];
     };
     for (const hash of transactions) {

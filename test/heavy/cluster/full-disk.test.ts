@@ -7,7 +7,14 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ClusterNode, PostgresJournal } from "../../../core/lifecycle/cluster/index.ts";
 import { PostgresServer } from "../../../scripts/cluster/postgres.ts";
-import { all, knownAsset, mintOf, newTenant, requestOf, SETTLEMENT } from "../../core/engine/fixture.ts";
+import {
+  all,
+  knownAsset,
+  mintOf,
+  newTenant,
+  requestOf,
+  SETTLEMENT,
+} from "../../core/engine/fixture.ts";
 
 const isRoot = process.getuid?.() === 0;
 if (!isRoot) console.log("Not run: only root can mount a small disk.");
@@ -90,7 +97,9 @@ test.skipIf(!isRoot)(
     const two = stack.use(await joinAs("two"));
     await expect.poll(() => two.position).toBe(one.position);
     for (const node of [one, two]) {
-      const held = new Set((await all(node.engine.vaults.list(tenant.applicationId))).map(({ vaultId }) => vaultId));
+      const held = new Set(
+        (await all(node.engine.vaults.list(tenant.applicationId))).map(({ vaultId }) => vaultId),
+      );
       expect(acknowledged.filter((vaultId) => !held.has(vaultId))).toEqual([]);
       expect((await node.engine.operator.verify()).problems).toEqual([]);
     }

@@ -4,7 +4,10 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 /** Where a new connection goes, as a port of 127.0.0.1; null while there is no such place. */
 export type Target = () => Promise<number | null>;
 
-/** A network path between two programs, which a test can cut as a switch or a firewall does: silently, both ways. */
+/**
+ * A network path between two programs, which a test can cut as a switch or a firewall does:
+ * silently, both ways.
+ */
 export class Link implements AsyncDisposable {
   readonly #server: Server;
   readonly #pairs = new Set<readonly [Socket, Socket]>();

@@ -3,7 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { emptyFolder, leaderOf, minterOf, settled, startServers, vaultsOf } from "../../../scripts/cluster/world.ts";
+import {
+  emptyFolder,
+  leaderOf,
+  minterOf,
+  settled,
+  startServers,
+  vaultsOf,
+} from "../../../scripts/cluster/world.ts";
 import { campaign, type Strike, verify } from "./campaign.ts";
 import type { Link } from "./link.ts";
 import type { PatroniNode, PatroniOptions } from "./patroni.ts";
@@ -58,14 +65,18 @@ function databaseStrikes(database: PatroniCluster): Record<string, Strike> {
   };
   return {
     "SIGKILL of the primary": async () => (await database.primary()).kill("postgres"),
-    "SIGKILL of the primary's machine": async () => restarted(await database.primary(), BEYOND_TTL_MS),
+    "SIGKILL of the primary's machine": async () =>
+      restarted(await database.primary(), BEYOND_TTL_MS),
     "SIGKILL of a standby's machine": async (ms) => restarted(await standby(), ms),
     "SIGSTOP of the primary's machine": async () => frozen(await database.primary(), BEYOND_TTL_MS),
-    "SIGSTOP of the primary's Patroni": async () => frozen(await database.primary(), BEYOND_TTL_MS, "patroni"),
+    "SIGSTOP of the primary's Patroni": async () =>
+      frozen(await database.primary(), BEYOND_TTL_MS, "patroni"),
     "SIGSTOP of a standby's machine": async (ms) => frozen(await standby(), 2 * ms),
     "partition of the primary": async () => cut(await database.primary(), BEYOND_TTL_MS),
-    "partition of the primary from etcd": async () => cut(await database.primary(), BEYOND_TTL_MS, ["etcd"]),
-    "partition of the primary from its standbys": async (ms) => cut(await database.primary(), 2 * ms, ["postgres"]),
+    "partition of the primary from etcd": async () =>
+      cut(await database.primary(), BEYOND_TTL_MS, ["etcd"]),
+    "partition of the primary from its standbys": async (ms) =>
+      cut(await database.primary(), 2 * ms, ["postgres"]),
     "partition of a standby": async (ms) => cut(await standby(), 2 * ms),
     "SIGSTOP of etcd": async () => {
       database.freezeEtcd(true);
@@ -76,7 +87,9 @@ function databaseStrikes(database: PatroniCluster): Record<string, Strike> {
     "statement timeouts while no standby answers": async (ms) => {
       const primary = await database.primary();
       await primary.query("alter role mintmark set statement_timeout = 100");
-      await primary.query("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'mintmark'");
+      await primary.query(
+        "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'mintmark'",
+      );
       const others = database.nodes.filter((node) => node !== primary);
       for (const node of others) node.freeze(true);
       await pause(ms);
@@ -87,8 +100,10 @@ function databaseStrikes(database: PatroniCluster): Record<string, Strike> {
         "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'mintmark'",
       );
     },
-    "slow disk of the primary": async (ms) => bent(await database.primary(), 2 * ms, (machine) => machine.slow(300)),
-    "slow disk of a standby": async (ms) => bent(await standby(), 2 * ms, (machine) => machine.slow(300)),
+    "slow disk of the primary": async (ms) =>
+      bent(await database.primary(), 2 * ms, (machine) => machine.slow(300)),
+    "slow disk of a standby": async (ms) =>
+      bent(await standby(), 2 * ms, (machine) => machine.slow(300)),
     "clock of the primary an hour ahead": async (ms) =>
       bent(await database.primary(), 2 * ms, (machine) => machine.jump(HOUR)),
     "clock of the primary an hour behind": async (ms) =>
@@ -102,7 +117,9 @@ function databaseStrikes(database: PatroniCluster): Record<string, Strike> {
 
 const missing = missingForPatroni();
 if (missing.length > 0)
-  console.log(`Not run: ${missing.join(", ")} are not here (Debian: patroni postgresql-15 etcd-server gcc).`);
+  console.log(
+    `Not run: ${missing.join(", ")} are not here (Debian: patroni postgresql-15 etcd-server gcc).`,
+  );
 
 describe.skipIf(missing.length > 0)("with Patroni", () => {
   test(`a cluster loses and doubles nothing over ${FAULTS} faults`, async () => {
@@ -118,7 +135,9 @@ describe.skipIf(missing.length > 0)("with Patroni", () => {
       world,
       folder,
       faults: FAULTS,
-      strikes: Object.fromEntries(Object.entries(all).filter(([name]) => only === undefined || name.includes(only))),
+      strikes: Object.fromEntries(
+        Object.entries(all).filter(([name]) => only === undefined || name.includes(only)),
+      ),
       url: async () => around.url,
       mended: () => database.replicates(),
     });
@@ -129,7 +148,9 @@ describe.skipIf(missing.length > 0)("with Patroni", () => {
     const { world, database } = around;
     const { members, facts } = world;
     // Each server has a client of its own, so that none of them waits at the frozen one.
-    const minters = members.map((member, i) => minterOf({ members: [member], facts }, 1, (i + 1) * 1_000_000));
+    const minters = members.map((member, i) =>
+      minterOf({ members: [member], facts }, 1, (i + 1) * 1_000_000),
+    );
     const acknowledged = () => minters.reduce((sum, minter) => sum + minter.acknowledged.length, 0);
     let isOver = false;
     const clients = minters.map(async (minter) => {
@@ -154,7 +175,8 @@ describe.skipIf(missing.length > 0)("with Patroni", () => {
       "a frozen primary": async () => {
         const primary = await database.primary();
         primary.freeze(true);
-        // A watchdog restarts the machine. Without one, Patroni 3.0 can take the lock of the new primary as it wakes up.
+        // A watchdog restarts the machine. Without one, Patroni 3.0 can take the lock of the new
+        // primary as it wakes up.
         return async () => {
           await primary.kill("machine");
           primary.start();
@@ -173,7 +195,8 @@ describe.skipIf(missing.length > 0)("with Patroni", () => {
           await pause(10);
           expect(members.map(({ end }) => end?.code)).not.toContain(1);
         }
-        seconds[name] = `${seconds[name] ?? ""} ${((performance.now() - struck) / 1_000).toFixed(1)}`.trim();
+        seconds[name] =
+          `${seconds[name] ?? ""} ${((performance.now() - struck) / 1_000).toFixed(1)}`.trim();
         await heal();
         await database.replicates();
         // Each server has its role again, and mints.
@@ -187,7 +210,9 @@ describe.skipIf(missing.length > 0)("with Patroni", () => {
     await Promise.all(clients);
     console.log({ secondsToNextMint: seconds });
     const held = await vaultsOf(members[0]?.url ?? "", facts.apiKey, facts.users[0]?.userId ?? "");
-    expect(minters.flatMap((minter) => minter.acknowledged).filter((vaultId) => !held.has(vaultId))).toEqual([]);
+    expect(
+      minters.flatMap((minter) => minter.acknowledged).filter((vaultId) => !held.has(vaultId)),
+    ).toEqual([]);
   });
 
   test("a standby without the newest entries does not take over, and minting waits for one that has them", async () => {
@@ -231,7 +256,9 @@ describe.skipIf(missing.length > 0)("with Patroni", () => {
     const { primary, behind, ahead } = await leaveOneBehind(database, minter);
     const lost = minter.acknowledged.slice(kept);
     for (const { url } of members) {
-      await expect.poll(() => vaultsOf(url, facts.apiKey, facts.users[0]?.userId ?? "")).toContain(lost.at(-1));
+      await expect
+        .poll(() => vaultsOf(url, facts.apiKey, facts.users[0]?.userId ?? ""))
+        .toContain(lost.at(-1));
     }
     await Promise.all([primary.kill("machine"), ahead.kill("machine")]);
     behind.start();
@@ -246,7 +273,8 @@ describe.skipIf(missing.length > 0)("with Patroni", () => {
     }
     const fresh = await world.join("fresh");
     // It can lead once the database has a standby again.
-    const look = () => vaultsOf(fresh.url, facts.apiKey, facts.users[0]?.userId ?? "").catch(() => null);
+    const look = () =>
+      vaultsOf(fresh.url, facts.apiKey, facts.users[0]?.userId ?? "").catch(() => null);
     await expect.poll(look, { interval: 500 }).not.toBeNull();
     const held = (await look()) as ReadonlySet<string>;
     expect(lost.length).toBeGreaterThan(0);
@@ -255,7 +283,10 @@ describe.skipIf(missing.length > 0)("with Patroni", () => {
   });
 });
 
-/** Three servers over a database of Patroni's, each with a path and a machine of its own that a test can bend. */
+/**
+ * Three servers over a database of Patroni's, each with a path and a machine of its own that a test
+ * can bend.
+ */
 async function surroundings(options: Omit<PatroniOptions, "nodes">) {
   await using stack = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), "mintmark-patroni-"));
@@ -269,7 +300,10 @@ async function surroundings(options: Omit<PatroniOptions, "nodes">) {
   for (const name of names) links.set(name, stack.use(await database.link()));
   const machines = new Map(names.map((name) => [name, new Machine(folder, name, library)]));
   const urlOf = (name: string) => `postgres://mintmark@127.0.0.1:${links.get(name)?.port}/mintmark`;
-  const own = (name: string) => ({ MINTMARK_JOURNAL: urlOf(name), ...machines.get(name)?.environment });
+  const own = (name: string) => ({
+    MINTMARK_JOURNAL: urlOf(name),
+    ...machines.get(name)?.environment,
+  });
   const world = stack.use(await startServers(folder, own, () => {}));
   const running = stack.move();
   const disposable = { [Symbol.asyncDispose]: () => running.disposeAsync() };
@@ -277,14 +311,17 @@ async function surroundings(options: Omit<PatroniOptions, "nodes">) {
 }
 
 /**
- * Stops a standby that the primary does not wait for, and mints what only the two others have. A frozen one would still
- * find the entries in its socket.
+ * Stops a standby that the primary does not wait for, and mints what only the two others have. A
+ * frozen one would still find the entries in its socket.
  */
 async function leaveOneBehind(database: PatroniCluster, minter: ReturnType<typeof minterOf>) {
   const primary = await database.primary();
-  const rows = await primary.query("select application_name as name, sync_state from pg_stat_replication");
+  const rows = await primary.query(
+    "select application_name as name, sync_state from pg_stat_replication",
+  );
   const others = database.nodes.filter((node) => node !== primary);
-  const isAwaited = ({ name }: PatroniNode) => rows.some((row) => row.name === name && row.sync_state === "sync");
+  const isAwaited = ({ name }: PatroniNode) =>
+    rows.some((row) => row.name === name && row.sync_state === "sync");
   const ahead = others.find(isAwaited) ?? (others[0] as PatroniNode);
   const behind = others.find((node) => node !== ahead) as PatroniNode;
   await behind.kill("machine");

@@ -1,6 +1,14 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chownSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from "node:fs";
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -55,11 +63,24 @@ export class Machine {
 export function compileFaults(folder: string): string {
   const library = join(folder, "faults.so");
   const source = fileURLToPath(new URL("./faults.c", import.meta.url));
-  execFileSync("cc", ["-O2", "-Wall", "-Werror", "-shared", "-fPIC", "-o", library, source, "-ldl"]);
+  execFileSync("cc", [
+    "-O2",
+    "-Wall",
+    "-Werror",
+    "-shared",
+    "-fPIC",
+    "-o",
+    library,
+    source,
+    "-ldl",
+  ]);
   return library;
 }
 
-/** One machine of the database: PostgreSQL, the Patroni that leads it, and its three ways to the others. */
+/**
+ * One machine of the database: PostgreSQL, the Patroni that leads it, and its three ways to the
+ * others.
+ */
 export class PatroniNode {
   readonly name: string;
   readonly machine: Machine;
@@ -89,7 +110,12 @@ export class PatroniNode {
   start(): void {
     const log = openSync(join(this.#folder, `${this.name}.log`), "a");
     this.#patroni = spawn("/usr/bin/patroni", [this.#configuration], {
-      env: { PATH: `${BINARIES}:/usr/bin:/bin`, HOME: this.#folder, LANG: "C.UTF-8", ...this.machine.environment },
+      env: {
+        PATH: `${BINARIES}:/usr/bin:/bin`,
+        HOME: this.#folder,
+        LANG: "C.UTF-8",
+        ...this.machine.environment,
+      },
       stdio: ["ignore", log, log],
       ...IDENTITY,
     });
@@ -107,7 +133,12 @@ export class PatroniNode {
   async kill(what: "postgres" | "machine"): Promise<void> {
     const processes = this.#postgres();
     const patroni = this.#patroni;
-    if (what === "machine" && patroni !== null && patroni.exitCode === null && patroni.signalCode === null) {
+    if (
+      what === "machine" &&
+      patroni !== null &&
+      patroni.exitCode === null &&
+      patroni.signalCode === null
+    ) {
       const ended = once(patroni, "exit");
       patroni.kill("SIGKILL");
       await ended;
@@ -122,7 +153,10 @@ export class PatroniNode {
   }
 
   /** Cuts it off from everyone, or only from some. */
-  cut(isCut: boolean, links: readonly (keyof PatroniNode["links"])[] = ["postgres", "rest", "etcd"]): void {
+  cut(
+    isCut: boolean,
+    links: readonly (keyof PatroniNode["links"])[] = ["postgres", "rest", "etcd"],
+  ): void {
     for (const name of links) this.links[name].cut(isCut);
   }
 
@@ -140,14 +174,20 @@ export class PatroniNode {
     const url = `http://127.0.0.1:${this.#ports.rest}${path}`;
     const signal = AbortSignal.timeout(30_000);
     const headers = { "content-type": "application/json" };
-    const reply = await fetch(url, { method, headers, body: JSON.stringify(body), signal }).catch(() => null);
+    const reply = await fetch(url, { method, headers, body: JSON.stringify(body), signal }).catch(
+      () => null,
+    );
     return (await reply?.text().catch(() => "")) ?? "";
   }
 
   /** One statement of the administrator's. */
   async query(text: string, database = "postgres"): Promise<readonly Record<string, unknown>[]> {
     const url = `postgres://postgres@127.0.0.1:${this.#ports.postgres}/${database}`;
-    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000, query_timeout: 5_000 });
+    const client = new pg.Client({
+      connectionString: url,
+      connectionTimeoutMillis: 2_000,
+      query_timeout: 5_000,
+    });
     client.on("error", () => {});
     try {
       await client.connect();
@@ -181,12 +221,18 @@ export class PatroniCluster implements AsyncDisposable {
   /** As a proxy of production knows it. */
   #primary: PatroniNode | null = null;
 
-  private constructor(nodes: readonly PatroniNode[], etcd: ChildProcess, stack: AsyncDisposableStack) {
+  private constructor(
+    nodes: readonly PatroniNode[],
+    etcd: ChildProcess,
+    stack: AsyncDisposableStack,
+  ) {
     this.nodes = nodes;
     this.#etcd = etcd;
     this.#stack = stack;
     const look = setInterval(async () => {
-      const all = await Promise.all(nodes.map(async (node) => ((await node.isPrimary()) ? node : null)));
+      const all = await Promise.all(
+        nodes.map(async (node) => ((await node.isPrimary()) ? node : null)),
+      );
       this.#primary = all.find((node) => node !== null) ?? null;
     }, 300);
     stack.defer(() => clearInterval(look));
@@ -205,7 +251,15 @@ export class PatroniCluster implements AsyncDisposable {
     const etcd = spawn(
       "/usr/bin/etcd",
       [
-        ["--data-dir", join(folder, "etcd"), "--unsafe-no-fsync", "--log-level", "error", "--logger", "zap"],
+        [
+          "--data-dir",
+          join(folder, "etcd"),
+          "--unsafe-no-fsync",
+          "--log-level",
+          "error",
+          "--logger",
+          "zap",
+        ],
         ["--listen-client-urls", clientUrl, "--advertise-client-urls", clientUrl],
         [
           "--listen-peer-urls",
@@ -233,8 +287,18 @@ export class PatroniCluster implements AsyncDisposable {
         etcd: stack.use(await Link.to(async () => client)),
       };
       const path = join(folder, `${name}.json`);
-      writeFileSync(path, JSON.stringify(configuration(folder, name, own, links, { isSynchronous, ttlSeconds })));
-      const node = new PatroniNode(name, folder, new Machine(folder, name, library), links, own, path);
+      writeFileSync(
+        path,
+        JSON.stringify(configuration(folder, name, own, links, { isSynchronous, ttlSeconds })),
+      );
+      const node = new PatroniNode(
+        name,
+        folder,
+        new Machine(folder, name, library),
+        links,
+        own,
+        path,
+      );
       stack.defer(() => node.kill("machine"));
       node.start();
       nodes.push(node);
@@ -261,17 +325,24 @@ export class PatroniCluster implements AsyncDisposable {
     throw new Error("Patroni finds no primary");
   }
 
-  /** Resolves once every other node follows the primary, and one of them is synchronous where one must be. */
+  /**
+   * Resolves once every other node follows the primary, and one of them is synchronous where one
+   * must be.
+   */
   async replicates(): Promise<void> {
     const end = performance.now() + PATIENCE_MS;
     let rows: readonly Record<string, unknown>[] = [];
     while (performance.now() < end) {
       const primary = await this.primary();
       rows = await primary
-        .query("select application_name, state, sync_state from pg_stat_replication where application_name like 'n%'")
+        .query(
+          "select application_name, state, sync_state from pg_stat_replication where application_name like 'n%'",
+        )
         .catch(() => []);
       const streaming = rows.filter(({ state }) => state === "streaming");
-      const isSafe = streaming.some(({ sync_state: state }) => state === "sync" || state === "quorum");
+      const isSafe = streaming.some(
+        ({ sync_state: state }) => state === "sync" || state === "quorum",
+      );
       if (streaming.length === this.nodes.length - 1 && isSafe) return;
       await pause(100);
     }
@@ -318,7 +389,8 @@ function configuration(
           use_pg_rewind: true,
           parameters: {
             wal_log_hints: "on",
-            // A standby looks for its new primary so often; until it has found it, nothing is acknowledged.
+            // A standby looks for its new primary so often; until it has found it, nothing is
+            // acknowledged.
             wal_retrieve_retry_interval: "500ms",
             shared_buffers: "32MB",
             max_connections: 60,

@@ -6,7 +6,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { leaderOf, minterOf, settled, startWorld, vaultsOf, type World } from "../../../scripts/cluster/world.ts";
+import {
+  leaderOf,
+  minterOf,
+  settled,
+  startWorld,
+  vaultsOf,
+  type World,
+} from "../../../scripts/cluster/world.ts";
 import { freePort } from "../../../scripts/sandbox/process.ts";
 import { EventStreamClient } from "../../server/sse.ts";
 
@@ -40,8 +47,12 @@ async function start(name: Name): Promise<string> {
   const { file, args, before } = PROXIES[name];
   const port = await freePort(0);
   const path = join(folder, file);
-  let text = readFileSync(new URL(file, EXAMPLES), "utf8").replace("127.0.0.1:8080", `127.0.0.1:${port}`);
-  for (const [i, { url }] of world.members.entries()) text = text.replaceAll(`10.0.0.${7 + i}:3000`, new URL(url).host);
+  let text = readFileSync(new URL(file, EXAMPLES), "utf8").replace(
+    "127.0.0.1:8080",
+    `127.0.0.1:${port}`,
+  );
+  for (const [i, { url }] of world.members.entries())
+    text = text.replaceAll(`10.0.0.${7 + i}:3000`, new URL(url).host);
   expect(text).not.toContain("10.0.0.");
   await writeFile(path, before(path) + text);
   const proxy = spawn(`/usr/sbin/${name}`, args(path), { stdio: ["ignore", "inherit", "inherit"] });
@@ -85,33 +96,39 @@ const fresh = (count: number) => {
 describe.each(NAMES)("behind %s", (name) => {
   if (!isHere(name)) console.log(`Not run: ${name} is not here (Debian: ${name}).`);
 
-  test.skipIf(!isHere(name))("a client mints, reads its writes on another server, and follows a stream", async () => {
-    const url = await start(name);
-    try {
-      const key = { "x-api-key": world.facts.apiKey };
-      const events = await EventStreamClient.open(`${url}/api/v1/events`, { accept: "text/event-stream", ...key });
-      const minter = minterOf({ members: [{ url }], facts: world.facts }, 1, fresh(1_000));
-      const roles = new Set<string | null>();
-      for (let i = 0; i < 12; i++) {
-        await minter.mint();
-        const read = await fetch(`${url}/api/v1/vaults/${minter.acknowledged.at(-1)}`, {
-          headers: { ...key, "mintmark-position": minter.position },
+  test.skipIf(!isHere(name))(
+    "a client mints, reads its writes on another server, and follows a stream",
+    async () => {
+      const url = await start(name);
+      try {
+        const key = { "x-api-key": world.facts.apiKey };
+        const events = await EventStreamClient.open(`${url}/api/v1/events`, {
+          accept: "text/event-stream",
+          ...key,
         });
-        expect(read.status, await read.text()).toBe(200);
-        roles.add(read.headers.get("mintmark-role"));
+        const minter = minterOf({ members: [{ url }], facts: world.facts }, 1, fresh(1_000));
+        const roles = new Set<string | null>();
+        for (let i = 0; i < 12; i++) {
+          await minter.mint();
+          const read = await fetch(`${url}/api/v1/vaults/${minter.acknowledged.at(-1)}`, {
+            headers: { ...key, "mintmark-position": minter.position },
+          });
+          expect(read.status, await read.text()).toBe(200);
+          roles.add(read.headers.get("mintmark-role"));
+        }
+        expect(roles).toContain("standby");
+        const headers = { ...key, "content-type": "application/json" };
+        const body = mintRequest(fresh(1), 1, "zk-rollup");
+        const minted = await fetch(`${url}/api/v1/mint`, { method: "POST", headers, body });
+        const { mintId } = (await minted.json()) as { mintId: string };
+        expect(minted.status).toBe(200);
+        for (let seen = ""; !seen.includes(mintId); ) seen = JSON.stringify(await events.take(1));
+        events.hangUp();
+      } finally {
+        await stop();
       }
-      expect(roles).toContain("standby");
-      const headers = { ...key, "content-type": "application/json" };
-      const body = mintRequest(fresh(1), 1, "zk-rollup");
-      const minted = await fetch(`${url}/api/v1/mint`, { method: "POST", headers, body });
-      const { mintId } = (await minted.json()) as { mintId: string };
-      expect(minted.status).toBe(200);
-      for (let seen = ""; !seen.includes(mintId); ) seen = JSON.stringify(await events.take(1));
-      events.hangUp();
-    } finally {
-      await stop();
-    }
-  });
+    },
+  );
 
   test.skipIf(!isHere(name))(
     "a client that repeats with its key mints everything once while the leader is killed",
@@ -140,11 +157,18 @@ describe.each(NAMES)("behind %s", (name) => {
           const body = mintRequest(first, 10, "zk-rollup");
           const began = performance.now();
           for (let isMinted = false; !isMinted; ) {
-            const { status, said } = await ask("/api/v1/mint", { method: "POST", headers: keyed, body });
+            const { status, said } = await ask("/api/v1/mint", {
+              method: "POST",
+              headers: keyed,
+              body,
+            });
             isMinted = status === 200;
             if (isMinted)
-              acknowledged.push(...(JSON.parse(said).vaults as { vaultId: string }[]).map((one) => one.vaultId));
-            else if (!isPassing(status) && !said.includes("idempotency_in_progress")) throw new Error(said);
+              acknowledged.push(
+                ...(JSON.parse(said).vaults as { vaultId: string }[]).map((one) => one.vaultId),
+              );
+            else if (!isPassing(status) && !said.includes("idempotency_in_progress"))
+              throw new Error(said);
             else {
               note(`change ${status}`);
               await pause(100);
@@ -175,7 +199,12 @@ describe.each(NAMES)("behind %s", (name) => {
         await clients;
         await stop();
       }
-      console.log({ proxy: name, acknowledged: acknowledged.length, slowestMs: Math.round(slowest), repeated });
+      console.log({
+        proxy: name,
+        acknowledged: acknowledged.length,
+        slowestMs: Math.round(slowest),
+        repeated,
+      });
       await settled(world.members);
       const held = await vaultsOf(world.members[0]?.url ?? "", apiKey, users[0]?.userId ?? "");
       expect(acknowledged.filter((vaultId) => !held.has(vaultId))).toEqual([]);
