@@ -8,7 +8,7 @@ import {
   PUBLIC,
   PUBLIC_PRICES,
 } from "./http/access/rate-account.ts";
-import { addressGroup } from "./http/access/rate-limit.ts";
+import { addressGroup } from "./http/address.ts";
 import { RECOGNIZED } from "./http/connections.ts";
 import { ServerError } from "./http/errors.ts";
 import { tagOf } from "./http/etag.ts";

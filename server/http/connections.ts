@@ -1,7 +1,7 @@
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { timeUuid } from "../../core/internal.ts";
-import { addressGroup } from "./access/rate-limit.ts";
+import { addressGroup } from "./address.ts";
 import { problem, type ServerErrorCode } from "./errors.ts";
 import { EventLoopTurns } from "./turns.ts";
 
@@ -86,7 +86,7 @@ export function boundConnections(server: Server, most = MOST_CONNECTIONS): void 
   server.off("connection", begin as () => void);
   Object.assign(server, { pauseOnConnect: true });
   server.on("connection", async (socket) => {
-    const address = addressGroup(socket.remoteAddress ?? "", 48);
+    const address = addressGroup(socket.remoteAddress, 48);
     // Until Node's HTTP server listens to it.
     const ignore = () => {};
     socket.on("error", ignore);

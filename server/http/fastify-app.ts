@@ -3,6 +3,7 @@ import { isIP, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import Fastify, { type FastifyInstance, type FastifyServerOptions } from "fastify";
 import { timeUuid } from "../../core/internal.ts";
+import { forwardedAddresses } from "./address.ts";
 import { answer, boundConnections, boundPieces } from "./connections.ts";
 import {
   handleError,
@@ -52,7 +53,11 @@ export function fastifyApp(options: AppOptions): FastifyInstance {
   const app = Fastify({
     ...logging(log),
     ...rest,
-    genReqId: requestId,
+    // Fastify asks for the id before it reads anything else of a request.
+    genReqId(request) {
+      if (rest.trustProxy) readForwarded(request.headers);
+      return requestId(request);
+    },
     requestTimeout: requestTimeoutSeconds * 1000,
     connectionTimeout: stalledMs,
     // Node swaps the two timeouts if the one for headers, 60 s by default, is longer.
@@ -82,6 +87,12 @@ export function fastifyApp(options: AppOptions): FastifyInstance {
   app.server.on("checkExpectation", refuseExpectation).on("connect", refuseTunnel);
   boundConnections(app.server, mostConnections);
   return app;
+}
+
+/** Fastify believes any text in this header, and trusts a proxy only by its bare address. */
+function readForwarded(headers: IncomingMessage["headers"]): void {
+  const field = headers["x-forwarded-for"];
+  if (typeof field === "string") headers["x-forwarded-for"] = forwardedAddresses(field);
 }
 
 const SAFE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;

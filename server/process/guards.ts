@@ -18,12 +18,8 @@ import {
 import type { AttesterClient } from "../../core/guards/mirror/index.ts";
 import { type Hex, type L1Reader, MintmarkError, type Mode } from "../../core/index.ts";
 import { parseJson } from "../../core/internal.ts";
-import {
-  addressGroup,
-  DEFAULT_RATE_LIMITS,
-  type Quota,
-  TokenBuckets,
-} from "../http/access/rate-limit.ts";
+import { DEFAULT_RATE_LIMITS, type Quota, TokenBuckets } from "../http/access/rate-limit.ts";
+import { addressGroup } from "../http/address.ts";
 import { handleError, ServerError } from "../http/errors.ts";
 import { fastifyApp } from "../http/fastify-app.ts";
 import type { LogOptions } from "../http/log.ts";

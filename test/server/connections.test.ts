@@ -5,7 +5,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { HeldBytes } from "../../server/http/access/rate-account.ts";
-import { addressGroup } from "../../server/http/access/rate-limit.ts";
+import { addressGroup } from "../../server/http/address.ts";
 import { boundConnections, RECOGNIZED } from "../../server/http/connections.ts";
 import { FORM } from "../../server/http/wire/body.ts";
 import { Connection, listen } from "./connection.ts";

@@ -180,19 +180,3 @@ export class StreamSlots {
     return () => add(this.#open, keyId, -1);
   }
 }
-
-/**
- * The name of an address for limits. IPv6 by its /64, which usually belongs to one customer, or
- * another prefix.
- */
-export function addressGroup(address: string, prefix = 64): string {
-  if (!address.includes(":") || address.startsWith("::ffff:")) return address;
-  const [head = "", tail] = address.split("%")[0]?.split("::") ?? [];
-  const groups = head === "" ? [] : head.split(":");
-  if (tail !== undefined) {
-    const last = tail === "" ? [] : tail.split(":");
-    while (groups.length + last.length < 8) groups.push("0");
-    groups.push(...last);
-  }
-  return groups.slice(0, prefix / 16).join(":");
-}

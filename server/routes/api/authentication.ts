@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Address, MintmarkError, type Principal } from "../../../core/index.ts";
 import { readUuid } from "../../../core/internal.ts";
-import { addressGroup, type TokenBuckets } from "../../http/access/rate-limit.ts";
+import type { TokenBuckets } from "../../http/access/rate-limit.ts";
+import { addressGroup } from "../../http/address.ts";
 import { STATUS_OF } from "../../http/errors.ts";
 import type { Service } from "../../service.ts";
 import type { Access, SignedIn } from "./endpoint.ts";
