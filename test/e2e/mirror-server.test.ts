@@ -1,5 +1,3 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { createPublicClient, erc20Abi, http, toHex } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -9,6 +7,7 @@ import { readRecord, recordPath } from "../../scripts/deploy/record.ts";
 import { ADMIN, COMMITTEE, USERS } from "../../scripts/sandbox/accounts.ts";
 import { type LocalChain, startChain } from "../../scripts/sandbox/chain.ts";
 import { openTest } from "../core/engine/fixture.ts";
+import { FaultyNode } from "../faulty-node.ts";
 import { at, readyAsset, seed } from "../settlement/fixture.ts";
 import { type MembersWorld, operatorOf, startMembersWorld } from "./member-world.ts";
 import { OperatorProcess } from "./operator-process.ts";
@@ -17,38 +16,10 @@ import { run } from "./script.ts";
 const { userId, owner } = USERS[0];
 const LONG = { interval: 200 };
 
-/** A node's address that can be made to answer nothing. */
-async function startGate(target: string) {
-  let isDown = false;
-  const server = createServer(async (request, response) => {
-    if (isDown) return void request.socket.destroy();
-    const body = Buffer.concat(await request.toArray());
-    const reply = await fetch(target, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body,
-    });
-    response
-      .writeHead(reply.status, { "content-type": "application/json" })
-      .end(await reply.text());
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    set down(value: boolean) {
-      isDown = value;
-    },
-    close() {
-      server.closeAllConnections();
-      return new Promise((resolve) => server.close(resolve));
-    },
-  };
-}
-
 describe("a server whose application has tokens on two chains", () => {
   let world: MembersWorld;
   let far: LocalChain;
-  let gate: Awaited<ReturnType<typeof startGate>>;
+  let gate: FaultyNode;
   let server: OperatorProcess;
   let key: string;
   let mirror: PortalIdentity;
@@ -59,7 +30,8 @@ describe("a server whose application has tokens on two chains", () => {
   beforeAll(async () => {
     world = await startMembersWorld({ members: COMMITTEE.slice(0, 1), threshold: 1 });
     far = await startChain("other", 0);
-    gate = await startGate(far.rpcUrl);
+    gate = new FaultyNode(http(far.rpcUrl, { retryCount: 0 })({}) as never);
+    const gateUrl = await gate.listen();
     const deployed = await run("deploy", ["--json"], {
       MINTMARK_RPC_URL: world.rpcUrl,
       MINTMARK_DEPLOYER_KEY: toHex(ADMIN.getHdKey().privateKey ?? new Uint8Array()),
@@ -105,7 +77,7 @@ describe("a server whose application has tokens on two chains", () => {
           {
             chainId: 31_338,
             contract: mirror.contract,
-            rpcUrl: gate.url,
+            rpcUrl: gateUrl,
             fromBlock: recorded.deployedAtBlock.toString(),
             confirmations: 0,
           },
@@ -192,7 +164,7 @@ describe("a server whose application has tokens on two chains", () => {
   });
 
   test("goes on at home while the other chain is down, and sends there what was asked for when it is back", async () => {
-    gate.down = true;
+    gate.faults = { down: true };
     const [there, here] = [
       await withdraw("far", 4n, mirror),
       await withdraw("near", 4n, world.l1.settlement),
@@ -203,7 +175,7 @@ describe("a server whose application has tokens on two chains", () => {
     const ready = async () => (await send("/readyz")).body.checks["mirror-31338"];
     await expect.poll(ready, LONG).toContain("not up to date");
     expect(await statusOf(there.body.withdrawalId)).toBe("accepted");
-    gate.down = false;
+    gate.heal();
     await expect.poll(() => statusOf(there.body.withdrawalId), LONG).toBe("finalized");
     expect([await heldOn("near"), await heldOn("far")]).toEqual([4_000n, 40n]);
     expect(await vaultOf("far")).toMatchObject({ withdrawnBalance: "4", availableBalance: "5" });

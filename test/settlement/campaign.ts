@@ -5,6 +5,7 @@ import type { L1Reader } from "../../core/ports.ts";
 import type { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
 import { OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import { all } from "../core/engine/fixture.ts";
+import { FaultyNode, type NodeFault } from "../faulty-node.ts";
 import {
   CONFIRMATIONS,
   connectFar,
@@ -14,7 +15,6 @@ import {
 } from "../mirror/fixture.ts";
 import { dying, numbers, SickCommittee } from "./campaign-faults.ts";
 import { compare, settle } from "./campaign-outcome.ts";
-import { FaultyChain, type NodeFault } from "./faulty-chain.ts";
 import { at, type Chain, MATURITY } from "./fixture.ts";
 
 const NODE_FAULTS: readonly NodeFault[] = ["refused", "lostAnswer", "sentTwice", "dropped", "down"];
@@ -46,7 +46,7 @@ export interface CampaignReport {
 /** A chain with tokens, and what pays them there. */
 export interface Place {
   readonly chain: MirrorWorld["far"] | Chain;
-  readonly node: FaultyChain;
+  readonly node: FaultyNode;
   readonly portal: Pick<L1Reader, "settlement" | "withdrawn">;
   readonly assets: ReadonlyMap<Standard, string>;
   readonly tokens: ReadonlyMap<
@@ -88,9 +88,9 @@ export async function campaign(
   const fees = { ...FEES, ...(kzg && { kzg }) };
   const random = numbers(seed);
   const committee = new SickCommittee();
-  let faulty: FaultyChain | undefined;
+  let faulty: FaultyNode | undefined;
   const request = (chain: Chain) => {
-    faulty ??= new FaultyChain(chain);
+    faulty ??= new FaultyNode(chain);
     return faulty.request;
   };
   const world = await createMirrorWorld({
@@ -101,7 +101,7 @@ export async function campaign(
   });
   const { near, far } = world;
   const { engine } = near;
-  const places = placesOf(world, faulty as unknown as FaultyChain);
+  const places = placesOf(world, faulty as unknown as FaultyNode);
   const [home, there] = places;
   const asked: Asked = { near, places, vaults: new Map() };
   const injected = Object.fromEntries(FAULTS.map((fault) => [fault, 0])) as Record<Fault, number>;
@@ -195,7 +195,7 @@ export async function campaign(
     await world.close();
   }
 
-  function placesOf({ mirror }: MirrorWorld, node: FaultyChain): readonly [Place, Place] {
+  function placesOf({ mirror }: MirrorWorld, node: FaultyNode): readonly [Place, Place] {
     const nearTokens = new Map(near.chain.tokens.map((token) => [token.standard, token]));
     const farTokens = new Map(
       [...far.tokens].map(([standard, address]) => [standard, { address, quantum: 10n }]),
@@ -210,7 +210,7 @@ export async function campaign(
         withdrawals: [],
       },
       {
-        ...{ chain: far, node: new FaultyChain(far), portal: mirror },
+        ...{ chain: far, node: new FaultyNode(far), portal: mirror },
         ...{ assets: far.assets, tokens: farTokens, withdrawals: [] },
       },
     ];
