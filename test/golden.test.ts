@@ -273,7 +273,7 @@ describe("a store goes from one format to the next in one atomic step", () => {
         status: () => ({ pruned: 7 }),
       } as unknown as SharedJournal;
       await expect(ClusterStore.open(join(folder, name), pruned)).rejects.toMatchObject(refused);
-      const level = await LevelStore.open(join(folder, name), true, "process");
+      const level = await LevelStore.open(join(folder, name), true, "replica");
       expect(await Array.fromAsync(level.entries({}))).toEqual([]);
       await level.close();
     }

@@ -16,7 +16,7 @@ const LONG = {
   ],
   "failures of threads and disks": [
     "test/kzg/failure.test.ts",
-    "test/core/engine/{damaged-folder,full-disk}.test.ts",
+    "test/core/engine/{damaged-folder,full-disk,lock-file}.test.ts",
   ],
   "the package and the examples": ["test/package.test.ts", "test/examples.test.ts"],
   "costs of requests, and changed calls": [

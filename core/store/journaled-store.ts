@@ -19,6 +19,7 @@ const ENTRIES_COMPARED = 256;
 export async function withJournal(store: Store, journal: Journal): Promise<Store> {
   let length = (await bringUp(store, journal)).entries;
   return {
+    lost: store.lost,
     get: (key) => store.get(key),
     getMany: (keys) => store.getMany(keys),
     entries: (range) => store.entries(range),

@@ -132,7 +132,7 @@ export function* putKeys({ operations }: LogWrite): Generator<Buffer, void, void
   }
 }
 
-/** Fields of a manifest's record: a tag, then numbers `n` or byte strings `b`. */
+/** Fields of a manifest's record: a tag, then numbers `n`, byte strings `b` or keys `k`. */
 const MANIFEST_FIELDS: Readonly<Record<number, string>> = {
   1: "b",
   2: "n",
@@ -140,29 +140,37 @@ const MANIFEST_FIELDS: Readonly<Record<number, string>> = {
   4: "n",
   5: "nb",
   6: "nn",
-  7: "nnnbb",
+  7: "nnnkk",
   9: "n",
 };
 const LOG_NUMBER = 2;
 
+interface Manifest {
+  /** The number of the oldest log with writes that are not in tables; null without one. */
+  readonly oldestLog: number | null;
+  /** The least and the greatest key of each table, also of tables that were merged since. */
+  readonly tableKeys: readonly Buffer[];
+}
+
 /**
- * The number of the oldest log with writes that are not in tables, from a manifest; null without
- * one. A manifest has the format of a log. LevelDB trusts a truncated one, and then deletes or
- * overwrites the tables that it lacks.
+ * Reads a manifest, which has the format of a log. LevelDB trusts a truncated one, and then deletes
+ * or overwrites the tables that it lacks.
  */
-export function oldestLog(manifest: Buffer): number | null {
-  let number: number | null = null;
+export function readManifest(manifest: Buffer): Manifest {
+  let oldestLog: number | null = null;
+  const tableKeys: Buffer[] = [];
   for (let at = 0; ; ) {
     const { payload, end } = readPayload(manifest, at);
-    if (payload === null) return number;
+    if (payload === null) return { oldestLog, tableKeys };
     at = end;
     const reader = new ByteReader(payload);
     while (!reader.ended) {
       const tag = reader.varint();
       for (const kind of MANIFEST_FIELDS[tag] ?? "") {
         const value = reader.varint();
-        if (kind === "b") reader.skip(value);
-        else if (tag === LOG_NUMBER) number = value;
+        if (kind === "k") tableKeys.push(reader.bytes(value));
+        else if (kind === "b") reader.skip(value);
+        else if (tag === LOG_NUMBER) oldestLog = value;
       }
     }
   }

@@ -3,29 +3,38 @@ import { Level } from "level";
 import { MintmarkError } from "../errors.ts";
 import { Stack } from "../stack.ts";
 import { journalFrom } from "./journal.ts";
-import { entriesMissing, LevelFolder } from "./level-folder.ts";
+import {
+  entriesMissing,
+  type FolderUse,
+  keepsMark,
+  LevelFolder,
+  notAJournal,
+} from "./level-folder.ts";
+import { LevelLock } from "./level-lock.ts";
 import type { Database, Journal, KeyRange, Store, StoreOperation, StoreReader } from "./ports.ts";
-import { keyOf, PREFIX } from "./store-keys.ts";
+import { HEAD_KEY, keyOf, PREFIX } from "./store-keys.ts";
 
 const BINARY = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;
 const OPEN_DATABASES = new WeakSet<Database>(); // Databases that an engine in this process has open
+
+/** What a store holds besides its database when it is a folder. */
+interface Held {
+  readonly folder: LevelFolder;
+  readonly lock: LevelLock;
+}
 
 /** The store on LevelDB, or on any other abstract-level database. */
 export class LevelStore implements Store {
   readonly #db: Database;
   readonly #options: typeof BINARY & { readonly snapshot?: AbstractSnapshot };
 
-  readonly #folder: LevelFolder | null; // null for a database from the caller
-  readonly #sync: boolean; // Whether a write is durable when it resolves
+  readonly #held: Held | null; // null for a database from the caller
+  // Whether a write is durable when it resolves. If not, another journal has it.
+  readonly #sync: boolean;
 
-  private constructor(
-    db: Database,
-    folder: LevelFolder | null,
-    sync: boolean,
-    snapshot?: AbstractSnapshot,
-  ) {
+  private constructor(db: Database, held: Held | null, sync: boolean, snapshot?: AbstractSnapshot) {
     this.#db = db;
-    this.#folder = folder;
+    this.#held = held;
     this.#sync = sync;
     this.#options = snapshot === undefined ? BINARY : { ...BINARY, snapshot };
   }
@@ -35,31 +44,30 @@ export class LevelStore implements Store {
    *
    * @param createIfMissing - whether to create a store in an empty folder; a given database is
    *   never created
-   * @param durability - `process` when another journal has every write, so a power cut may lose the
-   *   newest writes here
    * @throws MintmarkError `store_missing`, `store_locked` when another engine has it open,
-   *   `store_mismatch` for another format, `store_corrupt` or `store_failed`
+   *   `store_mismatch` for another format or use, `store_corrupt` or `store_failed`
    */
   static async open(
     store: string | Database,
     createIfMissing: boolean,
-    durability: "disk" | "process" = "disk",
+    use: FolderUse = "store",
   ): Promise<LevelStore> {
-    const sync = durability === "disk";
+    const sync = keepsMark(use);
     if (typeof store !== "string") return new LevelStore(await opened(store), null, sync);
     await using begun = new Stack();
     const folder = begun.use(
-      await LevelFolder.open(store, createIfMissing, sync).catch((error: unknown) => {
+      await LevelFolder.open(store, createIfMissing, use).catch((error: unknown) => {
         throw error instanceof MintmarkError ? error : openingFailure(error);
       }),
     );
-    const level = new LevelStore(
-      await opened(new Level<Buffer, Buffer>(folder.path, BINARY)),
-      folder,
-      sync,
-    );
-    begun.defer(() => level.#db.close());
-    if (sync) await level.#beginMark(folder);
+    const lock = begun.use(await guarded(LevelLock.take(folder.path)));
+    const db = await opened(new Level<Buffer, Buffer>(folder.path, BINARY));
+    const level = new LevelStore(db, { folder, lock }, sync);
+    begun.defer(() => db.close());
+    lock.requireHeld();
+    // Its background work would delete files that it does not know.
+    lock.lost.addEventListener("abort", () => void db.close());
+    await level.#compareMark(folder);
     begun.move();
     return level;
   }
@@ -72,11 +80,15 @@ export class LevelStore implements Store {
   }
 
   /** Compares the journal with the mark again: only now are LevelDB's tables readable. */
-  async #beginMark(folder: LevelFolder): Promise<void> {
+  async #compareMark(folder: LevelFolder): Promise<void> {
     const { path, marked } = folder;
     const length = await journalLength(this);
     if (marked !== null && length < marked) throw entriesMissing(path, length, marked);
-    await guarded(folder.beginMark(length));
+    if (this.#sync) await guarded(folder.beginMark(length));
+  }
+
+  get lost(): AbortSignal | undefined {
+    return this.#held?.lock.lost;
   }
 
   async get(key: Buffer): Promise<Buffer | undefined> {
@@ -103,7 +115,7 @@ export class LevelStore implements Store {
   async atSnapshot<T>(body: (store: StoreReader) => Promise<T>): Promise<T> {
     const snapshot = this.#db.snapshot();
     try {
-      return await body(new LevelStore(this.#db, this.#folder, this.#sync, snapshot));
+      return await body(new LevelStore(this.#db, this.#held, this.#sync, snapshot));
     } finally {
       await snapshot.close();
     }
@@ -125,17 +137,21 @@ export class LevelStore implements Store {
     // LevelDB has `sync`, which abstract-level's types lack. Without it a write survives the
     // process, not the machine.
     await guarded(batch.write({ sync: this.#sync } as object));
-    if (entry !== undefined && this.#sync) this.#folder?.mark(1 + Number(entry.readBigUInt64BE(1)));
+    if (entry !== undefined && this.#sync)
+      this.#held?.folder.mark(1 + Number(entry.readBigUInt64BE(1)));
+    // After the write: whoever opened the folder later has read it.
+    this.#held?.lock.requireHeld();
   }
 
   async raiseFormat(): Promise<void> {
-    await guarded(this.#folder?.raiseFormat() ?? Promise.resolve());
+    await guarded(this.#held?.folder.raiseFormat() ?? Promise.resolve());
   }
 
   async close(): Promise<void> {
     await guarded(this.#db.close());
     OPEN_DATABASES.delete(this.#db);
-    await this.#folder?.[Symbol.asyncDispose]();
+    this.#held?.lock[Symbol.dispose]();
+    await this.#held?.folder[Symbol.asyncDispose]();
   }
 }
 
@@ -206,12 +222,15 @@ export class LevelJournal implements Journal, AsyncDisposable {
   }
 
   /**
-   * Rejects with `store_locked` while another process has it open, with `store_corrupt` or
-   * `store_failed`.
+   * Rejects with `store_locked` while another process has it open, with `store_mismatch` for a
+   * store, with `store_corrupt` or `store_failed`.
    */
   static async open(journal: string | Database): Promise<LevelJournal> {
-    const store = await LevelStore.open(journal, true);
-    return new LevelJournal(store, await journalLength(store));
+    const store = await LevelStore.open(journal, true, "journal");
+    if ((await store.get(HEAD_KEY)) === undefined)
+      return new LevelJournal(store, await journalLength(store));
+    await store.close();
+    throw notAJournal("The journal");
   }
 
   async length(): Promise<number> {

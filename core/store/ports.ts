@@ -35,6 +35,8 @@ export interface Store extends StoreReader {
   atSnapshot<T>(body: (store: StoreReader) => Promise<T>): Promise<T>;
   /** Atomic, and durable when it resolves. The engine makes one write at a time. */
   write(operations: readonly StoreOperation[]): Promise<void>;
+  /** Aborted with `store_failed` when the store is found to be another process's between writes. */
+  readonly lost?: AbortSignal | undefined;
   /** Releases the store's resources. */
   close(): Promise<void>;
 }

@@ -88,6 +88,8 @@ export class Writer {
     this.#store = store;
     this.#finish = finish;
     this.#sealing = sealing;
+    const { lost } = store;
+    lost?.addEventListener("abort", () => this.#fail(lost.reason), { signal: this.#ended.signal });
   }
 
   /** Throws `store_failed` after a failed write, `engine_closed` after `close`. */

@@ -1,11 +1,12 @@
 import { mkdir } from "node:fs/promises";
 import { Level } from "level";
 import { BeaconNode, BlobFolder, HttpBatchSource } from "../../core/guards/archive/index.ts";
+import { LevelLock } from "../../core/store/level-lock.ts";
 import type {
   GuardSettings,
   SourceSettings,
 } from "../../server/process/settings/process-settings.ts";
-import { UsageError } from "./errors.ts";
+import { EXIT, UsageError } from "./errors.ts";
 
 type ChainSettings = Pick<GuardSettings, "MINTMARK_RPC_URL" | "MINTMARK_CONTRACT"> &
   Partial<Pick<GuardSettings, "MINTMARK_CONFIRMATIONS">>;
@@ -26,13 +27,14 @@ export function chainOf({
 
 /**
  * Opens a LevelDB folder, created if missing. Rejects with a plain sentence when another process
- * has it.
+ * has it, and ends this process when it no longer holds the folder.
  */
 export async function openLevel(
   folder: string,
   taken = `another process has ${folder} open; stop it first`,
 ): Promise<Level<Uint8Array, Uint8Array>> {
   await mkdir(folder, { recursive: true });
+  const lock = await LevelLock.take(folder);
   const store = new Level<Uint8Array, Uint8Array>(folder, {
     keyEncoding: "view",
     valueEncoding: "view",
@@ -43,6 +45,12 @@ export async function openLevel(
     const { code } = ((error as Error).cause ?? {}) as { readonly code?: string };
     throw code === "LEVEL_LOCKED" ? new UsageError(taken) : error;
   }
+  lock.lost.addEventListener("abort", () => {
+    process.stderr.write(`error: ${lock.lost.reason.message}\n`);
+    process.exit(EXIT.unreachable);
+  });
+  store.hooks.prewrite.add(() => lock.requireHeld());
+  store.once("closed", () => lock[Symbol.dispose]());
   return store;
 }
 

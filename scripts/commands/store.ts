@@ -1,5 +1,5 @@
-import { existsSync } from "node:fs";
 import { LevelJournal, restoreStore } from "../../core/index.ts";
+import { holdsStore } from "../../core/store/level-folder.ts";
 import { textOf } from "../cli/arguments.ts";
 import { command } from "../cli/command.ts";
 import { beginCluster, openStore, restoreFromCluster, storeOf } from "../cli/engine.ts";
@@ -41,7 +41,7 @@ const restore = command({
     const onProgress = (entries: number) => progress(`${entries} journal entries`);
     if (folder === undefined)
       return { store, entries: await restoreFromCluster(store, signal, onProgress) };
-    if (!existsSync(folder)) throw new UsageError(`there is no backup in ${folder}`);
+    if (!(await holdsStore(folder))) throw new UsageError(`there is no backup in ${folder}`);
     await using journal = await LevelJournal.open(folder);
     return { store, entries: await restoreStore(journal, store, { signal, onProgress }) };
   },

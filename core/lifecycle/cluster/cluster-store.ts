@@ -4,6 +4,7 @@ import { Stack } from "../../stack.ts";
 import { FORMAT_VERSION, formatOf, requireFormat, requireRecord } from "../../store/format.ts";
 import { genesisIn } from "../../store/genesis.ts";
 import { decodeEntry, readEntry } from "../../store/journal.ts";
+import { notOfCluster } from "../../store/level-folder.ts";
 import { LevelStore } from "../../store/level-store.ts";
 import type { KeyRange, Store, StoreOperation, StoreReader } from "../../store/ports.ts";
 import { FORMAT_KEY, HEAD_KEY, keyOf, POSITION_KEY, PREFIX } from "../../store/store-keys.ts";
@@ -48,11 +49,13 @@ export class ClusterStore implements Store {
    */
   static async open(folder: string, journal: SharedJournal): Promise<ClusterStore> {
     await using opened = new Stack();
-    const local = await LevelStore.open(folder, true, "process");
+    const local = await LevelStore.open(folder, true, "replica").catch((error: unknown) => {
+      throw withAdvice(error);
+    });
     opened.defer(() => local.close());
-    let position = await readPosition(local);
+    let position = await readPosition(local, folder);
     if (position.length === 0 && (await journal.status()).pruned > 0)
-      position = await fill(local, journal);
+      position = await fill(local, folder, journal);
     await requireSameJournal(folder, journal, position);
     opened.move();
     return new ClusterStore(folder, local, journal, position);
@@ -71,6 +74,10 @@ export class ClusterStore implements Store {
     if ((await this.#local.get(HEAD_KEY)) === undefined) return false;
     const { entry } = await readEntry(this.#local, 0);
     return (await formatOf(this.#local, genesisIn(entry).formatVersion)) === FORMAT_VERSION;
+  }
+
+  get lost(): AbortSignal | undefined {
+    return this.#local.lost;
   }
 
   get(key: Buffer): Promise<Buffer | undefined> {
@@ -149,7 +156,7 @@ export class ClusterStore implements Store {
    */
   async keepSnapshot(): Promise<void> {
     await this.#local.atSnapshot(async (snapshot) => {
-      const { length } = await readPosition(snapshot);
+      const { length } = await readPosition(snapshot, this.#folder);
       await this.#journal.keepSnapshot(length, partsOf(snapshot, [HEAD_KEY, POSITION_KEY]));
     });
   }
@@ -210,7 +217,7 @@ export async function* partsOf(
 }
 
 /** Fills an empty store from the journal's snapshot. */
-async function fill(store: LevelStore, journal: SharedJournal): Promise<Position> {
+async function fill(store: LevelStore, folder: string, journal: SharedJournal): Promise<Position> {
   const parts = await journal.snapshot();
   if (parts === null)
     throw new MintmarkError("store_mismatch", "The journal was pruned, and it has no snapshot.");
@@ -222,7 +229,7 @@ async function fill(store: LevelStore, journal: SharedJournal): Promise<Position
     isCleared = true;
     await store.write(operations);
   }
-  return readPosition(store);
+  return readPosition(store, folder);
 }
 
 /** Removes what an interrupted filling left. */
@@ -252,16 +259,23 @@ function requireKnown(operations: readonly StoreOperation[]): void {
     requireFormat(name, genesisIn(decodeEntry(0, genesis).entry).formatVersion, undefined, kept);
 }
 
-async function readPosition(store: StoreReader): Promise<Position> {
+async function readPosition(store: StoreReader, folder: string): Promise<Position> {
   const bytes = await store.get(POSITION_KEY);
   if (bytes?.length === 40)
     return { length: Number(bytes.readBigUInt64BE(0)), digest: bytes.subarray(8) };
   if (bytes !== undefined)
     throw new MintmarkError("store_corrupt", "The store's position in the journal is damaged.");
   if ((await store.get(HEAD_KEY)) === undefined) return NOTHING;
-  const detail =
-    "This store did not come from the cluster's journal. Give each server of a cluster an empty folder.";
-  throw new MintmarkError("store_mismatch", detail);
+  throw notOfCluster(folder);
+}
+
+/** Each entry of a server's folder is in the journal, so the folder needs no copy. */
+function withAdvice(error: unknown): unknown {
+  if (!(error instanceof MintmarkError) || error.code !== "store_corrupt") return error;
+  const advice =
+    "A server of a cluster needs no copy: set the folder aside, and start with an empty one, " +
+    "which the journal fills.";
+  return new MintmarkError("store_corrupt", `${error.message} ${advice}`, { cause: error });
 }
 
 async function requireSameJournal(

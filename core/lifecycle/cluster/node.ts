@@ -401,7 +401,7 @@ export async function beginJournal(
   }: Pick<ClusterOptions, "journal" | "server" | "settlement" | "environment">,
 ): Promise<number> {
   await using opened = new Stack();
-  const store = await LevelStore.open(folder, false, "process");
+  const store = await LevelStore.open(folder, false, "source");
   opened.defer(() => store.close());
   requireNewest(await requireSameStore(store, genesisOf(expected)));
   const leadership = await journal.lead(server, BEGINNING_LEASE_MS);

@@ -7,6 +7,7 @@ import type { VaultPlace } from "../../protocol/vault.ts";
 import { FORMAT_VERSION, formatRecord, requireFormat } from "../../store/format.ts";
 import { newSecrets, readSeed } from "../../store/genesis.ts";
 import { decodeEntry, readJournal, readJournalKinds } from "../../store/journal.ts";
+import { holdsStore } from "../../store/level-folder.ts";
 import { LevelStore } from "../../store/level-store.ts";
 import type { Database, Journal, Store, StoreOperation, StoreReader } from "../../store/ports.ts";
 import { endOf, HEAD_KEY, keyOf, keyString, PREFIX } from "../../store/store-keys.ts";
@@ -183,8 +184,8 @@ const RECORDS_AT_ONCE = 4_096;
  * The store gets a new random secret: it refuses earlier cursors, and each webhook signs with
  * another secret.
  *
- * @param store - empty; closed when this settles. Its head is written last, so the engine refuses a
- *   partial store
+ * @param store - empty; closed when this settles. A refusal leaves it as it is. Its head is written
+ *   last, so the engine refuses a partial store
  * @throws MintmarkError `store_mismatch` when the store is not empty or the journal has another
  *   format; `store_corrupt` for an invalid journal
  *
@@ -196,25 +197,22 @@ export async function restoreStore(
   store: string | Database | Store,
   options: RestoreOptions = {},
 ): Promise<number> {
+  const format = await formatOver(journal);
+  if (typeof store === "string" && (await holdsStore(store))) throw notEmpty();
   const target = await LevelStore.of(store, true);
   const kzg = new KzgThread();
   try {
-    for await (const _ of target.entries({ limit: 1 }))
-      throw new MintmarkError(
-        "store_mismatch",
-        "The new store already holds records; give an empty one.",
-      );
+    for await (const _ of target.entries({ limit: 1 })) throw notEmpty();
     const records = recordsIn(target);
-    await records.put(newSecrets());
+    await records.put([...newSecrets(), ...format]);
     let sequence = 0;
     for await (const entry of journal.read(0)) {
       options.signal?.throwIfAborted();
-      if (sequence === 0) await records.put(formatOver(entry));
       await records.put([{ type: "put", key: keyOf.journal(sequence++), value: entry }]);
     }
     await records.flush();
     const report = (problem: string): never => {
-      throw new MintmarkError("store_corrupt", `The journal gives no store: ${problem}.`);
+      throw invalid(problem);
     };
     const commit: Commit = (blob) => kzg.commitment(blob);
     const reference = await referenceOf(target, report, commit, async (place) => {
@@ -222,7 +220,6 @@ export async function restoreStore(
       return storedVault(target, place);
     });
     await derive(target, reference, options, (expected) => records.put(expected.map(asPut)));
-    if (reference.entries === 0) report("it is empty");
     const last = await reference.finish();
     await records.put(last.filter(({ key }) => !key.equals(HEAD_KEY)).map(asPut));
     await records.flush();
@@ -237,13 +234,28 @@ export async function restoreStore(
 
 /**
  * The new store's records have this version's format, whatever the journal's genesis says. Throws
- * `store_mismatch`.
+ * `store_mismatch` for a format that this version does not read, `store_corrupt` for an empty
+ * journal.
  */
-function formatOver(first: Uint8Array): readonly StoreOperation[] {
-  const { entry } = decodeEntry(0, first);
-  if (entry.kind !== "genesis") return [];
-  requireFormat("The journal", entry.formatVersion);
-  return entry.formatVersion === FORMAT_VERSION ? [] : [formatRecord(FORMAT_VERSION)];
+async function formatOver(journal: Journal): Promise<readonly StoreOperation[]> {
+  for await (const first of journal.read(0)) {
+    const { entry } = decodeEntry(0, first);
+    if (entry.kind !== "genesis") return [];
+    requireFormat("The journal", entry.formatVersion);
+    return entry.formatVersion === FORMAT_VERSION ? [] : [formatRecord(FORMAT_VERSION)];
+  }
+  throw invalid("it is empty");
+}
+
+function invalid(problem: string): MintmarkError {
+  return new MintmarkError("store_corrupt", `The journal gives no store: ${problem}.`);
+}
+
+function notEmpty(): MintmarkError {
+  return new MintmarkError(
+    "store_mismatch",
+    "The new store already holds records; give an empty one.",
+  );
 }
 
 function asPut({ key, value }: Expected): StoreOperation {
