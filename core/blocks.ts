@@ -1,3 +1,4 @@
+import { severalAtOnce } from "./at-once.ts";
 import { MintmarkError } from "./errors.ts";
 import type { CommitEvent, L1Block, L1Event, L1Reader } from "./ports.ts";
 
@@ -45,7 +46,7 @@ export async function* commitsIn(
 
 /**
  * The events of a range and its last block, all of one chain. Throws `l1_failed` when the block
- * changes meanwhile.
+ * changes meanwhile, or an event is of another block than the chain's.
  */
 export async function eventsUpTo(
   l1: Pick<L1Reader, "block" | "events">,
@@ -54,6 +55,11 @@ export async function eventsUpTo(
 ): Promise<{ readonly events: readonly L1Event[]; readonly block: L1Block }> {
   const before = await requireBlock(l1, to);
   const events = await l1.events(from, to);
+  const hashes = new Map(events.map(({ blockNumber, blockHash }) => [blockHash, blockNumber]));
+  await severalAtOnce([...hashes], async ([hash, number]) => {
+    if (hash !== undefined && (await requireBlock(l1, number)).hash !== hash)
+      throw new MintmarkError("l1_failed", `block ${number} has two hashes here; try again`);
+  });
   const block = await requireBlock(l1, to);
   if (block.hash === before.hash) return { events, block };
   throw new MintmarkError("l1_failed", `block ${to} was replaced while it was read; try again`);

@@ -238,6 +238,8 @@ export type CommitEvent = L1Event & { readonly type: "batchCommitted" };
 export type L1Event = {
   readonly txHash: Hash;
   readonly blockNumber: bigint;
+  /** Hash of the block that held it, where the reader knows it. */
+  readonly blockHash?: Hash;
   readonly logIndex: number;
 } & (
   | ({

@@ -2,7 +2,7 @@ import { type AbiEvent, getAbiItem, type Log, numberToHex, parseEventLogs } from
 import { getLogs } from "viem/actions";
 import { least, MOST_BLOCKS } from "../blocks.ts";
 import { MintmarkError } from "../errors.ts";
-import { type Address, type Hash, MODES, type Mode } from "../model.ts";
+import { type Address, MODES, type Mode } from "../model.ts";
 import type { CommitEvent, L1Event } from "../ports.ts";
 import { stateCommitmentAbi, stateMirrorAbi } from "./abi.ts";
 import { unpackedAssets } from "./arguments.ts";
@@ -112,11 +112,11 @@ function placesIn(bits: bigint): number[] {
   return [...bits.toString(2)].reverse().flatMap((bit, place) => (bit === "1" ? [place] : []));
 }
 
-function placeOf(log: DecodedLog): { txHash: Hash; blockNumber: bigint; logIndex: number } {
-  const { transactionHash, blockNumber, logIndex } = log as Log;
-  if (transactionHash === null || blockNumber === null || logIndex === null)
+function placeOf(log: DecodedLog) {
+  const { transactionHash: txHash, blockNumber, blockHash, logIndex } = log as Log;
+  if (txHash === null || blockNumber === null || blockHash === null || logIndex === null)
     throw new MintmarkError("l1_failed", "the node returned a log of a block that is not mined");
-  return { txHash: transactionHash, blockNumber, logIndex };
+  return { txHash, blockNumber, blockHash, logIndex };
 }
 
 export function modeOf(value: unknown): Mode {

@@ -49,12 +49,19 @@ export async function powersOf(read: ReadRecord, owner: Address, list: records.T
   return { signer, session, approvedAt, cancelledAt, signerCancelledAt } satisfies TransferPowers;
 }
 
-/** Applies an event of L1 about a session or an approval. The first of each counts for ever. */
-export async function applyPower(ledger: Ledger, group: Group, event: PowerEvent): Promise<void> {
+/**
+ * Applies an event of L1 about a session or an approval. The first of each counts for ever. Returns
+ * the time of its journal entry; null for a known one.
+ */
+export async function applyPower(
+  ledger: Ledger,
+  group: Group,
+  event: PowerEvent,
+): Promise<number | null> {
   const { blockNumber, logIndex } = event;
   const read: ReadRecord = (key) => group.read(ledger.store, key);
   const eventKey = keyOf.l1Event(ledger.settlement.chainId, blockNumber, logIndex);
-  if ((await read(eventKey)) !== undefined) return;
+  if ((await read(eventKey)) !== undefined) return null;
   const owner = event.owner.toLowerCase() as Address;
   const note = (of: Partial<records.L1EventRecord>) =>
     group.stage(eventKey, encodeRecord(records.l1EventRecord, { ...records.NO_EVENT, ...of }));
@@ -62,20 +69,21 @@ export async function applyPower(ledger: Ledger, group: Group, event: PowerEvent
     const { type: kind, digest } = event;
     const isCancelled = kind === "transfersCancelled";
     const known = await readApproval(read, owner, digest);
-    ledger.record(group, { ...event, kind, owner } as Entry);
+    const { time } = ledger.record(group, { ...event, kind, owner } as Entry);
     const approvedIn = isCancelled ? known.blockNumber : blockNumber;
     putApproval(group, owner, digest, { ...known, ...event, blockNumber: approvedIn });
     note({ approval: { owner, digest, isCancelled } });
-    return;
+    return time;
   }
   const key = event.key.toLowerCase() as Address;
   const isRevoked = event.type === "sessionRevoked";
   const kind = isRevoked ? "transferSessionRevoked" : "transferSessionAuthorized";
   const known = (await readSession(read, owner, key)) ?? records.NO_SESSION;
-  ledger.record(group, { ...event, kind, owner, key } as Entry);
+  const { time } = ledger.record(group, { ...event, kind, owner, key } as Entry);
   const authorizedIn = isRevoked ? known.blockNumber : blockNumber;
   putSession(group, owner, key, { ...known, ...event, blockNumber: authorizedIn });
   note({ session: { owner, key, isRevoked } });
+  return time;
 }
 
 export async function revertPower(

@@ -18,7 +18,7 @@ import {
 import { chainOf, finalityOf } from "../jobs/chain.ts";
 import { NotReady, type ReadinessCheck, shown, unless, within } from "../jobs/readiness.ts";
 import { ConfigError } from "./settings/config.ts";
-import type { MirrorSetting } from "./settings/settings.ts";
+import { isLocalChain, type MirrorSetting } from "./settings/settings.ts";
 
 /** Of a settler whose validium batches need the signatures of any `threshold` members. */
 interface SettledBy extends Omit<SettlerOptions, "committee"> {
@@ -102,6 +102,8 @@ export type Settling = Awaited<ReturnType<typeof startSettling>>;
  */
 export async function startSettling(options: SettlingOptions) {
   const { engine, l1, fromBlock, intervalMs, mirrors = [] } = options;
+  // A local chain has one node, which leaves nothing out.
+  const looks = isLocalChain(engine.settlement.chainId) ? { secondLookMs: 0 } : {};
   const missing = await missingRole(options);
   if (missing !== null) throw new ConfigError(`MINTMARK_OPERATOR_KEY: ${missing}`);
   const source = new SourceHistory(l1, fromBlock);
@@ -123,10 +125,11 @@ export async function startSettling(options: SettlingOptions) {
         fromBlock,
         intervalMs,
         onError,
+        ...looks,
       });
     },
   );
-  const { committee, settler } = settlerOver({ ...options, mirrors: far });
+  const { committee, settler } = settlerOver({ ...looks, ...options, mirrors: far });
   await committee.requireInForce();
   await settler.chooseRollupData();
   const served = new Set([engine, ...mirrors].map(({ settlement }) => settlement.chainId));

@@ -41,6 +41,7 @@ describe("with 3,000 withdrawals that are ready", () => {
       committee,
       fromBlock,
       lagMs: 0,
+      secondLookMs: 0,
       intervalMs: 10,
       sealing: { maxAgeMs: 0 },
     });

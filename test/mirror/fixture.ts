@@ -159,6 +159,7 @@ export async function newMirrorSettler(
     committee: { members: attesters, threshold: THRESHOLD, timeoutMs: 20_000 },
     fromBlock: far.deployedAtBlock,
     lagMs: 0,
+    secondLookMs: 0,
     ...change,
   });
 }

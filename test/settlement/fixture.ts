@@ -170,6 +170,7 @@ export async function createChain(
     newSettler: (parts: Omit<SettlerOptions, "fromBlock" | "sealing">) =>
       new Settler({
         lagMs: 0,
+        secondLookMs: 0,
         ...parts,
         fromBlock: settlement.deployedAtBlock,
         sealing: { maxAgeMs: 0 },

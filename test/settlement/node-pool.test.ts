@@ -42,7 +42,7 @@ describe("an RPC", () => {
     expect(await statusOf()).toBe("submitted");
     node.heal();
     await chain.mine(40);
-    await expect(settler.round()).rejects.toThrow("disagree on the events of block");
+    await settler.round();
     await settler.round();
     expect(await statusOf()).toBe("finalized");
     expect((await engine.operator.verify()).problems).toEqual([]);

@@ -98,6 +98,17 @@ export function foreign(ledger: Ledger, chainId: bigint, detail: string): Mintma
   );
 }
 
+/** Whether a batch is recorded as this commit made it. */
+export function isRecordedCommit(ledger: Ledger, event: CommitEvent): boolean {
+  const batch = latestBatch(ledger, event.mode, event.batchNumber);
+  return (
+    isCommitted(batch) &&
+    batch.l1TxHash === event.txHash.toLowerCase() &&
+    batch.l1BlockNumber === event.blockNumber &&
+    batch.committedAt === event.committedAt
+  );
+}
+
 export async function applyCommitted(
   ledger: Ledger,
   group: Group,
@@ -111,11 +122,6 @@ export async function applyCommitted(
     event.leftOut ?? [],
   );
   const txHash = requireHash("txHash", event.txHash);
-  const same =
-    batch.l1TxHash === txHash &&
-    batch.l1BlockNumber === blockNumber &&
-    batch.committedAt === committedAt;
-  if (isCommitted(batch) && same) return batch;
   const facts = { mode, batchNumber, txHash, blockNumber, committedAt, l1Sequence };
   const { time } = ledger.record(group, { kind: "batchCommitted", ...facts });
   const submittedAt = batch.submittedAt ?? time;
@@ -144,6 +150,28 @@ function asLeftOut(
     known.find(({ asset }) => asset === place)?.failure ?? NO_CONSENT;
   const assets = places.map((asset) => ({ asset, failure: failureAt(asset) }));
   return setLeftOut(ledger, group, batch, assets);
+}
+
+/**
+ * The committed batches of each mode from the newest down to the first that is not `isWanted`. A
+ * batch's block is never before its predecessor's, so older ones need no read. Batches are
+ * committed on the settlement contract's chain only.
+ */
+export function newestCommitted(
+  ledger: Ledger,
+  chainId: bigint,
+  isWanted: (batch: BatchRecord) => boolean,
+): BatchRecord[] {
+  if (chainId !== ledger.settlement.chainId) return [];
+  return MODES.flatMap((mode) => {
+    const wanted: BatchRecord[] = [];
+    for (let at = committedCount(ledger, mode) - 1; at >= 0; at--) {
+      const batch = ledger.batches[mode].durable.get(at);
+      if (batch === undefined || !isWanted(batch)) break;
+      wanted.push(batch);
+    }
+    return wanted.reverse();
+  });
 }
 
 const BATCH_EVENTS = {

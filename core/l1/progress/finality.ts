@@ -1,9 +1,7 @@
 import type { WaitOptions } from "../../abort.ts";
-import { committedCount } from "../../batches/batches.ts";
 import { failLeftOut } from "../../batches/void-slots.ts";
 import { MintmarkError } from "../../errors.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
-import { MODES } from "../../model.ts";
 import { MAX_UINT64, requireBigint } from "../../protocol/bounds.ts";
 import type { Group } from "../../store/group.ts";
 import { decodeRecord } from "../../store/layout.ts";
@@ -19,7 +17,7 @@ import { revertPower } from "../../transfers/powers.ts";
 import { requireHash } from "../../validate.ts";
 import * as vaults from "../../vaults/activity.ts";
 import { placeOf, readVault } from "../../vaults/vaults.ts";
-import { putBatch } from "./batch-progress.ts";
+import { newestCommitted, putBatch } from "./batch-progress.ts";
 import {
   dropCheckpoints,
   latestPortal,
@@ -78,28 +76,6 @@ export async function recordFinalized(
     // These write journal entries of their own, so they run after this one.
     for (const batch of batches) await failLeftOut(ledger, group, batch);
   }, signal);
-}
-
-/**
- * The committed batches of each mode from the newest down to the first that is not `isWanted`. A
- * batch's block is never before its predecessor's, so older ones need no read. Batches are
- * committed on the settlement contract's chain only.
- */
-function newestCommitted(
-  ledger: Ledger,
-  chainId: bigint,
-  isWanted: (batch: BatchRecord) => boolean,
-): BatchRecord[] {
-  if (chainId !== ledger.settlement.chainId) return [];
-  return MODES.flatMap((mode) => {
-    const wanted: BatchRecord[] = [];
-    for (let at = committedCount(ledger, mode) - 1; at >= 0; at--) {
-      const batch = ledger.batches[mode].durable.get(at);
-      if (batch === undefined || !isWanted(batch)) break;
-      wanted.push(batch);
-    }
-    return wanted.reverse();
-  });
 }
 
 /** Whether a reorganisation may take back blocks that counted as final. */

@@ -1,15 +1,31 @@
+import { committedCount } from "../../batches/batches.ts";
+import { least } from "../../blocks.ts";
+import { MintmarkError } from "../../errors.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
-import { type Address, type Hash, MAX_AMOUNT, type Uuid } from "../../model.ts";
+import {
+  type Address,
+  batchIdOf,
+  type Hash,
+  MAX_AMOUNT,
+  MODES,
+  type Uuid,
+  type VaultId,
+} from "../../model.ts";
 import type { L1Event } from "../../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "../../protocol/bounds.ts";
 import type { EntryOf } from "../../store/entries.ts";
 import type { Group } from "../../store/group.ts";
 import { decodeRecord, encodeRecord } from "../../store/layout.ts";
-import type { ActivityRecord, PortalRecord, WithdrawalRecord } from "../../store/records.ts";
+import type {
+  ActivityRecord,
+  BatchRecord,
+  PortalRecord,
+  WithdrawalRecord,
+} from "../../store/records.ts";
 import * as records from "../../store/records.ts";
-import { keyOf } from "../../store/store-keys.ts";
-import { judgeSpender } from "../../transfers/judge.ts";
-import { applyPower } from "../../transfers/powers.ts";
+import { keyOf, placeOfL1Event, prefixOf } from "../../store/store-keys.ts";
+import { judgeBatch, judgeSpender } from "../../transfers/judge.ts";
+import { applyPower, type PowerEvent } from "../../transfers/powers.ts";
 import { orNull, requireHash } from "../../validate.ts";
 import * as vaults from "../../vaults/activity.ts";
 import { placeOf, readVault } from "../../vaults/vaults.ts";
@@ -17,36 +33,149 @@ import {
   applyCommitted,
   foreign,
   type Imported,
+  isRecordedCommit,
+  newestCommitted,
   observing,
   requireOurs,
 } from "./batch-progress.ts";
 import { latestPortal, putCheckpoint, type ReadOptions } from "./portals.ts";
 
+/** What a caller knows of the events that it has read. */
+export interface EventsOptions extends ReadOptions {
+  /**
+   * The first block of which `events` has all; default: the one after the last observed block.
+   * Events of blocks that were observed before are added where the node left them out.
+   */
+  readonly fromBlock?: bigint;
+}
+
+/**
+ * Returns the number of events that it added; null, and then nothing has changed, when events
+ * before them are missing.
+ */
 export async function recordEvents(
   ledger: Ledger,
   chainId: bigint,
   events: readonly L1Event[],
   toBlock: bigint,
-  { signal, blockHash: given }: ReadOptions = {},
-): Promise<void> {
+  { signal, blockHash: given, fromBlock }: EventsOptions = {},
+): Promise<number | null> {
   requireBigint("toBlock", toBlock, 0n, MAX_UINT64);
   const blockHash = given === undefined ? null : requireHash("blockHash", given);
   for (const event of events) requireForm(event);
-  await observing(ledger, signal, async (group) => {
+  return observing(ledger, signal, async (group) => {
     const portal = latestPortal(ledger, chainId);
-    const cursor = portal.observed;
-    if (cursor !== null && toBlock <= cursor) return;
-    const isFresh = ({ blockNumber }: L1Event) =>
-      (cursor === null || blockNumber > cursor) && blockNumber <= toBlock;
-    const fresh = events.filter(isFresh);
-    fresh.sort((a, b) => Number(a.blockNumber - b.blockNumber) || a.logIndex - b.logIndex);
+    const { observed, finalized } = portal;
+    const first = fromBlock ?? (observed === null ? 0n : observed + 1n);
+    const read = events.filter(({ blockNumber }) => blockNumber >= first && blockNumber <= toBlock);
+    read.sort((a, b) => Number(a.blockNumber - b.blockNumber) || a.logIndex - b.logIndex);
     // All checks come before the first change.
-    for (const event of fresh) await requireKnown(ledger, portal, event);
-    for (const event of fresh) await applyEvent(ledger, group, chainId, event);
-    ledger.record(group, { kind: "l1Observed", chainId, blockNumber: toBlock, blockHash });
-    if (blockHash !== null) putCheckpoint(group, chainId, toBlock, blockHash);
-    ledger.portals.set(group, { ...portal, observed: toBlock });
+    for (const event of read) await requireKnown(ledger, portal, event);
+    if (observed !== null && first <= observed)
+      await requireRecorded(ledger, chainId, read, first, least(toBlock, observed));
+    const added: L1Event[] = [];
+    for (const event of read)
+      if (!(await isApplied(ledger, group, chainId, event))) added.push(event);
+    if (fromBlock !== undefined && (await followsGap(ledger, group, added))) return null;
+    const [earliest] = added;
+    let final = finalized;
+    if (earliest !== undefined && finalized !== null && earliest.blockNumber <= finalized) {
+      // What it brings becomes final with the next step of finality.
+      final = earliest.blockNumber - 1n;
+      ledger.record(group, { kind: "l1Finalized", chainId, blockNumber: final, blockHash: null });
+    }
+    for (const event of added) await applyEvent(ledger, group, chainId, event);
+    const isNew = observed === null || toBlock > observed;
+    if (isNew) {
+      ledger.record(group, { kind: "l1Observed", chainId, blockNumber: toBlock, blockHash });
+      if (blockHash !== null) putCheckpoint(group, chainId, toBlock, blockHash);
+    }
+    if (isNew || final !== finalized)
+      ledger.portals.set(group, {
+        ...portal,
+        observed: isNew ? toBlock : observed,
+        finalized: final,
+      });
+    return added.length;
   });
+}
+
+/**
+ * Requires that the node still tells of what was recorded of these blocks, which are on the chain.
+ * Absence is no evidence, so nothing is taken back.
+ */
+async function requireRecorded(
+  ledger: Ledger,
+  chainId: bigint,
+  read: readonly L1Event[],
+  first: bigint,
+  last: bigint,
+): Promise<void> {
+  const places = new Set(read.map(({ blockNumber, logIndex }) => `${blockNumber} ${logIndex}`));
+  const commits = new Set(
+    read.map((event) =>
+      event.type === "batchCommitted" ? batchIdOf(event.mode, event.batchNumber) : null,
+    ),
+  );
+  const range = {
+    gte: prefixOf.l1Event(chainId, first),
+    lt: prefixOf.l1Event(chainId, last + 1n),
+  };
+  for await (const [key] of ledger.store.entries(range)) {
+    const { blockNumber, logIndex } = placeOfL1Event(key);
+    if (!places.has(`${blockNumber} ${logIndex}`)) throw leftOut(blockNumber);
+  }
+  const isSince = ({ l1BlockNumber }: BatchRecord) => (l1BlockNumber ?? 0n) >= first;
+  for (const { mode, batchNumber, l1BlockNumber } of newestCommitted(ledger, chainId, isSince))
+    if (l1BlockNumber !== null && l1BlockNumber <= last)
+      if (!commits.has(batchIdOf(mode, batchNumber))) throw leftOut(l1BlockNumber);
+}
+
+function leftOut(blockNumber: bigint): MintmarkError {
+  const detail = `the node leaves out an event of block ${blockNumber} that it told of before`;
+  return new MintmarkError("l1_failed", `${detail}; nothing is taken back, and it is asked again`);
+}
+
+/** Whether nothing of the event is left to apply. */
+async function isApplied(
+  ledger: Ledger,
+  group: Group,
+  chainId: bigint,
+  event: L1Event,
+): Promise<boolean> {
+  const { type, blockNumber, logIndex } = event;
+  if (type === "batchCommitted") return isRecordedCommit(ledger, event);
+  if (type === "assetTransferable") return true;
+  if (type === "authorizationCancelled")
+    return (await cancelledBy(ledger, group, event)).cancelled.length === 0;
+  const key =
+    type === "batchImported"
+      ? keyOf.import(chainId, event.mode, event.batchNumber)
+      : keyOf.l1Event(chainId, blockNumber, logIndex);
+  return (await ledger.store.get(key)) !== undefined;
+}
+
+/**
+ * Whether L1's own counts show that events before these are missing: a commit counts the commits
+ * before it, and a withdrawal names the vault's total.
+ */
+async function followsGap(
+  ledger: Ledger,
+  group: Group,
+  added: readonly L1Event[],
+): Promise<boolean> {
+  let commits = MODES.reduce((sum, mode) => sum + committedCount(ledger, mode, "latest"), 0);
+  const totals = new Map<VaultId, bigint>();
+  for (const event of added) {
+    if (event.type === "batchCommitted" && event.sequence > BigInt(commits++)) return true;
+    if (event.type !== "withdrawn") continue;
+    const { vaultId, quantity, withdrawnTotal } = event;
+    const before =
+      totals.get(vaultId) ?? (await vaults.readActivity(ledger, group, vaultId)).withdrawn;
+    if (withdrawnTotal - quantity > before) return true;
+    totals.set(vaultId, withdrawnTotal);
+  }
+  return false;
 }
 
 /**
@@ -108,8 +237,17 @@ async function applyEvent(
     case "transfersApproved":
     case "transfersCancelled":
       // The settlement contract alone keeps them, because a mirror pays no transferred vault.
-      if (chainId === ledger.settlement.chainId) return applyPower(ledger, group, event);
+      if (chainId === ledger.settlement.chainId) return applyLatePower(ledger, group, event);
   }
+}
+
+/** Applies a power, and decides the transfers once more that L1 committed after it. */
+async function applyLatePower(ledger: Ledger, group: Group, event: PowerEvent): Promise<void> {
+  const time = await applyPower(ledger, group, event);
+  if (time === null) return;
+  const isLater = ({ l1BlockNumber }: BatchRecord) => (l1BlockNumber ?? 0n) > event.blockNumber;
+  for (const batch of newestCommitted(ledger, ledger.settlement.chainId, isLater))
+    if (batch.transfers) await judgeBatch(ledger, group, batch, time);
 }
 
 type WithdrawnFacts = Pick<
@@ -141,7 +279,9 @@ async function applyWithdrawn(
   });
   const before = await vaults.readActivity(ledger, group, vaultId);
   // A token that pays refuses no longer.
-  let activity: ActivityRecord = { ...before, withdrawn: total, refusal: null, updatedAt: time };
+  // A node may have left out this event, and told of later ones.
+  const withdrawn = total > before.withdrawn ? total : before.withdrawn;
+  let activity: ActivityRecord = { ...before, withdrawn, refusal: null, updatedAt: time };
   const decided: Uuid[] = [];
   for (const withdrawalId of activity.pending) {
     const known = await vaults.latestWithdrawal(ledger, group, withdrawalId);
@@ -229,27 +369,19 @@ function decide(
   return { ...known, status: "failed", failure, failedAt: time, updatedAt: time };
 }
 
+type Cancelled = L1Event & { readonly type: "authorizationCancelled" };
+
 async function applyCancelled(
   ledger: Ledger,
   group: Group,
   chainId: bigint,
-  event: L1Event & { readonly type: "authorizationCancelled" },
+  event: Cancelled,
 ): Promise<void> {
   const { blockNumber, logIndex } = event;
-  const eventKey = keyOf.l1Event(chainId, blockNumber, logIndex);
-  if ((await group.read(ledger.store, eventKey)) !== undefined) return;
-  const digest = requireHash("digest", event.digest);
-  const { vaultId, withdrawalIds } = await authorizedBy(ledger, group, digest);
-  const cancelled: WithdrawalRecord[] = [];
-  for (const withdrawalId of withdrawalIds) {
-    const known = await vaults.latestWithdrawal(ledger, group, withdrawalId);
-    const { owner } = await readVault(ledger, placeOf(known.vaultId));
-    // Anybody can cancel a digest of their own making. Only the owner's cancellation counts.
-    if (vaults.isPending(known) && owner === event.signer.toLowerCase()) cancelled.push(known);
-  }
+  const { vaultId, cancelled } = await cancelledBy(ledger, group, event);
   if (cancelled.length === 0) return;
-  cancelled.sort((a, b) => a.journalSequence - b.journalSequence);
   const signer = event.signer.toLowerCase() as Address;
+  const digest = requireHash("digest", event.digest);
   const facts = { chainId, signer, digest, blockNumber, logIndex };
   const { time } = ledger.record(group, { kind: "authorizationCancelled", ...facts });
   const failure = "The owner has cancelled the authorization on L1.";
@@ -267,7 +399,28 @@ async function applyCancelled(
     vaultId,
     withdrawalIds: cancelled.map(({ withdrawalId }) => withdrawalId),
   };
-  group.stage(eventKey, encodeRecord(records.l1EventRecord, decided));
+  group.stage(
+    keyOf.l1Event(chainId, blockNumber, logIndex),
+    encodeRecord(records.l1EventRecord, decided),
+  );
+}
+
+/** The pending withdrawals that a cancellation ends, oldest first; one vault's, or a list's. */
+async function cancelledBy(ledger: Ledger, group: Group, event: Cancelled) {
+  const { vaultId, withdrawalIds } = await authorizedBy(
+    ledger,
+    group,
+    requireHash("digest", event.digest),
+  );
+  const cancelled: WithdrawalRecord[] = [];
+  for (const withdrawalId of withdrawalIds) {
+    const known = await vaults.latestWithdrawal(ledger, group, withdrawalId);
+    const { owner } = await readVault(ledger, placeOf(known.vaultId));
+    // Anybody can cancel a digest of their own making. Only the owner's cancellation counts.
+    if (vaults.isPending(known) && owner === event.signer.toLowerCase()) cancelled.push(known);
+  }
+  cancelled.sort((a, b) => a.journalSequence - b.journalSequence);
+  return { vaultId, cancelled };
 }
 
 /**

@@ -3,7 +3,7 @@ import { pause } from "../../backoff.ts";
 import { blockRanges, eventsUpTo, least, requireBlock } from "../../blocks.ts";
 import { MintmarkError } from "../../errors.ts";
 import type { SettlementPort } from "../../operator.ts";
-import type { L1Event, Portal } from "../../ports.ts";
+import type { Portal } from "../../ports.ts";
 import { takeBackReorganised } from "../progress/reorganised.ts";
 
 export interface FollowOptions {
@@ -14,6 +14,8 @@ export interface FollowOptions {
    * 15 000.
    */
   readonly lagMs?: number;
+  /** Least time between two reads of a block that make it final, in ms; default 15 000. */
+  readonly secondLookMs?: number;
 }
 
 type Watched = Pick<
@@ -24,40 +26,43 @@ type Watched = Pick<
 /** Pause between two questions to a node that lags. */
 const LAG_POLL_MS = 500;
 
-/** Brings an engine up to a chain. */
-export type Follow = (signal?: AbortSignal) => Promise<void>;
+/** Keeps an engine up to date with a chain. */
+export interface Follower {
+  /** Brings the engine up to the chain. */
+  follow(signal?: AbortSignal): Promise<void>;
+  /**
+   * Reads the observed blocks from this one on again, and adds the events that the node left out
+   * before. Returns their number.
+   */
+  readAgain(from: bigint, signal?: AbortSignal): Promise<number>;
+}
 
 /**
  * Follows the chain of the settlement contract or of a mirror. One per engine and chain.
  *
  * Takes back what a reorganisation removed, applies commits and withdrawals (also those that owners
  * made themselves), then finality. Each range of blocks is one atomic step, so an interrupted run
- * continues where it stopped. Blocks are read again before they count as final. One run at a time.
- * Callers during a run share the next one, because the current run may miss what they wait for.
+ * continues where it stopped. Blocks are read again before they count as final: events that were
+ * left out are added, and those that are left out now stay. One run at a time. Callers during a run
+ * share the next one, because the current run may miss what they wait for.
  *
- * The function rejects with `l1_failed` when the chain cannot be asked, changes during the read, or
- * answers differently the second time: try again.
+ * Rejects with `l1_failed` when the chain cannot be asked, changes during the read, or leaves out
+ * what it told of before: try again.
  */
 export function followerOf(
   engine: SettlementPort,
   portal: Watched,
-  { fromBlock, lagMs = 15_000 }: FollowOptions,
-) {
+  { fromBlock, lagMs = 15_000, secondLookMs = 15_000 }: FollowOptions,
+): Follower {
   const { operator } = engine;
   const { chainId } = portal.settlement;
   const recorded = () => operator.portal(chainId);
   /**
-   * The events of blocks that were not final, to be compared with a second read once they are,
-   * because a node that lags leaves logs out without an error. In memory: reads of an earlier
-   * process are not repeated.
+   * Blocks up to `read.block` were read before `read.at`, those up to `again` long enough ago, such
+   * as by an earlier process.
    */
-  let seen: L1Event[] = [];
-  /** The first block without a second read; null before the first read. */
-  let unconfirmed: bigint | null = null;
-  const forget = (from: bigint): void => {
-    seen = seen.filter(({ blockNumber }) => blockNumber < from);
-    if (unconfirmed !== null && unconfirmed > from) unconfirmed = from;
-  };
+  let read = { block: recorded().observed ?? -1n, at: performance.now() };
+  let again = read.block;
   /**
    * Waits while the newest block is older than earlier reads. Then a shorter chain has replaced the
    * old one.
@@ -70,27 +75,42 @@ export function followerOf(
     )
       await pause(LAG_POLL_MS, signal);
   };
-  /**
-   * Reads blocks that are final now again. Takes back what was read of them when the events differ.
-   */
-  const readAgain = async (finalized: bigint): Promise<void> => {
-    const from = unconfirmed;
-    const to = least(finalized, recorded().observed ?? -1n);
-    if (from === null || from > to) return;
-    const again = await portal.events(from, to);
-    const before = seen.filter(({ blockNumber }) => blockNumber <= to);
-    const differing = [...without(again, before), ...without(before, again)];
-    const [first] = differing
-      .map(({ blockNumber }) => blockNumber)
-      .sort((a, b) => (a < b ? -1 : 1));
-    if (first !== undefined) {
-      await operator.recordReorg(chainId, first);
-      forget(first);
-      const disagreement = `the RPC's nodes disagree on the events of block ${first}; reading it again`;
-      throw new MintmarkError("l1_failed", disagreement);
+  /** The number of events that it added; null when earlier ones are missing. */
+  const recordRange = async (from: bigint, to: bigint): Promise<number | null> => {
+    const { events, block } = await eventsUpTo(portal, from, to);
+    const how = { blockHash: block.hash, fromBlock: from };
+    return operator.recordEvents(chainId, events, to, how);
+  };
+  /** Adds what was left out of these blocks. Takes nothing back. Returns the number of events. */
+  const readAgain = async (first: bigint, last: bigint, signal?: AbortSignal): Promise<number> => {
+    let added = 0;
+    for (const [from, to] of blockRanges(first, last)) {
+      signal?.throwIfAborted();
+      added += (await recordRange(from, to)) ?? refuseGap(from);
     }
-    seen = seen.filter(({ blockNumber }) => blockNumber > to);
-    unconfirmed = to + 1n;
+    return added;
+  };
+  const firstAfterFinal = (): bigint => {
+    const { finalized } = recorded();
+    return finalized === null ? fromBlock : finalized + 1n;
+  };
+  /** When earlier events are missing, they are read again: first those since the final blocks. */
+  const readNew = async (from: bigint, to: bigint, signal?: AbortSignal): Promise<void> => {
+    for (const since of [firstAfterFinal(), fromBlock]) {
+      if ((await recordRange(from, to)) !== null) return;
+      await readAgain(since, from - 1n, signal);
+    }
+    if ((await recordRange(from, to)) === null) refuseGap(from);
+  };
+  /** Reads blocks that are final once more, because a node can leave logs out without an error. */
+  const confirm = async (finalized: bigint, signal?: AbortSignal): Promise<bigint> => {
+    if (performance.now() - read.at >= secondLookMs) {
+      again = read.block;
+      read = { block: recorded().observed ?? -1n, at: performance.now() };
+    }
+    const last = least(finalized, again);
+    await readAgain(firstAfterFinal(), last, signal);
+    return last;
   };
   /** The hash is valid for the chain that was read only if the newest read block is still there. */
   const recordFinal = async (block: bigint): Promise<void> => {
@@ -106,29 +126,33 @@ export function followerOf(
     }
     await operator.recordFinalized(chainId, number, { blockHash: hash });
   };
-  return sharedRuns(async (signal) => {
+  const follow = sharedRuns(async (signal) => {
     const finalized = await portal.finalizedBlockNumber();
     await caughtUp(signal);
     const gone = await takeBackReorganised(engine, portal, fromBlock);
-    if (gone !== null) forget(gone);
+    if (gone !== null) {
+      again = least(again, gone - 1n);
+      read = { block: least(read.block, gone - 1n), at: read.at };
+    }
     const newest = await portal.blockNumber();
     const { observed } = recorded();
     const first = observed === null ? fromBlock : observed + 1n;
     for (const [from, to] of blockRanges(first, newest)) {
-      const { events, block } = await eventsUpTo(portal, from, to);
-      await operator.recordEvents(chainId, events, to, { blockHash: block.hash });
-      forget(from);
-      unconfirmed ??= from;
-      seen.push(...events);
+      signal?.throwIfAborted();
+      await readNew(from, to, signal);
     }
-    await readAgain(finalized);
-    await recordFinal(finalized);
+    await recordFinal(await confirm(finalized, signal));
   });
+  return {
+    follow,
+    readAgain: (from: bigint, signal?: AbortSignal) =>
+      readAgain(from, recorded().observed ?? -1n, signal),
+  } satisfies Follower;
 }
 
-function without(events: readonly L1Event[], others: readonly L1Event[]): readonly L1Event[] {
-  const nameOf = ({ blockNumber, logIndex, txHash, type }: L1Event) =>
-    `${blockNumber} ${logIndex} ${txHash} ${type}`;
-  const known = new Set(others.map(nameOf));
-  return events.filter((event) => !known.has(nameOf(event)));
+function refuseGap(from: bigint): never {
+  throw new MintmarkError(
+    "l1_failed",
+    `the node leaves out events before block ${from}; they are asked for again`,
+  );
 }

@@ -65,18 +65,25 @@ export class MirrorSettler
   protected readonly passes = {
     follow: async (signal?: AbortSignal) => {
       this.#joined ??= await joined(this.options);
-      await this.#joined.follow(signal);
+      await this.#joined.follower.follow(signal);
     },
     assets: async (signal?: AbortSignal) => (await this.#joined?.preflight.check(signal)) ?? 0,
     withdraw: async (signal?: AbortSignal) => {
       const done = { imported: 0, withdrawn: 0 };
       if (this.#joined === null) return done;
-      const { mirror, follow, sender } = this.#joined;
+      const { mirror, follower, sender } = this.#joined;
       const attempts = new Attempts(signal);
-      done.imported = await attempts.of(async () =>
-        this.#import(await sender.queue.awaitedBatches(), mirror, signal),
-      );
-      if (done.imported > 0) await follow(signal);
+      done.imported = await attempts.of(async () => {
+        const imported = await this.#import(await sender.queue.awaitedBatches(), mirror, signal);
+        if (imported === 0) return 0;
+        await follower.follow(signal);
+        const awaited = await sender.queue.awaitedBatches();
+        const known = awaited.map((place) => mirror.isImported(place.mode, place.batchNumber));
+        // The mirror has a batch of which its logs did not tell.
+        if ((await Promise.all(known)).includes(true))
+          await follower.readAgain(this.options.fromBlock, signal);
+        return imported;
+      });
       done.withdrawn = await attempts.of(() => sender.send(signal));
       attempts.end();
       return done;
@@ -143,7 +150,8 @@ async function joined(options: MirrorSettlerOptions) {
   // Only now, because a store keeps its mirror for ever.
   await engine.operator.addMirror(mirror.settlement);
   engine.operator.placeInBlobs(mirror.settlement.chainId, await mirror.opensBlobs());
-  const follow = followerOf(engine, mirror, options);
-  const sender = new WithdrawalSender(engine, mirror, follow, clock);
-  return { mirror, follow, sender, preflight: new Preflight(engine, mirror, clock) };
+  const follower = followerOf(engine, mirror, options);
+  const { fromBlock } = options;
+  const sender = new WithdrawalSender({ engine, portal: mirror, follower, clock, fromBlock });
+  return { mirror, follower, sender, preflight: new Preflight(engine, mirror, clock) };
 }

@@ -1,3 +1,4 @@
+import { least } from "../../blocks.ts";
 import { MintmarkError } from "../../errors.ts";
 import type { IssuerClient } from "../../guards/issuer/index.ts";
 import { type Address, MODES, type Mode } from "../../model.ts";
@@ -8,6 +9,7 @@ import type {
   IssuerReader,
   L1Committer,
   L1Reader,
+  L1State,
   L1Tokens,
 } from "../../ports.ts";
 import { countOf } from "../../protocol/commitment.ts";
@@ -89,10 +91,10 @@ export class Settler extends Rounds<Round, SettlerWork, SettlerOptions> {
 
   constructor(options: SettlerOptions) {
     super(options);
-    const { engine, l1, committee, mirrors = [], sealing = {} } = options;
+    const { engine, l1, committee, fromBlock, mirrors = [], sealing = {} } = options;
     const { clock: steady = () => performance.now(), clock = Date.now } = options;
-    const follow = followerOf(engine, l1, options);
-    const sender = new WithdrawalSender(engine, l1, follow, steady);
+    const follower = followerOf(engine, l1, options);
+    const sender = new WithdrawalSender({ engine, portal: l1, follower, clock: steady, fromBlock });
     const sealDue = sealingOf(engine, sealing, clock);
     const preflight = new Preflight(engine, l1, steady);
     const refused = new RefusedSlots(engine, l1, steady, options.signingMs);
@@ -102,9 +104,19 @@ export class Settler extends Rounds<Round, SettlerWork, SettlerOptions> {
     this.passes = {
       follow: (signal?: AbortSignal) =>
         this.#tellingOnce(async () => {
-          const isOne = await engine.operator.compareState(await l1.state());
+          const there = await l1.state();
+          const isOne = await engine.operator.compareState(there);
           this.#compared = true;
-          await follow(signal);
+          await follower.follow(signal);
+          const agreed = await agreedBlock(there, options);
+          if (agreed !== null) {
+            await follower.readAgain(agreed, signal);
+            if ((await agreedBlock(there, options)) !== null)
+              throw new MintmarkError(
+                "l1_failed",
+                "L1 has commits that the node's logs leave out; they are asked for again",
+              );
+          }
           // Now the events of all commits are recorded.
           if (!isOne) await engine.operator.compareState(await l1.state());
           return 0;
@@ -123,7 +135,7 @@ export class Settler extends Rounds<Round, SettlerWork, SettlerOptions> {
           // The next commit's history follows from the recorded commits. So nothing is committed
           // while L1 cannot be followed.
           await l1.earlierMined(signal);
-          await follow(signal);
+          await follower.follow(signal);
           const attempts = new Attempts(signal);
           const commit = { engine, l1, committee, consents, checks, refused, signal };
           const committed = await commitSealed(commit, attempts);
@@ -187,6 +199,25 @@ export class Settler extends Rounds<Round, SettlerWork, SettlerOptions> {
   get #isDiverged(): boolean {
     return this.options.engine.operator.divergence() !== null;
   }
+}
+
+/**
+ * The block from which logs left out commits that L1 has: that of the last recorded one. Null when
+ * all are recorded.
+ */
+async function agreedBlock(
+  there: L1State,
+  { engine: { batches }, fromBlock }: Pick<SettlerOptions, "engine" | "fromBlock">,
+): Promise<bigint | null> {
+  const here = await batches.committedState();
+  let agreed: bigint | null = null;
+  for (const mode of MODES) {
+    const count = countOf(mode, here);
+    if (count >= countOf(mode, there)) continue;
+    const last = count === 0 ? null : (await batches.get(mode, count - 1)).l1BlockNumber;
+    agreed = least(agreed ?? last ?? fromBlock, last ?? fromBlock);
+  }
+  return agreed;
 }
 
 /** Most batches of transfers that one pass seals. */

@@ -6,7 +6,7 @@ import type { Clock, Portal, WithdrawalCall } from "../../ports.ts";
 import { isTransferred, tipOwnerOf } from "../../protocol/transfer-proof.ts";
 import { unpackVaultId, type VaultPlace } from "../../protocol/vault.ts";
 import type { PendingWithdrawal } from "../withdrawals/pending.ts";
-import type { Follow } from "./follower.ts";
+import type { Follower } from "./follower.ts";
 
 /** Transactions of one pass, after which the chain is read again. */
 const PER_PASS = 10;
@@ -30,6 +30,16 @@ type Sendable = PendingWithdrawal & { readonly call: WithdrawalCall };
 type Refused = { readonly times: number; readonly notBefore: number };
 const NEVER: Refused = { times: 0, notBefore: 0 };
 
+export interface SenderOptions {
+  readonly engine: SettlementPort;
+  readonly portal: Portal;
+  readonly follower: Follower;
+  /** Monotonic milliseconds. */
+  readonly clock: Clock;
+  /** Block of the portal's deployment. */
+  readonly fromBlock: bigint;
+}
+
 /**
  * Sends owners' withdrawals of one chain's tokens to the contract that pays there, ready ones
  * together. One per engine and chain.
@@ -37,7 +47,8 @@ const NEVER: Refused = { times: 0, notBefore: 0 };
 export class WithdrawalSender {
   readonly #engine: SettlementPort;
   readonly #portal: Portal;
-  readonly #follow: Follow;
+  readonly #follower: Follower;
+  readonly #fromBlock: bigint;
   readonly queue: ReturnType<typeof pendingQueue>;
   readonly #clock: Clock;
   /**
@@ -51,10 +62,11 @@ export class WithdrawalSender {
    */
   readonly #refusedSent = new Map<string, Refused>();
 
-  constructor(engine: SettlementPort, portal: Portal, follow: Follow, clock: Clock) {
+  constructor({ engine, portal, follower, clock, fromBlock }: SenderOptions) {
     this.#engine = engine;
     this.#portal = portal;
-    this.#follow = follow;
+    this.#follower = follower;
+    this.#fromBlock = fromBlock;
     this.queue = pendingQueue(engine, portal.settlement.chainId);
     this.#clock = clock;
   }
@@ -67,9 +79,9 @@ export class WithdrawalSender {
    */
   async send(signal?: AbortSignal): Promise<number> {
     // It may have paid some of them.
-    if (await this.#portal.earlierMined(signal)) await this.#follow(signal);
+    if (await this.#portal.earlierMined(signal)) await this.#follower.follow(signal);
     const sent = await this.#sendReady(signal);
-    if (sent > 0) await this.#follow(signal);
+    if (sent > 0) await this.#follower.follow(signal);
     return sent;
   }
 
@@ -79,7 +91,7 @@ export class WithdrawalSender {
     const ready: PendingWithdrawal[] = [];
     for await (const pending of this.queue.ready(moment, isHeld)) {
       signal?.throwIfAborted();
-      if (!(await this.#isGivenUp(pending, moment))) ready.push(pending);
+      if (!(await this.#isGivenUp(pending, moment, signal))) ready.push(pending);
       if (ready.length === PER_PASS * most) break;
     }
     const groups = groupsOf(ready, most);
@@ -109,8 +121,14 @@ export class WithdrawalSender {
    * Frees the reserve when the authorization can never be used again: its deadline is before a
    * final block.
    */
-  async #isGivenUp({ withdrawal }: PendingWithdrawal, { finalTime }: Moment): Promise<boolean> {
+  async #isGivenUp(
+    pending: PendingWithdrawal,
+    { finalTime }: Moment,
+    signal?: AbortSignal,
+  ): Promise<boolean> {
+    const { withdrawal } = pending;
     if (finalTime <= withdrawal.deadline) return false;
+    if (await this.#isDecided(pending, signal)) return true;
     const reason = withdrawal.failure ?? "The authorization expired before L1 could take it.";
     await this.#engine.operator.recordWithdrawalFailed(withdrawal.withdrawalId, reason, finalTime);
     this.#refused.delete(withdrawal.withdrawalId);
@@ -131,7 +149,7 @@ export class WithdrawalSender {
     for (const [index, pending] of sendable.entries()) {
       const reason = refusals[index] ?? null;
       if (reason === null) ready.push(pending);
-      else await this.#refuse(pending, reason);
+      else if (!(await this.#isDecided(pending, signal))) await this.#refuse(pending, reason);
     }
     // A transaction takes one vault with transfers.
     const together = ready.filter(({ call }) => !isTransferred(call));
@@ -187,6 +205,27 @@ export class WithdrawalSender {
       await this.#portal.blockNumber();
       return `It could not be tried: ${messageOf(error)}`.slice(0, MOST_TEXT);
     }
+  }
+
+  /**
+   * Whether L1 has decided it: its contract has paid units of the vault since the owner signed. Then
+   * the events are read again, because the node must have left them out.
+   */
+  async #isDecided(
+    { withdrawal, standard }: PendingWithdrawal,
+    signal?: AbortSignal,
+  ): Promise<boolean> {
+    const { withdrawalId, vaultId, withdrawnBefore } = withdrawal;
+    if ((await this.#portal.withdrawn(vaultId, standard)) <= withdrawnBefore) return false;
+    const { operator, batches } = this.#engine;
+    const isPending = async () => (await operator.pendingWithdrawal(withdrawalId)) !== null;
+    await this.#follower.follow(signal);
+    if (!(await isPending())) return true;
+    const { mode, batchNumber } = unpackVaultId(vaultId);
+    const { l1BlockNumber } = await batches.get(mode, batchNumber);
+    const isHome = this.#portal.settlement.chainId === this.#engine.settlement.chainId;
+    await this.#follower.readAgain((isHome && l1BlockNumber) || this.#fromBlock, signal);
+    return !(await isPending());
   }
 
   async #refuse(

@@ -6,7 +6,7 @@ import { endOf, keyOf, prefixOf } from "../../store/store-keys.ts";
 import { type Handlers, hexOfKey, keyOfHex, Part } from "./reference-records.ts";
 
 type ApprovalEntry = EntryOf<"transfersApproved"> | EntryOf<"transfersCancelled">;
-type PowerEntry =
+export type PowerEntry =
   | EntryOf<"transferSessionAuthorized">
   | EntryOf<"transferSessionRevoked">
   | ApprovalEntry;
@@ -33,11 +33,11 @@ export class ReferencePortals extends Part {
       this.#byChain.change(chainId, { observed: blockNumber });
       this.#note(chainId, blockNumber, blockHash);
     },
-    transferSessionAuthorized: (entry) => void this.#events.push(entry),
-    transferSessionRevoked: (entry) => void this.#events.push(entry),
-    transfersApproved: (entry) => void this.#events.push(entry),
-    transfersCancelled: (entry) => void this.#events.push(entry),
   } satisfies Handlers;
+
+  power(entry: PowerEntry): void {
+    this.#events.push(entry);
+  }
 
   /** The settlement contract's chain: batches are committed there. */
   get home(): bigint {

@@ -172,6 +172,15 @@ export class ReferenceTransfers extends Part<{
     if (batch?.transfers) this.#judge(batch, this.ofBatch(place) ?? []);
   }
 
+  /** L1 has told of a power late: decides the batches that it committed in later blocks. */
+  judgeAfter(blockNumber: bigint): void {
+    for (const batchNumber of [...this.#batches.keys()].sort((a, b) => a - b)) {
+      const place = { mode: "zk-rollup", batchNumber } as const;
+      const { l1BlockNumber } = this.parts.batches.at(place) ?? { l1BlockNumber: null };
+      if (l1BlockNumber !== null && l1BlockNumber > blockNumber) this.judgeBatch(place);
+    }
+  }
+
   /** Other units are withdrawn from a vault: decides once more what has taken it. */
   judgeSpender(vaultId: bigint): void {
     const list = this.#lists.get(this.parts.withdrawals.activity(vaultId).spentBy ?? "");

@@ -79,7 +79,11 @@ export class ReferenceWithdrawals extends Part<{
         blockNumber: l1BlockNumber,
         txHash: l1TxHash,
       } = entry;
-      this.changeActivity(vaultId, { withdrawn: total, refusal: null });
+      const { withdrawn } = this.activity(vaultId);
+      this.changeActivity(vaultId, {
+        withdrawn: total > withdrawn ? total : withdrawn,
+        refusal: null,
+      });
       const decided: string[] = [];
       for (const withdrawalId of this.activity(vaultId).pending) {
         const known = this.#withdrawals.get(withdrawalId);

@@ -15,7 +15,7 @@ import { DIVERGENCE_KEY, HEAD_KEY, keyOf, PREFIX } from "../../store/store-keys.
 import { decodeChunk, type StoredVault } from "../../store/vault-columns.ts";
 import { ReferenceBatches, withoutVoids } from "./reference-batches.ts";
 import type { Commit } from "./reference-derive.ts";
-import { ReferencePortals } from "./reference-l1.ts";
+import { type PowerEntry, ReferencePortals } from "./reference-l1.ts";
 import {
   COMPARED_WHOLE,
   type Expected,
@@ -233,6 +233,10 @@ export class Reference {
         this.#parts.batches.settle(entry);
         this.#parts.transfers.judgeBatch(entry);
       },
+      transferSessionAuthorized: (entry) => this.#power(entry),
+      transferSessionRevoked: (entry) => this.#power(entry),
+      transfersApproved: (entry) => this.#power(entry),
+      transfersCancelled: (entry) => this.#power(entry),
       l1Finalized: (entry) => {
         this.#parts.portals.finalize(entry);
         if (this.#parts.portals.isHome(entry.chainId))
@@ -259,6 +263,11 @@ export class Reference {
         this.#parts.withdrawals.request(entry, assetIndex);
       },
     } satisfies Handlers;
+  }
+
+  #power(entry: PowerEntry): void {
+    this.#parts.portals.power(entry);
+    this.#parts.transfers.judgeAfter(entry.blockNumber);
   }
 
   #mint({

@@ -53,7 +53,7 @@ export function withdrawn(
 }
 
 /** L1 tells of one event, and of nothing else up to its block. */
-export function hear(engine: Engine, event: L1Event, wait?: WaitOptions): Promise<void> {
+export function hear(engine: Engine, event: L1Event, wait?: WaitOptions): Promise<number | null> {
   return engine.operator.recordEvents(HOME, [event], event.blockNumber, wait);
 }
 

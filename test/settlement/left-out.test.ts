@@ -1,0 +1,195 @@
+import { afterEach, describe, expect, test } from "vitest";
+import {
+  at,
+  type Chain,
+  createWorld,
+  expectOneHistory,
+  type Request,
+  type World,
+} from "./fixture.ts";
+
+let world: World;
+afterEach(() => world.close());
+
+/** A world whose node answers `[]` to every question for logs while told to. */
+async function silenced(): Promise<{ isSilent: boolean }> {
+  const node = { isSilent: false };
+  const request = (chain: Chain) =>
+    ((call: { method: string }) =>
+      node.isSilent && call.method === "eth_getLogs"
+        ? Promise.resolve([])
+        : chain.request(call as never)) as Request;
+  world = await createWorld({ request });
+  return node;
+}
+
+/** Rounds of which some fail while the node leaves out what it told of before. */
+async function rounds(count: number): Promise<void> {
+  for (let i = 0; i < count; i++) {
+    await world.chain.mine(4);
+    await world.settler.round().catch((error) => expect(error.code).toBe("l1_failed"));
+  }
+}
+
+function reverted(): string[] {
+  const names: string[] = [];
+  world.engine.events.on("batchReverted", ({ batchId }) => names.push(batchId));
+  world.engine.events.on("withdrawal", ({ type, withdrawal }) => {
+    if (type === "withdrawal.reverted") names.push(withdrawal.withdrawalId);
+  });
+  return names;
+}
+
+describe("while eth_getLogs answers [] as recorded blocks become final", () => {
+  test.each([12n, 20n])("a commit stays, with %d confirmations", async (confirmations) => {
+    const node = await silenced();
+    const { chain, engine, committee } = world;
+    const l1 = await chain.connectOperator(chain.request);
+    Object.assign(l1, {
+      events: (...range: Parameters<typeof l1.events>) =>
+        node.isSilent ? Promise.resolve([]) : world.l1.events(...range),
+      finalizedBlockNumber: async () => (await l1.blockNumber()) - confirmations,
+    });
+    world = { ...world, settler: chain.newSettler({ engine, l1, committee }) };
+    const names = reverted();
+    const vaultId = await world.mint("erc20", "zk-rollup", "", 50);
+    await world.settler.round();
+    node.isSilent = true;
+    await rounds(8);
+    expect(names).toEqual([]);
+    expect(await world.transactionStatus(vaultId)).toBe("settled");
+    node.isSilent = false;
+    await world.mint("erc20", "zk-rollup", "", 50);
+    await world.settler.round();
+    await rounds(8);
+    expect(await world.transactionStatus(vaultId)).toBe("finalized");
+    await expectOneHistory(world);
+  });
+
+  test("a withdrawal and an owner's own withdrawal stay", async () => {
+    const node = await silenced();
+    const { engine, principal } = world;
+    const vaultId = await world.mint("erc20", "validium", "", 50);
+    const own = await world.mint("erc20", "validium", "", 50);
+    await world.settler.round();
+    const { withdrawalId } = await world.requestWithdrawal(vaultId, 20n);
+    await world.settler.round();
+    await world.withdrawAlone(own, 7n);
+    await world.settler.round();
+    const names = reverted();
+    node.isSilent = true;
+    await rounds(8);
+    const balance = async () =>
+      (await engine.vaults.get(principal.applicationId, own)).withdrawnBalance;
+    expect([names, await balance()]).toEqual([[], 27n]);
+    node.isSilent = false;
+    await rounds(8);
+    expect((await engine.withdrawals.get(principal.applicationId, withdrawalId)).status).toBe(
+      "finalized",
+    );
+    expect((await engine.operator.verify()).problems).toEqual([]);
+  });
+});
+
+describe("what eth_getLogs left out when the blocks were read", () => {
+  test("is read again when L1 has a commit more than its logs told of", async () => {
+    const node = await silenced();
+    const { engine, chain, l1, committee } = world;
+    const vaultId = await world.mint("erc20", "zk-rollup", "", 50);
+    node.isSilent = true;
+    await rounds(10);
+    expect(await world.transactionStatus(vaultId)).toBe("submitted");
+    await engine.operator.recordFinalized(
+      engine.settlement.chainId,
+      engine.operator.portal(engine.settlement.chainId).observed ?? 0n,
+    );
+    node.isSilent = false;
+    const names = reverted();
+    await chain.newSettler({ engine, l1, committee }).round();
+    expect(await world.transactionStatus(vaultId)).toBe("finalized");
+    await world.mint("erc721", "validium", "1");
+    await rounds(10);
+    expect(names).toEqual([]);
+    expect(await world.transactionStatus(vaultId)).toBe("finalized");
+    await expectOneHistory(world);
+  });
+
+  test("is read again when the contract has paid a withdrawal that waits here", async () => {
+    const node = await silenced();
+    const { engine, principal, chain, l1, committee } = world;
+    const vaultId = await world.mint("erc20", "validium", "", 50);
+    await world.settler.round();
+    const { withdrawalId } = await world.requestWithdrawal(vaultId, 20n);
+    node.isSilent = true;
+    await rounds(1);
+    const statusOf = async () =>
+      (await engine.withdrawals.get(principal.applicationId, withdrawalId)).status;
+    expect(await statusOf()).toBe("submitted");
+    // As a store of an earlier version, for which two empty answers were final.
+    const { chainId } = engine.settlement;
+    await engine.operator.recordFinalized(chainId, engine.operator.portal(chainId).observed ?? 0n);
+    node.isSilent = false;
+    await chain.newSettler({ engine, l1, committee }).round();
+    expect(await statusOf()).toBe("settled");
+    await rounds(8);
+    expect(await statusOf()).toBe("finalized");
+    expect((await engine.operator.verify()).problems).toEqual([]);
+  });
+
+  test("of an owner's own withdrawal is found before the block counts as final", async () => {
+    const node = await silenced();
+    const { engine, principal } = world;
+    const vaultId = await world.mint("erc20", "validium", "", 50);
+    await world.settler.round();
+    await world.withdrawAlone(vaultId, 7n);
+    node.isSilent = true;
+    await rounds(1);
+    node.isSilent = false;
+    await rounds(8);
+    const { withdrawnBalance } = await engine.vaults.get(principal.applicationId, vaultId);
+    expect(withdrawnBalance).toBe(7n);
+    expect((await engine.operator.verify()).problems).toEqual([]);
+  });
+
+  test("shows in the next withdrawal of the vault, whose total tells of it", async () => {
+    const node = await silenced();
+    const { engine, principal } = world;
+    const vaultId = await world.mint("erc20", "validium", "", 50);
+    await world.settler.round();
+    const { withdrawalId } = await world.requestWithdrawal(vaultId, 5n);
+    node.isSilent = true;
+    await rounds(1);
+    await world.withdrawAlone(vaultId, 7n);
+    const { chainId } = engine.settlement;
+    const observed = engine.operator.portal(chainId).observed ?? 0n;
+    node.isSilent = false;
+    const later = (await world.l1.events(observed + 1n, observed + 1n)).slice();
+    expect(later.map(({ type }) => type)).toEqual(["withdrawn"]);
+    const whole = { fromBlock: observed + 1n };
+    expect(await engine.operator.recordEvents(chainId, later, observed + 1n, whole)).toBeNull();
+    await rounds(2);
+    const { applicationId } = principal;
+    expect((await engine.withdrawals.get(applicationId, withdrawalId)).status).toBe("settled");
+    expect(await engine.vaults.get(applicationId, vaultId)).toMatchObject({
+      withdrawnBalance: 12n,
+    });
+    expect((await engine.operator.verify()).problems).toEqual([]);
+  });
+
+  test("is not believed of a node of another fork", async () => {
+    await silenced();
+    const { engine, chain, l1, committee } = world;
+    await world.mint("erc20", "zk-rollup", "", 50);
+    await engine.operator.seal("zk-rollup");
+    const { events } = l1;
+    Object.assign(l1, {
+      events: async (...range: Parameters<typeof events>) => {
+        const read = await events.apply(l1, range);
+        return read.map((event) => ({ ...event, blockHash: `0x${"12".repeat(32)}` }));
+      },
+    });
+    const round = chain.newSettler({ engine, l1, committee }).round();
+    await expect(round).rejects.toThrow("has two hashes");
+    expect(at((await engine.batches.list()).data, 0).status).toBe("submitted");
+  });
+});
