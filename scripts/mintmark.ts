@@ -16,8 +16,10 @@ if (Number.parseInt(process.versions.node, 10) < NODE) {
 module.enableCompileCache?.(fileURLToPath(new URL("../cache/compiled", import.meta.url)));
 const { runCli } = await import("./commands/program.ts");
 
-// A reader such as `head` may stop reading.
-process.stdout.on("error", (error: NodeJS.ErrnoException) =>
-  process.exit(error.code === "EPIPE" ? 0 : 1),
-);
+// A reader such as `head` may stop reading. The work goes on, and its own result is the exit code: a
+// server serves without a log, and `verify | head` still says whether it found something.
+process.stdout.on("error", ({ code }: NodeJS.ErrnoException) => {
+  if (code !== "EPIPE") process.exitCode = 1;
+});
+process.stderr.on("error", () => {});
 await runCli(process.argv.slice(2));

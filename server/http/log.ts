@@ -53,12 +53,16 @@ const TELLS_ALL: ReadonlySet<string> = new Set([
   "info",
 ] satisfies LogOptions["level"][]);
 
+/** Most bytes that wait for a reader of the log. Further lines are lost, so memory is bounded. */
+const MOST_UNREAD = 1 << 22;
+
 /**
  * Writes the lines of one turn of the event loop together: single writes would cost as much as
  * making the lines.
  */
 class LinesOfATurn {
   #lines = "";
+  #lost = 0;
 
   constructor() {
     // For an exit in the middle of a turn, whose lines have its reason.
@@ -66,7 +70,13 @@ class LinesOfATurn {
   }
 
   write(line: string): void {
+    if (process.stdout.writableLength > MOST_UNREAD) {
+      this.#lost++;
+      return;
+    }
     if (this.#lines === "") setImmediate(() => this.#flush());
+    if (this.#lost > 0) this.#lines += lostLines(this.#lost);
+    this.#lost = 0;
     this.#lines += line;
   }
 
@@ -75,6 +85,11 @@ class LinesOfATurn {
     this.#lines = "";
     if (lines !== "") process.stdout.write(lines);
   }
+}
+
+function lostLines(count: number): string {
+  const msg = `nobody read the log, so ${count} of its lines are lost`;
+  return `${JSON.stringify({ level: WARN, time: Date.now(), pid: process.pid, msg })}\n`;
 }
 
 /** A text without anything that looks like a secret, and without `secrets`. */
@@ -103,6 +118,7 @@ function without(line: string, secret: string): string {
 }
 
 const INFO = 30;
+const WARN = 40;
 const ORIGIN = `"pid":${process.pid},"hostname":${JSON.stringify(hostname())}`;
 
 /** The URL without its query, which may contain a secret by mistake. */

@@ -361,6 +361,35 @@ describe("the process", () => {
     expect(await ended).toEqual([1, null]);
   });
 
+  /** A server on a new store, its log unread from its first line on. */
+  const unread = async (environment: Record<string, string> = {}) => {
+    await (await openEngine({ ...here, store: folder })).close();
+    const child = run({ ...settings(), ...environment } as Record<string, string>);
+    if (child.stdout === null || child.stderr === null) throw new Error("no pipes");
+    const [line] = (await once(child.stdout, "data")) as [Buffer];
+    child.stdout.pause();
+    const address = /http:\/\/127\.0\.0\.1:\d+/.exec(String(line))?.[0] ?? "";
+    return { child, address, ended: once(child, "exit") };
+  };
+
+  test("serves on when the reader of its log has ended, and ends in order", async () => {
+    const { child, address, ended } = await unread();
+    child.stdout?.destroy();
+    child.stderr?.destroy();
+    for (let i = 0; i < 5; i++) expect((await fetch(`${address}/healthz`)).status).toBe(200);
+    child.kill("SIGTERM");
+    expect(await ended).toEqual([0, null]);
+  });
+
+  test("serves and ends although nobody reads its log, whose pipe is full", async () => {
+    const { child, address, ended } = await unread({ MINTMARK_DRAIN_SECONDS: "0" });
+    // A pipe takes some 100 KiB, and each line of the log has the path.
+    const path = "x".repeat(8_000);
+    for (let i = 0; i < 60; i++) await (await fetch(`${address}/${path}`)).text();
+    child.kill("SIGTERM");
+    expect(await ended).toEqual([0, null]);
+  });
+
   test("does not start without a store, and creates none", async () => {
     const store = join(folder, "store");
     for (const name of [store, folder]) {
