@@ -88,6 +88,8 @@ export interface NodeFaults {
   readonly lag?: number;
   /** Blocks below the newest that is final. */
   readonly finalized?: number;
+  /** Takes raw transactions and cuts the connection. */
+  readonly lostAnswers?: boolean;
   readonly nullReceipts?: boolean;
   readonly emptyLogs?: boolean;
   /** Does not know the tags `finalized` and `safe`. */
@@ -132,6 +134,8 @@ export class FaultyNode {
   faults: NodeFaults = {};
   /** How often each method was asked. */
   readonly asked = new Map<string, number>();
+  /** The raw transactions that it was given, in order. */
+  readonly offered: Hex[] = [];
   readonly request: Request;
   readonly #chain: { readonly request: Request };
   readonly #server = createServer();
@@ -189,6 +193,7 @@ export class FaultyNode {
   async #replyTo(body: string) {
     const { id, method, params } = JSON.parse(body) as Call & { readonly id: number };
     this.asked.set(method, (this.asked.get(method) ?? 0) + 1);
+    if (method === "eth_sendRawTransaction") this.offered.push(params?.[0] as Hex);
     const reply = await this.#planned({ method, params });
     if (reply === null) return null;
     if ("page" in reply)
@@ -231,7 +236,8 @@ export class FaultyNode {
 
   async #answer(call: Call): Promise<Reply | null> {
     const { method, params = [] } = call;
-    const { down, silent, status, client, logs, noFees, nullReceipts, emptyLogs } = this.faults;
+    const { lostAnswers, down, silent, status, client, logs, noFees, nullReceipts, emptyLogs } =
+      this.faults;
     if (down) throw new Error("the connection is cut");
     if (silent) return null;
     if (status !== undefined) return html(status, "Try again later");
@@ -245,6 +251,8 @@ export class FaultyNode {
       if (logs !== undefined && blocks > logs.blocks) return TOO_WIDE[logs.wider]();
     }
     const reply = await this.#inTime(call);
+    if (lostAnswers && method === "eth_sendRawTransaction" && "result" in reply)
+      throw new Error("the connection is cut");
     if (!("error" in reply) || client === undefined || method !== "eth_sendRawTransaction")
       return reply;
     const { message } = reply.error;

@@ -129,6 +129,15 @@ export async function orIfSilent<T, D>(answer: Promise<T>, otherwise: D): Promis
   });
 }
 
+/** Codes of nodes that will answer when they have less to do, or when something inside recovers. */
+const BUSY: readonly unknown[] = [-32005, -32007, -32603, 429];
+
+/** The node answered that it could not answer now, in HTTP 200. */
+export function isBusy(error: unknown): boolean {
+  if (!(error instanceof BaseError)) return false;
+  return error.walk((inner) => BUSY.includes((inner as { code?: unknown }).code)) !== null;
+}
+
 export function isRefusal(error: unknown): boolean {
   if (!(error instanceof BaseError)) return false;
   const answer = error.walk((inner) => inner instanceof HttpRequestError);

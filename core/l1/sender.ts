@@ -2,18 +2,19 @@ import { keccak256, type LocalAccount, type TransactionReceipt } from "viem";
 import {
   estimateFeesPerGas,
   getBlobBaseFee,
+  getTransaction,
   getTransactionCount,
   sendRawTransaction,
 } from "viem/actions";
 import { orAborted } from "../abort.ts";
 import { Turns } from "../at-once.ts";
 import { type Backoff, backoffDelay, pause } from "../backoff.ts";
-import { MintmarkError, messageOf } from "../errors.ts";
+import { MintmarkError } from "../errors.ts";
 import type { Hash, Hex } from "../model.ts";
 import type { L1SendOptions } from "../ports.ts";
 import type { ProofForm } from "../protocol/kzg/kzg-thread.ts";
 import { BlobSidecar } from "./blob-sidecar.ts";
-import { isRefusal, type L1Connection, reasonOf } from "./connection.ts";
+import { isBusy, isRefusal, type L1Connection, reasonOf } from "./connection.ts";
 import {
   type CallKind,
   cappedFees,
@@ -47,15 +48,40 @@ const RESENDS = 4;
 /** Nodes can count a block's transactions a moment before they have its receipts. */
 const RECEIPT_GRACE_MS = 1_000;
 
-/** Nodes' various refusals of a raw transaction. */
-const KNOWN = /already known|known transaction|already imported|already exists/i;
-const UNDERPRICED = /underpriced|fee too low|gas price too low/i;
-const BROKE = /insufficient funds|enough funds/i;
-const NONCE_USED = /nonce (?:is )?too low|nonce too low/i;
-/** The account has pending transactions of the other kind. */
-const CONFLICT = /already reserved|conflicting|conflicts with/i;
+/**
+ * What became of a raw transaction that a node was given. `outbid`: another one is pending at its
+ * nonce and pays too much for this one.
+ */
+type Answer = "taken" | "nonceUsed" | "outbid" | "refused";
 
-type Answer = "taken" | "outbid" | "nonceUsed";
+interface Verdict {
+  readonly answer: Answer;
+  /** The node's refusal, unless the transaction is there or its nonce is used. */
+  readonly error?: unknown;
+}
+
+/** A transaction in the form that nodes take. */
+interface Signed {
+  readonly hash: Hash;
+  readonly raw: Hex;
+  readonly nonce: number;
+}
+
+/**
+ * Hints at why a node refused a raw transaction, in the words of geth, Erigon, Nethermind, Besu and
+ * Reth. Facts come first: see {@link TransactionSender}. `conflict` is a pending transaction of the
+ * other kind.
+ */
+const HINTS: readonly (readonly [Answer | "conflict" | "broke", RegExp])[] = [
+  ["taken", /already ?(?:known|imported|exists)|known transaction/i],
+  ["nonceUsed", /nonce (?:is )?too low|oldnonce/i],
+  ["conflict", /already reserved|conflict|can't replace blob/i],
+  ["broke", /insufficient ?funds|enough funds|upfront cost/i],
+  [
+    "outbid",
+    /underpriced|(?:fee|gas ?price) ?too ?low|could not replace|replacement ?not ?allowed/i,
+  ],
+];
 
 /** A transaction that a node has taken, with its own nonce. */
 interface Flight {
@@ -71,8 +97,6 @@ interface Offer {
   readonly sent: Hash[];
   fees: Fees;
   readonly caps: FeeOptions;
-  /** Whether another transaction of the nonce pays more than the newest offer. */
-  outbid: boolean;
 }
 
 /** Another transaction took the nonce. Those behind it can still be mined. */
@@ -91,6 +115,10 @@ class KindConflict extends MintmarkError {}
  * of one kind while the other is pending. One account suffices then, and the chain keeps the order
  * of commits of both kinds. A turn costs about a block, and blob commits are minutes apart.
  * Transactions of the other kind that nobody here waits for, and that are late, are used up first.
+ *
+ * Clients word a refusal in many ways, so facts tell what it means: whether a node has this very
+ * transaction, whether the nonce is used, and whether another transaction is pending at it. Words
+ * are a hint where the facts of one node tell nothing, since another one may have refused.
  *
  * A transaction that was given up may still be mined. So L1 must take each call only once, whatever
  * its nonce: a commit names the history that it follows, and a withdrawal names what was withdrawn
@@ -219,7 +247,7 @@ export class TransactionSender implements Sender {
     const nonce = before === null ? await this.#nonce("latest") : before.nonce + 1;
     this.#unused = Math.max(this.#unused, nonce + 1);
     const caps = capsOf(estimate, this.#fees);
-    return { call, nonce, fees: cappedFees(estimate, caps), caps, sent: [], outbid: false };
+    return { call, nonce, fees: cappedFees(estimate, caps), caps, sent: [] };
   }
 
   /**
@@ -249,24 +277,26 @@ export class TransactionSender implements Sender {
     before: Flight | null,
     options: L1SendOptions,
   ): Promise<TransactionReceipt> {
-    const { nonce, sent, caps } = offer;
+    const { nonce, sent } = offer;
     const isNext = before === null || (await before.ended);
     for (;;) {
       options.signal?.throwIfAborted();
       if (!isNext) throw this.#stuck(nonce, "neither is one before it");
-      const higher = higherFees(offer.fees, kindOf(offer.call), caps);
-      const atCap = () => this.#stuck(nonce, capReached(kindOf(offer.call), caps));
-      if (offer.outbid && sent.length === 0 && higher === null) throw atCap();
-      const receipt =
-        offer.outbid && sent.length === 0
-          ? null
-          : await this.#received(sent, nonce, options.signal);
+      const receipt = await this.#received(sent, nonce, options.signal);
       if (receipt) return receipt;
       // At the cap one can only wait. The caller decides that, because it has other work meanwhile.
-      if (higher === null) throw atCap();
-      offer.fees = higher;
+      this.#raise(offer);
       await this.#make(offer, options);
     }
+  }
+
+  /** Offers more. @param refusal - the node's words about the present offer */
+  #raise(offer: Offer, refusal?: string): void {
+    const kind = kindOf(offer.call);
+    const higher = higherFees(offer.fees, kind, offer.caps);
+    const said = refusal === undefined ? "" : `; the node said: ${refusal}`;
+    if (higher === null) throw this.#stuck(offer.nonce, capReached(kind, offer.caps) + said);
+    offer.fees = higher;
   }
 
   #stuck(nonce: number, why: string): MintmarkError {
@@ -274,17 +304,34 @@ export class TransactionSender implements Sender {
     return new MintmarkError("l1_failed", `${what} is not mined, and ${why}`);
   }
 
-  /** Signs and hands over the current offer, unless this very transaction is there already. */
+  /**
+   * Signs and hands over the current offer, unless this very transaction is there already. A first
+   * offer is raised until it replaces what is pending at its nonce.
+   */
   async #make(offer: Offer, options: L1SendOptions): Promise<void> {
-    const { call, nonce, fees, sent } = offer;
+    for (;;) {
+      options.signal?.throwIfAborted();
+      const signed = await this.#signed(offer);
+      if (offer.sent.includes(signed.hash)) return;
+      const { answer, error } = await this.#handOver(signed, offer.call.blobs, options.signal);
+      if (answer === "refused") throw error;
+      if (answer !== "outbid") {
+        offer.sent.push(signed.hash);
+        // If the nonce is used, this transaction or another one used it. The receipts will tell.
+        if (answer === "taken") await options.onSent?.(signed.hash);
+        return;
+      }
+      // Later offers are raised with time, because one of them may be mined.
+      if (offer.sent.length > 0) return;
+      this.#raise(offer, reasonOf(error));
+    }
+  }
+
+  async #signed({ call, nonce, fees }: Offer): Promise<Signed> {
     const { blobs, ...plain } = call;
     const { maxFeePerBlobGas = 0n, ...gasFees } = fees;
-    const tx = {
-      chainId: Number(this.#connection.settlement.chainId),
-      nonce,
-      ...plain,
-      ...gasFees,
-    };
+    const chainId = Number(this.#connection.settlement.chainId);
+    const tx = { chainId, nonce, ...plain, ...gasFees };
     const raw = await this.#account.signTransaction(
       blobs === undefined
         ? { ...tx, type: "eip1559" }
@@ -296,15 +343,7 @@ export class TransactionSender implements Sender {
             sidecars: false,
           },
     );
-    const hash = keccak256(raw);
-    offer.outbid = false;
-    if (sent.includes(hash)) return;
-    const answer = await this.#handOver(raw, blobs, options.signal);
-    offer.outbid = answer === "outbid";
-    if (offer.outbid) return;
-    sent.push(hash);
-    // If the nonce is used, this transaction or another one used it. The receipts will tell.
-    if (answer === "taken") await options.onSent?.(hash);
+    return { hash: keccak256(raw), raw, nonce };
   }
 
   /**
@@ -312,47 +351,57 @@ export class TransactionSender implements Sender {
    * So a refused transaction is offered in the other wrapper, and the taken one is kept.
    */
   async #handOver(
-    signed: Hex,
+    signed: Signed,
     blobs: BlobSidecar | undefined,
     signal?: AbortSignal,
-  ): Promise<Answer> {
+  ): Promise<Verdict> {
     if (blobs === undefined) return this.#submit(signed, signal);
-    const submitted = async (form: ProofForm) => {
-      const answer = await this.#submit(await blobs.wrap(signed, form), signal);
-      this.#form = form;
-      return answer;
-    };
-    const other: ProofForm = this.#form === "cells" ? "blob" : "cells";
+    const submit = async (form: ProofForm) =>
+      this.#submit({ ...signed, raw: await blobs.wrap(signed.raw, form) }, signal);
+    const isRefused = ({ answer }: Verdict) => answer === "refused" || answer === "outbid";
     try {
-      return await submitted(this.#form).catch((error: unknown) => {
-        if (!isRefusal(error) || BROKE.test(messageOf(error))) throw error;
-        return submitted(other).catch((second: unknown) => {
-          throw second instanceof KindConflict ? second : error;
-        });
-      });
+      const verdict = await submit(this.#form);
+      if (!isRefused(verdict)) return verdict;
+      const other: ProofForm = this.#form === "cells" ? "blob" : "cells";
+      const second = await submit(other);
+      if (!isRefused(second)) this.#form = other;
+      return isRefused(second) ? withoutRequest(verdict) : second;
     } catch (error) {
       if (error instanceof MintmarkError || signal?.aborted) throw error;
-      // viem's error holds the whole request: megabytes of hex, which nobody should find in a log.
-      throw new MintmarkError("l1_failed", reasonOf(error));
+      throw withoutRequest({ answer: "refused", error }).error;
     }
   }
 
-  async #submit(raw: Hex, signal?: AbortSignal): Promise<Answer> {
+  async #submit(signed: Signed, signal?: AbortSignal): Promise<Verdict> {
+    const { client } = this.#connection;
     for (let attempt = 1; ; attempt++) {
       try {
-        await sendRawTransaction(this.#connection.client, { serializedTransaction: raw });
-        return "taken";
+        await sendRawTransaction(client, { serializedTransaction: signed.raw });
+        return { answer: "taken" };
       } catch (error) {
-        const text = messageOf(error);
-        if (KNOWN.test(text)) return "taken";
-        if (NONCE_USED.test(text)) return "nonceUsed";
-        if (UNDERPRICED.test(text)) return "outbid";
-        if (CONFLICT.test(text)) throw new KindConflict("l1_failed", reasonOf(error));
-        const isWrapped = raw.startsWith("0x03");
-        if (BROKE.test(text) || attempt > RESENDS || (isWrapped && isRefusal(error))) throw error;
+        const answer = await this.#found(signed, error);
+        if (answer !== null) return { answer, error };
+        if (attempt > RESENDS) throw error;
         await pause(backoffDelay(RESEND, attempt), signal);
       }
     }
+  }
+
+  /** What the chain and the node's words tell of a failed attempt; null when it may be repeated. */
+  async #found({ hash, nonce }: Signed, error: unknown): Promise<Answer | null> {
+    const unknown = () => null;
+    const known = await getTransaction(this.#connection.client, { hash }).catch(unknown);
+    if (known !== null) return "taken";
+    const used = await this.#nonce("latest").catch(unknown);
+    if (used !== null && used > nonce) return "nonceUsed";
+    const words = reasonOf(error);
+    const hint = HINTS.find(([, some]) => some.test(words))?.[0];
+    if (hint === "conflict") throw new KindConflict("l1_failed", words);
+    if (hint === "broke") throw error;
+    if (hint !== undefined) return hint;
+    if (!isRefusal(error) || isBusy(error)) return null;
+    const next = await this.#nonce("pending").catch(unknown);
+    return next !== null && next > nonce ? "outbid" : "refused";
   }
 
   /**
@@ -405,6 +454,11 @@ export class TransactionSender implements Sender {
   get #patience(): number {
     return this.#fees.replaceAfterMs ?? REPLACE_AFTER_MS;
   }
+}
+
+/** viem's error holds the whole request: megabytes of hex, which nobody should find in a log. */
+function withoutRequest({ answer, error }: Verdict): Verdict {
+  return { answer, error: new MintmarkError("l1_failed", reasonOf(error)) };
 }
 
 function kindOf({ blobs }: Call): CallKind {
