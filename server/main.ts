@@ -101,7 +101,7 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, term?: Ter
   const metrics =
     metricsPort === undefined
       ? undefined
-      : new Metrics({ engine, memory, chains: connections, checks });
+      : new Metrics({ engine, memory, chains: connections, checks, cluster: term?.node });
   await using _metrics =
     metrics && (await serveMetrics(metrics, metricsHost, metricsPort ?? 0, hosts));
   const app = await buildServer({

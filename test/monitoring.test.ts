@@ -20,7 +20,12 @@ test("alerts and dashboard ask only for metrics that exist", async () => {
   await using world = await createWorld();
   const { settlement } = world.engine;
   const l1 = { blockNumber: async () => 0n };
-  const server = new Metrics({ engine: world.engine, chains: new Map([[1n, async () => l1]]) });
+  const server = new Metrics({
+    engine: world.engine,
+    chains: new Map([[1n, async () => l1]]),
+    cluster: { awayMs: 2_500 },
+  });
+  expect(await server.registry.metrics()).toContain("mintmark_journal_away_seconds_total 2.5");
   const text = ["alerts.yml", "dashboard.json"]
     .map((file) => readFileSync(`${FOLDER}/${file}`, "utf8"))
     .join("\n");

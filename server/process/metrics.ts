@@ -2,6 +2,7 @@ import type { AddressInfo } from "node:net";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { Archive } from "../../core/guards/archive/index.ts";
 import { type Attempt, type Engine, MODES, type Mode } from "../../core/index.ts";
+import type { ClusterNode } from "../../core/lifecycle/cluster/index.ts";
 import { HeldBytes } from "../http/access/rate-account.ts";
 import { fastifyApp } from "../http/fastify-app.ts";
 import type { ReachedChain } from "../jobs/chain.ts";
@@ -16,6 +17,8 @@ interface MetricsOptions {
   readonly chains?: ReadonlyMap<bigint, () => Promise<MetricsChain>>;
   /** The checks of `/readyz` besides the engine's own. */
   readonly checks?: () => Readonly<Record<string, ReadinessCheck>>;
+  /** The server's part of a cluster. */
+  readonly cluster?: Pick<ClusterNode, "awayMs"> | undefined;
 }
 
 /** Timeout of a chain, shorter than a scraper's. */
@@ -37,6 +40,7 @@ export class Metrics {
     memory = new HeldBytes(),
     chains = new Map(),
     checks = () => ({}),
+    cluster,
   }: MetricsOptions) {
     const { counter, gauge } = metricsIn(this.registry);
     this.#requests = new Histogram({
@@ -95,6 +99,7 @@ export class Metrics {
     });
     batches(engine, gauge);
     settlementOnL1(engine, chains, gauge);
+    if (cluster !== undefined) journalAway(cluster, this.registry);
   }
 
   /** For `ServerOptions.onAnswer`. */
@@ -209,6 +214,19 @@ function batches({ batches }: Engine, gauge: MakeGauge): void {
   perMode("mintmark_batches_committed", "Sealed batches that L1 has committed.", async () =>
     counts(await batches.committedState()),
   );
+}
+
+/** A counter, since an outage of seconds falls between two scrapes. */
+function journalAway(cluster: Pick<ClusterNode, "awayMs">, registry: Registry): void {
+  new Counter({
+    name: "mintmark_journal_away_seconds_total",
+    help: "Seconds in which the cluster's journal did not answer or replicate.",
+    registers: [registry],
+    collect() {
+      this.reset();
+      this.inc(cluster.awayMs / 1000);
+    },
+  });
 }
 
 /** If a chain does not answer in time, only its own gauges are missing. */

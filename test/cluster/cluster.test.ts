@@ -477,6 +477,7 @@ describe("a cluster", () => {
   test("refuses changes while the journal is away, and goes on by itself", async () => {
     await using one = await join(newShard(), "one", { leaseMs: 2_000 });
     const { engine } = one;
+    expect(one.awayMs).toBe(0);
     database.standby.freeze(true);
     const underWay = engine.applications.create({ name: "under way" });
     try {
@@ -490,6 +491,7 @@ describe("a cluster", () => {
     }
     await underWay;
     await expect.poll(() => one.fault).toBeNull();
+    expect(one.awayMs).toBeGreaterThan(0);
     await expect
       .poll(() =>
         engine.applications.create({ name: "next" }).then(

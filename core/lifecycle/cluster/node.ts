@@ -79,6 +79,8 @@ export class ClusterNode implements AsyncDisposable {
    * to be read.
    */
   #looksAway = 0;
+  #awayMs = 0;
+  #lookedAt = performance.now();
   #failure: MintmarkError | null = null;
   #term = newTerm();
   #pruneAt = 0;
@@ -153,6 +155,11 @@ export class ClusterNode implements AsyncDisposable {
         ? performance.now() - this.#heardAt > STALE_MS
         : this.#looksAway > 1;
     return isAway ? AWAY : null;
+  }
+
+  /** For how many ms of its life this server has had a {@link fault}. */
+  get awayMs(): number {
+    return this.#awayMs;
   }
 
   /** Aborted with the error when the node ends by itself. */
@@ -235,6 +242,9 @@ export class ClusterNode implements AsyncDisposable {
       if (!isPassing && !this.#stop.signal.aborted) throw error;
       if (isPassing && this.#role === null) await this.#standBy();
     }
+    const now = performance.now();
+    if (this.fault !== null) this.#awayMs += now - this.#lookedAt;
+    this.#lookedAt = now;
     await pause(POLL_MS, undefined, { signal: this.#stop.signal }).catch(() => {});
   }
 
