@@ -49,8 +49,8 @@ const KEYS = {
   userId: [0x15, "u32", "uuid"], // application ‖ userId → user(4) ‖ owner(20)
   webhook: [0x16, "u32"], // webhookIndex → webhook
   rotation: [0x17, "u32", "uuid"], // application ‖ rotationId → the rotation of a webhook's secret
-  owner: [0x18, "u32", "address"], // application ‖ owner → the owner's first user
-  ownerUser: [0x18, "u32", "address", "u32"], // application ‖ owner ‖ user → each of the owner's other users
+  owner: [0x18, "address", "u32"], // owner ‖ application → the owner's first user there
+  ownerUser: [0x18, "address", "u32", "u32"], // owner ‖ application ‖ user → each of the owner's other users
   userReference: [0x19, "u32", "text", "u32"], // application ‖ reference ‖ user, present for such a user
   person: [0x70, "u32"], // personIndex → person
   auditCount: [0x71, "u32"], // log → the number of its entries so far; log: 0 the operator's, else applicationIndex + 1

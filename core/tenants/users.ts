@@ -27,7 +27,7 @@ type UserFacts = Pick<CachedUser, "userIndex" | "userId" | "ownerAddress">;
 /** The key that finds a user by id, or by the address of its owner. */
 export function recipientKey(applicationIndex: number, recipient: Uuid | Address): Buffer {
   return isOwner(recipient)
-    ? keyOf.owner(applicationIndex, recipient)
+    ? keyOf.owner(recipient, applicationIndex)
     : keyOf.userId(applicationIndex, recipient);
 }
 
@@ -65,8 +65,8 @@ export function putUser(
   const record = { userId, ownerAddress, createdAt, reference };
   group.put(keyOf.user(applicationIndex, userIndex), encodeRecord(userRecord, record));
   const owned = encodeRecord(ownerRecord, { userIndex, userId });
-  if (isFirst) group.stage(keyOf.owner(applicationIndex, ownerAddress), owned);
-  else group.put(keyOf.ownerUser(applicationIndex, ownerAddress, userIndex), owned);
+  if (isFirst) group.stage(keyOf.owner(ownerAddress, applicationIndex), owned);
+  else group.put(keyOf.ownerUser(ownerAddress, applicationIndex, userIndex), owned);
   if (reference !== null)
     group.put(keyOf.userReference(applicationIndex, reference, userIndex), Buffer.from([1]));
   const user = { userIndex, userId, ownerAddress };
@@ -104,7 +104,7 @@ async function findOrCreate(
 ): Promise<User[]> {
   const { applicationIndex } = ledger.application(applicationId);
   const keysOf = ({ userId, ownerAddress }: AskedUser) => [
-    keyOf.owner(applicationIndex, ownerAddress),
+    keyOf.owner(ownerAddress, applicationIndex),
     ...(userId === null ? [] : [keyOf.userId(applicationIndex, userId)]),
   ];
   const named = asked.flatMap(keysOf);
@@ -167,7 +167,7 @@ async function userPage(
   /** The key of a user in the index; without one, their prefix. */
   const keyAt = (...user: [] | [userIndex: number]): Buffer => {
     if (ownerAddress !== undefined)
-      return prefixOf.ownerUser(applicationIndex, ownerAddress, ...user);
+      return prefixOf.ownerUser(ownerAddress, applicationIndex, ...user);
     if (reference !== undefined)
       return prefixOf.userReference(applicationIndex, reference, ...user);
     return prefixOf.user(applicationIndex, ...user);

@@ -288,7 +288,7 @@ async function usersOf(
   const { applicationIndex } = ledger.application(applicationId);
   const owned: number[] = [];
   if (ownerAddress !== undefined) {
-    const prefix = keyOf.owner(applicationIndex, requireAddress("ownerAddress", ownerAddress));
+    const prefix = keyOf.owner(requireAddress("ownerAddress", ownerAddress), applicationIndex);
     for await (const [, record] of ledger.store.entries({
       gte: prefix,
       lt: endOf(prefix),

@@ -396,7 +396,7 @@ async function userOf(
   application: number,
   owner: Address,
 ): Promise<number | null> {
-  const stored = await group.read(ledger.store, keyOf.owner(application, owner));
+  const stored = await group.read(ledger.store, keyOf.owner(owner, application));
   return stored === undefined
     ? null
     : decodeRecord(ownerRecord, stored, "An owner's user").userIndex;

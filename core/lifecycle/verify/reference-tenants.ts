@@ -80,8 +80,8 @@ export class ReferenceTenants extends Part {
       this.#owners.push({ applicationIndex, owner: ownerAddress });
       const owned = `${applicationIndex} ${ownerAddress}`;
       const ownerAt = this.#known.has(owned)
-        ? keyOf.ownerUser(applicationIndex, ownerAddress, userIndex)
-        : keyOf.owner(applicationIndex, ownerAddress);
+        ? keyOf.ownerUser(ownerAddress, applicationIndex, userIndex)
+        : keyOf.owner(ownerAddress, applicationIndex);
       this.#known.add(owned);
       out.put(ownerAt, records.ownerRecord, { userIndex, userId }, `the owner of user ${userId}`);
       if (reference !== null)

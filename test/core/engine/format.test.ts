@@ -23,8 +23,8 @@ import { openTest, SETTLEMENT } from "./fixture.ts";
  */
 it("has a new version for each change of a persisted byte", async () => {
   expect({ version: FORMAT_VERSION, fingerprint: await fingerprint() }).toEqual({
-    version: 8,
-    fingerprint: "1307c98d680bffa0a4492287d2a58af102e235ff82fd9a157428668828868f88",
+    version: 9,
+    fingerprint: "a36dc8b1ad8393583cc48ef3e380bf81a6dabadef342ddd2cdee9086521003a7",
   });
 });
 
