@@ -102,6 +102,7 @@ export type {
 } from "./transfers/views.ts";
 export type { Balance } from "./vaults/balances.ts";
 export type { Vaults } from "./vaults/holdings.ts";
+export { type OwnedOptions, type OwnedVault, STANDINGS, type Standing } from "./vaults/owned.ts";
 export type { TransactionFilter, VaultFilter } from "./vaults/transaction-range.ts";
 export type { Transactions, WithdrawalFilter } from "./vaults/transactions.ts";
 export type { KeyUsage, Usage, UsageOptions, UsagePeriod } from "./vaults/usage.ts";

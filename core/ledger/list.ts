@@ -1,21 +1,22 @@
 import { MintmarkError } from "../errors.ts";
 import type { Page } from "../model.ts";
 import type { EngineContext } from "./context.ts";
+import type { Position } from "./cursor.ts";
 import type { Ledger } from "./ledger.ts";
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 100;
 
-export interface PageStart {
+export interface PageStart<P extends Position = number> {
   // The position after which the page begins; null for the first page
-  readonly after: number | null;
+  readonly after: P | null;
   readonly limit: number;
 }
 
 /** The entries of a page, and the position after which the next page begins; null at the end. */
-export interface PageEntries<T> {
+export interface PageEntries<T, P extends Position = number> {
   readonly data: readonly T[];
-  readonly next: number | null;
+  readonly next: P | null;
 }
 
 /**
@@ -23,12 +24,12 @@ export interface PageEntries<T> {
  * iteration. A cursor is bound to the list's name, its owner and every filter. Rejects with
  * `cursor_invalid`, `validation_failed` for a limit outside of 1 to 100, and as `read` does.
  */
-export function listOf<T>(
+export function listOf<T, P extends Position = number>(
   context: EngineContext,
   name: string,
   owner: string,
   asked: PageOptions,
-  read: (start: PageStart, ledger: Ledger) => PageEntries<T> | Promise<PageEntries<T>>,
+  read: (start: PageStart<P>, ledger: Ledger) => PageEntries<T, P> | Promise<PageEntries<T, P>>,
 ): List<T> {
   const { cursors } = context;
   const page = async (cursor: string | undefined): Promise<Page<T>> => {
@@ -40,7 +41,7 @@ export function listOf<T>(
       );
     const scope = scopeOf(name, owner, asked);
     const { data, next } = await read(
-      { after: cursors.read(cursor, scope), limit },
+      { after: cursors.read<P>(cursor, scope), limit },
       context.ledger,
     );
     return {

@@ -2,28 +2,18 @@ import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type PageOptions } from "../ledger/list.ts";
-import type { Uuid, Vault, VaultId } from "../model.ts";
+import type { Address, Uuid, Vault, VaultId } from "../model.ts";
 import type { VaultContent } from "../ports.ts";
-import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
+import { packVaultId } from "../protocol/vault.ts";
 import { contentOf } from "../sealing/contents.ts";
 import { requireNotVoid } from "../sealing/void-runs.ts";
 import { type Balance, balancesFrom } from "./balances.ts";
+import { listOwned, type OwnedOptions, type OwnedVault } from "./owned.ts";
 import { isWanted, vaultsOfToken } from "./token-vaults.ts";
 import type { VaultFilter } from "./transaction-range.ts";
-import type { Found } from "./transaction-scan.ts";
+import { type Found, vaultOf } from "./transaction-scan.ts";
 import { findPage } from "./transactions.ts";
-import { lostAt, placeOf, readVault, readVaults, vaultViews } from "./vaults.ts";
-
-/**
- * The vault that a mint or a transfer made. Null if there is none, or not yet, or L1's history
- * lacks it.
- */
-function vaultOf(ledger: Ledger, { source, made }: Found): VaultPlace | null {
-  if (source.type === "transfer") return source.output.holderIndex === null ? null : made;
-  return source.type === "mint" && lostAt(ledger, source.mint, source.journalSequence) !== null
-    ? null
-    : made;
-}
+import { placeOf, readVault, readVaults, vaultViews } from "./vaults.ts";
 
 /**
  * Whether a mint lists its vault: the one that made it, or by reference the first one under that
@@ -84,6 +74,7 @@ export function vaultsOf(context: EngineContext): Vaults {
         // A transfer is found under its giver, too.
         return { data: views.filter((vault) => isWanted(vault, { userId, ownerAddress })), next };
       }),
+    owned: (owner, page = {}, options = {}) => listOwned(context, owner, page, options),
     balances: (applicationId, userId, page = {}) =>
       listOf(context, "balances", applicationId, { ...page, userId } as PageOptions, (start) =>
         balancesFrom(context.ledger, applicationId, userId, start),
@@ -113,6 +104,11 @@ export interface Vaults {
    * Transactions.list}.
    */
   list(applicationId: Uuid, filter?: VaultFilter): List<Vault>;
+  /**
+   * The vaults of an owner in all applications: those of one user after the other, each user's
+   * newest first. A page examines a bounded number of transactions, so it can be short.
+   */
+  owned(owner: Address, page?: PageOptions, options?: OwnedOptions): List<OwnedVault>;
   /**
    * A user's balances by token, in the order of first mints. An ERC-721 balance is one vault;
    * others are sums over vaults. The first call after opening reads every mint of the user, later

@@ -21,7 +21,7 @@ import {
   type TransferOutput,
 } from "./stored-lists.ts";
 import type { Part } from "./transaction-range.ts";
-import { hasSlot, type LocatedVault, placeOf, readVault, readVaults } from "./vaults.ts";
+import { hasSlot, type LocatedVault, lostAt, placeOf, readVault, readVaults } from "./vaults.ts";
 
 /** A transaction without its user's id. */
 export interface Found {
@@ -203,13 +203,29 @@ export async function findTransfer(
 }
 
 /**
+ * The vault that a mint or a transfer made. Null if there is none, or not yet, or L1's history
+ * lacks it.
+ */
+export function vaultOf(ledger: Ledger, { source, made }: Found): VaultPlace | null {
+  if (source.type === "transfer") return source.output.holderIndex === null ? null : made;
+  return source.type === "mint" && lostAt(ledger, source.mint, source.journalSequence) !== null
+    ? null
+    : made;
+}
+
+/**
  * Most transactions that one page examines. A withdrawal or a transfer counts for as many as its
  * two reads cost.
  */
-const SCAN_BOUND = 10_000;
+export const SCAN_BOUND = 10_000;
 const WITHDRAWAL_WEIGHT = 20;
 // Of each vault of a list of transfers: the whole list is read for any one of them
-const SLOT_WEIGHT = 2;
+export const SLOT_WEIGHT = 2;
+
+/** What a page has examined so far, in transactions. */
+export interface Work {
+  done: number;
+}
 
 /**
  * As many matches as fit a page, by sequence, and the start of the next one; null at the end. An
@@ -220,12 +236,13 @@ export async function collect(
   scan: Scan,
   limit: number,
   wanted: (found: Found) => boolean,
+  work: Work = { done: 0 },
 ) {
   const { applicationIndex, parts, order, after } = scan;
   const ascending = order === "asc";
   const found: Found[] = [];
-  let scanned = 0;
-  let last = 0;
+  // Earlier work of the page can leave none for this scan: the next page then begins where it does.
+  let last = after ?? (ascending ? 0 : (parts.at(-1)?.within.to ?? 0));
   for (const part of ascending ? parts : parts.toReversed()) {
     const { users, reference, within } = part;
     const from = ascending && after !== null ? Math.max(within.from, after + 1) : within.from;
@@ -237,17 +254,17 @@ export async function collect(
       ascending,
     })) {
       const requested = await transactionsAt(ledger, request);
-      if (requested[0]?.source.type === "transfer") scanned += requested.length * SLOT_WEIGHT;
+      if (requested[0]?.source.type === "transfer") work.done += requested.length * SLOT_WEIGHT;
       for (const one of ascending ? requested : requested.reverse()) {
         const { sequence, source } = one;
         if (sequence < from || sequence >= to || (users !== undefined && !isOf(users, one)))
           continue;
         if (reference !== undefined && (source.type !== "mint" || source.reference !== reference))
           continue;
-        if (found.length === limit || scanned >= SCAN_BOUND) return { found, next: last };
+        if (found.length === limit || work.done >= SCAN_BOUND) return { found, next: last };
         if (wanted(one)) found.push(one);
         last = sequence;
-        scanned += source.type === "mint" ? 1 : WITHDRAWAL_WEIGHT;
+        work.done += source.type === "mint" ? 1 : WITHDRAWAL_WEIGHT;
       }
     }
   }

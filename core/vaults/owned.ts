@@ -1,0 +1,212 @@
+import type { EngineContext } from "../ledger/context.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import { type List, listOf, type PageEntries, type PageOptions } from "../ledger/list.ts";
+import type { Address, Status, Uuid, Vault } from "../model.ts";
+import { isRedemption } from "../protocol/transfer.ts";
+import { packVaultId } from "../protocol/vault.ts";
+import { decodeRecord } from "../store/layout.ts";
+import { type ActivityRecord, ownerRecord } from "../store/records.ts";
+import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
+import { requireAddress } from "../validate.ts";
+import { readActivities } from "./activity.ts";
+import { outputsOf, readTransferList } from "./stored-lists.ts";
+import {
+  collect,
+  type Found,
+  SCAN_BOUND,
+  SLOT_WEIGHT,
+  vaultOf,
+  type Work,
+} from "./transaction-scan.ts";
+import { statusOfTransfer } from "./transactions.ts";
+import { type LocatedVault, readVaults, vaultViews } from "./vaults.ts";
+
+/** A user is looked up in the index and its first transaction is sought. */
+const USER_WEIGHT = 20;
+
+/** A user of the owner, and the sequence below which its vaults are still to be listed. */
+type Place = readonly [applicationIndex: number, userIndex: number, before: number];
+
+/** The vaults of an owner's users, one user after the other, each user's newest first. */
+export function listOwned(
+  context: EngineContext,
+  owner: Address,
+  page: PageOptions,
+  { onExamined }: OwnedOptions,
+): List<OwnedVault> {
+  const ownerAddress = requireAddress("owner", owner);
+  return listOf<OwnedVault, Place>(
+    context,
+    "owned",
+    ownerAddress,
+    page,
+    async ({ after, limit }, ledger) => {
+      const work = { done: 0 };
+      const made = await ownedPage(ledger, ownerAddress, after, limit, work);
+      onExamined?.(work.done);
+      return made;
+    },
+  );
+}
+
+async function ownedPage(
+  ledger: Ledger,
+  owner: Address,
+  after: Place | null,
+  limit: number,
+  work: Work,
+): Promise<PageEntries<OwnedVault, Place>> {
+  const data: OwnedVault[] = [];
+  let last = after;
+  for await (const [applicationIndex, userIndex, before] of usersFrom(ledger, owner, after)) {
+    if (data.length === limit || work.done >= SCAN_BOUND) return { data, next: last };
+    work.done += USER_WEIGHT;
+    const to = ledger.applications.durable.get(applicationIndex)?.nextSequence ?? 0;
+    const part = { users: [userIndex], within: { from: 0, to: Math.min(to, before) } };
+    const scan = { applicationIndex, parts: [part], order: "desc", after: null } as const;
+    const wanted = (one: Found) => isGained(ledger, one, userIndex);
+    const { found, next } = await collect(ledger, scan, limit - data.length, wanted, work);
+    const { views, cutAt } = await viewsOf(ledger, applicationIndex, found, work);
+    data.push(...views);
+    const upTo = cutAt ?? next;
+    if (upTo !== null) return { data, next: [applicationIndex, userIndex, upTo] };
+    last = [applicationIndex, userIndex, 0];
+  }
+  return { data, next: null };
+}
+
+/** The owner's users from a place on: those of each application together, in their order. */
+async function* usersFrom(
+  ledger: Ledger,
+  owner: Address,
+  after: Place | null,
+): AsyncGenerator<Place> {
+  const prefix = prefixOf.owner(owner);
+  if (after !== null) yield after;
+  const start =
+    after === null ? { gte: prefix } : { gt: keyOf.ownerUser(owner, after[0], after[1]) };
+  for await (const [key, record] of ledger.store.entries({ ...start, lt: endOf(prefix) })) {
+    const { userIndex } = decodeRecord(ownerRecord, record, "An owner");
+    yield [key.readUInt32BE(prefix.length), userIndex, Number.MAX_SAFE_INTEGER];
+  }
+}
+
+/** Whether a transaction made a vault for the user, as the first one that did. */
+function isGained(ledger: Ledger, one: Found, userIndex: number): boolean {
+  const { source } = one;
+  if (vaultOf(ledger, one) === null) return false;
+  return source.type === "transfer"
+    ? source.output.holderIndex === userIndex
+    : source.type === "mint" && source.mint.amountBefore === 0n;
+}
+
+/**
+ * The found vaults as their owner sees them. Those of which transfers of long lists took many are
+ * cut off, and `cutAt` is then the sequence of the last one before.
+ */
+async function viewsOf(
+  ledger: Ledger,
+  applicationIndex: number,
+  found: readonly Found[],
+  work: Work,
+): Promise<{ readonly views: OwnedVault[]; readonly cutAt: number | null }> {
+  const located = await readVaults(
+    ledger,
+    found.flatMap((one) => vaultOf(ledger, one) ?? []),
+  );
+  const vaultIds = located.map(({ place }) => packVaultId(place));
+  const [vaults, activities] = await Promise.all([
+    vaultViews(ledger, applicationIndex, located),
+    readActivities(ledger, null, vaultIds),
+  ]);
+  const takers = new Map<Uuid, Awaited<ReturnType<typeof readTransferList>>>();
+  const views: OwnedVault[] = [];
+  for (const [i, vault] of vaults.entries()) {
+    const { spentBy, pending } = activities[i] as ActivityRecord;
+    if (spentBy !== null && !takers.has(spentBy)) {
+      if (i > 0 && work.done >= SCAN_BOUND)
+        return { views, cutAt: (found[i - 1] as Found).sequence };
+      const list = await readTransferList(ledger, spentBy);
+      takers.set(spentBy, list);
+      work.done += list.transfers.length * SLOT_WEIGHT;
+    }
+    // L1 does not count the transfer that made it, so it holds nothing.
+    if (vault.amount === 0n) continue;
+    const taker = spentBy === null ? undefined : takers.get(spentBy);
+    const output =
+      taker && outputsOf(taker).find(({ transfer }) => transfer.vaultId === vault.vaultId);
+    const transfer =
+      taker && output
+        ? {
+            transferId: taker.transferId,
+            to: output.transfer.to,
+            status: statusOfTransfer(ledger, taker, output),
+          }
+        : null;
+    const { place, vault: stored } = located[i] as LocatedVault;
+    const { source } = found[i] as Found;
+    const { userId: _, ...shown } = vault;
+    views.push({
+      ...shown,
+      chainId: ledger.assetAt(stored.assetIndex).chainId,
+      slot: place.slot,
+      hops: source.type === "transfer" ? source.output.transfer.hops : 0,
+      standing: standingOf(vault, pending.length > 0, transfer),
+      transfer,
+    });
+  }
+  return { views, cutAt: null };
+}
+
+function standingOf(
+  { status, amount, withdrawnBalance }: Vault,
+  isPending: boolean,
+  transfer: OwnedVault["transfer"],
+): Standing {
+  if (status === "failed") return "failed";
+  if (transfer !== null && transfer.status !== "failed")
+    return isRedemption(transfer) ? "redeemed" : "given";
+  if (withdrawnBalance >= amount) return "withdrawn";
+  if (isPending) return "leaving";
+  return status === "accepted" ? "arriving" : "held";
+}
+
+/** How a vault stands for its owner, from its mint to its end. */
+export const STANDINGS = [
+  "arriving",
+  "held",
+  "leaving",
+  "withdrawn",
+  "given",
+  "redeemed",
+  "failed",
+] as const;
+
+/**
+ * `arriving` is in an open batch, `leaving` has a pending withdrawal; `given` and `redeemed` begin
+ * with the request; `failed` is a mint that L1 refuses.
+ */
+export type Standing = (typeof STANDINGS)[number];
+
+/** A vault as its owner sees it, whatever application it is of. */
+export interface OwnedVault extends Omit<Vault, "userId"> {
+  /** The chain of the vault's token. */
+  readonly chainId: bigint;
+  /** The place of the vault in its batch. */
+  readonly slot: number;
+  /** Transfers since the mint; at most 8. */
+  readonly hops: number;
+  readonly standing: Standing;
+  /** What has taken the vault, with its receiver; the zero address redeems. Null for nothing. */
+  readonly transfer: {
+    readonly transferId: Uuid;
+    readonly to: Address;
+    readonly status: Status;
+  } | null;
+}
+
+/** What a caller learns of a page of {@link Vaults.owned}. */
+export interface OwnedOptions {
+  /** Called with the number of transactions that the page has examined. */
+  readonly onExamined?: ((transactions: number) => void) | undefined;
+}
