@@ -25,5 +25,5 @@ export { verifyVaultProof } from "./proof.ts";
 export { decimalAmount } from "./quantized.ts";
 export { isRedemption, MAX_TRANSFER_HOPS, TransferPart, transferBatchRoot } from "./transfer.ts";
 export { decodeTransferData, transferLeaves, transferOutputs } from "./transfer-data.ts";
-export { verifyHop } from "./transfer-proof.ts";
+export { tipIdOf, tipOwnerOf, verifyHop } from "./transfer-proof.ts";
 export { packVaultId, unpackVaultId, vaultLeaf, vaultLeaves } from "./vault.ts";

@@ -137,7 +137,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
       const opened = await service.engine.people.signIn(
         "link" in body ? body : await byWallet(body),
       );
-      setSignIn(reply, service, opened);
+      setSignIn(reply, service, "console", opened);
       return opened;
     },
   }),
@@ -151,7 +151,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
     success: json(200, "The sign-in that has ended.", personSignIn),
     async handle({ service, signedIn: { signIn, token }, reply }) {
       await service.engine.people.signOut(token);
-      setSignIn(reply, service, null);
+      setSignIn(reply, service, "console", null);
       return signIn;
     },
   }),

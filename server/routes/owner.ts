@@ -7,13 +7,15 @@ import {
   exportExitKit,
   type KitChain,
 } from "../../core/guards/exit/index.ts";
-import { BLOB_SCHEMES, MintmarkError } from "../../core/index.ts";
+import { BLOB_SCHEMES, MintmarkError, STANDINGS, STATUSES } from "../../core/index.ts";
 import { invalid } from "../http/errors.ts";
 import type { Service } from "../service.ts";
-import { type Endpoint, endpoint, json } from "./api/endpoint.ts";
+import { isFrom, ownerTokenOf, setSignIn } from "./api/authentication.ts";
+import { type Endpoint, endpoint, json, paged } from "./api/endpoint.ts";
 import * as s from "./api/fields.ts";
 import { paidBy } from "./batches.ts";
-import { assetPath, batchHeader, PROOF_ERRORS, provenHop, vaultContent } from "./vaults.ts";
+import { assetPath, batchHeader, PROOF_ERRORS, provenHop, vault, vaultContent } from "./vaults.ts";
+import { ownersWithdrawal } from "./withdrawals.ts";
 
 export const challengeBody = s.requestComponent("SignInRequest", { address: s.address });
 
@@ -30,10 +32,43 @@ export const signInBody = s.requestComponent("SignInProof", {
 });
 
 const signIn = s.responseComponent("OwnerSignIn", {
-  token: z.string(),
   address: s.outAddress,
   expiresAt: s.outTime,
 });
+
+const newSignIn = s.responseComponent("NewOwnerSignIn", signIn.extend({ token: z.string() }));
+
+const standing = z
+  .enum(STANDINGS)
+  .describe(
+    "`arriving`: its batch is not sealed yet. `held`: the owner can withdraw or transfer it. `leaving`: a withdrawal of it is pending. `withdrawn`: it is on its token's chain. `given` and `redeemed`: from the request of the transfer on. `failed`: the token refuses the mint.",
+  );
+
+const ownersVault = s.responseComponent(
+  "OwnersVault",
+  vault.omit({ userId: true }).extend({
+    chainId: s.outDecimal.describe("The chain of the vault's token."),
+    slot: z
+      .int()
+      .describe(
+        "With `batchId` the place of its proof, which `/public/v1/vaults/{vaultId}/proof` gives.",
+      ),
+    standing,
+    hops: z.int().describe("Transfers since the mint."),
+    transfer: z
+      .strictObject({
+        transferId: s.outUuid,
+        to: s.outAddress.describe("The receiver; the zero address redeems."),
+        status: z.enum(STATUSES),
+      })
+      .nullable()
+      .describe("What has taken the vault; null for nothing."),
+    withdrawal: ownersWithdrawal.nullable().describe("The newest withdrawal of the vault."),
+  }),
+);
+
+/** Transactions that a page examines for one unit of rate. */
+const EXAMINED_PER_UNIT = 500;
 
 const exitPlace = { vaultId: s.outDecimal, batchId: z.string(), slot: z.int() };
 
@@ -110,12 +145,52 @@ export const ownerEndpoints: readonly Endpoint[] = [
   endpoint("Owners", "public", "POST /owner/v1/sign-in", "createOwnerSignIn", {
     oneByOne: true,
     summary: "Exchange a signed challenge for an owner's sign-in of 15 minutes",
+    description:
+      "A page of this server sends `Mintmark-Owner: 1`. Then the answer sets a cookie too, which counts in the place of the token with this header.",
     body: signInBody,
     example: SIGNED_CHALLENGE,
-    success: json(200, "The sign-in.", signIn),
+    success: json(200, "The sign-in.", newSignIn),
     errors: ["credentials_invalid", "credentials_expired", "signature_invalid", "l1_failed"],
-    handle: async ({ service, body, request }) =>
-      service.owners.open(body.message, body.signature, originOf(request, service)),
+    async handle({ service, body, request, reply }) {
+      const { message, signature } = body;
+      const opened = await service.owners.open(message, signature, originOf(request, service));
+      if (isFrom(request, "owner")) setSignIn(reply, service, "owner", opened);
+      return opened;
+    },
+  }),
+  endpoint("Owners", "owner", "GET /owner/v1/sign-in", "getOwnerSignIn", {
+    summary: "Which owner is signed in, and until when",
+    success: json(200, "The sign-in.", signIn),
+    handle: ({ service, request }) => service.owners.signedIn(ownerTokenOf(request, service)),
+  }),
+  endpoint("Owners", "owner", "DELETE /owner/v1/sign-in", "deleteOwnerSignIn", {
+    summary: "Sign out",
+    description: "The token ends at this server at once, and at others of a cluster by its time.",
+    success: json(200, "The sign-in that has ended.", signIn),
+    handle({ service, request, reply }) {
+      setSignIn(reply, service, "owner", null);
+      return service.owners.end(ownerTokenOf(request, service));
+    },
+  }),
+  endpoint("Owners", "owner", "GET /owner/v1/vaults", "listOwnerVaults", {
+    summary: "The signed-in owner's vaults in all applications, also those not sealed yet",
+    description:
+      "Those of one user after the other, each user's newest first. A page can be shorter than `limit` even if there is a next one.",
+    ...paged("OwnersVaultPage", ownersVault),
+    inTurn: true,
+    async handle({ engine, owner, query, request: { account } }) {
+      const onExamined = (transactions: number) =>
+        account?.pay(1 + Math.floor(transactions / EXAMINED_PER_UNIT));
+      const { data, ...page } = await engine.vaults.owned(owner, query, { onExamined });
+      const newest = await engine.withdrawals.newestOf(
+        owner,
+        data.map(({ vaultId }) => vaultId),
+      );
+      return {
+        ...page,
+        data: data.map((each, i) => ({ ...each, withdrawal: newest[i] ?? null })),
+      };
+    },
   }),
   endpoint("Owners", "owner", "GET /owner/v1/vaults/{vaultId}/exit-kit", "getExitKit", {
     summary: "Everything the owner of a vault needs to withdraw it without the operator",

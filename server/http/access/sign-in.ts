@@ -123,10 +123,7 @@ export class WalletChallenges {
       );
     }
     this.#used.set(nonce, expiresAt);
-    for (const [oldest, until] of this.#used) {
-      if (until > Date.now()) break;
-      this.#used.delete(oldest);
-    }
+    forgetPast(this.#used);
   }
 
   async #signed(owner: Address, message: string, signature: Hex): Promise<boolean> {
@@ -139,6 +136,8 @@ export class WalletChallenges {
 /** Owners of vaults sign in for a short time, and get a token for their address. */
 export class OwnerChallenges extends WalletChallenges {
   readonly #tokens: ReturnType<typeof ownTokens>;
+  /** Tokens whose owners have signed out at this server, with the time of their end. */
+  readonly #ended = new Map<string, number>();
 
   constructor(engine: Engine, secret: Uint8Array, verifySignature?: L1Reader["verifySignature"]) {
     super(engine, OWNERS, verifySignature);
@@ -161,10 +160,17 @@ export class OwnerChallenges extends WalletChallenges {
     };
   }
 
-  /** The owner of a sign-in token. Rejects with `credentials_invalid` or `credentials_expired`. */
-  async owner(token: string): Promise<Address> {
+  /**
+   * The owner of a sign-in's token, and when it ends. Rejects with `credentials_invalid` or
+   * `credentials_expired`.
+   */
+  async signedIn(
+    token: string,
+  ): Promise<{ readonly address: Address; readonly expiresAt: number }> {
     try {
-      return (await this.#tokens.verify(token)).payload.sub as Address;
+      const { sub, exp = 0 } = (await this.#tokens.verify(token)).payload;
+      if (this.#ended.has(token)) throw new Error("The owner has signed out.");
+      return { address: sub as Address, expiresAt: exp * 1000 };
     } catch (cause) {
       throw cause instanceof errors.JWTExpired
         ? new MintmarkError(
@@ -176,5 +182,24 @@ export class OwnerChallenges extends WalletChallenges {
             "This token is not valid. Sign in with the owner's wallet.",
           );
     }
+  }
+
+  /** Ends a sign-in before its time. Rejects as {@link signedIn} does. */
+  async end(token: string): Promise<{ readonly address: Address; readonly expiresAt: number }> {
+    const signIn = await this.signedIn(token);
+    forgetPast(this.#ended);
+    this.#ended.set(token, signIn.expiresAt);
+    return signIn;
+  }
+}
+
+/**
+ * Drops the oldest entries whose times have passed. One that was added out of order goes a little
+ * later.
+ */
+function forgetPast(until: Map<string, number>): void {
+  for (const [oldest, time] of until) {
+    if (time > Date.now()) break;
+    until.delete(oldest);
   }
 }

@@ -109,7 +109,8 @@ async function send([method, path, { parameters, security, requestBody }]: Liste
     parameters.filter((one: Part) => one.in === place && said(one.name) !== "");
   const query = new URLSearchParams(given("query").map(({ name }: Part) => [name, said(name)]));
   const headers = new Headers(given("header").map(({ name }: Part) => [name, said(name)]));
-  if (security.some((one: Part) => "personSession" in one)) headers.set("mintmark-console", "1");
+  if (security.some((one: Part) => "personSignIn" in one)) headers.set("mintmark-console", "1");
+  if (security.some((one: Part) => "ownerPage" in one)) headers.set("mintmark-owner", "1");
   if (security.length > 0 && credential.startsWith("eyJ"))
     headers.set("authorization", `Bearer ${credential}`);
   else if (security.length > 0 && credential !== "") headers.set("x-api-key", credential);

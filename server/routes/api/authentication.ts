@@ -31,8 +31,7 @@ export async function identify(
   const { engine, tokens, owners } = service;
   const { "x-api-key": key, authorization } = request.headers;
   if (access === "owner") {
-    if (authorization === undefined) throw new MintmarkError("credentials_missing", NO_OWNER);
-    request.owner = await owners.owner(bearer(authorization));
+    request.owner = (await owners.signedIn(ownerTokenOf(request, service))).address;
   } else if (access === "person" || (key === undefined && authorization === undefined)) {
     const signedIn = await personOf(request, service);
     if (signedIn === null)
@@ -61,6 +60,15 @@ export async function identify(
 }
 
 const NO_OWNER = "Sign in with the owner's wallet, and send: Authorization: Bearer <token>.";
+
+/** The token of an owner's sign-in, from a program or a page. Throws `credentials_missing`. */
+export function ownerTokenOf(request: FastifyRequest, service: Pick<Service, "origin">): string {
+  const { authorization } = request.headers;
+  const token =
+    authorization === undefined ? pageToken(request, service, "owner") : bearer(authorization);
+  if (token === undefined) throw new MintmarkError("credentials_missing", NO_OWNER);
+  return token;
+}
 
 function bearer(authorization: string): string {
   const token = /^Bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(authorization)?.[1];
@@ -96,29 +104,29 @@ export async function countFailures<T>(
 }
 
 /**
- * A person's sign-in in a browser: a cookie that no script reads and no other site's request
- * carries (HttpOnly, SameSite=Strict). It counts only with the header `Mintmark-Console`, which a
- * browser sends to another origin only when that origin allows it, and this server never does. So
- * neither another site nor another host of the same site can act in a person's name.
+ * A sign-in in a browser: a cookie that no script reads and no other site's request carries
+ * (HttpOnly, SameSite=Strict). It counts only with the header of its page, which a browser sends to
+ * another origin only when that origin allows it, and this server never does. So neither another
+ * site nor another host of the same site can act in a visitor's name.
  */
-const COOKIE = "mintmark_sign_in";
+const PAGES = {
+  console: { cookie: "mintmark_sign_in", header: "Mintmark-Console" },
+  owner: { cookie: "mintmark_owner", header: "Mintmark-Owner" },
+} as const;
+type PageName = keyof typeof PAGES;
 /**
- * Browsers keep this name only when its own host has set it over TLS, so no other host of the site
- * can plant one.
+ * Browsers keep a name with this prefix only when its own host has set it over TLS, so no other host
+ * of the site can plant one.
  */
-const SECURE_COOKIE = `__Host-${COOKIE}`;
-const HEADER = "mintmark-console";
+const SECURE = "__Host-";
 
 /**
  * The person of a request's sign-in; null without one. Rejects as `engine.people.signedIn` does.
  */
-async function personOf(
-  request: FastifyRequest,
-  { engine, origin }: Service,
-): Promise<SignedIn | null> {
-  const token = cookieOf(request, cookieFor(origin));
-  if (token === undefined || !isFromConsole(request)) return null;
-  const signIn = await engine.people.signedIn(token);
+async function personOf(request: FastifyRequest, service: Service): Promise<SignedIn | null> {
+  const token = pageToken(request, service, "console");
+  if (token === undefined) return null;
+  const signIn = await service.engine.people.signedIn(token);
   return { signIn, token, applicationId: signIn.person.applicationId ?? namedApplication(request) };
 }
 
@@ -127,7 +135,7 @@ async function personOf(
  * visitor in.
  */
 export function requireConsole(request: FastifyRequest): void {
-  if (isFromConsole(request)) return;
+  if (isFrom(request, "console")) return;
   throw new MintmarkError("credentials_missing", "Send the header Mintmark-Console: 1.");
 }
 
@@ -135,23 +143,38 @@ export function requireConsole(request: FastifyRequest): void {
 export function setSignIn(
   reply: FastifyReply,
   { origin }: Pick<Service, "origin">,
+  page: PageName,
   signIn: { readonly token: string; readonly expiresAt: number } | null,
 ): void {
   const seconds =
     signIn === null ? 0 : Math.max(0, Math.floor((signIn.expiresAt - Date.now()) / 1000));
-  const name = cookieFor(origin);
-  const secure = name === SECURE_COOKIE ? "; Secure" : "";
+  const name = cookieFor(page, origin);
+  const secure = name.startsWith(SECURE) ? "; Secure" : "";
   const value = `${name}=${signIn?.token ?? ""}; Max-Age=${seconds}; Path=/; HttpOnly; SameSite=Strict${secure}`;
   reply.header("set-cookie", value);
 }
 
-function isFromConsole({ headers }: FastifyRequest): boolean {
-  return headers[HEADER] === "1" && (headers["sec-fetch-site"] ?? "same-origin") === "same-origin";
+/** Whether a page of this origin sent the request. */
+export function isFrom({ headers }: FastifyRequest, page: PageName): boolean {
+  return (
+    headers[PAGES[page].header.toLowerCase()] === "1" &&
+    (headers["sec-fetch-site"] ?? "same-origin") === "same-origin"
+  );
+}
+
+/** The token in the cookie of a page's own request; undefined without one. */
+function pageToken(
+  request: FastifyRequest,
+  { origin }: Pick<Service, "origin">,
+  page: PageName,
+): string | undefined {
+  return isFrom(request, page) ? cookieOf(request, cookieFor(page, origin)) : undefined;
 }
 
 /** Over plain HTTP, as in the sandbox, a browser would not keep a secure cookie. */
-function cookieFor(origin: Service["origin"]): string {
-  return origin?.protocol === "https:" ? SECURE_COOKIE : COOKIE;
+function cookieFor(page: PageName, origin: Service["origin"]): string {
+  const { cookie } = PAGES[page];
+  return origin?.protocol === "https:" ? `${SECURE}${cookie}` : cookie;
 }
 
 function cookieOf({ headers: { cookie = "" } }: FastifyRequest, name: string): string | undefined {

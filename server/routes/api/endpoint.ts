@@ -129,7 +129,7 @@ interface Description<S extends z.ZodType = z.ZodType> {
    * one after another.
    */
   readonly oneByOne?: true;
-  /** It reads long lists, so it waits for a turn of the application. */
+  /** It reads long lists, so it waits for a turn of the application, or of the owner. */
   readonly inTurn?: true;
   /** Rate limits do not count it, because load balancers ask for it. */
   readonly unmetered?: true;
@@ -229,8 +229,8 @@ export function endpoint<
   const write = shown !== undefined && other === undefined ? writerOf(shown) : undefined;
   const noQuery = query.safeParse({});
   const answer = async (call: Call<A, Given<P>, Given<Q>, Given<B>>) => {
-    if (rest.inTurn && call.request.principal)
-      await call.service.turns.turn(call.request.principal.applicationId);
+    const tenant = call.request.principal?.applicationId ?? call.request.owner;
+    if (rest.inTurn && tenant) await call.service.turns.turn(tenant);
     const made = await handle(call);
     return isObject(made) && made !== call.reply ? write?.(made as never) : made;
   };

@@ -86,6 +86,12 @@ export function openApiDocument(endpoints: readonly Endpoint[], limits: unknown)
           bearerFormat: "JWT",
           description: "Of POST /owner/v1/sign-in.",
         },
+        ownerPage: {
+          type: "apiKey",
+          in: "cookie",
+          name: "mintmark_owner",
+          description: "Of POST /owner/v1/sign-in; with the header `Mintmark-Owner: 1`.",
+        },
       },
     },
     "x-limits": limits,
@@ -155,7 +161,7 @@ function operation(endpoint: Endpoint, schemas: Json): Json {
 
 function security(access: Endpoint["access"]): Json[] {
   if (access === "public") return [];
-  if (access === "owner") return [{ ownerSignIn: [] }];
+  if (access === "owner") return [{ ownerSignIn: [] }, { ownerPage: [] }];
   return access === "person"
     ? [{ personSignIn: [] }]
     : [{ apiKey: [] }, { bearer: [] }, { personSignIn: [] }];
