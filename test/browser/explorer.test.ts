@@ -170,7 +170,7 @@ describe.skipIf(!hasChromium)("the explorer, in Chromium", () => {
     const { page: tab, problems } = await visit(context);
     await tab.goto(`${page}#/owner`);
     await tab.getByRole("button", { name: "Sign in with your wallet" }).click();
-    await tab.getByText("3 tokens of yours").waitFor();
+    await tab.getByText(/^3 tokens/).waitFor();
     expect(await tab.locator("li.token").count(), `${name}'s tokens`).toBe(3);
     const [download] = await Promise.all([
       tab.waitForEvent("download"),

@@ -13,6 +13,7 @@ import {
   http,
   parseAbi,
 } from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { exportExitKit } from "../../core/guards/exit/index.ts";
 import { readL1 } from "../../core/l1/index.ts";
@@ -127,7 +128,7 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
   async function signIn(wallets: readonly StubWallet[], shape?: BrowserContextOptions) {
     const visited = await open(wallets, "/explorer#/owner", shape);
     await visited.tab.getByRole("button", { name: "Sign in with Foxy" }).click();
-    await visited.tab.getByText(/tokens of yours in/).waitFor();
+    await visited.tab.getByText(/^\d+ tokens?/).waitFor();
     return visited;
   }
   const box = (tab: Page, tokenId: number) =>
@@ -204,7 +205,7 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
     expect(problems).toEqual([]);
     const friend = await open([stub({ account: bob })], "/explorer#/owner");
     await press(friend.tab, "Sign in with Foxy");
-    await friend.tab.getByText("2 tokens of yours in").waitFor();
+    await friend.tab.getByText("2 tokens.").waitFor();
     // The operator withdraws what the friend got, for a signature of its own.
     const own = box(friend.tab, 10);
     await own.check();
@@ -217,6 +218,60 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
     ]);
     expect((await ownerOf(10)).toLowerCase()).toBe(bob.address.toLowerCase());
     expect(friend.problems).toEqual([]);
+  });
+
+  test("sees a fresh token by itself, stays signed in over a reload, and signs out", async () => {
+    const account = privateKeyToAccount(generatePrivateKey());
+    const { userId: fresh } = await answer(
+      client.POST("/api/v1/users", { body: { ownerAddress: account.address } }),
+    );
+    const give = (tokenId: string) => {
+      const token = { tokenId, assetId: sword().assetId, amount: "1" };
+      const mints = [{ ...token, dataAvailabilityMode: "validium" as const }];
+      return mint(client, { users: [{ userId: fresh, mints }] });
+    };
+    const { tab, problems } = await open([stub({ account })], "/explorer#/owner");
+    await press(tab, "Sign in with Foxy");
+    await tab.getByText("No token is yours yet. A new one appears here by itself.").waitFor();
+    await give("90");
+    await rowOf(tab, 90).getByText("You can withdraw it").waitFor();
+    // A page that becomes visible looks at once.
+    await give("91");
+    await tab.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
+    await rowOf(tab, 91).getByText("On its way to you: its batch is not sealed yet.").waitFor();
+    expect(await box(tab, 91).isDisabled()).toBe(true);
+    // Its proof is checked in the browser, when the owner looks.
+    await rowOf(tab, 90).getByText("Details").click();
+    await rowOf(tab, 90).getByText("This vault is on L1").waitFor();
+    await tab.reload();
+    await rowOf(tab, 90).waitFor();
+    expect(await tab.evaluate("JSON.stringify([localStorage, document.cookie])")).not.toMatch(
+      /eyJ|mintmark_owner/,
+    );
+    // The wallet is found again, and the sign-in still counts for an act.
+    await box(tab, 90).check();
+    await press(tab, "Withdraw by the operator");
+    await spent(tab, 90);
+    await tab.getByRole("heading", { name: "Gone" }).waitFor();
+    // A hidden page asks for nothing.
+    let reads = 0;
+    tab.on("request", (request) => {
+      if (request.url().includes("/owner/v1/vaults?")) reads++;
+    });
+    await tab.evaluate(
+      "Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => 'hidden' })",
+    );
+    const before = reads;
+    await new Promise((resolve) => setTimeout(resolve, 6_000));
+    expect(reads - before).toBeLessThanOrEqual(1);
+    await press(tab, "Sign out");
+    await tab.getByRole("button", { name: "Sign in with Foxy" }).waitFor();
+    await tab.reload();
+    await tab.getByRole("button", { name: "Sign in with Foxy" }).waitFor();
+    expect((await tab.context().cookies()).filter(({ name }) => name === "mintmark_owner")).toEqual(
+      [],
+    );
+    expect(problems).toEqual([]);
   });
 
   test("redeems a ticket after it has read that this burns it, and the explorer shows that it is gone", async () => {
@@ -313,7 +368,7 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
     );
     // Then the server does not answer twice.
     let outages = 2;
-    await tab.route("**/owner/v1/withdrawals?*", (route) =>
+    await tab.route("**/owner/v1/vaults?*", (route) =>
       lists > 0 && outages-- > 0 ? route.fulfill({ status: 503 }) : route.continue(),
     );
     await tab.goto(`${sandbox.description.api}/explorer#/owner`);

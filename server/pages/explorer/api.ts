@@ -1,7 +1,13 @@
-import type { BlobProof } from "../../../core/protocol/verifier.ts";
+import type { BlobProof, ProvenHop, VaultContent } from "../../../core/protocol/verifier.ts";
 import type * as client from "../../client/index.ts";
 import { type Problem, request } from "../shared/request.ts";
-import { chooseWallet, type Provider, signChallenge, type Wallet } from "../shared/wallets.tsx";
+import {
+  chooseWallet,
+  type Provider,
+  signChallenge,
+  type Wallet,
+  walletOf,
+} from "../shared/wallets.tsx";
 
 // The operator's API (/openapi.json) as used by this page. The page checks everything.
 
@@ -15,6 +21,7 @@ const WHOLE = [
   "deadline",
   "committedAt",
   "sequence",
+  "withdrawnBalance",
 ] as const;
 type Whole<T> = T extends string ? bigint : T;
 /** An answer with its large numbers in the core's types. */
@@ -26,7 +33,9 @@ export type Batch = client.Batch;
 export type State = client.State;
 export type Roots = State["committed"];
 /** `hops` are the transfers since the mint, and `vault` is the minted one. */
-export type Proof = Required<Exact<client.VaultProof>>;
+export type Proof = Omit<Required<Exact<client.VaultProof>>, "hops"> & {
+  readonly hops: readonly ProvenHop[];
+};
 /** Where a vault comes from and went, and what it holds; null for nothing. */
 export type History = Exact<client.PublicVaultHistory>;
 
@@ -37,9 +46,9 @@ export interface Settings {
   readonly relayVaults: number;
 }
 
-async function readExactly<T>(path: string): Promise<Exact<T>> {
+async function exactly<T>(answer: Promise<Response>): Promise<Exact<T>> {
   const whole: readonly string[] = WHOLE;
-  return JSON.parse(await (await request(path)).text(), (name, value) =>
+  return JSON.parse(await (await answer).text(), (name, value) =>
     whole.includes(name) && typeof value === "string" ? BigInt(value) : value,
   );
 }
@@ -57,12 +66,13 @@ export const readState = () => read<State>("/public/v1/state");
 export const readBatch = (batchId: string) => read<Batch>(ofBatch(batchId));
 export const readBlobProofs = async (batchId: string): Promise<readonly BlobProof[]> =>
   (await read<client.BlobProofs>(`${ofBatch(batchId)}/blobs`)).data;
-export const readProof = async (vaultId: string): Promise<Proof> => ({
-  hops: [],
-  ...(await readExactly<client.VaultProof>(`${ofVault(vaultId)}/proof`)),
-});
+export const readProof = async (vaultId: string) =>
+  ({
+    hops: [],
+    ...(await exactly<client.VaultProof>(request(`${ofVault(vaultId)}/proof`))),
+  }) as Proof;
 export const readHistory = (vaultId: string | bigint) =>
-  readExactly<client.PublicVaultHistory>(`${ofVault(vaultId)}/history`);
+  exactly<client.PublicVaultHistory>(request(`${ofVault(vaultId)}/history`));
 
 export async function readBatches(
   cursor: string | null,
@@ -76,8 +86,8 @@ export async function readBatchData(batchId: string): Promise<Uint8Array> {
   return new Uint8Array(await (await request(`${ofBatch(batchId)}/data`)).arrayBuffer());
 }
 
-/** An owner who has signed in, and its wallet. In memory only: it ends with the page. */
-export interface OwnSignIn extends client.OwnerSignIn {
+/** An owner who has signed in, and its wallet. */
+export interface OwnSignIn extends Pick<client.OwnerSignIn, "address" | "expiresAt"> {
   readonly provider: Provider;
 }
 
@@ -86,28 +96,61 @@ export interface SignedIn extends OwnSignIn {
   end(): void;
 }
 
+// The sign-in is a cookie, which no script can read. With this header it counts.
+const SIGN_IN = "/owner/v1/sign-in";
+const headers = { "mintmark-owner": "1" };
+
 export async function signIn(wallet: Wallet): Promise<OwnSignIn> {
   const { provider } = wallet;
   const body = await signChallenge(provider, "owner");
   chooseWallet(wallet);
-  const opened: client.OwnerSignIn = await (await request("/owner/v1/sign-in", { body })).json();
+  const opened: client.OwnerSignIn = await (await request(SIGN_IN, { body, headers })).json();
   return { ...opened, provider };
 }
 
+/** The sign-in that an earlier visit has left; null for none. */
+export async function resumeSignIn(): Promise<OwnSignIn | null> {
+  const signedIn: client.OwnerSignIn = await (await request(SIGN_IN, { headers })).json();
+  return { ...signedIn, provider: await walletOf(signedIn.address) };
+}
+
+export async function signOut(): Promise<void> {
+  await request(SIGN_IN, { method: "DELETE", headers });
+}
+
 /** A request of the signed-in owner. A refused sign-in has ended. */
-export async function asOwner(
-  { token, end }: SignedIn,
-  path: string,
-  body?: unknown,
-): Promise<Response> {
-  return request(path, { body, headers: { authorization: `Bearer ${token}` } }).catch(
-    (error: Problem) => {
-      if (error.code.startsWith("credentials_")) end();
-      throw error;
-    },
-  );
+export async function asOwner({ end }: SignedIn, path: string, body?: unknown): Promise<Response> {
+  return request(path, { body, headers }).catch((error: Problem) => {
+    if (error.code.startsWith("credentials_")) end();
+    throw error;
+  });
 }
 
 export async function jsonAsOwner<T>(signedIn: SignedIn, path: string, body?: unknown): Promise<T> {
   return (await asOwner(signedIn, path, body)).json();
+}
+
+/** A vault of the signed-in owner, with the content that its proof proves. */
+export type OwnVault = Exact<client.OwnersVault> &
+  VaultContent & { readonly unsealedAsset: string | null };
+
+/** A page of the owner's vaults, and the cursor of the next one; null at the end. */
+export async function readOwnVaults(
+  signedIn: SignedIn,
+  cursor: string | null,
+): Promise<{ readonly vaults: readonly OwnVault[]; readonly next: string | null }> {
+  const query = cursor === null ? "" : `&cursor=${encodeURIComponent(cursor)}`;
+  const { data, pagination } = await exactly<client.OwnersVaultPage>(
+    asOwner(signedIn, `/owner/v1/vaults?limit=100${query}`),
+  );
+  const vaults = data.map(
+    (each) =>
+      ({
+        ...each,
+        owner: each.ownerAddress,
+        blob: each.mintingBlob,
+        unsealedAsset: each.standing === "arriving" ? each.assetId : null,
+      }) as OwnVault,
+  );
+  return { vaults, next: pagination.nextCursor };
 }

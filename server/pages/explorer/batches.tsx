@@ -177,11 +177,6 @@ function BatchTable({ of }: { of: readonly Batch[] }) {
 /** Batches up to this many vaults are recomputed at once, in some tens of milliseconds. */
 const AT_ONCE = 20_000;
 
-/** The vaults of a sealed batch, from its public data, without void slots. */
-export async function vaultsOf(batch: Batch): Promise<readonly protocol.VaultContent[]> {
-  return decoded(batch, await readBatchData(batch.batchId)).slots.filter((vault) => vault !== null);
-}
-
 /** The data names its kind itself. */
 function decoded({ mode, batchNumber }: Batch, data: Uint8Array) {
   const inBlobs = protocol.isBlobBatchData(data) ? protocol.readBlobBatchData(data) : null;

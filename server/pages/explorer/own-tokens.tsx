@@ -1,69 +1,89 @@
+import type { ComponentChildren } from "preact";
 import { useEffect, useReducer, useRef, useState } from "preact/hooks";
-import type { Hex, VaultContent } from "../../../core/protocol/verifier.ts";
-import type { OwnersWithdrawals } from "../../client/index.ts";
+import type { Hex } from "../../../core/protocol/verifier.ts";
 import { blobText, counted, sentenceOf } from "../shared/format.ts";
 import {
   Button,
   code,
   download,
   Facts,
+  Failure,
+  Later,
   More,
   Notice,
   onSent,
   useAction,
-  useLoad,
 } from "../shared/parts.tsx";
-import { Amount, amountText, isImage, Picture, textIn, useMetadata } from "../shared/tokens.tsx";
-import { asOwner, jsonAsOwner, type SignedIn } from "./api.ts";
+import { amountText, isImage, Picture, textIn, useMetadata } from "../shared/tokens.tsx";
+import { asOwner, type OwnVault, type SignedIn } from "./api.ts";
+import { isGone, type Standing, standingAt, useOwnVaults } from "./own-vaults.tsx";
 import * as acts from "./owner-acts.tsx";
-import { l1, settings, settlement } from "./source.tsx";
-import { type OwnTransfers, VaultLink } from "./transfer-view.tsx";
+import { settings } from "./source.tsx";
+import { VaultLink } from "./transfer-view.tsx";
+import { proofOfOwn } from "./vault.tsx";
 
 const PAGE = 24;
-const POLLING_MS = 2_000;
 const ADDRESS = /^0x(?!0{40}$)[0-9a-fA-F]{40}$/;
 
-interface OwnTokensProps {
-  signedIn: SignedIn;
-  transfers: OwnTransfers;
-  vaults: readonly VaultContent[];
+export function OwnTokens({ signedIn }: { signedIn: SignedIn }) {
+  const own = useOwnVaults(signedIn);
+  const retry = () => void own.reload();
+  return (
+    <>
+      {own.value !== undefined && <Tokens {...{ signedIn, ...own.value }} />}
+      {own.error !== null && <Failure error={own.error} retry={retry} />}
+      {own.value === undefined && own.error === null && (
+        <p class="quiet" role="status">
+          Looking for your tokens…
+        </p>
+      )}
+    </>
+  );
 }
 
-export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
-  const [count, setCount] = useState(PAGE);
+interface TokensProps {
+  signedIn: SignedIn;
+  vaults: readonly OwnVault[];
+  /** Whether these are all vaults of the owner. */
+  isWhole: boolean;
+}
+
+function Tokens({ signedIn, vaults, isWhole }: TokensProps) {
   const [isHosted, setHosted] = useState(false);
   const [asked, setAsked] = useState(false);
   /** The tokens that the owner's wallet is asked about now. */
-  const [acting, setActing] = useState<ReadonlySet<VaultContent>>(new Set());
+  const [acting, setActing] = useState<ReadonlySet<OwnVault>>(new Set());
   const busy = acting.size > 0;
   const [notices, setNotices] = useState<readonly string[]>([]);
   const [question, setQuestion] = useState<{ readonly to: Hex | null } | null>(null);
   const [, redraw] = useReducer((drawn: number) => drawn + 1, 0);
-  const { standings, selected, given } = useRef({
-    standings: new Map<bigint, acts.Standing>(),
+  const { told, selected, given } = useRef({
+    /** What acts have said of tokens, and when the server last knew something new of each. */
+    told: new Map<bigint, Standing & { readonly since: string }>(),
     selected: new Set<bigint>(),
     given: new Map() as acts.Act["given"],
   }).current;
-  const kindOf = ({ vaultId }: VaultContent) => standings.get(vaultId)?.kind ?? "ready";
-  const shown = vaults.slice(0, count);
-  const chosen = shown.filter(({ vaultId }) => selected.has(vaultId));
   const relayed = settings.relayVaults;
-  const act: acts.Act = { signedIn, vaults: chosen, made: transfers.made, given, change: set };
+  const standings = new Map(vaults.map((vault) => [vault.vaultId, standingOf(vault)]));
+  const isReady = ({ vaultId }: OwnVault) => standings.get(vaultId)?.kind === "ready";
+  const mine = vaults.filter((vault) => !isGone(vault));
+  const gone = vaults.filter(isGone);
+  const arriving = mine.filter(({ standing }) => standing === "arriving").length;
+  const ready = mine.filter(isReady);
+  const chosen = ready.filter(({ vaultId }) => selected.has(vaultId));
+  const act: acts.Act = { signedIn, vaults: chosen, given, change: set };
+  useEffect(() => void acts.followGiven(act, vaults).catch(() => undefined), [vaults]);
 
-  // An act says itself how its tokens stand, until it has ended.
-  const waiting = vaults.filter((vault) => kindOf(vault) === "waiting" && !acting.has(vault));
-  /** Looks at what is new here, and at what is on its way. */
-  const lookAround = async () => {
-    const some = [...shown.filter(({ vaultId }) => !standings.has(vaultId)), ...waiting];
-    for (let first = 0; first < some.length; first += 100)
-      await look(some.slice(first, first + 100));
-    await acts.followGiven(act).catch(() => undefined);
-  };
-  useLoad(lookAround, shown.length, waiting.length === 0 ? undefined : POLLING_MS);
+  /** What an act has said counts until the server knows more. */
+  function standingOf(vault: OwnVault): Standing {
+    const said = told.get(vault.vaultId);
+    const isKnown = isGone(vault) || (said?.kind !== "spent" && said?.since !== vault.updatedAt);
+    return said === undefined || isKnown ? standingAt(vault, relayed > 0) : said;
+  }
 
-  /** Shows how a token stands. A spent one, or one on its way, cannot be selected. */
-  function set(vaultId: bigint, text: acts.Standing["text"], kind: acts.Standing["kind"]): void {
-    standings.set(vaultId, { text, kind });
+  function set(vaultId: bigint, text: Standing["text"], kind: Standing["kind"]): void {
+    const since = vaults.find((each) => each.vaultId === vaultId)?.updatedAt ?? "";
+    told.set(vaultId, { text, kind, since });
     if (kind !== "ready") selected.delete(vaultId);
     redraw(null);
   }
@@ -88,78 +108,52 @@ export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
     setActing(new Set());
   }
 
-  /** Asks L1 what has been paid, and the operator what is on its way. */
-  async function look(some: readonly VaultContent[]): Promise<void> {
-    const [paid, newest] = await Promise.all([
-      paidOnL1(some).catch(() => new Map<bigint, bigint>()),
-      newestOf(signedIn, some).catch(() => null),
-    ]);
-    for (const vault of some) {
-      const { vaultId, amount } = vault;
-      const fate = transfers.fate(vaultId);
-      if (fate !== null) given.delete(vaultId);
-      if (fate !== null) set(vaultId, `It is ${fate}.`, "spent");
-      if (fate !== null || given.has(vaultId)) continue;
-      const {
-        status = "",
-        quantity = "0",
-        withdrawnBefore = "0",
-        failure,
-      } = newest?.get(vaultId) ?? {};
-      const settled = status === "settled" || status === "finalized";
-      const told = settled ? BigInt(withdrawnBefore) + BigInt(quantity) : 0n;
-      const withdrawn = paid.get(vaultId) ?? told;
-      // A server that cannot be reached has taken nothing back.
-      if (newest === null && withdrawn < amount && kindOf(vault) === "waiting") continue;
-      const can = relayed === 0 ? "You can withdraw it." : "You can withdraw it or give it away.";
-      if (withdrawn >= amount) set(vaultId, acts.PAID, "spent");
-      else if (status in acts.ON_THE_WAY) set(vaultId, acts.ON_THE_WAY[status], "waiting");
-      else if (status === "failed")
-        set(vaultId, `The withdrawal failed: ${failure ?? "no reason given"}`, "ready");
-      else if (withdrawn === 0n) set(vaultId, can, "ready");
-      else
-        set(
-          vaultId,
-          [<Amount key="paid" of={vault} amount={withdrawn} />, ` of it is on L1. ${can}`],
-          "ready",
-        );
-    }
-  }
-
-  const ready = shown.filter((vault) => kindOf(vault) === "ready").map(({ vaultId }) => vaultId);
   const give = onSent((fields) => ask(String(fields.get("receiver")).trim()));
+  const cards = (label: string, some: readonly OwnVault[]) => (
+    <Cards label={label} vaults={some}>
+      {(vault) => (
+        <Card
+          key={vault.vaultId}
+          vault={vault}
+          signedIn={signedIn}
+          asked={asked}
+          standing={standings.get(vault.vaultId) as Standing}
+          isSelected={selected.has(vault.vaultId)}
+          onSelect={(isOn) => select([vault.vaultId], isOn)}
+          onHosted={() => setHosted(true)}
+        />
+      )}
+    </Cards>
+  );
   return (
     <>
-      <p class="quiet">
-        {relayed === 0
-          ? "You pay the gas of your own transaction and depend on nobody. The tokens go to your own address."
-          : `You sign once, and once for each token that a transfer made. The operator sends the transaction and pays the gas of up to ${counted(relayed, "token")} a day. By your own transaction you pay it and depend on nobody. The tokens go to your own address.`}
+      <p class="quiet" role="status">
+        {vaults.length === 0
+          ? "No token is yours yet. A new one appears here by itself."
+          : [
+              counted(mine.length, "token"),
+              arriving > 0 ? `, ${arriving.toLocaleString("en")} of them on the way to you` : "",
+              gone.length > 0 ? `; ${gone.length.toLocaleString("en")} gone` : "",
+              isWhole ? "." : "; looking for more…",
+            ]}
       </p>
       <div class="choices">
-        <Button
-          disabled={ready.length === 0}
-          onClick={() => select(ready, true)}
-          text="Select all"
-        />
+        {ready.length > 0 && (
+          <Button
+            onClick={() =>
+              select(
+                ready.map(({ vaultId }) => vaultId),
+                true,
+              )
+            }
+            text="Select all"
+          />
+        )}
         {isHosted && !asked && (
           <Button onClick={() => setAsked(true)} text="Show images from their hosts" />
         )}
       </div>
-      <ul class="tokens" aria-label="My tokens">
-        {shown.map((vault) => (
-          <Card
-            key={vault.vaultId}
-            vault={vault}
-            signedIn={signedIn}
-            asked={asked}
-            standing={standings.get(vault.vaultId)}
-            isSelected={selected.has(vault.vaultId)}
-            onSelect={(isOn) => select([vault.vaultId], isOn)}
-            onHosted={() => setHosted(true)}
-          />
-        ))}
-      </ul>
-      <More left={vaults.length - count} show={() => setCount(count + PAGE)} />
+      {cards("My tokens", mine)}
       <section
         class={chosen.length > 0 ? "withdraw open" : "withdraw"}
         aria-label="What to do with them"
@@ -197,6 +191,11 @@ export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
                 </form>
               </details>
             )}
+            <p class="quiet">
+              {relayed === 0
+                ? "You pay the gas of your own transaction and depend on nobody. The tokens go to your own address."
+                : `You sign once, and once for each token that a transfer made. The operator sends the transaction and pays the gas of up to ${counted(relayed, "token")} a day. By your own transaction you pay it and depend on nobody. The tokens go to your own address.`}
+            </p>
           </>
         )}
         {busy && <p class="quiet">Answer the request in your wallet…</p>}
@@ -214,14 +213,39 @@ export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
           </Notice>
         ))}
       </section>
+      {gone.length > 0 && (
+        <>
+          <h2>Gone</h2>
+          {cards("Gone", gone)}
+        </>
+      )}
+    </>
+  );
+}
+
+interface CardsProps {
+  label: string;
+  vaults: readonly OwnVault[];
+  children: (vault: OwnVault) => ComponentChildren;
+}
+
+function Cards({ label, vaults, children }: CardsProps) {
+  const [count, setCount] = useState(PAGE);
+  if (vaults.length === 0) return null;
+  return (
+    <>
+      <ul class="tokens" aria-label={label}>
+        {vaults.slice(0, count).map(children)}
+      </ul>
+      <More left={vaults.length - count} show={() => setCount(count + PAGE)} />
     </>
   );
 }
 
 interface CardProps {
-  readonly vault: VaultContent;
+  readonly vault: OwnVault;
   readonly signedIn: SignedIn;
-  readonly standing: acts.Standing | undefined;
+  readonly standing: Standing;
   readonly isSelected: boolean;
   /** Whether the owner wants images of other hosts. */
   readonly asked: boolean;
@@ -230,10 +254,11 @@ interface CardProps {
 }
 
 function Card({ vault, signedIn, standing, isSelected, asked, onSelect, onHosted }: CardProps) {
-  const { vaultId, blob, amount, chainId, assetType } = vault;
-  const metadata = useMetadata(vault);
+  const { vaultId, blob, amount, chainId, assetType, decimals, quantum } = vault;
+  const metadata = { decimals, quantum, ...useMetadata(vault) };
   const { error, run } = useAction();
   const [isSaved, setSaved] = useState(false);
+  const [isOpened, setOpened] = useState(false);
   const image = textIn(metadata, "image");
   useEffect(() => {
     if (image !== null && isImage(image) && !image.startsWith("data:")) onHosted();
@@ -247,9 +272,8 @@ function Card({ vault, signedIn, standing, isSelected, asked, onSelect, onHosted
     download(`exit-kit-${vaultId}.json`, await response.blob());
     setSaved(true);
   };
-  const kind = standing?.kind ?? "ready";
   return (
-    <li class={`token ${kind}`}>
+    <li class={`token ${standing.kind}`}>
       <Picture source={image} name="" asked={asked} />
       <div>
         <h2>
@@ -258,23 +282,25 @@ function Card({ vault, signedIn, standing, isSelected, asked, onSelect, onHosted
         <p class="amount">
           {id === null ? <bdi>{text}</bdi> : `Token ${id}${amount === 1n ? "" : `, ${text} of it`}`}
         </p>
-        <p class="standing">{standing?.text ?? "…"}</p>
+        <p class="standing">{standing.text}</p>
         <div class="choices">
           <label class="select">
             <input
               type="checkbox"
               aria-label={`Select ${label}`}
               checked={isSelected}
-              disabled={kind !== "ready"}
+              disabled={standing.kind !== "ready"}
               onChange={(event) => onSelect(event.currentTarget.checked)}
             />
             Select
           </label>
-          <Button
-            aria-label={`Download the exit kit of ${label}`}
-            onClick={() => run(save)}
-            text="Exit kit"
-          />
+          {vault.standing !== "arriving" && !isGone(vault) && (
+            <Button
+              aria-label={`Download the exit kit of ${label}`}
+              onClick={() => run(save)}
+              text="Exit kit"
+            />
+          )}
           {isSaved && (
             <span role="status" class="quiet">
               saved
@@ -282,7 +308,7 @@ function Card({ vault, signedIn, standing, isSelected, asked, onSelect, onHosted
           )}
         </div>
         {error && <Notice problem>{sentenceOf(error)}</Notice>}
-        <details>
+        <details onToggle={(event) => setOpened(event.currentTarget.open)}>
           <summary>Details</summary>
           <Facts
             of={[
@@ -293,42 +319,9 @@ function Card({ vault, signedIn, standing, isSelected, asked, onSelect, onHosted
               ["Chain", String(chainId)],
             ]}
           />
+          {isOpened && <Later load={() => proofOfOwn(vault)} />}
         </details>
       </div>
     </li>
-  );
-}
-
-/**
- * Of each vault of the settlement's chain the units that L1 has paid; empty without a source of L1
- * data.
- */
-async function paidOnL1(vaults: readonly VaultContent[]): Promise<ReadonlyMap<bigint, bigint>> {
-  const [contract, { chainId }] = await Promise.all([l1(), settlement()]);
-  if (contract === null) return new Map();
-  const here = vaults.filter((vault) => String(vault.chainId) === chainId);
-  const paid = [...Map.groupBy(here, ({ assetType }) => assetType)].map(
-    async ([assetType, some]) => {
-      const registered = await contract.registration(BigInt(chainId), assetType);
-      const paidOf = async (vaultId: bigint) =>
-        registered ? contract.withdrawn(vaultId, registered.standard) : 0n;
-      return Promise.all(
-        some.map(async ({ vaultId }) => [vaultId, await paidOf(vaultId)] as const),
-      );
-    },
-  );
-  return new Map((await Promise.all(paid)).flat());
-}
-
-async function newestOf(signedIn: SignedIn, vaults: readonly VaultContent[]) {
-  const query = vaults.map(({ vaultId }) => `vaultId=${vaultId}`).join("&");
-  const { vaults: named } = await jsonAsOwner<OwnersWithdrawals>(
-    signedIn,
-    `/owner/v1/withdrawals?${query}`,
-  );
-  return new Map(
-    named.flatMap(({ vaultId, withdrawal }) =>
-      withdrawal === null ? [] : [[BigInt(vaultId), withdrawal] as const],
-    ),
   );
 }

@@ -1,5 +1,5 @@
-import { type ComponentChildren, Fragment } from "preact";
-import type { Hex, VaultContent } from "../../../core/protocol/verifier.ts";
+import { Fragment } from "preact";
+import type { Hex } from "../../../core/protocol/verifier.ts";
 import type * as client from "../../client/index.ts";
 import { signWith } from "../../client/sign.ts";
 import { requireTransfers } from "../../client/transfer.ts";
@@ -7,36 +7,23 @@ import { requireWithdrawal } from "../../client/withdraw.ts";
 import { blobText, sentenceOf } from "../shared/format.ts";
 import { Button } from "../shared/parts.tsx";
 import { Amount, shortName } from "../shared/tokens.tsx";
-import { switchChain } from "../shared/wallets.tsx";
-import { asOwner, jsonAsOwner, type SignedIn } from "./api.ts";
+import { accountsOf, switchChain } from "../shared/wallets.tsx";
+import { asOwner, jsonAsOwner, type OwnVault, type SignedIn } from "./api.ts";
+import { ON_THE_WAY, PAID, type Standing } from "./own-vaults.tsx";
 import { settings, settlement } from "./source.tsx";
 import { fateOf } from "./transfer-view.tsx";
 
 // What an owner does with its tokens by its wallet: withdrawals, gifts and redemptions.
 
-export interface Standing {
-  readonly text: ComponentChildren;
-  readonly kind: "ready" | "waiting" | "spent";
-}
-
 /** An act of an owner on some of its vaults. */
 export interface Act {
   readonly signedIn: SignedIn;
-  readonly vaults: readonly VaultContent[];
-  /** The vaults that transfers made. */
-  readonly made: ReadonlySet<bigint>;
-  /** The vaults that this page has given away, with their transfer. */
-  readonly given: Map<bigint, { readonly transferId: string; readonly to: Hex }>;
-  /** Shows how a vault stands. */
+  readonly vaults: readonly OwnVault[];
+  /** The transfers by which this page has given vaults away. */
+  readonly given: Map<bigint, string>;
+  /** Shows how a vault stands, before the server tells it. */
   change(vaultId: bigint, text: Standing["text"], kind: Standing["kind"]): void;
 }
-
-/** What the page says of a withdrawal on its way, by the operator's status, and of a paid one. */
-export const ON_THE_WAY: Readonly<Record<string, string>> = {
-  accepted: "Accepted. It waits for its batch and its turn.",
-  submitted: "Sent to L1.",
-};
-export const PAID = "It is on L1, in your wallet.";
 
 /** Most vaults of one signature, when the operator pays for as many a day. */
 const MOST = 256;
@@ -46,11 +33,11 @@ const MOST = 256;
  * takes no list for vaults that transfers made, so each of them has its own signature. Returns what
  * was refused, as sentences.
  */
-export async function byRelay({ signedIn, vaults, change, made }: Act): Promise<string[]> {
+export async function byRelay({ signedIn, vaults, change }: Act): Promise<string[]> {
   const refused: Pick<client.OwnersListReply["vaults"][number], "vaultId" | "error">[] = [];
   const most = Math.min(MOST, settings.relayVaults);
-  const key = ({ vaultId, chainId }: VaultContent) =>
-    made.has(vaultId) ? `vault ${vaultId}` : `${chainId}`;
+  const key = ({ vaultId, chainId, hops }: OwnVault) =>
+    hops > 0 ? `vault ${vaultId}` : `${chainId}`;
   for (const group of Map.groupBy(vaults, key).values()) {
     for (let first = 0; first < group.length; first += most) {
       const part = group.slice(first, first + most);
@@ -108,6 +95,8 @@ async function signAsked(
       { cause },
     );
   }
+  if (!(await accountsOf(provider)).includes(address as Hex))
+    throw new Error(`Choose the account ${address} in your wallet.`);
   await switchChain(provider, BigInt(chainId));
   return signWith(provider, typedData, address);
 }
@@ -160,7 +149,7 @@ export async function byOwnTransaction({ signedIn, vaults, change }: Act): Promi
 const NOBODY: Hex = `0x${"00".repeat(20)}`;
 
 interface QuestionProps {
-  vaults: readonly VaultContent[];
+  vaults: readonly OwnVault[];
   /** null for a redemption. */
   to: Hex | null;
   onSign: () => void;
@@ -226,28 +215,30 @@ export async function giveAway(
     const signed = { ...prepared.typedData.message, signature };
     const sent = await jsonAsOwner<client.OwnersTransfer>(signedIn, "/owner/v1/transfers", signed);
     for (const { vaultId } of some) {
-      given.set(vaultId, { transferId: sent.transferId, to: to ?? NOBODY });
+      given.set(vaultId, sent.transferId);
       change(vaultId, `It is ${fateOf(to ?? NOBODY)}; accepted.`, "waiting");
     }
   }
   return [];
 }
 
-/** Shows how the vaults stand that this page has given away. */
-export async function followGiven({ signedIn, given, change }: Act): Promise<void> {
-  for (const transferId of new Set([...given.values()].map((each) => each.transferId))) {
+/**
+ * Tells why a gift of this page has failed. The server then shows its vault as the owner's again,
+ * which it also does for a moment before it knows of the gift.
+ */
+export async function followGiven(
+  { signedIn, given, change }: Act,
+  vaults: readonly OwnVault[],
+): Promise<void> {
+  for (const { vaultId, standing } of vaults) {
+    const transferId = given.get(vaultId);
+    if (transferId === undefined || standing !== "held") continue;
     const { status, failure } = await jsonAsOwner<client.OwnersTransfer>(
       signedIn,
       `/owner/v1/transfers/${transferId}`,
     );
-    for (const [vaultId, { to, transferId: own }] of given) {
-      if (own !== transferId) continue;
-      if (status === "failed") {
-        given.delete(vaultId);
-        change(vaultId, `That failed: ${failure ?? "no reason given"}`, "ready");
-      } else if (status === "settled" || status === "finalized")
-        change(vaultId, `It is ${fateOf(to)}.`, "spent");
-      else change(vaultId, `It is ${fateOf(to)}; ${status}.`, "waiting");
-    }
+    if (status !== "failed") continue;
+    given.delete(vaultId);
+    change(vaultId, `That failed: ${failure ?? "no reason given"}`, "ready");
   }
 }

@@ -1,42 +1,71 @@
-import { useEffect, useRef, useState } from "preact/hooks";
-import type { VaultContent } from "../../../core/protocol/verifier.ts";
-import { counted } from "../shared/format.ts";
-import { Button, Failure, Notice, useAction } from "../shared/parts.tsx";
+import { useRef, useState } from "preact/hooks";
+import { Button, Failure, Notice, Shown, useAction, useLoad } from "../shared/parts.tsx";
+import { Problem } from "../shared/request.ts";
 import { useWallets, WalletButtons } from "../shared/wallets.tsx";
-import { type OwnSignIn, readBatches, type SignedIn, signIn } from "./api.ts";
-import { vaultsOf } from "./batches.tsx";
+import { type OwnSignIn, resumeSignIn, signIn, signOut } from "./api.ts";
 import { OwnTokens } from "./own-tokens.tsx";
-import { ownTransfers } from "./transfer-view.tsx";
+import { stored } from "./source.tsx";
+
+/** When the sign-in ends, if a visit has left one. The sign-in itself is a cookie. */
+const REMEMBERED = "mintmark.owner";
 
 let signedIn: OwnSignIn | null = null;
+
+const isOver = (error: unknown) =>
+  error instanceof Problem && error.code.startsWith("credentials_");
 
 export function Owner() {
   const [{ own, hasEnded }, set] = useState({ own: signedIn, hasEnded: false });
   const change = (next: OwnSignIn | null, hasEnded = false) => {
     signedIn = next;
+    stored((storage) =>
+      next === null ? storage.removeItem(REMEMBERED) : storage.setItem(REMEMBERED, next.expiresAt),
+    );
     set({ own: next, hasEnded });
   };
+  const end = () => change(null, true);
+  const resumed = useLoad(async () => {
+    const until = stored((storage) => storage.getItem(REMEMBERED));
+    if (signedIn !== null || until === null || Date.parse(until) <= Date.now()) return true;
+    await resumeSignIn().then(change, (error: unknown) => {
+      if (!isOver(error)) throw error;
+      end();
+    });
+    return true;
+  }, null);
+  const leave = useAction();
   const current = own !== null && Date.parse(own.expiresAt) > Date.now() ? own : null;
   return (
     <>
       <h1>My tokens</h1>
-      <p class="lead">
-        Take your tokens to L1 here. An exit kit is a small file that does the same without this
-        server: <a href="/exit">the exit page</a> needs only the file and your wallet. Keep it like
-        a receipt.
-      </p>
       {hasEnded && <Notice problem>Your sign-in has ended. Sign in again.</Notice>}
-      {current === null ? (
-        <Welcome onSignedIn={change} />
-      ) : (
-        <>
-          <p class="who">
-            Signed in as <code>{current.address}</code>{" "}
-            <Button onClick={() => change(null)} text="Sign out" />
-          </p>
-          <Found key={current.token} signedIn={{ ...current, end: () => change(null, true) }} />
-        </>
-      )}
+      <Shown of={resumed}>
+        {() =>
+          current === null ? (
+            <Welcome onSignedIn={change} />
+          ) : (
+            <>
+              <p class="who">
+                Signed in as <code>{current.address}</code>{" "}
+                <Button
+                  disabled={leave.busy}
+                  onClick={() =>
+                    leave.run(async () => {
+                      await signOut().catch((error: unknown) => {
+                        if (!isOver(error)) throw error;
+                      });
+                      change(null);
+                    })
+                  }
+                  text="Sign out"
+                />
+              </p>
+              {leave.error && <Failure error={leave.error} />}
+              <OwnTokens key={current.address} signedIn={{ ...current, end }} />
+            </>
+          )
+        }
+      </Shown>
     </>
   );
 }
@@ -57,56 +86,13 @@ function Welcome({ onSignedIn }: { onSignedIn: (signedIn: OwnSignIn) => void }) 
   };
   return (
     <>
+      <p class="lead">See the tokens that are yours, give them away, or take them to L1.</p>
       <p>
         Your wallet signs a short text that names this site. It sends no transaction and costs
         nothing.
       </p>
       <WalletButtons main verb="Sign in with" onChoose={start} />
       {error && <Failure error={error} retry={() => start()} />}
-    </>
-  );
-}
-
-/**
- * Searches the public data, a page of batches at a time. Nobody learns which vaults it searches
- * for.
- */
-function Found({ signedIn }: { signedIn: SignedIn }) {
-  const transfers = useRef(ownTransfers(signedIn.address)).current;
-  const [{ vaults, batches, next }, setFound] = useState({
-    vaults: [] as readonly VaultContent[],
-    batches: 0,
-    next: null as string | null,
-  });
-  const { busy, error, run } = useAction();
-  const search = () =>
-    run(async () => {
-      const page = await readBatches(next);
-      const sealed = page.data.filter(({ batchRoot }) => batchRoot !== null);
-      const mine: VaultContent[] = [];
-      for (const batch of sealed)
-        if (batch.kind === "transfers") mine.push(...(await transfers.read(batch)));
-      const minted = await Promise.all(
-        sealed.filter(({ kind }) => kind !== "transfers").map(vaultsOf),
-      );
-      mine.push(...minted.flat().filter(({ owner }) => owner === signedIn.address));
-      mine.push(...(await transfers.changesOf(mine)));
-      setFound({ vaults: [...vaults, ...mine], batches: batches + sealed.length, next: page.next });
-    });
-  useEffect(() => void search(), []);
-  return (
-    <>
-      {vaults.length > 0 && <OwnTokens signedIn={signedIn} transfers={transfers} vaults={vaults} />}
-      {error ? (
-        <Failure error={error} retry={search} />
-      ) : (
-        <p class="quiet" role="status">
-          {busy
-            ? "Searching the public batch data…"
-            : `${counted(vaults.length, "token")} of yours in ${counted(batches, "sealed batch", "sealed batches")}. `}
-          {!busy && next !== null && <Button onClick={search} text="Search older batches" />}
-        </p>
-      )}
     </>
   );
 }

@@ -109,7 +109,7 @@ export function Source({ onChange }: { onChange: () => void }) {
  * A browser can refuse storage. The page works without it: an address then holds until the page is
  * closed.
  */
-function stored<T>(use: (storage: Storage) => T): T | null {
+export function stored<T>(use: (storage: Storage) => T): T | null {
   try {
     return use(localStorage);
   } catch {

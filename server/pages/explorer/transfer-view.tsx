@@ -1,7 +1,7 @@
 import * as protocol from "../../../core/protocol/verifier.ts";
 import { brief, counted } from "../shared/format.ts";
 import { type Fact, Facts, LongTable } from "../shared/parts.tsx";
-import { type Batch, type History, type Proof, readBatchData, readHistory } from "./api.ts";
+import type { Batch, History, Proof } from "./api.ts";
 import { type Check, judged, keptByL1 } from "./checks.tsx";
 
 export function fateOf(to: string): string {
@@ -58,11 +58,7 @@ export function hopChecks({ vault, hops }: Proof): Check[] {
     return [
       [
         `The batch's root holds ${name}.`,
-        () =>
-          judged(
-            protocol.verifyHop(from, hop as protocol.ProvenHop),
-            `vault ${from} to vault ${hop.outId}`,
-          ),
+        () => judged(protocol.verifyHop(from, hop), `vault ${from} to vault ${hop.outId}`),
       ],
       [
         `L1 keeps the batch of ${name}.`,
@@ -117,55 +113,4 @@ function Said({ step, isFirst = false }: { step: History["before"][number]; isFi
 
 export function VaultLink({ of }: { of: bigint }) {
   return <a href={`#/vaults/${of}`}>{String(of)}</a>;
-}
-
-export type OwnTransfers = ReturnType<typeof ownTransfers>;
-
-/** What transfers do to one owner's vaults, as the public data of the batches tell. */
-export function ownTransfers(owner: string) {
-  /** By vault that is taken: to whom it went, and the vault of the change. */
-  const taken = new Map<bigint, { readonly to: string; readonly change: bigint | null }>();
-  const made = new Set<bigint>();
-  /**
-   * The contents of vaults that transfers made, as the operator tells them. Those that L1 does not
-   * count hold nothing.
-   */
-  const contentsOf = async (ids: readonly bigint[]) => {
-    const read = await Promise.all(ids.map((vaultId) => readHistory(vaultId)));
-    return read.flatMap(({ vault }) => vault ?? []);
-  };
-  return {
-    made: made as ReadonlySet<bigint>,
-
-    /** What became of a vault; null while no transfer takes it. */
-    fate(vaultId: bigint): string | null {
-      const to = taken.get(vaultId)?.to;
-      return to === undefined ? null : fateOf(to);
-    },
-
-    /** Reads a sealed batch of transfers. Returns the vaults that the owner got from others. */
-    async read({ batchId, batchNumber }: Batch): Promise<protocol.VaultContent[]> {
-      const outputs = protocol.transferOutputs(
-        protocol.decodeTransferData(await readBatchData(batchId)),
-        batchNumber,
-      );
-      for (const { part, outId, transfer } of outputs) {
-        made.add(outId);
-        const change = part === protocol.TransferPart.change ? outId : null;
-        taken.set(transfer.vaultId, { to: transfer.to, change });
-      }
-      const mine = outputs.filter(
-        ({ part, transfer }) => part === protocol.TransferPart.receiver && transfer.to === owner,
-      );
-      return contentsOf(mine.map(({ outId }) => outId));
-    },
-
-    /** The vaults of change that the owner kept of these, and of those in turn. */
-    async changesOf(vaults: readonly protocol.VaultContent[]): Promise<protocol.VaultContent[]> {
-      const ids = vaults.flatMap(({ vaultId }) => taken.get(vaultId)?.change ?? []);
-      if (ids.length === 0) return [];
-      const kept = await contentsOf(ids);
-      return [...kept, ...(await this.changesOf(kept))];
-    },
-  };
 }

@@ -1,5 +1,7 @@
 import {
   bytesToHex,
+  tipIdOf,
+  tipOwnerOf,
   unpackVaultId,
   vaultLeaf,
   verifyVaultProof,
@@ -8,7 +10,7 @@ import { blobText, counted, grouped } from "../shared/format.ts";
 import { code, type Fact, Facts, Later, Notice, OnDemand } from "../shared/parts.tsx";
 import { Problem } from "../shared/request.ts";
 import { Amount, isImage, Picture, readMetadata, textIn } from "../shared/tokens.tsx";
-import { type Proof, readHistory, readProof } from "./api.ts";
+import { type OwnVault, type Proof, readHistory, readProof } from "./api.ts";
 import { type Check, Checks, judged, keptByL1, same } from "./checks.tsx";
 import {
   accordingToL1,
@@ -40,7 +42,7 @@ export async function vaultView(vaultId: string) {
       </>
     );
   }
-  const { header, hops } = proof;
+  const { header } = proof;
   const history = await readHistory(vaultId);
   // A vault that transfers made is the minted one with another owner, and perhaps a part of it.
   const vault = history.vault ?? proof.vault;
@@ -48,8 +50,6 @@ export async function vaultView(vaultId: string) {
   const batchId = `${mode}-${batchNumber}`;
   const taken = history.after.find(({ status }) => status !== "failed");
   const siblings = proof.siblings.map((hash, i): Fact => [`Sibling ${i + 1}`, code(hash)]);
-  const isWaiting =
-    header === null || hops.some(({ header: { committedAt } }) => committedAt === 0n);
   return (
     <>
       {heading}
@@ -59,16 +59,7 @@ export async function vaultView(vaultId: string) {
       {taken && (
         <Notice>{`A transfer takes this vault: ${fateOf(taken.to)} (${taken.status}).`}</Notice>
       )}
-      <Checks
-        of={[...vaultChecks(proof), ...hopChecks(proof)]}
-        verdicts={{
-          holds: accordingToL1("This vault is on L1"),
-          fails: "This proof is wrong: L1 does not have this vault.",
-          open: isWaiting
-            ? "This vault is sealed. Its commit on L1 is still to come."
-            : "This vault has not been compared with L1.",
-        }}
-      />
+      <Checks of={[...vaultChecks(proof), ...hopChecks(proof)]} verdicts={verdictsOf(proof)} />
       <h2>Content</h2>
       <Facts
         of={[
@@ -91,6 +82,49 @@ export async function vaultView(vaultId: string) {
       </p>
     </>
   );
+}
+
+function verdictsOf({ header, hops }: Proof) {
+  const isWaiting =
+    header === null || hops.some(({ header: { committedAt } }) => committedAt === 0n);
+  return {
+    holds: accordingToL1("This vault is on L1"),
+    fails: "This proof is wrong: L1 does not have this vault.",
+    open: isWaiting
+      ? "This vault is sealed. Its commit on L1 is still to come."
+      : "This vault has not been compared with L1.",
+  };
+}
+
+/** Checks that a vault is on L1 as its owner's list shows it. */
+export async function proofOfOwn(shown: OwnVault) {
+  if (shown.standing === "arriving")
+    return <p class="quiet">Its proof exists once its batch is sealed.</p>;
+  const proof = await readProof(String(shown.vaultId));
+  return (
+    <Checks
+      of={[contentCheck(shown, proof), ...vaultChecks(proof), ...hopChecks(proof)]}
+      verdicts={verdictsOf(proof)}
+    />
+  );
+}
+
+/** A transfer can have split the amount. Then the units of the last vault are for L1 to say. */
+function contentCheck(shown: OwnVault, proof: Proof): Check {
+  const { vault, hops } = proof;
+  return [
+    "The proof is of the token that this page shows, and of you.",
+    () => {
+      const isSame =
+        tipIdOf(proof) === shown.vaultId &&
+        tipOwnerOf(proof) === shown.owner &&
+        vault.chainId === shown.chainId &&
+        vault.assetType === shown.assetType &&
+        vault.blob === shown.blob &&
+        (hops.length > 0 || vault.amount === shown.amount);
+      return judged(isSame, `vault ${tipIdOf(proof)} of ${tipOwnerOf(proof)}`);
+    },
+  ];
 }
 
 /** Name and image by the token's metadata, which no proof covers. */

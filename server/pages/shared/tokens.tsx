@@ -9,7 +9,10 @@ import { orNull, request } from "./request.ts";
 // page fetches those only on request.
 
 export type Metadata = Readonly<Record<string, unknown>>;
-type Vault = Pick<VaultContent, "vaultId" | "chainId" | "assetType" | "blob">;
+type Vault = Pick<VaultContent, "vaultId" | "chainId" | "assetType" | "blob"> & {
+  /** The asset of a vault that is not public yet: only its contract's metadata can be asked for. */
+  readonly unsealedAsset?: string | null;
+};
 
 const known = new Map<string, Promise<Metadata | null>>();
 
@@ -19,10 +22,14 @@ export function readMetadata({
   chainId,
   assetType,
   blob,
+  unsealedAsset,
 }: Vault): Promise<Metadata | null> {
   // All vaults of an ERC-20 have one answer.
-  const key = blob === "0x" ? `${chainId} ${assetType}` : `${vaultId}`;
-  const read = known.get(key) ?? metadataAt(`/public/v1/vaults/${vaultId}/metadata`);
+  const key = unsealedAsset ?? (blob === "0x" ? `${chainId} ${assetType}` : `${vaultId}`);
+  const path = unsealedAsset
+    ? `/public/v1/metadata/${unsealedAsset}`
+    : `/public/v1/vaults/${vaultId}/metadata`;
+  const read = known.get(key) ?? metadataAt(path);
   known.set(key, read);
   read.catch(() => known.delete(key));
   return read;
@@ -35,7 +42,7 @@ export async function metadataAt(path: string): Promise<Metadata | null> {
 
 /** The same in a component. The vault is shown without it too. */
 export function useMetadata(vault: Vault): Metadata {
-  return useLoad(() => readMetadata(vault), vault.vaultId).value ?? {};
+  return useLoad(() => readMetadata(vault), vault.unsealedAsset ?? vault.vaultId).value ?? {};
 }
 
 export function textIn(metadata: Metadata, name: string): string | null {

@@ -63,6 +63,24 @@ export function chooseWallet(one: Wallet): void {
   chosen = one;
 }
 
+const NONE: Provider = {
+  request: async () => {
+    throw new Error("Open this page in a browser with your wallet.");
+  },
+};
+
+/** The wallet that already shows an account to this page, without asking; else any. */
+export async function walletOf(account: string): Promise<Provider> {
+  for (const one of wallets()) {
+    const shown = await one.provider.request({ method: "eth_accounts" }).catch(() => []);
+    const accounts = (shown ?? []) as readonly string[];
+    if (!accounts.some((each) => each.toLowerCase() === account)) continue;
+    chooseWallet(one);
+    return one.provider;
+  }
+  return wallet() ?? NONE;
+}
+
 /**
  * The accounts that the wallet shows to this page, in lower case; the wallet asks its user at
  * first.

@@ -1,0 +1,93 @@
+import type { ComponentChildren } from "preact";
+import { useRef } from "preact/hooks";
+import { useLoad } from "../shared/parts.tsx";
+import { Amount } from "../shared/tokens.tsx";
+import { type OwnVault, readOwnVaults, type SignedIn } from "./api.ts";
+import { fateOf } from "./transfer-view.tsx";
+
+// What the server tells of the owner's vaults, and how the page says it.
+
+/** Milliseconds between two reads, while something is on its way and while nothing is. */
+const HASTY_MS = 2_000;
+const CALM_MS = 5_000;
+
+/** Pages that the first read reads; each later read reads one. */
+const FIRST_PAGES = 10;
+
+/**
+ * The owner's vaults. Their pages are read again and again, one at a time and in turns, while the
+ * page is visible: so they stay as they are at the server, and new ones appear by themselves.
+ */
+export function useOwnVaults(signedIn: SignedIn) {
+  const kept = useRef(new Map<bigint, OwnVault>()).current;
+  const at = useRef({ next: null as string | null, isStarted: false, isWhole: false }).current;
+  const read = async () => {
+    for (let pages = at.isStarted ? 1 : FIRST_PAGES; pages > 0; pages--) {
+      const { vaults, next } = await readOwnVaults(signedIn, at.next);
+      for (const vault of vaults) kept.set(vault.vaultId, vault);
+      at.next = next;
+      at.isWhole ||= next === null;
+      if (next === null) break;
+    }
+    at.isStarted = true;
+    return { vaults: [...kept.values()].sort(byAge), isWhole: at.isWhole };
+  };
+  const isHasty = [...kept.values()].some(isMoving);
+  return useLoad(read, null, isHasty ? HASTY_MS : CALM_MS);
+}
+
+/** The newest first. */
+function byAge(a: OwnVault, b: OwnVault): number {
+  return b.createdAt.localeCompare(a.createdAt) || (a.vaultId < b.vaultId ? -1 : 1);
+}
+
+function isMoving(vault: OwnVault): boolean {
+  return standingAt(vault, false).kind === "waiting";
+}
+
+/** Whether the owner has the vault no more. */
+export function isGone({ standing }: OwnVault): boolean {
+  return ["withdrawn", "given", "redeemed", "failed"].includes(standing);
+}
+
+export interface Standing {
+  readonly text: ComponentChildren;
+  /** What can be selected, what is on its way, and what has come to its end. */
+  readonly kind: "ready" | "waiting" | "spent" | "failed";
+}
+
+/** What the page says of a withdrawal on its way, by the operator's status, and of a paid one. */
+export const ON_THE_WAY: Readonly<Record<string, string>> = {
+  accepted: "Accepted. It waits for its batch and its turn.",
+  submitted: "Sent to L1.",
+};
+export const PAID = "It is on L1, in your wallet.";
+
+const isOnL1 = (status: string) => status === "settled" || status === "finalized";
+
+/** How a vault stands by the server's word. `isRelayed`: the operator pays for its owners. */
+export function standingAt(vault: OwnVault, isRelayed: boolean): Standing {
+  const { standing, transfer, withdrawal, withdrawnBalance, refusal } = vault;
+  if (standing === "arriving")
+    return { text: "On its way to you: its batch is not sealed yet.", kind: "waiting" };
+  if (standing === "leaving")
+    return { text: ON_THE_WAY[withdrawal?.status ?? ""] ?? ON_THE_WAY.accepted, kind: "waiting" };
+  if (standing === "withdrawn") return { text: PAID, kind: "spent" };
+  if (standing === "failed") return { text: "The token refused it on L1.", kind: "failed" };
+  if (transfer !== null && standing !== "held") {
+    const fate = `It is ${fateOf(transfer.to)}`;
+    return isOnL1(transfer.status)
+      ? { text: `${fate}.`, kind: "spent" }
+      : { text: `${fate}; ${transfer.status}.`, kind: "waiting" };
+  }
+  const can = isRelayed ? "You can withdraw it or give it away." : "You can withdraw it.";
+  if (withdrawal?.status === "failed") {
+    const why = withdrawal.failure ?? "no reason given";
+    return { text: `The withdrawal failed: ${why}`, kind: "ready" };
+  }
+  if (refusal !== undefined)
+    return { text: `Its token does not take it on L1 for now: ${refusal}`, kind: "ready" };
+  if (withdrawnBalance === 0n) return { text: can, kind: "ready" };
+  const paid = <Amount key="paid" of={vault} amount={withdrawnBalance} />;
+  return { text: [paid, ` of it is on L1. ${can}`], kind: "ready" };
+}
