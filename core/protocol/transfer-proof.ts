@@ -94,12 +94,22 @@ export function isTransferred({
   return hops.length > 0 || refutation !== undefined;
 }
 
-/** The vault that is paid: the last one of a chain of transfers, or the minted one. */
+/**
+ * The vault that is paid: the last one of a chain of transfers, or the minted one.
+ *
+ * @example
+ * const isShown = tipIdOf(proof) === vaultId;
+ */
 export function tipIdOf({ vault, hops = [] }: Chain): VaultId {
   return hops.at(-1)?.outId ?? vault.vaultId;
 }
 
-/** Its owner, if each record is valid. The zero address when it is redeemed. */
+/**
+ * Its owner, if each record is valid. The zero address when it is redeemed.
+ *
+ * @example
+ * const isMine = tipOwnerOf(proof) === address.toLowerCase();
+ */
 export function tipOwnerOf({ vault, hops = [] }: Chain): Address {
   const paid = hops.findLast(({ part }) => part === TransferPart.receiver);
   return (paid?.to ?? vault.owner).toLowerCase() as Address;
