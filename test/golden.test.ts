@@ -20,6 +20,7 @@ import { knownContracts } from "../core/protocol/contract-code.ts";
 import { receiptOf, verifyReceipt } from "../core/protocol/receipt.ts";
 import { ENTRY_KINDS } from "../core/store/entries.ts";
 import { EVENT_TYPES } from "../core/store/event-record.ts";
+import { FORMAT_VERSION } from "../core/store/format.ts";
 import { genesisOf } from "../core/store/genesis.ts";
 import { decodeEntry, encodeEntry, readJournal } from "../core/store/journal.ts";
 import { LevelStore } from "../core/store/level-store.ts";
@@ -238,10 +239,11 @@ describe("a store goes from one format to the next in one atomic step", () => {
   });
 
   test("and a server of a cluster does not follow a leader of a newer one", async () => {
-    const value = Buffer.from("mintmark store 9 by 1.1.0\n");
+    const newer = FORMAT_VERSION + 1;
+    const value = Buffer.from(`mintmark store ${newer} by 1.1.0\n`);
     const genesis = {
       ...genesisOf({ settlement: SETTLEMENT, environment: "sandbox" }),
-      formatVersion: 9,
+      formatVersion: newer,
     };
     for (const [name, first, advice] of [
       ["behind-step", { type: "put", key: FORMAT_KEY, value }, "Use the version 1.1.0"],
@@ -256,7 +258,7 @@ describe("a store goes from one format to the next in one atomic step", () => {
         first,
       ]);
       const message = expect.stringMatching(
-        `format 9, .* reads format 8. Nothing of that format was written. ${advice}`,
+        `format ${newer}, .* reads format ${FORMAT_VERSION}. Nothing of that format was written. ${advice}`,
       );
       const refused = { code: "store_mismatch", message };
       // It follows the entries, or it fills its empty folder from the snapshot.
