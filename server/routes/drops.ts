@@ -61,8 +61,9 @@ export const dropEndpoints: readonly Endpoint[] = [
         if (total > MAX_BYTES) throw new ServerError("body_too_large");
         request.account?.pay(Math.ceil(total / ROWS_UNIT));
       };
+      const onRows = (total: number) => request.account?.rows(total);
       const rows = (request.body as Readable | undefined) ?? Readable.from([]);
-      const upload = { format, defaults, dryRun, unsure, engine, onBytes, ...id };
+      const upload = { format, defaults, dryRun, unsure, engine, onBytes, onRows, ...id };
       try {
         if (drops === null) throw new ServerError("drops_unavailable");
         onBytes(Number(request.headers["content-length"] ?? 0));

@@ -11,6 +11,7 @@ import {
   runDrop,
   UnsureOutcome,
 } from "../../core/mint/drops/drop.ts";
+import { Drops } from "../../core/mint/drops/drops.ts";
 import { AnotherDrop } from "../../core/mint/drops/progress.ts";
 import { surveyOf } from "../../core/mint/drops/windows.ts";
 import { TokenBuckets } from "../../server/http/access/rate-limit.ts";
@@ -264,6 +265,123 @@ describe("a drop", () => {
     expect(isOver).toBe(false);
     now = 1_000;
     await waiting;
+  });
+});
+
+describe("others get their turns", () => {
+  const FAULTY = {
+    csv: `ownerAddress,tokenId\n${"x,y\n".repeat(400_000)}`,
+    ndjson: "{}\n".repeat(400_000),
+  };
+  const good = (count: number) =>
+    Array.from({ length: count }, (_, i) => `${owner(20_000 + i)},3\n`).join("");
+  const principal = {
+    applicationId: world.applicationId,
+    keyId: world.keyId,
+    scopes: ["mint", "users"] as const,
+  };
+
+  test.each(["csv", "ndjson"] as const)(
+    "because a %s file is read only to its 100th fault",
+    async (format) => {
+      let pieces = 0;
+      async function* counted() {
+        for await (const piece of piecesOf(FAULTY[format], 65_536)) {
+          pieces += 1;
+          yield piece;
+        }
+      }
+      const found = await surveyOf(counted(), format, {}, world.engine.limits);
+      expect([found.errors.length, found.moreErrors]).toEqual([100, true]);
+      expect(found.rows).toBeLessThanOrEqual(1_001);
+      expect(pieces).toBeLessThanOrEqual(2);
+    },
+  );
+
+  test.each([
+    ["short rows", `ownerAddress,amount\n${good(4_000)}`],
+    [
+      "many columns",
+      `ownerAddress,amount,${Array.from({ length: 3_000 }, (_, i) => `attribute:${i}`).join()}\n${`${owner(1)},1${",".repeat(3_000)}\n`.repeat(50)}`,
+    ],
+  ])("after every few hundred rows or bytes of a file with %s", async (_, text) => {
+    let [bytes, rows, before] = [0, 0, 0];
+    const most = { rows: 0, bytes: 0 };
+    async function* counted() {
+      for await (const piece of piecesOf(text, 1_024)) {
+        bytes += piece.length;
+        yield piece;
+      }
+    }
+    const turn = async (total: number) => {
+      most.rows = Math.max(most.rows, total - rows);
+      most.bytes = Math.max(most.bytes, bytes - before);
+      [rows, before] = [total, bytes];
+    };
+    const { errors } = await surveyOf(
+      counted(),
+      "csv",
+      { assetId: world.erc20.assetId },
+      world.engine.limits,
+      { turn },
+    );
+    expect(errors).toEqual([]);
+    expect(rows).toBeGreaterThan(0);
+    expect(most.rows).toBeLessThanOrEqual(256);
+    expect(most.bytes).toBeLessThanOrEqual(4_096);
+  });
+
+  test("one after each of theirs, while ten drops are uploaded at once", async () => {
+    const turns = new EventLoopTurns();
+    let taken = 0;
+    const counting = {
+      turn(caller: string) {
+        return turns.turn(caller).then(() => {
+          if (caller === world.applicationId) taken += 1;
+        });
+      },
+    } as EventLoopTurns;
+    const buckets = new TokenBuckets("key", { units: 1e9, windowSeconds: 1 });
+    await using drops = new Drops({
+      folder: join(folder, "ten"),
+      engine: world.engine,
+      pace: paceOf(counting, buckets),
+      onError: (error) => expect(error).toBeUndefined(),
+    });
+    const defaults = { assetId: world.erc20.assetId, dataAvailabilityMode: "validium" };
+    const text = `ownerAddress,amount\n${good(3_000)}x,y\n`;
+    let open = 10;
+    const uploads = Array.from({ length: 10 }, (_, i) =>
+      drops
+        .upload(principal, { format: "csv", defaults }, piecesOf(`${text}${i}`, 65_536))
+        .then(
+          () => "taken",
+          ({ code }) => code,
+        )
+        .finally(() => open--),
+    );
+    const waits: number[] = [];
+    while (open > 0) {
+      const before = taken;
+      await counting.turn("other");
+      waits.push(taken - before);
+    }
+    expect(await Promise.all(uploads)).toEqual(Array(10).fill("drop_invalid"));
+    expect(taken).toBeGreaterThanOrEqual(10 * 12);
+    expect(Math.max(...waits)).toBeLessThanOrEqual(1);
+    expect(waits.length).toBeGreaterThan(10);
+  });
+
+  test("while a drop goes on behind the rows that it has minted", async () => {
+    const text = `ownerAddress,amount\n${good(3_000)}`;
+    const drop = task(text);
+    await runDrop(drop);
+    let turns = 0;
+    const turn = async () => {
+      turns += 1;
+    };
+    expect((await runDrop({ ...drop, source: piecesOf(text, 65_536), turn })).minted).toBe(3_000);
+    expect(turns).toBeGreaterThanOrEqual(12);
   });
 });
 

@@ -143,6 +143,25 @@ test("an upload pays for its length before it is read", async () => {
   expect((await send(39)).code).toBe("drop_invalid");
 });
 
+test("rows that are read cost a unit for four, on credit, whether they are minted or not", async () => {
+  const key = { units: 1_000, windowSeconds: 1_000_000 };
+  await using poor = await createWorld({
+    drops: join(folder, "rows"),
+    rateLimits: { key },
+    now: () => 0,
+  });
+  const send = async (raw: string) => {
+    const url = `${PATH}?assetId=${poor.erc20.assetId}&dataAvailabilityMode=validium`;
+    const headers = { ...CSV, "x-api-key": poor.key };
+    const answer = await poor.app.inject({ method: "POST", url, headers, payload: raw });
+    return [answer.statusCode, answer.headers.ratelimit];
+  };
+  const faulty = `ownerAddress,tokenId\n${"x,y\n".repeat(400)}`;
+  expect(await send(faulty)).toEqual([422, expect.stringContaining(";r=900;")]);
+  expect(await send(rowsOf(0, 5_000))).toEqual([202, expect.stringContaining(";r=0;")]);
+  expect((await send(faulty))[0]).toBe(429);
+});
+
 test("a drop is its application's own, and needs the scope to mint", async () => {
   const { body: drop } = await upload(rowsOf(2_000, 1));
   await ended(drop.dropId);

@@ -7,7 +7,7 @@ import type { MintResult } from "../mint-results.ts";
 import type { MintOptions, Mints } from "../mints.ts";
 import type { RequestLimits } from "../reader.ts";
 import { type Counts, DropFiles, type Intent, type LeftOut } from "./progress.ts";
-import { columnOf, type DropFormat, rowsOf, sentenceOf } from "./rows.ts";
+import { columnOf, type DropFormat, rowsOf, sentenceOf, type Turn } from "./rows.ts";
 import {
   type DropDefaults,
   type RowsRequest,
@@ -85,6 +85,8 @@ export interface DropTask {
   readonly format: DropFormat;
   readonly defaults: DropDefaults;
   readonly minting: Minting;
+  /** Awaited after every few hundred rows. Default: no wait. */
+  readonly turn?: Turn;
   /** Paths of the two files. */
   readonly result: string;
   readonly progress: string;
@@ -124,7 +126,7 @@ export async function runDrop(task: DropTask): Promise<Counts> {
   const { done: before } = files.counts;
   task.onProgress(files.counts);
   let index = 0;
-  for await (const window of windowsOf(rowsOf(task.source, task.format))) {
+  for await (const window of windowsOf(rowsOf(task.source, task.format, task.turn))) {
     if (index++ < before) continue;
     task.signal.throwIfAborted();
     const { lines, counts } = await mintWindow(task, files, window, index - 1);
@@ -268,7 +270,7 @@ export interface DropEngine {
 
 /**
  * Waits before each request of a drop. `tokens` is the number of its tokens; 0 for a request that
- * is sent again. Rejects with the signal's reason.
+ * is sent again, and before the next few hundred rows are read. Rejects with the signal's reason.
  */
 export type Pace = (principal: Principal, tokens: number, signal: AbortSignal) => Promise<void>;
 

@@ -3,6 +3,7 @@ import { createReadStream } from "node:fs";
 import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
+import { setImmediate } from "node:timers/promises";
 import { Turns } from "../../at-once.ts";
 import { MintmarkError } from "../../errors.ts";
 import type { Principal } from "../../model.ts";
@@ -78,6 +79,8 @@ export interface DropUpload {
    * call.
    */
   readonly onBytes?: (total: number) => void;
+  /** Called with the rows read so far. An error that it throws refuses the drop. Default: no call. */
+  readonly onRows?: (total: number) => void;
 }
 
 interface Uploaded {
@@ -91,7 +94,7 @@ export interface DropsOptions {
   /** The folder of drops; it outlives the process. Created when missing. */
   readonly folder: string;
   readonly engine: DropEngine;
-  /** Waits before each request, for rate limits. Default: no wait. */
+  /** Waits for rate limits and turns. Default: one pass of the event loop. */
   readonly pace?: Pace;
   /** Called with an error of this process. */
   readonly onError: (error: unknown) => void;
@@ -110,6 +113,7 @@ export interface DropsOptions {
  */
 export class Drops implements AsyncDisposable {
   readonly #options: DropsOptions;
+  readonly #pace: Pace;
   readonly #jobs = new Map<string, Job>();
   /** Running and waiting drops, by id. */
   readonly #runs = new Map<
@@ -127,6 +131,7 @@ export class Drops implements AsyncDisposable {
 
   constructor(options: DropsOptions) {
     this.#options = options;
+    this.#pace = options.pace ?? (() => setImmediate());
   }
 
   /** Resumes the unfinished drops of an earlier process. */
@@ -162,7 +167,7 @@ export class Drops implements AsyncDisposable {
     const draft = join(this.#options.folder, `${randomUUID()}${DRAFT}`);
     try {
       await mkdir(draft, { recursive: true });
-      const survey = await this.#receive(join(draft, ROWS), upload, source);
+      const survey = await this.#receive(join(draft, ROWS), principal, upload, source);
       // One after another, so the same rows twice at once are one drop.
       return await this.#alone(applicationId, () => this.#take(principal, upload, survey, draft));
     } finally {
@@ -299,16 +304,23 @@ export class Drops implements AsyncDisposable {
 
   async #receive(
     path: string,
-    { format, defaults, onBytes }: DropUpload,
+    principal: Principal,
+    { format, defaults, onBytes, onRows }: DropUpload,
     source: AsyncIterable<Uint8Array>,
   ): Promise<Survey> {
     await using file = await open(path, "wx");
     let total = 0;
     const { limits } = this.#options.engine;
-    const survey = await surveyOf(source, format, defaults, limits, async (piece) => {
-      total += piece.length;
-      onBytes?.(total);
-      await file.appendFile(piece);
+    const survey = await surveyOf(source, format, defaults, limits, {
+      keep: async (piece) => {
+        total += piece.length;
+        onBytes?.(total);
+        await file.appendFile(piece);
+      },
+      turn: async (rows) => {
+        onRows?.(rows);
+        await this.#pace(principal, 0, this.#closing.signal);
+      },
     });
     requireForm(survey);
     await file.datasync();
@@ -343,14 +355,15 @@ export class Drops implements AsyncDisposable {
   ): Promise<void> {
     if (signal.aborted) return;
     const { applicationId, keyId, scopes, id, format, defaults } = job;
-    const { pace = async () => {} } = this.#options;
+    const principal = { applicationId, keyId, scopes };
     const place = this.#place(job);
     this.#change(job, { status: "running" });
     try {
       await runDrop({
         ...{ id, format, defaults, unsure, signal },
         source: piecesOf(join(place, ROWS)),
-        minting: engineMinting(engine, pace, { applicationId, keyId, scopes }, job.dryRun, signal),
+        minting: engineMinting(engine, this.#pace, principal, job.dryRun, signal),
+        turn: () => this.#pace(principal, 0, signal),
         result: join(place, RESULT),
         progress: join(place, PROGRESS),
         onProgress: ({ minted, mintable, refused, unknown, bytes }) =>

@@ -78,10 +78,51 @@ const TOO_LONG = `the row has more than ${MAX_ROW_BYTES} bytes`;
 const UNREADABLE = "\ufffd";
 const NOT_UTF8 = "has bytes that are not UTF-8; save the file as CSV in UTF-8";
 
-/** The rows of a file, in order. Throws `UnreadableRow`. */
-export function rowsOf(source: AsyncIterable<Uint8Array>, format: DropFormat): AsyncGenerator<Row> {
-  return format === "csv" ? csvRows(source) : ndjsonRows(source);
+/** Resolves when the event loop has served others. */
+export type Turn = () => Promise<void>;
+
+/** So many lines or bytes take some milliseconds to read, also where each byte ends a field. */
+const LINES_A_TURN = 256;
+const BYTES_A_TURN = 4 * 1024;
+
+/**
+ * The rows of a file, in order. Throws `UnreadableRow`.
+ *
+ * @param turn - awaited after every few hundred rows
+ */
+export function rowsOf(
+  source: AsyncIterable<Uint8Array>,
+  format: DropFormat,
+  turn: Turn = async () => {},
+): AsyncGenerator<Row> {
+  const pieces = inTurns(source, turn);
+  return format === "csv" ? csvRows(pieces) : ndjsonRows(pieces);
 }
+
+async function* inTurns(source: AsyncIterable<Uint8Array>, turn: Turn): AsyncGenerator<Uint8Array> {
+  for await (const piece of source)
+    for (let start = 0; start < piece.length; ) {
+      const slice = piece.subarray(start, start + BYTES_A_TURN);
+      const end = endOfLine(slice, LINES_A_TURN);
+      yield slice.subarray(0, end);
+      start += end;
+      await turn();
+    }
+}
+
+/** Where the line of this number ends; the end of the text when it has fewer. */
+function endOfLine(text: Uint8Array, line: number): number {
+  let end = 0;
+  for (let i = 0; i < line; i++) {
+    const found = text.indexOf(NEWLINE, end);
+    if (found === -1) return text.length;
+    end = found + 1;
+  }
+  return end;
+}
+
+/** With more in its buffer, the parser would read several pieces without a turn. */
+const ONE_PIECE = { writableHighWaterMark: 1 };
 
 async function* csvRows(source: AsyncIterable<Uint8Array>): AsyncGenerator<Row> {
   // Loaded only for a CSV file, so other commands start without it.
@@ -94,6 +135,7 @@ async function* csvRows(source: AsyncIterable<Uint8Array>): AsyncGenerator<Row> 
     record_delimiter: ["\r\n", "\n"],
     skip_empty_lines: true,
     trim: true,
+    ...ONE_PIECE,
   });
   const cut: { at?: UnreadableRow } = {};
   const short = shortLines(source, (row) => {

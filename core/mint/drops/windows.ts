@@ -149,10 +149,11 @@ function tokensOf({ fields: { quantity } }: Row): number {
 /** Most rows of one drop. */
 const MAX_ROWS = 1_000_000;
 
-/** The result of a first reading of a drop, before any mint. */
+/** The result of a first reading of a drop, before any mint. It ends early at too many faults. */
 export interface Survey {
-  /** SHA-256 of the file, in hex. */
+  /** SHA-256 of what was read, in hex. */
   readonly digest: string;
+  /** Rows that were read. */
   readonly rows: number;
   /** The first errors of form, at most `MAX_ISSUES`. Without errors, the drop can be minted. */
   readonly errors: readonly RowError[];
@@ -160,17 +161,21 @@ export interface Survey {
   readonly moreErrors: boolean;
 }
 
-/**
- * Reads a whole drop and checks the form of its rows.
- *
- * @param keep - receives each piece of the file, and is awaited
- */
+/** What happens while a drop is surveyed; each is awaited. */
+export interface Surveying {
+  /** Receives each piece of the file. */
+  keep?(piece: Uint8Array): Promise<void>;
+  /** Called with the number of rows read so far, after every few hundred and at the end. */
+  turn?(rows: number): Promise<void>;
+}
+
+/** Reads a drop and checks the form of its rows, up to {@link MAX_ISSUES} faults. */
 export async function surveyOf(
   source: AsyncIterable<Uint8Array>,
   format: DropFormat,
   defaults: DropDefaults,
   limits: RequestLimits,
-  keep: (piece: Uint8Array) => Promise<void> = async () => {},
+  { keep = async () => {}, turn = async () => {} }: Surveying = {},
 ): Promise<Survey> {
   const hash = createHash("sha256");
   const errors: RowError[] = [];
@@ -185,22 +190,22 @@ export async function surveyOf(
     }
   }
   async function* counted(): AsyncGenerator<Row> {
-    for await (const row of rowsOf(tapped(), format)) {
+    for await (const row of rowsOf(tapped(), format, () => turn(rows))) {
       if (++rows > MAX_ROWS)
         throw new UnreadableRow(row.row, `a drop has at most ${MAX_ROWS} rows; divide it`);
       const field = recipientField(row);
       kind ??= field;
-      if (field !== kind && errors.length <= MAX_ISSUES)
+      if (field !== kind)
         errors.push({ row: row.row, field, code: "validation_failed", detail: MIXED[kind] });
       yield row;
     }
   }
   try {
     for await (const window of windowsOf(counted())) {
-      if (errors.length > MAX_ISSUES) continue;
       const found = formErrors(window, defaults, limits, format);
       errors.push(...found.errors);
-      more ||= found.more;
+      more = found.more || errors.length > MAX_ISSUES;
+      if (more) break;
     }
     if (rows === 0)
       errors.push({
@@ -213,12 +218,13 @@ export async function surveyOf(
     if (!(error instanceof UnreadableRow)) throw error;
     errors.push({ row: error.row, field: "", code: "validation_failed", detail: error.message });
   }
+  await turn(rows);
   errors.sort((a, b) => a.row - b.row);
   return {
     digest: hash.digest("hex"),
     rows,
     errors: errors.slice(0, MAX_ISSUES),
-    moreErrors: more || errors.length > MAX_ISSUES,
+    moreErrors: more,
   };
 }
 

@@ -40,6 +40,8 @@ const BODY_UNIT = 1024;
 const PIECE_BYTES = 16;
 /** Bytes of a binary response per unit; these are cheap to make. */
 const BINARY_UNIT = 1024 * 1024;
+/** Rows of a drop per unit: reading them takes as long as a small request. */
+const UNIT_ROWS = 4;
 /** Bytes of a request's own objects, while its body arrives and its response waits. */
 const REQUEST_BYTES = 8 * 1024;
 /** Bytes of a request in progress besides them: a page of a list as objects and text. */
@@ -97,6 +99,19 @@ export class Account {
     this.#paid += more;
   }
 
+  /** Raises the payment for work that is done: on credit where the caller has too few units. */
+  owe(units: number): void {
+    const more = Math.min(units, this.#meter.quota.units) - this.#paid;
+    if (more <= 0) return;
+    this.#meter.owe(this.caller.name, more, this.#reply, this.caller.tenant);
+    this.#paid += more;
+  }
+
+  /** Called with the rows of a drop that were read. */
+  rows(count: number): void {
+    this.owe(Math.ceil(count / UNIT_ROWS));
+  }
+
   /** Called before the engine makes proofs by KZG. */
   prove(proofs: number): void {
     this.pay(proofs * this.#prices.kzgProof);
@@ -135,18 +150,9 @@ export class Account {
     this.#expected += more;
   }
 
-  /**
-   * Called once the response is made; repeats are harmless. Units are taken on credit, because the
-   * work is done.
-   */
+  /** Called once the response is made; repeats are harmless. */
   answered(bytes: number, binary: boolean): void {
-    const units = Math.min(
-      Math.ceil(bytes / (binary ? BINARY_UNIT : this.#prices.unitBytes)),
-      this.#meter.quota.units,
-    );
-    if (units > this.#paid)
-      this.#meter.owe(this.caller.name, units - this.#paid, this.#reply, this.caller.tenant);
-    this.#paid = Math.max(this.#paid, units);
+    this.owe(Math.ceil(bytes / (binary ? BINARY_UNIT : this.#prices.unitBytes)));
     const held = this.#isShared ? 0 : bytes;
     this.#hold(held - this.#expected);
     this.#expected = held;
