@@ -14,6 +14,7 @@ import { ServerError } from "./http/errors.ts";
 import { tagOf } from "./http/etag.ts";
 import { fastifyApp } from "./http/fastify-app.ts";
 import { idempotencyKeyOf } from "./http/idempotency.ts";
+import { endedEarly } from "./http/turns.ts";
 import { acceptForm, acceptJson, acceptStreams, FORM } from "./http/wire/body.ts";
 import { mountPage } from "./pages/files.ts";
 import { guidePage } from "./pages/guide.ts";
@@ -286,8 +287,7 @@ function oneByOne(endpoint: Endpoint): Endpoint["respond"] {
   return (service, request, reply) =>
     service.turns.alone(request.account?.caller.name ?? request.ip, async () => {
       // Nobody waits for the response.
-      if (reply.raw.destroyed)
-        throw new ServerError("malformed_request", "The connection ended early.");
+      if (reply.raw.destroyed) throw endedEarly();
       const made = await endpoint.respond(service, request, reply);
       // Before the next one begins, which would otherwise count this one's reservation.
       settle(request, reply, made);

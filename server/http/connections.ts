@@ -1,5 +1,6 @@
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
+import { setImmediate, setTimeout } from "node:timers/promises";
 import { timeUuid } from "../../core/internal.ts";
 import { addressGroup } from "./address.ts";
 import { problem, type ServerErrorCode } from "./errors.ts";
@@ -62,6 +63,8 @@ const MOST_CONNECTIONS = 12_288;
  * Milliseconds between two connections of strangers, so that they take a tenth of the event loop.
  */
 const STRANGER_MS = 4;
+/** Strangers who are looked at together, whether they are still there. */
+const LOOKED_AT = 64;
 
 /** Most addresses of tenants that are remembered. */
 const MOST_KNOWN = 10_000;
@@ -79,17 +82,23 @@ export const RECOGNIZED = "mintmark:recognized";
 export function boundConnections(server: Server, most = MOST_CONNECTIONS): void {
   const strangers = new Crowds();
   const tenants = new Crowds();
-  const turns = { ofStrangers: new EventLoopTurns(STRANGER_MS), ofTenants: new EventLoopTurns() };
+  const turns = new EventLoopTurns();
   const known = new Set<string>();
   const [begin] = server.listeners("connection");
   if (begin === undefined) throw new Error("the server does not serve HTTP");
   server.off("connection", begin as () => void);
   Object.assign(server, { pauseOnConnect: true });
+  const start = (socket: Socket): void => {
+    if (!server.listening) socket.destroy();
+    if (socket.destroyed) return;
+    begin.call(server, socket);
+    socket.resume();
+  };
+  const waiting = new Entrance(start);
   server.on("connection", async (socket) => {
     const address = addressGroup(socket.remoteAddress, 48);
-    // Until Node's HTTP server listens to it.
-    const ignore = () => {};
-    socket.on("error", ignore);
+    // Node's HTTP server listens to it only later.
+    socket.on("error", () => {});
     strangers.add(address, socket);
     socket.once("close", () => strangers.delete(address, socket));
     socket.once(RECOGNIZED, (tenant: string) => {
@@ -103,13 +112,60 @@ export function boundConnections(server: Server, most = MOST_CONNECTIONS): void 
     });
     if (strangers.count + tenants.count > most)
       (strangers.count > most / 2 ? strangers : tenants).endOne();
-    await (known.has(address) ? turns.ofTenants : turns.ofStrangers).turn(address);
-    socket.off("error", ignore);
-    if (!server.listening) socket.destroy();
-    if (socket.destroyed) return;
-    begin.call(server, socket);
-    socket.resume();
+    if (!known.has(address)) return waiting.add(address, socket);
+    await turns.turn(address);
+    start(socket);
   });
+}
+
+/** Strangers' connections wait here, and begin one after another. Addresses take turns. */
+class Entrance {
+  readonly #waiting = new Map<string, Set<Socket>>();
+  readonly #begin: (socket: Socket) => void;
+  #isOpen = false;
+
+  constructor(begin: (socket: Socket) => void) {
+    this.#begin = begin;
+  }
+
+  add(address: string, socket: Socket): void {
+    const own = this.#waiting.get(address) ?? new Set();
+    this.#waiting.set(address, own.add(socket));
+    if (!this.#isOpen) void this.#admitAll();
+  }
+
+  async #admitAll(): Promise<void> {
+    this.#isOpen = true;
+    while (this.#waiting.size > 0) {
+      const next = Array.from({ length: LOOKED_AT }, () => this.#next()).filter(
+        (each) => each !== null,
+      );
+      // Only a read shows that a peer has closed its connection.
+      for (const socket of next) socket.read(0);
+      await setImmediate();
+      await setImmediate();
+      for (const socket of next) {
+        if (socket.readableEnded) socket.destroy();
+        if (socket.destroyed) continue;
+        this.#begin(socket);
+        await setTimeout(STRANGER_MS);
+      }
+    }
+    this.#isOpen = false;
+  }
+
+  /** The oldest connection of the address whose turn it is; null for none. */
+  #next(): Socket | null {
+    const [first] = this.#waiting;
+    if (first === undefined) return null;
+    const [address, own] = first;
+    const [socket = null] = own;
+    if (socket !== null) own.delete(socket);
+    // Puts the address behind the others.
+    this.#waiting.delete(address);
+    if (own.size > 0) this.#waiting.set(address, own);
+    return socket;
+  }
 }
 
 /** Sockets by the name of whom they belong to. */

@@ -1,30 +1,38 @@
+import type { ServerResponse } from "node:http";
+import { ServerError } from "./errors.ts";
+
 /**
  * Shares the event loop among long work. Each piece of work waits for a turn, and each pass of the
  * loop gives one turn. So a small request waits for one piece at most. Callers with waiting pieces
  * take turns.
  */
 export class EventLoopTurns {
-  readonly #waiting = new Map<string, (() => void)[]>();
+  readonly #waiting = new Map<string, Set<() => void>>();
   /** By caller, the end of its newest large work. */
   readonly #alone = new Map<string, Promise<unknown>>();
-  readonly #pauseMs: number;
-  #last = Number.NEGATIVE_INFINITY;
-
-  /** Turns are at least `pauseMs` apart. Default: one pass of the loop. */
-  constructor(pauseMs = 0) {
-    this.#pauseMs = pauseMs;
-  }
 
   /**
    * Resolves at this caller's turn. Do the work before the next `await`, to stay in this pass of
-   * the loop.
+   * the loop. Once the connection of `response` is closed, nobody needs the work: then the turn is
+   * for the next one, and this rejects.
    */
-  turn(caller: string): Promise<void> {
-    return new Promise((resolve) => {
-      if (this.#waiting.size === 0) this.#next();
-      const queue = this.#waiting.get(caller);
-      if (queue === undefined) this.#waiting.set(caller, [resolve]);
-      else queue.push(resolve);
+  turn(caller: string, response?: ServerResponse): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (response?.destroyed) return reject(endedEarly());
+      if (this.#waiting.size === 0) setImmediate(() => this.#give());
+      const queue = this.#waiting.get(caller) ?? new Set();
+      this.#waiting.set(caller, queue);
+      const leave = () => {
+        queue.delete(go);
+        if (queue.size === 0 && this.#waiting.get(caller) === queue) this.#waiting.delete(caller);
+        reject(endedEarly());
+      };
+      const go = () => {
+        response?.off("close", leave);
+        resolve();
+      };
+      queue.add(go);
+      response?.once("close", leave);
     });
   }
 
@@ -41,22 +49,21 @@ export class EventLoopTurns {
     }
   }
 
-  #next(): void {
-    const wait = this.#last + this.#pauseMs - performance.now();
-    if (wait > 0) setTimeout(() => this.#give(), wait);
-    else setImmediate(() => this.#give());
-  }
-
   #give(): void {
     const [next] = this.#waiting;
     if (next === undefined) return;
     const [caller, queue] = next;
-    const go = queue.shift();
+    const [go] = queue;
+    if (go !== undefined) queue.delete(go);
     // Puts the caller behind the others.
     this.#waiting.delete(caller);
-    if (queue.length > 0) this.#waiting.set(caller, queue);
-    this.#last = performance.now();
-    if (this.#waiting.size > 0) this.#next();
+    if (queue.size > 0) this.#waiting.set(caller, queue);
+    if (this.#waiting.size > 0) setImmediate(() => this.#give());
     go?.();
   }
+}
+
+/** Answers nobody: the connection has ended. */
+export function endedEarly(): ServerError {
+  return new ServerError("malformed_request", "The connection ended early.");
 }

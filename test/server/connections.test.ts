@@ -75,6 +75,43 @@ test("hundreds of new connections from one address delay neither a tenant's nor 
   }
 });
 
+test("connections of thousands of addresses that close at once delay nobody behind them", async () => {
+  const server = createServer((_request, response) => response.end("well"));
+  let begun = 0;
+  const [begin] = server.listeners("connection");
+  if (begin === undefined) throw new Error("no listener");
+  server.removeAllListeners("connection");
+  server.on("connection", (socket) => {
+    begun += 1;
+    begin.call(server, socket);
+  });
+  boundConnections(server);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const first = new Connection(port, "127.0.0.1");
+  expect((await first.write(REQUEST).answer()).status).toBe(200);
+  let accepted = 0;
+  server.on("connection", () => {
+    accepted += 1;
+  });
+  try {
+    const strangers = Array.from(
+      { length: 600 },
+      (_, i) => new Connection(port, `127.2.${i >> 8}.${i & 255}`),
+    );
+    for (const { socket } of strangers) socket.once("connect", () => socket.destroy());
+    await expect.poll(() => accepted).toBe(600);
+    const monitor = new Connection(port, "127.0.0.9").write(REQUEST);
+    expect((await monitor.answer()).status).toBe(200);
+    monitor.socket.destroy();
+    // Some had not closed yet when they were looked at.
+    expect(begun).toBeLessThan(200);
+  } finally {
+    first.socket.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  }
+});
+
 const memory = new HeldBytes();
 let world: World;
 let port: number;

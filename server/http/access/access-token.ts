@@ -8,6 +8,7 @@ import {
   SCOPES,
   type Scope,
 } from "../../../core/index.ts";
+import { orNull } from "../../../core/internal.ts";
 import { ServerError } from "../errors.ts";
 
 export const TOKEN_SECONDS = 15 * 60;
@@ -109,7 +110,7 @@ export class AccessTokens {
   async verify(token: string): Promise<Principal> {
     const { applicationId, keyId, scopes } = await this.#claims(token);
     const key = await this.#key(applicationId, keyId);
-    if (key === undefined || key.revokedAt !== null) throw new MintmarkError("credentials_invalid");
+    if (key === null || key.revokedAt !== null) throw new MintmarkError("credentials_invalid");
     if (key.expiresAt !== null && key.expiresAt <= Date.now())
       throw new MintmarkError("credentials_expired");
     const { suspended } = await this.#engine.applications.get(applicationId);
@@ -139,14 +140,9 @@ export class AccessTokens {
     }
   }
 
-  /** The key; undefined for an unknown key or application. */
-  async #key(applicationId: string, keyId: string): Promise<ApiKey | undefined> {
-    try {
-      for await (const key of this.#engine.keys.list(applicationId))
-        if (key.keyId === keyId) return key;
-    } catch (error) {
-      if (!(error instanceof MintmarkError) || error.code !== "application_not_found") throw error;
-    }
-    return undefined;
+  /** The key; null for an unknown key or application. */
+  #key(applicationId: string, keyId: string): Promise<ApiKey | null> {
+    const find = () => this.#engine.keys.get(applicationId, keyId);
+    return orNull("application_not_found", () => orNull("key_not_found", find));
   }
 }

@@ -4,7 +4,7 @@ import { type Engine, MintmarkError } from "../../../core/index.ts";
 import { parseJson } from "../../../core/internal.ts";
 import { PUBLIC } from "../access/rate-account.ts";
 import { ServerError } from "../errors.ts";
-import type { EventLoopTurns } from "../turns.ts";
+import { type EventLoopTurns, endedEarly } from "../turns.ts";
 import { BufferPool } from "./buffers.ts";
 
 export const FORM = "application/x-www-form-urlencoded";
@@ -27,6 +27,7 @@ export function acceptJson(app: FastifyInstance, { buffers, turns, engine }: Jso
       const { buffer, length } = await receive(request, payload, buffers);
       try {
         if (length > MOST_AT_ONCE) await turns.turn(account?.caller.tenant ?? PUBLIC);
+        if (payload.socket.destroyed) throw endedEarly();
         const body = buffer.subarray(0, length);
         if (length > LEAST_COUNTED) requireSparse(body, engine.limits);
         return length === 0 ? undefined : parseJson(body);

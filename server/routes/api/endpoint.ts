@@ -230,7 +230,7 @@ export function endpoint<
   const noQuery = query.safeParse({});
   const answer = async (call: Call<A, Given<P>, Given<Q>, Given<B>>) => {
     const tenant = call.request.principal?.applicationId ?? call.request.owner;
-    if (rest.inTurn && tenant) await call.service.turns.turn(tenant);
+    if (rest.inTurn && tenant) await call.service.turns.turn(tenant, call.reply.raw);
     const made = await handle(call);
     return isObject(made) && made !== call.reply ? write?.(made as never) : made;
   };
