@@ -38,4 +38,4 @@ export {
   requireReachable,
 } from "./tenants/delivery/address-policy.ts";
 export { type EventJson, eventJson } from "./tenants/events/event-log.ts";
-export { CHECKSUM_WRONG, checksumHolds, readSpelling, readUuid } from "./validate.ts";
+export { CHECKSUM_WRONG, checksumHolds, orNull, readSpelling, readUuid } from "./validate.ts";

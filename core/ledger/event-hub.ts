@@ -85,7 +85,7 @@ export interface EngineEvents {
    */
   readonly access: { readonly applicationId: Uuid | null };
   /** A webhook was created, deleted, disabled, enabled, or got a new secret. */
-  readonly webhook: { readonly webhookId: Uuid };
+  readonly webhook: { readonly webhookId: Uuid; readonly applicationId: Uuid };
   /** A withdrawal was accepted or changed its status. */
   readonly withdrawal: {
     readonly applicationId: Uuid;

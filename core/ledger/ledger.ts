@@ -75,17 +75,44 @@ export class Ledger {
     "applicationId",
   );
   readonly keys = new RecordTable(keyOf.key, records.keyRecord, "keyIndex", "keyId");
+  readonly keysOf = this.keys.indexBy(({ applicationIndex }) => applicationIndex);
+  /** Keys of programs that are not revoked. Expired ones leave when the next one is issued. */
+  readonly keysInForce = this.keys.indexBy(({ applicationIndex, ofPerson, revokedAt }) =>
+    ofPerson || revokedAt !== null ? undefined : applicationIndex,
+  );
   readonly webhooks = new RecordTable(
     keyOf.webhook,
     records.webhookRecord,
     "webhookIndex",
     "webhookId",
   );
+  /** Webhooks that are not deleted. */
+  readonly webhooksOf = this.webhooks.indexBy(({ applicationIndex, status }) =>
+    status === "deleted" ? undefined : applicationIndex,
+  );
   readonly people = new RecordTable(keyOf.person, records.personRecord, "personIndex", "personId");
+  /** Under null the operator's, as in {@link teamOf}. */
+  readonly peopleOf = this.people.indexBy(({ applicationIndex }) => applicationIndex);
+  /** People who are not removed. */
+  readonly teamOf = this.people.indexBy(({ applicationIndex, removedAt }) =>
+    removedAt === null ? applicationIndex : undefined,
+  );
+  readonly peopleByWallet = this.people.indexBy(({ address, removedAt }) =>
+    removedAt === null ? (address ?? undefined) : undefined,
+  );
   /** By log: 0 the operator's, else the application's index + 1. */
   readonly auditCounts = new RecordTable(keyOf.auditCount, records.auditCountRecord, "log");
   /** A removed asset's id may name a later one. */
   readonly assets = new RecordTable(keyOf.asset, records.assetRecord, "assetIndex", "assetId");
+  /** With removed ones; under null those of no application. */
+  readonly assetsOf = this.assets.indexBy(({ applicationIndex }) => applicationIndex);
+  /** By chain and contract, without removed ones. */
+  readonly assetsByContract = this.assets.indexBy(({ chainId, contractAddress, removed }) =>
+    removed ? undefined : `${chainId} ${contractAddress}`,
+  );
+  readonly assetsByType = this.assets.indexBy(({ chainId, assetType, removed }) =>
+    removed ? undefined : `${chainId} ${assetType}`,
+  );
   readonly portals = new RecordTable(keyOf.portal, records.portalRecord, "chainId");
   /** By asset id: assets with metadata of their own. */
   readonly collections = new RecordTable(keyOf.collection, records.collectionRecord, "assetId");

@@ -70,23 +70,32 @@ function scopeOf(list: string, owner: string, filter: object): string {
   return JSON.stringify([list, owner, bound]);
 }
 
-/** A page of a table whose records are numbered from 0, without those of which `view` is null. */
+/**
+ * A page of a table whose records are numbered from 0, without those of which `view` is null.
+ *
+ * @param numbers - of the records to show, in ascending order; default all
+ */
 export function tablePage<V, T>(
   table: Pick<ReadonlyMap<number, V>, "size" | "get">,
   { after, limit }: PageStart,
   view: (record: V) => T | null,
   order: Order = "asc",
+  numbers?: readonly number[],
 ): PageEntries<T> {
   const data: T[] = [];
+  const count = numbers?.length ?? table.size;
+  const numberAt = (place: number) => numbers?.[place] ?? place;
   const step = order === "asc" ? 1 : -1;
-  let last = after ?? (order === "asc" ? -1 : table.size);
-  for (let at = last + step; at >= 0 && at < table.size; at += step) {
-    const record = table.get(at);
+  let last = after ?? (order === "asc" ? -1 : Number.POSITIVE_INFINITY);
+  const behind = firstWhere(count, (place) => numberAt(place) > last);
+  const before = firstWhere(count, (place) => numberAt(place) >= last) - 1;
+  for (let place = step > 0 ? behind : before; place >= 0 && place < count; place += step) {
+    const record = table.get(numberAt(place));
     const entry = record === undefined ? null : view(record);
     if (entry === null) continue;
     if (data.length === limit) return { data, next: last };
     data.push(entry);
-    last = at;
+    last = numberAt(place);
   }
   return { data, next: null };
 }

@@ -184,6 +184,7 @@ export class RecordTable<V, Key extends keyof V> extends Table<V[Key], V> {
    * By id. Keys never change, so one view is enough: the table says whether a record is on disk.
    */
   readonly #keys = new Map<unknown, V[Key]>();
+  readonly #indexes: RecordIndex<V>[] = [];
 
   constructor(keyOf: (key: V[Key]) => Buffer, field: Field<V>, key: Key, id?: keyof V) {
     super();
@@ -197,6 +198,13 @@ export class RecordTable<V, Key extends keyof V> extends Table<V[Key], V> {
   named(id: string, view: View = "durable"): V | undefined {
     const key = this.#keys.get(id) ?? this.#keys.get(String(id).toLowerCase());
     return key === undefined ? undefined : this[view].get(key);
+  }
+
+  /** Lists numbered records under a name in each, from now on; undefined: not listed. */
+  indexBy(nameOf: (record: V) => unknown): RecordIndex<V> {
+    const index = new RecordIndex<V>(this as unknown as Table<number, V>, nameOf);
+    this.#indexes.push(index);
+    return index;
   }
 
   set(group: Group, record: V): void {
@@ -220,6 +228,58 @@ export class RecordTable<V, Key extends keyof V> extends Table<V[Key], V> {
   #keyIn(record: V): V[Key] {
     const key = record[this.#key];
     if (this.#id !== undefined) this.#keys.set(record[this.#id], key);
+    for (const index of this.#indexes) index.update(key as number, record);
     return key;
   }
+}
+
+/**
+ * The numbers of a table's records by a name in them, such as their application, so that nobody
+ * reads the records of others, or those that are gone. It follows the writer's view.
+ */
+export class RecordIndex<V> {
+  readonly #table: Table<number, V>;
+  readonly #nameOf: (record: V) => unknown;
+  readonly #numbers = new Map<unknown, number[]>();
+
+  constructor(table: Table<number, V>, nameOf: (record: V) => unknown) {
+    this.#table = table;
+    this.#nameOf = nameOf;
+  }
+
+  /** In ascending order. */
+  numbers(name: unknown): readonly number[] {
+    return this.#numbers.get(name) ?? [];
+  }
+
+  records(name: unknown, view: View): V[] {
+    return this.numbers(name).flatMap((number) => this.#table[view].get(number) ?? []);
+  }
+
+  /** Called with each record before the table has it. */
+  update(number: number, record: V): void {
+    const before = this.#table.latest.get(number);
+    const [earlier, name] = [before && this.#nameOf(before), this.#nameOf(record)];
+    if (before !== undefined && earlier === name) return;
+    if (before !== undefined) this.drop(earlier, number);
+    if (name === undefined) return;
+    const numbers = this.#numbers.get(name) ?? [];
+    this.#numbers.set(name, numbers);
+    if (number > (numbers.at(-1) ?? -1)) numbers.push(number);
+    else numbers.splice(placeIn(numbers, number), 0, number);
+  }
+
+  /** Lists a record no longer. */
+  drop(name: unknown, number: number): void {
+    const numbers = this.#numbers.get(name) ?? [];
+    const place = placeIn(numbers, number);
+    if (numbers[place] === number) numbers.splice(place, 1);
+    if (numbers.length === 0) this.#numbers.delete(name);
+  }
+}
+
+/** The place of the first number that is not smaller. */
+function placeIn(numbers: readonly number[], number: number): number {
+  const place = numbers.findLastIndex((each) => each < number);
+  return place + 1;
 }

@@ -194,12 +194,10 @@ function programKey(ledger: Ledger, keyId: string): KeyRecord {
 /** Throws `too_many_keys` when the application has as many keys in force as it may. */
 function requireFewKeys(ledger: Ledger, applicationIndex: number): void {
   const now = ledger.journalClock.present();
-  const isInForce = ({ ofPerson, revokedAt, expiresAt }: KeyRecord) =>
-    !ofPerson && revokedAt === null && (expiresAt === null || expiresAt > now);
-  const keys = [...ledger.keys.latest.values()].filter(
-    (key) => key.applicationIndex === applicationIndex,
-  );
-  if (keys.filter(isInForce).length >= MAX_KEYS) throw new MintmarkError("too_many_keys");
+  for (const { keyIndex, expiresAt } of ledger.keysInForce.records(applicationIndex, "latest"))
+    if (expiresAt !== null && expiresAt <= now) ledger.keysInForce.drop(applicationIndex, keyIndex);
+  if (ledger.keysInForce.numbers(applicationIndex).length >= MAX_KEYS)
+    throw new MintmarkError("too_many_keys");
 }
 
 /**
@@ -287,10 +285,22 @@ export function keysOf(context: EngineContext): Keys {
     list: (applicationId, page = {}) =>
       listOf(context, "keys", applicationId, page, (start, ledger) => {
         const { applicationIndex: index } = ledger.application(applicationId);
-        const view = (key: KeyRecord) =>
-          key.applicationIndex === index && !key.ofPerson ? keyView(ledger, key) : null;
-        return tablePage(ledger.keys.durable, start, view, page.order);
+        const view = (key: KeyRecord) => (key.ofPerson ? null : keyView(ledger, key));
+        return tablePage(
+          ledger.keys.durable,
+          start,
+          view,
+          page.order,
+          ledger.keysOf.numbers(index),
+        );
       }),
+    async get(applicationId, keyId) {
+      const { ledger } = context;
+      const key = ledger.keys.named(keyId);
+      const isOwn = key?.applicationIndex === ledger.application(applicationId).applicationIndex;
+      if (key === undefined || key.ofPerson || !isOwn) throw new MintmarkError("key_not_found");
+      return keyView(ledger, key);
+    },
     revoke: (keyId, wait) =>
       context.change((ledger, group) => {
         const key = programKey(ledger, keyId);
@@ -338,6 +348,8 @@ export interface Keys {
   rotate(keyId: string, key?: Pick<NewKey, "expiresAt">, wait?: WaitOptions): Promise<IssuedKey>;
   /** Oldest first, with revoked keys. */
   list(applicationId: Uuid, page?: OrderedPage): List<ApiKey>;
+  /** Rejects with `application_not_found`, or with `key_not_found` also for another's key. */
+  get(applicationId: Uuid, keyId: string): Promise<ApiKey>;
   /** Revokes a key; repeats change nothing. Rejects with `key_not_found`. */
   revoke(keyId: string, wait?: WaitOptions): Promise<ApiKey>;
   /**

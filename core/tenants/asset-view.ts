@@ -66,6 +66,12 @@ export function isVisible(
   return !removed && (ofOne === null || ofOne === applicationIndex);
 }
 
+/** The numbers of the assets that an application can see, in ascending order, with removed ones. */
+export function visibleNumbers({ assetsOf }: Ledger, applicationIndex: number): readonly number[] {
+  const own = assetsOf.numbers(applicationIndex);
+  return [...assetsOf.numbers(null), ...own].sort((a, b) => a - b);
+}
+
 /**
  * An application, and an asset that it can see. Throws `application_not_found`, `asset_not_found`.
  */

@@ -20,7 +20,7 @@ import {
   requireText,
   requireUuid,
 } from "../validate.ts";
-import { assetView, findAsset, isVisible, visibleAsset } from "./asset-view.ts";
+import { assetView, findAsset, visibleAsset, visibleNumbers } from "./asset-view.ts";
 import { tell } from "./events/event-log.ts";
 
 /** Most assets that belong to one application, with removed ones: each is kept in memory. */
@@ -167,10 +167,7 @@ function changeAsset(
 
 /** Throws `validation_failed` when the application has as many assets of its own as it may. */
 function requireFew(ledger: Ledger, applicationIndex: number): void {
-  let own = 0;
-  for (const asset of ledger.assets.latest.values())
-    if (asset.applicationIndex === applicationIndex) own += 1;
-  if (own >= MAX_OWN_ASSETS)
+  if (ledger.assetsOf.numbers(applicationIndex).length >= MAX_OWN_ASSETS)
     throw new MintmarkError(
       "validation_failed",
       `An application has at most ${MAX_OWN_ASSETS} assets of its own.`,
@@ -247,11 +244,9 @@ function firstIdOf({ standard, firstTokenId = null }: NewAsset): bigint | null {
 function requireUnknown(ledger: Ledger, entry: GivenAsset, changed?: number): void {
   if (changed === undefined && ledger.assets.named(entry.assetId, "latest")?.removed === false)
     throw new MintmarkError("asset_exists", "An asset with this id exists.");
-  for (const known of ledger.assets.latest.values()) {
-    if (known.removed || known.assetIndex === changed) continue;
-    if (known.chainId === entry.chainId && known.contractAddress === entry.contractAddress)
-      throw new MintmarkError("asset_exists");
-  }
+  const { chainId, contractAddress } = entry;
+  const known = ledger.assetsByContract.numbers(`${chainId} ${contractAddress}`);
+  if (known.some((assetIndex) => assetIndex !== changed)) throw new MintmarkError("asset_exists");
 }
 
 export function markAssetRegistered(
@@ -413,12 +408,12 @@ export function assetsOf(context: EngineContext): Assets {
     list: (applicationId, filter = {}) =>
       listOf(context, "assets", applicationId, filter, (start, ledger) => {
         const { applicationIndex } = ledger.application(applicationId);
-        return tablePage(ledger.assets.durable, start, (record) => {
-          const asset = isVisible(record, applicationIndex)
-            ? assetView(ledger, record, applicationIndex)
-            : null;
+        const view = (record: AssetRecord) => {
+          const asset = record.removed ? null : assetView(ledger, record, applicationIndex);
           return asset !== null && assetMatches(asset, filter) ? asset : null;
-        });
+        };
+        const numbers = visibleNumbers(ledger, applicationIndex);
+        return tablePage(ledger.assets.durable, start, view, "asc", numbers);
       }),
   };
 }

@@ -340,9 +340,9 @@ export function metadataOf(context: EngineContext): Metadata {
       changeCollection(context, [applicationId, assetId], { frozen: true }, wait),
     served,
     async servedVault({ chainId, assetType, blob }) {
-      const of = [...context.ledger.assets.durable.values()].find(
-        (asset) => !asset.removed && asset.chainId === chainId && asset.assetType === assetType,
-      );
+      const of = context.ledger.assetsByType
+        .records(`${chainId} ${assetType}`, "durable")
+        .find(({ removed }) => !removed);
       if (of === undefined) throw new MintmarkError("asset_not_found");
       const tokenId = tokenIdOf(of.standard, of.blobScheme, blob);
       if (tokenId === null) {

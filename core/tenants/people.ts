@@ -75,7 +75,7 @@ export function peopleOf(context: EngineContext): People {
         requireManager(ledger, context.actor, applicationIndex);
         if (ledger.people.named(facts.personId, "latest"))
           throw new MintmarkError("validation_failed", "personId is taken");
-        const team = teamOf(ledger, applicationIndex);
+        const team = ledger.teamOf.records(applicationIndex, "latest");
         if (team.length >= MAX_PEOPLE) throw new MintmarkError("too_many_people");
         requireOwnWallet(team, facts.address);
         const keyIndex = giveKey(ledger, group, applicationIndex, facts);
@@ -98,9 +98,9 @@ export function peopleOf(context: EngineContext): People {
       listOf(context, "people", applicationId ?? "operator", page, (start, ledger) => {
         const index =
           applicationId === null ? null : ledger.application(applicationId).applicationIndex;
-        const view = (record: PersonRecord) =>
-          record.applicationIndex === index ? personView(ledger, record) : null;
-        return tablePage(ledger.people.durable, start, view, page.order);
+        const view = (record: PersonRecord) => personView(ledger, record);
+        const numbers = ledger.peopleOf.numbers(index);
+        return tablePage(ledger.people.durable, start, view, page.order, numbers);
       }),
     changeRole: (personId, role, wait) =>
       change(personId, wait, (ledger, group, person) => {
@@ -129,7 +129,7 @@ export function peopleOf(context: EngineContext): People {
       const set = (ledger: Ledger, group: Group, person: PersonRecord): Person => {
         const { personIndex, applicationIndex } = person;
         if (person.address === wallet) return personView(ledger, person);
-        requireOwnWallet(teamOf(ledger, applicationIndex), wallet);
+        requireOwnWallet(ledger.teamOf.records(applicationIndex, "latest"), wallet);
         ledger.record(group, { kind: "personAddressed", personIndex, address: wallet });
         return putView(ledger, group, { ...person, address: wallet });
       };
@@ -189,13 +189,6 @@ function requireManager(
   if (by.role === "operator") return;
   requireRight(by.role, "people");
   if (by.applicationIndex !== applicationIndex) throw new MintmarkError("role_missing");
-}
-
-/** The people of an application, or for null the operator's, who are not removed. */
-function teamOf(ledger: Ledger, applicationIndex: number | null): PersonRecord[] {
-  return [...ledger.people.latest.values()].filter(
-    (each) => each.applicationIndex === applicationIndex && each.removedAt === null,
-  );
 }
 
 /** Throws when the wallet belongs to another person of the team. */

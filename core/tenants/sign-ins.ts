@@ -165,12 +165,12 @@ function byLink(ledger: Ledger, link: string): number {
 function byAddress(ledger: Ledger, { address, applicationId }: WalletProof): readonly number[] {
   const wallet = requireAddress("address", address);
   const named = applicationId ? ledger.application(applicationId).applicationIndex : applicationId;
-  const people = [...ledger.people.durable.values()].filter(
-    (person) =>
-      person.address === wallet &&
-      person.removedAt === null &&
-      (named === undefined || person.applicationIndex === named),
-  );
+  const people = ledger.peopleByWallet
+    .records(wallet, "durable")
+    .filter(
+      (person) =>
+        person.address === wallet && (named === undefined || person.applicationIndex === named),
+    );
   const [first] = people;
   if (first === undefined)
     throw new MintmarkError(

@@ -11,7 +11,7 @@ import { decodeRecord } from "../store/layout.ts";
 import { type AssetRecord, itemSlotsRecord } from "../store/records.ts";
 import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
 import type { VaultColumns } from "../store/vault-columns.ts";
-import { isVisible } from "../tenants/asset-view.ts";
+import { isVisible, visibleNumbers } from "../tenants/asset-view.ts";
 import { tipOf } from "./stored-lists.ts";
 import type { VaultFilter } from "./transaction-range.ts";
 import { hasSlot, readVaults, vaultViews } from "./vaults.ts";
@@ -57,7 +57,9 @@ function assetsOf(
   assetId: Uuid | undefined,
 ): AssetRecord[] {
   const assets =
-    assetId === undefined ? [...ledger.assets.durable.values()] : [ledger.assets.named(assetId)];
+    assetId === undefined
+      ? visibleNumbers(ledger, applicationIndex).map((number) => ledger.assets.durable.get(number))
+      : [ledger.assets.named(assetId)];
   const seen = assets.flatMap((asset) =>
     asset !== undefined && asset.standard !== "erc20" && isVisible(asset, applicationIndex)
       ? [asset]

@@ -245,7 +245,7 @@ export function transactionsOf(context: EngineContext): Transactions {
           next,
         };
       }),
-    usage: async (applicationId, options = {}) => usageOf(context.ledger, applicationId, options),
+    usage: async (applicationId, options = {}) => usageOf(context, applicationId, options),
   };
 }
 

@@ -1,13 +1,16 @@
 import { MintmarkError } from "../errors.ts";
+import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { ApiKey, Uuid } from "../model.ts";
+import { listOf, type PageOptions, tablePage } from "../ledger/list.ts";
+import type { ApiKey, Page, Uuid } from "../model.ts";
+import type { KeyRecord } from "../store/records.ts";
 import { sequenceAt } from "./transaction-range.ts";
 
 const INTERVALS = ["hour", "day", "month"] as const;
 const MOST_PERIODS = 100;
 
 /** What an application has used, in all and over a time. */
-export interface Usage {
+export interface Usage extends Omit<Page<KeyUsage>, "data"> {
   /** Entries that its keys have minted. */
   readonly mints: bigint;
   /**
@@ -15,6 +18,9 @@ export interface Usage {
    * split.
    */
   readonly transactions: number;
+  /** Keys of programs and people that are not revoked. */
+  readonly keysInUse: number;
+  /** One page of all keys, oldest first. */
   readonly keys: readonly KeyUsage[];
   /** In order, without a gap; the last ends when the time asked for does. */
   readonly periods: readonly UsagePeriod[];
@@ -30,8 +36,8 @@ export interface UsagePeriod {
   readonly transactions: number;
 }
 
-/** The time that usage is asked of, and how it is divided. */
-export interface UsageOptions {
+/** The time that usage is asked of, how it is divided, and the page of keys. */
+export interface UsageOptions extends PageOptions {
   /** Milliseconds since 1970; default: 30 intervals before `until`. */
   readonly since?: number | undefined;
   /** Default: now. */
@@ -42,10 +48,11 @@ export interface UsageOptions {
 
 /** Counts by the index of transactions: a few reads a period, however many transactions it has. */
 export async function usageOf(
-  ledger: Ledger,
+  context: EngineContext,
   applicationId: Uuid,
-  options: UsageOptions,
+  { limit, cursor, ...options }: UsageOptions,
 ): Promise<Usage> {
+  const { ledger } = context;
   const { applicationIndex, nextSequence } = ledger.application(applicationId);
   const bounds = boundsOf(options, ledger.clock());
   const sequences = await sequencesAt(ledger, applicationIndex, bounds, 0, nextSequence);
@@ -53,16 +60,22 @@ export async function usageOf(
     const transactions = (sequences[i + 1] as number) - (sequences[i] as number);
     return { since: bounds[i] as number, until, transactions };
   });
-  const keys = [...ledger.keys.durable.values()]
-    .filter((key) => key.applicationIndex === applicationIndex)
-    .map(({ keyId, mintsUsed, mintQuota, revokedAt }) => ({
-      keyId,
-      mintsUsed,
-      mintQuota,
-      revokedAt,
-    }));
-  const mints = keys.reduce((sum, { mintsUsed }) => sum + mintsUsed, 0n);
-  return { mints, transactions: nextSequence, keys, periods };
+  const numbers = ledger.keysOf.numbers(applicationIndex);
+  const { data: keys, ...pagination } = await listOf(
+    context,
+    "usage",
+    applicationId,
+    { limit, cursor },
+    (start) => tablePage(ledger.keys.durable, start, keyUsage, "asc", numbers),
+  );
+  const all = ledger.keysOf.records(applicationIndex, "durable");
+  const mints = all.reduce((sum, { mintsUsed }) => sum + mintsUsed, 0n);
+  const keysInUse = all.filter(({ revokedAt }) => revokedAt === null).length;
+  return { mints, transactions: nextSequence, keysInUse, keys, periods, ...pagination };
+}
+
+function keyUsage({ keyId, mintsUsed, mintQuota, revokedAt }: KeyRecord): KeyUsage {
+  return { keyId, mintsUsed, mintQuota, revokedAt };
 }
 
 /**

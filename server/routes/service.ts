@@ -78,10 +78,14 @@ const usage = s.responseComponent("Usage", {
     .describe(
       "Mints, withdrawals and transfers. Each transferred vault counts, and so does the change of a split.",
     ),
-  keys: z.array(apiKey.pick({ keyId: true, mintsUsed: true, mintQuota: true, revokedAt: true })),
+  keysInUse: z.int().describe("Keys of programs and people that are not revoked."),
+  keys: z
+    .array(apiKey.pick({ keyId: true, mintsUsed: true, mintQuota: true, revokedAt: true }))
+    .describe("One page of all keys, oldest first."),
   periods: z
     .array(z.strictObject({ since: s.outTime, until: s.outTime, transactions: z.int() }))
     .describe("Transactions accepted from `since` to before `until`, in order, without a gap."),
+  pagination: s.pagination,
 });
 
 const usageQuery = z.strictObject({
@@ -91,6 +95,7 @@ const usageQuery = z.strictObject({
     .enum(["hour", "day", "month"])
     .optional()
     .describe("The periods, in UTC; at most 100 of them. Default `day`."),
+  ...s.page,
 });
 
 /** The limits of a server, for `GET /api/v1/limits` and the OpenAPI document. */

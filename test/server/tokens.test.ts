@@ -311,3 +311,44 @@ test("an issuer whose keys cannot be fetched is no fault of the token's", async 
   const another = { keys, issuer: "mintmark", audience: "mintmark" };
   expect(() => new AccessTokens(own.engine, SECRET, another)).toThrow("identity provider");
 });
+
+test("a token's key is found by its id, however many keys the application has had", async () => {
+  const own = await createWorld({ tokenSecret: SECRET });
+  for (let i = 0; i < 120; i++) {
+    const { key } = await own.engine.keys.issue(own.applicationId);
+    await own.engine.keys.revoke(key.keyId);
+  }
+  const list = vi.spyOn(own.engine.keys, "list");
+  const { key, secret } = await own.engine.keys.issue(own.applicationId);
+  const tokens = new AccessTokens(own.engine, SECRET);
+  const token = await tokens.issue(await own.engine.keys.authenticate(secret));
+  expect(await tokens.verify(token)).toMatchObject({ keyId: key.keyId });
+  const headers = { authorization: `Bearer ${token}` };
+  expect((await own.send("GET", "/api/v1/assets", { key: null, headers })).status).toBe(200);
+  expect(list).not.toHaveBeenCalled();
+  await own[Symbol.asyncDispose]();
+});
+
+test("usage shows the keys in pages, and the figures of all", async () => {
+  await using own = await createWorld();
+  const ids = [own.keyId];
+  for (let i = 0; i < 120; i++) {
+    const { key } = await own.engine.keys.issue(own.applicationId);
+    ids.push(key.keyId);
+    if (i > 20) await own.engine.keys.revoke(key.keyId);
+  }
+  const seen: string[] = [];
+  for (let cursor = ""; ; ) {
+    const { status, body } = await own.send("GET", `/api/v1/usage?limit=50${cursor}`);
+    expect([status, body.keysInUse]).toEqual([200, 22]);
+    expect(body.keys.length).toBeLessThanOrEqual(50);
+    seen.push(...body.keys.map(({ keyId }: { keyId: string }) => keyId));
+    const { nextCursor, hasMore } = body.pagination;
+    expect(hasMore).toBe(nextCursor !== null);
+    if (nextCursor === null) break;
+    cursor = `&cursor=${nextCursor}`;
+  }
+  expect(seen).toEqual(ids);
+  const foreign = await own.send("GET", "/api/v1/usage?cursor=AAAA");
+  expect(refusal(foreign)).toMatchObject({ status: 400, code: "cursor_invalid" });
+});

@@ -115,6 +115,8 @@ export class Drops implements AsyncDisposable {
   readonly #options: DropsOptions;
   readonly #pace: Pace;
   readonly #jobs = new Map<string, Job>();
+  /** The ids of each application's drops. */
+  readonly #ids = new Map<string, Set<string>>();
   /** Running and waiting drops, by id. */
   readonly #runs = new Map<
     string,
@@ -210,7 +212,7 @@ export class Drops implements AsyncDisposable {
     if (earlier === undefined) await rename(draft, place);
     // The rows first, because a running drop needs them.
     else for (const file of [ROWS, JOB]) await rename(join(draft, file), join(place, file));
-    this.#jobs.set(job.dropId, job);
+    this.#keep(job);
     this.#run(job, engine, unsure);
     await this.#forget(applicationId);
     return { job, replayed: false };
@@ -260,8 +262,15 @@ export class Drops implements AsyncDisposable {
   }
 
   #of(applicationId: string): readonly Job[] {
-    const own = [...this.#jobs.values()].filter((job) => job.applicationId === applicationId);
+    const ids = [...(this.#ids.get(applicationId) ?? [])];
+    const own = ids.flatMap((dropId) => this.#jobs.get(dropId) ?? []);
     return own.sort((a, b) => b.createdAt - a.createdAt);
+  }
+
+  #keep(job: Job): void {
+    this.#jobs.set(job.dropId, job);
+    const ids = this.#ids.get(job.applicationId) ?? new Set();
+    this.#ids.set(job.applicationId, ids.add(job.dropId));
   }
 
   /** Changes of an application's drops by requests, one after another. */
@@ -298,7 +307,7 @@ export class Drops implements AsyncDisposable {
 
   async #readJob(place: string): Promise<void> {
     const job = { ...NO_ROWS, ...(JSON.parse(await readFile(join(place, JOB), "utf8")) as Job) };
-    this.#jobs.set(job.dropId, isUnfinished(job) ? { ...job, status: "queued" } : job);
+    this.#keep(isUnfinished(job) ? { ...job, status: "queued" } : job);
     if (!isUnfinished(job)) await rm(join(place, ROWS), { force: true });
   }
 
@@ -402,6 +411,7 @@ export class Drops implements AsyncDisposable {
     const over = this.#of(applicationId).filter((job) => !isUnfinished(job));
     for (const job of over.slice(MAX_KEPT)) {
       this.#jobs.delete(job.dropId);
+      this.#ids.get(applicationId)?.delete(job.dropId);
       await rm(this.#place(job), { recursive: true, force: true });
     }
   }

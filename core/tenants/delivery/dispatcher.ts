@@ -74,6 +74,7 @@ const TEST_TYPE = "webhook.test";
 const LEAST_TRIES = 8;
 
 interface Running {
+  readonly applicationId: string;
   readonly stop: AbortController;
   readonly done: Promise<void>;
   /** Aborts the wait after a failure. */
@@ -126,16 +127,17 @@ export class WebhookDispatcher {
   }
 
   start(): void {
-    const adjust = (): void => this.#adjust();
-    const changed = ({ webhookId }: { readonly webhookId: string }): void => {
-      this.#adjust();
-      this.#running.get(webhookId)?.wake.abort();
-    };
     this.#unsubscribe = [
-      this.#engine.events.on("webhook", changed),
-      this.#engine.events.on("access", adjust),
+      this.#engine.events.on("webhook", ({ webhookId, applicationId }) => {
+        this.#adjust(applicationId);
+        this.#running.get(webhookId)?.wake.abort();
+      }),
+      this.#engine.events.on("access", ({ applicationId }) => {
+        if (applicationId !== null) this.#adjust(applicationId);
+      }),
     ];
-    this.#adjust();
+    for (const applicationId of this.#engine.operator.webhooks.applications())
+      this.#adjust(applicationId);
   }
 
   /**
@@ -190,12 +192,12 @@ export class WebhookDispatcher {
     }
   }
 
-  /** Starts the deliveries of new webhooks, and stops those of removed or disabled ones. */
-  #adjust(): void {
-    const wanted = new Map(
-      this.#engine.operator.webhooks.deliverable().map((webhook) => [webhook.webhookId, webhook]),
-    );
-    for (const [webhookId, { stop }] of this.#running) if (!wanted.has(webhookId)) stop.abort();
+  /** Starts an application's new webhooks, and stops its removed or disabled ones. */
+  #adjust(applicationId: string): void {
+    const deliverable = this.#engine.operator.webhooks.deliverable(applicationId);
+    const wanted = new Map(deliverable.map((webhook) => [webhook.webhookId, webhook]));
+    for (const [webhookId, running] of this.#running)
+      if (running.applicationId === applicationId && !wanted.has(webhookId)) running.stop.abort();
     for (const [webhookId, webhook] of wanted)
       if (!this.#running.has(webhookId)) this.#run(webhook);
   }
@@ -205,11 +207,12 @@ export class WebhookDispatcher {
     const done = this.#deliverAll(webhook, stop.signal).catch((error) => {
       if (!stop.signal.aborted) this.#options.onError(error);
     });
-    this.#running.set(webhook.webhookId, { stop, done, wake: new AbortController() });
+    const { webhookId, applicationId } = webhook;
+    this.#running.set(webhookId, { applicationId, stop, done, wake: new AbortController() });
     void done.then(() => {
-      this.#running.delete(webhook.webhookId);
+      this.#running.delete(webhookId);
       // It may be wanted again by now.
-      if (this.#unsubscribe.length > 0 && stop.signal.aborted) this.#adjust();
+      if (this.#unsubscribe.length > 0 && stop.signal.aborted) this.#adjust(applicationId);
     });
   }
 

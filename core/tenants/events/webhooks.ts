@@ -99,10 +99,8 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
             throw new MintmarkError("idempotency_key_reused");
           return issued(ledger, known, true);
         }
-        const present = [...ledger.webhooks.latest.values()].filter(
-          (each) => each.applicationIndex === applicationIndex && each.status !== "deleted",
-        );
-        if (present.length >= PER_APPLICATION) throw new MintmarkError("too_many_webhooks");
+        if (ledger.webhooksOf.numbers(applicationIndex).length >= PER_APPLICATION)
+          throw new MintmarkError("too_many_webhooks");
         const webhookIndex = ledger.webhooks.latest.size;
         const facts = {
           webhookIndex,
@@ -126,11 +124,10 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
     list: (applicationId, page = {}) =>
       listOf(context, "webhooks", applicationId, page, (start, ledger) => {
         const { applicationIndex } = ledger.application(applicationId);
-        return tablePage(ledger.webhooks.durable, start, (record) =>
-          record.applicationIndex === applicationIndex && record.status !== "deleted"
-            ? webhookView(ledger, record)
-            : null,
-        );
+        const view = (record: WebhookRecord) =>
+          record.status === "deleted" ? null : webhookView(ledger, record);
+        const numbers = ledger.webhooksOf.numbers(applicationIndex);
+        return tablePage(ledger.webhooks.durable, start, view, "asc", numbers);
       }),
     get,
     async delete(applicationId, webhookId, wait) {
@@ -168,7 +165,7 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
       const known = await get(applicationId, webhookId);
       if (known.status === "active") {
         // A delivery may be waiting for hours after a failure. This starts it at once.
-        ledger.emit("webhook", { webhookId });
+        ledger.emit("webhook", { webhookId, applicationId });
         return known;
       }
       const fresh = { status: "active", failingSince: null, failure: null } as const;
@@ -177,16 +174,18 @@ export function webhooksOf(context: EngineContext, storeSecret: Uint8Array): Web
         await change([applicationId, webhookId], "webhookEnabled", fresh, wait),
       );
     },
-    deliverable() {
+    applications() {
+      const { applications, webhooksOf } = context.ledger;
+      return [...applications.durable.values()]
+        .filter(({ applicationIndex }) => webhooksOf.numbers(applicationIndex).length > 0)
+        .map(({ applicationId }) => applicationId);
+    },
+    deliverable(applicationId) {
       const { ledger } = context;
-      const active = [...ledger.webhooks.durable.values()].filter(
-        ({ status }) => status === "active",
-      );
-      return active
-        .filter(
-          ({ applicationIndex }) =>
-            ledger.applications.durable.get(applicationIndex)?.suspended === false,
-        )
+      const { suspended, applicationIndex } = ledger.application(applicationId);
+      const own = suspended ? [] : ledger.webhooksOf.records(applicationIndex, "durable");
+      return own
+        .filter(({ status }) => status === "active")
         .map((record) => webhookView(ledger, record));
     },
     secrets(webhookId) {
@@ -232,8 +231,12 @@ function latestActive(ledger: Ledger, webhookId: Uuid): WebhookRecord | null {
 /** Writes a registration, and notifies listeners. The progress of deliveries is written without. */
 function putWebhook(ledger: Ledger, group: Group, record: WebhookRecord): WebhookRecord {
   ledger.webhooks.set(group, record);
-  const { webhookId } = record;
-  group.onDurable(() => ledger.emit("webhook", { webhookId }));
+  const { webhookId, applicationIndex } = record;
+  group.onDurable(() => {
+    const application = ledger.applications.durable.get(applicationIndex);
+    if (application === undefined) throw new MintmarkError("store_corrupt");
+    ledger.emit("webhook", { webhookId, applicationId: application.applicationId });
+  });
   return record;
 }
 
@@ -364,8 +367,10 @@ export interface Webhooks {
 
 /** The deliveries to the webhooks of all applications. */
 export interface Deliveries {
-  /** Webhooks that receive deliveries now: active, of applications that are not suspended. */
-  deliverable(): readonly Webhook[];
+  /** Applications that have webhooks. */
+  applications(): readonly Uuid[];
+  /** An application's webhooks that receive deliveries now: active ones, unless it is suspended. */
+  deliverable(applicationId: Uuid): readonly Webhook[];
   /**
    * The secrets that sign deliveries now: the current one, and the previous one for a day after a
    * rotation.

@@ -12,16 +12,13 @@ export function Overview() {
   return (
     <>
       <ui.Live<Usage> path="/api/v1/usage">
-        {({ mints, transactions, periods, keys }) => (
+        {({ mints, transactions, periods, keysInUse }) => (
           <>
             <div class="cards">
               {[
                 ["Mints", grouped(mints)],
                 ["Transactions", transactions.toLocaleString("en")],
-                [
-                  "Keys and people in use",
-                  keys.filter((key) => key.revokedAt === null).length.toLocaleString("en"),
-                ],
+                ["Keys and people in use", keysInUse.toLocaleString("en")],
               ].map(([name, figure]) => (
                 <section class="card" key={name}>
                   <h2>{name}</h2>

@@ -236,13 +236,12 @@ export const orderedPage = {
   ...page,
 };
 
+export const pagination = z.strictObject({
+  nextCursor: z.string().nullable(),
+  hasMore: z.boolean(),
+  limit: z.number().int(),
+});
+
 export function pageOf<S extends z.ZodType>(schema: S) {
-  return z.strictObject({
-    data: z.array(schema),
-    pagination: z.strictObject({
-      nextCursor: z.string().nullable(),
-      hasMore: z.boolean(),
-      limit: z.number().int(),
-    }),
-  });
+  return z.strictObject({ data: z.array(schema), pagination });
 }

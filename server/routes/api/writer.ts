@@ -10,8 +10,8 @@ export type Shown<T> = T extends string
     : T
   : T extends readonly (infer E)[]
     ? readonly Shown<E>[]
-    : T extends { readonly data: infer D; readonly pagination: infer G }
-      ? { readonly data: Shown<D> } & Shown<G>
+    : T extends { readonly pagination: infer G }
+      ? Shown<Omit<T, "pagination">> & Shown<G>
       : T extends object
         ? { readonly [K in keyof T]: Shown<T[K]> }
         : T;
@@ -55,7 +55,7 @@ function writeOf(schema: z.core.$ZodType): Write {
     );
     return (value) => {
       const written: Record<string, unknown> = {};
-      // A page of the core has its pagination beside its data.
+      // A page of the core has its pagination beside its entries.
       for (const [name, write] of fields)
         written[name] = write(
           name === "pagination" ? value : (value as Record<string, unknown>)[name],

@@ -34,7 +34,7 @@ describe("webhooks", () => {
     expect(await again.webhooks.get(applicationId, webhookId)).toMatchObject(failing);
     expect(again.operator.webhooks.secrets(webhookId)).toEqual([secret]);
     await again.operator.webhooks.recordDisabled(webhookId, "given up");
-    expect(again.operator.webhooks.deliverable()).toEqual([]);
+    expect(again.operator.webhooks.deliverable(applicationId)).toEqual([]);
     const told = await all(again.events.stream(applicationId, { after: 3 }));
     expect(told.at(-1)).toMatchObject({
       type: "webhook.disabled",
@@ -88,9 +88,9 @@ describe("webhooks", () => {
       "webhook_not_found",
     );
     await engine.webhooks.create(tenant.applicationId, { url: URL });
-    expect(engine.operator.webhooks.deliverable()).toHaveLength(10);
+    expect(engine.operator.webhooks.deliverable(tenant.applicationId)).toHaveLength(10);
     await engine.applications.suspend(tenant.applicationId);
-    expect(engine.operator.webhooks.deliverable()).toEqual([]);
+    expect(engine.operator.webhooks.deliverable(tenant.applicationId)).toEqual([]);
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
