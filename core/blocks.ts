@@ -11,6 +11,26 @@ export const MOST_BLOCKS = 2_000n;
  */
 const OVERLAP = 128n;
 
+/** Blocks behind the newest whose state an ordinary node gives: it keeps 128. */
+const KEPT_STATES = 100n;
+
+/**
+ * The block as of which facts are asked that shall stay: the newest final one, or the oldest whose
+ * state an ordinary node still has, if that is newer.
+ */
+export async function settledBlock(
+  l1: Pick<L1Reader, "blockNumber" | "finalizedBlockNumber">,
+): Promise<bigint> {
+  const [newest, final] = await Promise.all([l1.blockNumber(), l1.finalizedBlockNumber()]);
+  return askable(final, newest);
+}
+
+/** The block itself, or the oldest whose state an ordinary node has, if that is newer. */
+export function askable(block: bigint, newest: bigint): bigint {
+  const oldest = newest - KEPT_STATES;
+  return block > oldest ? block : oldest;
+}
+
 export function least(a: bigint, b: bigint): bigint {
   return a < b ? a : b;
 }

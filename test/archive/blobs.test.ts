@@ -58,6 +58,7 @@ async function serve(
 function parts(l1: RebuildOptions["l1"]): RebuildOptions["l1"] {
   return {
     block: (at) => l1.block(at),
+    blockNumber: () => l1.blockNumber(),
     events: (from, to) => l1.events(from, to),
     finalizedBlockNumber: () => l1.finalizedBlockNumber(),
     state: (at) => l1.state(at),

@@ -39,6 +39,7 @@ export const OWNER: Hex = `0x${"0a".repeat(20)}`;
 /** L1's registry as far as members and issuers need it. */
 export const registry: AssetReader = {
   settlement: { chainId: 31_337n, contract: `0x${"5e".repeat(20)}`, engineVersion: 5 },
+  blockNumber: async () => FINAL + 1n,
   finalizedBlockNumber: async () => FINAL,
   registrations: async (assets, at = FINAL + 1n) =>
     assets.map(({ assetType }): L1Registration | null => {

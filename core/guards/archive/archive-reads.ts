@@ -1,7 +1,7 @@
 import { MintmarkError } from "../../errors.ts";
 import type { Address, BlobScheme, Hash, Mode, VaultId } from "../../model.ts";
-import type { Settlement, VaultContent } from "../../ports.ts";
-import { stateCommitment } from "../../protocol/commitment.ts";
+import type { CommitEvent, Settlement, VaultContent } from "../../ports.ts";
+import { stateCommitment, stateLeaf } from "../../protocol/commitment.ts";
 import { bytesToHex, hexToBytes } from "../../protocol/hex.ts";
 import { type Kzg, KzgThread } from "../../protocol/kzg/kzg-thread.ts";
 import type { EngineState } from "../../protocol/proof.ts";
@@ -54,12 +54,19 @@ export abstract class ArchiveReads {
 
   /** The state of all committed batches that the archive has read. */
   state(): EngineState {
-    const { validium, "zk-rollup": rollup } = this.trees;
+    return this.stateAfter([]);
+  }
+
+  /** The state once these commits have followed, in L1's order. */
+  stateAfter(commits: readonly CommitEvent[]): EngineState {
+    const leavesOf = (mode: Mode) =>
+      commits.flatMap((commit) => (commit.mode === mode ? [stateLeaf(commit)] : []));
+    const [validium, rollup] = [leavesOf("validium"), leavesOf("zk-rollup")];
     const roots = {
-      countValidium: validium.count,
-      countRollup: rollup.count,
-      rootValidium: bytesToHex(validium.root),
-      rootRollup: bytesToHex(rollup.root),
+      countValidium: this.trees.validium.count + validium.length,
+      countRollup: this.trees["zk-rollup"].count + rollup.length,
+      rootValidium: this.rootWith("validium", validium),
+      rootRollup: this.rootWith("zk-rollup", rollup),
     };
     return { ...roots, commitment: stateCommitment(this.settlement, roots) };
   }

@@ -294,6 +294,13 @@ export class Archive extends ArchiveTransfers {
   }
 
   /** Returns to the last commit, because L1's events after it were incomplete. */
+  reread(): Promise<void> {
+    return this.inTurn(() => this.#rewind());
+  }
+
+  /** The first block that was read only once since the opening; null when there is none. */
+  readOnce: bigint | null = null;
+
   async #rewind(): Promise<void> {
     const block = this.#lastCommitBlock;
     if (block !== null) return this.#moveTo({ block, logIndex: -1, hash: null });

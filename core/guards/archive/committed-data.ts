@@ -202,11 +202,11 @@ export async function checkedBatch(
  */
 async function unregistered(
   assets: readonly AssetId[],
-  { blockNumber, sequence }: CommittedBatch,
+  { sequence }: CommittedBatch,
   registry: Registry,
 ): Promise<number[]> {
-  const registrations =
-    assets.length === 0 ? [] : await registry.registrations(assets, blockNumber);
+  // A registration tells for ever since when it counts, so the newest state is enough.
+  const registrations = assets.length === 0 ? [] : await registry.registrations(assets);
   return [...registrations.entries()].flatMap(([place, found]) =>
     found === null || found.since > sequence ? [place] : [],
   );

@@ -1,8 +1,17 @@
 import { type Backoff, repeat } from "../../backoff.ts";
-import { blockRanges, eventsUpTo, overlapping, requireBlock } from "../../blocks.ts";
+import {
+  askable,
+  blockRanges,
+  commitsIn,
+  eventsUpTo,
+  least,
+  overlapping,
+  requireBlock,
+} from "../../blocks.ts";
 import { MintmarkError } from "../../errors.ts";
-import type { Mode } from "../../model.ts";
-import type { L1Event, L1Reader } from "../../ports.ts";
+import { MODES, type Mode } from "../../model.ts";
+import type { CommitEvent, L1Event, L1Reader } from "../../ports.ts";
+import { countOf } from "../../protocol/commitment.ts";
 import type { EngineState } from "../../protocol/proof.ts";
 import type { Archive } from "./archive.ts";
 import type { InvalidTransfer } from "./archive-transfers.ts";
@@ -13,7 +22,13 @@ import { nextBlock } from "./keys.ts";
 /** The part of L1 that an archive follows. */
 export type FollowedChain = Pick<
   L1Reader,
-  "block" | "events" | "finalizedBlockNumber" | "registrations" | "rollupData"
+  | "block"
+  | "blockNumber"
+  | "events"
+  | "finalizedBlockNumber"
+  | "registrations"
+  | "rollupData"
+  | "state"
 >;
 
 /** The progress of {@link follow}. */
@@ -48,10 +63,11 @@ export interface FollowOptions extends DataSources {
 /**
  * Brings an archive up to a block of L1: commits with their data, withdrawals, voided duplicates.
  * Rollup data comes from the commits' transactions or from sources of their blobs, validium data
- * from the sources. The next run retries missing data.
+ * from the sources. The next run retries missing data, and reads the blocks of this one again,
+ * because a node can leave events out without an error.
  *
- * @throws MintmarkError `l1_failed` when the chain is unreachable; `store_mismatch` for another
- *   chain than before
+ * @throws MintmarkError `l1_failed` when the chain is unreachable, or its logs left out a commit:
+ *   the next run reads them again; `store_mismatch` for another chain than before
  *
  * @example
  * const archive = await Archive.open({ store, l1 }); await follow({ archive, l1, fromBlock,
@@ -62,12 +78,14 @@ export async function follow(options: FollowOptions): Promise<void> {
   const toBlock = options.toBlock ?? (await l1.finalizedBlockNumber());
   await requireSameChain(archive, l1);
   const next = archive.position === null ? fromBlock : nextBlock(archive.position);
-  for (const [from, to] of blockRanges(
-    next <= toBlock ? overlapping(next, fromBlock) : next,
-    toBlock,
-  )) {
+  const once = archive.readOnce;
+  if (next <= toBlock) archive.readOnce = next;
+  const first = next <= toBlock ? least(overlapping(next, fromBlock), once ?? next) : next;
+  for (const [from, to] of blockRanges(first, toBlock)) {
     signal?.throwIfAborted();
     const { events, block } = await eventsUpTo(l1, from, to);
+    // The node may have begun to speak for another chain.
+    await requireSameChain(archive, l1);
     for (const event of events) {
       signal?.throwIfAborted();
       if (archive.hasApplied(event)) continue;
@@ -78,8 +96,35 @@ export async function follow(options: FollowOptions): Promise<void> {
     await archive.advance(block);
     onProgress?.(progressOf(archive, to, toBlock));
   }
+  await requireWhole(archive, l1);
   await supplyMissing(options);
   (await archive.judgeTransfers()).forEach(onInvalidTransfer);
+}
+
+/**
+ * Requires that the archive has every commit that the contract counts, but those of newer blocks.
+ * Otherwise it is read again from the last one on.
+ */
+async function requireWhole(archive: Archive, l1: FollowedChain): Promise<void> {
+  const there = await l1.state();
+  if (MODES.every((mode) => countOf(mode, there) <= countOf(mode, archive.state()))) return;
+  const newer = await newerCommits(archive, l1, await l1.blockNumber());
+  const here = archive.stateAfter(newer);
+  if (MODES.every((mode) => countOf(mode, there) <= countOf(mode, here))) return;
+  await archive.reread();
+  throw new MintmarkError(
+    "l1_failed",
+    "the node's logs leave out commits that the contract counts; they will be read again",
+  );
+}
+
+/** The commits of the blocks after those that the archive has read. */
+function newerCommits(
+  { position }: Archive,
+  l1: FollowedChain,
+  upTo: bigint,
+): Promise<CommitEvent[]> {
+  return Array.fromAsync(commitsIn(l1, position === null ? 0n : nextBlock(position), upTo));
 }
 
 /**
@@ -189,9 +234,7 @@ export class Watcher {
 }
 
 /** Options of {@link rebuild}. */
-export interface RebuildOptions extends FollowOptions {
-  readonly l1: FollowedChain & Pick<L1Reader, "state">;
-}
+export type RebuildOptions = FollowOptions;
 
 /** The rebuilt state. L1 has confirmed its roots. */
 export interface RebuildReport {
@@ -227,17 +270,20 @@ export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
   const toBlock =
     archive.position !== null && archive.position.block > block ? archive.position.block : block;
   await follow({ ...options, toBlock });
-  const [here, there] = [archive.state(), await l1.state(toBlock)];
+  // A node that keeps no old states is asked about a newer one, which later commits have changed.
+  const asked = askable(toBlock, await l1.blockNumber());
+  const newer = asked === toBlock ? [] : await newerCommits(archive, l1, asked);
+  const [state, here, there] = [archive.state(), archive.stateAfter(newer), await l1.state(asked)];
   for (const key of Object.keys(here) as (keyof EngineState)[]) {
     if (here[key] !== there[key]) {
-      const detail = `the rebuilt ${key} is ${here[key]}, but ${there[key]} on L1 at block ${toBlock}`;
+      const detail = `the rebuilt ${key} is ${here[key]}, but ${there[key]} on L1 at block ${asked}`;
       throw new MintmarkError("l1_failed", detail);
     }
   }
   const missing = await archive.missing();
   return {
     block: toBlock,
-    batches: { validium: here.countValidium, "zk-rollup": here.countRollup },
+    batches: { validium: state.countValidium, "zk-rollup": state.countRollup },
     vaults: {
       validium: archive.vaultCount("validium"),
       "zk-rollup": archive.vaultCount("zk-rollup"),
@@ -246,6 +292,6 @@ export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
     missing: missing.map(({ mode, batchNumber }) => `${mode}-${batchNumber}`),
     unjudged: (await archive.unjudged()).map((batchNumber) => `zk-rollup-${batchNumber}`),
     invalidTransfers: (await Array.fromAsync(archive.invalidTransfers())).length,
-    state: here,
+    state,
   };
 }

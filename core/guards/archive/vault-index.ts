@@ -1,3 +1,4 @@
+import { settledBlock } from "../../blocks.ts";
 import { BLOB_SCHEMES, type BlobScheme, type Hash } from "../../model.ts";
 import type { AssetId, BatchHeader, L1Reader, L1Registration, VaultContent } from "../../ports.ts";
 import { tokenIdOf, unpayable } from "../../protocol/blob.ts";
@@ -19,15 +20,15 @@ export class KnownAssets {
 
   /**
    * Reads unknown assets, many at once: a hostile batch can name another asset in each of its
-   * million vaults. Reads at the newest final block, or at `notBefore` if later, so a node that
-   * lags gives an error, not an old answer.
+   * million vaults. Reads at the settled block, or at `notBefore` if later, so a node that lags
+   * gives an error, not an old answer.
    */
   async learn(assets: Iterable<AssetId>, notBefore = 0n): Promise<void> {
     const asked = assetsIn(assets).filter(
       ({ chainId, assetType }) => this.known(chainId, assetType) === null,
     );
     if (asked.length === 0) return;
-    const final = await this.#l1.finalizedBlockNumber();
+    const final = await settledBlock(this.#l1);
     const registrations = await this.#l1.registrations(
       asked,
       final > notBefore ? final : notBefore,
@@ -81,7 +82,7 @@ export function assetsIn(assets: Iterable<AssetId>): AssetId[] {
 /** The part of L1 that reads the registry. */
 export type AssetReader = Pick<
   L1Reader,
-  "settlement" | "finalizedBlockNumber" | "registrations" | "supplyCap"
+  "settlement" | "blockNumber" | "finalizedBlockNumber" | "registrations" | "supplyCap"
 >;
 
 /** A vault whose token is taken: an ERC-721 by another vault, an ERC-1155 id by another blob. */

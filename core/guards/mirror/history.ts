@@ -1,6 +1,6 @@
 import type { LocalAccount } from "viem";
 import { sharedRuns } from "../../at-once.ts";
-import { blockRanges, overlapping } from "../../blocks.ts";
+import { blockRanges, least, overlapping } from "../../blocks.ts";
 import { MintmarkError } from "../../errors.ts";
 import type { Address, Hash, Hex, Mode } from "../../model.ts";
 import type { CommitEvent, L1Reader, Settlement } from "../../ports.ts";
@@ -52,6 +52,7 @@ export class SourceHistory {
   readonly #order: { readonly mode: Mode; readonly validiumBefore: number }[] = [];
   readonly #fromBlock: bigint;
   #nextBlock: bigint;
+  #readOnce: bigint; // The first block that was read only once
   #lastCommitBlock: bigint; // The block of the newest known commit
   /** Reads the blocks that have become final since the last call. Rejects with `l1_failed`. */
   readonly follow: () => Promise<void> = sharedRuns(() => this.#follow());
@@ -62,6 +63,7 @@ export class SourceHistory {
     this.#chain = chain;
     this.#fromBlock = fromBlock;
     this.#nextBlock = fromBlock;
+    this.#readOnce = fromBlock;
     this.#lastCommitBlock = fromBlock;
   }
 
@@ -75,8 +77,12 @@ export class SourceHistory {
 
   async #follow(): Promise<void> {
     const final = await this.#chain.finalizedBlockNumber();
-    if (this.#nextBlock > final) return;
-    for (const [from, to] of blockRanges(overlapping(this.#nextBlock, this.#fromBlock), final)) {
+    const next = this.#nextBlock;
+    if (next > final) return;
+    // Each block is read twice, because a node can leave events out without an error.
+    const first = least(overlapping(next, this.#fromBlock), this.#readOnce);
+    this.#readOnce = next;
+    for (const [from, to] of blockRanges(first, final)) {
       for (const event of await this.#chain.events(from, to))
         if (event.type === "batchCommitted") this.#take(event);
       this.#nextBlock = to + 1n;

@@ -1,4 +1,4 @@
-import { commitsIn } from "../../blocks.ts";
+import { askable, commitsIn } from "../../blocks.ts";
 import { MintmarkError } from "../../errors.ts";
 import { CommittedData, type DataSources } from "../../guards/archive/committed-data.ts";
 import { type Address, MODES, type Standard } from "../../model.ts";
@@ -73,7 +73,7 @@ async function adoptWith(options: AdoptOptions, committed: CommittedData): Promi
     adopted.push({ mode, first, batches });
   }
   const named = adopted.flatMap(({ batches }) => batches).flatMap(({ assets }) => assets ?? []);
-  const assets = await unknownAssets(named, finalized, options);
+  const assets = await unknownAssets(named, askable(finalized, await l1.blockNumber()), options);
   // Takes back what this store read of blocks that a reorganisation replaced, even if they were
   // final.
   await takeBackReorganised(engine, l1, options.fromBlock);
