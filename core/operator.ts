@@ -184,8 +184,10 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries) {
     recordSubmitted: ofLedger(recordSubmitted),
     /**
      * Applies a chain's events from the last observed block up to `toBlock`, in order, all or
-     * nothing. Rejects with `history_diverged` for events that this store cannot have caused; on a
-     * mirror's chain with `l1_failed`.
+     * nothing; with `fromBlock`, also those of observed blocks that were left out before. Returns
+     * their number; null, and then nothing has changed, when L1's counts show that earlier events
+     * are missing. Rejects with `history_diverged` for events that this store cannot have caused, on
+     * a mirror's chain with `l1_failed`; with `l1_failed` too when a recorded event is missing.
      */
     recordEvents: ofLedger(recordEvents),
     /** Records that everything up to this block is final. */
@@ -203,7 +205,7 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries) {
     recordReorg: ofLedger(recordReorg),
     /**
      * How L1's history differs from this store's, since when (milliseconds since 1970); null while
-     * equal.
+     * equal, and until a second look has confirmed it.
      */
     divergence: () => ledger.divergence,
     /**
@@ -217,8 +219,9 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries) {
     requirePromising: () => ledger.requirePromising(),
     /**
      * Requires that L1's batches are the first ones of this store. Otherwise it rejects with
-     * `history_diverged`, and from then on mints, withdrawals and seals are refused with that code,
-     * even after a restart.
+     * `history_diverged`, and from then on mints, withdrawals and seals are refused with that code.
+     * When L1 still says so `divergenceMs` later, and never agreed meanwhile, that lasts, even after
+     * a restart.
      *
      * Resolves with false when it needs the events of unrecorded commits first, because L1 may have
      * left assets out of them. Record these, then compare again.

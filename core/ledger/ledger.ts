@@ -158,6 +158,13 @@ export class Ledger {
   readonly head = new TwoViews(emptyOf(records.headRecord));
   /** Why mints are refused; null while L1's history is a prefix of this store's. */
   divergence: records.DivergenceRecord | null = null;
+  /**
+   * What L1 has said against this store's history, and since when on the monotonic clock; null
+   * while it agrees. `source` is the kind of question.
+   */
+  doubt: { readonly source: string; readonly detail: string; readonly since: number } | null = null;
+  readonly divergenceMs: number;
+  readonly monotonic: Clock;
   reorganisations = 0; // Entries recorded since the opening, for all chains
   awaitsComparison = false; // Whether the store must be compared with L1 before it mints
 
@@ -170,6 +177,8 @@ export class Ledger {
     this.clock = options.clock ?? Date.now;
     // A caller's clock counts as monotonic too, unless the caller gives another.
     const monotonic = options.monotonic ?? options.clock ?? (() => performance.now());
+    this.monotonic = monotonic;
+    this.divergenceMs = options.divergenceMs ?? 60_000;
     this.journalClock = new JournalClock(
       this.clock,
       monotonic,
@@ -182,10 +191,10 @@ export class Ledger {
     this.writer = new Writer(store, (group) => this.#finish(group), this.sealingThread);
   }
 
-  /** Throws `history_diverged` while L1 holds another history than this store. */
+  /** Throws `history_diverged` while L1 holds another history than this store, or seems to. */
   requireOneHistory(): void {
-    if (this.divergence !== null)
-      throw new MintmarkError("history_diverged", this.divergence.detail);
+    const contradiction = this.divergence ?? this.doubt;
+    if (contradiction !== null) throw new MintmarkError("history_diverged", contradiction.detail);
   }
 
   /** Throws `history_diverged` or `l1_not_compared` while a mint here may never reach L1. */

@@ -36,6 +36,11 @@ export interface EngineOptions {
    * the journal's time, and {@link Engine.clockFault} says so. Default: no bound.
    */
   readonly clockAheadMs?: number;
+  /**
+   * How long L1 must contradict this store before it counts as diverged for good, in ms; default
+   * 60,000. Meanwhile mints and withdrawals are refused.
+   */
+  readonly divergenceMs?: number;
   readonly limits?: Partial<Limits>;
   /** Signs receipts for mints. Without it there are no receipts. */
   readonly receiptSigner?: ReceiptSigner;

@@ -103,7 +103,7 @@ export type Settling = Awaited<ReturnType<typeof startSettling>>;
 export async function startSettling(options: SettlingOptions) {
   const { engine, l1, fromBlock, intervalMs, mirrors = [] } = options;
   // A local chain has one node, which leaves nothing out.
-  const looks = isLocalChain(engine.settlement.chainId) ? { secondLookMs: 0 } : {};
+  const reads = isLocalChain(engine.settlement.chainId) ? { rereadMs: 0 } : {};
   const missing = await missingRole(options);
   if (missing !== null) throw new ConfigError(`MINTMARK_OPERATOR_KEY: ${missing}`);
   const source = new SourceHistory(l1, fromBlock);
@@ -125,11 +125,11 @@ export async function startSettling(options: SettlingOptions) {
         fromBlock,
         intervalMs,
         onError,
-        ...looks,
+        ...reads,
       });
     },
   );
-  const { committee, settler } = settlerOver({ ...looks, ...options, mirrors: far });
+  const { committee, settler } = settlerOver({ ...reads, ...options, mirrors: far });
   await committee.requireInForce();
   await settler.chooseRollupData();
   const served = new Set([engine, ...mirrors].map(({ settlement }) => settlement.chainId));

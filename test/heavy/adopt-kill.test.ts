@@ -22,7 +22,7 @@ let world: MembersWorld;
 let diverged: string;
 
 const open = (store: string) =>
-  openEngine({ store, settlement: world.l1.settlement, environment: "sandbox" });
+  openEngine({ store, settlement: world.l1.settlement, environment: "sandbox", divergenceMs: 0 });
 
 beforeAll(async () => {
   world = await startMembersWorld({ members: COMMITTEE.slice(0, 1), threshold: 1 });

@@ -42,6 +42,7 @@ describe("with 3,000 withdrawals that are ready", () => {
       fromBlock,
       lagMs: 0,
       secondLookMs: 0,
+      rereadMs: 0,
       intervalMs: 10,
       sealing: { maxAgeMs: 0 },
     });

@@ -160,6 +160,7 @@ export async function newMirrorSettler(
     fromBlock: far.deployedAtBlock,
     lagMs: 0,
     secondLookMs: 0,
+    rereadMs: 0,
     ...change,
   });
 }

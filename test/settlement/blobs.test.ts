@@ -145,6 +145,7 @@ describe("a rollup in blobs", () => {
       store,
       settlement: l1.settlement,
       environment: "sandbox",
+      divergenceMs: 0,
       kzg,
     });
     const settling = chain.newSettler({ engine: loser, l1, committee });

@@ -171,6 +171,7 @@ export async function createChain(
       new Settler({
         lagMs: 0,
         secondLookMs: 0,
+        rereadMs: 0,
         ...parts,
         fromBlock: settlement.deployedAtBlock,
         sealing: { maxAgeMs: 0 },
@@ -189,6 +190,8 @@ export interface WorldOptions {
   readonly fees?: CommitterOptions;
   readonly verifySignature?: NonNullable<EngineOptions["verifySignature"]>;
   readonly clock?: () => number;
+  readonly monotonic?: () => number;
+  readonly divergenceMs?: number;
   readonly kzg?: NonNullable<EngineOptions["kzg"]>;
   readonly receiptSigner?: NonNullable<EngineOptions["receiptSigner"]>;
   /** Of the settlement contract. */

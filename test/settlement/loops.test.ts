@@ -14,7 +14,16 @@ function running(
 ) {
   const stopping = new AbortController();
   const settler = new Settler({
-    ...{ engine, l1, committee, lagMs: 0, secondLookMs: 0, intervalMs: 10, onError: failed },
+    ...{
+      engine,
+      l1,
+      committee,
+      lagMs: 0,
+      secondLookMs: 0,
+      rereadMs: 0,
+      intervalMs: 10,
+      onError: failed,
+    },
     ...{ fromBlock: chain.settlement.deployedAtBlock, sealing: { maxAgeMs: 0 } },
   });
   const run = settler.run(stopping.signal);

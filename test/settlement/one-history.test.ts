@@ -45,7 +45,12 @@ afterEach(async () => {
 async function openCopy(firstToken: number): Promise<Operator> {
   const store = await copyOf(world.engineStore);
   const l1 = await world.chain.connectOperator();
-  const engine = await openEngine({ store, settlement: l1.settlement, environment: "sandbox" });
+  const engine = await openEngine({
+    store,
+    settlement: l1.settlement,
+    environment: "sandbox",
+    divergenceMs: 0,
+  });
   const members = await openMembers(l1);
   const committee = collectAttestations({ members, threshold: THRESHOLD, l1, timeoutMs: 20_000 });
   const parts = { engine, l1, committee };

@@ -159,7 +159,7 @@ describe("signed transfers", () => {
     await engineStore.open();
     const copy = await copyOf(engineStore);
     const open = (store: typeof copy) =>
-      openEngine({ store, settlement: l1.settlement, environment: "sandbox" });
+      openEngine({ store, settlement: l1.settlement, environment: "sandbox", divergenceMs: 0 });
     const engine = await open(engineStore);
     Object.assign(world, { engine, settler: chain.newSettler({ engine, l1, committee }) });
     await world.settler.round();

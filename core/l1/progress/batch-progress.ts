@@ -243,8 +243,8 @@ export async function compareState(
   there: L1State,
   wait?: WaitOptions,
 ): Promise<boolean> {
-  return observing(ledger, wait?.signal, async () => {
-    ledger.requireOneHistory();
+  return observing(ledger, "state", wait?.signal, async () => {
+    if (ledger.divergence !== null) ledger.requireOneHistory();
     for (const mode of MODES) {
       const [sealed, count] = [sealedCount(ledger, mode), countOf(mode, there)];
       if (count > sealed) {
@@ -265,22 +265,25 @@ export async function compareState(
 }
 
 /**
- * Applies L1's word in the writer, so that no mint is acknowledged after a word that makes the
- * store diverged, and before its record. Throws `history_diverged` when no history of this store
- * explains the word.
+ * Applies L1's word in the writer, so that no mint is acknowledged after a word that no history of
+ * this store explains. Throws `history_diverged` for such a word. One word only casts doubt: the
+ * store is marked when the same source still says so later, and the doubt ends when it agrees.
  */
 export async function observing<T>(
   ledger: Ledger,
+  source: string,
   signal: AbortSignal | undefined,
   body: (group: Group) => Promise<T>,
 ): Promise<T> {
   const outcome = await ledger.writer.alone(async (group) => {
     try {
-      return { value: await body(group) };
+      const value = await body(group);
+      if (ledger.doubt?.source === source) ledger.doubt = null;
+      return { value };
     } catch (error) {
       const isDiverged = error instanceof MintmarkError && error.code === "history_diverged";
       if (!isDiverged || group.operations.length > 0) throw error;
-      diverge(ledger, group, error.message);
+      diverge(ledger, group, source, error.message);
       return { error };
     }
   }, signal);
@@ -288,9 +291,13 @@ export async function observing<T>(
   return outcome.value;
 }
 
-/** Marks the store as diverged: mints are refused from here on. The first reason stays. */
-function diverge(ledger: Ledger, group: Group, detail: string): void {
+/** Refuses mints from here on, and marks the store as diverged after a second look. */
+function diverge(ledger: Ledger, group: Group, source: string, detail: string): void {
   if (ledger.divergence !== null) return;
+  const now = ledger.monotonic();
+  if (ledger.doubt?.source !== source) ledger.doubt = { source, detail, since: now };
+  if (now - ledger.doubt.since < ledger.divergenceMs) return;
+  ledger.doubt = null;
   const { time: since } = ledger.record(group, { kind: "historyDiverged", detail });
   ledger.divergence = { detail, since };
   group.put(DIVERGENCE_KEY, encodeRecord(divergenceRecord, ledger.divergence));

@@ -63,7 +63,7 @@ export async function recordEvents(
   requireBigint("toBlock", toBlock, 0n, MAX_UINT64);
   const blockHash = given === undefined ? null : requireHash("blockHash", given);
   for (const event of events) requireForm(event);
-  return observing(ledger, signal, async (group) => {
+  return observing(ledger, `events of ${chainId}`, signal, async (group) => {
     const portal = latestPortal(ledger, chainId);
     const { observed, finalized } = portal;
     const first = fromBlock ?? (observed === null ? 0n : observed + 1n);

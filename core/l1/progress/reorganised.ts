@@ -1,19 +1,38 @@
+import type { WaitOptions } from "../../abort.ts";
+import { pause } from "../../backoff.ts";
 import { least } from "../../blocks.ts";
 import { MintmarkError } from "../../errors.ts";
 import type { SettlementPort } from "../../operator.ts";
 import type { Portal } from "../../ports.ts";
 
+type Chain = Pick<Portal, "settlement" | "block">;
+
 /**
  * Takes back what the engine read of blocks that are no longer on the chain, back to the newest
- * that still is. Returns the first block that was taken back; null for none.
+ * that still is. Returns the first block that was taken back; null for none. Final blocks are
+ * looked at twice, because a node may speak for another chain for a while.
  *
  * @param fromBlock - the block of the contract's deployment
  */
 export async function takeBackReorganised(
-  { operator }: SettlementPort,
-  portal: Pick<Portal, "settlement" | "block">,
+  engine: SettlementPort,
+  portal: Chain,
   fromBlock: bigint,
+  { secondLookMs = 0, signal }: WaitOptions & { readonly secondLookMs?: number } = {},
 ): Promise<bigint | null> {
+  const { chainId } = portal.settlement;
+  let gone = await replaced(engine, portal, fromBlock);
+  if (gone?.reach === "below final") {
+    await pause(secondLookMs, signal);
+    gone = await replaced(engine, portal, fromBlock);
+  }
+  if (gone === null) return null;
+  await engine.operator.recordReorg(chainId, gone.from, gone.reach);
+  return gone.from;
+}
+
+/** The first recorded block that is no longer on the chain, and whether it was final. */
+async function replaced({ operator }: SettlementPort, portal: Chain, fromBlock: bigint) {
   const { chainId } = portal.settlement;
   const { observed, finalized } = operator.portal(chainId);
   if (observed === null) return null;
@@ -41,6 +60,5 @@ export async function takeBackReorganised(
       ? common
       : final;
   if (kept === observed) return null;
-  await operator.recordReorg(chainId, kept + 1n, finalReplaced ? "below final" : undefined);
-  return kept + 1n;
+  return { from: kept + 1n, reach: finalReplaced ? "below final" : "above final" } as const;
 }

@@ -192,10 +192,10 @@ function pointAfter(batch: StoredBatch, { history, sequence }: HistoryPoint): Hi
  */
 async function withoutUnpayable(
   batch: StoredBatch,
-  { engine, checks, refused }: CommitOptions,
+  { engine, checks, refused, signal }: CommitOptions,
 ): Promise<StoredBatch> {
   const { mode, batchNumber } = batch;
-  if (isTransferData(batch.mode, batch.data)) await refused.takeBackInvalid(batchNumber);
+  if (isTransferData(batch.mode, batch.data)) await refused.takeBackInvalid(batchNumber, signal);
   else {
     const voids: VoidSlots[] = [];
     for (const check of checks) voids.push(...(await check.checkBatch(batch)));

@@ -6,6 +6,9 @@ import type { SettlementPort } from "../../operator.ts";
 import type { Portal } from "../../ports.ts";
 import { takeBackReorganised } from "../progress/reorganised.ts";
 
+/** Default of {@link FollowOptions.secondLookMs}. */
+export const SECOND_LOOK_MS = 15_000;
+
 export interface FollowOptions {
   /** Block of the contract's deployment. */
   readonly fromBlock: bigint;
@@ -14,7 +17,9 @@ export interface FollowOptions {
    * 15 000.
    */
   readonly lagMs?: number;
-  /** Least time between two reads of a block that make it final, in ms; default 15 000. */
+  /** Least time between the two reads of a block that make it final, in ms; default 15 000. */
+  readonly rereadMs?: number;
+  /** Least time between two looks at what cannot be undone, in ms; default 15 000. */
   readonly secondLookMs?: number;
 }
 
@@ -52,7 +57,7 @@ export interface Follower {
 export function followerOf(
   engine: SettlementPort,
   portal: Watched,
-  { fromBlock, lagMs = 15_000, secondLookMs = 15_000 }: FollowOptions,
+  { fromBlock, lagMs = 15_000, rereadMs = 15_000, secondLookMs = SECOND_LOOK_MS }: FollowOptions,
 ): Follower {
   const { operator } = engine;
   const { chainId } = portal.settlement;
@@ -104,7 +109,7 @@ export function followerOf(
   };
   /** Reads blocks that are final once more, because a node can leave logs out without an error. */
   const confirm = async (finalized: bigint, signal?: AbortSignal): Promise<bigint> => {
-    if (performance.now() - read.at >= secondLookMs) {
+    if (performance.now() - read.at >= rereadMs) {
       again = read.block;
       read = { block: recorded().observed ?? -1n, at: performance.now() };
     }
@@ -129,7 +134,10 @@ export function followerOf(
   const follow = sharedRuns(async (signal) => {
     const finalized = await portal.finalizedBlockNumber();
     await caughtUp(signal);
-    const gone = await takeBackReorganised(engine, portal, fromBlock);
+    const gone = await takeBackReorganised(engine, portal, fromBlock, {
+      secondLookMs,
+      signal,
+    });
     if (gone !== null) {
       again = least(again, gone - 1n);
       read = { block: least(read.block, gone - 1n), at: read.at };

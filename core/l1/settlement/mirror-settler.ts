@@ -11,12 +11,12 @@ import { countOf } from "../../protocol/commitment.ts";
 import type { VaultPlace } from "../../protocol/vault.ts";
 import type { VoidSlots } from "../../sealing/void-runs.ts";
 import type { BatchCheck } from "./commit.ts";
-import { type FollowOptions, followerOf } from "./follower.ts";
+import { type FollowOptions, followerOf, SECOND_LOOK_MS } from "./follower.ts";
 import { Preflight } from "./preflight.ts";
 import { Attempts, Rounds, type RoundsOptions } from "./rounds.ts";
 import { WithdrawalSender } from "./withdrawal-sender.ts";
 
-/** Most milliseconds that an examination delays a commit. */
+/** Most milliseconds that an examination delays a commit, besides the wait for a second look. */
 const CHECK_MS = 5_000;
 
 /** A mirror with its chain's tokens. */
@@ -109,7 +109,7 @@ export class MirrorSettler
     try {
       return await orAborted(
         this.#joined.preflight.checkBatch(batch),
-        AbortSignal.timeout(CHECK_MS),
+        AbortSignal.timeout(CHECK_MS + (this.options.secondLookMs ?? SECOND_LOOK_MS)),
       );
     } catch (error) {
       this.options.onError?.(error);
@@ -151,7 +151,19 @@ async function joined(options: MirrorSettlerOptions) {
   await engine.operator.addMirror(mirror.settlement);
   engine.operator.placeInBlobs(mirror.settlement.chainId, await mirror.opensBlobs());
   const follower = followerOf(engine, mirror, options);
-  const { fromBlock } = options;
-  const sender = new WithdrawalSender({ engine, portal: mirror, follower, clock, fromBlock });
-  return { mirror, follower, sender, preflight: new Preflight(engine, mirror, clock) };
+  const { fromBlock, secondLookMs } = options;
+  const sender = new WithdrawalSender({
+    engine,
+    portal: mirror,
+    follower,
+    clock,
+    fromBlock,
+    secondLookMs,
+  });
+  return {
+    mirror,
+    follower,
+    sender,
+    preflight: new Preflight(engine, mirror, clock, secondLookMs),
+  };
 }

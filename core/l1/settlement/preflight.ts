@@ -1,4 +1,7 @@
 import { severalAtOnce } from "../../at-once.ts";
+import { pause } from "../../backoff.ts";
+import { settledBlock } from "../../blocks.ts";
+import { messageOf } from "../../errors.ts";
 import { type Asset, MODES, type Mode, type Uuid } from "../../model.ts";
 import type { SettlementPort } from "../../operator.ts";
 import type {
@@ -17,6 +20,7 @@ import { isTransferData } from "../../protocol/transfer-data.ts";
 import { packVaultId } from "../../protocol/vault.ts";
 import type { VoidSlots } from "../../sealing/void-runs.ts";
 import { MAX_REFUSAL } from "../progress/batch-progress.ts";
+import { SECOND_LOOK_MS } from "./follower.ts";
 import { Attempts } from "./rounds.ts";
 
 /** Prefix of every fault that this class sets, so that it clears no other. */
@@ -73,6 +77,7 @@ export class Preflight {
   readonly #engine: SettlementPort;
   readonly #chain: TokenChain;
   readonly #clock: Clock;
+  readonly #secondLookMs: number;
   /**
    * The first unexamined batch of each mode. An earlier process may have sent those sealed before,
    * so they stay.
@@ -91,10 +96,17 @@ export class Preflight {
   /** Assets for which L1 has said whether they are transferable. */
   readonly #transferable = new Set<Uuid>();
 
-  constructor(engine: SettlementPort, chain: TokenChain, clock: Clock) {
+  /** @param secondLookMs - the wait before a second look at what would make slots void */
+  constructor(
+    engine: SettlementPort,
+    chain: TokenChain,
+    clock: Clock,
+    secondLookMs = SECOND_LOOK_MS,
+  ) {
     this.#engine = engine;
     this.#chain = chain;
     this.#clock = clock;
+    this.#secondLookMs = secondLookMs;
     const sealed = engine.batches.state();
     this.#next = {
       validium: countOf("validium", sealed),
@@ -113,17 +125,18 @@ export class Preflight {
     for await (const asset of this.#engine.operator.assets()) {
       if (!asset.whitelisted || !asset.registered || !this.#isHere(asset)) continue;
       if ((this.#due.get(asset.assetId) ?? 0) > this.#clock()) continue;
-      this.#due.set(asset.assetId, this.#clock() + FAULTY_AGAIN_MS);
       due.push(asset);
     }
     if (due.length === 0) return 0;
     const [newest, final] = await Promise.all([
       this.#chain.blockNumber(),
-      this.#chain.finalizedBlockNumber(),
+      settledBlock(this.#chain),
     ]);
     // Only vaults of batches after the registration count, and a registration that is not final may
     // move.
     const registrations = await this.#chain.registrations(due, final);
+    // The node answers, so an asset that cannot be examined now need not hold up the others.
+    for (const { assetId } of due) this.#due.set(assetId, this.#clock() + FAULTY_AGAIN_MS);
     const attempts = new Attempts(signal);
     const checked = await severalAtOnce(due, (asset, index) => {
       signal?.throwIfAborted();
@@ -187,7 +200,7 @@ export class Preflight {
     for await (const [asset, placed] of this.#mintsIn(data)) {
       const entries = placed.filter(({ slot }) => slots === null || slots.has(slot));
       if (entries.length === 0 || asset.standard === "erc20") continue;
-      final ??= await this.#chain.finalizedBlockNumber();
+      final ??= await settledBlock(this.#chain);
       const tried = await this.#tryTokens(asset, entries, final, MAX_FOREIGN_IDS);
       await severalAtOnce(tried, async ({ entry: { slot, amount }, reason }) => {
         if (reason === null) return;
@@ -208,24 +221,54 @@ export class Preflight {
     if (left.size > 0) this.#unpayable.set(name, { mode, batchNumber, slots: left, due });
   }
 
-  /** Examines a batch that was sealed since this process began. Returns the slots to make void. */
+  /**
+   * Examines a batch that was sealed since this process began. Returns the slots to make void, which
+   * it has looked at twice, because a void slot stays void. Rejects while the node cannot be asked.
+   */
   async checkBatch({ mode, batchNumber, data }: SealedBatch): Promise<VoidSlots[]> {
     if (batchNumber < this.#next[mode]) return [];
+    let voids = await this.#unpayableIn(data);
+    if (voids.length > 0) {
+      await pause(this.#secondLookMs);
+      const again = new Set((await this.#unpayableIn(data)).map(({ firstSlot }) => firstSlot));
+      voids = voids.filter(({ firstSlot }) => again.has(firstSlot));
+    }
     this.#next[mode] = batchNumber + 1;
+    return voids;
+  }
+
+  async #unpayableIn(data: Uint8Array): Promise<VoidSlots[]> {
     const voids: VoidSlots[] = [];
     let final: bigint | undefined;
     for await (const [asset, entries] of this.#mintsIn(data)) {
-      final ??= await this.#chain.finalizedBlockNumber();
-      const isFar = asset.chainId !== this.#engine.settlement.chainId;
-      // A mirror would never pay vaults of a batch that is committed now. At home, L1 and the
-      // committee prevent that.
-      if (isFar && (await this.#chain.registrations([asset], final))[0] === null) {
-        const failure = "the mirror that pays it has no final registration of its token";
-        voids.push(...entries.map((entry) => voidOf(entry, failure)));
-      } else if (asset.standard === "erc20") await this.#checkTotal(asset, entries);
-      else voids.push(...(await this.#checkTokens(asset, entries, final)));
+      final ??= await settledBlock(this.#chain);
+      try {
+        voids.push(...(await this.#unpayableOf(asset, entries, final)));
+      } catch (error) {
+        // A node that answers this lacks nothing: then the token cannot be asked, and it must not
+        // hold up all other mints.
+        await this.#chain.registrations([asset], final);
+        await this.#judge(asset, `it could not be tried: ${messageOf(error)}`);
+      }
     }
     return voids;
+  }
+
+  async #unpayableOf(
+    asset: Asset,
+    entries: readonly Placed[],
+    final: bigint,
+  ): Promise<VoidSlots[]> {
+    const isFar = asset.chainId !== this.#engine.settlement.chainId;
+    // A mirror would never pay vaults of a batch that is committed now. At home, L1 and the
+    // committee prevent that.
+    if (isFar && (await this.#chain.registrations([asset], final))[0] === null) {
+      const failure = "the mirror that pays it has no final registration of its token";
+      return entries.map((entry) => voidOf(entry, failure));
+    }
+    if (asset.standard !== "erc20") return this.#checkTokens(asset, entries, final);
+    await this.#checkTotal(asset, entries);
+    return [];
   }
 
   #isHere({ chainId }: Pick<Asset, "chainId">): boolean {

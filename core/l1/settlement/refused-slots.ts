@@ -1,3 +1,4 @@
+import { pause } from "../../backoff.ts";
 import { requireBlock } from "../../blocks.ts";
 import { MintmarkError } from "../../errors.ts";
 import { firstWhere } from "../../ledger/list.ts";
@@ -12,6 +13,7 @@ import { contentGas, contentOf } from "../../protocol/commit-gas.ts";
 import { isTransferData } from "../../protocol/transfer-data.ts";
 import type { VoidSlots } from "../../sealing/void-runs.ts";
 import { assetName } from "../adoption/incoming.ts";
+import { SECOND_LOOK_MS } from "./follower.ts";
 
 /** A transaction gets a twentieth more gas than its estimate. */
 const GAS_MARGIN = 1.05;
@@ -31,6 +33,7 @@ export class RefusedSlots {
   readonly #l1: L1Reader & L1Committer;
   readonly #clock: Clock;
   readonly #signingMs: number;
+  readonly #secondLookMs: number;
   /**
    * The block that must be final, by batch and last transaction. A new process starts the wait
    * anew.
@@ -47,7 +50,9 @@ export class RefusedSlots {
     l1: L1Reader & L1Committer,
     clock: Clock,
     signingMs = SIGNING_MS,
+    secondLookMs = SECOND_LOOK_MS,
   ) {
+    this.#secondLookMs = secondLookMs;
     this.#engine = engine;
     this.#l1 = l1;
     this.#clock = clock;
@@ -89,7 +94,10 @@ export class RefusedSlots {
    * Takes a batch of transfers back that holds records that would not count. Throws `l1_failed`
    * when it may have been sent: {@link voidOf} handles that.
    */
-  async takeBackInvalid(batchNumber: number): Promise<void> {
+  async takeBackInvalid(batchNumber: number, signal?: AbortSignal): Promise<void> {
+    if ((await this.#transferFault(batchNumber)) === null) return;
+    // The node may have told the time of another chain.
+    await pause(this.#secondLookMs, signal);
     const fault = await this.#transferFault(batchNumber);
     if (fault === null) return;
     const detail = `The batch of transfers is taken back when it can no longer be mined: ${fault}`;

@@ -92,12 +92,19 @@ export class Settler extends Rounds<Round, SettlerWork, SettlerOptions> {
   constructor(options: SettlerOptions) {
     super(options);
     const { engine, l1, committee, fromBlock, mirrors = [], sealing = {} } = options;
-    const { clock: steady = () => performance.now(), clock = Date.now } = options;
+    const { clock: steady = () => performance.now(), clock = Date.now, secondLookMs } = options;
     const follower = followerOf(engine, l1, options);
-    const sender = new WithdrawalSender({ engine, portal: l1, follower, clock: steady, fromBlock });
+    const sender = new WithdrawalSender({
+      engine,
+      portal: l1,
+      follower,
+      clock: steady,
+      fromBlock,
+      secondLookMs,
+    });
     const sealDue = sealingOf(engine, sealing, clock);
-    const preflight = new Preflight(engine, l1, steady);
-    const refused = new RefusedSlots(engine, l1, steady, options.signingMs);
+    const preflight = new Preflight(engine, l1, steady, secondLookMs);
+    const refused = new RefusedSlots(engine, l1, steady, options.signingMs, secondLookMs);
     const checks = [preflight, ...mirrors];
     const consents = new Consents(options);
     this.consents = consents;
@@ -182,7 +189,7 @@ export class Settler extends Rounds<Round, SettlerWork, SettlerOptions> {
   }
 
   async #ifAgreed(pass: () => Promise<number>): Promise<number> {
-    return this.#compared && !this.#isDiverged ? this.#tellingOnce(pass) : 0;
+    return this.#compared && this.#isAgreed ? this.#tellingOnce(pass) : 0;
   }
 
   async #tellingOnce(pass: () => Promise<number>): Promise<number> {
@@ -193,6 +200,16 @@ export class Settler extends Rounds<Round, SettlerWork, SettlerOptions> {
     } catch (error) {
       this.#toldOfDivergence = this.#isDiverged;
       throw error;
+    }
+  }
+
+  /** False while L1 contradicts the store, also before a second look has confirmed it. */
+  get #isAgreed(): boolean {
+    try {
+      this.options.engine.operator.requirePromising();
+      return true;
+    } catch {
+      return false;
     }
   }
 

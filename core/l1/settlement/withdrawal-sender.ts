@@ -6,7 +6,7 @@ import type { Clock, Portal, WithdrawalCall } from "../../ports.ts";
 import { isTransferred, tipOwnerOf } from "../../protocol/transfer-proof.ts";
 import { unpackVaultId, type VaultPlace } from "../../protocol/vault.ts";
 import type { PendingWithdrawal } from "../withdrawals/pending.ts";
-import type { Follower } from "./follower.ts";
+import { type Follower, SECOND_LOOK_MS } from "./follower.ts";
 
 /** Transactions of one pass, after which the chain is read again. */
 const PER_PASS = 10;
@@ -38,6 +38,8 @@ export interface SenderOptions {
   readonly clock: Clock;
   /** Block of the portal's deployment. */
   readonly fromBlock: bigint;
+  /** Least time between two looks before a withdrawal fails for good, in ms; default 15 000. */
+  readonly secondLookMs?: number | undefined;
 }
 
 /**
@@ -49,6 +51,9 @@ export class WithdrawalSender {
   readonly #portal: Portal;
   readonly #follower: Follower;
   readonly #fromBlock: bigint;
+  readonly #secondLookMs: number;
+  /** When each withdrawal was first seen to have expired. */
+  readonly #expired = new Map<Uuid, number>();
   readonly queue: ReturnType<typeof pendingQueue>;
   readonly #clock: Clock;
   /**
@@ -62,7 +67,9 @@ export class WithdrawalSender {
    */
   readonly #refusedSent = new Map<string, Refused>();
 
-  constructor({ engine, portal, follower, clock, fromBlock }: SenderOptions) {
+  constructor(options: SenderOptions) {
+    const { engine, portal, follower, clock, fromBlock, secondLookMs = SECOND_LOOK_MS } = options;
+    this.#secondLookMs = secondLookMs;
     this.#engine = engine;
     this.#portal = portal;
     this.#follower = follower;
@@ -91,7 +98,9 @@ export class WithdrawalSender {
     const ready: PendingWithdrawal[] = [];
     for await (const pending of this.queue.ready(moment, isHeld)) {
       signal?.throwIfAborted();
-      if (!(await this.#isGivenUp(pending, moment, signal))) ready.push(pending);
+      if (moment.finalTime > pending.withdrawal.deadline)
+        await this.#giveUp(pending, moment, signal);
+      else ready.push(pending);
       if (ready.length === PER_PASS * most) break;
     }
     const groups = groupsOf(ready, most);
@@ -121,18 +130,20 @@ export class WithdrawalSender {
    * Frees the reserve when the authorization can never be used again: its deadline is before a
    * final block.
    */
-  async #isGivenUp(
+  async #giveUp(
     pending: PendingWithdrawal,
     { finalTime }: Moment,
     signal?: AbortSignal,
-  ): Promise<boolean> {
+  ): Promise<void> {
     const { withdrawal } = pending;
-    if (finalTime <= withdrawal.deadline) return false;
-    if (await this.#isDecided(pending, signal)) return true;
+    const first = this.#expired.get(withdrawal.withdrawalId) ?? this.#clock();
+    this.#expired.set(withdrawal.withdrawalId, first);
+    if (this.#clock() - first < this.#secondLookMs) return;
+    if (await this.#isDecided(pending, signal)) return;
     const reason = withdrawal.failure ?? "The authorization expired before L1 could take it.";
     await this.#engine.operator.recordWithdrawalFailed(withdrawal.withdrawalId, reason, finalTime);
     this.#refused.delete(withdrawal.withdrawalId);
-    return true;
+    this.#expired.delete(withdrawal.withdrawalId);
   }
 
   async #sendGroup(group: readonly PendingWithdrawal[], signal?: AbortSignal): Promise<number> {

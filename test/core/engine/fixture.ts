@@ -30,6 +30,7 @@ export function openTest(
     settlement: SETTLEMENT,
     environment: "sandbox",
     createIfMissing: true,
+    divergenceMs: 0,
     ...options,
   });
 }
