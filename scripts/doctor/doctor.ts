@@ -70,6 +70,7 @@ export async function examine(config: Config, places: Places): Promise<Finding[]
     ...(client && {
       chain: () => chain(config, client),
       finality: () => finality(client),
+      history: () => history(config, client),
       code: async () => {
         await requireOwnCode(codeOn(client), {
           chainId: config.MINTMARK_CHAIN_ID,
@@ -303,6 +304,30 @@ async function finality(client: PublicClient): Promise<Result> {
   return seconds > 3_600
     ? fault(found, "The chain or its node finalizes nothing; withdrawals wait.")
     : ok(found);
+}
+
+/** Blocks behind the newest whose state the processes ask for. */
+const ASKED_STATES = 100n;
+
+/** What the processes ask of a node's past: states of some minutes, and the contract's events. */
+async function history(config: Config, client: PublicClient): Promise<Result | Result[]> {
+  const { MINTMARK_CONTRACT: address, MINTMARK_FROM_BLOCK: deployed } = config;
+  const newest = await client.getBlockNumber();
+  const old = newest > ASKED_STATES ? newest - ASKED_STATES : 0n;
+  const state = await client.getBalance({ address, blockNumber: old }).catch(() => null);
+  if (state === null)
+    return fault(
+      `the node does not give the state of block ${old}, ${newest - old} blocks ago`,
+      "Give a full node that keeps the states of 128 blocks; an archive node is not needed.",
+    );
+  const range = { fromBlock: deployed, toBlock: deployed };
+  const logs = deployed === 0n ? null : await client.getLogs({ address, ...range });
+  if (logs?.length === 0)
+    return warning(
+      `the node gives no event of block ${deployed}, in which the contract was deployed`,
+      "Look at MINTMARK_FROM_BLOCK, or give a node that keeps all logs.",
+    );
+  return ok(`the node has the state of block ${old}, and the contract's events`);
 }
 
 async function role({ address }: Party, client: PublicClient, contract: Contract): Promise<Result> {
