@@ -34,6 +34,7 @@ async function openCopy(): Promise<Operator> {
     store,
     settlement: near.l1.settlement,
     environment: "sandbox",
+    divergenceMs: 0,
   });
   const settler = near.chain.newSettler({ ...near, engine });
   return { engine, settler, far: await newMirrorSettler(world, { engine }) };

@@ -32,7 +32,13 @@ export type MirrorReader = Pick<
   Pick<MirrorContract, "registration" | "token" | "verifyVault"> &
   Pick<
     ports.L1Reader,
-    "verifyTransferred" | "withdrawn" | "block" | "blockNumber" | "events" | "rollupData"
+    | "verifyTransferred"
+    | "withdrawn"
+    | "block"
+    | "blockNumber"
+    | "finalizedBlockNumber"
+    | "events"
+    | "rollupData"
   >;
 
 /**

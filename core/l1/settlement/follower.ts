@@ -23,7 +23,8 @@ export interface FollowOptions {
   readonly secondLookMs?: number;
 }
 
-type Watched = Pick<
+/** The part of a portal that is followed. */
+export type Watched = Pick<
   Portal,
   "settlement" | "blockNumber" | "finalizedBlockNumber" | "block" | "events"
 >;

@@ -7,6 +7,7 @@ export {
   type MirrorSettlerOptions,
   type SettledMirror,
 } from "./mirror-settler.ts";
+export { type RescanOptions, rescan } from "./rescan.ts";
 export {
   ROLLUP_DATA,
   type RollupData,

@@ -4,8 +4,8 @@ import { z } from "zod";
 import { BeaconNode, BlobFolder, HttpBatchSource } from "../../../core/guards/archive/index.ts";
 import { RemoteMember } from "../../../core/guards/committee/index.ts";
 import { type Asset, type Engine, KzgThread, MintmarkError } from "../../../core/index.ts";
-import { connectL1, readL1 } from "../../../core/l1/index.ts";
-import { adoptFromL1 } from "../../../core/l1/settlement/index.ts";
+import { connectL1, readL1, readMirror } from "../../../core/l1/index.ts";
+import { adoptFromL1, rescan } from "../../../core/l1/settlement/index.ts";
 import { finalityOf } from "../../jobs/chain.ts";
 import { accountOf } from "../account.ts";
 import { member, privateKey, url, whole } from "../settings/fields.ts";
@@ -140,6 +140,26 @@ export const SETTLEMENT_OPERATIONS = {
       const folders = folder === undefined ? [] : [new BlobFolder(folder)];
       const blobs = [...folders, ...beacons.map((url) => new BeaconNode(url))];
       return await adoptFromL1({ engine, l1, fromBlock, blobs, sources, signal });
+    },
+  }),
+  rescan: operation({
+    summary: "read the contract's events again, and add what the node had left out",
+    examples: ["--from-block 19000000 --rpc https://rpc.example"],
+    input: followed.extend({
+      chain: whole(/^[1-9]\d{0,18}$/, "Give a chain id.")
+        .optional()
+        .describe("id of a mirror's chain; default the settlement contract's"),
+      takeBack: z
+        .boolean()
+        .default(false)
+        .describe("first take back what is recorded of these blocks, whatever the node says now"),
+    }),
+    async run(engine, { rpc, fromBlock, confirmations, chain, takeBack }, { signal }) {
+      const { chainId, contract } = engine.operator.portal(chain ?? engine.settlement.chainId);
+      const at = { chainId, contract, rpc, finality: finalityOf(confirmations) };
+      const isHome = chainId === engine.settlement.chainId;
+      const portal = await (isHome ? readL1(at) : readMirror(at));
+      return await rescan({ engine, portal, fromBlock, takeBack, signal });
     },
   }),
   "batches.commit": operation({
