@@ -1,7 +1,6 @@
 import { keccak256, type LocalAccount, type TransactionReceipt } from "viem";
 import {
   estimateFeesPerGas,
-  getBlobBaseFee,
   getTransaction,
   getTransactionCount,
   sendRawTransaction,
@@ -13,6 +12,7 @@ import { MintmarkError } from "../errors.ts";
 import type { Hash, Hex } from "../model.ts";
 import type { L1SendOptions } from "../ports.ts";
 import type { ProofForm } from "../protocol/kzg/kzg-thread.ts";
+import { blobBaseFee } from "./blob-fee.ts";
 import { BlobSidecar } from "./blob-sidecar.ts";
 import { isBusy, isRefusal, type L1Connection, reasonOf } from "./connection.ts";
 import {
@@ -241,7 +241,7 @@ export class TransactionSender implements Sender {
     const { client } = this.#connection;
     const gasFees = await estimateFeesPerGas(client);
     const blobFee = call.blobs && {
-      maxFeePerBlobGas: BLOB_FEE_MARGIN * (await getBlobBaseFee(client)),
+      maxFeePerBlobGas: BLOB_FEE_MARGIN * (await blobBaseFee(this.#connection)),
     };
     const estimate: Fees = { ...gasFees, ...blobFee };
     const nonce = before === null ? await this.#nonce("latest") : before.nonce + 1;
