@@ -138,6 +138,18 @@ export function isBusy(error: unknown): boolean {
   return error.walk((inner) => BUSY.includes((inner as { code?: unknown }).code)) !== null;
 }
 
+/** A gateway's statuses for a node that took too long. */
+const LATE: readonly unknown[] = [408, 504, 524];
+
+/** The node refused the question as it is, or could not answer it in time. */
+export function isTooMuch(error: unknown): boolean {
+  if (!(error instanceof BaseError)) return false;
+  const isLate = (inner: unknown) =>
+    inner instanceof TimeoutError ||
+    (inner instanceof HttpRequestError && LATE.includes(inner.status));
+  return isRefusal(error) || error.walk(isLate) !== null;
+}
+
 export function isRefusal(error: unknown): boolean {
   if (!(error instanceof BaseError)) return false;
   const answer = error.walk((inner) => inner instanceof HttpRequestError);

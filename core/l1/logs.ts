@@ -6,33 +6,47 @@ import { type Address, MODES, type Mode } from "../model.ts";
 import type { CommitEvent, L1Event } from "../ports.ts";
 import { stateCommitmentAbi, stateMirrorAbi } from "./abi.ts";
 import { unpackedAssets } from "./arguments.ts";
-import { isRefusal, type L1Client } from "./connection.ts";
+import { isBusy, isRefusal, isTooMuch, type L1Client } from "./connection.ts";
+
+/** Answers in a row after which more blocks are asked for again. A question that is too wide can take long. */
+const ANSWERS_TO_GROW = 10;
 
 /**
- * Reads a contract's logs in chain order. Nodes limit the blocks of a question or the logs of an
- * answer, so a refused range is halved, down to a single block, and grows again. Rejects with the
- * node's words about a single block.
+ * Reads a contract's logs in chain order. Nodes limit the blocks of a question, the logs of an
+ * answer, or the time that they take, and say so in many ways. So a range that is refused or not
+ * answered in time is halved, down to a single block, and grows again. Rejects with the node's
+ * words about a single block.
  */
 export function logReader(
   client: L1Client,
   address: Address,
   events?: readonly AbiEvent[],
 ): (fromBlock: bigint, toBlock: bigint) => Promise<Log[]> {
+  // The transport would repeat a question that is too wide.
+  const once: L1Client = {
+    ...client,
+    request: ((asked: never) => client.request(asked, { retryCount: 0 })) as never,
+  };
   let blocks = MOST_BLOCKS;
+  let answers = 0;
   return async (fromBlock, toBlock) => {
     const logs: Log[] = [];
     for (let from = fromBlock; from <= toBlock; ) {
-      const asked = blocks;
-      const to = least(from + asked - 1n, toBlock);
+      const to = least(from + blocks - 1n, toBlock);
+      const question = { address, events, fromBlock: from, toBlock: to };
       try {
-        logs.push(...(await getLogs(client, { address, events, fromBlock: from, toBlock: to })));
+        logs.push(...(await getLogs(once, question)));
       } catch (error) {
-        if (from === to || !isRefusal(error)) throw error;
-        blocks = (to - from + 1n) / 2n;
-        continue;
+        if (from < to && isTooMuch(error)) {
+          blocks = (to - from + 1n) / 2n;
+          answers = 0;
+          continue;
+        }
+        if (isRefusal(error) && !isBusy(error)) throw error;
+        logs.push(...(await getLogs(client, question)));
       }
       from = to + 1n;
-      blocks = least(asked * 2n, MOST_BLOCKS);
+      if (++answers % ANSWERS_TO_GROW === 0) blocks = least(blocks * 2n, MOST_BLOCKS);
     }
     return logs;
   };

@@ -29,6 +29,8 @@ import {
 import {
   askInBulk,
   askL1,
+  isBusy,
+  isRefusal,
   type L1Connection,
   orIfSilent,
   revertReason,
@@ -65,6 +67,10 @@ const ZERO_OPENING = viem.concat([
   INFINITY,
   INFINITY,
 ]);
+
+const NO_FINALITY =
+  "the node knows no finalized block. On a chain without finality, set MINTMARK_CONFIRMATIONS " +
+  "(in code: `finality`) to the number of blocks after which a block stays.";
 
 /** Registrations per call: an answer has at most 24,576 bytes (EIP-170), 288 for each. */
 const ASSETS_PER_CALL = 84;
@@ -154,7 +160,16 @@ export class ViemReader extends ViemTokens implements ports.L1Reader, ports.Issu
     const { finality } = this.connection;
     if (finality === "finalized") {
       const ask = () => actions.getBlock(this.client, { blockTag: finality });
-      return (await askL1("asking for the finalized block", ask)).number;
+      return askL1("asking for the finalized block", async () => {
+        try {
+          return (await ask()).number;
+        } catch (error) {
+          const isUnknown =
+            error instanceof viem.BlockNotFoundError || (isRefusal(error) && !isBusy(error));
+          if (isUnknown) throw new MintmarkError("l1_failed", NO_FINALITY, { cause: error });
+          throw error;
+        }
+      });
     }
     const newest = await this.blockNumber();
     return newest > finality.confirmations ? newest - finality.confirmations : 0n;

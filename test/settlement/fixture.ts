@@ -20,7 +20,7 @@ import type {
 } from "../../core/index.ts";
 import { adoptFromL1 } from "../../core/l1/adoption/from-l1.ts";
 import type { CommitterOptions } from "../../core/l1/committer.ts";
-import { connectL1 } from "../../core/l1/connect.ts";
+import { connectL1, type L1Options } from "../../core/l1/connect.ts";
 import { Settler, type SettlerOptions } from "../../core/l1/settlement/settler.ts";
 import type {
   HistoryPoint,
@@ -158,7 +158,10 @@ export async function createChain(
      * The operator's connection; the request stands between it and the chain, so that a test can
      * break it.
      */
-    connectOperator: (through: Request = request, fees: CommitterOptions = {}) =>
+    connectOperator: (
+      through: Request = request,
+      fees: CommitterOptions & Pick<L1Options, "finality"> = {},
+    ) =>
       connectL1({
         rpc: viem.custom({ request: through }, { retryCount: 3, retryDelay: 1 }),
         contract: settlement.address,

@@ -7,10 +7,10 @@ let world: World;
 afterEach(() => world.close());
 
 /** A chain behind a node that a test can make faulty. */
-async function behind(): Promise<FaultyNode> {
+async function behind(timeout?: number): Promise<FaultyNode> {
   let node: FaultyNode | undefined;
   const request = (chain: Chain) => {
-    node ??= new FaultyNode(chain);
+    node ??= new FaultyNode(chain, timeout);
     return node.request;
   };
   world = await createWorld({ request });
@@ -27,6 +27,65 @@ describe("an RPC", () => {
     await settler.round();
     expect((await engine.batches.get("zk-rollup", 0)).status).toBe("settled");
     expect(node.asked.get("eth_getLogs")).toBeGreaterThan(10);
+  });
+
+  test.each(["gateway", "silence", "infura"] as const)(
+    "that answers a wide question for logs by %s is asked for less until the server is up to date",
+    async (wider) => {
+      const node = await behind(300);
+      const { chain, settler, engine } = world;
+      await chain.mine(150);
+      await world.mint("erc20", "zk-rollup", "", 5);
+      node.faults = { logs: { blocks: 20, wider } };
+      await settler.round();
+      expect((await engine.batches.get("zk-rollup", 0)).status).toBe("settled");
+      // No wide question is asked twice: halved until it fits, then a few times more.
+      expect(node.asked.get("eth_getLogs")).toBeLessThan(50);
+    },
+  );
+
+  test("that refuses a single block is not asked five times", async () => {
+    const node = await behind();
+    await world.settler.round();
+    node.faults = { logs: { blocks: 0, wider: "plan" } };
+    await world.chain.mine(1);
+    const before = node.asked.get("eth_getLogs") ?? 0;
+    await expect(world.settler.round()).rejects.toThrow("is limited to a 10 block range");
+    expect((node.asked.get("eth_getLogs") ?? 0) - before).toBe(1);
+  });
+
+  test("without a finalized block is told, with the setting that does without", async () => {
+    const node = await behind();
+    node.faults = { noFinalized: true };
+    const l1 = await world.chain.connectOperator(node.request, { finality: "finalized" });
+    await expect(l1.finalizedBlockNumber()).rejects.toMatchObject({
+      code: "l1_failed",
+      message: expect.stringContaining("MINTMARK_CONFIRMATIONS"),
+    });
+    node.faults = { silent: true };
+    await expect(l1.finalizedBlockNumber()).rejects.not.toThrow("MINTMARK_CONFIRMATIONS");
+  });
+
+  test("without new blocks is asked for the newest block and nothing else", async () => {
+    const node = await behind();
+    const { chain, engine, l1, committee } = world;
+    const settler = chain.newSettler({ engine, l1, committee, intervalMs: 500 });
+    const stopping = new AbortController();
+    const running = settler.run(stopping.signal);
+    const looks = () => node.asked.get("eth_getBlockByNumber") ?? 0;
+    const all = () => [...node.asked.values()].reduce((sum, count) => sum + count, 0);
+    await expect.poll(() => engine.operator.portal(31_337n).observed).not.toBeNull();
+    await expect.poll(looks, { interval: 50 }).toBeGreaterThan(3);
+    const [looked, asked] = [looks(), all()];
+    await expect.poll(looks, { interval: 50 }).toBeGreaterThan(looked + 2);
+    expect(all() - asked).toBe(looks() - looked);
+    // What is asked of the engine meanwhile is done at once.
+    const vaultId = await world.mint("erc20", "zk-rollup", "", 5);
+    await expect.poll(() => world.transactionStatus(vaultId)).toBe("settled");
+    await world.requestWithdrawal(vaultId, 5n);
+    await expect.poll(chain.sentByOperator).toBe(2);
+    stopping.abort();
+    await running;
   });
 
   test("whose lagging node answered without the newest logs is found out when the block is final", async () => {
