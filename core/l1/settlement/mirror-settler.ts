@@ -90,6 +90,16 @@ export class MirrorSettler
     },
   };
 
+  protected override readonly words = {
+    follow: async () => `${(await this.#joined?.mirror.block("latest"))?.hash}`,
+    // A batch must be final on the state's own chain before the mirror can know it.
+    withdraw: async () => {
+      const { operator, settlement } = this.options.engine;
+      const { finalized } = operator.portal(settlement.chainId);
+      return `${finalized} ${await this.#joined?.sender.queue.word()}`;
+    },
+  };
+
   /**
    * Follows, examines the tokens there, brings the state there, withdraws, follows. Throws the
    * errors of steps at the end.

@@ -11,6 +11,7 @@ export interface RoundsOptions {
   readonly clock?: Clock;
 }
 
+const MOST_LEFT_OUT = 10;
 const BACKOFF: Backoff = { firstMs: 1_000, maxMs: 60_000 };
 
 /** One pass of one kind of work: reads the current state, and does a bounded part of the work. */
@@ -29,6 +30,13 @@ export abstract class Rounds<T, Name extends string, Options extends RoundsOptio
   }
 
   protected abstract readonly passes: Readonly<Record<Name, Pass>>;
+
+  /**
+   * What passes depend on, in a word. {@link run} leaves a pass out while its word is the same, so
+   * that nothing is asked of a node that has no new block; but not for {@link MOST_LEFT_OUT}
+   * intervals, because some work waits for a time.
+   */
+  protected readonly words: Partial<Readonly<Record<Name, () => Promise<string>>>> = {};
 
   /** One pass of all work, in order. Do not call it during {@link run}. */
   abstract round(signal?: AbortSignal): Promise<T>;
@@ -60,10 +68,25 @@ export abstract class Rounds<T, Name extends string, Options extends RoundsOptio
         this.#lastErrors.set(name, error);
         if (error !== null) onError(error);
       };
-      return repeat(pass, { intervalMs, backoff: BACKOFF, onRound }, signal);
+      const word = this.words[name];
+      const needed =
+        word === undefined ? pass : whenChanged(pass, word, intervalMs * MOST_LEFT_OUT);
+      return repeat(needed, { intervalMs, backoff: BACKOFF, onRound }, signal);
     });
     await Promise.all(loops);
   }
+}
+
+/** Repeats a good pass only when the word has changed, or after so many milliseconds. */
+function whenChanged(pass: Pass, wordOf: () => Promise<string>, afterMs: number): Pass {
+  let last: { readonly word: string; readonly at: number } | null = null;
+  return async (signal) => {
+    const now = { word: await wordOf(), at: performance.now() };
+    if (last?.word === now.word && now.at - last.at < afterMs) return;
+    last = null;
+    await pass(signal);
+    last = now;
+  };
 }
 
 /** Independent steps: each is tried even if others fail. */

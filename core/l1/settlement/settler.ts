@@ -84,6 +84,7 @@ export class Settler extends Rounds<Round, SettlerWork, SettlerOptions> {
   /** The issuers' answers about waiting batches. */
   readonly consents: Consents;
   protected readonly passes;
+  protected override readonly words;
   #rollupDataIsChosen = false;
   #compared = false;
   /** Only an operator can mend a difference between engine and L1, so it is thrown once. */
@@ -150,6 +151,10 @@ export class Settler extends Rounds<Round, SettlerWork, SettlerOptions> {
           return committed;
         }),
       withdraw: (signal?: AbortSignal) => this.#ifAgreed(() => sender.send(signal)),
+    };
+    this.words = {
+      follow: async () => `${(await l1.block("latest"))?.hash}`,
+      withdraw: async () => `${this.#compared} ${await sender.queue.word()}`,
     };
   }
 

@@ -85,6 +85,7 @@ export class WithdrawalSender {
    * else anything. Immature ERC-721 vaults wait.
    */
   async send(signal?: AbortSignal): Promise<number> {
+    if ((await this.queue.listed()).size === 0) return 0;
     // It may have paid some of them.
     if (await this.#portal.earlierMined(signal)) await this.#follower.follow(signal);
     const sent = await this.#sendReady(signal);
@@ -358,6 +359,13 @@ export function pendingQueue({ operator }: SettlementPort, chainId: bigint) {
     return pending;
   };
   return {
+    /** All that are pending, and perhaps some that have settled since the last pass. */
+    listed,
+    /** Another word when what is pending, or the chain as far as it was followed, has changed. */
+    async word(): Promise<string> {
+      const { size } = await listed();
+      return `${operator.portal(chainId).observed} ${reorganisations} ${newest} ${size}`;
+    },
     /**
      * Those that can be sent now or have expired for good, oldest first, without those that
      * `isHeld`.
