@@ -23,3 +23,6 @@ process.stdout.on("error", ({ code }: NodeJS.ErrnoException) => {
 });
 process.stderr.on("error", () => {});
 await runCli(process.argv.slice(2));
+// Only a process that runs until a signal still listens for one. It waits for a reader of its last
+// lines for a second; a command's result waits until it is read.
+if (process.listenerCount("SIGTERM") > 0) setTimeout(() => process.exit(), 1_000).unref();

@@ -31,8 +31,6 @@ interface CommandSpec<S extends z.ZodObject> {
   /** The meaning of each option, by its flags. */
   readonly required?: Readonly<Record<string, string>>;
   readonly options?: Readonly<Record<string, string>>;
-  /** Whether it runs until a signal, so that a log which nobody reads must not delay its end. */
-  readonly isProcess?: true;
   /** Shown below the examples. */
   readonly notes?: string;
   /** The options by the fields that errors name; default none. */
@@ -134,9 +132,6 @@ function defaultOf(setting: z.core.$ZodType): string {
     : `; default ${String(data)}`;
 }
 
-/** How long the last lines of a process's log may wait for a reader, in ms. */
-const UNREAD_MS = 1_000;
-
 /** Prints the result of a command's work, or its error, and sets the exit code. */
 function acting<S extends z.ZodObject>({
   work,
@@ -144,7 +139,6 @@ function acting<S extends z.ZodObject>({
   known,
   flags,
   columns,
-  isProcess,
   failed,
 }: CommandSpec<S>) {
   return async (...given: unknown[]): Promise<void> => {
@@ -173,7 +167,6 @@ function acting<S extends z.ZodObject>({
       process.exitCode = stopping.signal.aborted ? EXIT.interrupted : exitCodeOf(error);
     } finally {
       for (const signal of ["SIGINT", "SIGTERM"] as const) process.off(signal, stop);
-      if (isProcess) setTimeout(() => process.exit(), UNREAD_MS).unref();
     }
   };
 }

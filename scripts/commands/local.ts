@@ -16,7 +16,6 @@ const needs = missing === null ? "" : `; needs Hardhat (${missing})`;
 
 const sandbox = command({
   usage: "sandbox",
-  isProcess: true,
   description: `a local chain, contracts, an engine, a demo application and the HTTP server, fresh at each start, until Ctrl-C${needs}`,
   examples: ["sandbox", "sandbox --port 4000"],
   settings: processes.sandboxSettings,
@@ -57,7 +56,6 @@ const demo = command({
 
 const chain = command({
   usage: "chain",
-  isProcess: true,
   description: `a bare local chain in memory, chain id 31337, until Ctrl-C${needs}`,
   examples: ["chain", "chain --chain-port 9545"],
   settings: processes.chainSettings,
@@ -95,7 +93,6 @@ export const localCommands = [sandbox, demo, chain, ...(isClone ? [cluster] : []
 
 export const serverCommand = command({
   usage: "server",
-  isProcess: true,
   description: "one server on one store, until SIGINT or SIGTERM",
   examples: ["server", "server --config mintmark.json --port 4000"],
   settings: serverSettings,

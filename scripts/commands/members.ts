@@ -23,7 +23,6 @@ const ROUNDS = { firstMs: 1_000, maxMs: 60_000 };
 
 const member = command({
   usage: "member",
-  isProcess: true,
   description:
     "a committee member, until SIGINT or SIGTERM; its key pays for voiding (MINTMARK_MEMBER_KEY, or standard input)",
   examples: [
@@ -58,7 +57,6 @@ const member = command({
 
 const issuer = command({
   usage: "issuer",
-  isProcess: true,
   description:
     "consent to batches with your tokens, until SIGINT or SIGTERM (MINTMARK_ISSUER_KEY, or standard input)",
   examples: [
@@ -90,7 +88,6 @@ const issuer = command({
 
 const watch = command({
   usage: "watch",
-  isProcess: true,
   description:
     "void ERC-721 vaults that were minted twice, on L1 and on mirrors, until SIGINT or SIGTERM; the key pays and needs no role (MINTMARK_WATCHER_KEY, or standard input)",
   examples: [
@@ -137,7 +134,6 @@ const watch = command({
 
 const relay = command({
   usage: "relay",
-  isProcess: true,
   description:
     "keep a mirror on another chain up to date, until SIGINT or SIGTERM; the key pays there and needs no role (MINTMARK_RELAY_KEY, or standard input)",
   examples: [
