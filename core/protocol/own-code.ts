@@ -29,12 +29,12 @@ export async function requireOwnCode(
   await releaseOf(codeOf, { chainId, contract }, expected);
 }
 
-/** The same, with the code of the release that the contract is of. */
+/** The same, with the contract's name and the code of the release that it is of. */
 export async function releaseOf(
   codeOf: CodeReader,
   { chainId, contract }: { readonly chainId: bigint; readonly contract: Address },
   expected?: PayingContract,
-): Promise<ReleasedCode> {
+): Promise<{ readonly release: ReleasedCode; readonly name: PayingContract }> {
   const read = async (address: Address) => hexToBytes(`${(await codeOf(address)) ?? "0x"}`);
   const code = await read(contract);
   const names = expected === undefined ? (["StateMirror", "StateCommitment"] as const) : [expected];
@@ -60,7 +60,7 @@ export async function releaseOf(
     ["administrationCode", "transfersCode", "sourceContract"].every(isAtMost(MAX_ADDRESS));
   if (!isBound || !(isFork || equalBytes(value("_domainHash"), domain)))
     throw foreignCode(name, { chainId, contract });
-  if (name === "StateMirror") return release;
+  if (name === "StateMirror") return { release, name };
   const lent = { Administration: "administrationCode", Transfers: "transfersCode" } as const;
   for (const [part, of] of Object.entries(lent)) {
     const address = bytesToHex(value(of).subarray(WORD - ADDRESS)) as Address;
@@ -69,7 +69,7 @@ export async function releaseOf(
     if (immutablesOf(await read(address), release[part as keyof typeof lent]) === null)
       throw foreignCode(part, { chainId, contract: address });
   }
-  return release;
+  return { release, name };
 }
 
 /** The error for a contract, or a part of it, that is not this package's. */

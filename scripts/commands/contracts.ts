@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { createPublicClient, http } from "viem";
-import { requireOwnCreation, roleHolders } from "../../core/l1/creation.ts";
-import { readL1 } from "../../core/l1/index.ts";
+import { connectTo } from "../../core/l1/connect.ts";
+import { requireOwnCreation } from "../../core/l1/creation.ts";
+import { powersOf } from "../../core/l1/powers.ts";
 import * as processes from "../../server/process/settings/process-settings.ts";
 import { addressOf, processAccount } from "../cli/arguments.ts";
 import { command } from "../cli/command.ts";
@@ -75,7 +76,7 @@ export const deployCommand = command({
 export const checkContractCommand = command({
   usage: "check-contract",
   description:
-    "compare all code of a settlement contract, and its creation, with this version's; print who holds its roles",
+    "compare all code of a settlement contract or a mirror, and its creation, with this version's; print every power over it",
   examples: ["check-contract --rpc https://rpc.example --contract 0x… --from-block 19000000"],
   settings: processes.rebuildSettings.pick({
     MINTMARK_RPC_URL: true,
@@ -83,12 +84,25 @@ export const checkContractCommand = command({
     MINTMARK_FROM_BLOCK: true,
   }),
   async work(_, settings) {
-    const { settlement } = await readL1(chainOf(settings));
-    const client = createPublicClient({ transport: http(settings.MINTMARK_RPC_URL) });
+    const { client, settlement } = await connectTo(chainOf(settings));
+    const { MINTMARK_FROM_BLOCK: fromBlock } = settings;
     const { contract, chainId } = settlement;
-    const created = await requireOwnCreation(client, settlement, settings.MINTMARK_FROM_BLOCK);
-    const holders = await roleHolders(client, contract, settings.MINTMARK_FROM_BLOCK);
-    return { code: "this version's", contract, chainId, created, holders };
+    const { name, created } = await requireOwnCreation(client, settlement, fromBlock);
+    const { announced, ...powers } = await powersOf(client, contract, fromBlock, name);
+    const dated = announced.map(({ activeFrom, isDue, ...change }) => ({
+      ...change,
+      activeFrom: new Date(Number(activeFrom) * 1000).toISOString(),
+      isDue,
+    }));
+    return {
+      code: "this version's",
+      name,
+      contract,
+      chainId,
+      created,
+      ...powers,
+      announced: dated,
+    };
   },
 });
 

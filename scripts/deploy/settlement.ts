@@ -1,6 +1,7 @@
 import { type Address, type Hex, zeroAddress } from "viem";
 import { readArtifact } from "../../core/l1/artifact.ts";
-import { requireOwnCreation, roleHolders } from "../../core/l1/creation.ts";
+import { requireOwnCreation } from "../../core/l1/creation.ts";
+import { roleHolders } from "../../core/l1/powers.ts";
 import { committeeHash } from "../../core/protocol/attestation.ts";
 import { type Deployer, deployContract, lower } from "./deployer.ts";
 import type { Creation, SettlementRecord, Terms } from "./record.ts";

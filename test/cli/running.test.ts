@@ -9,6 +9,7 @@ import { text } from "node:stream/consumers";
 import { createTestClient, type Hex, http, publicActions, toHex } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { contractCode } from "../../core/protocol/contract-code.ts";
+import { deployMirror } from "../../scripts/deploy/mirror.ts";
 import { deploySettlement } from "../../scripts/deploy/settlement.ts";
 import { deployToken } from "../../scripts/deploy/token.ts";
 import { ADMIN, OPERATOR } from "../../scripts/sandbox/accounts.ts";
@@ -334,7 +335,13 @@ describe("while the server runs, and with a chain", () => {
     const places = ["--rpc", chain.rpcUrl, "--contract", contract, "--from-block", fromBlock];
     const checked = await mintmark(["check-contract", ...places, "--json"]);
     expect([checked.code, checked.json().created.operator]).toEqual([0, OPERATOR.address]);
-    expect(checked.json().holders.operator).toEqual([OPERATOR.address.toLowerCase()]);
+    expect(checked.json()).toMatchObject({
+      name: "StateCommitment",
+      holders: { operator: [OPERATOR.address.toLowerCase()] },
+      committee: { epoch: "0", threshold: TERMS.threshold },
+      isPaused: false,
+      announced: [],
+    });
     const late = await mintmark(["check-contract"], {
       ...env,
       MINTMARK_FROM_BLOCK: `${Number(fromBlock) + 1}`,
@@ -375,6 +382,40 @@ describe("while the server runs, and with a chain", () => {
     } finally {
       await client.setCode({ address, bytecode: genuine });
     }
+  });
+
+  test("a genuine mirror is taken too, with its creation and its powers", async () => {
+    const by = await adminOver(http(chain.rpcUrl));
+    const { address, deployedAtBlock } = await deployMirror(by, {
+      admin: ADMIN.address,
+      sourceChainId: 1n,
+      sourceContract: OPERATOR.address,
+      committee: [OPERATOR.address],
+      threshold: 1,
+      changeDelay: 60n,
+      maturity: 60n,
+    });
+    const places = ["--rpc", chain.rpcUrl, "--contract", address];
+    const check = (block: bigint) =>
+      mintmark(["check-contract", ...places, "--from-block", `${block}`, "--json"]);
+    const { code, json } = await check(deployedAtBlock);
+    const admin = ADMIN.address.toLowerCase();
+    const members = [OPERATOR.address.toLowerCase()];
+    expect([code, json()]).toMatchObject([
+      0,
+      {
+        name: "StateMirror",
+        created: { sourceChainId: "1", sourceContract: OPERATOR.address },
+        holders: { admin: [admin], guardian: [], operator: [] },
+        committee: { epoch: "0", threshold: 1, members },
+        announced: [],
+      },
+    ]);
+    const late = await check(deployedAtBlock + 1n);
+    expect([late.code, late.stderr]).toEqual([
+      3,
+      expect.stringContaining("Give the block of its creation"),
+    ]);
   });
 
   test("changes of the running server persist after its stop, and the socket's file does no harm", async () => {

@@ -7,8 +7,8 @@ import * as viem from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { readArtifact } from "../../core/l1/artifact.ts";
-import { roleHolders } from "../../core/l1/creation.ts";
 import { readL1 } from "../../core/l1/index.ts";
+import { powersOf, roleHolders } from "../../core/l1/powers.ts";
 import { contractCode } from "../../core/protocol/contract-code.ts";
 import { checkPlan } from "../../scripts/deploy/check.ts";
 import { deploy } from "../../scripts/deploy/deploy.ts";
@@ -348,6 +348,45 @@ describe("the deployment", () => {
     );
   });
 
+  test("shows every power: what is in force, what is announced, and the pause", async () => {
+    const asked = { record, settlement: { ...CONFIG, changeDelay: 3_600n } };
+    const { address, deployedAtBlock } = (await deploy(by, asked)).settlement;
+    const { abi } = readArtifact("StateCommitment");
+    const wallet = viem.createWalletClient({ account: ADMIN, transport: by.transport });
+    const send = (functionName: string, ...args: unknown[]) =>
+      wallet.writeContract({ abi, address, functionName, args, chain: null });
+    const powers = () => powersOf(by.client, address, deployedAtBlock, "StateCommitment");
+    const members = CONFIG.committee.map(lower).toSorted();
+    const first = { epoch: 0n, threshold: CONFIG.threshold, members };
+    expect(await powers()).toMatchObject({ committee: first, isPaused: false, announced: [] });
+    const [one, two] = [lower(at(COMMITTEE, 0).address), lower(at(COMMITTEE, 1).address)];
+    await send("scheduleOperator", one);
+    await send("scheduleOperator", two);
+    await send("scheduleCommittee", [one], 1);
+    await send("pauseCommits", true);
+    // It withdraws the announcement, and no event tells so.
+    await send("revokeOperator", two);
+    expect(await powers()).toMatchObject({
+      committee: first,
+      isPaused: true,
+      announced: [
+        { power: "operator", accounts: [one], isDue: false },
+        { power: "committee", accounts: [one], threshold: 1, isDue: false },
+      ],
+    });
+    await node.rpc("evm_increaseTime", [3_600]);
+    await node.rpc("hardhat_mine", []);
+    expect((await powers()).announced.map(({ isDue }) => isDue)).toEqual([true, true]);
+    await send("activateCommittee", [one], 1);
+    await send("activateOperator", one);
+    await send("pauseCommits", false);
+    expect(await powers()).toMatchObject({
+      committee: { epoch: 1n, threshold: 1, members: [one] },
+      isPaused: false,
+      announced: [],
+    });
+  });
+
   test("refuses an address in the code with bytes above it", async () => {
     const { address } = (await deploy(by, { record, settlement: { ...CONFIG, transfers: true } }))
       .settlement;
@@ -383,7 +422,8 @@ describe("the deployment", () => {
 });
 
 describe("the check before a deployment", () => {
-  const plan = { settlement: CONFIG, tokens: [], allowNoDelay: false };
+  const settlement = { ...CONFIG, maturity: 86_400n };
+  const plan = { settlement, tokens: [], allowNoDelay: false };
 
   /** A chain that is no test chain by its id. */
   async function onPublicChain(check: (by: Deployer) => Promise<void>) {
@@ -402,7 +442,7 @@ describe("the check before a deployment", () => {
     "takes a %s of 0 on a public chain only when told so, with a warning",
     async (what, change) => {
       await onPublicChain(async (by) => {
-        const asked = { ...plan, settlement: { ...CONFIG, ...change } };
+        const asked = { ...plan, settlement: { ...settlement, ...change } };
         await expect(checkPlan(by, asked)).rejects.toThrow(`the ${what} is 0`);
         expect(await checkPlan(by, { ...asked, allowNoDelay: true })).toEqual([
           expect.stringContaining(`the ${what} is 0`),
@@ -412,6 +452,20 @@ describe("the check before a deployment", () => {
       });
     },
   );
+
+  test("takes a maturity below finality and a watcher's time on no network of value, and warns elsewhere", async () => {
+    await onPublicChain(async (by) => {
+      const asked = (maturity: bigint) => ({ ...plan, settlement: { ...settlement, maturity } });
+      const short = asked(599n);
+      const sentence = expect.stringContaining("the maturity is 599 s. A block of this chain is");
+      const mainnet = { ...by, chainId: 1 };
+      await expect(checkPlan(mainnet, short)).rejects.toThrow("MINTMARK_ALLOW_NO_DELAY=yes");
+      expect(await checkPlan(mainnet, { ...short, allowNoDelay: true })).toEqual([sentence]);
+      expect(await checkPlan({ ...by, chainId: 11_155_111 }, short)).toEqual([sentence]);
+      expect(await checkPlan({ ...by, chainId: 31_337 }, short)).toEqual([]);
+      expect(await checkPlan(mainnet, asked(86_400n))).toEqual([]);
+    });
+  });
 
   test("refuses a multisig that is not on the chain, where nobody could ever administer the contracts", async () => {
     await onPublicChain(async (by) => {
