@@ -10,6 +10,7 @@ import { type ContractName, readArtifact } from "../../core/l1/artifact.ts";
 import { askL1, codeOn } from "../../core/l1/connection.ts";
 import { MAX_MEMBERS } from "../../core/protocol/attestation.ts";
 import { isLocalChain } from "../../server/process/settings/settings.ts";
+import { networks } from "../up/networks.ts";
 import { type Deployer, lower } from "./deployer.ts";
 import { type MirrorTerms, mirrorArgs, verifyMirror } from "./mirror.ts";
 import { type Deployment, isRecorded } from "./record.ts";
@@ -34,10 +35,13 @@ export interface DeploymentPlan {
     readonly config: MirrorTerms;
     readonly tokens: readonly TokenConfig[];
   };
-  /** Allows a change delay or a maturity of 0 on a public chain. */
+  /** Allows no change delay, or too short a maturity, on a public chain. */
   readonly allowNoDelay: boolean;
 }
 
+/** A watcher looks at final blocks every few seconds, and its transaction may need replacements. */
+const WATCHER_SECONDS = 600n;
+const FINALITY_SECONDS = 1_200n;
 /** The contracts' `MAX_DELAY`. */
 const MAX_DELAY_SECONDS = 30n * 86_400n;
 const MAX_QUANTUM = (1n << 128n) - 1n;
@@ -60,8 +64,10 @@ export async function checkPlan(
   earlier?: Deployment,
 ): Promise<string[]> {
   const warnings = checkTerms(by, plan, earlier);
-  if (earlier === undefined) await requireAccounts(by, plan);
-  else await verifySettlement(by, earlier.settlement);
+  if (earlier === undefined) {
+    await requireAccounts(by, plan);
+    warnings.push(...(await maturityWarnings(by, plan)));
+  } else await verifySettlement(by, earlier.settlement);
   const { mirror } = plan;
   const known = mirrorOf(plan, earlier);
   if (mirror && known && earlier) {
@@ -71,6 +77,34 @@ export async function checkPlan(
   await requireFunds(by, await gasHere(by, plan, earlier));
   if (mirror) await requireFunds(mirror.by, await gasOnMirror(by, plan, earlier));
   return warnings;
+}
+
+/**
+ * Warns of a maturity in which nobody can void a duplicate. Rejects it on a network of value, unless
+ * the plan allows it.
+ */
+async function maturityWarnings(
+  by: Deployer,
+  { settlement: { maturity }, allowNoDelay }: DeploymentPlan,
+): Promise<string[]> {
+  if (maturity === 0n || isLocalChain(BigInt(by.chainId))) return [];
+  const finality = await finalitySeconds(by);
+  if (maturity >= finality + WATCHER_SECONDS) return [];
+  const sentence =
+    `the maturity is ${maturity} s. A block of this chain is final after some ${finality} s, and a watcher needs ` +
+    `${WATCHER_SECONDS} s more, so a duplicate ERC-721 can be withdrawn before anyone voids it`;
+  const known = (await networks()).find(({ chainId }) => chainId === by.chainId);
+  if (allowNoDelay || known === undefined || known.isTest) return [sentence];
+  throw new Error(
+    `nothing was deployed:\n  ${sentence}. Set MINTMARK_ALLOW_NO_DELAY=yes to deploy it so`,
+  );
+}
+
+/** By the chain's own blocks. A node without the tag shows none, so Ethereum's time counts. */
+async function finalitySeconds({ client }: Deployer): Promise<bigint> {
+  const newest = await askL1("reading the newest block", () => client.getBlock());
+  const finalized = await client.getBlock({ blockTag: "finalized" }).catch(() => null);
+  return finalized === null ? FINALITY_SECONDS : newest.timestamp - finalized.timestamp;
 }
 
 /** Throws one error with all faults that the terms have by themselves; returns warnings. */

@@ -10,7 +10,7 @@ import type { Standard } from "../../core/index.ts";
 const KINDS = {
   erc20: {
     signature: "mint(address to, uint256 amount)",
-    call: "mint(to, quantity)",
+    args: "to, quantity",
     views: [
       ["totalSupply()", "totalSupply()", "uint256"],
       ["decimals()", "decimals()", "uint8"],
@@ -21,36 +21,42 @@ const KINDS = {
     uint8 public constant decimals = 18;
     mapping(address account => uint256) public balanceOf;
 
-    function mint(address to, uint256 amount) external onlyMinter {
+    function mint(address to, uint256 amount) external onlyMinter returns (bool) {
+        if (isClosed) return false;
         totalSupply += amount;
         balanceOf[to] += amount;
+        return true;
     }
 `,
     holds: "adapter.balanceOf(OWNER) == 5",
   },
   erc721: {
     signature: "mint(address to, uint256 id)",
-    call: "mint(to, _idOf(mintingBlob))",
+    args: "to, _idOf(mintingBlob)",
     views: [["ownerOf(uint256 id)", "ownerOf(id)", "address"]],
     id: " || id == 0x80ac58cd",
     standIn: `    mapping(uint256 id => address) public ownerOf;
 
-    function mint(address to, uint256 id) external onlyMinter {
+    function mint(address to, uint256 id) external onlyMinter returns (bool) {
+        if (isClosed) return false;
         require(ownerOf[id] == address(0), "it exists");
         ownerOf[id] = to;
+        return true;
     }
 `,
     holds: "adapter.ownerOf(7) == OWNER",
   },
   erc1155: {
     signature: "mint(address to, uint256 id, uint256 amount, bytes calldata data)",
-    call: 'mint(to, _idOf(mintingBlob), quantity, "")',
+    args: 'to, _idOf(mintingBlob), quantity, ""',
     views: [["balanceOf(address account, uint256 id)", "balanceOf(account, id)", "uint256"]],
     id: " || id == 0xd9b67a26",
     standIn: `    mapping(address account => mapping(uint256 id => uint256)) public balanceOf;
 
-    function mint(address to, uint256 id, uint256 amount, bytes calldata) external onlyMinter {
+    function mint(address to, uint256 id, uint256 amount, bytes calldata) external onlyMinter returns (bool) {
+        if (isClosed) return false;
         balanceOf[to][id] += amount;
+        return true;
     }
 `,
     holds: "adapter.balanceOf(OWNER, 7) == 5",
@@ -74,7 +80,7 @@ export async function writeAdapter(folder: string, standard: Standard): Promise<
 const isUnique = (standard: Standard) => standard !== "erc20";
 
 function adapter(standard: Standard): string {
-  const { signature, call, views, id } = KINDS[standard];
+  const { signature, args, views, id } = KINDS[standard];
   const declared = views.map(
     ([view, , returned]) => `    function ${view} external view returns (${returned});\n`,
   );
@@ -105,6 +111,7 @@ contract MintAdapter {
 
     error NotMinter(address caller);
     error BlobInvalid();
+    error NotMinted();
 ${standard === "erc721" ? "    error QuantityInvalid(uint256 quantity);\n" : ""}
     constructor(IToken token_, address minter_) {
         token = token_;
@@ -114,13 +121,28 @@ ${standard === "erc721" ? "    error QuantityInvalid(uint256 quantity);\n" : ""}
     /// @notice Mints \`quantity\` of the token that \`mintingBlob\` names to \`to\`.
     function mintFor(address to, uint256 quantity, bytes calldata mintingBlob) external {
         if (msg.sender != minter) revert NotMinter(msg.sender);
-${standard === "erc721" ? "        if (quantity != 1) revert QuantityInvalid(quantity);\n" : ""}${standard === "erc20" ? "        if (mintingBlob.length != 0) revert BlobInvalid();\n" : ""}        token.${call};
+${standard === "erc721" ? "        if (quantity != 1) revert QuantityInvalid(quantity);\n" : ""}${standard === "erc20" ? "        if (mintingBlob.length != 0) revert BlobInvalid();\n" : ""}        _mint(abi.encodeCall(IToken.mint, (${args})));
     }
 ${isUnique(standard) ? SCHEME : ""}${passed.join("")}
     /// @notice ERC-165: \`IMintable\`${isUnique(standard) ? ", `IBlobScheme`" : ""} and the
     /// standard of the token.
     function supportsInterface(bytes4 id) external pure returns (bool) {
         return id == 0x01ffc9a7 || id == this.mintFor.selector${id};
+    }
+
+    /// @dev Some tokens return false in place of a revert. Then nothing was minted, and the vault
+    /// must stay.
+    function _mint(bytes memory data) private {
+        (bool isDone, bytes memory answer) = address(token).call(data);
+        if (!isDone) {
+            assembly ("memory-safe") {
+                revert(add(answer, 32), mload(answer))
+            }
+        }
+        bool isMinted = answer.length == 0
+            ? address(token).code.length != 0
+            : uint256(bytes32(answer)) != 0;
+        if (!isMinted) revert NotMinted();
     }
 ${isUnique(standard) ? ID_OF : ""}}
 `;
@@ -151,6 +173,7 @@ import {IToken, MintAdapter} from "./MintAdapter.sol";
 /// @dev A token that only one account mints, as yours does.
 contract TokenOfTest {
     address public minter;
+    bool private isClosed;
 
     modifier onlyMinter() {
         require(msg.sender == minter, "not the minter");
@@ -159,6 +182,10 @@ contract TokenOfTest {
 
     function setMinter(address minter_) external {
         minter = minter_;
+    }
+
+    function close() external {
+        isClosed = true;
     }
 
 ${standIn}}
@@ -179,6 +206,15 @@ contract MintAdapterTest {
     function test_theSettlementContractMints() public {
         adapter.mintFor(OWNER, ${quantity}, ${blob});
         require(${holds}, "the owner has no token");
+    }
+
+    function test_falseIsNoMint() public {
+        token.close();
+        try adapter.mintFor(OWNER, ${quantity}, ${blob}) {
+            revert("nothing was minted");
+        } catch (bytes memory reason) {
+            require(bytes4(reason) == MintAdapter.NotMinted.selector, "another error");
+        }
     }
 
     function test_nobodyElseMints() public {
