@@ -44,7 +44,13 @@ test("an index lists what a search through the whole table finds, and pages show
           const paged: number[] = [];
           for (let after: number | null = null; ; ) {
             const view = ({ number, isGone }: Thing) => (isGone ? null : number);
-            const page: PageEntries<number> = tablePage(table.durable, { after, limit }, view, order, of.numbers(owner));
+            const page: PageEntries<number> = tablePage(
+              table.durable,
+              { after, limit },
+              view,
+              order,
+              of.numbers(owner),
+            );
             expect(page.data.length).toBeLessThanOrEqual(limit);
             paged.push(...page.data);
             after = page.next;
