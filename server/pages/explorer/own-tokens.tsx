@@ -48,7 +48,7 @@ export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
   const shown = vaults.slice(0, count);
   const chosen = shown.filter(({ vaultId }) => selected.has(vaultId));
   const relayed = settings.relayVaults;
-  const act: acts.Act = { signedIn, vaults: chosen, made: transfers.made, given, change: set };
+  const act: acts.Act = { signedIn, vaults: chosen, given, change: set };
 
   // An act says itself how its tokens stand, until it has ended.
   const waiting = vaults.filter((vault) => kindOf(vault) === "waiting" && !acting.has(vault));
@@ -133,7 +133,7 @@ export function OwnTokens({ signedIn, transfers, vaults }: OwnTokensProps) {
       <p class="quiet">
         {relayed === 0
           ? "You pay the gas of your own transaction and depend on nobody. The tokens go to your own address."
-          : `You sign once, and once for each token that a transfer made. The operator sends the transaction and pays the gas of up to ${counted(relayed, "token")} a day. By your own transaction you pay it and depend on nobody. The tokens go to your own address.`}
+          : `You sign once. The operator sends the transaction and pays the gas of up to ${counted(relayed, "token")} a day. By your own transaction you pay it and depend on nobody. The tokens go to your own address.`}
       </p>
       <div class="choices">
         <Button

@@ -23,8 +23,6 @@ export interface Standing {
 export interface Act {
   readonly signedIn: SignedIn;
   readonly vaults: readonly VaultContent[];
-  /** The vaults that transfers made. */
-  readonly made: ReadonlySet<bigint>;
   /** The vaults that this page has given away, with their transfer. */
   readonly given: Map<bigint, { readonly transferId: string; readonly to: Hex }>;
   /** Shows how a vault stands. */
@@ -42,16 +40,13 @@ export const PAID = "It is on L1, in your wallet.";
 const MOST = 256;
 
 /**
- * Withdraws by the operator's relay: one signature for each chain, and for each list of vaults. L1
- * takes no list for vaults that transfers made, so each of them has its own signature. Returns what
- * was refused, as sentences.
+ * Withdraws by the operator's relay: one signature for each chain, and for each list of vaults.
+ * Returns what was refused, as sentences.
  */
-export async function byRelay({ signedIn, vaults, change, made }: Act): Promise<string[]> {
-  const refused: Pick<client.OwnersListReply["vaults"][number], "vaultId" | "error">[] = [];
+export async function byRelay({ signedIn, vaults, change }: Act): Promise<string[]> {
+  const refused: Pick<client.OwnersWithdrawalsReply["vaults"][number], "vaultId" | "error">[] = [];
   const most = Math.min(MOST, settings.relayVaults);
-  const key = ({ vaultId, chainId }: VaultContent) =>
-    made.has(vaultId) ? `vault ${vaultId}` : `${chainId}`;
-  for (const group of Map.groupBy(vaults, key).values()) {
+  for (const group of Map.groupBy(vaults, ({ chainId }) => chainId).values()) {
     for (let first = 0; first < group.length; first += most) {
       const part = group.slice(first, first + most);
       const vaultIds = part.map(({ vaultId }) => String(vaultId));
@@ -71,7 +66,7 @@ export async function byRelay({ signedIn, vaults, change, made }: Act): Promise<
         check,
       );
       const list = { ...prepared.submit.body, signature };
-      const reply = await jsonAsOwner<client.OwnersListReply>(signedIn, path, list);
+      const reply = await jsonAsOwner<client.OwnersWithdrawalsReply>(signedIn, path, list);
       for (const { vaultId, error } of reply.vaults)
         if (error === null) change(BigInt(vaultId), ON_THE_WAY.accepted, "waiting");
       refused.push(...prepared.refused, ...reply.vaults.filter(({ error }) => error !== null));

@@ -125,7 +125,6 @@ export type OwnTransfers = ReturnType<typeof ownTransfers>;
 export function ownTransfers(owner: string) {
   /** By vault that is taken: to whom it went, and the vault of the change. */
   const taken = new Map<bigint, { readonly to: string; readonly change: bigint | null }>();
-  const made = new Set<bigint>();
   /**
    * The contents of vaults that transfers made, as the operator tells them. Those that L1 does not
    * count hold nothing.
@@ -135,8 +134,6 @@ export function ownTransfers(owner: string) {
     return read.flatMap(({ vault }) => vault ?? []);
   };
   return {
-    made: made as ReadonlySet<bigint>,
-
     /** What became of a vault; null while no transfer takes it. */
     fate(vaultId: bigint): string | null {
       const to = taken.get(vaultId)?.to;
@@ -150,7 +147,6 @@ export function ownTransfers(owner: string) {
         batchNumber,
       );
       for (const { part, outId, transfer } of outputs) {
-        made.add(outId);
         const change = part === protocol.TransferPart.change ? outId : null;
         taken.set(transfer.vaultId, { to: transfer.to, change });
       }
