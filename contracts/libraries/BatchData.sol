@@ -157,7 +157,7 @@ library BatchData {
         (parts.owners, parts.workspace, parts.leaf) = (owners, workspace, workspace + LEAVES);
     }
 
-    /// @dev Hashes all records, if they have owners in front of them and no continuations. Most
+    /// @dev Hashes pairs of records, if they have owners in front of them and no continuations. Most
     /// batches take this loop, so it reads nothing that they lack, and checks them once behind it.
     /// @param end The end of the data.
     function _hashPlain(Parts memory parts, uint256 end) private pure {
@@ -173,7 +173,11 @@ library BatchData {
             uint256 flaws;
             assembly ("memory-safe") {
                 mstore(workspace, sub(vaultId, 1))
-                for {} lt(record, end) {} {
+                // Two at a time, because the loop itself costs a tenth of a record. An odd last
+                // record is left to {_hashAny}.
+                for {
+                    let last := sub(end, size)
+                } lt(record, last) {} {
                     let word := calldataload(record)
                     let owner := add(owners, and(shr(OWNER_PLACE, word), PLACES))
                     flaws := or(flaws, or(and(word, COUNT_BITS), iszero(lt(owner, workspace))))
@@ -184,7 +188,18 @@ library BatchData {
                     )
                     mstore(leaf, keccak256(add(workspace, 23), 41))
                     record := add(record, size)
-                    leaf := add(leaf, 32)
+
+                    word := calldataload(record)
+                    owner := add(owners, and(shr(OWNER_PLACE, word), PLACES))
+                    flaws := or(flaws, or(and(word, COUNT_BITS), iszero(lt(owner, workspace))))
+                    mstore(workspace, add(mload(workspace), 1))
+                    mstore(
+                        add(workspace, 32),
+                        or(or(and(word, KEPT), mload(owner)), shr(right, shl(32, word)))
+                    )
+                    mstore(add(leaf, 32), keccak256(add(workspace, 23), 41))
+                    record := add(record, size)
+                    leaf := add(leaf, 64)
                 }
                 vaultId := add(mload(workspace), 1)
             }
