@@ -38,7 +38,11 @@ export async function requireOwnCreation(
   const { release, name } = await releaseOf(codeOn(client), settlement, expected);
   const { contract, chainId } = settlement;
   const { transactions } = await askL1(`reading block ${blockNumber} of chain ${chainId}`, () =>
-    getBlock(client, { blockNumber, includeTransactions: true }),
+    getBlock(client, { blockNumber, includeTransactions: true }).catch((error: unknown) => {
+      // A block that the chain does not have has created nothing.
+      if (error instanceof viem.BlockNotFoundError) return { transactions: [] };
+      throw error;
+    }),
   );
   const creates = ({ to, from, nonce }: (typeof transactions)[number]) =>
     to === null &&
