@@ -26,7 +26,7 @@ export class LevelLock implements Disposable {
   private constructor(folder: string, own: BigIntStats) {
     this.#folder = folder;
     this.#own = own;
-    this.#looking = setInterval(() => void this.#look(), LOOK_MS).unref();
+    this.#looking = setInterval(() => this.#look(), LOOK_MS).unref();
   }
 
   /** Call it before LevelDB opens the folder, and {@link requireHeld} afterwards. */
@@ -48,8 +48,10 @@ export class LevelLock implements Disposable {
 
   /** Takes some microseconds. Throws `store_failed` when the folder is no longer this process's. */
   requireHeld(): void {
-    if (!this.#lost.signal.aborted && !this.#isOwn(statSync(join(this.#folder, "LOCK"), ASKED)))
-      this.#lose();
+    if (!this.#lost.signal.aborted) {
+      const found = statSync(join(this.#folder, "LOCK"), ASKED);
+      if (found?.ino !== this.#own.ino || found.dev !== this.#own.dev) this.#lose();
+    }
     this.#lost.signal.throwIfAborted();
   }
 
@@ -57,16 +59,12 @@ export class LevelLock implements Disposable {
     clearInterval(this.#looking);
   }
 
-  /** A look that fails for another reason decides nothing; the next write fails or does not. */
-  async #look(): Promise<void> {
-    const found = await ifThere(stat(join(this.#folder, "LOCK"), { bigint: true })).catch(
-      () => this.#own,
-    );
-    if (!this.#isOwn(found)) this.#lose();
-  }
-
-  #isOwn(found: BigIntStats | undefined): boolean {
-    return found?.ino === this.#own.ino && found.dev === this.#own.dev;
+  #look(): void {
+    try {
+      this.requireHeld();
+    } catch {
+      // {@link lost} tells of a lost folder. A look that fails otherwise decides nothing.
+    }
   }
 
   #lose(): void {

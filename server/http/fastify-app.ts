@@ -53,11 +53,7 @@ export function fastifyApp(options: AppOptions): FastifyInstance {
   const app = Fastify({
     ...logging(log),
     ...rest,
-    // Fastify asks for the id before it reads anything else of a request.
-    genReqId(request) {
-      if (rest.trustProxy) readForwarded(request.headers);
-      return requestId(request);
-    },
+    genReqId: rest.trustProxy ? requestIdBehindProxy : requestId,
     requestTimeout: requestTimeoutSeconds * 1000,
     connectionTimeout: stalledMs,
     // Node swaps the two timeouts if the one for headers, 60 s by default, is longer.
@@ -89,10 +85,14 @@ export function fastifyApp(options: AppOptions): FastifyInstance {
   return app;
 }
 
-/** Fastify believes any text in this header, and trusts a proxy only by its bare address. */
-function readForwarded(headers: IncomingMessage["headers"]): void {
-  const field = headers["x-forwarded-for"];
-  if (typeof field === "string") headers["x-forwarded-for"] = forwardedAddresses(field);
+/**
+ * Fastify asks for the id before it reads anything else of a request. It believes any text in the
+ * header of addresses, and trusts a proxy only by its bare address, so the header is rewritten now.
+ */
+function requestIdBehindProxy(request: IncomingMessage): string {
+  const field = request.headers["x-forwarded-for"];
+  if (typeof field === "string") request.headers["x-forwarded-for"] = forwardedAddresses(field);
+  return requestId(request);
 }
 
 const SAFE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
