@@ -30,11 +30,11 @@ const FORKS: Readonly<Record<string, readonly (readonly [since: bigint, fraction
   ],
 };
 
-/** What a header says of the price of blob gas. */
+/** The fields of a block's header that set the price of blob gas. */
 export interface BlobHeader {
   readonly timestamp: bigint;
   readonly excessBlobGas?: bigint | null;
-  /** Since Prague. */
+  /** Headers have it since Prague. */
   readonly requestsHash?: unknown;
 }
 

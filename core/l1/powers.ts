@@ -36,9 +36,9 @@ export type RoleHolders = Readonly<Record<keyof typeof ROLES, readonly Address[]
 export interface Announcement {
   readonly power: "operator" | "committee" | "issuer";
   readonly accounts: readonly Address[];
-  /** Of a committee; null for others. */
+  /** Signatures that an announced committee needs; null for other powers. */
   readonly threshold: number | null;
-  /** Of an issuer: the token that it would speak for; null for others. */
+  /** The token that an announced issuer would speak for; null for other powers. */
   readonly token: Address | null;
   /** Seconds since 1970. */
   readonly activeFrom: bigint;

@@ -104,9 +104,9 @@ export class Ledger {
   readonly auditCounts = new RecordTable(keyOf.auditCount, records.auditCountRecord, "log");
   /** A removed asset's id may name a later one. */
   readonly assets = new RecordTable(keyOf.asset, records.assetRecord, "assetIndex", "assetId");
-  /** With removed ones; under null those of no application. */
+  /** Assets by application, removed ones too; null has those of no application. */
   readonly assetsOf = this.assets.indexBy(({ applicationIndex }) => applicationIndex);
-  /** By chain and contract, without removed ones. */
+  /** Assets by chain and contract; removed ones are left out. */
   readonly assetsByContract = this.assets.indexBy(({ chainId, contractAddress, removed }) =>
     removed ? undefined : `${chainId} ${contractAddress}`,
   );

@@ -40,7 +40,7 @@ import {
 } from "./batch-progress.ts";
 import { latestPortal, putCheckpoint, type ReadOptions } from "./portals.ts";
 
-/** What a caller knows of the events that it has read. */
+/** The range of blocks whose events the caller has read. */
 export interface EventsOptions extends ReadOptions {
   /**
    * The first block of which `events` has all; default: the one after the last observed block.
@@ -80,7 +80,7 @@ export async function recordEvents(
     const [earliest] = added;
     let final = finalized;
     if (earliest !== undefined && finalized !== null && earliest.blockNumber <= finalized) {
-      // What it brings becomes final with the next step of finality.
+      // The added events become final with the next step of finality.
       final = earliest.blockNumber - 1n;
       ledger.record(group, { kind: "l1Finalized", chainId, blockNumber: final, blockHash: null });
     }

@@ -2,7 +2,7 @@ import type { WaitOptions } from "../../abort.ts";
 import type { SettlementPort } from "../../operator.ts";
 import { followerOf, type Watched } from "./follower.ts";
 
-/** What is read again. */
+/** The chain and the blocks that are read again. */
 export interface RescanOptions extends WaitOptions {
   readonly engine: SettlementPort;
   /** The settlement contract, or a mirror that the engine knows. */
