@@ -50,7 +50,11 @@ function defaultOf(schema: (typeof SETTINGS)[keyof typeof SETTINGS]): string {
 async function metricRows(): Promise<string[]> {
   await using world = await createWorld();
   const chain = { blockNumber: async () => 0n, operatorBalance: async () => 0n };
-  const metrics = new Metrics({ engine: world.engine, chains: new Map([[1n, async () => chain]]) });
+  const metrics = new Metrics({
+    engine: world.engine,
+    chains: new Map([[1n, async () => chain]]),
+    cluster: { awayMs: 0 },
+  });
   const all = await metrics.registry.getMetricsAsJSON();
   metrics.close();
   return all

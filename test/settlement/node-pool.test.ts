@@ -75,10 +75,13 @@ describe("an RPC", () => {
     const looks = () => node.asked.get("eth_getBlockByNumber") ?? 0;
     const all = () => [...node.asked.values()].reduce((sum, count) => sum + count, 0);
     await expect.poll(() => engine.operator.portal(31_337n).observed).not.toBeNull();
-    await expect.poll(looks, { interval: 50 }).toBeGreaterThan(3);
-    const [looked, asked] = [looks(), all()];
-    await expect.poll(looks, { interval: 50 }).toBeGreaterThan(looked + 2);
-    expect(all() - asked).toBe(looks() - looked);
+    // The first rounds catch up. Later ones, but for one in ten, ask for the newest block alone.
+    const askedBeside = async () => {
+      const [looked, asked] = [looks(), all()];
+      await expect.poll(looks, { interval: 50 }).toBeGreaterThan(looked + 2);
+      return all() - asked - (looks() - looked);
+    };
+    await expect.poll(askedBeside, { timeout: 30_000 }).toBe(0);
     // What is asked of the engine meanwhile is done at once.
     const vaultId = await world.mint("erc20", "zk-rollup", "", 5);
     await expect.poll(() => world.transactionStatus(vaultId)).toBe("settled");
