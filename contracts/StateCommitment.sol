@@ -39,19 +39,6 @@ contract StateCommitment is Commits, IDeployment {
 
     /// @dev The code of an account that delegates begins with it.
     bytes3 private constant DELEGATION = 0xef0100;
-    /// @dev Bit b is set when a selector of {ITransfers} begins with the byte b.
-    uint256 private constant TRANSFERS_BYTES =
-        (1 << uint8(bytes1(ITransfers.commitTransferBatch.selector))) |
-            (1 << uint8(bytes1(ITransfers.withdrawTransferred.selector))) |
-            (1 << uint8(bytes1(ITransfers.verifyTransferred.selector))) |
-            (1 << uint8(bytes1(ITransfers.isSpent.selector))) |
-            (1 << uint8(bytes1(ITransfers.approveTransfers.selector))) |
-            (1 << uint8(bytes1(ITransfers.approval.selector))) |
-            (1 << uint8(bytes1(ITransfers.authorizeSession.selector))) |
-            (1 << uint8(bytes1(ITransfers.revokeSession.selector))) |
-            (1 << uint8(bytes1(ITransfers.session.selector))) |
-            (1 << uint8(bytes1(ITransfers.cancelTransfers.selector)));
-
     /// @inheritdoc IDeployment
     /// @dev An {Administration}, which lends only its code. The constructor creates it, and nothing
     /// can replace it. Both have the same storage layout; a test compares them.
@@ -100,12 +87,10 @@ contract StateCommitment is Commits, IDeployment {
         }
     }
 
-    /// @dev The first look is at the selector's first byte alone, so that other functions pay
-    /// hardly anything for it.
     function _isOfTransfers(bytes4 selector) private pure returns (bool) {
-        if ((TRANSFERS_BYTES >> uint8(bytes1(selector))) & 1 == 0) return false;
         return
             selector == ITransfers.commitTransferBatch.selector ||
+            selector == ITransfers.withdrawTransferredItem.selector ||
             selector == ITransfers.withdrawTransferred.selector ||
             selector == ITransfers.verifyTransferred.selector ||
             selector == ITransfers.isSpent.selector ||

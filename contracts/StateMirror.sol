@@ -15,8 +15,9 @@ import {Attestation} from "./libraries/Attestation.sol";
 import {Messages} from "./libraries/Messages.sol";
 import {StateProof} from "./libraries/StateProof.sol";
 import {AssetRegistry} from "./state/AssetRegistry.sol";
-import {Cancellations} from "./state/Payouts.sol";
 import {Committee} from "./state/Committee.sol";
+import {Cancellations} from "./state/OwnerSignatures.sol";
+import {PublishedDomain} from "./state/TypedData.sol";
 import {VaultRecords} from "./state/VaultRecords.sol";
 import {Withdrawals} from "./state/Withdrawals.sol";
 
@@ -29,6 +30,7 @@ contract StateMirror is
     AssetRegistry,
     VaultRecords,
     Cancellations,
+    PublishedDomain,
     Withdrawals
 {
     struct Config {

@@ -18,13 +18,11 @@ export type { FollowedPortal } from "./l1/progress/portals.ts";
 export type { PendingOptions, PendingWithdrawal } from "./l1/withdrawals/pending.ts";
 export type {
   ListedWithdrawal,
-  WithdrawalCaller,
   WithdrawalListRequest,
 } from "./l1/withdrawals/requests.ts";
 export type {
   PreparedWithdrawals,
   WithdrawalPreparation,
-  WithdrawalRequest,
   Withdrawals,
 } from "./l1/withdrawals/withdrawals.ts";
 export type { EngineEvents } from "./ledger/event-hub.ts";
@@ -86,7 +84,7 @@ export { MAX_METADATA_TOKENS } from "./tenants/metadata.ts";
 export type { AuditEntry, Invitation, NewPerson, People } from "./tenants/people.ts";
 export type { NewSignIn, Person, SignIn, WalletProof } from "./tenants/sign-ins.ts";
 export { MAX_NEW_USERS, type NewUser, type UserFilter, type Users } from "./tenants/users.ts";
-export type { TransferCaller, TransferRequest } from "./transfers/request.ts";
+export type { TransferRequest } from "./transfers/request.ts";
 export type {
   KeySession,
   PreparedTransfers,
@@ -103,6 +101,7 @@ export type {
 export type { Balance } from "./vaults/balances.ts";
 export type { Vaults } from "./vaults/holdings.ts";
 export { type OwnedOptions, type OwnedVault, STANDINGS, type Standing } from "./vaults/owned.ts";
+export type { VaultCaller } from "./vaults/signed-requests.ts";
 export type { TransactionFilter, VaultFilter } from "./vaults/transaction-range.ts";
 export type { Transactions, WithdrawalFilter } from "./vaults/transactions.ts";
 export type { KeyUsage, Usage, UsageOptions, UsagePeriod } from "./vaults/usage.ts";

@@ -181,11 +181,12 @@ export interface TransferredTip {
   readonly left: bigint;
 }
 
-/** A withdrawal call of the paying contract: units, recipient, and the owner's authorization. */
+/** A withdrawal call of the paying contract. */
 export interface WithdrawalCall extends ProvenVault {
   readonly quantity: bigint;
   readonly recipient: Address;
-  readonly authorization: WithdrawalAuthorization;
+  /** The owner's signed list; null when the owner itself sends. */
+  readonly authorization: WithdrawalAuthorization | null;
 }
 
 /** One vault of a list that its owner signs once. */
@@ -196,14 +197,13 @@ export interface ListedVault {
   readonly quantity: bigint;
 }
 
-/** An owner's authorization of a withdrawal. */
+/** A list that an owner has signed. */
 export interface WithdrawalAuthorization {
   /** Seconds since 1970. */
   readonly deadline: bigint;
-  /** Over one withdrawal, or over the whole list; `0x` when the owner itself sends. */
   readonly signature: Hex;
-  /** The signed list. It names the withdrawal's vault once; its recipient is the withdrawal's. */
-  readonly list?: readonly ListedVault[];
+  /** It names the withdrawal's vault once; its recipient is the withdrawal's. */
+  readonly list: readonly ListedVault[];
 }
 
 /** A block of a chain. */
@@ -271,7 +271,7 @@ export type L1Event = {
       readonly quantity: bigint;
       readonly withdrawnTotal: bigint;
     }
-  | { readonly type: "authorizationCancelled"; readonly signer: Address; readonly digest: Hash }
+  | { readonly type: "authorizationCancelled"; readonly signer: Address; readonly id: Hash }
   | {
       readonly type: "duplicateVoided";
       readonly earlierVaultId: VaultId;

@@ -7,12 +7,13 @@ import { json } from "node:stream/consumers";
 import { createTestClient, http, parseAbi, publicActions } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { expect } from "vitest";
-import { withdrawalTypedData } from "../core/protocol/typed-data.ts";
+import { withdrawalListTypedData } from "../core/protocol/typed-data.ts";
 import { readRecord } from "../scripts/deploy/record.ts";
 import { answer, createClient } from "../server/client/index.ts";
 import { type Anvil, startAnvil } from "./anvil.ts";
 import { eventually } from "./eventually.ts";
 import { Npm } from "./npm.ts";
+import { listOfOne } from "./one-withdrawal.ts";
 import { at } from "./settlement/fixture.ts";
 
 // A public chain, as far as a machine without a network has one: another chain id, blocks by time,
@@ -160,9 +161,10 @@ export async function mintAndWithdraw({
   const message = { vaultId: BigInt(vault.vaultId), ...withdrawal };
   const contract = settlement?.address ?? "0x";
   const signature = await owner.signTypedData(
-    withdrawalTypedData({ chainId: BigInt(chainId), contract }, message),
+    withdrawalListTypedData({ chainId: BigInt(chainId), contract }, listOfOne(message)),
   );
-  const body = { vaultId: vault.vaultId, quantity: "1", deadline: `${deadline}`, signature };
+  const vaults = [{ vaultId: vault.vaultId, quantity: "1" }];
+  const body = { vaults, deadline: `${deadline}`, signature };
   await answer(api.POST("/api/v1/withdrawals", { body }));
   const token = tokens?.[0]?.address ?? "0x";
   const abi = parseAbi(["function ownerOf(uint256) view returns (address)"]);

@@ -24,8 +24,6 @@ import { OPERATOR } from "../../scripts/sandbox/accounts.ts";
 export const CHAIN_ID = 31_337n;
 const THRESHOLD = 3;
 const MEMBERS = 5;
-/** An owner's own call needs no signature. */
-export const BY_CALLER = { deadline: 0n, signature: "0x" } as const;
 
 /** A key that is the same in every run, so the figures are too. */
 export function account(name: string) {

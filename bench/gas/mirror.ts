@@ -10,7 +10,7 @@ import { batchRoot, manifestRoot } from "../../core/protocol/manifest.ts";
 import { proveVault } from "../../core/protocol/proof.ts";
 import { mirroredStateTypedData } from "../../core/protocol/typed-data.ts";
 import { vaultLeaves } from "../../core/protocol/vault.ts";
-import { account, BY_CALLER, CHAIN_ID, openGasChain } from "./chain.ts";
+import { account, CHAIN_ID, openGasChain } from "./chain.ts";
 import { measurement, type Section } from "./report.ts";
 
 const SOURCE = { chainId: 1n, contract: account("settlement").address, engineVersion: 5 } as const;
@@ -72,7 +72,7 @@ export async function mirrorSection(): Promise<Section> {
     const vault = batch.vaults[slot];
     if (vault === undefined) throw new Error(`no vault in slot ${slot}`);
     const proven = provenVaultArguments({ ...proveVault(batch, vault), header });
-    return chain.gasOf(mirror.write.withdraw([...proven, 1n, owner, BY_CALLER]));
+    return chain.gasOf(mirror.write.withdraw([...proven, 1n, owner]));
   };
   await withdraw(0);
   measurements.push(

@@ -15,7 +15,7 @@ import {
 } from "../../core/protocol/transfer-data.ts";
 import { hopOf } from "../../core/protocol/transfer-proof.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";
-import { account, BY_CALLER, CHAIN_ID, type GasChain, openGasChain, owners } from "./chain.ts";
+import { account, CHAIN_ID, type GasChain, openGasChain, owners } from "./chain.ts";
 import { sendCalldata } from "./commits.ts";
 import { type Measurement, measurement, type Section } from "./report.ts";
 
@@ -196,13 +196,12 @@ async function exits(): Promise<Measurement[]> {
       packedHops(refutation),
       1n,
       by.account,
-      BY_CALLER,
     ] as const;
     return chain.gasOf(state.write.withdrawTransferred(call, by));
   };
   const withdraw = async (slot: number) => {
     const by = await chain.act(named(slot).address);
-    return chain.gasOf(state.write.withdraw([...origin(slot), 1n, by.account, BY_CALLER], by));
+    return chain.gasOf(state.write.withdraw([...origin(slot), 1n, by.account], by));
   };
   // Uses the storage word, and the token's counters.
   await withdraw(0);

@@ -10,8 +10,8 @@ import type { VaultContent, WithdrawalCall } from "../../core/ports.ts";
 import { assetType } from "../../core/protocol/asset.ts";
 import type { VaultEntry } from "../../core/protocol/batch-data.ts";
 import { placeVaults } from "../../core/protocol/batch-decoder.ts";
-import { withdrawalListTypedData, withdrawalTypedData } from "../../core/protocol/typed-data.ts";
-import { account, BY_CALLER, CHAIN_ID, type GasChain, openGasChain, owners } from "./chain.ts";
+import { withdrawalListTypedData } from "../../core/protocol/typed-data.ts";
+import { account, CHAIN_ID, type GasChain, openGasChain, owners } from "./chain.ts";
 import { type Send, sendBlobs, sendCalldata } from "./commits.ts";
 import { type Measurement, measurement, type Section } from "./report.ts";
 
@@ -189,22 +189,23 @@ async function commitBatch(chain: GasChain, standard: Standard, options: BatchOp
 
   const request = (slot: number): WithdrawalCall => {
     const vault = vaults[slot] as VaultContent;
-    const terms = { quantity: vault.amount, recipient: vault.owner, authorization: BY_CALLER };
+    const terms = { quantity: vault.amount, recipient: vault.owner, authorization: null };
     return { ...proofOf(vault), header, ...terms };
   };
   const ownerOf = (slot: number) => keys[slot] as PrivateKeyAccount;
-  const signed = async (slot: number): Promise<WithdrawalCall> => {
-    const unsigned = request(slot);
-    const { vault, quantity, recipient } = unsigned;
-    const message = {
+  /** One owner's withdrawals, under its one signature. */
+  const listed = async (slots: readonly number[]): Promise<WithdrawalCall[]> => {
+    const requests = slots.map(request);
+    const owner = ownerOf(slots[0] ?? 0);
+    const list = requests.map(({ vault, quantity }) => ({
       vaultId: vault.vaultId,
       withdrawnBefore: 0n,
       quantity,
-      recipient,
-      deadline: DEADLINE,
-    };
-    const signature = await ownerOf(slot).signTypedData(withdrawalTypedData(settlement, message));
-    return { ...unsigned, authorization: { deadline: DEADLINE, signature } };
+    }));
+    const message = { vaults: list, recipient: owner.address, deadline: DEADLINE };
+    const signature = await owner.signTypedData(withdrawalListTypedData(settlement, message));
+    const authorization = { deadline: DEADLINE, signature, list };
+    return requests.map((each) => ({ ...each, authorization }));
   };
   const sendAll = async (
     requests: readonly WithdrawalCall[],
@@ -231,28 +232,16 @@ async function commitBatch(chain: GasChain, standard: Standard, options: BatchOp
     chain,
     request,
     single,
-    /** Anyone sends the owner's signed request. */
-    relayed: async (slot: number) =>
-      gasOf(state.write.withdraw(withdrawalArguments(await signed(slot)))),
+    /** Anyone sends the owner's list of one vault. */
+    relayed: async (slot: number) => sendAll(await listed([slot])),
     /** One owner sends requests for its own vaults. */
     owned: async (slots: number[]) =>
       sendAll(slots.map(request), await chain.act(ownerOf(slots[0] ?? 0).address)),
-    /** Anyone sends the signed requests of twenty owners. */
-    together: async () => sendAll(await Promise.all(slotsFrom(512).map(signed))),
+    /** Anyone sends the lists of one vault each of twenty owners. */
+    together: async () =>
+      sendAll((await Promise.all(slotsFrom(512).map((slot) => listed([slot])))).flat()),
     /** Anyone sends a list that one owner has signed. */
-    async listed() {
-      const requests = slotsFrom(COLLECTION).map(request);
-      const owner = ownerOf(COLLECTION);
-      const list = requests.map(({ vault, quantity }) => ({
-        vaultId: vault.vaultId,
-        withdrawnBefore: 0n,
-        quantity,
-      }));
-      const message = { vaults: list, recipient: owner.address, deadline: DEADLINE };
-      const signature = await owner.signTypedData(withdrawalListTypedData(settlement, message));
-      const authorization = { deadline: DEADLINE, signature, list };
-      return sendAll(requests.map((each) => ({ ...each, authorization })));
-    },
+    listed: async () => sendAll(await listed(slotsFrom(COLLECTION))),
   };
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+import {IERC5267} from "@openzeppelin/contracts/interfaces/IERC5267.sol";
 import {IAssetRegistry} from "./IAssetRegistry.sol";
 import {ICommits} from "./ICommits.sol";
 import {ICommittee} from "./ICommittee.sol";
@@ -59,5 +60,6 @@ interface IStateCommitment is
     IOperatorRoles,
     ICommittee,
     IAssetRegistry,
-    IIssuers
+    IIssuers,
+    IERC5267
 {}

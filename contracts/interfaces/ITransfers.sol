@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Authorization, BatchHeader, Transfer, Vault, VaultPath} from "./Model.sol";
+import {BatchHeader, Transfer, Vault, VaultPath, WithdrawalTerms} from "./Model.sol";
 
 /// @title Transfers: what owners do with vaults before they withdraw; docs/protocol.md 10.
 /// @notice A commit checks deadlines and batch numbers. Each record counts or does not count by the
@@ -64,11 +64,10 @@ interface ITransfers {
     /// record spends.
     /// @param origin The minted vault, with the proof of {IWithdrawals-withdraw}.
     /// @param hops The records from the minted vault to the tip, in order, each with its proof, in
-    /// the format of docs/protocol.md 10. The owner of the tip withdraws.
+    /// the format of docs/protocol.md 10. The owner of the tip calls.
     /// @param refutation The record that spends the tip, if there is one. The call shows that it
     /// does not count.
     /// @param quantity Quantized units of the tip.
-    /// @param authorization Of the tip's owner, over the tip's vault id.
     function withdrawTransferred(
         Vault calldata origin,
         BatchHeader calldata header,
@@ -76,8 +75,16 @@ interface ITransfers {
         bytes calldata hops,
         bytes calldata refutation,
         uint64 quantity,
-        address recipient,
-        Authorization calldata authorization
+        address recipient
+    ) external;
+
+    /// @notice One item of {IWithdrawals-withdrawBatch} whose vault was transferred. Only this
+    /// contract calls it, as {IWithdrawals-withdrawItem}.
+    function withdrawTransferredItem(
+        WithdrawalTerms calldata terms,
+        uint64 vaultId,
+        uint256 assetType,
+        uint256 by
     ) external;
 
     /// @notice Who owns a vault, after all its transfers. Reverts as {withdrawTransferred} does,

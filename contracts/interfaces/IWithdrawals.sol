@@ -2,7 +2,6 @@
 pragma solidity 0.8.37;
 
 import {
-    Authorization,
     BatchHeader,
     Vault,
     VaultPath,
@@ -39,12 +38,13 @@ interface IWithdrawals {
     error QuantityZero(uint64 vaultId);
     error QuantityTooLarge(uint64 vaultId, uint64 quantity, uint64 available);
     error RecipientZero(uint64 vaultId);
-    /// @notice The call has no signature, and the caller does not own the vault.
-    error NotOwner(uint64 vaultId, address caller);
+    /// @notice Neither the caller nor the signer of the item's list owns the vault.
+    error NotOwner(uint64 vaultId, address account);
     error AuthorizationExpired(uint64 deadline);
-    error AuthorizationIsCancelled(bytes32 digest);
-    /// @notice The owner has not signed this digest. It covers the list, or the vault, the
-    /// quantity, the recipient, the deadline and the quantity withdrawn before.
+    /// @notice The signer has cancelled the list, or all that it signs of this vault.
+    /// @param id The list's digest, or the vault's id.
+    error AuthorizationIsCancelled(bytes32 id);
+    /// @notice The account has not signed this digest.
     error SignatureInvalid(bytes32 digest);
     /// @notice The item's list names another quantity as withdrawn before.
     error NotListed(uint64 vaultId);
@@ -59,8 +59,8 @@ interface IWithdrawals {
     /// @notice An item needs at least `MIN_ITEM_GAS`.
     error ItemGasTooLow(uint64 itemGas);
 
-    /// @notice Mints `quantity` of the vault's token to `recipient`. The owner calls, or has
-    /// signed.
+    /// @notice Mints `quantity` of the vault's token to `recipient`. The owner calls; what owners
+    /// sign, {withdrawBatch} takes.
     /// @dev All effects come before the call of the token. If the token reverts, the vault stays as
     /// it was.
     /// @param quantity Quantized units.
@@ -69,8 +69,7 @@ interface IWithdrawals {
         BatchHeader calldata header,
         VaultPath calldata path,
         uint64 quantity,
-        address recipient,
-        Authorization calldata authorization
+        address recipient
     ) external;
 
     /// @notice Many withdrawals, each independent of the others. {WithdrawalFailed} reports one
@@ -83,8 +82,8 @@ interface IWithdrawals {
     /// @param lists Lists of vaults that owners have signed, in the format of docs/protocol.md 6.
     /// Each is checked once, with `itemGas`. An invalid list fails its own items only. Its items
     /// may come in any order, in one call or in several.
-    /// @param itemGas Gas for one item: its proof, signature and token call together. At least
-    /// `MIN_ITEM_GAS`.
+    /// @param itemGas Gas for one item: its proof and token call together. At least `MIN_ITEM_GAS`.
+    /// An item of a transferred vault gets 300,000 more.
     /// @return failed How many items failed.
     function withdrawBatch(
         WithdrawalGroup[] calldata groups,
@@ -115,20 +114,17 @@ interface IWithdrawals {
 
 /// @title Cancelling what an owner has signed.
 interface ICancellations {
-    event AuthorizationCancelled(address indexed signer, bytes32 indexed digest);
+    /// @param id The digest of a list, or the id of a vault.
+    event AuthorizationCancelled(address indexed signer, bytes32 indexed id);
 
-    /// @notice Cancels the caller's `Withdrawal` message of these values for ever, whether it was
-    /// signed or not.
-    function cancelAuthorization(
-        uint64 vaultId,
-        uint64 withdrawnBefore,
-        uint64 quantity,
-        address recipient,
-        uint64 deadline
-    ) external;
+    /// @notice Takes back, for ever, the signer's `WithdrawalList` of a digest, whether it was
+    /// signed or not, or what all its lists say of a vault. The signer can still call
+    /// {IWithdrawals-withdraw}. Nothing else of the vault changes: neither who owns it, nor which
+    /// transfers count.
+    /// @param id The list's EIP-712 digest, or the vault's id.
+    /// @param signature Empty when the signer calls. Otherwise the signer's, over the EIP-712
+    /// message `Cancellation`. Anybody may bring it; only the first time does anything.
+    function cancel(address signer, bytes32 id, bytes calldata signature) external;
 
-    /// @notice Cancels the caller's `WithdrawalList` message of these values for ever, whether it
-    /// was signed or not.
-    /// @param vaults 24 bytes for each: vaultId:u64 withdrawnBefore:u64 quantity:u64.
-    function cancelList(bytes calldata vaults, address recipient, uint64 deadline) external;
+    function isCancelled(address signer, bytes32 id) external view returns (bool);
 }

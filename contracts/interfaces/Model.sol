@@ -72,16 +72,6 @@ struct VaultPath {
     bytes32[] assetSiblings;
 }
 
-/// @dev With an empty signature the caller must be the owner. Otherwise the owner signs the EIP-712
-/// message `Withdrawal`.
-struct Authorization {
-    /// @dev Last second at which the signature counts.
-    uint64 deadline;
-    /// @dev 65 bytes, 64 bytes by EIP-2098, or any bytes that the owner's ERC-1271 contract
-    /// accepts.
-    bytes signature;
-}
-
 /// @dev Withdrawals of vaults of one batch and one asset of this chain, for
 /// {IWithdrawals-withdrawBatch}.
 struct WithdrawalGroup {

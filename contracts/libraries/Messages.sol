@@ -24,14 +24,14 @@ library Messages {
     bytes32 private constant ISSUER_CONSENT_TYPEHASH = keccak256(
         "IssuerConsent(uint8 mode,uint64 batchNumber,bytes32 content,bytes32 assetsHash)"
     );
-    bytes32 private constant WITHDRAWAL_TYPEHASH = keccak256(
-        "Withdrawal(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity,address recipient,uint64 deadline)"
-    );
     bytes32 private constant LISTED_VAULT_TYPEHASH = keccak256(
         "ListedVault(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity)"
     );
     bytes32 private constant WITHDRAWAL_LIST_TYPEHASH = keccak256(
         "WithdrawalList(ListedVault[] vaults,address recipient,uint64 deadline)ListedVault(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity)"
+    );
+    bytes32 private constant CANCELLATION_TYPEHASH = keccak256(
+        "Cancellation(address signer,bytes32 id)"
     );
     uint256 private constant LISTED_VAULT_BYTES = 24;
 
@@ -101,6 +101,11 @@ library Messages {
         return keccak256(abi.encode(SESSION_END_TYPEHASH, owner, key));
     }
 
+    /// @notice An account takes back what it has signed, or may sign, of a list or of a vault.
+    function cancellation(address signer, bytes32 id) internal pure returns (bytes32) {
+        return keccak256(abi.encode(CANCELLATION_TYPEHASH, signer, id));
+    }
+
     /// @notice A member states that this state is final on the source. The domain is the mirror's.
     function mirroredState(
         uint64 sourceChainId,
@@ -143,30 +148,8 @@ library Messages {
         }
     }
 
-    /// @notice An owner authorizes one withdrawal. It can be used once, because `withdrawnBefore`
-    /// only rises.
-    function withdrawal(
-        uint64 vaultId,
-        uint64 withdrawnBefore,
-        uint64 quantity,
-        address recipient,
-        uint64 deadline
-    ) internal pure returns (bytes32) {
-        return
-            keccak256(
-                abi.encode(
-                    WITHDRAWAL_TYPEHASH,
-                    vaultId,
-                    withdrawnBefore,
-                    quantity,
-                    recipient,
-                    deadline
-                )
-            );
-    }
-
-    /// @notice An owner authorizes withdrawals from many vaults. Each entry can be used once, as a
-    /// {withdrawal}.
+    /// @notice An owner authorizes withdrawals. Each entry can be used once, because
+    /// `withdrawnBefore` only rises.
     /// @param vaults Whole entries of 24 bytes.
     function withdrawalList(
         bytes calldata vaults,

@@ -10,7 +10,7 @@ import {MAX_BATCH_VAULTS, Vault} from "../interfaces/Model.sol";
 library PackedItems {
     /// @dev The account that authorizes an item.
     struct Word {
-        /// @dev The caller, or the owner who signed the item's list. For a list, bit 160 is set,
+        /// @dev The caller, or the owner who signed the item's list. For a list, {LISTED} is set,
         /// and the quantity withdrawn before stands above it.
         uint256 by;
         /// @dev Offset of the item's list in the calldata; 0 without a list.
@@ -23,27 +23,37 @@ library PackedItems {
     error ItemsMalformed(uint256 offset);
     /// @notice The item of this vault has unknown flags, or ends early or late.
     error ItemMalformed(uint64 vaultId);
-    /// @notice A list is incomplete, or an item names no entry of a list or the entry of another
-    /// vault.
+    /// @notice A list is incomplete or has not 1 to 256 vaults, or an item names no entry of a list
+    /// or the entry of another vault.
     error ListMalformed();
+
+    /// @dev Bit of {Word-by}: the word is a list's.
+    uint256 internal constant LISTED = 1 << 160;
+    /// @dev The quantity withdrawn before, in {Word-by} of a list.
+    uint256 internal constant BEFORE = 161;
+    /// @dev Bit of {Word-by}: the list's signer has cancelled something.
+    uint256 internal constant HAS_CANCELLED = 1 << 225;
 
     /// @dev length:u16 slot:u24.
     uint256 private constant FRAME_BYTES = 5;
+    /// @dev Of an item in its own call: behind the selector, nine words of terms, and three more.
+    uint256 private constant ITEM_OFFSET = 4 + 12 * 32;
 
     uint256 private constant HAS_RECIPIENT = 1;
     uint256 private constant HAS_AMOUNTS = 2;
-    uint256 private constant HAS_SIGNATURE = 4;
-    uint256 private constant ALL_FLAGS = 7;
+    uint256 private constant ALL_FLAGS = 3;
     /// @dev An item of a list. Of the other flags it can have only {HAS_AMOUNTS}.
-    uint256 private constant IS_LISTED = 8;
+    uint256 private constant IS_LISTED = 4;
+    /// @dev The first byte of a vault's way, which stands before the item itself.
+    uint256 private constant WAY = 8;
 
+    /// @dev {WAY} tip:u64 mintedTo:20 hopsLength:u16 refutationLength:u16, then both.
+    uint256 private constant WAY_HEAD_BYTES = 33;
     /// @dev flags:u8 owner:20.
     uint256 private constant HEAD_BYTES = 21;
     uint256 private constant RECIPIENT_BYTES = 20;
     /// @dev amount:u64 quantity:u64.
     uint256 private constant AMOUNTS_BYTES = 16;
-    /// @dev deadline:u64 signatureLength:u16.
-    uint256 private constant SIGNATURE_HEAD_BYTES = 10;
 
     /// @dev An item of a list: flags:u8 list:u8 position:u16.
     uint256 private constant LISTED_HEAD_BYTES = 4;
@@ -52,10 +62,11 @@ library PackedItems {
     uint256 private constant LIST_HEAD_BYTES = 50;
     /// @dev vaultId:u64 withdrawnBefore:u64 quantity:u64.
     uint256 private constant ENTRY_BYTES = 24;
+    uint256 private constant MAX_LISTED_VAULTS = 256;
 
     /// @notice The item at an offset of a group's items.
     /// @return slot The vault's place in its batch.
-    /// @return item What {read} takes.
+    /// @return item What {wayOf} and {read} take.
     /// @return end The offset of the next item.
     function next(
         bytes calldata items,
@@ -67,6 +78,51 @@ library PackedItems {
             end = offset + FRAME_BYTES + (frame >> 24);
             if (end > items.length || slot >= MAX_BATCH_VAULTS) revert ItemsMalformed(offset);
             item = _slice(items, offset + FRAME_BYTES, frame >> 24);
+        }
+    }
+
+    /// @notice Whether an item begins with the records that its vault has come by.
+    function hasWay(bytes calldata item) internal pure returns (bool) {
+        return _word(item, 0) >> 248 == WAY;
+    }
+
+    /// @notice The vault that an item with a way withdraws.
+    function tipOf(bytes calldata item) internal pure returns (uint64) {
+        return uint64(_word(item, 1) >> 192);
+    }
+
+    /// @notice The way in front of an item, and the item itself.
+    function split(
+        bytes calldata item
+    ) internal pure returns (bytes calldata way, bytes calldata rest) {
+        unchecked {
+            (, , , rest) = wayOf(item);
+            way = _slice(item, 0, item.length - rest.length);
+        }
+    }
+
+    /// @notice The parts of a way, and the item behind it.
+    /// @return mintedTo The owner of the minted vault; the item names the owner of the tip.
+    function wayOf(
+        bytes calldata item
+    )
+        internal
+        pure
+        returns (
+            address mintedTo,
+            bytes calldata hops,
+            bytes calldata refutation,
+            bytes calldata rest
+        )
+    {
+        unchecked {
+            mintedTo = address(bytes20(bytes32(_word(item, 9))));
+            uint256 lengths = _word(item, 29) >> 224;
+            hops = _slice(item, WAY_HEAD_BYTES, lengths >> 16);
+            refutation = _slice(item, WAY_HEAD_BYTES + hops.length, lengths & 0xffff);
+            uint256 end = WAY_HEAD_BYTES + hops.length + refutation.length;
+            if (end > item.length) revert ItemMalformed(tipOf(item));
+            rest = _slice(item, end, item.length - end);
         }
     }
 
@@ -87,8 +143,14 @@ library PackedItems {
         }
     }
 
+    /// @notice The owner of a list.
+    function ownerOf(bytes calldata list) internal pure returns (address) {
+        return address(bytes20(bytes32(_word(list, 0))));
+    }
+
     /// @notice Completes `word` for an item of a list, and returns the item without its head.
     /// @param word Its `list` was checked.
+    /// @param vaultId The vault that the item withdraws.
     function unlisted(
         bytes calldata item,
         Word memory word,
@@ -114,7 +176,7 @@ library PackedItems {
             )
             valid := and(valid, eq(shr(192, entry), vaultId))
             let before := and(shr(128, entry), 0xffffffffffffffff)
-            mstore(word, or(shr(96, calldataload(list)), shl(160, or(1, shl(1, before)))))
+            mstore(word, or(or(shr(96, calldataload(list)), LISTED), shl(BEFORE, before)))
             mstore(add(word, 0x40), or(shl(64, amount), and(shr(64, entry), 0xffffffffffffffff)))
             rest.offset := add(item.offset, size)
             rest.length := sub(item.length, size)
@@ -122,14 +184,16 @@ library PackedItems {
         if (!valid) revert ListMalformed();
     }
 
-    /// @notice Calldata for one item: the terms of its group, and the item as {read} takes it. An
-    /// item of a list gets the list's owner, recipient and amounts in place of its head.
+    /// @notice Calldata for one item: the terms of its group, the vault's way, and the item as
+    /// {read} takes it. An item of a list gets the list's owner, recipient and amounts in place of
+    /// its head.
     function callOf(
         bytes4 selector,
         bytes memory terms,
         uint64 vaultId,
         uint256 assetType,
         Word memory word,
+        bytes calldata way,
         bytes calldata item
     ) internal pure returns (bytes memory data) {
         assembly ("memory-safe") {
@@ -142,6 +206,8 @@ library PackedItems {
             mstore(add(end, 0x20), assetType)
             mstore(add(end, 0x40), mload(word))
             end := add(end, 0x60)
+            calldatacopy(end, way.offset, way.length)
+            end := add(end, way.length)
             let list := mload(add(word, 0x20))
             if list {
                 mstore8(end, or(HAS_RECIPIENT, HAS_AMOUNTS))
@@ -171,24 +237,24 @@ library PackedItems {
         )
     {
         unchecked {
-            owner = address(bytes20(bytes32(_word(list, 0))));
+            owner = ownerOf(list);
             recipient = address(bytes20(bytes32(_word(list, RECIPIENT_BYTES))));
             uint256 head = _word(list, 2 * RECIPIENT_BYTES);
             deadline = uint64(head >> 192);
-            uint256 end = LIST_HEAD_BYTES + ((head >> 176) & 0xffff) * ENTRY_BYTES;
-            if (end > list.length) revert ListMalformed();
+            uint256 count = (head >> 176) & 0xffff;
+            uint256 end = LIST_HEAD_BYTES + count * ENTRY_BYTES;
+            if (count - 1 >= MAX_LISTED_VAULTS || end > list.length) revert ListMalformed();
             vaults = _slice(list, LIST_HEAD_BYTES, end - LIST_HEAD_BYTES);
             signature = _slice(list, end, list.length - end);
         }
     }
 
-    /// @notice Reverts unless the vaults are whole entries.
-    function requireEntries(bytes calldata vaults) internal pure {
-        if (vaults.length % ENTRY_BYTES != 0) revert ListMalformed();
+    /// @notice The item of the call that {callOf} has written, with its way if it has one.
+    function called() internal pure returns (bytes calldata) {
+        return msg.data[ITEM_OFFSET:];
     }
 
-    /// @notice The parts of one item of a vault on this chain. The signature is empty when the
-    /// vault's owner calls.
+    /// @notice The parts of one item of a vault on this chain, as {callOf} writes it.
     function read(
         bytes calldata item,
         uint64 vaultId,
@@ -200,9 +266,7 @@ library PackedItems {
             Vault memory vault,
             bytes32[] calldata siblings,
             uint64 quantity,
-            address recipient,
-            uint64 deadline,
-            bytes calldata signature
+            address recipient
         )
     {
         unchecked {
@@ -224,14 +288,6 @@ library PackedItems {
                 vault.amount = uint64(amounts >> 192);
                 quantity = uint64(amounts >> 128);
                 cursor += AMOUNTS_BYTES;
-            }
-            signature = _slice(item, 0, 0);
-            if (flags & HAS_SIGNATURE != 0) {
-                uint256 head = _word(item, cursor);
-                deadline = uint64(head >> 192);
-                cursor += SIGNATURE_HEAD_BYTES;
-                signature = _slice(item, cursor, (head >> 176) & 0xffff);
-                cursor += signature.length;
             }
             bytes calldata blob = _slice(item, cursor + 1, _word(item, cursor) >> 248);
             cursor += 1 + blob.length;

@@ -5,8 +5,9 @@ import {IDeployment, IHistory} from "../interfaces/IStateCommitment.sol";
 import {Mode, Vault} from "../interfaces/Model.sol";
 import {BlobVaults} from "../libraries/BlobVaults.sol";
 import {StateProof} from "../libraries/StateProof.sol";
-import {Cancellations} from "./Payouts.sol";
+import {Cancellations} from "./OwnerSignatures.sol";
 import {Issuers} from "./Issuers.sol";
+import {PublishedDomain} from "./TypedData.sol";
 import {VaultRecords} from "./VaultRecords.sol";
 
 /// @dev What a token says once, when it is registered.
@@ -21,7 +22,7 @@ interface ITransferable {
 /// together would be larger than a chain's limit for one contract. It has no roles in its own
 /// storage, and nothing depends on that storage. It has no constructor and no immutable value, so
 /// each deployment of it has the same code.
-contract Administration is Issuers, VaultRecords, Cancellations, IHistory {
+contract Administration is Issuers, VaultRecords, Cancellations, PublishedDomain, IHistory {
     /// @inheritdoc IHistory
     uint256 public constant MAX_ROLLUP_VAULTS = ROLLUP_VAULTS;
 

@@ -1,37 +1,30 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {IERC1271} from "@openzeppelin/contracts/interfaces/IERC1271.sol";
 import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/ReentrancyGuardTransient.sol";
 import {IAssetRegistry} from "../interfaces/IAssetRegistry.sol";
 import {IMintable} from "../interfaces/IMintable.sol";
 import {IVaultProofs} from "../interfaces/IVaultProofs.sol";
-import {ICancellations, IWithdrawals} from "../interfaces/IWithdrawals.sol";
+import {IWithdrawals} from "../interfaces/IWithdrawals.sol";
 import {BatchHeader, BlobScheme, Standard, Vault, WithdrawalTerms} from "../interfaces/Model.sol";
-import {Messages} from "../libraries/Messages.sol";
 import {MintingBlob} from "../libraries/MintingBlob.sol";
 import {PackedItems} from "../libraries/PackedItems.sol";
-import {Signatures} from "../libraries/Signatures.sol";
 import {StateProof} from "../libraries/StateProof.sol";
-import {TypedData} from "./TypedData.sol";
 import {VaultProofs} from "./VaultProofs.sol";
-import {VaultState} from "./VaultState.sol";
 
 /// @title The rules by which a vault is paid, whether its owner has it from a mint or from a
 /// transfer.
-abstract contract Payouts is ReentrancyGuardTransient, VaultProofs, TypedData {
+abstract contract Payouts is ReentrancyGuardTransient, VaultProofs {
     /// @dev Most bytes of a token's error that are kept.
     uint256 private constant MAX_REASON_BYTES = 256;
 
-    /// @dev Mints a proven vault, or a part of it, with the authorization of its owner.
+    /// @dev Mints a proven vault, or a part of it, by its owner's word.
     /// @param by The caller, or the signer of an item's list, in the form of {PackedItems-Word}.
     function _pay(
         WithdrawalTerms memory terms,
         Vault memory vault,
         uint64 quantity,
         address recipient,
-        uint64 deadline,
-        bytes calldata signature,
         uint256 by
     ) internal {
         uint64 vaultId = vault.vaultId;
@@ -42,7 +35,7 @@ abstract contract Payouts is ReentrancyGuardTransient, VaultProofs, TypedData {
         } else {
             before = _spend(vaultId, quantity, vault.amount);
         }
-        _authorize(vaultId, vault.owner, before, quantity, recipient, deadline, signature, by);
+        _authorize(vaultId, vault.owner, before, by);
         emit IWithdrawals.Withdrawn(vaultId, recipient, quantity, before + quantity);
         _mint(terms.token, recipient, quantity * terms.quantum, vault.blob);
     }
@@ -150,75 +143,16 @@ abstract contract Payouts is ReentrancyGuardTransient, VaultProofs, TypedData {
         _withdrawn[vaultId >> 2] = word + (uint256(quantity) << shift);
     }
 
-    function _authorize(
-        uint64 vaultId,
-        address owner,
-        uint64 before,
-        uint64 quantity,
-        address recipient,
-        uint64 deadline,
-        bytes calldata signature,
-        uint256 by
-    ) private view {
-        if (signature.length == 0) {
-            if (address(uint160(by)) != owner)
-                revert IWithdrawals.NotOwner(vaultId, address(uint160(by)));
-            // A list authorizes the item, and names the quantity withdrawn before.
-            if (by >> 160 != 0 && uint64(by >> 161) != before)
-                revert IWithdrawals.NotListed(vaultId);
-            return;
-        }
-        bytes32 digest = _digestOf(
-            Messages.withdrawal(vaultId, before, quantity, recipient, deadline)
-        );
-        bool mayBeCancelled = (_hasCancelled[vaultId >> 8] >> (vaultId & 0xff)) & 1 == 1;
-        _requireSigned(owner, digest, deadline, signature, mayBeCancelled);
-    }
-
-    function _requireSigned(
-        address owner,
-        bytes32 digest,
-        uint64 deadline,
-        bytes calldata signature,
-        bool mayBeCancelled
-    ) internal view {
-        if (block.timestamp > deadline) revert IWithdrawals.AuthorizationExpired(deadline);
-        if (mayBeCancelled && _cancelled[owner][digest])
-            revert IWithdrawals.AuthorizationIsCancelled(digest);
-        if (!_signed(owner, digest, signature, gasleft()))
-            revert IWithdrawals.SignatureInvalid(digest);
-    }
-
-    /// @dev Tries the key first, because an account with delegated code (EIP-7702) still signs with
-    /// its key. Then it asks the wallet contract, with at most `gas_`.
-    function _signed(
-        address owner,
-        bytes32 digest,
-        bytes calldata signature,
-        uint256 gas_
-    ) internal view returns (bool) {
-        address signer = Signatures.signerOf(digest, signature);
-        if (signer != address(0) && signer == owner) return true;
-        return
-            owner.code.length != 0 &&
-            _walletTakes(
-                owner,
-                abi.encodeCall(IERC1271.isValidSignature, (digest, signature)),
-                gas_
-            );
-    }
-
-    /// @dev Copies only one word of the answer.
-    function _walletTakes(
-        address wallet,
-        bytes memory question,
-        uint256 gas_
-    ) private view returns (bool taken) {
-        bytes4 yes = IERC1271.isValidSignature.selector;
-        assembly ("memory-safe") {
-            taken := staticcall(gas_, wallet, add(question, 0x20), mload(question), 0, 32)
-            taken := and(and(taken, gt(returndatasize(), 31)), eq(mload(0), yes))
-        }
+    /// @dev A list names its vaults and the quantities that were withdrawn before, so each entry
+    /// authorizes once.
+    function _authorize(uint64 vaultId, address owner, uint64 before, uint256 by) private view {
+        if (address(uint160(by)) != owner)
+            revert IWithdrawals.NotOwner(vaultId, address(uint160(by)));
+        if (by & PackedItems.LISTED == 0) return;
+        if (uint64(by >> PackedItems.BEFORE) != before) revert IWithdrawals.NotListed(vaultId);
+        bytes32 id = bytes32(uint256(vaultId));
+        if (by & PackedItems.HAS_CANCELLED != 0 && _cancelled[owner][id])
+            revert IWithdrawals.AuthorizationIsCancelled(id);
     }
 
     function _mint(address token, address recipient, uint256 quantity, bytes memory blob) private {
@@ -250,34 +184,5 @@ abstract contract Payouts is ReentrancyGuardTransient, VaultProofs, TypedData {
             mstore(reason, size)
             returndatacopy(add(reason, 0x20), 0, size)
         }
-    }
-}
-
-/// @title Cancelling what an owner has signed.
-abstract contract Cancellations is VaultState, TypedData, ICancellations {
-    /// @inheritdoc ICancellations
-    function cancelAuthorization(
-        uint64 vaultId,
-        uint64 withdrawnBefore,
-        uint64 quantity,
-        address recipient,
-        uint64 deadline
-    ) external {
-        bytes32 digest = _digestOf(
-            Messages.withdrawal(vaultId, withdrawnBefore, quantity, recipient, deadline)
-        );
-        _hasCancelled[vaultId >> 8] |= 1 << (vaultId & 0xff);
-        _cancel(digest);
-    }
-
-    /// @inheritdoc ICancellations
-    function cancelList(bytes calldata vaults, address recipient, uint64 deadline) external {
-        PackedItems.requireEntries(vaults);
-        _cancel(_digestOf(Messages.withdrawalList(vaults, recipient, deadline)));
-    }
-
-    function _cancel(bytes32 digest) private {
-        _cancelled[msg.sender][digest] = true;
-        emit AuthorizationCancelled(msg.sender, digest);
     }
 }

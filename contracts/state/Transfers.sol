@@ -5,7 +5,6 @@ import {MessageHashUtils} from "@openzeppelin/contracts/utils/cryptography/Messa
 import {ITransfers} from "../interfaces/ITransfers.sol";
 import {IWithdrawals} from "../interfaces/IWithdrawals.sol";
 import {
-    Authorization,
     BatchHeader,
     Mode,
     Standard,
@@ -16,9 +15,11 @@ import {
 } from "../interfaces/Model.sol";
 import {Hops} from "../libraries/Hops.sol";
 import {Messages} from "../libraries/Messages.sol";
+import {PackedItems} from "../libraries/PackedItems.sol";
 import {Signatures} from "../libraries/Signatures.sol";
 import {TransferData} from "../libraries/TransferData.sol";
 import {Appending} from "./Appending.sol";
+import {OwnerSignatures} from "./OwnerSignatures.sol";
 import {Payouts} from "./Payouts.sol";
 
 /// @title The commits of transfers, which committed records count, and the exit of those who own a
@@ -27,7 +28,7 @@ import {Payouts} from "./Payouts.sol";
 /// no constructor and no immutable value, so each deployment of it has the same code.
 /// @dev Whether a record counts depends on nothing that the caller chooses. The answer never
 /// changes from no to yes, and from yes to no only when the vault is voided as a duplicate.
-contract Transfers is Appending, Payouts, ITransfers {
+contract Transfers is Appending, Payouts, OwnerSignatures, ITransfers {
     /// @dev Most records between a mint and an exit. Otherwise the key of a session could split a
     /// vault again and again, until no block has the gas for the exit. A vault has one chain, so
     /// this depends on no caller.
@@ -75,30 +76,48 @@ contract Transfers is Appending, Payouts, ITransfers {
         bytes calldata hops,
         bytes calldata refutation,
         uint64 quantity,
-        address recipient,
-        Authorization calldata authorization
+        address recipient
     ) external nonReentrant {
         // This code has no constructor that could keep the maturity. The settlement contract
         // answers itself.
-        uint64 maturity = IWithdrawals(address(this)).maturity();
-        (WithdrawalTerms memory terms, Vault memory tip) = _tipOf(
+        WithdrawalTerms memory terms = _termsOf(
             origin,
             header,
             path,
-            hops,
-            refutation,
-            maturity
+            IWithdrawals(address(this)).maturity()
         );
+        Vault memory tip = _tipOf(terms, origin, path.siblings, hops, refutation);
         _requireAsked(tip.vaultId, quantity, recipient);
-        _pay(
-            terms,
-            tip,
-            quantity,
-            recipient,
-            authorization.deadline,
-            authorization.signature,
-            uint160(msg.sender)
-        );
+        _pay(terms, tip, quantity, recipient, uint160(msg.sender));
+    }
+
+    /// @inheritdoc ITransfers
+    function withdrawTransferredItem(
+        WithdrawalTerms calldata terms,
+        uint64 vaultId,
+        uint256 assetType,
+        uint256 by
+    ) external {
+        if (msg.sender != address(this)) revert IWithdrawals.NotSelf();
+        bytes calldata item = PackedItems.called();
+        (
+            address mintedTo,
+            bytes calldata hops,
+            bytes calldata refutation,
+            bytes calldata rest
+        ) = PackedItems.wayOf(item);
+        (
+            Vault memory vault,
+            bytes32[] calldata siblings,
+            uint64 quantity,
+            address recipient
+        ) = PackedItems.read(rest, vaultId, assetType);
+        vault.owner = mintedTo;
+        Vault memory tip = _tipOf(terms, vault, siblings, hops, refutation);
+        // The item and its list name the tip, so one entry never pays another vault.
+        if (tip.vaultId != PackedItems.tipOf(item)) revert PackedItems.ItemMalformed(tip.vaultId);
+        _requireAsked(tip.vaultId, quantity, recipient);
+        _pay(terms, tip, quantity, recipient, by);
     }
 
     /// @inheritdoc ITransfers
@@ -109,14 +128,8 @@ contract Transfers is Appending, Payouts, ITransfers {
         bytes calldata hops,
         bytes calldata refutation
     ) external view returns (address owner, uint64 amount) {
-        (WithdrawalTerms memory terms, Vault memory tip) = _tipOf(
-            origin,
-            header,
-            path,
-            hops,
-            refutation,
-            0
-        );
+        WithdrawalTerms memory terms = _termsOf(origin, header, path, 0);
+        Vault memory tip = _tipOf(terms, origin, path.siblings, hops, refutation);
         return (tip.owner, _restOf(tip, terms.standard));
     }
 
@@ -198,37 +211,35 @@ contract Transfers is Appending, Payouts, ITransfers {
         return _isSpent(vaultId);
     }
 
-    /// @dev Reverts unless the owner calls, or has signed the message.
-    function _requireBy(address owner, bytes32 message, bytes calldata signature) private view {
-        if (signature.length == 0 && msg.sender == owner) return;
-        bytes32 digest = _digestOf(message);
-        if (!_signed(owner, digest, signature, gasleft()))
-            revert IWithdrawals.SignatureInvalid(digest);
-    }
-
-    /// @dev The vault that a chain of records has made of a minted one, and its terms. Reverts
-    /// unless each record counts, and when a record that counts, or that nobody has refuted, spends
-    /// the tip.
-    function _tipOf(
+    function _termsOf(
         Vault calldata origin,
         BatchHeader calldata header,
         VaultPath calldata path,
-        bytes calldata hops,
-        bytes calldata refutation,
         uint64 maturity
-    ) private view returns (WithdrawalTerms memory terms, Vault memory tip) {
-        terms = _terms(
-            origin.vaultId,
-            origin.chainId,
-            origin.assetType,
-            header,
-            path.assetIndex,
-            path.assetSiblings,
-            maturity
-        );
-        if (!terms.transferable) revert NotTransferable(origin.assetType);
-        tip = origin;
-        _requireVault(terms, tip, path.siblings);
+    ) private view returns (WithdrawalTerms memory) {
+        return
+            _terms(
+                origin.vaultId,
+                origin.chainId,
+                origin.assetType,
+                header,
+                path.assetIndex,
+                path.assetSiblings,
+                maturity
+            );
+    }
+
+    /// @dev The vault that a chain of records has made of a minted one. Reverts unless each record
+    /// counts, and when a record that counts, or that nobody has refuted, spends the tip.
+    function _tipOf(
+        WithdrawalTerms memory terms,
+        Vault memory tip,
+        bytes32[] calldata siblings,
+        bytes calldata hops,
+        bytes calldata refutation
+    ) private view returns (Vault memory) {
+        if (!terms.transferable) revert NotTransferable(tip.assetType);
+        _requireVault(terms, tip, siblings);
         bytes32 domain = _domain();
         uint256 depth;
         for (uint256 offset; offset < hops.length; ++depth) {
@@ -243,11 +254,12 @@ contract Transfers is Appending, Payouts, ITransfers {
             else (tip.owner, tip.amount) = (hop.to, paid);
             tip.vaultId = hop.outId;
         }
-        if (!_isSpent(tip.vaultId)) return (terms, tip);
+        if (!_isSpent(tip.vaultId)) return tip;
         if (refutation.length == 0) revert IWithdrawals.VaultSpent(tip.vaultId);
         (Hops.Hop memory record, ) = _recordAt(refutation, 0, tip.vaultId);
         if (_counts(tip, terms.standard, _restOf(tip, terms.standard), depth, record, domain))
             revert IWithdrawals.VaultSpent(tip.vaultId);
+        return tip;
     }
 
     /// @dev Reverts unless it is a committed record of this vault, so that no made-up record can be

@@ -5,6 +5,9 @@ import {BlobScheme, Mode, Standard} from "../interfaces/Model.sol";
 
 /// @title The storage of assets, of batches' headers, and of what is withdrawn of each vault.
 abstract contract VaultState {
+    /// @dev Neither a vault's id, which has 64 bits, nor a digest that anybody finds.
+    bytes32 internal constant ANY = bytes32(type(uint256).max);
+
     struct Asset {
         address token;
         Standard standard;
@@ -26,8 +29,7 @@ abstract contract VaultState {
     mapping(uint256 word => uint256 amounts) internal _withdrawn;
     /// @dev One bit for each vault: whether a committed record spends it. No bit is ever cleared.
     mapping(uint256 word => uint256 bits) internal _spent;
-    mapping(address signer => mapping(bytes32 digest => bool)) internal _cancelled;
-    /// @dev One bit for each vault: whether anyone has cancelled an authorization of it. Other
-    /// vaults need no second read.
-    mapping(uint256 word => uint256 bits) internal _hasCancelled;
+    /// @dev What a signer has cancelled: the digests of lists, and the ids of vaults. {ANY} is set
+    /// with the first, so that the lists of all other signers need one read.
+    mapping(address signer => mapping(bytes32 id => bool)) internal _cancelled;
 }

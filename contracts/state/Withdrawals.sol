@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+import {ITransfers} from "../interfaces/ITransfers.sol";
 import {IWithdrawals} from "../interfaces/IWithdrawals.sol";
 import {
-    Authorization,
     BatchHeader,
     Vault,
     VaultPath,
@@ -14,15 +14,18 @@ import {
 import {Messages} from "../libraries/Messages.sol";
 import {PackedItems} from "../libraries/PackedItems.sol";
 import {StateProof} from "../libraries/StateProof.sol";
+import {OwnerSignatures} from "./OwnerSignatures.sol";
 import {Payouts} from "./Payouts.sol";
-import {OwnTypedData} from "./TypedData.sol";
+import {OwnTypedData, TypedData} from "./TypedData.sol";
 
-/// @title Withdrawals: a proof of a vault and its owner's authorization mint the token. No role, no
-/// pause, no operator.
-abstract contract Withdrawals is Payouts, OwnTypedData, IWithdrawals {
+/// @title Withdrawals: a proof of a vault and its owner's word mint the token. No role, no pause, no
+/// operator.
+abstract contract Withdrawals is Payouts, OwnerSignatures, OwnTypedData, IWithdrawals {
     /// @dev Offset of a list in the calldata; 0 and a reason when the list is invalid.
     struct Checked {
         uint256 place;
+        /// @dev {PackedItems-HAS_CANCELLED}, or 0.
+        uint256 cancelled;
         bytes fault;
     }
 
@@ -35,11 +38,11 @@ abstract contract Withdrawals is Payouts, OwnTypedData, IWithdrawals {
         PackedItems.Word word;
     }
 
-    /// @dev Least gas of one item of a batch: proof, signature and token call together. So no
-    /// caller can make an item fail by a lack of gas.
+    /// @dev Least gas of one item of a batch: proof and token call together. So no caller can make
+    /// an item fail by a lack of gas.
     uint64 private constant MIN_ITEM_GAS = 500_000;
-    /// @dev Of {withdrawItem}'s calldata: behind the selector, nine words of terms, and three more.
-    uint256 private constant ITEM_OFFSET = 4 + 12 * 32;
+    /// @dev Gas of eight records and a refutation, which an item with a way gets besides.
+    uint256 private constant WAY_GAS = 300_000;
     /// @dev Most gas of the terms before an item and the report after it.
     uint256 private constant ITEM_RESERVE = 20_000;
     /// @dev Most bytes of an item's error. Every error of this contract fits, with a token's error
@@ -59,8 +62,7 @@ abstract contract Withdrawals is Payouts, OwnTypedData, IWithdrawals {
         BatchHeader calldata header,
         VaultPath calldata path,
         uint64 quantity,
-        address recipient,
-        Authorization calldata authorization
+        address recipient
     ) external nonReentrant {
         Vault memory held = StateProof.load(vault);
         WithdrawalTerms memory terms = _terms(
@@ -72,17 +74,7 @@ abstract contract Withdrawals is Payouts, OwnTypedData, IWithdrawals {
             path.assetSiblings,
             maturity
         );
-        bytes calldata signature = authorization.signature;
-        _withdraw(
-            terms,
-            held,
-            path.siblings,
-            quantity,
-            recipient,
-            authorization.deadline,
-            signature,
-            uint160(msg.sender)
-        );
+        _withdraw(terms, held, path.siblings, quantity, recipient, uint160(msg.sender));
     }
 
     /// @inheritdoc IWithdrawals
@@ -114,11 +106,9 @@ abstract contract Withdrawals is Payouts, OwnTypedData, IWithdrawals {
             Vault memory vault,
             bytes32[] calldata siblings,
             uint64 quantity,
-            address recipient,
-            uint64 deadline,
-            bytes calldata signature
-        ) = PackedItems.read(msg.data[ITEM_OFFSET:], vaultId, assetType);
-        _withdraw(terms, vault, siblings, quantity, recipient, deadline, signature, by);
+            address recipient
+        ) = PackedItems.read(PackedItems.called(), vaultId, assetType);
+        _withdraw(terms, vault, siblings, quantity, recipient, by);
     }
 
     /// @inheritdoc IWithdrawals
@@ -150,8 +140,11 @@ abstract contract Withdrawals is Payouts, OwnTypedData, IWithdrawals {
             bytes calldata vaults,
             bytes calldata signature
         ) = PackedItems.readList(list);
+        if (block.timestamp > deadline) revert AuthorizationExpired(deadline);
         bytes32 digest = _digestOf(Messages.withdrawalList(vaults, recipient, deadline));
-        _requireSigned(owner, digest, deadline, signature, true);
+        if (_cancelled[owner][ANY] && _cancelled[owner][digest])
+            revert AuthorizationIsCancelled(digest);
+        _requireSigned(owner, digest, signature);
     }
 
     function _withdrawGroup(WithdrawalGroup calldata group, Progress memory progress) private {
@@ -166,43 +159,57 @@ abstract contract Withdrawals is Payouts, OwnTypedData, IWithdrawals {
             vaultId |= firstVaultId;
             _requireGas(progress.itemGas, progress.index);
             if (!known) (known, terms) = _askTerms(vaultId, group);
+            uint64 tip = PackedItems.hasWay(item) ? PackedItems.tipOf(item) : vaultId;
             (bool done, bytes memory reason) = known
-                ? _tryItem(terms, vaultId, group.assetType, item, progress)
+                ? _tryItem(terms, vaultId, tip, group.assetType, item, progress)
                 : (false, terms);
             if (done) continue;
             ++progress.failed;
-            emit WithdrawalFailed(vaultId, reason);
+            emit WithdrawalFailed(tip, reason);
         }
     }
 
+    /// @param vaultId The minted vault, which the group's batch has.
+    /// @param tip The vault that is withdrawn.
     function _tryItem(
         bytes memory terms,
         uint64 vaultId,
+        uint64 tip,
         uint256 assetType,
         bytes calldata item,
         Progress memory progress
     ) private returns (bool done, bytes memory reason) {
         PackedItems.Word memory word = progress.word;
         (word.by, word.list) = (uint160(msg.sender), 0);
+        bytes calldata way = item[:0];
+        bytes4 selector = this.withdrawItem.selector;
+        uint256 itemGas = progress.itemGas;
+        if (PackedItems.hasWay(item)) {
+            (way, item) = PackedItems.split(item);
+            selector = ITransfers.withdrawTransferredItem.selector;
+            itemGas += WAY_GAS;
+        }
         if (PackedItems.isListed(item)) {
             uint256 number = PackedItems.listOf(item);
             if (number >= progress.lists.length) revert PackedItems.ListMalformed();
             Checked memory list = progress.lists[number];
             if (list.place == 0) return (false, list.fault);
             word.list = list.place;
-            item = PackedItems.unlisted(item, word, vaultId);
+            item = PackedItems.unlisted(item, word, tip);
+            word.by |= list.cancelled;
         }
         bytes memory callData = PackedItems.callOf(
-            this.withdrawItem.selector,
+            selector,
             terms,
             vaultId,
             assetType,
             word,
+            way,
             item
         );
         // Checked again, because the copy of a long item uses gas.
-        _requireGas(progress.itemGas, progress.index);
-        done = _call(address(this), progress.itemGas, callData);
+        _requireGas(itemGas, progress.index);
+        done = _call(address(this), itemGas, callData);
         // Frees the memory for the next item.
         assembly ("memory-safe") {
             mstore(0x40, callData)
@@ -217,15 +224,13 @@ abstract contract Withdrawals is Payouts, OwnTypedData, IWithdrawals {
         bytes32[] calldata siblings,
         uint64 quantity,
         address recipient,
-        uint64 deadline,
-        bytes calldata signature,
         uint256 by
     ) private {
         uint64 vaultId = vault.vaultId;
         _requireAsked(vaultId, quantity, recipient);
         _requireVault(terms, vault, siblings);
         if (terms.transferable && _isSpent(vaultId)) revert VaultSpent(vaultId);
-        _pay(terms, vault, quantity, recipient, deadline, signature, by);
+        _pay(terms, vault, quantity, recipient, by);
     }
 
     /// @dev A call to this contract, so that an error of the group is reported for each of its
@@ -256,7 +261,11 @@ abstract contract Withdrawals is Payouts, OwnTypedData, IWithdrawals {
             _requireGas(itemGas, 0);
             if (!_call(address(this), itemGas, callData))
                 found[i].fault = _reason(MAX_ITEM_REASON_BYTES);
-            else found[i].place = PackedItems.placeOf(list);
+            else {
+                found[i].place = PackedItems.placeOf(list);
+                if (_cancelled[PackedItems.ownerOf(list)][ANY])
+                    found[i].cancelled = PackedItems.HAS_CANCELLED;
+            }
         }
     }
 

@@ -9,17 +9,8 @@ import {Signatures} from "../libraries/Signatures.sol";
 /// @title The digests of all messages, the recovery of signers and the check of attestations, to be
 /// called from outside.
 contract SignatureHarness is EIP712("Mintmark", "1") {
-    function withdrawalDigest(
-        uint64 vaultId,
-        uint64 withdrawnBefore,
-        uint64 quantity,
-        address recipient,
-        uint64 deadline
-    ) external view returns (bytes32) {
-        return
-            _hashTypedDataV4(
-                Messages.withdrawal(vaultId, withdrawnBefore, quantity, recipient, deadline)
-            );
+    function cancellationDigest(address signer, bytes32 id) external view returns (bytes32) {
+        return _hashTypedDataV4(Messages.cancellation(signer, id));
     }
 
     /// @param vaults 24 bytes for each.

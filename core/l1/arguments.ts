@@ -15,12 +15,14 @@ import type {
   ListedVault,
   ProvenHop,
   ProvenVault,
+  WithdrawalAuthorization,
   WithdrawalCall,
 } from "../ports.ts";
 import { ASSET_ENTRY_BYTES } from "../protocol/batch-data.ts";
 import { compareAssets } from "../protocol/manifest.ts";
 import type { SessionEndMessage, SessionMessage } from "../protocol/transfer.ts";
-import { isTransferred } from "../protocol/transfer-proof.ts";
+import { isTransferred, tipIdOf, tipOwnerOf } from "../protocol/transfer-proof.ts";
+import { type CancellationMessage, cancellationId } from "../protocol/typed-data.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
 
@@ -38,8 +40,8 @@ export const SCHEME_VALUE: Readonly<Record<BlobScheme, number>> = { imx: 0, mint
 /** Flags of a packed item, see docs/protocol.md 6. */
 const HAS_RECIPIENT = 1;
 const HAS_AMOUNTS = 2;
-const HAS_SIGNATURE = 4;
-const IS_LISTED = 8;
+const IS_LISTED = 4;
+const HAS_WAY = 8;
 /** Bound of a packed item: its length is a u16. */
 const MAX_ITEM_BYTES = 0xffff;
 /**
@@ -122,29 +124,24 @@ export function packedConsents(assets: readonly AssetId[], consents: readonly Co
 }
 
 export function withdrawalArguments(call: WithdrawalCall) {
-  return [
-    ...provenVaultArguments(call),
-    call.quantity,
-    call.recipient,
-    call.authorization,
-  ] as const;
+  return [...provenVaultArguments(call), call.quantity, call.recipient] as const;
 }
 
+/** The call of the vault's owner, who needs no signature. */
 export function withdrawalCall(call: WithdrawalCall) {
-  const { quantity, recipient, authorization } = call;
+  const { quantity, recipient } = call;
   if (!isTransferred(call))
     return { abi, functionName: "withdraw", args: withdrawalArguments(call) } as const;
-  const args = [...transferredArguments(call), quantity, recipient, authorization] as const;
+  const args = [...transferredArguments(call), quantity, recipient] as const;
   return { abi, functionName: "withdrawTransferred", args } as const;
 }
 
 /**
- * Calldata of `withdraw`, for a transaction to the settlement contract or mirror; of
- * `withdrawTransferred` after transfers.
+ * Calldata of `withdraw`, for a transaction of the vault's owner to the settlement contract or
+ * mirror; of `withdrawTransferred` after transfers.
  *
  * @example
- * const data = withdrawCalldata({ ...proof, header, quantity, recipient, authorization: { deadline:
- * 0n, signature: "0x" } });
+ * const data = withdrawCalldata({ ...proof, header, quantity, recipient, authorization: null });
  */
 export function withdrawCalldata(call: WithdrawalCall): Hex {
   return encodeFunctionData(withdrawalCall(call));
@@ -159,10 +156,9 @@ export function withdrawalBatchArguments(calls: readonly WithdrawalCall[], itemG
   const lists: Hex[] = [];
   const groups = new Map<string, ReturnType<typeof withdrawalGroup>>();
   for (const call of calls) {
-    const { list } = call.authorization;
-    const packed = list && packedList(call, list);
-    if (packed !== undefined && !lists.includes(packed)) lists.push(packed);
-    const item = packedItem(call, packed === undefined ? null : lists.indexOf(packed));
+    const list = call.authorization && packedList(call, call.authorization);
+    if (list !== null && !lists.includes(list)) lists.push(list);
+    const item = packedItem(call, list === null ? null : lists.indexOf(list));
     const own = withdrawalGroup(call);
     // After a reorganisation two calls can carry different headers of one batch. Each then has its
     // own group.
@@ -187,16 +183,15 @@ function withdrawalGroup({ vault, header, assetPath }: WithdrawalCall) {
 
 /** An owner's list for the contract. */
 export function packedList(
-  { vault, recipient, authorization }: WithdrawalCall,
-  list: readonly ListedVault[],
+  call: WithdrawalCall,
+  { deadline, signature, list }: WithdrawalAuthorization,
 ): Hex {
-  const { deadline, signature } = authorization;
-  const terms = [vault.owner, recipient, bytes(deadline, 8), bytes(list.length, 2)];
-  return concatHex([...terms, packedVaults(list), signature]);
+  const terms = [tipOwnerOf(call), call.recipient, bytes(deadline, 8), bytes(list.length, 2)];
+  return concatHex([...terms, packedEntries(list), signature]);
 }
 
-/** The vaults of a list, 24 bytes each, as `cancelList` takes them. */
-export function packedVaults(list: readonly ListedVault[]): Hex {
+/** The entries of a list, 24 bytes each. */
+export function packedEntries(list: readonly ListedVault[]): Hex {
   const words = list.flatMap(({ vaultId, withdrawnBefore, quantity }) => [
     vaultId,
     withdrawnBefore,
@@ -214,39 +209,53 @@ function packedItem(call: WithdrawalCall, number: number | null): Hex {
   const { vault, siblings } = call;
   const { slot } = unpackVaultId(vault.vaultId);
   const word = number === null ? ownWord(call) : listedWord(call, number);
-  const body = concatHex([word, bytes(size(vault.blob), 1), vault.blob, ...siblings]);
+  const body = concatHex([wayOf(call), word, bytes(size(vault.blob), 1), vault.blob, ...siblings]);
   if (size(body) <= MAX_ITEM_BYTES) return concatHex([bytes(size(body), 2), bytes(slot, 3), body]);
   const most = `an item of a batch has at most ${MAX_ITEM_BYTES}`;
-  const message = `withdrawal of vault ${vault.vaultId}: ${size(body)} bytes, ${most}; its owner can withdraw it`;
+  const message = `withdrawal of vault ${tipIdOf(call)}: ${size(body)} bytes, ${most}; its owner can withdraw it`;
   throw new MintmarkError("validation_failed", message);
 }
 
-/** The withdrawal itself, by the caller's word or by a signature for this vault alone. */
-function ownWord({ vault, quantity, recipient, authorization }: WithdrawalCall): Hex {
-  const { owner, amount } = vault;
-  const { deadline, signature } = authorization;
-  const hasRecipient = recipient.toLowerCase() !== owner.toLowerCase();
-  const hasAmounts = amount !== 1n || quantity !== 1n;
-  const hasSignature = signature !== "0x";
-  const flags =
-    (hasRecipient ? HAS_RECIPIENT : 0) |
-    (hasAmounts ? HAS_AMOUNTS : 0) |
-    (hasSignature ? HAS_SIGNATURE : 0);
+/** The records that have made the vault, in front of its item; nothing for a minted one. */
+function wayOf(call: WithdrawalCall): Hex {
+  if (!isTransferred(call)) return "0x";
+  const { vault, hops = [], refutation } = call;
+  const [way, refuted] = [
+    packedHops(hops),
+    packedHops(refutation === undefined ? [] : [refutation]),
+  ];
+  const lengths = [bytes(size(way), 2), bytes(size(refuted), 2)];
+  return concatHex([
+    bytes(HAS_WAY, 1),
+    bytes(tipIdOf(call), 8),
+    vault.owner,
+    ...lengths,
+    way,
+    refuted,
+  ]);
+}
+
+/** The withdrawal itself, by the caller's word. */
+function ownWord(call: WithdrawalCall): Hex {
+  const { vault, quantity, recipient } = call;
+  const owner = tipOwnerOf(call);
+  const hasRecipient = recipient.toLowerCase() !== owner;
+  const hasAmounts = vault.amount !== 1n || quantity !== 1n;
+  const flags = (hasRecipient ? HAS_RECIPIENT : 0) | (hasAmounts ? HAS_AMOUNTS : 0);
   return concatHex([
     ...[bytes(flags, 1), owner],
     ...(hasRecipient ? [recipient] : []),
-    ...(hasAmounts ? [bytes(amount, 8), bytes(quantity, 8)] : []),
-    ...(hasSignature
-      ? [bytes(deadline, 8), bytes(size(signature) & MAX_ITEM_BYTES, 2), signature]
-      : []),
+    ...(hasAmounts ? [bytes(vault.amount, 8), bytes(quantity, 8)] : []),
   ]);
 }
 
 /** The vault's place in its list, which holds the rest. */
-function listedWord({ vault, authorization }: WithdrawalCall, number: number): Hex {
-  const position = authorization.list?.findIndex(({ vaultId }) => vaultId === vault.vaultId) ?? -1;
+function listedWord(call: WithdrawalCall, number: number): Hex {
+  const { vault, authorization } = call;
+  const tipId = tipIdOf(call);
+  const position = authorization?.list.findIndex(({ vaultId }) => vaultId === tipId) ?? -1;
   if (position < 0)
-    throw new MintmarkError("validation_failed", `the list does not name vault ${vault.vaultId}`);
+    throw new MintmarkError("validation_failed", `the list does not name vault ${tipId}`);
   const hasAmount = vault.amount !== 1n;
   const flags = IS_LISTED | (hasAmount ? HAS_AMOUNTS : 0);
   const place = [bytes(flags, 1), bytes(number, 1), bytes(position, 2)];
@@ -287,6 +296,23 @@ export function sessionArguments(
  */
 export function revocationCalldata({ owner, key }: SessionEndMessage, signature: Hex = "0x"): Hex {
   return encodeFunctionData({ abi, functionName: "revokeSession", args: [owner, key, signature] });
+}
+
+/**
+ * Calldata of `cancel` on the contract that pays. It takes back a list, or all that the signer's
+ * lists say of a vault. Any account can send it with the signature of `cancellationTypedData`. The
+ * signer's own needs none.
+ *
+ * @example
+ * await wallet.sendTransaction({ to: contract, data: withdrawalCancellationCalldata({ signer, id })
+ * });
+ */
+export function withdrawalCancellationCalldata(
+  { signer, id }: CancellationMessage,
+  signature: Hex = "0x",
+): Hex {
+  const args = [signer, cancellationId(id), signature] as const;
+  return encodeFunctionData({ abi, functionName: "cancel", args });
 }
 
 /**

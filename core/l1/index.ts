@@ -5,6 +5,7 @@ export {
   cancellationCalldata,
   revocationCalldata,
   sessionCalldata,
+  withdrawalCancellationCalldata,
   withdrawCalldata,
 } from "./arguments.ts";
 export {

@@ -3,8 +3,15 @@ import { encodeFunctionData, parseEventLogs, size } from "viem";
 import { estimateContractGas, getBlock, readContract, simulateContract } from "viem/actions";
 import { MintmarkError } from "../errors.ts";
 import type { Address, Hex } from "../model.ts";
-import type { L1Owner, L1Receipt, L1SendOptions, WithdrawalCall } from "../ports.ts";
-import { isTransferred, tipIdOf } from "../protocol/transfer-proof.ts";
+import type {
+  L1Owner,
+  L1Receipt,
+  L1SendOptions,
+  WithdrawalAuthorization,
+  WithdrawalCall,
+} from "../ports.ts";
+import { isTransferred, sharesOf, tipIdOf, tipOwnerOf } from "../protocol/transfer-proof.ts";
+import { cancellationId } from "../protocol/typed-data.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
 import * as calldata from "./arguments.ts";
 import type { BlobSidecar } from "./blob-sidecar.ts";
@@ -14,12 +21,13 @@ import { GAS_PER_BYTE, ViemReader } from "./reader.ts";
 import { TRANSACTION_GAS } from "./tokens.ts";
 
 /**
- * Most withdrawals and signed lists of one transaction, so that its calldata stays below the 128
- * KiB that nodes relay.
+ * Most shares of one transaction, {@link sharesOf} and one for each signed list, so that its
+ * calldata stays below the 128 KiB that nodes relay.
  */
 const MAX_SHARES = 21;
 /**
- * Calldata of a withdrawal with its group, or of half of a withdrawal and its list of 256 vaults.
+ * Calldata of a withdrawal with its group, of the records of a transferred vault, or of half of a
+ * withdrawal and its list of 256 vaults.
  */
 const MAX_SHARE_BYTES = 6_100;
 /**
@@ -30,15 +38,13 @@ const ITEM_GAS = 500_000n;
 /** Further gas of each item, and of the whole batch. */
 const GAS_AROUND_ITEM = 30_000n;
 const GAS_AROUND_ITEMS = 50_000n;
-/** Upper bound of the check of one transfer, without its calldata. */
-const HOP_GAS = 60_000n;
+/** What the contract gives an item of a transferred vault besides. */
+const WAY_GAS = 300_000n;
 /**
  * Gas to try one withdrawal of a batch, with some around it. A node that allows more must not try
  * longer.
  */
 const TRIAL_GAS = 1_000_000n;
-/** The check of its list takes an item's gas too. */
-const LIST_TRIAL_GAS = TRIAL_GAS + ITEM_GAS + GAS_AROUND_ITEM;
 
 /** Gas of a plain transfer to an account. */
 export const TRANSFER_GAS = 21_000n;
@@ -92,16 +98,15 @@ export class ViemPortal extends ViemReader implements L1Owner {
    */
   checkWithdrawal(call: WithdrawalCall): Promise<string | null> {
     return askL1(`trying the withdrawal of vault ${tipIdOf(call)}`, async () => {
-      if (isTransferred(call)) return this.#refusalOf(call, transferredGas(call));
       const { result } = await simulateContract(this.client, {
         ...this.#portal,
         functionName: "withdrawBatch",
         args: calldata.withdrawalBatchArguments([call], ITEM_GAS),
-        gas: call.authorization.list === undefined ? TRIAL_GAS : LIST_TRIAL_GAS,
+        gas: trialGas(call),
       });
       if (result === 0n) return null;
       const tooMuch = "it needs more gas than an item of a batch has; its owner can withdraw it";
-      return (await this.#refusalOf(call, TRIAL_GAS)) ?? tooMuch;
+      return (await this.#refusalOf(call, trialGas(call))) ?? tooMuch;
     });
   }
 
@@ -111,46 +116,51 @@ export class ViemPortal extends ViemReader implements L1Owner {
 
   /** The contract's answer to `withdraw`, which gives a reason where `withdrawBatch` gives none. */
   async #refusalOf(call: WithdrawalCall, gas?: bigint): Promise<string | null> {
-    const { list, deadline } = call.authorization;
+    const { authorization } = call;
     const limit = gas !== undefined && { gas };
     try {
-      if (list === undefined) {
-        // viem's types cannot follow a union of functions.
-        await simulateContract(this.client, {
-          ...this.#portal,
-          ...calldata.withdrawalCall(call),
-          ...limit,
-        } as never);
-        return null;
+      if (authorization !== null) {
+        const refusal = await this.#listRefusal(call, authorization, limit);
+        if (refusal !== null) return refusal;
       }
-      const { vaultId, owner } = call.vault;
-      const args = [calldata.packedList(call, list)] as const;
-      await readContract(this.client, {
-        ...this.#portal,
-        functionName: "checkList",
-        args,
-        ...limit,
-      });
-      const listed = list.find((each) => each.vaultId === vaultId);
-      if ((await this.verifyVault(call)) !== listed?.withdrawnBefore)
-        return `NotListed(${vaultId})`;
-      // The list decides, so the owner may be the caller here.
+      // viem's types cannot follow a union of functions. A list decides, so the owner may be the
+      // caller here.
       await simulateContract(this.client, {
         ...this.#portal,
-        account: owner as Address,
-        functionName: "withdraw",
-        args: calldata.withdrawalArguments({
-          ...call,
-          authorization: { deadline, signature: "0x" },
-        }),
+        ...(authorization !== null && { account: tipOwnerOf(call) }),
+        ...calldata.withdrawalCall(call),
         ...limit,
-      });
+      } as never);
       return null;
     } catch (error) {
       const reason = revertReason(error);
       if (reason === null) throw error;
       return reason;
     }
+  }
+
+  /** What the list refuses by itself, whatever its vault is. Rejects when the contract reverts. */
+  async #listRefusal(
+    call: WithdrawalCall,
+    authorization: WithdrawalAuthorization,
+    limit: false | { readonly gas: bigint },
+  ): Promise<string | null> {
+    const read = { abi, address: this.settlement.contract, ...limit } as const;
+    await readContract(this.client, {
+      ...read,
+      functionName: "checkList",
+      args: [calldata.packedList(call, authorization)],
+    });
+    const vaultId = tipIdOf(call);
+    const id = cancellationId(vaultId);
+    const cancelled = [tipOwnerOf(call), id] as const;
+    if (await readContract(this.client, { ...read, functionName: "isCancelled", args: cancelled }))
+      return `AuthorizationIsCancelled(${id})`;
+    const listed = authorization.list.find((each) => each.vaultId === vaultId);
+    // L1 keeps no amount of an ERC-721 vault, before which nothing was withdrawn.
+    return (await this.withdrawn(vaultId, "erc1155")) === listed?.withdrawnBefore
+      ? null
+      : `NotListed(${vaultId})`;
   }
 
   get #portal() {
@@ -164,13 +174,10 @@ export class ViemPortal extends ViemReader implements L1Owner {
   }
 
   async withdraw(calls: readonly WithdrawalCall[], options?: L1SendOptions) {
-    const [first] = calls;
-    if (calls.length === 1 && first !== undefined && isTransferred(first))
-      return this.#withdrawTransferred(first, options);
     const args = calldata.withdrawalBatchArguments(calls, ITEM_GAS);
-    const shares = calls.length + args[1].length;
+    const shares = calls.reduce((sum, call) => sum + sharesOf(call), args[1].length);
     if (calls.length < 1 || shares > MAX_SHARES)
-      throw new RangeError(`1 to ${MAX_SHARES} withdrawals and lists a transaction, not ${shares}`);
+      throw new RangeError(`1 to ${MAX_SHARES} shares a transaction, not ${shares}`);
     const call = { abi, functionName: "withdrawBatch", args } as const;
     const gas = (data: Hex) => relayGas(shares, size(data));
     const receipt = await this.#mined(call, options, async () => this.withGas(call, gas));
@@ -184,24 +191,12 @@ export class ViemPortal extends ViemReader implements L1Owner {
     const reasons = new Map(failed.map(({ args }) => [args.vaultId, reasonIn(abi, args.reason)]));
     return {
       ...toReceipt(receipt),
-      refusals: calls.map(({ vault }) => reasons.get(vault.vaultId) ?? null),
+      refusals: calls.map((call) => reasons.get(tipIdOf(call)) ?? null),
     };
   }
 
   async withdrawOwn(call: WithdrawalCall, options?: L1SendOptions): Promise<L1Receipt> {
     return this.send(calldata.withdrawalCall(call) as ContractCall, options);
-  }
-
-  /**
-   * The contract has no batch of them. With the gas of its trial, for the reasons of {@link
-   * relayGas}.
-   */
-  async #withdrawTransferred(call: WithdrawalCall, options?: L1SendOptions) {
-    const one = calldata.withdrawalCall(call) as ContractCall;
-    const receipt = await this.#mined(one, options, async () =>
-      this.withGas(one, () => transferredGas(call)),
-    );
-    return { ...toReceipt(receipt), refusals: receipt.status === "reverted" ? null : [null] };
   }
 
   protected transact<F extends Writes>(
@@ -277,10 +272,10 @@ function relayGas(shares: number, bytes: number): bigint {
   );
 }
 
-/** The most gas of the withdrawal of a transferred vault: that of an item, and of each transfer. */
-function transferredGas(call: WithdrawalCall): bigint {
-  const hops = BigInt((call.hops?.length ?? 0) + 1);
-  return relayGas(1, size(calldata.withdrawCalldata(call))) + hops * HOP_GAS;
+/** Gas to try a withdrawal: the check of its list and its records take gas of their own. */
+function trialGas(call: WithdrawalCall): bigint {
+  const list = call.authorization === null ? 0n : ITEM_GAS + GAS_AROUND_ITEM;
+  return TRIAL_GAS + list + (isTransferred(call) ? WAY_GAS : 0n);
 }
 
 export function toReceipt({

@@ -1,9 +1,7 @@
 import { MODES } from "../model.ts";
 import type { Group } from "../store/group.ts";
-import { blockOf, prefixOf, requestByKey } from "../store/store-keys.ts";
+import { blockOf, PRESENT, prefixOf, requestByKey } from "../store/store-keys.ts";
 import type { Ledger } from "./ledger.ts";
-
-const PRESENT = Buffer.from([1]); // The value of a key whose presence says everything
 
 /**
  * Marks the block of sequences in which a request begins with its assets and modes (bits by place

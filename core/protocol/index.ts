@@ -71,22 +71,21 @@ export {
   transfersTypedData,
 } from "./transfer.ts";
 export type {
+  CancellationMessage,
   ClaimMessage,
   MirroredStateMessage,
   ValidiumBatchMessage,
   WithdrawalListMessage,
-  WithdrawalMessage,
 } from "./typed-data.ts";
 export {
+  cancellationTypedData,
   claimDigest,
   claimTypedData,
   MAX_LISTED_VAULTS,
   mirroredStateTypedData,
   TYPED_DATA_TYPES,
   validiumBatchTypedData,
-  withdrawalDigest,
   withdrawalListDigest,
   withdrawalListTypedData,
-  withdrawalTypedData,
 } from "./typed-data.ts";
 export { packVaultId, unpackVaultId, vaultLeaf, vaultLeaves } from "./vault.ts";

@@ -86,12 +86,20 @@ export function verifyHops({
   return refutation === undefined || verifyHop(inId, refutation);
 }
 
-/** Whether the vault is paid by `withdrawTransferred`: it has transfers, or a record to refute. */
+/** Whether the vault has transfers, or a record to refute. */
 export function isTransferred({
   hops = [],
   refutation,
 }: Pick<ProvenVault, "hops" | "refutation">): boolean {
   return hops.length > 0 || refutation !== undefined;
+}
+
+/**
+ * What a withdrawal takes of the room of a transaction: the records of a transferred vault need as
+ * much as the withdrawal itself.
+ */
+export function sharesOf(proven: Pick<ProvenVault, "hops" | "refutation">): number {
+  return isTransferred(proven) ? 2 : 1;
 }
 
 /**

@@ -37,18 +37,10 @@ export interface MirroredStateMessage {
   readonly epoch: bigint;
 }
 
-/** The message that an owner signs so that somebody else may submit its withdrawal. */
-export interface WithdrawalMessage {
-  readonly vaultId: VaultId;
-  /** The units already withdrawn from the vault. Makes the message single-use. */
-  readonly withdrawnBefore: bigint;
-  readonly quantity: bigint;
-  readonly recipient: Address;
-  /** Seconds since 1970. */
-  readonly deadline: bigint;
-}
-
-/** One signed message for many vaults. Each vault can be withdrawn on its own, in any order. */
+/**
+ * The message that an owner signs so that somebody else may submit its withdrawals. Each vault can
+ * be withdrawn on its own, in any order.
+ */
 export interface WithdrawalListMessage {
   readonly vaults: readonly ListedVault[];
   readonly recipient: Address;
@@ -88,11 +80,9 @@ export const TYPED_DATA_TYPES = {
   MirroredState: struct(
     "uint64 sourceChainId,address sourceContract,uint64 countValidium,uint64 countRollup,bytes32 commitment,uint64 epoch",
   ),
-  Withdrawal: struct(
-    "uint64 vaultId,uint64 withdrawnBefore,uint64 quantity,address recipient,uint64 deadline",
-  ),
   WithdrawalList: struct("ListedVault[] vaults,address recipient,uint64 deadline"),
   ListedVault: struct("uint64 vaultId,uint64 withdrawnBefore,uint64 quantity"),
+  Cancellation: struct("address signer,bytes32 id"),
   Claim: struct("address link,address owner"),
 } as const;
 
@@ -182,30 +172,6 @@ export function mirroredStateTypedData(mirror: PortalIdentity, message: Mirrored
 }
 
 /**
- * The `Withdrawal` typed data for viem's `signTypedData`. Throws `validation_failed` for values out
- * of bounds.
- *
- * @example
- * const message = { vaultId, recipient, quantity: 1n, withdrawnBefore: 0n, deadline };
- * const signature = await owner.signTypedData(withdrawalTypedData(settlement, message));
- */
-export function withdrawalTypedData(settlement: PortalIdentity, message: WithdrawalMessage) {
-  requireListable(message);
-  requireBigint("deadline", message.deadline, 0n, MAX_UINT64);
-  return typedData(settlement, { Withdrawal: TYPED_DATA_TYPES.Withdrawal }, "Withdrawal", message);
-}
-
-/**
- * The digest that a vault's owner signs.
- *
- * @example
- * await isSignedBy(owner, withdrawalDigest(settlement, message), signature);
- */
-export function withdrawalDigest(settlement: PortalIdentity, message: WithdrawalMessage): Hash {
-  return hashTypedData(withdrawalTypedData(settlement, message));
-}
-
-/**
  * The `WithdrawalList` for viem's `signTypedData`. Throws `validation_failed` for values out of
  * bounds.
  *
@@ -235,6 +201,32 @@ export function withdrawalListDigest(
   message: WithdrawalListMessage,
 ): Hash {
   return hashTypedData(withdrawalListTypedData(settlement, message));
+}
+
+/** The message that takes back what its signer has said of withdrawals. */
+export interface CancellationMessage {
+  readonly signer: Address;
+  /** The digest of a list, or a vault's id for all that the signer's lists say of the vault. */
+  readonly id: Hash | VaultId;
+}
+
+/**
+ * The `Cancellation` typed data for viem's `signTypedData`. Anybody can bring the signature to L1.
+ *
+ * @example
+ * const signature = await owner.signTypedData(cancellationTypedData(portal, { signer, id }));
+ */
+export function cancellationTypedData(portal: PortalIdentity, message: CancellationMessage) {
+  const id = cancellationId(message.id);
+  const { Cancellation } = TYPED_DATA_TYPES;
+  return typedData(portal, { Cancellation }, "Cancellation", { ...message, id } as const);
+}
+
+/** What L1 knows a cancelled list or vault by: 32 bytes. */
+export function cancellationId(id: Hash | VaultId): Hash {
+  if (typeof id !== "bigint") return id;
+  unpackVaultId(id);
+  return `0x${id.toString(16).padStart(64, "0")}`;
 }
 
 /** The message that the key of a claim link signs: its mint goes to this owner. */

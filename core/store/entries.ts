@@ -108,10 +108,11 @@ const KINDS = {
     total: bigVarint,
     recipient: nullable(address),
   }),
+  /** `id` is a list's digest, or a vault's id. */
   authorizationCancelled: kind(15, {
     chainId: bigVarint,
     signer: address,
-    digest: hash,
+    id: hash,
     ...logPlace,
   }),
   l1Observed: kind(16, observed), // Events of a chain up to this block are applied
@@ -217,7 +218,7 @@ const KINDS = {
    * changed.
    */
   assetRemoved: kind(42, { assetIndex: varint }),
-  /** A list of vaults with one signature. Its withdrawals follow and name its digest. */
+  /** A signed list of vaults. Its withdrawals follow and name its digest. */
   withdrawalListSigned: kind(43, {
     digest: hash,
     signature: hexBytes,

@@ -348,8 +348,7 @@ export const withdrawalFacts = {
   recipient: address,
   withdrawnBefore: bigVarint,
   deadline: bigVarint,
-  digest: hash,
-  signature: hexBytes, // Empty when the digest is of a list, which has the signature
+  digest: hash, // Of its list, which has the signature
 } as const;
 
 export const withdrawalRecord = layout({
@@ -483,9 +482,11 @@ export type TransferApprovalRecord = ValueOf<typeof transferApprovalRecord>;
 export const NO_APPROVAL = emptyOf(transferApprovalRecord);
 
 export const l1EventRecord = layout({
-  vaultId: nullable(u64), // The vault of the event; null for a cancelled list, and for an import
+  vaultId: nullable(u64), // The vault that it withdrew or voided; null for another event
   withdrawalIds: listOf(uuid), // The withdrawals that the event decided
   imported: nullable(layout(batchPlace)), // The batch that it brought to a mirror
+  /** What it cancelled: a list, or all lists' entries of a vault. */
+  cancelled: nullable(layout({ signer: address, id: hash })),
   /** The session that it authorized or revoked. */
   session: nullable(layout({ owner: address, key: address, isRevoked: flag })),
   /** The list that it approved or cancelled. */

@@ -92,8 +92,8 @@ const KEYS = {
   activity: [0x50, "u64"], // vaultId → the withdrawn and reserved amounts of a vault
   withdrawal: [0x51, "uuid"], // withdrawalId → withdrawal
   pendingWithdrawal: [0x52, "u64", "u64"], // chainId ‖ journal sequence → withdrawalId: neither settled nor failed
-  authorization: [0x53, "hash"], // digest → withdrawalId
-  withdrawalList: [0x54, "hash"], // digest → a list of vaults with one signature
+  cancellation: [0x53, "u64", "address", "hash"], // chainId ‖ signer ‖ id, present when L1 has it: of a list, or of a vault
+  withdrawalList: [0x54, "hash"], // digest → a signed list of vaults
   transferList: [0x55, "uuid"], // transferId → transfers with one signature
   transferDigest: [0x56, "hash"], // digest → transferId of these signed transfers; none once they have failed
   /**
@@ -195,6 +195,9 @@ function putPart(key: Buffer, at: number, kind: keyof Values, value: unknown): n
   } else key.writeUIntBE(value as number, at, BYTES[kind]);
   return at + BYTES[kind];
 }
+
+/** The value of a key that says all. */
+export const PRESENT = Buffer.from([1]);
 
 export const HEAD_KEY = keyOf.head();
 export const DIVERGENCE_KEY = keyOf.divergence();

@@ -4,7 +4,7 @@ import { type ErrorCode, type Issue, MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { markRequest } from "../ledger/marks.ts";
-import { type Address, type Hash, type Hex, MODES, type Principal, type Uuid } from "../model.ts";
+import { type Address, type Hash, type Hex, MODES, type Uuid } from "../model.ts";
 import { compactBytes } from "../protocol/attestation.ts";
 import type { Transfer, TransfersMessage } from "../protocol/transfer.ts";
 import {
@@ -15,7 +15,7 @@ import {
 } from "../protocol/transfer.ts";
 import { sessionCovers } from "../protocol/transfer-rules.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
-import { runAt } from "../sealing/void-runs.ts";
+import { requireNotVoid } from "../sealing/void-runs.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import {
@@ -30,6 +30,7 @@ import { requireKey } from "../tenants/api-keys.ts";
 import { putUser, recipientKey, recipientOf } from "../tenants/users.ts";
 import { requireAddress } from "../validate.ts";
 import { putActivity } from "../vaults/activity.ts";
+import { faultOf, requireDeadline, type VaultCaller } from "../vaults/signed-requests.ts";
 import * as lists from "../vaults/stored-lists.ts";
 import { decodeActivity, ownVaults, placeOf } from "../vaults/vaults.ts";
 import { requireCarried } from "./close.ts";
@@ -53,7 +54,7 @@ export interface TransferRequest extends TransfersMessage {
  */
 export async function requestTransfers(
   { ledger, writer }: EngineContext,
-  caller: TransferCaller,
+  caller: VaultCaller,
   request: TransferRequest,
   signal?: AbortSignal,
 ): Promise<TransferListRecord> {
@@ -121,7 +122,7 @@ interface Signed extends AskedList, Pick<TransferListRecord, "signature" | "sess
 /** The transition of a signed list: checks its vaults as they are now, then holds all of them. */
 function taking(
   ledger: Ledger,
-  caller: TransferCaller,
+  caller: VaultCaller,
   signed: Signed,
 ): Transition<TransferListRecord | Uuid> {
   const { digest, deadline, transfers, asked } = signed;
@@ -151,7 +152,7 @@ function taking(
       if (earlier !== undefined)
         return decodeRecord(transferIdRecord, earlier, "The transfers of a digest");
       ledger.requirePromising();
-      requireDeadline(ledger, deadline);
+      requireDeadline(ledger, deadline, MIN_VALIDITY);
       const activities = transfers.map(({ vaultId }, i) =>
         decodeActivity(group.resolve(keyOf.activity(vaultId), stored[i])),
       );
@@ -188,7 +189,7 @@ function taking(
 /** Throws `scope_missing` when a receiver needs a user that the caller may not create. */
 function requireReceivers(
   ledger: Ledger,
-  caller: TransferCaller,
+  caller: VaultCaller,
   application: number,
   receivers: readonly Address[],
 ) {
@@ -270,12 +271,8 @@ function indexTransfers(ledger: Ledger, group: Group, list: TransferListRecord):
   markRequest(ledger, group, applicationIndex, firstSequence, assets, bits);
 }
 
-// Seconds from a request to its deadline. A batch waits up to minutes, and L1 may be slow.
-const MIN_VALIDITY = 3_600n;
-const MAX_VALIDITY = 2_592_000n;
-
-/** Asks for transfers: an application from its vaults, or an owner from its own. */
-export type TransferCaller = Principal | { readonly owner: Address };
+/** Least seconds from a request to its deadline. A batch waits up to minutes, and L1 may be slow. */
+export const MIN_VALIDITY = 3_600n;
 
 /** A vault of a request, with everything that no later change touches. */
 export interface Asked {
@@ -297,7 +294,7 @@ export interface AskedList extends TransfersMessage {
  */
 export async function askedList(
   ledger: Ledger,
-  caller: TransferCaller,
+  caller: VaultCaller,
   message: TransfersMessage,
 ): Promise<AskedList> {
   const { deadline } = message;
@@ -321,7 +318,7 @@ function receiverOf({ to }: Transfer, i: number): Address {
  */
 async function askedVaults(
   ledger: Ledger,
-  caller: TransferCaller,
+  caller: VaultCaller,
   transfers: readonly Transfer[],
 ): Promise<Asked[]> {
   const found = await ownVaults(ledger, caller, transfers);
@@ -362,46 +359,36 @@ export function requireTransferable(
   activities: readonly ActivityRecord[],
 ) {
   const issues = asked.flatMap((one, i) => {
-    const fault = faultOf(ledger, one, activities[i] as ActivityRecord);
+    const fault = faultOf(() =>
+      requireOneTransferable(ledger, one, activities[i] as ActivityRecord),
+    );
     return fault === null ? [] : [issueAt(i, fault.code, fault.message)];
   });
   if (issues.length > 0) throw refusal(issues);
 }
 
-/**
- * Why a vault cannot be transferred now; null when it can. Later its owner can still withdraw from
- * it alone.
- */
-function faultOf(
+/** Throws unless the vault can be transferred now. Otherwise its owner can only withdraw it. */
+function requireOneTransferable(
   ledger: Ledger,
   { transfer, place, vault, hops }: Asked,
   activity: ActivityRecord,
-) {
+): void {
   const { standard, transferable, chainId } = ledger.assetAt(vault.assetIndex);
   const batch = ledger.batches[place.mode].latest.get(place.batchNumber);
-  const run = runAt(ledger.voids[place.mode].latest.get(place.batchNumber) ?? [], place.slot);
   const rest = vault.amount - activity.withdrawn;
-  if (run !== null) return new MintmarkError("vault_void", `The vault is void: ${run.failure}`);
+  requireNotVoid(ledger.voids, place, "latest");
   if (transferable !== true || chainId !== ledger.settlement.chainId)
-    return new MintmarkError("asset_not_transferable");
-  if (activity.spentBy !== null) return new MintmarkError("vault_spent");
-  if (batch?.status !== "finalized") return new MintmarkError("proof_not_ready", NOT_FINAL);
-  if (activity.pending.length > 0) return new MintmarkError("withdrawal_pending");
-  if (rest <= 0n)
-    return new MintmarkError("insufficient_balance", "Nothing is left in this vault.");
-  if (hops > MAX_TRANSFER_HOPS) return new MintmarkError("transfer_too_deep");
+    throw new MintmarkError("asset_not_transferable");
+  if (activity.spentBy !== null) throw new MintmarkError("vault_spent");
+  if (batch?.status !== "finalized") throw new MintmarkError("proof_not_ready", NOT_FINAL);
+  if (activity.pending.length > 0) throw new MintmarkError("withdrawal_pending");
+  if (rest <= 0n) throw new MintmarkError("insufficient_balance", "Nothing is left in this vault.");
+  if (hops > MAX_TRANSFER_HOPS) throw new MintmarkError("transfer_too_deep");
   const isPart = transfer.amount !== 0n;
   if (isPart && (standard === "erc721" || transfer.amount >= rest))
-    return new MintmarkError("amount_out_of_range", PARTS);
-  return null;
+    throw new MintmarkError("amount_out_of_range", PARTS);
 }
 
 const NOT_FINAL = "The vault's batch is not final on L1 yet. Transfer the vault afterwards.";
 const PARTS =
   "A part is at least 1 and less than all that is left; 0 means all. An ERC-721 token has no parts.";
-
-export function requireDeadline(ledger: Ledger, deadline: bigint): void {
-  const now = BigInt(Math.floor(ledger.journalClock.now() / 1000));
-  if (deadline >= now + MIN_VALIDITY && deadline <= now + MAX_VALIDITY) return;
-  throw new MintmarkError("deadline_invalid", "The deadline must be an hour to 30 days ahead.");
-}

@@ -13,9 +13,10 @@ import { keyOf } from "../store/store-keys.ts";
 import { requireScope } from "../tenants/api-keys.ts";
 import { requireAddress, requireHash, requireUuid } from "../validate.ts";
 import { readActivities } from "../vaults/activity.ts";
+import { requireDeadline, secondsNow, type VaultCaller } from "../vaults/signed-requests.ts";
 import { readSession } from "./powers.ts";
-import type { Asked, TransferCaller, TransferRequest } from "./request.ts";
-import { askedList, requestTransfers, requireDeadline, requireTransferable } from "./request.ts";
+import type { Asked, TransferRequest } from "./request.ts";
+import { askedList, MIN_VALIDITY, requestTransfers, requireTransferable } from "./request.ts";
 import type { TransferFilter, TransferList, VaultHistory } from "./views.ts";
 import { historyOf, listTransfers, transferListView } from "./views.ts";
 
@@ -25,13 +26,12 @@ export function transfersOf(context: EngineContext): Transfers {
       if (!("owner" in caller)) requireScope(caller, "transfer");
       const { ledger } = context;
       ledger.requirePromising();
-      const now = BigInt(Math.floor(ledger.journalClock.now() / 1000));
-      const { deadline = now + VALID_SECONDS } = preparation;
+      const { deadline = secondsNow(ledger) + VALID_SECONDS } = preparation;
       const { transfers, digest, asked } = await askedList(ledger, caller, {
         ...preparation,
         deadline,
       });
-      requireDeadline(ledger, deadline);
+      requireDeadline(ledger, deadline, MIN_VALIDITY);
       const ids = transfers.map(({ vaultId }) => vaultId);
       requireTransferable(ledger, asked, await readActivities(ledger, null, ids));
       return { owner: (asked[0] as Asked).vault.owner, transfers, deadline, digest };
@@ -128,7 +128,7 @@ export interface Transfers {
    * The message that the owner signs for these transfers, after all checks of a request but that of
    * the signature. Rejects as `request` does. Changes nothing.
    */
-  prepare(caller: TransferCaller, preparation: TransferPreparation): Promise<PreparedTransfers>;
+  prepare(caller: VaultCaller, preparation: TransferPreparation): Promise<PreparedTransfers>;
   /**
    * Checks the owner's signature and holds the vaults: all transfers or none. The receivers become
    * users of the vaults' application. The same signed transfers again resolve with the same list,
@@ -138,11 +138,7 @@ export interface Transfers {
    * `asset_not_transferable`, `proof_not_ready` before the vault is final on L1,
    * `withdrawal_pending`, `transfer_too_deep`, `amount_out_of_range`.
    */
-  request(
-    caller: TransferCaller,
-    request: TransferRequest,
-    wait?: WaitOptions,
-  ): Promise<TransferList>;
+  request(caller: VaultCaller, request: TransferRequest, wait?: WaitOptions): Promise<TransferList>;
   /**
    * Of an application, newest first. A page can be short although more follow, as with {@link
    * Transactions.list}.

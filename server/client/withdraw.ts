@@ -68,17 +68,10 @@ export async function withdraw(
   const found = new Map<string, VaultWithdrawal>();
   for (const { vaultId, error } of refused)
     found.set(vaultId, { vaultId, withdrawal: null, error });
-  // The server has written the body, so its fields are those of the route that it names.
+  // The server has written the body, so its fields are those of the route.
   const signed = { ...submit.body, signature } as never;
-  if (submit.path === "/api/v1/withdrawals") {
-    const withdrawal = await answer(client.POST("/api/v1/withdrawals", { body: signed, ...init }));
-    found.set(withdrawal.vaultId, { vaultId: withdrawal.vaultId, withdrawal, error: null });
-  } else {
-    const { vaults } = await answer(
-      client.POST("/api/v1/withdrawals/bulk", { body: signed, ...init }),
-    );
-    for (const one of vaults) found.set(one.vaultId, one);
-  }
+  const { vaults } = await answer(client.POST("/api/v1/withdrawals", { body: signed, ...init }));
+  for (const one of vaults) found.set(one.vaultId, one);
   while (wait && [...found.values()].some(isPending)) {
     await pause(pollingMs, signal);
     for (const one of await newest(client, ownerAddress, found, init)) found.set(one.vaultId, one);
@@ -95,14 +88,12 @@ export function requireWithdrawal(
   { vaultIds, signer, recipient, deadline }: WithdrawOptions,
 ): void {
   const message = typedData.message as {
-    readonly vaults?: readonly { readonly vaultId: string }[];
-    readonly vaultId?: string;
+    readonly vaults: readonly { readonly vaultId: string }[];
     readonly recipient: string;
     readonly deadline: string;
   };
-  requireKind(typedData, message.vaults === undefined ? "Withdrawal" : "WithdrawalList");
-  const signed = message.vaults ?? [message];
-  if (!signed.every(({ vaultId }) => vaultId !== undefined && vaultIds.includes(vaultId)))
+  requireKind(typedData, "WithdrawalList");
+  if (!message.vaults.every(({ vaultId }) => vaultIds.includes(vaultId)))
     throw new Error("the server prepared a withdrawal of other vaults than it was asked for");
   if (deadline !== undefined && message.deadline !== deadline)
     throw new Error("the server prepared another deadline than it was asked for");

@@ -1,41 +1,27 @@
 import { getTypesForEIP712Domain, stringify } from "viem";
 import { z } from "zod";
 import type { PortalIdentity, PreparedTransfers, PreparedWithdrawals } from "../../core/index.ts";
-import {
-  transfersTypedData,
-  withdrawalListTypedData,
-  withdrawalTypedData,
-} from "../../core/protocol/index.ts";
+import { transfersTypedData, withdrawalListTypedData } from "../../core/protocol/index.ts";
 import { outAddress } from "./api/fields.ts";
 
 /**
  * A preparation as plain JSON: typed data that every wallet takes for `eth_signTypedData_v4`, with
  * the domain's type and with decimal strings, and the request to send afterwards.
  *
- * @param paths - the routes that take a single withdrawal, if there is one, and a list
+ * @param path - the route that takes the signed list
  */
 export function preparationToWire(
-  { owner, portal, vaults, recipient, deadline, isAlone, refused }: PreparedWithdrawals,
-  paths: { readonly one: string | null; readonly list: string },
+  { owner, portal, vaults, recipient, deadline, refused }: PreparedWithdrawals,
+  path: string,
   nextCursor: string | null = null,
 ) {
-  const [first] = vaults;
-  const isSingle = (isAlone || paths.one !== null) && vaults.length === 1 && first !== undefined;
-  const typed = isSingle
-    ? withdrawalTypedData(portal, { ...first, recipient, deadline })
-    : withdrawalListTypedData(portal, { vaults, recipient, deadline });
-  const typedData = typedDataToWire(typed);
-  const { message } = typedData;
-  const { withdrawnBefore, ...single } = message;
-  const { vaultId, quantity, ...rest } = single;
-  const list = isSingle ? { vaults: [{ vaultId, withdrawnBefore, quantity }], ...rest } : message;
+  const typedData = typedDataToWire(
+    withdrawalListTypedData(portal, { vaults, recipient, deadline }),
+  );
   return {
     ownerAddress: owner,
     typedData,
-    submit:
-      isSingle && paths.one !== null
-        ? { path: paths.one, body: single }
-        : { path: paths.list, body: list },
+    submit: { path, body: typedData.message },
     refused: refused.map(({ vaultId, error: { code, message: detail } }) => ({
       vaultId,
       error: { code, detail },
@@ -55,7 +41,7 @@ export function transferPreparationToWire(
 
 /** Typed data as plain JSON, with the domain's type and decimal strings. */
 export function typedDataToWire<T extends string>(typed: {
-  readonly domain: ReturnType<typeof withdrawalTypedData>["domain"];
+  readonly domain: ReturnType<typeof withdrawalListTypedData>["domain"];
   readonly types: Readonly<
     Record<string, readonly { readonly name: string; readonly type: string }[]>
   >;

@@ -189,12 +189,6 @@ export const publicVaultEndpoints: readonly Endpoint[] = [
 function ownCalldata(quantity: bigint, proof: BatchVaultProof): Hex | null {
   const { header } = proof;
   if (header === null || quantity === 0n) return null;
-  const authorization = { deadline: 0n, signature: "0x" } as const;
-  return withdrawCalldata({
-    ...proof,
-    header,
-    quantity,
-    recipient: tipOwnerOf(proof),
-    authorization,
-  });
+  const recipient = tipOwnerOf(proof);
+  return withdrawCalldata({ ...proof, header, quantity, recipient, authorization: null });
 }

@@ -5,6 +5,9 @@ import { type Call, type Endpoint, endpoint, entriesOf, json, paged } from "./ap
 import * as s from "./api/fields.ts";
 import { preparationToWire, submissionOf, typedDataOf } from "./typed-data.ts";
 
+const WITHDRAWALS = "/api/v1/withdrawals";
+const OWNERS = "/owner/v1/withdrawals";
+
 /** What a withdrawal takes from a vault, and what else the owner signs. */
 const taken = {
   vaultId: s.vaultId,
@@ -22,28 +25,18 @@ function vaultsOf<V extends z.ZodType>(vault: V) {
     .max(MAX_LISTED_VAULTS, `Give at most ${MAX_LISTED_VAULTS} vaults.`);
 }
 
-export const withdrawalBody = s.requestComponent("NewWithdrawal", {
+export const listedVault = z.strictObject({
   ...taken,
-  ...signed,
-  signature: s.signature.describe(
-    "The owner's EIP-712 `Withdrawal(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity,address recipient,uint64 deadline)`, `withdrawnBefore` being the vault's `withdrawnBalance`. The domain has name Mintmark, version 1, and the chain and contract that pay the token: its own chain, and there the settlement contract or its mirror.",
-  ),
+  withdrawnBefore: s.amount.prefault("0").describe("The vault's `withdrawnBalance`. Default: 0."),
 });
 
-export const withdrawalListBody = s.requestComponent("NewWithdrawalList", {
-  vaults: vaultsOf(
-    z.strictObject({
-      ...taken,
-      withdrawnBefore: s.amount
-        .prefault("0")
-        .describe("The vault's `withdrawnBalance`. Default: 0."),
-    }),
-  ).describe(
+export const withdrawalBody = s.requestComponent("NewWithdrawals", {
+  vaults: vaultsOf(listedVault).describe(
     "In the order that was signed. All have one owner, and their tokens live on one chain.",
   ),
   ...signed,
   signature: s.signature.describe(
-    "The owner's EIP-712 `WithdrawalList(ListedVault[] vaults,address recipient,uint64 deadline)ListedVault(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity)`, with the domain of a single withdrawal.",
+    "The owner's EIP-712 `WithdrawalList(ListedVault[] vaults,address recipient,uint64 deadline)ListedVault(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity)`. The domain has name Mintmark, version 1, and the chain and contract that pay the tokens: their own chain, and there the settlement contract or its mirror.",
   ),
 });
 
@@ -121,10 +114,7 @@ function listReply<W extends z.ZodType>(shown: W) {
   return z.strictObject({ vaults: z.array(one).describe("In the order of the request.") });
 }
 
-export const withdrawalListReply = s.responseComponent(
-  "WithdrawalListReply",
-  listReply(withdrawal),
-);
+export const withdrawalsReply = s.responseComponent("WithdrawalsReply", listReply(withdrawal));
 
 /** The user's id is the application's own. */
 export const ownersWithdrawal = s.responseComponent(
@@ -132,7 +122,10 @@ export const ownersWithdrawal = s.responseComponent(
   withdrawal.omit({ userId: true }),
 );
 
-export const ownersListReply = s.responseComponent("OwnersListReply", listReply(ownersWithdrawal));
+export const ownersReply = s.responseComponent(
+  "OwnersWithdrawalsReply",
+  listReply(ownersWithdrawal),
+);
 
 export const ownersQuery = z.strictObject({
   vaultId: z
@@ -150,8 +143,7 @@ export const ownersWithdrawals = s.responseComponent("OwnersWithdrawals", {
 });
 
 const EXAMPLE = {
-  vaultId: "1048578",
-  quantity: "1",
+  vaults: [{ vaultId: "1048578", withdrawnBefore: "0", quantity: "1" }],
   recipient: `0x${"70".repeat(20)}`,
   deadline: "1893456000",
 };
@@ -159,11 +151,11 @@ const EXAMPLE = {
 export const preparation = s.responseComponent("WithdrawalPreparation", {
   ownerAddress: s.outAddress.describe("Who signs."),
   typedData: typedDataOf(
-    ["Withdrawal", "WithdrawalList"],
-    { Withdrawal: TYPED_DATA_TYPES.Withdrawal },
-    { ...EXAMPLE, withdrawnBefore: "0" },
+    ["WithdrawalList"],
+    { WithdrawalList: TYPED_DATA_TYPES.WithdrawalList, ListedVault: TYPED_DATA_TYPES.ListedVault },
+    EXAMPLE,
   ),
-  submit: submissionOf({ path: "/api/v1/withdrawals", body: EXAMPLE }),
+  submit: submissionOf({ path: WITHDRAWALS, body: EXAMPLE }),
   refused: z.array(z.strictObject({ vaultId: s.outDecimal, error: refusal })).meta({
     description: "Vaults that cannot be withdrawn now, and are left out.",
     examples: [[]],
@@ -194,7 +186,7 @@ const LIST_ERRORS = [
   "deadline_invalid",
 ] as const;
 
-/** What refuses the one vault that is left of a preparation. */
+/** What refuses the first vault, when none is left. */
 const VAULT_ERRORS = [
   "vault_void",
   "vault_spent",
@@ -208,7 +200,6 @@ const VAULT_ERRORS = [
 const SIGNED_ERRORS = ["l1_not_compared", "signature_invalid", "l1_failed"] as const;
 
 const SIGNED = { deadline: "1893456000", signature: `0x${"00".repeat(65)}` };
-const OWNERS = "/owner/v1/withdrawals";
 
 export const withdrawalEndpoints: readonly Endpoint[] = [
   endpoint("Withdrawals", "withdraw", "POST /api/v1/withdrawals/prepare", "prepareWithdrawals", {
@@ -231,32 +222,14 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
       const found = vaults === undefined ? await vaultsOfToken(call) : { vaults, nextCursor: null };
       const wanted = { vaults: found.vaults, recipient, deadline };
       const prepared = await call.engine.withdrawals.prepare(call.principal, wanted);
-      const paths = { one: "/api/v1/withdrawals", list: "/api/v1/withdrawals/bulk" };
-      return preparationToWire(prepared, paths, found.nextCursor);
+      return preparationToWire(prepared, WITHDRAWALS, found.nextCursor);
     },
   }),
-  endpoint("Withdrawals", "withdraw", "POST /api/v1/withdrawals", "createWithdrawal", {
-    summary: "Withdraw from a vault to its token's chain with its owner's signature",
+  endpoint("Withdrawals", "withdraw", `POST ${WITHDRAWALS}`, "createWithdrawals", {
+    summary: "Withdraw from up to 256 vaults to their tokens' chain with one signature",
     description:
-      "Reserves the quantity at once. The withdrawal is sent to the token's chain when the vault's batch is available there and has matured. The same signed request always returns the same withdrawal.",
+      "Reserves the quantities at once, and sends each vault to its token's chain when its batch is available there and has matured. Accepts or refuses each vault separately; check each entry of the response. It is an error when none is accepted. The same signed list returns the same withdrawals, and retries refused vaults.",
     body: withdrawalBody,
-    example: { vaultId: "9223372036854775808", quantity: "1", ...SIGNED },
-    success: {
-      ...json(202, "Accepted.", withdrawal),
-      headers: { Location: "Path of the withdrawal." },
-    },
-    errors: [...LIST_ERRORS, ...VAULT_ERRORS, ...SIGNED_ERRORS],
-    async handle({ engine, principal, body, reply }) {
-      const accepted = await engine.withdrawals.request(principal, body);
-      reply.header("location", `/api/v1/withdrawals/${accepted.withdrawalId}`);
-      return accepted;
-    },
-  }),
-  endpoint("Withdrawals", "withdraw", "POST /api/v1/withdrawals/bulk", "createWithdrawals", {
-    summary: "Withdraw from up to 256 vaults with one signature of their owner",
-    description:
-      "Accepts or refuses each vault separately; check each entry of the response. The same signed list returns the same withdrawals, and retries refused vaults.",
-    body: withdrawalListBody,
     cost: entriesOf("vaults"),
     example: {
       vaults: [
@@ -265,10 +238,10 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
       ],
       ...SIGNED,
     },
-    success: json(202, "The result for each vault.", withdrawalListReply),
-    errors: [...LIST_ERRORS, ...SIGNED_ERRORS],
+    success: json(202, "The result for each vault.", withdrawalsReply),
+    errors: [...LIST_ERRORS, ...VAULT_ERRORS, ...SIGNED_ERRORS],
     handle: async ({ engine, principal, body }) => ({
-      vaults: (await engine.withdrawals.requestList(principal, body)).map(listedView),
+      vaults: (await engine.withdrawals.request(principal, body)).map(listedView),
     }),
   }),
   endpoint("Withdrawals", "read", "GET /api/v1/withdrawals", "listWithdrawals", {
@@ -296,7 +269,7 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
   endpoint("Owners", "owner", `POST ${OWNERS}/prepare`, "prepareOwnerWithdrawals", {
     summary: "What the signed-in owner signs to withdraw its vaults",
     description:
-      "Like `POST /api/v1/withdrawals/prepare`, for whole vaults of the owner in any application. Ask for a vault that a transfer made alone: its answer is a single `Withdrawal`.",
+      "Like `POST /api/v1/withdrawals/prepare`, for whole vaults of the owner in any application.",
     body: ownersPreparationBody,
     cost: entriesOf("vaultIds"),
     example: { vaultIds: ["9223372036854775808", "9223372036854775809"] },
@@ -307,17 +280,17 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
       ownerRelay.requireFor(owner, vaultIds.length);
       const vaults = vaultIds.map((vaultId) => ({ vaultId }));
       const prepared = await engine.withdrawals.prepare({ owner }, { vaults, ...signing });
-      return preparationToWire(prepared, { one: null, list: OWNERS });
+      return preparationToWire(prepared, OWNERS);
     },
   }),
   endpoint("Owners", "owner", `POST ${OWNERS}`, "createOwnerWithdrawals", {
     summary: "Withdraw up to 256 vaults of the signed-in owner with one signature",
     description:
-      "Takes whole vaults: `quantity` is all that is left of each. Otherwise like the list of an application. For a vault that a transfer made, alone, the signature is over a single `Withdrawal`.",
-    body: withdrawalListBody,
+      "Takes whole vaults: `quantity` is all that is left of each. Otherwise like the list of an application.",
+    body: withdrawalBody,
     cost: entriesOf("vaults"),
     example: { vaults: [{ vaultId: "9223372036854775808", quantity: "1" }], ...SIGNED },
-    success: json(202, "The result for each vault.", ownersListReply),
+    success: json(202, "The result for each vault.", ownersReply),
     errors: [...LIST_ERRORS, ...VAULT_ERRORS, ...SIGNED_ERRORS, "owner_relay_off"],
     async handle({ engine, service: { ownerRelay }, owner, body }) {
       const vaultIds = body.vaults.map(({ vaultId }) => vaultId);
@@ -326,7 +299,7 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
       const fresh = body.vaults.filter(
         ({ withdrawnBefore }, i) => !covers(newest[i], withdrawnBefore),
       ).length;
-      const request = () => engine.withdrawals.requestList({ owner }, body);
+      const request = () => engine.withdrawals.request({ owner }, body);
       const listed = await ownerRelay.count(owner, fresh, request, (listed) => {
         return listed.filter((each) => each.error === null && !each.repeated).length;
       });

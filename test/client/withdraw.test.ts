@@ -93,7 +93,7 @@ describe("withdrawing through the client, on the sandbox's chain", () => {
     };
     const args = ["--input-type=module", "--eval", example];
     const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: ROOT, env });
-    expect(stdout).toContain("status: 'accepted'");
+    expect(stdout).toContain("withdrawal: [Object]");
   });
 
   test("an account signs for several vaults at once, and the tokens are on L1 when it has waited", async () => {

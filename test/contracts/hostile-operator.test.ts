@@ -2,7 +2,6 @@ import fc from "fast-check";
 import { type Address, bytesToHex, type Hex, hexToBytes, toHex, zeroAddress } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { describe, expect, it } from "vitest";
-import { packedVaults } from "../../core/l1/arguments.ts";
 import { MODES, type Mode, type Standard } from "../../core/model.ts";
 import type { VaultEntry } from "../../core/protocol/batch-data.ts";
 import { stateLeaf } from "../../core/protocol/commitment.ts";
@@ -19,12 +18,13 @@ import {
 } from "./fixture/deployment.ts";
 import { outcomeOf } from "./fixture/outcomes.ts";
 import {
+  authorizationOf,
   batchArgs,
-  cancelArgs,
+  digestOf,
   listed,
   NEVER,
+  type Request,
   request,
-  signed,
   withdrawArgs,
 } from "./fixture/withdrawals.ts";
 
@@ -47,7 +47,8 @@ const HOWS = [
     "another quantity",
     "expired",
   ],
-  ...["cancelled", "listed for another recipient", "listed after another total", "list cancelled"],
+  ...["vault cancelled", "listed for another recipient", "listed after another total"],
+  "list cancelled",
 ] as const;
 const ACTIONS = [
   ...["commit", "commit", "commit", "commit", "commit", "wait"],
@@ -99,6 +100,8 @@ class Play {
   readonly #batches: batches.CommittedBatch[] = [];
   readonly #headers: Hex[] = [];
   readonly #cards = new Map<bigint, Address>();
+  /** Vaults of which their owners have cancelled all that they sign. */
+  readonly #cancelled = new Set<bigint>();
   readonly #suspended = new Set<string>();
   #paused = false;
   #revoked = false;
@@ -313,7 +316,8 @@ class Play {
     if (standard === "erc721" && now < matures + BLUR && now + BLUR > matures) return;
     const isFree =
       standard !== "erc721" || (now >= matures && !this.#cards.has(cardOf(vault.blob)));
-    const isWilling = how === "owner calls" || how === "owner signs" || how === "owner lists";
+    const isListed = how === "owner signs" || how === "owner lists";
+    const isWilling = how === "owner calls" || (isListed && !this.#cancelled.has(vault.vaultId));
     const isAllowed =
       isWilling &&
       this.#isPayable(place) &&
@@ -360,33 +364,29 @@ class Play {
       ? { ...asked, recipient: THIEF.address }
       : asked;
     // Deadlines differ, so that what was cancelled is nothing else.
-    const deadline = NEVER - BigInt(this.counts.refusals);
-    if (!how.includes("list")) {
-      const terms = { withdrawnBefore, deadline: how === "expired" ? 1n : deadline };
-      const changed = how === "another quantity" ? { ...wrong, quantity: quantity ^ 1n } : wrong;
-      const { authorization } = await signed(this.#d, signer, changed, terms);
-      if (how === "cancelled")
-        await state.write.cancelAuthorization(
-          cancelArgs({ ...asked, authorization }, withdrawnBefore),
-          {
-            account: owner.address,
-          },
-        );
-      await state.write.withdraw(withdrawArgs({ ...asked, authorization }), relayer);
-      return true;
+    const deadline = how === "expired" ? 1n : NEVER - BigInt(this.counts.refusals);
+    if (how === "vault cancelled") {
+      this.#cancelled.add(vault.vaultId);
+      const id = toHex(vault.vaultId, { size: 32 });
+      await state.write.cancel([owner.address, id, "0x"], { account: owner.address });
     }
     const total = withdrawnBefore + (how === "listed after another total" ? 1n : 0n);
     const list = [
-      { vaultId: 2n ** 51n, withdrawnBefore: 0n, quantity: 1n },
+      ...(how.includes("list") ? [{ vaultId: 2n ** 51n, withdrawnBefore: 0n, quantity: 1n }] : []),
       { vaultId: vault.vaultId, withdrawnBefore: total, quantity },
     ];
-    const [one] = await listed(this.#d, signer, [wrong], { list, deadline });
+    const signedList =
+      how === "another quantity"
+        ? list.map((each) => ({ ...each, quantity: each.quantity ^ 1n }))
+        : list;
+    const [one] = await listed(this.#d, signer, [wrong], { list: signedList, deadline });
     if (how === "list cancelled")
-      await state.write.cancelList([packedVaults(list), recipient, deadline], {
+      await state.write.cancel([owner.address, digestOf(this.#d, one as Request), "0x"], {
         account: owner.address,
       });
+    const { signature } = authorizationOf(one as Request);
     const sent = await state.write.withdrawBatch(
-      batchArgs([{ ...(one as typeof asked), recipient }]),
+      batchArgs([{ ...(one as Request), recipient, authorization: { deadline, signature, list } }]),
       relayer,
     );
     return (await outcomeOf(this.#d, sent)).withdrawn.length === 1;
@@ -403,14 +403,7 @@ class Play {
       ...(field % 5 === 3 && { vaultId: vault.vaultId ^ change }),
       ...(field % 5 === 4 && { assetType: vault.assetType ^ change }),
     };
-    const args = [
-      forged,
-      header,
-      batches.pathOf(path),
-      1n,
-      THIEF.address,
-      { deadline: 0n, signature: "0x" },
-    ] as const;
+    const args = [forged, header, batches.pathOf(path), 1n, THIEF.address] as const;
     await this.#refused(this.#d.state.write.withdraw(args, { account: forged.owner }));
   }
 

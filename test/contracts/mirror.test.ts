@@ -25,7 +25,6 @@ import {
 } from "./fixture/mirror.ts";
 
 const EMPTY: StateCounts = { countValidium: 0, countRollup: 0 };
-const BY_CALLER = { deadline: 0n, signature: "0x" } as const;
 const { fresh } = await openMirrorChain();
 
 let d: MirrorDeployment;
@@ -263,7 +262,7 @@ it("a vault from before its token's registration on the mirror never counts, in 
   for (const [sequence, batch] of planted.entries()) {
     const stolen = await proven(batch, BigInt(sequence));
     const [{ vaultId }] = stolen;
-    const theft = d.mirror.write.withdraw([...stolen, 1n, owner, BY_CALLER], {
+    const theft = d.mirror.write.withdraw([...stolen, 1n, owner], {
       account: thief.account,
     });
     await refusal(theft, "BatchBeforeRegistration", [vaultId, 2n]);
@@ -272,7 +271,7 @@ it("a vault from before its token's registration on the mirror never counts, in 
       honest[0].vaultId,
     ]);
   }
-  await d.mirror.write.withdraw([...honest, 1n, owner, BY_CALLER], d.by("owner"));
+  await d.mirror.write.withdraw([...honest, 1n, owner], d.by("owner"));
 });
 
 it("k members can add a state that the source never had; accepted vaults stay, and no true state follows", async () => {
@@ -295,11 +294,11 @@ it("k members can add a state that the source never had; accepted vaults stay, a
   ]);
   const honest = await proven(mine, 0n);
   await d.mature();
-  await d.mirror.write.withdraw([...honest, 1n, owner, BY_CALLER], d.by("owner"));
+  await d.mirror.write.withdraw([...honest, 1n, owner], d.by("owner"));
   d.source = liars;
   const stolen = await proven(madeUp, 1n);
   await d.mature();
-  const theft = [...stolen, 1n, thief.account.address, BY_CALLER] as const;
+  const theft = [...stolen, 1n, thief.account.address] as const;
   await d.mirror.write.withdraw(theft, { account: thief.account });
   expect(
     [await d.card.read.ownerOf([7n]), await d.card.read.ownerOf([9n])].map((at) =>
@@ -321,7 +320,7 @@ it("a vault in blobs is paid by its opening, and voids a later one of its token"
   ]);
   await d.mirror.write.voidDuplicate([...earlier, ...later]);
   await d.mature();
-  await d.mirror.write.withdraw([...earlier, 1n, owner, BY_CALLER], d.by("owner"));
+  await d.mirror.write.withdraw([...earlier, 1n, owner], d.by("owner"));
   expect((await d.card.read.ownerOf([7n])).toLowerCase()).toBe(owner.toLowerCase());
 });
 
@@ -453,7 +452,7 @@ describe("after anything that relayers, members, owners and thieves do in any or
             const { acceptedAt } = await d.mirror.read.step([card.sequence]);
             const isMature = BigInt(await time.latest()) > acceptedAt + MATURITY;
             const exit = (account: Card["account"]) =>
-              d.mirror.write.withdraw([...proof, 1n, account.address, BY_CALLER], { account });
+              d.mirror.write.withdraw([...proof, 1n, account.address], { account });
             if (!isMature || voided.has(card) || paid.has(card.id)) {
               await refused(exit(card.account), /NotMature|VaultExhausted/);
               continue;

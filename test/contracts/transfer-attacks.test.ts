@@ -1,11 +1,20 @@
-import { encodeFunctionData, type Hex, hexToBytes, toFunctionSelector, toHex } from "viem";
+import {
+  concat,
+  encodeFunctionData,
+  type Hex,
+  hexToBytes,
+  slice,
+  toFunctionSelector,
+  toHex,
+} from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
 import { beforeEach, describe, expect, it } from "vitest";
 import { sessionTypedData, transfersDigest } from "../../core/protocol/transfer.ts";
 import { decodeTransferData, encodeTransferData } from "../../core/protocol/transfer-data.ts";
+import { withdrawalListTypedData } from "../../core/protocol/typed-data.ts";
 import { type CommittedBatch, commitAs, commitRollup, entry } from "./fixture/batches.ts";
 import { MATURITY } from "./fixture/deployment.ts";
-import { errorIn } from "./fixture/outcomes.ts";
+import { errorIn, outcomeOf } from "./fixture/outcomes.ts";
 import {
   commitTransfers,
   type Exit,
@@ -19,7 +28,18 @@ import {
   type TransferDeployment,
   transferBatchArgs,
 } from "./fixture/transfers.ts";
-import { batchArgs, listed, request, signed, withdrawArgs } from "./fixture/withdrawals.ts";
+import {
+  batchArgs,
+  entryOf,
+  listed,
+  NEVER,
+  type Request,
+  request,
+  SOME_TERMS,
+  signed,
+  tipIdOf,
+  withdrawArgs,
+} from "./fixture/withdrawals.ts";
 
 const { connection, fresh } = await openTransferChain();
 const { time, takeSnapshot } = connection.networkHelpers;
@@ -58,6 +78,107 @@ describe("attacks on transfers", () => {
         (error: unknown) => errorIn(error).error,
       );
 
+  /** A request of the vault that hops lead to, whole and to its owner unless changed. */
+  const tip = (
+    batch: CommittedBatch,
+    slot: number,
+    hops: Request["hops"],
+    change: Partial<Request> = {},
+  ): Request => ({ ...request(batch, slot), hops, ...change });
+  const outcome = async (args: ReturnType<typeof batchArgs>) =>
+    outcomeOf(d, await d.state.write.withdrawBatch(args, d.by("relayer")));
+  /** The errors of the requests, sent by somebody else in one call. */
+  const relayed = async (...requests: Request[]) =>
+    (await outcome(batchArgs(requests))).failed.map(({ error }) => error);
+  /** The same of a request whose item names this vault, under these lists. */
+  const namedAs = async (asked: Request, tipId: bigint, lists = batchArgs([asked])[1]) => {
+    const [[group], , itemGas] = batchArgs([asked]);
+    const { items, ...rest } = group as NonNullable<typeof group>;
+    // Behind the frame and the kind.
+    const changed = concat([slice(items, 0, 6), toHex(tipId, { size: 8 }), slice(items, 14)]);
+    const { failed } = await outcome([[{ ...rest, items: changed }], lists, itemGas]);
+    return failed.map(({ error }) => error);
+  };
+
+  it("lists pay vaults of transfers beside minted ones, to their owners' recipient, by anybody", async () => {
+    const mint = await commitRollup(d, [...coins(100n), ...coins(7n), ...cards(1)]);
+    const batch = await moved(give(idOf(mint), bob.address, 40n), give(idOf(mint, 2), bob.address));
+    const minted = await commitRollup(d, [entry(d.transferable.coin, bob.address, "", 5n)]);
+    await time.increase(MATURITY);
+    const recipient = dan.address;
+    const bobs = [
+      tip(mint, 0, [hopOf(batch, 0)], { quantity: 40n, recipient }),
+      tip(mint, 2, [hopOf(batch, 2)], { recipient }),
+      { ...request(minted, 0), recipient },
+    ];
+    const anns = [tip(mint, 0, [hopOf(batch, 1)], { quantity: 60n }), request(mint, 1)];
+    const asked = [...(await listed(d, bob, bobs)), ...(await listed(d, ann, anns))];
+    const { withdrawn, failed } = await outcome(batchArgs(asked));
+    expect(failed).toEqual([]);
+    expect(withdrawn.toSorted()).toEqual(asked.map(tipIdOf).toSorted());
+    expect(await relayed(...asked)).toEqual(asked.map(() => "VaultExhausted"));
+  });
+
+  it("a list's entry of one vault pays no way to another, and no stranger's list pays the tip", async () => {
+    const mint = await commitRollup(d, coins(100n));
+    const batch = await moved(give(idOf(mint), bob.address, 40n));
+    const hops = [hopOf(batch, 0)];
+    const bobs = tip(mint, 0, hops, { quantity: 40n, recipient: dan.address });
+    for (const thief of [ann, dan])
+      expect(await relayed(await signed(d, thief, bobs))).toEqual(["SignatureInvalid"]);
+    const [good] = await listed(d, bob, [bobs]);
+    // The giver has signed for the tip, and the list says so.
+    const message = { vaults: [entryOf(bobs)], recipient: dan.address, deadline: NEVER };
+    const signature = await ann.signTypedData(withdrawalListTypedData(d.settlement, message));
+    const [groups, [list], itemGas] = batchArgs([good as Request]);
+    const head = slice(list as Hex, 20, 50 + 24);
+    const { failed } = await outcome([groups, [concat([ann.address, head, signature])], itemGas]);
+    expect(failed.map(({ error }) => error)).toEqual(["NotOwner"]);
+    expect(await relayed(good as Request)).toEqual([]);
+  });
+
+  it("a cancelled vault id stops its owner's lists, and no record of a transfer", async () => {
+    const mint = await commitRollup(d, coins(100n));
+    const id = toHex(idOf(mint), { size: 32 });
+    await d.state.write.cancel([ann.address, id, "0x"], { account: ann.address });
+    expect(await relayed(await signed(d, ann, request(mint, 0)))).toEqual([
+      "AuthorizationIsCancelled",
+    ]);
+    const batch = await moved(give(idOf(mint), bob.address));
+    const hops = [hopOf(batch, 0)];
+    const tipId = toHex(hops[0]?.outId as bigint, { size: 32 });
+    // The giver's word on the receiver's vault is nothing.
+    await d.state.write.cancel([ann.address, tipId, "0x"], { account: ann.address });
+    const asked = tip(mint, 0, hops, { recipient: bob.address });
+    const bobs = await signed(d, bob, asked);
+    const snapshot = await takeSnapshot();
+    expect(await relayed(bobs)).toEqual([]);
+    await snapshot.restore();
+    await d.state.write.cancel([bob.address, tipId, "0x"], { account: bob.address });
+    expect(await relayed(bobs)).toEqual(["AuthorizationIsCancelled"]);
+    expect(await exit(mint, bob, { hops, quantity: 100n })).toBe("nothing");
+  });
+
+  it("an item with a way that breaks off is refused by name", async () => {
+    const mint = await commitRollup(d, [...coins(100n), ...coins(1n)]);
+    const batch = await moved(give(idOf(mint), bob.address));
+    const asked = await signed(d, bob, tip(mint, 0, [hopOf(batch, 0)], { recipient: bob.address }));
+    const [[group], lists, itemGas] = batchArgs([asked]);
+    const { items, ...rest } = group as NonNullable<typeof group>;
+    // The lengths of the hops and of the refutation, behind frame, kind, tip and first owner.
+    const lengths = 5 + 1 + 8 + 20;
+    const withLengths = (text: Hex) =>
+      concat([slice(items, 0, lengths), text, slice(items, lengths + 4)]);
+    const write = (changed: Hex) => outcome([[{ ...rest, items: changed }], lists, itemGas]);
+    for (const text of ["0xffff0000", "0x0000ffff"] as const)
+      await expect(write(withLengths(text))).rejects.toThrow("ItemMalformed");
+    // What was the way is read as the item, which fails alone.
+    const { failed } = await write(withLengths("0x00000000"));
+    expect(failed.map(({ error }) => error)).toEqual(["ItemMalformed"]);
+    const direct = d.state.write.withdrawTransferredItem([SOME_TERMS, 1n, 1n, 0n], d.by("relayer"));
+    await d.refuses(direct, "NotSelf");
+  });
+
   it("a session that a key signs for its own vaults is none of its wallet contract", async () => {
     const wallet = await d.viem.deployContract("Wallet1271", [ann.address, 0]);
     const until = BigInt(await time.latest()) + 1_000_000n;
@@ -94,16 +215,12 @@ describe("attacks on transfers", () => {
     const mint = await commitRollup(d, coins(100n));
     const batch = await moved(give(idOf(mint), NOBODY));
     const hops = [hopOf(batch, 0)];
-    const signatures = [
-      "00".repeat(64),
-      "00".repeat(65),
-      `${"11".repeat(64)}1b`,
-      "ff".repeat(65),
-      "01",
-    ];
-    for (const signature of signatures.map((text): Hex => `0x${text}`)) {
-      const authorization = { deadline: 2n ** 63n, signature };
-      expect(await exit(mint, bob, { hops, authorization }), signature).toBe("SignatureInvalid");
+    // A list of the zero address names the burned vault, and nobody has signed it.
+    for (const signature of ["00".repeat(64), "00".repeat(65), `${"11".repeat(64)}1b`, "01"]) {
+      const burned = tip(mint, 0, hops, { recipient: bob.address });
+      const list = [{ vaultId: hops[0]?.outId as bigint, withdrawnBefore: 0n, quantity: 100n }];
+      const authorization = { deadline: 2n ** 63n, signature: `0x${signature}` as const, list };
+      expect(await relayed({ ...burned, authorization }), signature).toEqual(["SignatureInvalid"]);
     }
     expect(await exit(mint, ann, { hops })).toBe("NotOwner");
     expect(await exit(mint, ann, { refutation: hops })).toBe("VaultSpent");
@@ -116,28 +233,30 @@ describe("attacks on transfers", () => {
     await d.state.write.withdraw(withdrawArgs(request(mint, 0)), { account: ann.address });
   });
 
-  it("an old authorization of the mint pays nothing of its outputs, and no output passes for a mint", async () => {
+  it("an entry of a list pays one vault: the mint's nothing of its outputs, an output's no other one", async () => {
     const mint = await commitRollup(d, coins(100n));
     const old = await signed(d, ann, { ...request(mint, 0), quantity: 10n });
-    const batch = await moved(give(idOf(mint), bob.address, 40n));
+    const batch = await moved(give(idOf(mint), ann.address, 40n));
     const hop = [hopOf(batch, 0), hopOf(batch, 1)] as const;
-    const { recipient, authorization } = old;
-    for (const hops of [[hop[0]], [hop[1]]]) {
-      expect(await exit(mint, bob, { hops, quantity: 10n, recipient, authorization })).toBe(
-        "SignatureInvalid",
-      );
-    }
+    // Both tips are the signer's own, so only the entry's id keeps them apart.
+    const [first, change] = hop.map((each) => tip(mint, 0, [each], { quantity: 10n }));
+    const [one] = await listed(d, ann, [first as Request]);
+    const [two] = await listed(d, ann, [change as Request]);
+    const firstList = batchArgs([one as Request])[1];
+    // The way leads to the change, but the item and the entry of its list name the first output.
+    expect(await namedAs(two as Request, hop[0].outId, firstList)).toEqual(["ItemMalformed"]);
+    // The item names the change, and its entry the first output.
+    await expect(namedAs(two as Request, hop[1].outId, firstList)).rejects.toThrow("ListMalformed");
+    // The item and the entry name the minted vault, whose way leads on.
+    const oldList = batchArgs([old])[1];
+    expect(await namedAs(two as Request, idOf(mint), oldList)).toEqual(["ItemMalformed"]);
+    expect(await relayed(one as Request)).toEqual([]);
+    expect(await relayed(one as Request)).toEqual(["NotListed"]);
+    expect(await relayed(old)).toEqual(["VaultSpent"]);
     const [vault, , path] = exitArgs(mint, 0);
     const fake = { ...vault, vaultId: hop[1].outId, amount: 60n };
     for (const siblings of [hop[1].siblings, path.siblings, []]) {
-      const args = [
-        fake,
-        batch.header,
-        { ...path, siblings },
-        1n,
-        ann.address,
-        { deadline: 0n, signature: "0x" },
-      ];
+      const args = [fake, batch.header, { ...path, siblings }, 1n, ann.address];
       const call = d.state.simulate.withdraw(args as never, { account: ann.address });
       await expect(call).rejects.toThrow("ProofInvalid");
     }

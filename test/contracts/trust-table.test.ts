@@ -1,4 +1,4 @@
-import { decodeFunctionData, hexToBytes, maxUint256, toHex, zeroAddress } from "viem";
+import { decodeFunctionData, type Hash, hexToBytes, maxUint256, toHex, zeroAddress } from "viem";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { deriveBatch } from "../../core/guards/archive/index.ts";
 import { MODES, type Mode } from "../../core/model.ts";
@@ -31,14 +31,8 @@ import {
   openMirrorChain,
   step,
 } from "./fixture/mirror.ts";
-import {
-  BY_CALLER,
-  batchArgs,
-  cancelArgs,
-  request,
-  signed,
-  withdrawArgs,
-} from "./fixture/withdrawals.ts";
+import { outcomeOf } from "./fixture/outcomes.ts";
+import { batchArgs, digestOf, request, signed, withdrawArgs } from "./fixture/withdrawals.ts";
 
 /**
  * Cells of the tables in docs/security.md that say "no". A party calls everything that could help
@@ -146,6 +140,10 @@ describe("of what was committed before", () => {
     const committee = [ascendingAccounts(3).map(({ address }) => address), 2] as const;
     const theirs = vaults().map((asked) => ({ ...asked, recipient: self }));
     const first = theirs[0] as (typeof theirs)[0];
+    const paid = async (sent: Promise<Hash>) => {
+      const { failed } = await outcomeOf(d, await sent);
+      if (failed.length > 0) throw new Error(failed[0]?.error);
+    };
     const proof = (mode: Mode) => provenArgs(proofOf(batches[mode], 1));
     /** A later duplicate of the owner's cards, first in its own batch. */
     const duplicates = [entry(card, self, "1"), entry(card, self, "2")];
@@ -175,14 +173,14 @@ describe("of what was committed before", () => {
       "withdraws by its own signature": async () => {
         await someOf(
           theirs.map(async (asked) =>
-            state.write.withdraw(withdrawArgs(await signed(d, wallet, asked)), by),
+            paid(state.write.withdrawBatch(batchArgs([await signed(d, wallet, asked)]), by)),
           ),
         );
       },
       "sends a batch of withdrawals, which pays nothing": () =>
         state.write.withdrawBatch(batchArgs(theirs), by),
       "cancels what it has signed itself": async () =>
-        state.write.cancelAuthorization(cancelArgs(await signed(d, wallet, first)), by),
+        state.write.cancel([self, digestOf(d, await signed(d, wallet, first)), "0x"], by),
       "registers the token as of another standard": () =>
         state.write.registerAsset(
           [STANDARD.erc1155, 31_337n, cards.address, 1n, SCHEME.mintmark],
@@ -328,8 +326,8 @@ describe("of what a mirror has accepted", () => {
         "imports another batch in the place": () =>
           mirror.write.importBatch(importArgs({ ...d, source: lies }, 0n, "zk-rollup", 0, 1), by),
         "withdraws a vault of its own making": async () =>
-          mirror.write.withdraw([...(await proven(stolen)), 1n, self, BY_CALLER], by),
-        "withdraws as the owner": () => mirror.write.withdraw([...honest, 1n, self, BY_CALLER], by),
+          mirror.write.withdraw([...(await proven(stolen)), 1n, self], by),
+        "withdraws as the owner": () => mirror.write.withdraw([...honest, 1n, self], by),
         "voids the vault by one of its own making": async () =>
           mirror.write.voidDuplicate([...(await proven(stolen)), ...honest], by),
         "announces a committee": () => mirror.write.scheduleCommittee([...members], by),
@@ -345,7 +343,7 @@ describe("of what a mirror has accepted", () => {
       expect(names).toEqual(powers);
       expect(await mirror.read.batchHeaderHash([MODE["zk-rollup"], 0n])).toBe(header);
       expect(await mirror.read.commitment()).toBe(source.history.stateAt(accepted).commitment);
-      await mirror.write.withdraw([...honest, 1n, owner.address, BY_CALLER], { account: owner });
+      await mirror.write.withdraw([...honest, 1n, owner.address], { account: owner });
       expect((await card.read.ownerOf([7n])).toLowerCase()).toBe(owner.address.toLowerCase());
     },
   );

@@ -18,7 +18,7 @@ import {
 } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { beforeAll, describe, expect, it } from "vitest";
-import { packedAssets, packedVaults } from "../../core/l1/arguments.ts";
+import { packedAssets, packedEntries } from "../../core/l1/arguments.ts";
 import { compactBytes } from "../../core/protocol/attestation.ts";
 import { tokenIdOf } from "../../core/protocol/blob.ts";
 import { naiveElements } from "../core/naive/naive-elements.ts";
@@ -335,14 +335,6 @@ describe("Solidity and the vectors agree on what is signed:", () => {
     signatures = await signatureHarness(attested.settlement.contract);
   });
 
-  it.each(vectors("typed-data").withdrawals)("withdrawal of $vaultId", async (vector) => {
-    const { vaultId, withdrawnBefore, quantity, recipient, deadline, digest } = vector;
-    const amounts = [BigInt(vaultId), BigInt(withdrawnBefore), BigInt(quantity)] as const;
-    expect(await signatures.read.withdrawalDigest([...amounts, recipient, BigInt(deadline)])).toBe(
-      digest,
-    );
-  });
-
   it.each(vectors("manifests").consents)(
     "an issuer's consent to $mode batch $batchNumber",
     async (vector) => {
@@ -363,7 +355,7 @@ describe("Solidity and the vectors agree on what is signed:", () => {
           quantity: BigInt(quantity),
         },
       }));
-      const args = [packedVaults(list), vector.recipient, BigInt(vector.deadline)] as const;
+      const args = [packedEntries(list), vector.recipient, BigInt(vector.deadline)] as const;
       expect(await signatures.read.withdrawalListDigest(args)).toBe(vector.digest);
     },
   );

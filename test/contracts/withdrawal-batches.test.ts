@@ -7,10 +7,10 @@ import { assetsIn, commitRollup, commitValidium, entry, provenArgs } from "./fix
 import { COIN_QUANTUM, type Deployment, openChain, type TestAsset } from "./fixture/deployment.ts";
 import { errorIn, outcomeOf } from "./fixture/outcomes.ts";
 import {
+  authorizationOf,
   batchArgs,
-  compacted,
   ITEM_GAS,
-  NEVER,
+  listed,
   type Request,
   request,
   SOME_TERMS,
@@ -91,19 +91,11 @@ describe("a batch of withdrawals", () => {
       at(slot, { siblings: [...at(slot).siblings].reverse() }),
       at(slot, { header: { ...batch.header, committedAt: 0n } }),
       at(slot, { vault: { ...at(slot).vault, owner: stranger } }),
-      at(slot, { authorization: { deadline: 1n, signature: "0xabcd" } }),
-      at(slot, { authorization: { deadline: NEVER, signature: "0xabcd" } }),
     ]);
-    const asked = [
-      ...own,
-      await signed(d, d.actors.owner, at(0, { quantity: 4n, recipient: stranger })),
-      compacted(await signed(d, d.actors.owner, at(2, { quantity: 1n }))),
-      await signed(d, d.actors.stranger, at(2)),
-    ];
     const call = { abi: d.state.abi, address: d.state.address, account: owner, gas: 16_000_000n };
     for (const matured of [false, true]) {
       if (matured) await d.mature();
-      for (const one of asked) {
+      for (const one of own) {
         const args = withdrawArgs(one);
         const single = await d.publicClient
           .simulateContract({ ...call, functionName: "withdraw", args })
@@ -280,8 +272,8 @@ describe("a batch of withdrawals", () => {
       entry(d.assets.coin, owner, "", 1n),
     ]);
     // 60 kB in the second item: copying them costs nearly what is held back for the report.
-    const padding = { deadline: 0n, signature: `0x${"00".repeat(60_000)}` as Hex };
-    const asked = [request(batch, 0), request(batch, 1, { authorization: padding })];
+    const padding = Array.from({ length: 1_900 }, () => viem.zeroHash);
+    const asked = [request(batch, 0), request(batch, 1, { siblings: padding })];
     const call = {
       abi: d.state.abi,
       address: d.state.address,
@@ -321,7 +313,9 @@ describe("a batch of withdrawals", () => {
         entry(d.assets.coin, wallet.address, "", 1n),
       ]);
       // The longest signature that the server takes, for a wallet that burns its gas.
-      const authorization = { deadline: NEVER, signature: `0x${"ff".repeat(4_096)}` as Hex };
+      const [one] = await listed(d, key, [request(batch, 1)]);
+      const { list, deadline } = authorizationOf(one as Request);
+      const authorization = { deadline, list, signature: `0x${"ff".repeat(4_096)}` as Hex };
       asked.push(request(batch, 0), request(batch, 1, { authorization }));
     }
     const last = await commitRollup(d, [entry(d.assets.coin, owner, "", 1n)]);
@@ -331,7 +325,8 @@ describe("a batch of withdrawals", () => {
       functionName: "withdrawBatch",
       args: batchArgs(asked),
     });
-    const gas = 21_000n + 16n * BigInt(viem.size(data)) + BigInt(asked.length) * 530_000n + 50_000n;
+    const gas =
+      21_000n + 16n * BigInt(viem.size(data)) + BigInt(asked.length + 5) * 530_000n + 50_000n;
     const { withdrawn, failed } = await submit(asked, gas);
     expect(failed).toHaveLength(10);
     expect(withdrawn).toEqual([asked[10]?.vault.vaultId]);
@@ -391,7 +386,7 @@ describe("a batch of withdrawals", () => {
         viem.slice(body, 0, viem.size(body) - 1),
         viem.concat([body, "0x00"]),
         viem.concat(["0x10", viem.slice(body, 1)]),
-        viem.concat(["0x07", viem.slice(body, 1)]),
+        viem.concat(["0x03", viem.slice(body, 1)]),
         viem.concat([viem.slice(body, 0, 37), "0xff", viem.slice(body, 38)]),
       ];
       const hash = await write(viem.concat([...faulty.map((one) => framed(0, one)), item(1)]));

@@ -1,25 +1,17 @@
-import {
-  type Address,
-  concat,
-  type Hash,
-  type Hex,
-  parseEventLogs,
-  slice,
-  zeroAddress,
-} from "viem";
+import { type Address, concat, type Hash, type Hex, slice, zeroAddress } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeEach, describe, expect, it } from "vitest";
-import { packedVaults } from "../../core/l1/arguments.ts";
-import { typedDataDomain, withdrawalListDigest } from "../../core/protocol/typed-data.ts";
+import { typedDataDomain } from "../../core/protocol/typed-data.ts";
 import { type CommittedBatch, commitRollup, commitValidium, entry } from "./fixture/batches.ts";
 import { COIN_QUANTUM, type Deployment, openChain } from "./fixture/deployment.ts";
 import { errorIn, outcomeOf } from "./fixture/outcomes.ts";
 import type { Request } from "./fixture/withdrawals.ts";
 import {
+  authorizationOf,
   batchArgs,
   compacted,
+  entryOf,
   listed,
-  messageOf,
   NEVER,
   request,
   signed,
@@ -90,11 +82,14 @@ describe("a list of withdrawals with one signature", () => {
 
   it("pays a part of a vault for each total that it names", async () => {
     const vault = request(first, 0, { quantity: 4n });
-    const list = [0n, 4n].map((withdrawnBefore) => messageOf(vault, withdrawnBefore));
+    const list = [0n, 4n].map((withdrawnBefore) => entryOf(vault, withdrawnBefore));
     const [whole] = await listed(d, KEY, [vault], { list });
     if (whole === undefined) throw new Error("one request is listed");
     // What the list says of the vault after its first part.
-    const then = { ...whole, authorization: { ...whole.authorization, list: list.toReversed() } };
+    const then = {
+      ...whole,
+      authorization: { ...authorizationOf(whole), list: list.toReversed() },
+    };
     expect((await submit([whole])).withdrawn).toHaveLength(1);
     // Reversed, it is another list, which nobody has signed.
     expect(await errorsOf([then])).toEqual(["SignatureInvalid"]);
@@ -104,8 +99,8 @@ describe("a list of withdrawals with one signature", () => {
 
   it("needs all of its vaults named: none can be left out, added or exchanged", async () => {
     const asked = await listed(d, KEY, all());
-    const own = asked[0]?.authorization.list ?? [];
-    const foreign = { ...messageOf(request(first, 0)), quantity: 1n };
+    const own = asked[0]?.authorization?.list ?? [];
+    const foreign = { ...entryOf(request(first, 0)), quantity: 1n };
     for (const list of [
       own.slice(0, -1),
       [...own, foreign],
@@ -114,7 +109,7 @@ describe("a list of withdrawals with one signature", () => {
     ]) {
       const changed = asked.map((one) => ({
         ...one,
-        authorization: { ...one.authorization, list },
+        authorization: { ...authorizationOf(one), list },
       }));
       const named = changed.filter(({ vault }) =>
         list.some(({ vaultId }) => vaultId === vault.vaultId),
@@ -127,7 +122,7 @@ describe("a list of withdrawals with one signature", () => {
     const asked = await listed(d, KEY, all());
     const changes: ((one: Request) => Request)[] = [
       (one) => ({ ...one, recipient: d.actors.stranger.account.address }),
-      (one) => ({ ...one, authorization: { ...one.authorization, deadline: NEVER - 1n } }),
+      (one) => ({ ...one, authorization: { ...authorizationOf(one), deadline: NEVER - 1n } }),
     ];
     for (const change of changes) {
       expect(new Set(await errorsOf(asked.map(change)))).toEqual(new Set(["SignatureInvalid"]));
@@ -154,7 +149,7 @@ describe("a list of withdrawals with one signature", () => {
     expect(new Set(await errorsOf(asked))).toEqual(new Set(["ProofInvalid"]));
   });
 
-  it("fails only its own items when it has expired, was cancelled, or has a bad signature", async () => {
+  it("fails only its own items when it has expired or has a bad signature", async () => {
     const coin = d.assets.coin;
     const batch = await commitRollup(
       d,
@@ -162,25 +157,9 @@ describe("a list of withdrawals with one signature", () => {
     );
     const at = (...slots: number[]) => slots.map((slot) => request(batch, slot));
     const good = await listed(d, KEY, at(2, 3));
-    const cancelled = await listed(d, OTHER, at(0, 1));
-    const { list = [], deadline } = cancelled[0]?.authorization ?? { deadline: 0n };
-    await d.testClient.impersonateAccount({ address: OTHER.address });
-    await d.testClient.setBalance({ address: OTHER.address, value: 10n ** 18n });
-    const hash = await d.state.write.cancelList([packedVaults(list), OTHER.address, deadline], {
-      account: OTHER.address,
-    });
-    const digest = withdrawalListDigest(d.settlement, {
-      vaults: list,
-      recipient: OTHER.address,
-      deadline,
-    });
-    const { logs } = await d.publicClient.getTransactionReceipt({ hash });
-    const [event] = parseEventLogs({ abi: d.state.abi, eventName: "AuthorizationCancelled", logs });
-    expect(event?.args).toEqual({ signer: OTHER.address, digest });
     const expired = await listed(d, OTHER, at(0, 1), { deadline: 1n });
     const forged = await listed(d, KEY, at(0, 1), { deadline: NEVER - 1n });
     for (const [bad, error] of [
-      [cancelled, "AuthorizationIsCancelled"],
       [expired, "AuthorizationExpired"],
       [forged, "SignatureInvalid"],
     ] as const) {
@@ -192,19 +171,12 @@ describe("a list of withdrawals with one signature", () => {
     }
   });
 
-  it("that somebody else cancels stays as it is", async () => {
-    const asked = await listed(d, KEY, all());
-    const { list = [], deadline } = asked[0]?.authorization ?? { deadline: 0n };
-    await d.state.write.cancelList([packedVaults(list), KEY.address, deadline], d.by("stranger"));
-    expect((await submit(asked)).failed).toEqual([]);
-  });
-
   it("takes EIP-2098 signatures", async () => {
     const asked = (await listed(d, KEY, all())).map((one) => compacted(one));
     expect((await submit(asked)).failed).toEqual([]);
   });
 
-  it("stands beside signed single withdrawals and other lists in one call", async () => {
+  it("stands beside other lists in one call", async () => {
     const batch = await commitRollup(
       d,
       [KEY, OTHER, OTHER].map(({ address }) => entry(d.assets.coin, address, "", 1n)),
@@ -288,18 +260,24 @@ describe("a list of withdrawals with one signature", () => {
     await malformed(write(head("0x00", "0x0005"), [list]));
     const { failed } = await outcomeOf(d, await write(group.items, [slice(list, 0, 100)]));
     expect(failed.map(({ error }) => error)).toEqual(["ListMalformed"]);
+    // Nor has a list more than 256 vaults, or none.
+    for (const count of ["0x0000", "0x0101", "0xffff"] as const) {
+      const long = concat([slice(list, 0, 48), count, `0x${"00".repeat(24 * 300)}`]);
+      const { failed } = await outcomeOf(d, await write(group.items, [long]));
+      expect(failed.map(({ error }) => error)).toEqual(["ListMalformed"]);
+    }
     // A list that no item names is checked, and harms nobody.
     expect(
       (await outcomeOf(d, await write(group.items, [list, "0x", `0x${"ff".repeat(60)}`]))).failed,
     ).toEqual([]);
   });
 
-  it("refuses an item that names a recipient or a signature of its own beside its list", async () => {
+  it("refuses an item that names a recipient of its own beside its list", async () => {
     const [asked] = await listed(d, KEY, all());
     if (asked === undefined) throw new Error("one request is listed");
     const [[group], lists, itemGas] = batchArgs([asked]);
     if (group === undefined) throw new Error("one group");
-    for (const flags of ["0x09", "0x0b", "0x0c", "0x0f", "0x18", "0xff"] as const) {
+    for (const flags of ["0x05", "0x07", "0x0c", "0x14", "0xff"] as const) {
       const items = concat([slice(group.items, 0, 5), flags, slice(group.items, 6)]);
       const write = d.state.write.withdrawBatch(
         [[{ ...group, items }], lists, itemGas],
@@ -329,10 +307,5 @@ describe("a list of withdrawals with one signature", () => {
   it("pays nobody at the zero address", async () => {
     const asked = await listed(d, KEY, all(), { recipient: zeroAddress });
     expect(new Set(await errorsOf(asked))).toEqual(new Set(["RecipientZero"]));
-  });
-
-  it("cannot be cancelled when it breaks off in an entry", async () => {
-    const cancelled = d.state.write.cancelList([`0x${"00".repeat(23)}`, KEY.address, 0n]);
-    await d.refuses(cancelled, "ListMalformed");
   });
 });

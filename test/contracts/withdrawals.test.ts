@@ -310,14 +310,10 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
     await d.state.write.pauseCommits([true], d.by("guardian"));
     await d.state.write.revokeOperator([d.config.operator], d.by("guardian"));
     await withdraw(request(batch, 0, { quantity: 2n }));
-    await d.state.write.withdraw(
-      withdrawArgs(
-        await signed(d, d.actors.owner, request(batch, 0, { quantity: 3n }), {
-          withdrawnBefore: 2n,
-        }),
-      ),
-      d.by("relayer"),
-    );
+    const rest = await signed(d, d.actors.owner, request(batch, 0, { quantity: 3n }), {
+      withdrawnBefore: 2n,
+    });
+    await d.state.write.withdrawBatch(batchArgs([rest]), d.by("relayer"));
     await d.state.write.withdrawBatch(batchArgs([request(batch, 1)]), d.by("owner"));
     expect(await d.tokens.coin.read.balanceOf([owner])).toBe(5n * COIN_QUANTUM);
     expect(await d.tokens.card.read.balanceOf([owner])).toBe(1n);

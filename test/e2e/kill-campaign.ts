@@ -3,9 +3,10 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { erc20Abi, toHex } from "viem";
 import { openEngine, type Uuid } from "../../core/index.ts";
-import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
+import { withdrawalListTypedData } from "../../core/protocol/typed-data.ts";
 import { USERS } from "../../scripts/sandbox/accounts.ts";
 import { all, openTest } from "../core/engine/fixture.ts";
+import { listOfOne } from "../one-withdrawal.ts";
 import { at, seed } from "../settlement/fixture.ts";
 import type { MemberProcess } from "./member-process.ts";
 import { type MembersWorld, operatorOf, startMembersWorld } from "./member-world.ts";
@@ -229,11 +230,12 @@ async function withdraw(client: Client, { l1 }: MembersWorld, vaultId: string, q
     recipient: OWNER.owner.address,
     deadline,
   };
-  const signature = await OWNER.owner.signTypedData(withdrawalTypedData(l1.settlement, message));
+  const signature = await OWNER.owner.signTypedData(
+    withdrawalListTypedData(l1.settlement, listOfOne(message)),
+  );
   for (;;) {
     const { status, body } = await client.send("/api/v1/withdrawals", {
-      vaultId,
-      quantity: `${quantity}`,
+      vaults: [{ vaultId, quantity: `${quantity}` }],
       deadline: `${deadline}`,
       signature,
     });

@@ -2,12 +2,13 @@ import { join } from "node:path";
 import { createPublicClient, erc20Abi, http, toHex } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { PortalIdentity, Uuid, VaultId } from "../../core/index.ts";
-import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
+import { withdrawalListTypedData } from "../../core/protocol/typed-data.ts";
 import { readRecord, recordPath } from "../../scripts/deploy/record.ts";
 import { ADMIN, COMMITTEE, USERS } from "../../scripts/sandbox/accounts.ts";
 import { type LocalChain, startChain } from "../../scripts/sandbox/chain.ts";
 import { openTest } from "../core/engine/fixture.ts";
 import { FaultyNode } from "../faulty-node.ts";
+import { listOfOne } from "../one-withdrawal.ts";
 import { at, readyAsset, seed } from "../settlement/fixture.ts";
 import { type MembersWorld, operatorOf, startMembersWorld } from "./member-world.ts";
 import { OperatorProcess } from "./operator-process.ts";
@@ -120,14 +121,22 @@ describe("a server whose application has tokens on two chains", () => {
       recipient: owner.address,
       deadline,
     };
-    const signature = await owner.signTypedData(withdrawalTypedData(portal, message));
+    const signature = await owner.signTypedData(
+      withdrawalListTypedData(portal, listOfOne(message)),
+    );
     const asked = {
-      vaultId: `${vaults[name]}`,
-      quantity: `${quantity}`,
+      vaults: [
+        {
+          vaultId: `${vaults[name]}`,
+          withdrawnBefore: `${withdrawnBefore}`,
+          quantity: `${quantity}`,
+        },
+      ],
       deadline: `${deadline}`,
       signature,
     };
-    return send("/api/v1/withdrawals", asked);
+    const { status, body } = await send("/api/v1/withdrawals", asked);
+    return { status, body: status === 202 ? body.vaults[0].withdrawal : body };
   }
   const statusOf = async (withdrawalId: string) =>
     (await send(`/api/v1/withdrawals/${withdrawalId}`)).body.status;

@@ -4,10 +4,11 @@ import { hardhat } from "viem/chains";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Hex, Uuid } from "../../core/index.ts";
 import { stateCommitmentAbi } from "../../core/l1/index.ts";
-import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
+import { withdrawalListTypedData } from "../../core/protocol/typed-data.ts";
 import { ADMIN, COMMITTEE, OPERATOR, USERS } from "../../scripts/sandbox/accounts.ts";
 import { freePort } from "../../scripts/sandbox/process.ts";
 import { openTest } from "../core/engine/fixture.ts";
+import { listOfOne } from "../one-withdrawal.ts";
 import { at, seed } from "../settlement/fixture.ts";
 import { type MembersWorld, operatorOf, startMembersWorld } from "./member-world.ts";
 import { OperatorProcess } from "./operator-process.ts";
@@ -76,14 +77,16 @@ async function withdraw(vaultId: string, recipient: Hex = owner.address) {
     recipient,
     deadline,
   };
-  const signature = await owner.signTypedData(withdrawalTypedData(world.l1.settlement, message));
-  return send("/api/v1/withdrawals", {
-    vaultId,
-    quantity: "9",
+  const signature = await owner.signTypedData(
+    withdrawalListTypedData(world.l1.settlement, listOfOne(message)),
+  );
+  const { status, body } = await send("/api/v1/withdrawals", {
+    vaults: [{ vaultId, quantity: "9" }],
     recipient,
     deadline: `${deadline}`,
     signature,
   });
+  return { status, body: status === 202 ? body.vaults[0].withdrawal : body };
 }
 /** The log's lines with a message. */
 function lines(msg: string): Record<string, unknown>[] {

@@ -12,7 +12,7 @@ import { createTestClient, hexToBytes, http, keccak256, toHex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { httpSigner, signerAccount } from "../../core/l1/index.ts";
-import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
+import { withdrawalListTypedData } from "../../core/protocol/typed-data.ts";
 import { processAccount } from "../../scripts/cli/arguments.ts";
 import { deploySettlement } from "../../scripts/deploy/settlement.ts";
 import { ADMIN, OPERATOR } from "../../scripts/sandbox/accounts.ts";
@@ -20,6 +20,7 @@ import { startChain } from "../../scripts/sandbox/chain.ts";
 import { accountOf } from "../../server/process/account.ts";
 import { cleanEnvironment, SERVER, settingsOf } from "../cli/cli.ts";
 import { openTest } from "../core/engine/fixture.ts";
+import { listOfOne } from "../one-withdrawal.ts";
 import { adminOver, readyAsset, TERMS } from "../settlement/fixture.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
@@ -172,7 +173,7 @@ describe("a signer", () => {
   ] as unknown as TransactionSerializable[];
   const settlement = { chainId: CHAIN_ID, contract: TO };
   const message = { vaultId: 1n, withdrawnBefore: 0n, quantity: 4n, recipient: TO, deadline: 9n };
-  const typedData = withdrawalTypedData(settlement, message);
+  const typedData = withdrawalListTypedData(settlement, listOfOne(message));
 
   test.each([
     ["64 bytes", (data: Hex) => `0x${sign(data).toCompactHex()}`],

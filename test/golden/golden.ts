@@ -10,11 +10,11 @@ import {
   transfersTypedData,
 } from "../../core/protocol/transfer.ts";
 import {
+  cancellationTypedData,
   claimTypedData,
   mirroredStateTypedData,
   validiumBatchTypedData,
   withdrawalListTypedData,
-  withdrawalTypedData,
 } from "../../core/protocol/typed-data.ts";
 import packageJson from "../../package.json" with { type: "json" };
 
@@ -29,8 +29,8 @@ export const MESSAGES = {
   consent: consentTypedData,
   consentRequest: consentRequestTypedData,
   mirroredState: mirroredStateTypedData,
-  withdrawal: withdrawalTypedData,
   withdrawalList: withdrawalListTypedData,
+  cancellation: cancellationTypedData,
   claim: claimTypedData,
   transfers: transfersTypedData,
   session: sessionTypedData,

@@ -156,11 +156,11 @@ async function changeMore(made: Changeable): Promise<void> {
   await tell({ type: "transfersApproved", owner, digest: hashOf(3), approvedAt: 1n });
   await tell({ type: "sessionRevoked", owner, key: stranger, revokedAt: 2n });
   const { signature, ...list } = await signedList(made, [at(vaults, 2).vaultId]);
-  await engine.withdrawals.requestList(principal, { signature, ...list });
+  await engine.withdrawals.request(principal, { signature, ...list });
   const digest = hashTypedData(
     withdrawalListTypedData(engine.settlement, { ...list, recipient: owner }),
   );
-  await tell({ type: "authorizationCancelled", digest, signer: owner });
+  await tell({ type: "authorizationCancelled", id: digest, signer: owner });
   await tell(await imported(engine, "validium", 0, BigInt(block + 1)), MIRROR.chainId);
   const { webhook } = await engine.webhooks.create(applicationId, {
     url: "https://example.com/last",
@@ -286,7 +286,7 @@ async function signedMessages(settlement: PortalIdentity) {
       commitment: hash,
       epoch: 1n,
     },
-    withdrawal: { ...listed, recipient, deadline },
+    cancellation: { signer: recipient, id: listed.vaultId },
     withdrawalList: { vaults: [listed], recipient, deadline },
     claim: { link: recipient, owner: owner.address },
     transfers: { transfers: [{ vaultId: 1n, amount: 0n, to: recipient }], deadline },

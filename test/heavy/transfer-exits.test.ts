@@ -12,10 +12,11 @@ import {
 import type { VaultId } from "../../core/index.ts";
 import { connectL1 } from "../../core/l1/index.ts";
 import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
-import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
+import { withdrawalListTypedData } from "../../core/protocol/typed-data.ts";
 import { packVaultId, unpackVaultId } from "../../core/protocol/vault.ts";
 import { exitKitText } from "../../scripts/commands/exit.ts";
 import { chainOf, openArchive } from "../archive/fixture.ts";
+import { listOfOne, withdrawOne } from "../one-withdrawal.ts";
 import { at, commitUnseen, MATURITY } from "../settlement/fixture.ts";
 import {
   becomeFinal,
@@ -141,10 +142,10 @@ describe("the exit of a transferred vault", () => {
     const deadline = BigInt(Math.floor(Date.now() / 1000) + 86_400);
     const message = { vaultId, withdrawnBefore: 0n, quantity: 1n, recipient: address(2), deadline };
     const signature = await user(2).signTypedData(
-      withdrawalTypedData(world.engine.settlement, message),
+      withdrawalListTypedData(world.engine.settlement, listOfOne(message)),
     );
-    const { withdrawalId } = await world.engine.withdrawals.request(world.principal, {
-      ...message,
+    const { withdrawalId } = await withdrawOne(world.engine, world.principal, {
+      ...listOfOne(message),
       signature,
     });
     await world.settler.round();

@@ -6,14 +6,14 @@ import type { Mode, VaultId } from "../../core/index.ts";
 import { MODES } from "../../core/model.ts";
 import type { WithdrawalCall } from "../../core/ports.ts";
 import { contractCode } from "../../core/protocol/contract-code.ts";
-import { mirroredStateTypedData, withdrawalTypedData } from "../../core/protocol/typed-data.ts";
+import { mirroredStateTypedData, withdrawalListTypedData } from "../../core/protocol/typed-data.ts";
 import { unpackVaultId } from "../../core/protocol/vault.ts";
 import { deployMirror, verifyMirror } from "../../scripts/deploy/mirror.ts";
 import { COMMITTEE, OPERATOR, THRESHOLD, USERS } from "../../scripts/sandbox/accounts.ts";
+import { listOfOne } from "../one-withdrawal.ts";
 import { at, MATURITY } from "../settlement/fixture.ts";
 import { CONFIRMATIONS, createMirrorWorld } from "./fixture.ts";
 
-const BY_CALLER = { deadline: 0n, signature: "0x" } as const;
 const OWNER = USERS[0].owner;
 
 /** One vault of each standard and mode, all of tokens that live on the far chain. */
@@ -46,7 +46,7 @@ async function callOf(vaultId: VaultId, quantity = 1n): Promise<WithdrawalCall> 
     assetPath,
     quantity,
     recipient: OWNER.address,
-    authorization: BY_CALLER,
+    authorization: null,
   };
 }
 
@@ -195,7 +195,7 @@ describe("a mirror on another chain", () => {
       header,
       quantity: 1n,
       recipient: OWNER.address,
-      authorization: BY_CALLER,
+      authorization: null,
     };
     expect(await near.l1.checkWithdrawal(call)).toContain("OtherChain");
     // The other way round, each contract knows only its own headers.
@@ -227,7 +227,8 @@ describe("a mirror on another chain", () => {
       ...call,
       authorization: {
         deadline,
-        signature: await OWNER.signTypedData(withdrawalTypedData(domain, message)),
+        list: listOfOne(message).vaults,
+        signature: await OWNER.signTypedData(withdrawalListTypedData(domain, listOfOne(message))),
       },
     });
     const second = await deployMirror(world.far.by, world.far.config);

@@ -112,7 +112,8 @@ test("a stolen key hides no batch data and no proof, whatever it changes at the 
   ).body;
   const mints = entries(world, 2);
   const hooks = "/api/v1/webhooks/{webhookId}";
-  const withdrawal = { vaultId: vaults[0]?.vaultId, quantity: "1", deadline: "1900000000" };
+  const taken = [{ vaultId: vaults[0]?.vaultId, quantity: "1" }];
+  const withdrawal = { vaults: taken, deadline: "1900000000" };
   // What a key can change, in an order in which each can happen; then the routes that are not
   // listed here, by their own examples.
   const listed: Readonly<Record<string, { readonly body?: unknown; readonly status?: number }>> = {

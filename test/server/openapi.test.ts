@@ -165,7 +165,7 @@ describe("the OpenAPI document", () => {
       JSON.stringify(schemas[name]).includes('"additionalProperties":false');
     for (const name of ["User", "MintReply", "Event", "Problem", "Webhook"])
       expect(closed(name), name).toBe(false);
-    for (const name of ["NewUser", "MintRequest", "NewWithdrawal"])
+    for (const name of ["NewUser", "MintRequest", "NewWithdrawals"])
       expect(closed(name), name).toBe(true);
     const { webhooks } = document as unknown as { webhooks: Record<string, unknown> };
     expect(Object.keys(webhooks).toSorted()).toEqual([...eventType.options].toSorted());
@@ -246,7 +246,6 @@ describe("the OpenAPI document", () => {
     const codes: Record<string, string> = {
       "POST /api/mint": "token_already_minted",
       "POST /api/v1/withdrawals": "deadline_invalid",
-      "POST /api/v1/withdrawals/bulk": "signature_invalid",
       "POST /api/v1/withdrawals/prepare": "proof_not_ready",
       "POST /api/v1/transfers": "signature_invalid",
       "POST /api/v1/transfers/prepare": "asset_not_transferable",

@@ -222,24 +222,16 @@ describe("an owner who signs in", () => {
     const giver = await signedIn(few, owner);
     expect(refusal(await ask([made], giver)).code).toBe("vault_not_found");
     expect(refusal(await ask([change], session)).code).toBe("vault_not_found");
-    // Among other vaults it is left out, with what to do.
+    // It stands in one list with others.
     const mixed = (await ask([minted, change], giver)).body;
     expect(
       mixed.typedData.message.vaults.map(({ vaultId }: { vaultId: string }) => vaultId),
-    ).toEqual([minted]);
-    expect(mixed.refused).toEqual([
-      {
-        vaultId: change,
-        error: { code: "validation_failed", detail: expect.stringContaining("alone") },
-      },
-    ]);
+    ).toEqual([minted, change]);
     const { body: prepared } = await ask([made], session);
     expect(prepared.typedData).toMatchObject({
-      primaryType: "Withdrawal",
+      primaryType: "WithdrawalList",
       message: {
-        vaultId: made,
-        quantity: "4",
-        withdrawnBefore: "0",
+        vaults: [{ vaultId: made, quantity: "4", withdrawnBefore: "0" }],
         recipient: holder.address.toLowerCase(),
       },
     });
@@ -249,9 +241,10 @@ describe("an owner who signs in", () => {
       options: SendOptions = session,
       message = {},
     ) => {
+      const [vault] = prepared.typedData.message.vaults;
       const typedData = {
         ...prepared.typedData,
-        message: { ...prepared.typedData.message, ...message },
+        message: { ...prepared.typedData.message, vaults: [{ ...vault, ...message }] },
       };
       const signature = await by.signTypedData(typedData);
       return few.send("POST", prepared.submit.path, { ...options, body: { ...body, signature } });

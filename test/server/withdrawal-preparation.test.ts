@@ -1,7 +1,7 @@
 import { hashTypedData, type TypedDataDefinition } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { withdrawalDigest, withdrawalListDigest } from "../../core/protocol/typed-data.ts";
+import { withdrawalListDigest } from "../../core/protocol/typed-data.ts";
 import {
   type Answer,
   createWorld,
@@ -68,7 +68,7 @@ const namesOf = (ids: readonly string[]) => ids.map((vaultId) => ({ vaultId }));
 const codesOf = (refused: readonly { vaultId: string; error: { code: string } }[]) =>
   refused.map(({ vaultId, error }) => [vaultId, error.code]);
 
-test("one vault is prepared as a single withdrawal, plain JSON whose digest is the protocol's", async () => {
+test("one vault is prepared as a list of one, plain JSON whose digest is the protocol's", async () => {
   const [vaultId = ""] = await vaults(1);
   const given = {
     vaults: [{ vaultId, quantity: "4" }],
@@ -81,24 +81,24 @@ test("one vault is prepared as a single withdrawal, plain JSON whose digest is t
   const { ownerAddress, typedData, submit, refused } = prepared.body;
   expect([prepared.status, ownerAddress, refused]).toEqual([200, owner.address.toLowerCase(), []]);
   const message = {
-    ...{ vaultId, withdrawnBefore: "0", quantity: "4" },
+    vaults: [{ vaultId, withdrawnBefore: "0", quantity: "4" }],
     ...{ recipient: stranger.address.toLowerCase(), deadline: soon },
   };
   expect(typedData).toMatchObject({
-    primaryType: "Withdrawal",
+    primaryType: "WithdrawalList",
     message,
     domain: { chainId: 31_337 },
   });
-  expect(Object.keys(typedData.types)).toEqual(["EIP712Domain", "Withdrawal"]);
-  const digest = withdrawalDigest(SETTLEMENT, {
-    ...{ vaultId: BigInt(vaultId), withdrawnBefore: 0n, quantity: 4n },
+  expect(Object.keys(typedData.types)).toEqual(["EIP712Domain", "WithdrawalList", "ListedVault"]);
+  const digest = withdrawalListDigest(SETTLEMENT, {
+    vaults: [{ vaultId: BigInt(vaultId), withdrawnBefore: 0n, quantity: 4n }],
     ...{ recipient: stranger.address, deadline: BigInt(soon) },
   });
   expect(hashTypedData(typedData)).toBe(digest);
   expect(submit.path).toBe("/api/v1/withdrawals");
   expect(await submitted(prepared)).toMatchObject({
     status: 202,
-    body: { vaultId, quantity: "4", status: "accepted" },
+    body: { vaults: [{ vaultId, withdrawal: { quantity: "4", status: "accepted" } }] },
   });
 });
 
@@ -131,7 +131,7 @@ test("several vaults are prepared as one list, without those that cannot be with
   expect(hashTypedData(typedData)).toBe(
     withdrawalListDigest(SETTLEMENT, { vaults: listed, recipient: owner.address, deadline }),
   );
-  expect([submit.path, nextCursor]).toEqual(["/api/v1/withdrawals/bulk", null]);
+  expect([submit.path, nextCursor]).toEqual(["/api/v1/withdrawals", null]);
   const { status, body } = await submitted(prepared);
   expect(status).toBe(202);
   expect(
@@ -162,7 +162,7 @@ test("all of a token is prepared at once, and the rest after a full list", async
   const second = (await ask({ ...all, cursor: first.nextCursor })).body;
   expect([second.typedData.message.vaults.length, second.nextCursor]).toEqual([44, null]);
   const seventh = (await ask({ ...all, tokenId: "7" })).body;
-  expect([seventh.typedData.primaryType, seventh.refused]).toEqual(["Withdrawal", []]);
+  expect([seventh.typedData.primaryType, seventh.refused]).toEqual(["WithdrawalList", []]);
   expect(refusal(await ask({ ...all, assetId: erc20.assetId })).code).toBe("vault_not_found");
   for (const wrong of [
     {},

@@ -38,37 +38,15 @@ const DOMAIN = {
   verifyingContract: SETTLEMENT.contract,
 } as const;
 
-/** A withdrawal as its owner signs it, by the documentation alone. */
-async function signed(vaultId: string, { quantity = 4n, deadline = DEADLINE, by = owner } = {}) {
-  const signature = await by.signTypedData({
-    domain: DOMAIN,
-    types: {
-      Withdrawal: [
-        { name: "vaultId", type: "uint64" },
-        { name: "withdrawnBefore", type: "uint64" },
-        { name: "quantity", type: "uint64" },
-        { name: "recipient", type: "address" },
-        { name: "deadline", type: "uint64" },
-      ],
-    },
-    primaryType: "Withdrawal",
-    message: {
-      vaultId: BigInt(vaultId),
-      withdrawnBefore: 0n,
-      quantity,
-      recipient: owner.address,
-      deadline,
-    },
-  });
-  return { vaultId, quantity: quantity.toString(), deadline: deadline.toString(), signature };
-}
-
-/** A list as its owner signs it, by the documentation alone: 4 units of each vault. */
-async function signedList(vaultIds: readonly string[], { deadline = DEADLINE, by = owner } = {}) {
+/** A list as its owner signs it, by the documentation alone: 4 units of each vault unless changed. */
+async function signedList(
+  vaultIds: readonly string[],
+  { quantity = 4n, deadline = DEADLINE, by = owner } = {},
+) {
   const vaults = vaultIds.map((vaultId) => ({
     vaultId: BigInt(vaultId),
     withdrawnBefore: 0n,
-    quantity: 4n,
+    quantity,
   }));
   const signature = await by.signTypedData({
     domain: DOMAIN,
@@ -87,17 +65,21 @@ async function signedList(vaultIds: readonly string[], { deadline = DEADLINE, by
     primaryType: "WithdrawalList",
     message: { vaults, recipient: owner.address, deadline },
   });
-  const listed = vaultIds.map((vaultId) => ({ vaultId, quantity: "4" }));
+  const listed = vaultIds.map((vaultId) => ({ vaultId, quantity: `${quantity}` }));
   return { vaults: listed, deadline: deadline.toString(), signature };
 }
+
+const signed = (vaultId: string, change: Parameters<typeof signedList>[1] = {}) =>
+  signedList([vaultId], change);
 
 const ask = (body: object, key?: string) =>
   world.send("POST", "/api/v1/withdrawals", { body, ...(key && { key }) });
 
 test("an owner's signed withdrawal is accepted, reserves its quantity and is listed", async () => {
   const vaultId = await vault(true);
-  const { status, body, headers } = await ask(await signed(vaultId));
+  const { status, body: answer } = await ask(await signed(vaultId));
   expect(status).toBe(202);
+  const [{ withdrawal: body }] = answer.vaults;
   expect(body).toMatchObject({
     vaultId,
     userId,
@@ -106,7 +88,7 @@ test("an owner's signed withdrawal is accepted, reserves its quantity and is lis
     status: "accepted",
   });
   expect(body.recipient).toBe(owner.address.toLowerCase());
-  expect((await world.send("GET", String(headers.location))).body).toEqual(body);
+  expect((await world.send("GET", `/api/v1/withdrawals/${body.withdrawalId}`)).body).toEqual(body);
   expect((await world.send("GET", `/api/v1/vaults/${vaultId}`)).body).toMatchObject({
     amount: "10",
     availableBalance: "6",
@@ -120,7 +102,7 @@ test("an owner's signed withdrawal is accepted, reserves its quantity and is lis
     mintId: null,
   });
   const again = await ask(await signed(vaultId));
-  expect([again.status, again.body]).toEqual([202, body]);
+  expect([again.status, again.body]).toEqual([202, answer]);
   const other = await ask(await signed(vaultId, { quantity: 3n }));
   expect(refusal(other)).toMatchObject({ status: 409, code: "withdrawal_pending" });
 });
@@ -138,13 +120,17 @@ test("each refusal has its code, and reserves nothing", async () => {
   });
   expect(await refused(good, readOnly)).toMatchObject({ status: 403, code: "scope_missing" });
   expect(
-    await refused({ vaultId: 1, quantity: "01", deadline: "-1", signature: "0x", more: 1 }),
+    await refused({
+      vaults: [{ vaultId: 1, quantity: "01", more: 1 }],
+      deadline: "-1",
+      signature: "x",
+    }),
   ).toEqual({
     status: 400,
     code: "validation_failed",
-    errors: ["/vaultId", "/quantity", "/deadline", "/signature", "/more"].map(
-      (field) => `${field} validation_failed`,
-    ),
+    errors: [
+      ...["/vaults/0/vaultId", "/vaults/0/quantity", "/vaults/0/more", "/deadline", "/signature"],
+    ].map((field) => `${field} validation_failed`),
   });
   expect(await world.snapshot()).toEqual(before);
 });
@@ -177,14 +163,13 @@ test("once its batch is committed on L1, a vault's proof comes with calldata for
     abi: stateCommitmentAbi,
     data: body.withdrawCalldata,
   });
-  const [content, header, vaultPath, quantity, recipient, authorization] =
-    args as readonly unknown[];
+  const [content, header, vaultPath, quantity, recipient, ...others] = args as readonly unknown[];
   expect(functionName).toBe("withdraw");
   expect(content).toMatchObject({ vaultId: BigInt(vaultId), amount: 10n, owner: owner.address });
   expect(header).toMatchObject({ batchRoot: body.batchRoot, committedAt: 1_800_000_000n });
   const alone = { siblings: [], assetIndex: 0, assetSiblings: [] };
   expect([vaultPath, quantity, recipient]).toEqual([alone, 10n, owner.address]);
-  expect(authorization).toEqual({ deadline: 0n, signature: "0x" });
+  expect(others).toEqual([]);
   const { body: settled } = await world.send("GET", `/api/v1/transactions?vaultId=${vaultId}`);
   expect(settled.data[0]).toMatchObject({
     status: "settled",
@@ -197,10 +182,8 @@ test("once its batch is committed on L1, a vault's proof comes with calldata for
 
 test("an owner's one signature withdraws from many vaults, and the answer says of each what came of it", async () => {
   const [one, two] = [await vault(true), await vault(true)];
-  const askAll = (body: object, key?: string) =>
-    world.send("POST", "/api/v1/withdrawals/bulk", { body, ...(key && { key }) });
   const list = await signedList([one, "77", two]);
-  const { status, body } = await askAll(list);
+  const { status, body } = await ask(list);
   expect(status).toBe(202);
   expect(body.vaults).toEqual([
     {
@@ -215,11 +198,11 @@ test("an owner's one signature withdraws from many vaults, and the answer says o
     },
     { vaultId: two, withdrawal: expect.objectContaining({ vaultId: two }), error: null },
   ]);
-  expect((await askAll(list)).body).toEqual(body);
+  expect((await ask(list)).body).toEqual(body);
   const readOnly = await world.newKey(["read", "mint"]);
   const before = await world.snapshot();
   const refused = async (change: object, key?: string) =>
-    refusal(await askAll({ ...list, ...change }, key));
+    refusal(await ask({ ...list, ...change }, key));
   expect(await refused({ deadline: (DEADLINE + 1n).toString() })).toMatchObject({
     code: "signature_invalid",
   });

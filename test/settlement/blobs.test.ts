@@ -49,7 +49,7 @@ describe("a rollup in blobs", () => {
     expect(await world.transactionStatus(vaults.sword)).toBe("finalized");
   });
 
-  test("pays by the relay, single and by a list, and proves what anyone can check", async () => {
+  test("pays by the relay, and proves what anyone can check", async () => {
     const { settler, engine, chain, users } = world;
     await world.requestWithdrawal(vaults.points as VaultId, 200n);
     await world.requestWithdrawal(vaults.long as VaultId, 2n);

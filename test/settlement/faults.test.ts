@@ -177,7 +177,7 @@ describe("withdrawals", () => {
     const stranger = at(world.users, 1).owner;
     const request = {
       ...{ vault, header, siblings, assetPath, quantity: 1n },
-      ...{ recipient: stranger.address, authorization: { deadline: 0n, signature: "0x" as const } },
+      ...{ recipient: stranger.address, authorization: null },
     };
     const address = l1.settlement.contract;
     const args = withdrawalBatchArguments([request], 500_000n);

@@ -30,7 +30,7 @@ import type {
   SealedBatch,
 } from "../../core/ports.ts";
 import { compactSignature, encodeAttestation } from "../../core/protocol/attestation.ts";
-import { withdrawalListTypedData, withdrawalTypedData } from "../../core/protocol/typed-data.ts";
+import { withdrawalListTypedData } from "../../core/protocol/typed-data.ts";
 import type { NewAsset } from "../../core/tenants/assets.ts";
 import { lower } from "../../scripts/deploy/deployer.ts";
 import { deploySettlement, type SettlementConfig } from "../../scripts/deploy/settlement.ts";
@@ -46,6 +46,7 @@ import {
 import { startAnvil } from "../anvil.ts";
 import { sourceOf } from "../archive/fixture.ts";
 import { mintOf, openTest } from "../core/engine/fixture.ts";
+import { listOfOne, withdrawOne } from "../one-withdrawal.ts";
 
 /** Seconds. */
 export const MATURITY = 100n;
@@ -406,13 +407,10 @@ const deeds = {
       recipient: owner.address,
       deadline,
     };
-    const signature = await owner.signTypedData(withdrawalTypedData(portal, message));
-    return this.engine.withdrawals.request(this.principal, {
-      vaultId,
-      quantity,
-      deadline,
-      signature,
-    });
+    const signature = await owner.signTypedData(
+      withdrawalListTypedData(portal, listOfOne(message)),
+    );
+    return withdrawOne(this.engine, this.principal, { ...listOfOne(message), signature });
   },
 
   /**
@@ -426,7 +424,7 @@ const deeds = {
     const signature = await owner.signTypedData(
       withdrawalListTypedData(this.engine.settlement, message),
     );
-    return this.engine.withdrawals.requestList(this.principal, { vaults, deadline, signature });
+    return this.engine.withdrawals.request(this.principal, { vaults, deadline, signature });
   },
 
   /** The owner's own withdrawal, past engine and operator. */
@@ -445,8 +443,13 @@ const deeds = {
     });
     const { header, ...proof } = await this.engine.proofs.exit(vaultId);
     if (header === null) throw new Error("the vault is not on L1");
-    const authorization = { deadline: 0n, signature: "0x" } as const;
-    await own.withdrawOwn({ ...proof, header, quantity, recipient: owner.address, authorization });
+    await own.withdrawOwn({
+      ...proof,
+      header,
+      quantity,
+      recipient: owner.address,
+      authorization: null,
+    });
   },
 
   transactionStatus(this: Actors, vaultId: VaultId): Promise<string> {

@@ -136,7 +136,7 @@ async function isPaidByL1(
         ...proof,
         quantity: amount,
         recipient: at(USERS, 2).owner.address,
-        authorization: { deadline: 0n, signature: "0x" },
+        authorization: null,
       }),
     });
     return true;

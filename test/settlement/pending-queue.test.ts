@@ -4,6 +4,7 @@ import { pendingQueue } from "../../core/l1/settlement/withdrawal-sender.ts";
 import type { PendingOptions } from "../../core/l1/withdrawals/pending.ts";
 import { fixture, mintOf, requestOf } from "../core/engine/fixture.ts";
 import { committed, HOME, ownerAddress, withdrawn } from "../core/engine/l1-fixture.ts";
+import { withdrawOne } from "../one-withdrawal.ts";
 
 /**
  * A queue, and how many withdrawals it has listed and read of the engine's since it was last asked.
@@ -44,9 +45,11 @@ async function asking() {
   await engine.operator.seal("validium");
   const deadline = BigInt(clock.now / 1_000 + 3_600);
   const ask = async (...vaults: bigint[]) => {
-    const asked = { quantity: 1n, deadline, signature: "0x1234" } as const;
-    for (const vaultId of vaults)
-      await engine.withdrawals.request(tenant.principal, { vaultId, ...asked });
+    const asked = { deadline, signature: "0x1234" } as const;
+    for (const vaultId of vaults) {
+      const listed = [{ vaultId, withdrawnBefore: 0n, quantity: 1n }];
+      await withdrawOne(engine, tenant.principal, { vaults: listed, ...asked });
+    }
   };
   const commit = async () =>
     engine.operator.recordEvents(HOME, [await committed(engine, "validium", 0, 7n)], 9n);

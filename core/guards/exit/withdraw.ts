@@ -2,7 +2,7 @@ import { pause } from "../../backoff.ts";
 import { type ErrorCode, MintmarkError } from "../../errors.ts";
 import type { Address, Hash, VaultId } from "../../model.ts";
 import type { L1Committer, L1Owner, L1Reader, L1Receipt, WithdrawalCall } from "../../ports.ts";
-import { isTransferred, tipIdOf } from "../../protocol/transfer-proof.ts";
+import { sharesOf, tipIdOf } from "../../protocol/transfer-proof.ts";
 import { type ExitKit, requireWholeKit } from "./kit.ts";
 import { type SearchOptions, type Standing, type StandingChain, standingOf } from "./standing.ts";
 
@@ -71,7 +71,7 @@ export async function exitWithKit(options: ExitOptions): Promise<ExitResult> {
 
 /** The contract's call of a planned exit. The owner itself sends, so no signature is needed. */
 function ownCall({ kit, quantity, recipient }: ExitPlan): WithdrawalCall {
-  return { ...kit, quantity, recipient, authorization: { deadline: 0n, signature: "0x" } };
+  return { ...kit, quantity, recipient, authorization: null };
 }
 
 /**
@@ -161,8 +161,8 @@ export interface VaultExit {
 
 /**
  * Withdraws all that is left of many vaults, up to 21 in one transaction of their owner; one with
- * transfers has a transaction of its own. A vault that cannot be withdrawn now is left out with its
- * reason, and stops no other.
+ * transfers counts twice. A vault that cannot be withdrawn now is left out with its reason, and
+ * stops no other.
  *
  * @throws MintmarkError `validation_failed` for a damaged kit, another contract or account, or a
  *   vault twice; `l1_failed` when L1 cannot be asked
@@ -207,15 +207,21 @@ export async function exitWithKits(options: ExitAllOptions): Promise<VaultExit[]
   return kits.map(({ tip }) => exits.get(tip.vaultId) as VaultExit);
 }
 
-/** The withdrawals of each transaction. The contract has no batch of vaults with transfers. */
+/** The withdrawals of each transaction, of at most so many shares. */
 function* groupsOf(
   calls: readonly WithdrawalCall[],
   most: number,
 ): Generator<readonly WithdrawalCall[]> {
-  const together = calls.filter((call) => !isTransferred(call));
-  for (let first = 0; first < together.length; first += most)
-    yield together.slice(first, first + most);
-  for (const call of calls) if (isTransferred(call)) yield [call];
+  let group: WithdrawalCall[] = [];
+  for (const call of calls) {
+    const shares = [...group, call].reduce((sum, each) => sum + sharesOf(each), 0);
+    if (shares > most) {
+      yield group;
+      group = [];
+    }
+    group.push(call);
+  }
+  if (group.length > 0) yield group;
 }
 
 /** The errors of a vault that is no longer its owner's, or empty. */

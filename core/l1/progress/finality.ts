@@ -142,9 +142,11 @@ async function revertEvents(
   const [gte, lt] = [prefixOf.l1Event(chainId, blockNumber), endOf(prefixOf.l1Event(chainId))];
   for await (const [key, stored] of ledger.store.entries({ gte, lt, reverse: true })) {
     const event = decodeRecord(l1EventRecord, stored, "An L1 event");
-    const { vaultId, withdrawalIds, imported } = event;
+    const { vaultId, withdrawalIds, imported, cancelled } = event;
     group.remove(key);
     await revertPower(ledger, group, event);
+    if (cancelled !== null)
+      group.remove(keyOf.cancellation(chainId, cancelled.signer, cancelled.id));
     if (imported !== null) group.remove(keyOf.import(chainId, imported.mode, imported.batchNumber));
     if (vaultId !== null) {
       const place = placeOfL1Event(key);

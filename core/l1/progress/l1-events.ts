@@ -23,7 +23,7 @@ import type {
   WithdrawalRecord,
 } from "../../store/records.ts";
 import * as records from "../../store/records.ts";
-import { keyOf, placeOfL1Event, prefixOf } from "../../store/store-keys.ts";
+import { keyOf, PRESENT, placeOfL1Event, prefixOf } from "../../store/store-keys.ts";
 import { judgeBatch, judgeSpender } from "../../transfers/judge.ts";
 import { applyPower, type PowerEvent } from "../../transfers/powers.ts";
 import { orNull, requireHash } from "../../validate.ts";
@@ -74,8 +74,7 @@ export async function recordEvents(
     if (observed !== null && first <= observed)
       await requireRecorded(ledger, chainId, read, first, least(toBlock, observed));
     const added: L1Event[] = [];
-    for (const event of read)
-      if (!(await isApplied(ledger, group, chainId, event))) added.push(event);
+    for (const event of read) if (!(await isApplied(ledger, chainId, event))) added.push(event);
     if (fromBlock !== undefined && (await followsGap(ledger, group, added))) return null;
     const [earliest] = added;
     let final = finalized;
@@ -137,17 +136,10 @@ function leftOut(blockNumber: bigint): MintmarkError {
 }
 
 /** Whether nothing of the event is left to apply. */
-async function isApplied(
-  ledger: Ledger,
-  group: Group,
-  chainId: bigint,
-  event: L1Event,
-): Promise<boolean> {
+async function isApplied(ledger: Ledger, chainId: bigint, event: L1Event): Promise<boolean> {
   const { type, blockNumber, logIndex } = event;
   if (type === "batchCommitted") return isRecordedCommit(ledger, event);
   if (type === "assetTransferable") return true;
-  if (type === "authorizationCancelled")
-    return (await cancelledBy(ledger, group, event)).cancelled.length === 0;
   const key =
     type === "batchImported"
       ? keyOf.import(chainId, event.mode, event.batchNumber)
@@ -378,12 +370,27 @@ async function applyCancelled(
   event: Cancelled,
 ): Promise<void> {
   const { blockNumber, logIndex } = event;
-  const { vaultId, cancelled } = await cancelledBy(ledger, group, event);
-  if (cancelled.length === 0) return;
+  const eventKey = keyOf.l1Event(chainId, blockNumber, logIndex);
+  if ((await group.read(ledger.store, eventKey)) !== undefined) return;
+  const id = requireHash("id", event.id);
   const signer = event.signer.toLowerCase() as Address;
-  const digest = requireHash("digest", event.digest);
-  const facts = { chainId, signer, digest, blockNumber, logIndex };
-  const { time } = ledger.record(group, { kind: "authorizationCancelled", ...facts });
+  const cancelled: WithdrawalRecord[] = [];
+  for (const withdrawalId of await authorizedBy(ledger, group, id)) {
+    const known = await vaults.latestWithdrawal(ledger, group, withdrawalId);
+    const { owner } = await readVault(ledger, placeOf(known.vaultId));
+    // Anybody can cancel for themselves. Only the owner's cancellation counts.
+    if (vaults.isPending(known) && owner === signer) cancelled.push(known);
+  }
+  cancelled.sort((a, b) => a.journalSequence - b.journalSequence);
+  const { time } = ledger.record(group, {
+    kind: "authorizationCancelled",
+    chainId,
+    signer,
+    id,
+    blockNumber,
+    logIndex,
+  });
+  group.put(keyOf.cancellation(chainId, signer, id), PRESENT);
   const failure = "The owner has cancelled the authorization on L1.";
   for (const known of cancelled)
     vaults.putFailed(
@@ -394,55 +401,24 @@ async function applyCancelled(
       failure,
       time,
     );
-  const decided = {
-    ...records.NO_EVENT,
-    vaultId,
-    withdrawalIds: cancelled.map(({ withdrawalId }) => withdrawalId),
-  };
-  group.stage(
-    keyOf.l1Event(chainId, blockNumber, logIndex),
-    encodeRecord(records.l1EventRecord, decided),
-  );
+  const withdrawalIds = cancelled.map(({ withdrawalId }) => withdrawalId);
+  const told = { ...records.NO_EVENT, withdrawalIds, cancelled: { signer, id } };
+  group.stage(eventKey, encodeRecord(records.l1EventRecord, told));
 }
 
-/** The pending withdrawals that a cancellation ends, oldest first; one vault's, or a list's. */
-async function cancelledBy(ledger: Ledger, group: Group, event: Cancelled) {
-  const { vaultId, withdrawalIds } = await authorizedBy(
-    ledger,
-    group,
-    requireHash("digest", event.digest),
-  );
-  const cancelled: WithdrawalRecord[] = [];
-  for (const withdrawalId of withdrawalIds) {
-    const known = await vaults.latestWithdrawal(ledger, group, withdrawalId);
-    const { owner } = await readVault(ledger, placeOf(known.vaultId));
-    // Anybody can cancel a digest of their own making. Only the owner's cancellation counts.
-    if (vaults.isPending(known) && owner === event.signer.toLowerCase()) cancelled.push(known);
-  }
-  cancelled.sort((a, b) => a.journalSequence - b.journalSequence);
-  return { vaultId, cancelled };
-}
-
-/**
- * What was accepted for a signed digest: the withdrawal of its vault, or those of a list's vaults.
- */
-async function authorizedBy(ledger: Ledger, group: Group, digest: Hash) {
-  const single = await group.read(ledger.store, keyOf.authorization(digest));
-  if (single !== undefined) {
-    const withdrawalId = decodeRecord(records.withdrawalIdRecord, single, "An authorization");
-    const { vaultId } = await vaults.latestWithdrawal(ledger, group, withdrawalId);
-    return { vaultId, withdrawalIds: [withdrawalId] };
-  }
-  const list = await group.read(ledger.store, keyOf.withdrawalList(digest));
-  if (list === undefined) return { vaultId: null, withdrawalIds: [] };
+/** The withdrawals that a list of this digest, or lists' entries of the vault of this id, ask for. */
+async function authorizedBy(ledger: Ledger, group: Group, id: Hash): Promise<readonly Uuid[]> {
+  if (BigInt(id) <= MAX_UINT64)
+    return (await vaults.readActivity(ledger, group, BigInt(id))).pending;
+  const list = await group.read(ledger.store, keyOf.withdrawalList(id));
+  if (list === undefined) return [];
   const { vaults: listed } = decodeRecord(
     records.withdrawalListRecord,
     list,
     "A list of withdrawals",
   );
-  return { vaultId: null, withdrawalIds: listed.flatMap(({ withdrawalId }) => withdrawalId ?? []) };
+  return listed.flatMap(({ withdrawalId }) => withdrawalId ?? []);
 }
-
 const MAX_LOG_INDEX = 2 ** 32 - 1;
 
 /** Checks an event's form, whichever reader gave it. Throws `validation_failed`. */

@@ -3,7 +3,7 @@ import { messageOf } from "../../errors.ts";
 import { batchIdOf, type Hash, type Uuid } from "../../model.ts";
 import type { SettlementPort } from "../../operator.ts";
 import type { Clock, Portal, WithdrawalCall } from "../../ports.ts";
-import { isTransferred, tipOwnerOf } from "../../protocol/transfer-proof.ts";
+import { sharesOf, tipOwnerOf } from "../../protocol/transfer-proof.ts";
 import { unpackVaultId, type VaultPlace } from "../../protocol/vault.ts";
 import type { PendingWithdrawal } from "../withdrawals/pending.ts";
 import { type Follower, SECOND_LOOK_MS } from "./follower.ts";
@@ -104,12 +104,12 @@ export class WithdrawalSender {
       else ready.push(pending);
       if (ready.length === PER_PASS * most) break;
     }
-    const groups = groupsOf(ready, most);
+    const groups = groupsOf(ready, most, () => 1);
     let sent = 0;
     const sending = Array.from({ length: UNDER_WAY }, async () => {
       for (const group of groups) {
         signal?.throwIfAborted();
-        const count = await this.#sendGroup(group, signal);
+        const count = await this.#sendGroup(group, most, signal);
         sent += count;
       }
     });
@@ -147,7 +147,11 @@ export class WithdrawalSender {
     this.#expired.delete(withdrawal.withdrawalId);
   }
 
-  async #sendGroup(group: readonly PendingWithdrawal[], signal?: AbortSignal): Promise<number> {
+  async #sendGroup(
+    group: readonly PendingWithdrawal[],
+    most: number,
+    signal?: AbortSignal,
+  ): Promise<number> {
     const sendable: Sendable[] = [];
     for (const pending of group) {
       const call = await this.#callOf(pending);
@@ -163,11 +167,9 @@ export class WithdrawalSender {
       if (reason === null) ready.push(pending);
       else if (!(await this.#isDecided(pending, signal))) await this.#refuse(pending, reason);
     }
-    // A transaction takes one vault with transfers.
-    const together = ready.filter(({ call }) => !isTransferred(call));
-    let sent = together.length === 0 ? 0 : await this.#relay(together, signal);
-    for (const pending of ready)
-      if (isTransferred(pending.call)) sent += await this.#relay([pending], signal);
+    let sent = 0;
+    for (const calls of groupsOf(ready, most, ({ call }) => sharesOf(call)))
+      sent += await this.#relay(calls, signal);
     return sent;
   }
 
@@ -280,22 +282,26 @@ function causeOf(call: WithdrawalCall): string {
   return `${tipOwnerOf(call)} ${call.vault.assetType}`.toLowerCase();
 }
 
-/** Groups of one transaction each. A signed list counts as one more withdrawal. */
-function* groupsOf(
-  ready: readonly PendingWithdrawal[],
+/** Groups of one transaction each, of at most so many shares. A signed list is one more. */
+function* groupsOf<P extends PendingWithdrawal>(
+  ready: readonly P[],
   most: number,
-): Generator<readonly PendingWithdrawal[]> {
-  let group: PendingWithdrawal[] = [];
+  sharesOf: (pending: P) => number,
+): Generator<readonly P[]> {
+  let group: P[] = [];
   let lists = new Set<Hash>();
+  let shares = 0;
   for (const pending of ready) {
-    const isListed = pending.authorization.list !== undefined;
-    if (group.length + lists.size + (isListed && !lists.has(pending.digest) ? 2 : 1) > most) {
+    const ownShares = sharesOf(pending) + (lists.has(pending.digest) ? 0 : 1);
+    if (shares + ownShares > most && group.length > 0) {
       yield group;
       group = [];
       lists = new Set();
+      shares = 0;
     }
+    shares += sharesOf(pending) + (lists.has(pending.digest) ? 0 : 1);
+    lists.add(pending.digest);
     group.push(pending);
-    if (isListed) lists.add(pending.digest);
   }
   if (group.length > 0) yield group;
 }

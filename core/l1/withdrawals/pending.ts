@@ -56,17 +56,15 @@ export async function pendingWithdrawal(
   };
 }
 
-async function authorizationOf(ledger: Ledger, { digest, deadline, signature }: WithdrawalRecord) {
-  if (signature !== "0x") return { deadline, signature };
+async function authorizationOf(
+  ledger: Ledger,
+  { digest, deadline }: WithdrawalRecord,
+): Promise<WithdrawalAuthorization> {
   const stored = await ledger.store.get(keyOf.withdrawalList(digest));
   if (stored === undefined)
     throw new MintmarkError("store_corrupt", `The list of digest ${digest} is missing.`);
-  const { vaults: listed, ...list } = decodeRecord(
-    withdrawalListRecord,
-    stored,
-    "A list of withdrawals",
-  );
-  return { deadline, signature: list.signature, list: listed };
+  const { signature, vaults } = decodeRecord(withdrawalListRecord, stored, "A list of withdrawals");
+  return { deadline, signature, list: vaults };
 }
 
 /** A withdrawal that waits for its transaction. */
@@ -75,9 +73,8 @@ export interface PendingWithdrawal {
   /** Position in the order of requests; later ones have greater numbers. */
   readonly sequence: number;
   readonly standard: Standard;
-  /** The message that the owner signed; withdrawals of one list share it. */
+  /** The list that the owner signed. */
   readonly digest: Hash;
-  /** The owner's signature, of the withdrawal alone or of a list. */
   readonly authorization: WithdrawalAuthorization;
   /**
    * The header of the vault's batch there, as in `exitProof`; null while its contract does not know

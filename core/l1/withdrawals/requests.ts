@@ -4,37 +4,30 @@ import { MintmarkError } from "../../errors.ts";
 import type { EngineContext } from "../../ledger/context.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import { markRequest } from "../../ledger/marks.ts";
-import type { Address, Hash, Hex, Principal, Uuid, VaultId, Withdrawal } from "../../model.ts";
+import type { Address, Hash, Hex, Uuid, VaultId, Withdrawal } from "../../model.ts";
 import { MODES } from "../../model.ts";
-import type { ListedVault, PortalIdentity } from "../../ports.ts";
+import type { ListedVault } from "../../ports.ts";
 import { isSignedBy } from "../../protocol/signature.ts";
 import {
+  cancellationId,
   MAX_LISTED_VAULTS,
-  withdrawalDigest,
   withdrawalListDigest,
 } from "../../protocol/typed-data.ts";
 import { requireNotLeftOut, requireNotVoid } from "../../sealing/void-runs.ts";
 import type { Group } from "../../store/group.ts";
 import { decodeRecord, encodeRecord } from "../../store/layout.ts";
 import type { ActivityRecord, WithdrawalRecord } from "../../store/records.ts";
-import {
-  bigRecord,
-  withdrawalIdRecord,
-  withdrawalListRecord,
-  withdrawalRecord,
-} from "../../store/records.ts";
-import { endOf, keyOf, prefixOf, requestByKey } from "../../store/store-keys.ts";
+import { withdrawalListRecord, withdrawalRecord } from "../../store/records.ts";
+import { keyOf, prefixOf, requestByKey } from "../../store/store-keys.ts";
 import type { StoredVault } from "../../store/vault-columns.ts";
 import { requireKey } from "../../tenants/api-keys.ts";
 import { requireAddress } from "../../validate.ts";
 import { putActivity, putWithdrawal, reserve, withdrawalView } from "../../vaults/activity.ts";
+import { faultOf, requireDeadline, type VaultCaller } from "../../vaults/signed-requests.ts";
 import { batchAt, decodeActivity, ownVaults, placeOf } from "../../vaults/vaults.ts";
 import { portalOf } from "../progress/portals.ts";
 
-/** Earlier totals of a vault among which a repeated request is recognised. */
-const MAX_TOTALS = 1_000;
-
-/** What an owner has signed once for many vaults. */
+/** What an owner has signed. */
 export interface WithdrawalListRequest {
   /**
    * 1 to 256, each vault once, in the order that was signed. All have one owner, and tokens of one
@@ -45,7 +38,10 @@ export interface WithdrawalListRequest {
   readonly recipient?: Address;
   /** Seconds since 1970, as signed. */
   readonly deadline: bigint;
-  /** The owner's EIP-712 `WithdrawalList` message, of the same domain as a single withdrawal's. */
+  /**
+   * The owner's EIP-712 `WithdrawalList` message. The domain's contract is the one that `portal`
+   * names for the token's chain.
+   */
   readonly signature: Hex;
 }
 
@@ -62,103 +58,87 @@ export type ListedWithdrawal =
 
 type Outcome = { readonly withdrawalId: Uuid; readonly repeated: boolean } | MintmarkError;
 
-/** A list, or a withdrawal from one vault, of which the total before it may be unknown. */
-interface SignedRequest extends Omit<WithdrawalListRequest, "vaults"> {
-  readonly vaults: readonly (Omit<ListedVault, "withdrawnBefore"> & {
-    readonly withdrawnBefore?: bigint;
-  })[];
-}
-
 export async function requestWithdrawals(
   { ledger, writer }: EngineContext,
-  caller: WithdrawalCaller,
-  request: SignedRequest,
-  isList: boolean,
+  caller: VaultCaller,
+  request: WithdrawalListRequest,
   signal?: AbortSignal,
 ): Promise<ListedWithdrawal[]> {
   const signature = signatureOf(request);
-  const { deadline } = request;
-  requireEachOnce(request.vaults);
-  const found = await ownVaults(ledger, caller, request.vaults);
+  const { deadline, vaults: listed } = request;
+  requireEachOnce(listed);
+  const found = await ownVaults(ledger, caller, listed);
   const { owner, chainId } = commonTo(ledger, found);
   const recipient =
     request.recipient === undefined ? owner : requireAddress("recipient", request.recipient);
   // The owner signs for the contract that pays on the token's chain. The message is worthless
   // elsewhere.
   const portal = portalOf(ledger, chainId);
-  const common = { chainId, recipient, deadline, signature };
-  const { listed, isKnown } = isList
-    ? { listed: request.vaults as readonly ListedVault[], isKnown: false }
-    : await signedTotal(ledger, portal, { ...(request.vaults[0] as ListedVault), ...common });
-  const [first] = listed as readonly [ListedVault];
-  const digest = isList
-    ? withdrawalListDigest(portal, { vaults: listed, ...common })
-    : withdrawalDigest(portal, { ...first, ...common });
-  const key = (isList ? keyOf.withdrawalList : keyOf.authorization)(digest);
-  const earlier = decodeSigned(await ledger.store.get(key), listed, isList);
-  if (!isList && earlier === undefined) {
-    requireDeadline(ledger, deadline);
-    requireReady(ledger, first.vaultId, found[0] as StoredVault);
-  }
-  if (!isKnown && earlier?.signature !== signature)
+  const digest = withdrawalListDigest(portal, { vaults: listed, recipient, deadline });
+  const key = keyOf.withdrawalList(digest);
+  const earlier = decodeList(await ledger.store.get(key));
+  if (earlier === undefined) requireDeadline(ledger, deadline, MIN_VALIDITY);
+  if (earlier?.signature !== signature)
     await requireSignature(ledger, chainId, owner, digest, signature, signal);
+  const ids = [digest, ...listed.map(({ vaultId }) => cancellationId(vaultId))];
+  const cancellations = ids.map((id) => keyOf.cancellation(chainId, owner, id));
   const outcomes = await writer.run<Outcome[]>(
     {
       weight: listed.length,
-      keys: () => [key, ...listed.map(({ vaultId }) => keyOf.activity(vaultId))],
-      apply(group, [stored, ...activities]) {
+      keys: () => [key, ...listed.map(({ vaultId }) => keyOf.activity(vaultId)), ...cancellations],
+      apply(group, [stored, ...others]) {
         if (!("owner" in caller)) requireKey(ledger, caller);
-        const known = decodeSigned(group.resolve(key, stored), listed, isList);
-        const list = known ?? {
-          signature,
-          vaults: listed.map((vault) => ({ ...vault, withdrawalId: null })),
-        };
+        const known = decodeList(group.resolve(key, stored));
+        const isCancelled = cancellations.map(
+          (cancellation, i) => group.resolve(cancellation, others[listed.length + i]) !== undefined,
+        );
         // What is wrong with the request as a whole is said of it, unless some of it was accepted
         // before.
         const fault = faultOf(() => {
           ledger.requirePromising();
-          requireDeadline(ledger, deadline);
+          requireDeadline(ledger, deadline, MIN_VALIDITY);
+          if (isCancelled[0]) throw new MintmarkError("signature_invalid", CANCELLED_LIST);
         });
         if (fault !== null && known === undefined) throw fault;
         const checked = listed.map((each, i) => {
-          const [vault, earlierId] = [found[i] ?? null, list.vaults[i]?.withdrawalId ?? null];
+          const [vault, earlierId] = [found[i] ?? null, known?.vaults[i]?.withdrawalId ?? null];
           if (vault === null) return new MintmarkError("vault_not_found");
           if (earlierId !== null) return { withdrawalId: earlierId, repeated: true };
-          const activity = decodeActivity(
-            group.resolve(keyOf.activity(each.vaultId), activities[i]),
-          );
+          const activity = decodeActivity(group.resolve(keyOf.activity(each.vaultId), others[i]));
           const ownFault = faultOf(() => {
-            if (isList) requireListable(ledger, each.vaultId);
+            if (isCancelled[1 + i]) throw new MintmarkError("signature_invalid", CANCELLED_VAULT);
             requireAcceptable(ledger, caller, each, vault, activity);
           });
           return fault ?? ownFault ?? { vault, activity };
         });
+        const [first] = checked;
+        if (known === undefined && first instanceof MintmarkError && checked.every(isError))
+          throw first;
         if (checked.every(isOutcome)) return checked;
-        if (isList && known === undefined)
+        if (known === undefined)
           ledger.record(group, { kind: "withdrawalListSigned", digest, signature, vaults: listed });
         const accepted = checked.map((one, i) => {
           if (isOutcome(one)) return one;
-          const single = isList ? "0x" : signature;
-          const facts = {
+          const { withdrawalId } = acceptWithdrawal(ledger, group, one.vault, one.activity, {
             ...(listed[i] as ListedVault),
-            ...common,
+            chainId,
+            recipient,
+            deadline,
             digest,
-            signature: single,
-          } as const;
-          const { withdrawalId } = acceptWithdrawal(ledger, group, one.vault, one.activity, facts);
+          });
           return { withdrawalId, repeated: false };
         });
         // Vaults of another application keep the withdrawals that it asked for.
-        const vaults = list.vaults.map((vault, i) => {
+        const vaults = listed.map((vault, i) => {
           const outcome = accepted[i];
-          return outcome && "withdrawalId" in outcome
-            ? { ...vault, withdrawalId: outcome.withdrawalId }
-            : vault;
+          const withdrawalId =
+            outcome && "withdrawalId" in outcome
+              ? outcome.withdrawalId
+              : (known?.vaults[i]?.withdrawalId ?? null);
+          return { ...vault, withdrawalId };
         });
-        const record = isList
-          ? encodeRecord(withdrawalListRecord, { signature: list.signature ?? signature, vaults })
-          : encodeRecord(withdrawalIdRecord, vaults[0]?.withdrawalId as Uuid);
-        group.stage(key, record);
+        const list = { signature: known?.signature ?? signature, vaults };
+        group.stage(key, encodeRecord(withdrawalListRecord, list));
         return accepted;
       },
     },
@@ -167,57 +147,13 @@ export async function requestWithdrawals(
   return Promise.all(listed.map((each, i) => viewOf(ledger, each, outcomes[i] as Outcome)));
 }
 
-/**
- * What was accepted under a digest. A single withdrawal has the signature itself, so its digest
- * names only that.
- */
-function decodeSigned(stored: Buffer | undefined, vaults: readonly ListedVault[], isList: boolean) {
-  if (stored === undefined) return undefined;
-  if (isList) return decodeRecord(withdrawalListRecord, stored, "A list of withdrawals");
-  const withdrawalId = decodeRecord(withdrawalIdRecord, stored, "An authorization");
-  return { signature: null, vaults: vaults.map((vault) => ({ ...vault, withdrawalId })) };
-}
+const CANCELLED_LIST = "The owner has cancelled this list on L1. Sign another one.";
+export const CANCELLED_VAULT =
+  "The owner has cancelled on L1 what it signs of this vault. Only the owner itself can withdraw it there.";
 
-type Asked = Pick<
-  WithdrawalRecord,
-  "vaultId" | "quantity" | "recipient" | "deadline" | "signature"
->;
-
-/**
- * The vault with the total that its owner signed: that of an earlier request with the same
- * signature, or the given one, or the present one.
- */
-async function signedTotal(
-  ledger: Ledger,
-  portal: PortalIdentity,
-  asked: Asked & { readonly withdrawnBefore?: bigint },
-) {
-  const { vaultId, quantity } = asked;
-  const { withdrawn } = decodeActivity(await ledger.store.get(keyOf.activity(vaultId)));
-  const totals = new Set([0n, withdrawn]);
-  const events = prefixOf.vaultEvent(vaultId);
-  const newest = { gte: events, lt: endOf(events), reverse: true, limit: MAX_TOTALS };
-  for await (const [, total] of ledger.store.entries(newest))
-    totals.add(decodeRecord(bigRecord, total, "A vault's total"));
-  const before = [...totals];
-  const digests = before.map((withdrawnBefore) =>
-    withdrawalDigest(portal, { ...asked, withdrawnBefore }),
-  );
-  const ids = await ledger.store.getMany(digests.map(keyOf.authorization));
-  for (const [i, id] of ids.entries()) {
-    if (id === undefined) continue;
-    const { signature } = await readWithdrawal(
-      ledger,
-      decodeRecord(withdrawalIdRecord, id, "An authorization"),
-    );
-    const withdrawnBefore = before[i] as bigint;
-    if (signature === asked.signature)
-      return { listed: [{ vaultId, quantity, withdrawnBefore }], isKnown: true };
-  }
-  return {
-    listed: [{ vaultId, quantity, withdrawnBefore: asked.withdrawnBefore ?? withdrawn }],
-    isKnown: false,
-  };
+/** What was accepted under a digest; undefined for nothing. */
+function decodeList(stored: Buffer | undefined) {
+  return stored && decodeRecord(withdrawalListRecord, stored, "A list of withdrawals");
 }
 
 /** Throws `store_corrupt` when it is missing. */
@@ -231,38 +167,12 @@ export async function readWithdrawal(
   return decodeRecord(withdrawalRecord, stored, `Withdrawal ${withdrawalId}`);
 }
 
+function isError(checked: object): checked is MintmarkError {
+  return checked instanceof MintmarkError;
+}
+
 function isOutcome(checked: Outcome | object): checked is Outcome {
   return "withdrawalId" in checked || checked instanceof MintmarkError;
-}
-
-/** L1 takes no list for a vault that a transfer made. */
-function isTransferred(ledger: Ledger, vaultId: VaultId): boolean {
-  return batchAt(ledger, placeOf(vaultId)).transfers;
-}
-
-/**
- * Whether it is one vault, which a transfer made, so that its owner signs a single `Withdrawal`.
- */
-export function isAlone(ledger: Ledger, vaults: readonly Pick<ListedVault, "vaultId">[]): boolean {
-  const first = Array.isArray(vaults) && vaults.length === 1 ? vaults[0] : undefined;
-  return first !== undefined && isTransferred(ledger, first.vaultId);
-}
-
-export function requireListable(ledger: Ledger, vaultId: VaultId): void {
-  if (!isTransferred(ledger, vaultId)) return;
-  const detail =
-    "A transfer made this vault. Ask for it alone and sign one withdrawal, or use its exit kit.";
-  throw new MintmarkError("validation_failed", detail);
-}
-
-export function faultOf(check: () => unknown): MintmarkError | null {
-  try {
-    check();
-    return null;
-  } catch (error) {
-    if (error instanceof MintmarkError) return error;
-    throw error;
-  }
 }
 
 export function requireEachOnce(listed: readonly Pick<ListedVault, "vaultId">[]): void {
@@ -305,32 +215,15 @@ async function viewOf(
 }
 
 /** Least seconds until the deadline of a new request. With less it would not reach L1 in time. */
-const MIN_VALIDITY = 60n;
-/**
- * Seconds until the engine gives up a withdrawal that L1 keeps refusing, and frees its reserve: 30
- * days.
- */
-const MAX_VALIDITY = 2_592_000n;
+export const MIN_VALIDITY = 60n;
 /** Bound for the signatures of wallet contracts, which have forms of their own. */
 const SIGNATURE = /^0x(?:[0-9a-f]{2}){1,4096}$/;
-
-/**
- * Asks for withdrawals: an application from its vaults, or an owner from its own of any
- * application.
- */
-export type WithdrawalCaller = Principal | { readonly owner: Address };
 
 export function signatureOf(request: { readonly signature: Hex }): Hex {
   const signature = String(request.signature).toLowerCase() as Hex;
   if (!SIGNATURE.test(signature))
     throw new MintmarkError("validation_failed", "signature must be 0x hex");
   return signature;
-}
-
-export function requireDeadline(ledger: Ledger, deadline: bigint): void {
-  const now = BigInt(Math.floor(ledger.journalClock.now() / 1000));
-  if (deadline < now + MIN_VALIDITY || deadline > now + MAX_VALIDITY)
-    throw new MintmarkError("deadline_invalid");
 }
 
 /** Throws unless the vault is sealed and can still be paid. */
@@ -369,7 +262,7 @@ export async function requireSignature(
  */
 export function requireAcceptable(
   ledger: Ledger,
-  caller: WithdrawalCaller,
+  caller: VaultCaller,
   { vaultId, withdrawnBefore, quantity }: ListedVault,
   vault: StoredVault,
   activity: ActivityRecord,
@@ -393,14 +286,7 @@ export function requireAcceptable(
 
 type Accepted = Pick<
   WithdrawalRecord,
-  | "chainId"
-  | "vaultId"
-  | "quantity"
-  | "recipient"
-  | "withdrawnBefore"
-  | "deadline"
-  | "digest"
-  | "signature"
+  "chainId" | "vaultId" | "quantity" | "recipient" | "withdrawnBefore" | "deadline" | "digest"
 >;
 
 function acceptWithdrawal(
@@ -414,16 +300,20 @@ function acceptWithdrawal(
   const sequence = ledger.applications.change(group, applicationIndex).nextSequence++;
   const facts = { withdrawalId: uuidv7(), applicationIndex, userIndex, sequence, ...accepted };
   const recorded = ledger.record(group, { kind: "withdrawalRequested", ...facts });
-  const untouched = { l1TxHash: null, l1BlockNumber: null, failure: null };
-  const notYet = { submittedAt: null, settledAt: null, finalizedAt: null, failedAt: null };
-  const times = { ...notYet, createdAt: recorded.time, updatedAt: recorded.time };
   const journalSequence = recorded.sequence;
   const record: WithdrawalRecord = {
     ...facts,
     journalSequence,
     status: "accepted",
-    ...untouched,
-    ...times,
+    l1TxHash: null,
+    l1BlockNumber: null,
+    failure: null,
+    createdAt: recorded.time,
+    submittedAt: null,
+    settledAt: null,
+    finalizedAt: null,
+    failedAt: null,
+    updatedAt: recorded.time,
   };
   const reference = keyOf.journal(journalSequence).subarray(1);
   group.put(keyOf.transaction(applicationIndex, sequence), reference);

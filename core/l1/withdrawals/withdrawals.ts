@@ -3,63 +3,27 @@ import { MintmarkError } from "../../errors.ts";
 import type { EngineContext } from "../../ledger/context.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import type { List } from "../../ledger/list.ts";
-import type { Address, Hex, Principal, Uuid, VaultId, Withdrawal } from "../../model.ts";
-import { MAX_AMOUNT } from "../../model.ts";
+import type { Address, Uuid, VaultId, Withdrawal } from "../../model.ts";
 import type { ListedVault, PortalIdentity } from "../../ports.ts";
 import { MAX_UINT64, requireBigint } from "../../protocol/bounds.ts";
-import type { WithdrawalListMessage } from "../../protocol/typed-data.ts";
+import { cancellationId, type WithdrawalListMessage } from "../../protocol/typed-data.ts";
 import { decodeRecord } from "../../store/layout.ts";
 import { withdrawalRecord } from "../../store/records.ts";
 import { keyOf } from "../../store/store-keys.ts";
 import { requireScope } from "../../tenants/api-keys.ts";
 import { requireAddress, requireUuid } from "../../validate.ts";
 import { withdrawalView } from "../../vaults/activity.ts";
+import {
+  faultOf,
+  requireDeadline,
+  secondsNow,
+  type VaultCaller,
+} from "../../vaults/signed-requests.ts";
 import { listWithdrawals, type WithdrawalFilter } from "../../vaults/transactions.ts";
 import { decodeActivity, ownVaults } from "../../vaults/vaults.ts";
 import { portalOf } from "../progress/portals.ts";
-import type { ListedWithdrawal, WithdrawalCaller, WithdrawalListRequest } from "./requests.ts";
+import type { ListedWithdrawal, WithdrawalListRequest } from "./requests.ts";
 import * as requests from "./requests.ts";
-
-async function requestOne(
-  context: EngineContext,
-  caller: WithdrawalCaller,
-  {
-    vaultId,
-    quantity,
-    withdrawnBefore,
-    ...signed
-  }: WithdrawalRequest & { readonly withdrawnBefore?: bigint },
-  signal?: AbortSignal,
-) {
-  const { deadline } = signed;
-  for (const [name, value] of Object.entries({ vaultId, quantity, deadline }))
-    if (typeof value !== "bigint")
-      throw new MintmarkError("validation_failed", `${name} must be a bigint`);
-  if (quantity < 1n || quantity > MAX_AMOUNT) throw new MintmarkError("amount_out_of_range");
-  if (deadline > MAX_UINT64)
-    throw new MintmarkError("validation_failed", "deadline must be below 2^64");
-  const vault = { vaultId, quantity, ...(withdrawnBefore !== undefined && { withdrawnBefore }) };
-  const [accepted] = await requests.requestWithdrawals(
-    context,
-    caller,
-    { ...signed, vaults: [vault] },
-    false,
-    signal,
-  );
-  if (!accepted || accepted.error !== null) throw accepted?.error;
-  return accepted;
-}
-
-/** An owner's signed request. */
-export interface WithdrawalRequest extends Omit<WithdrawalListRequest, "vaults"> {
-  readonly vaultId: VaultId;
-  readonly quantity: bigint;
-  /**
-   * The owner's signature over the EIP-712 `Withdrawal` message. `withdrawnBefore` is the vault's
-   * `withdrawnBalance`. The domain's contract is the one that `portal` names for the token's chain.
-   */
-  readonly signature: Hex;
-}
 
 /** Seconds for which a prepared message is good: longer than tokens take to mature. */
 const VALID_SECONDS = 7n * 86_400n;
@@ -74,45 +38,39 @@ export interface WithdrawalPreparation {
   readonly deadline?: bigint;
 }
 
-/**
- * What the owner signs: `withdrawalListTypedData(portal, prepared)`, or `withdrawalTypedData` for
- * one vault.
- */
+/** What the owner signs: `withdrawalListTypedData(portal, prepared)`. */
 export interface PreparedWithdrawals extends WithdrawalListMessage {
   readonly owner: Address;
   /** The contract that pays: the domain of the message. */
   readonly portal: PortalIdentity;
   /** The vaults that can be withdrawn now, in the order of the request; at least one. */
   readonly vaults: readonly ListedVault[];
-  /**
-   * Whether L1 takes no list for the vault, because a transfer made it: the owner signs a single
-   * `Withdrawal`.
-   */
-  readonly isAlone: boolean;
   /** The vaults that are left out, with the reason. */
   readonly refused: readonly { readonly vaultId: VaultId; readonly error: MintmarkError }[];
 }
 
 async function prepareWithdrawals(
   ledger: Ledger,
-  caller: WithdrawalCaller,
+  caller: VaultCaller,
   preparation: WithdrawalPreparation,
 ) {
   const { vaults: asked } = preparation;
   requests.requireEachOnce(asked);
   const found = await ownVaults(ledger, caller, asked);
   const { owner, chainId } = requests.commonTo(ledger, found);
-  const now = BigInt(Math.floor(ledger.journalClock.now() / 1000));
-  const { deadline = now + VALID_SECONDS } = preparation;
+  const { deadline = secondsNow(ledger) + VALID_SECONDS } = preparation;
   requireBigint("deadline", deadline, 0n, MAX_UINT64);
-  requests.requireDeadline(ledger, deadline);
-  const activities = await ledger.store.getMany(
-    asked.map(({ vaultId }) => keyOf.activity(vaultId)),
-  );
+  requireDeadline(ledger, deadline, requests.MIN_VALIDITY);
+  const [activities, cancelled] = await Promise.all([
+    ledger.store.getMany(asked.map(({ vaultId }) => keyOf.activity(vaultId))),
+    ledger.store.getMany(
+      asked.map(({ vaultId }) => keyOf.cancellation(chainId, owner, cancellationId(vaultId))),
+    ),
+  ]);
   const vaults: ListedVault[] = [];
   const refused: { vaultId: VaultId; error: MintmarkError }[] = [];
   for (const [i, { vaultId, quantity }] of asked.entries()) {
-    const error = requests.faultOf(() => {
+    const error = faultOf(() => {
       const vault = found[i];
       if (!vault) throw new MintmarkError("vault_not_found");
       const activity = decodeActivity(activities[i]);
@@ -121,7 +79,8 @@ async function prepareWithdrawals(
         throw new MintmarkError("insufficient_balance", "All of this vault has been withdrawn.");
       const listed = { vaultId, withdrawnBefore: activity.withdrawn, quantity: quantity ?? left };
       if (listed.quantity < 1n) throw new MintmarkError("amount_out_of_range");
-      if (asked.length > 1) requests.requireListable(ledger, vaultId);
+      if (cancelled[i] !== undefined)
+        throw new MintmarkError("signature_invalid", requests.CANCELLED_VAULT);
       requests.requireAcceptable(ledger, caller, listed, vault, activity);
       vaults.push(listed);
     });
@@ -134,37 +93,14 @@ async function prepareWithdrawals(
       ? owner
       : requireAddress("recipient", preparation.recipient);
   const portal = portalOf(ledger, chainId);
-  return {
-    owner,
-    portal,
-    vaults,
-    recipient,
-    deadline,
-    isAlone: requests.isAlone(ledger, vaults),
-    refused,
-  };
+  return { owner, portal, vaults, recipient, deadline, refused };
 }
 
 export function withdrawalsOf(context: EngineContext): Withdrawals {
   return {
-    async request(principal, request, wait) {
-      requireScope(principal, "withdraw");
-      return (await requestOne(context, principal, request, wait?.signal)).withdrawal;
-    },
-    async requestList(caller, request, wait) {
+    async request(caller, request, wait) {
       if (!("owner" in caller)) requireScope(caller, "withdraw");
-      const { vaults, ...signed } = request;
-      // L1 takes no list for a vault that a transfer made: its owner signs a single withdrawal.
-      if (!("owner" in caller && requests.isAlone(context.ledger, vaults)))
-        return requests.requestWithdrawals(context, caller, request, true, wait?.signal);
-      return [
-        await requestOne(
-          context,
-          caller,
-          { ...signed, ...(vaults[0] as ListedVault) },
-          wait?.signal,
-        ),
-      ];
+      return requests.requestWithdrawals(context, caller, request, wait?.signal);
     },
     prepare: (caller, preparation) => prepareWithdrawals(context.ledger, caller, preparation),
     async newestOf(owner, vaultIds) {
@@ -204,29 +140,19 @@ export function withdrawalsOf(context: EngineContext): Withdrawals {
  * Withdrawals of vaults to L1.
  *
  * @example
- * const signed = { vaultId, quantity: 1n, deadline, signature };
- * const { withdrawalId } = await engine.withdrawals.request(principal, signed);
+ * const list = { vaults: [{ vaultId, withdrawnBefore: 0n, quantity: 1n }], deadline, signature };
+ * const [{ withdrawal }] = await engine.withdrawals.request(principal, list);
  */
 export interface Withdrawals {
   /**
-   * Checks the owner's signature and reserves the quantity. A vault has one pending withdrawal at a
-   * time. The same signed request again resolves with the same withdrawal in its current state,
-   * also after it was paid or failed.
+   * Checks the owner's signature and reserves the quantities. Each vault is accepted or refused by
+   * itself, in the order of the list; a list that is wrong as a whole, or of which nothing is
+   * accepted, rejects. A vault has one pending withdrawal at a time. The same signed list again
+   * resolves with the same withdrawals in their current state, also after they were paid or failed,
+   * and tries the vaults again that were refused before.
    */
   request(
-    principal: Principal,
-    request: WithdrawalRequest,
-    wait?: WaitOptions,
-  ): Promise<Withdrawal>;
-  /**
-   * The same for many vaults of one owner by one signature. Each vault is accepted or refused by
-   * itself, in the order of the list; a list that is wrong as a whole rejects. The same signed list
-   * again resolves with the same withdrawals, and tries the vaults again that were refused before.
-   * A vault that a transfer made is in no list: an owner gives it alone, with the signature of a
-   * single `Withdrawal`, and a refusal of it rejects.
-   */
-  requestList(
-    caller: WithdrawalCaller,
+    caller: VaultCaller,
     request: WithdrawalListRequest,
     wait?: WaitOptions,
   ): Promise<readonly ListedWithdrawal[]>;
@@ -234,10 +160,7 @@ export interface Withdrawals {
    * What an owner signs to withdraw from vaults now. Vaults that cannot be withdrawn are left out
    * with the reason; when none is left, rejects with the first reason. Changes nothing.
    */
-  prepare(
-    caller: WithdrawalCaller,
-    preparation: WithdrawalPreparation,
-  ): Promise<PreparedWithdrawals>;
+  prepare(caller: VaultCaller, preparation: WithdrawalPreparation): Promise<PreparedWithdrawals>;
   /**
    * The newest withdrawal of each vault, in the order of the ids; null for one without any, or of
    * another owner.

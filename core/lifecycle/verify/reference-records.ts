@@ -159,7 +159,7 @@ const FEW = [
     "pendingWithdrawal",
   ],
   ...[
-    "authorization",
+    "cancellation",
     "withdrawalList",
     "transferList",
     "transferDigest",

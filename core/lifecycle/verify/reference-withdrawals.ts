@@ -2,8 +2,9 @@ import { packVaultId, unpackVaultId } from "../../protocol/vault.ts";
 import type { EntryOf } from "../../store/entries.ts";
 import type { WithdrawalEventType } from "../../store/event-record.ts";
 import * as records from "../../store/records.ts";
-import { keyOf, prefixOf, requestByKey } from "../../store/store-keys.ts";
+import { keyOf, PRESENT, prefixOf, requestByKey } from "../../store/store-keys.ts";
 import { type Handlers, Part } from "./reference-records.ts";
+import type { ReferenceTenants } from "./reference-tenants.ts";
 import type { Place } from "./reference-vaults.ts";
 
 interface SeenEvent {
@@ -14,9 +15,16 @@ interface SeenEvent {
   readonly total: bigint | null; // null for an event without a withdrawal
   readonly withdrawalIds: readonly string[];
   readonly imported: EntryOf<"batchImported"> | null;
+  readonly cancelled: records.L1EventRecord["cancelled"];
 }
 
-const NOTHING_SEEN = { vaultId: null, total: null, withdrawalIds: [], imported: null };
+const NOTHING_SEEN = {
+  vaultId: null,
+  total: null,
+  withdrawalIds: [],
+  imported: null,
+  cancelled: null,
+};
 const NOT_YET = { settledAt: null, finalizedAt: null, failedAt: null };
 const OVERTAKEN =
   "The owner has withdrawn from this vault on L1, so the authorization is no longer good.";
@@ -32,6 +40,7 @@ const isPending = ({ status }: records.WithdrawalRecord) =>
 export class ReferenceWithdrawals extends Part<{
   /** Called when units withdrawn of a vault have changed. */
   readonly whenWithdrawn: (vaultId: bigint) => void;
+  readonly tenants: ReferenceTenants;
 }> {
   readonly #withdrawals = this.kept("withdrawal", keyOf.withdrawal, records.withdrawalRecord);
   readonly #activities = this.kept<bigint, records.ActivityRecord>(
@@ -62,12 +71,14 @@ export class ReferenceWithdrawals extends Part<{
     },
     withdrawalListSigned: (entry) => void this.#lists.set(entry.digest, entry),
     authorizationCancelled: (entry) => {
-      const cancelled = [...this.#withdrawals.values()].filter(
-        (withdrawal) => withdrawal.digest === entry.digest && isPending(withdrawal),
-      );
+      const { signer, id } = entry;
+      const isCancelled = (withdrawal: records.WithdrawalRecord) =>
+        isPending(withdrawal) &&
+        (withdrawal.digest === id || withdrawal.vaultId === BigInt(id)) &&
+        this.parts.tenants.owner(withdrawal.userIndex)?.owner === signer;
+      const cancelled = [...this.#withdrawals.values()].filter(isCancelled);
       const withdrawalIds = cancelled.map(({ withdrawalId }) => withdrawalId);
-      const vaultId = this.#lists.has(entry.digest) ? null : (cancelled[0]?.vaultId ?? null);
-      this.#see(entry, { vaultId, withdrawalIds });
+      this.#see(entry, { withdrawalIds, cancelled: { signer, id } });
       for (const withdrawalId of withdrawalIds) this.#fail(withdrawalId, CANCELLED);
     },
     vaultWithdrawn: (entry) => {
@@ -123,7 +134,7 @@ export class ReferenceWithdrawals extends Part<{
     this.#assets.set(withdrawalId, assetIndex);
     this.#withdrawals.add(withdrawalId, { ...entry, journalSequence });
     this.#reserve(vaultId, withdrawalId);
-    if (this.#lists.has(digest)) this.#listed.set(listedName(digest, entry), withdrawalId);
+    this.#listed.set(listedName(digest, entry), withdrawalId);
     const name = `an index of withdrawal ${withdrawalId}`;
     this.out.index(keyOf.transaction(applicationIndex, sequence), name);
     this.out.index(keyOf.userTransaction(applicationIndex, userIndex, sequence), name);
@@ -226,13 +237,16 @@ export class ReferenceWithdrawals extends Part<{
         `the list of digest ${digest}`,
       );
     }
-    for (const { chainId, blockNumber, logIndex, vaultId, withdrawalIds, total, imported } of this
-      .#events) {
+    for (const seen of this.#events) {
+      const { chainId, blockNumber, logIndex, vaultId, withdrawalIds, total } = seen;
+      const { imported, cancelled } = seen;
       const name = `event ${logIndex} of block ${blockNumber} of chain ${chainId}`;
-      const event = { ...records.NO_EVENT, vaultId, withdrawalIds, imported };
+      const event = { ...records.NO_EVENT, vaultId, withdrawalIds, imported, cancelled };
       out.put(keyOf.l1Event(chainId, blockNumber, logIndex), records.l1EventRecord, event, name);
       if (vaultId !== null && total !== null)
         out.put(keyOf.vaultEvent(vaultId, blockNumber, logIndex), records.bigRecord, total, name);
+      if (cancelled !== null)
+        out.bytes(keyOf.cancellation(chainId, cancelled.signer, cancelled.id), PRESENT, name);
       if (imported !== null)
         out.put(
           keyOf.import(chainId, imported.mode, imported.batchNumber),
@@ -244,26 +258,9 @@ export class ReferenceWithdrawals extends Part<{
   }
 
   #finishIndexes(record: records.WithdrawalRecord): void {
-    const {
-      withdrawalId,
-      journalSequence,
-      chainId,
-      digest,
-      status,
-      applicationIndex,
-      userIndex,
-      vaultId,
-    } = record;
+    const { withdrawalId, journalSequence, chainId, status, applicationIndex, userIndex, vaultId } =
+      record;
     const name = `withdrawal ${withdrawalId}`;
-    // Two requests with one digest share their authorization record. The later one wrote it last.
-    const signed = keyOf.authorization(digest);
-    if (!this.#lists.has(digest))
-      this.out.put(
-        signed,
-        records.withdrawalIdRecord,
-        withdrawalId,
-        `the authorization of ${name}`,
-      );
     for (const of of [
       prefixOf.userWithdrawal(applicationIndex, userIndex),
       prefixOf.assetWithdrawal(applicationIndex, this.#assets.get(withdrawalId) ?? 0),

@@ -80,7 +80,7 @@ function partsOf(
   const vaults = new ReferenceVaults({ out, tenants, tokens });
   const batches = new ReferenceBatches({ out, tenants, tokens, voidings, adoptions, commit });
   const whenWithdrawn = (vaultId: bigint) => transfers.judgeSpender(vaultId);
-  const withdrawals = new ReferenceWithdrawals({ out, whenWithdrawn });
+  const withdrawals = new ReferenceWithdrawals({ out, tenants, whenWithdrawn });
   const transfers = new ReferenceTransfers({
     out,
     tenants,

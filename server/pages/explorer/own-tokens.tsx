@@ -194,7 +194,7 @@ function Tokens({ signedIn, vaults, isWhole }: TokensProps) {
             <p class="quiet">
               {relayed === 0
                 ? "You pay the gas of your own transaction and depend on nobody. The tokens go to your own address."
-                : `You sign once, and once for each token that a transfer made. The operator sends the transaction and pays the gas of up to ${counted(relayed, "token")} a day. By your own transaction you pay it and depend on nobody. The tokens go to your own address.`}
+                : `You sign once. The operator sends the transaction and pays the gas of up to ${counted(relayed, "token")} a day. By your own transaction you pay it and depend on nobody. The tokens go to your own address.`}
             </p>
           </>
         )}

@@ -29,16 +29,13 @@ export interface Act {
 const MOST = 256;
 
 /**
- * Withdraws by the operator's relay: one signature for each chain, and for each list of vaults. L1
- * takes no list for vaults that transfers made, so each of them has its own signature. Returns what
- * was refused, as sentences.
+ * Withdraws by the operator's relay: one signature for each chain, and for each list of vaults.
+ * Returns what was refused, as sentences.
  */
 export async function byRelay({ signedIn, vaults, change }: Act): Promise<string[]> {
-  const refused: Pick<client.OwnersListReply["vaults"][number], "vaultId" | "error">[] = [];
+  const refused: Pick<client.OwnersWithdrawalsReply["vaults"][number], "vaultId" | "error">[] = [];
   const most = Math.min(MOST, settings.relayVaults);
-  const key = ({ vaultId, chainId, hops }: OwnVault) =>
-    hops > 0 ? `vault ${vaultId}` : `${chainId}`;
-  for (const group of Map.groupBy(vaults, key).values()) {
+  for (const group of Map.groupBy(vaults, ({ chainId }) => chainId).values()) {
     for (let first = 0; first < group.length; first += most) {
       const part = group.slice(first, first + most);
       const vaultIds = part.map(({ vaultId }) => String(vaultId));
@@ -58,7 +55,7 @@ export async function byRelay({ signedIn, vaults, change }: Act): Promise<string
         check,
       );
       const list = { ...prepared.submit.body, signature };
-      const reply = await jsonAsOwner<client.OwnersListReply>(signedIn, path, list);
+      const reply = await jsonAsOwner<client.OwnersWithdrawalsReply>(signedIn, path, list);
       for (const { vaultId, error } of reply.vaults)
         if (error === null) change(BigInt(vaultId), ON_THE_WAY.accepted, "waiting");
       refused.push(...prepared.refused, ...reply.vaults.filter(({ error }) => error !== null));

@@ -21,7 +21,8 @@ const byKey = z.strictObject({
 const user = mintBody.shape.users.element.shape;
 // A person types whole tokens; `--units` counts as the API does.
 const { amount: units, amountDecimal: amount, ...entry } = user.mints.element.shape;
-const { quantity, ...withdrawal } = withdrawals.withdrawalBody.shape;
+const { vaults: _, ...signed } = withdrawals.withdrawalBody.shape;
+const listed = withdrawals.listedVault.shape;
 
 /** Operations of an application over its HTTP API, for a team's own terminal. */
 export const APPLICATION_OPERATIONS = {
@@ -124,28 +125,39 @@ export const APPLICATION_OPERATIONS = {
   withdraw: operation({
     summary: "withdraw from a vault to its token's chain, with its owner's signature",
     examples: ["9223372036854775808 --amount 12.5 --deadline 1893456000 --signature 0x…"],
-    input: byKey.extend(withdrawal).extend({
+    input: byKey.extend({
+      vaultId: listed.vaultId,
+      ...signed,
       amount: amount.describe("whole tokens, such as 12.5, as signed"),
-      units: quantity
+      units: listed.quantity
         .optional()
         .describe("in the place of --amount: units, as the API counts them"),
+      withdrawnBefore: listed.withdrawnBefore
+        .unwrap()
+        .optional()
+        .describe("units withdrawn before, as signed; default: those of the vault"),
     }),
     args: ["vaultId"],
     answer: withdrawals.withdrawal,
-    async run(engine, { apiKey, amount, units, ...asked }) {
+    async run(engine, { apiKey, amount, units, vaultId, withdrawnBefore, ...signed }) {
       const principal = await engine.keys.authenticate(apiKey);
       if ((amount === undefined) === (units === undefined))
         throw new MintmarkError(
           "validation_failed",
           "Give --amount or --units, as the owner has signed it.",
         );
-      const held =
-        units ??
-        quantizedAmount(
-          `${amount}`,
-          await engine.vaults.get(principal.applicationId, asked.vaultId),
-        );
-      return await engine.withdrawals.request(principal, { ...asked, quantity: held });
+      const vault = await engine.vaults.get(principal.applicationId, vaultId);
+      const listed = {
+        vaultId,
+        withdrawnBefore: withdrawnBefore ?? vault.withdrawnBalance,
+        quantity: units ?? quantizedAmount(`${amount}`, vault),
+      };
+      const [accepted] = await engine.withdrawals.request(principal, {
+        ...signed,
+        vaults: [listed],
+      });
+      if (!accepted?.withdrawal) throw accepted?.error;
+      return accepted.withdrawal;
     },
   }),
   "withdrawals.list": operation({

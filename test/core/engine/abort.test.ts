@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect } from "vitest";
 import type { Engine, EngineOptions } from "../../../core/index.ts";
+import { withdrawOne } from "../../one-withdrawal.ts";
 import { NaiveJournal } from "../naive/naive-store.ts";
 import { CHANGES, type Changeable, changeable } from "./every-change.ts";
 import type { Fixture, TestTenant } from "./fixture.ts";
@@ -120,7 +121,7 @@ describe("an abort during an external call", () => {
     await engine.operator.seal("validium");
     const request = { ...(await signed(made, 10n)), signature: "0x01" } as const;
     const controller = new AbortController();
-    const waiting = engine.withdrawals.request(tenant.principal, request, {
+    const waiting = withdrawOne(engine, tenant.principal, request, {
       signal: controller.signal,
     });
     await asking;
@@ -286,7 +287,7 @@ it.each([
   await using _engine = engine;
   const request = await signed(made, 10n);
   await end(engine, tenant);
-  expect((await refusal(engine.withdrawals.request(tenant.principal, request))).code).toMatch(
+  expect((await refusal(withdrawOne(engine, tenant.principal, request))).code).toMatch(
     /^(credentials|application)_/,
   );
   expect((await engine.vaults.get(tenant.applicationId, 0n)).availableBalance).toBe(100n);

@@ -9,6 +9,7 @@ import {
   type Vault,
 } from "../../../core/index.ts";
 import { PREFIX } from "../../../core/store/store-keys.ts";
+import { withdrawOne } from "../../one-withdrawal.ts";
 import { naiveBalances } from "../naive/naive-balances.ts";
 import { NaiveStore } from "../naive/naive-store.ts";
 import {
@@ -146,7 +147,7 @@ class World {
             vaultId,
             signer,
           });
-          const asked = engine.withdrawals.request(this.#made.tenant.principal, request);
+          const asked = withdrawOne(engine, this.#made.tenant.principal, request);
           await asked.catch((error) =>
             expect(error.code).toMatch(/^(insufficient_balance|withdrawal_pending)$/),
           );
@@ -363,7 +364,7 @@ describe("balances", () => {
       engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", units)));
     await mint(100);
     await engine.operator.seal("validium");
-    await engine.withdrawals.request(tenant.principal, await signed(made, 10n));
+    await withdrawOne(engine, tenant.principal, await signed(made, 10n));
     const foreign = {
       ...(await committed(engine, "validium", 0, 5n)),
       batchRoot: `0x${"11".repeat(32)}`,

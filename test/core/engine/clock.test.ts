@@ -2,6 +2,7 @@ import { validate, version } from "uuid";
 import { expect, it, test } from "vitest";
 import { sealingOf } from "../../../core/l1/settlement/settler.ts";
 import { timeUuid } from "../../../core/store/binary.ts";
+import { withdrawOne } from "../../one-withdrawal.ts";
 import { fixture, mintOf, openTest, requestOf, START, TestClock } from "./fixture.ts";
 
 const HOUR = 3_600_000;
@@ -121,20 +122,21 @@ test.each([25, 0])(
     await using _ = engine;
     const codeOf = async (seconds: number) => {
       const deadline = BigInt(START / 1000 + seconds);
-      const asked = { vaultId: 0n, quantity: 1n, deadline, signature: "0x12" } as const;
-      return engine.withdrawals.request(tenant.principal, asked).catch(({ code }) => code);
+      const vaults = [{ vaultId: 0n, withdrawnBefore: 0n, quantity: 1n }];
+      const asked = { vaults, deadline, signature: "0x12" } as const;
+      return withdrawOne(engine, tenant.principal, asked).catch(({ code }) => code);
     };
     const days = 30 * 24 * 3_600;
     expect(await Promise.all([59, 60, days, days + 1].map(codeOf))).toEqual([
       "deadline_invalid",
-      "proof_not_ready",
-      "proof_not_ready",
+      "signature_invalid",
+      "signature_invalid",
       "deadline_invalid",
     ]);
     pass(HOUR);
     expect(await Promise.all([3_659, 3_660].map(codeOf))).toEqual([
       "deadline_invalid",
-      "proof_not_ready",
+      "signature_invalid",
     ]);
   },
 );

@@ -17,6 +17,7 @@ import { Reference } from "../../../core/lifecycle/verify/reference.ts";
 import { readJournal } from "../../../core/store/journal.ts";
 import { LevelStore } from "../../../core/store/level-store.ts";
 import { PREFIX } from "../../../core/store/store-keys.ts";
+import { withdrawOne } from "../../one-withdrawal.ts";
 import {
   all,
   fixture,
@@ -60,7 +61,7 @@ describe("the events of an application", () => {
     await engine.operator.recordEvents(HOME, [await committed(engine, "validium", 0, 7n)], 7n);
     await engine.operator.recordReorg(HOME, 7n);
     await engine.operator.recordEvents(HOME, [await committed(engine, "validium", 0, 8n)], 8n);
-    const { withdrawalId } = await engine.withdrawals.request(principal, await signed(made, 40n));
+    const { withdrawalId } = await withdrawOne(engine, principal, await signed(made, 40n));
     await engine.operator.recordWithdrawalAttempt(withdrawalId, "no gas");
     await engine.operator.recordWithdrawalSubmitted(withdrawalId, hashOf(2));
     await engine.operator.recordEvents(HOME, [withdrawn(0n, 40n, 40n, ownerAddress, 9n)], 9n);
@@ -339,7 +340,7 @@ it("a withdrawal is published before its engine has closed", async () => {
   const { engine, tenant } = made;
   const told: string[] = [];
   engine.events.on("withdrawal", ({ withdrawal: { status } }) => told.push(status));
-  await engine.withdrawals.request(tenant.principal, await signed(made, 10n));
+  await withdrawOne(engine, tenant.principal, await signed(made, 10n));
   await engine.close();
   expect(told).toEqual(["accepted"]);
 });

@@ -1,6 +1,7 @@
 import { privateKeyToAccount } from "viem/accounts";
 import type { EngineOptions, WaitOptions } from "../../../core/index.ts";
 import { claimTypedData } from "../../../core/protocol/typed-data.ts";
+import { withdrawOne } from "../../one-withdrawal.ts";
 import { fixture, hashOf, knownAsset, mintOf, OWNERS, requestOf } from "./fixture.ts";
 import {
   committed,
@@ -43,10 +44,7 @@ export async function changeable(options: Partial<EngineOptions> & Pick<EngineOp
     ),
   );
   await engine.operator.seal("validium");
-  const { withdrawalId } = await engine.withdrawals.request(
-    tenant.principal,
-    await signed(made, 10n),
-  );
+  const { withdrawalId } = await withdrawOne(engine, tenant.principal, await signed(made, 10n));
   await mint("2");
   await engine.operator.seal("validium");
   const webhook = await engine.webhooks.create(tenant.applicationId, {
@@ -219,9 +217,9 @@ export const CHANGES: Readonly<Record<string, Change>> = {
   "operator.recordWithdrawalFailed": ({ engine, withdrawalId, clock }, wait) =>
     engine.operator.recordWithdrawalFailed(withdrawalId, "too late", BigInt(clock.now), wait),
   "withdrawals.request": async (made, wait) =>
-    made.engine.withdrawals.request(made.tenant.principal, await signed(made, 5n), wait),
+    withdrawOne(made.engine, made.tenant.principal, await signed(made, 5n), wait),
   "withdrawals.requestList": async (made, wait) =>
-    made.engine.withdrawals.requestList(made.tenant.principal, await signedList(made, [1n]), wait),
+    made.engine.withdrawals.request(made.tenant.principal, await signedList(made, [1n]), wait),
   "operator.recordEvents of a withdrawal": ({ engine }, wait) =>
     hear(engine, withdrawn(0n, 7n, 7n, stranger, 11n), wait),
   "operator.recordEvents": ({ engine }, wait) =>

@@ -9,6 +9,7 @@ import type {
 } from "../../../core/index.ts";
 import { batchIdOf } from "../../../core/index.ts";
 import { Table } from "../../../core/store/group.ts";
+import { withdrawOne } from "../../one-withdrawal.ts";
 import {
   all,
   type Fixture,
@@ -183,7 +184,7 @@ describe("a list of transactions", () => {
     const signer = OWNERS.find(
       ({ address }) => address.toLowerCase() === holder,
     ) as (typeof OWNERS)[0];
-    await engine.withdrawals.request(tenant.principal, await signed(made, 1n, { vaultId, signer }));
+    await withdrawOne(engine, tenant.principal, await signed(made, 1n, { vaultId, signer }));
     const everything = await all(engine.transactions.list(applicationId, { order: "asc" }));
     const times = everything.map(({ timestamps }) => timestamps.accepted ?? 0);
     const mints = everything.flatMap(({ mintId }) => mintId ?? []);
@@ -249,7 +250,8 @@ describe("a list of withdrawals", () => {
     for (const [i, { vaultId }] of vaults.entries()) {
       clock.now += 1_000;
       const owner = OWNERS[Math.floor(i / 2)];
-      const { withdrawalId } = await engine.withdrawals.request(
+      const { withdrawalId } = await withdrawOne(
+        engine,
         tenant.principal,
         await signed(made, BigInt(i + 1), { vaultId, ...(owner && { signer: owner }) }),
       );

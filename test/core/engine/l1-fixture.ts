@@ -9,7 +9,8 @@ import type {
   WaitOptions,
 } from "../../../core/index.ts";
 import type { PortalIdentity } from "../../../core/ports.ts";
-import { withdrawalListTypedData, withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
+import { withdrawalListTypedData } from "../../../core/protocol/typed-data.ts";
+import { listOfOne } from "../../one-withdrawal.ts";
 import { type Fixture, fixture, hashOf, mintOf, OWNERS, requestOf, SETTLEMENT } from "./fixture.ts";
 
 /** The settlement contract's chain. */
@@ -101,8 +102,8 @@ export async function signed(
   const { portal = engine.settlement } = options;
   const deadline = BigInt(clock.now / 1000 + 3600);
   const message = { vaultId, withdrawnBefore, quantity, recipient, deadline };
-  const signature = await signer.signTypedData(withdrawalTypedData(portal, message));
-  return { vaultId, quantity, recipient, deadline, signature };
+  const signature = await signer.signTypedData(withdrawalListTypedData(portal, listOfOne(message)));
+  return { ...listOfOne(message), signature };
 }
 
 /**

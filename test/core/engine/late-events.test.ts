@@ -1,5 +1,6 @@
 import { describe, expect } from "vitest";
 import { transfersDigest } from "../../../core/protocol/transfer.ts";
+import { withdrawOne } from "../../one-withdrawal.ts";
 import { hashOf, OWNERS } from "./fixture.ts";
 import { it } from "./it.ts";
 import { committed, HOME, hear, holding, ownerAddress, signed, withdrawn } from "./l1-fixture.ts";
@@ -50,10 +51,7 @@ describe("an event that a node left out", () => {
     const { engine, tenant } = fix;
     await using _ = engine;
     await hear(engine, { ...(await committed(engine, "validium", 0, 7n)), sequence: 0n });
-    const { withdrawalId } = await engine.withdrawals.request(
-      tenant.principal,
-      await signed(fix, 30n),
-    );
+    const { withdrawalId } = await withdrawOne(engine, tenant.principal, await signed(fix, 30n));
     await engine.operator.recordEvents(HOME, [], 20n);
     await engine.operator.recordFinalized(HOME, 20n, { blockHash: hashOf(20) });
     const paid = withdrawn(0n, 30n, 30n, ownerAddress, 9n);

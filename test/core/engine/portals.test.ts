@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Uuid } from "../../../core/index.ts";
+import { withdrawOne } from "../../one-withdrawal.ts";
 import {
   all,
   type Fixture,
@@ -91,7 +92,7 @@ describe("a mirror", () => {
     const { engine, tenant } = fix;
     await using _ = engine;
     const code = async (request: Awaited<ReturnType<typeof signed>>) =>
-      (await refusal(engine.withdrawals.request(tenant.principal, request))).code;
+      (await refusal(withdrawOne(engine, tenant.principal, request))).code;
     expect(await code(await forMirror(fix, 1n))).toBe("chain_not_supported");
     await engine.operator.addMirror(MIRROR);
     // Signed for the settlement contract; for the mirror's address on the other chain; and the
@@ -102,7 +103,7 @@ describe("a mirror", () => {
       "signature_invalid",
     );
     expect(await code(await signed(fix, 1n, { portal: MIRROR }))).toBe("signature_invalid");
-    const accepted = await engine.withdrawals.request(tenant.principal, await forMirror(fix, 1n));
+    const accepted = await withdrawOne(engine, tenant.principal, await forMirror(fix, 1n));
     expect(accepted).toMatchObject({ status: "accepted", chainId: FAR });
   });
 
@@ -111,10 +112,7 @@ describe("a mirror", () => {
     const { engine, tenant } = fix;
     await using _ = engine;
     await engine.operator.addMirror(MIRROR);
-    const { withdrawalId } = await engine.withdrawals.request(
-      tenant.principal,
-      await forMirror(fix, 30n),
-    );
+    const { withdrawalId } = await withdrawOne(engine, tenant.principal, await forMirror(fix, 30n));
     const status = async () =>
       (await engine.withdrawals.get(tenant.applicationId, withdrawalId)).status;
     const pending = async (chainId: bigint) =>
@@ -238,7 +236,7 @@ describe("any sequence of two chains' events", () => {
               portal,
               withdrawnBefore: total(one.chain),
             });
-            await engine.withdrawals.request(fix.tenant.principal, asked).catch((error) => {
+            await withdrawOne(engine, fix.tenant.principal, asked).catch((error) => {
               if (error.code !== "withdrawal_pending") throw error;
             });
           } else if (one.kind === "reorg") {

@@ -1,6 +1,7 @@
 import { describe, expect, vi } from "vitest";
-import type { withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
+import { withdrawalListDigest } from "../../../core/protocol/typed-data.ts";
 import { Table } from "../../../core/store/group.ts";
+import { withdrawOne } from "../../one-withdrawal.ts";
 import { all, type Fixture, hashOf, mintOf, OWNERS, refusal, requestOf } from "./fixture.ts";
 import { it } from "./it.ts";
 import {
@@ -159,7 +160,7 @@ describe("a withdrawal", () => {
     const told: string[] = [];
     engine.events.on("withdrawal", ({ withdrawal }) => told.push(withdrawal.status));
     const request = await signed(fix, 30n);
-    const accepted = await engine.withdrawals.request(tenant.principal, request);
+    const accepted = await withdrawOne(engine, tenant.principal, request);
     expect(accepted).toMatchObject({
       status: "accepted",
       withdrawnBefore: 0n,
@@ -203,7 +204,7 @@ describe("a withdrawal", () => {
     expect(await engine.transactions.get(tenant.applicationId, accepted.withdrawalId)).toEqual(
       transaction,
     );
-    const repeated = await engine.withdrawals.request(tenant.principal, request);
+    const repeated = await withdrawOne(engine, tenant.principal, request);
     expect(repeated).toMatchObject({
       withdrawalId: accepted.withdrawalId,
       status: "finalized",
@@ -220,8 +221,9 @@ describe("a withdrawal", () => {
     await using _ = engine;
     const good = await signed(fix, 30n);
     const code = async (change: object) =>
-      (await refusal(engine.withdrawals.request(tenant.principal, { ...good, ...change }))).code;
-    expect(await code({ quantity: 31n })).toBe("signature_invalid");
+      (await refusal(withdrawOne(engine, tenant.principal, { ...good, ...change }))).code;
+    const listing = (change: object) => code({ vaults: [{ ...good.vaults[0], ...change }] });
+    expect(await listing({ quantity: 31n })).toBe("signature_invalid");
     expect(await code({ recipient: stranger })).toBe("signature_invalid");
     expect(await code({ deadline: good.deadline + 1n })).toBe("signature_invalid");
     expect(await code(await signed(fix, 30n, { withdrawnBefore: 1n }))).toBe("signature_invalid");
@@ -230,10 +232,11 @@ describe("a withdrawal", () => {
     expect(await code({ signature: `${good.signature.slice(0, 66)}${"f".repeat(64)}1b` })).toBe(
       "signature_invalid",
     );
-    expect(await code({ vaultId: 1n })).toBe("vault_not_found");
-    expect(await code({ vaultId: 1n << 60n })).toBe("vault_not_found");
-    expect(await code({ quantity: 0n })).toBe("amount_out_of_range");
-    expect(await code({ deadline: BigInt(fix.clock.now / 1000) })).toBe("deadline_invalid");
+    expect(await listing({ vaultId: 1n })).toBe("vault_not_found");
+    expect(await listing({ vaultId: 1n << 60n })).toBe("vault_not_found");
+    expect(await listing({ quantity: 0n })).toBe("validation_failed");
+    const early = { ...fix, clock: { ...fix.clock, now: fix.clock.now - 3_600_000 } };
+    expect(await code(await signed(early as Fixture, 30n))).toBe("deadline_invalid");
     expect(await code(await signed(fix, 101n))).toBe("insufficient_balance");
     expect((await engine.vaults.get(tenant.applicationId, 0n)).availableBalance).toBe(100n);
   });
@@ -246,7 +249,7 @@ describe("a withdrawal", () => {
     const { engine, tenant } = fix;
     await using _ = engine;
     const request = { ...(await signed(fix, 30n)), signature: "0x1234" as const };
-    expect((await engine.withdrawals.request(tenant.principal, request)).status).toBe("accepted");
+    expect((await withdrawOne(engine, tenant.principal, request)).status).toBe("accepted");
     expect(asked).toEqual([
       [HOME, ownerAddress, expect.stringMatching(/^0x[0-9a-f]{64}$/), "0x1234"],
     ]);
@@ -258,28 +261,26 @@ describe("a withdrawal", () => {
     await using _ = engine;
     await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 5)));
     const open = await signed(fix, 1n, { vaultId: 1n << 20n });
-    expect((await refusal(engine.withdrawals.request(tenant.principal, open))).code).toBe(
+    expect((await refusal(withdrawOne(engine, tenant.principal, open))).code).toBe(
       "proof_not_ready",
     );
     const request = await signed(fix, 30n);
     const outcomes = await Promise.allSettled(
-      [1, 2].map(() => engine.withdrawals.request(tenant.principal, request)),
+      [1, 2].map(() => withdrawOne(engine, tenant.principal, request)),
     );
     const ids = outcomes.map((outcome) =>
       outcome.status === "fulfilled" ? outcome.value.withdrawalId : "refused",
     );
     expect(new Set(ids).size, "the same signed request is the same withdrawal").toBe(1);
     const next = await signed(fix, 29n);
-    expect((await refusal(engine.withdrawals.request(tenant.principal, next))).code).toBe(
+    expect((await refusal(withdrawOne(engine, tenant.principal, next))).code).toBe(
       "withdrawal_pending",
     );
     const { applicationId } = await engine.applications.create({ name: "other" });
     const { principal } = {
       principal: await engine.keys.authenticate((await engine.keys.issue(applicationId)).secret),
     };
-    expect((await refusal(engine.withdrawals.request(principal, request))).code).toBe(
-      "vault_not_found",
-    );
+    expect((await refusal(withdrawOne(engine, principal, request))).code).toBe("vault_not_found");
   });
 
   it("fails and is released only when the owner withdrew alone, cancelled, or let it expire", async () => {
@@ -289,12 +290,13 @@ describe("a withdrawal", () => {
     const status = async (id: string) =>
       (await engine.withdrawals.get(tenant.applicationId, id)).status;
     const vault = () => engine.vaults.get(tenant.applicationId, 0n);
-    const first = await engine.withdrawals.request(tenant.principal, await signed(fix, 30n));
+    const first = await withdrawOne(engine, tenant.principal, await signed(fix, 30n));
     await hear(engine, withdrawn(0n, 10n, 10n, stranger, 8n));
     expect(await status(first.withdrawalId)).toBe("failed");
     expect(await vault()).toMatchObject({ availableBalance: 90n, withdrawnBalance: 10n });
 
-    const second = await engine.withdrawals.request(
+    const second = await withdrawOne(
+      engine,
       tenant.principal,
       await signed(fix, 5n, { withdrawnBefore: 10n }),
     );
@@ -316,14 +318,19 @@ describe("a withdrawal", () => {
     );
     expect(await vault()).toMatchObject({ availableBalance: 90n });
 
-    const third = await engine.withdrawals.request(
+    const third = await withdrawOne(
+      engine,
       tenant.principal,
       await signed(fix, 6n, { withdrawnBefore: 10n }),
     );
-    const digest = await digestOf(fix, third);
+    const { vaultId, withdrawnBefore, quantity, recipient, deadline } = third;
     const cancel = {
       type: "authorizationCancelled",
-      digest,
+      id: withdrawalListDigest(engine.settlement, {
+        vaults: [{ vaultId, withdrawnBefore, quantity }],
+        recipient,
+        deadline,
+      }),
       txHash: hashOf(9),
       blockNumber: 9n,
       logIndex: 0,
@@ -350,7 +357,7 @@ describe("a withdrawal", () => {
     );
     for (const [i, payment] of payments.entries()) {
       const request = await signed(fix, 10n, { withdrawnBefore: BigInt(i) * 10n });
-      asked.push((await engine.withdrawals.request(tenant.principal, request)).withdrawalId);
+      asked.push((await withdrawOne(engine, tenant.principal, request)).withdrawalId);
       if (i < 2) await engine.operator.recordEvents(HOME, [payment], payment.blockNumber);
     }
     await engine.operator.recordReorg(HOME, 8n);
@@ -381,18 +388,3 @@ describe("a withdrawal", () => {
     });
   });
 });
-
-async function digestOf(
-  { engine }: Fixture,
-  withdrawal: Parameters<typeof withdrawalTypedData>[1],
-) {
-  const { withdrawalDigest } = await import("../../../core/protocol/typed-data.ts");
-  const { vaultId, withdrawnBefore, quantity, recipient, deadline } = withdrawal;
-  return withdrawalDigest(engine.settlement, {
-    vaultId,
-    withdrawnBefore,
-    quantity,
-    recipient,
-    deadline,
-  });
-}

@@ -5,9 +5,10 @@ import { join, relative } from "node:path";
 import { afterAll, describe, expect } from "vitest";
 import type { Database } from "../../../core/index.ts";
 import type { Transfer } from "../../../core/protocol/transfer.ts";
-import { withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
+import { withdrawalListTypedData } from "../../../core/protocol/typed-data.ts";
 import { packVaultId } from "../../../core/protocol/vault.ts";
 import { PREFIX } from "../../../core/store/store-keys.ts";
+import { listOfOne, withdrawOne } from "../../one-withdrawal.ts";
 import {
   fixture,
   hashOf,
@@ -221,10 +222,12 @@ async function furnished() {
     recipient: owner.address,
     deadline,
   };
-  const signature = await owner.signTypedData(withdrawalTypedData(SETTLEMENT, message));
-  await engine.withdrawals.request(tenant.principal, { ...message, signature });
+  const signature = await owner.signTypedData(
+    withdrawalListTypedData(SETTLEMENT, listOfOne(message)),
+  );
+  await withdrawOne(engine, tenant.principal, { ...listOfOne(message), signature });
   const ownVault = packVaultId({ mode: "zk-rollup", batchNumber: 0, slot: 0 });
-  await engine.withdrawals.requestList(
+  await engine.withdrawals.request(
     tenant.principal,
     await signedList({ engine, clock }, [ownVault]),
   );
@@ -268,6 +271,12 @@ async function furnished() {
     [
       { type: "sessionAuthorized", ...session, ...power, logIndex: 0 },
       { type: "transfersApproved", digest: hashOf(3), approvedAt: 1n, ...power, logIndex: 1 },
+      {
+        type: "authorizationCancelled",
+        id: hashOf(4),
+        signer: ownerAddress,
+        ...{ txHash: hashOf(13), blockNumber: 13n, logIndex: 2 },
+      },
     ],
     13n,
   );

@@ -8,6 +8,7 @@ import { bytesToHex } from "../../../core/protocol/hex.ts";
 import { type Transfer, transfersDigest } from "../../../core/protocol/transfer.ts";
 import { transferSigner } from "../../../core/protocol/transfer-rules.ts";
 import { packVaultId } from "../../../core/protocol/vault.ts";
+import { withdrawOne } from "../../one-withdrawal.ts";
 import { type ModelRecord, NaiveTransferModel } from "../naive/naive-transfer-model.ts";
 import { naiveDecode, naiveDigest } from "../naive/naive-transfers.ts";
 import {
@@ -373,7 +374,7 @@ class World {
       signer,
       recipient: ownerAddress,
     });
-    const asked = this.engine.withdrawals.request(tenant.principal, request);
+    const asked = withdrawOne(this.engine, tenant.principal, request);
     await asked.catch((error) => expect(error.code).toMatch(REFUSED));
   }
 

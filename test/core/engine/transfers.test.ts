@@ -8,6 +8,7 @@ import {
   transfersTypedData,
 } from "../../../core/protocol/transfer.ts";
 import { BatchLoad } from "../../../core/transfers/close.ts";
+import { withdrawOne } from "../../one-withdrawal.ts";
 import {
   all,
   type Fixture,
@@ -119,14 +120,14 @@ describe("transfers", () => {
     await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 2)));
     await engine.operator.seal("validium");
     expect(await ask(made, [whole(1n << 20n)])).toMatchObject({ code: "proof_not_ready" });
-    await engine.withdrawals.request(tenant.principal, await signed(made, 10n, { vaultId: units }));
+    await withdrawOne(engine, tenant.principal, await signed(made, 10n, { vaultId: units }));
     await engine.transfers.request(tenant.principal, await signedTransfers(made, [whole(token)]));
     expect(await ask(made, [whole(units), whole(token, OWNERS[2].address), whole(items)])).toEqual({
       code: "withdrawal_pending",
       issues: { "/transfers/0": "withdrawal_pending", "/transfers/1": "vault_spent" },
     });
     const other = signed(made, 1n, { vaultId: token });
-    expect(await refusal(engine.withdrawals.request(tenant.principal, await other))).toMatchObject({
+    expect(await refusal(withdrawOne(engine, tenant.principal, await other))).toMatchObject({
       code: "vault_spent",
     });
     await noProblems({ engine });
@@ -286,7 +287,7 @@ describe("L1 decides transfers at the commit:", () => {
       signer: OWNERS[1] as never,
       recipient: friend,
     });
-    const { withdrawalId } = await engine.withdrawals.request(tenant.principal, request);
+    const { withdrawalId } = await withdrawOne(engine, tenant.principal, request);
     await engine.operator.recordEvents(
       HOME,
       [withdrawn(units, 30n, 30n, ownerAddress, 900n)],

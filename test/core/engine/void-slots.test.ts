@@ -5,8 +5,9 @@ import { BatchTree } from "../../../core/protocol/batch-tree.ts";
 import { bytesToHex } from "../../../core/protocol/hex.ts";
 import { batchRoot, kindOf, manifestRoot } from "../../../core/protocol/manifest.ts";
 import { verifyVaultProof } from "../../../core/protocol/proof.ts";
-import { withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
+import { withdrawalListTypedData } from "../../../core/protocol/typed-data.ts";
 import { vaultLeaves } from "../../../core/protocol/vault.ts";
+import { listOfOne, withdrawOne } from "../../one-withdrawal.ts";
 import {
   all,
   type Fixture,
@@ -177,20 +178,20 @@ describe.each(["validium", "zk-rollup"] as const)("void slots of a %s batch", (m
       recipient: owner.address.toLowerCase() as Hex,
       deadline: BigInt(clock.now / 1000 + 3600),
     };
-    const signature = await owner.signTypedData(withdrawalTypedData(engine.settlement, message));
-    const { withdrawalId } = await engine.withdrawals.request(tenant.principal, {
-      ...message,
-      signature,
-    });
+    const signature = await owner.signTypedData(
+      withdrawalListTypedData(engine.settlement, listOfOne(message)),
+    );
+    const request = { ...listOfOne(message), signature };
+    const { withdrawalId } = await withdrawOne(engine, tenant.principal, request);
     await engine.operator.voidSlots(mode, 0, [{ firstSlot: 2, count: 1, failure: REASON }]);
     const failed = await engine.withdrawals.get(tenant.applicationId, withdrawalId);
     expect(failed).toMatchObject({ status: "failed", failure: expect.stringContaining(REASON) });
-    expect(await engine.withdrawals.request(tenant.principal, { ...message, signature })).toEqual(
-      failed,
-    );
+    expect(await withdrawOne(engine, tenant.principal, request)).toEqual(failed);
     const later = { ...message, deadline: message.deadline + 1n };
-    const again = await owner.signTypedData(withdrawalTypedData(engine.settlement, later));
-    const fresh = engine.withdrawals.request(tenant.principal, { ...later, signature: again });
+    const again = await owner.signTypedData(
+      withdrawalListTypedData(engine.settlement, listOfOne(later)),
+    );
+    const fresh = withdrawOne(engine, tenant.principal, { ...listOfOne(later), signature: again });
     expect((await refusal(fresh)).code).toBe("vault_void");
     expect(await all(engine.operator.pendingWithdrawals(HOME))).toEqual([]);
     expect((await engine.operator.verify()).problems).toEqual([]);
@@ -363,9 +364,9 @@ describe.each(["validium", "zk-rollup"] as const)(
         const recipient = owner.address.toLowerCase() as Hex;
         const message = { vaultId, withdrawnBefore: 0n, quantity: 2n, recipient, deadline };
         const signature = await owner.signTypedData(
-          withdrawalTypedData(engine.settlement, message),
+          withdrawalListTypedData(engine.settlement, listOfOne(message)),
         );
-        return engine.withdrawals.request(tenant.principal, { ...message, signature });
+        return withdrawOne(engine, tenant.principal, { ...listOfOne(message), signature });
       };
       const deadline = BigInt(clock.now / 1000 + 3600);
       const { withdrawalId } = await request(deadline);

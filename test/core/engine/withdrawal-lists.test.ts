@@ -1,6 +1,9 @@
+import { numberToHex } from "viem";
 import { describe, expect, it } from "vitest";
 import type { ListedWithdrawal } from "../../../core/index.ts";
-import { withdrawalListDigest } from "../../../core/protocol/typed-data.ts";
+import type { Hash } from "../../../core/model.ts";
+import { cancellationId, withdrawalListDigest } from "../../../core/protocol/typed-data.ts";
+import { withdrawOne } from "../../one-withdrawal.ts";
 import type { Fixture } from "./fixture.ts";
 import {
   all,
@@ -61,7 +64,7 @@ describe("a list that its owner signed once", () => {
       told.push(`${withdrawal.vaultId} ${withdrawal.status}`),
     );
     const list = await signedList(made, [COINS, 1n, 3n]);
-    const accepted = await engine.withdrawals.requestList(tenant.principal, list);
+    const accepted = await engine.withdrawals.request(tenant.principal, list);
     expect(outcomes(accepted)).toEqual(["accepted", "accepted", "accepted"]);
     expect(accepted[0]).toMatchObject({
       vaultId: 0n,
@@ -86,7 +89,8 @@ describe("a list that its owner signed once", () => {
     const { engine, tenant, assets } = made;
     await using _ = engine;
     await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 5)));
-    const single = await engine.withdrawals.request(
+    const single = await withdrawOne(
+      engine,
       tenant.principal,
       await signed(made, 1n, { vaultId: 3n }),
     );
@@ -94,7 +98,7 @@ describe("a list that its owner signed once", () => {
     const unsealed = 1n << 20n;
     const later = { vaultId: 2n, withdrawnBefore: 1n, quantity: 1n };
     const list = await signedList(made, [1n, tooMuch, 3n, 77n, unsealed, later]);
-    const first = await engine.withdrawals.requestList(tenant.principal, list);
+    const first = await engine.withdrawals.request(tenant.principal, list);
     const refused = ["insufficient_balance", "withdrawal_pending", "vault_not_found"];
     expect(outcomes(first)).toEqual([
       "accepted",
@@ -105,7 +109,7 @@ describe("a list that its owner signed once", () => {
 
     await engine.operator.seal("validium");
     await engine.operator.recordWithdrawalFailed(single.withdrawalId, "gone", single.deadline + 1n);
-    const again = await engine.withdrawals.requestList(tenant.principal, list);
+    const again = await engine.withdrawals.request(tenant.principal, list);
     const now = [
       "insufficient_balance",
       "accepted",
@@ -122,7 +126,7 @@ describe("a list that its owner signed once", () => {
     const made = await holdings();
     const { engine, tenant, clock, database } = made;
     const list = await signedList(made, [1n, 2n]);
-    const request = () => engine.withdrawals.requestList(tenant.principal, list);
+    const request = () => engine.withdrawals.request(tenant.principal, list);
     const [one, two] = await Promise.all([request(), request()]);
     expect(two).toEqual(one.map((each) => ({ ...each, repeated: true })));
     const entries = (await engine.operator.verify()).journalEntries;
@@ -135,13 +139,13 @@ describe("a list that its owner signed once", () => {
       { engine, clock: { ...clock, now: clock.now - 7_200_000 } as never },
       [3n],
     );
-    expect((await refusal(engine.withdrawals.requestList(tenant.principal, expired))).code).toBe(
+    expect((await refusal(engine.withdrawals.request(tenant.principal, expired))).code).toBe(
       "deadline_invalid",
     );
     await engine.close();
     await using reopened = await openTest(database, { clock: clock.read });
     const principal = await reopened.keys.authenticate(tenant.token);
-    expect(idsOf(await reopened.withdrawals.requestList(principal, list))).toEqual(idsOf(one));
+    expect(idsOf(await reopened.withdrawals.request(principal, list))).toEqual(idsOf(one));
     expect((await reopened.operator.verify()).problems).toEqual([]);
   });
 
@@ -152,7 +156,7 @@ describe("a list that its owner signed once", () => {
     const entries = (await engine.operator.verify()).journalEntries;
     const good = await signedList(made, [1n, 2n]);
     const codeOf = async (change: object, principal = tenant.principal) =>
-      (await refusal(engine.withdrawals.requestList(principal, { ...good, ...change }))).code;
+      (await refusal(engine.withdrawals.request(principal, { ...good, ...change }))).code;
     expect(await codeOf(await signedList(made, [1n, 4n]))).toBe("validation_failed");
     expect(await codeOf(await signedList(made, [1n, 1n]))).toBe("validation_failed");
     expect(await codeOf({ vaults: [] })).toBe("validation_failed");
@@ -198,13 +202,11 @@ describe("a list that its owner signed once", () => {
     await engine.mint(other.principal, requestOf(other.users[0], mintOf(assets.erc721, 9)));
     await engine.operator.seal("validium");
     const list = await signedList(made, [1n, 1n << 20n]);
-    const ours = await engine.withdrawals.requestList(tenant.principal, list);
+    const ours = await engine.withdrawals.request(tenant.principal, list);
     expect(outcomes(ours)).toEqual(["accepted", "vault_not_found"]);
-    const theirs = await engine.withdrawals.requestList(other.principal, list);
+    const theirs = await engine.withdrawals.request(other.principal, list);
     expect(outcomes(theirs)).toEqual(["vault_not_found", "accepted"]);
-    expect(idsOf(await engine.withdrawals.requestList(tenant.principal, list))).toEqual(
-      idsOf(ours),
-    );
+    expect(idsOf(await engine.withdrawals.request(tenant.principal, list))).toEqual(idsOf(ours));
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
@@ -213,12 +215,12 @@ describe("a list that its owner signed once", () => {
     const { engine, tenant } = made;
     await using _ = engine;
     const list = await signedList(made, [COINS, 1n, 2n]);
-    const request = () => engine.withdrawals.requestList(tenant.principal, list);
+    const request = () => engine.withdrawals.request(tenant.principal, list);
     await request();
     const digest = withdrawalListDigest(engine.settlement, { ...list, recipient: ownerAddress });
     const cancel = {
       type: "authorizationCancelled",
-      digest,
+      id: digest,
       txHash: hashOf(9),
       logIndex: 0,
     } as const;
@@ -249,14 +251,74 @@ describe("a list that its owner signed once", () => {
   });
 });
 
+describe("what an owner has cancelled on L1", () => {
+  const at = { txHash: hashOf(9), blockNumber: 9n, logIndex: 0 } as const;
+
+  it("is refused from then on: a list, or a vault in every list, until a reorganisation takes it back", async () => {
+    const made = await holdings();
+    const { engine, tenant } = made;
+    await using _ = engine;
+    const list = await signedList(made, [1n, 2n]);
+    const id = withdrawalListDigest(engine.settlement, { ...list, recipient: ownerAddress });
+    const tell = (logIndex: number, id: Hash, signer = ownerAddress) =>
+      ({ type: "authorizationCancelled", ...at, logIndex, id, signer }) as const;
+    const vault = (vaultId: bigint) => cancellationId(vaultId);
+    const waiting = await engine.withdrawals.request(
+      tenant.principal,
+      await signedList(made, [3n, COINS]),
+    );
+    await engine.operator.recordEvents(
+      HOME,
+      [
+        tell(0, id),
+        tell(1, vault(3n)),
+        tell(2, vault(0n), stranger),
+        tell(3, numberToHex(2n ** 54n, { size: 32 })),
+      ],
+      9n,
+    );
+    const outcomeNow = async () =>
+      (await engine.withdrawals.list(tenant.applicationId)).data.map(({ vaultId, status }) => [
+        vaultId,
+        status,
+      ]);
+    // What waited for the vault has failed, and a stranger's word on another one is nothing.
+    expect((await outcomeNow()).toSorted()).toEqual([
+      [0n, "accepted"],
+      [3n, "failed"],
+    ]);
+    expect(waiting).toHaveLength(2);
+    await expect(engine.withdrawals.request(tenant.principal, list)).rejects.toMatchObject({
+      code: "signature_invalid",
+      message: expect.stringContaining("cancelled this list on L1"),
+    });
+    const again = await signedList(made, [3n, 1n], { seconds: 4_000 });
+    expect(outcomes(await engine.withdrawals.request(tenant.principal, again))).toEqual([
+      "signature_invalid",
+      "accepted",
+    ]);
+    const prepared = await engine.withdrawals.prepare(tenant.principal, {
+      vaults: [{ vaultId: 3n }, { vaultId: 2n }],
+    });
+    expect([prepared.vaults.length, prepared.refused[0]?.error.message]).toEqual([
+      1,
+      expect.stringContaining("Only the owner itself can withdraw it"),
+    ]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
+    await engine.operator.recordReorg(HOME, 9n);
+    expect((await engine.operator.verify()).problems).toEqual([]);
+    expect((await outcomeNow()).toSorted()[2]).toEqual([3n, "accepted"]);
+  });
+});
+
 it("answers the withdrawal that it has when its owner's wallet signs the same again and another signature comes out", async () => {
   const verifySignature = async () => true;
   const made = await holdings({ verifySignature });
   const { engine, tenant } = made;
   await using _ = engine;
   const request = await signed(made, 30n);
-  const first = await engine.withdrawals.request(tenant.principal, request);
-  const other = await engine.withdrawals.request(tenant.principal, {
+  const first = await withdrawOne(engine, tenant.principal, request);
+  const other = await withdrawOne(engine, tenant.principal, {
     ...request,
     signature: "0x1234",
   });

@@ -1,9 +1,11 @@
 import {
+  type Address,
   compactSignatureToSignature,
   concat,
   type Hex,
   hashStruct,
   keccak256,
+  numberToHex,
   recoverAddress,
 } from "viem";
 import { hashTypedData } from "viem/utils";
@@ -16,10 +18,10 @@ import {
   encodeAttestation,
 } from "../../../core/protocol/attestation.ts";
 import {
+  cancellationTypedData,
   MAX_LISTED_VAULTS,
   mirroredStateTypedData,
   validiumBatchTypedData,
-  withdrawalDigest,
   withdrawalListDigest,
 } from "../../../core/protocol/typed-data.ts";
 import { readAttestation } from "./read-attestation.ts";
@@ -38,24 +40,10 @@ describe("EIP-712 digests", () => {
     vaultCount: Number(message.vaultCount),
     epoch: BigInt(message.epoch),
   });
-  const withdrawalMessage = (message: (typeof digests.withdrawals)[number]) => ({
-    vaultId: BigInt(message.vaultId),
-    withdrawnBefore: BigInt(message.withdrawnBefore),
-    quantity: BigInt(message.quantity),
-    recipient: message.recipient,
-    deadline: BigInt(message.deadline),
-  });
-
   it.each(digests.validiumBatches)("ValidiumBatch of batch $batchNumber", (vector) => {
     expect(hashTypedData(validiumBatchTypedData(SETTLEMENT, batchMessage(vector)))).toBe(
       vector.digest,
     );
-  });
-
-  it.each(digests.withdrawals)("Withdrawal of vault $vaultId", (vector) => {
-    const message = withdrawalMessage(vector);
-    expect(withdrawalDigest(SETTLEMENT, message)).toBe(vector.digest);
-    expect(withdrawalDigest(SETTLEMENT, message)).toBe(digestByHand(message));
   });
 
   it.each(digests.withdrawalLists)(
@@ -106,29 +94,22 @@ describe("EIP-712 digests", () => {
     },
   );
 
-  it("differ by chain and contract", () => {
-    const message = withdrawalMessage(digests.withdrawals[0] as (typeof digests.withdrawals)[0]);
+  it("differ by chain and contract, and take a vault's id in the place of a digest", () => {
     const others = [
       { ...SETTLEMENT, chainId: 1n },
       { ...SETTLEMENT, contract: `0x${"22".repeat(20)}` as const },
     ];
-    const all = [SETTLEMENT, ...others].map((settlement) => withdrawalDigest(settlement, message));
+    const signer = `0x${"33".repeat(20)}` as const;
+    const digestOf = (settlement: typeof SETTLEMENT, id: Hash | bigint) =>
+      hashTypedData(cancellationTypedData(settlement, { signer, id }));
+    const all = [SETTLEMENT, ...others].map((settlement) => digestOf(settlement, 5n));
     expect(new Set(all).size).toBe(3);
+    expect(digestOf(SETTLEMENT, `0x${"00".repeat(31)}05`)).toBe(all[0]);
+    expect(digestOf(SETTLEMENT, 5n)).toBe(digestByHand(signer, 5n));
+    expect(() => digestOf(SETTLEMENT, 1n << 55n)).toThrow(invalid);
   });
 
   it("exist for nothing out of bounds", () => {
-    const message = withdrawalMessage(digests.withdrawals[0] as (typeof digests.withdrawals)[0]);
-    expect(() => withdrawalDigest(SETTLEMENT, { ...message, quantity: 0n })).toThrow(invalid);
-    expect(() => withdrawalDigest(SETTLEMENT, { ...message, quantity: 1n << 63n })).toThrow(
-      invalid,
-    );
-    expect(() => withdrawalDigest(SETTLEMENT, { ...message, vaultId: 1n << 55n })).toThrow(invalid);
-    expect(() => withdrawalDigest(SETTLEMENT, { ...message, withdrawnBefore: -1n })).toThrow(
-      invalid,
-    );
-    expect(() => withdrawalDigest(SETTLEMENT, { ...message, deadline: 1n << 64n })).toThrow(
-      invalid,
-    );
     const batch = batchMessage(digests.validiumBatches[0] as (typeof digests.validiumBatches)[0]);
     expect(() => validiumBatchTypedData(SETTLEMENT, { ...batch, batchNumber: 2 ** 32 })).toThrow(
       invalid,
@@ -138,23 +119,23 @@ describe("EIP-712 digests", () => {
   });
 
   /** The digest from the type's text as the protocol page has it. */
-  function digestByHand(message: ReturnType<typeof withdrawalMessage>): Hash {
+  function digestByHand(signer: Address, vaultId: bigint): Hash {
     const types = {
-      Withdrawal:
-        "uint64 vaultId,uint64 withdrawnBefore,uint64 quantity,address recipient,uint64 deadline"
-          .split(",")
-          .map((field) => ({ type: field.split(" ")[0] ?? "", name: field.split(" ")[1] ?? "" })),
+      Cancellation: "address signer,bytes32 id"
+        .split(",")
+        .map((field) => ({ type: field.split(" ")[0] ?? "", name: field.split(" ")[1] ?? "" })),
       EIP712Domain: "string name,string version,uint256 chainId,address verifyingContract"
         .split(",")
         .map((field) => ({ type: field.split(" ")[0] ?? "", name: field.split(" ")[1] ?? "" })),
     };
+    const message = { signer, id: numberToHex(vaultId, { size: 32 }) };
     const domain = {
       name: "Mintmark",
       version: "1",
       chainId: SETTLEMENT.chainId,
       verifyingContract: SETTLEMENT.contract,
     };
-    const struct = hashStruct({ data: message, primaryType: "Withdrawal", types });
+    const struct = hashStruct({ data: message, primaryType: "Cancellation", types });
     return keccak256(
       concat(["0x1901", hashStruct({ data: domain, primaryType: "EIP712Domain", types }), struct]),
     );

@@ -178,14 +178,6 @@ export interface VectorFiles {
       deadline: string;
       digest: Hash;
     }[];
-    withdrawals: readonly {
-      vaultId: string;
-      withdrawnBefore: string;
-      quantity: string;
-      recipient: Address;
-      deadline: string;
-      digest: Hash;
-    }[];
   };
   "vault-proofs": {
     settlement: SettlementVector;
