@@ -1,44 +1,47 @@
-import type { Hex } from "../model.ts";
-import type { VaultContent } from "../ports.ts";
-import { invariant } from "./bounds.ts";
-import { bytesToHex, writeHex } from "./hex.ts";
+import { MintmarkError } from "../errors.ts";
+import { type Hash, type Hex, MAX_BATCH_VAULTS, type Mode, type Standard } from "../model.ts";
+import type { AssetId, VaultContent } from "../ports.ts";
+import { MAX_UINT64, invariant, requireBigint, requireInteger } from "./bounds.ts";
+import { bytesToHex, hexToBytes, writeHex } from "./hex.ts";
+import { compareAssets, MAX_BATCH_ASSETS } from "./manifest.ts";
+import { packVaultId } from "./vault.ts";
+import {
+  CONTINUATION_BYTES,
+  continuationsOf,
+  isVoid,
+  leavesOfWords,
+  payloadBytes,
+  readWords,
+  WORD_BYTES,
+  Words,
+  type WordVault,
+  wordsOf,
+} from "./words.ts";
 
 /**
- * The batch data format, version 1 (docs/protocol.md 4): the vaults of a batch in slot order. L1
- * gets it as calldata; a committee stores it.
+ * The batch data format (docs/protocol.md 4): the words of a batch's vaults. L1 gets it as calldata;
+ * a committee stores it.
  *
  * ```
- * version:u8  assetCount:u16 (chainId:u64 assetType:u256)*  ownerCount:u16 (address:20)*  run+
+ * version:u8  assetCount:u16 (chainId:u64 assetType:u256)*  ownerCount:u16 (address:20)*
+ * payloadBytes:u8 vaultCount:u32  record*vaultCount  continuation:31*
  *
- * run:  0xffff length:u24                                                           void slots
- *       assetIndex:u16 form:u8 length:u24 [ownerIndex:u16] [blobLength:u8] [first]  record*length
- * form: amountForm(4) blobForm(2) ownerForm(2)
+ * record: tag:u8 assetIndex:u8 (owner:20 | ownerIndex:u16) payload:payloadBytes
  * ```
+ *
+ * A record is a vault's head with two narrower columns: it has an index where there are owners in
+ * front of the records. So all records have one width. The continuations follow in slot order.
  */
 export const BATCH_DATA_VERSION = 0x01;
-/** Marks a void run in place of an asset index. An asset index is below it. */
-export const VOID_RUN = 0xffff;
-/** Most owners in the dictionary, because its count has two bytes. */
-export const MAX_DICTIONARY = 0xffff;
-/**
- * Most characters of a blob that is packed into nibbles: characters 0x30 to 0x3f, digits among
- * them.
- */
-export const MAX_PACKED_DIGITS = 32;
-
-export const OwnerForm = { inline: 0, index8: 1, index16: 2, run: 3 } as const;
-export const BlobForm = { empty: 0, raw: 1, packed: 2, consecutive: 3 } as const;
-/** Amount forms above 0 are widths in bytes. */
-export const MAX_AMOUNT_FORM = 8;
-
-/** Bytes of a batch without assets, owners and runs. */
-export const BATCH_DATA_BASE_BYTES = 5;
 export const ASSET_ENTRY_BYTES = 40;
-/** Bytes of an entry of the owner dictionary, and of an owner inside a record. */
-export const OWNER_BYTES = 20;
-/** Bytes of a run's asset index, form and length. */
-export const RUN_HEADER_BYTES = 6;
-export const VOID_RUN_BYTES = 5;
+const OWNER_BYTES = 20;
+/** Most owners in the dictionary, because its count has two bytes. */
+const MAX_DICTIONARY = 0xffff;
+const MAX_PAYLOAD = 10;
+const OWNER_AT = 2;
+const OWNER_INDEX_BYTES = 2;
+/** Version, number of assets, number of owners, width of payloads, number of slots. */
+const HEADER_BYTES = 10;
 
 /**
  * One slot in batch data: a vault without its place, which follows from mode, batch number and
@@ -46,23 +49,369 @@ export const VOID_RUN_BYTES = 5;
  */
 export type VaultEntry = Omit<VaultContent, "vaultId">;
 
-/** Bytes of an amount of two 32-bit words in its narrowest form; 0 for an amount of 1. */
-export function widthOfWords(high: number, low: number): number {
-  if (high > 0) return 4 + byteWidth(high);
-  return low === 1 ? 0 : byteWidth(low);
+/** The words of a batch's slots, and the manifest that their asset indexes refer to. */
+export interface WordBatch {
+  /** Strictly ascending by chain and asset type. */
+  readonly assets: readonly AssetId[];
+  readonly words: Words;
 }
 
-function byteWidth(value: number): number {
-  return (32 - Math.clz32(value) + 7) >>> 3;
+/** A decoded batch. */
+export interface DecodedBatch extends WordBatch {
+  /** In slot order; null for a slot that is void, or is no vault and pays nobody. */
+  readonly slots: readonly (VaultEntry | null)[];
+}
+
+/** Further limits of the decoder, besides the grammar. */
+export interface DecodeOptions {
+  /** Most slots; 2^20 by default. */
+  readonly maxSlots?: number;
+  /**
+   * Returns the standard of a registered asset; null for any other. With it, the decoder refuses an
+   * asset that is not registered, and a vault that does not fit its asset's standard is null.
+   */
+  readonly standardOf?: (chainId: bigint, assetType: Hash) => Standard | null;
+}
+
+/** Most bytes of batch data with so many assets, slots and continuations. */
+export function batchDataBound(
+  assets: number,
+  slots: number,
+  payloadBytes: number,
+  continuations: number,
+): number {
+  const records = slots * (OWNER_AT + OWNER_BYTES + payloadBytes);
+  return HEADER_BYTES + assets * ASSET_ENTRY_BYTES + records + continuations * CONTINUATION_BYTES;
 }
 
 /**
- * Most bytes that one more vault adds to the encoded data, whatever its neighbours. An asset that
- * is new to the batch adds {@link ASSET_ENTRY_BYTES}. The sum, on top of {@link
- * BATCH_DATA_BASE_BYTES}, decides when a batch is full.
+ * The words of slots; null for a void one.
+ *
+ * @throws MintmarkError `validation_failed`, `amount_out_of_range`, `blob_invalid` or
+ *   `batch_too_large` (more than 255 assets) when no encoding can hold the slots
+ *
+ * @example
+ * const { assets, words } = wordBatch(slots);
  */
-export function vaultBytesBound(amountWidth: number, blobBytes: number): number {
-  return RUN_HEADER_BYTES + OWNER_BYTES + amountWidth + (blobBytes === 0 ? 0 : 2 + blobBytes);
+export function wordBatch(slots: readonly (VaultEntry | null)[]): WordBatch {
+  requireInteger("number of slots", slots.length, 1, MAX_BATCH_VAULTS);
+  const assets = manifestOf(slots);
+  const places = new Map(assets.map((asset, place) => [keyOf(asset), place]));
+  const words = new Words(slots.length);
+  for (const entry of slots) {
+    if (entry === null) {
+      words.addVoid();
+      continue;
+    }
+    const { head, rest } = wordsOf({
+      assetIndex: places.get(keyOf(entry)) as number,
+      owner: hexToBytes(entry.owner, OWNER_BYTES),
+      amount: entry.amount,
+      blob: hexToBytes(entry.blob),
+    });
+    words.addSpelt(head, rest);
+  }
+  return { assets, words };
+}
+
+const keyOf = ({ chainId, assetType }: AssetId) => `${chainId} ${assetType.toLowerCase()}`;
+
+function manifestOf(slots: readonly (VaultEntry | null)[]): AssetId[] {
+  const distinct = new Map<string, AssetId>();
+  for (const entry of slots) {
+    if (entry === null || distinct.has(keyOf(entry))) continue;
+    const { chainId, assetType } = entry;
+    requireBigint("chainId", chainId, 0n, MAX_UINT64);
+    distinct.set(keyOf(entry), { chainId, assetType });
+  }
+  if (distinct.size > MAX_BATCH_ASSETS)
+    throw new MintmarkError("batch_too_large", `a batch holds at most ${MAX_BATCH_ASSETS} assets`);
+  return [...distinct.values()].sort(compareAssets);
+}
+
+/**
+ * Encodes the slots of a batch (docs/protocol.md 4). A pure function, linear in the number of
+ * slots; `decodeBatch` inverts it.
+ *
+ * @param slots - 1 to 2^20 in slot order; null for a void one. Vault ids are not read
+ * @throws MintmarkError as {@link wordBatch} does
+ *
+ * @example
+ * const data = encodeBatchData([{ chainId: 1n, owner, assetType, amount: 1n, blob: "0x3137" },
+ * null]); decodeBatch(data).slots.length; // 2 slots; the second one is void
+ */
+export function encodeBatchData(slots: readonly (VaultEntry | null)[]): Uint8Array {
+  return batchDataOf(wordBatch(slots));
+}
+
+/** {@link encodeBatchData} of words. Owners are in front of the records where that is shorter. */
+export function batchDataOf({ assets, words }: WordBatch): Uint8Array {
+  const { count, heads } = words;
+  const named = ownersOf(words);
+  const ownerBytes = named === null ? OWNER_BYTES : OWNER_INDEX_BYTES;
+  let width = 0;
+  for (let at = 0; at < count * WORD_BYTES; at += WORD_BYTES)
+    width = Math.max(width, payloadBytes(heads, at));
+  const size = OWNER_AT + ownerBytes + width;
+  const front = assets.length * ASSET_ENTRY_BYTES + (named?.slots.length ?? 0) * OWNER_BYTES;
+  const output = new BatchOutput(HEADER_BYTES + front + size * count + words.restBytes);
+  output.uint(BATCH_DATA_VERSION, 1);
+  output.uint(assets.length, 2);
+  for (const { chainId, assetType } of assets) {
+    output.u64(chainId);
+    output.hex(assetType, 32);
+  }
+  output.uint(named?.slots.length ?? 0, 2);
+  for (const slot of named?.slots ?? []) {
+    const at = slot * WORD_BYTES + OWNER_AT;
+    output.slice(heads, at, at + OWNER_BYTES);
+  }
+  output.uint(width, 1);
+  output.uint(count, 4);
+  for (let slot = 0, at = 0; slot < count; slot++, at += WORD_BYTES) {
+    output.slice(heads, at, at + OWNER_AT);
+    if (named === null) output.slice(heads, at + OWNER_AT, at + OWNER_AT + OWNER_BYTES);
+    else output.uint(named.places[slot] as number, OWNER_INDEX_BYTES);
+    output.slice(heads, at + WORD_BYTES - width, at + WORD_BYTES);
+  }
+  output.slice(words.rests, 0, words.restBytes);
+  return output.bytes;
+}
+
+/**
+ * The owners of slots in order of first appearance, each by its first slot, and the place of each
+ * slot's owner; null when the records are shorter with their owners. A void slot's owner is zero.
+ */
+function ownersOf({ count, heads }: Words) {
+  const most = Math.min(
+    MAX_DICTIONARY,
+    Math.floor((count * (OWNER_BYTES - OWNER_INDEX_BYTES) - 1) / OWNER_BYTES),
+  );
+  const view = new DataView(heads.buffer, heads.byteOffset);
+  const known = new Map<string, number>();
+  const slots: number[] = [];
+  const places = new Uint16Array(count);
+  for (let slot = 0; slot < count; slot++) {
+    const key = ownerKey(view, slot * WORD_BYTES + OWNER_AT);
+    let place = known.get(key);
+    if (place === undefined) {
+      if (slots.length === most) return null;
+      place = slots.length;
+      known.set(key, place);
+      slots.push(slot);
+    }
+    places[slot] = place;
+  }
+  return { slots, places };
+}
+
+/** Ten characters of two bytes each. */
+function ownerKey(view: DataView, at: number): string {
+  return String.fromCharCode(
+    view.getUint16(at),
+    view.getUint16(at + 2),
+    view.getUint16(at + 4),
+    view.getUint16(at + 6),
+    view.getUint16(at + 8),
+    view.getUint16(at + 10),
+    view.getUint16(at + 12),
+    view.getUint16(at + 14),
+    view.getUint16(at + 16),
+    view.getUint16(at + 18),
+  );
+}
+
+/**
+ * The words of batch data. It takes exactly what L1 takes, whatever the records say: see {@link
+ * slotsOf}.
+ *
+ * @throws BatchDataError with the reason and the offset
+ *
+ * @example
+ * const content = new BatchTree(leavesOfWords(readBatchData(data).words, { mode, batchNumber })).root;
+ */
+export function readBatchData(data: Uint8Array, options: DecodeOptions = {}): WordBatch {
+  const input = new BatchInput(data);
+  if (input.number(1) !== BATCH_DATA_VERSION) throw input.refusal("version_unknown", 1);
+  const assets = readAssets(input, options.standardOf);
+  const owners = input.number(2);
+  const ownersAt = input.offset;
+  input.skip(owners * OWNER_BYTES);
+  const width = input.number(1);
+  if (width > MAX_PAYLOAD) throw input.refusal("payload_bytes", 1);
+  const count = input.number(4);
+  if (count === 0) throw input.refusal("no_slot", 4);
+  if (count > (options.maxSlots ?? MAX_BATCH_VAULTS)) throw input.refusal("too_many_slots", 4);
+  const ownerBytes = owners === 0 ? OWNER_BYTES : OWNER_INDEX_BYTES;
+  const size = OWNER_AT + ownerBytes + width;
+  input.require(count * size);
+  const words = new Words(count);
+  const head = new Uint8Array(WORD_BYTES);
+  let record = input.offset;
+  let rest = record + count * size;
+  for (; words.count < count; record += size) {
+    head.set(data.subarray(record, record + OWNER_AT));
+    let owner = record + OWNER_AT;
+    if (owners > 0) {
+      const place = ((data[owner] as number) << 8) | (data[owner + 1] as number);
+      if (place >= owners) throw new BatchDataError("owner_index", owner);
+      owner = ownersAt + place * OWNER_BYTES;
+    }
+    head.set(data.subarray(owner, owner + OWNER_BYTES), OWNER_AT);
+    head.set(data.subarray(record + size - width, record + size), WORD_BYTES - width);
+    const end = rest + continuationsOf(head[0] as number) * CONTINUATION_BYTES;
+    if (end > data.length) throw new BatchDataError("truncated", rest);
+    words.addSpelt(head, data.subarray(rest, end));
+    rest = end;
+  }
+  if (rest !== data.length) throw new BatchDataError("trailing", rest);
+  return { assets, words };
+}
+
+/**
+ * The slots of a batch, each read by itself: null for a void one, and for words that are no vault's
+ * and pay nobody.
+ *
+ * @param standardOf - with it, the slots that L1 refuses for their asset's standard are null too
+ *
+ * @example
+ * const vaults = placeVaults(slotsOf(readBatchData(data)), "zk-rollup", 12);
+ */
+export function slotsOf(
+  { assets, words }: WordBatch,
+  standardOf?: DecodeOptions["standardOf"],
+): (VaultEntry | null)[] {
+  const standards = assets.map(
+    ({ chainId, assetType }) => standardOf?.(chainId, assetType) ?? null,
+  );
+  return Array.from({ length: words.count }, (_, slot) => {
+    const vault = vaultAt(words, slot);
+    return vault === null || !fits(vault, standards[vault.assetIndex] ?? null)
+      ? null
+      : entryOf(vault, assets);
+  });
+}
+
+function fits({ amount, blob }: WordVault, standard: Standard | null): boolean {
+  if (standard === null) return true;
+  return (standard === "erc20") === (blob.length === 0) && (standard !== "erc721" || amount === 1n);
+}
+
+/**
+ * The vaults of single slots.
+ *
+ * @param leftOut - places in the manifest of the assets whose vaults are not returned
+ */
+export function slotsAt(
+  { assets, words }: WordBatch,
+  slots: readonly number[],
+  leftOut: readonly number[] = [],
+): Map<number, VaultEntry> {
+  const found = new Map<number, VaultEntry>();
+  for (const slot of slots) {
+    const vault = slot < words.count ? vaultAt(words, slot) : null;
+    const entry = vault === null ? null : entryOf(vault, assets);
+    if (vault !== null && entry !== null && !leftOut.includes(vault.assetIndex))
+      found.set(slot, entry);
+  }
+  return found;
+}
+
+/**
+ * The first slot whose words are neither those of a void slot nor those of a vault of one of the
+ * manifest's assets; null when there is none.
+ */
+export function firstMalformed({ assets, words }: WordBatch): number | null {
+  for (let slot = 0; slot < words.count; slot++) {
+    const read = { head: words.headAt(slot), rest: words.restAt(slot) };
+    if (isVoid(read)) continue;
+    const vault = readWords(read);
+    if (vault === null || vault.assetIndex >= assets.length) return slot;
+  }
+  return null;
+}
+
+function vaultAt(words: Words, slot: number): WordVault | null {
+  return readWords({ head: words.headAt(slot), rest: words.restAt(slot) });
+}
+
+/** null for a vault of an asset that the manifest lacks. */
+function entryOf(vault: WordVault, assets: readonly AssetId[]): VaultEntry | null {
+  const asset = assets[vault.assetIndex];
+  if (asset === undefined) return null;
+  const { chainId, assetType } = asset;
+  return {
+    chainId,
+    owner: bytesToHex(vault.owner),
+    assetType,
+    amount: vault.amount,
+    blob: bytesToHex(vault.blob),
+  };
+}
+
+/**
+ * Decodes batch data: words, slots and manifest. Applies all rules of docs/protocol.md 4.
+ *
+ * @throws BatchDataError with the reason and the offset
+ *
+ * @example
+ * const { slots, assets } = decodeBatch(data);
+ * const vaults = placeVaults(slots, "zk-rollup", 12);
+ */
+export function decodeBatch(data: Uint8Array, options: DecodeOptions = {}): DecodedBatch {
+  const batch = readBatchData(data, options);
+  return { ...batch, slots: slotsOf(batch, options.standardOf) };
+}
+
+/**
+ * The leaves of a batch in a tree, 32 bytes a slot.
+ *
+ * @example
+ * const tree = new BatchTree(batchLeaves(decodeBatch(data), "zk-rollup", 12));
+ */
+export function batchLeaves(
+  { words }: Pick<WordBatch, "words">,
+  mode: Mode,
+  batchNumber: number,
+): Uint8Array {
+  return leavesOfWords(words, { mode, batchNumber });
+}
+
+/**
+ * Adds the vault ids that follow from mode and batch number.
+ *
+ * @example
+ * const vaults = placeVaults(decodeBatch(data).slots, "zk-rollup", 12);
+ */
+export function placeVaults(
+  entries: readonly (VaultEntry | null)[],
+  mode: Mode,
+  batchNumber: number,
+): (VaultContent | null)[] {
+  requireInteger("number of slots", entries.length, 1, MAX_BATCH_VAULTS);
+  const first = packVaultId({ mode, batchNumber, slot: 0 });
+  return entries.map((entry, slot) =>
+    entry === null ? null : { vaultId: first + BigInt(slot), ...entry },
+  );
+}
+
+/** The manifest of a batch's data, and with `standardOf` only of registered assets. */
+export function readAssets(input: BatchInput, standardOf?: DecodeOptions["standardOf"]): AssetId[] {
+  const count = input.number(2);
+  if (count > MAX_BATCH_ASSETS) throw input.refusal("too_many_assets", 2);
+  input.require(count * ASSET_ENTRY_BYTES);
+  const assets: AssetId[] = [];
+  for (let i = 0; i < count; i++) {
+    const offset = input.offset;
+    const asset = { chainId: input.uint(8), assetType: input.hex(32) };
+    const last = assets[i - 1];
+    if (last !== undefined && compareAssets(last, asset) >= 0)
+      throw new BatchDataError("asset_order", offset);
+    if (standardOf !== undefined && !standardOf(asset.chainId, asset.assetType))
+      throw new BatchDataError("asset_unregistered", offset);
+    assets.push(asset);
+  }
+  return assets;
 }
 
 /**
@@ -71,25 +420,14 @@ export function vaultBytesBound(amountWidth: number, blobBytes: number): number 
 export const BATCH_DATA_REASONS = {
   version_unknown: "The first byte is not a known version.",
   truncated: "The data ends too early.",
-  no_run: "The batch has no run, so no slot.",
-  run_empty: "A run has length 0.",
+  trailing: "The data goes on behind the last continuation.",
+  no_slot: "The batch has no slot.",
   too_many_slots: "The batch has more slots than allowed.",
   too_many_assets: "The batch has more than 255 assets.",
   asset_order: "The assets are not strictly ascending by chain and asset type.",
-  asset_unused: "The manifest names an asset that no vault has.",
-  asset_index: "An asset index is outside the asset dictionary.",
-  owner_index: "An owner index is outside the owner dictionary.",
-  amount_form: "An amount form is above 8.",
-  amount_out_of_range: "An amount is 0 or above 2^63 - 1.",
-  blob_empty: "A raw blob with its own length has length 0.",
-  digits_out_of_range: "A number of packed digits is not 1 to 32.",
-  digit_invalid: "A digit of a range's first number is above 9, or the padding nibble is not 0.",
-  leading_zero: "The first number of a range begins with 0.",
-  range_overflow: "A consecutive run goes past the last number of its digits.",
   asset_unregistered: "An asset is not registered.",
-  blob_form:
-    "The blob form does not fit the asset's standard: ERC-20 blobs are empty, all others are not.",
-  erc721_amount: "An ERC-721 run has an amount form other than 0.",
+  owner_index: "An owner index is outside the owner dictionary.",
+  payload_bytes: "A payload has more than 10 bytes.",
 } as const;
 /** A key of {@link BATCH_DATA_REASONS}. */
 export type BatchDataReason = keyof typeof BATCH_DATA_REASONS;
@@ -168,12 +506,6 @@ export class BatchInput {
     this.offset += size;
     return bytesToHex(this.#data.subarray(this.offset - size, this.offset));
   }
-
-  /** The nibble at `index` from here, most significant first. */
-  peekNibble(index: number): number {
-    const byte = this.#data[this.offset + (index >> 1)] ?? 0;
-    return index % 2 === 0 ? byte >> 4 : byte & 0x0f;
-  }
 }
 
 /** Appends the big-endian values of a batch's data. */
@@ -203,30 +535,15 @@ export class BatchOutput {
   }
 
   u64(value: bigint): void {
-    this.words(Number(value >> 32n), Number(value & 0xffff_ffffn), 8);
+    this.uint(Number(value >> 32n), 4);
+    this.uint(Number(value & 0xffff_ffffn), 4);
   }
 
   hex(hex: string, size: number): void {
     this.#offset = writeHex(hex, size, this.#bytes, this.#offset);
   }
 
-  /** An integer of two 32-bit words in `size` bytes, 1 to 8. */
-  words(high: number, low: number, size: number): void {
-    if (size > 4) this.uint(high, size - 4);
-    this.uint(low, Math.min(size, 4));
-  }
-
   slice(from: Uint8Array, start: number, end: number): void {
     for (let i = start; i < end; i++) this.#bytes[this.#offset++] = from[i] as number;
-  }
-
-  /** Packs characters 0x30 to 0x3f, one nibble a character, right-aligned. */
-  packedSlice(from: Uint8Array, start: number, end: number): void {
-    let at = start;
-    if ((end - start) % 2 === 1) this.#bytes[this.#offset++] = (from[at++] as number) & 0x0f;
-    for (; at < end; at += 2) {
-      this.#bytes[this.#offset++] =
-        (((from[at] as number) & 0x0f) << 4) | ((from[at + 1] as number) & 0x0f);
-    }
   }
 }

@@ -1,35 +1,49 @@
 import { MintmarkError } from "../errors.ts";
 import type { Hash } from "../model.ts";
 import type { AssetId } from "../ports.ts";
-import { ASSET_ENTRY_BYTES, BatchDataError, BatchInput, type VaultEntry } from "./batch-data.ts";
 import {
+  ASSET_ENTRY_BYTES,
+  BatchDataError,
+  BatchInput,
   type DecodedBatch,
   type DecodeOptions,
-  decodeBatchData,
+  decodeBatch,
   readAssets,
-} from "./batch-decoder.ts";
+  readBatchData,
+  slotsOf,
+  type VaultEntry,
+  type WordBatch,
+  wordBatch,
+} from "./batch-data.ts";
 import { requireInteger } from "./bounds.ts";
+import { bytesToHex, HASH_BYTES, hashOf, keccak256, packed } from "./hex.ts";
+import { requireManifest } from "./manifest.ts";
 import {
-  ELEMENT_BYTES,
-  type ElementVault,
-  elementCount,
-  encodeElements,
-  ownerOf,
-  readElements,
-} from "./elements.ts";
-import { bytesToHex, HASH_BYTES, hashOf, hexToBytes, keccak256, packed } from "./hex.ts";
-import { compareAssets, MAX_BATCH_ASSETS, requireManifest } from "./manifest.ts";
+  CONTINUATION_BYTES,
+  continuationsOf,
+  placeIn,
+  type VaultWords,
+  WORD_BYTES,
+  Words,
+  writePlace,
+} from "./words.ts";
 
 /**
  * The first byte of the data of a blob batch. Data for calldata and committees begins with 0x01.
  */
 const BLOB_DATA_VERSION = 0x02;
+/** Bytes of a field element. */
+export const ELEMENT_BYTES = WORD_BYTES;
 export const BLOB_ELEMENTS = 4096;
 export const BLOB_BYTES = BLOB_ELEMENTS * ELEMENT_BYTES;
 /** Most blobs of one batch, since a transaction takes no more. */
 const MAX_BATCH_BLOBS = 6;
 /** Most slots of a blob batch. */
 export const MAX_BLOB_VAULTS = MAX_BATCH_BLOBS * BLOB_ELEMENTS;
+
+/** The first byte of an element with a continuation. */
+const CONTINUATION = 0x0a;
+const NO_CONTINUATION = new Uint8Array();
 
 /** version 1, vault count 4, asset count 2. */
 const HEAD_BYTES = 7;
@@ -49,8 +63,7 @@ export interface BlobBatch {
  * Encodes slots as elements: heads first, continuations behind them.
  *
  * @param slots - in order; null for a void one
- * @throws MintmarkError `batch_too_large` when six blobs do not hold them, or no element holds a
- *   minting blob
+ * @throws MintmarkError `batch_too_large` when six blobs do not hold them
  *
  * @example
  * const data = blobBatchData(encodeBlobBatch(slots));
@@ -58,91 +71,78 @@ export interface BlobBatch {
  */
 export function encodeBlobBatch(slots: readonly (VaultEntry | null)[]): BlobBatch {
   requireInteger("number of slots", slots.length, 1, MAX_BLOB_VAULTS);
-  const keyOf = ({ chainId, assetType }: AssetId) => `${chainId} ${assetType.toLowerCase()}`;
-  const distinct = new Map<string, AssetId>();
-  let size = slots.length;
-  for (const entry of slots) {
-    if (entry === null) continue;
-    const { chainId, assetType, amount, blob } = entry;
-    distinct.set(keyOf(entry), { chainId, assetType });
-    size += Math.max(0, elementCount(amount, hexToBytes(blob)) - 1);
-  }
-  const assets = [...distinct.values()].sort(compareAssets);
-  if (assets.length > MAX_BATCH_ASSETS || size > MAX_BLOB_VAULTS)
-    throw new MintmarkError("batch_too_large");
-  const places = new Map(assets.map((asset, place) => [keyOf(asset), place]));
+  return blobBatchOf(wordBatch(slots));
+}
+
+/** {@link encodeBlobBatch} of words. */
+export function blobBatchOf({ assets, words }: WordBatch): BlobBatch {
+  const { count } = words;
+  const size = count + words.restBytes / CONTINUATION_BYTES;
+  if (size > MAX_BLOB_VAULTS) throw new MintmarkError("batch_too_large");
   const elements = new Uint8Array(Math.ceil(size / BLOB_ELEMENTS) * BLOB_BYTES);
-  let continuation = slots.length;
-  for (const [slot, entry] of slots.entries()) {
-    if (entry === null) continue;
-    const { amount } = entry;
-    const [owner, blob] = [hexToBytes(entry.owner, 20), hexToBytes(entry.blob)];
-    const assetIndex = places.get(keyOf(entry)) as number;
-    const { head, rest } = encodeElements({ assetIndex, owner, amount, blob }, continuation);
-    elements.set(head, slot * ELEMENT_BYTES);
-    elements.set(rest, continuation * ELEMENT_BYTES);
-    continuation += rest.length / ELEMENT_BYTES;
+  elements.set(words.heads.subarray(0, count * ELEMENT_BYTES));
+  let next = count;
+  for (let slot = 0; slot < count && next < size; slot++) {
+    const end = words.ends[slot] as number;
+    let at = words.startOf(slot);
+    if (at < end) writePlace(elements, slot * ELEMENT_BYTES, next);
+    for (; at < end; at += CONTINUATION_BYTES)
+      elements.set(elementOf(words.rests, at / CONTINUATION_BYTES), next++ * ELEMENT_BYTES);
   }
-  return { vaultCount: slots.length, assets, elements };
+  return { vaultCount: count, assets, elements };
+}
+
+/** The element of the continuation at `index`. */
+export function elementOf(rests: Uint8Array, index: number): Uint8Array {
+  const element = new Uint8Array(ELEMENT_BYTES);
+  element[0] = CONTINUATION;
+  element.set(rests.subarray(index * CONTINUATION_BYTES, (index + 1) * CONTINUATION_BYTES), 1);
+  return element;
 }
 
 /**
- * The slots of a blob batch, each read by itself: null for a void one, and for an element that pays
- * nobody.
- *
- * @param standardOf - with it, the slots that L1 refuses for their asset's standard are null too
+ * The words of a blob batch, each slot read by itself. A slot whose continuations are not behind the
+ * last slot, or are none, keeps its head only, which is no vault's then.
+ */
+export function wordsInBlobs({ vaultCount, assets, elements }: BlobBatch): WordBatch {
+  const words = new Words(vaultCount);
+  for (let slot = 0; slot < vaultCount; slot++) {
+    const { head, rest } = elementWords({ vaultCount, elements }, slot);
+    words.addSpelt(head, rest);
+  }
+  return { assets, words };
+}
+
+/**
+ * The places of a slot's elements: what a proof of its vault opens. Place `p` is element `p mod
+ * 4096` of blob `floor(p / 4096)`.
  *
  * @example
- * const vaults = placeVaults(blobSlots(readBlobBatchData(data)), "zk-rollup", 12);
+ * const openings = elementPlaces(batch, slot).map((place) => open(place));
+ * const proof = openedProof(batch, vault, openings);
  */
-export function blobSlots(
-  { vaultCount, assets, elements }: BlobBatch,
-  standardOf?: DecodeOptions["standardOf"],
-): (VaultEntry | null)[] {
-  const standards = assets.map(
-    ({ chainId, assetType }) => standardOf?.(chainId, assetType) ?? null,
-  );
-  return Array.from({ length: vaultCount }, (_, slot) => {
-    const vault = readElements(elements, slot, vaultCount);
-    const standard = standards[vault?.assetIndex ?? standards.length] ?? null;
-    if (vault !== null && standard !== null) {
-      const { amount, blob } = vault;
-      const payable =
-        (standard === "erc20") === (blob.length === 0) && (standard !== "erc721" || amount === 1n);
-      if (!payable) return null;
-    }
-    return entryOf(vault, assets);
-  });
+export function elementPlaces(
+  { elements }: Pick<BlobBatch, "elements">,
+  slot: number,
+): readonly number[] {
+  const at = slot * ELEMENT_BYTES;
+  const first = placeIn(elements, at);
+  const more = continuationsOf(elements[at] as number);
+  return [slot, ...Array.from({ length: more }, (_, i) => first + i)];
 }
 
-/** Single slots of a blob batch, as `decodeSlots` returns those of batch data. */
-export function blobSlotsAt(
-  { vaultCount, assets, elements }: BlobBatch,
-  slots: readonly number[],
-  leftOut: readonly number[] = [],
-): Map<number, VaultEntry> {
-  const found = new Map<number, VaultEntry>();
-  for (const slot of slots) {
-    const vault = slot < vaultCount ? readElements(elements, slot, vaultCount) : null;
-    const entry = entryOf(vault, assets);
-    if (vault !== null && entry !== null && !leftOut.includes(vault.assetIndex))
-      found.set(slot, entry);
+function elementWords(batch: Pick<BlobBatch, "vaultCount" | "elements">, slot: number): VaultWords {
+  const { vaultCount, elements } = batch;
+  const head = elements.slice(slot * ELEMENT_BYTES, (slot + 1) * ELEMENT_BYTES);
+  const [, ...places] = elementPlaces(batch, slot);
+  const rest = new Uint8Array(places.length * CONTINUATION_BYTES);
+  for (const [i, place] of places.entries()) {
+    const at = place * ELEMENT_BYTES;
+    if (place < vaultCount || elements[at] !== CONTINUATION) return { head, rest: NO_CONTINUATION };
+    rest.set(elements.subarray(at + 1, at + ELEMENT_BYTES), i * CONTINUATION_BYTES);
   }
-  return found;
-}
-
-/** null for a void slot, and for a vault of an asset that the manifest lacks. */
-function entryOf(vault: ElementVault | null, assets: readonly AssetId[]): VaultEntry | null {
-  const asset = assets[vault?.assetIndex ?? assets.length];
-  if (vault === null || asset === undefined) return null;
-  const { chainId, assetType } = asset;
-  return {
-    chainId,
-    owner: ownerOf(vault),
-    assetType,
-    amount: vault.amount,
-    blob: bytesToHex(vault.blob),
-  };
+  if (places.length > 0) writePlace(head, 0, 0);
+  return { head, rest };
 }
 
 /**
@@ -184,7 +184,7 @@ export function readBlobBatchData(data: Uint8Array): BlobBatch {
   const vaultCount = input.number(4);
   const assets = readAssets(input);
   const elements = data.subarray(input.offset);
-  if (vaultCount < 1) throw new BatchDataError("no_run", 1);
+  if (vaultCount < 1) throw new BatchDataError("no_slot", 1);
   if (vaultCount > MAX_BLOB_VAULTS || elements.length > MAX_BATCH_BLOBS * BLOB_BYTES) {
     throw new BatchDataError("too_many_slots", 1);
   }
@@ -214,15 +214,18 @@ export function decodeBlobBatch(
       throw new BatchDataError("asset_unregistered", HEAD_BYTES + i * ASSET_ENTRY_BYTES);
     }
   }
-  return { slots: blobSlots(batch, standardOf), assets: batch.assets };
+  const read = wordsInBlobs(batch);
+  return { ...read, slots: slotsOf(read, standardOf) };
 }
 
-/**
- * The slots of a batch whose data the reader trusts, in calldata, blobs or with a committee. Throws
- * `BatchDataError`.
- */
-export function trustedSlots(data: Uint8Array): readonly (VaultEntry | null)[] {
-  return isBlobBatchData(data) ? decodeBlobBatch(data).slots : decodeBatchData(data);
+/** The words of a batch's data, in calldata, in blobs or with a committee. Throws `BatchDataError`. */
+export function wordsIn(data: Uint8Array): WordBatch {
+  return isBlobBatchData(data) ? wordsInBlobs(readBlobBatchData(data)) : readBatchData(data);
+}
+
+/** {@link wordsIn}, with the slots. */
+export function decodeAny(data: Uint8Array, options?: DecodeOptions): DecodedBatch {
+  return isBlobBatchData(data) ? decodeBlobBatch(data, options) : decodeBatch(data, options);
 }
 
 /**

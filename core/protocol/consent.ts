@@ -1,5 +1,5 @@
 import { hashTypedData } from "viem";
-import { type Hash, MODES, type Mode } from "../model.ts";
+import { type Hash, MAX_BATCH_VAULTS, MODES, type Mode } from "../model.ts";
 import type { ConsentAsset, PortalIdentity } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 import { HASH_BYTES, hashOf, type Part } from "./hex.ts";
@@ -11,15 +11,24 @@ import { MAX_BATCH_NUMBER } from "./vault.ts";
 export interface IssuerConsent {
   readonly mode: Mode;
   readonly batchNumber: number;
-  /** Root of the vault tree. */
+  /** Number of slots of the batch. */
+  readonly vaultCount: number;
+  /** Root of the vault tree, or the content of a batch in blobs. */
   readonly content: Hash;
+  /**
+   * `manifestHash` of all assets that the batch's data names, those that L1 leaves out among them:
+   * the words of a vault name its asset by its place there.
+   */
+  readonly manifest: Hash;
   /** {@link assetsHash} of the issuer's assets in the batch. */
   readonly assetsHash: Hash;
 }
 
 /** EIP-712 type of {@link IssuerConsent}. */
 const ISSUER_CONSENT_TYPE = {
-  IssuerConsent: struct("uint8 mode,uint64 batchNumber,bytes32 content,bytes32 assetsHash"),
+  IssuerConsent: struct(
+    "uint8 mode,uint64 batchNumber,uint32 vaultCount,bytes32 content,bytes32 manifest,bytes32 assetsHash",
+  ),
 } as const;
 
 /**
@@ -49,16 +58,20 @@ export function assetsHash(assets: readonly ConsentAsset[]): Hash {
  * @param domain - the settlement contract
  *
  * @example
- * const consent = { mode, batchNumber, content, assetsHash: assetsHash(assets) };
+ * const batch = { mode, batchNumber, vaultCount, content, manifest: manifestHash(assets) };
+ * const consent = { ...batch, assetsHash: assetsHash(own) };
  * const signature = await issuer.signTypedData(consentTypedData(settlement, consent));
  */
 export function consentTypedData(domain: PortalIdentity, consent: IssuerConsent) {
   requireInteger("batchNumber", consent.batchNumber, 0, MAX_BATCH_NUMBER);
-  const { mode, batchNumber, content, assetsHash } = consent;
+  requireInteger("vaultCount", consent.vaultCount, 1, MAX_BATCH_VAULTS);
+  const { mode, batchNumber, vaultCount, content, manifest, assetsHash } = consent;
   const message = {
     mode: MODES.indexOf(mode),
     batchNumber: BigInt(batchNumber),
+    vaultCount,
     content,
+    manifest,
     assetsHash,
   } as const;
   return typedData(domain, ISSUER_CONSENT_TYPE, "IssuerConsent", message);

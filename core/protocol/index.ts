@@ -10,16 +10,16 @@ export {
   BATCH_DATA_REASONS,
   BatchDataError,
   type BatchDataReason,
-  type VaultEntry,
-} from "./batch-data.ts";
-export {
+  batchLeaves,
   type DecodedBatch,
   type DecodeOptions,
   decodeBatch,
-  decodeBatchData,
+  encodeBatchData,
   placeVaults,
-} from "./batch-decoder.ts";
-export { encodeBatchData } from "./batch-encoder.ts";
+  type VaultEntry,
+  type WordBatch,
+  wordBatch,
+} from "./batch-data.ts";
 export { BatchTree } from "./batch-tree.ts";
 export { canonicalBlob, MAX_BLOB_BYTES, tokenIdOf } from "./blob.ts";
 export {
@@ -27,6 +27,7 @@ export {
   blobBatchData,
   blobContent,
   decodeBlobBatch,
+  elementPlaces,
   encodeBlobBatch,
   manifestHash,
   readBlobBatchData,
@@ -43,7 +44,7 @@ export * from "./consistency.ts";
 export { bytesToHex, hexToBytes, keccak256 } from "./hex.ts";
 export { type BlobProof, type Opening, verifyBlob, verifyOpening, versionedHash } from "./kzg.ts";
 export { batchRoot, compareAssets, kindOf, manifestPath, manifestRoot } from "./manifest.ts";
-export { elementPlaces, type OpenableBatch, type OpenedVault, openedProof } from "./opening.ts";
+export { type OpenableBatch, type OpenedVault, openedProof } from "./opening.ts";
 export * from "./proof.ts";
 export * from "./quantized.ts";
 export type {
@@ -88,4 +89,5 @@ export {
   withdrawalListDigest,
   withdrawalListTypedData,
 } from "./typed-data.ts";
-export { packVaultId, unpackVaultId, vaultLeaf, vaultLeaves } from "./vault.ts";
+export { packVaultId, unpackVaultId } from "./vault.ts";
+export { readWords, type VaultWords, vaultLeaf, Words, type WordVault, wordsOf } from "./words.ts";

@@ -1,8 +1,7 @@
 import { bls12_381 } from "@noble/curves/bls12-381";
 import { sha256 } from "@noble/hashes/sha2.js";
 import type { Hash, Hex } from "../model.ts";
-import { BLOB_BYTES, BLOB_ELEMENTS } from "./blob-batch.ts";
-import { ELEMENT_BYTES } from "./elements.ts";
+import { BLOB_BYTES, BLOB_ELEMENTS, ELEMENT_BYTES } from "./blob-batch.ts";
 import { bytesToHex, equalBytes, hexToBytes } from "./hex.ts";
 
 /** Bytes of a KZG commitment or proof: a compressed point of G1. */

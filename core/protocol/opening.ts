@@ -1,19 +1,20 @@
 import { MintmarkError } from "../errors.ts";
 import type { Hash, Hex } from "../model.ts";
 import type { VaultContent, VaultProof } from "../ports.ts";
-import { BLOB_ELEMENTS, type BlobBatch, blobContent, manifestHash } from "./blob-batch.ts";
-import { requireInteger } from "./bounds.ts";
 import {
-  continuationOf,
-  ELEMENT_BYTES,
-  type ElementVault,
-  elementCount,
-  encodeElements,
-} from "./elements.ts";
+  BLOB_ELEMENTS,
+  type BlobBatch,
+  blobContent,
+  elementOf,
+  elementPlaces,
+  manifestHash,
+} from "./blob-batch.ts";
+import { requireInteger } from "./bounds.ts";
 import { bytesToHex, hexToBytes, packed, packHashes, unpackHashes, wordOf } from "./hex.ts";
 import { type Opening, POINT_BYTES, verifyOpening } from "./kzg.ts";
 import { batchRoot, manifestPath, manifestRootOf } from "./manifest.ts";
 import { unpackVaultId } from "./vault.ts";
+import { CONTINUATION_BYTES, wordsOf, writePlace } from "./words.ts";
 
 /** Words of one opening: commitment 48, proof 48. */
 const OPENING_WORDS = 3;
@@ -32,29 +33,10 @@ export interface OpenableBatch extends BlobBatch {
 export type OpenedVault = VaultProof;
 
 /**
- * The places of a slot's elements: what a proof of its vault opens. Place `p` is element `p mod
- * 4096` of blob `floor(p / 4096)`.
- *
- * @example
- * const openings = elementPlaces(batch, slot, vault).map((place) => open(place));
- * const proof = openedProof(batch, vault, openings);
- */
-export function elementPlaces(
-  { elements }: Pick<BlobBatch, "elements">,
-  slot: number,
-  vault: VaultContent,
-): number[] {
-  const first =
-    continuationOf(elements.subarray(slot * ELEMENT_BYTES, (slot + 1) * ELEMENT_BYTES)) ?? 0;
-  const more = elementCount(vault.amount, hexToBytes(vault.blob)) - 1;
-  return [slot, ...Array.from({ length: more }, (_, i) => first + i)];
-}
-
-/**
  * The proof of a vault in a blob batch (docs/protocol.md 6). It is not verified.
  *
  * @example
- * const openings = elementPlaces(batch, slot, vault).map((place) => open(place));
+ * const openings = elementPlaces(batch, slot).map((place) => open(place));
  * const proof = openedProof(batch, vault, openings);
  *
  * @param openings - of the places that {@link elementPlaces} names, in order
@@ -69,7 +51,7 @@ export function openedProof(
   const words = openings.flatMap(({ commitment, proof }) => {
     return unpackHashes(packed([POINT_BYTES], commitment, proof));
   });
-  const [, first] = elementPlaces(batch, unpackVaultId(vault.vaultId).slot, vault);
+  const [, first] = elementPlaces(batch, unpackVaultId(vault.vaultId).slot);
   const continuation: Hash[] = first === undefined ? [] : [wordOf(first)];
   const siblings = [
     manifestHash(batch.assets),
@@ -93,16 +75,16 @@ export function openedRoot({ vault, vaultCount, siblings, assetPath }: VaultProo
   readonly opens: () => boolean;
 } {
   const { mode, slot } = unpackVaultId(vault.vaultId);
-  const content: ElementVault = {
+  const { head, rest } = wordsOf({
     assetIndex: assetPath.index,
     owner: hexToBytes(vault.owner, 20),
     amount: vault.amount,
     blob: hexToBytes(vault.blob),
-  };
-  const count = elementCount(content.amount, content.blob);
-  const rest = count * OPENING_WORDS + (count > 1 ? 1 : 0);
-  const blobs = siblings.length - 1 - rest;
-  if (mode !== "zk-rollup" || count === 0 || blobs < 1) {
+  });
+  const more = rest.length / CONTINUATION_BYTES;
+  const count = 1 + more;
+  const blobs = siblings.length - 1 - count * OPENING_WORDS - (more > 0 ? 1 : 0);
+  if (mode !== "zk-rollup" || blobs < 1) {
     throw new MintmarkError(
       "validation_failed",
       "the words are not those that open a vault's elements",
@@ -115,10 +97,13 @@ export function openedRoot({ vault, vaultCount, siblings, assetPath }: VaultProo
     blobContent(vaultCount, manifest, hashes),
   );
   requireInteger("slot", slot, 0, vaultCount - 1);
-  const first = count === 1 ? 0 : Number(siblings.at(-1));
-  if (count > 1) requireInteger("place of a continuation", first, vaultCount, MAX_PLACE);
-  const { head, rest: behind } = encodeElements(content, first);
-  const elements = [bytesToHex(head), ...unpackHashes(behind)];
+  const first = more === 0 ? 0 : Number(siblings.at(-1));
+  if (more > 0) {
+    requireInteger("place of a continuation", first, vaultCount, MAX_PLACE);
+    writePlace(head, 0, first);
+  }
+  const elements = [bytesToHex(head)];
+  for (let i = 0; i < more; i++) elements.push(bytesToHex(elementOf(rest, i)));
   const points = packHashes(siblings.slice(1 + blobs, 1 + blobs + count * OPENING_WORDS));
   const opensAt = (i: number) => {
     const place = i === 0 ? slot : first + i - 1;

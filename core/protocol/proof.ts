@@ -12,12 +12,13 @@ import type { BatchTree } from "./batch-tree.ts";
 import { holds, requireInteger } from "./bounds.ts";
 import type { StateRoots } from "./commitment.ts";
 import { stateCommitment, stateLeaf } from "./commitment.ts";
-import { bytesToHex, foldPath, hexToBytes, packHashes, unpackHashes } from "./hex.ts";
+import { bytesToHex, foldPath, HASH_BYTES, hexToBytes, packHashes, unpackHashes } from "./hex.ts";
 import * as manifests from "./manifest.ts";
 import { MAX_HEIGHT, treeHeight } from "./merkle.ts";
 import { multiproofRoot, multiproofSiblings } from "./multiproof.ts";
 import { openedRoot } from "./opening.ts";
-import { unpackVaultId, type VaultPlace, vaultLeaf, vaultLeaves } from "./vault.ts";
+import { unpackVaultId, type VaultPlace } from "./vault.ts";
+import { vaultLeaf } from "./words.ts";
 
 /** The tree of a batch's vaults, and the assets of its manifest. */
 export interface ProvableBatch {
@@ -170,9 +171,11 @@ export function verifyVaultMultiproof(expectedRoot: Hash, proof: VaultMultiproof
     const { vaults, vaultCount, siblings, manifest } = proof;
     const places = vaults.map((vault) => unpackVaultId(vault.vaultId));
     const slots = places.map(({ slot }) => slot);
-    const named = new Set(manifest.map((leaf) => leaf.toLowerCase()));
-    if (!assetsIn(vaults).every((asset) => named.has(manifests.manifestLeaf(asset)))) return false;
-    const content = multiproofRoot(vaultCount, slots, vaultLeaves(vaults), packHashes(siblings));
+    const named = manifest.map((leaf) => leaf.toLowerCase());
+    const leaves = new Uint8Array(vaults.length * HASH_BYTES);
+    for (const [i, vault] of vaults.entries())
+      leaves.set(vaultLeaf(vault, named.indexOf(manifests.manifestLeaf(vault))), i * HASH_BYTES);
+    const content = multiproofRoot(vaultCount, slots, leaves, packHashes(siblings));
     if (content === null) return false;
     const { mode } = places[0] as VaultPlace;
     const root = manifests.batchRoot(
@@ -182,12 +185,6 @@ export function verifyVaultMultiproof(expectedRoot: Hash, proof: VaultMultiproof
     );
     return root === expectedRoot.toLowerCase();
   });
-}
-
-function assetsIn(vaults: readonly VaultContent[]): AssetId[] {
-  return [
-    ...new Map(vaults.map((vault) => [`${vault.chainId} ${vault.assetType}`, vault])).values(),
-  ];
 }
 
 /**
@@ -216,7 +213,7 @@ function treeRootOf({ vault, vaultCount, siblings, assetPath }: VaultProof): Has
     treeHeight(vaultCount),
     treeHeight(vaultCount),
   );
-  const content = foldPath(vaultLeaf(vault), slot, packHashes(siblings));
+  const content = foldPath(vaultLeaf(vault, assetPath.index), slot, packHashes(siblings));
   return manifests.batchRoot(
     manifests.kindOf(mode),
     manifests.manifestRootOf(vault, assetPath),

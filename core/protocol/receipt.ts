@@ -4,17 +4,30 @@ import {
   type Address,
   type Hash,
   type Hex,
+  MAX_AMOUNT,
   MAX_BATCH_VAULTS,
   type Uuid,
   type VaultId,
 } from "../model.ts";
 import type { PortalIdentity, VaultContent } from "../ports.ts";
 import { BatchTree } from "./batch-tree.ts";
-import { requireInteger } from "./bounds.ts";
-import { bytesToHex, foldPath, packHashes, unpackHashes } from "./hex.ts";
+import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
+import {
+  bytesToHex,
+  foldPath,
+  HASH_BYTES,
+  hashMessages,
+  packHashes,
+  unpackHashes,
+  writeHex,
+} from "./hex.ts";
 import { treeHeight } from "./merkle.ts";
 import { struct, typedData } from "./typed-data.ts";
-import { vaultLeaf, vaultLeaves } from "./vault.ts";
+import { unpackVaultId } from "./vault.ts";
+
+const LEAF_PREFIX = 0x0b;
+/** Prefix 1, vault id 8, chain id 8, owner 20, asset type 32, amount 8. */
+const LEAF_HEADER_BYTES = 77;
 
 /** EIP-712 types of an operator's receipt for a mint. */
 const RECEIPT_TYPES = { MintReceipt: struct("bytes32 root,uint32 count,uint64 time") } as const;
@@ -22,8 +35,9 @@ const RECEIPT_TYPES = { MintReceipt: struct("bytes32 root,uint32 count,uint64 ti
 /** The message that the operator signs: it has acknowledged the vaults below this root. */
 export interface ReceiptMessage {
   /**
-   * Root of the tree of the request's vault leaves, in the reply's order, built as a batch's tree
-   * (docs/protocol.md 2).
+   * Root of the tree over the request's vaults, in the reply's order, built as a batch's tree
+   * (docs/protocol.md 2). Its leaves are not a batch's, which name assets by an index that only the
+   * seal gives.
    */
   readonly root: Hash;
   /** Number of vaults of the request. */
@@ -118,9 +132,39 @@ export function receiptContents(
   );
 }
 
+/**
+ * The leaves of a receipt's tree, 32 bytes each: `keccak256(0x0b ‖ vaultId(8) ‖ chainId(8) ‖
+ * owner(20) ‖ assetType(32) ‖ amount(8) ‖ blob)`.
+ */
+function receiptLeaves(contents: readonly VaultContent[]): Uint8Array {
+  const texts = contents.reduce((sum, { blob }) => sum + bytesOf(blob), 0);
+  const preimages = new Uint8Array(contents.length * LEAF_HEADER_BYTES + texts);
+  const view = new DataView(preimages.buffer);
+  const ends = new Uint32Array(contents.length);
+  let at = 0;
+  for (const [i, { vaultId, chainId, owner, assetType, amount, blob }] of contents.entries()) {
+    unpackVaultId(vaultId);
+    requireBigint("chainId", chainId, 0n, MAX_UINT64);
+    if (amount < 1n || amount > MAX_AMOUNT) throw new MintmarkError("amount_out_of_range");
+    view.setUint8(at, LEAF_PREFIX);
+    view.setBigUint64(at + 1, vaultId);
+    view.setBigUint64(at + 9, chainId);
+    writeHex(owner, 20, preimages, at + 17);
+    writeHex(assetType, HASH_BYTES, preimages, at + 37);
+    view.setBigUint64(at + 69, amount);
+    at = writeHex(blob, bytesOf(blob), preimages, at + LEAF_HEADER_BYTES);
+    ends[i] = at;
+  }
+  const leaves = new Uint8Array(contents.length * HASH_BYTES);
+  hashMessages(preimages, ends, leaves);
+  return leaves;
+}
+
+const bytesOf = (blob: Hex) => (blob.length - 2) / 2;
+
 /** The root that the operator signs for these vaults. */
 export function receiptRoot(contents: readonly VaultContent[]): Hash {
-  return bytesToHex(new BatchTree(vaultLeaves(contents)).root);
+  return bytesToHex(new BatchTree(receiptLeaves(contents)).root);
 }
 
 /**
@@ -152,7 +196,7 @@ function receiptIn({ vaults, receipt }: MintReply, vaultId: VaultId | string): V
   const vault = contents[index];
   if (vault === undefined)
     throw new MintmarkError("vault_not_found", "The mint has no such vault.");
-  const tree = new BatchTree(vaultLeaves(contents));
+  const tree = new BatchTree(receiptLeaves(contents));
   if (bytesToHex(tree.root) !== receipt.root || contents.length !== receipt.count) {
     throw new MintmarkError("validation_failed", "these are not the vaults of the receipt");
   }
@@ -180,7 +224,7 @@ export async function verifyReceipt(
     requireInteger("count", count, 1, MAX_BATCH_VAULTS);
     requireInteger("index", index, 0, count - 1);
     if (siblings.length !== treeHeight(count)) return false;
-    const root = bytesToHex(foldPath(vaultLeaf(vault), index, packHashes(siblings)));
+    const root = bytesToHex(foldPath(receiptLeaves([vault]), index, packHashes(siblings)));
     const signed = receiptTypedData(settlement, { root, count, time });
     return (
       (await recoverTypedDataAddress({ ...signed, signature })).toLowerCase() ===

@@ -6,12 +6,12 @@
 export { MintmarkError } from "../errors.ts";
 export type { Hash, Hex, Mode, Standard } from "../model.ts";
 export type { BatchHeader, ProvenHop, VaultContent, VaultProof } from "../ports.ts";
-export { decodeBatch, placeVaults } from "./batch-decoder.ts";
+export { batchLeaves, decodeBatch, placeVaults } from "./batch-data.ts";
 export { BatchTree } from "./batch-tree.ts";
 export {
   blobContent,
-  blobSlots,
   blobsIn,
+  decodeBlobBatch,
   isBlobBatchData,
   manifestHash,
   readBlobBatchData,
@@ -26,4 +26,5 @@ export { decimalAmount } from "./quantized.ts";
 export { isRedemption, MAX_TRANSFER_HOPS, TransferPart, transferBatchRoot } from "./transfer.ts";
 export { decodeTransferData, transferLeaves, transferOutputs } from "./transfer-data.ts";
 export { tipIdOf, tipOwnerOf, verifyHop } from "./transfer-proof.ts";
-export { packVaultId, unpackVaultId, vaultLeaf, vaultLeaves } from "./vault.ts";
+export { packVaultId, unpackVaultId } from "./vault.ts";
+export { vaultLeaf } from "./words.ts";
