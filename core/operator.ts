@@ -169,8 +169,8 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries) {
      * default: no chain does. Each batch keeps the kind that it opened with.
      */
     placeInBlobs: (chainId: bigint, takesBlobs: boolean) => ledger.blobs.place(chainId, takesBlobs),
-    /** The kind of rollup batch that the usual vaults of the settlement chain's tokens go into. */
-    rollupKind: () => ledger.blobs.usual,
+    /** The kind of rollup batch that a seal makes now. */
+    rollupKind: () => ledger.blobs.kind,
     /**
      * Adds a mirror: accepts withdrawals on its chain. Rejects with `store_mismatch` for a chain's
      * second mirror.

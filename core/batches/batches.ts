@@ -10,7 +10,6 @@ import { stateCommitment } from "../protocol/commitment.ts";
 import { bytesToHex } from "../protocol/hex.ts";
 import { kindOf, manifestRoot, batchRoot as rootOf } from "../protocol/manifest.ts";
 import type { EngineState } from "../protocol/proof.ts";
-import { slotCountOf } from "../sealing/void-runs.ts";
 import type { View } from "../store/group.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
@@ -29,7 +28,7 @@ export function batchView(record: BatchRecord): Batch {
   return {
     ...facts,
     kind: kindOf(record.mode, inBlobs, transfers),
-    vaultCount: slotCountOf(record),
+    vaultCount: record.vaultCount,
     assets: record.assets ?? [],
     batchId: batchIdOf(record.mode, record.batchNumber),
     timestamps: { open: openedAt, ...present(later) },
@@ -66,7 +65,7 @@ function openBatch(ledger: Ledger, mode: Mode): Batch {
   const number = batches.size;
   const openedAt =
     number === 0 ? ledger.head.durable.time : (batches.get(number - 1)?.sealedAt ?? 0);
-  const nothing = { vaults: { count: 0 }, mintCount: 0, inBlobs: false, transfers: null };
+  const nothing = { vaults: { count: 0 }, mintCount: 0, transfers: null };
   const empty = { mode, batchNumber: number, since: openedAt, ...nothing };
   return batchView(openBatchRecord(empty));
 }
@@ -117,7 +116,7 @@ export function uncommittedVaults(ledger: Ledger): number {
     // The first of two open batches: how many vaults are before the second one is known only when
     // both are closed.
     const first = Math.min(Math.max(0, count - 1), ledger.unsealed.open(mode).batchNumber);
-    let vaults = ledger.refs.vaultsBefore(mode, first);
+    let vaults = ledger.refs.firstOrdinalOf(mode, first);
     for (let number = first; number < count; number++)
       vaults += durable.get(number)?.vaultCount ?? 0;
     return sum + vaults - committedVaults(ledger, mode, "durable");
@@ -125,7 +124,7 @@ export function uncommittedVaults(ledger: Ledger): number {
 }
 
 export function committedVaults(ledger: Ledger, mode: Mode, view: View): number {
-  return ledger.refs.vaultsBefore(mode, committedCount(ledger, mode, view));
+  return ledger.refs.firstOrdinalOf(mode, committedCount(ledger, mode, view));
 }
 
 /** A part of a sealed batch is missing or does not fit its roots. */
@@ -185,7 +184,7 @@ export function batchesOf(context: EngineContext): Batches {
       return {
         mode,
         batchNumber,
-        vaultCount: slotCountOf(batch),
+        vaultCount: batch.vaultCount,
         assets,
         content,
         ...roots,
@@ -242,5 +241,5 @@ export interface Batches {
 export function headerOf(batch: BatchRecord): BatchHeader | null {
   const { batchRoot, committedAt, l1Sequence } = batch;
   if (batchRoot === null || committedAt === null || l1Sequence === null) return null;
-  return { batchRoot, vaultCount: slotCountOf(batch), committedAt, sequence: l1Sequence };
+  return { batchRoot, vaultCount: batch.vaultCount, committedAt, sequence: l1Sequence };
 }

@@ -3,7 +3,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { BlobRecords, OnKzgProofs } from "../ledger/openings.ts";
 import { batchIdOf, type Hash, type Mode, type VaultId } from "../model.ts";
 import type { BatchHeader, ProvenHop, VaultContent } from "../ports.ts";
-import { decodeSlots } from "../protocol/batch-decoder.ts";
+import { readBatchData } from "../protocol/batch-data.ts";
 import { PagedBatchTree, pageOf } from "../protocol/batch-tree.ts";
 import { invariant, requireInteger } from "../protocol/bounds.ts";
 import { countOf, type StateCounts } from "../protocol/commitment.ts";
@@ -27,9 +27,10 @@ import {
   transferOutputs,
 } from "../protocol/transfer-data.ts";
 import { hopOf, verifyHop } from "../protocol/transfer-proof.ts";
-import { packVaultId, type VaultPlace, vaultLeaf, vaultLeaves } from "../protocol/vault.ts";
+import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
+import { leavesOfWords, vaultLeaf } from "../protocol/words.ts";
 import { contentIn, contentOf, pointsIn } from "../sealing/contents.ts";
-import { columnLeaves } from "../sealing/seal-columns.ts";
+import { columnWords } from "../sealing/seal-columns.ts";
 import * as runs from "../sealing/void-runs.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
@@ -131,7 +132,8 @@ async function openedVault(ledger: Ledger, vaultId: VaultId, onKzgProofs: OnKzgP
     batchRoot,
     onKzgProofs,
   );
-  return { ...opened, batchRoot, leaf: bytesToHex(vaultLeaf(vault)), header: headerOf(record) };
+  const leaf = bytesToHex(vaultLeaf(vault, opened.assetPath.index));
+  return { ...opened, batchRoot, leaf, header: headerOf(record) };
 }
 
 async function blobRecords(ledger: Ledger, record: BatchRecord): Promise<BlobRecords> {
@@ -338,7 +340,9 @@ async function provableBatch(
       "validation_failed",
       "Vaults in blobs have no common proof. Ask for each one's proof.",
     );
-  const voids = ledger.voids[mode].durable.get(batchNumber) ?? [];
+  const voids = runs.zeroRuns(ledger.voids[mode].durable.get(batchNumber) ?? []);
+  const mask = runs.voidMask(voids, record.vaultCount);
+  const assets = record.assets ?? [];
   const batchRoot = requireSealed(record);
   const wanted = new Map(
     slots.map((slot) => pageOf(record.vaultCount, slot)).map((page) => [page.page, page]),
@@ -350,9 +354,10 @@ async function provableBatch(
     keyOf.pageRoots(mode, batchNumber),
     ...keys.flat(),
   ]);
-  const given = record.given
+  const data = record.given
     ? await ledger.store.get(keyOf.batchData(mode, batchNumber))
     : undefined;
+  const given = data && readBatchData(data).words;
   if (pageRoots === undefined) throw corruptBatch(mode, batchNumber, "page roots");
   const tree = new PagedBatchTree(record.vaultCount, pageRoots);
   if (bytesToHex(tree.root) !== record.content) throw stale(ledger, record, "page roots");
@@ -363,25 +368,15 @@ async function provableBatch(
       leafCount,
       batchIdOf(mode, batchNumber),
     );
-    const leaves =
+    const voidHere = mask?.subarray(firstSlot, firstSlot + leafCount) ?? null;
+    const words =
       given === undefined
-        ? columnLeaves(mode, batchNumber, vaults, (index) => ledger.assetAt(index), firstSlot)
-        : givenLeaves(given, { mode, batchNumber, slot: firstSlot }, leafCount);
-    if (given === undefined) runs.clearVoidLeaves(leaves, runs.zeroRuns(voids), firstSlot);
+        ? columnWords(vaults, (index) => ledger.assetAt(index), voidHere, assets).words
+        : given.slice(firstSlot, leafCount);
+    const leaves = leavesOfWords(words, { mode, batchNumber }, firstSlot);
     pages.set(page, { firstSlot, vaults, leaves });
   }
-  return { record, batchRoot, assets: record.assets ?? [], tree, pages };
-}
-
-function givenLeaves(data: Uint8Array, first: VaultPlace, count: number): Uint8Array {
-  const slots = Array.from({ length: count }, (_, i) => first.slot + i);
-  const found = decodeSlots(data, slots);
-  return vaultLeaves(
-    slots.map((slot) => {
-      const entry = found.get(slot);
-      return entry === undefined ? null : { vaultId: packVaultId({ ...first, slot }), ...entry };
-    }),
-  );
+  return { record, batchRoot, assets, tree, pages };
 }
 
 function pageAt({ tree, pages }: Awaited<ReturnType<typeof provableBatch>>, slot: number): Page {
@@ -471,7 +466,7 @@ async function provenHop(ledger: Ledger, batchNumber: number, slot: number) {
   const leaves = leavesOf(groups, outputs.slice(firstSlot, firstSlot + leafCount));
   const output = outputs[slot] as TransferOutput;
   const siblings = unpackHashes(tree.siblings(slot, leaves));
-  const root = { batchRoot: record.batchRoot as Hash, vaultCount: runs.slotCountOf(record) };
+  const root = { batchRoot: record.batchRoot as Hash, vaultCount: record.vaultCount };
   const header = headerOf(record) ?? { ...root, committedAt: 0n, sequence: 0n };
   const hop = hopOf(groups, output, { header, siblings });
   const spent = output.transfer.vaultId;

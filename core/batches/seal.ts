@@ -3,8 +3,7 @@ import { MintmarkError } from "../errors.ts";
 import { derivedBatch } from "../ledger/batch-vaults.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { OpenBatch, openBatchRecord } from "../ledger/open-batch.ts";
-import { MAX_ROLLUP_VAULTS } from "../ledger/options.ts";
+import { type OpenBatch, openBatchRecord } from "../ledger/open-batch.ts";
 import { batchIdOf, MODES, type Mode } from "../model.ts";
 import { bytesToHex } from "../protocol/hex.ts";
 import { itemRecords } from "../sealing/batch-items.ts";
@@ -16,52 +15,19 @@ import { keyOf } from "../store/store-keys.ts";
 import { tellSealed } from "../tenants/events/event-log.ts";
 import { batchView, committedVaults } from "./batches.ts";
 
-/** Opens the mode's next batch. Returns the batches before it, which no mint reaches any more. */
-export function closeOpenBatches(ledger: Ledger, mode: Mode): readonly OpenBatch[] {
-  const { refs, limits, isForeign, unsealed } = ledger;
-  const closed = unsealed.opened(mode);
-  let { batchNumber, firstOrdinal } = unsealed.open(mode);
-  let vaultsBefore = refs.vaultsBefore(mode, batchNumber);
-  for (const batch of closed) {
-    refs.set(mode, batch.batchNumber, batch.firstOrdinal, vaultsBefore);
-    vaultsBefore += batch.vaults.count;
-    firstOrdinal = batch.firstOrdinal + batch.vaults.count;
-    batchNumber = batch.batchNumber + 1;
-  }
-  ledger.setOpen(
-    new OpenBatch(mode, batchNumber, ledger.now(), firstOrdinal, limits, isForeign),
-    vaultsBefore,
-  );
+/** Opens the mode's next batch. Returns the one before it, which no mint reaches any more. */
+export function closeOpenBatch(ledger: Ledger, mode: Mode): OpenBatch {
+  const closed = ledger.unsealed.open(mode);
+  ledger.open(mode, closed.batchNumber + 1, closed.firstOrdinal + closed.vaults.count);
   return closed;
 }
 
 /** Takes the number of the mode's open batch, which has no vaults, for a batch without mints. */
 export function openAhead(ledger: Ledger, mode: Mode, vaultCount: number): OpenBatch {
-  const { limits, isForeign, refs, unsealed } = ledger;
-  const { batchNumber, firstOrdinal } = unsealed.open(mode);
-  const before = refs.vaultsBefore(mode, batchNumber);
-  const taken = new OpenBatch(mode, batchNumber, ledger.now(), firstOrdinal, limits, isForeign);
-  ledger.setOpen(taken, before);
-  const next = new OpenBatch(
-    mode,
-    batchNumber + 1,
-    ledger.now(),
-    firstOrdinal + vaultCount,
-    limits,
-    isForeign,
-  );
-  ledger.setOpen(next, before + vaultCount);
+  const { batchNumber, firstOrdinal } = ledger.unsealed.open(mode);
+  const taken = ledger.open(mode, batchNumber, firstOrdinal);
+  ledger.open(mode, batchNumber + 1, firstOrdinal + vaultCount);
   return taken;
-}
-
-/**
- * The open batch for a new vault of this kind. The first vault of a batch decides the batch's kind.
- */
-export function openBatchFor(ledger: Ledger, mode: Mode, inBlobs: boolean): OpenBatch {
-  const open = ledger.unsealed.open(mode);
-  if (open.vaults.count === 0) open.inBlobs = inBlobs;
-  if (open.inBlobs === inBlobs) return open;
-  return ledger.unsealed.beside(mode) ?? openBeside(ledger, open, inBlobs);
 }
 
 /** Throws `backpressure` when that many more vaults would exceed the limit. */
@@ -69,38 +35,16 @@ export function requireUncommittedLimit(ledger: Ledger, vaults: number): void {
   const most = ledger.limits.uncommittedVaults;
   if (most === null) return;
   const waiting = MODES.reduce((sum, mode) => {
-    const opened = ledger.unsealed.opened(mode);
-    const before = ledger.refs.vaultsBefore(mode, ledger.unsealed.open(mode).batchNumber);
-    return opened.reduce(
-      (all, { vaults }) => all + vaults.count,
-      sum + before - committedVaults(ledger, mode, "latest"),
-    );
+    const { firstOrdinal, vaults: open } = ledger.unsealed.open(mode);
+    return sum + firstOrdinal + open.count - committedVaults(ledger, mode, "latest");
   }, 0);
   if (waiting + vaults > most) throw new MintmarkError("backpressure");
 }
 
-function openBeside(ledger: Ledger, open: OpenBatch, inBlobs: boolean): OpenBatch {
-  const { mode, batchNumber } = open;
-  const firstOrdinal = open.firstOrdinal + MAX_ROLLUP_VAULTS;
-  const { limits, isForeign } = ledger;
-  const beside = new OpenBatch(
-    mode,
-    batchNumber + 1,
-    ledger.now(),
-    firstOrdinal,
-    limits,
-    isForeign,
-    true,
-  );
-  beside.inBlobs = inBlobs;
-  ledger.setOpen(beside, ledger.refs.vaultsBefore(mode, batchNumber));
-  return beside;
-}
-
 /**
- * Closes the mode's open batches unless they are empty, and waits for their seals. Returns the
- * newest. An abort after the close has no effect. Rejects with `kzg_unavailable`; the engine seals
- * the batches as soon as KZG works.
+ * Closes the mode's open batch unless it is empty, and waits for its seal. Returns the batch. An
+ * abort after the close has no effect. Rejects with `kzg_unavailable`; the engine seals the batch as
+ * soon as KZG works.
  */
 export async function sealOpenBatch(
   { ledger, writer }: EngineContext,
@@ -111,12 +55,12 @@ export async function sealOpenBatch(
   const { sealed } = await writer.alone(async (group) => {
     ledger.requireOneHistory();
     const isEmpty = ledger.unsealed.open(mode).vaults.count === 0;
-    const closed = isEmpty ? [] : closeOpenBatches(ledger, mode);
-    return { sealed: Promise.all(closed.map((batch) => sealClosed(ledger, group, batch))) };
+    const closed = isEmpty ? null : closeOpenBatch(ledger, mode);
+    return { sealed: Promise.resolve(closed && sealClosed(ledger, group, closed)) };
   }, signal);
   // A batch in blobs waits while KZG is missing, and so do the batches behind it.
-  const newest = (await (mode === "zk-rollup" ? ledger.blobs.unlessFaulty(sealed) : sealed)).at(-1);
-  return newest === undefined ? null : batchView(newest);
+  const record = await (mode === "zk-rollup" ? ledger.blobs.unlessFaulty(sealed) : sealed);
+  return record && batchView(record);
 }
 
 // Smaller batches in a tree are sealed at once: that takes a millisecond or less
@@ -124,23 +68,24 @@ const OFF_LOOP_VAULTS = 1_024;
 
 /**
  * Seals a batch: at once if it is small and first, else after the thread. Until then its record is
- * an open batch's.
+ * an open batch's. A rollup batch goes into blobs if L1 is known to take them now.
  */
 export function sealClosed(
   ledger: Ledger,
   group: Group,
   closed: OpenBatch,
 ): BatchRecord | Promise<BatchRecord> {
+  const { inBlobs } = closed;
   if (
-    !closed.inBlobs &&
+    !inBlobs &&
     closed.vaults.count < OFF_LOOP_VAULTS &&
     !ledger.sealings[closed.mode].has(closed.batchNumber - 1)
   ) {
-    return sealBatch(ledger, group, closed, derivedHere(ledger, closed));
+    return sealBatch(ledger, group, closed, inBlobs, derivedHere(ledger, closed));
   }
   closed.flush(group);
   ledger.putBatch(group, openBatchRecord(closed));
-  return sealLater(ledger, closed);
+  return sealLater(ledger, closed, inBlobs);
 }
 
 /** Derives a closed batch that is not in blobs, where the caller runs. */
@@ -152,14 +97,18 @@ function derivedHere(ledger: Ledger, closed: OpenBatch): DerivedBatch {
 }
 
 /** Derives a closed batch on the thread, then seals it after the batches before it. */
-export function sealLater(ledger: Ledger, closed: OpenBatch): Promise<BatchRecord> {
+export function sealLater(
+  ledger: Ledger,
+  closed: OpenBatch,
+  inBlobs = closed.inBlobs,
+): Promise<BatchRecord> {
   const { mode, batchNumber } = closed;
   const sealings = ledger.sealings[mode];
   const before = sealings.get(batchNumber - 1);
   // One commit carries fewer transfers than mints, so they take the event loop for some ms only.
   const derived =
     closed.transfers === null
-      ? derivedBatch(ledger, closed, closed.vaults)
+      ? derivedBatch(ledger, { mode, batchNumber, inBlobs }, closed.vaults)
       : nextPass().then(() => derivedHere(ledger, closed));
   const sealed = Promise.allSettled([derived, before]).then(([outcome]) =>
     ledger.writer.run({
@@ -173,7 +122,7 @@ export function sealLater(ledger: Ledger, closed: OpenBatch): Promise<BatchRecor
           throw new Error(`${batchIdOf(mode, batchNumber)} cannot be derived`, {
             cause: outcome.reason,
           });
-        return sealBatch(ledger, group, closed, outcome.value);
+        return sealBatch(ledger, group, closed, inBlobs, outcome.value);
       },
     }),
   );
@@ -188,6 +137,7 @@ function sealBatch(
   ledger: Ledger,
   group: Group,
   closed: OpenBatch,
+  inBlobs: boolean,
   derived: DerivedBatch,
 ): BatchRecord {
   const { mode, batchNumber, mintCount } = closed;
@@ -196,7 +146,7 @@ function sealBatch(
   const history = ledger.histories[mode].latest;
   if (history.count !== batchNumber)
     throw new Error(`batch ${batchNumber} is sealed at place ${history.count}`);
-  history.append(stateLeafOf({ batchNumber, vaultCount, content, dataHash, batchRoot }));
+  history.append(stateLeafOf({ batchNumber, vaultCount, dataHash, batchRoot }));
   const stateRoot = bytesToHex(history.root());
   const roots = { batchRoot, dataHash, stateRoot };
   const { time } = ledger.record(group, {
@@ -205,12 +155,13 @@ function sealBatch(
     batchNumber,
     vaultCount,
     mintCount,
+    inBlobs,
     ...roots,
   });
   closed.flush(group);
   putDerived(group, closed, derived);
   for (const { key, value } of itemRecords(derived.items)) group.put(key, value);
-  const sealed = { status: "sealed", assets, content, ...roots, sealedAt: time } as const;
+  const sealed = { status: "sealed", inBlobs, assets, content, ...roots, sealedAt: time } as const;
   const record: BatchRecord = { ...openBatchRecord(closed), ...sealed };
   ledger.putBatch(group, record);
   tellSealed(ledger, group, record, closed.vaults, time);

@@ -27,7 +27,7 @@ import { CommitHistory } from "./commit-history.ts";
 import type { EventHub } from "./event-hub.ts";
 import { Followers } from "./followers.ts";
 import { JournalClock } from "./journal-clock.ts";
-import { byMode, type OpenBatch, openBatchRecord, UnsealedBatches } from "./open-batch.ts";
+import { byMode, OpenBatch, openBatchRecord, UnsealedBatches } from "./open-batch.ts";
 import type { EngineOptions } from "./options.ts";
 import { RollupBlobs } from "./rollup-blobs.ts";
 import { TokenSumsCache } from "./token-sums-cache.ts";
@@ -150,7 +150,6 @@ export class Ledger {
   readonly marks = new Recent<number, number, number>(100_000);
   readonly followers = new Followers();
   readonly standards: Standard[] = []; // The standard of each asset, by index. It never changes.
-  /** Whether an asset is an ERC-1155 token of a scheme that is not this project's own. */
   readonly isForeign = (assetIndex: number): boolean =>
     this.standards[assetIndex] === "erc1155" && this.assetAt(assetIndex).blobScheme !== "mintmark";
   readonly hasher: TokenHasher;
@@ -186,7 +185,7 @@ export class Ledger {
     );
     this.verifySignature = options.verifySignature;
     this.receiptSigner = options.receiptSigner;
-    this.blobs = new RollupBlobs(options, (index) => this.assetAt(index).chainId);
+    this.blobs = new RollupBlobs(options);
     this.emit = emit;
     this.writer = new Writer(store, (group) => this.#finish(group), this.sealingThread);
   }
@@ -204,12 +203,19 @@ export class Ledger {
   }
 
   /**
-   * Takes mints into a batch from now on. Closes the mode's open ones, unless it goes beside the
-   * first.
+   * Opens a batch, which takes mints from now on, and closes the mode's open one.
+   *
+   * @param firstOrdinal - vaults in the mode's earlier batches
+   * @param openedAt - default {@link now}
    */
-  setOpen(batch: OpenBatch, vaultsBefore: number): void {
+  open(mode: Mode, batchNumber: number, firstOrdinal: number, openedAt = this.now()): OpenBatch {
+    const batch = new OpenBatch(mode, batchNumber, openedAt, firstOrdinal, this.limits, {
+      isForeign: this.isForeign,
+      takesBlobs: () => this.blobs.kind === "blobs",
+    });
     this.unsealed.setOpen(batch);
-    this.refs.set(batch.mode, batch.batchNumber, batch.firstOrdinal, vaultsBefore);
+    this.refs.set(mode, batchNumber, firstOrdinal);
+    return batch;
   }
 
   /**
@@ -328,9 +334,10 @@ export class Ledger {
 
   /** Adds each changed thing once, however many transitions of the group change it. */
   #finish(group: Group): void {
-    for (const mode of MODES)
-      for (const open of this.unsealed.opened(mode))
-        if (open.flush(group)) this.putBatch(group, openBatchRecord(open));
+    for (const mode of MODES) {
+      const open = this.unsealed.open(mode);
+      if (open.flush(group)) this.putBatch(group, openBatchRecord(open));
+    }
     for (const index of this.applications.flush(group))
       group.onDurable(() => this.followers.wake(index));
     for (const table of [

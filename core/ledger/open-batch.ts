@@ -1,16 +1,10 @@
 import type { Limits, Mode, Standard } from "../model.ts";
-import {
-  ASSET_ENTRY_BYTES,
-  BATCH_DATA_BASE_BYTES,
-  vaultBytesBound,
-  widthOfWords,
-} from "../protocol/batch-data.ts";
+import { batchDataBound } from "../protocol/batch-data.ts";
 import { MAX_FOREIGN_IDS } from "../protocol/blob.ts";
-import { type BatchContent, contentGas, isWide } from "../protocol/commit-gas.ts";
-import { elementCount } from "../protocol/elements.ts";
 import { MAX_BATCH_ASSETS } from "../protocol/manifest.ts";
 import type { TransferGroup } from "../protocol/transfer-data.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
+import { payloadBytes, WORD_BYTES, writePayload } from "../protocol/words.ts";
 import type { Group } from "../store/group.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
@@ -18,12 +12,10 @@ import { shortDecimalIn } from "../store/token-id.ts";
 import type { Holder, NewVault, TokenHashOf } from "../store/vault-columns.ts";
 import {
   addsUp,
-  amountOf,
   CHUNK_VAULTS,
   decodeIntoColumns,
   encodeColumns,
   VaultColumns,
-  widthOfSum,
 } from "../store/vault-columns.ts";
 
 /** One of each mode. */
@@ -32,13 +24,19 @@ export const byMode = <T>(make: () => T): Readonly<Record<Mode, T>> => ({
   "zk-rollup": make(),
 });
 
+/** What a batch asks while it takes mints. */
+export interface BatchRules {
+  /** Whether an asset is an ERC-1155 token of a scheme that is not this project's own. */
+  readonly isForeign: (assetIndex: number) => boolean;
+  /** Whether rollup batches go into blobs now. */
+  readonly takesBlobs: () => boolean;
+}
+
 /**
  * Assets below this index share one number with the user as key of a vault. Higher indices use a
  * text.
  */
 const ASSETS = 2 ** 21;
-
-type MutableContent = { -readonly [K in keyof BatchContent]: BatchContent[K] };
 
 /**
  * Tells the vaults of a user and an asset apart: the number of a short decimal blob, or the blob's
@@ -53,8 +51,6 @@ export class OpenBatch {
   readonly openedAt: number;
   // The place of the first vault among those of its mode, for the index of tokens
   readonly firstOrdinal: number;
-  readonly isBeside: boolean;
-  inBlobs = false; // Whether its data go into blobs. The first vault decides.
   /** The content of a batch of transfers, which takes no mints; its outputs are the vaults. */
   transfers: readonly TransferGroup[] | null = null;
   readonly vaults = new VaultColumns();
@@ -69,20 +65,10 @@ export class OpenBatch {
   #lastAsset = -1;
   readonly #dirtyChunks = new Set<number>();
   #lastDirty = -1;
-  /** The inputs of the batch's gas bound; its bytes are an upper bound of the encoded data. */
-  #content: MutableContent = {
-    vaults: 0,
-    runs: 0,
-    assets: 0,
-    bytes: BATCH_DATA_BASE_BYTES,
-    blobBytes: 0,
-  };
-  /**
-   * The result of {@link OpenBatch.#contentWith}: this and the content take turns, because an
-   * object a vault is much.
-   */
-  #next: MutableContent = { ...this.#content };
-  #elements = 0;
+  #continuations = 0;
+  /** Of the vault with the most. */
+  #payloadBytes = 0;
+  readonly #takesBlobs: () => boolean;
 
   constructor(
     mode: Mode,
@@ -90,8 +76,7 @@ export class OpenBatch {
     openedAt: number,
     firstOrdinal: number,
     limits: Limits,
-    isForeign: (assetIndex: number) => boolean,
-    isBeside = false,
+    { isForeign, takesBlobs }: BatchRules,
   ) {
     this.mode = mode;
     this.batchNumber = batchNumber;
@@ -99,7 +84,7 @@ export class OpenBatch {
     this.firstOrdinal = firstOrdinal;
     this.#limits = limits;
     this.#isForeign = isForeign;
-    this.isBeside = isBeside;
+    this.#takesBlobs = () => mode === "zk-rollup" && takesBlobs();
   }
 
   /** Time of the first vault, or of the opening while there is none. */
@@ -118,10 +103,12 @@ export class OpenBatch {
     const { amountHigh, amountLow } = this.vaults;
     const [high, low] = [amountHigh[slot] as number, amountLow[slot] as number];
     if (!addsUp(high, low, vault.amountHigh, vault.amountLow)) return -1;
-    const fits = this.inBlobs
-      ? this.#hasElements(slot, vault)
-      : this.#canWiden(slot, widthOfSum(high, low, vault));
-    return fits ? slot : -1;
+    const before = roomOf(this.#vaultAt(slot));
+    const sum = low + vault.amountLow;
+    const carried = high + vault.amountHigh + (sum >= 2 ** 32 ? 1 : 0);
+    const after = roomOf({ ...vault, amountHigh: carried, amountLow: sum % 2 ** 32 });
+    const more = continuationsIn(after) - continuationsIn(before);
+    return this.#holds(0, more, payloadIn(after), 0) ? slot : -1;
   }
 
   /**
@@ -129,9 +116,10 @@ export class OpenBatch {
    * always fits.
    */
   add(holder: Holder, vault: NewVault, standard: Standard, now: number, tokenHash: number): number {
-    const content = this.#contentWith(vault);
-    if (this.vaults.count > 0 && !this.#fits(vault, content)) return -1;
-    this.#account(vault, content);
+    const room = roomOf(vault);
+    const isNew = vault.assetIndex !== this.#lastAsset && !this.#assets.has(vault.assetIndex);
+    if (this.vaults.count > 0 && !this.#fits(vault, room, isNew)) return -1;
+    this.#account(vault, room);
     const slot = this.vaults.push(holder, vault, now, now, tokenHash);
     if (standard !== "erc721") this.#grows(holder.userIndex, vault, slot);
     this.mintCount++;
@@ -139,24 +127,38 @@ export class OpenBatch {
     return slot;
   }
 
-  #fits(vault: NewVault, content: BatchContent): boolean {
-    if (!this.inBlobs && this.vaults.count >= this.#limits.batchVaults[this.mode]) return false;
+  #fits(vault: NewVault, room: number, isNewAsset: boolean): boolean {
     if (this.#foreignItems.size > 0 && this.#hasAllIds(vault)) return false;
-    if (content.assets > MAX_BATCH_ASSETS) return false;
-    return this.inBlobs
-      ? this.#elements + elementsOf(vault) <= this.#limits.blobElements
-      : this.#carries(content);
+    if (isNewAsset && this.#assets.size >= MAX_BATCH_ASSETS) return false;
+    return this.#holds(1, continuationsIn(room), payloadIn(room), isNewAsset ? 1 : 0);
+  }
+
+  /** Whether one commit still carries the batch with so many more slots, continuations and assets. */
+  #holds(slots: number, continuations: number, payloadBytes: number, assets: number): boolean {
+    const { batchVaults, blobElements, validiumBytes, rollupBytes } = this.#limits;
+    const count = this.vaults.count + slots;
+    const behind = this.#continuations + continuations;
+    if (this.#takesBlobs()) return count + behind <= blobElements;
+    const width = Math.max(this.#payloadBytes, payloadBytes);
+    const bytes = batchDataBound(this.#assets.size + assets, count, width, behind);
+    return (
+      count <= batchVaults[this.mode] &&
+      bytes <= (this.mode === "validium" ? validiumBytes : rollupBytes)
+    );
+  }
+
+  /** Whether the batch's data go into blobs if it is sealed now: see {@link BatchRules}. */
+  get inBlobs(): boolean {
+    if (this.mode === "validium" || this.transfers !== null || this.vaults.count === 0) return false;
+    // A batch that was filled for blobs, and that calldata do not hold, waits for them.
+    return this.#takesBlobs() || !this.#holds(0, 0, 0, 0);
   }
 
   grow(slot: number, high: number, low: number, now: number): void {
     const { vaults } = this;
-    // The new amount may need more bytes than the batch counted.
-    const width = this.#widthAt(slot);
-    if (this.inBlobs) this.#elements -= this.#elementsAt(slot);
+    this.#continuations -= continuationsIn(roomOf(this.#vaultAt(slot)));
     vaults.grow(slot, high, low, now);
-    if (this.inBlobs) this.#elements += this.#elementsAt(slot);
-    const wider = this.#widthAt(slot);
-    if (wider !== width) this.#content = this.#widened(slot, width, wider);
+    this.#take(roomOf(this.#vaultAt(slot)));
     this.mintCount++;
     this.#touch(slot);
   }
@@ -166,19 +168,9 @@ export class OpenBatch {
     const first = vaults.count;
     decodeIntoColumns(record, vaults, hashOf);
     for (let slot = first; slot < vaults.count; slot++) {
-      const assetIndex = vaults.assetIndex[slot] as number;
-      const [amountHigh, amountLow] = [
-        vaults.amountHigh[slot] as number,
-        vaults.amountLow[slot] as number,
-      ];
-      const place = {
-        blobs: vaults.blobs,
-        start: vaults.blobStart(slot),
-        end: vaults.blobEnd[slot] as number,
-      };
-      const vault = { assetIndex, amountHigh, amountLow, ...place };
-      this.#account(vault, this.#contentWith(vault));
-      if (standards[assetIndex] !== "erc721")
+      const vault = this.#vaultAt(slot);
+      this.#account(vault, roomOf(vault));
+      if (standards[vault.assetIndex] !== "erc721")
         this.#grows(vaults.userIndex[slot] as number, vault, slot);
     }
   }
@@ -226,98 +218,41 @@ export class OpenBatch {
     return items !== undefined && items.size >= MAX_FOREIGN_IDS && !items.has(blobKeyOf(vault));
   }
 
-  /** Whether the batch's blobs still hold a slot's vault with a larger amount. */
-  #hasElements(slot: number, more: NewVault): boolean {
-    const amount = this.#amountAt(slot) + amountOf(more.amountHigh, more.amountLow);
-    const elements = elementCount(amount, this.#blobAt(slot));
-    return (
-      elements > 0 &&
-      this.#elements - this.#elementsAt(slot) + elements <= this.#limits.blobElements
-    );
+  #vaultAt(slot: number): NewVault {
+    const { vaults } = this;
+    return {
+      assetIndex: vaults.assetIndex[slot] as number,
+      amountHigh: vaults.amountHigh[slot] as number,
+      amountLow: vaults.amountLow[slot] as number,
+      blobs: vaults.blobs,
+      start: vaults.blobStart(slot),
+      end: vaults.blobEnd[slot] as number,
+    };
   }
 
-  #elementsAt(slot: number): number {
-    return elementCount(this.#amountAt(slot), this.#blobAt(slot));
+  #account({ assetIndex }: NewVault, room: number): void {
+    this.#take(room);
+    if (assetIndex === this.#lastAsset) return;
+    this.#lastAsset = assetIndex;
+    this.#assets.add(assetIndex);
   }
 
-  #amountAt(slot: number): bigint {
-    return amountOf(this.vaults.amountHigh[slot] as number, this.vaults.amountLow[slot] as number);
-  }
-
-  #blobAt(slot: number): Uint8Array {
-    return this.vaults.blobs.subarray(this.vaults.blobStart(slot), this.vaults.blobEnd[slot]);
-  }
-
-  #carries(content: BatchContent): boolean {
-    const { validiumBytes, rollupBytes, rollupGas } = this.#limits;
-    if (this.mode === "validium") return content.bytes <= validiumBytes;
-    return content.bytes <= rollupBytes && contentGas(content) <= rollupGas;
-  }
-
-  /** Whether the batch still fits when a slot's amount takes that many bytes. */
-  #canWiden(slot: number, width: number): boolean {
-    const before = this.#widthAt(slot);
-    return width === before || this.#carries(this.#widened(slot, before, width));
-  }
-
-  #widened(slot: number, before: number, width: number): MutableContent {
-    const { bytes, runs } = this.#content;
-    const cuts =
-      this.mode === "validium" ? 0 : this.#cutsAround(slot, width) - this.#cutsAround(slot, before);
-    return { ...this.#content, bytes: bytes + width - before, runs: runs + cuts };
-  }
-
-  #contentWith(vault: NewVault): MutableContent {
-    const { assetIndex, amountHigh, amountLow, start, end } = vault;
-    const { vaults, runs, assets, bytes, blobBytes } = this.#content;
-    const next = this.#next;
-    const width = widthOfWords(amountHigh, amountLow);
-    const isKnown = assetIndex === this.#lastAsset || this.#assets.has(assetIndex);
-    next.vaults = vaults + 1;
-    // Only the gas of a rollup batch depends on its runs.
-    if (this.mode !== "validium")
-      next.runs = runs + (this.#cutBetween(vaults - 1, assetIndex, width) ? 1 : 0);
-    next.assets = isKnown ? assets : assets + 1;
-    next.bytes = bytes + vaultBytesBound(width, end - start) + (isKnown ? 0 : ASSET_ENTRY_BYTES);
-    next.blobBytes = blobBytes + end - start;
-    return next;
-  }
-
-  /** Runs that begin at a slot or right after it, if its amount takes that many bytes. */
-  #cutsAround(slot: number, width: number): number {
-    const { assetIndex, count } = this.vaults;
-    const before = this.#cutBetween(slot - 1, assetIndex[slot] as number, width) ? 1 : 0;
-    if (slot + 1 === count) return before;
-    const sameAsset = assetIndex[slot] === assetIndex[slot + 1];
-    return before + (sameAsset && isWide(width) === isWide(this.#widthAt(slot + 1)) ? 0 : 1);
-  }
-
-  /** Whether the vault after this slot begins a run. True when there is none. */
-  #cutBetween(slot: number, assetIndex: number, width: number): boolean {
-    return (
-      slot < 0 ||
-      this.vaults.assetIndex[slot] !== assetIndex ||
-      isWide(this.#widthAt(slot)) !== isWide(width)
-    );
-  }
-
-  #widthAt(slot: number): number {
-    return widthOfWords(
-      this.vaults.amountHigh[slot] as number,
-      this.vaults.amountLow[slot] as number,
-    );
-  }
-
-  /** @param content - the last result of {@link OpenBatch.#contentWith}, for this vault */
-  #account(vault: NewVault, content: MutableContent): void {
-    this.#next = this.#content;
-    this.#content = content;
-    if (this.inBlobs) this.#elements += elementsOf(vault);
-    if (vault.assetIndex === this.#lastAsset) return;
-    this.#lastAsset = vault.assetIndex;
-    this.#assets.add(vault.assetIndex);
+  #take(room: number): void {
+    this.#continuations += continuationsIn(room);
+    this.#payloadBytes = Math.max(this.#payloadBytes, payloadIn(room));
   }
 }
+
+const HEAD = new Uint8Array(WORD_BYTES);
+
+/** Continuations and bytes of the payload that a vault takes, in one number: a mint is a hot path. */
+function roomOf({ amountHigh, amountLow, blobs, start, end }: NewVault): number {
+  const continuations = writePayload(HEAD, 0, amountHigh, amountLow, blobs, start, end);
+  return continuations * 16 + payloadBytes(HEAD, 0);
+}
+
+const continuationsIn = (room: number) => room >> 4;
+const payloadIn = (room: number) => room & 15;
 
 /** Exact below 2^53, which bounds every user index times {@link ASSETS}. */
 function holdingOf(userIndex: number, assetIndex: number): number {
@@ -334,21 +269,8 @@ function blobKeyOf({ blobs, start, end }: NewVault): BlobKey {
     : Buffer.from(blobs.buffer, blobs.byteOffset + start, end - start).toString("latin1");
 }
 
-/**
- * The field elements of a vault in a blob; 0 when no form holds it. The usual ones need no big
- * numbers.
- */
-export function elementsOf({ amountHigh, amountLow, blobs, start, end }: NewVault): number {
-  const isOne = amountHigh === 0 && amountLow === 1;
-  if (start === end || (isOne && shortDecimalIn(blobs, start, end) >= 0)) return 1;
-  return elementCount(amountOf(amountHigh, amountLow), blobs.subarray(start, end));
-}
-
 export function openBatchRecord(
-  open: Pick<
-    OpenBatch,
-    "mode" | "batchNumber" | "mintCount" | "since" | "inBlobs" | "transfers"
-  > & {
+  open: Pick<OpenBatch, "mode" | "batchNumber" | "mintCount" | "since" | "transfers"> & {
     readonly vaults: Pick<VaultColumns, "count">;
   },
 ): BatchRecord {
@@ -376,24 +298,14 @@ export function openBatchRecord(
     finalizedAt: null,
     given: false,
     leftOut: null,
-    inBlobs: open.inBlobs,
+    inBlobs: false,
     transfers: open.transfers !== null,
   };
 }
 
-/**
- * The batches whose vaults are in memory: the open ones of each mode, and closed ones that may not
- * be on disk yet.
- *
- * Rollup vaults that blobs cannot hold need calldata. So a mode has up to two open batches with
- * consecutive numbers, of one kind each: the first vault decides the kind of the first one, and the
- * second one opens with the first vault that does not belong there. They close together. So no
- * order of mints makes batches smaller than one kind alone would be, whoever sends them; at most
- * each batch is followed by one of the other kind.
- */
+/** The batches whose vaults are in memory: the open one of each mode, and closed ones that may not be on disk yet. */
 export class UnsealedBatches {
   readonly #open = new Map<Mode, OpenBatch>();
-  readonly #beside = new Map<Mode, OpenBatch>();
   readonly #closed = byMode(() => new Map<number, OpenBatch>()); // By number
 
   open(mode: Mode): OpenBatch {
@@ -402,37 +314,17 @@ export class UnsealedBatches {
     return open;
   }
 
-  beside(mode: Mode): OpenBatch | undefined {
-    return this.#beside.get(mode);
-  }
-
-  /** The open batches of a mode, by number. */
-  opened(mode: Mode): readonly OpenBatch[] {
-    const beside = this.#beside.get(mode);
-    return beside === undefined ? [this.open(mode)] : [this.open(mode), beside];
-  }
-
-  /**
-   * Replaces a mode's open batches, which are closed then. A batch that goes beside the first
-   * closes none.
-   */
+  /** Replaces a mode's open batch, which is closed then. */
   setOpen(batch: OpenBatch): void {
-    const { mode } = batch;
-    if (batch.isBeside) {
-      this.#beside.set(mode, batch);
-      return;
-    }
-    if (this.#open.has(mode))
-      for (const before of this.opened(mode)) this.#closed[mode].set(before.batchNumber, before);
-    this.#beside.delete(mode);
-    this.#open.set(mode, batch);
+    const before = this.#open.get(batch.mode);
+    if (before !== undefined) this.#closed[batch.mode].set(before.batchNumber, before);
+    this.#open.set(batch.mode, batch);
   }
 
-  /** Replaces a mode's open batches and all closed ones, because L1's history lacks them. */
-  replace(batch: OpenBatch): void {
-    this.#closed[batch.mode].clear();
-    this.#beside.delete(batch.mode);
-    this.#open.set(batch.mode, batch);
+  /** Drops a mode's batches, because L1's history lacks them. */
+  forget(mode: Mode): void {
+    this.#closed[mode].clear();
+    this.#open.delete(mode);
   }
 
   /** Drops a closed batch that is on disk. Its vaults are read from there. */
@@ -442,7 +334,7 @@ export class UnsealedBatches {
 
   /** The batch of a place, if its vaults are in memory. */
   at({ mode, batchNumber }: VaultPlace): OpenBatch | undefined {
-    for (const open of this.opened(mode)) if (open.batchNumber === batchNumber) return open;
-    return this.#closed[mode].get(batchNumber);
+    const open = this.open(mode);
+    return open.batchNumber === batchNumber ? open : this.#closed[mode].get(batchNumber);
   }
 }

@@ -1,10 +1,10 @@
 import { MintmarkError } from "../errors.ts";
 import type { Hash, Hex } from "../model.ts";
 import type { VaultContent, VaultProof } from "../ports.ts";
-import { BLOB_ELEMENTS, blobsIn, readBlobBatchData } from "../protocol/blob-batch.ts";
+import { BLOB_ELEMENTS, blobsIn, elementPlaces, readBlobBatchData } from "../protocol/blob-batch.ts";
 import type { Kzg } from "../protocol/kzg/kzg-thread.ts";
 import { type BlobProof, type Opening, versionedHash } from "../protocol/kzg.ts";
-import { elementPlaces, openedProof, openedRoot } from "../protocol/opening.ts";
+import { openedProof, openedRoot } from "../protocol/opening.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
 import { Recent } from "../recent.ts";
 import { pointsIn } from "../sealing/contents.ts";
@@ -56,7 +56,7 @@ export class Openings {
     const batch = readBlobBatchData(data);
     const blobs = blobsIn(batch);
     const points = pointsIn(commitments);
-    const places = elementPlaces(batch, unpackVaultId(vault.vaultId).slot, vault).map((place) => {
+    const places = elementPlaces(batch, unpackVaultId(vault.vaultId).slot).map((place) => {
       const blob = Math.floor(place / BLOB_ELEMENTS);
       return {
         blob: blobs[blob] as Uint8Array,

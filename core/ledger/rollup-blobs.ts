@@ -1,50 +1,47 @@
 import type { MintmarkError } from "../errors.ts";
 import { type Kzg, KzgThread } from "../protocol/kzg/kzg-thread.ts";
-import type { NewVault } from "../store/vault-columns.ts";
-import { elementsOf } from "./open-batch.ts";
 import { Openings } from "./openings.ts";
 import type { EngineOptions } from "./options.ts";
 
-/** Which rollup vaults go into blobs, and what commits to the blobs. */
+/** Whether rollup batches go into blobs, whose tokens they can pay, and what commits to the blobs. */
 export class RollupBlobs {
   readonly kzg: Kzg;
   readonly openings: Openings;
   readonly #own: KzgThread | null;
   readonly #home: bigint;
-  readonly #chainOf: (assetIndex: number) => bigint;
+  /** Chains that take blobs, or for a mirror's: that can open them. */
   readonly #chains = new Set<bigint>();
   #fault: MintmarkError | null = null;
   readonly #sealing = new Set<(fault: MintmarkError) => void>();
 
-  constructor(
-    { kzg, settlement }: Pick<EngineOptions, "kzg" | "settlement">,
-    chainOf: (assetIndex: number) => bigint,
-  ) {
+  constructor({ kzg, settlement }: Pick<EngineOptions, "kzg" | "settlement">) {
     this.#own = kzg === undefined ? new KzgThread() : null;
     this.kzg = kzg ?? (this.#own as KzgThread);
     this.openings = new Openings(this.kzg);
     this.#home = settlement.chainId;
-    this.#chainOf = chainOf;
   }
 
-  /** From the next mint on, vaults of a chain's tokens go into blobs, or no longer. */
+  /**
+   * From now on, rollup batches go into blobs, or no longer, for the settlement chain; the tokens of
+   * another chain can be minted in them, or no longer.
+   */
   place(chainId: bigint, takesBlobs: boolean): void {
     if (takesBlobs) this.#chains.add(chainId);
     else this.#chains.delete(chainId);
   }
 
-  /** The kind of rollup batch that the usual vaults of the settlement chain's tokens go into. */
-  get usual(): "calldata" | "blobs" {
+  /** The kind of rollup batch that a seal makes now. */
+  get kind(): "calldata" | "blobs" {
     return this.#chains.has(this.#home) ? "blobs" : "calldata";
   }
 
   /**
-   * Whether a new vault goes into blobs: settlement contract and token are on chains that take
-   * them, and it fits.
+   * Whether rollup batches can pay a chain's tokens: a mirror opens a vault in blobs only with a
+   * precompile that some chains lack. That also holds while batches go into calldata, because a
+   * later seal can choose blobs.
    */
-  takes(vault: NewVault): boolean {
-    if (!this.#chains.has(this.#home)) return false;
-    return this.#chains.has(this.#chainOf(vault.assetIndex)) && elementsOf(vault) > 0;
+  pays(chainId: bigint): boolean {
+    return chainId === this.#home || this.#chains.has(chainId);
   }
 
   /** Why a closed batch waits for its commitments; null while none does. */

@@ -7,36 +7,24 @@ export const FIRST_PENDING = 0xfff0_0000;
 
 /**
  * A vault in the token index takes 4 bytes instead of an id: its position among all vaults of its
- * mode, and the mode. From 1 to below {@link FIRST_PENDING}. A batch that opens beside another
- * leaves room for all vaults of that one; what stays unused is lost until the next opening, as if
- * the batch had been full.
+ * mode, and the mode. From 1 to below {@link FIRST_PENDING}.
  */
 export class VaultRefs {
-  /** By batch number: the ordinal of the first vault. */
+  /** By batch number: the ordinal of the first vault, which is the number of vaults before it. */
   readonly #firstOrdinals = byMode((): number[] => []);
-  /**
-   * By batch number: vaults in the mode's earlier batches. Of a batch beside an open one once both
-   * are closed.
-   */
-  readonly #vaultsBefore = byMode((): number[] => []);
 
   firstOrdinalOf(mode: Mode, batchNumber: number): number {
     return this.#firstOrdinals[mode][batchNumber] ?? 0;
   }
 
-  vaultsBefore(mode: Mode, batchNumber: number): number {
-    return this.#vaultsBefore[mode][batchNumber] ?? 0;
-  }
-
-  set(mode: Mode, batchNumber: number, firstOrdinal: number, vaultsBefore: number): void {
+  set(mode: Mode, batchNumber: number, firstOrdinal: number): void {
     this.#firstOrdinals[mode][batchNumber] = firstOrdinal;
-    this.#vaultsBefore[mode][batchNumber] = vaultsBefore;
   }
 
   /** Drops the batches of a mode from this one on. */
   truncate(mode: Mode, batchNumber: number): void {
-    for (const list of [this.#firstOrdinals[mode], this.#vaultsBefore[mode]])
-      list.length = Math.min(list.length, batchNumber);
+    const list = this.#firstOrdinals[mode];
+    list.length = Math.min(list.length, batchNumber);
   }
 
   refOf({ mode, firstOrdinal }: Pick<OpenBatch, "mode" | "firstOrdinal">, slot: number): number {

@@ -1,9 +1,4 @@
-import {
-  closeOpenBatches,
-  openBatchFor,
-  requireUncommittedLimit,
-  sealClosed,
-} from "../batches/seal.ts";
+import { closeOpenBatch, requireUncommittedLimit, sealClosed } from "../batches/seal.ts";
 import { enablementId, type Ledger } from "../ledger/ledger.ts";
 import { markRequest } from "../ledger/marks.ts";
 import type { OpenBatch } from "../ledger/open-batch.ts";
@@ -375,7 +370,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
 }
 
 /**
- * Places every entry of a request in a vault of the open batches. A full batch is followed by the
+ * Places every entry of a request in a vault of the open batch of its mode. A full batch is followed by the
  * next one.
  */
 function placeEntries(
@@ -399,13 +394,12 @@ function placeEntries(
       vault.end = blobEnd[entry] as number;
       const modeOf = MODES[mode[entry] as number] ?? "validium";
       const standard = ledger.standards[vault.assetIndex] ?? "erc20";
-      const inBlobs = modeOf === "zk-rollup" && ledger.blobs.takes(vault);
-      let open = openBatchFor(ledger, modeOf, inBlobs);
+      let open = ledger.unsealed.open(modeOf);
       const slot = standard === "erc721" ? -1 : open.growing(user, vault);
       if (slot >= 0) {
         const { vaults } = open;
         const age = time - (vaults.createdAt[slot] as number);
-        placed.added(entry, open, slot);
+        placed.added(entry, open.batchNumber, slot);
         placed.grew(
           entry,
           vaults.amountHigh[slot] as number,
@@ -418,11 +412,11 @@ function placeEntries(
       const hash = tokens?.hashes[entry] ?? 0;
       let added = open.add(user, vault, standard, time, hash);
       if (added < 0) {
-        closed.push(...closeOpenBatches(ledger, modeOf));
-        open = openBatchFor(ledger, modeOf, inBlobs);
+        closed.push(closeOpenBatch(ledger, modeOf));
+        open = ledger.unsealed.open(modeOf);
         added = open.add(user, vault, standard, time, hash);
       }
-      placed.added(entry, open, added);
+      placed.added(entry, open.batchNumber, added);
       if (standard === "erc721") tokens?.place(entry, open, added);
     }
   }

@@ -7,7 +7,6 @@ import {
   BatchInput,
   type DecodedBatch,
   type DecodeOptions,
-  decodeBatch,
   readAssets,
   readBatchData,
   slotsOf,
@@ -221,11 +220,6 @@ export function decodeBlobBatch(
 /** The words of a batch's data, in calldata, in blobs or with a committee. Throws `BatchDataError`. */
 export function wordsIn(data: Uint8Array): WordBatch {
   return isBlobBatchData(data) ? wordsInBlobs(readBlobBatchData(data)) : readBatchData(data);
-}
-
-/** {@link wordsIn}, with the slots. */
-export function decodeAny(data: Uint8Array, options?: DecodeOptions): DecodedBatch {
-  return isBlobBatchData(data) ? decodeBlobBatch(data, options) : decodeBatch(data, options);
 }
 
 /**

@@ -133,10 +133,11 @@ export function receiptContents(
 }
 
 /**
- * The leaves of a receipt's tree, 32 bytes each: `keccak256(0x0b ‖ vaultId(8) ‖ chainId(8) ‖
+ * A hash of each vault's content, whatever place its asset has in a manifest; the leaves of a
+ * receipt's tree, 32 bytes each: `keccak256(0x0b ‖ vaultId(8) ‖ chainId(8) ‖
  * owner(20) ‖ assetType(32) ‖ amount(8) ‖ blob)`.
  */
-function receiptLeaves(contents: readonly VaultContent[]): Uint8Array {
+export function contentHashes(contents: readonly VaultContent[]): Uint8Array {
   const texts = contents.reduce((sum, { blob }) => sum + bytesOf(blob), 0);
   const preimages = new Uint8Array(contents.length * LEAF_HEADER_BYTES + texts);
   const view = new DataView(preimages.buffer);
@@ -164,7 +165,7 @@ const bytesOf = (blob: Hex) => (blob.length - 2) / 2;
 
 /** The root that the operator signs for these vaults. */
 export function receiptRoot(contents: readonly VaultContent[]): Hash {
-  return bytesToHex(new BatchTree(receiptLeaves(contents)).root);
+  return bytesToHex(new BatchTree(contentHashes(contents)).root);
 }
 
 /**
@@ -196,7 +197,7 @@ function receiptIn({ vaults, receipt }: MintReply, vaultId: VaultId | string): V
   const vault = contents[index];
   if (vault === undefined)
     throw new MintmarkError("vault_not_found", "The mint has no such vault.");
-  const tree = new BatchTree(receiptLeaves(contents));
+  const tree = new BatchTree(contentHashes(contents));
   if (bytesToHex(tree.root) !== receipt.root || contents.length !== receipt.count) {
     throw new MintmarkError("validation_failed", "these are not the vaults of the receipt");
   }
@@ -224,7 +225,7 @@ export async function verifyReceipt(
     requireInteger("count", count, 1, MAX_BATCH_VAULTS);
     requireInteger("index", index, 0, count - 1);
     if (siblings.length !== treeHeight(count)) return false;
-    const root = bytesToHex(foldPath(receiptLeaves([vault]), index, packHashes(siblings)));
+    const root = bytesToHex(foldPath(contentHashes([vault]), index, packHashes(siblings)));
     const signed = receiptTypedData(settlement, { root, count, time });
     return (
       (await recoverTypedDataAddress({ ...signed, signature })).toLowerCase() ===

@@ -101,6 +101,14 @@ export class Words {
     return this.rests.subarray(this.startOf(slot), this.ends[slot]);
   }
 
+  /** The words of `count` slots from `first` on. */
+  slice(first: number, count: number): Words {
+    const part = new Words(count);
+    for (let slot = first; slot < first + count; slot++)
+      part.addSpelt(this.headAt(slot), this.restAt(slot));
+    return part;
+  }
+
   addVoid(): void {
     this.#end(0);
   }

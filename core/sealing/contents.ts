@@ -8,7 +8,6 @@ import { POINT_BYTES, versionedHash } from "../protocol/kzg.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import type { AssetRecord, BatchRecord } from "../store/records.ts";
 import type { StoredVault } from "../store/vault-columns.ts";
-import { slotCountOf } from "./void-runs.ts";
 
 /** The content that a slot's leaf commits to. */
 export function contentOf(
@@ -28,14 +27,12 @@ export function contentOf(
 
 /** The leaf of a sealed batch in its mode's state tree. */
 export function stateLeafOf(
-  batch: Pick<BatchRecord, "batchNumber" | "vaultCount" | "content" | "dataHash" | "batchRoot">,
+  batch: Pick<BatchRecord, "batchNumber" | "vaultCount" | "dataHash" | "batchRoot">,
 ): Uint8Array {
-  const { batchNumber, dataHash, batchRoot } = batch;
+  const { batchNumber, vaultCount, dataHash, batchRoot } = batch;
   if (dataHash === null || batchRoot === null)
     throw new MintmarkError("store_corrupt", "A sealed batch has no root.");
-  return hexToBytes(
-    stateLeaf({ batchNumber, vaultCount: slotCountOf(batch), dataHash, batchRoot }),
-  );
+  return hexToBytes(stateLeaf({ batchNumber, vaultCount, dataHash, batchRoot }));
 }
 
 /** The content of a batch in blobs, from its data and the commitments to its blobs. */

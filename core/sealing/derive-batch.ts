@@ -1,17 +1,15 @@
 import type { BatchKind, BlobScheme, Hash, Hex, Mode, Standard } from "../model.ts";
 import type { AssetId } from "../ports.ts";
-import type { VaultEntry } from "../protocol/batch-data.ts";
-import { decodeBatchData, placeVaults } from "../protocol/batch-decoder.ts";
-import { encodeBatchColumns, encodeBatchData } from "../protocol/batch-encoder.ts";
+import { batchDataOf, batchLeaves, readBatchData } from "../protocol/batch-data.ts";
 import { BatchTree } from "../protocol/batch-tree.ts";
 import {
   blobBatchData,
+  blobBatchOf,
   blobsIn,
-  encodeBlobBatch,
   isBlobBatchData,
   readBlobBatchData,
 } from "../protocol/blob-batch.ts";
-import { bytesToHex, HASH_BYTES, hexToBytes, keccak256 } from "../protocol/hex.ts";
+import { bytesToHex, hexToBytes, keccak256 } from "../protocol/hex.ts";
 import type { Kzg } from "../protocol/kzg/kzg-thread.ts";
 import { batchRoot, kindOf, manifestRoot } from "../protocol/manifest.ts";
 import {
@@ -19,16 +17,14 @@ import {
   type TransferGroup,
   transferLeaves,
 } from "../protocol/transfer-data.ts";
-import { vaultLeaves } from "../protocol/vault.ts";
+import { leavesOfWords } from "../protocol/words.ts";
 import type { VoidRun } from "../store/records.ts";
 import { encodeBatchTokens } from "../store/token-index.ts";
 import type { VaultColumns } from "../store/vault-columns.ts";
 import { type BatchItems, itemsOf } from "./batch-items.ts";
 import { contentIn } from "./contents.ts";
-import { type AssetIdAt, columnLeaves, encoderColumns } from "./seal-columns.ts";
-import { clearVoidLeaves, SLOTS_OF_ONE_VOID, voidMask, zeroRuns } from "./void-runs.ts";
-
-const SAVED = { validium: "bytes", "zk-rollup": "gas" } as const; // The encoding's aim for a batch's data
+import { columnWords } from "./seal-columns.ts";
+import { voidMask, zeroRuns } from "./void-runs.ts";
 
 export interface BatchPlace {
   readonly mode: Mode;
@@ -78,37 +74,16 @@ export function deriveBatch<B extends BatchPlace>(
   assetAt: AssetAt,
   voids: readonly DerivedVoid[] = [],
 ): Derived<B> {
-  const zero = zeroRuns(voids);
-  const mask = voidMask(zero, vaults.count);
   const held = voidMask(voids, vaults.count);
   const tokens = encodeBatchTokens(tokensOf(vaults, assetAt, held));
   const items = itemsOf({ mode, batchNumber }, vaults, assetAt, held);
-  if (inBlobs) {
-    const batch = encodeBlobBatch(
-      Array.from({ length: vaults.count }, (_, slot) => entryOf(vaults, slot, assetAt, mask)),
-    );
-    return {
-      data: blobBatchData(batch),
-      tokens,
-      items,
-      assets: batch.assets,
-    } as DerivedRecords as Derived<B>;
-  }
-  const alone = mask !== null && vaults.count === 1;
-  const columns = encoderColumns(vaults, assetAt, mask);
-  const data = alone
-    ? encodeBatchData(Array<null>(SLOTS_OF_ONE_VOID).fill(null))
-    : encodeBatchColumns(columns, SAVED[mode]);
-  const leaves = alone
-    ? new Uint8Array(SLOTS_OF_ONE_VOID * HASH_BYTES)
-    : columnLeaves(mode, batchNumber, vaults, assetAt);
-  clearVoidLeaves(leaves, zero);
-  return withTree(kindOf(mode), leaves, {
-    data,
-    tokens,
-    items,
-    assets: columns.assets,
-  }) as Derived<B>;
+  const batch = columnWords(vaults, assetAt, voidMask(zeroRuns(voids), vaults.count));
+  const data = inBlobs ? blobBatchData(blobBatchOf(batch)) : batchDataOf(batch);
+  const records = { data, tokens, items, assets: batch.assets };
+  const derived = inBlobs
+    ? records
+    : withTree(kindOf(mode), leavesOfWords(batch.words, { mode, batchNumber }), records);
+  return derived as Derived<B>;
 }
 
 /** The data and the manifest of a batch that another operator made, as L1 has them. */
@@ -137,11 +112,7 @@ export function deriveGiven(
     assets,
   };
   if (isBlobBatchData(data)) return records;
-  return withTree(
-    kindOf(mode),
-    vaultLeaves(placeVaults(decodeBatchData(data), mode, batchNumber)),
-    records,
-  );
+  return withTree(kindOf(mode), batchLeaves(readBatchData(data), mode, batchNumber), records);
 }
 
 function withTree(kind: BatchKind, leaves: Uint8Array, records: DerivedRecords): DerivedBatch {
@@ -181,19 +152,6 @@ export function withCommitments(
     ...roots,
     pageRoots: Buffer.concat(commitments.map((commitment) => hexToBytes(commitment))),
   };
-}
-
-/** A slot's vault; null when the slot is void. */
-function entryOf(
-  vaults: VaultColumns,
-  slot: number,
-  assetAt: AssetIdAt,
-  voids: Uint8Array | null,
-): VaultEntry | null {
-  if (voids?.[slot] === 1) return null;
-  const { owner, amount, blob, assetIndex } = vaults.at(slot);
-  const { chainId, assetType } = assetAt(assetIndex);
-  return { chainId, assetType, owner, amount, blob };
 }
 
 /** The ERC-721 tokens of a batch in slot order, without void slots. */

@@ -1,9 +1,7 @@
 import { MintmarkError } from "../errors.ts";
 import type { Mode } from "../model.ts";
 import type { AssetId } from "../ports.ts";
-import { equalBytes, HASH_BYTES, hexToBytes } from "../protocol/hex.ts";
 import { compareAssets } from "../protocol/manifest.ts";
-import { zeroRoot } from "../protocol/merkle.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import type { Table, View } from "../store/group.ts";
 import type { BatchRecord, VoidedRun, VoidRun } from "../store/records.ts";
@@ -80,6 +78,7 @@ export function runsOf(failures: readonly (readonly [slot: number, failure: stri
   return runs;
 }
 
+/** The runs whose words are zero. Slots of assets that L1 leaves out keep theirs. */
 export function zeroRuns<R extends VoidRun & { readonly leftOut?: boolean }>(
   runs: readonly R[],
 ): readonly R[] {
@@ -92,26 +91,6 @@ export function voidMask(runs: readonly VoidRun[], vaultCount: number): Uint8Arr
   const mask = new Uint8Array(vaultCount);
   for (const { firstSlot, count } of runs) mask.fill(1, firstSlot, firstSlot + count);
   return mask;
-}
-
-/** Sets the leaves of void slots to zero. Leaves take 32 bytes a slot and begin at `leafSlot`. */
-export function clearVoidLeaves(leaves: Uint8Array, runs: readonly VoidRun[], leafSlot = 0): void {
-  for (const { firstSlot, count } of runs) {
-    const start = Math.max(0, firstSlot - leafSlot);
-    leaves.fill(0, start * HASH_BYTES, Math.max(start, firstSlot - leafSlot + count) * HASH_BYTES);
-  }
-}
-
-// A batch whose only vault is void has a zero root, which L1 takes for no batch
-export const SLOTS_OF_ONE_VOID = 2;
-
-/** The number of slots as L1 counts them: the vaults, unless the only one is void. */
-export function slotCountOf({
-  vaultCount,
-  content,
-}: Pick<BatchRecord, "vaultCount" | "content">): number {
-  if (vaultCount !== 1 || content === null) return vaultCount;
-  return equalBytes(hexToBytes(content, HASH_BYTES), zeroRoot(1)) ? SLOTS_OF_ONE_VOID : vaultCount;
 }
 
 /** Consecutive slots of a batch, and why L1 refuses them. */

@@ -86,6 +86,7 @@ const KINDS = {
     ...records.batchPlace,
     vaultCount: varint,
     mintCount: varint,
+    inBlobs: flag,
     ...records.roots,
   }),
   batchSubmitted: kind(12, { ...records.batchPlace, txHash: hash }),
@@ -155,6 +156,7 @@ const KINDS = {
     batches: listOf(
       layout({
         ...records.batchPlace,
+        inBlobs: flag,
         // The vaults, as in core/store/vault-columns.ts; those of void slots are placeholders
         chunks: listOf(hexBytes),
         voids: listOf(records.voidRun),
@@ -175,7 +177,6 @@ const KINDS = {
         withdrawn: listOf(layout({ slot: varint, assetIndex: varint, blob: hexBytes })),
       }),
     ),
-    inBlobs: nullable(listOf(varint)), // Places in `batches` of those in blobs; null for none
     /** The batches of transfers, by their place in `batches`; null for none. */
     transfers: nullable(listOf(layout({ place: varint, lists: listOf(records.adoptedList) }))),
   }),

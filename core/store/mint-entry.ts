@@ -9,7 +9,6 @@ export interface PlacedMint {
   readonly assetIndex: number;
   readonly mode: Mode;
   readonly batchNumber: number;
-  readonly inBlobs: boolean;
   readonly slot: number;
   readonly amountBefore: bigint; // The vault's amount before this entry; 0 for a new vault
   readonly age: number; // The vault's age in milliseconds; 0 for a new vault
@@ -17,7 +16,7 @@ export interface PlacedMint {
   readonly blob: Hex;
 }
 
-/** A mode's open batch before the request, the first of two: its number and its next free slot. */
+/** A mode's open batch before the request: its number and its next free slot. */
 const openPlace = layout({ batchNumber: varint, slot: varint });
 
 /** The request-wide part of a mint's entry. */
@@ -50,36 +49,26 @@ export interface MintEntry extends MintHeader {
 export class PlacedColumns {
   readonly batchNumber: Uint32Array;
   readonly slot: Uint32Array;
-  bits: Uint8Array; // BLOBS_BIT and BESIDE_BIT of the entry's flags
   beforeHigh: Uint32Array; // The vault's amount before; both words 0 for a new vault
   beforeLow: Uint32Array;
   age: Float64Array;
   readonly #count: number;
-  /**
-   * Whether `bits`, and the last three columns, are of this request alone: most vaults are new, and
-   * in the usual batch.
-   */
-  #hasBits = false;
+  /** Whether the last three columns are of this request alone: most vaults are new. */
   #hasGrown = false;
 
   constructor(count: number) {
     this.#count = count;
     this.batchNumber = columnOf(Uint32Array, count);
     this.slot = columnOf(Uint32Array, count);
-    this.bits = zerosOf(Uint8Array, count);
     this.beforeHigh = zerosOf(Uint32Array, count);
     this.beforeLow = zerosOf(Uint32Array, count);
     this.age = zerosOf(Float64Array, count);
   }
 
   /** Adds the vault of an entry. */
-  added(entry: number, { batchNumber, inBlobs, isBeside }: PlacedIn, slot: number): void {
+  added(entry: number, batchNumber: number, slot: number): void {
     this.batchNumber[entry] = batchNumber;
     this.slot[entry] = slot;
-    if (!inBlobs && !isBeside) return;
-    if (!this.#hasBits) this.bits = columnOf(Uint8Array, this.#count);
-    this.#hasBits = true;
-    this.bits[entry] = (inBlobs ? BLOBS_BIT : 0) | (isBeside ? BESIDE_BIT : 0);
   }
 
   /** Adds what the vault of an entry was before. */
@@ -96,13 +85,6 @@ export class PlacedColumns {
   }
 }
 
-/** An open batch as entries name it. */
-interface PlacedIn {
-  readonly batchNumber: number;
-  readonly inBlobs: boolean;
-  readonly isBeside: boolean; // Whether it is the second of its mode's two open batches
-}
-
 export function vaultIdOf(mint: PlacedMint): VaultId {
   return packVaultId({ mode: mint.mode, batchNumber: mint.batchNumber, slot: mint.slot });
 }
@@ -113,14 +95,10 @@ const MODE_BIT = 1;
 const NEXT_BATCH_BIT = 2;
 const EXISTING_BIT = 4;
 const AMOUNT_BIT = 8;
-const BESIDE_BIT = 16;
-const TWO_ON_BIT = 32;
-export const BLOBS_BIT = 64;
 
 /**
- * A mint's entry of the journal: `encodeEntry` describes all but its content. New vaults of a
- * mode's first open batch have consecutive slots, so only existing vaults and those of the second
- * one are named:
+ * A mint's entry of the journal: `encodeEntry` describes all but its content. New vaults of a mode
+ * have consecutive slots, so only existing vaults are named:
  *
  * ```
  * mint       = applicationIndex keyIndex firstSequence mintId:16 open open idempotent:1 [ key:32 digest:32 ]
@@ -128,7 +106,6 @@ export const BLOBS_BIT = 64;
  * open       = batchNumber slot                       ; validium, then zk-rollup
  * entry      = assetIndex flags:1 [ slot ] [ amountBefore age ] [ amount ] blobLength:1 blob
  * flags      = 1 mode · 2 the mode's next batch starts here · 4 an existing vault · 8 amount follows, else 1
- *            · 16 in the second open batch · 32 beside 2: two batches on · 64 the batch is in blobs
  * ```
  *
  * Numbers without a size are varints. References, if any, are at the end.
@@ -143,7 +120,7 @@ export function encodeMintEntry(
   to.u8(MINT_KIND);
   encodeHeader(header);
   const { count, assetIndex, mode, amountHigh, amountLow, blobs, blobEnd } = columns;
-  const { batchNumber, bits, slot, beforeHigh, beforeLow, age } = placed;
+  const { batchNumber, slot, beforeHigh, beforeLow, age } = placed;
   const batches = [
     header.openPlaces.validium.batchNumber,
     header.openPlaces["zk-rollup"].batchNumber,
@@ -151,23 +128,20 @@ export function encodeMintEntry(
   let start = 0;
   for (let entry = 0; entry < count; entry++) {
     const bit = mode[entry] as number;
-    const own = bits[entry] as number;
-    const batch = (batchNumber[entry] as number) - (own & BESIDE_BIT ? 1 : 0);
+    const batch = batchNumber[entry] as number;
     const before = beforeHigh[entry] !== 0 || beforeLow[entry] !== 0;
     const one = amountHigh[entry] === 0 && amountLow[entry] === 1;
-    const on = batch - (batches[bit] as number);
+    const isNext = batch !== batches[bit];
     batches[bit] = batch;
     to.varint(assetIndex[entry] as number);
     to.u8(
       (bit === 0 ? 0 : MODE_BIT) |
-        (on > 0 ? NEXT_BATCH_BIT : 0) |
+        (isNext ? NEXT_BATCH_BIT : 0) |
         (before ? EXISTING_BIT : 0) |
-        (one ? 0 : AMOUNT_BIT) |
-        (on > 1 ? TWO_ON_BIT : 0) |
-        own,
+        (one ? 0 : AMOUNT_BIT),
     );
-    if (before || (own & BESIDE_BIT) !== 0) to.varint(slot[entry] as number);
     if (before) {
+      to.varint(slot[entry] as number);
       to.varintWords(beforeHigh[entry] as number, beforeLow[entry] as number);
       to.varint(age[entry] as number);
     }
@@ -209,9 +183,8 @@ export function decodeMint(from: ByteReader): MintEntry {
   const mints: PlacedMint[] = [];
   for (let i = 0; i < entries.count; i++) {
     entries.next();
-    const { assetIndex, mode, batchNumber, inBlobs, slot, amountBefore, age, amount, blob } =
-      entries;
-    mints.push({ assetIndex, mode, batchNumber, inBlobs, slot, amountBefore, age, amount, blob });
+    const { assetIndex, mode, batchNumber, slot, amountBefore, age, amount, blob } = entries;
+    mints.push({ assetIndex, mode, batchNumber, slot, amountBefore, age, amount, blob });
   }
   const references = from.ended
     ? []
@@ -226,7 +199,6 @@ export class MintEntries implements PlacedMint {
   assetIndex = 0;
   mode: Mode = "validium";
   batchNumber = 0;
-  inBlobs = false;
   slot = 0;
   amountBefore = 0n;
   age = 0;
@@ -252,14 +224,12 @@ export class MintEntries implements PlacedMint {
     this.mode = flags & MODE_BIT ? "zk-rollup" : "validium";
     const place = this.#next[this.mode];
     if (flags & NEXT_BATCH_BIT) {
-      place.batchNumber += flags & TWO_ON_BIT ? 2 : 1;
+      place.batchNumber++;
       place.slot = 0;
     }
     const existing = (flags & EXISTING_BIT) !== 0;
-    const isBeside = (flags & BESIDE_BIT) !== 0;
-    this.batchNumber = place.batchNumber + (isBeside ? 1 : 0);
-    this.inBlobs = (flags & BLOBS_BIT) !== 0;
-    this.slot = existing || isBeside ? from.varint() : place.slot++;
+    this.batchNumber = place.batchNumber;
+    this.slot = existing ? from.varint() : place.slot++;
     this.amountBefore = existing ? from.bigVarint() : 0n;
     this.age = existing ? from.varint() : 0;
     this.amount = flags & AMOUNT_BIT ? from.bigVarint() : 1n;

@@ -1,6 +1,5 @@
 import { MintmarkError } from "../errors.ts";
 import type { Address, Hex } from "../model.ts";
-import { widthOfWords } from "../protocol/batch-data.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import { ByteReader, record as scratch } from "./binary.ts";
 import { checkedRecord } from "./layout.ts";
@@ -27,16 +26,6 @@ export function amountOf(high: number, low: number): bigint {
 /** Whether the sum of two amounts is a valid amount. */
 export function addsUp(highA: number, lowA: number, highB: number, lowB: number): boolean {
   return highA + highB + (lowA + lowB >= WORD ? 1 : 0) <= MAX_HIGH;
-}
-
-/** Bytes of the sum of two amounts for which {@link addsUp} holds. */
-export function widthOfSum(
-  high: number,
-  low: number,
-  more: { readonly amountHigh: number; readonly amountLow: number },
-): number {
-  const sum = low + more.amountLow;
-  return widthOfWords(high + more.amountHigh + (sum >= WORD ? 1 : 0), sum % WORD);
 }
 
 /** The holder of a vault: the values that all vaults of a user share. */

@@ -1,6 +1,6 @@
 import type { WaitOptions } from "../abort.ts";
 import { batchView, latestUncommitted } from "../batches/batches.ts";
-import { closeOpenBatches, openAhead, sealClosed } from "../batches/seal.ts";
+import { closeOpenBatch, openAhead, sealClosed } from "../batches/seal.ts";
 import { failVoidWithdrawals, pendingIn, sealAnew, UNSENT } from "../batches/void-slots.ts";
 import { MintmarkError } from "../errors.ts";
 import { readBatchVaults } from "../ledger/batch-vaults.ts";
@@ -45,10 +45,11 @@ export async function closeTransfers(ledger: Ledger, wait?: WaitOptions): Promis
     const ready = await readyLists(ledger, group);
     if (ready.length === 0) return { sealed: null };
     const isEmpty = ledger.unsealed.open("zk-rollup").vaults.count === 0;
-    const before = isEmpty ? [] : closeOpenBatches(ledger, "zk-rollup");
-    const earlier = before.map((batch) => sealClosed(ledger, group, batch));
+    const earlier = isEmpty
+      ? null
+      : sealClosed(ledger, group, closeOpenBatch(ledger, "zk-rollup"));
     const batch = sealClosed(ledger, group, putBatched(ledger, group, ready));
-    return { sealed: Promise.all([batch, ...earlier]) };
+    return { sealed: Promise.all([batch, earlier]) };
   }, wait?.signal);
   const [batch] = (await sealed) ?? [];
   return batch === undefined ? null : batchView(batch);

@@ -2,11 +2,15 @@ import { MintmarkError } from "../../errors.ts";
 import type { Hash, Mode, VaultId } from "../../model.ts";
 import type { AssetId, BatchHeader, ProvenHop, VaultContent, VaultProof } from "../../ports.ts";
 import {
+  batchLeaves,
   type DecodeOptions,
-  decodeBatch,
-  decodeSlots,
+  firstMalformed,
   placeVaults,
-} from "../../protocol/batch-decoder.ts";
+  readBatchData,
+  slotsAt,
+  slotsOf,
+  type WordBatch,
+} from "../../protocol/batch-data.ts";
 import { BatchTree } from "../../protocol/batch-tree.ts";
 import * as blobBatches from "../../protocol/blob-batch.ts";
 import { bytesToHex, HASH_BYTES, keccak256, unpackHashes } from "../../protocol/hex.ts";
@@ -16,10 +20,9 @@ import {
   batchRoot,
   compareAssets,
   kindOf,
-  MAX_BATCH_ASSETS,
   manifestRoot,
 } from "../../protocol/manifest.ts";
-import { elementPlaces, openedProof } from "../../protocol/opening.ts";
+import { openedProof } from "../../protocol/opening.ts";
 import { type BatchVaultProof, proveVault, verifyVaultProof } from "../../protocol/proof.ts";
 import { MAX_TRANSFER_HOPS, transferBatchRoot } from "../../protocol/transfer.ts";
 import type { TransferGroup } from "../../protocol/transfer-data.ts";
@@ -30,7 +33,8 @@ import {
   transferOutputs,
 } from "../../protocol/transfer-data.ts";
 import { hopOf } from "../../protocol/transfer-proof.ts";
-import { unpackVaultId, vaultLeaf, vaultLeaves } from "../../protocol/vault.ts";
+import { unpackVaultId } from "../../protocol/vault.ts";
+import { vaultLeaf } from "../../protocol/words.ts";
 import type { Commit } from "./keys.ts";
 
 /** A batch, derived from its data and its place. */
@@ -44,6 +48,11 @@ export interface DerivedBatch {
   readonly vaultCount: number;
   /** Places in the manifest of the assets that L1 has left out; their leaves there are zero. */
   readonly leftOut: readonly number[];
+  /**
+   * The first slot that is neither void nor a vault of the manifest's assets, which L1 takes but
+   * nobody signs; null when there is none.
+   */
+  readonly malformed: number | null;
   /** Places in the data's list of assets of those that the manifest lacks. */
   readonly unnamed: readonly number[];
   /**
@@ -112,17 +121,14 @@ export function deriveBatch(
 ): DerivedBatch {
   if (versionedHashes === undefined && isTransferData(mode, data))
     return deriveTransfers(batchNumber, data);
-  const { slots: entries, assets: listed } =
-    versionedHashes === undefined
-      ? decodeBatch(data, options)
-      : blobBatches.decodeBlobBatch(data, options);
-  const assets = listed.filter((_, place) => !unnamed.includes(place));
-  const vaults = placeVaults(entries, mode, batchNumber);
-  const tree = versionedHashes === undefined ? new BatchTree(vaultLeaves(vaults)) : null;
   const blobs =
     versionedHashes === undefined
       ? null
       : { ...blobBatches.readBlobBatchData(data), versionedHashes };
+  const read = blobs === null ? readBatchData(data, options) : blobBatches.wordsInBlobs(blobs);
+  const batch = namedBy(read, unnamed);
+  const { assets, words } = batch;
+  const tree = blobs === null ? new BatchTree(batchLeaves(batch, mode, batchNumber)) : null;
   const content =
     blobs === null
       ? bytesToHex((tree as BatchTree).root)
@@ -131,8 +137,9 @@ export function deriveBatch(
           blobBatches.manifestHash(assets),
           blobs.versionedHashes,
         );
-  const unpaid = unpaidPlaces(leftOut, unnamed).flatMap((place) => listed[place] ?? []);
+  const unpaid = leftOut.flatMap((place) => assets[place] ?? []);
   const pays = (vault: VaultContent) => !unpaid.some((asset) => compareAssets(asset, vault) === 0);
+  const vaults = placeVaults(slotsOf(batch), mode, batchNumber);
   const slots =
     unpaid.length === 0
       ? vaults
@@ -148,7 +155,8 @@ export function deriveBatch(
     ),
     leftOut,
     unnamed,
-    vaultCount: slots.length,
+    vaultCount: words.count,
+    malformed: firstMalformed(batch),
     slots,
     tree,
     blobs,
@@ -156,10 +164,14 @@ export function deriveBatch(
   };
 }
 
+/** A batch whose words refer to L1's manifest, which lacks some of the data's assets. */
+function namedBy({ assets, words }: WordBatch, unnamed: readonly number[]): WordBatch {
+  return { assets: assets.filter((_, place) => !unnamed.includes(place)), words };
+}
+
 /**
  * Single vaults of a committed batch, from data that was checked before: none for void slots, for
- * assets that L1 has left out, and in a batch of transfers. Reads only these slots, since a batch
- * can have 2^20.
+ * assets that L1 has left out, and in a batch of transfers.
  */
 export function vaultsAt(
   { mode, leftOut = [], unnamed = [], blobs }: CommittedPlace,
@@ -168,23 +180,9 @@ export function vaultsAt(
 ): VaultContent[] {
   if (blobs === undefined && isTransferData(mode, data)) return [];
   const bySlot = new Map(ids.map((vaultId) => [unpackVaultId(vaultId).slot, vaultId]));
-  const slots = [...bySlot.keys()].sort((a, b) => a - b);
-  const found =
-    blobs === undefined
-      ? decodeSlots(data, slots, unpaidPlaces(leftOut, unnamed))
-      : blobBatches.blobSlotsAt(blobBatches.readBlobBatchData(data), slots, leftOut);
+  const batch = namedBy(blobBatches.wordsIn(data), unnamed);
+  const found = slotsAt(batch, [...bySlot.keys()], leftOut);
   return [...found].map(([slot, entry]) => ({ vaultId: bySlot.get(slot) as VaultId, ...entry }));
-}
-
-/**
- * Places in the data's list of the assets that L1 does not pay, from their places in the manifest.
- */
-function unpaidPlaces(leftOut: readonly number[], unnamed: readonly number[]): number[] {
-  if (unnamed.length === 0) return [...leftOut];
-  const named = Array.from({ length: MAX_BATCH_ASSETS }, (_, place) => place).filter(
-    (place) => !unnamed.includes(place),
-  );
-  return [...unnamed, ...leftOut.flatMap((place) => named[place] ?? [])];
 }
 
 function deriveTransfers(batchNumber: number, data: Uint8Array): DerivedBatch {
@@ -201,6 +199,7 @@ function deriveTransfers(batchNumber: number, data: Uint8Array): DerivedBatch {
     vaultCount,
     leftOut: [],
     unnamed: [],
+    malformed: null,
     slots: Array.from({ length: vaultCount }, () => null),
     tree,
     blobs: null,
@@ -247,7 +246,7 @@ async function opened(
   vault: VaultContent,
   kzg: Kzg,
 ): Promise<VaultProof> {
-  const places = elementPlaces(blobs, unpackVaultId(vault.vaultId).slot, vault);
+  const places = blobBatches.elementPlaces(blobs, unpackVaultId(vault.vaultId).slot);
   const all = blobBatches.blobsIn(blobs);
   const openings = await Promise.all(
     places.map(async (place) => {
@@ -305,7 +304,7 @@ export async function chainProof(
       return {
         ...proof,
         batchRoot,
-        leaf: bytesToHex(vaultLeaf(vault)),
+        leaf: bytesToHex(vaultLeaf(vault, proof.assetPath.index)),
         header,
         ...(hops.length > 0 && { hops }),
       };

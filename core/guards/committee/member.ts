@@ -253,7 +253,7 @@ export class CommitteeMember {
    */
   async #check(batch: ProposedBatch): Promise<ReadonlyMap<string, string>> {
     const derived = await deriveProposed(batch, this.archive.kzg);
-    await requireRegistered(batch, derived, this.archive.assets);
+    await requireRegistered(derived, this.archive.assets);
     const taken = await this.archive.commit("validium", batch.batchNumber);
     const { puts, repeats } = await this.archive.indexing(
       "validium",

@@ -1,15 +1,9 @@
 import { blockRanges, requireBlock } from "../../blocks.ts";
 import { type ErrorCode, MintmarkError } from "../../errors.ts";
-import type { L1Event, L1Reader, ProposedBatch } from "../../ports.ts";
+import type { AssetId, L1Event, L1Reader, ProposedBatch } from "../../ports.ts";
 import { BatchDataError } from "../../protocol/batch-data.ts";
-import { decodeBatchData } from "../../protocol/batch-decoder.ts";
 import { tokenIdOf } from "../../protocol/blob.ts";
-import {
-  blobsIn,
-  decodeBlobBatch,
-  isBlobBatchData,
-  readBlobBatchData,
-} from "../../protocol/blob-batch.ts";
+import { blobsIn, isBlobBatchData, readBlobBatchData } from "../../protocol/blob-batch.ts";
 import { bytesToHex, keccak256 } from "../../protocol/hex.ts";
 import type { Kzg } from "../../protocol/kzg/kzg-thread.ts";
 import { TransferDataError, type TransferGroup } from "../../protocol/transfer-data.ts";
@@ -101,31 +95,30 @@ function badHash(): Refusal {
 }
 
 /**
- * Checks every vault of a batch against the final registration of its asset, by L1's rules.
+ * Checks every slot of a batch, and every vault against the final registration of its asset, by L1's
+ * rules.
  *
  * @throws Refusal `unregistered`, or `malformed`
  */
-export async function requireRegistered(
-  { data }: ProposedBatch,
-  derived: DerivedBatch,
-  assets: KnownAssets,
-) {
-  const vaults = vaultsOf(derived);
+export async function requireRegistered(derived: DerivedBatch, assets: KnownAssets) {
+  if (derived.malformed !== null)
+    throw new Refusal("malformed", `slot ${derived.malformed} is neither void nor a vault`);
   // A vault counts only if its asset was registered before its batch, and only final registrations
   // are permanent.
-  await assets.learn(vaults);
+  await assets.learn(derived.assets);
+  const registrationOf = ({ chainId, assetType }: AssetId) => {
+    const asset = assets.known(chainId, assetType);
+    if (asset !== null) return asset;
+    throw new Refusal("unregistered", `asset ${assetType} has no final registration on L1`);
+  };
+  for (const asset of derived.assets) registrationOf(asset);
   await wellFormed(() => {
-    for (const { chainId, assetType, blob } of vaults) {
-      const asset = assets.known(chainId, assetType);
-      if (asset === null)
-        throw new Refusal("unregistered", `asset ${assetType} has no final registration on L1`);
-      tokenIdOf(asset.standard, asset.blobScheme, blob);
+    for (const vault of vaultsOf(derived)) {
+      const { standard, blobScheme } = registrationOf(vault);
+      tokenIdOf(standard, blobScheme, vault.blob);
+      if (standard === "erc721" && vault.amount !== 1n)
+        throw new Refusal("malformed", "the amount of an ERC-721 vault is not 1");
     }
-    // Derives again with each asset's standard, for amounts of ERC-721 and blobs of ERC-20.
-    const standardOf = (chainId: bigint, assetType: `0x${string}`) =>
-      assets.known(chainId, assetType)?.standard ?? null;
-    if (derived.blobs === null) decodeBatchData(data, { standardOf });
-    else decodeBlobBatch(data, { standardOf });
   });
 }
 

@@ -10,12 +10,13 @@ import type {
   VaultContent,
 } from "../../ports.ts";
 import { tokenIdOf } from "../../protocol/blob.ts";
+import { manifestHash } from "../../protocol/blob-batch.ts";
 import { countOf } from "../../protocol/commitment.ts";
 import { assetsHash, consentTypedData } from "../../protocol/consent.ts";
 import { bytesToHex, keccak256 } from "../../protocol/hex.ts";
 import type { Kzg } from "../../protocol/kzg/kzg-thread.ts";
 import { compareAssets } from "../../protocol/manifest.ts";
-import { vaultLeaves } from "../../protocol/vault.ts";
+import { contentHashes } from "../../protocol/receipt.ts";
 import type { Database } from "../../store/ports.ts";
 import { Archive } from "../archive/archive.ts";
 import { type DerivedBatch, deriveCommitted, vaultsOf } from "../archive/derive.ts";
@@ -60,7 +61,7 @@ export interface IssuerConsent {
 interface Signed {
   readonly content: Hash;
   readonly dataHash: Hash;
-  /** The issuer's assets in it, each with the hash of its vaults' leaves. */
+  /** The issuer's assets in it, each with the hash of its vaults. */
   readonly assets: readonly (AssetId & { readonly vaults: Hash })[];
 }
 
@@ -116,9 +117,17 @@ export class Issuer {
    * @throws Refusal with the reason, if it signs for none
    */
   async consent(batch: ProposedBatch): Promise<IssuerConsent> {
-    const { assets, content, refused } = await this.archive.inTurn(() => this.#take(batch));
+    const { assets, derived, refused } = await this.archive.inTurn(() => this.#take(batch));
     const { mode, batchNumber } = batch;
-    const message = { mode, batchNumber, content, assetsHash: assetsHash(assets) };
+    const { vaultCount, content, assets: named } = derived;
+    const message = {
+      mode,
+      batchNumber,
+      vaultCount,
+      content,
+      manifest: manifestHash(named),
+      assetsHash: assetsHash(assets),
+    };
     const signature = await this.#account.signTypedData(
       consentTypedData(this.archive.settlement, message),
     );
@@ -183,7 +192,7 @@ export class Issuer {
       throw new Refusal("not_issuer", `${batchId} holds no asset of issuer ${this.address}`);
     const before = signed.flatMap((earlier) => earlier.assets);
     for (const asset of before) {
-      if (leavesHash(vaults, asset) !== asset.vaults)
+      if (vaultsHash(vaults, asset) !== asset.vaults)
         throw new Refusal(
           "equivocation",
           `a consent stands for other vaults of ${asset.assetType} in ${batchId}`,
@@ -192,7 +201,7 @@ export class Issuer {
     const same = signed.find((earlier) => earlier.content === content);
     if (same === undefined && signed.length >= MAX_CONTENTS)
       throw new Refusal("equivocation", `${batchId} has had ${MAX_CONTENTS} contents`);
-    await requireRegistered(batch, derived, this.archive.assets);
+    await requireRegistered(derived, this.archive.assets);
     // Mints used by an earlier content stay used, because that content may still become final.
     const types = new Set([...named, ...before].map(({ assetType }) => assetType));
     const used = this.#issued(vaults.filter(({ assetType }) => types.has(assetType)));
@@ -214,7 +223,7 @@ export class Issuer {
       .map(({ chainId, assetType }) => ({
         chainId,
         assetType,
-        vaults: leavesHash(vaults, { chainId, assetType }),
+        vaults: vaultsHash(vaults, { chainId, assetType }),
       }));
     if (added.length > 0) {
       const others = signed.filter((earlier) => earlier !== same);
@@ -225,7 +234,7 @@ export class Issuer {
       ] as const;
       await this.archive.write(new Map([consent]), batch, keys.DURABLE);
     }
-    return { assets, content, refused };
+    return { assets, derived, refused };
   }
 
   /** Whether a final batch is settled now; false while its data is missing. */
@@ -304,10 +313,10 @@ function readTokenId(read: () => bigint | null): bigint | null {
   }
 }
 
-/** One hash over the leaves of an asset's vaults, which hold their ids. */
-function leavesHash(vaults: readonly VaultContent[], { chainId, assetType }: AssetId): Hash {
+/** One hash over the contents of an asset's vaults, which hold their ids. */
+function vaultsHash(vaults: readonly VaultContent[], { chainId, assetType }: AssetId): Hash {
   const own = vaults.filter((vault) => vault.chainId === chainId && vault.assetType === assetType);
-  return bytesToHex(keccak256(vaultLeaves(own)));
+  return bytesToHex(keccak256(contentHashes(own)));
 }
 
 /**

@@ -10,7 +10,7 @@ import { MintmarkError } from "../../errors.ts";
 import { readBatchVaults } from "../../ledger/batch-vaults.ts";
 import type { EngineContext } from "../../ledger/context.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
-import { OpenBatch, openBatchRecord } from "../../ledger/open-batch.ts";
+import { openBatchRecord } from "../../ledger/open-batch.ts";
 import { type Address, batchIdOf, MODES, type Mode } from "../../model.ts";
 import { tokenIdOf } from "../../protocol/blob.ts";
 import { bytesToHex, hexToBytes } from "../../protocol/hex.ts";
@@ -61,14 +61,12 @@ export async function adoptHistory(
         return [mode, history.first(Math.min(first, history.count))];
       }),
     );
-    const places = [...incoming.keys()].filter((i) => incoming[i]?.inBlobs);
-    const inBlobs = places.length === 0 ? null : places;
     const given = incoming.flatMap(({ lists }, place) => (lists === null ? [] : { place, lists }));
     const transfers = given.length === 0 ? null : given;
-    const batches = incoming.map(({ entry, vaults, derived }) => {
+    const batches = incoming.map(({ entry, vaults }) => {
       const tree = trees.get(entry.mode);
       if (tree === undefined) throw new Error("a batch of no mode");
-      tree.append(stateLeafOf({ ...entry, content: derived.content, vaultCount: vaults.length }));
+      tree.append(stateLeafOf({ ...entry, vaultCount: vaults.length }));
       return { ...entry, stateRoot: bytesToHex(tree.root()) };
     });
     const firsts = adopted.map(({ mode, first: batchNumber }) => ({ mode, batchNumber }));
@@ -78,7 +76,6 @@ export async function adoptHistory(
       failure: LOST,
       batches,
       lost,
-      inBlobs,
       transfers,
     } as const;
     const recorded = ledger.record(group, entry);
@@ -236,11 +233,11 @@ function addVaults(
 function putAdopted(
   ledger: Ledger,
   group: Group,
-  { vaults, columns, derived, inBlobs, lists }: Incoming,
+  { vaults, columns, derived, lists }: Incoming,
   entry: AdoptedEntry,
   time: number,
 ): void {
-  const { mode, batchNumber, chunks, voids, given, batchRoot, dataHash, stateRoot } = entry;
+  const { mode, batchNumber, inBlobs, chunks, voids, given, batchRoot, dataHash, stateRoot } = entry;
   beginAt(ledger, mode, batchNumber);
   for (const [i, chunk] of chunks.entries())
     group.put(keyOf.chunk(mode, batchNumber, i), hexToBytes(chunk));
@@ -254,12 +251,12 @@ function putAdopted(
     vaults: columns,
     mintCount,
     since,
-    inBlobs,
     transfers: lists,
   });
   const { assets, content } = derived;
   const sealed = {
     status: "sealed",
+    inBlobs,
     given: given !== null,
     assets,
     content,
@@ -277,26 +274,15 @@ function putAdopted(
 
 /** The mode goes on after L1's batches. */
 function reopen(ledger: Ledger, mode: Mode, batchNumber: number): void {
-  const firstOrdinal = beginAt(ledger, mode, batchNumber);
-  const open = new OpenBatch(
-    mode,
-    batchNumber,
-    ledger.now(),
-    firstOrdinal,
-    ledger.limits,
-    ledger.isForeign,
-  );
-  ledger.unsealed.replace(open);
+  ledger.unsealed.forget(mode);
+  ledger.open(mode, batchNumber, beginAt(ledger, mode, batchNumber));
 }
 
 /** Places a batch behind the one before it. Returns the ordinal of its first vault. */
 function beginAt({ batches, refs }: Ledger, mode: Mode, batchNumber: number): number {
-  const before = batches[mode].latest.get(batchNumber - 1);
-  const vaults = before?.vaultCount ?? 0;
-  const firstOrdinal =
-    before === undefined ? 0 : refs.firstOrdinalOf(mode, batchNumber - 1) + vaults;
-  const vaultsBefore = before === undefined ? 0 : refs.vaultsBefore(mode, batchNumber - 1) + vaults;
-  refs.set(mode, batchNumber, firstOrdinal, vaultsBefore);
+  const vaults = batches[mode].latest.get(batchNumber - 1)?.vaultCount ?? 0;
+  const firstOrdinal = refs.firstOrdinalOf(mode, batchNumber - 1) + vaults;
+  refs.set(mode, batchNumber, firstOrdinal);
   return firstOrdinal;
 }
 

@@ -12,10 +12,9 @@ import {
   type VaultId,
 } from "../../model.ts";
 import type { AssetId, ProposedBatch } from "../../ports.ts";
-import type { VaultEntry } from "../../protocol/batch-data.ts";
-import { decodeBatch } from "../../protocol/batch-decoder.ts";
+import { slotsOf, type VaultEntry, type WordBatch } from "../../protocol/batch-data.ts";
 import { unpayable } from "../../protocol/blob.ts";
-import { isBlobBatchData, readBlobBatchData, trustedSlots } from "../../protocol/blob-batch.ts";
+import { isBlobBatchData, wordsIn } from "../../protocol/blob-batch.ts";
 import { bytesToHex } from "../../protocol/hex.ts";
 import { isRedemption, transfersDigest } from "../../protocol/transfer.ts";
 import {
@@ -45,7 +44,7 @@ import * as storedLists from "../../vaults/stored-lists.ts";
 import { placeOf, readVaults } from "../../vaults/vaults.ts";
 
 export interface AdoptedBatch extends ProposedBatch {
-  /** The batch's manifest on L1, if the data name more assets. Vaults of those pay nobody. */
+  /** The batch's manifest on L1, if the data name more assets. */
   readonly assets?: readonly AssetId[];
   /** Assets that this store cannot hold, by {@link assetName}. */
   readonly unheld?: ReadonlySet<string>;
@@ -73,7 +72,6 @@ export interface Incoming {
   readonly vaults: readonly StoredVault[];
   readonly columns: VaultColumns;
   readonly derived: DerivedBatch;
-  readonly inBlobs: boolean;
   /** null for a batch of mints. */
   readonly lists: readonly AdoptedList[] | null;
 }
@@ -121,11 +119,8 @@ export interface PaidSlot {
 export function slotsIn(ledger: Ledger, batch: AdoptedBatch): (PaidSlot | string)[] {
   const { unheld } = batch;
   const assetIndexOf = assetIndices(ledger);
-  const named = new Set(manifestOf(batch).map(assetName));
-  return trustedSlots(batch.data).map((entry) => {
+  return slotsOf(wordBatchOf(batch)).map((entry) => {
     if (entry === null) return VOID;
-    if (!named.has(assetName(entry)))
-      return "L1 pays nobody: its batch does not name the vault's asset.";
     if (unheld?.has(assetName(entry)))
       return "This store has another asset of the vault's contract.";
     const assetIndex = assetIndexOf(entry);
@@ -135,8 +130,10 @@ export function slotsIn(ledger: Ledger, batch: AdoptedBatch): (PaidSlot | string
   });
 }
 
-function manifestOf({ data, assets }: AdoptedBatch): readonly AssetId[] {
-  return assets ?? (isBlobBatchData(data) ? readBlobBatchData(data) : decodeBatch(data)).assets;
+/** The batch's words, which name assets by their places in L1's manifest. */
+function wordBatchOf({ data, assets }: AdoptedBatch): WordBatch {
+  const read = wordsIn(data);
+  return { words: read.words, assets: assets ?? read.assets };
 }
 
 /**
@@ -164,14 +161,14 @@ async function incomingBatch(adopting: Adopting, batch: AdoptedBatch): Promise<I
   });
   const stored = storedOf(ledger, vaults);
   const { columns } = stored;
-  // Vaults of hostile blobs can share elements, so blobs of this engine may not hold them.
+  // Vaults of hostile blobs can share continuations, so blobs of this engine may not hold them.
   const again = () =>
     derivedAgain(ledger, { mode, batchNumber, inBlobs: isBlobBatchData(data) }, columns, voids);
   const derived = await orNull("batch_too_large", again);
   if (derived !== null && isOf(derived, batch))
     return incomingOf(batch, stored, derived, { voids });
   // No engine makes this batch of these vaults, or L1 holds vaults that it never pays.
-  const assets = manifestOf(batch);
+  const { assets } = wordBatchOf(batch);
   const made = deriveGiven(
     batch,
     { data, assets },
@@ -223,8 +220,9 @@ function incomingOf(
       `The data of ${name} do not make the root that L1 has of it.`,
     );
   }
-  const entry = { mode, batchNumber, chunks, voids, given, batchRoot, dataHash };
-  return { entry, ...stored, derived, inBlobs: lists === null && isBlobBatchData(data), lists };
+  const inBlobs = lists === null && isBlobBatchData(data);
+  const entry = { mode, batchNumber, inBlobs, chunks, voids, given, batchRoot, dataHash };
+  return { entry, ...stored, derived, lists };
 }
 
 /** The asset of a vault, by type. Throws `asset_not_found` when the operator must add it first. */

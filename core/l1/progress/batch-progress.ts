@@ -15,7 +15,6 @@ import type { CommitEvent, L1Event, L1State, PortalIdentity } from "../../ports.
 import { countOf } from "../../protocol/commitment.ts";
 import { batchRoot, kindOf, manifestRoot } from "../../protocol/manifest.ts";
 import { packVaultId } from "../../protocol/vault.ts";
-import { slotCountOf } from "../../sealing/void-runs.ts";
 import type { Group } from "../../store/group.ts";
 import { encodeRecord } from "../../store/layout.ts";
 import { type BatchRecord, divergenceRecord } from "../../store/records.ts";
@@ -70,7 +69,7 @@ export function requireOurs(
     batch !== undefined &&
     rootAs(batch, event) === event.batchRoot.toLowerCase() &&
     batch.dataHash === event.dataHash.toLowerCase() &&
-    slotCountOf(batch) === event.vaultCount;
+    batch.vaultCount === event.vaultCount;
   if (!ours) {
     const name = batchIdOf(event.mode, event.batchNumber);
     throw foreign(ledger, chainId, `Chain ${chainId} has another ${name} than this store.`);

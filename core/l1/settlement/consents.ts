@@ -6,6 +6,7 @@ import type { IssuerClient, IssuerConsent } from "../../guards/issuer/index.ts";
 import { type Address, batchIdOf, type Hash, MODES, type Mode } from "../../model.ts";
 import type { SettlementPort } from "../../operator.ts";
 import type { Consent, ConsentAsset, IssuerReader, L1Reader, SealedBatch } from "../../ports.ts";
+import { manifestHash } from "../../protocol/blob-batch.ts";
 import { countOf } from "../../protocol/commitment.ts";
 import { assetsHash, consentDigest } from "../../protocol/consent.ts";
 
@@ -178,8 +179,7 @@ export class Consents {
     const asked = [...groups.values()].map((group) => {
       const { issuer, suspended } = group[0] as (typeof named)[number];
       const own = group.map(({ asset }) => asset);
-      const message = { mode, batchNumber, content, assetsHash: assetsHash(own) };
-      const digest = consentDigest(l1.settlement, message);
+      const digest = consentDigest(l1.settlement, consentOf(batch, own));
       const known = this.#asked.get(digest);
       if (known !== undefined) return known;
       const { consentMs = WAIT_MS } = this.#options;
@@ -239,7 +239,7 @@ export class Consents {
 
   /** The consent in an issuer's answer. Throws unless L1 takes its signature. */
   async #checked(
-    { mode, batchNumber, content }: SealedBatch,
+    batch: SealedBatch,
     issuer: Address,
     named: readonly ConsentAsset[],
     { assets: types, signature }: IssuerConsent,
@@ -247,12 +247,7 @@ export class Consents {
     const { l1 } = this.#options;
     const assets = named.filter(({ assetType }) => types.includes(assetType));
     if (assets.length === 0) throw new Error("it consents to none of its assets");
-    const hash = consentDigest(l1.settlement, {
-      mode,
-      batchNumber,
-      content,
-      assetsHash: assetsHash(assets),
-    });
+    const hash = consentDigest(l1.settlement, consentOf(batch, assets));
     const signer = await recoverAddress({ hash, signature }).catch(() => null);
     const byWallet = signer?.toLowerCase() !== issuer;
     if (byWallet && !(await l1.walletTakes(issuer, hash, signature)))
@@ -268,6 +263,15 @@ export class Consents {
       this.#asked.delete(digest);
     }
   }
+}
+
+/** The message of a consent to some assets of a batch. */
+function consentOf(
+  { mode, batchNumber, vaultCount, content, assets }: SealedBatch,
+  own: readonly ConsentAsset[],
+) {
+  const manifest = manifestHash(assets);
+  return { mode, batchNumber, vaultCount, content, manifest, assetsHash: assetsHash(own) };
 }
 
 function failureOf({ issuer, failure }: ConsentStanding, reason = failure): string {

@@ -12,9 +12,9 @@ import type {
   SealedBatch,
   TokenMint,
 } from "../../ports.ts";
-import type { VaultEntry } from "../../protocol/batch-data.ts";
+import { slotsOf, type VaultEntry } from "../../protocol/batch-data.ts";
 import { MAX_FOREIGN_IDS, tokenIdOf } from "../../protocol/blob.ts";
-import { trustedSlots } from "../../protocol/blob-batch.ts";
+import { wordsIn } from "../../protocol/blob-batch.ts";
 import { countOf } from "../../protocol/commitment.ts";
 import { isTransferData } from "../../protocol/transfer-data.ts";
 import { packVaultId } from "../../protocol/vault.ts";
@@ -287,7 +287,7 @@ export class Preflight {
 
   /** The mints of a batch, by asset of this chain. */
   async *#mintsIn(data: Uint8Array): AsyncGenerator<readonly [Asset, readonly Placed[]]> {
-    const slots = trustedSlots(data).flatMap((entry, slot) =>
+    const slots = slotsOf(wordsIn(data)).flatMap((entry, slot) =>
       entry && this.#isHere(entry) ? [{ ...entry, slot }] : [],
     );
     if (slots.length === 0) return;

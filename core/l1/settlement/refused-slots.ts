@@ -1,22 +1,15 @@
 import { pause } from "../../backoff.ts";
 import { requireBlock } from "../../blocks.ts";
 import { MintmarkError } from "../../errors.ts";
-import { firstWhere } from "../../ledger/list.ts";
 import type { Hash, Standard } from "../../model.ts";
 import type { SettlementPort } from "../../operator.ts";
 import type { Clock, L1Committer, L1Reader, SealedBatch } from "../../ports.ts";
-import { readColumns } from "../../protocol/batch-columns.ts";
-import type { VaultEntry } from "../../protocol/batch-data.ts";
-import { encodeBatchData } from "../../protocol/batch-encoder.ts";
-import { isBlobBatchData, trustedSlots } from "../../protocol/blob-batch.ts";
-import { contentGas, contentOf } from "../../protocol/commit-gas.ts";
+import { slotsOf, type VaultEntry } from "../../protocol/batch-data.ts";
+import { wordsIn } from "../../protocol/blob-batch.ts";
 import { isTransferData } from "../../protocol/transfer-data.ts";
 import type { VoidSlots } from "../../sealing/void-runs.ts";
 import { assetName } from "../adoption/incoming.ts";
 import { SECOND_LOOK_MS } from "./follower.ts";
-
-/** A transaction gets a twentieth more gas than its estimate. */
-const GAS_MARGIN = 1.05;
 
 const SIGNING_MS = 600_000;
 
@@ -148,7 +141,7 @@ export class RefusedSlots {
    */
   async #refused(batch: SealedBatch) {
     const { mode, data } = batch;
-    const entries = trustedSlots(data);
+    const entries = slotsOf(wordsIn(data));
     const registrations = await this.#l1.registrations(batch.assets);
     const standards = new Map(
       batch.assets.map((asset, i) => [assetName(asset), registrations[i]?.standard ?? null]),
@@ -163,9 +156,6 @@ export class RefusedSlots {
       if (failure !== null) failures.set(slot, failure);
     }
     const unregistered = batch.assets.filter((_, i) => registrations[i] == null);
-    // A commit by blobs takes the same gas for any vaults.
-    if (mode === "zk-rollup" && !isBlobBatchData(data) && failures.size === 0)
-      return { slots: await this.#beyondGas(batch, entries), unregistered };
     const slots = [...failures].map(([firstSlot, failure]) => ({ firstSlot, count: 1, failure }));
     return { slots: slots.sort((a, b) => a.firstSlot - b.firstSlot), unregistered };
   }
@@ -193,34 +183,6 @@ export class RefusedSlots {
     }
     return failures;
   }
-
-  /**
-   * The last slots of a batch whose commit takes more gas than a transaction may have. L1 takes the
-   * batch without them. A batch whose bound fits was refused for another reason.
-   */
-  async #beyondGas(
-    batch: SealedBatch,
-    entries: readonly (VaultEntry | null)[],
-  ): Promise<VoidSlots[]> {
-    const limit = await this.#l1.transactionGas();
-    const kept = slotsWithin(entries, Number(limit) / GAS_MARGIN);
-    if (kept === 0 || kept === entries.length) return [];
-    const slots = entries.map((entry, slot) => (slot < kept ? entry : null));
-    const without = { data: encodeBatchData(slots, "gas") };
-    if (
-      (await this.#l1.checkRollup(without)) !== null ||
-      (await this.#l1.checkRollup(batch)) === null
-    )
-      return [];
-    const failure = `the batch takes more gas than the ${limit} that a transaction can have`;
-    return [{ firstSlot: kept, count: entries.length - kept, failure }];
-  }
-}
-
-/** The most slots of a batch, from the first one, whose commit is bounded by that much gas. */
-function slotsWithin(entries: readonly (VaultEntry | null)[], gas: number): number {
-  const gasTo = (slot: number) => contentGas(contentOf(readColumns(entries.slice(0, slot + 1))));
-  return firstWhere(entries.length, (slot) => gasTo(slot) > gas);
 }
 
 /** Why a vault does not fit the standard under which L1 has the asset. */

@@ -7,8 +7,7 @@ import {
   tokenHashOf,
 } from "../../ledger/batch-vaults.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
-import { OpenBatch } from "../../ledger/open-batch.ts";
-import { MAX_ROLLUP_VAULTS } from "../../ledger/options.ts";
+import type { OpenBatch } from "../../ledger/open-batch.ts";
 import { batchIdOf, type Mode } from "../../model.ts";
 import { batchRoot, kindOf, manifestRoot } from "../../protocol/manifest.ts";
 import { StateHistory } from "../../protocol/state-tree.ts";
@@ -54,58 +53,27 @@ export function historyOf(ledger: Ledger, mode: Mode): StateHistory {
   return history;
 }
 
-/**
- * The newest batch without a seal takes mints, and the one before it if that is of the other kind.
- * Earlier ones were closed, and are returned. The last two of different kinds may have been closed
- * one after the other; then the first takes mints again, which changes nothing that was recorded.
- */
+/** The newest batch without a seal takes mints. Earlier ones were closed, and are returned. */
 async function loadUnsealed(ledger: Ledger, mode: Mode, unsealed: readonly BatchRecord[]) {
   const sealed = ledger.histories[mode].latest.count;
-  let before = ledger.refs.vaultsBefore(mode, sealed);
-  const closed: OpenBatch[] = [];
-  // Transfers close all batches before them.
-  const mints = unsealed.slice(unsealed.findLastIndex(({ transfers }) => transfers) + 1);
-  const [beforeNewest, newest] = [mints.at(-2), mints.at(-1)];
-  const areTwo = beforeNewest !== undefined && beforeNewest.inBlobs !== newest?.inBlobs;
+  let before = ledger.refs.firstOrdinalOf(mode, sealed);
+  const loaded: OpenBatch[] = [];
   for (const record of unsealed) {
-    const isBeside = areTwo && record === newest;
-    const batch = await loadUnsealedBatch(ledger, record, before, isBeside);
+    const batch = await loadUnsealedBatch(ledger, record, before);
     before += batch.vaults.count;
-    if (record !== newest && !(areTwo && record === beforeNewest)) closed.push(batch);
+    loaded.push(batch);
   }
-  if (newest === undefined) {
-    const next = sealed + unsealed.length;
-    ledger.setOpen(
-      new OpenBatch(mode, next, ledger.head.latest.time, before, ledger.limits, ledger.isForeign),
-      before,
-    );
-  }
-  return closed;
+  // Transfers take no mints.
+  if (unsealed.length === 0 || unsealed.at(-1)?.transfers)
+    ledger.open(mode, sealed + unsealed.length, before, ledger.head.latest.time);
+  else loaded.pop();
+  return loaded;
 }
 
 /** An unsealed batch with its vaults, which takes mints until another is loaded. */
-async function loadUnsealedBatch(
-  ledger: Ledger,
-  record: BatchRecord,
-  before: number,
-  isBeside: boolean,
-) {
-  const { mode, batchNumber, openedAt, inBlobs } = record;
-  const { limits, isForeign, refs } = ledger;
-  const firstOrdinal = isBeside
-    ? refs.firstOrdinalOf(mode, batchNumber - 1) + MAX_ROLLUP_VAULTS
-    : before;
-  const open = new OpenBatch(
-    mode,
-    batchNumber,
-    openedAt,
-    firstOrdinal,
-    limits,
-    isForeign,
-    isBeside,
-  );
-  open.inBlobs = inBlobs;
-  ledger.setOpen(open, before);
+async function loadUnsealedBatch(ledger: Ledger, record: BatchRecord, firstOrdinal: number) {
+  const { mode, batchNumber, openedAt } = record;
+  const open = ledger.open(mode, batchNumber, firstOrdinal, openedAt);
   if (record.transfers) open.transfers = await listsOfBatch(ledger, record);
   for await (const chunk of chunkRecords(ledger, record)) {
     const first = open.vaults.count;

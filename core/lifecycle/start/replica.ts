@@ -1,7 +1,5 @@
 import { tokenHashOf } from "../../ledger/batch-vaults.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
-import { OpenBatch } from "../../ledger/open-batch.ts";
-import { MAX_ROLLUP_VAULTS } from "../../ledger/options.ts";
 import { MODES, type Mode } from "../../model.ts";
 import { stateLeafOf } from "../../sealing/contents.ts";
 import { decodeRecord } from "../../store/layout.ts";
@@ -97,48 +95,20 @@ export class Replica {
     }
   }
 
-  /**
-   * Places a batch that mints have just opened behind the one before it, or beside it: of another
-   * kind, and the one before it takes mints. A standby need not know whether it still does.
-   */
-  #begin({ mode, batchNumber, openedAt, inBlobs, transfers }: BatchRecord): void {
-    const { refs, batches, limits, unsealed, isForeign } = this.#ledger;
+  /** Places a batch that mints have just opened behind the one before it. */
+  #begin({ mode, batchNumber, openedAt, transfers }: BatchRecord): void {
+    const ledger = this.#ledger;
+    const { refs, batches, unsealed } = ledger;
     const open = unsealed.open(mode);
-    if (open.batchNumber === batchNumber) {
-      open.inBlobs = inBlobs;
-      open.transfers = transfers ? [] : null;
-      return;
+    if (open.batchNumber < batchNumber) {
+      // Those before it have all their vaults now.
+      for (let number = open.batchNumber; number < batchNumber; number++) {
+        const vaults = batches[mode].durable.get(number)?.vaultCount ?? 0;
+        refs.set(mode, number + 1, refs.firstOrdinalOf(mode, number) + vaults);
+      }
+      ledger.open(mode, batchNumber, refs.firstOrdinalOf(mode, batchNumber), openedAt);
     }
-    // Nothing goes beside transfers, nor they beside anything.
-    const canBeBeside = open.inBlobs !== inBlobs && open.transfers === null && !transfers;
-    // Those before it have all their vaults now, unless this one is beside the last of them.
-    for (let number = open.batchNumber; number < batchNumber; number++) {
-      const first = refs.firstOrdinalOf(mode, number);
-      const before = refs.vaultsBefore(mode, number);
-      const vaults = batches[mode].durable.get(number)?.vaultCount ?? 0;
-      const isBeside = number + 1 === batchNumber && number === open.batchNumber && canBeBeside;
-      const known = number + 1 < batchNumber ? refs.firstOrdinalOf(mode, number + 1) : 0;
-      refs.set(
-        mode,
-        number + 1,
-        known || first + (isBeside ? MAX_ROLLUP_VAULTS : vaults),
-        before + vaults,
-      );
-    }
-    const isBeside = batchNumber === open.batchNumber + 1 && canBeBeside;
-    const firstOrdinal = refs.firstOrdinalOf(mode, batchNumber);
-    const begun = new OpenBatch(
-      mode,
-      batchNumber,
-      openedAt,
-      firstOrdinal,
-      limits,
-      isForeign,
-      isBeside,
-    );
-    begun.inBlobs = inBlobs;
-    begun.transfers = transfers ? [] : null;
-    this.#ledger.setOpen(begun, refs.vaultsBefore(mode, batchNumber));
+    unsealed.open(mode).transfers = transfers ? [] : null;
   }
 
   /** Adds the ERC-721 tokens of a chunk's new vaults to the index. */

@@ -180,11 +180,11 @@ function sealedBatches(ledger: Ledger, mode: Mode): records.BatchRecord[] {
   let firstOrdinal = 0;
   for (const batch of ledger.batches[mode].durable.values()) {
     if (batch.status === "open") break;
-    ledger.refs.set(mode, batch.batchNumber, firstOrdinal, firstOrdinal);
+    ledger.refs.set(mode, batch.batchNumber, firstOrdinal);
     sealed.push(batch);
     firstOrdinal += batch.vaultCount;
   }
-  ledger.refs.set(mode, sealed.length, firstOrdinal, firstOrdinal);
+  ledger.refs.set(mode, sealed.length, firstOrdinal);
   return sealed;
 }
 

@@ -1,7 +1,12 @@
 import type { BatchKind, Hex } from "../../model.ts";
-import type { AssetId, VaultContent } from "../../ports.ts";
-import { decodeBatch, placeVaults } from "../../protocol/batch-decoder.ts";
-import { encodeBatchData } from "../../protocol/batch-encoder.ts";
+import type { AssetId } from "../../ports.ts";
+import {
+  batchDataOf,
+  batchLeaves,
+  readBatchData,
+  type VaultEntry,
+  wordBatch,
+} from "../../protocol/batch-data.ts";
 import { BatchTree } from "../../protocol/batch-tree.ts";
 import * as blobs from "../../protocol/blob-batch.ts";
 import { stateLeaf } from "../../protocol/commitment.ts";
@@ -13,7 +18,6 @@ import {
   type TransferGroup,
   transferLeaves,
 } from "../../protocol/transfer-data.ts";
-import { packVaultId, vaultLeaves } from "../../protocol/vault.ts";
 import type { EntryOf } from "../../store/entries.ts";
 import type { BatchRecord } from "../../store/records.ts";
 import type { StoredVault } from "../../store/vault-columns.ts";
@@ -34,33 +38,23 @@ export interface Derived {
   readonly facts: Pick<BatchRecord, "assets" | "content" | "batchRoot" | "dataHash">;
 }
 
-/** Derives a batch of mints; null for a slot with a zero leaf. */
+/** Derives a batch of mints; null for a void slot. */
 export async function deriveBatch(
   { mode, batchNumber, inBlobs }: Batch,
   vaults: readonly (StoredVault | null)[],
   tenants: ReferenceTenants,
   commit: Commit,
 ): Promise<Derived> {
-  const contents = vaults.map((vault, slot): VaultContent | null => {
+  const slots = vaults.map((vault): VaultEntry | null => {
     if (vault === null) return null;
     const { chainId, assetType } = tenants.asset(vault.assetIndex) ?? NO_ASSET;
     const { owner, amount, blob } = vault;
-    return {
-      vaultId: packVaultId({ mode, batchNumber, slot }),
-      chainId,
-      owner,
-      assetType,
-      amount,
-      blob,
-    };
+    return { chainId, owner, assetType, amount, blob };
   });
-  if (inBlobs) return withBlobs(batchNumber, blobs.encodeBlobBatch(contents), commit);
-  // The root of one void slot is zero, which the contract refuses. Such a batch has two
-  // (docs/protocol.md 4).
-  const slots = contents.length === 1 && contents[0] === null ? [null, null] : contents;
-  const data = encodeBatchData(slots, mode === "validium" ? "bytes" : "gas");
-  const { assets } = decodeBatch(data);
-  return withTree(batchNumber, kindOf(mode), vaultLeaves(slots), data, assets);
+  if (inBlobs) return withBlobs(batchNumber, blobs.encodeBlobBatch(slots), commit);
+  const batch = wordBatch(slots);
+  const leaves = batchLeaves(batch, mode, batchNumber);
+  return withTree(batchNumber, kindOf(mode), leaves, batchDataOf(batch), batch.assets);
 }
 
 export async function deriveGiven(
@@ -70,8 +64,8 @@ export async function deriveGiven(
 ): Promise<Derived> {
   const data = hexToBytes(hex);
   if (inBlobs) return withBlobs(batchNumber, blobs.readBlobBatchData(data), commit);
-  const slots = placeVaults(decodeBatch(data).slots, mode, batchNumber);
-  return withTree(batchNumber, kindOf(mode), vaultLeaves(slots), data, assets);
+  const leaves = batchLeaves(readBatchData(data), mode, batchNumber);
+  return withTree(batchNumber, kindOf(mode), leaves, data, assets);
 }
 
 export function deriveTransfers(batchNumber: number, groups: readonly TransferGroup[]): Derived {

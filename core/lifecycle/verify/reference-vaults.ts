@@ -240,7 +240,6 @@ class TokenTable {
 interface Growing {
   readonly vaults: StoredVault[];
   mintCount: number;
-  readonly inBlobs: boolean; // Whether it is in blobs, as its first mint says
   readonly transfers: boolean;
 }
 
@@ -267,7 +266,7 @@ export class ReferenceVaults extends Part<{
     userIndex: number,
     isBindingKept: boolean,
   ): void {
-    const { assetIndex, amount, blob, mode, batchNumber, inBlobs, slot } = mint;
+    const { assetIndex, amount, blob, mode, batchNumber, slot } = mint;
     const { report, time } = this.out;
     const asset = this.parts.tenants.asset(assetIndex);
     const user = this.parts.tenants.owner(userIndex);
@@ -276,8 +275,7 @@ export class ReferenceVaults extends Part<{
       return;
     }
     this.mints++;
-    const batch = this.#batch(mode, batchNumber, inBlobs);
-    if (batch.inBlobs !== inBlobs) report(`vault ${vaultIdOf(mint)} is in a batch of another kind`);
+    const batch = this.#batch(mode, batchNumber);
     const vault = batch.vaults[slot];
     batch.mintCount++;
     if (mint.amountBefore === 0n) {
@@ -309,7 +307,6 @@ export class ReferenceVaults extends Part<{
     this.#growing["zk-rollup"].set(batchNumber, {
       vaults,
       mintCount: 0,
-      inBlobs: false,
       transfers: true,
     });
     this.vaults += vaults.length;
@@ -349,10 +346,10 @@ export class ReferenceVaults extends Part<{
     }
   }
 
-  #batch(mode: Mode, batchNumber: number, inBlobs = false): Growing {
+  #batch(mode: Mode, batchNumber: number): Growing {
     const known = this.#growing[mode].get(batchNumber);
     if (known !== undefined) return known;
-    const first = { vaults: [], mintCount: 0, inBlobs, transfers: false };
+    const first = { vaults: [], mintCount: 0, transfers: false };
     this.#growing[mode].set(batchNumber, first);
     return first;
   }

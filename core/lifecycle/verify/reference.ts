@@ -314,14 +314,9 @@ export class Reference {
   async #seal(entry: EntryOf<"batchSealed">): Promise<void> {
     const { mode, batchNumber, vaultCount, mintCount } = entry;
     const isNext = batchNumber === this.#parts.batches.count(mode);
-    const {
-      vaults,
-      mintCount: mints,
-      inBlobs,
-      transfers,
-    } = this.#parts.vaults.take(mode, batchNumber);
+    const { vaults, mintCount: mints, transfers } = this.#parts.vaults.take(mode, batchNumber);
     const groups = transfers ? this.#parts.transfers.ofBatch(entry) : null;
-    const isRight = await this.#parts.batches.seal({ ...entry, vaults, inBlobs, groups });
+    const isRight = await this.#parts.batches.seal({ ...entry, vaults, groups });
     if (!isRight || !isNext || vaultCount !== vaults.length || mintCount !== mints)
       this.#out.report(
         `${batchName(entry)} was sealed with other vaults or another root than its mints give`,
@@ -345,7 +340,7 @@ export class Reference {
 
   /** L1's batches replace batches of the journal. */
   async #adopt(entry: EntryOf<"historyAdopted">): Promise<void> {
-    const { firsts, batches, lost, failure, inBlobs, transfers } = entry;
+    const { firsts, batches, lost, failure, transfers } = entry;
     const { sequence: upTo, time: since } = this.#out;
     this.#adoptions.shift();
     this.#divergence = null;
@@ -370,20 +365,16 @@ export class Reference {
     }
     for (const [i, batch] of batches.entries()) {
       const lists = transfers?.find(({ place }) => place === i)?.lists ?? null;
-      await this.#adoptBatch(batch, inBlobs?.includes(i) ?? false, lists);
+      await this.#adoptBatch(batch, lists);
     }
     await this.#adoptLists(entry);
     if (this.#adoptions.length === 0) this.#parts.tokens.finish();
   }
 
-  async #adoptBatch(
-    batch: AdoptedBatch,
-    inBlobs: boolean,
-    groups: readonly AdoptedList[] | null,
-  ): Promise<void> {
+  async #adoptBatch(batch: AdoptedBatch, groups: readonly AdoptedList[] | null): Promise<void> {
     const vaults = vaultsOf(batch);
     const mintCount = groups === null ? vaults.length : 0;
-    if (!(await this.#parts.batches.seal({ ...batch, vaults, mintCount, inBlobs, groups })))
+    if (!(await this.#parts.batches.seal({ ...batch, vaults, mintCount, groups })))
       this.#out.report(`${batchName(batch)} was adopted with a wrong root`);
     if (groups === null) {
       const held = withoutVoids(vaults, batch.voids);

@@ -1,8 +1,7 @@
 import { MintmarkError } from "../../errors.ts";
 import type { Hex } from "../../model.ts";
 import { AnsweringThread, type Asked } from "../../thread.ts";
-import { BLOB_BYTES } from "../blob-batch.ts";
-import { ELEMENT_BYTES } from "../blob-batch.ts";
+import { BLOB_BYTES, ELEMENT_BYTES } from "../blob-batch.ts";
 import { bytesToHex, hexToBytes } from "../hex.ts";
 import { type Opening, POINT_BYTES } from "../kzg.ts";
 

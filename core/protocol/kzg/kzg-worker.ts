@@ -1,6 +1,5 @@
 import { parentPort } from "node:worker_threads";
-import { BLOB_BYTES } from "../blob-batch.ts";
-import { ELEMENT_BYTES } from "../blob-batch.ts";
+import { BLOB_BYTES, ELEMENT_BYTES } from "../blob-batch.ts";
 import { evaluationPoint } from "../kzg.ts";
 import type { KzgAnswer, KzgJob } from "./kzg-thread.ts";
 
