@@ -79,6 +79,8 @@ export const ERROR_CODES = {
   batch_too_large: "The request holds more users or mints than the limit.",
   standard_not_available:
     "The settlement contract's engine version does not support this standard.",
+  rollup_not_available:
+    "The token's chain lacks the precompile 0x0a, which pays vaults of rollup batches, or the engine has not learnt yet whether it has it. Mint as validium.",
   chain_not_supported: "This engine has no mirror on the chain of this token.",
   supply_cap_exceeded: "The asset's supply cap would be exceeded.",
   quota_exceeded: "The API key's mint quota would be exceeded.",

@@ -310,7 +310,10 @@ export function batchIdOf(mode: Mode, batchNumber: number): string {
 export interface Limits {
   readonly usersPerRequest: number;
   readonly mintsPerRequest: number;
-  /** Most vaults of a batch, 1 to 2^20, by mode; {@link blobElements} bounds a batch in blobs. */
+  /**
+   * Most vaults of a batch, 1 to 2^20, by mode. While rollup batches go into blobs, {@link
+   * blobElements} bounds them instead.
+   */
   readonly batchVaults: Readonly<Record<Mode, number>>;
   /** Most bytes of a validium batch's encoded data. The committee's members accept no more. */
   readonly validiumBytes: number;
@@ -321,13 +324,10 @@ export interface Limits {
   readonly rollupBytes: number;
   /**
    * Most field elements of a batch in blobs, 1 to 24,576; a blob has 4,096. A usual vault takes
-   * one.
+   * one, and one of a long text up to ten.
    */
   readonly blobElements: number;
-  /**
-   * Most gas for committing a rollup batch in calldata, by an upper bound that also holds after
-   * slots become void.
-   */
+  /** Most gas for committing a batch of transfers, by an upper bound. */
   readonly rollupGas: number;
   /**
    * Most vaults that L1 has not committed; mints beyond it are refused with `backpressure`. null,

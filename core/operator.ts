@@ -164,9 +164,10 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries) {
      */
     reachedTime: () => ledger.journalClock.reached(),
     /**
-     * From the next mint on, rollup vaults of this chain's tokens go into blobs, or no longer. They
-     * do if the settlement chain and the token's chain both take them, and the minting blob fits;
-     * default: no chain does. Each batch keeps the kind that it opened with.
+     * Whether a chain takes blobs: rollup batches go into blobs if the settlement chain does, from
+     * the next seal on. Without an answer they go into calldata. Tokens of another chain can be
+     * minted in rollup batches only if that chain has the precompile 0x0a, which opens blobs; until
+     * it is known, their mints are `rollup_not_available`.
      */
     placeInBlobs: (chainId: bigint, takesBlobs: boolean) => ledger.blobs.place(chainId, takesBlobs),
     /** The kind of rollup batch that a seal makes now. */

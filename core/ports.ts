@@ -510,11 +510,6 @@ export interface L1Committer {
     options?: L1CommitOptions,
   ): Promise<L1Receipt>;
   /**
-   * The reason why {@link L1Committer.commit} would fail for this batch as the next; null when it
-   * would succeed. Sends nothing.
-   */
-  checkRollup(batch: Pick<SealedBatch, "data">): Promise<string | null>;
-  /**
    * Whether this account can commit batches in blobs: the chain has blob fees and 0x0a, and native
    * code runs here.
    */

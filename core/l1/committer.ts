@@ -1,6 +1,6 @@
 import { encodeFunctionData, type LocalAccount, size, toHex } from "viem";
 import { getBalance, getBlock, getCode } from "viem/actions";
-import { MintmarkError, messageOf } from "../errors.ts";
+import { MintmarkError } from "../errors.ts";
 import { type Asset, type BlobScheme, batchIdOf, type Hash, type Hex } from "../model.ts";
 import type * as ports from "../ports.ts";
 import {
@@ -150,18 +150,6 @@ export class ViemCommitter extends ViemPortal implements ports.L1Committer, port
     if (block.excessBlobGas === undefined || block.excessBlobGas === null || rollup !== undefined)
       return false;
     return kzg.isAvailable();
-  }
-
-  async checkRollup({ data }: Pick<ports.SealedBatch, "data">): Promise<string | null> {
-    const most = await this.transactionGas();
-    try {
-      const { gas } = await askL1("trying a rollup batch", () => this.#tryAsNext(data));
-      return gas > most ? `it takes ${gas} gas, and a transaction can have ${most}` : null;
-    } catch (error) {
-      // An unreachable node has refused nothing.
-      await this.blockNumber();
-      return messageOf(error);
-    }
   }
 
   /** @param behind - gas of a commit behind one that is under way, without consents */

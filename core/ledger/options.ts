@@ -72,7 +72,7 @@ const TRANSACTION_OVERHEAD = 1_024;
 export const DEFAULT_LIMITS: Limits = {
   usersPerRequest: 100,
   mintsPerRequest: 10_000,
-  batchVaults: { validium: 65_536, "zk-rollup": 4_096 },
+  batchVaults: { validium: 65_536, "zk-rollup": MAX_ROLLUP_VAULTS },
   validiumBytes: 64 * 1024 * 1024,
   rollupBytes: 126_976,
   blobElements: MAX_BLOB_VAULTS,

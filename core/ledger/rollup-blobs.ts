@@ -9,8 +9,8 @@ export class RollupBlobs {
   readonly openings: Openings;
   readonly #own: KzgThread | null;
   readonly #home: bigint;
-  /** Chains that take blobs, or for a mirror's: that can open them. */
-  readonly #chains = new Set<bigint>();
+  /** By chain: whether it takes blobs, or for a mirror's, whether it can open them. */
+  readonly #chains = new Map<bigint, boolean>();
   #fault: MintmarkError | null = null;
   readonly #sealing = new Set<(fault: MintmarkError) => void>();
 
@@ -23,25 +23,28 @@ export class RollupBlobs {
 
   /**
    * From now on, rollup batches go into blobs, or no longer, for the settlement chain; the tokens of
-   * another chain can be minted in them, or no longer.
+   * another chain can be minted in them, or not.
    */
   place(chainId: bigint, takesBlobs: boolean): void {
-    if (takesBlobs) this.#chains.add(chainId);
-    else this.#chains.delete(chainId);
+    this.#chains.set(chainId, takesBlobs);
   }
 
   /** The kind of rollup batch that a seal makes now. */
   get kind(): "calldata" | "blobs" {
-    return this.#chains.has(this.#home) ? "blobs" : "calldata";
+    return this.#chains.get(this.#home) === true ? "blobs" : "calldata";
   }
 
   /**
-   * Whether rollup batches can pay a chain's tokens: a mirror opens a vault in blobs only with a
-   * precompile that some chains lack. That also holds while batches go into calldata, because a
-   * later seal can choose blobs.
+   * Why rollup batches cannot pay a chain's tokens; null when they can. A mirror opens a vault in
+   * blobs with a precompile that some chains lack. That also holds while batches go into calldata,
+   * because the seal chooses.
    */
-  pays(chainId: bigint): boolean {
-    return chainId === this.#home || this.#chains.has(chainId);
+  unpaid(chainId: bigint): string | null {
+    const opensBlobs = chainId === this.#home || this.#chains.get(chainId);
+    if (opensBlobs === true) return null;
+    return opensBlobs === false
+      ? `chain ${chainId} lacks the precompile 0x0a, which pays vaults of rollup batches; mint as validium`
+      : `the engine has not learnt yet whether chain ${chainId} can pay vaults of rollup batches; repeat later, or mint as validium`;
   }
 
   /** Why a closed batch waits for its commitments; null while none does. */

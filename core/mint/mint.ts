@@ -65,6 +65,8 @@ interface AssetUse {
   low: number;
 }
 
+/** The bit of the rollup among a request's modes. */
+const ROLLUP = 1 << MODES.indexOf("zk-rollup");
 /** Numbered ids stay below 2^256. */
 const IDS = 1n << 256n;
 
@@ -276,8 +278,20 @@ export class MintTransition implements Transition<MintOutcome | null> {
           if (index === asset.assetIndex)
             this.#report(entry, "/assetId", reason.code, reason.detail);
         });
+      this.#checkRollup(asset);
       if (supplyFault(asset, amountOf(high, low)) !== null) this.#reportSupply(asset);
     }
+  }
+
+  /** Reports the rollup entries of an asset that rollup batches cannot pay. */
+  #checkRollup({ assetIndex, chainId }: AssetRecord): void {
+    const detail = (this.#modes & ROLLUP) === 0 ? null : this.#ledger.blobs.unpaid(chainId);
+    if (detail === null) return;
+    const { assetIndex: indexes, mode } = this.#columns;
+    indexes.forEach((index, entry) => {
+      if (index === assetIndex && MODES[mode[entry] as number] === "zk-rollup")
+        this.#report(entry, "/dataAvailabilityMode", "rollup_not_available", detail);
+    });
   }
 
   /** Reports the entries that exceed an asset's cap, or its last id. */

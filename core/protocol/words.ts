@@ -286,19 +286,33 @@ export function leavesOfWords(
   const firstId = packVaultId({ mode, batchNumber, slot: firstSlot });
   const high = Number(firstId >> 32n);
   const low = Number(firstId & 0xffff_ffffn);
+  const { heads, rests, ends: restEnds } = words;
+  const from = new DataView(heads.buffer, heads.byteOffset);
   const chunk = Math.min(LEAVES_PER_CHUNK, words.count);
   const ends = new Uint32Array(chunk);
   let preimages = new Uint8Array(0);
+  let into = new DataView(preimages.buffer);
   for (let start = 0; start < words.count; start += chunk) {
     const count = Math.min(chunk, words.count - start);
-    const bytes =
-      count * (LEAF_HEADER_BYTES + WORD_BYTES) + words.startOf(start + count) - words.startOf(start);
-    if (bytes > preimages.length) preimages = new Uint8Array(bytes);
+    const more = words.startOf(start + count) - words.startOf(start);
+    const bytes = count * (LEAF_HEADER_BYTES + WORD_BYTES) + more;
+    if (bytes > preimages.length) {
+      preimages = new Uint8Array(bytes);
+      into = new DataView(preimages.buffer);
+    }
     let at = 0;
-    for (let i = 0; i < count; i++) {
+    let rest = words.startOf(start);
+    for (let slot = start; slot < start + count; slot++) {
+      preimages[at] = LEAF_PREFIX;
+      into.setUint32(at + 1, high);
       // A slot has the last 20 bits of an id, so nothing is carried into the upper word.
-      at = writePreimage(words, start + i, high, low + start + i, preimages, at);
-      ends[i] = at;
+      into.setUint32(at + 5, low + slot);
+      at += LEAF_HEADER_BYTES;
+      const end = (slot + 1) * WORD_BYTES;
+      for (let i = slot * WORD_BYTES; i < end; i += 4, at += 4)
+        into.setUint32(at, from.getUint32(i));
+      for (; rest < (restEnds[slot] as number); rest++) preimages[at++] = rests[rest] as number;
+      ends[slot - start] = at;
     }
     const digests = leaves.subarray(start * HASH_BYTES, (start + count) * HASH_BYTES);
     hashMessages(preimages.subarray(0, at), ends.subarray(0, count), digests);
@@ -417,22 +431,4 @@ function writeWord(into: Uint8Array, at: number, word: number): void {
   into[at + 1] = low >>> 16;
   into[at + 2] = low >>> 8;
   into[at + 3] = low;
-}
-
-function writePreimage(
-  { heads, rests, ends }: Words,
-  slot: number,
-  idHigh: number,
-  idLow: number,
-  into: Uint8Array,
-  offset: number,
-): number {
-  into[offset] = LEAF_PREFIX;
-  writeWord(into, offset + 1, idHigh);
-  writeWord(into, offset + 5, idLow);
-  let at = offset + LEAF_HEADER_BYTES;
-  for (let i = slot * WORD_BYTES; i < (slot + 1) * WORD_BYTES; i++) into[at++] = heads[i] as number;
-  const start = slot === 0 ? 0 : (ends[slot - 1] as number);
-  for (let i = start; i < (ends[slot] as number); i++) into[at++] = rests[i] as number;
-  return at;
 }

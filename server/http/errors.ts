@@ -124,6 +124,7 @@ export const STATUS_OF: Readonly<Record<Code, number>> = {
   duplicate_user: 422,
   batch_too_large: 422,
   standard_not_available: 422,
+  rollup_not_available: 422,
   chain_not_supported: 422,
   supply_cap_exceeded: 422,
   quota_exceeded: 422,

@@ -86,6 +86,7 @@ export const mintErrors = [
   "duplicate_user",
   "batch_too_large",
   "standard_not_available",
+  "rollup_not_available",
   "supply_cap_exceeded",
   "quota_exceeded",
   "mint_unwithdrawable",

@@ -7,7 +7,6 @@ import type { Clock, L1Committer, L1Reader, SealedBatch } from "../../ports.ts";
 import { slotsOf, type VaultEntry } from "../../protocol/batch-data.ts";
 import { wordsIn } from "../../protocol/blob-batch.ts";
 import { isTransferData } from "../../protocol/transfer-data.ts";
-import type { VoidSlots } from "../../sealing/void-runs.ts";
 import { assetName } from "../adoption/incoming.ts";
 import { SECOND_LOOK_MS } from "./follower.ts";
 

@@ -28,8 +28,8 @@ export interface SealingPolicy {
 }
 
 /**
- * Where the data of rollup batches go: into blobs where they fit (`blobs`), into blobs on chains
- * that are known to take them (`auto`), or into calldata.
+ * Where the data of rollup batches go: into blobs (`blobs`), into blobs on chains that are known to
+ * take them (`auto`), or into calldata.
  */
 export const ROLLUP_DATA = ["auto", "blobs", "calldata"] as const;
 /** See {@link ROLLUP_DATA}. */
@@ -307,7 +307,7 @@ const BLOB_CHAINS: ReadonlySet<bigint> = new Set([
   31_338n,
 ]);
 
-/** Decides where the engine's rollup batches go. Batches that are open already keep their kind. */
+/** Decides where the engine's rollup batches go. The next seal follows it. */
 export async function placeRollupData(
   { operator, settlement }: SettlementPort,
   l1: Pick<L1Committer, "takesBlobs">,

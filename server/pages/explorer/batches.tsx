@@ -179,11 +179,10 @@ const AT_ONCE = 20_000;
 
 /** The data names its kind itself. */
 function decoded({ mode, batchNumber }: Batch, data: Uint8Array) {
-  const inBlobs = protocol.isBlobBatchData(data) ? protocol.readBlobBatchData(data) : null;
-  const { slots, assets } = inBlobs
-    ? { ...inBlobs, slots: protocol.blobSlots(inBlobs) }
+  const { slots, ...words } = protocol.isBlobBatchData(data)
+    ? protocol.decodeBlobBatch(data)
     : protocol.decodeBatch(data);
-  return { assets, slots: protocol.placeVaults(slots, mode, batchNumber) };
+  return { ...words, slots: protocol.placeVaults(slots, mode, batchNumber) };
 }
 
 export async function batchView(name: string) {
@@ -272,9 +271,9 @@ const verdicts = () => ({
 function batchChecks(
   batch: Batch,
   data: Uint8Array,
-  { assets, slots }: ReturnType<typeof decoded>,
+  { assets, words, slots }: ReturnType<typeof decoded>,
 ): Check[] {
-  const { batchRoot, dataHash, kind, leftOut } = batch;
+  const { mode, batchNumber, batchRoot, dataHash, kind, leftOut } = batch;
   const isLeftOut = ({ chainId, assetType }: (typeof assets)[number]) =>
     leftOut.some((out) => out.chainId === `${chainId}` && out.assetType === assetType);
   const places = assets.flatMap((asset, place) => (isLeftOut(asset) ? [place] : []));
@@ -298,9 +297,8 @@ function batchChecks(
       "The vaults in the data and the manifest of their assets give the batch's root.",
       () => {
         const started = performance.now();
-        const content = protocol.bytesToHex(
-          new protocol.BatchTree(protocol.vaultLeaves(slots)).root,
-        );
+        const tree = new protocol.BatchTree(protocol.batchLeaves({ words }, mode, batchNumber));
+        const content = protocol.bytesToHex(tree.root);
         const root = protocol.batchRoot(kind, protocol.manifestRoot(assets, places), content);
         const time = Math.max(1, Math.round(performance.now() - started));
         const leaves = counted(slots.length, "leaf", "leaves");

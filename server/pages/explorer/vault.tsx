@@ -159,10 +159,13 @@ function pictureOf(source: string, name: string) {
 }
 
 function vaultChecks(proof: Proof): Check[] {
-  const { vault, header, batchRoot, leaf, siblings } = proof;
+  const { vault, header, batchRoot, leaf, siblings, assetPath } = proof;
   const { mode, batchNumber } = unpackVaultId(vault.vaultId);
   return [
-    ["The vault's content hashes to its leaf.", () => same(bytesToHex(vaultLeaf(vault)), leaf)],
+    [
+      "The vault's content, with its asset's place in the batch, hashes to its leaf.",
+      () => same(bytesToHex(vaultLeaf(vault, assetPath.index)), leaf),
+    ],
     [
       "The proof leads from the vault to the batch root.",
       () => {
