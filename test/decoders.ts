@@ -9,8 +9,7 @@ import { parseExitKit, requireFittingParts } from "../core/guards/exit/kit.ts";
 import { LevelJournal, MintmarkError } from "../core/index.ts";
 import { decodeWrites, encodeWrites } from "../core/lifecycle/cluster/cluster-store.ts";
 import { rowsOf, UnreadableRow } from "../core/mint/drops/rows.ts";
-import { BatchDataError } from "../core/protocol/batch-data.ts";
-import { decodeBatchData } from "../core/protocol/batch-decoder.ts";
+import { BatchDataError, decodeBatch } from "../core/protocol/batch-data.ts";
 import { decodeBlobBatch } from "../core/protocol/blob-batch.ts";
 import { readMetadata } from "../core/protocol/metadata.ts";
 import { receiptOf, verifyReceipt } from "../core/protocol/receipt.ts";
@@ -21,8 +20,8 @@ import { metadataRecord } from "../core/store/records.ts";
 import { PREFIX } from "../core/store/store-keys.ts";
 import { KeystoreError, keyIn } from "../server/process/account.ts";
 import { ConfigError, readConfig } from "../server/process/settings/config.ts";
-import { naiveDecode as naiveBatch } from "./core/naive/naive-batch-data.ts";
 import { naiveDecode as naiveTransfers } from "./core/naive/naive-transfers.ts";
+import { naiveRead, naiveSlots } from "./core/naive/naive-words.ts";
 import { GOLDEN, valueFrom } from "./golden/golden.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -99,8 +98,11 @@ async function decoders(folder: string): Promise<Record<string, Decoder>> {
     "a journal entry": { seeds: entries, read: (bytes) => decodeEntry(0, bytes) },
     "batch data": {
       seeds: [...stored(PREFIX.batchData), ...vectors("batch-data", "vectors", "refused")],
-      read: (bytes) => decodeBatchData(bytes, { maxSlots: 5_000 }),
-      twin: (bytes) => naiveBatch(bytesToHex(bytes)),
+      read: (bytes) => decodeBatch(bytes, { maxSlots: 5_000 }).slots,
+      twin: (bytes) => {
+        const { assets, words } = naiveRead(bytesToHex(bytes));
+        return naiveSlots(assets, words);
+      },
     },
     "transfer data": {
       seeds: vectors("transfers", "vectors", "refused"),

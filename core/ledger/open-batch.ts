@@ -149,7 +149,8 @@ export class OpenBatch {
 
   /** Whether the batch's data go into blobs if it is sealed now: see {@link BatchRules}. */
   get inBlobs(): boolean {
-    if (this.mode === "validium" || this.transfers !== null || this.vaults.count === 0) return false;
+    if (this.mode === "validium" || this.transfers !== null || this.vaults.count === 0)
+      return false;
     // A batch that was filled for blobs, and that calldata do not hold, waits for them.
     return this.#takesBlobs() || !this.#holds(0, 0, 0, 0);
   }

@@ -1,7 +1,12 @@
 import { MintmarkError } from "../errors.ts";
 import type { Hash, Hex } from "../model.ts";
 import type { VaultContent, VaultProof } from "../ports.ts";
-import { BLOB_ELEMENTS, blobsIn, elementPlaces, readBlobBatchData } from "../protocol/blob-batch.ts";
+import {
+  BLOB_ELEMENTS,
+  blobsIn,
+  elementPlaces,
+  readBlobBatchData,
+} from "../protocol/blob-batch.ts";
 import type { Kzg } from "../protocol/kzg/kzg-thread.ts";
 import { type BlobProof, type Opening, versionedHash } from "../protocol/kzg.ts";
 import { openedProof, openedRoot } from "../protocol/opening.ts";

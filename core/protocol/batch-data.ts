@@ -1,7 +1,7 @@
 import { MintmarkError } from "../errors.ts";
 import { type Hash, type Hex, MAX_BATCH_VAULTS, type Mode, type Standard } from "../model.ts";
 import type { AssetId, VaultContent } from "../ports.ts";
-import { MAX_UINT64, invariant, requireBigint, requireInteger } from "./bounds.ts";
+import { invariant, MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 import { bytesToHex, hexToBytes, writeHex } from "./hex.ts";
 import { compareAssets, MAX_BATCH_ASSETS } from "./manifest.ts";
 import { packVaultId } from "./vault.ts";

@@ -132,7 +132,8 @@ export function elementPlaces(
 
 function elementWords(batch: Pick<BlobBatch, "vaultCount" | "elements">, slot: number): VaultWords {
   const { vaultCount, elements } = batch;
-  const head = elements.slice(slot * ELEMENT_BYTES, (slot + 1) * ELEMENT_BYTES);
+  // A copy: the slice of a Buffer would be a view.
+  const head = Uint8Array.from(elements.subarray(slot * ELEMENT_BYTES, (slot + 1) * ELEMENT_BYTES));
   const [, ...places] = elementPlaces(batch, slot);
   const rest = new Uint8Array(places.length * CONTINUATION_BYTES);
   for (const [i, place] of places.entries()) {

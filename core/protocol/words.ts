@@ -3,7 +3,14 @@ import { MAX_AMOUNT, type Mode } from "../model.ts";
 import type { VaultContent } from "../ports.ts";
 import { decimalTokenId, MAX_BLOB_BYTES } from "./blob.ts";
 import { requireInteger } from "./bounds.ts";
-import { equalBytes, HASH_BYTES, hashMessages, hexToBytes, readNumber, writeNumber } from "./hex.ts";
+import {
+  equalBytes,
+  HASH_BYTES,
+  hashMessages,
+  hexToBytes,
+  readNumber,
+  writeNumber,
+} from "./hex.ts";
 import { MAX_BATCH_ASSETS } from "./manifest.ts";
 import { packVaultId, unpackVaultId } from "./vault.ts";
 

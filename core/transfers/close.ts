@@ -45,9 +45,7 @@ export async function closeTransfers(ledger: Ledger, wait?: WaitOptions): Promis
     const ready = await readyLists(ledger, group);
     if (ready.length === 0) return { sealed: null };
     const isEmpty = ledger.unsealed.open("zk-rollup").vaults.count === 0;
-    const earlier = isEmpty
-      ? null
-      : sealClosed(ledger, group, closeOpenBatch(ledger, "zk-rollup"));
+    const earlier = isEmpty ? null : sealClosed(ledger, group, closeOpenBatch(ledger, "zk-rollup"));
     const batch = sealClosed(ledger, group, putBatched(ledger, group, ready));
     return { sealed: Promise.all([batch, earlier]) };
   }, wait?.signal);

@@ -14,7 +14,7 @@ import { connectL1 } from "../../core/l1/connect.ts";
 import type { SealedBatch } from "../../core/ports.ts";
 import { assetType } from "../../core/protocol/asset.ts";
 import type { VaultEntry } from "../../core/protocol/batch-data.ts";
-import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
+import { encodeBatchData } from "../../core/protocol/batch-data.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";
 import { lower } from "../../scripts/deploy/deployer.ts";
 import { GUARDIAN, THRESHOLD, USERS } from "../../scripts/sandbox/accounts.ts";

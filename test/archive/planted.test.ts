@@ -6,7 +6,7 @@ import { exportExitKit } from "../../core/guards/exit/export.ts";
 import type { VaultId } from "../../core/index.ts";
 import type { SealedBatch } from "../../core/ports.ts";
 import { assetType } from "../../core/protocol/asset.ts";
-import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
+import { encodeBatchData } from "../../core/protocol/batch-data.ts";
 import { batchRoot, manifestRoot } from "../../core/protocol/manifest.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";
 import { deployContract, lower } from "../../scripts/deploy/deployer.ts";

@@ -1,7 +1,7 @@
 import { bytesToHex, createWalletClient, encodeFunctionData, type Hex, toHex } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stateCommitmentAbi as abi } from "../../core/l1/abi.ts";
-import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
+import { encodeBatchData } from "../../core/protocol/batch-data.ts";
 import { OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import { type Chain, createChain } from "../settlement/fixture.ts";
 

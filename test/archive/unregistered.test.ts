@@ -5,7 +5,7 @@ import { Archive } from "../../core/guards/archive/archive.ts";
 import { deriveBatch } from "../../core/guards/archive/derive.ts";
 import { readL1 } from "../../core/l1/connect.ts";
 import { assetType } from "../../core/protocol/asset.ts";
-import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
+import { encodeBatchData } from "../../core/protocol/batch-data.ts";
 import { lower } from "../../scripts/deploy/deployer.ts";
 import { USERS } from "../../scripts/sandbox/accounts.ts";
 import { at, createChain, type Request } from "../settlement/fixture.ts";

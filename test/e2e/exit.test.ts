@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { deriveBatch } from "../../core/guards/archive/index.ts";
 import { exportExitKit } from "../../core/guards/exit/index.ts";
 import type { VaultId } from "../../core/index.ts";
-import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
+import { encodeBatchData } from "../../core/protocol/batch-data.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";
 import { exitKitText, readExitKit } from "../../scripts/commands/exit.ts";
 import { COMMITTEE } from "../../scripts/sandbox/accounts.ts";

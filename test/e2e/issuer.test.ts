@@ -11,7 +11,8 @@ import { type IssuerClient, RemoteIssuer } from "../../core/guards/issuer/index.
 import type { Mode, SealedBatch, Uuid } from "../../core/index.ts";
 import { Settler } from "../../core/l1/settlement/index.ts";
 import { assetType } from "../../core/protocol/asset.ts";
-import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
+import { encodeBatchData } from "../../core/protocol/batch-data.ts";
+import { manifestHash } from "../../core/protocol/blob-batch.ts";
 import { assetsHash, consentTypedData } from "../../core/protocol/consent.ts";
 import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
 import { send } from "../../scripts/deploy/deployer.ts";
@@ -186,7 +187,9 @@ describe("an issuer's process", () => {
     const message = {
       mode: "validium",
       batchNumber: 1,
+      vaultCount: first.vaultCount,
       content: first.content,
+      manifest: manifestHash(first.assets),
       assetsHash: assetsHash(own),
     } as const;
     expect(given).toEqual({

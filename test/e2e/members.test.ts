@@ -11,7 +11,7 @@ import { toHex } from "viem";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { deriveBatch } from "../../core/guards/archive/derive.ts";
 import { attestationRequestTypedData } from "../../core/guards/committee/member-service.ts";
-import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
+import { encodeBatchData } from "../../core/protocol/batch-data.ts";
 import { validiumBatchTypedData } from "../../core/protocol/typed-data.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";
 import { COMMITTEE, GUARDIAN, OPERATOR } from "../../scripts/sandbox/accounts.ts";

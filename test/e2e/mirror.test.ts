@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { deriveBatch } from "../../core/guards/archive/derive.ts";
 import type { Standard, Uuid, VaultId } from "../../core/index.ts";
 import { readMirror } from "../../core/l1/index.ts";
-import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
+import { encodeBatchData } from "../../core/protocol/batch-data.ts";
 import { packVaultId, unpackVaultId } from "../../core/protocol/vault.ts";
 import { readExitKit } from "../../scripts/commands/exit.ts";
 import { type Deployment, readRecord, recordPath } from "../../scripts/deploy/record.ts";

@@ -6,7 +6,7 @@ import { type VoidedDuplicate, Watcher } from "../../core/guards/archive/index.t
 import { advanceMirror, importBatch, voidOnMirror } from "../../core/guards/mirror/relay.ts";
 import type { Address, VaultId } from "../../core/index.ts";
 import { assetType } from "../../core/protocol/asset.ts";
-import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
+import { encodeBatchData } from "../../core/protocol/batch-data.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";
 import { lower, send } from "../../scripts/deploy/deployer.ts";
 import { deployToken } from "../../scripts/deploy/token.ts";

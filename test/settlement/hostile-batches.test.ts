@@ -13,7 +13,7 @@ import { withdrawalArguments } from "../../core/l1/arguments.ts";
 import type { SealedBatch } from "../../core/ports.ts";
 import { assetType } from "../../core/protocol/asset.ts";
 import type { VaultEntry } from "../../core/protocol/batch-data.ts";
-import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
+import { encodeBatchData } from "../../core/protocol/batch-data.ts";
 import { blobBatchData, blobsIn, encodeBlobBatch } from "../../core/protocol/blob-batch.ts";
 import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
 import { versionedHash } from "../../core/protocol/kzg.ts";
@@ -33,7 +33,8 @@ const FAR = {
   contractAddress: `0x${"fa".repeat(20)}`,
   quantum: 1n,
 } as const;
-const GHOST = { chainId: 31_337n, assetType: `0x${"6e".repeat(32)}` } as const;
+/** It comes last in a list of assets, so that the words of the others name L1's manifest. */
+const GHOST = { chainId: 31_337n, assetType: `0x${"ff".repeat(32)}` } as const;
 const SLOTS = 10;
 
 const kzg = new KzgThread();
@@ -89,8 +90,7 @@ async function hostile(
     blob: "0x",
   } as VaultEntry);
   if (kind !== "blobs") {
-    // The engine would choose another encoding for this mode.
-    const data = encodeBatchData(entries, kind === "calldata" ? "bytes" : "gas");
+    const data = encodeBatchData(entries);
     const listed = deriveBatch(mode, batchNumber, data).assets;
     const unnamed = [...listed.keys()].filter(
       (place) => listed[place]?.assetType === GHOST.assetType,

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { collectAttestations } from "../../core/guards/committee/collector.ts";
 import type { CommitteeMember } from "../../core/guards/committee/member.ts";
 import type { Hash, SealedBatch } from "../../core/index.ts";
-import { decodeBatchData } from "../../core/protocol/batch-decoder.ts";
+import { decodeBatch } from "../../core/protocol/batch-data.ts";
 import { COMMITTEE, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
 import { l1, moveHistory, newMember, onL1, pointOf, sign, stateOf } from "./committee-fixture.ts";
 import { at } from "./fixture.ts";
@@ -150,7 +150,7 @@ class HostileOperator {
 
 function tokensOn(commits: readonly SealedBatch[]): string[] {
   const validium = commits.filter(({ mode }) => mode === "validium");
-  return validium.flatMap(({ data }) => decodeBatchData(data).map((vault) => vault?.blob ?? ""));
+  return validium.flatMap(({ data }) => decodeBatch(data).slots.map((vault) => vault?.blob ?? ""));
 }
 
 describe("a hostile operator with two histories", () => {

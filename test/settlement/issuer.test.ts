@@ -9,7 +9,7 @@ import {
   type MintRecord,
 } from "../../core/guards/issuer/usage-book.ts";
 import type { Address, Hash, L1Block, L1Event, SealedBatch } from "../../core/index.ts";
-import { BLOB_BYTES } from "../../core/protocol/blob-batch.ts";
+import { BLOB_BYTES, manifestHash } from "../../core/protocol/blob-batch.ts";
 import { assetsHash, consentTypedData } from "../../core/protocol/consent.ts";
 import { bytesToHex, keccak256 } from "../../core/protocol/hex.ts";
 import { KzgThread } from "../../core/protocol/kzg/kzg-thread.ts";
@@ -164,7 +164,9 @@ describe("an issuer beside its application's record", () => {
     const message = {
       mode: "zk-rollup",
       batchNumber: 0,
+      vaultCount: batch.vaultCount,
       content: batch.content,
+      manifest: manifestHash(batch.assets),
       assetsHash: assetsHash(assets),
     } as const;
     const signed = consentTypedData(l1.settlement, message);

@@ -2,9 +2,12 @@ import { toHex } from "viem";
 import type { AssetReader } from "../../core/guards/archive/vault-index.ts";
 import type { Hash, Hex, Kzg, Mode, SealedBatch, Standard } from "../../core/index.ts";
 import type { L1Registration } from "../../core/ports.ts";
-import type { VaultEntry } from "../../core/protocol/batch-data.ts";
-import { decodeBatch, placeVaults } from "../../core/protocol/batch-decoder.ts";
-import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
+import {
+  batchDataOf,
+  batchLeaves,
+  type VaultEntry,
+  wordBatch,
+} from "../../core/protocol/batch-data.ts";
 import { BatchTree } from "../../core/protocol/batch-tree.ts";
 import {
   blobBatchData,
@@ -16,7 +19,6 @@ import {
 import { bytesToHex, keccak256 } from "../../core/protocol/hex.ts";
 import { versionedHash } from "../../core/protocol/kzg.ts";
 import { batchRoot, kindOf, manifestRoot } from "../../core/protocol/manifest.ts";
-import { vaultLeaves } from "../../core/protocol/vault.ts";
 
 export const TOKENS: Readonly<Record<Standard, Hex>> = {
   erc20: `0x${"20".repeat(20)}`,
@@ -69,11 +71,10 @@ export function sealed(
   entries: readonly (VaultEntry | null)[],
   mode: Mode = "validium",
 ): SealedBatch {
-  const data = encodeBatchData(entries);
-  const content = bytesToHex(
-    new BatchTree(vaultLeaves(placeVaults(entries, mode, batchNumber))).root,
-  );
-  const { assets } = decodeBatch(data);
+  const batch = wordBatch(entries);
+  const { assets } = batch;
+  const data = batchDataOf(batch);
+  const content = bytesToHex(new BatchTree(batchLeaves(batch, mode, batchNumber)).root);
   return {
     mode,
     batchNumber,

@@ -3,7 +3,7 @@ import { MemoryLevel } from "memory-level";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { MODES, type Mode, type Standard, type VaultId } from "../../core/index.ts";
 import { assetType } from "../../core/protocol/asset.ts";
-import { decodeBatchData } from "../../core/protocol/batch-decoder.ts";
+import { decodeBatch } from "../../core/protocol/batch-data.ts";
 import { at, copyOf, createStage, expectOneHistory, type Operator, seed } from "./fixture.ts";
 import { decimalOf } from "./signed-batches.ts";
 
@@ -155,7 +155,7 @@ async function expectBothAlike(): Promise<void> {
       const { data } = await engine.batches.getSealed(mode, batchNumber);
       const { standard, address, quantum } = at(chain.tokens, 1);
       const swords = assetType(standard, address, quantum);
-      for (const vault of decodeBatchData(data)) {
+      for (const vault of decodeBatch(data).slots) {
         if (vault !== null && vault.assetType === swords) tokens.push(vault.blob);
       }
     }

@@ -3,6 +3,7 @@ import { privateKeyToAccount } from "viem/accounts";
 import { afterAll, expect, test } from "vitest";
 import type { Consent } from "../../core/ports.ts";
 import { assetType } from "../../core/protocol/asset.ts";
+import { manifestHash } from "../../core/protocol/blob-batch.ts";
 import { assetsHash, consentTypedData } from "../../core/protocol/consent.ts";
 import { deployToken } from "../../scripts/deploy/token.ts";
 import { ADMIN } from "../../scripts/sandbox/accounts.ts";
@@ -49,7 +50,8 @@ async function commit(batchNumber: number): Promise<readonly number[]> {
   const batch = sealed(batchNumber, slots, "zk-rollup");
   const consents = types.map(async (type, i): Promise<Consent> => {
     const assets = [{ chainId: 31_337n, assetType: type, issuerEpoch: 1n }];
-    const message = { ...batch, assetsHash: assetsHash(assets) };
+    const manifest = manifestHash(batch.assets);
+    const message = { ...batch, manifest, assetsHash: assetsHash(assets) };
     const signature = await KEY.signTypedData(consentTypedData(l1.settlement, message));
     return { issuer: [KEY.address, ...WALLETS][i] as Hex, assets, signature, byWallet: i > 0 };
   });

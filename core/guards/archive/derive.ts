@@ -16,12 +16,7 @@ import * as blobBatches from "../../protocol/blob-batch.ts";
 import { bytesToHex, HASH_BYTES, keccak256, unpackHashes } from "../../protocol/hex.ts";
 import type { Kzg } from "../../protocol/kzg/kzg-thread.ts";
 import { versionedHash } from "../../protocol/kzg.ts";
-import {
-  batchRoot,
-  compareAssets,
-  kindOf,
-  manifestRoot,
-} from "../../protocol/manifest.ts";
+import { batchRoot, compareAssets, kindOf, manifestRoot } from "../../protocol/manifest.ts";
 import { openedProof } from "../../protocol/opening.ts";
 import { type BatchVaultProof, proveVault, verifyVaultProof } from "../../protocol/proof.ts";
 import { MAX_TRANSFER_HOPS, transferBatchRoot } from "../../protocol/transfer.ts";

@@ -237,7 +237,8 @@ function putAdopted(
   entry: AdoptedEntry,
   time: number,
 ): void {
-  const { mode, batchNumber, inBlobs, chunks, voids, given, batchRoot, dataHash, stateRoot } = entry;
+  const { mode, batchNumber, inBlobs, chunks, voids, given, batchRoot, dataHash, stateRoot } =
+    entry;
   beginAt(ledger, mode, batchNumber);
   for (const [i, chunk] of chunks.entries())
     group.put(keyOf.chunk(mode, batchNumber, i), hexToBytes(chunk));

@@ -6,6 +6,7 @@ import {
   restoreStore,
   type Uuid,
 } from "../../../core/index.ts";
+import { slotsOf } from "../../../core/protocol/batch-data.ts";
 import * as blobBatch from "../../../core/protocol/blob-batch.ts";
 import { type Kzg, KzgThread } from "../../../core/protocol/kzg/kzg-thread.ts";
 import { verifyBlob, versionedHash } from "../../../core/protocol/kzg.ts";
@@ -26,6 +27,7 @@ const kzg = new KzgThread();
 afterAll(() => kzg.close());
 
 const MODE = "zk-rollup";
+const FIELD = "/users/0/mints/0/dataAvailabilityMode";
 
 async function blobFixture(options: Partial<EngineOptions> = {}) {
   const made = await fixture({ kzg, ...options });
@@ -46,7 +48,7 @@ async function blobFixture(options: Partial<EngineOptions> = {}) {
 
 /** A vault that one field element holds. */
 const short = (asset: Uuid, id: number) => mintOf(asset, id, 1, MODE);
-/** A vault that no blob holds: its minting blob is long and no number. */
+/** A vault of four field elements: its minting blob is long and no number. */
 const long = (asset: Uuid, id: number) => mintOf(asset, `{${id}}:{${"x".repeat(80)}}`, 1, MODE);
 
 function placesOf({
@@ -75,82 +77,85 @@ async function requireSound(engine: Engine): Promise<void> {
 }
 
 describe("rollup batches in blobs", () => {
-  it("take what fits, while a calldata batch beside them takes the rest", async () => {
+  it("take every vault into the mode's one open batch, whose kind the seal chooses", async () => {
     const { engine, mint, assets, drawn, reopen, clock } = await blobFixture();
     const placed: string[] = [];
     for (let id = 1; id <= 4; id++)
       placed.push(...placesOf(await mint(short(assets.erc721, id), long(drawn, id))));
-    expect(placed).toEqual(["0/0", "1/0", "0/1", "1/1", "0/2", "1/2", "0/3", "1/3"]);
-    expect(engine.batches.getOpen(MODE)).toMatchObject({
-      batchNumber: 0,
-      kind: "blobs",
-      vaultCount: 4,
-    });
-    expect(await engine.batches.get(MODE, 1)).toMatchObject({
-      status: "open",
-      kind: "calldata",
-      vaultCount: 4,
-    });
+    expect(placed).toEqual(["0/0", "0/1", "0/2", "0/3", "0/4", "0/5", "0/6", "0/7"]);
+    expect(engine.batches.getOpen(MODE)).toMatchObject({ batchNumber: 0, vaultCount: 8 });
     expect(engine.batches.uncommittedVaults()).toBe(8);
     await requireSound(engine);
     await using backup = await LevelJournal.open(memory());
     await engine.operator.backup(backup);
     await engine.close();
 
-    // Both go on after a restart, and after a restore, and know their tokens.
+    // It goes on after a restart, and after a restore, and knows its tokens.
     const target = memory();
     await restoreStore(backup, target);
-    for (const open of [reopen, () => openTest(target, { kzg, clock: clock.read })]) {
+    for (const [open, kind] of [
+      [reopen, "blobs"],
+      [() => openTest(target, { kzg, clock: clock.read }), "calldata"],
+    ] as const) {
       await using opened = await open();
-      opened.operator.placeInBlobs(SETTLEMENT.chainId, true);
+      if (kind === "blobs") opened.operator.placeInBlobs(SETTLEMENT.chainId, true);
       const again = await minterOn(opened);
       expect(placesOf(await again(long(drawn, 5), short(assets.erc721, 5)))).toEqual([
-        "1/4",
-        "0/4",
+        "0/8",
+        "0/9",
       ]);
       for (const known of [short(assets.erc721, 4), long(drawn, 4), long(drawn, 5)])
         expect((await refusal(again(known))).code).toBe("token_already_minted");
       expect(opened.batches.uncommittedVaults()).toBe(10);
       const newest = await opened.operator.seal(MODE);
-      expect(newest).toMatchObject({
-        batchNumber: 1,
-        kind: "calldata",
-        status: "sealed",
-        vaultCount: 5,
-      });
-      expect(await opened.batches.get(MODE, 0)).toMatchObject({ kind: "blobs", status: "sealed" });
+      expect(newest).toMatchObject({ batchNumber: 0, kind, status: "sealed", vaultCount: 10 });
       const { data, content, dataHash } = await opened.batches.getSealed(MODE, 0);
-      expect(blobBatch.decodeBlobBatch(data).slots).toHaveLength(5);
-      expect(content).toBe(dataHash);
+      expect(slotsOf(blobBatch.wordsIn(data))).toHaveLength(10);
+      expect(content === dataHash).toBe(kind === "blobs");
       expect(placesOf(await again(long(drawn, 6), short(assets.erc721, 6)))).toEqual([
-        "2/0",
-        "3/0",
+        "1/0",
+        "1/1",
       ]);
       expect((await refusal(again(long(drawn, 5)))).code).toBe("token_already_minted");
-      expect(opened.batches.uncommittedVaults()).toBe(12);
       await requireSound(opened);
     }
   });
 
-  it("close by their elements, and no order of kinds closes them sooner", async () => {
-    const { engine, mint, assets, drawn } = await blobFixture({ limits: { blobElements: 6 } });
+  it("hold every minting blob of 1 to 255 bytes", async () => {
+    const { engine, mint, drawn } = await blobFixture();
+    const text = (length: number) => `{${length}}:{`.padEnd(length - 1, "x").concat("}");
+    const lengths = Array.from({ length: 248 }, (_, i) => i + 8);
+    await mint(...lengths.map((length) => mintOf(drawn, text(length), 1, MODE)));
+    expect(await engine.operator.seal(MODE)).toMatchObject({ kind: "blobs", vaultCount: 248 });
+    const { slots } = blobBatch.decodeBlobBatch((await engine.batches.getSealed(MODE, 0)).data);
+    expect(slots.map((slot) => ((slot?.blob.length ?? 0) - 2) / 2)).toEqual(lengths);
+    const proof = await engine.proofs.vault(packVaultId({ mode: MODE, batchNumber: 0, slot: 247 }));
+    expect(verifyVaultProof(proof.batchRoot, proof)).toBe(true);
+    await requireSound(engine);
+    await engine.close();
+  });
+
+  it("wait for blobs when they hold more than calldata, though L1 takes none any more", async () => {
+    const { engine, mint, assets } = await blobFixture({ limits: { rollupBytes: 1_024 } });
+    await mint(...Array.from({ length: 60 }, (_, id) => short(assets.erc721, id + 1)));
+    engine.operator.placeInBlobs(SETTLEMENT.chainId, false);
+    expect(await engine.operator.seal(MODE)).toMatchObject({ kind: "blobs", vaultCount: 60 });
+    await mint(...Array.from({ length: 60 }, (_, id) => short(assets.erc721, id + 61)));
+    await engine.operator.seal(MODE);
+    const next = await engine.batches.get(MODE, 1);
+    expect(next).toMatchObject({ kind: "calldata" });
+    expect(next.vaultCount).toBeLessThan(60);
+    await requireSound(engine);
+    await engine.close();
+  });
+
+  it("close by their elements", async () => {
+    const { engine, mint, assets } = await blobFixture({ limits: { blobElements: 6 } });
     // An id of 80 bits or more takes two elements.
     const wide = (id: number) => mintOf(assets.erc721, `${10 ** 14}${10 ** 14}${id}`, 1, MODE);
-    const entries = [1, 2, 3, 4].flatMap((id) => [wide(id), long(drawn, id)]);
-    expect(placesOf(await mint(...entries))).toEqual([
-      "0/0",
-      "1/0",
-      "0/1",
-      "1/1",
-      "0/2",
-      "1/2",
-      "2/0",
-      "3/0",
-    ]);
-    for (const [number, kind] of ["blobs", "calldata"].entries()) {
-      await expect.poll(async () => (await engine.batches.get(MODE, number)).status).toBe("sealed");
-      expect(await engine.batches.get(MODE, number)).toMatchObject({ kind, vaultCount: 3 });
-    }
+    expect(placesOf(await mint(...[1, 2, 3, 4].map(wide)))).toEqual(["0/0", "0/1", "0/2", "1/0"]);
+    await expect.poll(async () => (await engine.batches.get(MODE, 0)).status).toBe("sealed");
+    expect(await engine.batches.get(MODE, 0)).toMatchObject({ kind: "blobs", vaultCount: 3 });
     await requireSound(engine);
     await engine.close();
   });
@@ -242,6 +247,33 @@ describe("rollup batches in blobs", () => {
     expect(opened[1]).toBe(waiting + 2);
     const done = (await strangers).filter(({ status }) => status === "fulfilled");
     expect(done).toHaveLength(1);
+    await engine.close();
+  });
+});
+
+describe("rollup mints of another chain's token", () => {
+  it("are refused until its mirror is known to open blobs, and for ever where it cannot", async () => {
+    const { engine, tenant, mint } = await blobFixture();
+    const far = await knownAsset(engine, "erc721", { chainId: 77n });
+    await engine.assets.enable(tenant.applicationId, far);
+    const refused = () =>
+      expect(mint(short(far, 1))).rejects.toMatchObject({
+        issues: [
+          { pointer: FIELD, code: "rollup_not_available", detail: expect.stringMatching(why) },
+        ],
+      });
+    let why = /has not learnt yet/;
+    for (const takesBlobs of [true, false]) {
+      // A later seal can choose blobs, so it is the same while batches go into calldata.
+      engine.operator.placeInBlobs(SETTLEMENT.chainId, takesBlobs);
+      await refused();
+    }
+    engine.operator.placeInBlobs(77n, false);
+    why = /lacks the precompile 0x0a/;
+    await refused();
+    expect(placesOf(await mint(mintOf(far, 1, 1, "validium")))).toEqual(["0/0"]);
+    engine.operator.placeInBlobs(77n, true);
+    expect(placesOf(await mint(short(far, 2)))).toEqual(["0/0"]);
     await engine.close();
   });
 });

@@ -81,6 +81,7 @@ export async function knownAsset(
   standard: core.Standard,
   options: {
     readonly supplyCap?: bigint;
+    readonly chainId?: bigint;
     readonly blobScheme?: core.BlobScheme;
     readonly rawBlobs?: boolean;
     readonly decimals?: number;

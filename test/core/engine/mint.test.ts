@@ -1,18 +1,6 @@
 import { describe, expect } from "vitest";
 import { assetType } from "../../../core/protocol/asset.ts";
-import { readColumns } from "../../../core/protocol/batch-columns.ts";
-import { decodeBatchData } from "../../../core/protocol/batch-decoder.ts";
-import { contentGas, contentOf } from "../../../core/protocol/commit-gas.ts";
-import {
-  all,
-  blobOf,
-  fixture,
-  knownAsset,
-  mintOf,
-  newTenant,
-  refusal,
-  requestOf,
-} from "./fixture.ts";
+import { all, blobOf, knownAsset, mintOf, newTenant, refusal, requestOf } from "./fixture.ts";
 import { it } from "./it.ts";
 
 const MAX = (1n << 63n) - 1n;
@@ -121,32 +109,6 @@ describe("a mint", () => {
       expect(length).toBeLessThanOrEqual(4_000);
       expect(length).toBeGreaterThan(2_000);
     }
-  });
-
-  it("counts a rollup batch's gas for its final slots, with alternating assets and growing amounts", async () => {
-    const rollupGas = 500_000;
-    const { engine, tenant, assets } = await fixture({ limits: { rollupGas } });
-    await using _ = engine;
-    for (let round = 0; round < 2; round++) {
-      const mints = Array.from({ length: 300 }, (_, i) => {
-        const amount = i % 3 === 0 ? 1n << BigInt((i * 7) % 60) : 1n;
-        if (i % 2 === 0) return mintOf(assets.erc1155, `item ${i}`, `${amount}`, "zk-rollup");
-        return mintOf(assets.erc721, `${round} ${i}`, 1, "zk-rollup");
-      });
-      await engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints));
-    }
-    await engine.operator.seal("zk-rollup");
-    const { data: batches } = await engine.batches.list({ mode: "zk-rollup", limit: 100 });
-    const gas: number[] = [];
-    for (const { batchNumber, status } of [...batches].reverse()) {
-      if (status === "open") continue;
-      const { data } = await engine.batches.getSealed("zk-rollup", batchNumber);
-      gas.push(contentGas(contentOf(readColumns(decodeBatchData(data)))));
-    }
-    expect(gas.length).toBeGreaterThan(2);
-    expect(Math.max(...gas)).toBeLessThanOrEqual(rollupGas);
-    // Full, but for the last one.
-    expect(Math.min(...gas.slice(0, -1))).toBeGreaterThan(rollupGas - 10_000);
   });
 });
 

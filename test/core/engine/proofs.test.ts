@@ -1,16 +1,16 @@
 import fc from "fast-check";
 import { afterAll, describe, expect } from "vitest";
 import type { Mode, VaultId } from "../../../core/index.ts";
-import { decodeBatchData, placeVaults } from "../../../core/protocol/batch-decoder.ts";
+import { batchLeaves, readBatchData } from "../../../core/protocol/batch-data.ts";
 import { stateCommitment, stateLeaf } from "../../../core/protocol/commitment.ts";
 import { verifyBatchProof, verifyStateConsistency } from "../../../core/protocol/consistency.ts";
-import { bytesToHex, hexToBytes } from "../../../core/protocol/hex.ts";
+import { bytesToHex, hashAt, hexToBytes } from "../../../core/protocol/hex.ts";
 import {
   verifyVaultInState,
   verifyVaultMultiproof,
   verifyVaultProof,
 } from "../../../core/protocol/proof.ts";
-import { packVaultId, vaultLeaf } from "../../../core/protocol/vault.ts";
+import { packVaultId } from "../../../core/protocol/vault.ts";
 import { PREFIX } from "../../../core/store/store-keys.ts";
 import { naiveMultiproof, naiveRoot } from "../naive/naive-tree.ts";
 import { fixture, mintOf, refusal, requestOf, SETTLEMENT } from "./fixture.ts";
@@ -46,10 +46,8 @@ const idOf = (mode: Mode, batchNumber: number, slot: number): VaultId =>
 /** The leaves of a sealed batch by what anyone can read of it. */
 async function leavesOf(mode: Mode, batchNumber: number): Promise<Uint8Array[]> {
   const { data } = await world.engine.batches.getSealed(mode, batchNumber);
-  const zero = new Uint8Array(32);
-  return placeVaults(decodeBatchData(data), mode, batchNumber).map((vault) =>
-    vault ? vaultLeaf(vault) : zero,
-  );
+  const leaves = batchLeaves(readBatchData(data), mode, batchNumber);
+  return Array.from({ length: leaves.length / 32 }, (_, slot) => hashAt(leaves, slot));
 }
 
 describe("a multiproof", () => {

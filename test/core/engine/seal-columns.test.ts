@@ -2,11 +2,10 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Address, Hash, Hex } from "../../../core/index.ts";
 import { MODES } from "../../../core/index.ts";
-import { encodeBatchColumns, encodeBatchData } from "../../../core/protocol/batch-encoder.ts";
+import { batchDataOf, encodeBatchData, wordBatch } from "../../../core/protocol/batch-data.ts";
 import { hexToBytes } from "../../../core/protocol/hex.ts";
-import { vaultLeaves } from "../../../core/protocol/vault.ts";
-import { contentOf } from "../../../core/sealing/contents.ts";
-import { columnLeaves, encoderColumns } from "../../../core/sealing/seal-columns.ts";
+import { leavesOfWords } from "../../../core/protocol/words.ts";
+import { columnWords } from "../../../core/sealing/seal-columns.ts";
 import type { StoredVault } from "../../../core/store/vault-columns.ts";
 import {
   encodeChunk,
@@ -90,14 +89,13 @@ describe("a batch in columns", () => {
           const first = plain.length > 64 ? 64 : 0;
           const end = Math.min(first + 64, plain.length);
           expect(encodeColumns(columns, first, end)).toEqual(encodeChunk(plain.slice(first, end)));
-          const contents = plain.map((vault, slot) =>
-            contentOf({ mode, batchNumber, slot }, vault, assetAt(vault.assetIndex)),
-          );
-          expect(columnLeaves(mode, batchNumber, columns, assetAt)).toEqual(vaultLeaves(contents));
-          for (const least of ["bytes", "gas"] as const) {
-            const data = encodeBatchColumns(encoderColumns(columns, assetAt), least);
-            expect(data).toEqual(encodeBatchData(contents, least));
-          }
+          const entries = plain.map(entryOf);
+          const batch = columnWords(columns, assetAt);
+          const expected = wordBatch(entries);
+          expect(batch.assets).toEqual(expected.assets);
+          expect(batchDataOf(batch)).toEqual(encodeBatchData(entries));
+          const place = { mode, batchNumber };
+          expect(leavesOfWords(batch.words, place)).toEqual(leavesOfWords(expected.words, place));
         },
       ),
       { numRuns: 300 },
@@ -118,15 +116,18 @@ describe("a batch in columns", () => {
       return { ...facts, blob: hex(String(i)), createdAt: 1, updatedAt: 1 };
     });
     for (const one of plain) push(columns, one);
-    const contents = plain.map((vault, slot) =>
-      contentOf({ mode: "zk-rollup", batchNumber: 7, slot }, vault, assetAt(vault.assetIndex)),
-    );
-    expect(
-      Buffer.from(columnLeaves("zk-rollup", 7, columns, assetAt)).equals(vaultLeaves(contents)),
-    ).toBe(true);
+    const place = { mode: "zk-rollup", batchNumber: 7 } as const;
+    const whole = wordBatch(plain.map(entryOf));
+    const leaves = Buffer.from(leavesOfWords(whole.words, place));
+    expect(leaves.equals(leavesOfWords(columnWords(columns, assetAt).words, place))).toBe(true);
     const page = new VaultColumns();
     for (const one of plain.slice(66_560, 66_816)) push(page, one);
-    const leaves = Buffer.from(columnLeaves("zk-rollup", 7, page, assetAt, 66_560));
-    expect(leaves.equals(vaultLeaves(contents.slice(66_560, 66_816)))).toBe(true);
+    const { words } = columnWords(page, assetAt, null, whole.assets);
+    const part = leaves.subarray(66_560 * 32, 66_816 * 32);
+    expect(part.equals(leavesOfWords(words, place, 66_560))).toBe(true);
   });
 });
+
+const entryOf = ({ owner, assetIndex, amount, blob }: StoredVault) => {
+  return { ...assetAt(assetIndex), owner, amount, blob };
+};

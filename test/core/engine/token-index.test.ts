@@ -1,13 +1,18 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { closeOpenBatch } from "../../../core/batches/seal.ts";
 import type { Hex } from "../../../core/index.ts";
+import { Ledger } from "../../../core/ledger/ledger.ts";
+import { readLimits } from "../../../core/ledger/options.ts";
 import { Output } from "../../../core/lifecycle/verify/reference-records.ts";
 import { ReferenceTenants } from "../../../core/lifecycle/verify/reference-tenants.ts";
 import { ReferenceTokens } from "../../../core/lifecycle/verify/reference-vaults.ts";
 import { tokenIdOf } from "../../../core/protocol/blob.ts";
+import { hexToBytes } from "../../../core/protocol/hex.ts";
+import type { Store } from "../../../core/store/ports.ts";
 import { fastTokenIdOf, TokenHasher } from "../../../core/store/token-id.ts";
 import { TokenIndex } from "../../../core/store/token-index.ts";
-import { blobOf } from "./fixture.ts";
+import { blobOf, SETTLEMENT } from "./fixture.ts";
 
 /** Few shards and few places, so that tokens collide and wrap around. */
 const hash = fc
@@ -49,6 +54,35 @@ describe("the index of tokens", () => {
         }
       }),
     );
+  });
+});
+
+describe("the places of tokens", () => {
+  it("are used up by vaults alone, whatever kinds of batches follow each other", () => {
+    const ledger = new Ledger(
+      {} as Store,
+      { store: "", settlement: SETTLEMENT, environment: "sandbox" },
+      readLimits(),
+      () => {},
+      new Uint8Array(32),
+    );
+    const holder = { applicationIndex: 0, userIndex: 0, owner: new Uint8Array(20) };
+    const blobs = hexToBytes(blobOf("x".repeat(200)));
+    ledger.open("zk-rollup", 0, 0, 1);
+    const periods = 1_000;
+    for (let period = 0; period < periods; period++) {
+      ledger.blobs.place(SETTLEMENT.chainId, period % 2 === 0);
+      for (const end of [6, blobs.length]) {
+        const vault = { assetIndex: 0, amountHigh: 0, amountLow: 1, blobs, start: 0, end };
+        ledger.unsealed.open("zk-rollup").add(holder, vault, "erc721", 1, 7);
+      }
+      closeOpenBatch(ledger, "zk-rollup");
+    }
+    const { batchNumber, firstOrdinal } = ledger.unsealed.open("zk-rollup");
+    expect({ batchNumber, firstOrdinal }).toEqual({
+      batchNumber: periods,
+      firstOrdinal: 2 * periods,
+    });
   });
 });
 

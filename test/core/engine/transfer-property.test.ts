@@ -3,7 +3,8 @@ import { type Address, type Hash, type Hex, zeroAddress } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { expect, it } from "vitest";
 import { type Engine, type L1Event, MODES, type Mode, type VaultId } from "../../../core/index.ts";
-import { trustedSlots } from "../../../core/protocol/blob-batch.ts";
+import { slotsOf } from "../../../core/protocol/batch-data.ts";
+import { wordsIn } from "../../../core/protocol/blob-batch.ts";
 import { bytesToHex } from "../../../core/protocol/hex.ts";
 import { type Transfer, transfersDigest } from "../../../core/protocol/transfer.ts";
 import { transferSigner } from "../../../core/protocol/transfer-rules.ts";
@@ -413,7 +414,7 @@ class World {
       }
       apply = (model) => expect(model.transfer(records, committedAt)).toBe(true);
     } else {
-      const vaults = trustedSlots(data).flatMap((slot, i) => {
+      const vaults = slotsOf(wordsIn(data)).flatMap((slot, i) => {
         if (slot === null) return [];
         const vaultId = packVaultId({ mode, batchNumber, slot: i });
         ids.push(vaultId);

@@ -1,9 +1,10 @@
 import { keccak_256 } from "@noble/hashes/sha3.js";
 import { bytesToHex, hexToBytes } from "@noble/hashes/utils.js";
 import type { Hash, Hex, Mode } from "../../../core/model.ts";
-import { encodeBatchData } from "../../../core/protocol/batch-encoder.ts";
-import { naiveNode, naiveRoot } from "./naive-tree.ts";
-import { naiveBatchRoot, naiveLeaf, naiveStateLeaf } from "./naive-vault.ts";
+import { encodeBatchData } from "../../../core/protocol/batch-data.ts";
+import { naiveNode } from "./naive-tree.ts";
+import { naiveBatchRoot, naiveStateLeaf } from "./naive-vault.ts";
+import { naiveContent, naiveWordsOf } from "./naive-words.ts";
 
 /** What the model must be told of an asset. */
 export interface NaiveAsset {
@@ -142,17 +143,11 @@ export class NaiveLedger {
               blob: vault.blob,
             },
       );
-      // L1 takes no zero root, so one void slot alone is two.
-      if (contents.length === 1 && contents[0] === null) contents.push(null);
       // The encoding's choices are the encoder's own; that it says the same vaults is its own
       // tests' matter.
-      const dataHash: Hash = `0x${bytesToHex(keccak_256(encodeBatchData(contents, mode === "validium" ? "bytes" : "gas")))}`;
-      const root = naiveRoot(
-        contents.map((content) =>
-          content === null ? new Uint8Array(32) : hexToBytes(naiveLeaf(content).slice(2)),
-        ),
-      );
-      const batchRoot = naiveBatchRoot(mode, contents, `0x${bytesToHex(root)}`);
+      const dataHash: Hash = `0x${bytesToHex(keccak_256(encodeBatchData(contents)))}`;
+      const content = naiveContent(naiveWordsOf(contents), this.#idOf(mode, number, 0));
+      const batchRoot = naiveBatchRoot(mode, contents, content);
       const leaf = naiveStateLeaf(BigInt(number), contents.length, dataHash, batchRoot);
       return hexToBytes(leaf.slice(2));
     });

@@ -2,23 +2,13 @@ import { bytesToHex, concat, encodePacked, hexToBytes, keccak256, numberToHex } 
 import type { Hash } from "../../../core/model.ts";
 import type { VaultContent } from "../../../core/ports.ts";
 import { naiveRoot } from "./naive-tree.ts";
+import { naiveLeaf as leafOfWords, naiveWords } from "./naive-words.ts";
 
-/** Leaves and commitments by viem's `encodePacked`; shares nothing with the core's byte writing. */
+/** Commitments by viem's `encodePacked`; shares nothing with the core's byte writing. */
 
-export function naiveLeaf({
-  vaultId,
-  chainId,
-  owner,
-  assetType,
-  amount,
-  blob,
-}: VaultContent): Hash {
-  return keccak256(
-    encodePacked(
-      ["uint8", "uint64", "uint64", "address", "bytes32", "uint64", "bytes"],
-      [0, vaultId, chainId, owner, assetType, amount, blob],
-    ),
-  );
+/** The leaf of a vault whose asset has this place in its batch's manifest. */
+export function naiveLeaf(vault: VaultContent, assetIndex: number): Hash {
+  return leafOfWords(vault.vaultId, naiveWords(vault, assetIndex));
 }
 
 /** The history after a commit, from the one before it. */

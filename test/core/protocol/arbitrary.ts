@@ -27,19 +27,36 @@ const owners = fc.oneof(
 const amounts = fc.oneof(
   { weight: 3, arbitrary: fc.constant(1n) },
   { weight: 2, arbitrary: fc.integer({ min: 0, max: 62 }).map((bits) => 1n << BigInt(bits)) },
+  { weight: 1, arbitrary: fc.bigInt({ min: 2n, max: 2n ** 41n }) },
   { weight: 1, arbitrary: fc.bigInt({ min: 1n, max: MAX_AMOUNT }) },
 );
-const blobs = fc.oneof(
+const ids = fc.oneof(
+  fc.bigInt({ min: 0n, max: 2n ** 256n - 1n }),
+  fc
+    .integer({ min: 0, max: 256 })
+    .chain((bits) => fc.constantFrom(2n ** BigInt(bits) - 1n, 2n ** BigInt(bits) % 2n ** 256n)),
+);
+const blobs: fc.Arbitrary<Hex> = fc.oneof(
   { weight: 2, arbitrary: fc.constant<Hex>("0x") },
-  { weight: 4, arbitrary: fc.bigInt({ min: 0n, max: 10n ** 33n }).map(decimalBlob) },
+  { weight: 3, arbitrary: fc.bigInt({ min: 0n, max: 10n ** 33n }).map(decimalBlob) },
   { weight: 2, arbitrary: fc.integer({ min: 0, max: 12 }).map(decimalBlob) },
-  { weight: 1, arbitrary: fc.constantFrom("00", "007", "9x", "1 ").map(textBlob) },
+  { weight: 2, arbitrary: ids.map(decimalBlob) },
+  { weight: 1, arbitrary: ids.map((id) => textBlob(`{${id}}:{}`)) },
+  { weight: 1, arbitrary: ids.map((id): Hex => `0x${id.toString(16).padStart(64, "0")}`) },
+  {
+    weight: 1,
+    arbitrary: fc
+      .constantFrom("00", "007", "9x", "1 ", "{}:{}", "{01}:{}", "{1}:{x}", "}:{}", "{1}:{")
+      .map(textBlob),
+  },
   { weight: 1, arbitrary: fc.uint8Array({ minLength: 1, maxLength: 255 }).map(bytesToHex) },
 );
+/** A vault without its asset. */
+export const anyVault = fc.record({ owner: owners, amount: amounts, blob: blobs });
 const oneSlot = fc
-  .record({ asset: fewAssets, owner: owners, amount: amounts, blob: blobs })
-  .map(({ asset, ...rest }) => [{ ...asset, ...rest }]);
-/** What the encoder is made for: consecutive ids of one asset, to one owner or several in turn. */
+  .record({ asset: fewAssets, vault: anyVault })
+  .map(({ asset, vault }) => [{ ...asset, ...vault }]);
+/** Consecutive ids of one asset, to one owner or several in turn. */
 const range = fc
   .record({
     asset: fewAssets,

@@ -2,6 +2,7 @@ import { encodePacked, keccak256 } from "viem";
 import { describe, expect, it } from "vitest";
 import { BATCH_KINDS, type BatchKind, type Hash } from "../../../core/model.ts";
 import type { AssetId } from "../../../core/ports.ts";
+import { manifestHash } from "../../../core/protocol/blob-batch.ts";
 import { assetsHash, consentDigest } from "../../../core/protocol/consent.ts";
 import {
   batchRoot,
@@ -116,10 +117,10 @@ describe("issuers' consents", () => {
           assets.map((each) => ({ ...idOf(each), issuerEpoch: BigInt(each.issuerEpoch) })),
         ),
       ).toBe(hash);
-    for (const { digest, ...consent } of consents)
-      expect(
-        consentDigest(SETTLEMENT, { ...consent, batchNumber: Number(consent.batchNumber) }),
-      ).toBe(digest);
+    for (const { digest, batchNumber, vaultCount, ...consent } of consents) {
+      const numbers = { batchNumber: Number(batchNumber), vaultCount: Number(vaultCount) };
+      expect(consentDigest(SETTLEMENT, { ...consent, ...numbers })).toBe(digest);
+    }
   });
 
   it("hash the assets with fixed widths", () => {
@@ -141,23 +142,28 @@ describe("issuers' consents", () => {
     expect(() => assetsHash([{ ...a, issuerEpoch: 1n << 64n }])).toThrow(invalid);
   });
 
-  it("differ by mode, number, content, assets, chain and contract", () => {
+  it("differ by mode, number, slots, content, manifest, assets, chain and contract", () => {
     const consent = {
       mode: "validium",
       batchNumber: 3,
+      vaultCount: 8,
       content,
+      manifest: manifestHash(named),
       assetsHash: assetsHash(named),
     } as const;
     const digests = [
       consentDigest(SETTLEMENT, consent),
       consentDigest(SETTLEMENT, { ...consent, mode: "zk-rollup" }),
       consentDigest(SETTLEMENT, { ...consent, batchNumber: 4 }),
+      consentDigest(SETTLEMENT, { ...consent, vaultCount: 9 }),
       consentDigest(SETTLEMENT, { ...consent, content: derivedHash("other") }),
+      consentDigest(SETTLEMENT, { ...consent, manifest: manifestHash(named.slice(1)) }),
       consentDigest(SETTLEMENT, { ...consent, assetsHash: assetsHash(named.slice(1)) }),
       consentDigest({ ...SETTLEMENT, chainId: 1n }, consent),
       consentDigest({ ...SETTLEMENT, contract: `0x${"22".repeat(20)}` }, consent),
     ];
     expect(new Set(digests).size).toBe(digests.length);
     expect(() => consentDigest(SETTLEMENT, { ...consent, batchNumber: -1 })).toThrow(invalid);
+    expect(() => consentDigest(SETTLEMENT, { ...consent, vaultCount: 0 })).toThrow(invalid);
   });
 });

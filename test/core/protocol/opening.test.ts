@@ -2,12 +2,12 @@ import { DasContextJs } from "@crate-crypto/node-eth-kzg";
 import { describe, expect, it } from "vitest";
 import type { Hash } from "../../../core/model.ts";
 import type { VaultEntry } from "../../../core/protocol/batch-data.ts";
-import { placeVaults } from "../../../core/protocol/batch-decoder.ts";
+import { placeVaults } from "../../../core/protocol/batch-data.ts";
 import * as blobBatch from "../../../core/protocol/blob-batch.ts";
 import { bytesToHex, hexToBytes } from "../../../core/protocol/hex.ts";
 import { evaluationPoint, versionedHash } from "../../../core/protocol/kzg.ts";
 import { batchRoot, manifestRoot } from "../../../core/protocol/manifest.ts";
-import { elementPlaces, type OpenedVault, openedProof } from "../../../core/protocol/opening.ts";
+import { type OpenedVault, openedProof } from "../../../core/protocol/opening.ts";
 import { verifyVaultProof } from "../../../core/protocol/proof.ts";
 import { decimalBlob } from "../naive/naive-vault.ts";
 import { textBlob } from "./arbitrary.ts";
@@ -52,7 +52,7 @@ function proving(slots: readonly (VaultEntry | null)[], change: Partial<blobBatc
   const prove = (slot: number, places?: readonly number[]): OpenedVault => {
     const vault = vaults[slot];
     if (!vault) throw new Error(`slot ${slot} holds no vault`);
-    const opened = (places ?? elementPlaces(batch, slot, vault)).map((place) => open(place));
+    const opened = (places ?? blobBatch.elementPlaces(batch, slot)).map((place) => open(place));
     return openedProof({ ...batch, versionedHashes }, vault, opened);
   };
   return {

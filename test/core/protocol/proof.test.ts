@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Hash, Mode } from "../../../core/model.ts";
 import type { VaultContent, VaultProof } from "../../../core/ports.ts";
-import { decodeBatch, placeVaults } from "../../../core/protocol/batch-decoder.ts";
+import { batchLeaves, decodeBatch, placeVaults } from "../../../core/protocol/batch-data.ts";
 import { BatchTree } from "../../../core/protocol/batch-tree.ts";
 import { batchHeaderHash, stateLeaf } from "../../../core/protocol/commitment.ts";
 import { bytesToHex, hexToBytes } from "../../../core/protocol/hex.ts";
@@ -15,7 +15,6 @@ import {
   verifyVaultMultiproof,
   verifyVaultProof,
 } from "../../../core/protocol/proof.ts";
-import { vaultLeaves } from "../../../core/protocol/vault.ts";
 import type { MultiproofVector, ProofVector } from "./vectors.ts";
 import { contentOf, derivedHash, SETTLEMENT, vectors } from "./vectors.ts";
 
@@ -27,10 +26,10 @@ const path: StatePath = {
   countValidium: Number(file.statePath.countValidium),
   countRollup: Number(file.statePath.countRollup),
 };
-const { slots, assets } = decodeBatch(hexToBytes(file.data));
+const { slots, assets, words } = decodeBatch(hexToBytes(file.data));
 const vaults = placeVaults(slots, file.mode as Mode, Number(file.batchNumber));
 const present = vaults.filter((vault) => vault !== null);
-const tree = new BatchTree(vaultLeaves(vaults));
+const tree = new BatchTree(batchLeaves({ words }, file.mode, Number(file.batchNumber)));
 const batch = { tree, assets };
 const invalid = expect.objectContaining({ code: "validation_failed" });
 const WRONG_ROOTS = [

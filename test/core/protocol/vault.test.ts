@@ -1,20 +1,36 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { MAX_AMOUNT, MODES, type Mode } from "../../../core/model.ts";
-import { placeVaults } from "../../../core/protocol/batch-decoder.ts";
-import { bytesToHex, unpackHashes } from "../../../core/protocol/hex.ts";
+import { batchLeaves, type VaultEntry, wordBatch } from "../../../core/protocol/batch-data.ts";
+import { bytesToHex, hexToBytes, unpackHashes } from "../../../core/protocol/hex.ts";
+import { packVaultId, unpackVaultId } from "../../../core/protocol/vault.ts";
 import {
-  packVaultId,
-  unpackVaultId,
+  leavesOfWords,
+  readWords,
   vaultLeaf,
-  vaultLeaves,
-} from "../../../core/protocol/vault.ts";
-import { naiveLeaf } from "../naive/naive-vault.ts";
-import { anySlots } from "./arbitrary.ts";
+  type WordVault,
+  wordsOf,
+} from "../../../core/protocol/words.ts";
+import { decimalBlob, naiveLeaf } from "../naive/naive-vault.ts";
+import {
+  type NaiveWords,
+  naiveLeaf as naiveLeafOf,
+  naiveVault,
+  naiveWords,
+  naiveWordsOf,
+} from "../naive/naive-words.ts";
+import { anySlots, anyVault } from "./arbitrary.ts";
 import { contentOf, vectors } from "./vectors.ts";
 
 const file = vectors("vaults");
 const invalid = expect.objectContaining({ code: "validation_failed" });
+const VAULT: VaultEntry = {
+  chainId: 1n,
+  owner: `0x${"11".repeat(20)}`,
+  assetType: `0x${"22".repeat(32)}`,
+  amount: 1n,
+  blob: "0x",
+};
 
 describe("vault ids", () => {
   it("are mode, batch number and slot, and nothing else", () => {
@@ -51,65 +67,127 @@ describe("vault ids", () => {
   });
 });
 
-describe("vault leaves", () => {
-  it.each(file.vectors)(
-    "vault $vault.vaultId, blob $vault.blob",
-    ({ vault, leaf, mode, batchNumber, slot }) => {
-      const content = contentOf(vault);
-      expect(bytesToHex(vaultLeaf(content))).toBe(leaf);
-      expect(naiveLeaf(content)).toBe(leaf);
-      expect(unpackVaultId(content.vaultId)).toEqual({
-        mode,
-        batchNumber: Number(batchNumber),
-        slot: Number(slot),
-      });
-    },
-  );
+describe("the words of vaults", () => {
+  it.each(file.vectors)("vault $vault.vaultId, blob $vault.blob", (vector) => {
+    const { vault, assetIndex, words, leaf, mode, batchNumber, slot } = vector;
+    const content = contentOf(vault);
+    const index = Number(assetIndex);
+    const { head, rest } = wordsOf(bytesOf(content, index));
+    expect([bytesToHex(head), ...partsOf(rest)]).toEqual(words);
+    expect(bytesToHex(vaultLeaf(content, index))).toBe(leaf);
+    expect(naiveLeaf(content, index)).toBe(leaf);
+    expect(unpackVaultId(content.vaultId)).toEqual({
+      mode,
+      batchNumber: Number(batchNumber),
+      slot: Number(slot),
+    });
+  });
 
-  it("of a whole batch are those of its vaults, zero where a slot is void", () => {
+  it.each(file.notWords)("none of $name", ({ words: [head = "0x", ...parts] }) => {
+    const rest = Uint8Array.from(parts.flatMap((part) => [...hexToBytes(part, 31)]));
+    expect(readWords({ head: hexToBytes(head, 32), rest })).toBeNull();
+  });
+
+  it("are the naive writer's, and are read as the vault", () => {
     fc.assert(
-      fc.property(anySlots, fc.constantFrom(...MODES), (slots, mode) => {
-        const vaults = placeVaults(slots, mode, 7);
-        const expected = vaults.map((vault) =>
-          vault === null ? `0x${"00".repeat(32)}` : naiveLeaf(vault),
+      fc.property(anyVault, fc.nat(254), (vault, assetIndex) => {
+        const content = bytesOf(vault, assetIndex);
+        const { head, rest } = wordsOf(content);
+        const naive = naiveWords(vault, assetIndex);
+        expect(bytesToHex(head)).toBe(`0x${naive.head}`);
+        expect(bytesToHex(rest)).toBe(`0x${naive.rest.join("")}`);
+        expect(readWords({ head, rest })).toEqual(content);
+        expect(naiveVault(naive)).toEqual({ ...vault, assetIndex });
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("are read without a fault whatever they are, and then as the naive reader reads them", () => {
+    const words = fc
+      .tuple(
+        fc.oneof(fc.integer({ min: 0, max: 255 }), fc.integer({ min: 0x10, max: 0x69 })),
+        fc.uint8Array({ minLength: 31, maxLength: 31 }),
+        fc.oneof(fc.constant(0), fc.nat(255)),
+        fc.nat(255),
+      )
+      .map(([tag, head, fill, first]) => ({
+        head: Uint8Array.of(tag, ...head.map((byte, i) => (i > 20 && fill === 0 ? 0 : byte))),
+        rest: new Uint8Array(31 * (tag & 15)).fill(fill).fill(first, 0, 1),
+      }));
+    fc.assert(
+      fc.property(words, ({ head, rest }) => {
+        const read = readWords({ head, rest });
+        const parts = partsOf(rest).map((part) => part.slice(2));
+        const naive = naiveVault({ head: bytesToHex(head).slice(2), rest: parts });
+        expect(read && { ...hexOf(read), assetIndex: read.assetIndex }).toEqual(
+          naive !== null && naive.assetIndex < 255 ? naive : null,
         );
-        expect(unpackHashes(vaultLeaves(vaults))).toEqual(expected);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it("have leaves in their places, in a batch longer than a chunk too", () => {
+    const slots = Array.from({ length: 3000 }, (_, slot) =>
+      slot % 1023 === 17 ? null : { ...VAULT, blob: decimalBlob(slot) },
+    );
+    const naive = naiveWordsOf(slots);
+    for (const mode of MODES) {
+      const leaves = unpackHashes(batchLeaves(wordBatch(slots), mode, 7));
+      for (const slot of [0, 17, 18, 1023, 1024, 1039, 1040, 1041, 2047, 2048, 2999]) {
+        const vaultId = packVaultId({ mode, batchNumber: 7, slot });
+        expect(leaves[slot]).toBe(naiveLeafOf(vaultId, naive[slot] as NaiveWords));
+      }
+    }
+  });
+
+  it("give a part of a batch the leaves of the whole", () => {
+    fc.assert(
+      fc.property(anySlots, fc.nat(30), fc.constantFrom(...MODES), (slots, start, mode) => {
+        const { words } = wordBatch(slots);
+        const place = { mode, batchNumber: 7 };
+        const first = Math.min(start, words.count - 1);
+        const part = words.slice(first, words.count - first);
+        const whole = unpackHashes(leavesOfWords(words, place));
+        expect(unpackHashes(leavesOfWords(part, place, first))).toEqual(whole.slice(first));
       }),
       { numRuns: 50 },
     );
   });
 
-  it("of a batch longer than a chunk are in their places", () => {
-    const vault = contentOf(file.vectors[0]?.vault ?? never());
-    const slots = Array.from({ length: 9000 }, (_, slot) =>
-      slot % 1023 === 17 ? null : { ...vault, vaultId: BigInt(slot) },
-    );
-    const leaves = unpackHashes(vaultLeaves(slots));
-    for (const slot of [0, 17, 18, 1023, 1024, 1039, 1040, 1041, 4095, 4096, 8191, 8192, 8999]) {
-      const content = slots[slot] ?? null;
-      expect(leaves[slot]).toBe(content === null ? `0x${"00".repeat(32)}` : naiveLeaf(content));
-    }
-  });
-
   it("refuse content out of bounds", () => {
-    const vault = contentOf(file.vectors[0]?.vault ?? never());
-    const withAmount = (amount: bigint) => () => vaultLeaf({ ...vault, amount });
+    const vault = { ...VAULT, vaultId: 0n };
+    const withAmount = (amount: bigint) => () => vaultLeaf({ ...vault, amount }, 0);
     const outOfRange = expect.objectContaining({ code: "amount_out_of_range" });
     expect(withAmount(0n)).toThrow(outOfRange);
     expect(withAmount(-1n)).toThrow(outOfRange);
     expect(withAmount(MAX_AMOUNT + 1n)).toThrow(outOfRange);
-    expect(() => vaultLeaf({ ...vault, blob: `0x${"31".repeat(256)}` })).toThrow(
+    expect(() => vaultLeaf({ ...vault, blob: `0x${"31".repeat(256)}` }, 0)).toThrow(
       expect.objectContaining({ code: "blob_invalid" }),
     );
-    expect(() => vaultLeaf({ ...vault, blob: "0x3" })).toThrow(invalid);
-    expect(() => vaultLeaf({ ...vault, blob: "0xzz" })).toThrow(invalid);
-    expect(() => vaultLeaf({ ...vault, owner: "0x1234" })).toThrow(invalid);
-    expect(() => vaultLeaf({ ...vault, assetType: `0x${"ab".repeat(33)}` })).toThrow(invalid);
-    expect(() => vaultLeaf({ ...vault, chainId: 1n << 64n })).toThrow(invalid);
-    expect(() => vaultLeaf({ ...vault, vaultId: 1n << 60n })).toThrow(invalid);
+    expect(() => vaultLeaf({ ...vault, blob: "0x3" }, 0)).toThrow(invalid);
+    expect(() => vaultLeaf({ ...vault, blob: "0xzz" }, 0)).toThrow(invalid);
+    expect(() => vaultLeaf({ ...vault, owner: "0x1234" }, 0)).toThrow(invalid);
+    expect(() => vaultLeaf({ ...vault, vaultId: 1n << 60n }, 0)).toThrow(invalid);
+    expect(() => vaultLeaf(vault, 255)).toThrow(invalid);
+    expect(() => vaultLeaf(vault, -1)).toThrow(invalid);
   });
 });
 
-function never(): never {
-  throw new Error("the vector file is empty");
+type Content = Pick<VaultEntry, "owner" | "amount" | "blob">;
+
+function bytesOf({ owner, amount, blob }: Content, assetIndex: number): WordVault {
+  return { assetIndex, owner: hexToBytes(owner, 20), amount, blob: hexToBytes(blob) };
+}
+
+function hexOf({ owner, amount, blob }: WordVault): Content {
+  return { owner: bytesToHex(owner), amount, blob: bytesToHex(blob) };
+}
+
+/** The continuations, each as hex. */
+function partsOf(rest: Uint8Array) {
+  return Array.from({ length: rest.length / 31 }, (_, i) =>
+    bytesToHex(rest.subarray(31 * i, 31 * (i + 1))),
+  );
 }

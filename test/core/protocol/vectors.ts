@@ -63,7 +63,6 @@ export interface VectorFiles {
       blob: Hex;
       elements: readonly Hash[];
     }[];
-    tooLong: readonly { name: string; amount: string; blob: Hex }[];
     nobodys: readonly { name: string; elements: readonly Hash[] }[];
     contents: readonly {
       vaultCount: string;
@@ -112,7 +111,9 @@ export interface VectorFiles {
     consents: readonly {
       mode: Mode;
       batchNumber: string;
+      vaultCount: string;
       content: Hash;
+      manifest: Hash;
       assetsHash: Hash;
       digest: Hash;
     }[];
@@ -197,11 +198,14 @@ export interface VectorFiles {
   vaults: {
     vectors: readonly {
       vault: VaultVector;
+      assetIndex: string;
+      words: readonly Hex[];
       leaf: Hash;
       mode: Mode;
       batchNumber: string;
       slot: string;
     }[];
+    notWords: readonly { name: string; words: readonly Hex[] }[];
     refusedVaultIds: readonly string[];
   };
 }
