@@ -119,8 +119,8 @@ describe("a vault's receipt", () => {
           "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a20": 31337n,
         },
         "count": 3,
-        "root": "0xd5ba31159804fa01dddd8f8c421ef2c5390da09e5d629e9f7aa707a55cfcd435",
-        "signature": "0x957883bf1ebb3238082d0f7372caac78bde25ca830ea765a84f138dd228077a52c839e989757e46f1e92eab53a27d81a405a91486bed6390d279c1fef7b3d87b1c",
+        "root": "0x234acac540adc1ccb9f44a6218bd8fedd92b4ce9c52c9f5d5b424e15aece9c72",
+        "signature": "0xd85c7e305f28586cb1a6358894b649d340ef305179c98334f4bfe215f75966637a7aa2bf342e2d83e25ddd2ba3e33cdb9b3e637c08e78e52253c0fd38321737f1b",
         "signer": "0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A",
         "time": 1893456000000,
       }
