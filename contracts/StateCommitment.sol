@@ -3,16 +3,34 @@ pragma solidity 0.8.37;
 
 import {IDeployment} from "./interfaces/IStateCommitment.sol";
 import {ITransfers} from "./interfaces/ITransfers.sol";
-import {Vault, checkedDelay} from "./interfaces/Model.sol";
-import {BlobVaults} from "./libraries/BlobVaults.sol";
+import {checkedDelay} from "./interfaces/Model.sol";
 import {Administration} from "./state/Administration.sol";
 import {Commits} from "./state/Commits.sol";
 import {GUARDIAN, OPERATOR} from "./state/Roles.sol";
 import {Withdrawals} from "./state/Withdrawals.sol";
 
 /// @title The settlement contract: append-only state of all mints, and the exit of their owners.
-/// @notice No proxy and no upgrade. A successor is a new contract and imports nothing. This
-/// contract keeps its minter roles, so that owners can always withdraw.
+///
+/// @notice A token's way through this contract:
+///
+///   1. Somebody registers the token ({AssetRegistry-registerAsset}). That grants nothing: the
+///      token's own minter role decides whether anything is minted.
+///   2. Mints happen outside, for nothing. Each one is a vault: an owner, an asset, an amount and a
+///      minting blob.
+///   3. The operator commits vaults in batches ({Commits}). L1 keeps a hash for each batch.
+///   4. Owners may give vaults away by signed records, which the operator commits too
+///      ({Transfers}).
+///   5. The owner withdraws ({Withdrawals}, {Transfers-withdrawTransferred}): a proof shows that a
+///      batch holds the vault, and this contract mints the token. No operator takes part.
+///   6. If two vaults hold one ERC-721 token, anybody voids the later one before it matures
+///      ({VaultRecords-voidDuplicate}).
+///
+/// Three pieces of code run on this one storage, because one contract could not hold them: commits
+/// and withdrawals here, transfers in {Transfers}, all else in {Administration}. {fallback} finds
+/// the piece by the function's selector.
+///
+/// No proxy and no upgrade. A successor is a new contract and imports nothing. This contract keeps
+/// its minter roles, so that owners can always withdraw.
 contract StateCommitment is Commits, IDeployment {
     struct Config {
         /// @dev Schedules operators and committees. A time lock or multisig.
@@ -100,18 +118,5 @@ contract StateCommitment is Commits, IDeployment {
             selector == ITransfers.revokeSession.selector ||
             selector == ITransfers.session.selector ||
             selector == ITransfers.cancelTransfers.selector;
-    }
-
-    /// @dev Here for the usual vaults, by the {Administration} for the others, whose code would not
-    /// fit.
-    function _opened(
-        Vault memory vault,
-        uint256 assetIndex,
-        BlobVaults.Batch memory batch,
-        bytes32[] calldata path
-    ) internal view override returns (bool) {
-        uint256 head = BlobVaults.headOf(vault, assetIndex);
-        if (head != 0) return BlobVaults.openedHead(vault.vaultId, head, batch, path);
-        return Administration(administrationCode).opened(vault, assetIndex, batch, path);
     }
 }

@@ -22,8 +22,20 @@ import {VaultRecords} from "./state/VaultRecords.sol";
 import {Withdrawals} from "./state/Withdrawals.sol";
 
 /// @title Withdrawals of tokens that live on this chain, while another chain holds the state.
-/// @notice No proxy, no upgrade, no operator, and nobody can pause it. Its administrator can only
-/// name another committee, after the delay.
+///
+/// @notice The way of a vault from the source to its owner here:
+///
+///   1. The source commits a batch. A committee waits until that is final, and signs the source's
+///      new state for this mirror.
+///   2. Anybody brings the signatures ({advance}). The new state must begin with the accepted one,
+///      and grow in one mode: a step.
+///   3. Anybody shows that a batch is in the step ({importBatch}). This contract keeps the batch's
+///      header, with the time and the number of the step.
+///   4. The owner withdraws as on the source ({Withdrawals}). Maturity counts from the step, so that
+///      a watcher of this chain has all of it to void a duplicate ({VaultRecords-voidDuplicate}).
+///
+/// No proxy, no upgrade, no operator, and nobody can pause it. Its administrator can only name
+/// another committee, after the delay.
 contract StateMirror is
     IStateMirror,
     Committee,

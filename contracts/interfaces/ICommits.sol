@@ -37,8 +37,6 @@ interface ICommits {
     error HistoryMismatch(bytes32 expected, bytes32 given);
     /// @notice The mode has taken 2^32 - 1 batches.
     error StateFull();
-    /// @notice The root of the vault tree is zero: the batch holds nothing.
-    error BatchRootZero();
     /// @notice A batch has 1 to 2^20 vaults.
     error VaultCountInvalid(uint32 vaultCount);
     /// @notice The consent that begins there breaks off, or names an asset that the manifest does
@@ -52,7 +50,7 @@ interface ICommits {
     /// BatchData, and a malformed table of assets with `ManifestInvalid` of Manifest.
     /// @param previous The {history} that the batch follows, of both modes.
     /// @param batchNumber The next of its mode.
-    /// @param data The batch data, in the grammar of docs/protocol.md 4.
+    /// @param data The batch data, in the format of docs/protocol.md 4.
     /// @param consents The issuers' consents, one behind the other, in the format of
     /// docs/protocol.md 5. A missing or invalid consent does not revert the commit: L1 leaves its
     /// assets out ({AssetsLeftOut}).
@@ -86,7 +84,7 @@ interface ICommits {
     /// @notice Appends a batch whose vaults are the blobs of this transaction, all of them: 1 to 6.
     /// Operator only, and not while paused. The caller must be a plain account, so that one
     /// transaction commits its blobs once.
-    /// @dev L1 reads no blob; a withdrawal opens the vault's own elements. On a chain without the
+    /// @dev L1 reads no blob; a withdrawal opens the vault's own words. On a chain without the
     /// point evaluation precompile it reverts (`NoPointEvaluation` of the library BlobVaults).
     /// @param previous The {history} that the batch follows, of both modes.
     /// @param batchNumber The next of its mode, zk-rollup.

@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {
-    BatchHeader,
-    Vault,
-    VaultPath,
-    WithdrawalGroup,
-    WithdrawalTerms
-} from "./Model.sol";
+import {BatchHeader, Vault, VaultPath, WithdrawalGroup, WithdrawalTerms} from "./Model.sol";
 
 /// @title Withdrawals: whoever proves a vault and has its owner's authorization mints the token.
 interface IWithdrawals {
@@ -28,9 +22,9 @@ interface IWithdrawals {
     error BatchBeforeRegistration(uint64 vaultId, uint64 since);
     /// @notice The token lives on another chain.
     error OtherChain(uint64 chainId);
-    /// @notice An amount is 1 to 2^63 - 1, and 1 for an ERC-721.
+    /// @notice The amount of an ERC-721 is 1.
     error AmountInvalid(uint64 vaultId, uint64 amount);
-    /// @notice A blob has no byte for an ERC-20, and 1 to 255 bytes for other tokens.
+    /// @notice A minting blob has no byte for an ERC-20, and at least one for other tokens.
     error BlobLengthInvalid(uint64 vaultId, uint256 length);
     /// @notice An ERC-721 vault can be withdrawn from this time on, so that a duplicate can be
     /// voided before.

@@ -38,7 +38,7 @@ enum BlobScheme {
     Raw32
 }
 
-/// @dev A vault's whole content: the preimage of its leaf.
+/// @dev A vault's whole content. {VaultWords} makes its words of it, and of its asset's place.
 struct Vault {
     /// @dev Mode, batch number and slot: the vault's place in the state.
     uint64 vaultId;
@@ -64,7 +64,7 @@ struct BatchHeader {
 /// @dev The proof that leads from a vault and its asset to the batch root; docs/protocol.md 2.
 struct VaultPath {
     /// @dev In the vault tree, from the leaf upwards, as many as its height. For a blob batch: what
-    /// opens the vault's elements, as docs/protocol.md 6 says.
+    /// opens the vault's words, as docs/protocol.md 6 says.
     bytes32[] siblings;
     /// @dev The asset's place in the batch's manifest.
     uint8 assetIndex;

@@ -74,6 +74,15 @@ library Manifest {
         }
     }
 
+    /// @notice Hash of a packed list. Places in the list are bound with it.
+    function hashOf(bytes calldata packed) internal pure returns (bytes32 hash) {
+        assembly ("memory-safe") {
+            let free := mload(0x40)
+            calldatacopy(free, packed.offset, packed.length)
+            hash := keccak256(free, packed.length)
+        }
+    }
+
     /// @notice The root over the assets of a packed list; zero when there is none.
     /// @param leftOut Bit i makes the leaf of asset i zero.
     function root(bytes calldata packed, uint256 leftOut) internal pure returns (bytes32) {

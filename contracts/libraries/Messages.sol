@@ -22,7 +22,7 @@ library Messages {
         "MirroredState(uint64 sourceChainId,address sourceContract,uint64 countValidium,uint64 countRollup,bytes32 commitment,uint64 epoch)"
     );
     bytes32 private constant ISSUER_CONSENT_TYPEHASH = keccak256(
-        "IssuerConsent(uint8 mode,uint64 batchNumber,bytes32 content,bytes32 assetsHash)"
+        "IssuerConsent(uint8 mode,uint64 batchNumber,uint32 vaultCount,bytes32 content,bytes32 manifest,bytes32 assetsHash)"
     );
     bytes32 private constant LISTED_VAULT_TYPEHASH = keccak256(
         "ListedVault(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity)"
@@ -130,10 +130,14 @@ library Messages {
     }
 
     /// @notice An issuer consents to every vault of its assets in the batch.
+    /// @param manifest Hash of all assets of the batch. A vault's words name only a place in them.
+    /// @param assetsHash Hash of the issuer's own assets, with their epochs.
     function issuerConsent(
         uint256 mode,
         uint256 batchNumber,
+        uint256 vaultCount,
         bytes32 content,
+        bytes32 manifest,
         bytes32 assetsHash
     ) internal pure returns (bytes32 hash) {
         bytes32 typeHash = ISSUER_CONSENT_TYPEHASH;
@@ -142,9 +146,11 @@ library Messages {
             mstore(free, typeHash)
             mstore(add(free, 0x20), mode)
             mstore(add(free, 0x40), batchNumber)
-            mstore(add(free, 0x60), content)
-            mstore(add(free, 0x80), assetsHash)
-            hash := keccak256(free, 0xa0)
+            mstore(add(free, 0x60), vaultCount)
+            mstore(add(free, 0x80), content)
+            mstore(add(free, 0xa0), manifest)
+            mstore(add(free, 0xc0), assetsHash)
+            hash := keccak256(free, 0xe0)
         }
     }
 

@@ -42,31 +42,6 @@ library StateProof {
         }
     }
 
-    /// @notice The leaf of a vault. It binds the vault's place.
-    /// @dev keccak256(0x00 ‖ vaultId(8) ‖ chainId(8) ‖ owner(20) ‖ assetType(32) ‖ amount(8) ‖
-    /// blob). Fields are written from the back, so that each one overwrites the leading zeros of
-    /// the next.
-    function vaultLeaf(Vault memory vault) internal pure returns (bytes32 hash) {
-        (uint256 vaultId, uint256 chainId, address owner, uint256 assetType, uint256 amount) = (
-            vault.vaultId,
-            vault.chainId,
-            vault.owner,
-            vault.assetType,
-            vault.amount
-        );
-        bytes memory blob = vault.blob;
-        assembly ("memory-safe") {
-            let free := mload(0x40)
-            let length := mload(blob)
-            mcopy(add(free, 77), add(blob, 32), length)
-            mstore(add(free, 45), amount)
-            mstore(add(free, 37), assetType)
-            mstore(add(free, 5), owner)
-            mstore(free, or(or(shl(184, vaultId), shl(120, chainId)), shr(40, owner)))
-            hash := keccak256(free, add(77, length))
-        }
-    }
-
     /// @notice keccak256(0x02 ‖ batchNumber(8) ‖ vaultCount(4) ‖ dataHash(32) ‖ batchRoot(32)).
     function stateLeaf(
         uint64 batchNumber,
@@ -205,25 +180,22 @@ library StateProof {
         }
     }
 
-    /// @notice Whether the vault is in a batch of this root and count, at the slot of its id. The
-    /// caller checks the batch number.
+    /// @notice Whether the leaf is in a batch of this root and count, at the slot of its vault's
+    /// id. The caller checks the batch number.
     /// @param manifestRoot Of {manifestRootOf}, for the vault's asset.
-    function verifyVaultUnder(
-        Vault memory vault,
+    function verifyLeafUnder(
+        uint64 vaultId,
+        bytes32 leaf,
         bytes32 manifestRoot,
         bytes32 batchRoot,
         uint32 vaultCount,
         bytes32[] calldata siblings
     ) internal pure returns (bool) {
-        uint256 slot = vault.vaultId & SLOT_MASK;
+        uint256 slot = vaultId & SLOT_MASK;
         return
             slot < vaultCount &&
             isHeight(siblings.length, vaultCount) &&
-            Manifest.batchRoot(
-                vault.vaultId >> 63,
-                manifestRoot,
-                fold(vaultLeaf(vault), slot, siblings)
-            ) ==
+            Manifest.batchRoot(vaultId >> 63, manifestRoot, fold(leaf, slot, siblings)) ==
                 batchRoot;
     }
 

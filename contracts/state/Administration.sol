@@ -2,8 +2,7 @@
 pragma solidity 0.8.37;
 
 import {IDeployment, IHistory} from "../interfaces/IStateCommitment.sol";
-import {Mode, Vault} from "../interfaces/Model.sol";
-import {BlobVaults} from "../libraries/BlobVaults.sol";
+import {Mode} from "../interfaces/Model.sol";
 import {StateProof} from "../libraries/StateProof.sol";
 import {Cancellations} from "./OwnerSignatures.sol";
 import {Issuers} from "./Issuers.sol";
@@ -16,8 +15,7 @@ interface ITransferable {
 }
 
 /// @title What the settlement contract does apart from commits and withdrawals: who may act, which
-/// assets there are, which duplicate is void, what an owner cancels, what the state is, and whether
-/// blobs hold a vault.
+/// assets there are, which duplicate is void, what an owner cancels, and what the state is.
 /// @dev Its code runs on the settlement contract's storage, and nothing can replace it. Both
 /// together would be larger than a chain's limit for one contract. It has no roles in its own
 /// storage, and nothing depends on that storage. It has no constructor and no immutable value, so
@@ -78,16 +76,6 @@ contract Administration is Issuers, VaultRecords, Cancellations, PublishedDomain
         if (IDeployment(address(this)).transfersCode() == address(0)) return false;
         (bool answered, uint256 yes) = _ask(token, abi.encodeCall(ITransferable.transferable, ()));
         return answered && yes == 1;
-    }
-
-    /// @notice {BlobVaults-opened}; it reads no storage.
-    function opened(
-        Vault calldata vault,
-        uint256 assetIndex,
-        BlobVaults.Batch calldata batch,
-        bytes32[] calldata path
-    ) external view returns (bool) {
-        return _opened(vault, assetIndex, batch, path);
     }
 
     function _domain() internal view override returns (bytes32) {

@@ -14,6 +14,27 @@ import {Appending} from "./Appending.sol";
 import {Withdrawals} from "./Withdrawals.sol";
 
 /// @title The append-only state: one incremental Merkle tree of batches per mode.
+///
+/// @notice The way of a batch into the state. The operator calls one of three functions, which tell
+/// where the vaults' words are:
+///
+///   {commitRollupBatch}    in the call's own data. L1 hashes all of them.
+///   {commitBlobBatch}      in the blobs of the transaction. L1 reads none of them.
+///   {commitValidiumBatch}  with a committee. L1 gets the root, and counts the signatures.
+///
+///   1. The operator's account, the batch number and the history must be the next ones
+///      ({Appending}). So a batch is committed once, behind those that its sender knew.
+///   2. Each asset of the manifest must be registered ({_termsOf}).
+///   3. The batch gets its content: the root of the vault tree, or the hash of the blobs.
+///   4. Assets whose issuer has not consented are left out ({_leftOut}). A leaf of zero stands in
+///      their place in the manifest, and all else stays as it is.
+///   5. Content and manifest make the batch root. In validium the committee signs the root of the
+///      whole manifest.
+///   6. The batch's header is stored, and its leaf completes the state tree and the history
+///      ({Appending-_append}).
+///
+/// No step reads a tag, an amount or a minting blob. Words that are no vault's words stay in the
+/// state and pay nobody ({VaultWords}).
 abstract contract Commits is Appending, Withdrawals, ICommits {
     /// @dev Most gas that an issuer's wallet contract can use in a commit.
     uint256 private constant CONSENT_GAS = 100_000;
@@ -44,12 +65,12 @@ abstract contract Commits is Appending, Withdrawals, ICommits {
         (bytes32 content, uint256 vaultCount) = BatchData.root(
             data,
             (1 << 63) | (batchNumber << 20),
-            terms,
             ROLLUP_VAULTS
         );
         uint256 leftOut = _leftOut(
             Mode.ZkRollup,
             batchNumber,
+            uint32(vaultCount),
             content,
             assets,
             terms,
@@ -69,40 +90,6 @@ abstract contract Commits is Appending, Withdrawals, ICommits {
     }
 
     /// @inheritdoc ICommits
-    function commitValidiumBatch(
-        bytes32 previous,
-        uint64 batchNumber,
-        bytes32 content,
-        uint32 vaultCount,
-        bytes32 dataHash,
-        bytes calldata assets,
-        bytes calldata attestation,
-        bytes calldata consents
-    ) external {
-        uint256 head = _beforeCommit(previous, Mode.Validium, batchNumber);
-        (uint256[] memory terms, uint256 issued) = _termsOf(assets);
-        uint256 leftOut = _leftOut(
-            Mode.Validium,
-            batchNumber,
-            content,
-            assets,
-            terms,
-            issued,
-            consents
-        );
-        bytes32 batchRoot = _batchRoot(Mode.Validium, assets, 0, content);
-        if (vaultCount == 0 || vaultCount > MAX_BATCH_VAULTS) revert VaultCountInvalid(vaultCount);
-        uint64 epoch = uint64(head >> EPOCH);
-        _checkAttestation(
-            Messages.validiumBatch(previous, batchNumber, batchRoot, vaultCount, dataHash, epoch),
-            epoch,
-            attestation
-        );
-        if (leftOut != 0) batchRoot = _batchRoot(Mode.Validium, assets, leftOut, content);
-        _append(head, previous, Mode.Validium, batchNumber, batchRoot, vaultCount, dataHash);
-    }
-
-    /// @inheritdoc ICommits
     function commitBlobBatch(
         bytes32 previous,
         uint64 batchNumber,
@@ -118,11 +105,12 @@ abstract contract Commits is Appending, Withdrawals, ICommits {
         bytes32[] memory versionedHashes = BlobVaults.committed();
         if (vaultCount == 0 || vaultCount > versionedHashes.length * BlobVaults.BLOB_ELEMENTS)
             revert VaultCountInvalid(vaultCount);
-        bytes32 content = BlobVaults.content(vaultCount, keccak256(assets), versionedHashes);
+        bytes32 content = BlobVaults.content(vaultCount, Manifest.hashOf(assets), versionedHashes);
         emit BlobsCommitted(batchNumber, assets, versionedHashes);
         uint256 leftOut = _leftOut(
             Mode.ZkRollup,
             batchNumber,
+            vaultCount,
             content,
             assets,
             terms,
@@ -131,6 +119,41 @@ abstract contract Commits is Appending, Withdrawals, ICommits {
         );
         bytes32 batchRoot = BlobVaults.batchRoot(Manifest.root(assets, leftOut), content);
         _append(head, previous, Mode.ZkRollup, batchNumber, batchRoot, vaultCount, content);
+    }
+
+    /// @inheritdoc ICommits
+    function commitValidiumBatch(
+        bytes32 previous,
+        uint64 batchNumber,
+        bytes32 content,
+        uint32 vaultCount,
+        bytes32 dataHash,
+        bytes calldata assets,
+        bytes calldata attestation,
+        bytes calldata consents
+    ) external {
+        uint256 head = _beforeCommit(previous, Mode.Validium, batchNumber);
+        if (vaultCount == 0 || vaultCount > MAX_BATCH_VAULTS) revert VaultCountInvalid(vaultCount);
+        (uint256[] memory terms, uint256 issued) = _termsOf(assets);
+        uint256 leftOut = _leftOut(
+            Mode.Validium,
+            batchNumber,
+            vaultCount,
+            content,
+            assets,
+            terms,
+            issued,
+            consents
+        );
+        bytes32 batchRoot = _batchRoot(Mode.Validium, assets, 0, content);
+        uint64 epoch = uint64(head >> EPOCH);
+        _checkAttestation(
+            Messages.validiumBatch(previous, batchNumber, batchRoot, vaultCount, dataHash, epoch),
+            epoch,
+            attestation
+        );
+        if (leftOut != 0) batchRoot = _batchRoot(Mode.Validium, assets, leftOut, content);
+        _append(head, previous, Mode.Validium, batchNumber, batchRoot, vaultCount, dataHash);
     }
 
     /// @return terms The registry's word of each asset of the manifest; see {_termsAt}.
@@ -156,6 +179,7 @@ abstract contract Commits is Appending, Withdrawals, ICommits {
     function _leftOut(
         Mode mode,
         uint64 batchNumber,
+        uint32 vaultCount,
         bytes32 content,
         bytes calldata assets,
         uint256[] memory terms,
@@ -173,26 +197,22 @@ abstract contract Commits is Appending, Withdrawals, ICommits {
                 assets,
                 terms
             );
-            if (_isConsent(mode, batchNumber, content, issuer, assetsHash, signature))
+            // A vault's words name its asset by a place. So the issuer signs all assets of the
+            // batch. It signs the epochs of its own assets alone: otherwise a stranger who suspends
+            // an issuer would void the consents of all others.
+            bytes32 message = Messages.issuerConsent(
+                uint8(mode),
+                batchNumber,
+                vaultCount,
+                content,
+                Manifest.hashOf(assets),
+                assetsHash
+            );
+            if (issuer != address(0) && _signed(issuer, _digestOf(message), signature, CONSENT_GAS))
                 missing &= ~named;
         }
         if (missing != 0) emit AssetsLeftOut(mode, batchNumber, missing);
         return missing;
-    }
-
-    function _isConsent(
-        Mode mode,
-        uint64 batchNumber,
-        bytes32 content,
-        address issuer,
-        bytes32 assetsHash,
-        bytes calldata signature
-    ) private view returns (bool) {
-        if (issuer == address(0)) return false;
-        bytes32 digest = _digestOf(
-            Messages.issuerConsent(uint8(mode), batchNumber, content, assetsHash)
-        );
-        return _signed(issuer, digest, signature, CONSENT_GAS);
     }
 
     function _batchRoot(
@@ -201,7 +221,6 @@ abstract contract Commits is Appending, Withdrawals, ICommits {
         uint256 leftOut,
         bytes32 content
     ) private pure returns (bytes32) {
-        if (content == 0) revert BatchRootZero();
         return Manifest.batchRoot(uint8(mode), Manifest.root(assets, leftOut), content);
     }
 }

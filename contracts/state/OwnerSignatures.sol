@@ -16,11 +16,7 @@ abstract contract OwnerSignatures is TypedData {
         _requireSigned(owner, _digestOf(message), signature);
     }
 
-    function _requireSigned(
-        address owner,
-        bytes32 digest,
-        bytes calldata signature
-    ) internal view {
+    function _requireSigned(address owner, bytes32 digest, bytes calldata signature) internal view {
         if (!_signed(owner, digest, signature, gasleft()))
             revert IWithdrawals.SignatureInvalid(digest);
     }

@@ -106,23 +106,18 @@ abstract contract Payouts is ReentrancyGuardTransient, VaultProofs {
         terms.transferable = found.transferable;
     }
 
-    /// @dev This is the first check of a validium leaf's content on L1.
+    /// @dev This is the first check of a leaf's content on L1. The words of a vault have only
+    /// amounts of 1 to 2^63 - 1, and minting blobs of up to 255 bytes.
     function _requirePayable(
         Vault memory vault,
         Standard standard,
         BlobScheme scheme
     ) private pure {
-        (uint64 vaultId, uint64 amount, uint256 blobLength) = (
-            vault.vaultId,
-            vault.amount,
-            vault.blob.length
-        );
-        if (amount == 0 || amount > uint64(type(int64).max))
-            revert IWithdrawals.AmountInvalid(vaultId, amount);
-        if ((standard == Standard.ERC20) != (blobLength == 0) || blobLength > 255)
-            revert IWithdrawals.BlobLengthInvalid(vaultId, blobLength);
+        uint256 blobLength = vault.blob.length;
+        if ((standard == Standard.ERC20) != (blobLength == 0))
+            revert IWithdrawals.BlobLengthInvalid(vault.vaultId, blobLength);
         if (standard != Standard.ERC721) return;
-        if (amount != 1) revert IWithdrawals.AmountInvalid(vaultId, amount);
+        if (vault.amount != 1) revert IWithdrawals.AmountInvalid(vault.vaultId, vault.amount);
         // A token may accept more spellings than the scheme has. {voidDuplicate} does not know the
         // ids of those.
         if (scheme == BlobScheme.Imx) MintingBlob.imxTokenId(vault.blob);

@@ -24,7 +24,20 @@ import {Payouts} from "./Payouts.sol";
 
 /// @title The commits of transfers, which committed records count, and the exit of those who own a
 /// vault by them.
-/// @notice The settlement contract runs this code on its own storage. It has no state of its own,
+///
+/// @notice The way of a vault from its owner to another, and out:
+///
+///   1. The owner signs a list of transfers, or approves it here ({approveTransfers}), or has let a
+///      key sign ({authorizeSession}).
+///   2. The operator commits it ({commitTransferBatch}). L1 hashes the records, and sets one bit for
+///      each vault that a record spends. It checks no signature: the committee has.
+///   3. Whoever exits proves the chain ({withdrawTransferred}): the mint as in {Withdrawals}, then
+///      each record, whose rule {_counts} decides. The last vault is the tip.
+///   4. A spent vault pays nobody by itself. If the record that spends it does not count, its owner
+///      brings that record as a refutation.
+///   5. The tip is paid as any vault ({Payouts-_pay}).
+///
+/// The settlement contract runs this code on its own storage. It has no state of its own,
 /// no constructor and no immutable value, so each deployment of it has the same code.
 /// @dev Whether a record counts depends on nothing that the caller chooses. The answer never
 /// changes from no to yes, and from yes to no only when the vault is voided as a duplicate.

@@ -5,6 +5,7 @@ import {IVaultProofs} from "../interfaces/IVaultProofs.sol";
 import {BatchHeader, Mode, Standard, Vault, VaultPath} from "../interfaces/Model.sol";
 import {BlobVaults} from "../libraries/BlobVaults.sol";
 import {StateProof} from "../libraries/StateProof.sol";
+import {VaultWords} from "../libraries/VaultWords.sol";
 import {VaultState} from "./VaultState.sol";
 
 /// @title Which vaults are in the state, whatever kind of batch has them.
@@ -54,24 +55,26 @@ abstract contract VaultProofs is VaultState {
         uint32 vaultCount,
         bytes32[] calldata path
     ) internal view {
+        uint64 vaultId = vault.vaultId;
+        (uint256 head, bytes memory continuations) = VaultWords.wordsOf(vault, assetIndex);
         bool proven =
-            StateProof.verifyVaultUnder(vault, manifestRoot, batchRoot, vaultCount, path) ||
-                _opened(
-                    vault,
-                    assetIndex,
-                    BlobVaults.Batch(batchRoot, manifestRoot, vaultCount),
+            head != 0 &&
+                (StateProof.verifyLeafUnder(
+                    vaultId,
+                    VaultWords.leaf(vaultId, head, continuations),
+                    manifestRoot,
+                    batchRoot,
+                    vaultCount,
                     path
-                );
-        if (!proven) revert IVaultProofs.ProofInvalid(vault.vaultId);
-    }
-
-    function _opened(
-        Vault memory vault,
-        uint256 assetIndex,
-        BlobVaults.Batch memory batch,
-        bytes32[] calldata path
-    ) internal view virtual returns (bool) {
-        return BlobVaults.opened(vault, assetIndex, batch, path);
+                ) ||
+                    BlobVaults.opened(
+                        vaultId,
+                        head,
+                        continuations,
+                        BlobVaults.Batch(batchRoot, manifestRoot, vaultCount),
+                        path
+                    ));
+        if (!proven) revert IVaultProofs.ProofInvalid(vaultId);
     }
 
     function _withdrawnOf(uint64 vaultId, Standard standard) internal view returns (uint64) {

@@ -36,8 +36,7 @@ abstract contract VaultRecords is VaultProofs, IVaultProofs {
             earlierHeader.sequence >= found.since &&
                 first.amount == 1 &&
                 first.owner != address(0) &&
-                first.blob.length != 0 &&
-                first.blob.length <= 255;
+                first.blob.length != 0;
         if (!ordered || !exists || !_sameToken(found.scheme, earlier.blob, later.blob)) {
             revert NotDuplicates(first.vaultId, second.vaultId);
         }

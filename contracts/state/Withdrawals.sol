@@ -20,6 +20,21 @@ import {OwnTypedData, TypedData} from "./TypedData.sol";
 
 /// @title Withdrawals: a proof of a vault and its owner's word mint the token. No role, no pause, no
 /// operator.
+///
+/// @notice The way of a withdrawal, of {withdraw} as of each item of {withdrawBatch}:
+///
+///   1. The terms of batch and asset ({Payouts-_terms}): the header is the stored one, the asset is
+///      of this chain and older than the batch, an ERC-721 has matured, and the asset's path leads
+///      to a root of the manifest. A group of items has them once.
+///   2. The proof ({VaultProofs-_requireProven}): L1 makes the vault's words. A path of siblings
+///      must lead from their hash to the batch root, or openings must show them in the blobs.
+///   3. The vault must be one that the token can mint, and not spent by a transfer.
+///   4. The amount is taken off the vault ({Payouts-_pay}), before any other contract is called.
+///   5. The owner calls, or has signed a list with this vault.
+///   6. The token mints. If it refuses, all of it is undone.
+///
+/// {withdrawBatch} checks each list once, and calls itself for each item, with a gas limit. So an
+/// item that fails changes nothing, and costs the others nothing.
 abstract contract Withdrawals is Payouts, OwnerSignatures, OwnTypedData, IWithdrawals {
     /// @dev Offset of a list in the calldata; 0 and a reason when the list is invalid.
     struct Checked {
@@ -39,8 +54,9 @@ abstract contract Withdrawals is Payouts, OwnerSignatures, OwnTypedData, IWithdr
     }
 
     /// @dev Least gas of one item of a batch: proof and token call together. So no caller can make
-    /// an item fail by a lack of gas.
-    uint64 private constant MIN_ITEM_GAS = 500_000;
+    /// an item fail by a lack of gas. The ten openings of the longest minting blob in blobs take
+    /// most of it.
+    uint64 private constant MIN_ITEM_GAS = 600_000;
     /// @dev Gas of eight records and a refutation, which an item with a way gets besides.
     uint256 private constant WAY_GAS = 300_000;
     /// @dev Most gas of the terms before an item and the report after it.

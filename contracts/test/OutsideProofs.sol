@@ -6,6 +6,7 @@ import {MAX_BATCH_VAULTS, SLOT_MASK, Vault, VaultPath} from "../interfaces/Model
 import {LeafTree} from "../libraries/LeafTree.sol";
 import {Manifest} from "../libraries/Manifest.sol";
 import {StateProof} from "../libraries/StateProof.sol";
+import {VaultWords} from "../libraries/VaultWords.sol";
 
 struct StatePath {
     bytes32 dataHash;
@@ -46,7 +47,14 @@ abstract contract OutsideProofs {
         );
         return
             shown &&
-            StateProof.verifyVaultUnder(vault, manifestRoot, batchRoot, vaultCount, path.siblings);
+            StateProof.verifyLeafUnder(
+                vault.vaultId,
+                _leafOf(vault, path.assetIndex),
+                manifestRoot,
+                batchRoot,
+                vaultCount,
+                path.siblings
+            );
     }
 
     /// @notice Whether the vault is in the state of a settlement contract's commitment.
@@ -81,7 +89,11 @@ abstract contract OutsideProofs {
             vaultPath.assetSiblings
         );
         if (!shown) return false;
-        bytes32 content = StateProof.fold(StateProof.vaultLeaf(vault), slot, vaultPath.siblings);
+        bytes32 content = StateProof.fold(
+            _leafOf(vault, vaultPath.assetIndex),
+            slot,
+            vaultPath.siblings
+        );
         bytes32 leaf = StateProof.stateLeaf(
             batchNumber,
             vaultCount,
@@ -132,7 +144,7 @@ abstract contract OutsideProofs {
             if (Manifest.leaf(vaults[i].chainId, vaults[i].assetType) != manifest[assets[i]])
                 return false;
             positions[i] = slot;
-            hashes[i] = StateProof.vaultLeaf(vaults[i]);
+            hashes[i] = _leafOf(vaults[i], assets[i]);
         }
         (bytes32 content, bool complete) = _foldMany(
             positions,
@@ -213,6 +225,11 @@ abstract contract OutsideProofs {
             root := mload(add(first, toHash))
             complete := eq(next, add(siblings.offset, shl(5, siblings.length)))
         }
+    }
+
+    function _leafOf(Vault memory vault, uint256 assetIndex) internal pure returns (bytes32) {
+        (uint256 head, bytes memory continuations) = VaultWords.wordsOf(vault, assetIndex);
+        return VaultWords.leaf(vault.vaultId, head, continuations);
     }
 
     /// @dev Of a batch of `count` slots: ceil(log2 count).

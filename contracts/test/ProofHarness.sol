@@ -7,6 +7,7 @@ import {BlobVaults} from "../libraries/BlobVaults.sol";
 import {Manifest} from "../libraries/Manifest.sol";
 import {MintingBlob} from "../libraries/MintingBlob.sol";
 import {StateProof} from "../libraries/StateProof.sol";
+import {VaultWords} from "../libraries/VaultWords.sol";
 import {OutsideProofs} from "./OutsideProofs.sol";
 
 /// @title The libraries' functions, to be called from outside.
@@ -52,8 +53,8 @@ contract ProofHarness is OutsideProofs {
         return StateProof.node(left, right);
     }
 
-    function vaultLeaf(Vault calldata vault) external pure returns (bytes32) {
-        return StateProof.vaultLeaf(vault);
+    function vaultLeaf(Vault calldata vault, uint256 assetIndex) external pure returns (bytes32) {
+        return _leafOf(vault, assetIndex);
     }
 
     function stateLeaf(
@@ -147,12 +148,15 @@ contract ProofHarness is OutsideProofs {
             StateProof.verifyConsistency(oldRoot, oldCount, newRoot, newCount, leaf, atOld, atNew);
     }
 
-    function elementsOf(
+    function wordsOf(
         Vault calldata vault,
-        uint256 assetIndex,
-        uint256 continuation
-    ) external pure returns (uint256[] memory) {
-        return BlobVaults.elementsOf(vault, assetIndex, continuation);
+        uint256 assetIndex
+    ) external pure returns (uint256 head, bytes memory continuations) {
+        return VaultWords.wordsOf(vault, assetIndex);
+    }
+
+    function placed(uint256 head, uint256 place) external pure returns (uint256) {
+        return VaultWords.placed(head, place);
     }
 
     function pointOf(uint256 place) external pure returns (uint256) {

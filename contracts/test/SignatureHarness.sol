@@ -39,10 +39,15 @@ contract SignatureHarness is EIP712("Mintmark", "1") {
     function issuerConsentDigest(
         uint8 mode,
         uint64 batchNumber,
+        uint32 vaultCount,
         bytes32 content,
+        bytes32 manifest,
         bytes32 assetsHash
     ) external view returns (bytes32) {
-        return _hashTypedDataV4(Messages.issuerConsent(mode, batchNumber, content, assetsHash));
+        return
+            _hashTypedDataV4(
+                Messages.issuerConsent(mode, batchNumber, vaultCount, content, manifest, assetsHash)
+            );
     }
 
     function mirroredStateDigest(

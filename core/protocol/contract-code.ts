@@ -7,10 +7,10 @@
  * that creates the contract, which the constructor's arguments follow.
  */
 export const contractCode = {
-  StateCommitment: {"bytes":21990,"hash":"0x66601578a8b3cdaa516ad739cfce4034d04d8ae2bbcbd6d21dbdc7851d185e3e","immutables":{"administrationCode":[241,3900,20644],"transfersCode":[175,288,918],"changeDelay":[2049],"_domainChainId":[16749],"_domainHash":[16787],"maturity":[1754,2999,9257]},"creation":{"bytes":44328,"hash":"0x6d01fca923c7e6b961cb2423327f427124924fb6cfd369904a5914d5c59408ea"}},
-  Administration: {"bytes":20246,"hash":"0x1360e0dcf6c4fa93d1758d6064feb822f0eaf3fbeec84a0920b8871c94b24146","immutables":{},"creation":{"bytes":20272,"hash":"0x53f8d22f084fa01325d741041a4a4a4e6aabf2d41390013701ee4a059fc2bb61"}},
-  Transfers: {"bytes":24129,"hash":"0x2c5605518ab27a6d5f581b8c42aace475a4926679da8841de24d383ed232abe0","immutables":{},"creation":{"bytes":24155,"hash":"0xcc4d9062dcd304990c622f9333f675bcc0cff63ee6fb0c4eab98d463f053d6cd"}},
-  StateMirror: {"bytes":22758,"hash":"0x438d6137f0cd47d40f32000fd7bdf4dabcfd7c80e2e72f767b62520fbfe24659","immutables":{"sourceChainId":[2810,12301,16724],"sourceContract":[2856,6181,16779],"changeDelay":[4287,6124],"_domainChainId":[17144],"_domainHash":[17182],"maturity":[1752,8533,11990]},"creation":{"bytes":24555,"hash":"0x3ef9aa1fd0d2eb0b10f0111a821f9526212c2b55052a63d6e19d3fce5b2ca4ba"}},
+  StateCommitment: {"bytes":22039,"hash":"0x6443b5cc4203bb7d394aa4ce237832fa36ebc4c51acc7692050f4d73e6904a28","immutables":{"administrationCode":[241,3950],"transfersCode":[175,288,918],"changeDelay":[2074],"_domainChainId":[16922],"_domainHash":[16960],"maturity":[1779,3049,9924]},"creation":{"bytes":43887,"hash":"0x01d75442d33a1d30279ec8dbef603a93a0dc165cda3a1067e00dbf2940b64cc4"}},
+  Administration: {"bytes":19763,"hash":"0x4536e04add403219f484ee0ed75d388464c668e0f91ca1343049c7025b10f6b8","immutables":{},"creation":{"bytes":19789,"hash":"0xa7ca45a80e56df404137f960a1abc25a94da5a94c380cb2e77062088fb27b7a4"}},
+  Transfers: {"bytes":23669,"hash":"0xf3394c31c0ecde72dcba592255d805c5c0c49e1aeda4414eb892f03e2bc1c371","immutables":{},"creation":{"bytes":23695,"hash":"0x92c8bac2ea5ec4ab479ff8cdb9ef93d73f24c1f3fe6a02556aab3ec14379fe19"}},
+  StateMirror: {"bytes":22631,"hash":"0xa34d99d3472d45887942c4c3fc25e73a8ff7abb6cf0853731043ff6cb0dd0fd0","immutables":{"sourceChainId":[2810,12277,16671],"sourceContract":[2856,6181,16726],"changeDelay":[4287,6124],"_domainChainId":[17091],"_domainHash":[17129],"maturity":[1752,8509,11966]},"creation":{"bytes":24428,"hash":"0x8d695638a5001503abf9c0d034834c2968a308d129c59518aa72bce069076997"}},
 } as const;
 
 /**
