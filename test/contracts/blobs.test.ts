@@ -5,8 +5,8 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { packedAssets } from "../../core/l1/arguments.ts";
 import * as blobBatch from "../../core/protocol/blob-batch.ts";
 import { nextHistory, stateLeaf } from "../../core/protocol/commitment.ts";
-import { ELEMENT_BYTES } from "../../core/protocol/elements.ts";
 import { batchRoot, manifestRoot } from "../../core/protocol/manifest.ts";
+import { naiveWords } from "../core/naive/naive-words.ts";
 import type { CommittedBatch, Consenting } from "./fixture/batches.ts";
 import {
   commitBlobs,
@@ -29,6 +29,7 @@ import {
 } from "./fixture/withdrawals.ts";
 
 const { fresh } = await openChain();
+const { ELEMENT_BYTES } = blobBatch;
 /** Of a head: form, asset index and owner stand before the place of its continuation. */
 const HEAD_CONTINUATION = 1 + 1 + 20;
 const text = (characters: string) => new TextEncoder().encode(characters);
@@ -225,6 +226,11 @@ describe("a vault in blobs", () => {
       "x".repeat(61),
       BigInt(viem.keccak256(text("x".repeat(61)))),
     ],
+    [
+      "a text of 255 bytes, in nine continuations",
+      "x".repeat(255),
+      BigInt(viem.keccak256(text("x".repeat(255)))),
+    ],
   ])("pays an ERC-721 by %s", async (_, blob, id) => {
     const batch = await commitBlobs(d, [null, coins(1n), card(blob)]);
     const early = request(batch, 2);
@@ -233,6 +239,39 @@ describe("a vault in blobs", () => {
     await withdraw(early);
     expect((await d.tokens.card.read.ownerOf([id])).toLowerCase()).toBe(owner);
     await d.refuses(withdraw(early), "VaultExhausted");
+  });
+
+  it("pays a minting blob of each length at which it takes another continuation", async () => {
+    const lengths = Array.from({ length: 9 }, (_, i) => [31 * i + 30, 31 * i + 31]).flat();
+    const texts = [1, 32, ...lengths.filter((length) => length <= 255), 255].map((length, i) =>
+      `${i % 10}`.repeat(length).replace(/^./, "#"),
+    );
+    const batch = await commitBlobs(
+      d,
+      texts.map((text, i) => items(text, BigInt(i + 1))),
+    );
+    for (const [slot, of] of texts.entries()) {
+      await withdraw(request(batch, slot));
+      const id = BigInt(viem.keccak256(text(of)));
+      expect(await d.tokens.item.read.balanceOf([owner, id])).toBe(BigInt(slot + 1));
+    }
+  });
+
+  it("is paid with exactly an item's least gas, however long its minting blob", async () => {
+    const batch = await commitBlobs(d, [card("x".repeat(255)), items("y".repeat(255), 7n)]);
+    await d.mature();
+    const relayed = [
+      await signed(d, d.actors.owner, request(batch, 0)),
+      await signed(d, d.actors.owner, request(batch, 1)),
+    ];
+    const [groups, lists, least] = batchArgs(relayed);
+    const low = d.state.write.withdrawBatch([groups, lists, least - 1n], d.by("relayer"));
+    await d.refuses(low, "ItemGasTooLow", [least - 1n]);
+    const fromBlock = await d.publicClient.getBlockNumber();
+    await d.state.write.withdrawBatch([groups, lists, least], d.by("relayer"));
+    expect(await d.state.getEvents.WithdrawalFailed({}, { fromBlock })).toEqual([]);
+    const id = BigInt(viem.keccak256(text("y".repeat(255))));
+    expect(await d.tokens.item.read.balanceOf([owner, id])).toBe(7n);
   });
 
   it("pays an imx token with and without a blueprint", async () => {
@@ -306,7 +345,8 @@ describe("nobody is paid", () => {
     point = pointOf,
   ): Request => {
     if (batch.blobs === undefined) throw new Error("a batch of blobs");
-    return { ...request(batch, slot), siblings: openingWords(batch.blobs, places, point) };
+    const { blobs, ...inTree } = batch;
+    return { ...request(inTree, slot), siblings: openingWords(blobs, places, point) };
   };
 
   it("by an element that is not exactly the encoding of the vault that is claimed", async () => {
@@ -314,50 +354,63 @@ describe("nobody is paid", () => {
       value.toString(16).padStart(2 * bytes, "0");
     const head = (tag: number, payload: string) =>
       `0x${u(tag, 1)}00${owner.slice(2)}${payload}` as const;
+    const long = card(String(2n ** 90n));
+    const two = items("ab", 2n);
+    const [untagged, seven, ab] = [21, 22, 23];
     const claims = [
-      [head(1, u(2n ** 64n + 5n, 10)), coins(5n)],
-      [head(0, u(5, 10)), coins(5n)],
-      [head(10, u(5, 10)), coins(5n)],
-      [head(11, u(5, 10)), coins(5n)],
+      [head(0x10, u(2n ** 64n + 5n, 10)), coins(5n)],
+      [head(0x00, u(5, 10)), coins(5n)],
+      [head(0x0a, u(5, 10)), coins(5n)],
+      [head(0x70, u(5, 10)), coins(5n)],
+      [head(0x11, u(5, 10)), coins(5n)],
       [viem.zeroHash, coins(5n)],
-      [head(1, u(0, 10)), coins(0n)],
-      [head(1, u(2n ** 63n, 10)), coins(2n ** 63n)],
-      [head(5, u(1, 5) + u(7, 5)), card("7")],
-      [head(2, u(7, 10)), card("007")],
-      [head(2, u(7, 10)), entry(d.assets.imxCard, owner, "{7}:{}")],
-      // Whose continuations lie among the heads, behind the blob, or have no tag.
-      [head(6, u(0, 2) + u(0, 8)), card(String(2n ** 90n))],
-      [head(6, u(4096, 2) + u(0, 8)), card(String(2n ** 90n))],
-      [head(6, u(14, 2) + u(0, 8)), card(String(2n ** 90n))],
-      [head(9, u(15, 2) + u(1, 8)), card("7")],
+      [head(0x10, u(0, 10)), coins(0n)],
+      [head(0x10, u(2n ** 63n, 10)), coins(2n ** 63n)],
+      [head(0x50, u(1, 5) + u(7, 5)), card("7")],
+      [head(0x20, u(7, 10)), card("007")],
+      [head(0x20, u(7, 10)), entry(d.assets.imxCard, owner, "{7}:{}")],
+      [head(0x20, u(2n ** 64n + 7n, 10)), card("7")],
+      // Continuations lie among the heads, behind the blob, or have no tag.
+      [head(0x21, u(0, 2) + u(0, 8)), long, 0],
+      [head(0x21, u(4096, 2) + u(0, 8)), long, 4096],
+      [head(0x21, u(untagged, 2) + u(0, 8)), long, untagged],
+      // Another form is the vault's, or the tag names another number of continuations.
+      [head(0x61, u(seven, 2) + u(1, 8)), card("7"), seven],
+      [head(0x60, u(ab, 2) + u(2, 8)), two, ab],
+      [head(0x62, u(ab, 2) + u(2, 8)), two, ab],
+      [head(0x6f, u(ab, 2) + u(2, 8)), two, ab],
+      // Something stands behind the text, or its place is another one than the head's.
+      [head(0x61, u(ab + 1, 2) + u(2, 8)), two, ab + 1],
+      [head(0x61, u(ab + 1, 2) + u(2, 8)), two, ab],
     ] as const;
+    expect(claims).toHaveLength(untagged);
     const vaultCount = claims.length;
     const elements = new Uint8Array(blobBatch.BLOB_BYTES);
     const all = [
       ...claims.map(([element]) => element),
       `0x00${u(2n ** 90n, 31)}`,
       `0x0a0137${"00".repeat(29)}`,
+      `0x0a026162${"00".repeat(28)}`,
+      `0x0a026162${"00".repeat(27)}01`,
     ] as const;
     for (const [place, element] of all.entries())
       elements.set(viem.hexToBytes(element), place * ELEMENT_BYTES);
-    const slots = claims.map(([, claim]) => claim);
-    for (const asset of [d.assets.coin, d.assets.card, d.assets.imxCard]) {
-      const of = slots.map((slot) => (slot.assetType === asset.assetType ? slot : null));
-      const batch = await commitBlobs(
-        d,
-        of.map((slot) => slot && entry(asset, owner, "", 1n)),
-        { batch: { elements, vaultCount } },
-      );
-      for (const [slot, claim] of of.entries()) {
-        if (claim === null) continue;
-        const vault = {
-          ...claim,
-          assetType: BigInt(claim.assetType),
-          vaultId: batch.vaults[slot]?.vaultId ?? 0n,
-        };
-        const [, header, path] = provenArgs(request(batch, slot));
-        const held = d.state.read.verifyVault([vault, header, path]);
-        await d.refuses(held, "ProofInvalid", [vault.vaultId]);
+    for (const asset of [d.assets.coin, d.assets.card, d.assets.item, d.assets.imxCard]) {
+      const of = claims.map(([, claim]) => (claim.assetType === asset.assetType ? claim : null));
+      // The slots only name the manifest: the elements are others.
+      const slots = of.map((claim) => claim && entry(asset, owner, "", 1n));
+      const batch = await commitBlobs(d, slots, { batch: { elements, vaultCount } });
+      for (const [slot, [, claim, at = 0]] of claims.entries()) {
+        if (of[slot] === null) continue;
+        const [, header, path] = provenArgs(opening(batch, slot, [slot]));
+        const vaultId = batch.vaults[slot]?.vaultId ?? 0n;
+        const vault = { ...claim, assetType: BigInt(claim.assetType), vaultId };
+        const count = naiveWords(claim, 0).rest.length;
+        const more = Array.from({ length: count }, (_, i) => Math.min(at + i, 4095));
+        const siblings = [...opening(batch, slot, [slot, ...more]).siblings];
+        if (count > 0) siblings[siblings.length - 1] = viem.numberToHex(at, { size: 32 });
+        const held = d.state.read.verifyVault([vault, header, { ...path, siblings }]);
+        await d.refuses(held, "ProofInvalid", [vaultId]);
       }
     }
   });

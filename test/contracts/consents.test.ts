@@ -1,13 +1,25 @@
-import { type Address, concatHex, getAddress, parseEventLogs, sliceHex, zeroAddress } from "viem";
+import {
+  type Address,
+  concatHex,
+  getAddress,
+  parseEventLogs,
+  sliceHex,
+  toHex,
+  zeroAddress,
+} from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeEach, describe, expect, it } from "vitest";
 import { MODES, type Standard } from "../../core/model.ts";
+import type { AssetId } from "../../core/ports.ts";
 import { compactSignature } from "../../core/protocol/attestation.ts";
+import { naiveWords, naiveWordsOf } from "../core/naive/naive-words.ts";
 import type { CommittedBatch, Consentable, Consenting } from "./fixture/batches.ts";
 import {
   allOf,
+  assetsIn,
   commitValidium,
   commitWith,
+  commitWords,
   consentOf,
   entry,
   proofOf,
@@ -135,6 +147,8 @@ describe.each(MODES)("a %s batch", (mode) => {
     ["another mode", ({ mode: own }) => ({ mode: own === "validium" ? "zk-rollup" : "validium" })],
     ["another batch", ({ batchNumber }) => ({ batchNumber: batchNumber + 1 })],
     ["other vaults", () => ({ content: `0x${"11".repeat(32)}` })],
+    ["another number of slots", ({ vaultCount }) => ({ vaultCount: vaultCount + 1 })],
+    ["a manifest without another's asset", ({ assets }) => ({ assets: assets.slice(1) })],
     ["another chain", () => ({ settlement: { ...d.settlement, chainId: 1n } })],
     [
       "another contract",
@@ -188,6 +202,51 @@ describe.each(MODES)("a %s batch", (mode) => {
     expect(leftOut(await commit(both(), "3"))).toEqual(["sword"]);
     const assets = [sword, shield].sort((a, b) => (a.assetType < b.assetType ? -1 : 1));
     expect(leftOut(await commit(consentOf(d, bob, assets), "4"))).toEqual([]);
+  });
+
+  it("takes all other consents when a stranger suspends the issuer of a token of his own", async () => {
+    const eve = newKey();
+    const stone = await issuedBy(eve.address);
+    const signed: Consenting = async (batch) => {
+      const consents = await allOf(both(), consentOf(d, eve, [stone]))(batch);
+      await d.state.write.suspendIssuer([stone.token], d.by("admin"));
+      return consents;
+    };
+    const batch = await commitWith(mode, d, [...slots(), entry(stone, owner, "1")], signed);
+    expect(batch.leftOut.map((place) => batch.assets[place]?.assetType)).toEqual([stone.assetType]);
+    expect(await paying(batch)).toEqual([0, 1, 2]);
+  });
+
+  it("takes no consent to words under another manifest, where they are other vaults", async () => {
+    // {A, X} is what the issuer of X is shown, {X, Z} is what is committed: what was a vault of A
+    // is one of X then, which the issuer has never seen.
+    const { assetType } = d.assets.card;
+    const [a, z] = [1n, 2n ** 64n - 1n].map((chainId) => ({ chainId, assetType }));
+    for (const { chainId } of [a, z] as readonly AssetId[])
+      await d.state.write.registerAsset([2, chainId, d.assets.card.token, 1n, SCHEME.imx]);
+    const { chainId, assetType: type } = sword;
+    const x = { chainId, assetType: type };
+    const thief = d.actors.stranger.account.address;
+    const words = [
+      naiveWords({ owner, amount: 1n, blob: toHex("1") }, 1),
+      naiveWords({ owner: thief, amount: 1n, blob: toHex("2") }, 0),
+    ];
+    const shown = [a, x] as readonly AssetId[];
+    const lied: Consenting = (batch) => consentOf(d, alice, [sword], { assets: shown })(batch);
+    const assets = [x, z] as readonly AssetId[];
+    const spelt = { assets, words, claims: [null, entry(sword, thief, "2")] };
+    for (const [consenting, out] of [
+      [lied, [0]],
+      [consentOf(d, alice, [sword]), []],
+    ] as const) {
+      const batch = await commitWords(mode, d, spelt, consenting);
+      expect(batch.leftOut).toEqual(out);
+      await d.mature();
+      const asked = withdrawArgs(request(batch, 1));
+      const withdrawal = d.state.write.withdraw(asked, { account: thief });
+      if (out.length > 0) await d.refuses(withdrawal, "ProofInvalid");
+      else await withdrawal;
+    }
   });
 
   it("asks nobody once the issuer is removed, and always pays earlier consents", async () => {
@@ -333,6 +392,24 @@ describe.each([
     await d.refuses(voiding, "ProofInvalid");
     await withdrawAs(owner, honest);
   });
+});
+
+it("leaves a validium batch's asset out when its content is committed with another number of slots", async () => {
+  // Three slots and four have one height, so the same content has a path for each.
+  const words = naiveWordsOf(slots());
+  const shown: Consenting = (batch) =>
+    allOf(
+      consentOf(d, alice, [sword], { vaultCount: 3 }),
+      consentOf(d, bob, [shield], { vaultCount: 3 }),
+    )(batch);
+  for (const [vaultCount, out] of [
+    [3, []],
+    [4, ["shield", "sword"]],
+  ] as const) {
+    const spelt = { assets: assetsIn(slots()), words, claims: slots(), vaultCount };
+    const batch = await commitWords("validium", d, spelt, shown);
+    expect(leftOut(batch)).toEqual(out);
+  }
 });
 
 it("costs members nothing: they sign the whole batch, whatever L1 leaves out of it", async () => {

@@ -7,7 +7,6 @@ import {
   slice,
   toHex,
   zeroAddress,
-  zeroHash,
 } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { hashTypedData } from "viem/utils";
@@ -236,11 +235,6 @@ describe("validium commits", () => {
   });
 
   it("refuses a batch that no honest member would sign, even with three signatures", async () => {
-    const batchRoot = sealedRoot("validium", assets, zeroHash);
-    await d.refuses(
-      write(await attest(d, { ...message, batchRoot }), { content: zeroHash }),
-      "BatchRootZero",
-    );
     const attestation = await attest(d, message);
     for (const vaultCount of [0, 2 ** 20 + 1, 2 ** 32 - 1]) {
       await d.refuses(write(attestation, { vaultCount }), "VaultCountInvalid", [vaultCount]);

@@ -7,39 +7,6 @@ import { type Deployment, openChain, STANDARD } from "./fixture/deployment.ts";
 const { fresh } = await openChain();
 const { assets, batchNumber, vectors: valid, refused, refusedByAsset } = vectors("batch-data");
 
-/**
- * The `enum Fault` that the contract answers to each of the core's reasons; past the end it reads
- * zeros, so data that ends early may be refused for what these would mean. */
-const FAULTS: Record<string, readonly string[]> = {
-  version_unknown: ["Version"],
-  run_empty: ["Empty"],
-  too_many_slots: ["TooManyVaults"],
-  asset_index: ["AssetIndex"],
-  owner_index: ["OwnerIndex"],
-  amount_form: ["AmountForm"],
-  erc721_amount: ["AmountForm"],
-  blob_form: ["BlobForm"],
-  too_many_assets: ["ManifestInvalid", "Truncated"],
-  asset_order: ["ManifestInvalid"],
-  asset_unused: ["AssetUnused"],
-};
-const NAMES = [
-  "Version",
-  "Truncated",
-  "Trailing",
-  "Empty",
-  "TooManyVaults",
-  "AssetIndex",
-  "OwnerIndex",
-  "AmountForm",
-  "Amount",
-  "BlobForm",
-  "BlobLength",
-  "Digits",
-  "Range",
-  "AssetUnused",
-] as const;
-
 describe("L1 and the vectors of batch data", () => {
   let d: Deployment;
   let restore: () => Promise<void>;
@@ -84,8 +51,7 @@ describe("L1 and the vectors of batch data", () => {
         error.walk((cause) => typeof cause === "object" && cause !== null && "raw" in cause),
       );
     if (!fault?.raw) return "accepted";
-    const { errorName, args } = decodeErrorResult({ abi: d.state.abi, data: fault.raw });
-    return errorName === "BatchDataInvalid" ? NAMES[Number(args?.[0])] : errorName;
+    return decodeErrorResult({ abi: d.state.abi, data: fault.raw }).errorName;
   };
 
   it.each(valid)(
@@ -96,16 +62,13 @@ describe("L1 and the vectors of batch data", () => {
     },
   );
 
-  it.each(refused)("refuse $name: $reason", async ({ reason, data }) => {
-    const fault = await refusal(data);
-    expect([...NAMES, "ManifestInvalid"]).toContain(fault);
-    const expected = FAULTS[reason];
-    if (expected) expect(expected).toContain(fault);
-  });
-
-  it.each(refusedByAsset)("refuse $name: $reason", async ({ reason, data }) => {
-    const fault = await refusal(data);
-    if (reason === "asset_unregistered") expect(fault).toBe("AssetNotRegistered");
-    else expect(FAULTS[reason]).toContain(fault);
+  it.each([...refused, ...refusedByAsset])("refuse $name: $reason", async ({ reason, data }) => {
+    const errors: Record<string, readonly string[]> = {
+      asset_unregistered: ["AssetNotRegistered"],
+      asset_order: ["ManifestInvalid"],
+      // A table that is longer than the data is cut short first.
+      too_many_assets: ["ManifestInvalid", "BatchDataInvalid"],
+    };
+    expect(errors[reason] ?? ["BatchDataInvalid"]).toContain(await refusal(data));
   });
 });

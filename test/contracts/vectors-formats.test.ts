@@ -21,7 +21,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { packedAssets, packedEntries } from "../../core/l1/arguments.ts";
 import { compactBytes } from "../../core/protocol/attestation.ts";
 import { tokenIdOf } from "../../core/protocol/blob.ts";
-import { naiveElements } from "../core/naive/naive-elements.ts";
+import { naiveWords } from "../core/naive/naive-words.ts";
 import { anyHash } from "../core/protocol/arbitrary.ts";
 import { vectors } from "../core/protocol/vectors.ts";
 import { pointOf } from "./fixture/blobs.ts";
@@ -128,8 +128,8 @@ describe("Solidity and the vectors agree on", () => {
 
   it.each(vectors("vaults").vectors)(
     "the leaf of vault $vault.vaultId",
-    async ({ vault, leaf }) => {
-      expect(await harness.read.vaultLeaf([vaultStruct(vault)])).toBe(leaf);
+    async ({ vault, assetIndex, leaf }) => {
+      expect(await harness.read.vaultLeaf([vaultStruct(vault), BigInt(assetIndex)])).toBe(leaf);
     },
   );
 
@@ -200,32 +200,32 @@ describe("Solidity and the vectors agree on", () => {
   });
 
   const elements = vectors("blob-elements");
-  const elementsOf = ({ amount, blob }: { amount: string; blob: Hex }, assetIndex: bigint) => {
-    const vault = {
-      vaultId: 0n,
-      chainId: 0n,
-      owner: elements.owner,
-      assetType: 0n,
-      amount: BigInt(amount),
-      blob,
-    };
-    return harness.read.elementsOf([vault, assetIndex, BigInt(elements.continuation)]);
-  };
-  it.each(elements.vectors)("the elements of $name", async (vector) => {
-    expect(await elementsOf(vector, BigInt(vector.assetIndex))).toEqual(
-      vector.elements.map(BigInt),
-    );
+  const wordsOf = (vault: { owner: Address; amount: bigint; blob: Hex }, assetIndex: bigint) =>
+    harness.read.wordsOf([{ vaultId: 0n, chainId: 0n, assetType: 0n, ...vault }, assetIndex]);
+  it.each(elements.vectors)(
+    "the words of $name",
+    async ({ amount, blob, assetIndex, ...vector }) => {
+      const vault = { owner: elements.owner, amount: BigInt(amount), blob };
+      const [head, continuations] = await wordsOf(vault, BigInt(assetIndex));
+      const rest = continuations.slice(2).match(/.{62}/g) ?? [];
+      const place = rest.length === 0 ? 0n : BigInt(elements.continuation);
+      const placed = await harness.read.placed([head, place]);
+      expect([numberToHex(placed, { size: 32 }), ...rest.map((each) => `0x0a${each}`)]).toEqual(
+        vector.elements,
+      );
+    },
+  );
+
+  it.each([
+    ["amount 0", 0n, "0x"],
+    ["amount 2^63", 2n ** 63n, "0x"],
+    ["amount 2^64 - 1", 2n ** 64n - 1n, "0x37"],
+    ["a minting blob of 256 bytes", 1n, `0x${"78".repeat(256)}`],
+  ] as const)("no words for %s", async (_, amount, blob) => {
+    expect(await wordsOf({ owner: elements.owner, amount, blob }, 0n)).toEqual([0n, "0x"]);
   });
 
-  it.each(elements.tooLong)("no element for $name", async (vector) => {
-    expect(await elementsOf(vector, 0n)).toEqual([]);
-  });
-
-  it.each(["0", String(2n ** 63n)])("no element for an amount of %s", async (amount) => {
-    expect(await elementsOf({ amount, blob: "0x" }, 0n)).toEqual([]);
-  });
-
-  it("the elements of any vault", async () => {
+  it("the words of any vault", async () => {
     const ids = fc.oneof(
       fc.bigInt({ min: 0n, max: 2n ** 256n }),
       fc.bigInt({ min: 0n, max: 2n ** 41n }),
@@ -235,6 +235,7 @@ describe("Solidity and the vectors agree on", () => {
       ids.map((id) => toHex(`{${id}}:{}`)),
       fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => toHex(bytes)),
       fc.uint8Array({ maxLength: 64 }).map((bytes) => toHex(bytes)),
+      fc.uint8Array({ minLength: 1, maxLength: 255, size: "max" }).map((bytes) => toHex(bytes)),
       fc
         .constantFrom("007", "{}:{}", "{01}:{}", "{1}:{x}", "{1}:{}x", "}:{}")
         .map((text) => toHex(text)),
@@ -244,28 +245,22 @@ describe("Solidity and the vectors agree on", () => {
       fc.bigInt({ min: 1n, max: 2n ** 41n }),
       fc.bigInt({ min: 1n, max: 2n ** 63n - 1n }),
     );
-    const place = fc.nat(0xffff);
-    await fc.assert(
-      fc.asyncProperty(
-        blobs,
-        amounts,
-        fc.nat(254),
-        place,
-        async (blob, amount, assetIndex, continuation) => {
-          const { owner } = elements;
-          const vault = { vaultId: 0n, chainId: 0n, owner, assetType: 0n, amount, blob };
-          const made = await harness.read.elementsOf([
-            vault,
-            BigInt(assetIndex),
-            BigInt(continuation),
-          ]);
-          expect(made).toEqual(
-            (naiveElements({ assetIndex, owner, amount, blob }, continuation) ?? []).map(BigInt),
-          );
-        },
-      ),
-      { numRuns: 200 },
-    );
+    const property = fc.asyncProperty(blobs, amounts, fc.nat(254), async (blob, amount, index) => {
+      const vault = { owner: elements.owner, amount, blob };
+      const { head, rest } = naiveWords(vault, index);
+      expect(await wordsOf(vault, BigInt(index))).toEqual([
+        BigInt(`0x${head}`),
+        `0x${rest.join("")}`,
+      ]);
+    });
+    await fc.assert(property, { numRuns: 300 });
+  });
+
+  it("which bytes are decimals, without reading on behind the first words of a text", async () => {
+    const gasOf = (text: string) => harness.estimateGas.mintmarkTokenId([toHex(text)]);
+    const long = await gasOf("x".repeat(100));
+    for (const text of ["x".repeat(61), `12${"x".repeat(59)}`, "x".repeat(78)])
+      expect(await gasOf(text)).toBeLessThan(long);
   });
 
   it.each(elements.contents)("the content of $vaultCount slots in blobs", async (vector) => {
@@ -338,10 +333,10 @@ describe("Solidity and the vectors agree on what is signed:", () => {
   it.each(vectors("manifests").consents)(
     "an issuer's consent to $mode batch $batchNumber",
     async (vector) => {
-      const { mode, batchNumber, content, assetsHash, digest } = vector;
+      const { mode, batchNumber, vaultCount, content, manifest, assetsHash, digest } = vector;
       const harness = await signatureHarness(vectors("manifests").settlement.contract);
-      const place = [MODE[mode], BigInt(batchNumber)] as const;
-      expect(await harness.read.issuerConsentDigest([...place, content, assetsHash])).toBe(digest);
+      const batch = [MODE[mode], BigInt(batchNumber), Number(vaultCount), content] as const;
+      expect(await harness.read.issuerConsentDigest([...batch, manifest, assetsHash])).toBe(digest);
     },
   );
 

@@ -3,7 +3,7 @@ import { network } from "hardhat";
 import { bytesToHex, toHex, zeroHash } from "viem";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Hash } from "../../core/model.ts";
-import { placeVaults } from "../../core/protocol/batch-decoder.ts";
+import { batchLeaves, placeVaults, wordBatch } from "../../core/protocol/batch-data.ts";
 import { BatchTree } from "../../core/protocol/batch-tree.ts";
 import {
   proveBatch,
@@ -19,7 +19,6 @@ import {
   verifyVaultProof,
 } from "../../core/protocol/proof.ts";
 import { StateHistory } from "../../core/protocol/state-tree.ts";
-import { vaultLeaves } from "../../core/protocol/vault.ts";
 import { anyHash, anySlots } from "../core/protocol/arbitrary.ts";
 import { type ConsistencyVector, tooManySlots, vectors } from "../core/protocol/vectors.ts";
 import * as batches from "./fixture/batches.ts";
@@ -88,7 +87,8 @@ describe("Solidity and the vectors agree on vault proofs:", () => {
     async ({ vault, vaultCount, leaf, ...proof }) => {
       const content = vaultStruct(vault);
       const inTrees = vaultPathStruct(proof);
-      expect(await harness.read.vaultLeaf([content])).toBe(leaf);
+      const { assetIndex } = inTrees;
+      expect(await harness.read.vaultLeaf([content, BigInt(assetIndex)])).toBe(leaf);
       expect(
         await harness.read.verifyVault([content, header.batchRoot, Number(vaultCount), inTrees]),
       ).toBe(true);
@@ -268,7 +268,7 @@ describe("Solidity and the core agree on proofs", () => {
         const present = placeVaults(slots, "zk-rollup", 5).filter((vault) => vault !== null);
         if (present.length === 0 || present.length > 60) return;
         const batch = {
-          tree: new BatchTree(vaultLeaves(placeVaults(slots, "zk-rollup", 5))),
+          tree: new BatchTree(batchLeaves(wordBatch(slots), "zk-rollup", 5)),
           assets: batches.assetsIn(slots),
         };
         const sealed = batches.sealedRoot("zk-rollup", batch.assets, bytesToHex(batch.tree.root));
