@@ -12,11 +12,12 @@ import {
 import { privateKeyToAccount } from "viem/accounts";
 import { packedConsents } from "../../core/l1/arguments.ts";
 import { type OwnToken, TOKEN_CONTRACT, tokenArguments } from "../../core/l1/own-token.ts";
-import type { Hash, Mode, Standard } from "../../core/model.ts";
+import type { Standard } from "../../core/model.ts";
 import type { BatchHeader } from "../../core/ports.ts";
 import { assetType } from "../../core/protocol/asset.ts";
 import { compactSignature, encodeAttestation } from "../../core/protocol/attestation.ts";
-import { assetsHash, consentTypedData } from "../../core/protocol/consent.ts";
+import { manifestHash } from "../../core/protocol/blob-batch.ts";
+import { assetsHash, consentTypedData, type IssuerConsent } from "../../core/protocol/consent.ts";
 import { deployContract } from "../../scripts/deploy/deployer.ts";
 import { registerToken } from "../../scripts/deploy/token.ts";
 import { OPERATOR } from "../../scripts/sandbox/accounts.ts";
@@ -130,9 +131,12 @@ export async function openGasChain() {
       return encodeAttestation({ ...committee, signatures: indexed });
     },
     /** The issuer's consent to a batch whose one asset is the issued one, packed. */
-    consentTo: async (mode: Mode, batchNumber: number, content: Hash): Promise<Hex> => {
+    consentTo: async (
+      batch: Pick<IssuerConsent, "mode" | "batchNumber" | "vaultCount" | "content">,
+    ): Promise<Hex> => {
       const assets = [{ chainId: CHAIN_ID, assetType: issued.type, issuerEpoch: 1n }];
-      const consent = { mode, batchNumber, content, assetsHash: assetsHash(assets) };
+      const hashes = { manifest: manifestHash(assets), assetsHash: assetsHash(assets) };
+      const consent = { ...batch, ...hashes };
       const { r, vs } = compactSignature(
         await issuer.signTypedData(consentTypedData(settlement, consent)),
       );

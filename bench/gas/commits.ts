@@ -10,18 +10,27 @@ import {
   toHex,
 } from "viem";
 import { packedAssets } from "../../core/l1/arguments.ts";
+import type { Standard } from "../../core/model.ts";
 import type { VaultContent, VaultProof } from "../../core/ports.ts";
-import type { VaultEntry } from "../../core/protocol/batch-data.ts";
-import { decodeBatch, placeVaults } from "../../core/protocol/batch-decoder.ts";
-import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
+import {
+  batchDataOf,
+  batchLeaves,
+  type VaultEntry,
+  wordBatch,
+} from "../../core/protocol/batch-data.ts";
 import { BatchTree } from "../../core/protocol/batch-tree.ts";
-import { BLOB_ELEMENTS, blobsIn, encodeBlobBatch } from "../../core/protocol/blob-batch.ts";
+import {
+  BLOB_ELEMENTS,
+  blobsIn,
+  elementPlaces,
+  encodeBlobBatch,
+} from "../../core/protocol/blob-batch.ts";
 import { evaluationPoint, versionedHash } from "../../core/protocol/kzg.ts";
 import { batchRoot, manifestRoot } from "../../core/protocol/manifest.ts";
-import { elementPlaces, openedProof } from "../../core/protocol/opening.ts";
+import { openedProof } from "../../core/protocol/opening.ts";
 import { proveVault } from "../../core/protocol/proof.ts";
 import { validiumBatchTypedData } from "../../core/protocol/typed-data.ts";
-import { unpackVaultId, vaultLeaves } from "../../core/protocol/vault.ts";
+import { unpackVaultId } from "../../core/protocol/vault.ts";
 import { OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import { CHAIN_ID, type GasChain, openGasChain, owners } from "./chain.ts";
 import { type Measurement, measurement, type Section } from "./report.ts";
@@ -77,69 +86,116 @@ async function measured<S extends Series>(
 }
 
 interface RollupSeries extends Series {
+  readonly standard: Standard;
   readonly owners: number;
-  readonly id: (slot: number, batch: number) => number;
+  readonly amount: (slot: number, batch: number) => bigint;
+  readonly text: (slot: number, batch: number) => string;
   /** Whether the asset has an issuer, who consents by key. */
   readonly issued?: boolean;
 }
 
-/** Ids of 6 digits in no order. A prime stride visits none twice. */
-const randomId = (slot: number, batch: number) =>
-  100_000 + (((batch * 1_024 + slot) * 611_953) % 900_000);
-const consecutiveId = (slot: number, batch: number) => 100_000 + batch * 1_024 + slot;
-const THOUSAND = { count: 1_024, owners: 64, id: randomId } as const;
+/** Numbers below a bound in no order. A prime stride visits none twice. */
+const scattered = (slot: number, batch: number, below: number) =>
+  ((batch * 1_024 + slot) * 611_953) % below;
+const randomId = (slot: number, batch: number) => String(100_000 + scattered(slot, batch, 900_000));
+const consecutiveId = (slot: number, batch: number) => String(100_000 + batch * 1_024 + slot);
+const longId = (slot: number, batch: number) =>
+  String((1n << 200n) + BigInt(randomId(slot, batch)) * 0x1234567890abcdef12345678n);
+const item = (length: number) => (slot: number, batch: number) =>
+  `item ${batch} ${slot} `.padEnd(length, "abcdefghij klmnopqrst uvwxyz").slice(0, length);
+const coins = (scale: bigint, least: bigint) => (slot: number, batch: number) =>
+  BigInt(1 + scattered(slot, batch, 900_000)) * scale + least;
+
+const DISTINCT: Omit<RollupSeries, "label" | "aim"> = {
+  count: 1_024,
+  owners: 1_024,
+  standard: "erc721",
+  amount: () => 1n,
+  text: randomId,
+};
+const FEW = { ...DISTINCT, owners: 64 } as const;
+const COINS = { ...DISTINCT, standard: "erc20", text: () => "" } as const;
+const ITEMS: Omit<RollupSeries, "label" | "aim"> = {
+  ...FEW,
+  standard: "erc1155",
+  amount: (slot, batch) => BigInt(2 + scattered(slot, batch, 100)),
+  text: (slot) => String(1 + (slot % 20)),
+};
 const ROLLUP: readonly RollupSeries[] = [
-  { ...THOUSAND, label: "1,024 mints, 64 owners, ids of 6 digits", aim: 860 },
+  { ...DISTINCT, label: "1,024 ERC-721, each to another owner, random ids", aim: 993 },
   {
-    ...THOUSAND,
-    label: "1,024 mints, each to another owner, ids of 6 digits",
-    owners: 1_024,
-    aim: 1_100,
+    ...DISTINCT,
+    label: "1,024 ERC-721, each to another owner, consecutive ids",
+    text: consecutiveId,
+    aim: 993,
   },
+  { ...FEW, label: "1,024 ERC-721, 64 owners, random ids", aim: 501 },
+  { ...FEW, label: "1,024 ERC-721, one owner, random ids", owners: 1, aim: 464 },
   {
-    ...THOUSAND,
-    label: "1,024 mints, consecutive ids to one owner",
+    ...FEW,
+    label: "1,024 ERC-721, one owner, consecutive ids",
     owners: 1,
-    id: consecutiveId,
-    aim: 310,
+    text: consecutiveId,
+    aim: 464,
   },
   {
-    ...THOUSAND,
-    label: "1,024 mints, 64 owners, with the consent of an issuer",
+    ...FEW,
+    label: "1,024 ERC-721, 64 owners, with the consent of an issuer",
     issued: true,
-    aim: 870,
+    aim: 508,
+  },
+  { ...ITEMS, label: "1,024 ERC-1155, 64 owners, 20 ids, amounts to 100", aim: 502 },
+  { ...ITEMS, label: "1,024 ERC-1155, each to another owner", owners: 1_024, aim: 993 },
+  {
+    ...COINS,
+    label: "1,024 ERC-20, each to another owner, amounts of 5 bytes",
+    amount: coins(1_000_000n, 0n),
+    aim: 1_065,
   },
   {
-    ...THOUSAND,
-    label: "64 mints, each to another owner, ids of 6 digits",
+    ...COINS,
+    label: "1,024 ERC-20, each to another owner, amounts of 8 bytes",
+    amount: coins(10_000_000_000_000n, 7_654_321_987n),
+    aim: 1_192,
+  },
+  { ...DISTINCT, label: "1,024 ERC-721, ids of 2^200", text: longId, aim: 1_633 },
+  { ...DISTINCT, label: "1,024 ERC-721, texts of 30 bytes", text: item(30), aim: 2_153 },
+  { ...DISTINCT, label: "1,024 ERC-721, texts of 100 bytes", text: item(100), aim: 5_183 },
+  {
+    ...DISTINCT,
+    label: "64 ERC-721, each to another owner, random ids",
     count: 64,
-    aim: 2_150,
+    owners: 64,
+    aim: 2_050,
     beginnings: EVERY,
   },
 ];
 
 export async function rollupSection(): Promise<Section> {
   const measurements = await measured(ROLLUP, (chain, each) => async (batch) => {
-    const { type: assetType } = chain.tokens[each.issued ? "issued" : "erc721"];
+    const { type: assetType } = chain.tokens[each.issued ? "issued" : each.standard];
     const holders = owners(each.owners, `batch ${batch} owner`);
-    const slots = Array.from({ length: each.count }, (_, slot) => {
-      const owner = holders[slot % each.owners] as Address;
-      return {
-        chainId: CHAIN_ID,
-        owner,
-        assetType,
-        amount: 1n,
-        blob: toHex(String(each.id(slot, batch))),
-      };
-    });
+    const slots = Array.from({ length: each.count }, (_, slot) => ({
+      chainId: CHAIN_ID,
+      owner: holders[slot % each.owners] as Address,
+      assetType,
+      amount: each.amount(slot, batch),
+      blob: toHex(each.text(slot, batch)),
+    }));
     const consent = each.issued
-      ? (root: Hash) => chain.consentTo("zk-rollup", batch, root)
+      ? (content: Hash) =>
+          chain.consentTo({
+            mode: "zk-rollup",
+            batchNumber: batch,
+            vaultCount: each.count,
+            content,
+          })
       : undefined;
-    return (await sendCalldata(chain, slots, batch, "gas", consent)).hash;
+    return (await sendCalldata(chain, slots, batch, consent)).hash;
   });
   return {
     title: "Rollup batches",
-    method: `The table has ERC-721 mints, with the gas of the whole \`commitRollupBatch\` transaction. Each figure is the mean of
+    method: `The table has the gas of the whole \`commitRollupBatch\` transaction. Each figure is the mean of
 batches ${STEADY.from} to ${STEADY.to} of a fresh contract, counted from 0. There the header's slot is new each time, and the frontier slot is
 rewritten. A frontier slot is new only in batches 2^k - 1, so at most 32 times ever. The smallest batch shows what that
 costs, since it weighs most there.`,
@@ -211,7 +267,14 @@ export async function validiumSection(): Promise<Section> {
     };
     const attestation = await chain.attest(validiumBatchTypedData(chain.settlement, message));
     const consents =
-      asset === "issued" ? await chain.consentTo("validium", batchNumber, content) : "0x";
+      asset === "issued"
+        ? await chain.consentTo({
+            mode: "validium",
+            batchNumber,
+            vaultCount: VALIDIUM_VAULTS,
+            content,
+          })
+        : "0x";
     const batch = [
       history,
       BigInt(batchNumber),
@@ -245,17 +308,16 @@ export async function sendCalldata(
   { state }: GasChain,
   slots: readonly VaultEntry[],
   number: number,
-  least: "bytes" | "gas" = "bytes",
   consent: (root: Hash) => Promise<Hex> = async () => "0x",
 ): Promise<Sent> {
-  const data = bytesToHex(encodeBatchData(slots, least));
-  const { assets } = decodeBatch(hexToBytes(data));
-  const tree = new BatchTree(vaultLeaves(placeVaults(slots, "zk-rollup", number)));
+  const batch = wordBatch(slots);
+  const { assets } = batch;
+  const tree = new BatchTree(batchLeaves(batch, "zk-rollup", number));
   const args = [
     await state.read.history(),
     await consent(bytesToHex(tree.root)),
     BigInt(number),
-    data,
+    bytesToHex(batchDataOf(batch)),
   ] as const;
   const hash = await state.write.commitRollupBatch(args);
   return { hash, proofOf: (vault) => proveVault({ tree, assets }, vault) };
@@ -289,7 +351,7 @@ function blobSender(
     };
   };
   const proofOf = (vault: VaultContent) => {
-    const places = elementPlaces(batch, unpackVaultId(vault.vaultId).slot, vault);
+    const places = elementPlaces(batch, unpackVaultId(vault.vaultId).slot);
     return openedProof({ ...batch, versionedHashes }, vault, places.map(openingAt));
   };
   return async () => {

@@ -2,14 +2,13 @@ import { type Address, type Hash, toHex } from "viem";
 import { SourceHistory } from "../../core/guards/mirror/history.ts";
 import { MODE_VALUE, provenVaultArguments } from "../../core/l1/arguments.ts";
 import type { L1Event } from "../../core/ports.ts";
-import { placeVaults } from "../../core/protocol/batch-decoder.ts";
+import { batchLeaves, placeVaults, wordBatch } from "../../core/protocol/batch-data.ts";
 import { BatchTree } from "../../core/protocol/batch-tree.ts";
 import type { StateCounts } from "../../core/protocol/commitment.ts";
 import { bytesToHex } from "../../core/protocol/hex.ts";
 import { batchRoot, manifestRoot } from "../../core/protocol/manifest.ts";
 import { proveVault } from "../../core/protocol/proof.ts";
 import { mirroredStateTypedData } from "../../core/protocol/typed-data.ts";
-import { vaultLeaves } from "../../core/protocol/vault.ts";
 import { account, CHAIN_ID, openGasChain } from "./chain.ts";
 import { measurement, type Section } from "./report.ts";
 
@@ -95,7 +94,11 @@ function batchOf(owner: Address, assetType: Hash) {
     blob: toHex(String(100_000 + i)),
   }));
   const vaults = placeVaults(slots, "zk-rollup", 0).filter((vault) => vault !== null);
-  return { vaults, tree: new BatchTree(vaultLeaves(vaults)), assets: [card] };
+  return {
+    vaults,
+    tree: new BatchTree(batchLeaves(wordBatch(slots), "zk-rollup", 0)),
+    assets: [card],
+  };
 }
 
 /** A source with this batch and many others after it. */

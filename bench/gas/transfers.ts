@@ -2,7 +2,7 @@ import { type Address, bytesToHex, concatHex, keccak256, toHex, zeroAddress } fr
 import { packedHops, provenVaultArguments } from "../../core/l1/arguments.ts";
 import type { ProvenHop, VaultContent } from "../../core/ports.ts";
 import { compactBytes } from "../../core/protocol/attestation.ts";
-import { placeVaults } from "../../core/protocol/batch-decoder.ts";
+import { placeVaults } from "../../core/protocol/batch-data.ts";
 import { BatchTree } from "../../core/protocol/batch-tree.ts";
 import { unpackHashes } from "../../core/protocol/hex.ts";
 import type { Transfer } from "../../core/protocol/transfer.ts";
