@@ -234,7 +234,7 @@ export interface Batch {
   readonly batchId: string;
   readonly mode: Mode;
   readonly batchNumber: number;
-  /** Where its data are. An empty open batch has no kind yet: `zk-rollup` then shows calldata. */
+  /** Where its data are. The seal decides it: an open `zk-rollup` batch shows calldata. */
   readonly kind: BatchKind;
   readonly vaultCount: number;
   /** Number of its mint entries; several can add up in one vault. */

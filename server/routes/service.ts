@@ -31,7 +31,7 @@ const limits = s.responseComponent("Limits", {
   rollupData: z
     .enum(["calldata", "blobs"])
     .describe(
-      "Where vaults of `zk-rollup` go from now on. Those that blobs cannot hold go into calldata all the same; each batch names its kind.",
+      "Where the vaults of the next `zk-rollup` batch go when it is sealed.",
     ),
   rateLimit: z
     .strictObject({ units: z.int(), windowSeconds: z.int() })

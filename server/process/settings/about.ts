@@ -60,7 +60,7 @@ export const ABOUT = {
   MINTMARK_MAX_FEE_PER_BLOB_GAS:
     "The same for a unit of blob gas. While the blob fee is above this cap, a waiting commit by blobs holds up validium commits and relays too, because nodes accept pending transactions of only one kind from an account.",
   MINTMARK_ROLLUP_DATA:
-    "Where vaults of `zk-rollup` go: `blobs`, `calldata` or `auto`. `auto` means blobs on chains that are known to take blob transactions (Ethereum, Sepolia, Hoodi, Gnosis, Chiado, and local chains 1337, 31337, 31338) if the precompile 0x0a works there, and calldata elsewhere. On any other chain with blobs set `blobs`: then the server ends if it cannot send them. Vaults that blobs cannot hold always go into calldata.",
+    "Where vaults of `zk-rollup` go: `blobs`, `calldata` or `auto`. `auto` means blobs on chains that are known to take blob transactions (Ethereum, Sepolia, Hoodi, Gnosis, Chiado, and local chains 1337, 31337, 31338) if the precompile 0x0a works there, and calldata elsewhere. On any other chain with blobs set `blobs`: then the server ends if it cannot send them.",
   MINTMARK_REPLACE_SECONDS:
     "Time after which an unmined transaction is sent again at a higher fee.",
   MINTMARK_SETTLE_SECONDS: "Time between reads of L1.",
