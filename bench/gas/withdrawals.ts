@@ -19,7 +19,7 @@ const VAULTS = 1_024;
 const COLLECTION = 768;
 const TOGETHER = 20;
 /** The contract's minimum. */
-const ITEM_GAS = 600_000n;
+const ITEM_GAS = 650_000n;
 const SINGLE_RATIO = 1.6;
 const TOGETHER_RATIO = 1.1;
 const LIST_RATIO = 1.05;

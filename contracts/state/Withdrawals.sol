@@ -16,7 +16,7 @@ import {PackedItems} from "../libraries/PackedItems.sol";
 import {StateProof} from "../libraries/StateProof.sol";
 import {OwnerSignatures} from "./OwnerSignatures.sol";
 import {Payouts} from "./Payouts.sol";
-import {OwnTypedData, TypedData} from "./TypedData.sol";
+import {OwnTypedData} from "./TypedData.sol";
 
 /// @title Withdrawals: a proof of a vault and its owner's word mint the token. No role, no pause, no
 /// operator.
@@ -56,7 +56,7 @@ abstract contract Withdrawals is Payouts, OwnerSignatures, OwnTypedData, IWithdr
     /// @dev Least gas of one item of a batch: proof and token call together. So no caller can make
     /// an item fail by a lack of gas. The ten openings of the longest minting blob in blobs take
     /// most of it.
-    uint64 private constant MIN_ITEM_GAS = 600_000;
+    uint64 private constant MIN_ITEM_GAS = 650_000;
     /// @dev Gas of eight records and a refutation, which an item with a way gets besides.
     uint256 private constant WAY_GAS = 300_000;
     /// @dev Most gas of the terms before an item and the report after it.

@@ -326,14 +326,14 @@ describe("a batch of withdrawals", () => {
       args: batchArgs(asked),
     });
     const gas =
-      21_000n + 16n * BigInt(viem.size(data)) + BigInt(asked.length + 5) * 530_000n + 50_000n;
+      21_000n + 16n * BigInt(viem.size(data)) + BigInt(asked.length + 5) * 680_000n + 50_000n;
     const { withdrawn, failed } = await submit(asked, gas);
     expect(failed).toHaveLength(10);
     expect(withdrawn).toEqual([asked[10]?.vault.vaultId]);
   });
 
   it("gives an item the gas that its caller sets, for tokens that need more than the least", async () => {
-    const token = await d.viem.deployContract("GasBurner", [600_000n]);
+    const token = await d.viem.deployContract("GasBurner", [700_000n]);
     const thirsty = await d.register("erc1155", token.address);
     const asked = [request(await commitRollup(d, [entry(thirsty, owner, "1")]), 0)];
     const submitWith = async (itemGas: bigint) =>
