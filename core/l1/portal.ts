@@ -34,7 +34,7 @@ const MAX_SHARE_BYTES = 6_100;
  * The least gas that the contract gives each item of a batch, for proof, signature and token call
  * together.
  */
-const ITEM_GAS = 600_000n;
+const ITEM_GAS = 650_000n;
 /** Further gas of each item, and of the whole batch. */
 const GAS_AROUND_ITEM = 30_000n;
 const GAS_AROUND_ITEMS = 50_000n;

@@ -30,9 +30,7 @@ const limits = s.responseComponent("Limits", {
     ),
   rollupData: z
     .enum(["calldata", "blobs"])
-    .describe(
-      "Where the vaults of the next `zk-rollup` batch go when it is sealed.",
-    ),
+    .describe("Where the vaults of the next `zk-rollup` batch go when it is sealed."),
   rateLimit: z
     .strictObject({ units: z.int(), windowSeconds: z.int() })
     .describe(

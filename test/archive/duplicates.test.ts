@@ -14,7 +14,7 @@ import { connectL1 } from "../../core/l1/connect.ts";
 import type { SealedBatch } from "../../core/ports.ts";
 import { assetType } from "../../core/protocol/asset.ts";
 import type { VaultEntry } from "../../core/protocol/batch-data.ts";
-import { encodeBatchData } from "../../core/protocol/batch-data.ts";
+import { batchDataOf, decodeBatch, encodeBatchData } from "../../core/protocol/batch-data.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";
 import { lower } from "../../scripts/deploy/deployer.ts";
 import { GUARDIAN, THRESHOLD, USERS } from "../../scripts/sandbox/accounts.ts";
@@ -26,6 +26,7 @@ import {
   openMembers,
   pointOn,
 } from "../settlement/fixture.ts";
+import { POISONS, poisonedWords } from "../settlement/signed-batches.ts";
 import { openArchive, sourceOf } from "./fixture.ts";
 
 /** What is not as usual: every user gets one in turn, of the chain's own token. */
@@ -129,6 +130,22 @@ describe("ERC-721 tokens that a hostile operator mints twice", () => {
     ]);
     expect(await watch(archive)).toEqual([]);
     await expect(archive.withdrawn(second)).resolves.toBe(1n);
+  });
+
+  test.each(POISONS)("beside a record that is no vault: %s", async (_, tag, payload) => {
+    const token = `beside ${tag} ${payload}`;
+    const batchNumber = counts["zk-rollup"]++;
+    const { data: honest } = batchOf("zk-rollup", batchNumber, [token, token]);
+    const data = batchDataOf(poisonedWords(decodeBatch(honest).slots, tag, payload));
+    const batch = { data, ...deriveBatch("zk-rollup", batchNumber, data) };
+    const { history } = await pointOn(operator);
+    await operator.commit({ mode: "zk-rollup", batchNumber, ...batch }, history, "0x");
+    const [first = 0n, second = 0n] = [1, 2].map((slot) =>
+      packVaultId({ mode: "zk-rollup", batchNumber, slot }),
+    );
+    // A watcher that begins anew reads all of L1's batches.
+    expect(await watch(await openArchive({ l1: anyone }))).toContainEqual([first, second]);
+    expect(await isVoid(second)).toBe(true);
   });
 
   test("in one batch too, however often they occur", async () => {

@@ -21,7 +21,16 @@ import {
   take,
 } from "./committee-fixture.ts";
 import { at } from "./fixture.ts";
-import { decimalOf, entry, NEW_TYPE, sealed, TENS } from "./signed-batches.ts";
+import {
+  decimalOf,
+  entry,
+  NEW_TYPE,
+  POISONS,
+  poisonedWords,
+  sealed,
+  sealedWords,
+  TENS,
+} from "./signed-batches.ts";
 
 beforeEach(() => {
   onL1.length = 0;
@@ -64,6 +73,15 @@ describe("a committee member", () => {
       sealed(0, [{ ...entry("erc20"), assetType: NEW_TYPE }]),
     ],
     ["amount 2 of an ERC-721", "malformed", sealed(0, [entry("erc721", "1", 2n)])],
+    ...POISONS.map(([name, tag, payload]) => {
+      const batch = sealedWords(0, poisonedWords([entry("erc721", "1")], tag, payload));
+      return [name, "malformed", batch] as [string, string, SealedBatch];
+    }),
+    [
+      "an index without an asset",
+      "malformed",
+      sealedWords(0, poisonedWords([entry("erc721", "1")], 0x20, 7n, 1)),
+    ],
     [
       "more of an ERC-20 than its cap",
       "cap",

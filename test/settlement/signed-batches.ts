@@ -6,6 +6,7 @@ import {
   batchDataOf,
   batchLeaves,
   type VaultEntry,
+  type WordBatch,
   wordBatch,
 } from "../../core/protocol/batch-data.ts";
 import { BatchTree } from "../../core/protocol/batch-tree.ts";
@@ -16,9 +17,10 @@ import {
   encodeBlobBatch,
   manifestHash,
 } from "../../core/protocol/blob-batch.ts";
-import { bytesToHex, keccak256 } from "../../core/protocol/hex.ts";
+import { bytesToHex, keccak256, packed } from "../../core/protocol/hex.ts";
 import { versionedHash } from "../../core/protocol/kzg.ts";
 import { batchRoot, kindOf, manifestRoot } from "../../core/protocol/manifest.ts";
+import { Words } from "../../core/protocol/words.ts";
 
 export const TOKENS: Readonly<Record<Standard, Hex>> = {
   erc20: `0x${"20".repeat(20)}`,
@@ -65,20 +67,53 @@ export function entry(standard: Standard, text = "", amount = 1n): VaultEntry {
   return { chainId: 31_337n, owner: OWNER, assetType: TYPES[standard], amount, blob: toHex(text) };
 }
 
+/** Records that are no vault's words, which L1 takes all the same: by name, a tag and a payload. */
+export const POISONS: readonly (readonly [name: string, tag: number, payload: bigint])[] = [
+  ["a tag of no form", 0x70, 1n],
+  ["fifteen continuations", 0x6f, 1n],
+  ["ten continuations without a form", 0x0a, 0n],
+  ["an amount above 2^63 - 1", 0x10, 1n << 63n],
+  ["a void slot with a payload", 0x00, 1n],
+];
+
+/** The words of slots, with such a record in front. */
+export function poisonedWords(
+  entries: readonly (VaultEntry | null)[],
+  tag: number,
+  payload: bigint,
+  assetIndex = 0,
+): WordBatch {
+  const { assets, words: honest } = wordBatch(entries);
+  const words = new Words(honest.count + 1);
+  const head = packed([1, 1, 20, 10], tag, assetIndex, OWNER, payload);
+  words.addSpelt(head, new Uint8Array(31 * (tag & 15)).fill(0x31));
+  for (let slot = 0; slot < honest.count; slot++)
+    words.addSpelt(honest.headAt(slot), honest.restAt(slot));
+  return { assets, words };
+}
+
 /** A sealed batch of these slots, as an honest engine makes it. */
 export function sealed(
   batchNumber: number,
   entries: readonly (VaultEntry | null)[],
   mode: Mode = "validium",
 ): SealedBatch {
-  const batch = wordBatch(entries);
+  return sealedWords(batchNumber, wordBatch(entries), mode);
+}
+
+/** A sealed batch of these words, whatever they are. */
+export function sealedWords(
+  batchNumber: number,
+  batch: WordBatch,
+  mode: Mode = "validium",
+): SealedBatch {
   const { assets } = batch;
   const data = batchDataOf(batch);
   const content = bytesToHex(new BatchTree(batchLeaves(batch, mode, batchNumber)).root);
   return {
     mode,
     batchNumber,
-    vaultCount: entries.length,
+    vaultCount: batch.words.count,
     assets,
     content,
     batchRoot: batchRoot(kindOf(mode), manifestRoot(assets), content),
