@@ -76,7 +76,14 @@ export interface VaultWords {
   readonly rest: Uint8Array;
 }
 
-/** The words of slots in order. */
+/**
+ * The words of slots in order.
+ *
+ * @example
+ * const words = new Words(2);
+ * words.addVoid();
+ * words.addSpelt(head, rest);
+ */
 export class Words {
   count = 0;
   /** 32 bytes a slot. */
@@ -260,6 +267,9 @@ export function wordsOf({ assetIndex, owner, amount, blob }: WordVault): VaultWo
 /**
  * The vault of its words; null when the slot is void, or its words are not exactly a vault's. Such
  * a slot pays nobody.
+ *
+ * @example
+ * const vault = readWords({ head: words.headAt(slot), rest: words.restAt(slot) });
  */
 export function readWords({ head, rest }: VaultWords): WordVault | null {
   const tag = head[0] as number;
