@@ -125,7 +125,7 @@ library BatchData {
             _readOwners(parts, place + from, owners);
             uint256 leaves = parts.leaf;
             uint256 end = place + data.length;
-            if (owners != 0 && parts.recordsEnd == end) _hashPlain(parts);
+            _hashPlain(parts, end);
             _hashAny(parts);
             // The last records may have been read past the end.
             if (parts.continuation != end) revert BatchDataInvalid(data.length);
@@ -157,10 +157,12 @@ library BatchData {
         (parts.owners, parts.workspace, parts.leaf) = (owners, workspace, workspace + LEAVES);
     }
 
-    /// @dev Hashes all records, which have owners in front of them and no continuations. Most
+    /// @dev Hashes all records, if they have owners in front of them and no continuations. Most
     /// batches take this loop, so it reads nothing that they lack, and checks them once behind it.
-    function _hashPlain(Parts memory parts) private pure {
+    /// @param end The end of the data.
+    function _hashPlain(Parts memory parts, uint256 end) private pure {
         unchecked {
+            if (parts.places == 0 || parts.recordsEnd != end) return;
             (uint256 record, uint256 size, uint256 right) = (
                 parts.record,
                 parts.recordBytes,
@@ -168,7 +170,6 @@ library BatchData {
             );
             (uint256 owners, uint256 workspace) = (parts.owners, parts.workspace);
             (uint256 vaultId, uint256 leaf) = (parts.vaultId, parts.leaf);
-            uint256 end = parts.recordsEnd;
             uint256 flaws;
             assembly ("memory-safe") {
                 mstore(workspace, sub(vaultId, 1))
