@@ -7,7 +7,7 @@ import { markRequest } from "../../ledger/marks.ts";
 import type { Address, Hash, Hex, Uuid, VaultId, Withdrawal } from "../../model.ts";
 import { MODES } from "../../model.ts";
 import type { ListedVault } from "../../ports.ts";
-import { isSignedBy } from "../../protocol/signature.ts";
+import { ecdsaForm, isUndeployed } from "../../protocol/signature.ts";
 import {
   cancellationId,
   MAX_LISTED_VAULTS,
@@ -22,7 +22,13 @@ import { keyOf, prefixOf, requestByKey } from "../../store/store-keys.ts";
 import type { StoredVault } from "../../store/vault-columns.ts";
 import { requireKey } from "../../tenants/api-keys.ts";
 import { requireAddress } from "../../validate.ts";
-import { putActivity, putWithdrawal, reserve, withdrawalView } from "../../vaults/activity.ts";
+import {
+  isPending,
+  putActivity,
+  putWithdrawal,
+  reserve,
+  withdrawalView,
+} from "../../vaults/activity.ts";
 import { faultOf, requireDeadline, type VaultCaller } from "../../vaults/signed-requests.ts";
 import { batchAt, decodeActivity, ownVaults, placeOf } from "../../vaults/vaults.ts";
 import { portalOf } from "../progress/portals.ts";
@@ -64,7 +70,7 @@ export async function requestWithdrawals(
   request: WithdrawalListRequest,
   signal?: AbortSignal,
 ): Promise<ListedWithdrawal[]> {
-  const signature = signatureOf(request);
+  const given = signatureOf(request);
   const { deadline, vaults: listed } = request;
   requireEachOnce(listed);
   const found = await ownVaults(ledger, caller, listed);
@@ -78,8 +84,11 @@ export async function requestWithdrawals(
   const key = keyOf.withdrawalList(digest);
   const earlier = decodeList(await ledger.store.get(key));
   if (earlier === undefined) requireDeadline(ledger, deadline, MIN_VALIDITY);
-  if (earlier?.signature !== signature)
-    await requireSignature(ledger, chainId, owner, digest, signature, signal);
+  const signature =
+    earlier?.signature === given
+      ? given
+      : await signedForm(ledger, chainId, owner, digest, given, signal);
+  const hasRefused = earlier !== undefined && (await isRefused(ledger, earlier.vaults));
   const ids = [digest, ...listed.map(({ vaultId }) => cancellationId(vaultId))];
   const cancellations = ids.map((id) => keyOf.cancellation(chainId, owner, id));
   const outcomes = await writer.run<Outcome[]>(
@@ -114,8 +123,10 @@ export async function requestWithdrawals(
         const [first] = checked;
         if (known === undefined && first instanceof MintmarkError && checked.every(isError))
           throw first;
-        if (checked.every(isOutcome)) return checked;
-        if (known === undefined)
+        // A better signature takes the place of one that L1 refused.
+        const isBetter = known !== undefined && known.signature !== signature && hasRefused;
+        if (checked.every(isOutcome) && !isBetter) return checked;
+        if (known === undefined || isBetter)
           ledger.record(group, { kind: "withdrawalListSigned", digest, signature, vaults: listed });
         const accepted = checked.map((one, i) => {
           if (isOutcome(one)) return one;
@@ -137,7 +148,8 @@ export async function requestWithdrawals(
               : (known?.vaults[i]?.withdrawalId ?? null);
           return { ...vault, withdrawalId };
         });
-        const list = { signature: known?.signature ?? signature, vaults };
+        const kept = known === undefined || isBetter ? signature : known.signature;
+        const list = { signature: kept, vaults };
         group.stage(key, encodeRecord(withdrawalListRecord, list));
         return accepted;
       },
@@ -145,6 +157,16 @@ export async function requestWithdrawals(
     signal,
   );
   return Promise.all(listed.map((each, i) => viewOf(ledger, each, outcomes[i] as Outcome)));
+}
+
+/** Whether L1 has refused one of these withdrawals, which still wait. */
+async function isRefused(
+  ledger: Ledger,
+  listed: readonly { readonly withdrawalId: Uuid | null }[],
+): Promise<boolean> {
+  const asked = listed.flatMap(({ withdrawalId }) => withdrawalId ?? []);
+  const records = await Promise.all(asked.map((id) => readWithdrawal(ledger, id)));
+  return records.some((record) => isPending(record) && record.failure !== null);
 }
 
 const CANCELLED_LIST = "The owner has cancelled this list on L1. Sign another one.";
@@ -217,7 +239,7 @@ async function viewOf(
 /** Least seconds until the deadline of a new request. With less it would not reach L1 in time. */
 export const MIN_VALIDITY = 60n;
 /** Bound for the signatures of wallet contracts, which have forms of their own. */
-const SIGNATURE = /^0x(?:[0-9a-f]{2}){1,4096}$/;
+const SIGNATURE = /^0x(?:[0-9a-f]{2}){0,4096}$/;
 
 export function signatureOf(request: { readonly signature: Hex }): Hex {
   const signature = String(request.signature).toLowerCase() as Hex;
@@ -238,22 +260,28 @@ export function requireReady(ledger: Ledger, vaultId: VaultId, vault: StoredVaul
   requireNotLeftOut(batchAt(ledger, place), ledger.assetAt(vault.assetIndex));
 }
 
+const NOT_DEPLOYED =
+  "The owner's wallet is not deployed, so L1 cannot ask it. Deploy the wallet first, then sign again.";
+
 /**
- * Checks ECDSA here, and anything else with the wallet contract on the token's chain, if the engine
- * can reach it.
+ * The signature as L1 takes it. Checks ECDSA here, and anything else with the wallet contract on the
+ * token's chain, if the engine can reach it.
  */
-export async function requireSignature(
+export async function signedForm(
   ledger: Ledger,
   chainId: bigint,
   owner: Address,
   digest: Hash,
   signature: Hex,
   signal?: AbortSignal,
-): Promise<void> {
-  if (await isSignedBy(owner, digest, signature)) return;
+): Promise<Hex> {
+  const form = await ecdsaForm(owner, digest, signature);
+  if (form !== null) return form;
   const verified = ledger.verifySignature?.(chainId, owner, digest, signature);
-  if (verified !== undefined && (await orAborted(verified, signal))) return;
-  throw new MintmarkError("signature_invalid");
+  if (verified !== undefined && (await orAborted(verified, signal))) return signature;
+  throw isUndeployed(signature)
+    ? new MintmarkError("signature_invalid", NOT_DEPLOYED)
+    : new MintmarkError("signature_invalid");
 }
 
 /**

@@ -54,8 +54,15 @@ export function hexUpTo(maxBytes: number) {
     .transform((text) => text.toLowerCase() as Hex);
 }
 
-/** An owner's signature: one of ECDSA has 65 bytes, and that of a wallet contract can be long. */
-export const signature = hexUpTo(4096);
+/**
+ * An owner's signature: one of ECDSA has 64 or 65 bytes. That of a wallet contract can be long, or
+ * nothing, when the wallet was told on chain.
+ */
+export const signature = z
+  .string()
+  .max(2 + 2 * 4096)
+  .regex(/^0x(?:[0-9a-fA-F]{2})*$/, "Give 0x and whole bytes in hex.")
+  .transform((text) => text.toLowerCase() as Hex);
 
 /** A whole number of at most `max` in decimal digits; converted to bigint. */
 function decimal(max: bigint) {

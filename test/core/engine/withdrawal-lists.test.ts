@@ -1,7 +1,8 @@
 import { numberToHex } from "viem";
 import { describe, expect, it } from "vitest";
 import type { ListedWithdrawal } from "../../../core/index.ts";
-import type { Hash } from "../../../core/model.ts";
+import type { Hash, Hex } from "../../../core/model.ts";
+import { compactSignature } from "../../../core/protocol/attestation.ts";
 import { cancellationId, withdrawalListDigest } from "../../../core/protocol/typed-data.ts";
 import { withdrawOne } from "../../one-withdrawal.ts";
 import type { Fixture } from "./fixture.ts";
@@ -323,4 +324,90 @@ it("answers the withdrawal that it has when its owner's wallet signs the same ag
     signature: "0x1234",
   });
   expect(other).toEqual(first);
+});
+
+describe("the forms of a signature", () => {
+  /** `r ‖ vs` of 65 bytes. */
+  const compact = (signature: Hex): Hex => {
+    const { r, vs } = compactSignature(signature);
+    return `${r}${vs.slice(2)}` as Hex;
+  };
+  const withV = (signature: Hex, v: string): Hex => `${signature.slice(0, -2)}${v}` as Hex;
+
+  it.each([
+    [
+      "v 0 or 1, as hardware wallets say it",
+      (one: Hex) => withV(one, one.endsWith("1b") ? "00" : "01"),
+    ],
+    ["64 bytes, EIP-2098", compact],
+  ])("that L1 takes are made of %s, and no wallet is asked", async (_, formOf) => {
+    const made = await holdings();
+    const { engine, tenant } = made;
+    await using _engine = engine;
+    const list = await signedList(made, [1n]);
+    const given = { ...list, signature: formOf(list.signature) };
+    expect(outcomes(await engine.withdrawals.request(tenant.principal, given))).toEqual([
+      "accepted",
+    ]);
+    const [pending] = await all(engine.operator.pendingWithdrawals(HOME));
+    const taken = [list.signature, compact(list.signature)];
+    expect(taken).toContain(pending?.authorization.signature);
+    // The same signature in another form is the same request.
+    const [again] = await engine.withdrawals.request(tenant.principal, list);
+    expect(again).toMatchObject({ repeated: true, error: null });
+    expect((await engine.operator.verify()).problems).toEqual([]);
+  });
+
+  it("that are a wallet contract's stay as they are, also none, and with v 0 or 1", async () => {
+    const asked: string[] = [];
+    const verifySignature = async (_: bigint, __: Hex, ___: Hex, signature: Hex) =>
+      asked.push(signature) > 0;
+    const made = await holdings({ verifySignature });
+    const { engine, tenant } = made;
+    await using _ = engine;
+    const strangers = (await signedList(made, [1n], { signer: OWNERS[1] })).signature;
+    const forms = ["0x", withV(strangers, "00"), withV(strangers, "1f")] as const;
+    for (const [i, signature] of forms.entries()) {
+      const list = await signedList(made, [BigInt(i + 1)]);
+      await engine.withdrawals.request(tenant.principal, { ...list, signature });
+    }
+    expect(asked).toEqual(forms);
+    const pending = await all(engine.operator.pendingWithdrawals(HOME));
+    expect(pending.map(({ authorization }) => authorization.signature)).toEqual(forms);
+  });
+
+  it("that are of a wallet that is not deployed are refused with what to do", async () => {
+    const made = await holdings({ verifySignature: async () => false });
+    const { engine, tenant } = made;
+    await using _ = engine;
+    const list = await signedList(made, [1n]);
+    const signature = `0x1234${"6492".repeat(16)}` as const;
+    await expect(
+      engine.withdrawals.request(tenant.principal, { ...list, signature }),
+    ).rejects.toMatchObject({
+      code: "signature_invalid",
+      message: expect.stringContaining("Deploy the wallet first"),
+    });
+  });
+
+  it("that L1 refused give way to a better one", async () => {
+    const made = await holdings({ verifySignature: async () => true });
+    const { engine, tenant } = made;
+    await using _ = engine;
+    const list = await signedList(made, [1n]);
+    const asked = { ...list, signature: "0x1234" } as const;
+    const [first] = await engine.withdrawals.request(tenant.principal, asked);
+    const signatures = async () =>
+      (await all(engine.operator.pendingWithdrawals(HOME))).map(
+        ({ authorization }) => authorization.signature,
+      );
+    // Until L1 refuses it, the first one stays.
+    await engine.withdrawals.request(tenant.principal, list);
+    expect(await signatures()).toEqual(["0x1234"]);
+    const id = first?.withdrawal?.withdrawalId ?? "";
+    await engine.operator.recordWithdrawalAttempt(id, "SignatureInvalid");
+    expect(idsOf(await engine.withdrawals.request(tenant.principal, list))).toEqual([id]);
+    expect(await signatures()).toEqual([list.signature]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
+  });
 });
