@@ -68,7 +68,10 @@ function isCurrent(job: Job): boolean {
 }
 
 /** What the compiler makes of one job's contracts. Takes up to half a minute. */
-export function compile(job: Job): Artifact[] {
+export function compile(
+  job: Job,
+  settings: Artifact["settings"] = settingsFor(job.runs),
+): Artifact[] {
   const sources = sourcesOf(job);
   const code = [
     "evm.bytecode.object",
@@ -76,9 +79,9 @@ export function compile(job: Job): Artifact[] {
     "evm.deployedBytecode.immutableReferences",
   ];
   const outputSelection = { "*": { "": ["ast"], "*": ["abi", ...code] } };
-  const input = standardInput(sources, job.runs);
+  const input = { ...standardInput(sources, job.runs), settings };
   const { compile: solc } = require("solc") as { compile(input: string): string };
-  const text = JSON.stringify({ ...input, settings: { ...input.settings, outputSelection } });
+  const text = JSON.stringify({ ...input, settings: { ...settings, outputSelection } });
   const output = JSON.parse(solc(text)) as CompilerOutput;
   for (const { severity, formattedMessage = "" } of output.errors ?? [])
     if (severity === "error" || !formattedMessage.includes("--> @"))
@@ -96,7 +99,7 @@ export function compile(job: Job): Artifact[] {
       contractName,
       sourceName,
       compiler: require("solc/package.json").version,
-      settings: input.settings,
+      settings,
       sources: Object.keys(sources),
       hash,
       abi: wholeInterface(abi, others),
