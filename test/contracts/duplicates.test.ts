@@ -87,13 +87,14 @@ describe("two vaults of one ERC-721 token", () => {
       entry(d.assets.card, thief, "7", 2n),
       entry(d.assets.card, "0x0000000000000000000000000000000000000000", "7"),
       entry(d.assets.card, thief, ""),
-      entry(d.assets.card, thief, "7".repeat(256)),
     ];
     for (const slot of hollow) {
       const earlier = { batch: await commitValidium(d, [slot]), slot: 0 };
       const later = { batch: await commitRollup(d, [entry(d.assets.card, victim, "7")]), slot: 0 };
       await refuses(earlier, later);
     }
+    const long = await commitValidium(d, [entry(d.assets.card, thief, "7".repeat(256))]);
+    await d.refuses(voidDuplicate({ batch: long, slot: 0 }, honest), "ProofInvalid");
     expect(await d.state.read.withdrawn([idOf(honest), STANDARD.erc20])).toBe(0n);
   });
 

@@ -258,9 +258,9 @@ describe("a batch of withdrawals", () => {
     const write = (gas: bigint) =>
       d.state.write.withdrawBatch(batchArgs(asked), { account: d.actors.owner.account, gas });
     // Enough for the first two to burn; the third, or the fourth, would get less than its gas.
-    await d.refuses(write(1_450_000n), "GasTooLow", [2n]);
-    await d.refuses(write(1_950_000n), "GasTooLow", [3n]);
-    expect((await outcomeOf(d, await write(2_300_000n))).failed).toHaveLength(3);
+    await d.refuses(write(1_800_000n), "GasTooLow", [2n]);
+    await d.refuses(write(2_450_000n), "GasTooLow", [3n]);
+    expect((await outcomeOf(d, await write(2_900_000n))).failed).toHaveLength(3);
     expect(await d.tokens.coin.read.balanceOf([owner])).toBe(COIN_QUANTUM);
   });
 
