@@ -5,7 +5,7 @@ import { encodeBatchData } from "../../core/protocol/batch-data.ts";
 import { OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import { type Chain, createChain } from "../settlement/fixture.ts";
 
-/** Two void slots: the least that L1 takes. Its length is no multiple of 32. */
+/** Two void slots. Its length is no multiple of 32. */
 const DATA = bytesToHex(encodeBatchData([null, null]));
 /** Selector, batch number, offset of the data, its length, and then the data with its padding. */
 const WORD = 64;
