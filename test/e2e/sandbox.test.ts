@@ -81,8 +81,8 @@ describe("the sandbox, as a process", () => {
       expect(mints).toBe(126);
       expect(withdrawals).toBe(3);
       const { validium, blobs, calldata } = batches;
-      expect([validium.mints, blobs.mints, calldata.mints]).toEqual([63, 33, 30]);
-      expect([validium, blobs, calldata].map((kind) => kind.withdrawals)).toEqual([1, 1, 1]);
+      expect([validium.mints, blobs.mints, calldata.mints]).toEqual([63, 63, 0]);
+      expect([validium, blobs, calldata].map((kind) => kind.withdrawals)).toEqual([1, 2, 0]);
       expect([validium.blobGasPerMint, calldata.blobGasPerMint]).toEqual([0, 0]);
       expect(blobs.blobGasPerMint).toBe(Math.round((131_072 * blobs.batches) / blobs.mints));
     }
