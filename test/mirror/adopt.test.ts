@@ -36,6 +36,7 @@ async function openCopy(): Promise<Operator> {
     environment: "sandbox",
     divergenceMs: 0,
   });
+  engine.operator.placeInBlobs(world.mirror.settlement.chainId, true);
   const settler = near.chain.newSettler({ ...near, engine });
   return { engine, settler, far: await newMirrorSettler(world, { engine }) };
 }

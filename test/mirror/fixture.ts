@@ -38,12 +38,14 @@ export type MirrorWorld = Awaited<ReturnType<typeof createMirrorWorld>>;
 /**
  * Two chains of different ids in this process: the state, its engine and its committee on one; a
  * mirror, an ERC-20 and an ERC-721 on the other, both registered on both and enabled at the engine,
- * which knows the mirror, in place of the near ones.
+ * which knows the mirror, in place of the near ones. The engine has learnt that the other chain
+ * opens blobs if `isAsked`.
  */
 export async function createMirrorWorld({
   lockMinter = true,
+  isAsked = true,
   ...options
-}: WorldOptions & { lockMinter?: boolean } = {}) {
+}: WorldOptions & { lockMinter?: boolean; isAsked?: boolean } = {}) {
   const near = await createWorld(options);
   const { chain, engine } = near;
   const node = await hardhat("other");
@@ -105,7 +107,9 @@ export async function createMirrorWorld({
       finality: { confirmations: 0n },
       pollingMs: 5,
     });
-  await engine.operator.addMirror({ chainId: BigInt(by.chainId), contract: deployed.address });
+  const mirror = await mirrorBy(OPERATOR);
+  await engine.operator.addMirror(mirror.settlement);
+  if (isAsked) engine.operator.placeInBlobs(mirror.settlement.chainId, await mirror.opensBlobs());
   return {
     near,
     far: {
@@ -119,7 +123,7 @@ export async function createMirrorWorld({
       contract: deployed.address,
       deployedAtBlock: deployed.deployedAtBlock,
     },
-    mirror: await mirrorBy(OPERATOR),
+    mirror,
     source: await newHistory(chain),
     attesters: await Promise.all(
       COMMITTEE.map(async (member) => new MirrorAttester(member, await newHistory(chain))),
