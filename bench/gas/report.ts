@@ -50,7 +50,9 @@ function table({ unit, measurements }: Section): string {
   const rule = head.map((_, column) => (column === 0 ? "---" : "---:"));
   const rows = measurements.map(({ label, transactionGas, each, aim }) => {
     const reached =
-      aim === null ? ["", ""] : [`≤ ${grouped(aim)}`, Math.round(each) <= aim ? "reached" : "missed"];
+      aim === null
+        ? ["", ""]
+        : [`≤ ${grouped(aim)}`, Math.round(each) <= aim ? "reached" : "missed"];
     return [label, grouped(transactionGas), grouped(each), ...(hasAims ? reached : [])];
   });
   return [head, rule, ...rows].map((row) => `| ${row.join(" | ")} |`).join("\n");

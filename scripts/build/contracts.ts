@@ -68,10 +68,7 @@ function isCurrent(job: Job): boolean {
 }
 
 /** What the compiler makes of one job's contracts. Takes up to half a minute. */
-export function compile(
-  job: Job,
-  settings: Artifact["settings"] = settingsFor(job.runs),
-): Artifact[] {
+export function compile(job: Job, settings: object = settingsFor(job.runs)): Artifact[] {
   const sources = sourcesOf(job);
   const code = [
     "evm.bytecode.object",

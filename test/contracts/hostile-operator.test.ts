@@ -285,7 +285,7 @@ class Play {
       earlier.standard === "erc721" &&
       later.standard === "erc721" &&
       earlier.vault.blob === later.vault.blob;
-    return first < second && same && this.#isPayable(earlier) && !later.isLeftOut;
+    return first < second && same && this.#isPayable(earlier) && this.#isPayable(later);
   }
 
   async #void(earlier: Place, later: Place): Promise<void> {

@@ -277,7 +277,7 @@ async function signedMessages(settlement: PortalIdentity) {
     validiumBatch: batch,
     transferBatch: batch,
     attestationRequest: { ...batch, sequence: 4n },
-    consent: { mode: "validium", batchNumber: 3, content: hash, assetsHash: other },
+    consent: { ...batch, mode: "validium", content: hash, manifest: other, assetsHash: other },
     consentRequest: { ...batch, mode: "zk-rollup" },
     mirroredState: {
       sourceChainId: 1n,
@@ -286,8 +286,8 @@ async function signedMessages(settlement: PortalIdentity) {
       commitment: hash,
       epoch: 1n,
     },
-    cancellation: { signer: recipient, id: listed.vaultId },
     withdrawalList: { vaults: [listed], recipient, deadline },
+    cancellation: { signer: recipient, id: listed.vaultId },
     claim: { link: recipient, owner: owner.address },
     transfers: { transfers: [{ vaultId: 1n, amount: 0n, to: recipient }], deadline },
     session: { ...session, until: deadline, limit: 10n, assetType: `0x01${"a1".repeat(31)}` },

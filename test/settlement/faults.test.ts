@@ -180,7 +180,7 @@ describe("withdrawals", () => {
       ...{ recipient: stranger.address, authorization: null },
     };
     const address = l1.settlement.contract;
-    const args = withdrawalBatchArguments([request], 500_000n);
+    const args = withdrawalBatchArguments([request], 650_000n);
     const call = { abi: stateCommitmentAbi, address, functionName: "withdrawBatch", args } as const;
     await createWalletClient({ transport: chain.transport, account: stranger }).writeContract({
       ...call,
