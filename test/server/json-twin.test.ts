@@ -49,8 +49,9 @@ class PlainReader {
     const fields = new Map<string, unknown>();
     this.#list("}", () => {
       this.#take(/[ \t\n\r]*/y);
-      const key = this.#string().slice(1, -1);
-      if (key.includes("\\") || key === "__proto__" || fields.has(key)) throw new Refused();
+      const key: string = JSON.parse(this.#string());
+      if (JSON.stringify(key).includes("\\") || key === "__proto__" || fields.has(key))
+        throw new Refused();
       if (this.#take(/[ \t\n\r]*:/y) === null) throw new Refused();
       fields.set(key, this.#value(depth + 1));
     });

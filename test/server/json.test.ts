@@ -28,13 +28,27 @@ describe("a body is read exactly or refused", () => {
     ["[1,1e400]", "/1 1e400 cannot be"],
     ["[1e-400]", "/0 1e-400 cannot be"],
     ['{"a":{"b":1,"b":1}}', "/a/b The key occurs"],
-    ['{"a":1,"\\u0061":2}', "/\\u0061 The key is"],
+    ['{"a":1,"\\u0061":2}', "/a The key occurs"],
     ['{"a":":","a":2}', "/a The key occurs"],
     ['{"a":1,"a":1e8}', "/a The key occurs"],
     ['{"__proto__":{}}', "/__proto__ The key __proto__"],
-    ['{"\\u005f_proto__":{}}', "/\\u005f_proto__ The key is"],
+    ['{"\\u005f_proto__":{}}', "/__proto__ The key __proto__"],
+    ['{"a\\"b":1}', '/a"b The key has'],
+    ['{"\\ud800":1}', "/\ud800 The key has"],
+    ['{"Gr\\u00f6\\u00dfe":1,"Größe":2}', "/Größe The key occurs"],
   ])("%s is refused", (text, issue) => {
     expect(issuesOf(text)).toEqual([issue]);
+  });
+
+  // As PHP's json_encode and Python's json.dumps write keys.
+  test.each([
+    [
+      '{"name":"x","properties":{"Gr\\u00f6\\u00dfe":"L"}}',
+      { name: "x", properties: { Größe: "L" } },
+    ],
+    ['{"a\\/b":1,"a":[{"\\ud83d\\ude00":2}]}', { "a/b": 1, a: [{ "😀": 2 }] }],
+  ])("%s is read by its unescaped keys", (text, value) => {
+    expect(read(text)).toEqual(value);
   });
 
   test("nesting is bounded", () => {
