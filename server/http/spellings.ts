@@ -37,15 +37,17 @@ const INSTEAD: Readonly<Record<string, string>> = {
 const COMPARISON = "Filters compare by equality; times have `createdAfter` and `createdBefore`.";
 
 /**
- * A query in our spelling. What has no other spelling here stays, and so do parameters of both
- * names.
+ * A query in our spelling. What has no other spelling here stays, and so does a second name of one
+ * parameter, which the schema then refuses.
  */
 export function inOurSpelling(schema: z.ZodType, query: unknown): unknown {
   const known = (schema as { shape?: Readonly<Record<string, unknown>> }).shape ?? {};
   const given = (query ?? {}) as Readonly<Record<string, unknown>>;
+  const taken = new Set(Object.keys(given));
   const spelt = Object.entries(given).map(([name, value]) => {
     const ours = Object.hasOwn(known, name) ? name : ourName(name, known);
-    const at = ours === name || Object.hasOwn(given, ours) ? name : ours;
+    const at = taken.has(ours) ? name : ours;
+    taken.add(at);
     const values = Object.hasOwn(VALUES, at) ? VALUES[at] : undefined;
     return [
       at,
