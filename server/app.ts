@@ -88,6 +88,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     stalledMs: options.stalledMs,
     mostConnections: options.mostConnections,
     methodsOf,
+    routes: ENDPOINTS.map(({ method, path }) => `${method} ${path}`),
     ...(options.errorHandler && { errorHandler: options.errorHandler }),
     bodyLimit: SMALL_BODY_BYTES,
     trustProxy: trustedProxies.length > 0 ? [...trustedProxies] : false,
