@@ -31,6 +31,7 @@ import {
 } from "./routes/api/endpoint.ts";
 import { openApiDocument } from "./routes/api/openapi.ts";
 import { ENDPOINTS } from "./routes/index.ts";
+import { mintBody } from "./routes/mint.ts";
 import { limitsOf } from "./routes/service.ts";
 import { type Meters, type ServerOptions, type Service, serviceOf } from "./service.ts";
 
@@ -76,7 +77,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   const { meters, ...parts } = serviceOf(options, stopping.signal, failed);
   const { mintExample: example } = options;
   const described = ENDPOINTS.map((each) =>
-    example !== undefined && each.coreBody ? { ...each, example } : each,
+    example !== undefined && each.coreBody === mintBody ? { ...each, example } : each,
   );
   const bytes = Buffer.from(JSON.stringify(openApiDocument(described, limitsOf(parts))));
   const service: Service = { ...parts, document: { bytes, tag: tagOf(bytes) } };
@@ -87,6 +88,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     stalledMs: options.stalledMs,
     mostConnections: options.mostConnections,
     methodsOf,
+    routes: ENDPOINTS.map(({ method, path }) => `${method} ${path}`),
     ...(options.errorHandler && { errorHandler: options.errorHandler }),
     bodyLimit: SMALL_BODY_BYTES,
     trustProxy: trustedProxies.length > 0 ? [...trustedProxies] : false,

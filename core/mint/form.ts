@@ -44,13 +44,13 @@ export const MINT_FORM = {
     text: /^[1-9]\d{0,18}$/,
     least: 1,
     fault:
-      "must be a whole number of units: an integer up to 2^53 - 1, or decimal text up to 2^63 - 1",
+      "must be a whole number of units: an integer up to 2^53 - 1, or decimal text up to 2^63 - 1; give whole tokens as amountDecimal",
     about:
       "Units of `quantum` base units each, 1 to 2^63 - 1, as an integer or a decimal string. From 2^53 on it must be a string: a number that would be rounded is refused. Absent or 1 for ERC-721.",
   },
   amountDecimal: {
     text: /^\d+(\.\d+)?$/,
-    fault: 'must be decimal text such as "12.5"',
+    fault: 'must be positive decimal text such as "12.5"',
     about:
       'Instead of `amount`: whole tokens, such as "12.5". It is `amount * quantum / 10^decimals`, must be a whole number of units, and is never rounded.',
   },

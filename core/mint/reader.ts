@@ -256,7 +256,7 @@ class Reader {
     // not one.
     const isWhole = typeof amount === "string" ? WHOLE.test(amount) : Number.isSafeInteger(amount);
     const code = isWhole ? "amount_out_of_range" : "validation_failed";
-    this.#refuse(entry, "/amount", code, MINT_FORM.amount.fault);
+    this.#refuse(entry, "/amount", code, boundOf(String(amount)) ?? MINT_FORM.amount.fault);
     return 0n;
   }
 
@@ -449,4 +449,11 @@ function pointer(field: string): string {
 
 function isObject(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** What is wrong with a whole number that is no amount; null for other text. */
+function boundOf(text: string): string | null {
+  if (!/^-?\d+$/.test(text)) return null;
+  if (/^(?:-.*|0+)$/.test(text)) return "must be at least 1 unit";
+  return text.startsWith("0") ? "must have no leading zeros" : "must be at most 2^63 - 1 units";
 }

@@ -19,12 +19,18 @@ interface MetadataFault {
   readonly detail: string;
 }
 
-/** The JSON text of untrusted metadata, without white space; or its first fault. */
+/**
+ * The JSON text of untrusted metadata, without white space; or its first fault. Known fields that
+ * say nothing are left out: exporters write null, an empty text or an empty list in place of none.
+ */
 export function readMetadata(value: unknown): string | MetadataFault {
   if (!isObject(value)) return { pointer: "", detail: "must be a JSON object" };
-  const fault = faultIn(value, "", { left: MAX_VALUES }, 1) ?? faultOfFields(value);
+  const said = Object.fromEntries(
+    Object.entries(value).filter(([name, of]) => !Object.hasOwn(FIELDS, name) || !isEmpty(of)),
+  );
+  const fault = faultIn(value, "", { left: MAX_VALUES }, 1) ?? faultOfFields(said);
   if (fault !== null) return fault;
-  const text = JSON.stringify(value);
+  const text = JSON.stringify(said);
   const bytes = new TextEncoder().encode(text).length;
   if (bytes > MAX_METADATA_BYTES)
     return { pointer: "", detail: `has ${bytes} bytes; at most ${MAX_METADATA_BYTES}` };
@@ -64,11 +70,11 @@ const text =
       : `must be text of at most ${max} characters`;
 const link: FieldCheck = (value) => (isHttps(value) ? null : "must be an https:// address");
 const media: FieldCheck = (value) =>
-  isHttps(value) || isIpfs(value) ? null : "must be an https:// or ipfs:// address";
+  isHttps(value) || isContent(value) ? null : "must be an https://, ipfs:// or ar:// address";
 const image: FieldCheck = (value) =>
-  isHttps(value) || isIpfs(value) || isImageData(value)
+  isHttps(value) || isContent(value) || isImageData(value)
     ? null
-    : "must be an https:// or ipfs:// address, or a data: image in base64 (PNG, JPEG, GIF, WebP, AVIF)";
+    : "must be an https://, ipfs:// or ar:// address, or a data: image in base64 (PNG, JPEG, GIF, WebP, AVIF)";
 
 /**
  * The fields that readers of metadata act on. A script or a plain http address must not reach them.
@@ -104,6 +110,10 @@ function faultOfFields(value: Readonly<Record<string, unknown>>): MetadataFault 
   return null;
 }
 
+function isEmpty(value: unknown): boolean {
+  return value === null || value === "" || (Array.isArray(value) && value.length === 0);
+}
+
 function isAttribute(value: unknown): boolean {
   if (!isObject(value)) return false;
   const { trait_type: trait, value: of } = value;
@@ -119,11 +129,12 @@ function isHttps(value: unknown): value is string {
   return username === "" && password === "";
 }
 
-function isIpfs(value: unknown): value is string {
+/** An address of IPFS or Arweave, which names the content by its hash. */
+function isContent(value: unknown): value is string {
   return (
     typeof value === "string" &&
     value.length <= MAX_URL &&
-    /^ipfs:\/\/[A-Za-z0-9]{46,}(?:\/[^\s\\"<>]*)?$/.test(value)
+    /^(?:ipfs:\/\/[A-Za-z0-9]{46,}|ar:\/\/[A-Za-z0-9_-]{43})(?:\/[^\s\\"<>]*)?$/.test(value)
   );
 }
 

@@ -127,7 +127,8 @@ function requireInForce(
   { revokedAt, expiresAt }: KeyRecord,
   { suspended }: ApplicationRecord,
 ): void {
-  if (revokedAt !== null) throw new MintmarkError("credentials_invalid");
+  if (revokedAt !== null)
+    throw new MintmarkError("credentials_invalid", "The API key has been revoked. Use another.");
   if (expiresAt !== null && expiresAt <= ledger.journalClock.present())
     throw new MintmarkError("credentials_expired");
   if (suspended) throw new MintmarkError("application_suspended");
@@ -141,6 +142,13 @@ function newKeyId({ settlement, keys }: Pick<Ledger, "settlement" | "keys">): st
 function tokenOf(environment: Environment, keyId: string, secret: string): string {
   const body = `mm_${TAG[environment]}_${keyId}_${secret}`;
   return body + checksumOf(body);
+}
+
+/** @param tag - of the key's environment; undefined for text that is no key */
+function malformed({ environment }: Ledger, tag: string | undefined): string {
+  return tag === undefined || tag === TAG[environment]
+    ? `The API key is incomplete or mistyped. Copy all of it, from mm_${TAG[environment]}_ on.`
+    : `The API key is of another environment. Keys of this server begin with mm_${TAG[environment]}_.`;
 }
 
 function checksumOf(body: string): string {
@@ -316,8 +324,9 @@ export function keysOf(context: EngineContext): Keys {
       const matches = isSecret(secret, key?.secretHash);
       const wellFormed =
         tag === TAG[ledger.environment] && checksum === checksumOf(`mm_${tag}_${keyId}_${secret}`);
-      if (key === undefined || !matches || !wellFormed)
-        throw new MintmarkError("credentials_invalid");
+      if (!wellFormed) throw new MintmarkError("credentials_invalid", malformed(ledger, tag));
+      if (key === undefined || !matches)
+        throw new MintmarkError("credentials_invalid", "This server knows no such API key.");
       const application = ledger.applications.durable.get(key.applicationIndex);
       if (application === undefined)
         throw new MintmarkError("store_corrupt", "A key's application is missing.");

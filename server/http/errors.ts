@@ -7,6 +7,7 @@ import {
   MAX_ISSUES,
   MintmarkError,
 } from "../../core/index.ts";
+import { nearest } from "./nearest.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -287,7 +288,7 @@ const OAUTH_ERRORS: Readonly<Partial<Record<Code, string>>> = {
 /** The members that RFC 6749 adds to a problem. `form` is the body, if one was read. */
 function oauthErrorOf({ code, status, detail, errors }: ReturnType<typeof problem>, form: unknown) {
   const [field] = errors;
-  const sentence = field === undefined ? detail : `${field.pointer.slice(1)}: ${field.detail}`;
+  const sentence = field === undefined ? detail : sentenceOf(field);
   // RFC 6749 allows printable ASCII without quotes and backslashes.
   const error_description = sentence.replaceAll('"', "'").replaceAll(/[^ !#-[\]-~]/g, "?");
   const asksForGrant = Boolean((form as { grant_type?: unknown } | undefined)?.grant_type);
@@ -305,13 +306,24 @@ function mediaDetail(code: Code, { routeOptions: { config } }: FastifyRequest): 
   return `Send the body as ${config.bodyTypes.join(" or ")}, in UTF-8, without a Content-Encoding.`;
 }
 
+/** Longer paths are not compared with the routes. */
+const MAX_COMPARED = 100;
+
 /** Answers a request without route: 405 when the path has a route of another method, else 404. */
-export function notFoundHandler(allowedMethods: (path: string) => readonly string[]) {
+export function notFoundHandler(
+  allowedMethods: (path: string) => readonly string[],
+  routes: readonly string[],
+) {
   return (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
-    const allowed = allowedMethods(request.url.split("?", 1)[0] ?? "");
+    const [path = ""] = request.url.split("?", 1);
+    const allowed = allowedMethods(path);
+    const near = path.length > MAX_COMPARED ? null : nearest(`${request.method} ${path}`, routes);
     const error =
       allowed.length === 0
-        ? new ServerError("route_not_found")
+        ? new ServerError(
+            "route_not_found",
+            near ? `${meaningOf("route_not_found")} The nearest is ${near.word}.` : undefined,
+          )
         : new ServerError("method_not_allowed", undefined, {
             headers: { allow: allowed.join(", ") },
           });
@@ -337,15 +349,21 @@ function classify(error: unknown) {
   const seconds = known instanceof MintmarkError ? RETRY_SECONDS[known.code] : undefined;
   const retry: Readonly<Record<string, string>> =
     seconds === undefined ? {} : { "retry-after": `${seconds}` };
+  const [first] = issues;
+  const isGeneral = first !== undefined && message === meaningOf(code);
   return {
     code,
-    detail: shorten(message, 4 * MAX_POINTER),
+    detail: shorten(isGeneral ? sentenceOf(first) : message, 4 * MAX_POINTER),
     issues: issues
       .slice(0, MAX_ISSUES)
       .map((issue) => ({ ...issue, pointer: shorten(issue.pointer) })),
     moreIssues: issues.length > MAX_ISSUES || (known instanceof MintmarkError && known.moreIssues),
     headers: known instanceof ServerError ? known.headers : retry,
   };
+}
+
+function sentenceOf({ pointer, detail }: WireIssue): string {
+  return pointer === "" ? detail : `${shorten(pointer.slice(1))}: ${detail}`;
 }
 
 /** Longest pointer in an answer, in characters. It can contain the caller's own text. */

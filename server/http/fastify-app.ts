@@ -33,6 +33,8 @@ interface AppOptions
   readonly errorHandler?: typeof handleError;
   /** Methods of the routes on a path, for 405. Default: none. */
   readonly methodsOf?: (path: string) => readonly string[];
+  /** Methods and paths of the routes, of which a 404 names the nearest. Default: none. */
+  readonly routes?: readonly string[];
 }
 
 /**
@@ -44,6 +46,7 @@ export function fastifyApp(options: AppOptions): FastifyInstance {
     hosts,
     requestTimeoutSeconds,
     methodsOf = () => [],
+    routes = [],
     errorHandler = handleError,
     stalledMs = STALLED_MS,
     mostConnections,
@@ -68,7 +71,7 @@ export function fastifyApp(options: AppOptions): FastifyInstance {
   });
   app.decorateRequest("problemCode", null);
   app.setErrorHandler(errorHandler);
-  app.setNotFoundHandler(notFoundHandler(methodsOf));
+  app.setNotFoundHandler(notFoundHandler(methodsOf, routes));
   // Routes with bodies bring their own parsers. An unknown route gets 404 whatever its body is.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (_request, _payload, done) => done(null));

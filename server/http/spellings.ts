@@ -8,6 +8,8 @@ const NAMES: Readonly<Record<string, string>> = {
   pageSize: "limit",
   transactionStatus: "status",
   operation: "type",
+  txType: "type",
+  assetSymbol: "symbol",
   address: "ownerAddress",
   username: "reference",
 };
@@ -15,6 +17,7 @@ const NAMES: Readonly<Record<string, string>> = {
 /** Other values of parameters, by our name. */
 const VALUES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   status: {
+    Created: "accepted",
     Streamed: "accepted",
     Pending: "submitted",
     Confirmed: "finalized",
@@ -32,20 +35,28 @@ const VALUES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 /** What to give in place of a parameter that nothing here means. */
 const INSTEAD: Readonly<Record<string, string>> = {
   pageNumber: "Pages go by cursor: give `pagination.nextCursor` of the page before as `cursor`.",
+  assetSymbol: "Give `assetId`: GET /api/v1/assets?symbol=… finds it.",
+  creationDate: "Give `createdAfter` and `createdBefore`, where a list has them.",
   sortBy: "Lists are in the order of their creation: give `order`, where a list has it.",
 };
 const COMPARISON = "Filters compare by equality; times have `createdAfter` and `createdBefore`.";
 
 /**
- * A query in our spelling. What has no other spelling here stays, and so do parameters of both
- * names.
+ * A query in our spelling. What has no other spelling here stays, and so does a second name of one
+ * parameter, which the schema then refuses.
  */
 export function inOurSpelling(schema: z.ZodType, query: unknown): unknown {
   const known = (schema as { shape?: Readonly<Record<string, unknown>> }).shape ?? {};
   const given = (query ?? {}) as Readonly<Record<string, unknown>>;
-  const spelt = Object.entries(given).map(([name, value]) => {
+  // The first page needs no cursor.
+  const isFirst = (name: string, value: unknown) =>
+    camelCase(name) === "pageNumber" && value === "1" && Object.hasOwn(known, "cursor");
+  const taken = new Set(Object.keys(given));
+  const asked = Object.entries(given).filter((each) => !isFirst(...each));
+  const spelt = asked.map(([name, value]) => {
     const ours = Object.hasOwn(known, name) ? name : ourName(name, known);
-    const at = ours === name || Object.hasOwn(given, ours) ? name : ours;
+    const at = taken.has(ours) ? name : ours;
+    taken.add(at);
     const values = Object.hasOwn(VALUES, at) ? VALUES[at] : undefined;
     return [
       at,

@@ -17,16 +17,16 @@ export const metadataJson = requestComponent(
   "Metadata",
   z
     .looseObject({
-      name: z.string().max(200).optional(),
-      description: z.string().max(4_000).optional(),
+      name: z.string().max(200).nullish(),
+      description: z.string().max(4_000).nullish(),
       image: z
         .string()
-        .optional()
+        .nullish()
         .describe(
-          "An `https://` or `ipfs://` address, or a `data:` image in base64: PNG, JPEG, GIF, WebP or AVIF.",
+          "An `https://`, `ipfs://` or `ar://` address, or a `data:` image in base64: PNG, JPEG, GIF, WebP or AVIF.",
         ),
-      external_url: z.string().optional().describe("An `https://` address."),
-      animation_url: z.string().optional().describe("An `https://` or `ipfs://` address."),
+      external_url: z.string().nullish().describe("An `https://` address."),
+      animation_url: z.string().nullish().describe("An `https://`, `ipfs://` or `ar://` address."),
       attributes: z
         .array(
           z.looseObject({
@@ -35,10 +35,10 @@ export const metadataJson = requestComponent(
           }),
         )
         .max(100)
-        .optional(),
+        .nullish(),
     })
     .describe(
-      "Metadata in the form of ERC-721 or ERC-1155, at most 8,192 bytes, six levels and 1,000 values. Other fields pass unchanged.",
+      "Metadata in the form of ERC-721 or ERC-1155, at most 8,192 bytes, six levels and 1,000 values. Other fields pass unchanged. Known ones that are null, an empty text or an empty list are as if absent.",
     ),
 );
 
@@ -177,17 +177,15 @@ export const metadataEndpoints: readonly Endpoint[] = [
   endpoint("Metadata", "assets", `PUT ${ASSET}/collection`, "changeCollection", {
     summary: "Set the contract's metadata, hide all tokens behind a placeholder, or reveal them",
     description: "Fields that are absent stay as they are.",
-    coreBody: collectionBody,
+    body: collectionBody,
     example: {
       contractMetadata: { name: "Cards", image: "https://cards.example/all.png" },
       placeholder: null,
     },
     success: asCollection,
     errors: ["asset_shared", "metadata_frozen"],
-    async handle({ engine, applicationId, params: { assetId }, body }) {
-      const changes = (body ?? {}) as Parameters<typeof engine.metadata.changeCollection>[2];
-      return await engine.metadata.changeCollection(applicationId, assetId, changes);
-    },
+    handle: ({ engine, applicationId, params: { assetId }, body }) =>
+      engine.metadata.changeCollection(applicationId, assetId, body),
   }),
   endpoint("Metadata", "assets", `PUT ${ASSET}/collection/frozen`, "freezeCollection", {
     summary: "Freeze the metadata of all tokens for ever, of tokens to come too",

@@ -310,6 +310,7 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
     summary: "The newest withdrawal of each of the signed-in owner's vaults",
     query: ownersQuery,
     success: json(200, "As they are now.", ownersWithdrawals),
+    errors: ["vault_not_found"],
     async handle({ engine, owner, query: { vaultId: vaultIds } }) {
       const newest = await engine.withdrawals.newestOf(owner, vaultIds);
       return { vaults: vaultIds.map((vaultId, i) => ({ vaultId, withdrawal: newest[i] ?? null })) };

@@ -13,6 +13,7 @@ import {
 } from "../../core/mint/drops/drop.ts";
 import { Drops } from "../../core/mint/drops/drops.ts";
 import { AnotherDrop } from "../../core/mint/drops/progress.ts";
+import { rowsOf } from "../../core/mint/drops/rows.ts";
 import { surveyOf } from "../../core/mint/drops/windows.ts";
 import { TokenBuckets } from "../../server/http/access/rate-limit.ts";
 import { EventLoopTurns } from "../../server/http/turns.ts";
@@ -164,6 +165,36 @@ describe("the form of the rows", () => {
       { row: 3, detail: expect.stringContaining('"price"') },
     ]);
     expect(await found("[1]")).toMatchObject([{ row: 3, detail: "the line is not a JSON object" }]);
+  });
+
+  test("passes over rows and columns that a spreadsheet saves without any value", async () => {
+    const rows = `tokenId,ownerAddress,name,,\r\n1,${good},One,,\r\n,,,,\r\n2,${good},Two,,\r\n,,,,\r\n`;
+    expect(await survey(rows, "csv", asset)).toMatchObject({ rows: 2, errors: [] });
+    expect((await survey(`${rows}3,${good},Three,,x\r\n`, "csv", asset)).errors).toMatchObject([
+      { detail: "column 5 has a value, and no name in the header" },
+    ]);
+  });
+
+  test.each([
+    ["csv", `tokenId;ownerAddress\n1;${owner(1)}\n`, "the columns are separated by semicolons"],
+    ["csv", `sep=,\ntokenId,ownerAddress\n1,${owner(1)}\n`, "the first line names the separator"],
+    ["csv", `tokenId\townerAddress\n1\t${owner(1)}\n`, "the columns are separated by tabs"],
+    ["csv", `[{"tokenId":"1"}]`, "the file is JSON"],
+    ["ndjson", `[\n  {"tokenId":"1"}\n]`, "the file is a JSON array"],
+  ] as const)("of %s in another form says which: %j", async (format, text, detail) => {
+    expect((await survey(text, format, asset)).errors).toMatchObject([
+      { row: 1, detail: expect.stringContaining(detail) },
+    ]);
+  });
+
+  test("reads a number of a CSV file, and none that JSON would round", async () => {
+    const read = async (level: string) =>
+      Array.fromAsync(rowsOf(piecesOf(`tokenId,number:Level\n1,${level}\n`), "csv"));
+    expect(await read("12.5")).toMatchObject([
+      { fields: { metadata: { attributes: [{ trait_type: "Level", value: 12.5 }] } } },
+    ]);
+    for (const level of ["high", "9007199254740993", "007"])
+      await expect(read(level)).rejects.toThrow("number:Level is not a number that JSON holds");
   });
 
   test("makes the same rows of every way to cut and end the lines", async () => {

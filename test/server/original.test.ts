@@ -125,6 +125,9 @@ describe("a list", () => {
     ],
     ["/api/v1/transactions?operation=Mint&page_size=2", "/api/v1/transactions?type=mint&limit=2"],
     ["/api/v1/transactions?type=FullWithdrawal", "/api/v1/transactions?type=withdrawal"],
+    ["/api/v1/transactions?tx_type=Mint&page_number=1", "/api/v1/transactions?type=mint"],
+    ["/api/v1/transactions?transaction_status=Created", "/api/v1/transactions?status=accepted"],
+    ["/api/v1/assets?asset_symbol=ERC721", "/api/v1/assets?symbol=ERC721"],
   ])("%s is %s", async (theirs, ours) => {
     const { status, body: page } = await list(theirs);
     expect(status).toBe(200);
@@ -134,6 +137,9 @@ describe("a list", () => {
   test.each([
     ["page_number=2", "/query/page_number", "give `pagination.nextCursor`"],
     ["sortBy=name", "/query/sortBy", "give `order`"],
+    ["creation_date=2026-11-28", "/query/creation_date", "`createdAfter`"],
+    ["asset_symbol=SWRD", "/query/asset_symbol", "`assetId`"],
+    ["txHash=0x", "/query/txHash", "Give status, type, userId,"],
     [
       "transaction_status_comparison=IsEqualTo",
       "/query/transaction_status_comparison",
@@ -150,6 +156,13 @@ describe("a list", () => {
     expect(status).toBe(400);
     expect(problem.errors).toMatchObject([{ pointer, detail: expect.stringContaining(advice) }]);
   });
+});
+
+test.each(["deploy", "enable"])("POST /assets/%s is of another method", async (action) => {
+  const { status, body: problem } = await world.send("POST", `/api/v1/assets/${action}`, {
+    body: {},
+  });
+  expect([status, problem.code]).toEqual([405, "method_not_allowed"]);
 });
 
 describe("a token", () => {

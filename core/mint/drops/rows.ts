@@ -26,7 +26,7 @@ export function columnOf(format: DropFormat, field: string): string {
 
 /**
  * Columns of a CSV file that are fields of a row's metadata; `attribute:Colour` is one of its
- * attributes.
+ * attributes, and `number:Level` is one that is a number.
  */
 const METADATA_COLUMNS: readonly string[] = [
   "name",
@@ -36,6 +36,9 @@ const METADATA_COLUMNS: readonly string[] = [
   "animation_url",
 ];
 const ATTRIBUTE = "attribute:";
+const NUMBER = "number:";
+/** Begins the name of a column whose cell of the header is empty. */
+const UNNAMED = "\0";
 
 export interface Row {
   /** Its line in the file, from 1. A CSV file's header is line 1. */
@@ -134,6 +137,8 @@ async function* csvRows(source: AsyncIterable<Uint8Array>): AsyncGenerator<Row> 
     max_record_size: MAX_ROW_BYTES,
     record_delimiter: ["\r\n", "\n"],
     skip_empty_lines: true,
+    // Spreadsheets save rows that once had a value.
+    skip_records_with_empty_values: true,
     trim: true,
     ...ONE_PIECE,
   });
@@ -169,7 +174,12 @@ async function* shortLines(
 ): AsyncGenerator<Uint8Array> {
   let line = 1;
   let length = 0;
+  let isFirst = true;
   for await (const piece of source) {
+    // The parser would call its quotes wrong.
+    if (isFirst && /^\ufeff?\s*[[{]/.test(Buffer.from(piece).toString()))
+      throw new UnreadableRow(1, "the file is JSON; send one object a line as NDJSON");
+    isFirst = false;
     for (let start = 0; start < piece.length; ) {
       const found = piece.indexOf(NEWLINE, start);
       const end = found === -1 ? piece.length : found;
@@ -196,18 +206,36 @@ interface CsvRecord {
 
 function columnsOf(names: readonly string[]): string[] {
   const known: readonly string[] = [...CSV_COLUMNS, ...METADATA_COLUMNS];
+  const [first = ""] = names;
   if (names.some((name) => name.includes(UNREADABLE)))
     throw new UnreadableRow(1, `the header ${NOT_UTF8}`);
-  const unknown = names.find((name) => !known.includes(name) && !name.startsWith(ATTRIBUTE));
+  for (const [form, detail] of OTHER_FORMS)
+    if (form.test(first)) throw new UnreadableRow(1, detail);
+  const unknown = names.find(
+    (name) =>
+      name !== "" &&
+      !known.includes(name) &&
+      !name.startsWith(ATTRIBUTE) &&
+      !name.startsWith(NUMBER),
+  );
   if (unknown !== undefined) {
-    const columns = [...known, `${ATTRIBUTE}…`].join(", ");
+    const columns = [...known, `${ATTRIBUTE}…`, `${NUMBER}…`].join(", ");
     const detail = `the header names ${JSON.stringify(unknown.slice(0, 64))}; the columns are ${columns}`;
     throw new UnreadableRow(1, detail);
   }
-  if (new Set(names).size < names.length)
+  const named = names.filter((name) => name !== "");
+  if (new Set(named).size < named.length)
     throw new UnreadableRow(1, "the header names a column twice");
-  return [...names];
+  return names.map((name, i) => (name === "" ? `${UNNAMED}${i + 1}` : name));
 }
+
+/** What the first cell of a header shows of a file in another form. */
+const OTHER_FORMS = [
+  [/^sep=/i, "the first line names the separator; remove the line, and separate columns by commas"],
+  [/;/, "the columns are separated by semicolons; separate them by commas"],
+  [/\t/, "the columns are separated by tabs; separate them by commas"],
+  [/\r/, "the lines end with CR alone; end them with LF or CR LF"],
+] as const;
 
 function csvRow(record: Readonly<Record<string, string>>, row: number): Row {
   const fields: Record<string, unknown> = {};
@@ -217,12 +245,22 @@ function csvRow(record: Readonly<Record<string, string>>, row: number): Row {
   for (const [name, text] of Object.entries(record)) {
     if (text === "") continue;
     if (text.includes(UNREADABLE)) throw new UnreadableRow(row, `${name} ${NOT_UTF8}`);
+    if (name.startsWith(UNNAMED))
+      throw new UnreadableRow(
+        row,
+        `column ${name.slice(UNNAMED.length)} has a value, and no name in the header`,
+      );
     bytes += name.length + text.length + 6;
     if (name === "metadata")
       fields[name] = readObject(Buffer.from(text), row, "metadata is not a JSON object");
     else if (METADATA_COLUMNS.includes(name)) metadata[name] = text;
     else if (name.startsWith(ATTRIBUTE))
       attributes.push({ trait_type: name.slice(ATTRIBUTE.length), value: text });
+    else if (name.startsWith(NUMBER))
+      attributes.push({
+        trait_type: name.slice(NUMBER.length),
+        value: readNumber(text, row, name),
+      });
     else
       fields[CSV_FIELDS[name] ?? name] =
         name === "quantity" && /^\d{1,15}$/.test(text) ? Number(text) : text;
@@ -268,17 +306,35 @@ async function* ndjsonRows(source: AsyncIterable<Uint8Array>): AsyncGenerator<Ro
 
 const NEWLINE = 0x0a;
 
+const BOM = Buffer.from("\ufeff");
+const ARRAY =
+  "the file is a JSON array; write one object a line, without brackets and commas between";
+
 /** null for an empty line. */
-function ndjsonRow(line: Uint8Array, row: number): Row | null {
+function ndjsonRow(whole: Uint8Array, row: number): Row | null {
+  const line = row === 1 && BOM.equals(whole.subarray(0, 3)) ? whole.subarray(3) : whole;
   if (line.length > MAX_ROW_BYTES) throw new UnreadableRow(row, TOO_LONG);
   if (line.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d)) return null;
-  const fields = readObject(line, row, "the line is not a JSON object");
+  const isArray = row === 1 && /^\s*\[/.test(Buffer.from(line.subarray(0, 64)).toString());
+  const fields = readObject(line, row, isArray ? ARRAY : "the line is not a JSON object");
   const unknown = Object.keys(fields).find((name) => !ROW_FIELDS.includes(name));
   if (unknown !== undefined) {
     const detail = `the field ${JSON.stringify(unknown.slice(0, 64))} is unknown; the fields are ${ROW_FIELDS.join(", ")}`;
     throw new UnreadableRow(row, detail);
   }
   return { row, bytes: line.length, fields };
+}
+
+/** Refuses what JSON would not hold exactly. */
+function readNumber(text: string, row: number, name: string): number {
+  const otherwise = `${name} is not a number that JSON holds exactly, such as 12 or 0.5`;
+  try {
+    const value = parseJson(Buffer.from(text));
+    if (typeof value === "number") return value;
+  } catch (error) {
+    if (!(error instanceof MintmarkError)) throw error;
+  }
+  throw new UnreadableRow(row, otherwise);
 }
 
 /** @param otherwise - the fault of text that is no JSON object */

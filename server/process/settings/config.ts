@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { inspect } from "node:util";
 import type { z } from "zod";
 import { type ErrorCode, MintmarkError } from "../../../core/index.ts";
+import { nearest } from "../../http/nearest.ts";
 import { KeystoreError } from "../account.ts";
 import { ALL_SETTINGS } from "./process-settings.ts";
 import { type Config, isSecret, SETTINGS, settings } from "./settings.ts";
@@ -60,7 +61,7 @@ export function readSettings<S extends z.ZodType>(
         environment[place] === undefined && file.texts[place] !== undefined
           ? ` (${fieldOf(place)} in the file)`
           : "";
-      return `${flags[place] ?? place}${from}: ${texts[place] === undefined ? "missing. " : ""}${message}`;
+      return `${flags[place] ?? place}${from}: ${stateOf(texts[place])}${message}`;
     });
   const missing = names === "" ? [] : [`missing: ${names}; see --help`];
   const problems = [
@@ -71,6 +72,13 @@ export function readSettings<S extends z.ZodType>(
   ];
   if (!result.success || problems.length > 0) throw new ConfigError(problems.join("\n"));
   return result.data;
+}
+
+/** What a refused text is, before the sentence that says what to give. */
+function stateOf(text: string | undefined): string {
+  if (text === undefined) return "missing. ";
+  if (text === "") return "empty. Remove it, or give a value. ";
+  return /^wss?:/i.test(text) ? "a WebSocket's address; only HTTP is spoken. " : "";
 }
 
 function unknownVariables(environment: Texts, known: readonly string[] | undefined): string[] {
@@ -138,24 +146,8 @@ function textOf(value: unknown): string | undefined {
 
 /** `; did you mean …?` for a known name with at most two typing errors. */
 function hint(name: string, known: readonly string[]): string {
-  const near = known
-    .map((candidate) => [distance(name, candidate), candidate] as const)
-    .sort(([a], [b]) => a - b)[0];
-  return near !== undefined && near[0] <= 2 ? `; did you mean ${near[1]}?` : "";
-}
-
-/** The Levenshtein distance of two words: insertions, deletions and changes of letters. */
-function distance(from: string, to: string): number {
-  let row = Array.from({ length: to.length + 1 }, (_, i) => i);
-  for (const [i, letter] of [...from].entries()) {
-    const next = [i + 1];
-    for (const [j, other] of [...to].entries()) {
-      const change = (row[j] ?? 0) + (letter === other ? 0 : 1);
-      next.push(Math.min((next[j] ?? 0) + 1, (row[j + 1] ?? 0) + 1, change));
-    }
-    row = next;
-  }
-  return row[to.length] ?? 0;
+  const near = nearest(name, known);
+  return near !== null && near.distance <= 2 ? `; did you mean ${near.word}?` : "";
 }
 
 const LOOK_AT: Partial<Record<ErrorCode, string>> = {

@@ -394,18 +394,26 @@ export function check(
   for (const issue of result.error.issues) {
     // One more than the answer lists, so the answer can say that there are more.
     if (issues.length > core.MAX_ISSUES) break;
-    issues.push(...explain(issue, prefix));
+    const known = issue.path.length === 0 && schema instanceof z.ZodObject ? schema.shape : {};
+    issues.push(...explain(issue, prefix, Object.keys(known)));
   }
   return undefined;
 }
 
-function explain(issue: z.core.$ZodIssue, prefix: readonly string[]): core.Issue[] {
+/** @param known - what an object may have in place of a name that it does not know */
+function explain(
+  issue: z.core.$ZodIssue,
+  prefix: readonly string[],
+  known: readonly string[],
+): core.Issue[] {
   const path = [...prefix, ...issue.path.map(String)];
   if (issue.code !== "unrecognized_keys") {
     return [{ pointer: pointer(path), code: "validation_failed", detail: issue.message }];
   }
   return issue.keys.slice(0, core.MAX_ISSUES + 1).map((key) => {
-    const detail = prefix[0] === "query" ? `Unknown parameter.${adviceFor(key)}` : "Unknown field.";
+    const unknown = `Unknown ${prefix[0] === "query" ? "parameter" : "field"}.`;
+    const names = known.length === 0 ? "" : ` Give ${known.join(", ")}.`;
+    const detail = unknown + ((prefix[0] === "query" && adviceFor(key)) || names);
     return { pointer: pointer([...path, key]), code: "validation_failed", detail };
   });
 }

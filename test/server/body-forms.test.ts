@@ -1,0 +1,78 @@
+import { afterAll, describe, expect, test } from "vitest";
+import type { z } from "zod";
+import { isScope } from "../../server/routes/api/endpoint.ts";
+import { ENDPOINTS } from "../../server/routes/index.ts";
+import { metadataJson } from "../../server/routes/metadata.ts";
+import { createWorld, refusal } from "./fixture.ts";
+
+const world = await createWorld();
+afterAll(() => world[Symbol.asyncDispose]());
+
+const IDS: Readonly<Record<string, string>> = {
+  assetId: world.erc721.assetId,
+  tokenId: "1",
+  webhookId: world.applicationId,
+};
+
+describe("a body", () => {
+  const routes = ENDPOINTS.filter(
+    ({ access, body, coreBody, bodyStream }) =>
+      isScope(access) && bodyStream === undefined && (body ?? coreBody) !== undefined,
+  );
+
+  test.each(routes.map((each) => [`${each.method} ${each.path}`, each] as const))(
+    "of %s has the documented form: another type or an unknown field is refused",
+    async (_, { method, path, body, coreBody, example }) => {
+      const url = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => IDS[name] ?? "");
+      const wrong: unknown[] = [[], 1, "x", true, null];
+      // Metadata has fields that no standard names.
+      if ((body ?? coreBody) !== (metadataJson as z.ZodType))
+        wrong.push({ ...(example as object), placholder: null });
+      for (const value of wrong) {
+        const answer = refusal(await world.send(method, url, { body: value }));
+        expect(answer.status, JSON.stringify(value)).toBe(400);
+        expect(answer.code).toMatch(/^(?:validation_failed|malformed_json)$/);
+      }
+    },
+  );
+
+  test("of the sandbox's mint is an example of the mint alone", async () => {
+    await using sandbox = await createWorld({ mintExample: { users: [] } });
+    const { paths } = (await sandbox.send("GET", "/openapi.json", { key: null })).body;
+    const exampleOf = (path: string, method: string) =>
+      paths[path][method].requestBody.content["application/json"].example;
+    expect(exampleOf("/api/v1/mint", "post")).toEqual({ users: [] });
+    const asset = "/api/v1/assets/{assetId}";
+    expect(exampleOf(`${asset}/collection`, "put")).toHaveProperty("placeholder");
+    expect(exampleOf(`${asset}/tokens/{tokenId}/metadata`, "put")).toHaveProperty("name");
+  });
+
+  test("is no query: two names of one parameter are refused", async () => {
+    for (const query of ["page_size=1&pageSize=2", "pageSize=1&page_size=2", "limit=1&page_size=2"])
+      expect(refusal(await world.send("GET", `/api/v1/transactions?${query}`)).code).toBe(
+        "validation_failed",
+      );
+  });
+
+  test("of metadata may say nothing in a field, and name content by Arweave", async () => {
+    const { assetId } = await world.engine.assets.add({
+      contractAddress: `0x${"ad".repeat(20)}`,
+      symbol: "T",
+      name: "Own",
+      standard: "erc721",
+      applicationId: world.applicationId,
+    });
+    const url = `/api/v1/assets/${assetId}/tokens/1/metadata`;
+    const image = `ar://${"a".repeat(43)}/1.png`;
+    const empty = { description: null, animation_url: null, attributes: [], external_url: "" };
+    const set = await world.send("PUT", url, { body: { name: "a", image, ...empty } });
+    expect(set.body.metadata).toEqual({ name: "a", image });
+    const placeholder = { name: "Soon", ...empty };
+    const hidden = await world.send("PUT", `/api/v1/assets/${assetId}/collection`, {
+      body: { placeholder },
+    });
+    expect(hidden.body.placeholder).toEqual({ name: "Soon" });
+    const wrong = await world.send("PUT", url, { body: { name: "a", image: "ar://short" } });
+    expect(refusal(wrong).code).toBe("validation_failed");
+  });
+});
