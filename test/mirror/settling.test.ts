@@ -79,7 +79,7 @@ describe("withdrawals of another chain's tokens", () => {
     expect(await settler.round()).toEqual({ imported: 0, withdrawn: 0 });
     expect((await near.settler.round()).withdrawn).toBe(1);
     await near.chain.mine(Number(CONFIRMATIONS));
-    expect(await settler.round()).toEqual({ imported: 1, withdrawn: 1 });
+    expect(await settler.round()).toEqual({ imported: 2, withdrawn: 1 });
     expect(await farBalance("erc20")).toBe(30n);
     expect(await Promise.all([...asked, beside].map(statusOf))).toEqual([
       "settled",
