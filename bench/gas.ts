@@ -1,6 +1,6 @@
 /**
- * Measures gas: `npm run gas` prints tables and writes docs/gas.md and the figures of
- * docs/security.md, `npm run gas -- --json` prints JSON and writes nothing. A missed target is
+ * Measures gas: `npm run gas` prints tables and writes docs/gas.md and its figures in
+ * other pages, `npm run gas -- --json` prints JSON and writes nothing. A missed target is
  * shown, but is no failure of the command.
  */
 import { readFile, writeFile } from "node:fs/promises";
@@ -14,10 +14,10 @@ import { transferSection } from "./gas/transfers.ts";
 import { openingSection, withdrawalSection } from "./gas/withdrawals.ts";
 
 answerHelp(
-  "Usage: npm run gas [-- --json]\n\nMeasures gas and writes docs/gas.md, and its figures in docs/security.md; with --json only prints it.\n",
+  "Usage: npm run gas [-- --json]\n\nMeasures gas and writes docs/gas.md, and its figures in other pages; with --json only prints it.\n",
 );
 const TARGET = new URL("../docs/gas.md", import.meta.url);
-const QUOTING = new URL("../docs/security.md", import.meta.url);
+const QUOTING = ["../docs/security.md", "../docs/scaling.md"];
 const [option, ...others] = process.argv.slice(2);
 if (others.length > 0 || (option !== undefined && option !== "--json")) {
   process.stderr.write("usage: npm run gas [-- --json]\n");
@@ -44,6 +44,9 @@ if (option === "--json") {
 } else {
   const text = asMarkdown(sections);
   await writeFile(TARGET, text);
-  await writeFile(QUOTING, withFigures(await readFile(QUOTING, "utf8"), text));
-  process.stdout.write(`${text}\nwrote docs/gas.md, and its figures in docs/security.md\n`);
+  for (const path of QUOTING) {
+    const page = new URL(path, import.meta.url);
+    await writeFile(page, withFigures(await readFile(page, "utf8"), text));
+  }
+  process.stdout.write(`${text}\nwrote docs/gas.md, and its figures in other pages\n`);
 }
