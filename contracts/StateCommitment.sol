@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+import {IMakings} from "./interfaces/IMakings.sol";
 import {IDeployment} from "./interfaces/IStateCommitment.sol";
 import {ITransfers} from "./interfaces/ITransfers.sol";
 import {checkedDelay} from "./interfaces/Model.sol";
@@ -24,10 +25,12 @@ import {Withdrawals} from "./state/Withdrawals.sol";
 ///      batch holds the vault, and this contract mints the token. No operator takes part.
 ///   6. If two vaults hold one ERC-721 token, anybody voids the later one before it matures
 ///      ({VaultRecords-voidDuplicate}).
+///   7. The holder of a token brings it back: the token burns it and has this contract make a vault
+///      ({Makings-make}), which is withdrawn or given away like any other.
 ///
-/// Three pieces of code run on this one storage, because one contract could not hold them: commits
-/// and withdrawals here, transfers in {Transfers}, all else in {Administration}. {fallback} finds
-/// the piece by the function's selector.
+/// Four pieces of code run on this one storage, because one contract could not hold them: commits
+/// and withdrawals here, transfers in {Transfers}, L1's own vaults in {Makings}, all else in
+/// {Administration}. {fallback} finds the piece by the function's selector.
 ///
 /// No proxy and no upgrade. A successor is a new contract and imports nothing. This contract keeps
 /// its minter roles, so that owners can always withdraw.
@@ -49,6 +52,9 @@ contract StateCommitment is Commits, IDeployment {
         /// @dev A {Transfers}, whose code runs here for ever; zero for a deployment without
         /// transfers.
         address transfersCode;
+        /// @dev A {Makings}, whose code runs here for ever; zero for a deployment that makes no
+        /// vaults.
+        address makingsCode;
     }
 
     /// @notice The address has no code of its own. An account that delegates (EIP-7702) can change
@@ -65,17 +71,14 @@ contract StateCommitment is Commits, IDeployment {
     /// @dev The same of a {Transfers}, which somebody has deployed before.
     address public immutable transfersCode;
     /// @inheritdoc IDeployment
+    /// @dev The same of a {Makings}.
+    address public immutable makingsCode;
+    /// @inheritdoc IDeployment
     uint64 public immutable changeDelay;
 
     constructor(Config memory config) Withdrawals(config.maturity) {
-        address transfers = config.transfersCode;
-        if (
-            transfers != address(0) &&
-            (transfers.code.length == 0 || bytes3(transfers.code) == DELEGATION)
-        ) {
-            revert NoCode(transfers);
-        }
-        transfersCode = transfers;
+        transfersCode = _lent(config.transfersCode);
+        makingsCode = _lent(config.makingsCode);
         changeDelay = checkedDelay(config.changeDelay);
         administrationCode = address(new Administration());
         _grantFirst(0, config.admin);
@@ -85,14 +88,12 @@ contract StateCommitment is Commits, IDeployment {
     }
 
     /// @notice Runs every other function of {IStateCommitment} on this contract's storage, those of
-    /// {ITransfers} with the code of {Transfers} and all others with the code of {Administration},
-    /// and returns the answer. It takes no ether, and reverts when no code has the function.
+    /// {ITransfers} with the code of {Transfers}, those of {IMakings} with the code of {Makings} and
+    /// all others with the code of {Administration}, and returns the answer. It takes no ether, and
+    /// reverts when no code has the function.
     // solhint-disable-next-line no-complex-fallback
     fallback() external {
-        address code =
-            _isOfTransfers(msg.sig) && transfersCode != address(0)
-                ? transfersCode
-                : administrationCode;
+        address code = _codeOf(msg.sig);
         assembly ("memory-safe") {
             let free := mload(0x40)
             calldatacopy(free, 0, calldatasize())
@@ -103,6 +104,13 @@ contract StateCommitment is Commits, IDeployment {
             }
             return(free, returndatasize())
         }
+    }
+
+    /// @dev Of functions whose code this deployment does not have, {Administration} has none.
+    function _codeOf(bytes4 selector) private view returns (address) {
+        if (_isOfTransfers(selector) && transfersCode != address(0)) return transfersCode;
+        if (selector == IMakings.make.selector && makingsCode != address(0)) return makingsCode;
+        return administrationCode;
     }
 
     function _isOfTransfers(bytes4 selector) private pure returns (bool) {
@@ -118,5 +126,12 @@ contract StateCommitment is Commits, IDeployment {
             selector == ITransfers.revokeSession.selector ||
             selector == ITransfers.session.selector ||
             selector == ITransfers.cancelTransfers.selector;
+    }
+
+    /// @dev Reverts unless the address is zero or has code of its own, which nobody can change.
+    function _lent(address code) private view returns (address) {
+        if (code != address(0) && (code.code.length == 0 || bytes3(code.code) == DELEGATION))
+            revert NoCode(code);
+        return code;
     }
 }

@@ -14,7 +14,7 @@ import {MAX_BATCH_VAULTS, Mode, checkedDelay} from "./interfaces/Model.sol";
 import {Attestation} from "./libraries/Attestation.sol";
 import {Messages} from "./libraries/Messages.sol";
 import {StateProof} from "./libraries/StateProof.sol";
-import {AssetRegistry} from "./state/AssetRegistry.sol";
+import {AssetRegistry, IMintingTerms} from "./state/AssetRegistry.sol";
 import {Committee} from "./state/Committee.sol";
 import {Cancellations} from "./state/OwnerSignatures.sol";
 import {PublishedDomain} from "./state/TypedData.sol";
@@ -201,9 +201,11 @@ contract StateMirror is
         return stepCount;
     }
 
-    /// @dev Only the source orders transfers, and only those of its own chain's tokens.
-    function _isTransferable(address) internal pure override returns (bool) {
-        return false;
+    /// @dev Only the source orders transfers, and only those of its own chain's tokens. Only it
+    /// makes vaults.
+    function _flagsOf(address token) internal view override returns (uint8) {
+        if (_says(token, abi.encodeCall(IMintingTerms.madeOnly, ()))) revert TokenMadeOnly(token);
+        return 0;
     }
 
     /// @dev The source checks consents at each commit. So the registry of a mirror keeps no

@@ -17,6 +17,8 @@ interface IAssetRegistry {
     );
     /// @notice Comes behind {AssetRegistered}: owners can transfer vaults of the asset.
     event AssetTransferable(uint256 indexed assetType, uint64 indexed chainId);
+    /// @notice Comes last: of the asset, only vaults count that L1 has made.
+    event AssetMadeOnly(uint256 indexed assetType, uint64 indexed chainId);
 
     /// @notice The standard, the chain or the token is missing.
     error AssetInvalid(Standard standard, uint64 chainId, address token);
@@ -31,6 +33,9 @@ interface IAssetRegistry {
     /// @notice The token states another quantum by `quantum()`.
     error QuantumMismatch(address token, uint256 quantum);
     error TokenWithoutCode(address token);
+    /// @notice Only vaults count that the settlement contract makes of the token, and a mirror has
+    /// none of them.
+    error TokenMadeOnly(address token);
     /// @notice The token reads its blobs by this scheme. It says so by `blobScheme()`, or it says
     /// nothing and nobody can choose another scheme for it.
     error SchemeMismatch(address token, BlobScheme scheme);
@@ -79,4 +84,8 @@ interface IAssetRegistry {
     /// `transferable()` when it was registered. Never for a token of another chain, nor on a
     /// mirror, nor where {IDeployment-transfersCode} is zero.
     function isTransferable(uint64 chainId, uint256 assetType) external view returns (bool);
+
+    /// @notice Whether of the asset only vaults count that L1 has made ({IMakings-make}), for ever:
+    /// no operator can mint it. The token said so by `madeOnly()` when it was registered.
+    function isMadeOnly(uint64 chainId, uint256 assetType) external view returns (bool);
 }

@@ -7,6 +7,7 @@ import {ICommits} from "./ICommits.sol";
 import {ICommittee} from "./ICommittee.sol";
 import {IIssuers} from "./IIssuers.sol";
 import {IOperatorRoles} from "./IOperatorRoles.sol";
+import {IMakings} from "./IMakings.sol";
 import {ITransfers} from "./ITransfers.sol";
 import {Mode} from "./Model.sol";
 import {IVaultProofs} from "./IVaultProofs.sol";
@@ -22,6 +23,10 @@ interface IHistory {
     /// Before the first commit it is the commitment of the empty state.
     function history() external view returns (bytes32);
     function batchCounts() external view returns (uint64 validium, uint64 rollup);
+    /// @notice How many makings there are ({IMakings}). The first is number 1.
+    function makings() external view returns (uint64);
+    /// @notice The making by which an ERC-721 token of this chain has entered last; 0 for never.
+    function latestEntry(uint256 assetType, uint256 tokenId) external view returns (uint64);
     /// @notice Root of a mode's tree of batches.
     function stateRoot(Mode mode) external view returns (bytes32);
     /// @notice One hash over both roots and counts, this chain and this contract.
@@ -33,12 +38,15 @@ interface IHistory {
 /// @title What the constructor has fixed for ever. The contract itself answers, and no borrowed
 /// code.
 interface IDeployment {
-    /// @notice The contract whose code runs all functions but those of {ICommits}, {IWithdrawals}
-    /// and {ITransfers}.
+    /// @notice The contract whose code runs all functions but those of {ICommits}, {IWithdrawals},
+    /// {ITransfers} and {IMakings}.
     function administrationCode() external view returns (address);
     /// @notice The contract whose code runs the functions of {ITransfers}. Zero: this deployment
     /// has no transfers.
     function transfersCode() external view returns (address);
+    /// @notice The contract whose code runs the functions of {IMakings}. Zero: this deployment
+    /// makes no vaults.
+    function makingsCode() external view returns (address);
     /// @notice Seconds between the announcement of a change of roles and the change.
     function changeDelay() external view returns (uint64);
 }
@@ -54,6 +62,7 @@ interface IStateCommitment is
     IWithdrawals,
     IDeployment,
     ITransfers,
+    IMakings,
     IHistory,
     IVaultProofs,
     ICancellations,

@@ -15,8 +15,13 @@ interface IVaultProofs {
     error ProofInvalid(uint64 vaultId);
     /// @notice The vault is withdrawn whole, or voided.
     error VaultExhausted(uint64 vaultId);
-    /// @notice These are not two vaults of one ERC-721 token of this chain, the earlier one first,
-    /// both younger than its registration.
+    /// @notice The token has entered by making `entry` since. The vault, and each that transfers
+    /// made of it, never counts again.
+    error LineageEnded(uint64 vaultId, uint64 entry);
+    /// @notice Of this asset only vaults that L1 has made count, so this one never does.
+    error VaultNotMade(uint64 vaultId);
+    /// @notice These are not two vaults of batches with one ERC-721 token of this chain, the earlier
+    /// one first, both younger than its registration.
     error NotDuplicates(uint64 earlierVaultId, uint64 laterVaultId);
 
     /// @notice Exhausts the later of two vaults of one ERC-721 token, and so each vault that

@@ -9,6 +9,15 @@ uint64 constant MAX_DELAY = 30 days;
 uint256 constant MAX_BATCH_VAULTS = 1 << 20;
 /// @dev The bits of a vault id that are its slot in the batch.
 uint64 constant SLOT_MASK = uint64(MAX_BATCH_VAULTS - 1);
+/// @dev The bit of the ids of vaults that L1 itself has made. No batch has it.
+uint64 constant MADE = 1 << 62;
+
+/// @dev Bits of an asset's `flags`. Owners can transfer its vaults.
+uint8 constant TRANSFERABLE = 1;
+/// @dev Some id of the asset, an ERC-721, has entered.
+uint8 constant ENTERED = 2;
+/// @dev Only vaults that L1 has made count.
+uint8 constant MADE_ONLY = 4;
 
 /// @notice A change delay or maturity above 30 days.
 error DelayTooLong(uint64 delay);
@@ -100,8 +109,8 @@ struct WithdrawalTerms {
     BlobScheme scheme;
     /// @dev Base units of one quantized unit.
     uint256 quantum;
-    /// @dev Whether owners can transfer vaults of the asset, so that a vault may be spent.
-    bool transferable;
+    /// @dev {TRANSFERABLE}: a vault may be spent. {ENTERED}, {MADE_ONLY}: a vault may not count.
+    uint8 flags;
 }
 
 /// @dev One item of the EIP-712 message `Transfers`.

@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+import {BlobScheme} from "../interfaces/Model.sol";
+
 /// @title The schemes of minting blobs; docs/protocol.md 1.
 library MintingBlob {
     error BlobInvalid(bytes blob);
 
     /// @dev The decimal digits of 2^256 - 1.
     uint256 private constant MAX_DIGITS = 78;
+
+    /// @notice The token id of a blob of any scheme.
+    function idOf(BlobScheme scheme, bytes memory blob) internal pure returns (uint256 id) {
+        if (scheme == BlobScheme.Raw32) return rawTokenId(blob);
+        if (scheme == BlobScheme.Mintmark) return tokenId(blob);
+        (id, ) = imxTokenId(blob);
+    }
 
     /// @notice The token id of a blob of scheme `mintmark`: the number of a canonical decimal, or
     /// the hash of any other blob.

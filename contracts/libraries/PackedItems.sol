@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {MAX_BATCH_VAULTS, Vault} from "../interfaces/Model.sol";
+import {MAX_BATCH_VAULTS, Vault, WithdrawalTerms} from "../interfaces/Model.sol";
 
 /// @title The packed items and lists of a batch of withdrawals: the formats of docs/protocol.md 6.
 /// @dev Functions read first and check once. A word past an item's end holds other bytes, and the
@@ -36,8 +36,10 @@ library PackedItems {
 
     /// @dev length:u16 slot:u24.
     uint256 private constant FRAME_BYTES = 5;
-    /// @dev Of an item in its own call: behind the selector, nine words of terms, and three more.
-    uint256 private constant ITEM_OFFSET = 4 + 12 * 32;
+    /// @dev Nine words.
+    uint256 private constant TERMS_BYTES = 288;
+    /// @dev Of an item in its own call: behind the selector, the terms, and three words more.
+    uint256 private constant ITEM_OFFSET = 4 + TERMS_BYTES + 3 * 32;
 
     uint256 private constant HAS_RECIPIENT = 1;
     uint256 private constant HAS_AMOUNTS = 2;
@@ -252,6 +254,13 @@ library PackedItems {
     /// @notice The item of the call that {callOf} has written, with its way if it has one.
     function called() internal pure returns (bytes calldata) {
         return msg.data[ITEM_OFFSET:];
+    }
+
+    /// @notice The terms of that call, which the contract itself has encoded.
+    function calledTerms() internal pure returns (WithdrawalTerms memory terms) {
+        assembly ("memory-safe") {
+            calldatacopy(terms, 4, TERMS_BYTES)
+        }
     }
 
     /// @notice The parts of one item of a vault on this chain, as {callOf} writes it.

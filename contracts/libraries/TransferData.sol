@@ -28,7 +28,7 @@ library TransferData {
     // Memory that lasts from group to group, at fixed places, which cost less than places relative
     // to a pointer: the present storage word, a wrong id, the counts of batches, the base of ids,
     // the parts of the present group, a transfer's four words, the preimage of an authorization or
-    // of a leaf, and behind space for {LeafTree} the leaves.
+    // of a leaf, the count of makings, and behind space for {LeafTree} the leaves.
     uint256 private constant INDEX = 0x800;
     uint256 private constant SLOT = 0x820;
     uint256 private constant BITS = 0x840;
@@ -41,7 +41,10 @@ library TransferData {
     uint256 private constant ITEM_TO = 0x920;
     uint256 private constant PREIMAGE = 0x940;
     uint256 private constant UNUSED = 0x9e0;
+    uint256 private constant MAKINGS = 0xa00;
     uint256 private constant LEAVES = 0xac0;
+    /// @dev The part of a made vault's id above its slot, for the first making, which is number 1.
+    uint256 private constant FIRST_MAKING = 0x40000000001;
     /// @dev A group of one record in the shortest form: form 0, deadline, signature, id, receiver.
     uint256 private constant SINGLE_BYTES = 92;
     uint256 private constant SINGLE_RECORD = 69;
@@ -107,6 +110,7 @@ library TransferData {
     /// @notice Sets the bit of each vault that the data spends.
     /// @param counts The numbers of batches on L1: of validium in bits 0 to 31, of rollup in bits
     /// 32 to 63.
+    /// @param makings The number of makings on L1.
     /// @param spent One bit a vault. A bit that is set already reverts.
     /// @return content The root of the tree of outputs.
     /// @return count The number of outputs.
@@ -114,11 +118,12 @@ library TransferData {
         bytes calldata data,
         uint256 firstVaultId,
         uint256 counts,
+        uint256 makings,
         mapping(uint256 word => uint256 bits) storage spent
     ) internal returns (bytes32 content, uint256 count) {
         unchecked {
             Group memory group;
-            _begin(counts, spent);
+            _begin(counts, makings, spent);
             uint256 leaf = LEAVES;
             (uint256 next, uint256 end) = _groupsOf(data);
             while (next < end) {
@@ -230,6 +235,7 @@ library TransferData {
 
     function _begin(
         uint256 counts,
+        uint256 makings,
         mapping(uint256 word => uint256 bits) storage spent
     ) private pure {
         bytes32 typeHash = TRANSFER_TYPEHASH;
@@ -242,6 +248,7 @@ library TransferData {
             mstore(SLOT, 0)
             mstore(WRONG, 0)
             mstore(COUNTS, and(counts, 0xffffffffffffffff))
+            mstore(MAKINGS, makings)
             mstore(IDS_FROM, 0)
             mstore(ITEM, typeHash)
             // For the slots of the mapping; the number of a word comes before it.
@@ -254,12 +261,14 @@ library TransferData {
     function _end(uint256 leaf, uint256 count, uint256 dataLength) private {
         uint256 wrong;
         uint256 counts;
+        uint256 makings;
         assembly ("memory-safe") {
             if mload(SLOT) {
                 sstore(mload(SLOT), mload(BITS))
             }
             wrong := mload(WRONG)
             counts := mload(COUNTS)
+            makings := mload(MAKINGS)
             // Space for {LeafTree} behind the leaves.
             mstore(0x40, add(leaf, 0x200))
         }
@@ -267,7 +276,10 @@ library TransferData {
             if (count > MAX_SLOTS) revert ITransfers.TransferDataInvalid(dataLength);
             if (wrong == 0) return;
             uint256 vaultId = wrong - 1;
-            if ((vaultId >> 20) & 0x7ffffffffff < uint32(counts >> ((vaultId >> 63) << 5)))
+            if (
+                (vaultId >> 20) & 0x7ffffffffff < uint32(counts >> ((vaultId >> 63) << 5)) ||
+                (vaultId >> 20) - FIRST_MAKING < makings
+            )
                 revert ITransfers.Spent(uint64(vaultId));
             revert ITransfers.BatchUnknown(uint64(vaultId));
         }
@@ -318,7 +330,10 @@ library TransferData {
                             and(shr(shl(5, shr(63, inId)), mload(COUNTS)), 0xffffffff)
                         )
                     ) {
-                        mstore(WRONG, add(inId, 1))
+                        // Or the making must be, as the vault's id is that of a made one.
+                        if iszero(lt(sub(shr(20, inId), FIRST_MAKING), mload(MAKINGS))) {
+                            mstore(WRONG, add(inId, 1))
+                        }
                     }
                 }
                 let bit := shl(and(inId, 0xff), 1)
@@ -385,7 +400,10 @@ library TransferData {
                             and(shr(shl(5, shr(63, inId)), mload(COUNTS)), 0xffffffff)
                         )
                     ) {
-                        mstore(WRONG, add(inId, 1))
+                        // Or the making must be, as the vault's id is that of a made one.
+                        if iszero(lt(sub(shr(20, inId), FIRST_MAKING), mload(MAKINGS))) {
+                            mstore(WRONG, add(inId, 1))
+                        }
                     }
                 }
                 let bit := shl(and(inId, 0xff), 1)

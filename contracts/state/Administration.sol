@@ -2,17 +2,13 @@
 pragma solidity 0.8.37;
 
 import {IDeployment, IHistory} from "../interfaces/IStateCommitment.sol";
-import {Mode} from "../interfaces/Model.sol";
+import {MADE_ONLY, Mode, TRANSFERABLE} from "../interfaces/Model.sol";
 import {StateProof} from "../libraries/StateProof.sol";
 import {Cancellations} from "./OwnerSignatures.sol";
+import {IMintingTerms} from "./AssetRegistry.sol";
 import {Issuers} from "./Issuers.sol";
 import {PublishedDomain} from "./TypedData.sol";
 import {VaultRecords} from "./VaultRecords.sol";
-
-/// @dev What a token says once, when it is registered.
-interface ITransferable {
-    function transferable() external view returns (bool);
-}
 
 /// @title What the settlement contract does apart from commits and withdrawals: who may act, which
 /// assets there are, which duplicate is void, what an owner cancels, and what the state is.
@@ -37,6 +33,16 @@ contract Administration is Issuers, VaultRecords, Cancellations, PublishedDomain
     /// @inheritdoc IHistory
     function batchCounts() public view returns (uint64 validium, uint64 rollup) {
         return (uint32(_head), uint32(_head >> 32));
+    }
+
+    /// @inheritdoc IHistory
+    function makings() external view returns (uint64) {
+        return uint64(_head >> MAKINGS);
+    }
+
+    /// @inheritdoc IHistory
+    function latestEntry(uint256 assetType, uint256 tokenId) external view returns (uint64) {
+        return _entries[assetType][tokenId];
     }
 
     /// @inheritdoc IHistory
@@ -71,11 +77,12 @@ contract Administration is Issuers, VaultRecords, Cancellations, PublishedDomain
         return IDeployment(address(this)).changeDelay();
     }
 
-    /// @dev A token without an answer of this form says no.
-    function _isTransferable(address token) internal view override returns (bool) {
-        if (IDeployment(address(this)).transfersCode() == address(0)) return false;
-        (bool answered, uint256 yes) = _ask(token, abi.encodeCall(ITransferable.transferable, ()));
-        return answered && yes == 1;
+    function _flagsOf(address token) internal view override returns (uint8 flags) {
+        if (
+            IDeployment(address(this)).transfersCode() != address(0) &&
+            _says(token, abi.encodeCall(IMintingTerms.transferable, ()))
+        ) flags = TRANSFERABLE;
+        if (_says(token, abi.encodeCall(IMintingTerms.madeOnly, ()))) flags |= MADE_ONLY;
     }
 
     function _domain() internal view override returns (bytes32) {

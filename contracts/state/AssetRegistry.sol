@@ -4,7 +4,7 @@ pragma solidity 0.8.37;
 import {ERC165Checker} from "@openzeppelin/contracts/utils/introspection/ERC165Checker.sol";
 import {IAssetRegistry} from "../interfaces/IAssetRegistry.sol";
 import {IMintable} from "../interfaces/IMintable.sol";
-import {BlobScheme, Standard} from "../interfaces/Model.sol";
+import {BlobScheme, MADE_ONLY, Standard, TRANSFERABLE} from "../interfaces/Model.sol";
 import {AssetEncoding} from "../libraries/AssetEncoding.sol";
 import {VaultState} from "./VaultState.sol";
 
@@ -15,6 +15,10 @@ interface IMintingTerms {
     /// it.
     function quantum() external view returns (uint256);
     function decimals() external view returns (uint8);
+    /// @dev Whether owners can transfer vaults of the token.
+    function transferable() external view returns (bool);
+    /// @dev Whether only vaults count that the token itself lets L1 make.
+    function madeOnly() external view returns (bool);
 }
 
 /// @dev The accounts that speak for a token.
@@ -43,7 +47,7 @@ abstract contract AssetRegistry is IAssetRegistry, VaultState {
             revert AssetInvalid(standard, chainId, token);
         bool fungible = standard == Standard.ERC20;
         bool isFirst;
-        bool transferable;
+        uint8 flags;
         if (quantum == 0 || quantum >= 1 << 128 || (!fungible && quantum != 1))
             revert QuantumInvalid(quantum);
         assetType = AssetEncoding.assetType(standard, token, quantum);
@@ -55,7 +59,7 @@ abstract contract AssetRegistry is IAssetRegistry, VaultState {
                 first != 0 && (!fungible || _assets[chainId][first].standard != standard);
             if (differs) revert AssetAlreadyRegistered(chainId, token, first);
             _requireConforming(standard, token, quantum, scheme);
-            transferable = _isTransferable(token);
+            flags = _flagsOf(token);
             isFirst = first == 0;
             if (isFirst) _firstOf[token] = assetType;
         } else if (scheme != BlobScheme.Imx) {
@@ -66,17 +70,23 @@ abstract contract AssetRegistry is IAssetRegistry, VaultState {
             standard,
             scheme,
             _nextSequence(),
-            transferable,
+            flags,
             uint128(quantum)
         );
         _onRegistered(chainId, assetType, isFirst);
         emit AssetRegistered(assetType, chainId, token, standard, quantum, scheme);
-        if (transferable) emit AssetTransferable(assetType, chainId);
+        if (flags & TRANSFERABLE != 0) emit AssetTransferable(assetType, chainId);
+        if (flags & MADE_ONLY != 0) emit AssetMadeOnly(assetType, chainId);
     }
 
     /// @inheritdoc IAssetRegistry
     function isTransferable(uint64 chainId, uint256 assetType) external view returns (bool) {
-        return _assets[chainId][assetType].transferable;
+        return _assets[chainId][assetType].flags & TRANSFERABLE != 0;
+    }
+
+    /// @inheritdoc IAssetRegistry
+    function isMadeOnly(uint64 chainId, uint256 assetType) external view returns (bool) {
+        return _assets[chainId][assetType].flags & MADE_ONLY != 0;
     }
 
     /// @inheritdoc IAssetRegistry
@@ -95,8 +105,8 @@ abstract contract AssetRegistry is IAssetRegistry, VaultState {
     /// @dev Sequence of the next batch that becomes known here.
     function _nextSequence() internal view virtual returns (uint64);
 
-    /// @dev Whether owners may transfer vaults of the token's assets, by the token's word.
-    function _isTransferable(address token) internal view virtual returns (bool);
+    /// @dev What the token says of its assets, which holds for ever.
+    function _flagsOf(address token) internal view virtual returns (uint8);
 
     /// @param isFirst Whether this is the first asset of a contract of this chain.
     function _onRegistered(uint64 chainId, uint256 assetType, bool isFirst) internal virtual;
@@ -153,6 +163,12 @@ abstract contract AssetRegistry is IAssetRegistry, VaultState {
         if (answered && isAdmin == 1) return true;
         if (owner != 0 || (answered && isAdmin == 0)) revert NotTokenOwner(token, caller);
         return false;
+    }
+
+    /// @dev Whether the token answers yes. One without an answer of this form says no.
+    function _says(address token, bytes memory question) internal view returns (bool) {
+        (bool answered, uint256 yes) = _ask(token, question);
+        return answered && yes == 1;
     }
 
     /// @dev A token's answer of one word, and whether the token gave it.

@@ -6,7 +6,14 @@ import {IAssetRegistry} from "../interfaces/IAssetRegistry.sol";
 import {IMintable} from "../interfaces/IMintable.sol";
 import {IVaultProofs} from "../interfaces/IVaultProofs.sol";
 import {IWithdrawals} from "../interfaces/IWithdrawals.sol";
-import {BatchHeader, BlobScheme, Standard, Vault, WithdrawalTerms} from "../interfaces/Model.sol";
+import {
+    BatchHeader,
+    BlobScheme,
+    Standard,
+    TRANSFERABLE,
+    Vault,
+    WithdrawalTerms
+} from "../interfaces/Model.sol";
 import {MintingBlob} from "../libraries/MintingBlob.sol";
 import {PackedItems} from "../libraries/PackedItems.sol";
 import {StateProof} from "../libraries/StateProof.sol";
@@ -36,8 +43,11 @@ abstract contract Payouts is ReentrancyGuardTransient, VaultProofs {
             before = _spend(vaultId, quantity, vault.amount);
         }
         _authorize(vaultId, vault.owner, before, by);
-        emit IWithdrawals.Withdrawn(vaultId, recipient, quantity, before + quantity);
-        _mint(terms.token, recipient, quantity * terms.quantum, vault.blob);
+        unchecked {
+            // The sum is at most the vault's amount. A quantum has 128 bits.
+            emit IWithdrawals.Withdrawn(vaultId, recipient, quantity, before + quantity);
+            _mint(terms.token, recipient, quantity * terms.quantum, vault.blob);
+        }
     }
 
     /// @dev Reverts unless the call asks for something, for somebody.
@@ -46,8 +56,8 @@ abstract contract Payouts is ReentrancyGuardTransient, VaultProofs {
         if (recipient == address(0)) revert IWithdrawals.RecipientZero(vaultId);
     }
 
-    /// @dev Reverts unless the batch of these terms holds the vault, and the vault is one that a
-    /// token can mint.
+    /// @dev Reverts unless the batch of these terms holds the vault, and the vault is one that
+    /// counts and that a token can mint.
     function _requireVault(
         WithdrawalTerms memory terms,
         Vault memory vault,
@@ -62,6 +72,8 @@ abstract contract Payouts is ReentrancyGuardTransient, VaultProofs {
             siblings
         );
         _requirePayable(vault, terms.standard, terms.scheme);
+        // No other flag, so nothing that a token or its owners can do has ended the vault.
+        if (terms.flags > TRANSFERABLE) _requireCounted(vault, terms.scheme, terms.flags);
     }
 
     /// @dev The terms that all vaults of a batch and an asset share. Reverts when none of them can
@@ -103,7 +115,7 @@ abstract contract Payouts is ReentrancyGuardTransient, VaultProofs {
         terms.standard = standard;
         terms.scheme = found.scheme;
         terms.quantum = standard == Standard.ERC20 ? found.quantum : 1;
-        terms.transferable = found.transferable;
+        terms.flags = found.flags;
     }
 
     /// @dev This is the first check of a leaf's content on L1. The words of a vault have only
@@ -112,7 +124,7 @@ abstract contract Payouts is ReentrancyGuardTransient, VaultProofs {
         Vault memory vault,
         Standard standard,
         BlobScheme scheme
-    ) private pure {
+    ) internal pure {
         uint256 blobLength = vault.blob.length;
         if ((standard == Standard.ERC20) != (blobLength == 0))
             revert IWithdrawals.BlobLengthInvalid(vault.vaultId, blobLength);
@@ -129,13 +141,15 @@ abstract contract Payouts is ReentrancyGuardTransient, VaultProofs {
         uint64 quantity,
         uint64 amount
     ) private returns (uint64 before) {
-        uint256 word = _withdrawn[vaultId >> 2];
-        uint256 shift = (vaultId & 3) << 6;
-        before = uint64(word >> shift);
+        uint64 place = _placeOf(vaultId);
+        Word storage word = _withdrawn[place >> 2];
+        uint256 bits = word.bits;
+        uint256 shift = (place & 3) << 6;
+        before = uint64(bits >> shift);
         if (before == amount) revert IVaultProofs.VaultExhausted(vaultId);
         if (quantity > amount - before)
             revert IWithdrawals.QuantityTooLarge(vaultId, quantity, amount - before);
-        _withdrawn[vaultId >> 2] = word + (uint256(quantity) << shift);
+        word.bits = bits + (uint256(quantity) << shift);
     }
 
     /// @dev A list names its vaults and the quantities that were withdrawn before, so each entry

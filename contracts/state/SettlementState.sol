@@ -34,12 +34,14 @@ abstract contract SettlementState is CommitteeState, VaultState {
     uint256 internal constant SEQUENCE = 64;
     uint256 internal constant EPOCH = 128;
     uint256 internal constant PAUSED = 192;
+    uint256 internal constant MAKINGS = 193;
     uint256 internal constant FURTHER = 233;
     uint256 internal constant ROLLUP_VAULTS = 1 << 15;
 
     /// @dev One word, because every commit reads and writes it: count of validium batches (bits 0
     /// to 31), of rollup batches (32 to 63), sequence of the next commit (64 to 127), the
-    /// committee's epoch (128 to 191), whether committing is paused (192).
+    /// committee's epoch (128 to 191), whether committing is paused (192), count of makings (193 to
+    /// 255). No chain has the gas for 2^42 makings, whose ids would be invalid.
     uint256 internal _head;
     /// @dev The word that a commit reads of an asset: its standard (bits 0 to 7), its issuer (8 to
     /// 167), the issuer's epoch (168 to 231), whether the issuer is suspended (232), whether the

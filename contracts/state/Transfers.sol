@@ -8,6 +8,7 @@ import {
     BatchHeader,
     Mode,
     Standard,
+    TRANSFERABLE,
     Transfer,
     Vault,
     VaultPath,
@@ -65,6 +66,7 @@ contract Transfers is Appending, Payouts, OwnerSignatures, ITransfers {
             data,
             (1 << 63) | (batchNumber << 20),
             head,
+            head >> MAKINGS,
             _spent
         );
         bytes32 batchRoot = TransferData.batchRoot(content);
@@ -110,12 +112,13 @@ contract Transfers is Appending, Payouts, OwnerSignatures, ITransfers {
 
     /// @inheritdoc ITransfers
     function withdrawTransferredItem(
-        WithdrawalTerms calldata terms,
+        WithdrawalTerms calldata,
         uint64 vaultId,
         uint256 assetType,
         uint256 by
     ) external {
         if (msg.sender != address(this)) revert IWithdrawals.NotSelf();
+        WithdrawalTerms memory terms = PackedItems.calledTerms();
         bytes calldata item = PackedItems.called();
         (
             address mintedTo,
@@ -255,7 +258,7 @@ contract Transfers is Appending, Payouts, OwnerSignatures, ITransfers {
         bytes calldata hops,
         bytes calldata refutation
     ) private view returns (Vault memory) {
-        if (!terms.transferable) revert NotTransferable(tip.assetType);
+        if (terms.flags & TRANSFERABLE == 0) revert NotTransferable(tip.assetType);
         _requireVault(terms, tip, siblings);
         bytes32 domain = _domain();
         uint256 depth;

@@ -2,8 +2,20 @@
 pragma solidity 0.8.37;
 
 import {IVaultProofs} from "../interfaces/IVaultProofs.sol";
-import {BatchHeader, Mode, Standard, Vault, VaultPath} from "../interfaces/Model.sol";
+import {
+    BatchHeader,
+    BlobScheme,
+    ENTERED,
+    MADE,
+    MADE_ONLY,
+    Mode,
+    SLOT_MASK,
+    Standard,
+    Vault,
+    VaultPath
+} from "../interfaces/Model.sol";
 import {BlobVaults} from "../libraries/BlobVaults.sol";
+import {MintingBlob} from "../libraries/MintingBlob.sol";
 import {StateProof} from "../libraries/StateProof.sol";
 import {VaultWords} from "../libraries/VaultWords.sol";
 import {VaultState} from "./VaultState.sol";
@@ -77,10 +89,36 @@ abstract contract VaultProofs is VaultState {
         if (!proven) revert IVaultProofs.ProofInvalid(vaultId);
     }
 
+    /// @dev Reverts when the vault has stopped to count, or never did. A vault that transfers made
+    /// counts as the one at which they began: its own id is one of a batch.
+    /// @param flags Of the vault's asset, an ERC-721 if an id has entered.
+    function _requireCounted(Vault memory vault, BlobScheme scheme, uint8 flags) internal view {
+        uint64 vaultId = vault.vaultId;
+        uint64 making = vaultId & MADE == 0 ? 0 : _makingOf(vaultId);
+        if (flags & MADE_ONLY != 0 && making == 0) revert IVaultProofs.VaultNotMade(vaultId);
+        if (flags & ENTERED == 0) return;
+        uint64 entry = _entries[vault.assetType][MintingBlob.idOf(scheme, vault.blob)];
+        if (making < entry) revert IVaultProofs.LineageEnded(vaultId, entry);
+    }
+
+    /// @dev The number of the making of a made vault.
+    function _makingOf(uint64 vaultId) internal pure returns (uint64) {
+        return (vaultId & ~MADE) >> 20;
+    }
+
+    /// @dev Where L1 keeps what is withdrawn of a vault. Makings have few vaults each. So those of
+    /// one slot lie side by side, and share a word. No vault of a batch has {MADE}, and the rest is
+    /// all of the id's other bits.
+    function _placeOf(uint64 vaultId) internal pure returns (uint64) {
+        if (vaultId & MADE == 0) return vaultId;
+        return MADE | ((vaultId & SLOT_MASK) << 42) | _makingOf(vaultId);
+    }
+
     function _withdrawnOf(uint64 vaultId, Standard standard) internal view returns (uint64) {
-        if (standard == Standard.ERC721)
-            return uint64((_taken[vaultId >> 8] >> (vaultId & 0xff)) & 1);
-        return uint64(_withdrawn[vaultId >> 2] >> ((vaultId & 3) << 6));
+        uint64 place = _placeOf(vaultId);
+        if (standard == Standard.ERC721) 
+            return uint64((_taken[place >> 8].bits >> (place & 0xff)) & 1);
+        return uint64(_withdrawn[place >> 2].bits >> ((place & 3) << 6));
     }
 
     function _isSpent(uint64 vaultId) internal view returns (bool) {
@@ -88,9 +126,11 @@ abstract contract VaultProofs is VaultState {
     }
 
     function _take(uint64 vaultId) internal {
-        uint256 word = _taken[vaultId >> 8];
-        uint256 bit = 1 << (vaultId & 0xff);
-        if (word & bit != 0) revert IVaultProofs.VaultExhausted(vaultId);
-        _taken[vaultId >> 8] = word | bit;
+        uint64 place = _placeOf(vaultId);
+        Word storage word = _taken[place >> 8];
+        uint256 bits = word.bits;
+        uint256 bit = 1 << (place & 0xff);
+        if (bits & bit != 0) revert IVaultProofs.VaultExhausted(vaultId);
+        word.bits = bits | bit;
     }
 }

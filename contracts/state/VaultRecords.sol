@@ -3,7 +3,16 @@ pragma solidity 0.8.37;
 
 import {IVaultProofs} from "../interfaces/IVaultProofs.sol";
 import {IWithdrawals} from "../interfaces/IWithdrawals.sol";
-import {BatchHeader, BlobScheme, Mode, Standard, Vault, VaultPath} from "../interfaces/Model.sol";
+import {
+    BatchHeader,
+    BlobScheme,
+    MADE,
+    Mode,
+    Standard,
+    TRANSFERABLE,
+    Vault,
+    VaultPath
+} from "../interfaces/Model.sol";
 import {MintingBlob} from "../libraries/MintingBlob.sol";
 import {StateProof} from "../libraries/StateProof.sol";
 import {VaultProofs} from "./VaultProofs.sol";
@@ -37,7 +46,9 @@ abstract contract VaultRecords is VaultProofs, IVaultProofs {
                 first.amount == 1 &&
                 first.owner != address(0) &&
                 first.blob.length != 0;
-        if (!ordered || !exists || !_sameToken(found.scheme, earlier.blob, later.blob)) {
+        // Of made vaults of one id, only those since its latest entry count, and L1 makes one.
+        bool made = (first.vaultId | second.vaultId) & MADE != 0;
+        if (made || !ordered || !exists || !_sameToken(found.scheme, earlier.blob, later.blob)) {
             revert NotDuplicates(first.vaultId, second.vaultId);
         }
         _take(second.vaultId);
@@ -55,11 +66,13 @@ abstract contract VaultRecords is VaultProofs, IVaultProofs {
         BatchHeader calldata header,
         VaultPath calldata path
     ) external view returns (uint64) {
-        _prove(vault, header, path);
-        Asset storage found = _assets[vault.chainId][vault.assetType];
-        if (found.transferable && _isSpent(vault.vaultId))
-            revert IWithdrawals.VaultSpent(vault.vaultId);
-        return _withdrawnOf(vault.vaultId, found.standard);
+        Vault memory held = StateProof.load(vault);
+        _prove(held, header, path);
+        Asset storage found = _assets[held.chainId][held.assetType];
+        _requireCounted(held, found.scheme, found.flags);
+        if (found.flags & TRANSFERABLE != 0 && _isSpent(held.vaultId))
+            revert IWithdrawals.VaultSpent(held.vaultId);
+        return _withdrawnOf(held.vaultId, found.standard);
     }
 
     /// @inheritdoc IVaultProofs
@@ -72,12 +85,8 @@ abstract contract VaultRecords is VaultProofs, IVaultProofs {
         bytes calldata a,
         bytes calldata b
     ) private pure returns (bool) {
-        if (keccak256(a) == keccak256(b)) return true;
-        if (scheme == BlobScheme.Raw32)
-            return MintingBlob.rawTokenId(a) == MintingBlob.rawTokenId(b);
-        if (scheme == BlobScheme.Mintmark) return MintingBlob.tokenId(a) == MintingBlob.tokenId(b);
-        (uint256 idA, ) = MintingBlob.imxTokenId(a);
-        (uint256 idB, ) = MintingBlob.imxTokenId(b);
-        return idA == idB;
+        return
+            keccak256(a) == keccak256(b) ||
+            MintingBlob.idOf(scheme, a) == MintingBlob.idOf(scheme, b);
     }
 }

@@ -5,6 +5,7 @@ import {ITransfers} from "../interfaces/ITransfers.sol";
 import {IWithdrawals} from "../interfaces/IWithdrawals.sol";
 import {
     BatchHeader,
+    TRANSFERABLE,
     Vault,
     VaultPath,
     WithdrawalGroup,
@@ -112,7 +113,7 @@ abstract contract Withdrawals is Payouts, OwnerSignatures, OwnTypedData, IWithdr
     /// @param by The caller of the batch, or the signer of the item's list, in the form of
     /// {PackedItems-Word}.
     function withdrawItem(
-        WithdrawalTerms calldata terms,
+        WithdrawalTerms calldata,
         uint64 vaultId,
         uint256 assetType,
         uint256 by
@@ -124,7 +125,7 @@ abstract contract Withdrawals is Payouts, OwnerSignatures, OwnTypedData, IWithdr
             uint64 quantity,
             address recipient
         ) = PackedItems.read(PackedItems.called(), vaultId, assetType);
-        _withdraw(terms, vault, siblings, quantity, recipient, by);
+        _withdraw(PackedItems.calledTerms(), vault, siblings, quantity, recipient, by);
     }
 
     /// @inheritdoc IWithdrawals
@@ -245,7 +246,7 @@ abstract contract Withdrawals is Payouts, OwnerSignatures, OwnTypedData, IWithdr
         uint64 vaultId = vault.vaultId;
         _requireAsked(vaultId, quantity, recipient);
         _requireVault(terms, vault, siblings);
-        if (terms.transferable && _isSpent(vaultId)) revert VaultSpent(vaultId);
+        if (terms.flags & TRANSFERABLE != 0 && _isSpent(vaultId)) revert VaultSpent(vaultId);
         _pay(terms, vault, quantity, recipient, by);
     }
 

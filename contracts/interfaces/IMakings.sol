@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+/// @title Makings: the vaults that L1 itself makes; docs/protocol.md 11.
+/// @notice A made vault has an id of its own series: `1 << 62 | making << 20 | slot`. It exits as
+/// every vault does, by {IWithdrawals-withdraw} with the making's header, whose `committedAt` is 0.
+/// So it waits for no maturity. Nobody but the token that makes it takes part, and no operator can
+/// leave it out.
+/// @dev The functions are code of their own: {IDeployment-makingsCode}.
+interface IMakings {
+    /// @notice L1 has made vaults. Their {VaultMade} events come directly before, in the order of
+    /// their slots. So their owners rebuild the making, whose assets stand in the order in which
+    /// they come first. It is no commit, and a mirror never has it.
+    /// @param sequence The number of commits before it, which is also in the header.
+    event Made(
+        uint64 indexed making,
+        bytes32 batchRoot,
+        uint32 vaultCount,
+        uint64 sequence
+    );
+    /// @param amount Quantized units.
+    event VaultMade(
+        uint64 indexed vaultId,
+        address indexed owner,
+        uint256 indexed assetType,
+        uint64 amount,
+        bytes blob
+    );
+    /// @notice Behind the {VaultMade} of an ERC-721: from now on only this vault of the token, and
+    /// what is made of it, counts.
+    event TokenEntered(uint256 indexed assetType, uint256 indexed tokenId, uint64 making);
+
+    /// @notice Only the asset's own contract makes vaults of it.
+    error NotToken(uint256 assetType, address caller);
+    /// @notice The base units are no whole number of quantized units.
+    error AmountIndivisible(uint256 amount, uint256 quantum);
+    /// @notice Nobody could ever withdraw a vault of this owner, amount and minting blob.
+    error VaultUnpayable(address owner, uint256 amount, bytes blob);
+
+    /// @notice Makes one vault of units that the caller, the asset's token on this chain, has taken
+    /// out of its supply. No minting role and no issuer takes part: the token speaks for its supply.
+    /// @dev For an ERC-721 the token's earlier vaults end ({TokenEntered}), those of batches and of
+    /// earlier makings alike. Otherwise a vault that nobody has withdrawn, because the token
+    /// existed, could be withdrawn now.
+    /// @param amount Base units; 1 for an ERC-721.
+    /// @param blob The minting blob by which the token mints them again.
+    /// @return vaultId Final only when the transaction's block is: a reorganisation can change it.
+    function make(
+        uint256 assetType,
+        address owner,
+        uint256 amount,
+        bytes calldata blob
+    ) external returns (uint64 vaultId);
+}
