@@ -3,7 +3,8 @@ pragma solidity 0.8.37;
 
 import {ERC1155} from "@openzeppelin/contracts/token/ERC1155/ERC1155.sol";
 import {ERC1155Supply} from "@openzeppelin/contracts/token/ERC1155/extensions/ERC1155Supply.sol";
-import {BlobScheme} from "../interfaces/Model.sol";
+import {BlobScheme, Standard} from "../interfaces/Model.sol";
+import {AssetEncoding} from "../libraries/AssetEncoding.sol";
 import {MintingBlob} from "../libraries/MintingBlob.sol";
 import {MinterLock} from "./MinterLock.sol";
 import {TokenMetadata} from "./TokenMetadata.sol";
@@ -27,7 +28,14 @@ contract MintableERC1155 is ERC1155Supply, TokenMetadata {
         bool transferable_
     )
         ERC1155(uri_)
-        MinterLock(admin, minter, scheme, issuer_, transferable_)
+        MinterLock(
+            admin,
+            minter,
+            scheme,
+            issuer_,
+            transferable_,
+            AssetEncoding.assetType(Standard.ERC1155, address(this), 1)
+        )
         TokenMetadata(royalty)
     {
         name = name_;
@@ -43,6 +51,16 @@ contract MintableERC1155 is ERC1155Supply, TokenMetadata {
         if (blobScheme == BlobScheme.Mintmark) id = MintingBlob.tokenId(mintingBlob);
         else (id, ) = MintingBlob.imxTokenId(mintingBlob);
         _mint(to, id, quantity, "");
+    }
+
+    /// @notice Burns units of the caller and makes a vault of them.
+    function enter(
+        address owner,
+        uint256 id,
+        uint256 amount
+    ) external returns (uint64 vaultId) {
+        _burn(msg.sender, id, amount);
+        return _makeVault(owner, amount, _mintingBlobOf(id));
     }
 
     function supportsInterface(

@@ -4,7 +4,8 @@ pragma solidity 0.8.37;
 import {ERC20} from "@openzeppelin/contracts/token/ERC20/ERC20.sol";
 import {ERC20Capped} from "@openzeppelin/contracts/token/ERC20/extensions/ERC20Capped.sol";
 import {ERC20Permit} from "@openzeppelin/contracts/token/ERC20/extensions/ERC20Permit.sol";
-import {BlobScheme} from "../interfaces/Model.sol";
+import {BlobScheme, Standard} from "../interfaces/Model.sol";
+import {AssetEncoding} from "../libraries/AssetEncoding.sol";
 import {ContractMetadata} from "./ContractMetadata.sol";
 import {MinterLock} from "./MinterLock.sol";
 
@@ -15,6 +16,9 @@ contract MintableERC20 is ERC20Capped, ERC20Permit, ContractMetadata {
 
     error BlobNotEmpty(bytes blob);
     error QuantumZero();
+    /// @notice A token with a cap cannot be entered: others could fill what the entry freed, and the
+    /// cap would refuse the exit.
+    error CapForbidsEntry(uint256 cap);
 
     /// @param cap Most base units that can ever exist; type(uint256).max for no cap.
     /// @param quantum_ Base units of one quantized unit.
@@ -33,7 +37,14 @@ contract MintableERC20 is ERC20Capped, ERC20Permit, ContractMetadata {
         ERC20(name, symbol)
         ERC20Capped(cap)
         ERC20Permit(name)
-        MinterLock(admin, minter, BlobScheme.Mintmark, issuer_, transferable_)
+        MinterLock(
+            admin,
+            minter,
+            BlobScheme.Mintmark,
+            issuer_,
+            transferable_,
+            AssetEncoding.assetType(Standard.ERC20, address(this), quantum_)
+        )
     {
         if (quantum_ == 0) revert QuantumZero();
         quantum = quantum_;
@@ -46,6 +57,15 @@ contract MintableERC20 is ERC20Capped, ERC20Permit, ContractMetadata {
     ) external onlyRole(MINTER_ROLE) {
         if (mintingBlob.length != 0) revert BlobNotEmpty(mintingBlob);
         _mint(to, quantity);
+    }
+
+    /// @notice Burns units of the caller and makes a vault of them. Nobody can bring them back but
+    /// the vault's owner, who withdraws it.
+    /// @param amount Base units, a multiple of `quantum`.
+    function enter(address owner, uint256 amount) external returns (uint64 vaultId) {
+        if (cap() != type(uint256).max) revert CapForbidsEntry(cap());
+        _burn(msg.sender, amount);
+        return _makeVault(owner, amount, "");
     }
 
     function _update(

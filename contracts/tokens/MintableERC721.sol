@@ -2,7 +2,8 @@
 pragma solidity 0.8.37;
 
 import {ERC721} from "@openzeppelin/contracts/token/ERC721/ERC721.sol";
-import {BlobScheme} from "../interfaces/Model.sol";
+import {BlobScheme, Standard} from "../interfaces/Model.sol";
+import {AssetEncoding} from "../libraries/AssetEncoding.sol";
 import {MintingBlob} from "../libraries/MintingBlob.sol";
 import {MinterLock} from "./MinterLock.sol";
 import {TokenMetadata} from "./TokenMetadata.sol";
@@ -33,7 +34,14 @@ contract MintableERC721 is ERC721, TokenMetadata {
         bool transferable_
     )
         ERC721(name, symbol)
-        MinterLock(admin, minter, scheme, issuer_, transferable_)
+        MinterLock(
+            admin,
+            minter,
+            scheme,
+            issuer_,
+            transferable_,
+            AssetEncoding.assetType(Standard.ERC721, address(this), 1)
+        )
         TokenMetadata(royalty)
     {
         _base = baseUri;
@@ -53,6 +61,14 @@ contract MintableERC721 is ERC721, TokenMetadata {
             if (text.length != 0) blueprints[id] = text;
             _mint(to, id);
         }
+    }
+
+    /// @notice Burns the caller's token and makes a vault of it. Its older vaults end.
+    /// @dev An approval is not enough. The blueprint stays for the next mint of the id.
+    function enter(address owner, uint256 tokenId) external returns (uint64 vaultId) {
+        address holder = _update(address(0), tokenId, address(0));
+        if (holder != msg.sender) revert ERC721IncorrectOwner(msg.sender, tokenId, holder);
+        return _makeVault(owner, 1, _mintingBlobOf(tokenId));
     }
 
     function supportsInterface(

@@ -3,11 +3,13 @@ pragma solidity 0.8.37;
 
 import {AccessControlEnumerable} from "@openzeppelin/contracts/access/extensions/AccessControlEnumerable.sol";
 import {BlobScheme} from "../interfaces/Model.sol";
+import {IMakings} from "../interfaces/IMakings.sol";
 import {IMintable} from "../interfaces/IMintable.sol";
 
 /// @title The minter of a token, which can be fixed for ever.
 /// @dev Once locked, nobody can replace or remove the minter, or add another. So the settlement
-/// contract can always pay, and nobody else can mint.
+/// contract can always pay, and nobody else can mint. From then on holders can enter: burn a token
+/// and receive a vault of it. With another minter, somebody could mint the burned id again.
 abstract contract MinterLock is AccessControlEnumerable, IMintable {
     bytes32 public constant MINTER_ROLE = keccak256("MINTER");
 
@@ -20,10 +22,16 @@ abstract contract MinterLock is AccessControlEnumerable, IMintable {
     /// settlement contract asks once, at registration.
     bool public immutable transferable;
     bool public minterLocked;
+    /// @dev The minter when it was locked. In the same word, so that an entry reads one.
+    address private _lockedMinter;
+    /// @dev The asset as which the settlement contract has registered this token.
+    uint256 private immutable _assetType;
 
     event MinterLocked();
 
     error MinterIsLocked();
+    /// @notice Nobody enters before {lockMinter}.
+    error MinterNotLocked();
     error MinterNotAlone(uint256 minters);
     /// @notice This token supports the schemes `Imx` and `Mintmark`.
     error BlobSchemeUnsupported(BlobScheme scheme);
@@ -33,12 +41,14 @@ abstract contract MinterLock is AccessControlEnumerable, IMintable {
         address minter,
         BlobScheme scheme,
         address issuer_,
-        bool transferable_
+        bool transferable_,
+        uint256 assetType
     ) {
         if (scheme == BlobScheme.Raw32) revert BlobSchemeUnsupported(scheme);
         blobScheme = scheme;
         issuer = issuer_;
         transferable = transferable_;
+        _assetType = assetType;
         _grantRole(DEFAULT_ADMIN_ROLE, admin);
         _grantRole(MINTER_ROLE, minter);
     }
@@ -48,11 +58,24 @@ abstract contract MinterLock is AccessControlEnumerable, IMintable {
         uint256 minters = getRoleMemberCount(MINTER_ROLE);
         if (minters != 1) revert MinterNotAlone(minters);
         minterLocked = true;
+        _lockedMinter = getRoleMember(MINTER_ROLE, 0);
         emit MinterLocked();
     }
 
     function supportsInterface(bytes4 id) public view virtual override returns (bool) {
         return id == type(IMintable).interfaceId || super.supportsInterface(id);
+    }
+
+    /// @dev Has the minter make a vault of what the caller has burned. Reverts when the owner is the
+    /// zero address, or the settlement contract could not pay the vault.
+    /// @param amount Base units.
+    function _makeVault(
+        address owner,
+        uint256 amount,
+        bytes memory mintingBlob
+    ) internal returns (uint64 vaultId) {
+        if (!minterLocked) revert MinterNotLocked();
+        return IMakings(_lockedMinter).make(_assetType, owner, amount, mintingBlob);
     }
 
     function _grantRole(bytes32 role, address account) internal override returns (bool) {

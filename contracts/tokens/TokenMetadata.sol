@@ -2,6 +2,8 @@
 pragma solidity 0.8.37;
 
 import {ERC2981} from "@openzeppelin/contracts/token/common/ERC2981.sol";
+import {Strings} from "@openzeppelin/contracts/utils/Strings.sol";
+import {BlobScheme} from "../interfaces/Model.sol";
 import {ContractMetadata} from "./ContractMetadata.sol";
 import {MinterLock} from "./MinterLock.sol";
 
@@ -55,6 +57,15 @@ abstract contract TokenMetadata is ERC2981, ContractMetadata {
         uint256 toTokenId
     ) external onlyRole(DEFAULT_ADMIN_ROLE) {
         emit BatchMetadataUpdate(fromTokenId, toTokenId);
+    }
+
+    /// @dev The minting blob by which `mintFor` mints an id. Without a blueprint it changes none.
+    function _mintingBlobOf(uint256 id) internal view returns (bytes memory) {
+        string memory decimal = Strings.toString(id);
+        return
+            blobScheme == BlobScheme.Mintmark
+                ? bytes(decimal)
+                : abi.encodePacked("{", decimal, "}:{}");
     }
 
     function _storeBaseURI(string calldata uri) internal virtual;
