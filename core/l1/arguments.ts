@@ -8,7 +8,13 @@ import {
   slice,
 } from "viem";
 import { MintmarkError } from "../errors.ts";
-import type { BlobScheme, Hash, Mode, Standard } from "../model.ts";
+import {
+  type BlobScheme,
+  type Hash,
+  MAX_BATCH_VAULTS,
+  type Mode,
+  type Standard,
+} from "../model.ts";
 import type {
   AssetId,
   Consent,
@@ -23,7 +29,7 @@ import { compareAssets } from "../protocol/manifest.ts";
 import type { SessionEndMessage, SessionMessage } from "../protocol/transfer.ts";
 import { isTransferred, tipIdOf, tipOwnerOf } from "../protocol/transfer-proof.ts";
 import { type CancellationMessage, cancellationId } from "../protocol/typed-data.ts";
-import { unpackVaultId } from "../protocol/vault.ts";
+import { headerPlaceOf } from "../protocol/vault.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
 
 export const MODE_VALUE: Readonly<Record<Mode, number>> = { validium: 0, "zk-rollup": 1 };
@@ -171,8 +177,7 @@ export function withdrawalBatchArguments(calls: readonly WithdrawalCall[], itemG
 
 /** The contract's `WithdrawalGroup` of a call's batch and asset, without items. */
 function withdrawalGroup({ vault, header, assetPath }: WithdrawalCall) {
-  const { mode, batchNumber } = unpackVaultId(vault.vaultId);
-  const place = { mode: MODE_VALUE[mode], batchNumber: BigInt(batchNumber), header };
+  const place = { ...headerPlaceOf(vault.vaultId), header };
   const asset = {
     assetType: BigInt(vault.assetType),
     assetIndex: assetPath.index,
@@ -207,7 +212,7 @@ export function packedEntries(list: readonly ListedVault[]): Hex {
  */
 function packedItem(call: WithdrawalCall, number: number | null): Hex {
   const { vault, siblings } = call;
-  const { slot } = unpackVaultId(vault.vaultId);
+  const slot = Number(vault.vaultId % BigInt(MAX_BATCH_VAULTS));
   const word = number === null ? ownWord(call) : listedWord(call, number);
   const body = concatHex([wayOf(call), word, bytes(size(vault.blob), 1), vault.blob, ...siblings]);
   if (size(body) <= MAX_ITEM_BYTES) return concatHex([bytes(size(body), 2), bytes(slot, 3), body]);

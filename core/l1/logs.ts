@@ -4,6 +4,7 @@ import { least, MOST_BLOCKS } from "../blocks.ts";
 import { MintmarkError } from "../errors.ts";
 import { type Address, MODES, type Mode } from "../model.ts";
 import type { CommitEvent, L1Event } from "../ports.ts";
+import { isMadeVaultId } from "../protocol/vault.ts";
 import { stateCommitmentAbi, stateMirrorAbi } from "./abi.ts";
 import { unpackedAssets } from "./arguments.ts";
 import { isBusy, isRefusal, isTooMuch, type L1Client } from "./connection.ts";
@@ -90,7 +91,7 @@ export function decodeEvents(logs: readonly Log[]): L1Event[] {
   const events = decoded.flatMap((log, i) => {
     const place = placeOf(log);
     const type = TYPES[log.eventName];
-    if (type === undefined) return [];
+    if (type === undefined || isOfMadeVault(log)) return [];
     const values = Object.entries(log.args).map(
       ([name, value]) => [name, FIELDS[name]?.(value) ?? value] as const,
     );
@@ -102,6 +103,11 @@ export function decodeEvents(logs: readonly Log[]): L1Event[] {
 }
 
 type DecodedLog = ReturnType<typeof parseEventLogs<typeof abi, true>>[number];
+
+/** Whether the event is about a vault that L1 has made, which the engine does not hold. */
+function isOfMadeVault(log: DecodedLog): boolean {
+  return log.eventName === "Withdrawn" && isMadeVaultId(log.args.vaultId);
+}
 
 /** What the contract tells of a commit in the one or two events directly before it. */
 function besideCommit(

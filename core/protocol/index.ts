@@ -89,5 +89,11 @@ export {
   withdrawalListDigest,
   withdrawalListTypedData,
 } from "./typed-data.ts";
-export { packVaultId, unpackVaultId } from "./vault.ts";
+export {
+  isMadeVaultId,
+  packMadeVaultId,
+  packVaultId,
+  unpackMadeVaultId,
+  unpackVaultId,
+} from "./vault.ts";
 export { readWords, type VaultWords, vaultLeaf, Words, type WordVault, wordsOf } from "./words.ts";

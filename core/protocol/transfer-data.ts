@@ -12,7 +12,7 @@ import {
   transferLeaf,
   transferList,
 } from "./transfer.ts";
-import { packVaultId, unpackVaultId } from "./vault.ts";
+import { isVaultId, packVaultId, requireVaultId } from "./vault.ts";
 
 /**
  * The transfer data format (docs/protocol.md 10): the signed records of a transfer batch, always in
@@ -46,7 +46,6 @@ const GROUP_HEADER_BYTES = 5;
 const SIGNATURE_BYTES = 64;
 /** Ids reach so far from their base. */
 const REACH = 1n << 24n;
-const UNUSED_ID_BITS = 0x7ff0_0000_0000_0000n;
 
 /** Transfers under one signature, as they stand in the data. */
 export interface TransferGroup {
@@ -256,7 +255,7 @@ function writeGroup(group: TransferGroup, output: BatchOutput, before: bigint): 
   if (has(form, ONE_RECEIVER)) output.hex((transfers[0] as Transfer).to, 20);
   output.hex(signature, has(form, APPROVED) ? 0 : SIGNATURE_BYTES);
   for (const { vaultId, amount, to } of transfers) {
-    unpackVaultId(vaultId);
+    requireVaultId(vaultId);
     requireBigint("amount", amount, 0n, MAX_UINT64);
     if (has(form, WHOLE_IDS)) output.u64(vaultId);
     else output.uint(Number(vaultId - base), 3);
@@ -288,8 +287,7 @@ function readGroup(
     const vaultId = has(form, WHOLE_IDS) ? input.uint(8) : base + input.uint(3);
     const to = receiver ?? input.hex(20);
     const amount = has(form, WITH_AMOUNTS) ? input.uint(8) : 0n;
-    if (vaultId > MAX_UINT64 || (vaultId & UNUSED_ID_BITS) !== 0n)
-      throw new TransferDataError("vault_id", at);
+    if (!isVaultId(vaultId)) throw new TransferDataError("vault_id", at);
     if (seen.has(vaultId)) throw new TransferDataError("spent_twice", at);
     seen.add(vaultId);
     transfers.push({ vaultId, amount, to });

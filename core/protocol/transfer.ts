@@ -11,7 +11,7 @@ import {
   type ValidiumBatchMessage,
   validiumBatchTypedData,
 } from "./typed-data.ts";
-import { unpackVaultId } from "./vault.ts";
+import { requireVaultId } from "./vault.ts";
 
 /** viem's constant would bring viem into the browser's bundle. */
 const ZERO_ADDRESS: Address = `0x${"0".repeat(40)}`;
@@ -242,7 +242,7 @@ export function requireTransfers({ transfers, deadline }: TransfersMessage): voi
   requireBigint("deadline", deadline, 0n, MAX_TRANSFER_DEADLINE);
   const seen = new Set<VaultId>();
   for (const { vaultId, amount } of transfers) {
-    unpackVaultId(vaultId);
+    requireVaultId(vaultId);
     requireBigint("amount", amount, 0n, MAX_AMOUNT);
     if (seen.has(vaultId))
       throw new MintmarkError("validation_failed", `vault ${vaultId} is transferred twice`);

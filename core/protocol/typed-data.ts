@@ -3,7 +3,7 @@ import { type Address, type Hash, MAX_AMOUNT, MAX_BATCH_VAULTS, type VaultId } f
 import type { ListedVault, PortalIdentity } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 import { keccak256, packed, textHash } from "./hex.ts";
-import { MAX_BATCH_NUMBER, unpackVaultId } from "./vault.ts";
+import { MAX_BATCH_NUMBER, requireVaultId } from "./vault.ts";
 
 /**
  * The message that a committee member signs: it has stored the batch's data and derived the root
@@ -225,7 +225,7 @@ export function cancellationTypedData(portal: PortalIdentity, message: Cancellat
 /** What L1 knows a cancelled list or vault by: 32 bytes. */
 export function cancellationId(id: Hash | VaultId): Hash {
   if (typeof id !== "bigint") return id;
-  unpackVaultId(id);
+  requireVaultId(id);
   return `0x${id.toString(16).padStart(64, "0")}`;
 }
 
@@ -258,7 +258,7 @@ export function claimDigest(settlement: PortalIdentity, message: ClaimMessage): 
 }
 
 function requireListable({ vaultId, withdrawnBefore, quantity }: ListedVault): void {
-  unpackVaultId(vaultId);
+  requireVaultId(vaultId);
   requireBigint("withdrawnBefore", withdrawnBefore, 0n, MAX_AMOUNT);
   requireBigint("quantity", quantity, 1n, MAX_AMOUNT);
 }

@@ -9,6 +9,12 @@ export const MAX_BATCH_NUMBER = 0xffff_ffff;
 const ROLLUP_BIT = 1n << 63n;
 /** Number of places of one mode: batch number and slot together are below it. */
 const PLACES = 1n << 52n;
+/** The bit of the ids of vaults that L1 has made. */
+const MADE_BIT = 1n << 62n;
+/** Makings have the numbers 1 to 2^42 - 1. */
+const MAX_MAKING = (1n << 42n) - 1n;
+/** Most vaults of one making. */
+const MAX_MAKING_VAULTS = 256;
 /** The place of a vault. Determines its id. */
 export interface VaultPlace {
   readonly mode: Mode;
@@ -39,16 +45,18 @@ export function packVaultId({ mode, batchNumber, slot }: VaultPlace): VaultId {
 }
 
 /**
- * The place of a vault id.
+ * The place of the id of a batch's vault.
  *
- * @throws MintmarkError `validation_failed` when it is not a u64, or sets one of the unused bits 52
- *   to 62
+ * @throws MintmarkError `validation_failed` when it is not a u64, sets one of the unused bits 52 to
+ *   61, or is a made vault's
  *
  * @example
  * const { mode, batchNumber, slot } = unpackVaultId(12_582_915n); // "validium", 12, 3
  */
 export function unpackVaultId(vaultId: VaultId): VaultPlace {
   requireVaultId(vaultId);
+  if (isMadeVaultId(vaultId))
+    throw new MintmarkError("validation_failed", `vault ${vaultId} is of no batch: L1 has made it`);
   const within = Number(vaultId & (PLACES - 1n));
   return {
     mode: vaultId < ROLLUP_BIT ? "validium" : "zk-rollup",
@@ -57,9 +65,71 @@ export function unpackVaultId(vaultId: VaultId): VaultPlace {
   };
 }
 
-function requireVaultId(vaultId: VaultId): void {
+/** The place of a vault that L1 has made. */
+export interface MadePlace {
+  /** 1 to 2^42 - 1. */
+  readonly making: bigint;
+  /** 0 to 255. */
+  readonly slot: number;
+}
+
+/**
+ * The id of a made vault: u64 `1 << 62 | making << 20 | slot`. A reorganisation of L1 can give the
+ * number to another making, so an id is good only when its making is final.
+ *
+ * @throws MintmarkError `validation_failed` when a part is out of its bounds
+ *
+ * @example
+ * packMadeVaultId({ making: 1n, slot: 0 }); // 4_611_686_018_428_436_480n
+ */
+export function packMadeVaultId({ making, slot }: MadePlace): VaultId {
+  requireBigint("making", making, 1n, MAX_MAKING);
+  requireInteger("slot", slot, 0, MAX_MAKING_VAULTS - 1);
+  return MADE_BIT | (making << 20n) | BigInt(slot);
+}
+
+/**
+ * The place of a made vault's id.
+ *
+ * @throws MintmarkError `validation_failed` when it is not {@link isMadeVaultId}
+ *
+ * @example
+ * unpackMadeVaultId(4_611_686_018_428_436_480n); // { making: 1n, slot: 0 }
+ */
+export function unpackMadeVaultId(vaultId: VaultId): MadePlace {
+  if (!isMadeVaultId(vaultId))
+    throw new MintmarkError("validation_failed", `L1 makes no vault of the id ${vaultId}`);
+  return { making: (vaultId & ~MADE_BIT) >> 20n, slot: Number(vaultId & 0xf_ffffn) };
+}
+
+/**
+ * Whether the id is one of L1's makings. L1 takes records that transfer any slot of a making, so a
+ * slot that no making has counts too.
+ *
+ * @example
+ * const made = vaultIds.filter(isMadeVaultId);
+ */
+export function isMadeVaultId(vaultId: VaultId): boolean {
+  return vaultId >> 62n === 1n && (vaultId & ~MADE_BIT) >> 20n > 0n;
+}
+
+/** Whether a batch or L1 itself can have a vault of this id. */
+export function isVaultId(vaultId: VaultId): boolean {
+  const place = vaultId & ~ROLLUP_BIT;
+  return vaultId >= 0n && vaultId <= MAX_UINT64 && (place < PLACES || isMadeVaultId(vaultId));
+}
+
+/** Throws `validation_failed` unless {@link isVaultId}. */
+export function requireVaultId(vaultId: VaultId): void {
   requireBigint("vaultId", vaultId, 0n, MAX_UINT64);
-  if ((vaultId >= PLACES && vaultId < ROLLUP_BIT) || vaultId >= ROLLUP_BIT + PLACES) {
+  if (!isVaultId(vaultId))
     throw new MintmarkError("validation_failed", `vault id ${vaultId} has unused bits set`);
-  }
+}
+
+/** Where L1 keeps the header of a vault's batch or making: its `Mode`, and a number. */
+export function headerPlaceOf(vaultId: VaultId): {
+  readonly mode: 0 | 1;
+  readonly batchNumber: bigint;
+} {
+  return { mode: vaultId < ROLLUP_BIT ? 0 : 1, batchNumber: (vaultId & (ROLLUP_BIT - 1n)) >> 20n };
 }
