@@ -30,6 +30,7 @@ export const CONTRACT_NAMES = [
   "StateCommitment",
   "Administration",
   "Transfers",
+  "Makings",
   "StateMirror",
   "AdminTimeLock",
   "MintableERC20",

@@ -12,7 +12,7 @@ export type CodeReader = (address: Address) => Promise<unknown>;
 
 /**
  * Checks that a contract has the code of this version or of an earlier release, which later
- * versions know for ever: a settlement contract with both contracts whose code it runs on its own
+ * versions know for ever: a settlement contract with the contracts whose code it runs on its own
  * storage, or a mirror. Every byte counts, immutable values too. Rejects with `l1_failed`, and
  * names the first part that differs. An account that delegates to other code (EIP-7702) differs.
  *
@@ -57,16 +57,15 @@ export async function releaseOf(
   const isAtMost = (most: bigint) => (of: string) => BigInt(bytesToHex(value(of))) <= most;
   const isBound =
     ["changeDelay", "maturity"].every(isAtMost(MAX_DELAY_SECONDS)) &&
-    ["administrationCode", "transfersCode", "sourceContract"].every(isAtMost(MAX_ADDRESS));
+    [...Object.values(LENT), "sourceContract"].every(isAtMost(MAX_ADDRESS));
   if (!isBound || !(isFork || equalBytes(value("_domainHash"), domain)))
     throw foreignCode(name, { chainId, contract });
   if (name === "StateMirror") return { release, name };
-  const lent = { Administration: "administrationCode", Transfers: "transfersCode" } as const;
-  for (const [part, of] of Object.entries(lent)) {
+  for (const [part, of] of Object.entries(LENT)) {
     const address = bytesToHex(value(of).subarray(WORD - ADDRESS)) as Address;
-    // Only a deployment without transfers has the zero address.
-    if (part === "Transfers" && BigInt(address) === 0n) continue;
-    if (immutablesOf(await read(address), release[part as keyof typeof lent]) === null)
+    // A deployment without transfers or makings has the zero address.
+    if (part !== "Administration" && BigInt(address) === 0n) continue;
+    if (immutablesOf(await read(address), release[part as keyof typeof LENT]) === null)
       throw foreignCode(part, { chainId, contract: address });
   }
   return { release, name };
@@ -83,6 +82,13 @@ export function foreignCode(
     `${what}. Check the address and the version of Mintmark; do not use the contract.`,
   );
 }
+
+/** The contracts whose code a settlement contract runs, with the immutable values that name them. */
+const LENT = {
+  Administration: "administrationCode",
+  Transfers: "transfersCode",
+  Makings: "makingsCode",
+} as const;
 
 const WORD = 32;
 const ADDRESS = 20;

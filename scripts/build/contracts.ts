@@ -34,6 +34,7 @@ export const JOBS: readonly {
     runs: 1_800,
   },
   { sources: { Transfers: "contracts/state/Transfers.sol" }, runs: 1_000_000 },
+  { sources: { Makings: "contracts/state/Makings.sol" }, runs: 1_000_000 },
   { sources: { StateMirror: "contracts/StateMirror.sol" }, runs: 200 },
   { sources: { AdminTimeLock: "contracts/AdminTimeLock.sol" }, runs: 200 },
   { sources: { MintableERC20: "contracts/tokens/MintableERC20.sol" }, runs: 200 },
@@ -114,6 +115,7 @@ const fileOf = (name: string) => new URL(`${name}.json`, COMPILED);
 export const LENT = [
   ["contracts/state/Administration.sol", "Administration"],
   ["contracts/interfaces/ITransfers.sol", "ITransfers"],
+  ["contracts/interfaces/IMakings.sol", "IMakings"],
 ] as const;
 
 /** The compiler's input for some sources: what explorers of chains take to verify a contract. */
@@ -228,7 +230,13 @@ ${released.join("")}];
 }
 
 /** The contracts whose code is checked before they are used. */
-const PINNED = ["StateCommitment", "Administration", "Transfers", "StateMirror"] as const;
+const PINNED = [
+  "StateCommitment",
+  "Administration",
+  "Transfers",
+  "Makings",
+  "StateMirror",
+] as const;
 
 /** The code of the contracts as they are tracked. `npm run golden` keeps it for each release. */
 export function pinnedCode() {

@@ -239,7 +239,8 @@ export async function gasHere(
     const { multisig, settlement } = plan;
     if (multisig !== undefined)
       gas += await gasOf(by, "AdminTimeLock", [settlement.changeDelay, [multisig], [multisig]]);
-    if (settlement.transfers) gas += await gasOf(by, "Transfers", []);
+    if (settlement.transfers)
+      gas += (await gasOf(by, "Transfers", [])) + (await gasOf(by, "Makings", []));
     gas += await gasOf(by, "StateCommitment", settlementArgs(settlement));
   }
   gas += await gasOfTokens(by, plan.tokens, earlier?.tokens);

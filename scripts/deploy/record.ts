@@ -29,6 +29,8 @@ const settlementRecord = z.strictObject({
   ...terms,
   /** The contract whose code runs transfers; absent in a deployment without them. */
   transfersCode: address.optional(),
+  /** The contract whose code makes vaults; absent in a deployment without it. */
+  makingsCode: address.optional(),
 });
 
 const tokenRecord = z.strictObject({

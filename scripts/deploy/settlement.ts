@@ -10,10 +10,15 @@ import type { Creation, SettlementRecord, Terms } from "./record.ts";
  * Arguments of the constructor of `StateCommitment`, which documents the roles. The operator is a
  * plain account; members are in any order.
  */
-export type SettlementConfig = Omit<SettlementRecord, keyof Creation | "transfersCode"> & {
-  /** Deploys the code of transfers too, for ever a part of the contract; default without. */
+export type SettlementConfig = Omit<SettlementRecord, keyof Creation | LentCode> & {
+  /**
+   * Deploys the code of transfers and of made vaults too, for ever a part of the contract; default
+   * without.
+   */
   readonly transfers?: boolean;
 };
+
+type LentCode = "transfersCode" | "makingsCode";
 
 /** Deploys the settlement contract, and verifies it. */
 export async function deploySettlement(
@@ -21,12 +26,12 @@ export async function deploySettlement(
   config: SettlementConfig,
 ): Promise<SettlementRecord> {
   const { transfers = false, ...terms } = config;
-  const code = transfers ? await deployContract(by, "Transfers", []) : undefined;
-  const args = settlementArgs(terms, code?.address);
+  const lent = transfers ? await deployLent(by) : {};
+  const args = settlementArgs(terms, lent);
   const record: SettlementRecord = {
     ...terms,
     ...(await deployContract(by, "StateCommitment", args)),
-    ...(code && { transfersCode: code.address }),
+    ...lent,
     admin: lower(config.admin),
     guardian: lower(config.guardian),
     operator: lower(config.operator),
@@ -36,11 +41,18 @@ export async function deploySettlement(
   return record;
 }
 
+async function deployLent(by: Deployer): Promise<Record<LentCode, Address>> {
+  const transfers = await deployContract(by, "Transfers", []);
+  const makings = await deployContract(by, "Makings", []);
+  return { transfersCode: transfers.address, makingsCode: makings.address };
+}
+
 export function settlementArgs(
   config: SettlementConfig,
-  transfersCode: Address = zeroAddress,
+  lent: Partial<Record<LentCode, Address>> = {},
 ): readonly unknown[] {
-  return [{ ...config, committee: ascending(config.committee), transfersCode }];
+  const { transfersCode = zeroAddress, makingsCode = zeroAddress } = lent;
+  return [{ ...config, committee: ascending(config.committee), transfersCode, makingsCode }];
 }
 
 /** Members in lower case and in the contracts' order. */
@@ -53,7 +65,7 @@ export function ascending(members: readonly Address[]): Address[] {
  * that only the recorded accounts hold its roles. Rejects and names the first difference.
  */
 export async function verifySettlement(by: Deployer, record: SettlementRecord): Promise<void> {
-  const { address, transfersCode = zeroAddress } = record;
+  const { address, transfersCode = zeroAddress, makingsCode = zeroAddress } = record;
   const { holders, read, role, checks } = await termsOf(by, "StateCommitment", record);
   requireRecorded(address, [
     ...checks,
@@ -62,6 +74,7 @@ export async function verifySettlement(by: Deployer, record: SettlementRecord): 
     ["list of guardians", holders.guardian.join(", "), record.guardian],
     ["list of operators", holders.operator.join(", "), record.operator],
     ["transfersCode", lower((await read("transfersCode")) as Address), transfersCode],
+    ["makingsCode", lower((await read("makingsCode")) as Address), makingsCode],
   ]);
 }
 

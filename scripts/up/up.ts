@@ -191,6 +191,9 @@ async function publish(
     ...(settlement.transfersCode
       ? [{ name: "Transfers", address: settlement.transfersCode } as const]
       : []),
+    ...(settlement.makingsCode
+      ? [{ name: "Makings", address: settlement.makingsCode } as const]
+      : []),
     ...(hasTimeLock ? [{ name: "AdminTimeLock", address: settlement.admin } as const] : []),
     ...tokens.map(({ standard, address }) => ({ name: TOKEN_CONTRACT[standard], address })),
   ];
