@@ -60,6 +60,7 @@ export async function openGasChain() {
   members.sort((a, b) => (a.address.toLowerCase() < b.address.toLowerCase() ? -1 : 1));
   const committee = { members: members.map(({ address }) => address), threshold: THRESHOLD };
   const transfers = await deployContract(by, "Transfers", []);
+  const makings = await deployContract(by, "Makings", []);
   const roles = {
     admin: operator,
     guardian: operator,
@@ -67,7 +68,8 @@ export async function openGasChain() {
     committee: committee.members,
     threshold: THRESHOLD,
   };
-  const terms = { ...roles, changeDelay: 604_800n, maturity: 0n, transfersCode: transfers.address };
+  const lent = { transfersCode: transfers.address, makingsCode: makings.address };
+  const terms = { ...roles, changeDelay: 604_800n, maturity: 0n, ...lent };
   const created = await deployContract(by, "StateCommitment", [terms]);
   const state = await viem.getContractAt("StateCommitment", created.address);
   const settlement = { chainId: CHAIN_ID, contract: state.address };
@@ -112,7 +114,7 @@ export async function openGasChain() {
   const issued = await register(deployed[3]);
   return {
     ...{ viem, networkHelpers, client, by, gasOf, operator, committee, state, settlement },
-    created: { transfers, state: created },
+    created: { transfers, makings, state: created },
     /** One more token, whose minter and registry is the settlement contract, or another. */
     token: async (standard: Standard, terms: Partial<OwnToken>, at = state.address) =>
       register(await deploy(standard, terms, at), at),

@@ -96,6 +96,7 @@ export async function deploymentSection(): Promise<Section> {
   const deployed: readonly (readonly [ContractName, { readonly gasUsed: bigint }])[] = [
     ["StateCommitment", created.state],
     ["Transfers", created.transfers],
+    ["Makings", created.makings],
     ["StateMirror", await deployContract(by, "StateMirror", [mirror])],
     ["AdminTimeLock", await deployContract(by, "AdminTimeLock", [604_800n, [admin], [admin]])],
     ["MintableERC20", tokens.erc20],

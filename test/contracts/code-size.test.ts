@@ -12,6 +12,7 @@ it("fits the code size that L1 accepts, EIP-170", async () => {
     "StateCommitment",
     "Administration",
     "Transfers",
+    "Makings",
     "StateMirror",
     "AdminTimeLock",
     "MintableERC20",

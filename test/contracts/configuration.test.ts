@@ -88,18 +88,38 @@ describe("a fresh settlement contract", () => {
     }
   });
 
-  it("borrows no code from an account that has none, or that delegates to some", async () => {
-    const { config, viem, connection } = d;
-    const deploy = () =>
-      viem.deployContract("StateCommitment", [{ ...config, transfersCode: config.admin }]);
-    await expect(deploy()).rejects.toThrow(NO_CODE);
-    const delegation = `0xef0100${config.transfersCode.slice(2)}` as const;
-    await connection.provider.request({
-      method: "hardhat_setCode",
-      params: [config.admin, delegation],
-    });
-    await expect(deploy()).rejects.toThrow(NO_CODE);
+  it("makes vaults where it is deployed with their code, and none where it is not", async () => {
+    const { state, config, viem } = d;
+    expect(await state.read.makingsCode()).toBe(getAddress(config.makingsCode));
+    expect(await state.read.makings()).toBe(0n);
+    const without = await viem.deployContract("StateCommitment", [
+      { ...config, makingsCode: zeroAddress },
+    ]);
+    expect(await without.read.makingsCode()).toBe(zeroAddress);
+    await expect(without.read.makings()).rejects.toThrow("reverted");
+    expect(await without.read.isSpent([1n])).toBe(false);
+    const token = await d.mintable.erc20({}, without.address);
+    await token.write.lockMinter(d.by("admin"));
+    const registration = [STANDARD.erc20, 31_337n, token.address, 1n, SCHEME.mintmark] as const;
+    await without.write.registerAsset(registration);
+    await expect(token.write.enter([config.admin, 0n], d.by("admin"))).rejects.toThrow("reverted");
   });
+
+  it.each(["transfersCode", "makingsCode"] as const)(
+    "borrows no code as %s from an account that has none, or that delegates to some",
+    async (piece) => {
+      const { config, viem, connection } = d;
+      const deploy = () =>
+        viem.deployContract("StateCommitment", [{ ...config, [piece]: config.admin }]);
+      await expect(deploy()).rejects.toThrow(NO_CODE);
+      const delegation = `0xef0100${config[piece].slice(2)}` as const;
+      await connection.provider.request({
+        method: "hardhat_setCode",
+        params: [config.admin, delegation],
+      });
+      await expect(deploy()).rejects.toThrow(NO_CODE);
+    },
+  );
 
   it("is not deployed with a delay above 30 days", async () => {
     const longest = 30n * 86_400n;

@@ -35,14 +35,15 @@ type Slot = Compiled["storageLayout"]["storage"][number];
 function compiled() {
   const read = (path: string) =>
     readFileSync(`${ROOT}${path.startsWith("@") ? "node_modules/" : ""}${path}`, "utf8");
-  const [settlement, transfers] = [
+  const [settlement, transfers, makings] = [
     "contracts/StateCommitment.sol",
     "contracts/state/Transfers.sol",
+    "contracts/state/Makings.sol",
   ] as const;
   const input = {
     language: "Solidity",
     sources: Object.fromEntries(
-      [settlement, transfers].map((path) => [path, { content: read(path) }]),
+      [settlement, transfers, makings].map((path) => [path, { content: read(path) }]),
     ),
     settings: { outputSelection: { "*": { "*": ["abi", "storageLayout"] } } },
   };
@@ -62,6 +63,8 @@ function compiled() {
     administration: of("contracts/state/Administration.sol", "Administration"),
     transfers: of(transfers, "Transfers"),
     transfersInterface: of("contracts/interfaces/ITransfers.sol", "ITransfers"),
+    makings: of(makings, "Makings"),
+    makingsInterface: of("contracts/interfaces/IMakings.sol", "IMakings"),
   };
 }
 
@@ -78,13 +81,17 @@ const placed = ({ label, slot, offset, type }: Slot) => ({
 });
 
 describe("the code that the settlement contract borrows", () => {
-  const { settlement, administration, transfers, transfersInterface } = compiled();
+  const { settlement, administration, ...lent } = compiled();
+  const pieces = [
+    ["transfers", lent.transfers, lent.transfersInterface],
+    ["makings", lent.makings, lent.makingsInterface],
+  ] as const;
 
   it("sees the storage as the contract does: slots, types and members are the same", () => {
-    const [own, lent] = [settlement.storageLayout, administration.storageLayout];
+    const own = settlement.storageLayout;
     expect(own.storage.length).toBeGreaterThan(15);
-    expect(lent.storage.map(placed)).toEqual(own.storage.map(placed));
-    expect(transfers.storageLayout.storage.map(placed)).toEqual(own.storage.map(placed));
+    for (const { storageLayout } of [administration, lent.transfers, lent.makings])
+      expect(storageLayout.storage.map(placed)).toEqual(own.storage.map(placed));
     const types = ({ types }: Compiled["storageLayout"]) =>
       Object.entries(types)
         .map(([name, { encoding, numberOfBytes, members }]) => ({
@@ -94,17 +101,16 @@ describe("the code that the settlement contract borrows", () => {
           members: members?.map(placed),
         }))
         .sort((a, b) => (a.name < b.name ? -1 : 1));
-    expect(types(lent)).toEqual(types(own));
-    expect(types(own)).toEqual(expect.arrayContaining(types(transfers.storageLayout)));
+    expect(types(administration.storageLayout)).toEqual(types(own));
+    for (const [, { storageLayout }] of pieces)
+      expect(types(own)).toEqual(expect.arrayContaining(types(storageLayout)));
   });
 
   it("has no function that the contract has too", () => {
     const selectors = ({ abi }: Compiled) =>
       functionsOf(abi).map((signature) => toFunctionSelector(signature));
-    const own = new Set(selectors(settlement));
-    expect(selectors(administration).filter((selector) => own.has(selector))).toEqual([]);
-    const others = new Set([...own, ...selectors(administration)]);
-    expect(selectors(transfers).filter((selector) => others.has(selector))).toEqual([]);
+    const all = [settlement, administration, lent.transfers, lent.makings].flatMap(selectors);
+    expect(new Set(all).size).toBe(all.length);
   });
 
   it("is what the contract itself names, the same in each deployment", async () => {
@@ -112,6 +118,7 @@ describe("the code that the settlement contract borrows", () => {
     for (const [code, hash] of [
       [await state.read.administrationCode(), contractCode.Administration.hash],
       [await state.read.transfersCode(), contractCode.Transfers.hash],
+      [await state.read.makingsCode(), contractCode.Makings.hash],
     ] as const) {
       const found = keccak256((await publicClient.getCode({ address: code })) ?? "0x");
       // Code that is measured for coverage is not the code that is deployed.
@@ -119,23 +126,26 @@ describe("the code that the settlement contract borrows", () => {
     }
     const own = functionsOf(settlement.abi);
     expect(own).toEqual(
-      expect.arrayContaining(["administrationCode()", "transfersCode()", "changeDelay()"]),
+      expect.arrayContaining([
+        "administrationCode()",
+        "transfersCode()",
+        "makingsCode()",
+        "changeDelay()",
+      ]),
     );
   });
 
-  it("has in the code of transfers what their interface says", async () => {
-    expect(functionsOf(transfers.abi).toSorted()).toEqual(
-      functionsOf(transfersInterface.abi).toSorted(),
-    );
+  it.each(pieces)("has in the code of %s what their interface says", async (_, code, said) => {
+    expect(functionsOf(code.abi).toSorted()).toEqual(functionsOf(said.abi).toSorted());
     const { abi } = await hre.artifacts.readArtifact("StateCommitment");
     const declared = new Set(abi.map((item) => JSON.stringify(item)));
-    expect(transfers.abi.filter((item) => !declared.has(JSON.stringify(item)))).toEqual([]);
+    expect(code.abi.filter((item) => !declared.has(JSON.stringify(item)))).toEqual([]);
   });
 
   it("makes the documented interface whole, in the artifact too", async () => {
     const { abi } = await hre.artifacts.readArtifact("StateCommitment");
     const all = functionsOf(abi as Abi);
-    const contracts = [settlement, administration, transfers];
+    const contracts = [settlement, administration, lent.transfers, lent.makings];
     expect(new Set(all)).toEqual(new Set(contracts.flatMap(({ abi }) => functionsOf(abi))));
     expect(new Set(all).size).toBe(all.length);
     const documented = functionsOf(
@@ -152,7 +162,7 @@ describe("the code that the settlement contract borrows", () => {
       "renounceRole(bytes32,address)",
       "revokeRole(bytes32,address)",
       "supportsInterface(bytes4)",
-      "withdrawItem((bytes32,bytes32,uint32,uint8,address,uint8,uint8,uint256,bool),uint64,uint256,uint256)",
+      "withdrawItem((bytes32,bytes32,uint32,uint8,address,uint8,uint8,uint256,uint8),uint64,uint256,uint256)",
     ]);
   });
 
@@ -171,9 +181,9 @@ describe("the code that the settlement contract borrows", () => {
     await expect(call("0x")).rejects.toThrow();
     await expect(call("0x", 1n)).rejects.toThrow();
     await expect(call("0xdeadbeef")).rejects.toThrow();
-    // Selectors next to those of transfers are no functions.
-    const near = functionsOf(transfers.abi).map((signature) =>
-      slice(toFunctionSelector(signature), 0, 3),
+    // Selectors next to those of the pieces are no functions.
+    const near = pieces.flatMap(([, { abi }]) =>
+      functionsOf(abi).map((signature) => slice(toFunctionSelector(signature), 0, 3)),
     );
     for (const bytes of near) await expect(call(`${bytes}00`), bytes).rejects.toThrow();
     expect(await state.read.changeDelay()).toBe(config.changeDelay);
