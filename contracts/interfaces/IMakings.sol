@@ -12,12 +12,7 @@ interface IMakings {
     /// their slots. So their owners rebuild the making, whose assets stand in the order in which
     /// they come first. It is no commit, and a mirror never has it.
     /// @param sequence The number of commits before it, which is also in the header.
-    event Made(
-        uint64 indexed making,
-        bytes32 batchRoot,
-        uint32 vaultCount,
-        uint64 sequence
-    );
+    event Made(uint64 indexed making, bytes32 batchRoot, uint32 vaultCount, uint64 sequence);
     /// @param amount Quantized units.
     event VaultMade(
         uint64 indexed vaultId,

@@ -256,10 +256,12 @@ library PackedItems {
         return msg.data[ITEM_OFFSET:];
     }
 
-    /// @notice The terms of that call, which the contract itself has encoded.
-    function calledTerms() internal pure returns (WithdrawalTerms memory terms) {
+    /// @notice The terms of that call in memory. The contract itself has encoded them.
+    function load(
+        WithdrawalTerms calldata terms
+    ) internal pure returns (WithdrawalTerms memory held) {
         assembly ("memory-safe") {
-            calldatacopy(terms, 4, TERMS_BYTES)
+            calldatacopy(held, terms, TERMS_BYTES)
         }
     }
 

@@ -279,8 +279,7 @@ library TransferData {
             if (
                 (vaultId >> 20) & 0x7ffffffffff < uint32(counts >> ((vaultId >> 63) << 5)) ||
                 (vaultId >> 20) - FIRST_MAKING < makings
-            )
-                revert ITransfers.Spent(uint64(vaultId));
+            ) revert ITransfers.Spent(uint64(vaultId));
             revert ITransfers.BatchUnknown(uint64(vaultId));
         }
     }

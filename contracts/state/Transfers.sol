@@ -112,13 +112,13 @@ contract Transfers is Appending, Payouts, OwnerSignatures, ITransfers {
 
     /// @inheritdoc ITransfers
     function withdrawTransferredItem(
-        WithdrawalTerms calldata,
+        WithdrawalTerms calldata terms,
         uint64 vaultId,
         uint256 assetType,
         uint256 by
     ) external {
         if (msg.sender != address(this)) revert IWithdrawals.NotSelf();
-        WithdrawalTerms memory terms = PackedItems.calledTerms();
+        WithdrawalTerms memory held = PackedItems.load(terms);
         bytes calldata item = PackedItems.called();
         (
             address mintedTo,
@@ -133,11 +133,11 @@ contract Transfers is Appending, Payouts, OwnerSignatures, ITransfers {
             address recipient
         ) = PackedItems.read(rest, vaultId, assetType);
         vault.owner = mintedTo;
-        Vault memory tip = _tipOf(terms, vault, siblings, hops, refutation);
+        Vault memory tip = _tipOf(held, vault, siblings, hops, refutation);
         // The item and its list name the tip, so one entry never pays another vault.
         if (tip.vaultId != PackedItems.tipOf(item)) revert PackedItems.ItemMalformed(tip.vaultId);
         _requireAsked(tip.vaultId, quantity, recipient);
-        _pay(terms, tip, quantity, recipient, by);
+        _pay(held, tip, quantity, recipient, by);
     }
 
     /// @inheritdoc ITransfers

@@ -116,7 +116,7 @@ abstract contract VaultProofs is VaultState {
 
     function _withdrawnOf(uint64 vaultId, Standard standard) internal view returns (uint64) {
         uint64 place = _placeOf(vaultId);
-        if (standard == Standard.ERC721) 
+        if (standard == Standard.ERC721)
             return uint64((_taken[place >> 8].bits >> (place & 0xff)) & 1);
         return uint64(_withdrawn[place >> 2].bits >> ((place & 3) << 6));
     }

@@ -113,7 +113,7 @@ abstract contract Withdrawals is Payouts, OwnerSignatures, OwnTypedData, IWithdr
     /// @param by The caller of the batch, or the signer of the item's list, in the form of
     /// {PackedItems-Word}.
     function withdrawItem(
-        WithdrawalTerms calldata,
+        WithdrawalTerms calldata terms,
         uint64 vaultId,
         uint256 assetType,
         uint256 by
@@ -125,7 +125,7 @@ abstract contract Withdrawals is Payouts, OwnerSignatures, OwnTypedData, IWithdr
             uint64 quantity,
             address recipient
         ) = PackedItems.read(PackedItems.called(), vaultId, assetType);
-        _withdraw(PackedItems.calledTerms(), vault, siblings, quantity, recipient, by);
+        _withdraw(PackedItems.load(terms), vault, siblings, quantity, recipient, by);
     }
 
     /// @inheritdoc IWithdrawals

@@ -54,11 +54,7 @@ contract MintableERC1155 is ERC1155Supply, TokenMetadata {
     }
 
     /// @notice Burns units of the caller and makes a vault of them.
-    function enter(
-        address owner,
-        uint256 id,
-        uint256 amount
-    ) external returns (uint64 vaultId) {
+    function enter(address owner, uint256 id, uint256 amount) external returns (uint64 vaultId) {
         _burn(msg.sender, id, amount);
         return _makeVault(owner, amount, _mintingBlobOf(id));
     }
