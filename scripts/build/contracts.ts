@@ -31,7 +31,7 @@ export const JOBS: readonly {
       StateCommitment: "contracts/StateCommitment.sol",
       Administration: "contracts/state/Administration.sol",
     },
-    runs: 1_800,
+    runs: 3_300,
   },
   { sources: { Transfers: "contracts/state/Transfers.sol" }, runs: 1_000_000 },
   { sources: { Makings: "contracts/state/Makings.sol" }, runs: 1_000_000 },
