@@ -8,6 +8,7 @@ import hre from "hardhat";
 import { answerHelp } from "../scripts/cli/errors.ts";
 import { blobSection, rollupSection, validiumSection } from "./gas/commits.ts";
 import { deploymentSection, plainSection } from "./gas/deployments.ts";
+import { makingSection } from "./gas/makings.ts";
 import { mirrorSection } from "./gas/mirror.ts";
 import { asMarkdown, withFigures } from "./gas/report.ts";
 import { transferSection } from "./gas/transfers.ts";
@@ -35,6 +36,7 @@ const sections = [
   await withdrawalSection(plain.newOwner),
   await openingSection(),
   await transferSection(),
+  await makingSection(),
   await mirrorSection(),
   plain.section,
   await deploymentSection(),

@@ -1,0 +1,96 @@
+import { type Address, type Hex, parseEventLogs, toHex } from "viem";
+import { provenVaultArguments } from "../../core/l1/arguments.ts";
+import type { VaultContent } from "../../core/ports.ts";
+import { placeVaults } from "../../core/protocol/batch-data.ts";
+import { packMadeVaultId } from "../../core/protocol/vault.ts";
+import { CHAIN_ID, type GasChain, openGasChain, owners } from "./chain.ts";
+import { sendCalldata } from "./commits.ts";
+import { type Measurement, measurement, type Section } from "./report.ts";
+
+const UNITS_AIM = 90_000;
+const ID_AIM = 120_000;
+const CARD_EXIT_AIM = 106_000;
+const COIN_EXIT_AIM = 90_000;
+/** Holders of each token. Each enters once, and has given all that it held. */
+const HOLDERS = 4;
+
+export async function makingSection(): Promise<Section> {
+  return {
+    title: "Vaults that L1 makes",
+    method: `A holder enters all units that it holds of one of this project's tokens, which burns them. An ERC-721's first entry also
+marks its asset. An exit is the owner's own call for such a vault, of the same holder, with the storage word shared.`,
+    unit: "transaction",
+    measurements: await entries(),
+  };
+}
+
+async function entries(): Promise<Measurement[]> {
+  const chain = await openGasChain();
+  const { erc20, erc721, erc1155 } = chain.tokens;
+  const holders = owners(HOLDERS, "holder");
+  const slots = [erc20, erc721, erc1155].flatMap(({ type, standard }) =>
+    holders.map((owner, i) => ({
+      chainId: CHAIN_ID,
+      assetType: type,
+      owner,
+      amount: standard === "erc721" ? 1n : 100n,
+      blob: standard === "erc20" ? ("0x" as const) : toHex(String(100_000 + i)),
+    })),
+  );
+  // A batch's manifest ascends, and its data is written in the order of its slots.
+  const { hash, proofOf } = await sendCalldata(chain, slots, 0);
+  const header = await chain.header(hash);
+  for (const vault of placeVaults(slots, "zk-rollup", 0) as readonly VaultContent[]) {
+    const by = await chain.act(vault.owner);
+    const proven = provenVaultArguments({ ...proofOf(vault), header });
+    await chain.gasOf(chain.state.write.withdraw([...proven, vault.amount, vault.owner], by));
+  }
+  const coin = await chain.viem.getContractAt("MintableERC20", erc20.address);
+  const card = await chain.viem.getContractAt("MintableERC721", erc721.address);
+  const item = await chain.viem.getContractAt("MintableERC1155", erc1155.address);
+  for (const token of [coin, card, item]) await chain.gasOf(token.write.lockMinter());
+  const measured: Measurement[] = [];
+  for (const [i, owner] of holders.entries()) {
+    const by = await chain.act(owner);
+    const id = BigInt(100_000 + i);
+    const cardMade = await made(chain, await card.write.enter([owner, id], by));
+    const coinMade = await made(chain, await coin.write.enter([owner, 100n], by));
+    const itemMade = await made(chain, await item.write.enter([owner, id, 100n], by));
+    if (i === 0) measured.push(measurement("ERC-721 entered, the asset's first", cardMade.gas));
+    if (i === 1)
+      measured.push(
+        measurement("ERC-721 entered", cardMade.gas, 1, ID_AIM),
+        measurement("ERC-20 entered", coinMade.gas, 1, UNITS_AIM),
+        measurement("ERC-1155 entered", itemMade.gas),
+      );
+    const exits = [await exit(chain, cardMade, by), await exit(chain, coinMade, by)] as const;
+    if (i === 1)
+      measured.push(
+        measurement("exit of an entered ERC-721", exits[0], 1, CARD_EXIT_AIM),
+        measurement("exit of entered ERC-20 units", exits[1], 1, COIN_EXIT_AIM),
+      );
+  }
+  return measured;
+}
+
+/** The one vault that a transaction has made, as its events tell. */
+async function made(chain: GasChain, hash: Hex) {
+  const gas = await chain.gasOf(hash);
+  const { logs } = await chain.client.getTransactionReceipt({ hash });
+  const [vault] = parseEventLogs({ abi: chain.state.abi, eventName: "VaultMade", logs });
+  const [event] = parseEventLogs({ abi: chain.state.abi, eventName: "Made", logs });
+  if (vault === undefined || event === undefined) throw new Error("the entry made no vault");
+  const { making, ...header } = event.args;
+  const vaultId = packMadeVaultId({ making, slot: 0 });
+  return { gas, vault: { ...vault.args, vaultId }, header: { ...header, committedAt: 0n } };
+}
+
+async function exit(
+  { state, gasOf }: GasChain,
+  { vault, header }: Awaited<ReturnType<typeof made>>,
+  by: { readonly account: Address },
+): Promise<number> {
+  const held = { ...vault, chainId: CHAIN_ID };
+  const path = { siblings: [], assetIndex: 0, assetSiblings: [] };
+  return gasOf(state.write.withdraw([held, header, path, vault.amount, vault.owner], by));
+}
