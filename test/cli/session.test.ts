@@ -267,7 +267,7 @@ test("wrong arguments are refused with what to give", async () => {
     1,
     expect.stringContaining("let another account pay"),
   ]);
-  const { address: _, transfersCode: __, ...config } = world.chain.settlement;
+  const { address: _, transfersCode: __, makingsCode: ___, ...config } = world.chain.settlement;
   const { address } = await deploySettlement(world.chain.by, { ...config, transfers: false });
   const without = ["session", "authorize", other, ...terms("2h", "1", "--contract", address)];
   const noSessions = await mintmark(without, settings);

@@ -116,6 +116,7 @@ test("refuses a wrong chain, and deploys again what a reorganisation removed; so
   const published = [
     settlement?.address,
     settlement?.transfersCode,
+    settlement?.makingsCode,
     settlement?.admin,
     tokens?.[0]?.address,
   ];
@@ -123,7 +124,13 @@ test("refuses a wrong chain, and deploys again what a reorganisation removed; so
   const names = [...given.values()].map(({ contractIdentifier }) =>
     contractIdentifier.split(":").at(-1),
   );
-  expect(names).toEqual(["StateCommitment", "Transfers", "AdminTimeLock", "MintableERC721"]);
+  expect(names).toEqual([
+    "StateCommitment",
+    "Transfers",
+    "Makings",
+    "AdminTimeLock",
+    "MintableERC721",
+  ]);
   type Input = { readonly sources: Readonly<Record<string, { readonly content: string }>> };
   const { stdJsonInput } = at([...given.values()], 0) as { readonly stdJsonInput: Input };
   const own = await readFile(

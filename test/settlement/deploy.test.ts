@@ -282,6 +282,7 @@ describe("the deployment", () => {
   test("has transfers only when they are asked for, and refuses other code in their place", async () => {
     const without = await deploy(by, { record: `${record}.without`, settlement: CONFIG });
     expect(without.settlement.transfersCode).toBeUndefined();
+    expect(without.settlement.makingsCode).toBeUndefined();
     const { settlement, ...rest } = await deploy(by, {
       record,
       settlement: { ...CONFIG, transfers: true },
@@ -308,6 +309,12 @@ describe("the deployment", () => {
     await setCode(transfersCode, `0xef0100${settlement.address.slice(2)}`);
     await refused("Transfers");
     await setCode(transfersCode, code);
+    const { makingsCode } = settlement;
+    const makings = await by.client.getCode({ address: makingsCode ?? viem.zeroAddress });
+    expect(viem.keccak256(makings ?? "0x")).toBe(contractCode.Makings.hash);
+    await setCode(makingsCode, code);
+    await refused("Makings");
+    await setCode(makingsCode, makings);
     await readL1({ rpc: by.transport, contract: settlement.address });
     // The genuine code with another account as its administration: an upgrade key.
     const own = (await by.client.getCode({ address: settlement.address })) ?? "0x";
@@ -457,7 +464,7 @@ describe("the deployment", () => {
     const { address } = (await deploy(by, { record, settlement: { ...CONFIG, transfers: true } }))
       .settlement;
     const own = (await by.client.getCode({ address })) ?? "0x";
-    for (const immutable of ["administrationCode", "transfersCode"] as const) {
+    for (const immutable of ["administrationCode", "transfersCode", "makingsCode"] as const) {
       const [place] = contractCode.StateCommitment.immutables[immutable];
       const word = own.slice(2 + 2 * place, 2 + 2 * (place + 32));
       const code = own.replaceAll(word, `01${word.slice(2)}`);

@@ -3,7 +3,14 @@ import { describe, expect, it } from "vitest";
 import { MAX_AMOUNT, MODES, type Mode } from "../../../core/model.ts";
 import { batchLeaves, type VaultEntry, wordBatch } from "../../../core/protocol/batch-data.ts";
 import { bytesToHex, hexToBytes, unpackHashes } from "../../../core/protocol/hex.ts";
-import { packVaultId, unpackVaultId } from "../../../core/protocol/vault.ts";
+import {
+  isMadeVaultId,
+  isVaultId,
+  packMadeVaultId,
+  packVaultId,
+  unpackMadeVaultId,
+  unpackVaultId,
+} from "../../../core/protocol/vault.ts";
 import {
   leavesOfWords,
   readWords,
@@ -64,6 +71,36 @@ describe("vault ids", () => {
     expect(() => packVaultId({ ...place, mode: "plasma" as Mode })).toThrow(invalid);
     expect(() => unpackVaultId(-1n)).toThrow(invalid);
     expect(() => unpackVaultId(1n << 64n)).toThrow(invalid);
+  });
+
+  it("of makings are a series of their own, in which no batch has a place", () => {
+    fc.assert(
+      fc.property(
+        fc.bigInt(1n, (1n << 42n) - 1n),
+        fc.integer({ min: 0, max: 255 }),
+        (making, slot) => {
+          const vaultId = packMadeVaultId({ making, slot });
+          expect(vaultId).toBe((1n << 62n) | (making << 20n) | BigInt(slot));
+          expect(unpackMadeVaultId(vaultId)).toEqual({ making, slot });
+          expect([isMadeVaultId(vaultId), isVaultId(vaultId)]).toEqual([true, true]);
+          expect(() => unpackVaultId(vaultId)).toThrow(invalid);
+        },
+      ),
+    );
+    const batches = [0n, (1n << 52n) - 1n, 1n << 63n, (1n << 63n) + (1n << 52n) - 1n];
+    const nobodys = [1n << 62n, (1n << 62n) + 5n, 3n << 62n, 1n << 52n, 1n << 61n, -1n, 1n << 64n];
+    for (const vaultId of [...batches, ...nobodys]) {
+      expect(isMadeVaultId(vaultId)).toBe(false);
+      expect(isVaultId(vaultId)).toBe(batches.includes(vaultId));
+      expect(() => unpackMadeVaultId(vaultId)).toThrow(invalid);
+    }
+    for (const place of [
+      { making: 0n, slot: 0 },
+      { making: 1n << 42n, slot: 0 },
+      { making: 1n, slot: 256 },
+      { making: 1n, slot: -1 },
+    ])
+      expect(() => packMadeVaultId(place)).toThrow(invalid);
   });
 });
 
