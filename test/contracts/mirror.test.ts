@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { type Address, type ContractErrorName, toHex, zeroHash } from "viem";
+import { type Address, type ContractErrorName, getAddress, toHex, zeroHash } from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Growth } from "../../core/guards/mirror/history.ts";
 import type { stateMirrorAbi } from "../../core/l1/abi.ts";
@@ -235,6 +235,21 @@ async function proven(batch: Awaited<ReturnType<typeof commitCard>>, sequence: b
   const path = pathOf({ siblings: batch.siblings, assetPath: manifestPath(batch.assets, vault) });
   return [toStruct(vault), header, path] as const;
 }
+
+it("registers no token whose vaults are made only, and is no minter that makes any", async () => {
+  const { viem, mirror, by, actors } = d;
+  const args = [STANDARD.erc20, SCHEME.mintmark, 1n, mirror.address] as const;
+  const { address } = await viem.deployContract("MakingToken", args);
+  await viem.assertions.revertWithCustomErrorWithArgs(
+    mirror.write.registerAsset([STANDARD.erc20, MIRROR_CHAIN, address, 1n, SCHEME.mintmark]),
+    mirror,
+    "TokenMadeOnly",
+    [getAddress(address)],
+  );
+  await d.card.write.lockMinter(by("admin"));
+  const entered = d.card.write.enter([actors.owner.account.address, 7n], by("owner"));
+  await expect(entered).rejects.toThrow("reverted");
+});
 
 it("a vault from before its token's registration on the mirror never counts, in either mode", async () => {
   const thief = d.actors.stranger;
