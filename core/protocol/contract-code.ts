@@ -7,10 +7,11 @@
  * that creates the contract, which the constructor's arguments follow.
  */
 export const contractCode = {
-  StateCommitment: {"bytes":22246,"hash":"0x0dd308e48cb44c4fa808aefd510c5ced5a45bf25f3200f4d0e16eea759636eaa","immutables":{"administrationCode":[242,3951],"transfersCode":[176,289,919],"changeDelay":[2075],"_domainChainId":[17133],"_domainHash":[17171],"maturity":[1780,3050,10235]},"creation":{"bytes":44094,"hash":"0x99634b45cfe8bfa06e944df6738e0adb4d56fddf925c1a86b654747a9576d229"}},
-  Administration: {"bytes":19763,"hash":"0x4b9f9444a2854d1c2b2dd8f9962a51e5c24b6e90830184ecaba0bb8f78bb3159","immutables":{},"creation":{"bytes":19789,"hash":"0x8050893461afe643282ba9bb13da624108ce16fc85939e5356dbed7b2c02627b"}},
-  Transfers: {"bytes":23710,"hash":"0x5ece8209915150cc4f17e23c199e29813d26856c48ee23eaeaa90f634ca1c2bb","immutables":{},"creation":{"bytes":23736,"hash":"0xb353991b63ac2e03a1d2ac22693c644ffd88b66132862f6c02184725e9eebfe4"}},
-  StateMirror: {"bytes":22631,"hash":"0x7066a507e2ab7c3c01e42e270762566f00c9320480e4f418f8fe3c511bb1a26b","immutables":{"sourceChainId":[2810,12277,16671],"sourceContract":[2856,6181,16726],"changeDelay":[4287,6124],"_domainChainId":[17091],"_domainHash":[17129],"maturity":[1752,8509,11966]},"creation":{"bytes":24428,"hash":"0x037f3c830e5f418415cad87eeae56a6d9e6ae80d5744c18f3a7681aa92f92628"}},
+  StateCommitment: {"bytes":23301,"hash":"0xefa05f115ffbe11dfe673aab90f0572d1102467b78e02398451fa7d9dd7b1ce1","immutables":{"administrationCode":[3456,15482],"transfersCode":[277,15605,15650],"makingsCode":[4332,15518,15563],"changeDelay":[2040],"_domainChainId":[17306],"_domainHash":[17344],"maturity":[1204,3070,9258]},"creation":{"bytes":47544,"hash":"0xf781452f20779e902679d8923d2f6e2347a0df054225c506ebf98a85bd091829"}},
+  Administration: {"bytes":22060,"hash":"0x67ee99013f35d0e1e00a735fd098a9bf617afd1e00f7b1f5fcc460601e6eafae","immutables":{},"creation":{"bytes":22086,"hash":"0xf2ee66b74337d9a07a452211974c06112ba03086bbdf9acd3b090cabd8b8184a"}},
+  Transfers: {"bytes":24233,"hash":"0x9d4f75eed1e2604cf6ee985d2b29675d0f4dbd22091d3e7e51b6639cc64cbdc5","immutables":{},"creation":{"bytes":24259,"hash":"0x732c79b118ac5ed260009b71f1ec1f72b1d98763940f42bc3f72fb90d6a73204"}},
+  Makings: {"bytes":5126,"hash":"0x031e48c96be67f8fc6081adff2208af56b6ba5963de2d4758d252bfe90807639","immutables":{},"creation":{"bytes":5152,"hash":"0xc8b9e67ef45efbe8266efa4e62e3be535cf0edaeb5e7d3c745748f030441a19f"}},
+  StateMirror: {"bytes":22900,"hash":"0xf8f11399322d5d17dd0b69a207eb1435d31669d6fe68a026eed195862288c626","immutables":{"sourceChainId":[2701,12379,16628],"sourceContract":[2747,6611,16683],"changeDelay":[4564,6554],"_domainChainId":[17305],"_domainHash":[17343],"maturity":[1643,9135,12068]},"creation":{"bytes":24697,"hash":"0x6282823cfab3efad5dc92e4c87ec819360991e145211c7d892aac289896b5418"}},
 } as const;
 
 /**
