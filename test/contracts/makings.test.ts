@@ -47,7 +47,9 @@ describe("entering", () => {
     card = await d.mintable.erc721({ isTransferable: true });
     coin = await d.mintable.erc20({ isTransferable: true, quantum: 1_000n });
     item = await d.mintable.erc1155({ isTransferable: true });
-    for (const token of [card, coin, item]) await token.write.lockMinter(d.by("admin"));
+    await card.write.lockMinter(d.by("admin"));
+    await coin.write.lockMinter(d.by("admin"));
+    await item.write.lockMinter(d.by("admin"));
     assets = {
       card: await d.register("erc721", card.address),
       coin: await d.register("erc20", coin.address, 1_000n),
