@@ -67,10 +67,7 @@ const KINDS = {
   },
 } as const;
 
-/**
- * What is measured, with the value of `synchronous_standby_names` that it needs; null without a
- * journal.
- */
+/** Each subject needs a value of `synchronous_standby_names`; null without a journal. */
 const SUBJECTS = [
   { label: "no journal: one server with its own disk", standbys: null },
   { label: "journal, no synchronous standby", standbys: "" },
@@ -85,7 +82,7 @@ interface Subject {
   readonly rounds: Record<string, number>[];
 }
 
-/** Of each kind, thousand mints a second, and the median ms of a request. */
+/** Measures thousand mints a second, and the median ms of a request, for each kind. */
 async function round({ engine, world, workload }: Subject): Promise<Record<string, number>> {
   const figures: Record<string, number> = {};
   for (const [kind, { count, callers, mints, next }] of Object.entries(KINDS)) {

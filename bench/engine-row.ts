@@ -113,8 +113,8 @@ async function worldOf(): Promise<World> {
 const megabytes = () => process.memoryUsage.rss() / 1e6;
 
 /**
- * Of a store with this number of mints: ms of a proof and of opening, resident MB, and bytes of
- * disk a vault.
+ * Opens the store with this number of mints. Returns ms of a proof and of opening, resident MB, and
+ * bytes of disk a vault.
  */
 async function measured(mints: number) {
   const store = join(folder, "store");

@@ -54,7 +54,7 @@ export interface Work {
 
 /** A row whose figures are measured by {@link measuredRows}. */
 export interface Subject extends Omit<Row, "values"> {
-  /** By column key; undefined where the subject cannot do it. */
+  /** Work by column key; undefined where the subject cannot do it. */
   readonly works: Readonly<Record<string, Work | undefined>>;
 }
 
@@ -114,7 +114,7 @@ function round(work: Work): { operations: number; ns: number } {
   return { operations, ns: microseconds * 1000 };
 }
 
-/** What some work takes: wall-clock, and CPU time of the event loop and of all threads. */
+/** Measures some work: wall-clock, and CPU time of the event loop and of all threads. */
 export async function costOf(work: () => Promise<unknown>) {
   const start = performance.now();
   const all = process.cpuUsage();
@@ -166,7 +166,7 @@ export async function inFolder<T>(body: (folder: string) => Promise<T>): Promise
 }
 
 interface Run {
-  /** Of Node. */
+  /** Node's own flags. */
   readonly options?: readonly string[];
   /** For standard input, as JSON. */
   readonly input?: unknown;

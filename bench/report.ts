@@ -15,7 +15,7 @@ export interface Row {
   /** A note that readers need to compare this row. */
   readonly note?: string;
   readonly ours: boolean;
-  /** By column key; null where the subject cannot do it. */
+  /** Values by column key; null where the subject cannot do it. */
   readonly values: Readonly<Record<string, number | null>>;
 }
 

@@ -128,7 +128,7 @@ async function engineRow(length: number, progress: Progress): Promise<Row> {
   });
 }
 
-/** What the signatures alone cost where the engine's thread is not used. */
+/** Measures viem's recovery of signatures alone, for comparison with the engine's thread. */
 async function viemRow(progress: Progress): Promise<Row> {
   progress("transfers: viem");
   const account = privateKeyToAccount(`0x${"7a".repeat(32)}`);

@@ -15,7 +15,7 @@ export interface TreeSubject {
   readonly growing?: (count: number) => { add(leaf: number): void; checkRoot(): void };
   /** A tree of {@link LEAVES} leaves that returns the siblings of one. */
   readonly proofs?: () => (leaf: number) => void;
-  /** The same, with verification of the proof. */
+  /** Makes proofs and verifies each. */
   readonly verifiedProofs?: () => (leaf: number) => void;
 }
 

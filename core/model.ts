@@ -74,10 +74,7 @@ export const SCOPES = [
 /** One permission of a key. */
 export type Scope = (typeof SCOPES)[number];
 
-/**
- * What a person may be, from the least: the first three of an application, the last of the whole
- * engine.
- */
+/** Roles of people, from the least: three of an application, then the one of the whole engine. */
 export const ROLES = ["viewer", "developer", "admin", "operator"] as const;
 /** The role of a person. */
 export type Role = (typeof ROLES)[number];
@@ -86,7 +83,7 @@ export type Role = (typeof ROLES)[number];
 export interface ApiKey {
   readonly keyId: string;
   readonly applicationId: Uuid;
-  /** What its holder calls it; null for none. */
+  /** The name that its holder gave it; null for none. */
   readonly name: string | null;
   readonly scopes: readonly Scope[];
   /** Most mint entries that this key may ever make; null for no limit. */

@@ -138,7 +138,7 @@ export interface ProvenHop {
   readonly list: Hash;
   /** 64 bytes; `0x` when the owner has approved the list on L1. */
   readonly signature: Hex;
-  /** Of the transfer batch. Until L1 has committed it, time and sequence are 0. */
+  /** The transfer batch's header. Until L1 has committed it, time and sequence are 0. */
   readonly header: BatchHeader;
   /** In the batch's tree, from the leaf upwards. */
   readonly siblings: readonly Hash[];
@@ -252,9 +252,9 @@ export type L1Event = {
        * default none.
        */
       readonly leftOut?: readonly number[];
-      /** Of a batch whose data is in blobs; its `dataHash` is its content. */
+      /** The blobs of a batch whose data is in blobs; its `dataHash` is its content. */
       readonly blobs?: CommittedBlobs;
-      /** Of a batch that holds transfers; its data is in calldata. */
+      /** True for a batch that holds transfers; its data is in calldata. */
       readonly transfers?: true;
     } & BatchHeader)
   /** A mirror has imported a batch, with its own header. */
@@ -330,7 +330,7 @@ export interface L1Reader {
   opensBlobs(): Promise<boolean>;
   /** The current block of this number, or the newest; null when the chain has none. */
   block(at: bigint | "latest"): Promise<L1Block | null>;
-  /** As of a block, by default the newest. */
+  /** The state as of a block, by default the newest. */
   state(at?: bigint): Promise<L1State>;
   /**
    * The batch data of a rollup commit's transaction; null when the node does not have it yet, or no
@@ -350,7 +350,10 @@ export interface L1Reader {
   verifyTransferred(proven: ProvenVault): Promise<TransferredTip>;
   /** Whether the account may commit batches now. */
   isOperator(account: Address): Promise<boolean>;
-  /** As of a block, by default the newest. Rejects when the node does not have the block yet. */
+  /**
+   * The asset's registration as of a block, by default the newest. Rejects when the node does not
+   * have the block yet.
+   */
   registration(chainId: bigint, assetType: Hash, at?: bigint): Promise<L1Registration | null>;
   /** The registrations of many assets, in order. */
   registrations(
@@ -400,7 +403,7 @@ export interface AssetIssuer {
 
 /** Reads issuers on L1. */
 export interface IssuerReader {
-  /** As of the newest block, in order; null for an asset without an issuer. */
+  /** The assets' issuers as of the newest block, in order; null for an asset without one. */
   issuers(assets: readonly AssetId[]): Promise<readonly (AssetIssuer | null)[]>;
   /**
    * Whether a wallet contract accepts a signature with the gas that it has at a commit; false
@@ -448,7 +451,7 @@ export interface L1Tokens {
    * not.
    */
   tryMint(token: Address, mint: TokenMint, at: bigint): Promise<string | null>;
-  /** The same for many mints of one token, in order, in few calls. */
+  /** Tries many mints of one token, in order, in few calls. */
   tryMints(
     token: Address,
     mints: readonly TokenMint[],

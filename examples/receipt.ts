@@ -35,7 +35,7 @@ const [vault] = reply.vaults;
 if (signed === null || vault === undefined)
   throw new Error("a mint has a vault, and this engine signs receipts");
 
-// What the owner keeps: about 1 KB, good without the rest of the reply.
+// The owner keeps about 1 KB, good without the rest of the reply.
 const receipt = receiptOf({ vaults: reply.vaults, receipt: signed }, vault.vaultId);
 const forged = { ...receipt, vault: { ...receipt.vault, amount: 500n } };
 console.log(`the operator signed for ${receipt.vault.amount} of vault ${receipt.vault.vaultId}:`);

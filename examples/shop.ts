@@ -1,6 +1,6 @@
 /**
- * What the other examples begin with: an engine over a new store, an application, and tokens that
- * it may mint. `embed.ts` shows the same steps in one piece. No chain runs: a server commits the
+ * The other examples begin with this: an engine over a new store, an application, and tokens that
+ * it may mint. `embed.ts` shows the steps in one piece. No chain runs: a server commits the
  * batches, docs/operating.md.
  */
 import { type NewAsset, openEngine, type ReceiptSigner, type Uuid } from "mintmark";

@@ -27,7 +27,7 @@ const { d = "" } = createPrivateKey(readFileSync(pem)).export({ format: "jwk" })
 const key = Buffer.from(d, "base64url");
 const address = publicKeyToAddress(bytesToHex(secp256k1.getPublicKey(key, false)));
 
-/** What a KMS does: a DER signature over a digest. The key stays inside. */
+/** A KMS answers with a DER signature over a digest. The key stays inside. */
 function signDigest(digest: Uint8Array): Uint8Array {
   return secp256k1.sign(digest, key).toDERRawBytes();
 }
@@ -84,7 +84,7 @@ const server = createServer(async (request, response) => {
     answer(400, error instanceof Error ? error.message : "the request cannot be read");
   }
 });
-// Whoever reaches the service can sign: it listens on this machine only.
+// Everybody who reaches the service can sign, so it listens on this machine only.
 server.listen(Number(port), "127.0.0.1", () => {
   const { port: at } = server.address() as { port: number };
   console.log(`${address}=http://127.0.0.1:${at}/api/v1/eth1/sign/${address}`);

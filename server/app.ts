@@ -51,7 +51,7 @@ declare module "fastify" {
 
 /** Most bytes of all bodies except mints. */
 const SMALL_BODY_BYTES = 64 * 1024;
-/** As promised in docs/api.md. */
+/** docs/api.md promises this. */
 const KEEP_IDEMPOTENCY_HOURS = 24;
 const HOUR_MS = 3_600_000;
 /**

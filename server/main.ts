@@ -272,7 +272,7 @@ async function serveCluster(config: Ready, stopped: Promise<NodeJS.Signals>): Pr
     try {
       await serve(config, stopped, { node, ...next });
     } catch (error) {
-      // What was under way when the role changed has failed with the engine of that role.
+      // Requests that were under way when the role changed have failed with that role's engine.
       if (!next.engine.ended.aborted) throw error;
     }
     if (node.ended.aborted) throw node.ended.reason;
@@ -325,8 +325,8 @@ const MIB = 1024 * 1024;
 const ROLE_CHANGE_MS = 1_000;
 
 /**
- * What no log may hold. Of the addresses of nodes and the signer all but the host: it often
- * contains a key.
+ * No log may hold these. An address of a node or the signer often contains a key, so all but its
+ * host is secret.
  */
 function secretsOf(config: Config): string[] {
   const { MINTMARK_JOURNAL: journal, MINTMARK_MIRRORS: mirrors } = config;

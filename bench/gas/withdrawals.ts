@@ -23,9 +23,9 @@ const ITEM_GAS = 650_000n;
 const SINGLE_RATIO = 1.6;
 const TOGETHER_RATIO = 1.1;
 const LIST_RATIO = 1.05;
-/** Of an ERC-721 whose storage word is shared, before batches named their assets. */
+/** Gas for an ERC-721 whose storage word is shared, before batches named their assets. */
 const WITHOUT_MANIFEST = 105_154;
-/** What showing the asset may add when it is one of as many as a batch can have. */
+/** Gas that showing the asset may add when it is one of as many as a batch can have. */
 const AMONG_MOST_ASSETS = 6_000;
 const MOST_ASSETS = 255;
 /** An owner's call and a relayed one, by standard, whose storage word is shared. */
@@ -65,7 +65,7 @@ export async function withdrawalSection(
       TOGETHER,
       aim(TOGETHER_RATIO),
     );
-    // The same vaults twice, from the same state.
+    // Both rows withdraw these vaults, from one state.
     const before = await chain.networkHelpers.takeSnapshot();
     const ownCall = await batch.owned(slotsFrom(COLLECTION));
     await before.restore();
@@ -164,7 +164,7 @@ async function amongMostAssets(chain: GasChain): Promise<Measurement> {
 interface BatchOptions {
   readonly number?: number;
   readonly send?: Send | undefined;
-  /** What is different in vaults, by slot. */
+  /** Fields in which vaults differ from the others, by slot. */
   readonly others?: ReadonlyMap<number, Partial<VaultEntry>>;
   /** A slot that is withdrawn at once, so that no counter of the token is zero; null for none. */
   readonly before?: number | null;

@@ -45,7 +45,7 @@ export const KINDS: readonly Kind[] = [
   },
 ];
 
-/** The same kinds with a tenth of the requests, for trials. */
+/** A tenth of the requests of each kind, for trials. */
 export const QUICK: readonly Kind[] = KINDS.map((kind) => {
   return { ...kind, warmUp: kind.warmUp / 10, round: kind.round / 10, rounds: 1, halfSeconds: 2 };
 });

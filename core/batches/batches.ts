@@ -144,7 +144,10 @@ export function latestBatch(ledger: Ledger, mode: Mode, batchNumber: number): Ba
   return batch;
 }
 
-/** The same, and L1 can still get another batch in its place. Throws `batch_committed`, too. */
+/**
+ * A sealed batch that L1 can still replace, in the writer's view. Throws `batch_not_found`,
+ * `proof_not_ready`, `batch_committed`.
+ */
 export function latestUncommitted(ledger: Ledger, mode: Mode, batchNumber: number): BatchRecord {
   const batch = latestBatch(ledger, mode, batchNumber);
   if (isCommitted(batch)) throw new MintmarkError("batch_committed");

@@ -212,7 +212,7 @@ export async function requestedIn(
   return found;
 }
 
-/** Those of them with a pending withdrawal. */
+/** The vaults of failing slots that have a pending withdrawal. */
 export async function pendingIn(
   ledger: Ledger,
   mode: Mode,
@@ -280,7 +280,7 @@ export function setLeftOut(
 }
 
 /**
- * The same before the commit, for an operator who knows which consents are missing. Throws
+ * Leaves assets out before the commit, for an operator who knows which consents are missing. Throws
  * `batch_committed`.
  */
 export async function leaveOut(

@@ -42,7 +42,7 @@ export type OwnerPortal = L1Owner &
   Pick<L1Reader, "blockNumber" | "events" | "rollupData"> &
   Pick<L1Committer, "withdraw" | "mostWithdrawals">;
 
-/** The same with the sending account and its fee bounds. */
+/** Writing also needs the sending account and its fee bounds. */
 export type L1WriteOptions = L1Options & CommitterOptions & { readonly account: LocalAccount };
 
 /**

@@ -21,7 +21,7 @@ export type CallKind = "plain" | "blobs";
 export interface Fees {
   readonly maxFeePerGas: bigint;
   readonly maxPriorityFeePerGas: bigint;
-  /** Of transactions with blobs only. */
+  /** Wei per unit of blob gas; only in transactions with blobs. */
   readonly maxFeePerBlobGas?: bigint;
 }
 

@@ -86,7 +86,7 @@ class MirrorWriter
   }
 }
 
-/** What a mirror tells beside the settlement contract's functions. */
+/** The mirror's views that the settlement contract lacks. */
 function mirrorViews(connection: L1Connection) {
   const view = viewsOf(connection, abi);
   return {

@@ -38,7 +38,7 @@ const ITEM_GAS = 650_000n;
 /** Further gas of each item, and of the whole batch. */
 const GAS_AROUND_ITEM = 30_000n;
 const GAS_AROUND_ITEMS = 50_000n;
-/** What the contract gives an item of a transferred vault besides. */
+/** The contract gives an item of a transferred vault this gas besides. */
 const WAY_GAS = 300_000n;
 /**
  * Gas to try one withdrawal of a batch, with some around it. A node that allows more must not try
@@ -139,7 +139,10 @@ export class ViemPortal extends ViemReader implements L1Owner {
     }
   }
 
-  /** What the list refuses by itself, whatever its vault is. Rejects when the contract reverts. */
+  /**
+   * Why the list refuses the vault, whatever the vault is; null when it does not. Rejects when the
+   * contract reverts.
+   */
   async #listRefusal(
     call: WithdrawalCall,
     authorization: WithdrawalAuthorization,

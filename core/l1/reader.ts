@@ -131,8 +131,8 @@ export class ViemReader extends ViemTokens implements ports.L1Reader, ports.Issu
   }
 
   /**
-   * What a transaction created; null while no block has it. Rejects for one that created nothing,
-   * or failed.
+   * The contract that a transaction created; null while no block has it. Rejects for one that
+   * created nothing, or failed.
    */
   async creation(txHash: Hash): Promise<Creation | null> {
     const doing = `reading transaction ${txHash}`;

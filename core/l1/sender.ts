@@ -49,7 +49,7 @@ const RESENDS = 4;
 const RECEIPT_GRACE_MS = 1_000;
 
 /**
- * What became of a raw transaction that a node was given. `outbid`: another one is pending at its
+ * The fate of a raw transaction that a node was given. `outbid`: another one is pending at its
  * nonce and pays too much for this one.
  */
 type Answer = "taken" | "nonceUsed" | "outbid" | "refused";
@@ -387,7 +387,9 @@ export class TransactionSender implements Sender {
     }
   }
 
-  /** What the chain and the node's words tell of a failed attempt; null when it may be repeated. */
+  /**
+   * The fate of a failed attempt, by the chain and the node's words; null when it may be repeated.
+   */
   async #found({ hash, nonce }: Signed, error: unknown): Promise<Answer | null> {
     const unknown = () => null;
     const known = await getTransaction(this.#connection.client, { hash }).catch(unknown);

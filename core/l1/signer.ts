@@ -7,9 +7,9 @@ import type { Address, Hex } from "../model.ts";
 import { visible } from "../protocol/text.ts";
 
 /**
- * What signs for one account without giving its key away: a KMS, a hardware module, a signing
- * service. It gets the whole message and not only its hash, so it can tell transactions (`0x02…`,
- * `0x03…`) from typed data (`0x1901…`) and refuse.
+ * Signs for one account without giving its key away: a KMS, a hardware module, a signing service.
+ * It gets the whole message and not only its hash, so it can tell transactions (`0x02…`, `0x03…`)
+ * from typed data (`0x1901…`) and refuse.
  */
 export interface Signer {
   readonly address: Address;

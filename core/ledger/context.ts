@@ -4,7 +4,7 @@ import type { Changes } from "../store/writer.ts";
 import type { Cursors } from "./cursor.ts";
 import type { Actor, Ledger } from "./ledger.ts";
 
-/** What an engine's nouns work on, in the name of one actor, or of nobody. */
+/** The ledger as an engine's nouns use it, in the name of one actor or of nobody. */
 export class EngineContext {
   readonly cursors: Cursors;
   /** Who makes the changes; null for programs with an API key, and for the engine's own work. */

@@ -100,7 +100,7 @@ export class Ledger {
   readonly peopleByWallet = this.people.indexBy(({ address, removedAt }) =>
     removedAt === null ? (address ?? undefined) : undefined,
   );
-  /** By log: 0 the operator's, else the application's index + 1. */
+  /** Log 0 is the operator's; log n + 1 is that of the application with index n. */
   readonly auditCounts = new RecordTable(keyOf.auditCount, records.auditCountRecord, "log");
   /** A removed asset's id may name a later one. */
   readonly assets = new RecordTable(keyOf.asset, records.assetRecord, "assetIndex", "assetId");
@@ -114,7 +114,7 @@ export class Ledger {
     removed ? undefined : `${chainId} ${assetType}`,
   );
   readonly portals = new RecordTable(keyOf.portal, records.portalRecord, "chainId");
-  /** By asset id: assets with metadata of their own. */
+  /** Metadata that assets have of their own, by asset id. */
   readonly collections = new RecordTable(keyOf.collection, records.collectionRecord, "assetId");
   readonly enablements = new Table<string, boolean>();
   readonly batches = byMode(() => new Table<number, records.BatchRecord>());
@@ -143,10 +143,7 @@ export class Ledger {
    * read.
    */
   readonly bindings = new Recent<number, number, true>(200_000);
-  /**
-   * By application, and by asset or (below zero) mode: the newest block with that mark, for recent
-   * marks.
-   */
+  /** The newest block with a recent mark, by application and by asset or (below zero) mode. */
   readonly marks = new Recent<number, number, number>(100_000);
   readonly followers = new Followers();
   readonly standards: Standard[] = []; // The standard of each asset, by index. It never changes.
@@ -158,8 +155,8 @@ export class Ledger {
   /** Why mints are refused; null while L1's history is a prefix of this store's. */
   divergence: records.DivergenceRecord | null = null;
   /**
-   * What L1 has said against this store's history, and since when on the monotonic clock; null
-   * while it agrees. `source` is the kind of question.
+   * L1 has contradicted this store's history since this time of the monotonic clock; null while it
+   * agrees. `source` is the kind of question that L1 answered.
    */
   doubt: { readonly source: string; readonly detail: string; readonly since: number } | null = null;
   readonly divergenceMs: number;

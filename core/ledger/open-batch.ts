@@ -24,7 +24,7 @@ export const byMode = <T>(make: () => T): Readonly<Record<Mode, T>> => ({
   "zk-rollup": make(),
 });
 
-/** What a batch asks while it takes mints. */
+/** Questions that a batch asks while it takes mints. */
 export interface BatchRules {
   /** Whether an asset is an ERC-1155 token of a scheme that is not this project's own. */
   readonly isForeign: (assetIndex: number) => boolean;
@@ -56,7 +56,7 @@ export class OpenBatch {
   readonly vaults = new VaultColumns();
   mintCount = 0;
   readonly #limits: Limits;
-  /** By user and asset, then by blob: the newest slot of each vault that can grow. */
+  /** The newest slot of each vault that can grow, by user and asset, then by blob. */
   readonly #growing = new Map<number, Map<BlobKey, number>>();
   readonly #assets = new Set<number>();
   /** The distinct blobs of each foreign ERC-1155 token, each of which stands for an id. */
@@ -66,7 +66,7 @@ export class OpenBatch {
   readonly #dirtyChunks = new Set<number>();
   #lastDirty = -1;
   #continuations = 0;
-  /** Of the vault with the most. */
+  /** The payload of the vault that has the most. */
   #payloadBytes = 0;
   readonly #takesBlobs: () => boolean;
 
@@ -307,7 +307,7 @@ export function openBatchRecord(
 /** The batches whose vaults are in memory: the open one of each mode, and closed ones that may not be on disk yet. */
 export class UnsealedBatches {
   readonly #open = new Map<Mode, OpenBatch>();
-  readonly #closed = byMode(() => new Map<number, OpenBatch>()); // By number
+  readonly #closed = byMode(() => new Map<number, OpenBatch>());
 
   open(mode: Mode): OpenBatch {
     const open = this.#open.get(mode);

@@ -26,7 +26,7 @@ export type OnKzgProofs = (proofs: number) => void;
 
 export interface BlobRecords {
   readonly data: Uint8Array;
-  readonly commitments: Uint8Array; // Of its blobs, one behind the other
+  readonly commitments: Uint8Array; // The commitments of its blobs, concatenated
   readonly leftOut: readonly number[];
 }
 
@@ -37,7 +37,7 @@ export interface BlobRecords {
  */
 export class Openings {
   readonly #kzg: Kzg;
-  readonly #kept = new Recent<Hex, number, Opening>(KEPT); // By commitment and place in the blob
+  readonly #kept = new Recent<Hex, number, Opening>(KEPT); // Keyed by commitment, place
   readonly #blobs = new Recent<Hex, "blob", BlobProof>(KEPT); // Proofs of whole blobs, by commitment
   // Proofs to be made: the engine's own, and those of metered calls
   readonly #own: (() => Promise<void>)[] = [];

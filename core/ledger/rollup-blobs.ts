@@ -9,7 +9,7 @@ export class RollupBlobs {
   readonly openings: Openings;
   readonly #own: KzgThread | null;
   readonly #home: bigint;
-  /** By chain: whether it takes blobs, or for a mirror's, whether it can open them. */
+  /** Whether a chain takes blobs or, for a mirror's chain, can open them. */
   readonly #chains = new Map<bigint, boolean>();
   #fault: MintmarkError | null = null;
   readonly #sealing = new Set<(fault: MintmarkError) => void>();

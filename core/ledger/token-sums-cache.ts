@@ -19,7 +19,7 @@ interface Summing {
  */
 export class TokenSumsCache {
   readonly #known = new Recent<"user", number, TokenSums>(GENERATION, ({ size }) => 1 + size);
-  // By user. Concurrent callers share one computation.
+  // Sums under way, by user. Concurrent callers share one computation.
   readonly #summing = new Map<number, Summing>();
 
   /**

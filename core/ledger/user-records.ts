@@ -20,7 +20,7 @@ export async function readUsers(
 }
 
 /**
- * The same; undefined for a user of another application, whose vault an adopted list takes, too.
+ * Users by index. One of another application is undefined: an adopted list takes its vault, too.
  */
 export async function readOwnUsers(
   ledger: Ledger,

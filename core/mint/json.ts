@@ -51,7 +51,7 @@ export function parseJson(body: Uint8Array): unknown {
 }
 
 /**
- * What a parsed value has: its keys, and whether it has something that parsing may have changed.
+ * The number of a parsed value's keys, and whether it has something that parsing may have changed.
  */
 interface Census {
   keys: number;

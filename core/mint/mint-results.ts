@@ -256,7 +256,7 @@ export interface MintResult {
   readonly vaults: readonly Vault[];
   /** One per entry, in request order. */
   readonly transactions: readonly MintTransaction[];
-  /** The same as typed arrays; null for an answer that was read from disk. */
+  /** The answer as typed arrays; null when it was read from disk. */
   readonly columns: AcceptedColumns | null;
   /** Whether an earlier request with the same idempotency key gave this answer. */
   readonly replayed: boolean;
@@ -268,7 +268,7 @@ export interface MintResult {
   receipt(wait?: WaitOptions): Promise<MintReceipt | null>;
 }
 
-/** What a mint left in memory, as its answer needs it. Copies only what the caller asks for. */
+/** The part of a mint that stays in memory for its answer. Copies only what the caller asks for. */
 export class MintedColumns implements AcceptedColumns {
   readonly time: number;
   readonly users: AcceptedColumns["users"];

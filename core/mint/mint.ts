@@ -56,9 +56,9 @@ export interface Decision {
   decide(group: Group, mint: { readonly sequence: number; readonly mintId: Uuid }): void;
 }
 
-/** What a request adds to one asset: units, or tokens if the engine numbers them. */
+/** Units that a request adds to one asset, or tokens if the engine numbers them. */
 interface AssetUse {
-  /** As the request was read by it. */
+  /** The asset record when the request was parsed. */
   readonly asset: AssetRecord;
   /** Sums of the words of its amounts. */
   high: number;
@@ -86,7 +86,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
   readonly #decision: Decision | null;
   /** Whether it checks everything and changes nothing. */
   readonly #isDry: boolean;
-  /** By the asset's index. */
+  /** The key is the asset's index. */
   readonly #uses = new Map<number, AssetUse>();
   /** null while no entry is an ERC-721 token. */
   #tokens: RequestedTokens | null = null;

@@ -33,7 +33,7 @@ export interface ReadMint {
   readonly assets: readonly AssetRecord[];
 }
 
-/** What a request is read by. */
+/** The state that the reading of a request needs. */
 interface Known {
   readonly limits: RequestLimits;
   /** For entries without a mode, of assets without a default. */
@@ -92,7 +92,7 @@ function read(known: Known, request: unknown): ReadMint {
   for (let i = 0; i < users.length; i++) reader.readUser(users[i], i);
   const { columns, assets } = reader;
   if (columns.minted > mintsPerRequest) {
-    // As with too many entries, no other fault is told.
+    // Other faults are not told, as for a request with too many entries.
     const alone = new Issues();
     alone.ofRequest("/users", "batch_too_large", `at most ${mintsPerRequest} mints`);
     alone.throwIfAny();
@@ -121,7 +121,7 @@ class Reader {
   #asset: AssetRecord | null = null;
   /** Whether an id names the missing asset, which may need no amount and no mode. */
   #isNamed = false;
-  /** By name, from the second asset on. */
+  /** The assets by name, from the second one on. */
   #known: Map<unknown, AssetRecord> | null = null;
 
   constructor(context: Known, columns: MintColumns, issues: Issues) {
@@ -451,7 +451,7 @@ function isObject(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** What is wrong with a whole number that is no amount; null for other text. */
+/** Why a whole number is no amount; null for other text. */
 function boundOf(text: string): string | null {
   if (!/^-?\d+$/.test(text)) return null;
   if (/^(?:-.*|0+)$/.test(text)) return "must be at least 1 unit";

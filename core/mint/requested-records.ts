@@ -97,7 +97,7 @@ export class RequestedMetadata {
   readonly #asked: { readonly entry: number; readonly key: Buffer }[] = [];
   /** Where the records begin among those of the request. */
   #from = 0;
-  /** By key: stored metadata that the request repeats, and that stays as it is. */
+  /** Stored metadata that the request repeats, by key. It stays as it is. */
   readonly #same = new Map<string, string>();
 
   constructor(ledger: Ledger, columns: MintColumns) {

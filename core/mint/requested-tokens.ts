@@ -14,7 +14,7 @@ import type { EntryReport } from "./form.ts";
 /** A request with an id for each token that the engine numbers, one entry a token. */
 export interface Numbered {
   readonly columns: MintColumns;
-  /** By entry here: the entry of the original request. */
+  /** The entry of the original request for each entry here. */
   readonly origins: Uint32Array;
 }
 
@@ -80,7 +80,7 @@ export function tokenIdAt(
 
 /** The ERC-721 tokens of a request. Each must be new to the store and to the request. */
 export class RequestedTokens {
-  /** By entry; 0 for all but the ERC-721 tokens that the request names. */
+  /** A hash for each entry; 0 for all but the ERC-721 tokens that the request names. */
   hashes: Uint32Array;
   readonly #ledger: Ledger;
   #columns: MintColumns;

@@ -93,7 +93,10 @@ export function compactSignature(signature: Hex): { readonly r: Hash; readonly v
   return { r: bytesToHex(bytes.subarray(0, 32)), vs: wordOf(vs) };
 }
 
-/** The same as 64 bytes `r ‖ vs`, as transfers carry it. Takes them, too. */
+/**
+ * Compacts a wallet's signature to 64 bytes `r ‖ vs`, as transfers carry it. A signature of that
+ * form stays.
+ */
 export function compactBytes(signature: Hex): Hex {
   if (/^0x[0-9a-fA-F]{128}$/.test(signature)) return signature.toLowerCase() as Hex;
   const { r, vs } = compactSignature(signature);

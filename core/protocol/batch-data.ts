@@ -518,7 +518,7 @@ export class BatchOutput {
     this.#bytes = new Uint8Array(most);
   }
 
-  /** What was appended, in memory of its own. */
+  /** The appended bytes, in memory of their own. */
   get bytes(): Uint8Array {
     invariant(this.#offset <= this.#bytes.length, "data that is longer than its bound");
     return this.#offset === this.#bytes.length ? this.#bytes : this.#bytes.slice(0, this.#offset);

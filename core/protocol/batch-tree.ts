@@ -91,8 +91,8 @@ export function pageOf(
 }
 
 /**
- * The same tree with only the levels above the pages in memory. A proof needs the leaves of one
- * page, which a store can keep in one record:
+ * A {@link BatchTree} with only the levels above the pages in memory. A proof needs the leaves of
+ * one page, which a store can keep in one record:
  *
  * ```
  *            root              ┐

@@ -20,9 +20,7 @@ const INDEX_BITS = 12;
 const OMEGA = Fr.pow(7n, (FIELD_MODULUS - 1n) / BigInt(BLOB_ELEMENTS));
 /** EIP-4844: the first byte of a blob's versioned hash. */
 const KZG_VERSION = 1;
-/**
- * What a blob's challenge begins with: EIP-4844's domain, then the number of elements in 16 bytes.
- */
+/** A blob's challenge begins with EIP-4844's domain, then the number of elements in 16 bytes. */
 const CHALLENGE_HEAD = new TextEncoder().encode(`FSBLOBVERIFY_V1_${"\0".repeat(14)}\x10\0`);
 /** [τ]₂ of Ethereum's KZG ceremony: all that a verifier needs of the trusted setup. */
 const TAU_G2 =

@@ -62,8 +62,8 @@ export function multiproofRoot(
 }
 
 /**
- * What is hashed on the way to the root, from the leaves: each known node, and whether the next one
- * is its sibling.
+ * The nodes that are hashed on the way to the root, from the leaves: each known node, and whether
+ * the next one is its sibling.
  */
 function* nodesAbove(slots: readonly number[], treeHeight: number) {
   let known = slots;

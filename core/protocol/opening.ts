@@ -23,7 +23,7 @@ const MAX_PLACE = 0xffff;
 
 /** A blob batch whose vaults can be proven. */
 export interface OpenableBatch extends BlobBatch {
-  /** Of its blobs, in order. */
+  /** The hashes of its blobs, in order. */
   readonly versionedHashes: readonly Hash[];
   /** Indexes of the assets that L1 has left out. */
   readonly leftOut?: readonly number[];

@@ -116,8 +116,8 @@ export class StateTree {
 }
 
 /**
- * The same tree with all completed nodes, 64 bytes a batch, for the siblings of any position at any
- * earlier count.
+ * A {@link StateTree} with all completed nodes, 64 bytes a batch, for the siblings of any position
+ * at any earlier count.
  *
  * @example
  * const history = new StateHistory(leaves);

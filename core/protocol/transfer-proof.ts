@@ -95,8 +95,8 @@ export function isTransferred({
 }
 
 /**
- * What a withdrawal takes of the room of a transaction: the records of a transferred vault need as
- * much as the withdrawal itself.
+ * Shares of a transaction's room that a withdrawal takes: the records of a transferred vault need
+ * as much as the withdrawal itself.
  */
 export function sharesOf(proven: Pick<ProvenVault, "hops" | "refutation">): number {
   return isTransferred(proven) ? 2 : 1;

@@ -360,7 +360,7 @@ export function vaultLeaf(vault: VaultContent, assetIndex: number): Uint8Array {
   return leavesOfWords(words, { mode, batchNumber }, slot);
 }
 
-/** What head and continuations say, canonical or not; null when the form is none. */
+/** The content that head and continuations spell, canonical or not; null when the form is none. */
 function contentOf(
   form: number,
   head: Uint8Array,
@@ -395,7 +395,10 @@ function spelled(spelling: number, id: Uint8Array): Uint8Array {
   return Uint8Array.from(text, (character) => character.charCodeAt(0));
 }
 
-/** What a minting blob spells; its id goes to {@link ID}. 32 digits are a decimal, not raw bytes. */
+/**
+ * The number that a minting blob spells; its id goes to {@link ID}. 32 digits are a decimal, not
+ * raw bytes.
+ */
 function numberIn(blobs: Uint8Array, start: number, end: number): number {
   if (isDecimal(blobs, start, end)) return 0;
   const behind = end - NO_BLUEPRINT.length;

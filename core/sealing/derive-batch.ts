@@ -38,13 +38,13 @@ export type DerivedVoid = VoidRun & { readonly leftOut?: boolean };
 /** The records of a sealed batch that any thread derives from its vaults. */
 export interface DerivedRecords {
   readonly data: Uint8Array;
-  readonly tokens: Uint8Array; // As encodeBatchTokens
+  readonly tokens: Uint8Array; // Encoded by encodeBatchTokens
   readonly items: BatchItems;
   readonly assets: readonly AssetId[]; // The batch's manifest
 }
 
 export interface DerivedBatch extends DerivedRecords {
-  /** As {@link BatchTree.pageRoots}; for blobs, the commitments one behind the other. */
+  /** {@link BatchTree.pageRoots}; for blobs, their concatenated commitments. */
   readonly pageRoots: Uint8Array;
   /** Root of the vault tree, or the content of a batch in blobs. */
   readonly content: Hash;
@@ -59,7 +59,7 @@ export interface DerivedAsset extends AssetId {
 
 export type AssetAt = (assetIndex: number) => DerivedAsset;
 
-/** What is derived of a batch: without commitments if it is in blobs. */
+/** A batch in blobs has no commitments yet, so only its records are derived. */
 export type Derived<B extends BatchPlace = BatchPlace> =
   | DerivedBatch
   | ("inBlobs" extends keyof B ? DerivedRecords : never);

@@ -74,7 +74,7 @@ export class ByteWriter {
     this.u8(Number(rest));
   }
 
-  /** The same, for a number of two 32-bit words. */
+  /** Writes a 64-bit number that is given as two 32-bit words. */
   varintWords(high: number, low: number): void {
     if (high < 0x20_0000) {
       this.varint(high * 2 ** 32 + low);

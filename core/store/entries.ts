@@ -225,7 +225,7 @@ const KINDS = {
     signature: hexBytes,
     vaults: listOf(records.listedVault),
   }),
-  /** What their tokens say to committed vaults, where that has changed. */
+  /** Tokens changed their answer to the mints of committed vaults. */
   vaultsRefused: kind(44, {
     ...records.batchPlace,
     refusals: listOf(layout({ slot: varint, refusal: nullable(text) })),

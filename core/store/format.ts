@@ -14,7 +14,10 @@ export const FORMAT_VERSION = 10;
  */
 type Step = (store: StoreReader) => Promise<readonly StoreOperation[]>;
 
-/** By the format that a step begins with. A version that raises {@link FORMAT_VERSION} adds one. */
+/**
+ * Each step has the format that it begins with as key. A version that raises {@link FORMAT_VERSION}
+ * adds one.
+ */
 const STEPS: Readonly<Record<number, Step>> = {};
 
 /**
@@ -66,7 +69,7 @@ export function requireNewest(format: number): void {
   throw new MintmarkError("store_mismatch", `${detail} Nothing was changed. ${advice}`);
 }
 
-/** What tells the format of records that the genesis does not tell. */
+/** The record that tells a store's format when the genesis does not. */
 export function formatRecord(format: number): StoreOperation {
   return { type: "put", key: FORMAT_KEY, value: Buffer.from(lineOf(format), "latin1") };
 }
@@ -89,10 +92,7 @@ export async function bringUp(
   }
 }
 
-/**
- * The same of a folder's store: in a file, because LevelDB writes to a folder as soon as it opens
- * it.
- */
+/** Reads FORMAT without opening LevelDB, which would write. Throws `store_mismatch`. */
 export async function requireFolderFormat(folder: string): Promise<number> {
   const line = (await ifThere(readFile(join(folder, FILE), "latin1"))) ?? "";
   const [format, version] = parts(line, `${folder} holds`);
@@ -126,7 +126,7 @@ export async function writeFolderFormat(folder: string): Promise<void> {
   await entries.sync().finally(() => entries.close());
 }
 
-/** What is read; undefined without such a file. */
+/** Resolves with undefined when the file that is read does not exist. */
 export async function ifThere<T>(reading: Promise<T>): Promise<T | undefined> {
   return reading.catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;

@@ -181,7 +181,8 @@ export class RecordTable<V, Key extends keyof V> extends Table<V[Key], V> {
   readonly #key: Key;
   readonly #id: keyof V | undefined;
   /**
-   * By id. Keys never change, so one view is enough: the table says whether a record is on disk.
+   * Keys by id. They never change, so one view is enough: the table says whether a record is on
+   * disk.
    */
   readonly #keys = new Map<unknown, V[Key]>();
   readonly #indexes: RecordIndex<V>[] = [];

@@ -28,8 +28,8 @@ function corrupt(detail: string, options?: { readonly cause: unknown }): Mintmar
 const MARK_BYTES = 12; // Length and checksum
 
 /**
- * What a folder is opened for: an engine's store, a copy of a journal, a server's store in a
- * cluster, whose writes the cluster's journal has, or a store that is only read.
+ * The purpose of opening a folder: an engine's store, a copy of a journal, a server's store in a
+ * cluster (the cluster's journal has its writes), or a store that is only read.
  */
 export type FolderUse = "store" | "journal" | "replica" | "source";
 

@@ -17,7 +17,7 @@ import { HEAD_KEY, keyOf, PREFIX } from "./store-keys.ts";
 const BINARY = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;
 const OPEN_DATABASES = new WeakSet<Database>(); // Databases that an engine in this process has open
 
-/** What a store holds besides its database when it is a folder. */
+/** A store in a folder holds these besides its database. */
 interface Held {
   readonly folder: LevelFolder;
   readonly lock: LevelLock;

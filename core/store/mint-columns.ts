@@ -85,8 +85,8 @@ export class MintColumns {
    */
   #marks: Uint8Array | null = null;
   #quantities: Uint32Array | null = null; // Tokens of each entry; null while every entry has one
-  references: (string | null)[] | null = null; // By entry; null while there is none
-  metadata: (string | null)[] | null = null; // By entry, as JSON; null while there is none
+  references: (string | null)[] | null = null; // One for each entry; null while none has one
+  metadata: (string | null)[] | null = null; // JSON for each entry; null while none has any
   minted: number; // Tokens of all entries
 
   constructor(count: number) {

@@ -155,7 +155,7 @@ export function encodeMintEntry(
   return to.end();
 }
 
-/** As `mintHeader` writes it, without the look-up of each field: every mint pays for this. */
+/** Writes `mintHeader` without looking up each field, because every mint pays for this. */
 function encodeHeader(header: MintHeader): void {
   to.varint(header.applicationIndex);
   to.varint(header.keyIndex);

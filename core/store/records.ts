@@ -101,7 +101,7 @@ export type MetadataRecord = ValueOf<typeof metadataRecord>;
 
 export const collection = {
   assetId: uuid,
-  // Of its contract (ERC-7572), as JSON; null for name and symbol only
+  // The contract's metadata (ERC-7572) as JSON; null for name and symbol only
   contractMetadata: nullable(text),
   // Shown as the metadata of every token, as JSON; null once the tokens show their own
   placeholder: nullable(text),
@@ -189,7 +189,7 @@ export const webhookRecord = layout({
 });
 export type WebhookRecord = ValueOf<typeof webhookRecord>;
 
-/** Of a rotation's id: the webhook's secret that it created. */
+/** The webhook's secret that a rotation created, by the rotation's id. */
 export const rotationRecord = layout({ webhookIndex: varint, rotations: varint });
 
 /**
@@ -348,13 +348,13 @@ export const withdrawalFacts = {
   recipient: address,
   withdrawnBefore: bigVarint,
   deadline: bigVarint,
-  digest: hash, // Of its list, which has the signature
+  digest: hash, // The list's digest; the list has the signature.
 } as const;
 
 export const withdrawalRecord = layout({
   withdrawalId: uuid,
   ...each(varint, "applicationIndex", "userIndex", "sequence"),
-  journalSequence: varint, // Of the entry with the request
+  journalSequence: varint, // The entry with the request
   ...withdrawalFacts,
   status: oneOf(WITHDRAWAL_STATUSES),
   l1TxHash: nullable(hash),
@@ -405,19 +405,19 @@ export type AdoptedList = ValueOf<typeof adoptedList>;
 /** Where a list of transfers is before its batch says the rest. */
 export const TRANSFER_STATUSES = ["waiting", "batched", "failed"] as const;
 
-const FAULTS = Object.keys(TRANSFER_FAULTS) as TransferFault[]; // By number on disk
+const FAULTS = Object.keys(TRANSFER_FAULTS) as TransferFault[]; // Index = number on disk
 
 /** Transfers under one signature. L1 takes all of them together. */
 export const transferListRecord = layout({
   transferId: uuid,
   applicationIndex: varint,
   firstSequence: varint,
-  journalSequence: varint, // Of the entry with the request
+  journalSequence: varint, // The entry with the request
   ...signedList,
   transfers: listOf(
     layout({
       ...transferFacts,
-      userIndex: varint, // Of the vault's owner
+      userIndex: varint, // The vault's owner
       assetIndex: varint,
       hops: varint, // Transfers between the mint and the new vaults, this one included
       /** Why L1 does not count the committed transfer; null when it does, and before the commit. */
@@ -455,7 +455,7 @@ export const itemSlotsRecord: Field<readonly number[]> = {
   },
 };
 
-/** Of an idempotency key: SHA-256 of the request, and the journal sequence of its mint. */
+/** SHA-256 of the request with an idempotency key, and the journal sequence of its mint. */
 export const idempotencyRecord = layout({ digest: hash, sequence: varint });
 
 export const withdrawalIdRecord = uuid;
@@ -467,7 +467,7 @@ export const transferSessionRecord = layout({
   limit: u64, // Most units of one transfer
   assetType: hash, // The only asset; zero for every asset
   revokedAt: u64,
-  blockNumber: bigVarint, // Of the authorization
+  blockNumber: bigVarint, // The authorization's block
 });
 export type TransferSessionRecord = ValueOf<typeof transferSessionRecord>;
 export const NO_SESSION = emptyOf(transferSessionRecord);
@@ -476,7 +476,7 @@ export const NO_SESSION = emptyOf(transferSessionRecord);
 export const transferApprovalRecord = layout({
   approvedAt: u64,
   cancelledAt: u64,
-  blockNumber: bigVarint, // Of the approval
+  blockNumber: bigVarint, // The approval's block
 });
 export type TransferApprovalRecord = ValueOf<typeof transferApprovalRecord>;
 export const NO_APPROVAL = emptyOf(transferApprovalRecord);
@@ -485,7 +485,7 @@ export const l1EventRecord = layout({
   vaultId: nullable(u64), // The vault that it withdrew or voided; null for another event
   withdrawalIds: listOf(uuid), // The withdrawals that the event decided
   imported: nullable(layout(batchPlace)), // The batch that it brought to a mirror
-  /** What it cancelled: a list, or all lists' entries of a vault. */
+  /** The list that it cancelled, or the vault whose entries it cancelled in all lists. */
   cancelled: nullable(layout({ signer: address, id: hash })),
   /** The session that it authorized or revoked. */
   session: nullable(layout({ owner: address, key: address, isRevoked: flag })),

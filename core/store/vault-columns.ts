@@ -151,7 +151,7 @@ export class VaultColumns {
     };
   }
 
-  /** The same vaults, without their times. */
+  /** Rebuilds vaults from their parts, without their times. */
   static of({ count, columns, blobs, holders }: VaultParts): VaultColumns {
     const vaults = new VaultColumns();
     vaults.count = count;

@@ -37,7 +37,7 @@ class Waiting {
   declare readonly reject: (error: unknown) => void;
   // Marks it as started, so it can no longer be cancelled; null without a signal
   declare begin: (() => void) | null;
-  declare outcome: unknown; // What it resolves with, once it is applied
+  declare outcome: unknown; // The caller's promise resolves with it once the change is applied.
 
   constructor(
     transition: Waiting["transition"],

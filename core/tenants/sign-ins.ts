@@ -292,7 +292,7 @@ export interface NewSignIn extends SignIn {
   /** 96 hex digits. Not stored: shown once. */
   readonly token: string;
   /**
-   * The same wallet's people of other teams, which `applicationId` chooses at the next sign-in;
+   * This wallet's memberships in other teams, which `applicationId` chooses at the next sign-in;
    * none for a link.
    */
   readonly others: readonly Person[];

@@ -276,7 +276,7 @@ export class BatchLoad {
   readonly #limits: Limits;
   #bytes = 1;
   #slots = 0;
-  gas = COMMIT_GAS; // Of the commit with all lists so far
+  gas = COMMIT_GAS; // The commit's gas with all lists so far
   readonly #words = new Set<bigint>();
 
   constructor(limits: Limits) {

@@ -9,7 +9,8 @@ import * as records from "../store/records.ts";
 import { keyOf } from "../store/store-keys.ts";
 
 /**
- * What lets others than the owner's key move vaults, or takes back what was signed, as L1 tells it.
+ * L1 tells by these that others than the owner's key may move vaults, or that something signed is
+ * taken back.
  */
 export type PowerEvent = L1Event & {
   readonly type:

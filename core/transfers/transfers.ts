@@ -73,7 +73,7 @@ export function transfersOf(context: EngineContext): Transfers {
 // Seconds for which a prepared message is good: a batch may have to wait for L1
 const VALID_SECONDS = 86_400n;
 
-/** What an owner wants to transfer. */
+/** The transfers that an owner wants to sign. */
 export interface TransferPreparation {
   /** 1 to 1,024, each vault once. */
   readonly transfers: readonly Transfer[];
@@ -81,10 +81,10 @@ export interface TransferPreparation {
   readonly deadline?: bigint | undefined;
 }
 
-/** What the owner signs: `transfersTypedData(settlement, prepared)`. */
+/** The owner signs `transfersTypedData(settlement, prepared)`. */
 export interface PreparedTransfers extends TransfersMessage {
   readonly owner: Address;
-  /** Of the typed data. */
+  /** The hash of the typed data. */
   readonly digest: Hash;
 }
 
@@ -140,7 +140,7 @@ export interface Transfers {
    */
   request(caller: VaultCaller, request: TransferRequest, wait?: WaitOptions): Promise<TransferList>;
   /**
-   * Of an application, newest first. A page can be short although more follow, as with {@link
+   * An application's lists, newest first. A page can be short although more follow, as with {@link
    * Transactions.list}.
    */
   list(applicationId: Uuid, filter?: TransferFilter): List<TransferList>;

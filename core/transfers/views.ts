@@ -27,10 +27,7 @@ import {
  * Most work of one page, which has at least one list: a scan of 10,000 mints costs about the same.
  */
 const MOST_WORK = 10_000;
-/**
- * Of a list: its two reads, each of its slots in them, and each slot that is shown with its vault
- * and users.
- */
+/** Page cost: 20 a list, 2 a slot, 20 a slot shown. */
 const WORK = { list: 20, slot: 2, shown: 20 };
 
 export function listTransfers(
@@ -151,7 +148,7 @@ export interface TransferFilter extends PageOptions {
 export interface TransferList {
   readonly transferId: Uuid;
   readonly status: Status;
-  /** Of the signed message. */
+  /** The hash of the signed message. */
   readonly digest: Hash;
   /** Seconds since 1970. */
   readonly deadline: bigint;
@@ -216,7 +213,7 @@ export interface HistoryStep
 export interface VaultHistory {
   /** The transfers from the mint to the vault, oldest first; at most 8. */
   readonly before: readonly HistoryStep[];
-  /** What took the vault: the receiver's part and the change. Empty while nothing did. */
+  /** The steps that took the vault: the receiver's part and the change. Empty while nothing did. */
   readonly after: readonly HistoryStep[];
 }
 

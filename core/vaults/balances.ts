@@ -225,7 +225,7 @@ async function addActivity(ledger: Ledger, made: readonly Made[]): Promise<void>
   for (const [i, { sum, record }] of touched.entries()) {
     const { vault } = vaults[i] as LocatedVault;
     const activity = decodeActivity(record);
-    // What has moved on counts where it is now.
+    // Units that have moved on count where they are now.
     const left = vault.amount - activity.transferred;
     sum.amount -= activity.transferred;
     sum.withdrawn += activity.withdrawn;

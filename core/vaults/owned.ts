@@ -197,7 +197,10 @@ export interface OwnedVault extends Omit<Vault, "userId"> {
   /** Transfers since the mint; at most 8. */
   readonly hops: number;
   readonly standing: Standing;
-  /** What has taken the vault, with its receiver; the zero address redeems. Null for nothing. */
+  /**
+   * The transfer that has taken the vault, with its receiver; the zero address redeems. Null for
+   * none.
+   */
   readonly transfer: {
     readonly transferId: Uuid;
     readonly to: Address;
@@ -205,7 +208,7 @@ export interface OwnedVault extends Omit<Vault, "userId"> {
   } | null;
 }
 
-/** What a caller learns of a page of {@link Vaults.owned}. */
+/** Callbacks about a page of {@link Vaults.owned}. */
 export interface OwnedOptions {
   /** Called with the number of transactions that the page has examined. */
   readonly onExamined?: ((transactions: number) => void) | undefined;

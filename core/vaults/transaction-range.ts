@@ -336,7 +336,7 @@ export interface TransactionFilter extends PageOptions {
   /** Milliseconds since 1970, exclusive. */
   readonly createdAfter?: number | undefined;
   readonly createdBefore?: number | undefined;
-  /** By sequence; default `desc`, newest first. */
+  /** The order of sequences; default `desc`, newest first. */
   readonly order?: "asc" | "desc" | undefined;
 }
 

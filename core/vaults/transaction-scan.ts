@@ -27,8 +27,8 @@ import { hasSlot, type LocatedVault, lostAt, placeOf, readVault, readVaults } fr
 export interface Found {
   readonly sequence: number;
   readonly userIndex: number;
-  readonly place: VaultPlace; // Of the vault that is minted, withdrawn or spent
-  readonly made: VaultPlace | null; // Of the vault that it makes; null for none, and for none yet
+  readonly place: VaultPlace; // The vault that is minted, withdrawn or spent
+  readonly made: VaultPlace | null; // The vault that it makes; null for none, and for none yet
   readonly assetIndex: number;
   readonly blob: PlacedMint["blob"];
   readonly source:
@@ -219,16 +219,16 @@ export function vaultOf(ledger: Ledger, { source, made }: Found): VaultPlace | n
  */
 export const SCAN_BOUND = 10_000;
 const WITHDRAWAL_WEIGHT = 20;
-// Of each vault of a list of transfers: the whole list is read for any one of them
+// Each vault of a list of transfers counts this: the whole list is read for any one of them
 export const SLOT_WEIGHT = 2;
 
-/** What a page has examined so far, in transactions. */
+/** Transactions that a page has examined so far. */
 export interface Work {
   done: number;
 }
 
 /**
- * As many matches as fit a page, by sequence, and the start of the next one; null at the end. An
+ * Collects matches for a page, by sequence, and the start of the next one; null at the end. An
  * index record stands for a whole request, of which the part may want some transactions.
  */
 export async function collect(

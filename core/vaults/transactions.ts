@@ -288,6 +288,6 @@ export interface Transactions {
    * bounded.
    */
   list(applicationId: Uuid, filter?: TransactionFilter): List<Transaction>;
-  /** What the application has used, in all and by hour, day or month: at most 100 periods. */
+  /** The application's usage, in all and by hour, day or month: at most 100 periods. */
   usage(applicationId: Uuid, options?: UsageOptions): Promise<Usage>;
 }

@@ -262,8 +262,8 @@ export function tokenIn(
 }
 
 /**
- * What is withdrawn, reserved or spent. An owner who withdraws alone can take a pending request's
- * reserve.
+ * Units that are withdrawn, reserved or spent. An owner who withdraws alone can take a pending
+ * request's reserve.
  */
 export function heldBack(amount: bigint, { withdrawn, reserved, spentBy }: ActivityRecord): bigint {
   if (spentBy !== null) return amount;

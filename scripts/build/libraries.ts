@@ -7,7 +7,7 @@ const NODE_MODULES = new URL("../../node_modules/", import.meta.url).pathname;
 const IMPORT = /(\bfrom |\bimport\()"([^".][^"]*)"/g;
 /** Builds the pages' scripts in the repository. The package has them built. */
 const REPOSITORY_ONLY = "esbuild";
-/** What CommonJS libraries expect in a module. */
+/** CommonJS libraries expect these names in a module. */
 const COMMON_JS = `import { createRequire } from "node:module";
 const require = createRequire(import.meta.url), { filename: __filename, dirname: __dirname } = import.meta;`;
 

@@ -9,7 +9,7 @@ import { answerHelp } from "../cli/errors.ts";
 import { print } from "../cli/output.ts";
 import { compile, JOBS, settingsFor } from "./contracts.ts";
 
-/** By the letter that stands for each in a sequence. */
+/** One letter stands for each step in a sequence. */
 const STEPS = { E: "EqualStoreEliminator", L: "LoadResolver" } as const;
 type Step = keyof typeof STEPS;
 
@@ -17,7 +17,7 @@ type Step = keyof typeof STEPS;
 const COUNTED = { sload: 0x54, mload: 0x51, keccak256: 0x20, sstore: 0x55, tstore: 0x5d } as const;
 const [PUSH1, PUSH32] = [0x60, 0x7f];
 
-/** What a contract's code is without a step. */
+/** A contract's code, compiled without a step. */
 export interface Without {
   readonly contract: string;
   readonly without: string;

@@ -63,7 +63,7 @@ const {
   peerDependencies,
   peerDependenciesMeta,
 } = source;
-// The same subpaths as in the repository, compiled.
+// The package has the repository's subpaths, compiled.
 const modules = Object.entries(source.exports).map(([path, file]) => {
   return [path, { types: file.replace(/ts$/, "d.ts"), default: file.replace(/ts$/, "js") }];
 });

@@ -8,7 +8,7 @@ import { type Flags, print, printError, progressLine } from "./output.ts";
 
 export type Options = Readonly<Record<string, string | string[] | boolean | undefined>>;
 
-/** What a command is called with, besides its settings. */
+/** A call of a command, besides its settings. */
 export interface Given extends Running {
   readonly options: Options;
   readonly args: readonly string[];
@@ -56,7 +56,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   session: "session keys: keys of games that transfer for an owner",
 };
 
-/** What adds the command to a program. */
+/** Returns a function that adds the command to a program. */
 export function command<S extends z.ZodObject>(
   spec: CommandSpec<S>,
 ): (program: Command) => Command {

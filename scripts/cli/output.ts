@@ -44,7 +44,7 @@ export function printError(error: unknown, asJson: boolean, flags: Flags = {}): 
   const first =
     errors.length === 0 ? detail : `${errors.length} wrong value${errors.length === 1 ? "" : "s"}`;
   const lines = [`error: ${first}${known ? ` (${known.code})` : ""}`];
-  // The same fault of many entries is one line.
+  // A fault that many entries share is one line.
   const groups = Map.groupBy(
     errors,
     ({ pointer, detail: what }) => `${pointer.replace(/\/\d+/, "/*")} ${what}`,
@@ -109,7 +109,7 @@ function text(value: unknown, columns?: readonly string[]): string {
 const AMOUNTS =
   /^(?:amount|quantity|minted|supplyCap|available|withdrawn|(?:available|withdrawn|transferred)Balance)$/;
 
-/** The same with whole tokens, which people read; with `--json` amounts stay units. */
+/** Shows amounts in whole tokens, which people read; with `--json` they stay units. */
 function inTokens(row: Row): Row {
   if (!isRow(row)) return row;
   const { quantum, decimals, ...rest } = row;

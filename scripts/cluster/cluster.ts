@@ -41,7 +41,7 @@ export async function runCluster(
     // Acknowledged vaults in the new leader's store, and all vaults of the application.
     found: minter.acknowledged.filter((vaultId) => held.has(vaultId)).length,
     vaults: held.size,
-    // Of all running servers, once each has everything.
+    // All running servers have everything by then.
     commitments,
     batchesOnL1: committed.countRollup,
   };

@@ -131,7 +131,7 @@ type OwnSettings = (
   name: string,
 ) => Readonly<Record<string, string>> & { readonly MINTMARK_JOURNAL: string };
 
-/** The same as {@link startServers}, with PostgreSQL and a synchronous standby. */
+/** Starts PostgreSQL with a synchronous standby, and servers as {@link startServers} does. */
 export async function startWorld(folder: string, onProgress: (step: string) => void) {
   await using stack = new Stack();
   await emptyFolder(folder);

@@ -13,7 +13,7 @@ import { messageOf, UsageError } from "../cli/errors.ts";
 import { chainOf, openLevel, sourcesOf } from "../cli/l1.ts";
 import { exitKitText } from "./exit.ts";
 
-/** What anybody makes of L1's state, without the server. */
+/** Anybody can rebuild the public state from L1, without the server. */
 export const rebuildCommand = command({
   usage: "rebuild [folder]",
   description:

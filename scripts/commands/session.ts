@@ -31,7 +31,7 @@ const PAID =
 const PAYER_ADVICE = "fund it, or let another account pay with MINTMARK_PAYER_KEY";
 const POLL_MS = 1_000;
 const ANOTHER = "make another key with `mintmark session key`";
-/** Of the year 9999. */
+/** The end of the year 9999. */
 const LAST_SECOND = 253_402_300_799;
 
 type Settings = z.output<typeof sessionSettings>;

@@ -13,7 +13,7 @@ const FRIEND = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 
 const TO = "give an address. To burn a vault, use `mintmark redeem`";
 
-/** What both commands of an owner's signature have. */
+/** Both commands that need an owner's signature have these. */
 const SIGNED = {
   options: {
     "--amount <tokens>": "whole tokens of one vault, such as 12.5; default all that is left",
@@ -141,7 +141,7 @@ async function give(
   });
 }
 
-/** What a whole token of a vault has, as the server tells. */
+/** The units of a vault's whole token, as the server tells. */
 async function unitsOfVault(client: api.MintmarkClient, vaultId: string, asOwner: boolean) {
   const params = { path: { vaultId } };
   const { quantum = "1", decimals = 0 } = asOwner

@@ -102,14 +102,15 @@ export async function writeRecord(path: string, record: Deployment): Promise<voi
   await writeWhole(path, jsonText(record));
 }
 
-const pending = z.record(z.string(), hex(/^0x[0-9a-f]+$/));
+const pending = z.record(z.string(), z.array(hex(/^0x[0-9a-f]+$/)).readonly());
 
 export type PendingCreations = ReturnType<typeof pendingOf>;
 
 /**
  * The signed creations of a run that its record does not name yet, in a file beside the record, by
- * the hash of their content. Each is written before it is sent, so a killed run continues with the
- * same transaction, which the chain accepts only once. A signed transaction holds no secret.
+ * the hash of their content; more than one when fees were raised, all with one nonce. Each is written
+ * before it is sent, so a killed run continues with the same transactions, of which the chain accepts
+ * only one. A signed transaction holds no secret.
  *
  * @param mirror - the chain of a mirror; default the settlement contract's own
  */
@@ -118,8 +119,8 @@ export function pendingOf(record: string, mirror?: number) {
   const all = async () => pending.parse(JSON.parse((await textIn(path)) ?? "{}"));
   return {
     /** Undefined when none is pending. */
-    get: async (hash: string): Promise<`0x${string}` | undefined> => (await all())[hash],
-    set: async (hash: string, signed: `0x${string}`) =>
+    get: async (hash: string): Promise<readonly `0x${string}`[] | undefined> => (await all())[hash],
+    set: async (hash: string, signed: readonly `0x${string}`[]) =>
       writeWhole(path, JSON.stringify({ ...(await all()), [hash]: signed })),
     isEmpty: async () => Object.keys(await all()).length === 0,
     /** Deletes all, once the record names their contracts. */

@@ -24,7 +24,7 @@ export interface Finding {
   readonly todo: string | null;
 }
 
-/** What the doctor may look at besides the server's settings. */
+/** Places that the doctor may look at besides the server's settings. */
 export interface Places {
   readonly backup: string | undefined;
   /** The settings of the members of this machine; null when they are not known. */
@@ -309,7 +309,7 @@ async function finality(client: PublicClient): Promise<Result> {
 /** Blocks behind the newest whose state the processes ask for. */
 const ASKED_STATES = 100n;
 
-/** What the processes ask of a node's past: states of some minutes, and the contract's events. */
+/** The processes ask a node for its past: states of some minutes, and the contract's events. */
 async function history(config: Config, client: PublicClient): Promise<Result | Result[]> {
   const { MINTMARK_CONTRACT: address, MINTMARK_FROM_BLOCK: deployed } = config;
   const newest = await client.getBlockNumber();

@@ -86,7 +86,7 @@ function adapter(standard: Standard): string {
   );
   const passed = views.map(
     ([view, asked, returned]) => `
-    /// @notice As the token answers.
+    /// @notice Passes on the token's answer.
     function ${view} external view returns (${returned}) {
         return token.${asked};
     }
@@ -95,8 +95,8 @@ function adapter(standard: Standard): string {
   return `// SPDX-License-Identifier: MIT
 pragma solidity ^0.8.20;
 
-/// @dev What the adapter calls. Change \`mint\` here and below if your token spells it in another
-/// way.
+/// @dev The adapter calls these functions. Change \`mint\` here and below if your token spells it
+/// in another way.
 interface IToken {
     function ${signature} external;
 ${declared.join("")}}

@@ -28,8 +28,8 @@ const NAMED = ["owner", "imx", "starkEx", "minter"] as const;
 const INTERFACES = { erc721: "0x80ac58cd", erc1155: "0xd9b67a26" } as const;
 
 /**
- * What a token contract of somebody else is, and whether withdrawals can mint it, by calls that
- * change nothing.
+ * Tells what a token contract of somebody else is, and whether withdrawals can mint it, by calls
+ * that change nothing.
  *
  * @param settlement - the contract that would mint at a withdrawal; optional
  */
@@ -48,7 +48,7 @@ export async function inspectToken(client: PublicClient, token: Address, settlem
   // Accounts that the contract names, and whether each may mint.
   const minters: { readonly role: string; readonly address: Address; readonly mints: boolean }[] =
     [];
-  // Those whose blob minted the id that was meant.
+  // The schemes whose blob minted the id that was meant.
   let schemes: readonly BlobScheme[] = [];
   for (const named of await mintersOf(read, settlement)) {
     const own = tried === null ? [] : await schemesFor(tried, named.address);

@@ -19,7 +19,7 @@ export interface Deploying {
    */
   readonly settled: number | null;
   readonly payers: Accounts["payers"];
-  /** Of the currency that pays for gas. */
+  /** The currency that pays for gas. */
   readonly symbol: string;
 }
 

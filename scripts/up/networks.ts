@@ -8,7 +8,7 @@ const ETHEREUM = { finality: "about 15 minutes" } as const;
 const ROLLUP = { finality: "about 20 minutes, by Ethereum's finality" } as const;
 const POLYGON = { finality: "some seconds" } as const;
 
-/** By name: the export of viem's chains, and what viem does not tell. */
+/** viem's export name for each network, and facts that viem lacks. */
 const KNOWN = {
   ethereum: ["mainnet", ETHEREUM],
   sepolia: ["sepolia", ETHEREUM],

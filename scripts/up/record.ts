@@ -17,7 +17,7 @@ const upRecord = z.strictObject({
   begun: z.strictObject({ step: z.string(), balance: wei }).nullable(),
   /** Contracts whose sources are published. */
   published: z.array(z.string()).default([]),
-  /** What the store has. */
+  /** The application and assets that the store has. */
   seeded: z
     .strictObject({
       applicationId: uuid,
@@ -27,7 +27,7 @@ const upRecord = z.strictObject({
     .default(null),
 });
 
-/** What `mintmark up` has done so far. It holds no key and no address of a node. */
+/** The steps that `mintmark up` has done so far. It holds no key and no address of a node. */
 export type UpRecord = z.output<typeof upRecord>;
 
 /** The record in a folder; undefined without one. Rejects for an invalid one. */

@@ -8,7 +8,10 @@ import { UsageError } from "../cli/errors.ts";
 const MONTH_S = 30 * 86_400;
 const seconds = z.int().min(0).max(MONTH_S);
 
-/** What an operator decides once: the file of `--answers`. `mintmark up` keeps it in its record. */
+/**
+ * An operator decides these once, in the file of `--answers`. `mintmark up` keeps them in its
+ * record.
+ */
 export const answers = z.strictObject({
   /** Committee members that run from this folder. Others are named under `committee`. */
   members: z.int().min(0).max(MAX_MEMBERS).default(3),
@@ -35,7 +38,7 @@ export const answers = z.strictObject({
 });
 
 export type Answers = z.output<typeof answers>;
-/** As the file and the record have it. */
+/** The form in which the file and the record have the answers. */
 export type GivenAnswers = z.input<typeof answers>;
 
 /** Asks on the terminal what is not obvious. An empty line takes the default. */

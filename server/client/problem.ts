@@ -57,7 +57,7 @@ export interface Waiting {
 }
 
 /**
- * What `ask` answers; with `wait`, it is asked again while a batch is not final on L1
+ * Resolves with the answer of `ask`. With `wait`, it asks again while a batch is not final on L1
  * (`proof_not_ready`).
  */
 export async function answerWhenFinal<T>(

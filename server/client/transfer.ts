@@ -4,7 +4,7 @@ import type { MintmarkClient } from "./client.ts";
 import { answer, answerWhenFinal, type Waiting } from "./problem.ts";
 import { type OwnerSigner, requireKind, signWith } from "./sign.ts";
 
-/** What becomes of a vault: another owner gets it, or it is redeemed, which burns it for ever. */
+/** The end of a vault: another owner gets it, or it is redeemed, which burns it for ever. */
 export type VaultTransfer = {
   readonly vaultId: string;
   /**
@@ -13,7 +13,7 @@ export type VaultTransfer = {
   readonly amount?: string;
 } & ({ readonly to: `0x${string}` } | { readonly redeem: true });
 
-/** What to transfer, and with whose signature. */
+/** The transfers, and who signs them. */
 export interface TransferOptions extends Waiting {
   /** 1 to 1,024 vaults of one owner, each once. */
   readonly transfers: readonly VaultTransfer[];

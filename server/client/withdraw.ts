@@ -4,7 +4,7 @@ import type { MintmarkClient } from "./client.ts";
 import { answer, answerWhenFinal, everyEntry, type Waiting } from "./problem.ts";
 import { accountOf, type OwnerSigner, requireKind, signWith } from "./sign.ts";
 
-/** What to withdraw, and with whose signature. */
+/** The vaults to withdraw, and who signs. */
 export interface WithdrawOptions extends Waiting {
   /** 1 to 256 vaults of one owner: all that is left of each. */
   readonly vaultIds: readonly string[];

@@ -32,7 +32,7 @@ const VALUES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
 };
 
-/** What to give in place of a parameter that nothing here means. */
+/** Advice for a parameter that nothing here means. */
 const INSTEAD: Readonly<Record<string, string>> = {
   pageNumber: "Pages go by cursor: give `pagination.nextCursor` of the page before as `cursor`.",
   assetSymbol: "Give `assetId`: GET /api/v1/assets?symbol=… finds it.",

@@ -8,7 +8,7 @@ import { ServerError } from "./errors.ts";
  */
 export class EventLoopTurns {
   readonly #waiting = new Map<string, Set<() => void>>();
-  /** By caller, the end of its newest large work. */
+  /** The end of each caller's newest large work. */
   readonly #alone = new Map<string, Promise<unknown>>();
 
   /**

@@ -117,7 +117,7 @@ export function engineChecks(
   };
 }
 
-/** What is fine, without a fault. */
+/** Returns the sentence for a healthy state; throws `NotReady` for a fault. */
 export function unless(fault: string | null, fine: string): string {
   if (fault !== null) throw new NotReady(fault);
   return fine;

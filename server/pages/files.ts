@@ -109,7 +109,7 @@ interface Representation {
 /** A file with its representations, smallest first; the last one is the file itself. */
 type Served = PageFile & { readonly representations: readonly Representation[] };
 
-/** Of the file itself, when the client does not name it. */
+/** The quality of the file itself, when the client does not name it. */
 const LEAST_QUALITY = 0.0001;
 /** Files below this size, and images, gain nothing. */
 const MIN_COMPRESSED_BYTES = 1_024;

@@ -15,11 +15,11 @@ interface Parts {
   readonly title: string;
   readonly address?: string;
   readonly policy: string;
-  /** What a browser without scripts shows. */
+  /** A browser without scripts shows this. */
   readonly noScript: string;
   /** Styles behind the one that all pages share. */
   readonly styles?: readonly URL[];
-  /** What the script reads at its start. */
+  /** The script reads these at its start. */
   readonly settings?: object;
   readonly others?: () => Promise<readonly PageFile[]>;
 }
@@ -139,7 +139,7 @@ export async function exitPageHtml(): Promise<{ readonly html: string; readonly 
   return { html: documentOf("Mintmark exit", head, body), policy };
 }
 
-/** The same file, served, and as a file to save. */
+/** One file is served as the page, and a second time to be saved. */
 export const exitPage: Page = {
   address: "/exit",
   policy: contentPolicy(),

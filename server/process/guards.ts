@@ -37,7 +37,7 @@ import type { GuardMetrics } from "./metrics.ts";
 export type Guard = Pick<Issuer, "address" | "archive" | "data"> &
   Partial<Pick<CommitteeMember, "nextBatch">>;
 
-/** Of a batch: over ten times one of 65,536 vaults with short blobs. */
+/** Over ten times the data of 65,536 vaults with short blobs. */
 const MAX_DATA_BYTES = 64 * 1024 * 1024;
 
 export interface GuardServerOptions {
@@ -60,7 +60,7 @@ export interface GuardServerOptions {
 interface Signing<Terms extends object> {
   /** The end of its path, after the batch. */
   readonly name: string;
-  /** What the query says of the batch. */
+  /** The terms of the batch in the query. */
   readonly terms: z.ZodType<Terms>;
   /** The typed data that the operator signs for a request. */
   request(proposed: Proposed<Terms>): TypedDataDefinition;

@@ -20,7 +20,7 @@ import { NotReady, type ReadinessCheck, shown, unless, within } from "../jobs/re
 import { ConfigError } from "./settings/config.ts";
 import { isLocalChain, type MirrorSetting } from "./settings/settings.ts";
 
-/** Of a settler whose validium batches need the signatures of any `threshold` members. */
+/** Options of a settler whose validium batches need the signatures of any `threshold` members. */
 interface SettledBy extends Omit<SettlerOptions, "committee"> {
   readonly engine: Engine;
   readonly members: readonly MemberClient[];

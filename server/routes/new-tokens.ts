@@ -232,7 +232,7 @@ async function addAsset(
   }
 }
 
-/** What the form asks for, in base units. */
+/** Turns the form's answers into a token, with base units. */
 function tokenOf({ cap, royalty, ...asked }: z.output<typeof newTokenBody>): OwnToken {
   const { standard } = asked;
   const misplaced = standard === "erc20" ? { uri: asked.uri, royalty } : { cap };

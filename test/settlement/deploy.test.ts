@@ -12,7 +12,7 @@ import { powersOf, roleHolders } from "../../core/l1/powers.ts";
 import { contractCode } from "../../core/protocol/contract-code.ts";
 import { checkPlan } from "../../scripts/deploy/check.ts";
 import { deploy } from "../../scripts/deploy/deploy.ts";
-import { type Deployer, deployContract, lower } from "../../scripts/deploy/deployer.ts";
+import { type Deployer, deployContract, lower, send } from "../../scripts/deploy/deployer.ts";
 import { pendingOf, readRecord, recordPath, writeRecord } from "../../scripts/deploy/record.ts";
 import type { SettlementConfig } from "../../scripts/deploy/settlement.ts";
 import type { TokenConfig } from "../../scripts/deploy/token.ts";
@@ -82,11 +82,12 @@ describe("the deployment", () => {
    */
   function killedAt(method: string, nth: number, isAnswered: boolean): Deployer {
     let calls = 0;
+    let isDead = false;
     const dying = async (asked: { readonly method: string; readonly params?: unknown[] }) => {
       const isLast = asked.method === method && ++calls >= nth;
-      if (isLast && !isAnswered) throw new Error("killed");
-      const answer = await node.request(asked as never);
-      if (isLast) throw new Error("killed");
+      const answer = isDead || (isLast && !isAnswered) ? null : await node.request(asked as never);
+      isDead ||= isLast;
+      if (isDead) throw new Error("killed");
       return answer;
     };
     const transport = viem.custom({ request: dying as viem.EIP1193RequestFn }, { retryCount: 0 });
@@ -128,7 +129,7 @@ describe("the deployment", () => {
       ...fees,
     });
     const pending = pendingOf(record);
-    await pending.set(viem.keccak256(data), starved);
+    await pending.set(viem.keccak256(data), [starved]);
     await by.client.sendRawTransaction({ serializedTransaction: starved }).catch(() => {});
     const { status, blockNumber } = await by.client.getTransactionReceipt({
       hash: viem.keccak256(starved),
@@ -137,6 +138,71 @@ describe("the deployment", () => {
     const lock = await deployContract({ ...by, pending }, "AdminTimeLock", args);
     expect(lock.deployedAtBlock).toBeGreaterThan(blockNumber);
     expect(await transactions()).toBe(2);
+  });
+
+  describe("while fees rise above what was offered", () => {
+    const args = [60n, [GUARDIAN.address], [GUARDIAN.address]] as const;
+    const rpc = (method: string, ...params: unknown[]) =>
+      node.request({ method, params } as never) as Promise<unknown>;
+    const pendingHashes = async () => {
+      const { transactions: all } = await by.client.getBlock({ blockTag: "pending" });
+      return all;
+    };
+    /** Blocks go on at this price, until the work is done. */
+    async function minedAt(baseFee: bigint, work: Promise<unknown>): Promise<void> {
+      let isDone = false;
+      const done = work.finally(() => {
+        isDone = true;
+      });
+      while (!isDone) {
+        await rpc("hardhat_setNextBlockBaseFeePerGas", viem.toHex(baseFee));
+        await rpc("evm_mine");
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+      await done;
+    }
+    let offered: bigint;
+    beforeEach(async () => {
+      await rpc("evm_setAutomine", false);
+      ({ maxFeePerGas: offered } = await by.client.estimateFeesPerGas());
+    });
+
+    test("a creation offers more at its own nonce, and is there once", async () => {
+      const hurried = { ...by, replaceAfterMs: 50, pending: pendingOf(record) };
+      const creating = deployContract(hurried, "AdminTimeLock", args);
+      await minedAt(offered * 3n, creating);
+      const lock = await creating;
+      expect(await by.client.getCode({ address: lock.address })).toBeDefined();
+      expect(await transactions()).toBe(1);
+    });
+
+    test("so does a call", async () => {
+      await rpc("evm_setAutomine", true);
+      const { tokens } = await deploy(by, { record, settlement: CONFIG, tokens: [SWORDS] });
+      const sent = await transactions();
+      await rpc("evm_setAutomine", false);
+      const calling = send(
+        { ...by, replaceAfterMs: 50 },
+        "MintableERC721",
+        at(tokens, 0).address,
+        "grantRole",
+        [viem.zeroHash, GUARDIAN.address],
+      );
+      await minedAt(offered * 3n, calling);
+      expect(await transactions()).toBe(sent + 1);
+    });
+
+    test("a run that is killed after it raised goes on with each of its offers", async () => {
+      const pending = pendingOf(record);
+      const dying = { ...killedAt("eth_sendRawTransaction", 3, true), pending, replaceAfterMs: 50 };
+      await expect(deployContract(dying, "AdminTimeLock", args)).rejects.toThrow("killed");
+      expect(await pendingHashes()).toHaveLength(1);
+      await rpc("evm_mine");
+      expect(await transactions()).toBe(1);
+      const lock = await deployContract({ ...by, pending }, "AdminTimeLock", args);
+      expect(await by.client.getCode({ address: lock.address })).toBeDefined();
+      expect(await transactions()).toBe(1);
+    });
   });
 
   test("locks the minter of a token that another account administers, and hands the administration over", async () => {

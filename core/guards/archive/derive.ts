@@ -66,7 +66,7 @@ export interface DerivedBatch {
   readonly transfers: readonly TransferGroup[] | null;
 }
 
-/** What proves the vaults of a batch in blobs. */
+/** A batch in blobs whose vaults can be proven. */
 interface DerivedBlobs extends blobBatches.BlobBatch {
   readonly versionedHashes: readonly Hash[];
 }
@@ -75,7 +75,7 @@ interface DerivedBlobs extends blobBatches.BlobBatch {
 interface DeriveOptions extends Pick<DecodeOptions, "standardOf"> {
   /** Places in the manifest of the assets that L1 has left out; default none. */
   readonly leftOut?: readonly number[];
-  /** As {@link DerivedBatch.unnamed}; default none. */
+  /** See {@link DerivedBatch.unnamed}; default none. */
   readonly unnamed?: readonly number[];
   /**
    * Hashes of the blobs on L1, for a batch in blobs. Only {@link hasBlobs} compares the data with
@@ -84,7 +84,7 @@ interface DeriveOptions extends Pick<DecodeOptions, "standardOf"> {
   readonly versionedHashes?: readonly Hash[];
 }
 
-/** What L1 tells of a batch that it committed, for the reading of its data. */
+/** L1's facts about a committed batch that the reading of its data needs. */
 type CommittedPlace = Pick<Commit, "mode" | "batchNumber"> &
   Partial<Pick<Commit, "leftOut" | "unnamed" | "blobs">>;
 
@@ -254,7 +254,7 @@ async function opened(
   throw new MintmarkError("validation_failed", "the blobs do not hold this vault at its slot");
 }
 
-/** What tells a batch from others of its number, as the operator or L1 says. */
+/** The operator or L1 tells a batch from others of its number by these. */
 export type BatchSummary = Pick<DerivedBatch, "dataHash" | "batchRoot" | "vaultCount">;
 
 /** Whether the derived batch is the one that the operator or L1 names. */

@@ -107,7 +107,7 @@ export type TakenAt = Pick<BatchHeader, "sequence"> & { readonly blockNumber: bi
 const CHUNK = 4_096; // Vaults read from the index at once
 
 /**
- * What the index of an archive's vaults reads: tokens, owners and minted amounts. It writes
+ * The index of an archive's vaults reads tokens, owners and minted amounts from these. It writes
  * nothing.
  */
 interface Indexed {
@@ -225,8 +225,8 @@ async function boundBeside(
 }
 
 /**
- * What a vault that counts takes: a token for each way of reading its blob, or base units of an
- * ERC-20; or why L1 never pays it, whatever way its blob is read.
+ * A vault that counts takes a token for each way of reading its blob, or base units of an ERC-20.
+ * `fault` is why L1 never pays it, whatever way its blob is read.
  */
 function takenBy(assets: KnownAssets, vault: VaultContent, taken: TakenAt | null) {
   const { chainId, assetType, blob } = vault;

@@ -107,7 +107,7 @@ export function collectAttestations(options: CollectorOptions): Collector {
 
 type Addressed = { readonly address: Address };
 
-/** Those who can sign a message, and how many of them must. */
+/** The members who can sign a message, and how many of them must. */
 export type Signers<M> = Pick<CollectorOptions, "threshold" | "timeoutMs"> & {
   readonly members: readonly M[];
 };
@@ -140,7 +140,7 @@ async function askMember(
   return member.sign(batch, terms, limit);
 }
 
-/** What {@link collectSignatures} collects. */
+/** A message, and how a member is asked to sign it. */
 interface Collecting<M> {
   readonly typedData: TypedDataDefinition; // The message that all members sign
   readonly ask: (member: M, limit: AbortSignal) => Promise<Hex>;

@@ -28,7 +28,7 @@ interface ServiceOptions {
   readonly url: string;
 }
 
-/** The same, with the operator that asks. */
+/** A service, and the operator that asks it. */
 export interface RemoteOptions extends ServiceOptions {
   /** Signs the requests. Holds the operator role of the contract. */
   readonly operator: LocalAccount;

@@ -313,7 +313,7 @@ function leafOf(batchNumber: number, { batchRoot, rootOnL1 = batchRoot, ...signe
   return stateLeaf({ batchNumber, ...signed, batchRoot: rootOnL1 });
 }
 
-/** What L1 has left out of a batch changes its root, and not its data. */
+/** Assets that L1 leaves out change a batch's root, and not its data. */
 function isCommitted(commit: Commit, batch: BatchSummary): boolean {
   if (commit.leftOut.length === 0) return isBatch(commit, batch);
   return commit.dataHash === batch.dataHash && commit.vaultCount === batch.vaultCount;

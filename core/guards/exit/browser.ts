@@ -1,6 +1,6 @@
 /**
- * What a page of an owner needs of the exit: reading a kit, checking it, and withdrawing with it.
- * Runs in browsers.
+ * An owner's page needs this part of the exit: reading a kit, checking it, and withdrawing with it.
+ * It runs in browsers.
  */
 export { type ExitKit, parseExitKit, requireWholeKit } from "./kit.ts";
 export { type Standing, standingOf } from "./standing.ts";

@@ -30,7 +30,7 @@ export interface ExitKit extends ProvenVault {
    * ERC-721: seconds since 1970 from which L1 pays it out; null for others, which need not wait.
    */
   readonly maturesAt: bigint | null;
-  /** What the kit pays: the last vault of `hops`, or without transfers the minted vault. */
+  /** The vault that the kit pays: the last one of `hops`, or without transfers the minted one. */
   readonly tip: ExitTip;
 }
 
@@ -125,7 +125,7 @@ export function requireWholeKit(kit: ExitKit): void {
     throw unfit("its transfers do not lead from the minted vault to the one that it pays");
 }
 
-/** The same without the proof, which takes JavaScript 0.1 s for a vault in blobs. */
+/** Checks all but the proof, which takes JavaScript 0.1 s for a vault in blobs. */
 export function requireFittingParts(kit: ExitKit): void {
   const { settlement, token, vault, tip } = kit;
   const { address, standard, quantum, blobScheme, tokenId } = token;

@@ -14,14 +14,14 @@ import { hopOf, isTransferred } from "../../protocol/transfer-proof.ts";
 import { unpackVaultId } from "../../protocol/vault.ts";
 import type { ExitKit } from "./kit.ts";
 
-/** What tells how a kit's vault stands. */
+/** A chain that tells how a kit's vault stands. */
 export type StandingChain = Pick<
   L1Reader,
   "settlement" | "verifyVault" | "verifyTransferred" | "withdrawn"
 > &
   TransferLog;
 
-/** What tells which record spends a vault. */
+/** A chain that tells which record spends a vault. */
 type TransferLog = Pick<L1Reader, "block" | "blockNumber" | "events" | "rollupData">;
 
 /** Where to look for the record that spends a vault. */

@@ -101,7 +101,7 @@ export class LocalMintRecord extends UsageBook {
     return summed(vaults.map((vault) => [lineOf(vault), vault.amount] as const));
   }
 
-  /** What the application has recorded. */
+  /** The amounts that the application has recorded. */
   protected limitsOf(lines: readonly string[]): Promise<readonly bigint[]> {
     return this.amountsAt(lines.map(recordedKey));
   }

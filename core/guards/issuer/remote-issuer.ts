@@ -16,7 +16,7 @@ export interface IssuerClient {
   consent(batch: ProposedBatch, signal: AbortSignal): Promise<IssuerConsent>;
 }
 
-/** What an operator says of a batch when it asks for a consent. */
+/** An operator sends these facts of a batch when it asks for a consent. */
 export type ConsentRequest = Pick<
   ProposedBatch,
   "mode" | "batchNumber" | "batchRoot" | "vaultCount" | "dataHash"

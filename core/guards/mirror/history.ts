@@ -257,7 +257,10 @@ export class MirrorAttester implements AttesterClient {
   }
 }
 
-/** What members sign of a state of the source. Rejects as {@link SourceHistory.stateAt}. */
+/**
+ * The message about a state of the source that members sign. Rejects like {@link
+ * SourceHistory.stateAt}.
+ */
 export function stateTypedData(
   source: SourceHistory,
   mirror: MirrorIdentity,

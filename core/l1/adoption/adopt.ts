@@ -122,7 +122,7 @@ async function applicationOf(context: EngineContext, signal?: AbortSignal): Prom
   return (await createApplication(context, { name: NAME }, { signal })).applicationId;
 }
 
-/** The same id for the same owner each time: a UUID of version 8 from the owner's hash. */
+/** One id for each owner: a UUID of version 8 from the owner's hash. */
 function userIdOf(owner: Address): Uuid {
   const bytes = Buffer.from(keccak256(hexToBytes(owner)).subarray(0, 16));
   bytes[6] = ((bytes[6] as number) & 0x0f) | 0x80;

@@ -251,7 +251,7 @@ export interface AdoptedVault {
   readonly hops: number;
 }
 
-/** What an adoption reads and writes. */
+/** An adoption reads and writes these. */
 export interface Adopting {
   readonly ledger: Ledger;
   readonly group: Group;
@@ -300,7 +300,7 @@ export async function adoptedTransfers(adopting: Adopting, { batchNumber, data }
   return { lists, vaults };
 }
 
-/** What stands for an unknown vault: no units, of the settlement contract, as in a void slot. */
+/** Stands for an unknown vault: no units, of the settlement contract, as in a void slot. */
 export function nothing({ ledger, holderOf }: Pick<Adopting, "ledger" | "holderOf">): StoredVault {
   const owner = ledger.settlement.contract.toLowerCase() as Address;
   const time = ledger.now();

@@ -197,7 +197,7 @@ export async function putBatch(
 /** Most characters of a token's reason that are kept. */
 export const MAX_REFUSAL = 300;
 
-/** What a token says to the mint of a committed vault. */
+/** A token's answer to the mint of a committed vault. */
 export interface VaultRefusal {
   readonly slot: number;
   /** Why the token refuses it; null when it takes it again. */

@@ -79,9 +79,7 @@ export function proofsOf(context: EngineContext): Proofs {
  * verifyVaultProof(proof.batchRoot, proof); // true
  */
 export interface Proofs {
-  /**
-   * What a proof would show, without the proof, which a vault in blobs takes 50 ms of a core for.
-   */
+  /** The content of a vault without a proof, which takes 50 ms of a core for a vault in blobs. */
   content(vaultId: VaultId): Promise<VaultContent>;
   /**
    * The path from a vault to the root of its batch. For a vault that transfers made: the path of
@@ -89,9 +87,9 @@ export interface Proofs {
    */
   vault(vaultId: VaultId, options?: ProofOptions): Promise<BatchVaultProof>;
   /**
-   * The same with the header of the contract that pays the vault: a mirror's for a token of another
-   * chain. `header` is null while that contract does not know the batch. When L1 has a record that
-   * spends the vault but does not count, the proof holds it as `refutation`.
+   * {@link Proofs.vault}'s proof, with the header of the contract that pays the vault: a mirror's for a
+   * token of another chain. `header` is null while that contract does not know the batch. When L1
+   * has a record that spends the vault but does not count, the proof holds it as `refutation`.
    */
   exit(vaultId: VaultId, options?: ProofOptions): Promise<BatchVaultProof>;
   /**

@@ -15,7 +15,7 @@ export function latestPortal(ledger: Ledger, chainId: bigint): PortalRecord {
   return requirePortal(ledger.portals.latest.get(chainId), chainId);
 }
 
-/** The same in the readers' view. */
+/** The contract that pays on a chain, in the readers' view. Throws `chain_not_supported`. */
 export function portalOf(ledger: Ledger, chainId: bigint): FollowedPortal {
   return requirePortal(ledger.portals.durable.get(chainId), chainId);
 }
@@ -64,7 +64,7 @@ const FINAL_KEPT = 64;
 /** A block whose events were applied, by the hash that it had then. */
 export type Checkpoint = Pick<L1Block, "number" | "hash">;
 
-/** What a caller knows of the block up to which it has read a chain. */
+/** A caller names the block up to which it has read a chain by these. */
 export interface ReadOptions extends WaitOptions {
   /**
    * The block's hash: how a reorganisation is noticed, also after a restart or by another server.
@@ -72,7 +72,7 @@ export interface ReadOptions extends WaitOptions {
   readonly blockHash?: Hash | undefined;
 }
 
-/** Those of a chain, newest first. */
+/** The checkpoints of a chain, newest first. */
 export async function* checkpoints(ledger: Ledger, chainId: bigint): AsyncGenerator<Checkpoint> {
   const prefix = prefixOf.checkpoint(chainId);
   for await (const [key, stored] of ledger.store.entries({

@@ -33,7 +33,7 @@ export interface CommitOptions {
  */
 const MOST_UNDER_WAY = 4;
 
-/** What is known to be on L1. */
+/** The history that is known to be on L1. */
 interface Progress {
   point: HistoryPoint;
   committed: number;

@@ -32,9 +32,9 @@ export abstract class Rounds<T, Name extends string, Options extends RoundsOptio
   protected abstract readonly passes: Readonly<Record<Name, Pass>>;
 
   /**
-   * What passes depend on, in a word. {@link run} leaves a pass out while its word is the same, so
-   * that nothing is asked of a node that has no new block; but not for {@link MOST_LEFT_OUT}
-   * intervals, because some work waits for a time.
+   * A word for everything that a pass depends on. {@link run} leaves a pass out while its word is
+   * unchanged, so that nothing is asked of a node that has no new block; but not for {@link
+   * MOST_LEFT_OUT} intervals, because some work waits for a time.
    */
   protected readonly words: Partial<Readonly<Record<Name, () => Promise<string>>>> = {};
 

@@ -62,8 +62,8 @@ export class WithdrawalSender {
    */
   readonly #refused = new Map<Uuid, Refused>();
   /**
-   * Those refused in transactions, by owner and asset: they caused it, so what is newly signed for
-   * both waits too.
+   * Withdrawals refused in transactions, by owner and asset. Owner or asset caused it, so newly
+   * signed ones of both wait too.
    */
   readonly #refusedSent = new Map<string, Refused>();
 
@@ -373,7 +373,7 @@ export function pendingQueue({ operator }: SettlementPort, chainId: bigint) {
       return `${operator.portal(chainId).observed} ${reorganisations} ${newest} ${size}`;
     },
     /**
-     * Those that can be sent now or have expired for good, oldest first, without those that
+     * Withdrawals that can be sent now or have expired for good, oldest first, without those that
      * `isHeld`.
      */
     async *ready({ maturity, time, finalTime }: Moment, isHeld: (withdrawalId: Uuid) => boolean) {

@@ -194,8 +194,7 @@ export async function* partsOf(
 ): AsyncGenerator<Uint8Array, void, void> {
   let operations: StoreOperation[] = [];
   let bytes = 0;
-  // What tells the format comes first, so that a server of another version refuses it before it
-  // writes.
+  // The format's records come first, so that a server of another version refuses before it writes.
   for (const key of [FORMAT_KEY, keyOf.journal(0)]) {
     const value = await store.get(key);
     if (value !== undefined) operations.push({ type: "put", key, value });

@@ -53,7 +53,7 @@ export class Connection {
   readonly #reach: Reach;
   readonly #name: string;
   #client: Promise<pg.Client> | null = null;
-  #warned = false; // Of the running statement. Statements run one after another.
+  #warned = false; // Statements run one after another, so one flag is enough.
   readonly #turns = new Turns();
 
   /** @param name - shown in `pg_stat_activity`; at most 63 bytes */
@@ -193,7 +193,9 @@ function failureOf(cause: unknown): MintmarkError {
   return new MintmarkError("journal_unavailable", `PostgreSQL: ${detail}`, { cause });
 }
 
-/** The same error, or `validation_failed` when the database refuses the address's user. */
+/**
+ * Turns a refusal of the address's user into `validation_failed`; returns any other error as it is.
+ */
 export function refusalOf(error: unknown): unknown {
   if (!(error instanceof MintmarkError) || !REFUSED.has(codeOf(error))) return error;
   return new MintmarkError("validation_failed", `MINTMARK_JOURNAL: ${error.message}`, {

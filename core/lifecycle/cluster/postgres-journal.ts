@@ -152,7 +152,7 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
     const { shard } = this.#options;
     const { confirmed, pruned } = await this.status();
     const end = this.#leading?.length ?? confirmed;
-    // What stands before an entry is read too.
+    // The check of the first entry needs the hash of the one before it.
     if (pruned > 0 && from <= pruned) {
       const detail = `The journal begins behind entry ${pruned}, and this store needs entry ${from}.`;
       throw new MintmarkError("store_mismatch", detail);

@@ -101,7 +101,7 @@ export class Replica {
     const { refs, batches, unsealed } = ledger;
     const open = unsealed.open(mode);
     if (open.batchNumber < batchNumber) {
-      // Those before it have all their vaults now.
+      // Earlier batches are complete.
       for (let number = open.batchNumber; number < batchNumber; number++) {
         const vaults = batches[mode].durable.get(number)?.vaultCount ?? 0;
         refs.set(mode, number + 1, refs.firstOrdinalOf(mode, number) + vaults);

@@ -215,7 +215,7 @@ async function readTokens(
 
 type Load = (ledger: Ledger, key: Buffer, value: Buffer) => void;
 
-/** What takes a stored record into memory, for each prefix in the order of loading. */
+/** Loads stored records into memory, one prefix after another in this order. */
 const LOADERS: ReadonlyMap<number, Load> = new Map<number, Load>([
   of(PREFIX.divergence, records.divergenceRecord, (ledger, record) => {
     ledger.divergence = record;

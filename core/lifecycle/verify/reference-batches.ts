@@ -48,7 +48,7 @@ interface Sealed {
   given: Given | null; // The data of a batch that another operator made as no engine would
   vaults: readonly StoredVault[]; // None once its records are final
   readonly assets: Uint32Array;
-  readonly applications: readonly number[]; // Those with vaults in it
+  readonly applications: readonly number[]; // Applications that have vaults in it
 }
 
 /** The vaults of a batch by slot; null for a void slot. */
@@ -72,9 +72,7 @@ function isIn({ firstSlot, count }: VoidRun, slot: number): boolean {
 export class ReferenceBatches extends Part<{
   readonly tenants: ReferenceTenants;
   readonly tokens: ReferenceTokens;
-  /**
-   * By {@link batchName}: the number of entries still to come that make slots of the batch void.
-   */
+  /** The number of entries still to come that make slots of a batch void, by {@link batchName}. */
   readonly voidings: Map<string, number>;
   /** Adoptions still to come: the first batch of each mode that L1's history replaces. */
   readonly adoptions: readonly (readonly Place[])[];

@@ -14,7 +14,7 @@ export type Report = (problem: string) => void;
 
 /** The entry under way, the records that are final by it, and the faults of the journal. */
 export class Output {
-  /** Of the entry under way. */
+  /** Sequence and time are those of the entry under way. */
   sequence = 0;
   time = 0;
   readonly report: Report;
@@ -103,7 +103,7 @@ export class Kept<K, T> extends Map<K, T> {
 export const hexOfKey = (key: Buffer): string => key.toString("hex");
 export const keyOfHex = (hex: string): Buffer => Buffer.from(hex, "hex");
 
-/** What entries of some kinds do. Each kind is of one part. */
+/** A handler for each kind of entry. No two parts handle one kind. */
 export type Handlers = { readonly [K in EntryKind]?: (entry: EntryOf<K>) => void | Promise<void> };
 
 export abstract class Part<Others extends object = object> {

@@ -12,7 +12,7 @@ interface Owner {
   readonly owner: StoredVault["owner"];
 }
 
-/** What stands for an asset that the journal has not added. */
+/** An empty record stands for an asset that the journal has not added. */
 export const NO_ASSET = emptyOf(records.assetRecord);
 
 // Most milliseconds between the check of a link and the time of its entry
@@ -26,7 +26,7 @@ export class ReferenceTenants extends Part {
   readonly #applications = this.kept("application", keyOf.application, records.applicationRecord);
   readonly #keys = this.kept("key", keyOf.key, records.keyRecord);
   readonly #assets = this.kept("asset", keyOf.asset, records.assetRecord);
-  readonly #enabled = new Map<string, Buffer>(); // By application and asset
+  readonly #enabled = new Map<string, Buffer>(); // The key is the application and the asset.
   readonly #owners: Owner[] = [];
   readonly #known = new Set<string>(); // Owners that have a user, by application
   readonly #claims = this.kept<Address, records.ClaimRecord>(

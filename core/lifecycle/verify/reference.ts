@@ -51,7 +51,7 @@ type AdoptedBatch = EntryOf<"historyAdopted">["batches"][number];
  * or delete records.
  */
 export interface Foreseen {
-  /** By {@link batchName}: the number of entries that make slots of the batch void. */
+  /** The number of entries that make slots of a batch void, by {@link batchName}. */
   readonly voidings: ReadonlyMap<string, number>;
   /** The first batch of each mode that L1's history replaces, for each adoption. */
   readonly adoptions: readonly (readonly Place[])[];
@@ -59,10 +59,10 @@ export interface Foreseen {
   readonly keysForgotten: number;
 }
 
-/** What a reference needs besides the journal's entries in turn. */
+/** A reference needs these besides the journal's entries in turn. */
 interface Sources {
   readonly seed: Uint8Array; // The store's own, for hashes of tokens
-  readonly foreseen: Foreseen; // Of the same journal
+  readonly foreseen: Foreseen; // Read from this journal beforehand
   readonly commit: Commit; // The commitment to a blob
   readonly vaultAt: VaultAt; // A vault among the records that are final
 }

@@ -52,7 +52,7 @@ interface Job extends DropJob {
   readonly defaults: DropDefaults;
 }
 
-/** What a drop's rows are, and how they are minted. */
+/** An upload's format, and how its rows are minted. */
 export interface DropUpload {
   readonly format: "csv" | "ndjson";
   /** For rows without their own. */
@@ -60,8 +60,8 @@ export interface DropUpload {
   /** Checks every row and mints nothing. Default false. */
   readonly dryRun?: boolean;
   /**
-   * What became of rows that were sent more than 23 hours ago and not answered. Without it such a
-   * drop fails with the code `drop_unsure`.
+   * The fate of rows that were sent more than 23 hours ago and not answered. Without it such a drop
+   * fails with the code `drop_unsure`.
    */
   readonly unsure?: "minted" | "lost" | undefined;
   /**
@@ -124,9 +124,9 @@ export class Drops implements AsyncDisposable {
   >();
   /** Uploads in progress, by application. */
   readonly #uploading = new Map<string, number>();
-  /** By application, the end of its last drop. */
+  /** Settles when the application's last drop ends. */
   readonly #ends = new Map<string, Promise<void>>();
-  /** By application, the changes by requests. */
+  /** Changes by requests, one after another for each application. */
   readonly #changes = new Map<string, Turns>();
   readonly #closing = new AbortController();
   #loaded: Promise<void> | undefined;

@@ -18,7 +18,7 @@ const ROW_FIELDS = Object.keys({ ...USER_FORM, ...MINT_FORM });
 const CSV_FIELDS: Readonly<Record<string, string>> = { amount: "amountDecimal", units: "amount" };
 const CSV_COLUMNS = ROW_FIELDS.map((field) => columnOf("csv", field));
 
-/** What the file's author calls a field. */
+/** The name that the file's author uses for a field. */
 export function columnOf(format: DropFormat, field: string): string {
   const named = Object.entries(CSV_FIELDS).find(([, value]) => value === field);
   return format === "csv" && named !== undefined ? named[0] : field;
@@ -153,7 +153,7 @@ async function* csvRows(source: AsyncIterable<Uint8Array>): AsyncGenerator<Row> 
       yield csvRow(record, info.lines);
   } catch (error) {
     const fault = error instanceof CsvError ? unreadable(error) : error;
-    // What the parser says of a row that was cut is no fault of the file.
+    // A row that was cut can break the parser, which is no fault of the file.
     if (cut.at === undefined || !(fault instanceof UnreadableRow) || fault.row < cut.at.row)
       throw fault;
   } finally {
@@ -229,7 +229,7 @@ function columnsOf(names: readonly string[]): string[] {
   return names.map((name, i) => (name === "" ? `${UNNAMED}${i + 1}` : name));
 }
 
-/** What the first cell of a header shows of a file in another form. */
+/** The first cell of a header can show that the file has another form. */
 const OTHER_FORMS = [
   [/^sep=/i, "the first line names the separator; remove the line, and separate columns by commas"],
   [/;/, "the columns are separated by semicolons; separate them by commas"],

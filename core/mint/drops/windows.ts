@@ -161,7 +161,7 @@ export interface Survey {
   readonly moreErrors: boolean;
 }
 
-/** What happens while a drop is surveyed; each is awaited. */
+/** Callbacks while a drop is surveyed; each is awaited. */
 export interface Surveying {
   /** Receives each piece of the file. */
   keep?(piece: Uint8Array): Promise<void>;

@@ -13,7 +13,7 @@ export const NODE_PREFIX = 0x01;
  */
 export interface Keccak {
   readonly name: KeccakName;
-  /** Of a message of any length; a new array of 32 bytes. */
+  /** Hashes a message of any length into a new array of 32 bytes. */
   keccak256(message: Uint8Array): Uint8Array<ArrayBuffer>;
   /**
    * One level of a tree: `output[i] = keccak256(0x01 ‖ input[i])`, i < count.
@@ -23,7 +23,7 @@ export interface Keccak {
    */
   hashPairs(input: Uint8Array, output: Uint8Array, count: number): void;
   /**
-   * Of many messages in one buffer, one after the other.
+   * Hashes many messages that lie in one buffer, one after the other.
    *
    * @param input - message i is `input[ends[i - 1] .. ends[i])`; the first one starts at 0
    * @param ends - end offsets, ascending or equal

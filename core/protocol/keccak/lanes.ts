@@ -30,7 +30,7 @@ export interface LaneKind {
   shrU(value: Code, bits: number): Code;
   /** Rotates towards the high bits, 0 to 63. */
   rotl(value: Code, bits: number, scratch: Place): Code;
-  /** The same 64 bits in every state. */
+  /** Puts 64 bits into every state. */
   splat(value: Code): Code;
   /** {@link splat} of 8 bytes in memory. */
   splatFrom(address: Code, offset?: number): Code;

@@ -60,14 +60,14 @@ class Jobs extends AnsweringThread<KzgJob, KzgAnswer> {
  * job, for which it computes a second or two. It works on one job after the other, and never keeps
  * the process alive when idle.
  *
- * Whoever proves many blobs by cells makes tables that pay: 100 MB, kept until it closes.
+ * Cell proofs build 100 MB of tables, kept until it closes; they are worth it for many blobs.
  *
  * It checks its trusted setup with a blob whose commitment is known. A job rejects with
  * `kzg_unavailable` when the library has no native code for this platform, or another setup, or
  * when its thread dies under the job twice. The next job starts a new thread.
  *
  * @example
- * // One thread for the engine and the chain. Whoever opens it closes it, after both.
+ * // One thread for the engine and the chain. Its opener closes it, after both.
  * const kzg = new KzgThread();
  * const engine = await openEngine({ ...options, kzg });
  * const l1 = await connectL1({ rpc, contract, account, finality, kzg });

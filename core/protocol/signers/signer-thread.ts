@@ -39,7 +39,7 @@ export class SignerThread extends HelperThread<readonly Signed[], Signers> {
     );
   }
 
-  /** As `transferSigner`. Rejects with `engine_closed`. */
+  /** Runs `transferSigner` on the thread. Rejects with `engine_closed`. */
   async recover(digest: Hash, signature: Hex): Promise<Address | null> {
     this.requireOpen();
     if (!SIGNATURE.test(signature)) return null;

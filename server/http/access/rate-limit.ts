@@ -19,7 +19,7 @@ export interface RateLimits {
   readonly publicReads: Quota;
 }
 
-/** As many keys of an application can use their whole limit at the same time. */
+/** An application's limit lets this many of its keys use their whole limit at the same time. */
 const KEYS_AT_ONCE = 4;
 
 export const DEFAULT_RATE_LIMITS: RateLimits = {

@@ -11,7 +11,7 @@ const SIGN_IN_SECONDS = 15 * 60;
 const RANDOM_DIGITS = 16;
 
 const TYPE = "owner+jwt";
-/** What people of teams sign; the engine keeps their sign-ins. */
+/** People of teams sign this; the engine keeps their sign-ins. */
 export const TO_CONSOLE = "Sign in to the console. This sends no transaction and costs nothing.";
 const OWNERS =
   "Sign in to see your vaults and their withdrawals. This sends no transaction and costs nothing.";

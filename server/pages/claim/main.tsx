@@ -92,7 +92,7 @@ async function readMetadata({
   return own ?? metadataAt(path);
 }
 
-/** What the link gives. The application, which gave the link, also chose the image. */
+/** Shows the token. The application, which gave the link, also chose the image. */
 function Token({ claim }: { claim: PublicClaimLink }) {
   const { asset, tokenId, amount, quantity, expiresAt, status, ownerAddress } = claim;
   const metadata = ui.useLoad(() => readMetadata(claim), asset.assetId).value ?? {};

@@ -58,7 +58,7 @@ const OF_ALL: readonly Entry[] = [
 /** Pages that only those see who have the right of the same name. */
 const RIGHTS: readonly string[] = ["mint", "webhooks"];
 
-/** What stands under the titles. */
+/** A paragraph under each title. */
 const LEADS: Readonly<Record<string, string>> = {
   keys: "Programs mint with a key. To rotate: create a key, switch your programs to it, then revoke the old one.",
   assets: "Token contracts that your application can enable. It mints those that are enabled.",

@@ -208,7 +208,7 @@ export const STATUSES = [
   "failed",
 ] as const;
 
-/** What a path of the API says. It is read again every few seconds. */
+/** Shows the answer of a path of the API, and reads it again every few seconds. */
 export function Live<T>({
   path,
   children,

@@ -11,7 +11,7 @@ import { grouped } from "../shared/format.ts";
 import { call } from "./api.ts";
 import * as ui from "./parts.tsx";
 
-// What an application's programs have: keys, and webhooks.
+// An application's programs have keys and webhooks.
 
 const SCOPES = {
   mint: "mint",

@@ -71,8 +71,8 @@ const EVENTS: readonly ui.Column<Event>[] = [
 const NOBODY = `0x${"00".repeat(20)}`;
 
 /**
- * What happened to the vault, and before to those that transfers made it of; newest first, by the
- * first pages of each vault's transactions.
+ * The events of a vault, and earlier ones of the vaults that transfers made it of, newest first.
+ * Reads only the first pages of each vault's transactions.
  */
 async function eventsOf(vaultId: string, { before, after }: VaultHistory, pages: number) {
   const vaults = [vaultId, ...before.map((step) => step.vaultId)];
@@ -282,8 +282,8 @@ const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 const REFERENCE = /^.{0,64}$/s;
 
 /**
- * What a text of some form can name, with the path of the API that tells, and the page. `*` stands
- * for the text.
+ * Each form of text can name one kind of thing. The path of the API tells whether it does, and the
+ * page shows it; `*` stands for the text.
  */
 const LOOKUPS: readonly (readonly [form: RegExp, kind: string, path: string, page: string])[] = [
   [ADDRESS, "Owner", "/api/v1/users?limit=1&ownerAddress=*", "users/*"],

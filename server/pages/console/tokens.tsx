@@ -45,7 +45,7 @@ export function amountText(units: Units, asset: Asset | undefined): string {
   return asset?.standard === "erc721" ? token : `${whole} × ${token}`;
 }
 
-/** The same, as a link to the page of the token. */
+/** Links an amount to the page of its token. */
 export function Worth({ of, isRest = false }: { of: Units; isRest?: boolean }) {
   const asset = useAsset(of.assetId);
   const path = of.tokenId === null ? of.assetId : `${of.assetId}/${of.tokenId}`;

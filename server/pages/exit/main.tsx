@@ -23,7 +23,7 @@ import {
 /** Kits of one owner and one contract. */
 type Kits = readonly [ExitKit, ...(readonly ExitKit[])];
 
-/** What the contract has said of the kits, through one wallet. */
+/** The contract's answers about the kits, through one wallet. */
 interface Connection {
   readonly wallet: Wallet;
   readonly checked: ReadonlyMap<ExitKit, Checked>;

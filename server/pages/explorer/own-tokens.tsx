@@ -58,7 +58,7 @@ function Tokens({ signedIn, vaults, isWhole }: TokensProps) {
   const [question, setQuestion] = useState<{ readonly to: Hex | null } | null>(null);
   const [, redraw] = useReducer((drawn: number) => drawn + 1, 0);
   const { told, selected, given } = useRef({
-    /** What acts have said of tokens, and when the server last knew something new of each. */
+    /** Standings that acts have told, and when the server last knew something new of each token. */
     told: new Map<bigint, Standing & { readonly since: string }>(),
     selected: new Set<bigint>(),
     given: new Map() as acts.Act["given"],
@@ -74,7 +74,7 @@ function Tokens({ signedIn, vaults, isWhole }: TokensProps) {
   const act: acts.Act = { signedIn, vaults: chosen, given, change: set };
   useEffect(() => void acts.followGiven(act, vaults).catch(() => undefined), [vaults]);
 
-  /** What an act has said counts until the server knows more. */
+  /** The word of an act counts until the server knows more. */
   function standingOf(vault: OwnVault): Standing {
     const said = told.get(vault.vaultId);
     const isKnown = isGone(vault) || (said?.kind !== "spent" && said?.since !== vault.updatedAt);

@@ -5,7 +5,7 @@ import { Amount } from "../shared/tokens.tsx";
 import { type OwnVault, readOwnVaults, type SignedIn } from "./api.ts";
 import { fateOf } from "./transfer-view.tsx";
 
-// What the server tells of the owner's vaults, and how the page says it.
+// The owner's vaults as the server has them, and the words in which the page shows them.
 
 /** Milliseconds between two reads, while something is on its way and while nothing is. */
 const HASTY_MS = 2_000;
@@ -52,11 +52,13 @@ export function isGone({ standing }: OwnVault): boolean {
 
 export interface Standing {
   readonly text: ComponentChildren;
-  /** What can be selected, what is on its way, and what has come to its end. */
+  /**
+   * `ready` can be selected, `waiting` is on its way, `spent` and `failed` have come to their end.
+   */
   readonly kind: "ready" | "waiting" | "spent" | "failed";
 }
 
-/** What the page says of a withdrawal on its way, by the operator's status, and of a paid one. */
+/** Sentences for a withdrawal on its way, by the operator's status, and for a paid one. */
 export const ON_THE_WAY: Readonly<Record<string, string>> = {
   accepted: "Accepted. It waits for its batch and its turn.",
   submitted: "Sent to L1.",

@@ -13,7 +13,7 @@ import { ON_THE_WAY, PAID, type Standing } from "./own-vaults.tsx";
 import { settings, settlement } from "./source.tsx";
 import { fateOf } from "./transfer-view.tsx";
 
-// What an owner does with its tokens by its wallet: withdrawals, gifts and redemptions.
+// An owner acts on its tokens by its wallet: withdrawals, gifts and redemptions.
 
 /** An act of an owner on some of its vaults. */
 export interface Act {
@@ -153,7 +153,7 @@ interface QuestionProps {
   onCancel: () => void;
 }
 
-/** What the owner reads before the wallet asks. */
+/** The owner reads this before the wallet asks. */
 export function Question({ vaults, to, onSign, onCancel }: QuestionProps) {
   return (
     <fieldset class="notice" aria-label="What you sign">
@@ -208,7 +208,7 @@ export async function giveAway(
     const { chainId } = await settlement();
     const check = () => requireTransfers(prepared, transfers);
     const signature = await signAsked(signedIn, "transfer", prepared, chainId, check);
-    // What was signed is what is sent.
+    // The server gets exactly the message that was signed.
     const signed = { ...prepared.typedData.message, signature };
     const sent = await jsonAsOwner<client.OwnersTransfer>(signedIn, "/owner/v1/transfers", signed);
     for (const { vaultId } of some) {

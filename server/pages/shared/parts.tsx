@@ -8,7 +8,7 @@ import {
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { brief, sentenceOf } from "./format.ts";
 
-/** What loads: its value, its failure, or neither yet. */
+/** A load has a value, a failure, or neither yet. */
 type Loaded<T> = ReturnType<typeof useLoad<T>>;
 
 /** A load that has run for longer may never end: its connection can be lost. */
@@ -148,7 +148,7 @@ export function Later({ load }: { load: () => Promise<ComponentChildren> }) {
   return <Shown of={useLoad(load, null)}>{(content) => content}</Shown>;
 }
 
-/** What `Later` shows, once a click on the button has asked for it. */
+/** Shows a `Later` once a click on the button has asked for it. */
 export function OnDemand({ text, load }: { text: string } & Parameters<typeof Later>[0]) {
   const [asked, setAsked] = useState(false);
   return asked ? <Later load={load} /> : <Button onClick={() => setAsked(true)} text={text} />;
@@ -184,7 +184,7 @@ export function Shown<T>({
   return <>{children(of.value)}</>;
 }
 
-/** What a form does with its fields when it is sent; the page stays. */
+/** Hands a sent form's fields to `send`; the page stays. */
 export function onSent(send: (fields: FormData, form: HTMLFormElement) => unknown) {
   return (event: SubmitEvent) => {
     event.preventDefault();

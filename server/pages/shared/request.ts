@@ -16,7 +16,7 @@ interface Sent {
   readonly method?: string;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Of the body; default JSON. */
+  /** The body's media type; default JSON. */
   readonly type?: string;
 }
 
@@ -49,7 +49,7 @@ export async function request(
   throw new Problem(code, first ? `${name && `${name}: `}${first.detail}` : said, seconds);
 }
 
-/** The same, with null for what does not exist or is no such id. */
+/** Resolves with null when the answer is that the thing does not exist, or that the id is none. */
 export async function orNull<T>(asked: Promise<T>): Promise<T | null> {
   try {
     return await asked;

@@ -16,7 +16,7 @@ type Vault = Pick<VaultContent, "vaultId" | "chainId" | "assetType" | "blob"> & 
 
 const known = new Map<string, Promise<Metadata | null>>();
 
-/** What the token in a vault is called and looks like; null when it has no metadata. */
+/** The name and look of the token in a vault; null when it has no metadata. */
 export function readMetadata({
   vaultId,
   chainId,
@@ -40,7 +40,7 @@ export async function metadataAt(path: string): Promise<Metadata | null> {
   return orNull(request(path).then((answer) => answer.json()));
 }
 
-/** The same in a component. The vault is shown without it too. */
+/** Reads a vault's metadata for a component. The vault is shown without it too. */
 export function useMetadata(vault: Vault): Metadata {
   return useLoad(() => readMetadata(vault), vault.unsealedAsset ?? vault.vaultId).value ?? {};
 }

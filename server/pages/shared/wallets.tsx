@@ -43,7 +43,7 @@ export function wallets(): readonly Wallet[] {
   return ethereum === undefined ? [] : [{ name: "your wallet", provider: ethereum }];
 }
 
-/** The same, as they announce themselves to a page that is shown. */
+/** The {@link wallets}; the component is drawn again when another one announces itself. */
 export function useWallets(): readonly Wallet[] {
   const [, redraw] = useReducer((count: number) => count + 1, 0);
   useEffect(() => {

@@ -14,8 +14,8 @@ export type ExitKit = exit.ExitKit;
 export type Outcome = Pick<exit.VaultExit, "vaultId" | "txHash" | "refusal">;
 
 /**
- * What the contract says of a kit, by its owner's wallet: the units that are left, and its token's
- * names.
+ * The contract's answer on a kit, through its owner's wallet: the units that are left, and its
+ * token's names.
  */
 export type Checked = Awaited<ReturnType<typeof check>>;
 
@@ -29,10 +29,10 @@ export async function check(provider: Provider, address: `0x${string}`, kit: Exi
   return { left: quantity, ...(await names(provider, kit)) };
 }
 
-/** What a contract may say of itself, without filling the page. */
+/** A contract's own name must not fill the page. */
 const MOST_CHARACTERS = 60;
 
-/** What the token's contract says of itself; null where it says nothing. */
+/** The token contract's name, symbol and decimals; null where it says nothing. */
 async function names(provider: Provider, { token }: ExitKit) {
   const client = createClient({ transport: custom(provider) });
   const at = { abi: erc20Abi, address: token.address } as const;

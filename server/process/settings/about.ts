@@ -1,4 +1,4 @@
-// What `--help` and docs/configuration.md say of settings.
+// `--help` and docs/configuration.md describe settings in these words.
 
 export const ABOUT = {
   MINTMARK_STORE:

@@ -13,7 +13,7 @@ export class ConfigError extends Error {
   readonly code = "validation_failed";
 }
 
-/** What commands read besides settings. A shell often exports it for all of them. */
+/** Commands read these besides settings. A shell often exports them for all commands. */
 const OF_COMMANDS =
   /^MINTMARK_(?:CONFIG|URL|API_KEY|(?:OPERATOR|REGISTRAR|DEPLOYER|MEMBER|ISSUER|WATCHER|RELAY|OWNER|PAYER|SESSION)_(?:KEY|KEYSTORE|PASSWORD_FILE|SIGNER))$/;
 
@@ -74,7 +74,7 @@ export function readSettings<S extends z.ZodType>(
   return result.data;
 }
 
-/** What a refused text is, before the sentence that says what to give. */
+/** Describes a refused text, before the sentence that says what to give. */
 function stateOf(text: string | undefined): string {
   if (text === undefined) return "missing. ";
   if (text === "") return "empty. Remove it, or give a value. ";

@@ -251,7 +251,7 @@ export const settings = variables.superRefine(
   { when: ({ value }) => typeof value === "object" },
 );
 
-/** What opens a store, for the operator's commands. */
+/** The operator's commands open a store with these. */
 export const storeSettings = variables.pick({
   MINTMARK_STORE: true,
   MINTMARK_ENVIRONMENT: true,

@@ -120,7 +120,7 @@ interface Description<S extends z.ZodType = z.ZodType> {
    * validated.
    */
   readonly cost?: (body: unknown) => number;
-  /** What a person's role must allow; default `read`. */
+  /** The right that a person's role must have; default `read`. */
   readonly right?: core.Right;
   /** The engine keeps the idempotency keys of this route in its store. */
   readonly keysInStore?: true;
@@ -166,8 +166,8 @@ export interface Endpoint extends Description, Inputs<z.ZodType, z.ZodType, z.Zo
 
 type Given<S> = S extends z.ZodType ? z.output<S> : undefined;
 /**
- * What a handler gives: an object of the core that the answer's schema can show, or what goes out
- * as it is.
+ * A handler returns an object of the core that the answer's schema can show, or something that goes
+ * out as it is.
  */
 type Answer<S extends z.ZodType> =
   | Shown<z.output<S>>
@@ -280,7 +280,7 @@ export function errorsOf({
   errors = [],
 }: Endpoint): readonly Code[] {
   const codes = new Set<Code>([...ANY_ROUTE, ...errors]);
-  // What an id of the path names may not exist: `{userId}` brings `user_not_found`.
+  // A thing that an id of the path names may not exist: `{userId}` brings `user_not_found`.
   const absent = [...path.matchAll(/\{(\w+)Id\}/g)].map(([, name]) => `${name}_not_found` as Code);
   for (const code of absent) if (code in STATUS_OF) codes.add(code);
   if (query instanceof z.ZodObject && "cursor" in query.shape) codes.add("cursor_invalid");
@@ -380,7 +380,7 @@ function inputs(
 }
 
 /**
- * What a schema makes of a value; adds what it refuses to `issues`, with pointers that begin with
+ * Parses a value with a schema. Adds each refusal to `issues`, with pointers that begin with
  * `prefix`.
  */
 export function check(

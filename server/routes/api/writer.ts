@@ -1,8 +1,8 @@
 import { z } from "zod";
 
 /**
- * What a response schema can show of the core: a whole number may be a bigint, and a time is
- * milliseconds.
+ * A response schema can show these values of the core: a whole number may be a bigint, and a time
+ * is milliseconds.
  */
 export type Shown<T> = T extends string
   ? string extends T
