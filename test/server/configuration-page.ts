@@ -23,11 +23,12 @@ export async function configurationPage(): Promise<string> {
     "",
     "## Metrics",
     "",
-    "With `MINTMARK_METRICS_PORT`, `GET /metrics` on a port of its own answers in Prometheus' form. It also has what Node",
-    "measures of itself: `process_…` and `nodejs_…`, with the event loop's lag.",
+    "With `MINTMARK_METRICS_PORT`, `GET /metrics` on a port of its own answers in Prometheus' form, with what Node measures",
+    "of itself: `process_…` and `nodejs_…`. Names in `_total` are counters, `mintmark_http_request_seconds` is a histogram,",
+    "all others are gauges.",
     "",
-    "| Name | Kind | Labels | Meaning |",
-    "| --- | --- | --- | --- |",
+    "| Name, labels | Meaning |",
+    "| --- | --- |",
     ...(await metricRows()),
   ].join("\n")}\n`;
 }
@@ -58,12 +59,10 @@ async function metricRows(): Promise<string[]> {
   metrics.close();
   return all
     .filter(({ name }) => name.startsWith("mintmark_"))
-    .map(
-      ({ name, type, help }) => `| \`${name}\` | ${type} | ${labelsOf(metrics, name)} | ${help} |`,
-    );
+    .map(({ name, help }) => `| \`${name}${labelsOf(metrics, name)}\` | ${help} |`);
 }
 
 function labelsOf({ registry }: Metrics, name: string): string {
   const { labelNames = [] } = registry.getSingleMetric(name) as { labelNames?: readonly string[] };
-  return labelNames.map((label) => `\`${label}\``).join(" ");
+  return labelNames.length === 0 ? "" : `{${labelNames.join(",")}}`;
 }
