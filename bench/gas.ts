@@ -1,21 +1,23 @@
 /**
- * Measures gas: `npm run gas` prints tables and writes docs/gas.md, `npm run gas -- --json` prints
- * JSON and writes nothing. A missed target is shown, but is no failure of the command.
+ * Measures gas: `npm run gas` prints tables and writes docs/gas.md and its figures in
+ * other pages, `npm run gas -- --json` prints JSON and writes nothing. A missed target is
+ * shown, but is no failure of the command.
  */
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import hre from "hardhat";
 import { answerHelp } from "../scripts/cli/errors.ts";
 import { blobSection, rollupSection, validiumSection } from "./gas/commits.ts";
 import { deploymentSection, plainSection } from "./gas/deployments.ts";
 import { mirrorSection } from "./gas/mirror.ts";
-import { asMarkdown } from "./gas/report.ts";
+import { asMarkdown, withFigures } from "./gas/report.ts";
 import { transferSection } from "./gas/transfers.ts";
 import { openingSection, withdrawalSection } from "./gas/withdrawals.ts";
 
 answerHelp(
-  "Usage: npm run gas [-- --json]\n\nMeasures gas and writes docs/gas.md; with --json only prints it.\n",
+  "Usage: npm run gas [-- --json]\n\nMeasures gas and writes docs/gas.md, and its figures in other pages; with --json only prints it.\n",
 );
 const TARGET = new URL("../docs/gas.md", import.meta.url);
+const QUOTING = ["../docs/security.md", "../docs/scaling.md"];
 const [option, ...others] = process.argv.slice(2);
 if (others.length > 0 || (option !== undefined && option !== "--json")) {
   process.stderr.write("usage: npm run gas [-- --json]\n");
@@ -42,5 +44,9 @@ if (option === "--json") {
 } else {
   const text = asMarkdown(sections);
   await writeFile(TARGET, text);
-  process.stdout.write(`${text}\nwrote docs/gas.md\n`);
+  for (const path of QUOTING) {
+    const page = new URL(path, import.meta.url);
+    await writeFile(page, withFigures(await readFile(page, "utf8"), text));
+  }
+  process.stdout.write(`${text}\nwrote docs/gas.md, and its figures in other pages\n`);
 }

@@ -29,7 +29,7 @@ const BINARY = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;
 
 /** A decoder of what others made. */
 interface Decoder {
-  /** What it reads, or what it refuses rightly. */
+  /** Bytes that it reads, or that it refuses rightly. */
   readonly seeds: readonly Bytes[];
   /** Throws what it refuses. Its answer is compared with the naive twin's, where there is one. */
   read(bytes: Bytes): unknown;

@@ -121,7 +121,7 @@ describe("the examples, run as their reader runs them", () => {
     }
 
     /**
-     * What a reader's shell prints after commands with the reader's own values, of which a guide
+     * A reader's shell prints this after commands with the reader's own values, of which a guide
      * leaves out `…`.
      */
     async function pasted(commands: string, values: Record<string, string>): Promise<string> {

@@ -70,7 +70,7 @@ const TOO_WIDE = {
   plan: () => refused([-32600, "eth_getLogs is limited to a 10 block range on this plan"]),
 } as const;
 
-/** What is wrong with a node. Without any of these it answers as the chain does. */
+/** Faults of a node. Without any of these it answers as the chain does. */
 export interface NodeFaults {
   /** Cuts every connection. */
   readonly down?: boolean;
@@ -100,7 +100,7 @@ export interface NodeFaults {
   readonly otherChain?: { readonly request: Request };
 }
 
-/** What goes wrong with a request, once in a number of them. */
+/** A fault of one request in a number of them. */
 export type NodeFault = "refused" | "lostAnswer" | "sentTwice" | "dropped" | "down";
 
 type Call = { readonly method: string; readonly params?: readonly unknown[] };

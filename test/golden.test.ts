@@ -137,7 +137,7 @@ describe("the golden stores", () => {
 });
 
 describe("a store goes from one format to the next in one atomic step", () => {
-  /** Of the made-up next version: what its run prints, or the signal that ended it. */
+  /** Runs the made-up next version. Returns what it prints, or the signal that ended it. */
   async function next(store: string, moment: string, backup?: string): Promise<unknown> {
     const { applicationId } = valueFrom<{ applicationId: Uuid }>(await read("seen.json"));
     const args = [
@@ -159,7 +159,7 @@ describe("a store goes from one format to the next in one atomic step", () => {
         .sort()
         .map(async (name) => [name, await readFile(join(store, name), "hex")]),
     );
-  /** Of all users, the share for whom the step has written its record. */
+  /** The share of all users for whom the step has written its record. */
   async function written(store: string): Promise<number> {
     await using level = new Level<Buffer, Buffer>(store, {
       keyEncoding: "buffer",

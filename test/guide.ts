@@ -10,8 +10,7 @@ const ROOT = fileURLToPath(new URL("../", import.meta.url));
 export interface Step {
   readonly commands: string;
   /**
-   * What the guide says that they print, where each `…` stands for any text; null when it says
-   * nothing.
+   * The output that the guide shows, where each `…` stands for any text; null when it shows none.
    */
   readonly printed: string | null;
 }

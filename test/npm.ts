@@ -53,7 +53,7 @@ export class Npm implements AsyncDisposable {
     });
   }
 
-  /** What it printed, as JSON, once it has ended well. */
+  /** Its output, as JSON, once it has ended well. */
   // biome-ignore lint/suspicious/noExplicitAny: whatever the command answered.
   async json(): Promise<any> {
     expect(await this.ended, this.#said).toBe(0);

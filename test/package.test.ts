@@ -20,7 +20,7 @@ function readmeExample(): string {
   return code;
 }
 
-/** What the client's types promise: each line below a ts-expect-error must not compile. */
+/** The client's types promise this: each line below a ts-expect-error must not compile. */
 const CLIENT_TYPES = `
 import { createClient, mint, type Vault } from "mintmark/client";
 

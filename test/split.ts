@@ -1,5 +1,6 @@
 /**
- * What `npm test` leaves out, since it takes long. Of pages and of processes `npm test` runs one.
+ * `npm test` leaves these out, since they take long. It runs one test of pages and one of
+ * processes.
  */
 const LONG = {
   "pages in a browser": ["test/browser/!(claim).test.ts"],
@@ -26,7 +27,7 @@ const LONG = {
 };
 const rest = Object.values(LONG).flat();
 
-/** What `npm run test:heavy` runs: CI would take longer than 15 minutes with it. */
+/** `npm run test:heavy` runs these: CI would take longer than 15 minutes with them. */
 export const HEAVY = [
   "test/heavy/**/*.test.ts",
   "test/contracts/compiled.test.ts",
@@ -41,7 +42,7 @@ export const QUICK = {
   exclude: [...HEAVY, ...rest],
 };
 
-/** What `npm run test:all` adds to them. */
+/** `npm run test:all` adds these. */
 export const REST = { name: "rest", include: rest, exclude: HEAVY };
 
 /** Says what a run of these projects left out. Empty for the heavy tests, which are no project. */

@@ -44,6 +44,36 @@ ${parts.join("\n\n")}
 `;
 }
 
+/** A figure in another page: a link whose title names the section's column and row. */
+const FIGURE = /\[[\d,]+\]\(gas\.md#([a-z0-9-]+)\s"([^":]+): ([^"]+)"\)/g;
+
+/**
+ * Writes the figures of docs/gas.md into the links to them that another page has.
+ *
+ * @param page - its Markdown, with links like `[0](gas.md#transfers "transaction: one transfer")`
+ * @param gasPage - the Markdown of docs/gas.md
+ * @throws Error for a link that names no figure
+ */
+export function withFigures(page: string, gasPage: string): string {
+  return page.replace(FIGURE, (link: string, anchor: string, column: string, label: string) => {
+    const section = gasPage.split(/^## /m).find((text) => anchorOf(text) === anchor) ?? "";
+    const rows = section.split("\n").filter((line) => line.startsWith("|"));
+    const [head = [], ...others] = rows.map((line) => line.split("|").map((cell) => cell.trim()));
+    const row = others.find((cells) => cells[1] === label);
+    const figure = row?.[head.indexOf(column)];
+    if (figure === undefined) throw new Error(`docs/gas.md has no figure for ${link}`);
+    return link.replace(/[\d,]+/, figure);
+  });
+}
+
+function anchorOf(section: string): string {
+  const [title = ""] = section.split("\n");
+  return title
+    .toLowerCase()
+    .replace(/[^a-z0-9 -]/g, "")
+    .replaceAll(" ", "-");
+}
+
 function table({ unit, measurements }: Section): string {
   const hasAims = measurements.some(({ aim }) => aim !== null);
   const head = ["", "transaction", `gas per ${unit}`, ...(hasAims ? ["aim", ""] : [])];

@@ -13,7 +13,7 @@ export function openArchive(
   return Archive.open({ store, l1 });
 }
 
-/** What a rebuild of a world's chain needs, up to its newest block. */
+/** A rebuild of a world's chain needs this, up to its newest block. */
 export async function chainOf({ l1, chain }: World) {
   return { l1, fromBlock: chain.settlement.deployedAtBlock, toBlock: await l1.blockNumber() };
 }

@@ -88,7 +88,7 @@ test("concurrent requests to a mirror's source share one read of its chain", asy
   const history = new SourceHistory(l1, world.chain.settlement.deployedAtBlock);
   await Promise.all(Array.from({ length: 50 }, () => history.follow()));
   expect([looks, history.newest.countRollup]).toEqual([1, 1]);
-  // Whoever asks later is told of what came meanwhile.
+  // A later caller is told of what came meanwhile.
   await commit();
   await history.follow();
   expect(history.newest.countRollup).toBe(2);

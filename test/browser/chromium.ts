@@ -99,7 +99,7 @@ export async function addWallet(
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** What axe-core finds wrong on a page, as `rule: element`. */
+/** The faults that axe-core finds on a page, as `rule: element`. */
 export async function axeFaults(page: Page): Promise<string[]> {
   await page.evaluate(AXE);
   return page.evaluate(async () => {

@@ -73,11 +73,11 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
   async function open(page: Page, name: string) {
     await page.getByRole("navigation").getByRole("link", { name, exact: true }).click();
     await page.getByRole("heading", { level: 1, name }).waitFor();
-    // What the page loads is part of what is looked at.
+    // The loaded parts of the page are looked at, too.
     await page.getByText("Loading…").first().waitFor({ state: "detached" });
   }
 
-  /** What is wider than its place: the page itself, or tables. */
+  /** Parts that are wider than their place: the page itself, or tables. */
   function cutParts(page: Page): Promise<string[]> {
     const wide = "each => each.scrollWidth > each.clientWidth";
     const places = 'document.querySelectorAll("html, .table")';
@@ -310,7 +310,7 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
       page.getByRole("button", { name: "Result" }).click(),
     ]);
     expect((await readFile(await download.path(), "utf8")).trim().split("\n")).toHaveLength(500);
-    // The same file again is the same drop.
+    // A repeated file is no second drop.
     await upload();
     await expect.poll(() => page.getByRole("row").count()).toBe(2);
 
@@ -396,7 +396,7 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     await filters.getByLabel("Names and images").selectOption("shown");
     await rows.getByRole("img", { name: HOSTILE, exact: true }).waitFor();
     await rows.filter({ hasText: "Token 2" }).locator(".picture.none").waitFor();
-    // What was typed stays, also in the address.
+    // Typed text stays, also in the address.
     await page.reload();
     await rows.first().waitFor();
     expect(await filters.getByLabel("Owner").inputValue()).toBe(ownerAddress);

@@ -66,7 +66,7 @@ describe.skipIf(!hasChromium)("the explorer, in Chromium", () => {
     expect(await tab.locator(".verdict").innerText()).toContain(
       "The check used the operator's node",
     );
-    // What L1 knows of the token is asked for after the verdict.
+    // L1 is asked about the token after the verdict.
     await tab.getByText("0 of 1").waitFor();
     expect(problems).toEqual([]);
     expect([...origins].toSorted()).toEqual(

@@ -11,7 +11,7 @@ describe.skipIf(!hasChromium)("the guide, built and served", () => {
   const stack = new AsyncDisposableStack();
 
   beforeAll(async () => {
-    // As `npm start` does it.
+    // `npm start` builds the guide and serves it in this way.
     await buildGuide();
     const engine = await openTest(memory());
     stack.defer(() => engine.close());

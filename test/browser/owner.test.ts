@@ -614,7 +614,7 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
     expect(await tab.locator("img").first().getAttribute("referrerpolicy")).toBe("no-referrer");
     expect(await axeFaults(tab)).toEqual([]);
     expect(problems).toEqual([]);
-    // Of an ERC-20 the page says how many tokens the units are.
+    // The page says how many tokens the units of an ERC-20 are.
     const gems =
       sandbox.description.assets.find(({ standard }) => standard === "erc20")?.assetId ?? "";
     const mints = [
@@ -631,7 +631,7 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
     const { tab: later } = await signIn([stub()], SHAPES[0]);
     const card = later.locator("li.token").filter({ hasText: "Loyalty Points" });
     await card.locator("bdi").getByText("12.5 PTS").waitFor();
-    // What only experts read is folded away.
+    // Details that only experts read are folded away.
     expect(await card.getByText("12,500,000,000").isVisible()).toBe(false);
     await card.getByText("Details").click();
     await card.getByText("12,500,000,000").waitFor();

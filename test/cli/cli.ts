@@ -7,7 +7,7 @@ import type { PortalIdentity } from "../../core/ports.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { runCli } from "../../scripts/commands/program.ts";
 
-/** What `npm run server` gives to node. */
+/** `npm run server` gives these to node. */
 export const SERVER: readonly string[] = packageJson.scripts.server.split(" ").slice(2);
 
 const ROOT = new URL("../../", import.meta.url).pathname;
@@ -23,7 +23,7 @@ export interface Ended {
 
 type Settings = Readonly<Record<string, string>>;
 
-/** What a shell passes on, without settings of this project that it may hold. */
+/** A shell's environment without settings of this project that it may hold. */
 export function cleanEnvironment(settings: Settings = {}): NodeJS.ProcessEnv {
   const rest = Object.entries(process.env).filter(([name]) => !name.startsWith("MINTMARK_"));
   return { ...Object.fromEntries(rest), ...settings };

@@ -309,7 +309,7 @@ describe("on a store that no server has open", () => {
 });
 
 describe("completion", () => {
-  /** What bash offers where the last word is completed. */
+  /** Bash's offers where the last word is completed. */
   async function offered(...words: readonly string[]): Promise<string[]> {
     const { stdout } = await mintmark(["completion", "bash"]);
     const line = ["mintmark", ...words].map((word) => `'${word}'`).join(" ");
@@ -339,7 +339,7 @@ describe("completion", () => {
 });
 
 const ROOT = new URL("../../", import.meta.url).pathname;
-/** What node runs for each npm script. */
+/** Node's command for each npm script. */
 const OURS = Object.entries(packageJson.scripts).filter(([, command]) =>
   /^(?:exec )?node /.test(command),
 );

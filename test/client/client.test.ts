@@ -24,7 +24,7 @@ describe("the client", () => {
   let baseUrl: string;
   let client: MintmarkClient;
   const attempts: Request[] = [];
-  /** What the next attempts meet instead of, or after, the server. */
+  /** The next attempts meet these instead of, or after, the server. */
   const faults: ((request: Request) => Promise<Response>)[] = [];
 
   beforeEach(async () => {

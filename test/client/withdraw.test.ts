@@ -26,7 +26,7 @@ describe("withdrawing through the client, on the sandbox's chain", () => {
   let sandbox: Sandbox;
   let client: MintmarkClient;
   let vaultIds: string[];
-  /** By index, of the tokens 1 to 7. */
+  /** The vaults of the tokens 1 to 7, by index. */
   const vault = (index: number) => vaultIds[index] ?? "";
 
   beforeAll(async () => {

@@ -41,7 +41,7 @@ const open = (shard: string, keys: readonly Uint8Array[] = [KEY]) =>
 const texts = async (journal: Journal, from: number) =>
   (await all(journal.read(from))).map((entry) => Buffer.from(entry).toString());
 
-/** As if a standby of PostgreSQL that lacked the newest entry had become the primary. */
+/** Acts as if a standby of PostgreSQL that lacked the newest entry had become the primary. */
 async function loseLast(shard: string, last: number): Promise<void> {
   const before = `select hash from mintmark_journal where shard = '${shard}' and position = ${last - 1}`;
   await database.primary.query(
@@ -112,7 +112,7 @@ describe("the journal on PostgreSQL", () => {
     const first = await one.lead(server("one"), 400);
     await one.append(0, [Buffer.from("of one")]);
     expect(await two.lead(server("two"), 400)).toBeNull();
-    // As if its server had stood still for longer than that.
+    // The lease ends at once, as if its server had stood still for longer than that.
     const takeOver = async () => {
       await database.primary.query(
         `update mintmark_shard set lease_until = '-infinity' where id = '${shard}'`,
@@ -180,8 +180,8 @@ describe("the journal on PostgreSQL", () => {
       database.primary.query("select 1 from pg_stat_activity where wait_event = 'SyncRep'");
     try {
       await expect.poll(waiting).not.toEqual([]);
-      // As a manager of PostgreSQL does whose standbys are gone. It ends the waits, in success and
-      // without a warning.
+      // A manager of PostgreSQL does this when its standbys are gone. It ends the waits, in success
+      // and without a warning.
       await database.primary.query("alter system set synchronous_standby_names = ''");
       await database.primary.query("select pg_reload_conf()");
       await expect.poll(waiting).toEqual([]);
@@ -541,7 +541,7 @@ describe("a cluster", () => {
     };
     const [first, next] = [newShard(), newShard()];
     const entries = await begin(alone, first);
-    // As if it had been interrupted, and then repeated.
+    // An interrupted command is repeated like this.
     expect(await begin(alone, first)).toBe(entries);
     const one = await join(first, "one");
     const minted = await one.engine.mint(

@@ -64,7 +64,7 @@ async function closeBoth(): Promise<void> {
 
 interface ServeOptions {
   readonly shard?: string;
-  /** What the others take for its address; default: what it is. */
+  /** The address that the others know; default: the real one. */
   readonly known?: string;
   readonly leaseMs?: number;
   readonly log?: LogOptions;
@@ -229,7 +229,8 @@ describe("a cluster over HTTP", () => {
   });
 
   test("with a long lease, a standby still serves, and logs that it does not reach its leader", async () => {
-    // As with the default on two machines: the leader's address is the other server's own.
+    // The default address on two machines is wrong like this: the leader's address is the other
+    // server's own.
     const wrong = {
       shard: "wrong-url",
       known: `http://127.0.0.1:${await freePort(0)}`,

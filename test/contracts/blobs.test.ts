@@ -30,7 +30,7 @@ import {
 
 const { fresh } = await openChain();
 const { ELEMENT_BYTES } = blobBatch;
-/** Of a head: form, asset index and owner stand before the place of its continuation. */
+/** A head has form, asset index and owner before the place of its continuation. */
 const HEAD_CONTINUATION = 1 + 1 + 20;
 const text = (characters: string) => new TextEncoder().encode(characters);
 let d: Deployment;
@@ -321,7 +321,7 @@ describe("a vault in blobs", () => {
   it("can be voided as the later one, and can void a later one of calldata", async () => {
     const first = await commitBlobs(d, [card("7")]);
     const second = await commitRollup(d, [card("7")]);
-    // The same blobs once more: two vaults of one token.
+    // A second commit of these blobs makes two vaults of one token.
     const third = await commitBlobs(d, [card("7")]);
     const relayer = d.by("relayer");
     const pair = (a: CommittedBatch, b: CommittedBatch) =>

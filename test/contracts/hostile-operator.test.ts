@@ -88,8 +88,8 @@ interface Place {
 }
 
 /**
- * What an operator can do who has the committee on its side, and the administration meanwhile;
- * someone watches.
+ * Deeds of an operator who has the committee on its side, and the administration meanwhile; someone
+ * watches.
  */
 class Play {
   readonly #d: Deployment;
@@ -190,7 +190,7 @@ class Play {
   }
 
   /**
-   * What the issuer says of a batch, or what an operator makes of it; and the assets for which it
+   * The issuer's consent to a batch, or an operator's forgery of it; and the assets for which it
    * counts.
    */
   #consenting(named: batches.CommittedBatch["assets"], how: number) {
@@ -441,7 +441,7 @@ class Play {
     await this.#refused((calls[which % calls.length] as () => Promise<unknown>)());
   }
 
-  /** What must hold after every sequence. */
+  /** Asserts what must hold after every sequence. */
   async check(): Promise<void> {
     const { state, tokens } = this.#d;
     for (const mode of MODES) {

@@ -206,7 +206,7 @@ describe("importing a batch", () => {
             first: mode === "validium" ? from.countValidium : from.countRollup,
           });
         }
-        // As many steps as the source has runs of one mode.
+        // There are as many steps as the source has runs of one mode.
         expect(steps.length).toBe(modes.filter((mode, i) => mode !== modes[i - 1]).length);
         for (const [sequence, { mode, first, count }] of steps.entries()) {
           for (let n = 0; n < count; n++) {

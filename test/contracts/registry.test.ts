@@ -15,8 +15,8 @@ beforeEach(async () => {
 });
 
 /**
- * What a registration says if not that a token of this chain counts in ones, and reads its blobs as
- * imx.
+ * Changes of a registration that else says: a token of this chain, which counts in ones, and reads
+ * its blobs as imx.
  */
 interface Said {
   readonly chainId?: bigint;
@@ -37,7 +37,7 @@ const ask = (
     ...(said.gas !== undefined && { gas: said.gas }),
   });
 
-/** What the registry keeps of an asset. */
+/** The registry's record of an asset. */
 async function kept({ assetType }: { readonly assetType: Hex }, chainId = HERE) {
   const [standard, token, quantum, scheme, since] = await d.state.read.asset([
     chainId,

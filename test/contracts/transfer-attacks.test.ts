@@ -90,7 +90,7 @@ describe("attacks on transfers", () => {
   /** The errors of the requests, sent by somebody else in one call. */
   const relayed = async (...requests: Request[]) =>
     (await outcome(batchArgs(requests))).failed.map(({ error }) => error);
-  /** The same of a request whose item names this vault, under these lists. */
+  /** The errors of a request whose item names this vault, under these lists. */
   const namedAs = async (asked: Request, tipId: bigint, lists = batchArgs([asked])[1]) => {
     const [[group], , itemGas] = batchArgs([asked]);
     const { items, ...rest } = group as NonNullable<typeof group>;
@@ -172,7 +172,7 @@ describe("attacks on transfers", () => {
     const write = (changed: Hex) => outcome([[{ ...rest, items: changed }], lists, itemGas]);
     for (const text of ["0xffff0000", "0x0000ffff"] as const)
       await expect(write(withLengths(text))).rejects.toThrow("ItemMalformed");
-    // What was the way is read as the item, which fails alone.
+    // The former way is read as the item, which fails alone.
     const { failed } = await write(withLengths("0x00000000"));
     expect(failed.map(({ error }) => error)).toEqual(["ItemMalformed"]);
     const direct = d.state.write.withdrawTransferredItem([SOME_TERMS, 1n, 1n, 0n], d.by("relayer"));

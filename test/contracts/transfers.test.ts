@@ -375,6 +375,27 @@ describe("transfers", () => {
       await isRefuted(card, await moved(ann, give(idOf(card), key(bob).address, 1n)), 1n, 1);
     });
 
+    it("are refuted when a withdrawal came first that leaves no more than they take, and spoil the vault", async () => {
+      const mint = await commitRollup(d, [...coins(10n), ...coins(10n), ...coins(10n)]);
+      const groups = await Promise.all(
+        [6n, 4n, 0n].map((amount, slot) =>
+          signedGroup(d, key(ann), [give(idOf(mint, slot), key(bob).address, amount)]),
+        ),
+      );
+      for (const slot of [0, 1, 2])
+        await d.state.write.withdraw(withdrawArgs(request(mint, slot, { quantity: 4n })), {
+          account: key(ann).address,
+        });
+      const batch = await commitTransfers(d, groups);
+      await isRefuted(mint, batch, 1n);
+      await exits(mint, 0, ann, { refutation: [hopOf(batch, 0)], quantity: 5n });
+      await expect(moved(ann, give(idOf(mint), key(bob).address))).rejects.toThrow("Spent");
+      // What leaves more only makes the change, or the whole rest, smaller.
+      await exits(mint, 1, bob, { hops: [hopOf(batch, 2)], quantity: 4n });
+      await exits(mint, 1, ann, { hops: [hopOf(batch, 3)], quantity: 2n });
+      await exits(mint, 2, bob, { hops: [hopOf(batch, 4)], quantity: 6n });
+    });
+
     it("stay refuted when the owner leaves in parts", async () => {
       const mint = await commitRollup(d, coins(10n));
       const batch = await moved(ann, give(idOf(mint), key(bob).address, 11n));

@@ -58,7 +58,7 @@ async function taken(attempts: Attempts): Promise<string[]> {
   return names;
 }
 
-/** What the contract takes of anyone: it changes nothing for anybody else. */
+/** The contract takes these of anyone: they change nothing for anybody else. */
 const HARMLESS = [
   "sends a batch of withdrawals, which pays nothing",
   "cancels what it has signed itself",
@@ -294,7 +294,7 @@ describe("of what a mirror has accepted", () => {
           path,
         ] as const;
       };
-      // What the source never had: the owner's card once more, of another owner.
+      // The source never had this: the owner's card once more, of another owner.
       const lies = newSource();
       const stolen = await lies.commit("zk-rollup", [cardOf(d, self, "7")]);
       await source.commit("validium", [cardOf(d, self, "7")]);

@@ -9,10 +9,7 @@ import { request, withdrawArgs } from "./fixture/withdrawals.ts";
 
 const { fresh } = await openChain();
 
-/**
- * What a hostile operator and committee can sign into a leaf, and what a withdrawal of it says.
- * Nobody on L1 has seen it before.
- */
+/** A hostile operator and committee can sign such a leaf. L1 first sees it at a withdrawal. */
 describe("a validium leaf that breaks the rules", () => {
   let d: Deployment;
   beforeEach(async () => {

@@ -143,7 +143,7 @@ describe("a batch of withdrawals", () => {
     ]);
     expect(failed.map(({ vaultId, error }) => [vaultId, error]).sort()).toEqual(expected.sort());
     expect(await d.tokens.coin.read.balanceOf([owner])).toBe(20n * COIN_QUANTUM);
-    // What failed can be withdrawn as it should have been.
+    // Vaults whose items failed can be withdrawn as they should have been.
     await d.mature();
     expect((await submit([0, 1, 2, 3, 4, 5, 8].map((slot) => at(slot)))).failed).toEqual([]);
   });

@@ -85,7 +85,7 @@ describe("a list of withdrawals with one signature", () => {
     const list = [0n, 4n].map((withdrawnBefore) => entryOf(vault, withdrawnBefore));
     const [whole] = await listed(d, KEY, [vault], { list });
     if (whole === undefined) throw new Error("one request is listed");
-    // What the list says of the vault after its first part.
+    // The list's entry for the vault after its first part.
     const then = {
       ...whole,
       authorization: { ...authorizationOf(whole), list: list.toReversed() },

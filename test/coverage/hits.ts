@@ -4,8 +4,8 @@ import hre from "hardhat";
 const RUNNER = "vitest";
 
 /**
- * As global setup: deletes earlier hits and builds instrumented contracts. At the end, Hardhat
- * reports.
+ * The global setup calls this. It deletes earlier hits and builds instrumented contracts. At the
+ * end, Hardhat reports.
  */
 export default async function instrumentedRun(): Promise<() => Promise<void>> {
   await hre.hooks.runHandlerChain("test", "onTestRunStart", [RUNNER], async () => {});
@@ -13,7 +13,7 @@ export default async function instrumentedRun(): Promise<() => Promise<void>> {
   return () => hre.hooks.runHandlerChain("test", "onTestRunDone", [RUNNER], async () => {});
 }
 
-// As setup file: each worker records its hits at the end of each of its files.
+// The setup file makes each worker record its hits at the end of each of its files.
 if (process.env.VITEST_WORKER_ID !== undefined) {
   const { afterAll } = await import("vitest");
   afterAll(() => hre.hooks.runHandlerChain("test", "onTestWorkerDone", [RUNNER], async () => {}));

@@ -66,7 +66,7 @@ function task(text: string, more: Partial<DropTask> = {}): DropTask {
   };
 }
 
-/** Of the ERC-20 asset, by everyone's vaults. */
+/** The balance of the ERC-20 asset, by everyone's vaults. */
 async function balanceOf(ownerAddress: string): Promise<bigint> {
   let sum = 0n;
   const { assetId } = world.erc20;
@@ -446,7 +446,7 @@ describe("a drop that is killed", () => {
         await runDrop({ ...drop, minting, source: piecesOf(text, 4096) }).catch(
           (error: unknown) => {
             if (!(error instanceof Killed)) throw error;
-            // What a killed process leaves: more of the result than the progress knows of, and half
+            // A killed process leaves this: more of the result than the progress knows of, and half
             // a line.
             appendFileSync(drop.result, "x".repeat(torn));
             appendFileSync(drop.progress, '{"done":'.slice(0, torn));

@@ -203,7 +203,7 @@ test("a revoked key ends its drop, and another key of the application goes on wi
 
 test("a standby asks the leader about drops, which has them", async () => {
   const leader = { name: "one", url: await address() };
-  // What the server asks of its place in the cluster.
+  // The server asks this of its place in the cluster.
   const node = { fault: null, isLeader: false, leader, position: 1, reached: async () => {} };
   const extend = (app: FastifyInstance) =>
     serveInCluster(app, node as unknown as ClusterNode, "standby");

@@ -27,7 +27,7 @@ export interface KillReport {
 const OWNER = USERS[0];
 const TOKENS_A_ROUND = 5;
 
-/** What a test knows of the running system: it speaks HTTP like any other client. */
+/** The test's view of the running system: it speaks HTTP like any other client. */
 class Client {
   repeated = 0;
   readonly #url: string;

@@ -37,7 +37,7 @@ export async function startMembersWorld({
   readonly threshold?: number;
   /** Puts the rollup into blobs. */
   readonly kzg?: Kzg;
-  /** Of the settlement contract. */
+  /** The settlement contract's terms. */
   readonly config?: Partial<SettlementConfig>;
   /** Default {@link TOKENS}. */
   readonly tokens?: readonly TokenConfig[];

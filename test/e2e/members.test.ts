@@ -67,7 +67,7 @@ describe("a committee of five processes", () => {
     for (const { failure } of failed) expect(failure).toContain("cannot be reached");
 
     for (const [i, index] of [1, 4].entries()) world.processes[index] = await at(restarts, i)();
-    // By themselves: from L1's history and another member.
+    // They catch up by themselves: from L1's history and another member.
     for (const index of [1, 4])
       await expect.poll(async () => (await statusOf(index)).nextBatch, POLL).toBe(2);
     await world.mint("erc721", "validium", "all five again");

@@ -55,7 +55,7 @@ async function send(path: string, body?: unknown): Promise<{ status: number; bod
   const reply = await fetch(`${server.url}${path}`, { headers, ...(body !== undefined && post) });
   return { status: reply.status, body: await reply.json() };
 }
-/** What keeps the server from being ready, by check. */
+/** The faults that keep the server from being ready, by check. */
 async function wrong(): Promise<Record<string, string>> {
   const { body } = await send("/readyz");
   const found: readonly { pointer: string; detail: string }[] = body.errors ?? [];

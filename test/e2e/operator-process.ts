@@ -13,7 +13,7 @@ export interface OperatorOptions {
   readonly rpcUrl: string;
   readonly contract: Hex;
   readonly fromBlock: bigint;
-  /** Of the members' services, in the order of the committee's accounts. */
+  /** The addresses of the members' services, in the order of the committee's accounts. */
   readonly members: readonly string[];
   /** 0: any. */
   readonly port: number;

@@ -15,7 +15,7 @@ import { openTest } from "../core/engine/fixture.ts";
 import { adminOver, readyAsset, TERMS } from "../settlement/fixture.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
-/** Of the chain that runs, which no list of local test chains holds. */
+/** The running chain's id, which no list of local test chains holds. */
 const CHAIN_ID = 31_338n;
 const NOBODY = `0x${"5e".repeat(20)}` as const;
 
@@ -188,7 +188,7 @@ test.each([
     await expect
       .poll(() => ask("/api/v1/mint", request), { interval: 200 })
       .toEqual([200, undefined]);
-    // What was found holds for a second. The one that settles has a committee that does not answer.
+    // A finding holds for a second. The server that settles has a committee that does not answer.
     const ready = name === "without a key" ? [200, undefined] : [503, "not_ready"];
     await expect.poll(() => ask("/readyz"), { interval: 200 }).toEqual(ready);
     child.kill("SIGTERM");

@@ -21,7 +21,7 @@ import packageJson from "../../package.json" with { type: "json" };
 /** The files that 1.0 made. */
 export const GOLDEN = fileURLToPath(new URL("./1.0/", import.meta.url));
 
-/** What is signed with these names in `messages.json`. */
+/** The typed data that is signed with each name in `messages.json`. */
 export const MESSAGES = {
   validiumBatch: validiumBatchTypedData,
   transferBatch: transferBatchTypedData,
@@ -37,7 +37,9 @@ export const MESSAGES = {
   sessionEnd: sessionEndTypedData,
 };
 
-/** Of the deliveries in `deliveries.json`: the new one and the old one of a rotation. */
+/**
+ * The secrets of the deliveries in `deliveries.json`: the new one and the old one of a rotation.
+ */
 export const WEBHOOK_SECRETS = ["new", "old"].map(
   (word) => `whsec_${Buffer.from(word.repeat(8)).toString("base64")}`,
 );
@@ -55,7 +57,7 @@ export function valueFrom<T>(text: string): T {
   );
 }
 
-/** What can be imported from each subpath of the package, types apart. */
+/** Names that can be imported from each subpath of the package, types apart. */
 export async function exportedNames(): Promise<Record<string, string[]>> {
   const names: Record<string, string[]> = {};
   for (const [path, source] of Object.entries(packageJson.exports)) {

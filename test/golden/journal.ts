@@ -7,7 +7,7 @@ import { testDatabase } from "../cluster/database.ts";
 import { SETTLEMENT } from "../core/engine/fixture.ts";
 import { GOLDEN } from "./golden.ts";
 
-/** Of the journal in `journal.json`. */
+/** The shard of the journal in `journal.json`. */
 export const SHARD = "golden";
 export const KEYS = [new Uint8Array(32).fill(7)];
 

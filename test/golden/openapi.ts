@@ -43,7 +43,7 @@ const list = (json: unknown): readonly Json[] =>
   json === undefined ? [] : Array.isArray(json) ? json : [json as Json];
 const entries = (json: Json | undefined) => Object.entries(json ?? {}) as [string, Json][];
 
-/** What a client of the document `before` would notice in `now`, each with its place. */
+/** Changes that a client of the document `before` would notice in `now`, each with its place. */
 export function breaks(before: Json, now: Json): string[] {
   const found: string[] = [];
   for (const [path, methods] of entries(before.paths))
@@ -120,7 +120,10 @@ export function breaks(before: Json, now: Json): string[] {
   }
 }
 
-/** What a client of the schema `before` would notice in `now`. References lead into `documents`. */
+/**
+ * Changes that a client of the schema `before` would notice in `now`. References lead into
+ * `documents`.
+ */
 export function schemaBreaks(
   documents: { readonly before: Json; readonly now: Json },
   place: string,

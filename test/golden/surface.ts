@@ -13,7 +13,7 @@ import { STATUS_OF } from "../../server/http/errors.ts";
 import * as processes from "../../server/process/settings/process-settings.ts";
 import { settings } from "../../server/process/settings/settings.ts";
 
-/** What programs, scripts and operators rely on: each list by name, each thing with what it is. */
+/** Programs, scripts and operators rely on this: each list by name, each thing with what it is. */
 export interface Surface {
   /** Code of each error → its HTTP status. */
   readonly errors: Readonly<Record<string, string>>;
@@ -159,8 +159,8 @@ function declarations(): Record<string, string[]> {
       `${root}tsconfig.build.json`,
       ...emit,
     ];
-    // What it cannot name outside of core and server is no matter here; a file that is missing ends
-    // this anyway.
+    // Names outside of core and server that it lacks are no matter here; a file that is missing
+    // ends this anyway.
     spawnSync(process.execPath, args, { cwd: root, stdio: ["ignore", 2, 2] });
     return Object.fromEntries(
       Object.entries(packageJson.exports).flatMap(([path, source]) =>
@@ -178,7 +178,7 @@ function declarations(): Record<string, string[]> {
 const DECLARES =
   /^(?:export )?(?:default )?(?:declare )?(?:abstract )?(?:interface|type|const|let|function|class|enum|namespace) (\w+)/;
 
-/** What a declaration file exports: name → the lines of its declaration. */
+/** The exports of a declaration file: name → the lines of its declaration. */
 function exportsOf(
   file: string,
   known = new Map<string, Map<string, string[]>>(),

@@ -115,7 +115,7 @@ async function writeAdopted(): Promise<void> {
   await file("adopted.json", textOf({ applicationId, seen: await seen(adopting, applicationId) }));
 }
 
-/** What the changes of one engine leave out, or remove again. */
+/** Makes the changes that those of one engine leave out, or remove again. */
 async function changeMore(made: Changeable): Promise<void> {
   const { engine, tenant, assets } = made;
   const { principal, applicationId } = tenant;

@@ -9,7 +9,7 @@ import { serverStrikes } from "./cluster/strikes.ts";
 
 const FAULTS = Number(process.env.MINTMARK_TEST_FAULTS ?? 50);
 
-/** What strikes a primary and a standby that nobody manages. */
+/** Strikes at a primary and a standby that nobody manages. */
 function databaseStrikes({ primary, standby }: World): Record<string, Strike> {
   return {
     "SIGKILL of the database's standby": async (ms) => {

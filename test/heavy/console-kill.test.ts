@@ -130,7 +130,7 @@ test("a drop of the console and claims a hundred at a time survive a killed serv
   const cookie = String(opened.headers.get("set-cookie")).split(";")[0] ?? "";
   const rows = Array.from({ length: ROWS }, (_, i) => `${ownerOf(i % 5_000, 0)},${FIRST + i}`);
   const query = `assetId=${assets.swords}&dataAvailabilityMode=validium`;
-  // The same file again is what the console tells its user to send, and it also goes on by itself.
+  // The console tells its user to send the file again; the drop also goes on by itself.
   const upload = () =>
     fetch(`${address}/api/v1/drops?${query}`, {
       method: "POST",

@@ -98,7 +98,7 @@ describe.skipIf(!existsSync(BINARIES))("the scripts of PostgreSQL", () => {
     const [data, standbyData] = [join(at, "primary"), join(at, "standby")];
     const sockets = ["-c", `unix_socket_directories=${at}`];
     const env = environment(data, { PGHOST: at, PGPORT: `${port}` });
-    // As the image's entrypoint does: initdb, a server for the scripts, then the server.
+    // The image's entrypoint does this: initdb, a server for the scripts, then the server.
     execFileSync("initdb", ["-U", "postgres", "--auth-local=trust", "--auth-host=scram-sha-256"], {
       env,
       stdio: "ignore",

@@ -102,7 +102,7 @@ test("without KZG, closed batches in blobs wait and nothing else does; the engin
   expect(engine.ended.aborted).toBe(false);
   await engine.close();
 
-  // The same after a restart, which opens the newest two again.
+  // A restart, which opens the newest two again, changes nothing.
   await using opened = await openTest(database, { kzg, clock: clock.read });
   expect(opened.batches.getOpen(MODE)).toMatchObject({ batchNumber: 0, vaultCount: 1 });
   expect((await refusal(opened.operator.seal(MODE))).code).toBe("kzg_unavailable");

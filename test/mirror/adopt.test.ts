@@ -92,8 +92,8 @@ describe("withdrawals of another chain's tokens, when L1's history is adopted", 
     ];
     await expect(loser.settler.round()).rejects.toMatchObject({ code: "history_diverged" });
 
-    // What the winner's vault is paid on the mirror is not taken for a payment of the loser's vault
-    // of the same number.
+    // A payment of the winner's vault on the mirror is not taken for one of the loser's vault of
+    // that number.
     await near.chain.mine(Number(CONFIRMATIONS));
     const ofForeign = await requestFar(winner, foreign, 1n);
     expect(await winner.far.round()).toEqual({ imported: 2, withdrawn: 2 });

@@ -81,7 +81,7 @@ describe("ERC-721 tokens of another chain that a hostile operator mints twice", 
     return voided.map(({ earlier, later }) => [earlier, later] as const);
   }
 
-  /** What the thief tries when the vault is mature: its batch is imported only then. */
+  /** The thief tries this when the vault is mature: its batch is imported only then. */
   async function steal(vaultId: VaultId): Promise<unknown> {
     const mirror = await world.far.mirrorBy(THIEF);
     const { vault, siblings, assetPath } = await archive.vaultProof(vaultId);

@@ -150,7 +150,7 @@ export function connectFar({ far }: MirrorWorld, request = far.request, fees: Fe
   });
 }
 
-/** What brings withdrawals to the mirror, when it is told to. */
+/** Brings withdrawals to the mirror, when it is told to. */
 export async function newMirrorSettler(
   world: MirrorWorld,
   change: Partial<MirrorSettlerOptions> = {},

@@ -34,7 +34,7 @@ const committee = () => ({ members: world.attesters, threshold: THRESHOLD, timeo
 const relay = () =>
   advanceMirror({ source: world.source, mirror: world.mirror, committee: committee() });
 
-/** What the owner sends to the mirror, its batch made known there first. */
+/** The owner's call of the mirror, after its batch is made known there. */
 async function callOf(vaultId: VaultId, quantity = 1n): Promise<WithdrawalCall> {
   const { mode, batchNumber } = unpackVaultId(vaultId);
   const { vault, siblings, assetPath } = await world.near.engine.proofs.vault(vaultId);
@@ -118,7 +118,7 @@ describe("a mirror on another chain", () => {
       const foreign = world.mirror.advance(empty, growth, await signed(to, change));
       await expect(foreign).rejects.toThrow("CommitteeMismatch");
     }
-    // As it stands, the very same is taken: the refusals above were for the one thing changed.
+    // An unchanged call is taken: the refusals above were for the one thing changed.
     await world.mirror.advance(empty, growth, await signed(to));
     await expect(world.mirror.advance(empty, growth, await signed(to))).rejects.toThrow(
       "CommitmentMismatch",

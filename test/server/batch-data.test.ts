@@ -67,7 +67,7 @@ test("a large response costs more than a small one", async () => {
   expect(refusal(await read())).toMatchObject({ status: 429, code: "rate_limited" });
 });
 
-/** Of a batch: more than the kernel holds for a connection that nobody reads. */
+/** A batch has more bytes than the kernel holds for a connection that nobody reads. */
 const BATCH_BYTES = 32 * 1024 * 1024;
 
 let chain: Chain;
@@ -106,7 +106,7 @@ test("a member refuses requests with another site's name", async () => {
 test("a member is not exhausted by clients that request batches and do not read them", async () => {
   const [member] = members;
   if (member === undefined) throw new Error("no member");
-  // As if it had signed them.
+  // The store looks as if the member had signed them.
   for (const batchNumber of [0, 1]) {
     const dataHash = toHex(batchNumber, { size: 32 });
     await member.archive.store.put(signedKey(batchNumber), JSON.stringify({ dataHash }), TEXT);
@@ -120,7 +120,7 @@ test("a member is not exhausted by clients that request batches and do not read 
   const refused = await read(1);
   expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "10"]);
   await refused.body?.cancel();
-  // The same batch is in memory once, so others may have it.
+  // A batch is in memory once, so others may have it.
   expect((await (await read(0)).arrayBuffer()).byteLength).toBe(BATCH_BYTES);
   idle.destroy();
   await expect.poll(async () => (await read(1)).status).toBe(200);

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import type { World } from "./fixture.ts";
 
-// What callers send who mean no good, or have not read the documentation.
+// Callers send these who mean no good, or have not read the documentation.
 
 export const hostileText = fc.oneof(
   fc.string({ unit: "binary" }),

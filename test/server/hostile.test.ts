@@ -37,7 +37,7 @@ let calls: fc.Arbitrary<{
   readonly by: Tenant | null;
   readonly call: Call;
 }>;
-/** What only one application may ever see: everywhere, and where batch data is not told. */
+/** Only one application may ever see these: everywhere, and where batch data is not told. */
 let secrets: Record<
   Tenant,
   { readonly everywhere: readonly string[]; readonly inPrivate: readonly string[] }

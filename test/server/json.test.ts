@@ -40,7 +40,7 @@ describe("a body is read exactly or refused", () => {
     expect(issuesOf(text)).toEqual([issue]);
   });
 
-  // As PHP's json_encode and Python's json.dumps write keys.
+  // PHP's json_encode and Python's json.dumps write keys like these.
   test.each([
     [
       '{"name":"x","properties":{"Gr\\u00f6\\u00dfe":"L"}}',

@@ -114,8 +114,8 @@ test("a stolen key hides no batch data and no proof, whatever it changes at the 
   const hooks = "/api/v1/webhooks/{webhookId}";
   const taken = [{ vaultId: vaults[0]?.vaultId, quantity: "1" }];
   const withdrawal = { vaults: taken, deadline: "1900000000" };
-  // What a key can change, in an order in which each can happen; then the routes that are not
-  // listed here, by their own examples.
+  // The things that a key can change, in an order in which each can happen; then the routes that
+  // are not listed here, by their own examples.
   const listed: Readonly<Record<string, { readonly body?: unknown; readonly status?: number }>> = {
     "POST /api/v1/mint": { body: { users: [{ userId: users[1], mints }] } },
     "POST /api/mint": { body: { users: [{ userId: users[1], mints: entries(world, 3) }] } },

@@ -10,7 +10,7 @@ const KEY = `0x${"2a".repeat(32)}` as const;
 const hex = (text: string) => Buffer.from(text).toString("hex");
 
 /**
- * What an ERC-721 or ERC-1155 token is called: short decimals, long ones, and other text; of few
+ * The name of an ERC-721 or ERC-1155 token: short decimals, long ones, and other text; of few
  * tokens, so that some occur again.
  */
 const name = fc.oneof(
@@ -89,7 +89,8 @@ test.each([
       }));
       const result = await engine.mint(principal, { users });
       const plain = JSON.stringify(await mintToWire(result));
-      // As it was accepted from columns, and as it is read later from objects.
+      // Both results are written: the accepted one from columns, and the one that is read later
+      // from objects.
       for (const of of [result, await engine.mints.get(applicationId, result.mintId)]) {
         const { body, sent } = await mintAnswer(of, buffers, async () => {});
         expect(String(body)).toBe(of === result ? plain : JSON.stringify(await mintToWire(of)));

@@ -6,8 +6,8 @@ import { expect, test } from "vitest";
 import type { Ran } from "./mint-way.ts";
 
 /**
- * What a mint of one token may run. Take something away before you add to it: each caller pays for
- * all of it.
+ * The functions and files that a mint of one token may run. Take something away before you add to
+ * it: each caller pays for all of it.
  */
 // Raised by one: nothing is acknowledged before another look at the folder's lock. Raised by eight:
 // a vault's words tell how much room it takes in the open batch.

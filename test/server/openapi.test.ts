@@ -117,8 +117,8 @@ describe("the OpenAPI document", () => {
   });
 
   test("shows every error code of the core and the server on some route, but for those that no route can answer with", () => {
-    // What operators meet: on opening a store, in library calls and on the command line; and what
-    // is said where there is no route.
+    // Operators meet these on opening a store, in library calls and on the command line;
+    // `routeless` ones are said where there is no route.
     const never: Code[] = [
       "asset_minted",
       "store_missing",

@@ -96,7 +96,7 @@ test("health is the bare word for those who take plain text, without a key", asy
     "Healthy",
     "text/plain; charset=utf-8",
   ]);
-  // As the original's client asks.
+  // The original's client asks in this way.
   const client = "application/json, text/plain, */*";
   expect(
     (await world.send("GET", "/healthz", { key: null, headers: { accept: client } })).text,

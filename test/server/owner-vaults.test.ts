@@ -6,7 +6,7 @@ import { transferWorld } from "./transfers-fixture.ts";
 
 const owner = privateKeyToAccount(generatePrivateKey());
 const friend = privateKeyToAccount(generatePrivateKey());
-// What a page costs is counted, so next to nothing refills.
+// A page's cost is counted, so next to nothing refills.
 const publicReads = { units: 100_000, windowSeconds: 10_000_000 };
 const made = await transferWorld(owner, { rateLimits: { publicReads } });
 const { world, userId } = made;

@@ -64,7 +64,7 @@ describe("token buckets", () => {
           expect(grant.remaining).toBeGreaterThanOrEqual(0);
           expect(granted).toBeLessThanOrEqual(50 + (now / 1000) * 10 + 1e-6);
           if (!grant.granted && cost <= 50) {
-            // What it says of waiting is true.
+            // The promised wait is enough.
             now += grant.retrySeconds * 1000;
             expect(buckets.take("a", cost).granted).toBe(true);
             granted += cost;

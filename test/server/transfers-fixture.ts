@@ -6,7 +6,7 @@ import { createWorld, type World, type WorldOptions } from "./fixture.ts";
 /** A world whose ERC-20 and ERC-721 are transferable. */
 export interface TransferWorld {
   readonly world: World;
-  /** Of the owner. */
+  /** The owner's user. */
   readonly userId: string;
   /** Mints a ticket and 10 units for the owner, final on L1. */
   final(): Promise<{ ticket: string; units: string }>;

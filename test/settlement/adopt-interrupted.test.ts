@@ -8,7 +8,7 @@ const { store, engine: winner, settler } = await stage.operate(new MemoryLevel()
 const seeded = await seed(winner, stage.chain);
 const kept = await { ...seeded, engine: winner }.mint("erc20", "validium", "", 9);
 await settler.round();
-/** Of the operator whose batches L1 does not have. */
+/** The store of the operator whose batches L1 does not have. */
 const diverged = await copyOf(store);
 for (const [index, mode] of MODES.entries()) {
   const users = seeded.users.slice(index);

@@ -8,7 +8,7 @@ import { placeRollupData, type RollupData } from "../../core/l1/settlement/settl
 
 const GWEI = 10n ** 9n;
 
-/** What a reader makes of a node that answers each call with this error. */
+/** A reader's conclusion from a node that answers each call with this error. */
 async function opensBlobs(error: {
   readonly code: number;
   readonly message: string;

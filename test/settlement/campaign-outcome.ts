@@ -62,7 +62,7 @@ const erc1155Abi = parseAbi([
   "function balanceOf(address owner, uint256 id) view returns (uint256)",
 ]);
 
-/** What the owner holds of each token on a chain. */
+/** Compares what the owner holds of each token on a chain. */
 async function compareTokens(
   { chain, tokens }: Place,
   paid: ReadonlyMap<string, bigint>,

@@ -36,10 +36,10 @@ export interface CampaignReport {
   readonly requestsStruck: number;
   readonly roundsFailed: number;
   readonly vaults: number;
-  /** By chain: the state's own, then the mirror's. */
+  /** Numbers for each chain: the state's own, then the mirror's. */
   readonly withdrawals: readonly number[];
   readonly batches: number;
-  /** Of these in blobs. */
+  /** The number of batches in blobs. */
   readonly inBlobs: number;
 }
 
@@ -53,7 +53,7 @@ export interface Place {
     Standard,
     { readonly address: `0x${string}`; readonly quantum: bigint }
   >;
-  /** Of the campaign's withdrawals. */
+  /** The ids of the campaign's withdrawals. */
   readonly withdrawals: string[];
 }
 
@@ -65,7 +65,7 @@ export interface AskedVault {
   withdrawn: bigint;
 }
 
-/** What the campaign asked of the engine, and must find on its chains. */
+/** The campaign asked these of the engine, and must find them on its chains. */
 export interface Asked {
   readonly near: MirrorWorld["near"];
   readonly places: readonly Place[];

@@ -21,10 +21,10 @@ const IN_FORCE = {
   members: COMMITTEE.map(({ address }) => lower(address)).toSorted(),
 };
 
-/** What L1 has committed, in its order; each test empties it first. */
+/** L1's commits, in its order; each test empties it first. */
 export const onL1: SealedBatch[] = [];
 
-/** As the settlement contract keeps it. */
+/** The state that the settlement contract keeps. */
 export function stateOf(commits: readonly SealedBatch[]): L1State {
   const trees = { validium: new StateTree(), "zk-rollup": new StateTree() };
   let history = emptyHistory(registry.settlement);
@@ -42,7 +42,7 @@ export function stateOf(commits: readonly SealedBatch[]): L1State {
   return { ...roots, commitment: stateCommitment(registry.settlement, roots), history };
 }
 
-/** What the next batch of an operator follows that sees these commits. */
+/** The point that the next batch of an operator follows that sees these commits. */
 export function pointOf(commits: readonly SealedBatch[] = onL1): HistoryPoint {
   return { history: stateOf(commits).history, sequence: BigInt(commits.length) };
 }
@@ -57,7 +57,7 @@ export const l1: MemberOptions["l1"] & Pick<L1Reader, "committee"> = {
   committee: async () => ({ committeeHash: committeeHash(0n, IN_FORCE), epoch: 0n }),
 };
 
-/** What a member has stored of a batch. */
+/** The data that a member has stored of a batch. */
 export async function hexOf(member: CommitteeMember, batchNumber: number): Promise<Hex | null> {
   const data = await member.data("validium", batchNumber);
   return data === null ? null : bytesToHex(data);

@@ -198,7 +198,7 @@ describe("a committee member", () => {
     expect(bytesToHex((await member.archive.dataOf(first.dataHash)) ?? new Uint8Array())).toBe(
       bytesToHex(first.data),
     );
-    // What L1 has taken stays.
+    // A batch that L1 has taken stays.
     onL1.push(rival);
     await expect(sign(member, first)).rejects.toMatchObject({ reason: "equivocation" });
   });

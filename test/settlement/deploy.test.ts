@@ -513,7 +513,7 @@ describe("the check before a deployment", () => {
         expect(await checkPlan(by, { ...asked, allowNoDelay: true })).toEqual([
           expect.stringContaining(`the ${what} is 0`),
         ]);
-        // The same terms on a local test chain.
+        // A local test chain may have these terms.
         expect(await checkPlan({ ...by, chainId: 31_337 }, asked)).toEqual([]);
       });
     },

@@ -169,7 +169,7 @@ describe("adopting L1's history", () => {
       const balances = await loser.engine.vaults.balances(applicationId, user?.userId ?? "");
       expect(balances.data.map(({ amount }) => amount)).toEqual([1n, 1n, 10n]);
 
-      // What was lost can be minted again, and what L1 has cannot.
+      // A lost token can be minted again, and one that L1 has cannot.
       expect(await codeOf(mintAt(loser, "erc721", mode, "3"))).toBe("token_already_minted");
       await mintAt(loser, "erc721", mode, "4");
       await mintAt(loser, "erc1155", mode, "5", 3);

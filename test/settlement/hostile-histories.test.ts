@@ -128,8 +128,8 @@ class HostileOperator {
   }
 
   /**
-   * As the settlement contract: the next number, the history that it has, and signatures for that
-   * one.
+   * Commits like the settlement contract: the next number, the history that it has, and signatures
+   * for that one.
    */
   #commit(which: number): void {
     const fit = this.#fit(onL1);

@@ -258,7 +258,7 @@ describe("an issuer beside its application's record", () => {
     const { record, issuer } = await recording(minted("erc721", "1"), minted("erc721", "2"));
     const others = (text: string) => entry("erc1155", text, 3n);
     await issuer.consent(sealed(0, [entry("erc721", "1"), others("5"), others("6")]));
-    // What is void of another issuer's token changes the content.
+    // A void vault of another issuer's token changes the content.
     await issuer.consent(sealed(0, [entry("erc721", "1"), null, others("6")]));
     const changed: SealedBatch[] = [
       sealed(0, [entry("erc721", "2"), others("5"), others("6")]),
@@ -419,7 +419,7 @@ describe("an issuer with a policy", () => {
     await refuses(issuer, sealed(1, [entry("erc20", "", 1n)]));
     now += 3_600_000;
     await issuer.consent(sealed(1, [entry("erc20", "", 10n)]));
-    // What the first batch used counts for the day on which it was asked for.
+    // The first batch's amount counts for the day on which it was asked for.
     await finalize(issuer, sealed(0, [entry("erc20", "", 10n)]));
     await issuer.settle();
     await refuses(issuer, sealed(2, [entry("erc20", "", 1n)]));

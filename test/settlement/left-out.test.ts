@@ -125,7 +125,7 @@ describe("what eth_getLogs left out when the blocks were read", () => {
     const statusOf = async () =>
       (await engine.withdrawals.get(principal.applicationId, withdrawalId)).status;
     expect(await statusOf()).toBe("submitted");
-    // As a store of an earlier version, for which two empty answers were final.
+    // Two empty answers were final for an earlier version, which left such a store.
     const { chainId } = engine.settlement;
     await engine.operator.recordFinalized(chainId, engine.operator.portal(chainId).observed ?? 0n);
     node.isSilent = false;

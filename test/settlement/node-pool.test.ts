@@ -82,7 +82,7 @@ describe("an RPC", () => {
       return all() - asked - (looks() - looked);
     };
     await expect.poll(askedBeside, { timeout: 30_000 }).toBe(0);
-    // What is asked of the engine meanwhile is done at once.
+    // The engine answers at once meanwhile.
     const vaultId = await world.mint("erc20", "zk-rollup", "", 5);
     await expect.poll(() => world.transactionStatus(vaultId)).toBe("settled");
     await world.requestWithdrawal(vaultId, 5n);

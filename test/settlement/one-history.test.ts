@@ -122,7 +122,7 @@ describe("two operators on copies of one store", () => {
     async (run) => {
       for (let i = 0; i < 3; i++) for (const operator of operators) await operator.seal();
       for (let round = 0; round < 4; round++) {
-        // Whoever is a little later meets the other one in the middle of its commits.
+        // An operator that is a little later meets the other one in the middle of its commits.
         const late = operators.map(async (operator, i) => {
           await new Promise((resolve) => setTimeout(resolve, i === run % 2 ? 5 * run : 0));
           await operator.commit();

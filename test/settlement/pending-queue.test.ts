@@ -25,7 +25,10 @@ function counted(engine: Engine) {
     },
   };
   const queue = pendingQueue({ ...engine, operator }, HOME);
-  /** What is ready so many seconds after the commit, and the work that it took to know. */
+  /**
+   * The withdrawals that are ready so many seconds after the commit, and the work that it took to
+   * know.
+   */
   const pass = async (seconds: bigint) => {
     [listed, read] = [0, 0];
     const moment = { maturity: 100n, time: 1_007n + seconds, finalTime: 1_000n };
@@ -67,7 +70,7 @@ test("a pass lists what is new, and reads nothing of what has not matured", asyn
   await ask(3n);
   expect(await pass(99n)).toEqual({ ready: [], listed: 1, read: 0 });
   expect(await pass(100n)).toEqual({ ready: [0n, 1n, 2n, 3n], listed: 0, read: 4 });
-  // What its owner has withdrawn alone is read once more, and forgotten.
+  // A vault that its owner has withdrawn alone is read once more, and forgotten.
   await engine.operator.recordEvents(HOME, [withdrawn(1n, 1n, 1n, ownerAddress, 12n)], 12n);
   expect(await pass(100n)).toEqual({ ready: [0n, 2n, 3n], listed: 0, read: 4 });
   expect(await pass(100n)).toEqual({ ready: [0n, 2n, 3n], listed: 0, read: 3 });

@@ -16,7 +16,7 @@ async function sealed(): Promise<void> {
   await world.chain.rpc("evm_setAutomine", [false]);
 }
 
-/** What an earlier process of the operator left at its next nonce. */
+/** Leaves a transaction of an earlier process at the operator's next nonce. */
 async function leave(fee: bigint): Promise<Hex> {
   const { client, sentByOperator } = world.chain;
   const serializedTransaction = await OPERATOR.signTransaction({

@@ -84,7 +84,7 @@ async function adopt({ engine }: Operator): Promise<void> {
  */
 const HEROES: Readonly<Record<number, string>> = { 5: "a hero", 6: decimalOf("a hero") };
 
-/** What two operators on one store may be refused; everything else is a fault. */
+/** Two operators on one store may meet these refusals; everything else is a fault. */
 const REFUSED = new Set([
   "history_diverged",
   "l1_not_compared",

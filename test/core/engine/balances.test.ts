@@ -57,8 +57,8 @@ class SlowStore extends NaiveStore {
 }
 
 /**
- * What may happen to what users hold; each step looks at what there is and does nothing when that
- * is not enough.
+ * Each step may change what users hold. It looks at what there is, and does nothing when that is
+ * not enough.
  */
 type Step =
   | {

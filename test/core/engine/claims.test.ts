@@ -128,7 +128,7 @@ describe("a claim link", () => {
       // The seen signature with another owner, and for another link.
       [link.address, { ...seen, ownerAddress: BOB }],
       [other.address, seen],
-      // By another link's key, and by the owner.
+      // Signed by another link's key, and by the owner.
       [link.address, await signed(other, BOB)],
       [
         link.address,
@@ -139,7 +139,7 @@ describe("a claim link", () => {
           ),
         },
       ],
-      // Of another deployment.
+      // Signed for another deployment.
       [link.address, await signed(link, ALICE, { ...SETTLEMENT, chainId: 1n })],
       [link.address, await signed(link, ALICE, { ...SETTLEMENT, contract: BOB })],
       // Not the one form of a signature.
@@ -317,7 +317,7 @@ it("in any order of claims, cancels and repeats mints each link at most once, an
       const made = await linked(4);
       const { engine, tenant, links, claims, assets } = made;
       await using _ = engine;
-      /** What each link has come to, by the first step that could decide it. */
+      /** The fate of each link, by the first step that could decide it. */
       const expected = new Map<number, string>();
       const done = steps.map(async ({ link, owner, kind }) => {
         const [key, to] = [links[link] as Link, owners[owner] as Address];

@@ -36,7 +36,7 @@ const eventsOf = (engine: Engine, applicationId: Uuid, after = 0) =>
   all(engine.events.stream(applicationId, { after }));
 const typesOf = (events: readonly ApplicationEvent[]) => events.map(({ type }) => type);
 
-/** What comes next while following; the rest stays to be read. */
+/** Takes the next events while following; the rest stays to be read. */
 async function take(
   events: AsyncIterator<ApplicationEvent>,
   count: number,
@@ -218,7 +218,7 @@ describe("the events of an application", () => {
   );
 });
 
-/** What one of two tenants does. */
+/** An act of one of two tenants. */
 const action = fc.record({
   tenant: fc.nat(1),
   what: fc.oneof(

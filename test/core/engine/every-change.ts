@@ -74,7 +74,7 @@ async function newestPerson(
   return data.findLast(({ removedAt }) => removedAt === null)?.personId ?? "";
 }
 
-/** Of the sign-in that "people.signIn" opens. */
+/** The token of the sign-in that "people.signIn" opens. */
 let token = "";
 
 /**

@@ -160,7 +160,7 @@ export function hashOf(value: number): core.Hash {
   return `0x${value.toString(16).padStart(64, "0")}`;
 }
 
-/** What a rejected promise was rejected with, in short: its code and the codes at its pointers. */
+/** A rejection in short: its code and the codes at its pointers. */
 export async function refusal(
   promise: Promise<unknown>,
 ): Promise<{ code: string; issues: Record<string, string> }> {

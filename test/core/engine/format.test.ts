@@ -152,7 +152,7 @@ async function fingerprint(): Promise<string> {
   return hash.digest("hex");
 }
 
-/** The same bytes each time: small ones, which are short lengths and known numbers. */
+/** Bytes that are equal in every run: small ones, which are short lengths and known numbers. */
 const STREAMS = Array.from({ length: 240 }, (_, stream) => {
   let state = stream + 1;
   return Uint8Array.from({ length: 600 }, () => {

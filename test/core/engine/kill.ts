@@ -24,7 +24,7 @@ interface Acknowledged {
   readonly vaultIds: readonly bigint[];
 }
 
-/** What the rounds of killing came to. */
+/** The result of the rounds of killing. */
 export interface KillReport {
   readonly rounds: number;
   readonly acknowledged: number;

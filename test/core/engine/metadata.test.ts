@@ -164,7 +164,7 @@ describe("the metadata of a token", () => {
       code: "metadata_frozen",
       issues: { "/users/0/mints/0/metadata": "metadata_frozen" },
     });
-    // The same again is no change.
+    // A repetition is no change.
     await made.set(1n, ONE);
     await made.mint(1, ONE);
     expect(await made.served(1n)).toEqual(ONE);

@@ -367,7 +367,7 @@ describe("the audit log", () => {
     const url = "https://example.com/services/its-secret?token=another";
     await (await inName("webhooks")).webhooks.create(applicationId, { url });
     await (await inName("people")).people.invite({ applicationId, role: "viewer", name: "Bob" });
-    // What a program does with its key, and what fails, is no act.
+    // A program's acts with its key are none of the log, nor are failures.
     await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 3)));
     await refusal((await inName("mint")).mint(principal, twice));
     const log = await all(engine.people.audit(applicationId, { limit: 2 }));

@@ -205,7 +205,7 @@ describe("any sequence of two chains' events", () => {
         let { engine } = fix;
         await engine.operator.addMirror(MIRROR);
         /**
-         * Of each chain the blocks that stand: units that its vault's owner withdrew there, and
+         * The standing blocks of each chain: units that its vault's owner withdrew there, and
          * whether the batch became known.
          */
         const standing = new Map<bigint, { units: bigint; tells: boolean }[]>(

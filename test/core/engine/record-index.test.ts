@@ -10,7 +10,7 @@ interface Thing {
   readonly isGone: boolean;
 }
 
-/** What happens to a table: a new record, or a change of an earlier one. */
+/** A step gives the table a new record, or changes an earlier one. */
 const step = fc.record({ at: fc.nat(40), owner: fc.nat(2), isGone: fc.boolean() });
 
 test("an index lists what a search through the whole table finds, and pages show no more", () => {

@@ -1,6 +1,6 @@
 import type { Engine, Uuid } from "../../../core/index.ts";
 
-/** What readers see of an application, and the state over all. */
+/** Everything that readers see of an application, and the state over all. */
 export async function seen(engine: Engine, applicationId: Uuid) {
   const users = await Array.fromAsync(engine.users.list(applicationId));
   return {

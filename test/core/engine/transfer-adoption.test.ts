@@ -122,7 +122,7 @@ async function twoHistories() {
     return batch.batchNumber;
   };
   const nextSequence = async () => (await commits(made.engine)) + BigInt(hostile.length);
-  /** What both say of each vault, whichever user of the owner holds it. */
+  /** Both say this of each vault, whichever user of the owner holds it. */
   const same = async () => {
     for (const mode of MODES) {
       const { countValidium, countRollup } = made.engine.batches.state();
@@ -241,7 +241,7 @@ describe("a store that adopts L1's history", () => {
     const none = "vault_not_found";
     expect(await made(0n, 7)).toEqual([none, none, [friend, 100n], none, none, none, [third, 7n]]);
     expect(await made(1n, 2)).toEqual([none, [friend, 1n]]);
-    // What does not count can be withdrawn by its owner, with the record as the refutation.
+    // An owner can withdraw a vault whose record does not count, with the record as the refutation.
     const refuted = async (vaultId: bigint) => {
       const { vault, header, refutation } = await other.proofs.exit(vaultId);
       return [vault.vaultId, header !== null, refutation?.outId];

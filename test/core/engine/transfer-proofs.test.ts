@@ -52,7 +52,7 @@ async function moved(
 }
 
 /**
- * What stands behind the signature of a list of one transfer, whose message can be made from the
+ * The powers behind the signature of a list of one transfer, whose message can be made from the
  * hop.
  */
 async function powersOf(

@@ -40,7 +40,7 @@ describe("webhooks", () => {
       type: "webhook.disabled",
       data: { webhookId, failure: "given up" },
     });
-    // What was on its way when it was disabled no longer counts.
+    // A delivery that was on its way when it was disabled no longer counts.
     await again.operator.webhooks.recordDelivered(webhookId, 5);
     expect(await again.webhooks.enable(applicationId, webhookId)).toMatchObject({
       status: "active",

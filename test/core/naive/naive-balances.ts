@@ -1,8 +1,8 @@
 import type { Balance, Vault } from "../../../core/index.ts";
 
 /**
- * What a user holds by token: the sums over its vaults, in the order of their making, but for those
- * that are void.
+ * A user's balance of each token: the sums over its vaults, in the order of their making, without
+ * void ones.
  */
 export function naiveBalances(vaults: readonly Vault[]): Balance[] {
   const held = vaults.filter(({ status }) => status !== "failed");

@@ -6,7 +6,7 @@ import { naiveNode } from "./naive-tree.ts";
 import { naiveBatchRoot, naiveStateLeaf } from "./naive-vault.ts";
 import { naiveContent, naiveWordsOf } from "./naive-words.ts";
 
-/** What the model must be told of an asset. */
+/** The model must be told this of an asset. */
 export interface NaiveAsset {
   readonly standard: "erc20" | "erc721" | "erc1155";
   readonly assetType: Hash;

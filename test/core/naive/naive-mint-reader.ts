@@ -2,7 +2,7 @@ import { keccak_256 } from "@noble/hashes/sha3.js";
 import { bytesToHex } from "@noble/hashes/utils.js";
 import { isVisible } from "../../../core/protocol/text.ts";
 
-/** What the reader must be told of an asset, by its id in lower case. */
+/** The reader must be told this of an asset, by its id in lower case. */
 export interface NaiveAssets {
   readonly [assetId: string]: {
     readonly standard: "erc20" | "erc721" | "erc1155";
@@ -17,7 +17,7 @@ export interface NaiveAssets {
 export class NaiveMintReader {
   readonly #assets: NaiveAssets;
   readonly #users: readonly string[];
-  /** By asset and token id, the blob. */
+  /** The blob of each asset and token id. */
   #tokens = new Map<string, string>();
 
   /**

@@ -2,7 +2,7 @@ import { afterAll, expect, it } from "vitest";
 import * as protocol from "../../../core/protocol/index.ts";
 import { fixture, mintOf, requestOf, SETTLEMENT } from "../engine/fixture.ts";
 
-/** What JSON or a careless caller can put in the place of any part of a proof. */
+/** JSON or a careless caller can put these in the place of any part of a proof. */
 const OTHERS = [
   undefined,
   null,
@@ -25,7 +25,7 @@ const made = await fixture();
 const { engine, tenant, assets } = made;
 for (const first of [0, 10]) {
   const mints = Array.from({ length: 7 }, (_, i) => mintOf(assets.erc721, first + i));
-  // Of two assets, so that a path in the manifest has a sibling.
+  // Two assets give a path in the manifest a sibling.
   await engine.mint(
     tenant.principal,
     requestOf(tenant.users[0], ...mints, mintOf(assets.erc20, "", 5)),

@@ -72,7 +72,7 @@ describe("vault proofs", () => {
     const proof = proofOf(vector);
     expect(verifyVaultProof(vector.batchRoot, proof)).toBe(false);
     expect(verifyVaultInState(SETTLEMENT, file.commitment, proof, path)).toBe(
-      // What is wrong with these is only the root they are shown under.
+      // These are wrong only in the root they are shown under.
       WRONG_ROOTS.includes(vector.name),
     );
   });

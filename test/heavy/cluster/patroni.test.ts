@@ -23,7 +23,7 @@ const NODES = 3;
 const BEYOND_TTL_MS = 12_000;
 const HOUR = 3_600_000;
 
-/** What strikes the database, while Patroni decides who is the primary. */
+/** Strikes at the database, while Patroni decides who is the primary. */
 function databaseStrikes(database: PatroniCluster): Record<string, Strike> {
   const standby = async () => {
     const primary = await database.primary();
@@ -187,7 +187,7 @@ describe.skipIf(missing.length > 0)("with Patroni", () => {
     for (const [name, strike] of Object.entries(strikes)) {
       for (let i = 0; i < 3; i++) {
         const heal = await strike();
-        // What was under way when it struck can still be acknowledged.
+        // Requests that were under way when it struck can still be acknowledged.
         const struck = performance.now();
         await pause(500);
         const count = acknowledged();

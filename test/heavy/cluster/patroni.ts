@@ -25,7 +25,7 @@ const IDENTITY = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
 /** A standby may have to copy the primary anew, on a busy machine. */
 const PATIENCE_MS = 240_000;
 
-/** What is missing here for a run with Patroni; empty when all of it is installed. */
+/** The programs that a run with Patroni lacks here; empty when all of them are installed. */
 export function missingForPatroni(): string[] {
   return NEEDED.filter((path) => !existsSync(path));
 }
@@ -87,7 +87,7 @@ export class PatroniNode {
   readonly #configuration: string;
   readonly #folder: string;
   readonly #ports: { readonly postgres: number; readonly rest: number };
-  /** What others reach its PostgreSQL and its Patroni by, and its way to etcd. */
+  /** Others reach its PostgreSQL and its Patroni by these links, and it reaches etcd. */
   readonly links: Readonly<Record<"postgres" | "rest" | "etcd", Link>>;
   #patroni: ChildProcess | null = null;
 
@@ -218,7 +218,7 @@ export class PatroniCluster implements AsyncDisposable {
   readonly nodes: readonly PatroniNode[];
   readonly #etcd: ChildProcess;
   readonly #stack: AsyncDisposableStack;
-  /** As a proxy of production knows it. */
+  /** A proxy of production would know this primary. */
   #primary: PatroniNode | null = null;
 
   private constructor(

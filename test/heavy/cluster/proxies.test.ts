@@ -135,7 +135,7 @@ describe.each(NAMES)("behind %s", (name) => {
     async () => {
       const url = await start(name);
       const { apiKey, users } = world.facts;
-      /** What the proxy did not hide, and the client repeated. */
+      /** Errors that the proxy did not hide, and the client repeated. */
       const repeated: Record<string, number> = {};
       const acknowledged: string[] = [];
       let isOver = false;

@@ -11,7 +11,7 @@ const HOUR = 3_600_000;
 /** Longer than the servers' lease. */
 const BEYOND_LEASE_MS = 3_500;
 
-/** What strikes the servers, over any database. */
+/** Strikes at the servers, over any database. */
 export function serverStrikes(world: Servers, folder: string): Record<string, Strike> {
   const { members } = world;
   const any = () => members[Math.floor(Math.random() * members.length)] as ClusterServer;
@@ -48,7 +48,7 @@ export function serverStrikes(world: Servers, folder: string): Record<string, St
       cpSync(join(folder, member.name), copy, { recursive: true });
       const [second] = await Promise.all([world.join("copy"), member.restart()]);
       await pause(ms);
-      // Whoever leads now, another one must be able to.
+      // Another server must be able to lead, whichever leads now.
       await (await leaderOf([...members, second])).kill();
       await pause(BEYOND_LEASE_MS);
       await second.kill();
@@ -57,7 +57,7 @@ export function serverStrikes(world: Servers, folder: string): Record<string, St
   };
 }
 
-/** What cuts servers off from the database, and moves their clocks. */
+/** Strikes that cut servers off from the database, and move their clocks. */
 export function pathStrikes(
   world: Servers,
   links: ReadonlyMap<string, Link>,
