@@ -29,7 +29,7 @@ import {
 import { POISONS, poisonedWords } from "../settlement/signed-batches.ts";
 import { openArchive, sourceOf } from "./fixture.ts";
 
-/** What is not as usual: every user gets one in turn, of the chain's own token. */
+/** Exceptions: else every user gets one in turn, of the chain's own token. */
 interface How {
   readonly owner?: Address;
   readonly token?: Address;
