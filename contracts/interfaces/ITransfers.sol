@@ -5,8 +5,9 @@ import {BatchHeader, Transfer, Vault, VaultPath, WithdrawalTerms} from "./Model.
 
 /// @title Transfers: what owners do with vaults before they withdraw; docs/protocol.md 10.
 /// @notice A commit checks deadlines and batch numbers. Each record counts or does not count by the
-/// same rule for ever, except that {IVaultProofs-voidDuplicate} can take a vault from everybody. So
-/// of the owner before a record and the owner after it, exactly one can withdraw.
+/// same rule for ever, except that {IVaultProofs-voidDuplicate} can take a vault from everybody who
+/// has not withdrawn it. So of the owner before a record and the owner after it, exactly one can
+/// withdraw.
 /// @dev The functions are code of their own: {IDeployment-transfersCode}.
 interface ITransfers {
     /// @notice Just before the batch's {ICommits-BatchCommitted}. The transfer data is the

@@ -40,7 +40,8 @@ import {Payouts} from "./Payouts.sol";
 /// The settlement contract runs this code on its own storage. It has no state of its own,
 /// no constructor and no immutable value, so each deployment of it has the same code.
 /// @dev Whether a record counts depends on nothing that the caller chooses. The answer never
-/// changes from no to yes, and from yes to no only when the vault is voided as a duplicate.
+/// changes from no to yes, and from yes to no only when the mint is voided as a duplicate. That
+/// takes nothing from an owner whom the token has paid before.
 contract Transfers is Appending, Payouts, OwnerSignatures, ITransfers {
     /// @dev Most records between a mint and an exit. Otherwise the key of a session could split a
     /// vault again and again, until no block has the gas for the exit. A vault has one chain, so
