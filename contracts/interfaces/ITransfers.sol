@@ -112,7 +112,8 @@ interface ITransfers {
     /// @dev One session for each owner and key, for ever.
     /// @param until Last second of the session.
     /// @param limit Most quantized units of one record. A record of a whole vault counts with the
-    /// vault's full amount.
+    /// vault's full amount. A record that leaves change counts only if at most three records lie
+    /// between the mint and the vault, so that the key leaves the owner half of the eight.
     /// @param assetType The only asset; zero for every asset of the owner.
     /// @param signature Empty when the owner calls. Otherwise the owner's, over the EIP-712 message
     /// `Session`.
