@@ -57,10 +57,15 @@ export type SessionEndMessage = Pick<SessionMessage, "owner" | "key">;
 export const MAX_GROUP_TRANSFERS = 1024;
 /**
  * Most transfers between a mint and an exit. A record of a vault that is so far from its mint does
- * not count. Otherwise a session's key could split a vault again and again, until no block has the
- * gas for its exit.
+ * not count. Otherwise a vault could be split again and again, until no block has the gas for its
+ * exit.
  */
 export const MAX_TRANSFER_HOPS = 8;
+/**
+ * Most transfers between a mint and the change that a session's key leaves. Otherwise the key could
+ * give away single units, until the owner can give away nothing.
+ */
+export const MAX_SESSION_CHANGE_HOPS = 4;
 /** Deadlines have four bytes, until the year 2106. */
 export const MAX_TRANSFER_DEADLINE = (1n << 32n) - 1n;
 

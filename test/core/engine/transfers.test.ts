@@ -376,6 +376,34 @@ describe("a list is authorized by", () => {
     await noProblems(made);
   });
 
+  it("a key that splits a vault below four others, and gives it away below eight", async () => {
+    const made = await transferable();
+    const { engine, tenant, units } = made;
+    await tell(made, session(made, { limit: 100n }), 900n);
+    await engine.operator.recordFinalized(HOME, 900n);
+    let vaultId = units;
+    const give = async (amount: bigint, options: Parameters<typeof signedTransfers>[2] = byKey) => {
+      const list = await asked(made, [{ ...part(vaultId, amount), to: ownerAddress }], options);
+      await engine.operator.sealTransfers();
+      const batchNumber = engine.batches.state().countRollup - 1;
+      const block = 901n + BigInt(batchNumber);
+      await commit(made, batchNumber, block);
+      await engine.operator.recordFinalized(HOME, block);
+      vaultId = (await list.read()).transfers.at(-1)?.newVaultId ?? 0n;
+    };
+    for (let i = 0; i < 4; i++) await give(1n);
+    const fifth = await signedTransfers(made, [part(vaultId, 1n)], byKey);
+    const refused = await refusal(engine.transfers.request(tenant.principal, fifth));
+    expect(refused).toMatchObject({
+      code: "transfer_too_deep",
+      issues: { "/transfers/0": "transfer_too_deep" },
+    });
+    await give(1n, {});
+    for (let i = 0; i < 3; i++) await give(0n);
+    expect(await engine.vaults.get(tenant.applicationId, vaultId)).toMatchObject({ amount: 95n });
+    await noProblems(made);
+  });
+
   it("the owner's approval on L1, without a signature", async () => {
     const made = await transferable();
     const { engine, tenant, units } = made;

@@ -133,6 +133,7 @@ export class NaiveTransferModel {
     if (session === undefined || now <= session.from || now > session.until) return false;
     if (session.revokedAt !== null && now > session.revokedAt) return false;
     if (session.assetType !== null && session.assetType !== vault.assetType) return false;
+    if (amount !== 0n && vault.depth > 3) return false;
     return (amount === 0n ? vault.first : amount) <= session.limit;
   }
 
