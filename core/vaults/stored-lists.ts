@@ -224,6 +224,16 @@ export function sourceOf({ list, output }: Listed): VaultPlace | null {
     : source;
 }
 
+/** The place of the mint that transfers have made a vault of; the vault's own if a mint made it. */
+export async function originOf(ledger: Ledger, vault: VaultPlace): Promise<VaultPlace> {
+  for (let place = vault; ; ) {
+    const maker = await makerOf(ledger, place);
+    const source = maker === null ? null : sourceOf(maker);
+    if (source === null) return place;
+    place = source;
+  }
+}
+
 /**
  * The makers of many vaults. Reads each list once, because one list can have made a thousand of
  * them.

@@ -80,7 +80,8 @@ function partsOf(
   const vaults = new ReferenceVaults({ out, tenants, tokens });
   const batches = new ReferenceBatches({ out, tenants, tokens, voidings, adoptions, commit });
   const whenWithdrawn = (vaultId: bigint) => transfers.judgeSpender(vaultId);
-  const withdrawals = new ReferenceWithdrawals({ out, tenants, whenWithdrawn });
+  const lineOf = (vaultId: bigint) => transfers.lineOf(vaultId);
+  const withdrawals = new ReferenceWithdrawals({ out, tenants, whenWithdrawn, lineOf });
   const transfers = new ReferenceTransfers({
     out,
     tenants,

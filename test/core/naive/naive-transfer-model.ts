@@ -195,6 +195,13 @@ export class NaiveTransferModel {
     return true;
   }
 
+  /** Whether L1 has paid an ERC-721 vault that transfers made of this mint. */
+  isPaid(origin: bigint): boolean {
+    return [...this.vaults.values()].some(
+      (vault) => vault.origin === origin && vault.vaultId !== origin && vault.rest === 0n,
+    );
+  }
+
   approve(owner: Address, digest: Hash, now: bigint): void {
     const key = `${owner} ${digest}`;
     if (!this.#approvals.has(key)) this.#approvals.set(key, now);
