@@ -5,8 +5,9 @@ import {BatchHeader, Transfer, Vault, VaultPath, WithdrawalTerms} from "./Model.
 
 /// @title Transfers: what owners do with vaults before they withdraw; docs/protocol.md 10.
 /// @notice A commit checks deadlines and batch numbers. Each record counts or does not count by the
-/// same rule for ever, except that {IVaultProofs-voidDuplicate} can take a vault from everybody. So
-/// of the owner before a record and the owner after it, exactly one can withdraw.
+/// same rule for ever, except that {IVaultProofs-voidDuplicate} can take a vault from everybody who
+/// has not withdrawn it. So of the owner before a record and the owner after it, exactly one can
+/// withdraw.
 /// @dev The functions are code of their own: {IDeployment-transfersCode}.
 interface ITransfers {
     /// @notice Just before the batch's {ICommits-BatchCommitted}. The transfer data is the
@@ -111,7 +112,8 @@ interface ITransfers {
     /// @dev One session for each owner and key, for ever.
     /// @param until Last second of the session.
     /// @param limit Most quantized units of one record. A record of a whole vault counts with the
-    /// vault's full amount.
+    /// vault's full amount. A record that leaves change counts only if at most three records lie
+    /// between the mint and the vault, so that the key leaves the owner half of the eight.
     /// @param assetType The only asset; zero for every asset of the owner.
     /// @param signature Empty when the owner calls. Otherwise the owner's, over the EIP-712 message
     /// `Session`.

@@ -19,10 +19,13 @@ interface IVaultProofs {
     /// both younger than its registration.
     error NotDuplicates(uint64 earlierVaultId, uint64 laterVaultId);
 
-    /// @notice Exhausts the later of two vaults of one ERC-721 token. Anyone may call this until
-    /// the later one is withdrawn.
+    /// @notice Exhausts the later of two vaults of one ERC-721 token, and so each vault that
+    /// transfers made of it. Anyone may call this until the later one is withdrawn. A withdrawal
+    /// through transfers exhausts only the last vault, which this call does not know: it still
+    /// exhausts the later one then, and the token stays with whom it was paid to.
     /// @dev The later vault has the higher sequence, or the higher slot of one batch. Two vaults
     /// hold the same token if their ids are equal, derived by the blob scheme of the registry.
+    /// {withdrawn} of the last vault tells whether it is paid.
     function voidDuplicate(
         Vault calldata earlier,
         BatchHeader calldata earlierHeader,

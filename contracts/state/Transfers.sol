@@ -40,12 +40,16 @@ import {Payouts} from "./Payouts.sol";
 /// The settlement contract runs this code on its own storage. It has no state of its own,
 /// no constructor and no immutable value, so each deployment of it has the same code.
 /// @dev Whether a record counts depends on nothing that the caller chooses. The answer never
-/// changes from no to yes, and from yes to no only when the vault is voided as a duplicate.
+/// changes from no to yes, and from yes to no only when the mint is voided as a duplicate. That
+/// takes nothing from an owner whom the token has paid before.
 contract Transfers is Appending, Payouts, OwnerSignatures, ITransfers {
-    /// @dev Most records between a mint and an exit. Otherwise the key of a session could split a
-    /// vault again and again, until no block has the gas for the exit. A vault has one chain, so
-    /// this depends on no caller.
+    /// @dev Most records between a mint and an exit. Otherwise a vault could be split again and
+    /// again, until no block has the gas for the exit. A vault has one chain, so this depends on no
+    /// caller.
     uint256 private constant MAX_HOPS = 8;
+    /// @dev Most records between a mint and the change that a session's key leaves. Otherwise the
+    /// key could give away single units, until the owner can give away nothing.
+    uint256 private constant MAX_SESSION_CHANGE_HOPS = 4;
 
     /// @inheritdoc ITransfers
     function commitTransferBatch(
@@ -303,7 +307,7 @@ contract Transfers is Appending, Payouts, OwnerSignatures, ITransfers {
         // commit.
         if (rest == 0 || (hop.amount != 0 && (standard == Standard.ERC721 || hop.amount >= rest)))
             return false;
-        return _isAuthorized(vault, hop, domain);
+        return _isAuthorized(vault, depth, hop, domain);
     }
 
     function _restOf(Vault memory vault, Standard standard) private view returns (uint64) {
@@ -316,6 +320,7 @@ contract Transfers is Appending, Payouts, OwnerSignatures, ITransfers {
     /// another answer, a previous owner could undo the record.
     function _isAuthorized(
         Vault memory vault,
+        uint256 depth,
         Hops.Hop memory hop,
         bytes32 domain
     ) private view returns (bool) {
@@ -336,6 +341,7 @@ contract Transfers is Appending, Payouts, OwnerSignatures, ITransfers {
         if (signer == address(0)) return false;
         cancelledAt = _approvals[signer][digest].cancelledAt;
         if (cancelledAt != 0 && cancelledAt < committedAt) return false;
+        if (hop.amount != 0 && depth >= MAX_SESSION_CHANGE_HOPS) return false;
         return _covers(_sessions[owner][signer], vault, hop.amount, committedAt);
     }
 

@@ -7,10 +7,10 @@
  * that creates the contract, which the constructor's arguments follow.
  */
 export const contractCode = {
-  StateCommitment: {"bytes":22246,"hash":"0x719b420db7698d0cd9ccfbce53bb9890693d2ac151d256d4c6535bce4b1f84db","immutables":{"administrationCode":[242,3951],"transfersCode":[176,289,919],"changeDelay":[2075],"_domainChainId":[17133],"_domainHash":[17171],"maturity":[1780,3050,10235]},"creation":{"bytes":44094,"hash":"0x1526829d09170a73b74a053fc9fc3c9f6d7c6d97e609a2b02d1879c1574db264"}},
-  Administration: {"bytes":19763,"hash":"0x4536e04add403219f484ee0ed75d388464c668e0f91ca1343049c7025b10f6b8","immutables":{},"creation":{"bytes":19789,"hash":"0xa7ca45a80e56df404137f960a1abc25a94da5a94c380cb2e77062088fb27b7a4"}},
-  Transfers: {"bytes":23669,"hash":"0xf3394c31c0ecde72dcba592255d805c5c0c49e1aeda4414eb892f03e2bc1c371","immutables":{},"creation":{"bytes":23695,"hash":"0x92c8bac2ea5ec4ab479ff8cdb9ef93d73f24c1f3fe6a02556aab3ec14379fe19"}},
-  StateMirror: {"bytes":22631,"hash":"0xf98f2df8ebac75618af979134ae72e12d58e358317d4938fa00af3a11f00b790","immutables":{"sourceChainId":[2810,12277,16671],"sourceContract":[2856,6181,16726],"changeDelay":[4287,6124],"_domainChainId":[17091],"_domainHash":[17129],"maturity":[1752,8509,11966]},"creation":{"bytes":24428,"hash":"0x80f68160695282fcf2e3aa2395d63e983280003f4c27bc26c7ece0296d250980"}},
+  StateCommitment: {"bytes":22246,"hash":"0x0dd308e48cb44c4fa808aefd510c5ced5a45bf25f3200f4d0e16eea759636eaa","immutables":{"administrationCode":[242,3951],"transfersCode":[176,289,919],"changeDelay":[2075],"_domainChainId":[17133],"_domainHash":[17171],"maturity":[1780,3050,10235]},"creation":{"bytes":44094,"hash":"0x99634b45cfe8bfa06e944df6738e0adb4d56fddf925c1a86b654747a9576d229"}},
+  Administration: {"bytes":19763,"hash":"0x4b9f9444a2854d1c2b2dd8f9962a51e5c24b6e90830184ecaba0bb8f78bb3159","immutables":{},"creation":{"bytes":19789,"hash":"0x8050893461afe643282ba9bb13da624108ce16fc85939e5356dbed7b2c02627b"}},
+  Transfers: {"bytes":23710,"hash":"0x5ece8209915150cc4f17e23c199e29813d26856c48ee23eaeaa90f634ca1c2bb","immutables":{},"creation":{"bytes":23736,"hash":"0xb353991b63ac2e03a1d2ac22693c644ffd88b66132862f6c02184725e9eebfe4"}},
+  StateMirror: {"bytes":22631,"hash":"0x7066a507e2ab7c3c01e42e270762566f00c9320480e4f418f8fe3c511bb1a26b","immutables":{"sourceChainId":[2810,12277,16671],"sourceContract":[2856,6181,16726],"changeDelay":[4287,6124],"_domainChainId":[17091],"_domainHash":[17129],"maturity":[1752,8509,11966]},"creation":{"bytes":24428,"hash":"0x037f3c830e5f418415cad87eeae56a6d9e6ae80d5744c18f3a7681aa92f92628"}},
 } as const;
 
 /**

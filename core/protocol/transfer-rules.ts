@@ -2,7 +2,12 @@ import { recoverAddress, zeroAddress } from "viem";
 import type { Address, Hash, Hex, Standard, VaultId } from "../model.ts";
 import { MAX_S } from "./attestation.ts";
 import { wordOf } from "./hex.ts";
-import { MAX_TRANSFER_HOPS, type Transfer, TransferPart } from "./transfer.ts";
+import {
+  MAX_SESSION_CHANGE_HOPS,
+  MAX_TRANSFER_HOPS,
+  type Transfer,
+  TransferPart,
+} from "./transfer.ts";
 
 /** A vault as transfers see it, minted or made by a transfer. */
 export interface TransferableVault {
@@ -47,7 +52,10 @@ export interface TransferPowers {
   readonly approvedAt: bigint;
   /** When the vault's owner cancelled the digest; 0 for never. */
   readonly cancelledAt: bigint;
-  /** When the signer did, which counts only for a record that rests on its session; 0 for never. */
+  /**
+   * Seconds when the session key cancelled; counts only for a record that rests on its session. 0
+   * for never.
+   */
   readonly signerCancelledAt: bigint;
 }
 
@@ -63,7 +71,8 @@ export const TRANSFER_FAULTS = {
   other_vault: "The record spends another vault.",
   expired: "The batch came after the deadline.",
   not_transferable: "The asset is not transferable.",
-  too_deep: "Eight transfers lie between the mint and the vault.",
+  too_deep:
+    "Eight transfers lie between the mint and the vault, or four and a session's key leaves change.",
   exhausted: "Nothing is left in the vault.",
   amount: "The amount is not below the rest of the vault, or the token has no parts.",
   cancelled: "Its signer has cancelled the list on L1 before.",
@@ -145,12 +154,13 @@ function authorityFault(
   if (owner === zeroAddress) return "not_authorized";
   if (signer?.toLowerCase() === owner || isBefore(approvedAt)) return null;
   if (isBefore(signerCancelledAt)) return "cancelled";
-  return signer !== null && session !== null && sessionCovers(session, vault, transfer, committedAt)
-    ? null
-    : "not_authorized";
+  if (signer === null || session === null) return "not_authorized";
+  if (!sessionCovers(session, vault, transfer, committedAt)) return "not_authorized";
+  const leavesChange = transfer.amount !== 0n;
+  return leavesChange && vault.hops >= MAX_SESSION_CHANGE_HOPS ? "too_deep" : null;
 }
 
-/** Whether a session covers a transfer whose batch is committed at this time. */
+/** Whether a session covers a transfer at this time. How often its vault was split is apart. */
 export function sessionCovers(
   session: TransferSession,
   vault: Pick<TransferableVault, "amount" | "assetType">,

@@ -22,7 +22,7 @@ import {
 import { tell } from "../tenants/events/event-log.ts";
 import { putActivity, readActivities, readActivity } from "../vaults/activity.ts";
 import * as lists from "../vaults/stored-lists.ts";
-import { hasSlot, placeOf, readVaults } from "../vaults/vaults.ts";
+import { hasSlot, placeOf, readVault, readVaults } from "../vaults/vaults.ts";
 import { powersOf } from "./powers.ts";
 
 // Least seconds between L1's newest block and a deadline, when a commit is sent
@@ -150,6 +150,51 @@ export async function judgeSpender(
       : ledger.batches["zk-rollup"].latest.get(list.batchNumber);
   if (list === null || batch?.l1Sequence == null || !batch.transfers) return;
   await judge(ledger, group, batch, [list], time);
+}
+
+/** Whether L1 has paid a vault that transfers have made of this one, an ERC-721 vault. */
+export async function isPaidBehind(
+  ledger: Ledger,
+  group: Group,
+  vaultId: VaultId,
+): Promise<boolean> {
+  for (let made = await madeOf(ledger, group, vaultId); made !== null; ) {
+    if ((await readActivity(ledger, group, made)).withdrawn > 0n) return true;
+    made = await madeOf(ledger, group, made);
+  }
+  return false;
+}
+
+/** The vault that a transfer has made of a whole one; null without a transfer in a batch. */
+async function madeOf(ledger: Ledger, group: Group, vaultId: VaultId): Promise<VaultId | null> {
+  const { spentBy } = await readActivity(ledger, group, vaultId);
+  if (spentBy === null) return null;
+  const list = await lists.latestTransferList(ledger, group, spentBy);
+  const output = lists.outputsOf(list).find(({ transfer }) => transfer.vaultId === vaultId);
+  const place = output === undefined ? null : lists.placeIn(list, output.position);
+  // A record of a hostile operator can spend a vault that comes later.
+  return place === null || packVaultId(place) <= vaultId ? null : packVaultId(place);
+}
+
+/**
+ * L1 pays nothing behind a voided mint. So where it has paid a vault that transfers have made of an
+ * ERC-721 mint, the mint was voided afterwards, in vain, even if a node tells of that first.
+ */
+export async function keepPaid(
+  ledger: Ledger,
+  group: Group,
+  paid: VaultId,
+  time: number,
+): Promise<void> {
+  const place = await lists.originOf(ledger, placeOf(paid));
+  const minted = packVaultId(place);
+  if (minted === paid || !hasSlot(ledger, place)) return;
+  const { userIndex, assetIndex } = await readVault(ledger, place);
+  const activity = await readActivity(ledger, group, minted);
+  if (activity.withdrawn === 0n || ledger.assetAt(assetIndex).standard !== "erc721") return;
+  const kept = { ...activity, withdrawn: 0n, updatedAt: time };
+  putActivity(ledger, group, { vaultId: minted, userIndex }, kept);
+  await judgeSpender(ledger, group, minted, time);
 }
 
 async function judge(

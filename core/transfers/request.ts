@@ -9,6 +9,7 @@ import { compactBytes } from "../protocol/attestation.ts";
 import type { Transfer, TransfersMessage } from "../protocol/transfer.ts";
 import {
   isRedemption,
+  MAX_SESSION_CHANGE_HOPS,
   MAX_TRANSFER_HOPS,
   requireTransfers,
   transfersDigest,
@@ -37,8 +38,8 @@ import { requireCarried } from "./close.ts";
 import { readApproval, readSession } from "./powers.ts";
 
 /**
- * What an owner has signed, in the order of the message: each vault once, all of one owner and one
- * application. The deadline is an hour to 30 days ahead.
+ * Transfers that an owner has signed, in the order of the message: each vault once, all of one
+ * owner and one application. The deadline is an hour to 30 days ahead.
  */
 export interface TransferRequest extends TransfersMessage {
   /**
@@ -114,8 +115,17 @@ async function requireAuthorized(
     );
   if (!asked.every(isCovered) || session.revokedAt !== 0n)
     throw new MintmarkError("signature_invalid", NOT_COVERED);
+  const issues = asked.flatMap(({ transfer: { amount }, hops }, i) =>
+    amount !== 0n && hops > MAX_SESSION_CHANGE_HOPS
+      ? [issueAt(i, "transfer_too_deep", CHANGE_TOO_DEEP)]
+      : [],
+  );
+  if (issues.length > 0) throw refusal(issues);
   return signer;
 }
+
+const CHANGE_TOO_DEEP =
+  "A session's key takes a part of a vault only in its first 4 transfers. Let the owner sign, or give the whole vault.";
 
 interface Signed extends AskedList, Pick<TransferListRecord, "signature" | "sessionKey"> {}
 

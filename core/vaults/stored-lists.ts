@@ -18,9 +18,9 @@ import { endOf, keyOf, prefixOf } from "../store/store-keys.ts";
 import { tell } from "../tenants/events/event-log.ts";
 import { decodeActivity, readVaults } from "./vaults.ts";
 
-/** What one slot of a list gives to whom. */
+/** One slot of a list: the units it gives, and who gets them. */
 export interface TransferOutput {
-  /** Of the slot in the list, from 0. Also that of its transaction. */
+  /** The slot's place in the list, from 0; also that of its transaction. */
   readonly position: number;
   readonly index: number;
   readonly transfer: TransferListRecord["transfers"][number];
@@ -125,7 +125,7 @@ export async function readTransferList(
   return decodeTransferList(await ledger.store.get(keyOf.transferList(transferId)), transferId);
 }
 
-/** The same in the writer's view. */
+/** A list in the writer's view. Throws `store_corrupt` when it is missing. */
 export async function latestTransferList(
   ledger: Ledger,
   group: Group,
@@ -224,8 +224,18 @@ export function sourceOf({ list, output }: Listed): VaultPlace | null {
     : source;
 }
 
+/** The place of the mint that transfers have made a vault of; the vault's own if a mint made it. */
+export async function originOf(ledger: Ledger, vault: VaultPlace): Promise<VaultPlace> {
+  for (let place = vault; ; ) {
+    const maker = await makerOf(ledger, place);
+    const source = maker === null ? null : sourceOf(maker);
+    if (source === null) return place;
+    place = source;
+  }
+}
+
 /**
- * The same for many vaults. Reads each list once, because one list can have made a thousand of
+ * The makers of many vaults. Reads each list once, because one list can have made a thousand of
  * them.
  */
 export async function makersOf(

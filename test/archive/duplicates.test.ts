@@ -3,7 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Archive } from "../../core/guards/archive/archive.ts";
 import { deriveBatch } from "../../core/guards/archive/derive.ts";
 import {
+  follow,
   type VoidedDuplicate,
+  voidDuplicates,
   Watcher,
   type WatcherOptions,
 } from "../../core/guards/archive/index.ts";
@@ -21,15 +23,26 @@ import { GUARDIAN, THRESHOLD, USERS } from "../../scripts/sandbox/accounts.ts";
 import {
   at,
   type Chain,
+  commitUnseen,
   createChain,
   MATURITY,
   openMembers,
   pointOn,
 } from "../settlement/fixture.ts";
 import { POISONS, poisonedWords } from "../settlement/signed-batches.ts";
-import { openArchive, sourceOf } from "./fixture.ts";
+import {
+  claimed,
+  createTransferWorld,
+  friendOf,
+  sealed,
+  served,
+  signTransfers,
+  type TransferWorld,
+  whole,
+} from "../settlement/transfers-fixture.ts";
+import { chainOf, openArchive, sourceOf } from "./fixture.ts";
 
-/** What is not as usual: every user gets one in turn, of the chain's own token. */
+/** Exceptions: else every user gets one in turn, of the chain's own token. */
 interface How {
   readonly owner?: Address;
   readonly token?: Address;
@@ -262,3 +275,77 @@ describe("ERC-721 tokens that a hostile operator mints twice", () => {
 function refuse(): Promise<never> {
   return Promise.reject(new Error("not now"));
 }
+
+describe("an ERC-721 token that has left through a transfer", () => {
+  let world: TransferWorld;
+  let ids: readonly [earlier: VaultId, later: VaultId, tip: VaultId];
+
+  beforeAll(async () => {
+    world = await createTransferWorld();
+    const { l1, tokens, users } = { ...world, ...world.chain };
+    const token = tokens.find(({ standard }) => standard === "erc721")?.address ?? "0x";
+    const batchNumber = (await l1.state()).countRollup;
+    const minted = {
+      chainId: 31_337n,
+      owner: lower(at(users, 0).owner.address),
+      assetType: assetType("erc721", token, 1n),
+      amount: 1n,
+      blob: toHex("77"),
+    };
+    const { history } = await pointOn(l1);
+    await l1.commit(
+      sealed("zk-rollup", batchNumber, encodeBatchData([minted, minted])),
+      history,
+      "0x",
+    );
+    const idOf = (number: number, slot: number) =>
+      packVaultId({ mode: "zk-rollup", batchNumber: number, slot });
+    ids = [idOf(batchNumber, 0), idOf(batchNumber, 1), idOf(batchNumber + 1, 0)];
+    const group = await signTransfers(world, [whole(world, ids[1])]);
+    await commitUnseen(l1, claimed([group], batchNumber + 1));
+    await world.chain.passSeconds(MATURITY + 1n);
+    await world.chain.mine(20);
+  });
+  afterAll(() => world.close());
+
+  test("is left to whom L1 has paid it, whoever voids its mint then", async () => {
+    const { l1, chain, users } = world;
+    const [earlier, later, tip] = ids;
+    const read = async (archive: Archive) =>
+      follow({ archive, ...(await chainOf(world)), sources: [served(world)] });
+    const archive = await openArchive(world);
+    await read(archive);
+    const friend = await connectL1({
+      rpc: chain.transport,
+      contract: chain.settlement.address,
+      account: at(users, 1).owner,
+      finality: { confirmations: 0n },
+      pollingMs: 5,
+    });
+    const unsent = Object.assign(Object.create(l1), { voidDuplicate: refuse });
+    await expect(voidDuplicates({ archive, portal: unsent })).rejects.toThrow("not now");
+    const { vault, header, siblings, assetPath, hops } = await archive.vaultProof(tip);
+    await friend.withdrawOwn({
+      vault,
+      header,
+      siblings,
+      assetPath,
+      hops,
+      quantity: 1n,
+      recipient: friendOf(world),
+      authorization: null,
+    });
+    // The archive does not know yet. L1 does.
+    expect(await voidDuplicates({ archive, portal: unsent })).toBe(0);
+    const [first, second] = [await archive.vaultProof(earlier), await archive.vaultProof(later)];
+    await l1.voidDuplicate(first, second);
+    await chain.mine(1);
+    for (const each of [archive, await openArchive(world)]) {
+      await read(each);
+      expect(await Promise.all(ids.map((id) => each.paid(id)))).toEqual([0n, 0n, 1n]);
+      expect(await each.spending(later)).toEqual({ outId: tip, fault: null });
+      expect(await Array.fromAsync(each.vaultsOf(friendOf(world)))).toEqual([tip]);
+      expect(await Array.fromAsync(each.invalidTransfers())).toEqual([]);
+    }
+  });
+});

@@ -30,7 +30,7 @@ async function vaultsOf(archive: Archive, owner: Address): Promise<readonly [Vau
 
 describe("committed transfers, read from L1 alone", () => {
   let world: TransferWorld;
-  /** Of the first batch of transfers: the token, 30 units, and the other 70. */
+  /** The vaults of the first batch of transfers: the token, 30 units, and the other 70. */
   let [sword, paid, change]: VaultId[] = [];
   let approved: VaultId = 0n;
   let refusals: readonly PromiseSettledResult<unknown>[];
@@ -208,6 +208,34 @@ describe("committed transfers, read from L1 alone", () => {
     await archive.close();
   });
 
+  test("count when their data comes after an exit, and after a void of what they began with", async () => {
+    const { l1, vaults } = world;
+    const archive = await openArchive(world);
+    await rebuild({ archive, ...(await chainOf(world)) });
+    const place = { txHash: zeroHash, blockNumber: await l1.blockNumber() } as const;
+    const exit = { quantity: 1n, withdrawnTotal: 1n, recipient: friendOf(world) } as const;
+    await archive.apply({
+      type: "withdrawn",
+      vaultId: sword ?? 0n,
+      ...exit,
+      ...place,
+      logIndex: 98,
+    });
+    const voided = { earlierVaultId: vaults.items, laterVaultId: vaults.token } as const;
+    for (let i = 0; i < 2; i++)
+      await archive.apply({ type: "duplicateVoided", ...voided, ...place, logIndex: 99 });
+    const report = await rebuild({
+      archive,
+      ...(await chainOf(world)),
+      sources: [sourceOf(at(world.members, 0))],
+    });
+    expect(report).toMatchObject({ missing: [], unjudged: [], invalidTransfers: 2 });
+    await requireOwners(archive);
+    expect(await archive.spending(vaults.token)).toEqual({ outId: sword, fault: null });
+    expect(await archive.paid(sword ?? 0n)).toBe(1n);
+    await archive.close();
+  });
+
   test("become worthless with a voided duplicate that they began with", async () => {
     const archive = await openArchive(world);
     await rebuild({
@@ -224,6 +252,12 @@ describe("committed transfers, read from L1 alone", () => {
     });
     expect(await archive.withdrawn(sword ?? 0n)).toBe(1n);
     expect(await archive.withdrawn(world.vaults.token)).toBe(1n);
+    expect(await archive.paid(sword ?? 0n)).toBe(0n);
+    // A record of a later batch would give nothing away.
+    const later = { batchNumber: 3, sequence: 5n, committedAt: 1n };
+    const friend = at(world.users, 1).owner;
+    const group = await signTransfers(world, [whole(world, sword ?? 0n)], friend);
+    expect((await archive.judge([group], later)).judged).toMatchObject([{ fault: "exhausted" }]);
     await archive.close();
   });
 });

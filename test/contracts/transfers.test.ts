@@ -9,6 +9,7 @@ import {
   transfersDigest,
 } from "../../core/protocol/transfer.ts";
 import { encodeTransferData, type TransferGroup } from "../../core/protocol/transfer-data.ts";
+import { vectors } from "../core/protocol/vectors.ts";
 import { type CommittedBatch, commitAs, commitRollup, entry } from "./fixture/batches.ts";
 import { attest } from "./fixture/committee.ts";
 import { MATURITY, STANDARD } from "./fixture/deployment.ts";
@@ -39,7 +40,7 @@ import {
 } from "./fixture/withdrawals.ts";
 
 const { connection, fresh } = await openTransferChain();
-const { time } = connection.networkHelpers;
+const { time, takeSnapshot } = connection.networkHelpers;
 const ANY_ASSET = `0x${"00".repeat(32)}` as Hex;
 
 describe("transfers", () => {
@@ -140,7 +141,7 @@ describe("transfers", () => {
     await exits(mint, 0, ann, { hops });
   });
 
-  it("end behind eight records, so that a session's key makes no exit too dear", async () => {
+  it("end behind eight records, so that nobody makes an exit too dear", async () => {
     const mint = await commitRollup(d, coins(20n));
     const chain: CommittedTransfers[] = [];
     for (let i = 0; i < 9; i++) {
@@ -162,11 +163,13 @@ describe("transfers", () => {
     const session = [key(ann).address, key(dan).address, LATER, 20n, 0n, "0x"] as const;
     await d.state.write.authorizeSession(session, { account: key(ann).address });
     const chain: CommittedTransfers[] = [];
+    // The key splits the vault four times, and then gives the rest to its owner.
     for (let i = 0; i < 9; i++) {
-      const last = chain.at(-1)?.outputs[1]?.outId ?? idOf(mint);
-      chain.push(await moved(dan, give(last, key(bob).address, 1n)));
+      const last = chain.at(-1)?.outputs.at(-1)?.outId ?? idOf(mint);
+      const to = i < 4 ? give(last, key(bob).address, 1n) : give(last, key(ann).address);
+      chain.push(await moved(dan, to));
     }
-    const hops = chain.map((batch) => hopOf(batch, 1));
+    const hops = chain.map((batch) => hopOf(batch, batch.outputs.length - 1));
     const gasOf = async (asked: Request) => {
       const [one] = await listed(d, key(ann), [asked]);
       const args = batchArgs([one as Request]);
@@ -178,8 +181,7 @@ describe("transfers", () => {
       return gasUsed;
     };
     const plain = await gasOf(request(mint, 1));
-    const refutation = hopOf(chain[8] as CommittedTransfers, 1);
-    const way = { hops: hops.slice(0, 8), refutation, quantity: 12n };
+    const way = { hops: hops.slice(0, 8), refutation: hops.at(-1), quantity: 16n };
     const behind = await gasOf(request(mint, 0, way));
     // 300,000 without the calldata, which the transaction pays before.
     expect(behind - plain).toBeLessThan(240_000n);
@@ -531,6 +533,50 @@ describe("transfers", () => {
       await exits(mint, 1, ann, { refutation, quantity: 4n });
     });
 
+    it("split a vault below four others only, so that its owner can still give it away", async () => {
+      const mint = await commitRollup(d, coins(20n));
+      await authorize(await session());
+      const chain: CommittedTransfers[] = [];
+      const split = async (by: PrivateKeyAccount | undefined) => {
+        const last = chain.at(-1)?.outputs[1]?.outId ?? idOf(mint);
+        chain.push(await moved(by, give(last, key(bob).address, 1n)));
+      };
+      for (let i = 0; i < 4; i++) await split(dan);
+      const before = chain.map((batch) => hopOf(batch, 1));
+      const snapshot = await takeSnapshot();
+      await split(dan);
+      const fifth = chain[4] as CommittedTransfers;
+      expect(await refused(mint, 0, bob, { hops: [...before, hopOf(fifth, 0)] })).toMatchObject({
+        error: "TransferInvalid",
+      });
+      await exits(mint, 0, ann, { hops: before, refutation: [hopOf(fifth, 0)], quantity: 16n });
+      await snapshot.restore();
+      chain.pop();
+      for (let i = 0; i < 4; i++) await split(ann);
+      const paid = chain.map((batch, i) => hopOf(batch, i === 7 ? 0 : 1));
+      await exits(mint, 0, bob, { hops: paid });
+    });
+
+    it.each(vectors("transfer-rules").vectors)(
+      "of $amount by the $by, behind $before others: $counts",
+      async (vector) => {
+        const { by, amount, before, counts } = vector;
+        const mint = await commitRollup(d, coins(20n));
+        await authorize(await session({ limit: 20n }));
+        const chain: CommittedTransfers[] = [];
+        const give = async (from: PrivateKeyAccount | undefined, units: bigint) => {
+          const vaultId = chain.at(-1)?.outputs.at(-1)?.outId ?? idOf(mint);
+          chain.push(await moved(from, { vaultId, amount: units, to: key(ann).address }));
+        };
+        for (let i = 0; i < before; i++) await give(ann, 1n);
+        await give(by === "owner" ? ann : dan, BigInt(amount));
+        const hops = chain.map((batch) => hopOf(batch, batch.outputs.length - 1));
+        if (counts) await exits(mint, 0, ann, { hops });
+        else
+          expect(await refused(mint, 0, ann, { hops })).toMatchObject({ error: "TransferInvalid" });
+      },
+    );
+
     it("count neither behind its end nor in the second of its start", async () => {
       const mint = await commitRollup(d, cards(3));
       await connection.provider.request({ method: "evm_setAutomine", params: [false] });
@@ -710,7 +756,7 @@ describe("transfers", () => {
         data: encodeFunctionData({ abi: d.state.abi, functionName: "registerAsset", args: call }),
       });
       for (let gas = needed - 60_000n; gas <= needed + 40_000n; gas += 5_000n) {
-        const snapshot = await connection.networkHelpers.takeSnapshot();
+        const snapshot = await takeSnapshot();
         const done = await d.state.write.registerAsset(call, { gas }).catch(() => null);
         const told = done === null ? 1 : (await d.state.getEvents.AssetTransferable()).length;
         expect(told, `with ${gas} gas`).toBe(1);

@@ -141,15 +141,16 @@ export abstract class ArchiveReads {
     );
   }
 
-  /** Units of a vault that L1 has paid out or voided. */
-  async withdrawn(vaultId: VaultId): Promise<bigint> {
+  /** Units of a vault that L1 has paid. */
+  async paid(vaultId: VaultId): Promise<bigint> {
     return BigInt((await this.text(keys.vaultKey("withdrawn", vaultId))) ?? "0");
   }
 
-  /** Number of vaults with withdrawn or voided units. */
+  /** Number of vaults that L1 has paid from, and of mints that it has voided. */
   async withdrawnVaults(): Promise<number> {
     let count = 0;
-    for await (const _ of this.store.keys<string>(keys.within("withdrawn/"))) count++;
+    for (const kind of ["withdrawn/", "voided/"])
+      for await (const _ of this.store.keys<string>(keys.within(kind))) count++;
     return count;
   }
 

@@ -56,7 +56,7 @@ export interface InvalidTransfer {
   readonly fault: RecordFault;
 }
 
-/** What the records of a batch are judged by. */
+/** The facts of a commit that decide the verdict on its batch's records. */
 export type TransferCommit = Pick<BatchHeader, "committedAt" | "sequence"> &
   Pick<Commit, "batchNumber"> & { readonly blockNumber?: bigint };
 
@@ -65,7 +65,7 @@ export interface JudgedRecord {
   readonly transfer: Transfer;
   readonly outputs: readonly TransferOutput[];
   /**
-   * What was signed, which can cover several records. `signer` is null when the signature is
+   * One signature, which can cover several records. `signer` is null when the signature is
    * nobody's.
    */
   readonly deadline: bigint;
@@ -92,7 +92,7 @@ interface SpentVault extends TransferableVault {
 /** Changes of the store; null deletes a key. */
 export type Changes = Map<string, string | null>;
 
-/** What a batch of transfers changes, and its records that move nothing. */
+/** The changes that a batch of transfers makes, and its records that move nothing. */
 export interface TransferChanges {
   readonly changes: Changes;
   readonly invalid: readonly InvalidTransfer[];
@@ -101,8 +101,9 @@ export interface TransferChanges {
 /**
  * Vaults and their transfers in an archive. Judges the records of committed transfer batches
  * exactly as L1 does, and keeps the owner of each vault since. A verdict can be made late, because
- * powers count by their times, and a vault that a valid record spends pays nothing. Only a voided
- * duplicate changes a verdict, to `exhausted`, and it does so on L1 too.
+ * powers count by their times, a voided mint by its place among the commits, and a vault that a
+ * valid record spends pays nothing. A mint that is voided after a record leaves the verdict as it
+ * was: L1 then pays nothing more, and what it has paid stays paid.
  */
 export abstract class ArchiveTransfers extends ArchiveReads {
   protected readonly signers = new SignerThread();
@@ -151,9 +152,9 @@ export abstract class ArchiveTransfers extends ArchiveReads {
   }
 
   /**
-   * What a committed batch changes. A record waits while the data of its vault is missing, and the
-   * others do not wait for it: otherwise one vault with withheld data would keep everybody in the
-   * batch from their proofs.
+   * The changes that a committed batch makes. A record waits while the data of its vault is
+   * missing, and the others do not wait for it: otherwise one vault with withheld data would keep
+   * everybody in the batch from their proofs.
    */
   protected async transferChanges(
     groups: readonly TransferGroup[],
@@ -273,7 +274,7 @@ export abstract class ArchiveTransfers extends ArchiveReads {
         else known.push(id);
       }
       if (known.length === 0) continue;
-      for (const vault of await this.#vaultsIn(commit, known, blockNumber))
+      for (const vault of await this.#vaultsIn(commit, known, { sequence, blockNumber }))
         found.set(vault.vaultId, vault);
     }
     return { found, waiting };
@@ -296,7 +297,11 @@ export abstract class ArchiveTransfers extends ArchiveReads {
     };
   }
 
-  async #vaultsIn(commit: Commit, ids: readonly VaultId[], notBefore = 0n): Promise<SpentVault[]> {
+  async #vaultsIn(
+    commit: Commit,
+    ids: readonly VaultId[],
+    { sequence, blockNumber: notBefore = 0n }: Pick<TransferCommit, "sequence" | "blockNumber">,
+  ): Promise<SpentVault[]> {
     const outputs = (await Promise.all(ids.map((id) => this.output(id)))).filter(
       (output) => output !== null,
     );
@@ -314,7 +319,11 @@ export abstract class ArchiveTransfers extends ArchiveReads {
           vaultId,
           owner: owner.toLowerCase() as Address,
           amount,
-          withdrawn: await this.withdrawn(vaultId),
+          withdrawn: await this.#withdrawnBefore(
+            vaultId,
+            isOutput ? content.origin : vaultId,
+            sequence,
+          ),
           standard: registration?.standard ?? "erc20",
           assetType,
           transferable: counts && (await this.#has(keys.transferableKey(chainId, assetType))),
@@ -347,6 +356,32 @@ export abstract class ArchiveTransfers extends ArchiveReads {
   async output(vaultId: VaultId): Promise<OutputVault | null> {
     const stored = await this.#read<Omit<OutputVault, "vaultId">>(keys.vaultKey("output", vaultId));
     return stored && { vaultId, ...stored };
+  }
+
+  /** Units of a vault that L1 has paid, or voided with the mint. Only ERC-721 mints are voided. */
+  async withdrawn(vaultId: VaultId): Promise<bigint> {
+    const origin = (await this.output(vaultId))?.origin ?? vaultId;
+    return this.#withdrawnBefore(vaultId, origin, null);
+  }
+
+  /** The same, without a mint that was voided after so many commits; null counts every one. */
+  async #withdrawnBefore(vaultId: VaultId, origin: VaultId, commits: bigint | null) {
+    const paid = await this.paid(vaultId);
+    const voided = await this.text(keys.vaultKey("voided", origin));
+    if (paid > 0n || voided === undefined) return paid;
+    return commits === null || BigInt(voided) <= commits ? 1n : 0n;
+  }
+
+  /**
+   * The vault that holds an ERC-721 token after all its transfers; a redeemed one is nobody's.
+   */
+  async tipOf(minted: VaultId): Promise<VaultId> {
+    let tip = minted;
+    for (let spent = await this.spending(tip); spent?.fault === null; ) {
+      tip = spent.outId;
+      spent = await this.spending(tip);
+    }
+    return tip;
   }
 
   /** The committed record that spends a vault, valid or not; null while there is none. */

@@ -1,6 +1,6 @@
 import { Turns } from "../../at-once.ts";
 import { MintmarkError } from "../../errors.ts";
-import { type Hash, MODES, type Mode, type VaultId } from "../../model.ts";
+import { type Hash, MODES, type Mode } from "../../model.ts";
 import type { CommitEvent, L1Block, L1Event, ProposedBatch } from "../../ports.ts";
 import { BatchDataError } from "../../protocol/batch-data.ts";
 import { invariant } from "../../protocol/bounds.ts";
@@ -123,32 +123,17 @@ export class Archive extends ArchiveTransfers {
   }
 
   async #changesBy(event: L1Event): Promise<Changes> {
-    if (event.type === "withdrawn") return this.#withdrawals([event.vaultId], event.withdrawnTotal);
-    if (event.type === "duplicateVoided") return this.#voids(event.laterVaultId);
+    if (event.type === "withdrawn") {
+      const { vaultId, withdrawnTotal: total } = event;
+      if ((await this.paid(vaultId)) >= total) return new Map();
+      return new Map([[keys.vaultKey("withdrawn", vaultId), total.toString()]]);
+    }
+    if (event.type === "duplicateVoided") {
+      const key = keys.vaultKey("voided", event.laterVaultId);
+      const isKnown = (await this.text(key)) !== undefined;
+      return new Map(isKnown ? [] : [[key, this.#commits.toString()]]);
+    }
     return this.powerChanges(event);
-  }
-
-  async #withdrawals(vaultIds: readonly VaultId[], total: bigint): Promise<Changes> {
-    const changes: Changes = new Map();
-    for (const vaultId of vaultIds)
-      if ((await this.withdrawn(vaultId)) < total)
-        changes.set(keys.vaultKey("withdrawn", vaultId), total.toString());
-    return changes;
-  }
-
-  /**
-   * A vault is voided with those that transfers made of it. Only ERC-721 vaults are voided; their
-   * amount is 1.
-   */
-  async #voids(minted: VaultId): Promise<Changes> {
-    const voided = [minted];
-    for (
-      let spent = await this.spending(minted);
-      spent?.fault === null;
-      spent = await this.spending(spent.outId)
-    )
-      voided.push(spent.outId);
-    return this.#withdrawals(voided, 1n);
   }
 
   /**
@@ -264,7 +249,7 @@ export class Archive extends ArchiveTransfers {
     await write.write(options);
   }
 
-  /** The same for events of L1 up to a position. */
+  /** Writes changes by events of L1, and the position that these events reach. */
   async #moveTo(
     position: Position,
     changes: Changes = new Map(),

@@ -1,3 +1,4 @@
+import { zeroAddress } from "viem";
 import { MintmarkError } from "../../errors.ts";
 import type { Hash, VaultId } from "../../model.ts";
 import type { L1Reader, L1Registration, L1Voider } from "../../ports.ts";
@@ -53,9 +54,7 @@ export async function voidDuplicates({
     if (earlier === undefined) continue;
     for (const later of others) {
       signal?.throwIfAborted();
-      // Another watcher may have done it, or the later vault was withdrawn before.
-      if ((await archive.withdrawn(later)) > 0n || (await portal.withdrawn(later, "erc721")) > 0n)
-        continue;
+      if (await isOver(archive, portal, later)) continue;
       try {
         const [first, second] = [
           await archive.vaultProof(earlier),
@@ -67,12 +66,25 @@ export async function voidDuplicates({
       } catch (error) {
         signal?.throwIfAborted();
         if (error instanceof MintmarkError && error.code === "proof_not_ready") continue;
-        if ((await portal.withdrawn(later, "erc721")) === 0n) failures.push(error);
+        if (!(await isOver(archive, portal, later))) failures.push(error);
       }
     }
   }
   if (failures.length > 0) throw new AggregateError(failures, sentenceOf(failures));
   return voided;
+}
+
+/**
+ * Whether the later vault can pay nobody any more: another watcher has voided it, or it has left,
+ * itself or through transfers. L1 cannot see the latter, and would take a void that changes nothing.
+ */
+async function isOver(archive: Archive, portal: VoidingPortal, later: VaultId): Promise<boolean> {
+  const tip = await archive.tipOf(later);
+  if ((await archive.output(tip))?.owner === zeroAddress) return true;
+  for (const vaultId of new Set([later, tip]))
+    if ((await archive.withdrawn(vaultId)) > 0n || (await portal.withdrawn(vaultId, "erc721")) > 0n)
+      return true;
+  return false;
 }
 
 /**

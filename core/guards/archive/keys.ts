@@ -20,7 +20,8 @@ import type { VaultPlace } from "../../protocol/vault.ts";
  *                                        a batch's blob for an ERC-1155 id
  * owner/<address>/<vault id>             empty
  * minted/<chain>/<token>                 decimal: base units of an ERC-20 in all valid vaults
- * withdrawn/<vault id>                   decimal: units
+ * withdrawn/<vault id>                   decimal: units that L1 has paid
+ * voided/<vault id>                      decimal: commits of L1 before it voided the mint as a duplicate
  * duplicate/<chain>/<asset type>/<blob scheme>/<vault id>
  *                                        the earlier vault of the same ERC-721 token
  * signed/<number>                        JSON: a committee member's signed validium batch
@@ -77,7 +78,7 @@ export const transferableKey = (chainId: bigint, assetType: Hash) =>
 export const sessionKey = (owner: Address, key: Address) => `session/${owner}/${key}`;
 export const approvedKey = (owner: Address, digest: Hash) => `approved/${owner}/${digest}`;
 
-type VaultRecordKind = "withdrawn" | "unpayable" | "spent" | "output" | "invalid";
+type VaultRecordKind = "withdrawn" | "voided" | "unpayable" | "spent" | "output" | "invalid";
 export const vaultKey = (kind: VaultRecordKind, vaultId: VaultId) =>
   `${kind}/${vaultIdKey(vaultId)}`;
 export const vaultIdOf = (key: string): VaultId =>
@@ -148,7 +149,7 @@ export function nextBlock({ block, hash }: Position): bigint {
   return hash === null ? block : block + 1n;
 }
 
-/** As JSON; mode and number are in the record's key. */
+/** Leaves out mode and number, which are in the record's key. */
 export function commitToText({ mode: _mode, batchNumber: _number, ...rest }: Commit): string {
   return toText(rest);
 }

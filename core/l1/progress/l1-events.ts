@@ -24,7 +24,7 @@ import type {
 } from "../../store/records.ts";
 import * as records from "../../store/records.ts";
 import { keyOf, PRESENT, placeOfL1Event, prefixOf } from "../../store/store-keys.ts";
-import { judgeBatch, judgeSpender } from "../../transfers/judge.ts";
+import { isPaidBehind, judgeBatch, judgeSpender, keepPaid } from "../../transfers/judge.ts";
 import { applyPower, type PowerEvent } from "../../transfers/powers.ts";
 import { orNull, requireHash } from "../../validate.ts";
 import * as vaults from "../../vaults/activity.ts";
@@ -213,13 +213,8 @@ async function applyEvent(
     }
     case "duplicateVoided": {
       // The later vault has nothing left: an ERC-721 has one unit.
-      const exhausted = {
-        chainId,
-        vaultId: event.laterVaultId,
-        quantity: 0n,
-        total: 1n,
-        recipient: null,
-      };
+      const vaultId = event.laterVaultId;
+      const exhausted = { chainId, vaultId, quantity: 0n, total: 1n, recipient: null };
       return applyWithdrawn(ledger, group, event, exhausted);
     }
     case "authorizationCancelled":
@@ -258,7 +253,7 @@ async function applyWithdrawn(
   facts: WithdrawnFacts,
 ): Promise<void> {
   const { blockNumber, logIndex } = event;
-  const { chainId, vaultId, total } = facts;
+  const { chainId, vaultId, total, recipient } = facts;
   const eventKey = keyOf.l1Event(chainId, blockNumber, logIndex);
   if ((await group.read(ledger.store, eventKey)) !== undefined) return;
   const txHash = requireHash("txHash", event.txHash);
@@ -272,7 +267,8 @@ async function applyWithdrawn(
   const before = await vaults.readActivity(ledger, group, vaultId);
   // A token that pays refuses no longer.
   // A node may have left out this event, and told of later ones.
-  const withdrawn = total > before.withdrawn ? total : before.withdrawn;
+  const isVoidInVain = recipient === null && (await isPaidBehind(ledger, group, vaultId));
+  const withdrawn = total > before.withdrawn && !isVoidInVain ? total : before.withdrawn;
   let activity: ActivityRecord = { ...before, withdrawn, refusal: null, updatedAt: time };
   const decided: Uuid[] = [];
   for (const withdrawalId of activity.pending) {
@@ -297,6 +293,7 @@ async function applyWithdrawn(
     encodeRecord(records.bigRecord, total),
   );
   await judgeSpender(ledger, group, vaultId, time);
+  if (recipient !== null) await keepPaid(ledger, group, vaultId, time);
 }
 
 /**

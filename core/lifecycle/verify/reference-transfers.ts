@@ -189,6 +189,41 @@ export class ReferenceTransfers extends Part<{
     if (batch?.transfers && batch.l1Sequence !== null) this.#judge(batch, [list]);
   }
 
+  /** The vaults that follow from one mint of an ERC-721, in order; none for another standard. */
+  lineOf(vaultId: bigint): bigint[] {
+    const asset = this.parts.tenants.asset(this.#vault(vaultId)?.assetIndex ?? -1);
+    if (asset?.standard !== "erc721") return [];
+    const line = [vaultId];
+    for (let from = this.#sourceOf(vaultId); from !== null; from = this.#sourceOf(from))
+      line.unshift(from);
+    for (let made = this.#madeOf(vaultId); made !== null; made = this.#madeOf(made))
+      line.push(made);
+    return line;
+  }
+
+  /** The vault of which a transfer has made this one; null for a minted one. */
+  #sourceOf(vaultId: bigint): bigint | null {
+    const place = unpackVaultId(vaultId);
+    const source = this.#makerOf(place)?.vaultId ?? null;
+    if (source === null) return null;
+    const { mode, batchNumber } = unpackVaultId(source);
+    // A hostile operator can make circles of records that spend later vaults.
+    return mode === place.mode && batchNumber >= place.batchNumber ? null : source;
+  }
+
+  /** The vault that a transfer in a batch has made of this whole one; null without any. */
+  #madeOf(vaultId: bigint): bigint | null {
+    const list = this.#lists.get(this.parts.withdrawals.activity(vaultId).spentBy ?? "");
+    if (list === undefined || list.batchNumber === null || list.firstSlot === null) return null;
+    const before = list.transfers.slice(
+      0,
+      list.transfers.findIndex((transfer) => transfer.vaultId === vaultId),
+    );
+    const slot = before.reduce((sum, transfer) => sum + slotsOf(transfer), list.firstSlot);
+    const made = packVaultId({ mode: "zk-rollup", batchNumber: list.batchNumber, slot });
+    return made > vaultId ? made : null;
+  }
+
   #judge(batch: BatchRecord, lists: readonly TransferListRecord[]): void {
     const { out } = this;
     const { withdrawals } = this.parts;
@@ -349,18 +384,29 @@ export class ReferenceTransfers extends Part<{
     for (const [batchNumber, vaults] of this.#outputs) {
       const batch = this.parts.batches.at({ mode: "zk-rollup", batchNumber });
       if (batch !== undefined) putChunks(out, batch, vaults);
+      for (const [slot, { amount }] of vaults.entries()) {
+        const vaultId = packVaultId({ mode: "zk-rollup", batchNumber, slot });
+        const { withdrawn, transferred } = this.parts.withdrawals.activity(vaultId);
+        if (withdrawn + transferred > amount)
+          out.report(`L1 has paid more of vault ${vaultId} than it holds`);
+      }
     }
   }
 
   /** Transfers between the mint and a vault. */
-  #hopsOf({ mode, batchNumber, slot }: VaultPlace): number {
+  #hopsOf(place: VaultPlace): number {
+    return this.#makerOf(place)?.hops ?? 0;
+  }
+
+  /** The transfer that has made a vault. */
+  #makerOf({ mode, batchNumber, slot }: VaultPlace) {
     let next = 0;
     for (const { transfers } of this.ofBatch({ mode, batchNumber }) ?? []) {
       for (const transfer of transfers) {
         next += slotsOf(transfer);
-        if (slot < next) return transfer.hops;
+        if (slot < next) return transfer;
       }
     }
-    return 0;
+    return undefined;
   }
 }

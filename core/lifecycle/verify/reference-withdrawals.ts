@@ -40,6 +40,8 @@ const isPending = ({ status }: records.WithdrawalRecord) =>
 export class ReferenceWithdrawals extends Part<{
   /** Called when units withdrawn of a vault have changed. */
   readonly whenWithdrawn: (vaultId: bigint) => void;
+  /** The ERC-721 vaults from a mint on, this one among them, each made of the one before. */
+  readonly lineOf: (vaultId: bigint) => readonly bigint[];
   readonly tenants: ReferenceTenants;
 }> {
   readonly #withdrawals = this.kept("withdrawal", keyOf.withdrawal, records.withdrawalRecord);
@@ -91,8 +93,11 @@ export class ReferenceWithdrawals extends Part<{
         txHash: l1TxHash,
       } = entry;
       const { withdrawn } = this.activity(vaultId);
+      const [minted = vaultId, ...made] = this.parts.lineOf(vaultId);
+      const isPaid = made.some((id) => this.activity(id).withdrawn > 0n);
+      const isVoidInVain = recipient === null && isPaid;
       this.changeActivity(vaultId, {
-        withdrawn: total > withdrawn ? total : withdrawn,
+        withdrawn: total > withdrawn && !isVoidInVain ? total : withdrawn,
         refusal: null,
       });
       const decided: string[] = [];
@@ -124,6 +129,10 @@ export class ReferenceWithdrawals extends Part<{
       }
       this.#see(entry, { vaultId, total, withdrawalIds: decided });
       this.parts.whenWithdrawn(vaultId);
+      if (made.includes(vaultId) && this.activity(minted).withdrawn > 0n) {
+        this.changeActivity(minted, { withdrawn: 0n });
+        this.parts.whenWithdrawn(minted);
+      }
     },
     batchImported: (entry) => this.#see(entry, { imported: entry }),
   } satisfies Handlers;

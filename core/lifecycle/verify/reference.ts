@@ -37,8 +37,8 @@ import {
 import { ReferenceWithdrawals } from "./reference-withdrawals.ts";
 
 /**
- * Later mints of a bound ERC-1155 id return its binding again. The others do not follow from the
- * journal.
+ * Not countable: bindings of ERC-1155 ids repeat at later mints; the journal does not tell the
+ * rest.
  */
 const UNCOUNTED: ReadonlySet<number> = new Set(
   (["secret", "position", "format", "binding"] as const).map((name) => PREFIX[name]),
@@ -80,7 +80,8 @@ function partsOf(
   const vaults = new ReferenceVaults({ out, tenants, tokens });
   const batches = new ReferenceBatches({ out, tenants, tokens, voidings, adoptions, commit });
   const whenWithdrawn = (vaultId: bigint) => transfers.judgeSpender(vaultId);
-  const withdrawals = new ReferenceWithdrawals({ out, tenants, whenWithdrawn });
+  const lineOf = (vaultId: bigint) => transfers.lineOf(vaultId);
+  const withdrawals = new ReferenceWithdrawals({ out, tenants, whenWithdrawn, lineOf });
   const transfers = new ReferenceTransfers({
     out,
     tenants,

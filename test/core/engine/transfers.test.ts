@@ -300,6 +300,92 @@ describe("L1 decides transfers at the commit:", () => {
     await noProblems(made);
   });
 
+  describe("a duplicate that is voided after an exit through transfers", () => {
+    /** A token that its owner gave to a friend, who gave it on to a third owner. */
+    async function given() {
+      const made = await transferable();
+      const { engine, tenant, token } = made;
+      const first = await asked(made, [whole(token)]);
+      await engine.operator.sealTransfers();
+      await commit(made, 0, 900n);
+      await engine.operator.recordFinalized(HOME, 900n);
+      const lent = (await first.read()).transfers[0]?.newVaultId ?? 0n;
+      const third = OWNERS[2].address.toLowerCase() as typeof friend;
+      const second = await asked(made, [whole(lent, third)], { signer: OWNERS[1] as never });
+      await engine.operator.sealTransfers();
+      await commit(made, 1, 901n);
+      const tip = (await second.read()).transfers[0]?.newVaultId ?? 0n;
+      const paid = withdrawn(tip, 1n, 1n, third, 902n);
+      const voided = {
+        type: "duplicateVoided",
+        earlierVaultId: 1n << 40n,
+        laterVaultId: token,
+        blockNumber: 903n,
+        logIndex: 0,
+        txHash: hashOf(903),
+      } as const;
+      const seen = async () => {
+        const ids = [token, lent, tip];
+        const { applicationId } = tenant;
+        const found = await Promise.all(
+          ids.map((id) => engine.vaults.get(applicationId, id).catch(() => null)),
+        );
+        const lists = await Promise.all([first.read(), second.read()]);
+        return {
+          vaults: found.map(
+            (vault) =>
+              vault && [
+                vault.amount,
+                vault.withdrawnBalance,
+                vault.transferredBalance,
+                vault.availableBalance,
+              ],
+          ),
+          failures: lists.map(({ transfers }) => transfers[0]?.failure),
+          events: (await all(engine.events.stream(applicationId, { after: 0 }))).filter(
+            ({ type }) => type === "transfer.failed",
+          ),
+        };
+      };
+      return { made, paid, voided, seen };
+    }
+    const PAID = {
+      vaults: [
+        [1n, 0n, 1n, 0n],
+        [1n, 0n, 1n, 0n],
+        [1n, 1n, 0n, 0n],
+      ],
+      failures: [null, null],
+    };
+
+    it("leaves what was paid with whom it was paid to, also after reorganisations", async () => {
+      const { made, paid, voided, seen } = await given();
+      const { operator } = made.engine;
+      await operator.recordEvents(HOME, [paid, voided], 903n);
+      expect(await seen()).toEqual({ ...PAID, events: [] });
+      await noProblems(made);
+      await operator.recordReorg(HOME, 903n);
+      expect(await seen()).toEqual({ ...PAID, events: [] });
+      await operator.recordReorg(HOME, 902n);
+      expect((await seen()).vaults[2]).toEqual([1n, 0n, 0n, 1n]);
+      await noProblems(made);
+      await operator.recordEvents(HOME, [paid, voided], 904n);
+      expect(await seen()).toEqual({ ...PAID, events: [] });
+      await noProblems(made);
+    });
+
+    it("does so when the node told of the exit late", async () => {
+      const { made, paid, voided, seen } = await given();
+      await made.engine.operator.recordEvents(HOME, [voided], 903n);
+      expect((await seen()).vaults).toEqual([[1n, 1n, 0n, 0n], null, null]);
+      await noProblems(made);
+      const whole = { fromBlock: 902n };
+      expect(await made.engine.operator.recordEvents(HOME, [paid, voided], 903n, whole)).toBe(1);
+      expect(await seen()).toMatchObject(PAID);
+      await noProblems(made);
+    });
+  });
+
   it("a commit behind the deadline moves nothing, and the engine tells it", async () => {
     const made = await transferable();
     const { engine, tenant, units } = made;
@@ -373,6 +459,34 @@ describe("a list is authorized by", () => {
     await engine.operator.sealTransfers();
     await commit(made, 0, 901n);
     expect(amounts(await list.read())).toEqual([40n, 60n]);
+    await noProblems(made);
+  });
+
+  it("a key that splits a vault below four others, and gives it away below eight", async () => {
+    const made = await transferable();
+    const { engine, tenant, units } = made;
+    await tell(made, session(made, { limit: 100n }), 900n);
+    await engine.operator.recordFinalized(HOME, 900n);
+    let vaultId = units;
+    const give = async (amount: bigint, options: Parameters<typeof signedTransfers>[2] = byKey) => {
+      const list = await asked(made, [{ ...part(vaultId, amount), to: ownerAddress }], options);
+      await engine.operator.sealTransfers();
+      const batchNumber = engine.batches.state().countRollup - 1;
+      const block = 901n + BigInt(batchNumber);
+      await commit(made, batchNumber, block);
+      await engine.operator.recordFinalized(HOME, block);
+      vaultId = (await list.read()).transfers.at(-1)?.newVaultId ?? 0n;
+    };
+    for (let i = 0; i < 4; i++) await give(1n);
+    const fifth = await signedTransfers(made, [part(vaultId, 1n)], byKey);
+    const refused = await refusal(engine.transfers.request(tenant.principal, fifth));
+    expect(refused).toMatchObject({
+      code: "transfer_too_deep",
+      issues: { "/transfers/0": "transfer_too_deep" },
+    });
+    await give(1n, {});
+    for (let i = 0; i < 3; i++) await give(0n);
+    expect(await engine.vaults.get(tenant.applicationId, vaultId)).toMatchObject({ amount: 95n });
     await noProblems(made);
   });
 

@@ -34,7 +34,7 @@ export interface ModelRecord {
   readonly to: Address;
   /** Whose signature it has; null for none or an invalid one. */
   readonly signer: Address | null;
-  /** What the owners may have approved. */
+  /** The owners may have approved this digest. */
   readonly digest: Hash;
   readonly deadline: bigint;
   /** The ids of the one or two slots that it takes. */
@@ -133,6 +133,7 @@ export class NaiveTransferModel {
     if (session === undefined || now <= session.from || now > session.until) return false;
     if (session.revokedAt !== null && now > session.revokedAt) return false;
     if (session.assetType !== null && session.assetType !== vault.assetType) return false;
+    if (amount !== 0n && vault.depth > 3) return false;
     return (amount === 0n ? vault.first : amount) <= session.limit;
   }
 
@@ -192,6 +193,13 @@ export class NaiveTransferModel {
       return false;
     this.voided.add(later);
     return true;
+  }
+
+  /** Whether L1 has paid an ERC-721 vault that transfers made of this mint. */
+  isPaid(origin: bigint): boolean {
+    return [...this.vaults.values()].some(
+      (vault) => vault.origin === origin && vault.vaultId !== origin && vault.rest === 0n,
+    );
   }
 
   approve(owner: Address, digest: Hash, now: bigint): void {

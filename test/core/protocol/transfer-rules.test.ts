@@ -10,7 +10,7 @@ import {
   transferFault,
   transferredVault,
 } from "../../../core/protocol/transfer-rules.ts";
-import { derivedAddress, derivedHash } from "./vectors.ts";
+import { derivedAddress, derivedHash, vectors } from "./vectors.ts";
 
 const OWNER = derivedAddress("owner");
 const KEY = derivedAddress("key");
@@ -23,7 +23,7 @@ const VAULT: TransferableVault = {
   standard: "erc20",
   assetType: derivedHash("asset"),
   transferable: true,
-  hops: 7,
+  hops: 3,
 };
 const RECORD: CommittedRecord = {
   transfer: { vaultId: 1n, amount: 0n, to: derivedAddress("friend") },
@@ -61,6 +61,16 @@ describe("a record", () => {
     expect(transferFault(VAULT, RECORD, BY_OWNER)).toBeNull();
     expect(transferFault(VAULT, units(59n), BY_OWNER)).toBeNull();
   });
+
+  it.each(vectors("transfer-rules").vectors)(
+    "of $amount by the $by, behind $before others, counts: $counts",
+    (vector) => {
+      const { by, amount, before, counts } = vector;
+      const powers = by === "owner" ? BY_OWNER : bySession();
+      const fault = transferFault({ ...VAULT, hops: before }, units(BigInt(amount)), powers);
+      expect(fault).toBe(counts ? null : "too_deep");
+    },
+  );
 
   it.each<[TransferFault, string, Partial<TransferableVault>, CommittedRecord, TransferPowers]>([
     ["other_vault", "of another vault", { vaultId: 2n }, RECORD, BY_OWNER],
@@ -160,12 +170,13 @@ describe("a record", () => {
       recordAmount: few,
       committedAt: few,
       deadline: few,
+      hops: fc.integer({ min: 0, max: 8 }),
       signer: fc.constantFrom(OWNER, KEY, null),
       approvedAt: few,
       cancelledAt: few,
       signerCancelledAt: few,
       session: fc.record({ authorizedAt: few, until: few, revokedAt: few, limit: few }),
-      // What the chain does after the commit, at its time or later.
+      // Changes on the chain after the commit, at its time or later.
       more: few,
       later: fc.record({
         authorize: fc.boolean(),
@@ -179,6 +190,7 @@ describe("a record", () => {
       fc.property(states, (s) => {
         const vault = {
           ...VAULT,
+          hops: s.hops,
           amount: s.amount,
           withdrawn: s.withdrawn > s.amount ? s.amount : s.withdrawn,
         };
@@ -244,14 +256,16 @@ describe("a chain of records", () => {
     );
   });
 
-  it("ends behind eight records, whoever splits it again and again", () => {
+  it("ends behind eight records, of which a session's key can split it in four", () => {
+    const key = bySession({ limit: 1n });
     let made: TransferableVault = { ...VAULT, hops: 0, withdrawn: 0n, amount: 1_000n };
     for (let hops = 0; hops < 8; hops++) {
       const record = units(1n);
-      expect(transferFault(made, record, bySession({ limit: 1n }))).toBeNull();
+      expect(transferFault(made, record, key)).toBe(hops < 4 ? null : "too_deep");
+      expect(transferFault(made, record, BY_OWNER)).toBeNull();
       made = { ...transferredVault(made, record, part(1n, 1)) };
     }
-    expect(transferFault(made, units(1n), bySession({ limit: 1n }))).toBe("too_deep");
+    expect(transferFault(made, units(1n), BY_OWNER)).toBe("too_deep");
     expect(transferFault(made, RECORD, BY_OWNER)).toBe("too_deep");
   });
 });

@@ -140,6 +140,14 @@ export interface VectorFiles {
       assetId: Hex;
     }[];
   };
+  "transfer-rules": {
+    vectors: readonly {
+      by: "owner" | "key";
+      amount: string;
+      before: number;
+      counts: boolean;
+    }[];
+  };
   transfers: {
     batchNumber: string;
     vectors: readonly (BatchVector & {
